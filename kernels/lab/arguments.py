@@ -1,0 +1,113 @@
+"""The checks before a launch. Nothing runs when one fails; the exception names the argument and what was expected."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from .problem import Argument, Problem, Rung, Size, size_label
+
+
+class ArgumentError(ValueError):
+    """An argument that a rung does not take. The message names the argument, what it is and what was expected."""
+
+
+def solve_size(problem: Problem, inputs: Mapping[str, Any], parameters: Mapping[str, int]) -> dict[str, int]:
+    """Find the problem's size from the shapes of its inputs and the parameters given by keyword.
+
+    Raises :class:`ArgumentError` when a shape has the wrong number of dimensions, when two inputs disagree about one
+    size key, when a parameter is missing, unknown or not a positive whole number.
+    """
+    size: dict[str, int] = {}
+    said_by: dict[str, str] = {}
+    for key, value in parameters.items():
+        if key not in problem.parameters:
+            known = ", ".join(problem.parameters) or "none"
+            raise ArgumentError(f"{problem.name} has no parameter '{key}' (parameters: {known})")
+        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
+            raise ArgumentError(f"parameter '{key}' is {value!r}; expected a whole number of at least 1")
+        size[key], said_by[key] = int(value), f"parameter '{key}'"
+    for key in problem.parameters:
+        if key not in size:
+            raise ArgumentError(f"parameter '{key}' is missing; pass it by keyword: {key}=...")
+    for argument in problem.inputs:
+        shape = tuple(inputs[argument.name].shape)
+        if len(shape) != len(argument.shape):
+            raise ArgumentError(
+                f"argument '{argument.name}' has shape {shape}; expected {len(argument.shape)} dimension(s), "
+                f"{_spelled(argument)}"
+            )
+        for extent, key in zip(shape, argument.shape, strict=True):
+            if not isinstance(key, str):
+                continue
+            if size.setdefault(key, extent) != extent:
+                raise ArgumentError(
+                    f"argument '{argument.name}' has shape {shape}, so {key} = {extent}, "
+                    f"but {said_by[key]} says {key} = {size[key]}"
+                )
+            said_by.setdefault(key, f"argument '{argument.name}'")
+    return {key: size[key] for key in problem.size_keys}
+
+
+def check_device(name: str, array: Any, ndarray: type, namespace: str) -> None:
+    """Raise :class:`ArgumentError` unless ``array`` lives where kernels can reach it."""
+    if isinstance(array, ndarray):
+        return
+    kind = f"{type(array).__module__.split('.')[0]}.{type(array).__name__}"
+    where = "host memory" if isinstance(array, np.ndarray) else "another place"
+    raise ArgumentError(
+        f"argument '{name}' is a {kind}, in {where}; expected an array on the device: "
+        f"{namespace}.asarray({name}) copies it there"
+    )
+
+
+def check_array(problem: Problem, rung: Rung, argument: Argument, array: Any, size: Size) -> None:
+    """Check dtype, shape, emptiness, contiguity and alignment of one array for one rung.
+
+    Raises :class:`ArgumentError`. Alignment is that of the element type, or what the rung asks for.
+    """
+    name = argument.name
+    if np.dtype(array.dtype) != np.dtype(argument.dtype):
+        raise ArgumentError(f"argument '{name}' is {array.dtype}; expected {argument.dtype}")
+    expected = argument.extents(size)
+    if tuple(array.shape) != expected:
+        raise ArgumentError(
+            f"argument '{name}' has shape {tuple(array.shape)}; expected {expected}, {_spelled(argument)}"
+        )
+    if 0 in expected and not problem.accepts_empty:
+        raise ArgumentError(f"argument '{name}' is empty, shape {expected}; {problem.name} needs at least one element")
+    if not array.flags.c_contiguous:
+        raise ArgumentError(
+            f"argument '{name}' is not C-contiguous (strides {array.strides} bytes for shape {expected}); "
+            "copy it first"
+        )
+    needed = rung.alignment.get(name, np.dtype(argument.dtype).itemsize)
+    off_by = array.data.ptr % needed
+    if off_by:
+        raise ArgumentError(
+            f"argument '{name}' starts {off_by} byte(s) past a multiple of {needed}; "
+            f"rung '{rung.name}' needs {needed}-byte alignment"
+        )
+
+
+def check_supported(problem: Problem, rung: Rung, size: Size) -> None:
+    """Raise :class:`ArgumentError` when the rung says that it does not take this size."""
+    reason = rung.requires(size)
+    if reason is not None:
+        raise ArgumentError(f"rung '{rung.name}' of {problem.name} does not take {size_label(size)}: {reason}")
+
+
+def check_no_overlap(arrays: Mapping[str, Any], outputs: tuple[Argument, ...]) -> None:
+    """Raise :class:`ArgumentError` when an output shares memory with another array: ``__restrict__`` forbids it."""
+    spans = {name: (a.data.ptr, a.data.ptr + a.nbytes) for name, a in arrays.items()}
+    for output in outputs:
+        start, end = spans[output.name]
+        for name, (other_start, other_end) in spans.items():
+            if name != output.name and start < other_end and other_start < end:
+                raise ArgumentError(f"output '{output.name}' overlaps argument '{name}' in memory; expected separate arrays")
+
+
+def _spelled(argument: Argument) -> str:
+    return "(" + ", ".join(e if isinstance(e, str) else "..." for e in argument.shape) + ")"

@@ -1,0 +1,224 @@
+"""A ladder: a problem with its rungs in order, and the one way to launch them.
+
+``ladder["padded"](a)`` checks the arguments, allocates the output and the workspace, launches, and returns the
+output. Chapters, tests and records all launch through here, so a launch configuration stands in one place.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kernels.toolchain import Compiled, compile_cuda
+
+from . import arguments
+from .cuda import cp
+from .problem import Launch, Peer, Problem, Rung, Size
+
+_STANDARD = ("-std=c++17",)
+_LOCAL_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.MULTILINE)
+
+
+def expand_includes(path: Path) -> str:
+    """The text of a source with each ``#include "..."`` replaced by that file's text (once each), newlines as ``\\n``.
+
+    Used for hashing and for showing; compilers get the file and an include directory. Raises FileNotFoundError.
+    """
+    seen: set[Path] = set()
+
+    def read(file: Path) -> str:
+        seen.add(file.resolve())
+        text = file.read_text(encoding="utf-8")
+
+        def replace(match: re.Match[str]) -> str:
+            inner = file.parent / match[1]
+            return "" if inner.resolve() in seen else read(inner)
+
+        return _LOCAL_INCLUDE.sub(replace, text)
+
+    return read(path)
+
+
+@dataclass(frozen=True)
+class BoundRung:
+    """A rung in its ladder: source, compiled forms, and checked launches."""
+
+    ladder: Ladder
+    rung: Rung
+
+    @property
+    def name(self) -> str:
+        return self.rung.name
+
+    @property
+    def idea(self) -> str:
+        return self.rung.idea
+
+    @property
+    def path(self) -> Path:
+        """The rung's ``.cu`` file."""
+        return self.ladder.folder / self.rung.source
+
+    @property
+    def source(self) -> str:
+        """The text of the rung's file."""
+        return self.path.read_text(encoding="utf-8")
+
+    @property
+    def previous(self) -> BoundRung | None:
+        """The rung before this one, or None for the first."""
+        position = self.ladder.names.index(self.name)
+        return self.ladder[self.ladder.names[position - 1]] if position else None
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """What the compiler is told, but for include directories, which depend on the machine."""
+        return (*_STANDARD, *self.rung.options)
+
+    def launches(self, size: Size) -> tuple[Launch, ...]:
+        """The launches at this size. Raises ArgumentError if the rung does not take it."""
+        arguments.check_supported(self.ladder.problem, self.rung, size)
+        return self.rung.launches(size)
+
+    def sha256(self, size: Size) -> str:
+        """The hash of what is measured: the source with its includes, the options and the launches at this size."""
+        what = {
+            "source": expand_includes(self.path),
+            "options": list(self.options),
+            "launches": [launch.as_json() for launch in self.launches(size)],
+            "workspace": {k: [list(s), d] for k, (s, d) in self.rung.workspace(size).items()},
+        }
+        return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()
+
+    def compiled(self, size: Size, arch: str = "sm_90") -> Compiled:
+        """Compile the kernels used at this size, with no GPU: PTX, cubin, and what SASS is read from."""
+        return compile_cuda(
+            self.source,
+            filename=f"{self.ladder.folder.name}/{self.rung.source}",
+            options=self.options,
+            name_expressions=_kernel_names(self.rung.launches(size)),
+            include_dirs=(str(self.ladder.folder),),
+            arch=arch,
+        )
+
+    def __call__(self, *inputs: Any, out: Any = None, **parameters: int) -> Any:
+        """Launch on arrays of the device and return the output (a tuple where the problem has several).
+
+        Inputs come in the problem's order; ``out`` is used instead of a new array if given. Raises ArgumentError
+        before anything runs when an argument is not what the problem or the rung takes.
+        """
+        problem = self.ladder.problem
+        if len(inputs) != len(problem.inputs):
+            names = ", ".join(a.name for a in problem.inputs)
+            raise arguments.ArgumentError(f"{problem.name} takes {len(problem.inputs)} input(s) ({names}), got {len(inputs)}")
+        arrays = dict(zip((a.name for a in problem.inputs), inputs, strict=True))
+        for name, array in arrays.items():
+            arguments.check_device(name, array, cp.ndarray, "cp")
+        size = arguments.solve_size(problem, arrays, parameters)
+        given = out if isinstance(out, tuple) else (out,) * (out is not None)
+        if given and len(given) != len(problem.outputs):
+            raise arguments.ArgumentError(f"{problem.name} has {len(problem.outputs)} output(s), got {len(given)} in out")
+        for position, argument in enumerate(problem.outputs):
+            array = given[position] if given else cp.empty(argument.extents(size), dtype=argument.dtype)
+            arguments.check_device(argument.name, array, cp.ndarray, "cp")
+            arrays[argument.name] = array
+        self.prepare(arrays, size)()
+        results = tuple(arrays[a.name] for a in problem.outputs)
+        return results[0] if len(results) == 1 else results
+
+    def prepare(self, arrays: Mapping[str, Any], size: Size) -> Callable[[], None]:
+        """Check, compile and allocate now; return a function that only launches, on the current stream.
+
+        ``arrays`` holds every argument of the problem by name. Raises ArgumentError.
+        """
+        problem = self.ladder.problem
+        arguments.check_supported(problem, self.rung, size)
+        for argument in problem.arguments:
+            arguments.check_device(argument.name, arrays[argument.name], cp.ndarray, "cp")
+            arguments.check_array(problem, self.rung, argument, arrays[argument.name], size)
+        arguments.check_no_overlap(arrays, problem.outputs)
+        if any(0 in a.extents(size) for a in problem.outputs):
+            return lambda: None
+        scratch = {n: cp.empty(s, dtype=d) for n, (s, d) in self.rung.workspace(size).items()}
+        everything = {**arrays, **scratch}
+        launches = self.rung.launches(size)
+        functions = [self._function(launch.kernel, launch.shared_mem) for launch in launches]
+        packed = [tuple(everything[a] if isinstance(a, str) else a for a in launch.args) for launch in launches]
+
+        def launch_all() -> None:
+            for function, launch, args in zip(functions, launches, packed, strict=True):
+                function(launch.grid, launch.block, args, shared_mem=launch.shared_mem)
+
+        return launch_all
+
+    def _function(self, kernel: str, shared_mem: int) -> Any:
+        modules = self.ladder.modules
+        key = (self.name, kernel)
+        if key not in modules:
+            modules[key] = cp.RawModule(
+                code=self.source,
+                options=(*self.options, f"-I{self.ladder.folder}"),
+                name_expressions=(kernel,),
+            )
+        function = modules[key].get_function(kernel)
+        if shared_mem > 48 * 1024:
+            function.max_dynamic_shared_size_bytes = shared_mem
+        return function
+
+
+@dataclass(frozen=True)
+class Ladder:
+    """A problem with its rungs in order, the peers beside them, and the ceiling that it defines, if any.
+
+    ``ceiling`` is ``{"name": "copy_gb_s", "per": "bytes"}`` for a ladder whose fastest point is a ceiling of the GPU.
+    """
+
+    problem: Problem
+    folder: Path
+    rungs: tuple[Rung, ...]
+    peers: tuple[Peer, ...] = ()
+    ceiling: Mapping[str, str] | None = None
+
+    def __post_init__(self) -> None:
+        repeated = {n for n in self.names if self.names.count(n) > 1}
+        if repeated:
+            raise ValueError(f"ladder {self.name}: two rungs are called {sorted(repeated)}")
+
+    @property
+    def name(self) -> str:
+        return self.problem.name
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The rungs' names, first to last."""
+        return tuple(r.name for r in self.rungs)
+
+    @cached_property
+    def modules(self) -> dict[tuple[str, str], Any]:
+        """Compiled modules by rung and kernel, kept for the life of the process."""
+        return {}
+
+    def __getitem__(self, name: str) -> BoundRung:
+        for rung in self.rungs:
+            if rung.name == name:
+                return BoundRung(self, rung)
+        raise KeyError(f"ladder {self.name} has no rung '{name}'; it has {', '.join(self.names)}")
+
+    def __iter__(self) -> Iterator[BoundRung]:
+        return (BoundRung(self, rung) for rung in self.rungs)
+
+    def inputs(self, size: Size, seed: int = 0) -> dict[str, np.ndarray]:
+        """The problem's random inputs on the host, the same for the same seed."""
+        return self.problem.make_inputs(size, np.random.default_rng(seed))
+
+
+def _kernel_names(launches: tuple[Launch, ...]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(launch.kernel for launch in launches))

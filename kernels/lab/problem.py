@@ -1,0 +1,153 @@
+"""What is computed: the inputs, the reference, the work, and the sizes of interest.
+
+A :class:`Problem` says nothing about how it is computed; that is what the rungs of a ladder do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+import numpy as np
+
+#: A problem's size, for instance ``{"rows": 16384, "cols": 16384}``.
+Size = Mapping[str, int]
+#: One extent of a shape: the name of a size key, or a function of the size.
+Extent = str | Callable[[Size], int]
+
+
+def size_label(size: Size) -> str:
+    """A size as a reader writes it: ``rows=16384, cols=16384``."""
+    return ", ".join(f"{key}={value}" for key, value in size.items())
+
+
+@dataclass(frozen=True)
+class Argument:
+    """One array that a problem reads or writes.
+
+    ``shape`` names size keys (``("rows", "cols")``) or computes an extent from the size. Arrays are C-contiguous.
+    """
+
+    name: str
+    dtype: str
+    shape: tuple[Extent, ...]
+    role: Literal["input", "output"] = "input"
+
+    def extents(self, size: Size) -> tuple[int, ...]:
+        """The array's shape at this size."""
+        return tuple(size[e] if isinstance(e, str) else int(e(size)) for e in self.shape)
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A computation with its reference and its work.
+
+    ``parameters`` are the size keys that no input's shape determines (a stride, say): they are passed by keyword.
+    ``flops`` and ``bytes`` count the least work: every multiply and add, every input byte read once, every output byte
+    written once. ``reference`` computes in float64 (or in exact integers) on the host. ``tolerance`` is the largest
+    error allowed relative to the largest reference value (0: bit-equal); its comment at the problem says why.
+    ``headline`` are the sizes that are recorded; ``check`` those that the tests run, small and awkward.
+    """
+
+    name: str
+    title: str
+    size_keys: tuple[str, ...]
+    arguments: tuple[Argument, ...]
+    make_inputs: Callable[[Size, np.random.Generator], dict[str, np.ndarray]]
+    reference: Callable[[dict[str, np.ndarray], Size], dict[str, np.ndarray]]
+    tolerance: Callable[[Size], float]
+    flops: Callable[[Size], int]
+    bytes: Callable[[Size], int]
+    headline: tuple[Size, ...]
+    check: tuple[Size, ...]
+    parameters: tuple[str, ...] = ()
+    accepts_empty: bool = False
+
+    @property
+    def inputs(self) -> tuple[Argument, ...]:
+        return tuple(a for a in self.arguments if a.role == "input")
+
+    @property
+    def outputs(self) -> tuple[Argument, ...]:
+        return tuple(a for a in self.arguments if a.role == "output")
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One kernel launch: what stands between ``<<<`` and ``>>>``, and the arguments.
+
+    ``kernel`` is a C++ name expression (``transpose_tiled<32, 8>``). ``args`` are names of the problem's arrays or of
+    the rung's workspace, or NumPy scalars, which are passed by value with just their type.
+    """
+
+    kernel: str
+    grid: tuple[int, ...]
+    block: tuple[int, ...]
+    args: tuple[str | np.generic, ...]
+    shared_mem: int = 0
+
+    def as_json(self) -> dict[str, Any]:
+        """The launch as it goes into a record and into the hash of what was measured."""
+        return {
+            "kernel": self.kernel,
+            "grid": list(self.grid),
+            "block": list(self.block),
+            "shared_mem": self.shared_mem,
+            "args": [a if isinstance(a, str) else f"{a.dtype.name}({a})" for a in self.args],
+        }
+
+    def __str__(self) -> str:
+        """The launch as CUDA C++ writes it."""
+        config = ", ".join(_dim3(d) for d in (self.grid, self.block))
+        if self.shared_mem:
+            config += f", {self.shared_mem}"
+        return f"{self.kernel}<<<{config}>>>({', '.join(str(a) for a in self.args)})"
+
+
+def _dim3(dims: Sequence[int]) -> str:
+    return str(dims[0]) if len(dims) == 1 else f"dim3({', '.join(str(d) for d in dims)})"
+
+
+def _no_demand(size: Size) -> str | None:
+    return None
+
+
+def _no_workspace(size: Size) -> Mapping[str, tuple[tuple[int, ...], str]]:
+    return {}
+
+
+@dataclass(frozen=True)
+class Rung:
+    """One kernel that solves a problem: one idea more than the rung before it.
+
+    ``source`` is the file's name in the ladder's folder. ``launches`` gives, for a size, the launches in order; it is
+    the only place where a launch configuration stands. ``requires`` returns a sentence when a size is not supported.
+    ``alignment`` gives bytes by argument name where the kernel needs more than the element type's own alignment.
+    ``workspace`` gives ``{name: (shape, dtype)}`` of scratch arrays, allocated for a launch and not initialised.
+    """
+
+    name: str
+    idea: str
+    source: str
+    launches: Callable[[Size], tuple[Launch, ...]]
+    options: tuple[str, ...] = ()
+    alignment: Mapping[str, int] = field(default_factory=dict)
+    requires: Callable[[Size], str | None] = _no_demand
+    workspace: Callable[[Size], Mapping[str, tuple[tuple[int, ...], str]]] = _no_workspace
+
+
+@dataclass(frozen=True)
+class Peer:
+    """The vendor's library on the same problem; runs on a GPU only.
+
+    ``prepare(arrays, size)`` does all set-up (handles, algorithm choice) and returns a function of no arguments that
+    enqueues the work once on the current stream and returns nothing. ``describe()`` gives ``library`` for the record:
+    ``{"name", "version", "algorithm", "precision"}``. ``tolerance`` replaces the problem's where the precision is lower
+    (TF32), and the record says so.
+    """
+
+    name: str
+    prepare: Callable[[dict[str, Any], Size], Callable[[], None]]
+    describe: Callable[[], dict[str, str]]
+    tolerance: Callable[[Size], float] | None = None
