@@ -1,0 +1,126 @@
+# The only door of the repository: `make help` says what is behind it.
+#
+# Every command runs as `.venv/bin/python -m ...`, never through the scripts beside it, whose first line holds an
+# absolute path: so a clone may be moved, and may lie in a folder with spaces in its name. Kept to GNU Make 3.81.
+
+PY       := .venv/bin/python
+HOST     ?= 127.0.0.1
+PORT     ?= 8000
+PIP      := $(PY) -m pip --disable-pip-version-check install --require-hashes
+BOOK     := $(PY) -c 'from jupyter_book.cli.main import main; main()' build -W -n --keep-going --all .
+EXECUTE  := $(PY) -m nbconvert --log-level=ERROR --to notebook --execute \
+            --ExecutePreprocessor.record_timing=False \
+            --ClearMetadataPreprocessor.enabled=True \
+            --ClearMetadataPreprocessor.preserve_cell_metadata_mask='["tags", "mystnb"]' \
+            --ClearMetadataPreprocessor.preserve_nb_metadata_mask='["kernelspec", "tags"]'
+COMPILE  := .venv/uv/bin/python -m uv pip compile --no-config --quiet --universal --python-version 3.11 \
+            --generate-hashes --custom-compile-command 'make lock' $(if $(UPGRADE),--upgrade)
+CHAPTERS := $(if $(NOTEBOOK),$(basename $(notdir $(NOTEBOOK))),$(basename $(notdir $(wildcard book/*.ipynb))))
+
+# The kernels of this environment, whatever else Jupyter finds in a home directory.
+export JUPYTER_PREFER_ENV_PATH := 1
+unexport PYTHONHOME
+
+.PHONY: help book serve test run live record report gpu lock clean
+.DEFAULT_GOAL := help
+
+help:
+	@echo 'make book                 build the book into _build/html'
+	@echo 'make serve                build it and serve it on http://$(HOST):$(PORT)'
+	@echo 'make test                 all tests, and every chapter executed again and compared'
+	@echo '                          ARGS="-k transpose" is handed to pytest'
+	@echo 'make run                  execute the chapters in place, timings replayed from the records'
+	@echo '                          NOTEBOOK=coalescing executes one'
+	@echo 'make live                 execute them on your GPU, measuring anew, into _build/live'
+	@echo 'make record               measure every ladder on this GPU; LADDER=transpose measures one'
+	@echo 'make report               the table of all records'
+	@echo 'make gpu                  install what a machine with an NVIDIA GPU needs besides'
+	@echo 'make lock                 pin requirements*.txt again; UPGRADE=1 takes newer versions'
+	@echo 'make clean                remove what was built; the environment .venv stays'
+
+book: .venv/ok
+	$(BOOK)
+
+serve: book
+	@echo 'Open http://$(HOST):$(PORT) in a browser; Ctrl-C ends it.'
+	@$(PY) -m http.server $(PORT) --bind $(HOST) --directory _build/html
+
+test: .venv/ok
+	WORKLOG_TIMINGS=record $(PY) -m pytest -n auto --dist loadfile \
+	    --nbval --nbval-current-env --nbval-cell-timeout=300 $(ARGS) tests book
+
+run: export WORKLOG_TIMINGS := record
+run: INTO := book
+run: .venv/ok
+	@$(execute)
+
+live: export WORKLOG_TIMINGS := live
+live: INTO := _build/live
+live: .venv/ok
+	@$(execute)
+
+# One chapter after another, each into a temporary folder and moved when it is whole: an interrupted or failed run
+# leaves the notebook as it was.
+define execute
+set -e; mkdir -p '$(INTO)' _build; scratch=$$(mktemp -d _build/run.XXXXXX); \
+trap 'rm -rf "$$scratch"' EXIT; trap 'exit 130' INT TERM; \
+n=0; for chapter in $(CHAPTERS); do \
+    n=$$((n + 1)); start=$$(date +%s); \
+    test -f "book/$$chapter.ipynb" || { echo "book/$$chapter.ipynb: no such chapter" >&2; exit 2; }; \
+    printf '[%s/%s] %s ' "$$n" $(words $(CHAPTERS)) "$$chapter"; \
+    $(EXECUTE) --output-dir "$$scratch" "book/$$chapter.ipynb" || \
+        { echo "book/$$chapter.ipynb failed; it is left as it was" >&2; exit 1; }; \
+    mv "$$scratch/$$chapter.ipynb" '$(INTO)'/; \
+    echo "$$(( $$(date +%s) - start )) s"; \
+done
+endef
+
+record: .venv/ok
+	$(PY) -m kernels.lab.record $(LADDER)
+
+report: .venv/ok
+	$(PY) -m kernels.lab.report
+
+# The GPU lock replaces three of torch's exact pins (requirements-gpu-overrides.in says why), so pip must not resolve.
+gpu: .venv/ok
+	$(PIP) --no-deps -r requirements-gpu.txt
+
+lock: .venv/uv/ok
+	$(COMPILE) requirements.in -o requirements.txt
+	$(COMPILE) -c requirements.txt --override requirements-gpu-overrides.in requirements-gpu.in -o requirements-gpu.txt
+
+clean:
+	rm -rf _build .pytest_cache .hypothesis .ruff_cache
+	find book kernels tests -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# The environment. PYTHON=/path/to/python chooses the interpreter; otherwise the first that fits is taken.
+FITS := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
+
+.venv/ok: requirements.txt
+	@$(environment)
+	$(PIP) -r requirements.txt
+	@touch $@
+
+define environment
+if $(PY) -c '$(FITS)' 2>/dev/null && $(PY) -m pip --version >/dev/null 2>&1; then exit 0; fi; \
+python=; \
+if test -n "$$PYTHON"; then set -- "$$PYTHON"; else set -- python3 python3.13 python3.12 python3.11 python; fi; \
+for candidate; do \
+    if "$$candidate" -c '$(FITS)' 2>/dev/null; then python=$$candidate; break; fi; \
+done; \
+if test -z "$$python"; then \
+    echo "The book needs Python 3.11, 3.12 or 3.13. Tried: $$*." >&2; \
+    for candidate; do "$$candidate" -c 'import sys; print("  %s is Python %d.%d" % ((sys.executable,) + tuple(sys.version_info[:2])))' >&2 2>/dev/null; done; \
+    echo "If you have one elsewhere: make PYTHON=/path/to/python3.12 $(MAKECMDGOALS)" >&2; exit 1; \
+fi; \
+if ! "$$python" -c 'import venv, ensurepip' 2>/dev/null; then \
+    echo "$$python has no venv module. On Debian and Ubuntu: sudo apt install python3-venv" >&2; exit 1; \
+fi; \
+echo "Making .venv with $$("$$python" --version): once, about a minute and a gigabyte."; \
+"$$python" -m venv --clear .venv
+endef
+
+.venv/uv/ok: .venv/ok
+	$(PY) -m venv --clear .venv/uv
+	.venv/uv/bin/python -m pip --disable-pip-version-check --quiet install uv==0.13.8
+	@touch $@
