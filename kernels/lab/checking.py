@@ -1,0 +1,224 @@
+"""Is a result right: outputs poisoned before the run, compared with the reference so that NaN fails.
+
+The error of an output is ``max |out - reference| / max |reference|``. NaN must stand exactly where the
+reference has NaN; infinities must agree, and a value whose reference overflows the output's type may be that
+infinity.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .cuda import cp
+from .ladder import BoundRung, Ladder
+from .problem import Peer, Problem, Size, size_label
+
+#: Elements compared at a time; the float64 temporaries of one chunk stay below 100 MB.
+CHUNK = 1 << 20
+
+#: Quiet NaNs with payloads that no computation makes, so that an element never written is told from a
+#: computed NaN.
+_NAN_PATTERNS = {2: 0x7E5A, 4: 0x7FE5A5A5, 8: 0x7FFCA5A5A5A5A5A5}
+
+
+class WrongResult(AssertionError):
+    """A kernel's output differs from the reference. The message says where first, by how much, how often."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One output against its reference; ``first_wrong`` and ``first_unwritten`` are flat indices or None."""
+
+    error: float
+    wrong: int = 0
+    unwritten: int = 0
+    first_wrong: int | None = None
+    first_unwritten: int | None = None
+
+
+@dataclass(frozen=True)
+class Verification:
+    """A result that was found right: the errors by output, and the tolerance they were held to."""
+
+    name: str
+    size: dict[str, int]
+    errors: dict[str, float]
+    tolerance: float
+
+    @property
+    def max_rel_error(self) -> float:
+        """The largest error of any output, relative to the largest reference value of that output."""
+        return max(self.errors.values(), default=0.0)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A problem at one size: inputs on the host and on the device, and the reference outputs on the host."""
+
+    problem: Problem
+    size: dict[str, int]
+    device_inputs: dict[str, Any]
+    reference: dict[str, np.ndarray]
+
+    @classmethod
+    def make(
+        cls, ladder: Ladder, size: Size, seed: int = 0, inputs: Mapping[str, np.ndarray] | None = None
+    ) -> Case:
+        """Make the inputs (random, or those given), copy them to the device and compute the reference."""
+        host = dict(inputs) if inputs is not None else ladder.inputs(size, seed)
+        with np.errstate(all="ignore"):
+            reference = ladder.problem.reference(host, size)
+        device = {a.name: cp.asarray(host[a.name]) for a in ladder.problem.inputs}
+        return cls(ladder.problem, dict(size), device, reference)
+
+    def arrays(self) -> dict[str, Any]:
+        """Every argument by name on the device, with new, poisoned outputs."""
+        outputs = {a.name: cp.asarray(poisoned(a.extents(self.size), a.dtype)) for a in self.problem.outputs}
+        return {**self.device_inputs, **outputs}
+
+    def check(self, arrays: Mapping[str, Any], name: str, tolerance: float) -> Verification:
+        """Compare the outputs in ``arrays`` with the reference. Raises :class:`WrongResult`."""
+        errors = {}
+        for argument in self.problem.outputs:
+            out = cp.asnumpy(arrays[argument.name])
+            expected = np.asarray(self.reference[argument.name])
+            if expected.shape != out.shape:
+                raise WrongResult(
+                    f"{self.problem.name}: the reference of '{argument.name}' has shape {expected.shape}, "
+                    f"the output {out.shape}"
+                )
+            found = compare(out, expected, tolerance)
+            if found.wrong or not (found.error <= tolerance):
+                where = f"{self.problem.name} '{name}' at {size_label(self.size)}"
+                raise WrongResult(f"{where}: {_explain(argument.name, out, expected, found, tolerance)}")
+            errors[argument.name] = found.error
+        return Verification(name, dict(self.size), errors, tolerance)
+
+
+def verify(
+    candidate: BoundRung | Peer,
+    size: Size,
+    seed: int = 0,
+    *,
+    ladder: Ladder | None = None,
+    inputs: Mapping[str, np.ndarray] | None = None,
+) -> Verification:
+    """Run a rung, or a peer of ``ladder``, once on poisoned outputs and compare with the reference.
+
+    ``inputs`` replaces the random inputs (host arrays by name). Raises :class:`WrongResult`, and
+    ArgumentError when the rung does not take the size.
+    """
+    ladder = candidate.ladder if isinstance(candidate, BoundRung) else ladder
+    if ladder is None:
+        raise TypeError("verify needs ladder=... to check a peer")
+    case = Case.make(ladder, size, seed, inputs)
+    arrays = case.arrays()
+    launch = candidate.prepare(arrays, size)
+    return run_and_check(case, candidate, arrays, launch)
+
+
+def run_and_check(
+    case: Case, candidate: BoundRung | Peer, arrays: Mapping[str, Any], launch: Callable[[], None]
+) -> Verification:
+    """Launch once and check. Raises :class:`WrongResult`."""
+    launch()
+    own = candidate.tolerance if isinstance(candidate, Peer) else None
+    return case.check(arrays, candidate.name, (own or case.problem.tolerance)(case.size))
+
+
+def poisoned(shape: tuple[int, ...], dtype: str) -> np.ndarray:
+    """An array full of the value that means "never written": a NaN for floats, bytes 0xA5 for the rest."""
+    kind = np.dtype(dtype)
+    return np.full(shape, _pattern(kind), dtype=f"u{kind.itemsize}").view(kind)
+
+
+def compare(out: np.ndarray, reference: np.ndarray, tolerance: float) -> Comparison:
+    """Compare an output with its reference of the same shape, chunk by chunk.
+
+    An element is wrong when it is off by more than ``tolerance`` times the largest finite reference value, or
+    when it and the reference are not NaN, or not infinite, alike.
+    """
+    flat, expected = out.reshape(-1), reference.reshape(-1)
+    scale = _scale(expected, out.dtype)
+    error, wrong, unwritten = 0.0, 0, 0
+    first_wrong = first_unwritten = None
+    for start in range(0, flat.size, CHUNK):
+        got, want = flat[start : start + CHUNK], expected[start : start + CHUNK]
+        if np.array_equal(got, want):
+            continue
+        errors = _errors(got, want, scale)
+        error = max(error, float(errors.max()))
+        bad = ~(errors <= tolerance)
+        if not bad.any():
+            continue
+        never = bad & (got.view(f"u{got.itemsize}") == _pattern(got.dtype))
+        wrong += int(bad.sum())
+        unwritten += int(never.sum())
+        if first_wrong is None:
+            first_wrong = start + int(bad.argmax())
+        if first_unwritten is None and never.any():
+            first_unwritten = start + int(never.argmax())
+    return Comparison(error, wrong, unwritten, first_wrong, first_unwritten)
+
+
+def _pattern(dtype: np.dtype) -> int:
+    if dtype.kind == "f":
+        return _NAN_PATTERNS[dtype.itemsize]
+    return int.from_bytes(b"\xa5" * dtype.itemsize, "little")
+
+
+def _scale(expected: np.ndarray, dtype: np.dtype) -> float:
+    """The largest |reference| that is finite in the output's type."""
+    largest = 0.0
+    for chunk in _chunks(expected):
+        values = chunk
+        if dtype.kind == "f":
+            with np.errstate(over="ignore"):
+                values = chunk[np.isfinite(chunk.astype(dtype, copy=False))]
+        if values.size:
+            # Two comparisons instead of abs(): the smallest integer has no absolute value in its type.
+            largest = max(largest, float(values.max()), -float(values.min()))
+    return largest
+
+
+def _errors(got: np.ndarray, want: np.ndarray, scale: float) -> np.ndarray:
+    """The relative error of each element, inf where NaN or infinity stand in one and not in the other."""
+    with np.errstate(all="ignore"):
+        if got.dtype.kind != "f":
+            difference = np.abs(got.astype(np.float64) - want.astype(np.float64))
+            # Two large integers may differ and still be one float64: a difference must never vanish.
+            difference = np.where(got == want, 0.0, np.maximum(difference, 1.0))
+            return difference / scale if scale else np.where(difference > 0, np.inf, 0.0)
+        rounded = want.astype(got.dtype)
+        difference = np.abs(got.astype(np.float64) - want.astype(np.float64))
+        errors = difference / scale if scale else np.where(difference > 0, np.inf, 0.0)
+        errors = np.where(np.isinf(got) | np.isinf(want), np.where(got == rounded, 0.0, np.inf), errors)
+        nan_got, nan_want = np.isnan(got), np.isnan(want)
+        return np.where(nan_got | nan_want, np.where(nan_got & nan_want, 0.0, np.inf), errors)
+
+
+def _chunks(array: np.ndarray) -> Iterator[np.ndarray]:
+    for start in range(0, array.size, CHUNK):
+        yield array[start : start + CHUNK]
+
+
+def _explain(name: str, out: np.ndarray, expected: np.ndarray, found: Comparison, tolerance: float) -> str:
+    first = found.first_wrong
+    where = _index(first, out.shape)
+    text = (
+        f"output '{name}' is wrong in {found.wrong} of {out.size} elements (error {found.error:.3g}, "
+        f"tolerance {tolerance:.3g}); "
+        f"first at {name}[{where}]: got {out.flat[first]!s}, expected {expected.flat[first]!s}"
+    )
+    if found.unwritten:
+        where = _index(found.first_unwritten, out.shape)
+        text += f"; {found.unwritten} of them were never written, first {name}[{where}]"
+    return text
+
+
+def _index(flat: int | None, shape: tuple[int, ...]) -> str:
+    return ", ".join(str(int(i)) for i in np.unravel_index(flat or 0, shape))

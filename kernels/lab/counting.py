@@ -1,0 +1,149 @@
+"""What the hardware would have to do for a kernel: counters and traces, always from the emulator.
+
+These functions work the same on a machine with a GPU, where ``cp`` is CuPy: they keep to NumPy and to
+emulated memory.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from kernels import emulator
+from kernels.toolchain import Compiled, compile_cuda
+
+from . import arguments
+from .ladder import BoundRung
+from .problem import Size
+
+
+def counters(
+    bound: BoundRung, size: Size, seed: int = 0, inputs: Mapping[str, np.ndarray] | None = None
+) -> emulator.Counters:
+    """Run a rung on the emulator and return its counters, those of several launches merged.
+
+    ``inputs`` replaces the problem's random inputs. Raises ArgumentError when the rung does not take the
+    size, and the emulator's errors.
+    """
+    found = [launched for launched, _ in _run(bound, size, seed, inputs, None)]
+    return functools.reduce(lambda a, b: a + b, found)
+
+
+def trace(
+    bound: BoundRung,
+    size: Size,
+    block: tuple[int, int, int] = (0, 0, 0),
+    warp: int = 0,
+    seed: int = 0,
+    launch: int = 0,
+) -> emulator.Trace:
+    """Every memory access of one warp of one block of a rung's ``launch``, in order."""
+    return _run(bound, size, seed, None, (launch, block, warp))[launch][1]
+
+
+def count_kernel(
+    source: str,
+    kernel: str,
+    grid: Sequence[int],
+    block: Sequence[int],
+    args: Sequence[np.ndarray | np.generic],
+    shared_mem: int = 0,
+    options: Sequence[str] = (),
+) -> emulator.Counters:
+    """Compile CUDA C++ and launch one of its kernels on the emulator, on NumPy arrays and scalars.
+
+    ``kernel`` is a name or a C++ name expression. Arrays are copied in, and what the kernel wrote is copied
+    back into them. Raises TypeError for an argument that is neither, CompileError, and the emulator's errors.
+    """
+    compiled = compile_cuda(source, filename="kernel.cu", options=tuple(options), name_expressions=(kernel,))
+    memory = emulator.DeviceMemory()
+    packed, copies = [], []
+    for position, arg in enumerate(args):
+        if isinstance(arg, np.ndarray):
+            held = _upload(memory, arg, f"argument {position}")
+            copies.append((arg, held))
+            packed.append(_pointer(held))
+        elif isinstance(arg, np.generic):
+            packed.append(arg.tobytes())
+        else:
+            raise TypeError(
+                f"argument {position} is a {type(arg).__name__}; expected a NumPy array, "
+                "or a NumPy scalar such as np.int32(5), whose type says how it is passed"
+            )
+    function = _module(compiled).kernel(compiled.lowered(kernel))
+    counted = function.launch(_dim3(grid), _dim3(block), packed, memory=memory, shared_bytes=shared_mem)
+    for array, held in copies:
+        if array.flags.writeable:
+            array[...] = held.data[: array.nbytes].view(array.dtype).reshape(array.shape)
+    return counted
+
+
+def _run(
+    bound: BoundRung,
+    size: Size,
+    seed: int,
+    inputs: Mapping[str, np.ndarray] | None,
+    traced: tuple[int, tuple[int, int, int], int] | None,
+) -> list[tuple[emulator.Counters, emulator.Trace | None]]:
+    """Launch the rung's kernels in order on new emulated memory; outputs and workspace are uninitialised."""
+    problem, rung = bound.ladder.problem, bound.rung
+    arguments.check_supported(problem, rung, size)
+    host = dict(inputs) if inputs is not None else bound.ladder.inputs(size, seed)
+    memory = emulator.DeviceMemory()
+    held = {a.name: _upload(memory, host[a.name], a.name) for a in problem.inputs}
+    for argument in problem.outputs:
+        held[argument.name] = _allocate(memory, argument.extents(size), argument.dtype, argument.name)
+    for name, (shape, dtype) in rung.workspace(size).items():
+        held[name] = _allocate(memory, shape, dtype, name)
+    compiled = bound.compiled(size)
+    module = _module(compiled)
+    done: list[tuple[emulator.Counters, emulator.Trace | None]] = []
+    for position, launch in enumerate(bound.launches(size)):
+        asked = traced is not None and traced[0] == position
+        record = emulator.Trace(block=traced[1], warp=traced[2]) if asked else None
+        args = [_pointer(held[a]) if isinstance(a, str) else a.tobytes() for a in launch.args]
+        function = module.kernel(compiled.lowered(launch.kernel))
+        counted = function.launch(
+            _dim3(launch.grid),
+            _dim3(launch.block),
+            args,
+            memory=memory,
+            shared_bytes=launch.shared_mem,
+            trace=record,
+        )
+        done.append((counted, record))
+    return done
+
+
+@functools.lru_cache(maxsize=64)
+def _load(ptx: str, sources: tuple[tuple[str, str], ...]) -> emulator.Module:
+    return emulator.load(ptx, sources=dict(sources))
+
+
+def _module(compiled: Compiled) -> emulator.Module:
+    return _load(compiled.ptx, tuple(compiled.sources.items()))
+
+
+def _upload(memory: emulator.DeviceMemory, array: np.ndarray, name: str) -> emulator.Allocation:
+    contiguous = np.ascontiguousarray(array)
+    held = memory.allocate(contiguous.nbytes, name=name)
+    held.data[: contiguous.nbytes] = contiguous.reshape(-1).view(np.uint8)
+    return held
+
+
+def _allocate(
+    memory: emulator.DeviceMemory, shape: Sequence[int], dtype: str, name: str
+) -> emulator.Allocation:
+    return memory.allocate(int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize, name=name)
+
+
+def _pointer(held: emulator.Allocation) -> bytes:
+    return int(held.address).to_bytes(8, "little")
+
+
+def _dim3(dims: Sequence[int]) -> tuple[int, int, int]:
+    """Three extents from one to three."""
+    x, y, z = (*(int(d) for d in dims), 1, 1)[:3]
+    return x, y, z

@@ -1,0 +1,82 @@
+"""Which GPU this is, in which state, and which commit of the book measures on it: the head of a record."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+_ROOT = Path(__file__).resolve().parents[2]
+_QUERIED = ("driver_version", "clocks.sm", "clocks.mem", "clocks.max.sm", "clocks.max.mem")
+
+
+def gpu_slug(name: str) -> str:
+    """A GPU's name as a folder of records: ``NVIDIA H200`` is ``nvidia-h200``."""
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
+
+
+def device_block() -> dict[str, Any]:
+    """The ``device`` of a record, as the driver reports it now. Needs a GPU; what cannot be read is None.
+
+    Clocks are in MHz; ``clocks`` holds the current and the highest SM and memory clocks.
+    """
+    import cupy
+
+    properties = cupy.cuda.runtime.getDeviceProperties(0)
+    queried = _nvidia_smi()
+    return {
+        "name": properties["name"].decode(),
+        "compute_capability": f"{properties['major']}.{properties['minor']}",
+        "sm_count": properties["multiProcessorCount"],
+        "l2_bytes": properties["l2CacheSize"],
+        "driver": queried.get("driver_version"),
+        "cuda": _version(cupy.cuda.runtime.runtimeGetVersion()),
+        "nvrtc": ".".join(str(part) for part in cupy.cuda.nvrtc.getVersion()),
+        "cupy": cupy.__version__,
+        "clocks": {
+            "sm_mhz": _number(queried.get("clocks.sm")),
+            "memory_mhz": _number(queried.get("clocks.mem")),
+            "max_sm_mhz": _number(queried.get("clocks.max.sm")),
+            "max_memory_mhz": _number(queried.get("clocks.max.mem")),
+        },
+    }
+
+
+def commit() -> str:
+    """The commit that is measured, with ``+dirty`` when ``kernels/`` differs from it, but for its records.
+
+    ``WORKLOG_COMMIT`` replaces it where the files are no checkout; without either it is ``unknown``.
+    """
+    if given := os.environ.get("WORKLOG_COMMIT"):
+        return given
+    head = _output("git", "-C", str(_ROOT), "rev-parse", "HEAD")
+    if head is None:
+        return "unknown"
+    changed = _output("git", "-C", str(_ROOT), "status", "--porcelain", "--", "kernels", ":!kernels/records")
+    return head.strip() + ("+dirty" if changed else "")
+
+
+def _nvidia_smi() -> dict[str, str]:
+    query = f"--query-gpu={','.join(_QUERIED)}"
+    text = _output("nvidia-smi", "-i", "0", query, "--format=csv,noheader,nounits")
+    values = [value.strip() for value in (text or "").strip().split(",")]
+    return dict(zip(_QUERIED, values, strict=True)) if len(values) == len(_QUERIED) else {}
+
+
+def _output(*command: str) -> str | None:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return done.stdout if done.returncode == 0 else None
+
+
+def _number(text: str | None) -> int | None:
+    return int(text) if text is not None and text.isdigit() else None
+
+
+def _version(packed: int) -> str:
+    """CUDA's packed version: 12090 is 12.9."""
+    return f"{packed // 1000}.{packed % 1000 // 10}"
