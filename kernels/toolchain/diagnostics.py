@@ -18,9 +18,7 @@ _BACK_END = re.compile(
     r"(?: [^\n;:]*?, line (?P<line>\d+);| [^\n:;]*?(?=fatal|error|warning|info)|:)\s*"
     r"(?P<severity>fatal|error|warning|info)\s*: (?P<message>.*)$"
 )
-_NOISE = re.compile(
-    r"^(\d+ (catastrophic )?errors? detected in|Compilation terminated|Remark: The warnings can be)"
-)
+_NOISE = re.compile(r"^(\d+ (catastrophic )?errors? detected in|Compilation terminated|Remark: The warnings can be)")
 
 
 @dataclass(frozen=True)
@@ -57,9 +55,7 @@ class Diagnostic:
         return "\n".join(shown)
 
 
-def parse_log(
-    log: str, files: Mapping[str, str], *, strip: Mapping[str, str] | None = None
-) -> tuple[Diagnostic, ...]:
+def parse_log(log: str, files: Mapping[str, str], *, strip: Mapping[str, str] | None = None) -> tuple[Diagnostic, ...]:
     """The diagnostics in `log`. `files` maps a name to its text, for the source lines; `strip` maps a prefix
     of a file name in the log to what it is to be shown as."""
     found: list[Diagnostic] = []

@@ -19,9 +19,7 @@ class KernelNotFound(LookupError):
 class CompileError(Exception):
     """The source does not compile. `diagnostics` are the compiler's messages, `hints` sentences of ours."""
 
-    def __init__(
-        self, summary: str, diagnostics: Sequence[Diagnostic] = (), hints: Sequence[str] = ()
-    ) -> None:
+    def __init__(self, summary: str, diagnostics: Sequence[Diagnostic] = (), hints: Sequence[str] = ()) -> None:
         super().__init__(summary)
         self.summary = summary
         self.diagnostics = tuple(diagnostics)

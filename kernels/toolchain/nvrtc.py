@@ -200,14 +200,10 @@ class _Program:
         _check(status, "nvrtcCreateProgram")
         try:
             for expression in self.expressions:
-                _check(
-                    nvrtc.nvrtcAddNameExpression(program, expression.encode())[0], "nvrtcAddNameExpression"
-                )
+                _check(nvrtc.nvrtcAddNameExpression(program, expression.encode())[0], "nvrtcAddNameExpression")
             encoded = [flag.encode() for flag in flags]
             (status,) = nvrtc.nvrtcCompileProgram(program, len(encoded), encoded)
-            log = _fetch(nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog, program).decode(
-                errors="replace"
-            )
+            log = _fetch(nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog, program).decode(errors="replace")
             log = log.rstrip("\0\n")
             if int(status) != 0:
                 raise self._error(log, arch, options, getattr(status, "name", str(status)))
@@ -243,9 +239,7 @@ class _Program:
                 hints.append(origin)
         if not diagnostics and not hints:
             diagnostics = [Diagnostic("error", log or status)]
-        return CompileError(
-            f"{self.filename} does not compile for {arch}", diagnostics, tuple(dict.fromkeys(hints))
-        )
+        return CompileError(f"{self.filename} does not compile for {arch}", diagnostics, tuple(dict.fromkeys(hints)))
 
     def _origin(self, ptx_line: int) -> str:
         """Which source line the PTX of `ptx_line` comes from, as a sentence; "" if its file says nothing."""
@@ -274,9 +268,7 @@ class _Program:
 def _hints(diagnostic: Diagnostic, arch: str) -> list[str]:
     message = diagnostic.message
     if option := re.search(r"unrecognized option (\S*)", message):
-        return [
-            f"NVRTC knows no option {option[1]!r}; its options are those of nvcc that concern device code."
-        ]
+        return [f"NVRTC knows no option {option[1]!r}; its options are those of nvcc that concern device code."]
     if "invalid value for --gpu-architecture" in message:
         return [f"This NVRTC ({'.'.join(map(str, nvrtc_version()))}) has no architecture {arch!r}."]
     if "could not open source file" in message and not cuda_include_dirs(nvrtc_version()[0]):

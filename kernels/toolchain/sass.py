@@ -161,9 +161,7 @@ def _run(tool: str, options: tuple[str, ...], cubin: bytes) -> str:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "kernel.cubin")
         path.write_bytes(cubin)
-        finished = subprocess.run(
-            [_find_tool(tool), *options, str(path)], capture_output=True, text=True, check=False
-        )
+        finished = subprocess.run([_find_tool(tool), *options, str(path)], capture_output=True, text=True, check=False)
     if finished.returncode != 0 or not finished.stdout.strip():
         raise ToolchainError(f"{tool} failed: {finished.stderr.strip() or finished.stdout.strip()}")
     return finished.stdout
