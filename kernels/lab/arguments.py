@@ -80,8 +80,7 @@ def check_array(problem: Problem, rung: Rung, argument: Argument, array: Any, si
         raise ArgumentError(f"argument '{name}' is empty, shape {expected}; {problem.name} needs at least one element")
     if not array.flags.c_contiguous:
         raise ArgumentError(
-            f"argument '{name}' is not C-contiguous (strides {array.strides} bytes for shape {expected}); "
-            "copy it first"
+            f"argument '{name}' is not C-contiguous (strides {array.strides} bytes for shape {expected}); copy it first"
         )
     needed = rung.alignment.get(name, np.dtype(argument.dtype).itemsize)
     off_by = array.data.ptr % needed
@@ -106,7 +105,9 @@ def check_no_overlap(arrays: Mapping[str, Any], outputs: tuple[Argument, ...]) -
         start, end = spans[output.name]
         for name, (other_start, other_end) in spans.items():
             if name != output.name and start < other_end and other_start < end:
-                raise ArgumentError(f"output '{output.name}' overlaps argument '{name}' in memory; expected separate arrays")
+                raise ArgumentError(
+                    f"output '{output.name}' overlaps argument '{name}' in memory; expected separate arrays"
+                )
 
 
 def _spelled(argument: Argument) -> str:

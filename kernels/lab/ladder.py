@@ -118,14 +118,18 @@ class BoundRung:
         problem = self.ladder.problem
         if len(inputs) != len(problem.inputs):
             names = ", ".join(a.name for a in problem.inputs)
-            raise arguments.ArgumentError(f"{problem.name} takes {len(problem.inputs)} input(s) ({names}), got {len(inputs)}")
+            raise arguments.ArgumentError(
+                f"{problem.name} takes {len(problem.inputs)} input(s) ({names}), got {len(inputs)}"
+            )
         arrays = dict(zip((a.name for a in problem.inputs), inputs, strict=True))
         for name, array in arrays.items():
             arguments.check_device(name, array, cp.ndarray, "cp")
         size = arguments.solve_size(problem, arrays, parameters)
         given = out if isinstance(out, tuple) else (out,) * (out is not None)
         if given and len(given) != len(problem.outputs):
-            raise arguments.ArgumentError(f"{problem.name} has {len(problem.outputs)} output(s), got {len(given)} in out")
+            raise arguments.ArgumentError(
+                f"{problem.name} has {len(problem.outputs)} output(s), got {len(given)} in out"
+            )
         for position, argument in enumerate(problem.outputs):
             array = given[position] if given else cp.empty(argument.extents(size), dtype=argument.dtype)
             arguments.check_device(argument.name, array, cp.ndarray, "cp")

@@ -17,6 +17,11 @@ Size = Mapping[str, int]
 Extent = str | Callable[[Size], int]
 
 
+def ceil_div(numerator: int, denominator: int) -> int:
+    """The least whole number of pieces of size ``denominator`` that cover ``numerator``."""
+    return -(-numerator // denominator)
+
+
 def size_label(size: Size) -> str:
     """A size as a reader writes it: ``rows=16384, cols=16384``."""
     return ", ".join(f"{key}={value}" for key, value in size.items())

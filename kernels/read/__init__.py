@@ -1,0 +1,63 @@
+"""Read: sum chunks of an array and write one float each. The ceiling of what only reads memory."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from kernels.lab.ladder import Ladder
+from kernels.lab.problem import Argument, Launch, Problem, Rung, Size, ceil_div
+
+FLOAT = 4
+THREADS = 256
+#: Floats summed by one block; the kernels' kChunk.
+CHUNK = 8192
+
+
+def _chunks(size: Size) -> int:
+    return ceil_div(size["n"], CHUNK)
+
+
+def _reference(inputs: dict[str, np.ndarray], size: Size) -> dict[str, np.ndarray]:
+    starts = np.arange(0, size["n"], CHUNK)
+    return {"sums": np.add.reduceat(inputs["source"], starts, dtype=np.float64)}
+
+
+def _launch(kernel: str, size: Size) -> tuple[Launch, ...]:
+    return (Launch(kernel, (_chunks(size),), (THREADS,), ("source", "sums", np.uint64(size["n"]))),)
+
+
+problem = Problem(
+    name="read",
+    title="Sum chunks of n floats",
+    size_keys=("n",),
+    arguments=(
+        Argument("source", "float32", ("n",)),
+        Argument("sums", "float32", (_chunks,), role="output"),
+    ),
+    make_inputs=lambda size, rng: {"source": rng.random(size["n"], dtype=np.float32)},
+    reference=_reference,
+    # A sum passes at most 32 additions in a thread and 8 in the tree; each rounds by at most 2^-24 of a partial sum.
+    tolerance=lambda size: 40 * 2.0**-24,
+    flops=lambda size: size["n"],
+    bytes=lambda size: FLOAT * (size["n"] + _chunks(size)),
+    headline=({"n": 1 << 29},),
+    check=({"n": 1}, {"n": 255}, {"n": CHUNK - 1}, {"n": CHUNK}, {"n": 2 * CHUNK + 77}),
+)
+
+ladder = Ladder(
+    problem,
+    Path(__file__).parent,
+    rungs=(
+        Rung("scalar", "one float per load", "scalar.cu", lambda size: _launch("read_scalar", size)),
+        Rung(
+            "float4",
+            "eight 16-byte loads in flight per thread",
+            "float4.cu",
+            lambda size: _launch("read_float4", size),
+            alignment={"source": 16},
+        ),
+    ),
+    ceiling={"name": "read_gb_s", "per": "bytes"},
+)

@@ -1,0 +1,175 @@
+"""Transpose a row-major float32 matrix: a copy whose reads and writes want different orders."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kernels.lab import libraries
+from kernels.lab.ladder import Ladder
+from kernels.lab.problem import Argument, Launch, Peer, Problem, Rung, Size, ceil_div
+
+FLOAT = 4
+TILE, ROWS = 32, 8
+VECTOR_TILE, VECTOR_THREADS = 64, 256
+MAX_GRID_Y = 65535
+#: Rows and columns are ints in the kernels, and a tile may reach past the edge.
+MAX_EXTENT = (1 << 31) - VECTOR_TILE - 1
+
+
+def _reference(inputs: dict[str, np.ndarray], size: Size) -> dict[str, np.ndarray]:
+    return {"target": np.ascontiguousarray(inputs["source"].T)}
+
+
+problem = Problem(
+    name="transpose",
+    title="Transpose a float32 matrix",
+    size_keys=("rows", "cols"),
+    arguments=(
+        Argument("source", "float32", ("rows", "cols")),
+        Argument("target", "float32", ("cols", "rows"), role="output"),
+    ),
+    make_inputs=lambda size, rng: {"source": rng.random((size["rows"], size["cols"]), dtype=np.float32)},
+    reference=_reference,
+    tolerance=lambda size: 0.0,  # only moved, so bit-equal
+    flops=lambda size: 0,
+    bytes=lambda size: 2 * FLOAT * size["rows"] * size["cols"],
+    headline=({"rows": 16384, "cols": 16384},),
+    check=(
+        {"rows": 1, "cols": 1},
+        {"rows": 1, "cols": 77},
+        {"rows": 77, "cols": 1},
+        {"rows": 31, "cols": 33},
+        {"rows": 64, "cols": 128},
+        {"rows": 100, "cols": 68},
+        {"rows": 127, "cols": 131},
+    ),
+)
+
+
+def _args(size: Size) -> tuple[Any, ...]:
+    return ("source", "target", np.int32(size["rows"]), np.int32(size["cols"]))
+
+
+def _across_first(kernel: str) -> Callable[[Size], tuple[Launch, ...]]:
+    """Blocks numbered along the rows of the source: x counts tiles across, y counts tiles down."""
+
+    def launches(size: Size) -> tuple[Launch, ...]:
+        grid = (ceil_div(size["cols"], TILE), ceil_div(size["rows"], TILE))
+        return (Launch(kernel, grid, (TILE, ROWS), _args(size)),)
+
+    return launches
+
+
+def _down_first(size: Size) -> tuple[Launch, ...]:
+    """Blocks numbered down the columns of the source: x counts tiles down, y counts tiles across."""
+    grid = (ceil_div(size["rows"], TILE), ceil_div(size["cols"], TILE))
+    return (Launch("transpose_reordered", grid, (TILE, ROWS), _args(size)),)
+
+
+def _vectorised(size: Size) -> tuple[Launch, ...]:
+    width = 4 if size["rows"] % 4 == 0 and size["cols"] % 4 == 0 else 1
+    grid = (ceil_div(size["rows"], VECTOR_TILE), ceil_div(size["cols"], VECTOR_TILE))
+    return (Launch(f"transpose_vectorised<{width}>", grid, (VECTOR_THREADS,), _args(size)),)
+
+
+def _grid_y_from(key: str, tile: int) -> Callable[[Size], str | None]:
+    """The grid's y extent, which counts tiles along ``key``, ends at 65535 blocks."""
+
+    def requires(size: Size) -> str | None:
+        if size[key] > MAX_GRID_Y * tile:
+            return f"{key} may be at most {MAX_GRID_Y * tile}, for the grid has at most {MAX_GRID_Y} blocks in y"
+        if max(size["rows"], size["cols"]) > MAX_EXTENT:
+            return f"rows and cols may be at most {MAX_EXTENT}"
+        return None
+
+    return requires
+
+
+def _contiguous(arrays: dict[str, Any], size: Size):
+    import torch
+
+    source, target = torch.from_dlpack(arrays["source"]), torch.from_dlpack(arrays["target"])
+    return lambda: target.copy_(source.T)
+
+
+def _geam(arrays: dict[str, Any], size: Size):
+    import cupy
+    from cupy_backends.cuda.libs import cublas
+
+    handle = cupy.cuda.device.get_cublas_handle()
+    rows, cols = size["rows"], size["cols"]
+    one, zero = np.ones(1, np.float32), np.zeros(1, np.float32)
+    source, target = arrays["source"], arrays["target"]
+
+    def enqueue() -> None:
+        # cuBLAS is column-major: the row-major source is a cols x rows matrix there, and its transpose rows x cols.
+        cublas.setStream(handle, cupy.cuda.get_current_stream().ptr)
+        cublas.sgeam(
+            handle, cublas.CUBLAS_OP_T, cublas.CUBLAS_OP_N, rows, cols,
+            one.ctypes.data, source.data.ptr, cols, zero.ctypes.data, target.data.ptr, rows, target.data.ptr, rows,
+        )  # fmt: skip
+
+    return enqueue
+
+
+ladder = Ladder(
+    problem,
+    Path(__file__).parent,
+    rungs=(
+        Rung(
+            "naive",
+            "read along rows, write along columns",
+            "naive.cu",
+            _across_first("transpose_naive"),
+            requires=_grid_y_from("rows", TILE),
+        ),
+        Rung(
+            "tiled",
+            "turn the tile in shared memory",
+            "tiled.cu",
+            _across_first("transpose_tiled"),
+            requires=_grid_y_from("rows", TILE),
+        ),
+        Rung(
+            "padded",
+            "one unused float at the end of each row",
+            "padded.cu",
+            _across_first("transpose_padded"),
+            requires=_grid_y_from("rows", TILE),
+        ),
+        Rung(
+            "swizzled",
+            "columns exchanged by an exclusive or",
+            "swizzled.cu",
+            _across_first("transpose_swizzled"),
+            requires=_grid_y_from("rows", TILE),
+        ),
+        Rung(
+            "reordered",
+            "neighbouring blocks write neighbouring tiles",
+            "reordered.cu",
+            _down_first,
+            requires=_grid_y_from("cols", TILE),
+        ),
+        Rung(
+            "vectorised",
+            "16 bytes per access, turned in registers first",
+            "vectorised.cu",
+            _vectorised,
+            alignment={"source": 16, "target": 16},
+            requires=_grid_y_from("cols", VECTOR_TILE),
+        ),
+    ),
+    peers=(
+        Peer(
+            "PyTorch contiguous",
+            _contiguous,
+            libraries.torch("copy_ of a transposed view, as contiguous() does", "fp32"),
+        ),
+        Peer("cuBLAS geam", _geam, libraries.cublas("cublasSgeam", "fp32")),
+    ),
+)
