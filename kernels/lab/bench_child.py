@@ -1,0 +1,223 @@
+"""The process that measures: ``python -m kernels.lab.bench_child SPEC.json OUT``.
+
+NVBench runs all its benchmarks once in a process, so each run of ``measure`` starts one of these. Every
+target is one benchmark: verified at the very size on NVBench's stream, then sampled. The first that is wrong
+stops the rest.
+
+Into ``OUT`` go ``nvbench.json`` (with the raw samples in ``nvbench.json-bin/``), ``nvbench.log``,
+``points.json`` (the verification of each target, or its error) and ``device.json``. Progress goes to stderr,
+one line a point and regime.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import os
+import statistics
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from . import hardware, measure, nvbench_results, roofline
+from .checking import Case, run_and_check
+from .measure import Sampling, Target
+from .registry import load_ladder
+
+
+class Gpu:
+    """What the child asks of CUDA beside NVBench, through CuPy (and PyTorch, once a peer has imported it)."""
+
+    @contextlib.contextmanager
+    def stream(self, handle: int) -> Iterator[None]:
+        """Launch on the stream of this handle, in CuPy and in PyTorch."""
+        import cupy
+
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(cupy.cuda.ExternalStream(handle))
+            if (torch := sys.modules.get("torch")) is not None:
+                stack.enter_context(torch.cuda.stream(torch.cuda.ExternalStream(handle)))
+            yield
+
+    def synchronize(self) -> None:
+        """Wait for all work of the device."""
+        import cupy
+
+        cupy.cuda.Device().synchronize()
+
+    def seconds(self, launch: Callable[[], None]) -> float:
+        """The GPU time of one launch on the current stream, by events; an estimate, never recorded."""
+        import cupy
+
+        start, stop = cupy.cuda.Event(), cupy.cuda.Event()
+        start.record()
+        launch()
+        stop.record()
+        stop.synchronize()
+        return cupy.cuda.get_elapsed_time(start, stop) * 1e-3
+
+    def release(self) -> None:
+        """Give unused memory back, so that the next size finds room."""
+        import cupy
+
+        cupy.get_default_memory_pool().free_all_blocks()
+
+
+class Run:
+    """The state of one run: targets, what was found about each, and the case that is on the device."""
+
+    def __init__(self, spec: dict[str, Any], out: Path, gpu: Gpu):
+        self.targets = [Target(**t) for t in spec["targets"]]
+        self.sampling = Sampling(**spec["sampling"])
+        self.seed = spec["seed"]
+        self.out = out
+        self.gpu = gpu
+        self.results: list[dict[str, Any] | None] = [None] * len(self.targets)
+        self.ceilings: dict[str, float] = {}
+        self.failed = False
+        self._case: tuple[tuple[str, str], Case] | None = None
+
+    def benchmark(self, index: int) -> Callable[[Any], None]:
+        """The function that NVBench calls with a State for the target of this index."""
+
+        def measure_point(state: Any) -> None:
+            if self.failed:
+                state.skip("an earlier point failed")
+                return
+            try:
+                self._measure(index, state)
+            except BaseException as error:
+                # Through NVBench an exception would only be a skipped state: keep it, and stop the rest.
+                self.failed = True
+                self.results[index] = {"error": f"{type(error).__name__}: {error}"}
+                traceback.print_exc()
+                state.skip("failed")
+
+        return measure_point
+
+    def _measure(self, index: int, state: Any) -> None:
+        target = self.targets[index]
+        ladder = load_ladder(target.ladder)
+        rung = target.kind == "rung"
+        candidate = ladder[target.name] if rung else measure.find_peer(ladder, target.name)
+        case = self._make_case(target)
+        # Arrays belong to the default stream's memory pool, which outlives NVBench's stream of this state.
+        arrays = case.arrays()
+        launch = candidate.prepare(arrays, target.size)
+        self.gpu.synchronize()
+        with self.gpu.stream(state.get_stream().addressof()):
+            verification = run_and_check(case, candidate, arrays, launch)
+            self.gpu.synchronize()
+            estimate = min(self.gpu.seconds(launch) for _ in range(3))
+            result = {
+                "max_rel_error": verification.max_rel_error,
+                "library": None if rung else candidate.describe(),
+                "estimate_s": estimate,
+                "min_samples": self.sampling.samples_for(estimate),
+                "timeout_s": self.sampling.timeout_for(estimate),
+            }
+            state.set_min_samples(result["min_samples"])
+            state.set_timeout(result["timeout_s"])
+            state.set_batch_target_time(self.sampling.batch_seconds)
+            state.set_throttle_threshold(self.sampling.throttle_threshold)
+            before = self._sample_files()
+            state.exec(lambda _: launch(), batched=True)
+        self.gpu.synchronize()
+        if state.is_skipped():
+            raise RuntimeError(f"NVBench skipped it: {state.get_skip_reason()}")
+        self.results[index] = result
+        self._report(index, self._sample_files() - before)
+
+    def _make_case(self, target: Target) -> Case:
+        key = (target.ladder, json.dumps(target.size))
+        if self._case is None or self._case[0] != key:
+            self._case = None
+            self.gpu.release()
+            self._case = (key, Case.make(load_ladder(target.ladder), target.size, self.seed))
+        return self._case[1]
+
+    def _sample_files(self) -> set[Path]:
+        return {p for p in self.out.glob("nvbench.json-bin/*.bin") if p.stem.isdigit()}
+
+    def _report(self, index: int, written: set[Path]) -> None:
+        """One line a regime. NVBench's results come at the end, so this reads its files as they appear."""
+        ctypes.CDLL(None).fflush(None)
+        target = self.targets[index]
+        samples = nvbench_results.read_samples(min(written)) if written else ()
+        lines = nvbench_results.read_log(self.out / "nvbench.log").get(f"point-{index}", [])
+        cold = statistics.median(samples) if samples else None
+        if cold:
+            self._note_ceiling(target, cold)
+        throttled = nvbench_results.throttled_samples(lines)
+        extra = f"{len(samples)} samples" + (f", {throttled} throttled and discarded" if throttled else "")
+        self._say(index, "cold", cold, extra)
+        self._say(index, "batch", nvbench_results.batch_mean_s(lines), "mean")
+
+    def _note_ceiling(self, target: Target, seconds: float) -> None:
+        ladder = load_ladder(target.ladder)
+        if ladder.ceiling is not None and target.size == dict(measure.ceiling_size(ladder)):
+            name, rate = ladder.ceiling["name"], measure.ceiling_rate(ladder, target.size, seconds)
+            self.ceilings[name] = max(rate, self.ceilings.get(name, 0.0))
+
+    def _say(self, index: int, regime: str, seconds: float | None, extra: str) -> None:
+        target = self.targets[index]
+        time = "time not read yet" if seconds is None else f"{seconds * 1e6:12.2f} us"
+        share = ""
+        if seconds:
+            with contextlib.suppress(roofline.MissingCeiling):
+                least = roofline.limit_s(load_ladder(target.ladder).problem, target.size, self.ceilings)
+                share = f"{100 * least / seconds:6.1f} % of the limit"
+        line = f"[{index + 1}/{len(self.targets)}] {target!s:<56} {regime:<5} {time} {share:<21} {extra}"
+        print(line, file=sys.stderr, flush=True)
+
+
+def main(spec_path: Path, out: Path, gpu: Gpu | None = None) -> int:
+    """Measure what the spec lists. Returns the exit status: 0 when every target was verified and measured."""
+    spec = json.loads(spec_path.read_text(encoding="utf-8"))
+    run = Run(spec, out, gpu or Gpu())
+    try:
+        with _stdout_to(out / "nvbench.log"):
+            _run_nvbench(run, out)
+        if not run.failed:
+            device = hardware.device_block()
+            (out / "device.json").write_text(json.dumps(device), encoding="utf-8")
+    finally:
+        (out / "points.json").write_text(json.dumps(run.results), encoding="utf-8")
+    return 1 if run.failed or None in run.results else 0
+
+
+def _run_nvbench(run: Run, out: Path) -> None:
+    import cuda.bench as bench
+
+    for index in range(len(run.targets)):
+        benchmark = bench.register(run.benchmark(index))
+        benchmark.set_name(f"point-{index}")
+        benchmark.set_stopping_criterion("stdrel")
+        benchmark.set_criterion_param_float64("max-noise", run.sampling.max_noise)
+        # The number of samples is set for each point from how long it takes; accumulated time must not add to
+        # it.
+        benchmark.set_criterion_param_float64("min-time", 1e-6)
+    bench.run_all_benchmarks(["bench_child", "--devices", "0", "--jsonbin", str(out / "nvbench.json")])
+
+
+@contextlib.contextmanager
+def _stdout_to(path: Path) -> Iterator[None]:
+    """Send file descriptor 1 to a file: NVBench prints its log from C++."""
+    sys.stdout.flush()
+    saved = os.dup(1)
+    log = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644)
+    try:
+        os.dup2(log, 1)
+        yield
+    finally:
+        ctypes.CDLL(None).fflush(None)
+        os.dup2(saved, 1)
+        os.close(saved)
+        os.close(log)
+
+
+if __name__ == "__main__":
+    sys.exit(main(Path(sys.argv[1]), Path(sys.argv[2])))

@@ -1,0 +1,285 @@
+"""Measuring: rungs, peers and ceilings of one ladder, by NVBench, in one child process.
+
+Two regimes, never mixed: *cold* (L2 flushed before every sample, launch latency hidden by a blocking kernel,
+samples of a throttled GPU discarded) and *batch* (launches back to back, one mean).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from statistics import fmean, stdev
+from typing import Any
+
+from . import hardware, records, roofline
+from .ladder import Ladder
+from .nvbench_results import Measured, read_log, read_results, throttled_samples
+from .problem import Peer, Size, size_label
+from .records import Point, Record
+from .registry import ladder_names, load_ladder
+
+_ROOT = Path(__file__).resolve().parents[2]
+#: How many of a ceiling ladder's fastest points are measured again beside another ladder.
+_CEILING_CANDIDATES = 2
+
+
+class MeasurementFailed(RuntimeError):
+    """A point was wrong, or NVBench gave no result for it; nothing of the run is kept."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """What to measure: a rung or peer at one size. ``ladder`` is what ``load_ladder`` takes."""
+
+    ladder: str
+    kind: str
+    name: str
+    size: dict[str, int]
+
+    def __str__(self) -> str:
+        return f"{self.ladder.rpartition('.')[2]} {self.name} {size_label(self.size)}"
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How long to sample: cold sampling ends when ``min_samples`` (more for fast kernels) are there and their
+    relative
+    standard deviation is below ``max_noise`` or has settled; at the latest after ``seconds`` of wall time,
+    for kernels so slow that ten samples take longer after ``slow_seconds``. ``batch_seconds`` of GPU time go
+    to the batch.
+    """
+
+    seconds: float = 2.0
+    slow_seconds: float = 5.0
+    min_samples: int = 10
+    enough_samples: int = 200
+    max_noise: float = 0.005
+    batch_seconds: float = 0.25
+    throttle_threshold: float = 0.75
+
+    def samples_for(self, estimate_s: float) -> int:
+        """The least number of cold samples of a kernel that takes about this long."""
+        fitting = int(0.5 * self.seconds / max(estimate_s, 1e-9))
+        return max(self.min_samples, min(self.enough_samples, fitting))
+
+    def timeout_for(self, estimate_s: float) -> float:
+        """The most wall time for cold sampling, in seconds."""
+        return max(self.seconds, min(self.slow_seconds, 1.25 * self.min_samples * estimate_s))
+
+
+def targets_of(ladder: Ladder, load_name: str) -> list[Target]:
+    """Every point of a whole record of this ladder."""
+    return [Target(load_name, kind, name, dict(size)) for kind, name, size in records.expected_points(ladder)]
+
+
+def ceiling_size(ladder: Ladder) -> Size:
+    """The headline size at which a ceiling is read off: the one with the most work."""
+    assert ladder.ceiling is not None
+    work = ladder.problem.flops if ladder.ceiling["per"] == "flops" else ladder.problem.bytes
+    return max(ladder.problem.headline, key=work)
+
+
+def ceiling_rate(ladder: Ladder, size: Size, seconds: float) -> float:
+    """What one time says about the ceiling, in the unit of the ceiling's name."""
+    assert ladder.ceiling is not None
+    work = ladder.problem.flops if ladder.ceiling["per"] == "flops" else ladder.problem.bytes
+    return work(size) / seconds / roofline.unit(ladder.ceiling["name"])
+
+
+def ceiling_targets(exclude: str, folder: Path) -> list[Target]:
+    """The points that define the ceilings: of each ceiling ladder the fastest of its record, or all without
+    one."""
+    targets = []
+    for name in ladder_names():
+        ladder = load_ladder(name)
+        if ladder.ceiling is None or name == exclude:
+            continue
+        size = ceiling_size(ladder)
+        candidates = [t for t in targets_of(ladder, name) if t.size == dict(size)]
+        try:
+            record = records.load_record(name, folder=folder)
+        except (records.MissingRecord, records.RecordError):
+            record = None
+        if record is not None:
+            known = [(record.find(t.name, size, "cold"), t) for t in candidates]
+            ranked = sorted(((p.median_s, i) for i, (p, _) in enumerate(known) if p is not None))
+            candidates = [known[i][1] for _, i in ranked[:_CEILING_CANDIDATES]] or candidates
+        targets += candidates
+    return targets
+
+
+def record_ladder(
+    load_name: str,
+    sampling: Sampling,
+    folder: Path,
+    keep: Path | None = None,
+    targets: Sequence[Target] | None = None,
+) -> Record:
+    """Measure a whole ladder with its peers and the ceilings, in one run. Writes nothing; ``save_record``
+    does.
+
+    ``folder`` holds the records that say which points define the ceilings. ``targets`` replaces the ladder's
+    points (then the result is no whole record). Raises :class:`MeasurementFailed`.
+    """
+    ladder = load_ladder(load_name)
+    ceilings_first = ceiling_targets(ladder.name, folder)
+    own = list(targets) if targets is not None else targets_of(ladder, load_name)
+    points, device = run([*ceilings_first, *own], sampling, keep=keep)
+    pairs = list(zip([*ceilings_first, *own], points, strict=True))
+    ceilings, sources = find_ceilings((t, cold) for t, (cold, _) in pairs)
+    return Record(
+        ladder=ladder.name,
+        date=datetime.now(UTC).strftime("%Y-%m-%d"),
+        commit=hardware.commit(),
+        device=device,
+        ceilings=ceilings,
+        ceiling_points=sources,
+        points=tuple(point for both in points[len(ceilings_first) :] for point in both),
+    )
+
+
+def find_ceilings(
+    measured: Iterable[tuple[Target, Point]],
+) -> tuple[dict[str, float], dict[str, dict[str, Any]]]:
+    """The best rate of each ceiling ladder among cold points, and the point that gave it."""
+    ceilings: dict[str, float] = {}
+    sources: dict[str, dict[str, Any]] = {}
+    for target, point in measured:
+        ladder = load_ladder(target.ladder)
+        if ladder.ceiling is None or target.size != dict(ceiling_size(ladder)):
+            continue
+        name, rate = ladder.ceiling["name"], float(f"{ceiling_rate(ladder, target.size, point.median_s):.5g}")
+        if rate > ceilings.get(name, 0.0):
+            ceilings[name] = rate
+            sources[name] = {
+                "ladder": ladder.name,
+                "name": point.name,
+                "size": point.size,
+                "regime": point.regime,
+            }
+    return ceilings, sources
+
+
+def run(
+    targets: Sequence[Target], sampling: Sampling, seed: int = 0, keep: Path | None = None
+) -> tuple[list[tuple[Point, Point]], dict[str, Any]]:
+    """Measure targets in a child process; ``(cold, batch)`` of each, in order, and the device.
+
+    ``keep`` is a folder for NVBench's own files. An interruption ends the child. Raises
+    :class:`MeasurementFailed`.
+    """
+    with tempfile.TemporaryDirectory(prefix="measure-") as scratch:
+        out = keep or Path(scratch)
+        out.mkdir(parents=True, exist_ok=True)
+        spec = {"targets": [asdict(t) for t in targets], "sampling": asdict(sampling), "seed": seed}
+        (out / "spec.json").write_text(json.dumps(spec, indent=1), encoding="utf-8")
+        status = run_child(out / "spec.json", out)
+        outcome = _load(out / "points.json") or []
+        for target, result in zip(targets, outcome, strict=False):
+            if result and result.get("error"):
+                raise MeasurementFailed(f"{target}: {result['error']}\n{_tail(out)}")
+        if status != 0:
+            raise MeasurementFailed(f"the measuring process ended with status {status}\n{_tail(out)}")
+        found, log = read_results(out / "nvbench.json"), read_log(out / "nvbench.log")
+        points = []
+        for index, (target, result) in enumerate(zip(targets, outcome, strict=True)):
+            name = f"point-{index}"
+            if name not in found:
+                raise MeasurementFailed(f"{target}: NVBench gave no result for it\n{_tail(out)}")
+            points.append(make_points(target, result, found[name], throttled_samples(log.get(name, [])), sampling))
+        return points, json.loads((out / "device.json").read_text(encoding="utf-8"))
+
+
+def run_child(spec: Path, out: Path) -> int:
+    """Run ``bench_child`` in its own session; its exit status. It is killed when this process is interrupted."""
+    command = [sys.executable, "-m", "kernels.lab.bench_child", str(spec), str(out)]
+    child = subprocess.Popen(command, cwd=_ROOT, start_new_session=True)
+    try:
+        return child.wait()
+    finally:
+        if child.poll() is None:
+            os.killpg(child.pid, signal.SIGKILL)
+            child.wait()
+
+
+def make_points(
+    target: Target, result: dict[str, Any], measured: Measured, throttled: int, sampling: Sampling
+) -> tuple[Point, Point]:
+    """The cold and the batch point of a target, from what the child verified and NVBench measured.
+
+    Raises :class:`MeasurementFailed` when the batch is missing.
+    """
+    if measured.batch_mean_s is None:
+        raise MeasurementFailed(f"{target}: NVBench gave no batch measurement")
+    ladder = load_ladder(target.ladder)
+    problem = ladder.problem
+    shared: dict[str, Any] = {
+        "name": target.name,
+        "kind": target.kind,
+        "size": target.size,
+        "dtype": problem.outputs[0].dtype,
+        "flops": int(problem.flops(target.size)),
+        "bytes": int(problem.bytes(target.size)),
+        "max_rel_error": float(f"{result['max_rel_error']:.4g}"),
+        "library": result.get("library"),
+    }
+    if target.kind == "rung":
+        bound = ladder[target.name]
+        first, *rest = (launch.as_json() for launch in bound.launches(target.size))
+        shared["launch"] = {**first, "options": list(bound.options), **({"then": rest} if rest else {})}
+        shared["source_sha256"] = bound.sha256(target.size)
+    cold = _point("cold", measured.cold, _cold_sampling(measured, result, throttled, sampling), shared)
+    batch_sampling = {"launches": measured.batch_launches, "statistic": "mean"}
+    return cold, _point("batch", (measured.batch_mean_s,), batch_sampling, shared)
+
+
+def find_peer(ladder: Ladder, name: str) -> Peer:
+    """The peer of that name. Raises KeyError naming the known ones."""
+    for peer in ladder.peers:
+        if peer.name == name:
+            return peer
+    raise KeyError(f"ladder {ladder.name} has no peer '{name}'; it has {', '.join(p.name for p in ladder.peers)}")
+
+
+def _point(regime: str, samples: Sequence[float], sampling: dict[str, Any], shared: dict[str, Any]) -> Point:
+    kept = records.rounded(samples)
+    p25, median, p75 = records.quantiles(kept)
+    return Point(**shared, regime=regime, samples=kept, median_s=median, p25_s=p25, p75_s=p75, sampling=sampling)
+
+
+def _cold_sampling(measured: Measured, result: dict[str, Any], throttled: int, sampling: Sampling) -> dict[str, Any]:
+    samples = measured.cold
+    noise = stdev(samples) / fmean(samples) if len(samples) > 1 else None
+    not_met = []
+    if len(samples) < result["min_samples"]:
+        not_met.append("min-samples")
+    if noise is None or not noise <= sampling.max_noise:
+        not_met.append("max-noise")
+    return {
+        "criterion": "stdrel",
+        "min_samples": result["min_samples"],
+        "max_noise": sampling.max_noise,
+        "noise": None if noise is None else float(f"{noise:.3g}"),
+        "not_met": not_met,
+        "timed_out": measured.cold_wall_s >= result["timeout_s"],
+        "throttled_discarded": throttled,
+        "sm_clock_mhz": None if measured.sm_clock_hz is None else round(measured.sm_clock_hz / 1e6),
+    }
+
+
+def _load(path: Path) -> Any:
+    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
+
+
+def _tail(out: Path, lines: int = 25) -> str:
+    log = out / "nvbench.log"
+    text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
+    return "NVBench's log ends:\n" + "\n".join(text.splitlines()[-lines:]) if text else "NVBench logged nothing"

@@ -1,0 +1,115 @@
+"""Reads what NVBench wrote: its JSON with the binary files of raw samples beside it, and its log.
+
+NVBench gives every accepted sample of the cold measurement, as little-endian float32 seconds in one file a
+benchmark, and for the batch measurement one mean. Numbers stand in the JSON as strings.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+_SAMPLES = "nv/json/bin:nv/cold/sample_times"
+_RUN = re.compile(r"^Run:.*?\b(point-\d+)\b")
+_THROTTLED = "GPU throttled below threshold"
+_BATCH = re.compile(r"\bBatch: ([0-9.]+)ms GPU")
+
+
+class ResultsError(RuntimeError):
+    """NVBench's output lacks what a point needs."""
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One benchmark: cold samples in seconds, the batch mean in seconds over ``batch_launches`` launches.
+
+    ``cold_wall_s`` is the wall time that the cold measurement took; ``sm_clock_hz`` the mean SM clock during
+    it.
+    """
+
+    cold: tuple[float, ...]
+    cold_wall_s: float
+    batch_mean_s: float | None
+    batch_launches: int
+    sm_clock_hz: float | None
+
+
+def read_results(path: Path) -> dict[str, Measured]:
+    """Every benchmark that was not skipped, by name. Raises :class:`ResultsError` when a benchmark has no
+    samples."""
+    data = json.loads(path.read_text(encoding="utf-8"))
+    found = {}
+    for benchmark in data["benchmarks"]:
+        for state in benchmark["states"]:
+            if not state.get("is_skipped"):
+                found[benchmark["name"]] = _measured(benchmark["name"], state, path.parent)
+    return found
+
+
+def read_samples(path: Path) -> tuple[float, ...]:
+    """The samples in one of NVBench's binary files, in seconds."""
+    return tuple(float(sample) for sample in np.fromfile(path, dtype="<f4"))
+
+
+def read_log(path: Path) -> dict[str, list[str]]:
+    """The log's lines by benchmark."""
+    lines: dict[str, list[str]] = {}
+    current: list[str] = []
+    for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
+        if match := _RUN.match(line):
+            current = lines.setdefault(match[1], [])
+        current.append(line)
+    return lines
+
+
+def throttled_samples(lines: list[str]) -> int:
+    """How many samples NVBench discarded because the GPU had throttled, from a benchmark's log lines."""
+    return sum(_THROTTLED in line for line in lines)
+
+
+def batch_mean_s(lines: list[str]) -> float | None:
+    """The batch mean as the log gives it, in seconds, or None."""
+    means = [float(match[1]) for line in lines if (match := _BATCH.search(line))]
+    return means[-1] * 1e-3 if means else None
+
+
+def _measured(name: str, state: dict[str, Any], folder: Path) -> Measured:
+    summaries = {
+        s["tag"]: {d["name"]: d.get("value") for d in s.get("data", [])} for s in state.get("summaries") or []
+    }
+    accepted = summaries.get("nv/cold/sample_size", {}).get("value")
+    binary = summaries.get(_SAMPLES)
+    if binary is None or not int(accepted or 0):
+        raise ResultsError(f"{name}: NVBench accepted no sample (sample_size {accepted}, no file of samples)")
+    samples = read_samples(_locate(binary["filename"], folder))
+    if len(samples) != int(binary["size"]):
+        raise ResultsError(
+            f"{name}: {binary['filename']} holds {len(samples)} samples, expected {binary['size']}"
+        )
+
+    def number(tag: str) -> float | None:
+        value = summaries.get(tag, {}).get("value")
+        return None if value is None else float(value)
+
+    return Measured(
+        cold=samples,
+        cold_wall_s=number("nv/cold/walltime") or 0.0,
+        batch_mean_s=number("nv/batch/time/gpu/mean"),
+        batch_launches=int(number("nv/batch/sample_size") or 0),
+        sm_clock_hz=number("nv/cold/sm_clock_rate/mean"),
+    )
+
+
+def _locate(filename: str, folder: Path) -> Path:
+    """The file as named, or in the folder beside the JSON when both have been moved."""
+    given = Path(filename)
+    moved = folder / given.parent.name / given.name
+    for path in (given, folder / given, moved):
+        if path.exists():
+            return path
+    raise ResultsError(f"NVBench's file of samples is missing: {filename}")

@@ -1,0 +1,117 @@
+"""``python -m kernels.lab.record [ladder ...]``: measure ladders on this GPU and write their records.
+
+A ladder is recorded whole, with its peers and the ceilings, because ratios must come from one run. With
+``--rung`` or ``--size`` a part is measured and printed, and no record is written.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from . import cuda, hardware, measure, records
+from .measure import MeasurementFailed, Sampling, Target
+from .problem import Size
+from .registry import UnknownLadder, ladder_names, load_ladder
+
+
+def parse_size(text: str) -> dict[str, int]:
+    """``rows=4096,cols=512`` as a size. Raises argparse.ArgumentTypeError."""
+    try:
+        return {key.strip(): int(value) for key, value in (part.split("=") for part in text.split(","))}
+    except ValueError:
+        raise argparse.ArgumentTypeError(f"'{text}' is no size; expected key=value,key=value") from None
+
+
+def choose_targets(load_name: str, rungs: Sequence[str], sizes: Sequence[Size]) -> list[Target] | None:
+    """The points of a partial measurement, or None when the whole ladder is asked for.
+
+    Raises KeyError for a rung that the ladder has not, and ValueError for a size with other keys than the
+    problem's.
+    """
+    if not rungs and not sizes:
+        return None
+    ladder = load_ladder(load_name)
+    for size in sizes:
+        if tuple(sorted(size)) != tuple(sorted(ladder.problem.size_keys)):
+            raise ValueError(f"{ladder.name}'s size has the keys {', '.join(ladder.problem.size_keys)}; got {size}")
+    at = sizes or ladder.problem.headline
+    chosen = [ladder[name] for name in rungs] if rungs else list(ladder)
+    targets = [Target(load_name, "rung", b.name, dict(s)) for s in at for b in chosen if b.rung.requires(s) is None]
+    if not rungs:
+        targets += [Target(load_name, "peer", peer.name, dict(s)) for s in at for peer in ladder.peers]
+    return targets
+
+
+def ceilings_first() -> list[str]:
+    """All ladders, those that define a ceiling first: the others then measure just their fastest points
+    again."""
+    return sorted(ladder_names(), key=lambda name: load_ladder(name).ceiling is None)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The command. Exit status 0, 1 when something could not be measured, 130 when interrupted."""
+    args = _parser().parse_args(argv)
+    if args.commit:
+        os.environ["WORKLOG_COMMIT"] = args.commit
+    if cuda.backend != "cupy":
+        print("recording needs an NVIDIA GPU and CuPy; this machine runs kernels on the emulator", file=sys.stderr)
+        return 1
+    sampling = replace(Sampling(), seconds=args.seconds_per_point)
+    gpu = hardware.gpu_slug(hardware.device_block()["name"])
+    folder = args.records or records.RECORDS / gpu
+    try:
+        names = args.ladders or ceilings_first()
+        for position, name in enumerate(names, start=1):
+            targets = choose_targets(name, args.rung, args.size)
+            _say(f"== {name} on {gpu} ({position}/{len(names)})")
+            start = time.monotonic()
+            keep = args.keep / name if args.keep else None
+            record = measure.record_ladder(name, sampling, folder, keep=keep, targets=targets)
+            took = time.monotonic() - start
+            if targets is not None:
+                _say(f"{len(record.points)} points in {took:.0f} s; a part of a ladder: no record is written")
+                continue
+            path = records.record_path(record.ladder, folder=folder)
+            records.save_record(record, path)
+            _say(f"{path}: {len(record.points)} points in {took:.0f} s, {_ceilings(record)}")
+    except (MeasurementFailed, UnknownLadder, KeyError, ValueError) as error:
+        _say(f"{type(error).__name__}: {error}\nThe records that are there are as they were.")
+        return 1
+    except KeyboardInterrupt:
+        _say("interrupted; the records that are there are as they were")
+        return 130
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m kernels.lab.record", description=__doc__)
+    parser.add_argument("ladders", nargs="*", metavar="ladder", help="all ladders, when none is named")
+    parser.add_argument("--seconds-per-point", type=float, default=Sampling().seconds, metavar="S",
+                        help="wall time for the cold samples of one point (default %(default)s)")  # fmt: skip
+    parser.add_argument("--rung", action="append", default=[], help="measure just this rung; may be repeated")
+    parser.add_argument("--size", action="append", default=[], type=parse_size, metavar="K=V,K=V",
+                        help="measure at this size; may be repeated")  # fmt: skip
+    parser.add_argument(
+        "--records", type=Path, metavar="DIR", help="folder to write to (default kernels/records/<gpu>)"
+    )
+    parser.add_argument("--keep", type=Path, metavar="DIR", help="keep NVBench's own files there")
+    parser.add_argument("--commit", help="the commit measured, where the files are no git checkout")
+    return parser
+
+
+def _ceilings(record: records.Record) -> str:
+    return ", ".join(f"{name} {value:g}" for name, value in record.ceilings.items())
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

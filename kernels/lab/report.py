@@ -1,0 +1,165 @@
+"""``python -m kernels.lab.report``: every ladder at its headline sizes, from the committed records, as
+Markdown.
+
+``--readme`` writes the table into README.md between its two markers, ``--check`` fails when README.md differs
+from it or when a record is missing or stale, and says what mends it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from . import records, roofline
+from .ladder import Ladder
+from .problem import Size
+from .records import Point, Record, Stale
+from .registry import ladder_names, load_ladder
+
+README = Path(__file__).resolve().parents[2] / "README.md"
+BEGIN, END = "<!-- report -->", "<!-- /report -->"
+_HEAD = ("ladder", "size", "best rung", "time, cold", "against", "of the limit", "noise", "record")
+
+
+@dataclass(frozen=True)
+class Row:
+    """One ladder at one headline size. ``against`` maps a peer to how many times faster the best rung is."""
+
+    ladder: str
+    size: Size
+    best: Point | None
+    against: dict[str, float]
+    of_limit: float | None
+    state: str
+
+
+def rows_of(ladder: Ladder, record: Record | None) -> list[Row]:
+    """The rows of a ladder; without a record one row a size that says so."""
+    stale = records.stale_points(record, ladder)
+    state = "fresh" if not stale else "missing" if record is None else "stale"
+    return [_row(ladder, record, size, state) for size in ladder.problem.headline]
+
+
+def table(rows: Iterable[Row]) -> str:
+    """The rows as a Markdown table, without a newline at its end."""
+    lines = ["| " + " | ".join(_HEAD) + " |", "|---|---|---|---:|---|---:|---:|---|"]
+    for row in rows:
+        lines.append("| " + " | ".join(_cells(row)) + " |")
+    return "\n".join(lines)
+
+
+def report(names: Sequence[str] | None = None, gpu: str = records.DEFAULT_GPU, folder: Path | None = None) -> str:
+    """The whole report: a line that names the GPU and the dates, and the table."""
+    rows: list[Row] = []
+    found: list[Record] = []
+    for name in names if names is not None else ladder_names():
+        ladder = load_ladder(name)
+        record = find_record(ladder.name, gpu, folder)
+        rows += rows_of(ladder, record)
+        found += [record] if record else []
+    return f"{_source(found)}\n\n{table(rows)}"
+
+
+def find_stale(
+    names: Sequence[str] | None = None, gpu: str = records.DEFAULT_GPU, folder: Path | None = None
+) -> list[Stale]:
+    """Every stale or missing point of the ladders' records."""
+    ladders = [load_ladder(name) for name in (names if names is not None else ladder_names())]
+    return [s for ladder in ladders for s in records.stale_points(find_record(ladder.name, gpu, folder), ladder)]
+
+
+def find_record(ladder: str, gpu: str = records.DEFAULT_GPU, folder: Path | None = None) -> Record | None:
+    """The record, or None where there is none. Raises RecordError."""
+    try:
+        return records.load_record(ladder, gpu, folder)
+    except records.MissingRecord:
+        return None
+
+
+def readme_block(text: str) -> str:
+    """What stands between the markers. Raises ValueError when they are not there once, in order."""
+    if text.count(BEGIN) != 1 or text.count(END) != 1 or text.index(BEGIN) > text.index(END):
+        raise ValueError(f"README.md needs the lines {BEGIN} and {END} once, in this order")
+    return text.split(BEGIN)[1].split(END)[0].strip("\n")
+
+
+def replace_block(text: str, block: str) -> str:
+    """The text with the block between the markers replaced. Raises ValueError as :func:`readme_block`."""
+    readme_block(text)
+    before, rest = text.split(BEGIN)
+    return f"{before}{BEGIN}\n{block}\n{END}{rest.split(END)[1]}"
+
+
+def duration(seconds: float) -> str:
+    """A time with four digits and a unit."""
+    for factor, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "us")):
+        if seconds >= factor:
+            return f"{seconds / factor:.4g} {unit}"
+    return f"{seconds * 1e9:.4g} ns"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The command. Exit status 1 when ``--check`` finds a difference."""
+    parser = argparse.ArgumentParser(prog="python -m kernels.lab.report", description=__doc__)
+    parser.add_argument("--readme", action="store_true", help="write the table into README.md")
+    parser.add_argument("--check", action="store_true", help="fail when README.md or a record is out of date")
+    parser.add_argument("--gpu", default=records.DEFAULT_GPU, help="whose records (default %(default)s)")
+    args = parser.parse_args(argv)
+    block = report(gpu=args.gpu)
+    if args.readme:
+        README.write_text(replace_block(README.read_text(encoding="utf-8"), block), encoding="utf-8")
+    if not args.check:
+        print(block)
+        return 0
+    problems = [str(stale) for stale in find_stale(gpu=args.gpu)]
+    if readme_block(README.read_text(encoding="utf-8")) != block:
+        problems.append("README.md differs from the records; run: python -m kernels.lab.report --readme")
+    for problem in problems:
+        print(problem, file=sys.stderr)
+    return 1 if problems else 0
+
+
+def _row(ladder: Ladder, record: Record | None, size: Size, state: str) -> Row:
+    if record is None:
+        return Row(ladder.name, size, None, {}, None, state)
+    measured = [p for bound in ladder if (p := record.find(bound.name, size, "cold"))]
+    best = min(measured, key=lambda p: p.median_s, default=None)
+    if best is None:
+        return Row(ladder.name, size, None, {}, None, state)
+    peers = {peer.name: record.find(peer.name, size, "cold") for peer in ladder.peers}
+    against = {name: point.median_s / best.median_s for name, point in peers.items() if point}
+    try:
+        of_limit = roofline.limit_s(ladder.problem, size, record.ceilings) / best.median_s
+    except roofline.MissingCeiling:
+        of_limit = None
+    return Row(ladder.name, size, best, against, of_limit, state)
+
+
+def _cells(row: Row) -> list[str]:
+    size = " x ".join(str(extent) for extent in row.size.values())
+    state = row.state if row.state == "fresh" else f"{row.state}: `make record LADDER={row.ladder}`"
+    if row.best is None:
+        return [row.ladder, size, "", "", "", "", "", state]
+    against = ", ".join(f"{ratio:.2f} x {name}" for name, ratio in row.against.items())
+    limit = "" if row.of_limit is None else f"{100 * row.of_limit:.1f} %"
+    noise = f"{100 * row.best.noise:.2g} %"
+    return [row.ladder, size, row.best.name, duration(row.best.median_s), against, limit, noise, state]
+
+
+def _source(found: Sequence[Record]) -> str:
+    if not found:
+        return "Nothing is recorded yet."
+    dates = sorted({record.date for record in found})
+    when = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
+    device = found[0].device
+    return (
+        f"Measured on an {found[0].gpu} (driver {device['driver']}, CUDA {device['cuda']}), {when}; cold L2, median. "
+        '"1.25 x peer" means that the best rung is 1.25 times as fast as it.'
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())

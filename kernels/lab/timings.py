@@ -1,0 +1,134 @@
+"""Times for a chapter: those of the record, and those of the reader's own GPU beside them."""
+
+from __future__ import annotations
+
+import functools
+import time
+from dataclasses import dataclass
+from typing import Literal
+
+from . import cuda, hardware, measure, records, roofline
+from .ladder import Ladder
+from .measure import Sampling
+from .problem import Size, size_label
+from .records import Point, Record
+from .registry import load_ladder
+
+Verdict = Literal["same", "faster", "slower", "ambiguous"]
+
+#: Measurements of this machine, which git ignores.
+LOCAL = records.RECORDS / "local"
+#: A live measurement is used again for this long, in seconds, while its kernels and the GPU stay the same.
+_SESSION = 12 * 3600
+#: A chapter that measures live does not keep its reader waiting for the last digit.
+_LIVE = Sampling(seconds=0.5, slow_seconds=3.0, enough_samples=100)
+
+
+@dataclass(frozen=True)
+class Timings:
+    """The times of one ladder in one regime: ``reference`` from the record, ``mine`` from this GPU or None.
+
+    Names are rungs or peers. Without ``size`` the first headline size is meant. ``mine=True`` asks for this
+    GPU's times (LookupError where there are none).
+    """
+
+    ladder: Ladder
+    regime: str
+    reference: Record
+    mine: Record | None = None
+
+    def point(self, name: str, size: Size | None = None, *, mine: bool = False) -> Point:
+        """The recorded point. Raises LookupError naming what there is."""
+        record = self._record(mine)
+        size = self.ladder.problem.headline[0] if size is None else size
+        found = record.find(name, size, self.regime)
+        if found is None:
+            known = sorted({f"{p.name} at {size_label(p.size)}" for p in record.points if p.regime == self.regime})
+            raise LookupError(
+                f"{self.ladder.name} has no {self.regime} time of '{name}' at {size_label(size)}; "
+                f"there are: {'; '.join(known)}"
+            )
+        return found
+
+    def seconds(self, name: str, size: Size | None = None, *, mine: bool = False) -> float:
+        """The median time."""
+        return self.point(name, size, mine=mine).median_s
+
+    def rate(self, name: str, size: Size | None = None, *, per: str = "bytes", mine: bool = False) -> float:
+        """The problem's least bytes or ``per="flops"`` a second."""
+        point = self.point(name, size, mine=mine)
+        return {"bytes": point.bytes, "flops": point.flops}[per] / point.median_s
+
+    def ratio(self, a: str, b: str, size: Size | None = None, *, mine: bool = False) -> float:
+        """How many times faster ``a`` is than ``b``: the time of ``b`` over the time of ``a``."""
+        return self.seconds(b, size, mine=mine) / self.seconds(a, size, mine=mine)
+
+    def limit_s(self, size: Size | None = None, *, mine: bool = False) -> float:
+        """The least time of the problem on that GPU, from the ceilings of the same run."""
+        size = self.ladder.problem.headline[0] if size is None else size
+        return roofline.limit_s(self.ladder.problem, size, self._record(mine).ceilings)
+
+    def of_limit(self, name: str, size: Size | None = None, *, mine: bool = False) -> float:
+        """The share of the limit that is reached: 1 is the speed of light."""
+        return self.limit_s(size, mine=mine) / self.seconds(name, size, mine=mine)
+
+    def compare(self, a: str, b: str, size: Size | None = None, *, mine: bool = False) -> Verdict:
+        """Whether ``a`` is faster than ``b``, by their intervals from the 25th to the 75th percentile."""
+        return verdict(self.point(a, size, mine=mine), self.point(b, size, mine=mine))
+
+    def best(self, size: Size | None = None, *, mine: bool = False) -> str:
+        """The fastest rung."""
+        size = self.ladder.problem.headline[0] if size is None else size
+        names = [b.name for b in self.ladder if self._record(mine).find(b.name, size, self.regime)]
+        return min(names, key=lambda name: self.seconds(name, size, mine=mine))
+
+    def _record(self, mine: bool) -> Record:
+        if not mine:
+            return self.reference
+        if self.mine is None:
+            raise LookupError(f"{self.ladder.name} was not measured on this machine")
+        return self.mine
+
+
+def verdict(a: Point, b: Point) -> Verdict:
+    """``a`` against ``b``: disjoint interquartile intervals decide; "same" when each median is inside the
+    other's."""
+    if a.p75_s < b.p25_s:
+        return "faster"
+    if b.p75_s < a.p25_s:
+        return "slower"
+    if a.p25_s <= b.median_s <= a.p75_s and b.p25_s <= a.median_s <= b.p75_s:
+        return "same"
+    return "ambiguous"
+
+
+@functools.cache
+def timings(ladder_name: str, regime: str = "cold", gpu: str = records.DEFAULT_GPU) -> Timings:
+    """The times of a ladder from its record on ``gpu``, and measured live where there is a GPU and no
+    replaying.
+
+    Raises MissingRecord, UnknownLadder, and ValueError for an unknown regime.
+    """
+    if regime not in records.REGIMES:
+        raise ValueError(f"regime is {regime!r}; expected one of {', '.join(records.REGIMES)}")
+    ladder = load_ladder(ladder_name)
+    mine = None if cuda.replaying() else _live(ladder_name)
+    return Timings(ladder, regime, records.load_record(ladder.name, gpu), mine)
+
+
+@functools.cache
+def _live(ladder_name: str) -> Record:
+    """This GPU's record of a ladder, measured now unless a fresh one is there. Raises MeasurementFailed."""
+    ladder = load_ladder(ladder_name)
+    gpu = hardware.device_block()["name"]
+    path = records.record_path(ladder.name, folder=LOCAL)
+    try:
+        known = records.load_record(ladder.name, folder=LOCAL)
+        young = time.time() - path.stat().st_mtime < _SESSION
+        if known.gpu == gpu and young and not records.stale_points(known, ladder):
+            return known
+    except (records.MissingRecord, records.RecordError):
+        pass
+    record = measure.record_ladder(ladder_name, _LIVE, LOCAL)
+    records.save_record(record, path)
+    return record
