@@ -33,6 +33,8 @@ problem = Problem(
     flops=lambda size: 0,
     bytes=lambda size: 2 * FLOAT * size["n"],
     headline=({"n": 1 << 29},),
+    # From one block's worth to a quarter of the headline: latency, then the L2 cache, then memory.
+    sweep=tuple({"n": 1 << power} for power in (14, 17, 20, 22, 24, 27)),
     check=({"n": 1}, {"n": 3}, {"n": 127}, {"n": 1024}, {"n": 4099}, {"n": 10007}),
 )
 

@@ -52,7 +52,8 @@ class Problem:
     ``flops`` and ``bytes`` count the least work: every multiply and add, every input byte read once, every output byte
     written once. ``reference`` computes in float64 (or in exact integers) on the host. ``tolerance`` is the largest
     error allowed relative to the largest reference value (0: bit-equal); its comment at the problem says why.
-    ``headline`` are the sizes that are recorded; ``check`` those that the tests run, small and awkward.
+    ``headline`` are the sizes that the book is judged by, ``sweep`` further ones that a chapter draws: both are
+    recorded. ``check`` are those that the tests run, small and awkward.
     """
 
     name: str
@@ -66,8 +67,14 @@ class Problem:
     bytes: Callable[[Size], int]
     headline: tuple[Size, ...]
     check: tuple[Size, ...]
+    sweep: tuple[Size, ...] = ()
     parameters: tuple[str, ...] = ()
     accepts_empty: bool = False
+
+    @property
+    def recorded(self) -> tuple[Size, ...]:
+        """Every size that a record holds."""
+        return (*self.headline, *self.sweep)
 
     @property
     def inputs(self) -> tuple[Argument, ...]:

@@ -40,7 +40,7 @@ def choose_targets(load_name: str, rungs: Sequence[str], sizes: Sequence[Size]) 
     for size in sizes:
         if tuple(sorted(size)) != tuple(sorted(ladder.problem.size_keys)):
             raise ValueError(f"{ladder.name}'s size has the keys {', '.join(ladder.problem.size_keys)}; got {size}")
-    at = sizes or ladder.problem.headline
+    at = sizes or ladder.problem.recorded
     chosen = [ladder[name] for name in rungs] if rungs else list(ladder)
     targets = [Target(load_name, "rung", b.name, dict(s)) for s in at for b in chosen if b.rung.requires(s) is None]
     if not rungs:

@@ -193,7 +193,7 @@ def expected_points(ladder: Ladder) -> list[tuple[str, str, Size]]:
     """What a whole record holds: ``(kind, name, size)`` of each rung that takes a headline size, and each
     peer."""
     points: list[tuple[str, str, Size]] = []
-    for size in ladder.problem.headline:
+    for size in ladder.problem.recorded:
         points += [("rung", b.name, size) for b in ladder if b.rung.requires(size) is None]
         points += [("peer", peer.name, size) for peer in ladder.peers]
     return points

@@ -43,6 +43,8 @@ problem = Problem(
     flops=lambda size: 2 * size["m"] * size["n"] * size["k"],
     bytes=lambda size: FLOAT * (size["m"] * size["k"] + size["k"] * size["n"] + size["m"] * size["n"]),
     headline=({"m": 4096, "n": 4096, "k": 4096},),
+    # A size whose three matrices stay in L2.
+    sweep=({"m": 512, "n": 512, "k": 512},),
     check=(
         {"m": 1, "n": 1, "k": 1},
         {"m": 1, "n": 33, "k": 7},

@@ -32,7 +32,12 @@ problem = Problem(
     flops=lambda size: 0,
     bytes=lambda size: 2 * FLOAT * size["n"],
     # 2^24 floats read and written are 128 MiB at every stride: the useful bytes stay, and exceed the L2 cache.
-    headline=tuple({"n": 1 << 24, "stride": stride} for stride in STRIDES),
+    headline=({"n": 1 << 24, "stride": 1}, {"n": 1 << 24, "stride": 64}),
+    # At 2^18 floats even the largest stride touches 64 MiB at most, and stride 8 no more than 8 MiB: it all stays in L2.
+    sweep=(
+        *({"n": 1 << 24, "stride": stride} for stride in STRIDES[1:-1]),
+        *({"n": 1 << 18, "stride": stride} for stride in STRIDES),
+    ),
     check=({"n": 1, "stride": 1}, {"n": 33, "stride": 3}, {"n": 1000, "stride": 8}, {"n": 257, "stride": 64}),
     parameters=("n", "stride"),
 )

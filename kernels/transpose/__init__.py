@@ -38,6 +38,8 @@ problem = Problem(
     flops=lambda size: 0,
     bytes=lambda size: 2 * FLOAT * size["rows"] * size["cols"],
     headline=({"rows": 16384, "cols": 16384},),
+    # A matrix that stays in L2, and one whose sides no float4 divides.
+    sweep=({"rows": 1024, "cols": 1024}, {"rows": 16383, "cols": 16381}),
     check=(
         {"rows": 1, "cols": 1},
         {"rows": 1, "cols": 77},
