@@ -1,0 +1,104 @@
+"""What a figure or a table takes from timings: the rungs and peers at one size, in the ladder's order, and the limit.
+
+Timings are what ``timings(ladder)`` returns, or a record by itself, which stands for its cold times.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from .problem import Size, size_label
+from .roofline import Limit, MissingCeiling, limit
+from .units import Resource
+
+
+@dataclass(frozen=True)
+class Selected:
+    """One ladder at one size in one regime: ``rungs`` first to last, ``peers``, and the limit where it is known."""
+
+    ladder: Any
+    size: dict[str, int]
+    regime: str
+    record: Any
+    rungs: tuple[Any, ...]
+    peers: tuple[Any, ...]
+    limit: Limit | None
+
+    @property
+    def best(self) -> Any:
+        """The fastest rung."""
+        return min(self.rungs, key=lambda p: p.median_s)
+
+    @property
+    def fastest_peer(self) -> Any | None:
+        """The fastest peer, or None where there is none."""
+        return min(self.peers, key=lambda p: p.median_s, default=None)
+
+    @property
+    def resource(self) -> Resource:
+        """Which rate says most: FLOPs where arithmetic sets the limit, bytes elsewhere."""
+        if self.limit is not None:
+            return "flops" if self.limit.bound == "arithmetic" else "bytes"
+        return "bytes" if self.rungs[0].bytes else "flops"
+
+    def work(self, point: Any) -> int:
+        """The work of a point in the unit of :attr:`resource`."""
+        return int(getattr(point, self.resource))
+
+
+def select(timings: Any, size: Size | None = None, upto: str | None = None, *, mine: bool = False) -> Selected:
+    """Pick the points at one size (the first headline size if None), in the ladder's order, up to and with ``upto``.
+
+    ``mine`` takes the times of the reader's own GPU. Raises ValueError when nothing was measured at this size, when
+    ``upto`` names no measured rung, and when ``mine`` is asked for and there is none.
+    """
+    record, regime = record_of(timings, mine)
+    ladder = ladder_of(timings)
+    size = dict(ladder.problem.headline[0] if size is None else size)
+    here = [p for p in record.points if dict(p.size) == size and p.regime == regime]
+    rungs = {p.name: p for p in here if p.kind == "rung"}
+    names = [name for name in ladder.names if name in rungs]
+    if not names:
+        known = sorted({size_label(p.size) for p in record.points if p.regime == regime})
+        raise ValueError(
+            f"no rung of {ladder.name} was measured at {size_label(size)} in the regime '{regime}'; "
+            f"there is {'; '.join(known) or 'nothing'}"
+        )
+    if upto is not None:
+        if upto not in names:
+            raise ValueError(
+                f"no rung '{upto}' of {ladder.name} at {size_label(size)}; measured are {', '.join(names)}"
+            )
+        names = names[: names.index(upto) + 1]
+    try:
+        least = limit(ladder.problem, size, record.ceilings)
+    except MissingCeiling:
+        least = None
+    peers = tuple(sorted((p for p in here if p.kind == "peer"), key=lambda p: p.median_s))
+    return Selected(ladder, size, regime, record, tuple(rungs[n] for n in names), peers, least)
+
+
+def record_of(timings: Any, mine: bool = False) -> tuple[Any, str]:
+    """The record to read and its regime: of ``Timings`` its own, of a bare record "cold". Raises ValueError."""
+    if not hasattr(timings, "reference"):
+        if mine:
+            raise ValueError("a record has no times of this machine; pass timings(ladder)")
+        return timings, "cold"
+    if mine and timings.mine is None:
+        raise ValueError(f"{timings.ladder.name} was not measured on this machine")
+    return (timings.mine if mine else timings.reference), timings.regime
+
+
+def has_mine(timings: Any) -> bool:
+    """Whether these timings hold the reader's own."""
+    return getattr(timings, "mine", None) is not None
+
+
+def ladder_of(timings: Any) -> Any:
+    """The ladder that timings belong to, found by its name where they hold just that."""
+    if not isinstance(timings.ladder, str):
+        return timings.ladder
+    from .registry import load_ladder
+
+    return load_ladder(timings.ladder)

@@ -1,0 +1,127 @@
+"""One style for every figure of the book: colours, sizes, and SVG that is the same bytes wherever it is made.
+
+Figures are made without pyplot, so no display, no backend and no global state take part. Text becomes paths of the
+font that matplotlib carries, ids come from a fixed salt, and date and creator are left out: with the locked
+matplotlib the file is byte-identical on every machine.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from functools import wraps
+from pathlib import Path
+from typing import Any, ParamSpec
+
+import matplotlib
+from matplotlib.figure import Figure
+
+# What belongs to the reader's session and not to how a figure looks.
+_SESSION = (
+    "backend",
+    "interactive",
+    "toolbar",
+    "timezone",
+    "webagg",
+    "tk",
+    "savefig.directory",
+    "figure.max_open",
+)
+_STYLE = {
+    key: value
+    for key, value in matplotlib.rc_params_from_file(Path(__file__).with_name("worklog.mplstyle")).items()
+    if not key.startswith(_SESSION)
+}
+
+#: Metadata that would differ from run to run or from version to version.
+SVG_METADATA: dict[str, None] = {"Date": None, "Creator": None}
+
+# Okabe and Ito's colours, which readers with any common colour blindness can tell apart
+# (https://jfly.uni-koeln.de/color/), with two greys for what recedes.
+NEWEST = "#0072b2"
+PEER = "#b34a00"
+LIMIT = "#00664b"
+YOURS = "#cc79a7"
+MUTED = "#b8c2cc"
+FAINT = "#e9edf1"
+TEXT = "#1f2933"
+QUIET = "#52606d"
+WASTE = "#f6c98f"
+#: For series that are all of equal rank, in this order; each is also told apart by its marker.
+SERIES: tuple[str, ...] = (NEWEST, PEER, LIMIT, YOURS, "#7a6a00", QUIET)
+MARKERS: tuple[str, ...] = ("o", "s", "^", "D", "v", "P")
+
+P = ParamSpec("P")
+
+
+def styled(draw: Callable[P, Figure]) -> Callable[P, Figure]:
+    """Run a drawing function under the book's style, whatever the reader has set."""
+
+    @wraps(draw)
+    def drawn(*args: P.args, **kwargs: P.kwargs) -> Figure:
+        with matplotlib.rc_context(_STYLE):
+            return draw(*args, **kwargs)
+
+    return drawn
+
+
+def new_figure(width: float = 6.0, height: float = 3.5) -> Figure:
+    """An empty figure of ``width`` by ``height`` inches that needs no display."""
+    return Figure(figsize=(width, height), layout="constrained")
+
+
+def svg(figure: Figure) -> str:
+    """The figure as SVG text, the same for the same data on every machine with the locked matplotlib."""
+    with matplotlib.rc_context(_STYLE):
+        buffer = io.BytesIO()
+        figure.savefig(buffer, format="svg", metadata=SVG_METADATA)
+    return buffer.getvalue().decode("utf-8")
+
+
+def save(figure: Figure, path: str | Path) -> Path:
+    """Write a figure: ``.svg`` deterministically, any other suffix (``.png``) as matplotlib does. Returns the path."""
+    path = Path(path)
+    if path.suffix == ".svg":
+        path.write_text(svg(figure), encoding="utf-8", newline="\n")
+    else:
+        with matplotlib.rc_context(_STYLE):
+            figure.savefig(path, dpi=150)
+    return path
+
+
+def set_alt(figure: Figure, text: str) -> Figure:
+    """Attach what the figure says in words; :func:`alt_text` gives it back."""
+    figure.set_label(text)
+    return figure
+
+
+def alt_text(figure: Figure) -> str:
+    """What the figure shows, in words, for someone who cannot see it. Empty for a figure of another maker."""
+    return str(figure.get_label() or "")
+
+
+def use_in_notebook() -> bool:
+    """Show figures as SVG in this notebook. Does nothing outside IPython. Returns whether it did something.
+
+    Every formatter of ``Figure`` is replaced by :func:`svg`, and the inline backend is told the same for figures that
+    a reader draws with pyplot.
+    """
+    try:
+        from IPython import get_ipython
+    except ImportError:
+        return False
+    shell: Any = get_ipython()
+    if shell is None:
+        return False
+    try:
+        from matplotlib_inline.config import InlineBackend
+
+        config = InlineBackend.instance(parent=shell)
+        config.print_figure_kwargs = {"metadata": SVG_METADATA, "bbox_inches": None}
+        config.figure_formats = {"svg"}
+    except ImportError:
+        pass
+    for formatter in shell.display_formatter.formatters.values():
+        formatter.pop(Figure, None)
+    shell.display_formatter.formatters["image/svg+xml"].for_type(Figure, svg)
+    return True
