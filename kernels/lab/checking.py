@@ -65,9 +65,7 @@ class Case:
     reference: dict[str, np.ndarray]
 
     @classmethod
-    def make(
-        cls, ladder: Ladder, size: Size, seed: int = 0, inputs: Mapping[str, np.ndarray] | None = None
-    ) -> Case:
+    def make(cls, ladder: Ladder, size: Size, seed: int = 0, inputs: Mapping[str, np.ndarray] | None = None) -> Case:
         """Make the inputs (random, or those given), copy them to the device and compute the reference."""
         host = dict(inputs) if inputs is not None else ladder.inputs(size, seed)
         with np.errstate(all="ignore"):

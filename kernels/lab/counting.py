@@ -133,9 +133,7 @@ def _upload(memory: emulator.DeviceMemory, array: np.ndarray, name: str) -> emul
     return held
 
 
-def _allocate(
-    memory: emulator.DeviceMemory, shape: Sequence[int], dtype: str, name: str
-) -> emulator.Allocation:
+def _allocate(memory: emulator.DeviceMemory, shape: Sequence[int], dtype: str, name: str) -> emulator.Allocation:
     return memory.allocate(int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize, name=name)
 
 

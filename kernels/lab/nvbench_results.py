@@ -79,18 +79,14 @@ def batch_mean_s(lines: list[str]) -> float | None:
 
 
 def _measured(name: str, state: dict[str, Any], folder: Path) -> Measured:
-    summaries = {
-        s["tag"]: {d["name"]: d.get("value") for d in s.get("data", [])} for s in state.get("summaries") or []
-    }
+    summaries = {s["tag"]: {d["name"]: d.get("value") for d in s.get("data", [])} for s in state.get("summaries") or []}
     accepted = summaries.get("nv/cold/sample_size", {}).get("value")
     binary = summaries.get(_SAMPLES)
     if binary is None or not int(accepted or 0):
         raise ResultsError(f"{name}: NVBench accepted no sample (sample_size {accepted}, no file of samples)")
     samples = read_samples(_locate(binary["filename"], folder))
     if len(samples) != int(binary["size"]):
-        raise ResultsError(
-            f"{name}: {binary['filename']} holds {len(samples)} samples, expected {binary['size']}"
-        )
+        raise ResultsError(f"{name}: {binary['filename']} holds {len(samples)} samples, expected {binary['size']}")
 
     def number(tag: str) -> float | None:
         value = summaries.get(tag, {}).get("value")

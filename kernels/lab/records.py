@@ -26,8 +26,7 @@ KINDS = ("rung", "peer")
 
 
 class RecordError(ValueError):
-    """A record that does not follow the schema; the message names the file, the field and what was expected.
-    """
+    """A record that does not follow the schema; the message names the file, the field and what was expected."""
 
 
 class MissingRecord(LookupError):
@@ -136,9 +135,7 @@ def load_record(ladder: str, gpu: str = DEFAULT_GPU, folder: Path | None = None)
     """Read and validate a record. Raises :class:`MissingRecord` and :class:`RecordError`."""
     path = record_path(ladder, gpu, folder)
     if not path.exists():
-        raise MissingRecord(
-            f"no record of {ladder} on {gpu} ({path}); on that GPU run: make record LADDER={ladder}"
-        )
+        raise MissingRecord(f"no record of {ladder} on {gpu} ({path}); on that GPU run: make record LADDER={ladder}")
     try:
         return parse_record(json.loads(path.read_text(encoding="utf-8")))
     except (json.JSONDecodeError, RecordError) as error:

@@ -35,9 +35,7 @@ def load_ladder(name: str) -> Ladder:
         raise UnknownLadder(f"no ladder '{name}'; the ladders are {', '.join(known) or 'none yet'}")
     ladder = importlib.import_module(f"kernels.{name}").ladder
     if ladder.name != name:
-        raise ValueError(
-            f"kernels/{name} holds the ladder '{ladder.name}'; folder and problem must have one name"
-        )
+        raise ValueError(f"kernels/{name} holds the ladder '{ladder.name}'; folder and problem must have one name")
     return ladder
 
 

@@ -18,6 +18,7 @@ from .ladder import Ladder
 from .problem import Size
 from .records import Point, Record, Stale
 from .registry import ladder_names, load_ladder
+from .units import time_text
 
 README = Path(__file__).resolve().parents[2] / "README.md"
 BEGIN, END = "<!-- report -->", "<!-- /report -->"
@@ -93,14 +94,6 @@ def replace_block(text: str, block: str) -> str:
     return f"{before}{BEGIN}\n{block}\n{END}{rest.split(END)[1]}"
 
 
-def duration(seconds: float) -> str:
-    """A time with four digits and a unit."""
-    for factor, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "us")):
-        if seconds >= factor:
-            return f"{seconds / factor:.4g} {unit}"
-    return f"{seconds * 1e9:.4g} ns"
-
-
 def main(argv: Sequence[str] | None = None) -> int:
     """The command. Exit status 1 when ``--check`` finds a difference."""
     parser = argparse.ArgumentParser(prog="python -m kernels.lab.report", description=__doc__)
@@ -146,7 +139,7 @@ def _cells(row: Row) -> list[str]:
     against = ", ".join(f"{ratio:.2f} x {name}" for name, ratio in row.against.items())
     limit = "" if row.of_limit is None else f"{100 * row.of_limit:.1f} %"
     noise = f"{100 * row.best.noise:.2g} %"
-    return [row.ladder, size, row.best.name, duration(row.best.median_s), against, limit, noise, state]
+    return [row.ladder, size, row.best.name, time_text(row.best.median_s), against, limit, noise, state]
 
 
 def _source(found: Sequence[Record]) -> str:

@@ -53,9 +53,7 @@ def unit(ceiling: str) -> float:
 
 def bandwidth_ceiling(problem: Problem, size: Size) -> str:
     """The name of the bandwidth that this problem is held to: ``read_gb_s`` if it writes next to nothing."""
-    written = sum(
-        int(np.prod(a.extents(size), dtype=np.int64)) * np.dtype(a.dtype).itemsize for a in problem.outputs
-    )
+    written = sum(int(np.prod(a.extents(size), dtype=np.int64)) * np.dtype(a.dtype).itemsize for a in problem.outputs)
     return "read_gb_s" if written < READ_ONLY_SHARE * problem.bytes(size) else "copy_gb_s"
 
 
@@ -85,7 +83,5 @@ def _seconds(work: int, ceiling: str, ceilings: Mapping[str, float]) -> float:
     if not work:
         return 0.0
     if ceiling not in ceilings:
-        raise MissingCeiling(
-            f"the ceiling {ceiling} was not measured (there are {', '.join(ceilings) or 'none'})"
-        )
+        raise MissingCeiling(f"the ceiling {ceiling} was not measured (there are {', '.join(ceilings) or 'none'})")
     return work / (ceilings[ceiling] * unit(ceiling))

@@ -37,6 +37,16 @@ class Timings:
     reference: Record
     mine: Record | None = None
 
+    @property
+    def points(self) -> tuple[Point, ...]:
+        """What a figure draws: this GPU's points where there are any, else the reference's."""
+        return (self.mine or self.reference).points
+
+    @property
+    def ceilings(self) -> dict[str, float]:
+        """The ceilings that belong to :attr:`points`."""
+        return (self.mine or self.reference).ceilings
+
     def point(self, name: str, size: Size | None = None, *, mine: bool = False) -> Point:
         """The recorded point. Raises LookupError naming what there is."""
         record = self._record(mine)
@@ -102,17 +112,16 @@ def verdict(a: Point, b: Point) -> Verdict:
     return "ambiguous"
 
 
-@functools.cache
-def timings(ladder_name: str, regime: str = "cold", gpu: str = records.DEFAULT_GPU) -> Timings:
-    """The times of a ladder from its record on ``gpu``, and measured live where there is a GPU and no
-    replaying.
+def timings(ladder: str | Ladder, regime: str = "cold", gpu: str = records.DEFAULT_GPU) -> Timings:
+    """The times of a ladder from its record on ``gpu``, and measured live where there is a GPU and no replaying.
 
     Raises MissingRecord, UnknownLadder, and ValueError for an unknown regime.
     """
     if regime not in records.REGIMES:
         raise ValueError(f"regime is {regime!r}; expected one of {', '.join(records.REGIMES)}")
-    ladder = load_ladder(ladder_name)
-    mine = None if cuda.replaying() else _live(ladder_name)
+    if isinstance(ladder, str):
+        ladder = load_ladder(ladder)
+    mine = None if cuda.replaying() else _live(ladder.name)
     return Timings(ladder, regime, records.load_record(ladder.name, gpu), mine)
 
 

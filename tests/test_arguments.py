@@ -1,0 +1,152 @@
+"""Each refusal of a launch: what the message says, and that nothing was launched or compiled."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tiny_ladder import product
+
+from kernels.lab import cp
+from kernels.lab.arguments import ArgumentError
+from kernels.lab.ladder import Ladder
+
+
+@pytest.fixture(autouse=True)
+def nothing_runs(monkeypatch):
+    """A launch that gets through would compile ``absent.cu``; each test here must stop before that."""
+    product.asked.clear()
+    compiled = []
+    monkeypatch.setattr(cp, "RawModule", lambda *args, **kwargs: compiled.append(args))
+    yield
+    assert product.asked == [] and compiled == []
+
+
+def zeros(*shape: int, dtype: str = "float32"):
+    return cp.asarray(np.zeros(shape, dtype=dtype))
+
+
+def refuse(message: str, *inputs, rung: str = "wide", ladder: Ladder = product.ladder, **keywords) -> None:
+    with pytest.raises(ArgumentError) as caught:
+        ladder[rung](*inputs, **keywords)
+    assert message in str(caught.value), str(caught.value)
+
+
+def test_wrong_dtype():
+    refuse("argument 'b' is float64; expected float32", zeros(4, 4), zeros(4, 4, dtype="float64"), repeat=1)
+
+
+def test_wrong_number_of_dimensions():
+    refuse("argument 'b' has shape (4,); expected 2 dimension(s), (k, n)", zeros(4, 4), zeros(4), repeat=1)
+
+
+def test_inconsistent_sizes():
+    refuse("argument 'b' has shape (5, 4), so k = 5, but argument 'a' says k = 4", zeros(4, 4), zeros(5, 4), repeat=1)
+
+
+def test_wrong_shape_of_the_output():
+    refuse(
+        "argument 'c' has shape (4, 5); expected (4, 4), (m, n)",
+        zeros(4, 4),
+        zeros(4, 4),
+        out=zeros(4, 5),
+        repeat=1,
+    )
+
+
+def test_wrong_number_of_inputs():
+    refuse("product takes 2 input(s) (a, b), got 1", zeros(4, 4), repeat=1)
+
+
+def test_wrong_number_of_outputs():
+    refuse("product has 1 output(s), got 2 in out", zeros(4, 4), zeros(4, 4), out=(zeros(4, 4), zeros(4, 4)), repeat=1)
+
+
+def test_not_contiguous():
+    refuse("argument 'a' is not C-contiguous (strides", zeros(4, 8)[:, ::2], zeros(4, 4), repeat=1)
+
+
+def test_a_transposed_view_is_not_contiguous():
+    refuse("argument 'a' is not C-contiguous", zeros(4, 8).T, zeros(4, 4), repeat=1)
+
+
+def test_unaligned_view():
+    flat = zeros(17)
+    refuse(
+        "argument 'a' starts 4 byte(s) past a multiple of 16; rung 'wide' needs 16-byte alignment",
+        flat[1:].reshape(4, 4),
+        zeros(4, 4),
+        repeat=1,
+    )
+
+
+def test_host_array():
+    refuse(
+        "argument 'a' is a numpy.ndarray, in host memory; expected an array on the device: cp.asarray(a)",
+        np.zeros((4, 4), np.float32),
+        zeros(4, 4),
+        repeat=1,
+    )
+
+
+def test_host_output():
+    refuse(
+        "argument 'c' is a numpy.ndarray, in host memory",
+        zeros(4, 4),
+        zeros(4, 4),
+        out=np.zeros((4, 4), np.float32),
+        repeat=1,
+    )
+
+
+def test_not_an_array_at_all():
+    refuse("argument 'a' is a builtins.list, in another place", [[1.0]], zeros(4, 4), repeat=1)
+
+
+def test_size_beyond_the_rung():
+    refuse(
+        "rung 'small' of product does not take m=5, n=4, k=4, repeat=1: m = 5 exceeds 4",
+        zeros(5, 4),
+        zeros(4, 4),
+        rung="small",
+        repeat=1,
+    )
+
+
+def test_empty_input():
+    refuse(
+        "argument 'a' is empty, shape (0, 4); product needs at least one element", zeros(0, 4), zeros(4, 4), repeat=1
+    )
+
+
+def test_missing_parameter():
+    refuse("parameter 'repeat' is missing; pass it by keyword: repeat=...", zeros(4, 4), zeros(4, 4))
+
+
+def test_unknown_parameter():
+    refuse("product has no parameter 'times' (parameters: repeat)", zeros(4, 4), zeros(4, 4), repeat=1, times=2)
+
+
+@pytest.mark.parametrize("value", [0, -1, 1.5, True, "2", None])
+def test_parameter_that_is_no_positive_number(value):
+    refuse(
+        f"parameter 'repeat' is {value!r}; expected a whole number of at least 1",
+        zeros(4, 4),
+        zeros(4, 4),
+        repeat=value,
+    )
+
+
+def test_output_that_overlaps_an_input():
+    a = zeros(4, 4)
+    refuse("output 'c' overlaps argument 'a' in memory", a, zeros(4, 4), out=a, repeat=1)
+
+
+def test_output_that_overlaps_an_input_in_part():
+    flat = zeros(24)
+    refuse(
+        "output 'c' overlaps argument 'a' in memory",
+        flat[:16].reshape(4, 4),
+        zeros(4, 4),
+        out=flat[8:].reshape(4, 4),
+        repeat=1,
+    )
