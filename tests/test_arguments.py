@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from tiny_ladder import product
 
-from kernels.lab import cp
 from kernels.lab.arguments import ArgumentError
+from kernels.lab.cuda import cp
 from kernels.lab.ladder import Ladder
 
 

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from tiny_ladder import scale
 
-from kernels.lab import cp, registry
+from kernels.lab import registry
+from kernels.lab.cuda import cp
 from kernels.lab.ladder import Ladder, expand_includes
 from kernels.lab.problem import Launch
 

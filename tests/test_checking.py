@@ -1,0 +1,146 @@
+"""A check that can fail: each way in which an output can be wrong, planted and found."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tiny_ladder import scale
+
+from kernels.lab import checking
+from kernels.lab.arguments import ArgumentError
+from kernels.lab.checking import WrongResult, compare, poisoned, verify
+
+SIZE = {"n": 1000}
+INF, NAN = np.inf, np.nan
+
+
+def f32(*values: float) -> np.ndarray:
+    return np.array(values, dtype=np.float32)
+
+
+@pytest.mark.parametrize("size", [{"n": 1}, {"n": 64}, {"n": 1000}])
+@pytest.mark.parametrize("name", scale.ladder.names)
+def test_right_rungs_pass(name, size):
+    if scale.ladder[name].rung.requires(size) is None:
+        found = verify(scale.ladder[name], size)
+        assert found.name == name and found.size == size
+        assert 0 <= found.max_rel_error <= found.tolerance == 1e-6
+
+
+def test_an_unsupported_size_is_refused():
+    with pytest.raises(ArgumentError, match="n = 1001 is no multiple of 4"):
+        verify(scale.ladder["vector"], {"n": 1001})
+
+
+def test_an_element_never_written_is_named():
+    with pytest.raises(WrongResult) as caught:
+        verify(scale.faulty["last_missing"], SIZE)
+    message = str(caught.value)
+    assert "scale 'last_missing' at n=1000: output 'y' is wrong in 1 of 1000 elements" in message
+    assert "first at y[999]: got nan" in message
+    assert "1 of them were never written, first y[999]" in message
+
+
+def test_a_wrong_element_is_named_with_both_values():
+    with pytest.raises(WrongResult) as caught:
+        verify(scale.faulty["one_wrong"], SIZE)
+    expected = 2.0 * float(scale.ladder.inputs(SIZE)["x"][5]) + 1.0
+    assert "is wrong in 1 of 1000 elements (error" in str(caught.value)
+    assert f"first at y[5]: got 1000.0, expected {expected!s}" in str(caught.value)
+    assert "never written" not in str(caught.value)
+
+
+def test_nan_inputs_must_come_out_as_nan():
+    x = scale.ladder.inputs(SIZE)["x"]
+    x[[0, 7, 999]] = NAN
+    assert verify(scale.ladder["plain"], SIZE, inputs={"x": x}).max_rel_error <= 1e-6
+    with pytest.raises(WrongResult, match=r"wrong in 3 of 1000 elements .* first at y\[0\]: got 1.0, expected nan"):
+        verify(scale.faulty["swallows_nan"], SIZE, inputs={"x": x})
+
+
+def test_large_inputs_overflow_to_infinity_and_agree():
+    x = scale.ladder.inputs(SIZE)["x"]
+    x[:3] = 3e38, -3e38, INF
+    assert verify(scale.ladder["plain"], SIZE, inputs={"x": x}).max_rel_error <= 1e-6
+
+
+def test_peers_are_checked_with_their_ladder():
+    assert verify(scale.library, SIZE, ladder=scale.ladder).name == "library"
+    with pytest.raises(TypeError, match="ladder="):
+        verify(scale.library, SIZE)
+
+
+@pytest.mark.parametrize(
+    ("out", "reference", "wrong"),
+    [
+        (f32(1, 2, NAN), np.array([1.0, 2.0, 3.0]), 1),
+        (f32(1, 2, 3), np.array([1.0, 2.0, NAN]), 1),
+        (f32(1, NAN, 3), np.array([1.0, 2.0, NAN]), 2),
+        (f32(NAN, 2), np.array([NAN, 2.0]), 0),
+        (f32(INF, 2), np.array([1e39, 2.0]), 0),
+        (f32(-INF, 2), np.array([1e39, 2.0]), 1),
+        (f32(INF, 2), np.array([1.0, 2.0]), 1),
+        (f32(1, 2), np.array([INF, 2.0]), 1),
+        (f32(INF, 2), np.array([INF, 2.0]), 0),
+        (f32(INF, 2), np.array([-INF, 2.0]), 1),
+        (f32(0, 0), np.array([0.0, 0.0]), 0),
+        (f32(1e-30, 0), np.array([0.0, 0.0]), 1),
+        (f32(-0.0, 1), np.array([0.0, 1.0]), 0),
+    ],
+)
+def test_nan_infinity_and_zero(out, reference, wrong):
+    assert compare(out, reference, 1e-3).wrong == wrong
+
+
+def test_the_error_is_relative_to_the_largest_reference_value():
+    found = compare(f32(100, 1.5), np.array([-100.0, 1.0]) * [-1, 1], 1e-2)
+    assert found.error == pytest.approx(0.005) and found.wrong == 0
+    assert compare(f32(100, 1.5), np.array([100.0, 1.0]), 4e-3).wrong == 1
+
+
+def test_an_infinite_reference_hides_no_error():
+    found = compare(f32(INF, 1.5), np.array([INF, 1.0]), 1e-3)
+    assert found.wrong == 1 and found.first_wrong == 1
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "uint32", "int64", "uint64"])
+def test_integers_are_exact(dtype):
+    limits = np.iinfo(dtype)
+    reference = np.array([limits.min, limits.max, 3], dtype=dtype)
+    assert compare(reference.copy(), reference, 0.0).wrong == 0
+    off = reference.copy()
+    off[1] -= 1
+    found = compare(off, reference, 0.0)
+    assert found.wrong == 1 and found.first_wrong == 1 and found.error > 0
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int32", "uint8", "int64"])
+def test_poison_left_in_place_is_wrong_everywhere(dtype):
+    out = poisoned((3, 5), dtype)
+    assert out.dtype == dtype
+    if out.dtype.kind == "f":
+        assert np.isnan(out).all()
+    reference = np.ones((3, 5), dtype=dtype)
+    found = compare(out, reference, 0.5)
+    assert found.wrong == found.unwritten == 15 and found.first_unwritten == 0
+
+
+def test_a_computed_nan_is_not_taken_for_unwritten():
+    found = compare(f32(1, NAN), np.array([1.0, 2.0]), 1e-3)
+    assert found.wrong == 1 and found.unwritten == 0
+
+
+def test_chunks_add_up(monkeypatch):
+    monkeypatch.setattr(checking, "CHUNK", 8)
+    rng = np.random.default_rng(1)
+    reference = rng.standard_normal((10, 10))
+    out = reference.astype(np.float32)
+    out[3, 4], out[9, 9] = 50.0, poisoned((1,), "float32")[0]
+    found = compare(out, reference, 1e-6)
+    assert (found.wrong, found.first_wrong, found.unwritten, found.first_unwritten) == (2, 34, 1, 99)
+
+
+def test_indices_are_those_of_the_shape():
+    case = checking.Case(scale.problem, {"n": 6}, {}, {"y": np.zeros((2, 3))})
+    with pytest.raises(WrongResult, match=r"first at y\[1, 1\]: got 4.0, expected 0.0"):
+        case.check({"y": checking.cp.asarray(np.array([[0, 0, 0], [0, 4, 0]], np.float32))}, "x", 0.0)

@@ -1,0 +1,64 @@
+"""Counts of tiny kernels against numbers worked out by hand: they come from the emulator wherever the tests run."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tiny_ladder import scale
+
+from kernels.lab.arguments import ArgumentError
+from kernels.lab.counting import count_kernel, counters, trace
+
+
+def test_a_coalesced_load_is_four_sectors_a_request():
+    # 1024 floats, 32 warps: one 128-byte request each, loaded and stored.
+    found = counters(scale.ladder["plain"], {"n": 1024})
+    for kind in ("global load", "global store"):
+        total = found.total(kind)
+        assert (total.requests, total.sectors) == (32, 128)
+
+
+def test_a_float4_load_is_sixteen_sectors_a_request():
+    # 256 threads of 16 bytes, 8 warps: 512 bytes a request.
+    total = counters(scale.ladder["vector"], {"n": 1024}).total("global load")
+    assert (total.requests, total.sectors) == (8, 128)
+
+
+def test_two_launches_add_up():
+    found = counters(scale.ladder["twice"], {"n": 1024})
+    assert (found.total("global load").requests, found.total("global store").requests) == (64, 64)
+
+
+def test_a_size_that_the_rung_does_not_take_is_refused():
+    with pytest.raises(ArgumentError, match="no multiple of 4"):
+        counters(scale.ladder["vector"], {"n": 1023})
+
+
+def test_a_trace_holds_what_one_warp_asked_for():
+    seen = trace(scale.ladder["plain"], {"n": 1024}, block=(3, 0, 0), warp=1)
+    kinds = [access.kind for access in seen]
+    assert kinds == ["global load", "global store"]
+    load = next(iter(seen))
+    addresses = np.asarray(load.addresses)
+    # Block 3 of 64 threads, second warp: elements 224 to 255.
+    assert np.asarray(load.active).all() and (np.diff(addresses) == 4).all()
+    assert addresses[0] - load.allocation.address == 4 * 224
+
+
+def test_a_free_standing_kernel_counts_and_writes_back():
+    source = """
+    template <int S> __global__ void gather(float* y, const float* x, int n, float f) {
+        int i = blockIdx.x * blockDim.x + threadIdx.x;
+        if (i < n) y[i] = f * x[i * S];
+    }"""
+    x, y = np.arange(256, dtype=np.float32), np.zeros(32, np.float32)
+    found = count_kernel(source, "gather<8>", (1,), (32,), (y, x, np.int32(32), np.float32(0.5)))
+    np.testing.assert_array_equal(y, 0.5 * x[::8])
+    load = found.total("global load")
+    assert (load.requests, load.sectors) == (1, 32)
+
+
+def test_a_python_number_is_refused_because_its_type_is_unknown():
+    source = 'extern "C" __global__ void f(int n) {}'
+    with pytest.raises(TypeError, match=r"argument 0 is a int; expected a NumPy array, or a NumPy scalar"):
+        count_kernel(source, "f", (1,), (1,), (3,))
