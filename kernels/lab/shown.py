@@ -1,0 +1,110 @@
+"""What a cell can display: HTML for a browser with a plain text for everything else, the same on every run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any
+
+
+@dataclass(frozen=True, repr=False)
+class Shown:
+    """HTML and what it says as plain text. A notebook shows the one, a terminal and a screen without CSS the other."""
+
+    html: str
+    text: str
+
+    def _repr_html_(self) -> str:
+        return self.html
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True)
+class Code:
+    """A cell of a table that is code: set in the fixed-width font, left-aligned."""
+
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+
+def table(
+    rows: Sequence[Sequence[Any] | Mapping[str, Any]],
+    columns: Sequence[str],
+    *,
+    caption: str = "",
+    newest: int | None = None,
+) -> Shown:
+    """A small table. A row is a sequence in the columns' order, or a mapping by column; None shows as an empty cell.
+
+    The first column and code are left-aligned, numbers right-aligned, other text left-aligned. ``newest`` is the index
+    of the row to emphasise (-1: the last). Numbers are shown as ``str`` gives them, so format floats before. Raises
+    ValueError for a row that does not fit the columns, and for a float, whose digits would depend on the machine.
+
+    >>> table([["naive", 32], ["coalesced", 4]], ["rung", "sectors per request"])            # doctest: +SKIP
+    """
+    cells = [_cells(row, columns) for row in rows]
+    emphasised = newest % len(rows) if newest is not None and rows else None
+    text_columns = [
+        i == 0 or any(isinstance(row[i], Code) or (isinstance(row[i], str) and not _is_number(row[i])) for row in cells)
+        for i in range(len(columns))
+    ]
+    html = ['<table class="rl-counters rl-table">']
+    if caption:
+        html.append(f"<caption>{escape(caption)}</caption>")
+    heads = (
+        f'<th scope="col"{_class(is_text)}>{escape(c)}</th>' for c, is_text in zip(columns, text_columns, strict=True)
+    )
+    html.append(f"<thead><tr>{''.join(heads)}</tr></thead>")
+    html.append("<tbody>")
+    for i, row in enumerate(cells):
+        opening = '<tr class="rl-newest">' if i == emphasised else "<tr>"
+        html.append(opening + "".join(_td(v, t) for v, t in zip(row, text_columns, strict=True)) + "</tr>")
+    html.append("</tbody></table>")
+    return Shown("\n".join(html), _plain(cells, columns, text_columns, caption))
+
+
+def _cells(row: Sequence[Any] | Mapping[str, Any], columns: Sequence[str]) -> list[Any]:
+    if isinstance(row, Mapping):
+        if unknown := set(row) - set(columns):
+            raise ValueError(f"a row has {', '.join(sorted(map(str, unknown)))}, which is no column")
+        row = [row.get(c) for c in columns]
+    if len(row) != len(columns):
+        raise ValueError(f"a row has {len(row)} cells for {len(columns)} columns: {list(row)!r}")
+    for value, column in zip(row, columns, strict=True):
+        if isinstance(value, float):
+            raise ValueError(f"column '{column}' holds the float {value!r}; give it as text with the digits that count")
+    return list(row)
+
+
+def _is_number(text: str) -> bool:
+    """Whether text reads as a quantity: digits first, perhaps with a sign, a unit or a percent sign after them."""
+    return text[:1].isdigit() or (text[:1] in "+-<" and text[1:2].isdigit()) or text in ("", "-")
+
+
+def _class(is_text: bool) -> str:
+    return ' class="rl-text"' if is_text else ""
+
+
+def _td(value: Any, is_text: bool) -> str:
+    if value is None:
+        return f"<td{_class(is_text)}></td>"
+    body = escape(str(value))
+    return f"<td{_class(is_text)}>{f'<code>{body}</code>' if isinstance(value, Code) else body}</td>"
+
+
+def _plain(cells: list[list[Any]], columns: Sequence[str], text_columns: list[bool], caption: str) -> str:
+    shown = [list(columns)] + [["" if v is None else str(v) for v in row] for row in cells]
+    widths = [max(len(row[i]) for row in shown) for i in range(len(columns))]
+    lines = [
+        "  ".join(
+            v.ljust(w) if left else v.rjust(w) for v, w, left in zip(row, widths, text_columns, strict=True)
+        ).rstrip()
+        for row in shown
+    ]
+    lines.insert(1, "  ".join("-" * w for w in widths))
+    return "\n".join([caption, *lines] if caption else lines)

@@ -1,0 +1,182 @@
+"""The tables of a chapter: what the emulator counted, what was measured, and which machine instructions came out."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+from .problem import Size
+from .selecting import has_mine, select
+from .shown import Code, Shown, table
+from .units import percent_text, rate_text, ratio_text, significant, time_text
+
+
+def counters_table(counters: Any, before: Any = None, *, caption: str = "") -> Shown:
+    """What the hardware would have to do, from the emulator's ``Counters``.
+
+    By itself: one row per source line and kind of access, with sectors per request for global memory and wavefronts
+    per request for shared memory, each with the least that the same bytes would take. With ``before``: one row per
+    kind of access, before and after, since two rungs have no lines in common.
+
+    >>> counters_table(counters(transpose["padded"], size))                                 # doctest: +SKIP
+    >>> counters_table(counters(transpose["padded"], size), before=counters(transpose["tiled"], size))  # doctest: +SKIP
+    """
+    if before is not None:
+        return _before_after(before, counters, caption)
+    columns = [
+        "line",
+        "source",
+        "access",
+        "bytes a lane",
+        "requests",
+        "sectors / request",
+        "wavefronts / request",
+        "at least",
+    ]
+    rows = []
+    for access in sorted(counters.lines, key=lambda a: (a.line, a.kind, a.width)):
+        is_global = access.kind.startswith("global")
+        least = access.ideal_sectors if is_global else access.ideal_wavefronts
+        rows.append(
+            [
+                str(access.line),
+                Code(access.text.strip()),
+                access.kind,
+                access.width,
+                access.requests,
+                _per(access.sectors, access.requests) if is_global else None,
+                _per(access.wavefronts, access.requests) if not is_global else None,
+                _per(least, access.requests),
+            ]
+        )
+    return table(rows, columns, caption=caption)
+
+
+def _before_after(before: Any, after: Any, caption: str) -> Shown:
+    kinds = list(dict.fromkeys(a.kind for c in (before, after) for a in c.lines))
+    rows: list[list[Any]] = []
+    for kind in sorted(kinds, key=_kind_order):
+        old, new = (_total(c, kind) for c in (before, after))
+        if kind.startswith("global"):
+            rows.append([f"{kind}: sectors / request", _share(old, "sectors"), _share(new, "sectors")])
+        else:
+            rows.append([f"{kind}: wavefronts / request", _share(old, "wavefronts"), _share(new, "wavefronts")])
+            rows.append([f"{kind}: bank conflicts", _conflicts(old), _conflicts(new)])
+        rows.append([f"{kind}: requests", old["requests"] if old else 0, new["requests"] if new else 0])
+    rows.append(["warp instructions", before.warp_instructions, after.warp_instructions])
+    return table(rows, ["count", "before", "after"], caption=caption)
+
+
+def _total(counters: Any, kind: str) -> dict[str, int] | None:
+    """The sums of one kind of access over its lines, or None where the kernel has none of it."""
+    names = ("requests", "sectors", "wavefronts", "ideal_sectors", "ideal_wavefronts")
+    found = [a for a in counters.lines if a.kind == kind]
+    return {n: sum(int(getattr(a, n)) for a in found) for n in names} if found else None
+
+
+def _share(total: dict[str, int] | None, name: str) -> str:
+    return _per(total[name], total["requests"]) or "-" if total else "-"
+
+
+def _conflicts(total: dict[str, int] | None) -> int | str:
+    return total["wavefronts"] - total["ideal_wavefronts"] if total else "-"
+
+
+def _kind_order(kind: str) -> tuple[int, str]:
+    known = ("global load", "global store", "shared load", "shared store")
+    return (known.index(kind) if kind in known else len(known), kind)
+
+
+def _per(count: int, requests: int) -> str | None:
+    if not requests:
+        return None
+    return str(count // requests) if count % requests == 0 else significant(count / requests)
+
+
+def timing_table(timings: Any, size: Size | None = None, upto: str | None = None) -> Shown:
+    """Times at one size (the first headline size if None): rungs first to last, then peers, then the limit.
+
+    Per row: the time, the rate (TFLOP/s where arithmetic sets the limit, else GB/s), the share of the limit, how many
+    times faster than the first peer, and the verdict against the rung before it (faster, slower, same or ambiguous,
+    by the intervals from the 25th to the 75th percentile). Where the reader's own GPU was measured, a column gives its
+    times. The newest rung is emphasised. Raises ValueError when nothing was measured at this size.
+
+    >>> timing_table(timings("transpose"), upto="padded")                                   # doctest: +SKIP
+    """
+    from .timings import verdict
+
+    chosen = select(timings, size, upto)
+    own = select(timings, chosen.size, mine=True) if has_mine(timings) else None
+    mine = {p.name: p for p in (*own.rungs, *own.peers)} if own else {}
+    peer = chosen.fastest_peer
+    columns = ["rung", "time", "rate"]
+    columns += ["of the limit"] if chosen.limit else []
+    columns += [f"against {peer.name}"] if peer else []
+    columns += ["against the rung before"] + (["time here"] if mine else [])
+    rows: list[dict[str, Any]] = []
+    previous = None
+    for point in (*chosen.rungs, *chosen.peers):
+        row = {
+            "rung": point.name,
+            "time": time_text(point.median_s),
+            "rate": rate_text(chosen.work(point), point.median_s, chosen.resource),
+        }
+        if chosen.limit:
+            row["of the limit"] = percent_text(chosen.limit.seconds / point.median_s)
+        if peer and point is not peer:
+            row[f"against {peer.name}"] = ratio_text(peer.median_s / point.median_s)
+        if point.kind == "rung" and previous is not None:
+            said = verdict(point, previous)
+            ratio = ratio_text(previous.median_s / point.median_s)
+            row["against the rung before"] = said if said == "same" else f"{ratio} {said}"
+        if point.name in mine:
+            row["time here"] = time_text(mine[point.name].median_s)
+        previous = point
+        rows.append(row)
+    if chosen.limit:
+        rows.append({"rung": "limit", "time": time_text(chosen.limit.seconds), "of the limit": "100 %"})
+    caption = f"{chosen.ladder.problem.title}, {_spelled(chosen.size)}, {chosen.regime}. {chosen.record.gpu}, "
+    return table(rows, columns, caption=caption + chosen.record.date[:10], newest=len(chosen.rungs) - 1)
+
+
+def _spelled(size: Size) -> str:
+    return ", ".join(f"{key} = {value}" for key, value in size.items())
+
+
+def sass(rung: Any, size: Size, only: str = "LDG|STG|LDS|STS") -> Shown:
+    """The machine instructions of a rung's kernels whose opcode starts like ``only`` (a regular expression), by source
+    line: opcode and how often it stands in the code. Operands, which change with every compiler patch, are left out.
+
+    Needs no GPU. Raises ValueError when no instruction matches, so that a chapter cannot show an empty claim.
+
+    >>> sass(copy["float4"], size, only="LDG|STG")                                          # doctest: +SKIP
+    """
+    compiled = rung.compiled(size)
+    kernels = dict.fromkeys(one.kernel for one in rung.launches(size))
+    listing = rung.source.split("\n")
+    counted = opcode_counts(compiled, kernels, only)
+    if not counted:
+        raise ValueError(f"no instruction of {rung.name} starts with {only}")
+    rows = []
+    for (line, opcode), count in counted.items():
+        text = listing[line - 1].strip() if 1 <= line <= len(listing) else ""
+        rows.append([str(line) if line else "", Code(opcode), count, Code(text)])
+    return table(rows, ["line", "instruction", "times in the code", "source"])
+
+
+def opcode_counts(compiled: Any, kernels: Iterable[str], only: str = "") -> dict[tuple[int, str], int]:
+    """How often each opcode stands in the kernels, by ``(source line, opcode)``, in the order of the lines.
+
+    >>> assert ("LDG.E.128" in {op for _, op in opcode_counts(compiled, ["copy_float4"])})   # doctest: +SKIP
+    """
+    from kernels.toolchain import disassemble
+
+    pattern = re.compile(only)
+    found: dict[tuple[int, str], int] = {}
+    for kernel in kernels:
+        for instruction in disassemble(compiled, kernel):
+            if pattern.match(instruction.opcode):
+                key = (instruction.line, instruction.opcode)
+                found[key] = found.get(key, 0) + 1
+    return dict(sorted(found.items()))
