@@ -1,0 +1,42 @@
+"""Run CUDA kernels on a CPU: PTX, as NVRTC makes it, executed with NumPy, and counted as the hardware would have to work.
+
+module = load(ptx_text, {"kernel.cu": source})
+memory = DeviceMemory()
+x = memory.allocate(4096, "x")
+counters = module.kernel(name).launch((8,), (128,), [x.address.to_bytes(8, "little")], memory=memory)
+print(counters)
+"""
+
+from .counters import AccessCounters, BranchCounters, Counters
+from .errors import (
+    BarrierDivergence,
+    EmulatorError,
+    EndlessLoop,
+    LaunchError,
+    Misaligned,
+    OutOfBounds,
+    UnsupportedInstruction,
+)
+from .memory import Allocation, DeviceMemory
+from .module import Kernel, Module, load
+from .trace import Access, Trace
+
+__all__ = [
+    "Access",
+    "AccessCounters",
+    "Allocation",
+    "BarrierDivergence",
+    "BranchCounters",
+    "Counters",
+    "DeviceMemory",
+    "EmulatorError",
+    "EndlessLoop",
+    "Kernel",
+    "LaunchError",
+    "Misaligned",
+    "Module",
+    "OutOfBounds",
+    "Trace",
+    "UnsupportedInstruction",
+    "load",
+]

@@ -1,0 +1,270 @@
+"""Loads and stores as generated code calls them: find the memory, count the access, move the data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from . import faults
+from .memory import LOCAL_WINDOW, SHARED_WINDOW, Allocation
+from .patterns import Tally, sectors, tally, wavefronts
+from .ptx import Location
+
+if TYPE_CHECKING:
+    from .groups import Group
+
+CONTAINERS = {1: "uint8", 2: "uint16", 4: "uint32", 8: "uint64", 16: "complex128"}
+
+
+@dataclass(frozen=True)
+class Site:
+    """A memory instruction. `element` is what one destination holds, `count` how many there are; `offset` is added to the base."""
+
+    index: int
+    space: str
+    action: str
+    element: np.dtype
+    count: int
+    offset: int
+    location: Location
+    text: str
+    ptx: str
+
+    @property
+    def width(self) -> int:
+        """Bytes per lane."""
+        return self.element.itemsize * self.count
+
+    @property
+    def container(self) -> np.dtype:
+        """The type that moves a lane's bytes at once."""
+        return self.element if self.count == 1 else np.dtype(CONTAINERS[self.width])
+
+
+def _note(group: Group, site: Site, found: Tally, address: np.ndarray, space: str, allocation: str) -> None:
+    counts = group.batch.counts[space, site.index]
+    lanes = group.lanes
+    counts[0] += lanes.warps
+    counts[1] += lanes.count
+    counts[2] += found.achieved
+    counts[3] += found.ideal
+    if group.batch.trace is not None:
+        group.batch.trace.note(group, site, space, address + site.offset, allocation)
+
+
+def _unpack(value: np.ndarray, site: Site) -> np.ndarray:
+    """(b, t) containers as (b, t, count) elements."""
+    return np.ascontiguousarray(value).reshape(*value.shape, 1).view(site.element)
+
+
+def _packed(value: np.ndarray | tuple[np.ndarray, ...], site: Site) -> np.ndarray:
+    """The value to store as (b, t) containers."""
+    if site.count == 1:
+        return value
+    shape = np.broadcast_shapes(*(part.shape for part in value))
+    out = np.empty((*shape, site.count), site.element)
+    for index, part in enumerate(value):
+        out[:, :, index] = part
+    return out.view(site.container)[:, :, 0]
+
+
+def _allocation(group: Group, site: Site, found: Tally) -> Allocation | None:
+    """The allocation that holds the whole access, if one does."""
+    batch = group.batch
+    recent = batch.recent.get(site.index)
+    width = site.width
+    if recent is not None and recent.address <= found.lowest and found.highest + width <= recent.end:
+        return recent
+    recent = batch.find(found.lowest, found.highest - found.lowest + width)
+    if recent is not None:
+        batch.recent[site.index] = recent
+    return recent
+
+
+def load_global(group: Group, site: Site, address: np.ndarray) -> np.ndarray:
+    """ld.global: (b, t) values, or (b, t, count) for vectors."""
+    found = tally(group.lanes, address, site.offset, site.width, sectors)
+    if found.misaligned:
+        faults.misaligned(group, site, address)
+    allocation = _allocation(group, site, found)
+    if allocation is None:
+        return _load_scattered(group, site, address, found)
+    _note(group, site, found, address, "global", allocation.name)
+    container = site.container
+    index = (address + (site.offset - allocation.address)) >> (container.itemsize.bit_length() - 1)
+    value = allocation.view(container).take(index)
+    return value if site.count == 1 else _unpack(value, site)
+
+
+def _load_scattered(group: Group, site: Site, address: np.ndarray, found: Tally) -> np.ndarray:
+    """A load whose lanes read several allocations."""
+    parts = _parts(group, site, address)
+    _note(group, site, found, address, "global", "several")
+    value = np.empty(address.shape, site.container)
+    for allocation, where, index in parts:
+        value[where] = allocation.view(site.container)[index]
+    return value if site.count == 1 else _unpack(value, site)
+
+
+def _parts(group: Group, site: Site, address: np.ndarray) -> list[tuple[Allocation, np.ndarray, np.ndarray]]:
+    """(allocation, lanes as a mask, their element indices) of an access.
+
+    Raises OutOfBounds where a lane is in none.
+    """
+    full = address + site.offset
+    left = np.ones(full.shape, np.bool_)
+    parts = []
+    while left.any():
+        allocation = group.batch.find(int(full[left][0]), site.width)
+        if allocation is None:
+            faults.out_of_bounds(group, site, address)
+        where = left & (full >= allocation.address) & (full <= allocation.end - site.width)
+        parts.append((allocation, where, (full[where] - allocation.address) // site.width))
+        left &= ~where
+    return parts
+
+
+def store_global(group: Group, site: Site, address: np.ndarray, value: np.ndarray | tuple) -> None:
+    """st.global. Where lanes store to one address the last lane wins."""
+    found = tally(group.lanes, address, site.offset, site.width, sectors)
+    if found.misaligned:
+        faults.misaligned(group, site, address)
+    value = _packed(value, site)
+    allocation = _allocation(group, site, found)
+    shape = np.broadcast_shapes(address.shape, value.shape)
+    if allocation is None:
+        parts = _parts(group, site, np.broadcast_to(address, shape))
+        _note(group, site, found, address, "global", "several")
+        value = np.broadcast_to(value, shape)
+        for one, where, index in parts:
+            one.view(site.container)[index] = value[where]
+        return
+    _note(group, site, found, address, "global", allocation.name)
+    index = (address + (site.offset - allocation.address)) >> (site.container.itemsize.bit_length() - 1)
+    if index.shape != shape:
+        index = np.broadcast_to(index, shape)
+    allocation.view(site.container)[index] = value
+
+
+def load_const(group: Group, site: Site, address: np.ndarray) -> np.ndarray:
+    """ld.const: as a global load, counted apart; `sectors` are not what the constant cache works in, and stay 0."""
+    full = np.broadcast_to(address, address.shape) + site.offset
+    if site.width > 1 and (full & (site.width - 1)).any():
+        faults.misaligned(group, site, address)
+    found = Tally(0, 0, int(full.min()), int(full.max()), False)
+    allocation = _allocation(group, site, found)
+    if allocation is None:
+        faults.out_of_bounds(group, site, address)
+    _note(group, site, found, address, "constant", allocation.name)
+    index = (full - allocation.address) >> (site.container.itemsize.bit_length() - 1)
+    value = allocation.view(site.container).take(index)
+    return value if site.count == 1 else _unpack(value, site)
+
+
+def _shared_index(group: Group, site: Site, address: np.ndarray) -> np.ndarray:
+    """Element indices into the batch's flat shared memory, after checking and counting."""
+    batch = group.batch
+    found = tally(group.lanes, address, site.offset, site.width, wavefronts)
+    if found.lowest < 0 or found.highest + site.width > batch.shared_bytes:
+        faults.out_of_bounds(group, site, address, "shared")
+    if found.misaligned:
+        faults.misaligned(group, site, address)
+    _note(group, site, found, address, "shared", "shared")
+    shift = site.container.itemsize.bit_length() - 1
+    start = group.lanes.block * (batch.shared.shape[1] >> shift) if batch.shared.shape[0] > 1 else 0
+    return ((address + site.offset) >> shift) + start
+
+
+def load_shared(group: Group, site: Site, address: np.ndarray) -> np.ndarray:
+    """ld.shared: uniform over the threads of a block where the address is."""
+    value = group.batch.shared_view(site.container).take(_shared_index(group, site, address))
+    return value if site.count == 1 else _unpack(value, site)
+
+
+def store_shared(group: Group, site: Site, address: np.ndarray, value: np.ndarray | tuple) -> None:
+    """st.shared. Where lanes of a block store to one address the last lane wins."""
+    value = _packed(value, site)
+    index = _shared_index(group, site, address)
+    shape = np.broadcast_shapes(index.shape, value.shape)
+    if index.shape != shape:
+        index = np.broadcast_to(index, shape)
+    group.batch.shared_view(site.container)[index] = value
+
+
+def load_local(group: Group, site: Site, address: np.ndarray) -> np.ndarray:
+    """ld.local: from the lane's own memory."""
+    index = _local_index(group, site, address)
+    value = group.batch.local_view(site.container)[index]
+    return value if site.count == 1 else _unpack(value, site)
+
+
+def store_local(group: Group, site: Site, address: np.ndarray, value: np.ndarray | tuple) -> None:
+    """st.local: to the lane's own memory."""
+    index = _local_index(group, site, address)
+    group.batch.local_view(site.container)[index] = np.broadcast_to(_packed(value, site), index.shape)
+
+
+def _local_index(group: Group, site: Site, address: np.ndarray) -> np.ndarray:
+    """Element indices of every lane. Local memory is interleaved on a GPU: 4-byte words of a warp's lanes are neighbours."""
+    batch, lanes = group.batch, group.lanes
+    full = np.broadcast_to(address, lanes.shape) + site.offset
+    if int(full.min()) < 0 or int(full.max()) + site.width > batch.local_bytes:
+        faults.out_of_bounds(group, site, address, "local")
+    if (full & (site.width - 1)).any():
+        faults.misaligned(group, site, address)
+    _note(group, site, Tally(0, 0, 0, 0, False), address, "local", "local")
+    shift = site.container.itemsize.bit_length() - 1
+    lane = lanes.block * lanes.threads + lanes.thread
+    return (full >> shift) + lane * (batch.local.shape[1] >> shift)
+
+
+def _by_space(group: Group, address: np.ndarray, offset: int) -> list[tuple[str, np.ndarray | None, int]]:
+    """(space, mask or None for all lanes, window) of a generic access."""
+    full = address + offset
+    out = []
+    spaces = (("shared", SHARED_WINDOW, LOCAL_WINDOW), ("local", LOCAL_WINDOW, 2 * LOCAL_WINDOW - SHARED_WINDOW))
+    left = np.ones(full.shape, np.bool_)
+    for name, start, end in spaces:
+        where = (full >= start) & (full < end)
+        if where.all():
+            return [(name, None, start)]
+        if where.any():
+            out.append((name, where, start))
+            left &= ~where
+    if not out:
+        return [("global", None, 0)]
+    if left.any():
+        out.append(("global", left, 0))
+    return out
+
+
+LOADS = {"global": load_global, "shared": load_shared, "local": load_local}
+STORES = {"global": store_global, "shared": store_shared, "local": store_local}
+
+
+def load_(group: Group, site: Site, address: np.ndarray) -> np.ndarray:
+    """ld with a generic address; lanes may be in different spaces only where a group can be split, which it cannot here."""
+    spaces = _by_space(group, address, site.offset)
+    if len(spaces) > 1:
+        faults.mixed_spaces(group, site, address)
+    name, _, window = spaces[0]
+    return LOADS[name](group, site, address - window if window else address)
+
+
+def store_(group: Group, site: Site, address: np.ndarray, value: np.ndarray | tuple) -> None:
+    """st with a generic address; see `load_`."""
+    spaces = _by_space(group, address, site.offset)
+    if len(spaces) > 1:
+        faults.mixed_spaces(group, site, address)
+    name, _, window = spaces[0]
+    STORES[name](group, site, address - window if window else address, value)
+
+
+RUNTIME = {
+    function.__name__: function
+    for function in (
+        load_global, store_global, load_const, load_shared, store_shared, load_local, store_local, load_, store_,
+    )
+}  # fmt: skip

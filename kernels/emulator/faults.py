@@ -1,0 +1,114 @@
+"""Turn a failed access into an error that names the first lane concerned, the address and the nearest allocation."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NoReturn
+
+import numpy as np
+
+from .errors import EmulatorError, Misaligned, OutOfBounds, UnsupportedInstruction, Where
+from .memory import distance
+
+if TYPE_CHECKING:
+    from .access import Site
+    from .groups import Group
+
+
+def _where(group: Group, site: Site, bad: np.ndarray) -> Where:
+    """The place of an error whose lanes are `bad` (bool, the shape of the group's lanes)."""
+    batch, lanes = group.batch, group.lanes
+    first = int(np.flatnonzero(bad.ravel())[0])
+    block = int(np.broadcast_to(lanes.block, lanes.shape).ravel()[first])
+    thread = int(np.broadcast_to(lanes.thread, lanes.shape).ravel()[first])
+    location = site.location
+    return Where(
+        batch.kernel.name,
+        location.file,
+        location.line,
+        site.text,
+        batch.block_index(block),
+        batch.thread_index(thread),
+        int(np.count_nonzero(bad)),
+    )
+
+
+def _pick(full: np.ndarray, bad: np.ndarray) -> int:
+    return int(full.ravel()[np.flatnonzero(bad.ravel())[0]])
+
+
+def out_of_bounds(group: Group, site: Site, address: np.ndarray, space: str = "global") -> NoReturn:
+    """Raise OutOfBounds for the lanes whose address is in no allocation."""
+    batch, width = group.batch, site.width
+    full = np.broadcast_to(address, group.lanes.shape) + site.offset
+    what = f"{'read' if site.action == 'load' else 'write'} of {width} byte{'s' * (width > 1)}"
+    if space != "global":
+        size = batch.shared_bytes if space == "shared" else batch.local_bytes
+        bad = (full < 0) | (full > size - width)
+        at = _pick(full, bad)
+        past = at - size if at >= 0 else -at
+        side = "after the end" if at >= 0 else "before the start"
+        raise OutOfBounds(
+            f"out of bounds: {what} at {space} address {at}, {_apart(past, side)} of the {size} bytes of {space} memory",
+            _where(group, site, bad),
+            address=at,
+            allocation=None,
+            distance=past,
+        )
+    values, inverse = np.unique(full, return_inverse=True)
+    known = np.array([batch.find(int(value), width) is not None for value in values])
+    bad = ~known[inverse].reshape(full.shape)
+    at = _pick(full, bad)
+    nearest = batch.nearest(at)
+    if nearest is None:
+        text, far = "and no allocation exists", None
+    else:
+        freed = " (freed)" if nearest.freed else ""
+        far = at - nearest.end if at >= nearest.end else nearest.address - at
+        if nearest.freed and distance(nearest, at) == 0:
+            text = f"byte {at - nearest.address} of {nearest.name} ({nearest.nbytes} bytes), which has been freed"
+            far = 0
+        elif nearest.address <= at < nearest.end:
+            far = 0
+            text = f"the last {nearest.end - at} bytes of {nearest.name} ({nearest.nbytes} bytes), which end before the access does"
+        else:
+            side = "after the end" if at >= nearest.end else "before the start"
+            text = f"{_apart(far, side)} of {nearest.name} ({nearest.nbytes} bytes){freed}"
+    raise OutOfBounds(
+        f"out of bounds: {what} at {at:#x}, {text}",
+        _where(group, site, bad),
+        address=at,
+        allocation=nearest,
+        distance=far,
+    )
+
+
+def _apart(nbytes: int, side: str) -> str:
+    return f"{nbytes} byte{'s' * (nbytes != 1)} {side}" if nbytes else f"right {side}"
+
+
+def misaligned(group: Group, site: Site, address: np.ndarray) -> NoReturn:
+    """Raise Misaligned for the lanes whose address is no multiple of the access width."""
+    full = np.broadcast_to(address, group.lanes.shape) + site.offset
+    bad = (full & (site.width - 1)) != 0
+    at = _pick(full, bad)
+    nearest = group.batch.nearest(at) if site.space == "global" else None
+    inside = f", byte {at - nearest.address} of {nearest.name}" if nearest else ""
+    raise Misaligned(
+        f"misaligned: {site.width}-byte {site.action} at {at:#x}{inside}, which is no multiple of {site.width}",
+        _where(group, site, bad),
+        address=at,
+        width=site.width,
+        allocation=nearest,
+    )
+
+
+def mixed_spaces(group: Group, site: Site, address: np.ndarray) -> NoReturn:
+    """Raise: a generic pointer is in different memories in different lanes."""
+    bad = np.ones(group.lanes.shape, np.bool_)
+    raise UnsupportedInstruction(
+        f"{site.ptx}: generic pointers into different memories within one warp are not supported",
+        _where(group, site, bad),
+    )
+
+
+__all__ = ["EmulatorError", "misaligned", "mixed_spaces", "out_of_bounds"]

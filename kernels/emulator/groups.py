@@ -1,0 +1,101 @@
+"""Groups: lanes that are at the same place of the program, with the values of their registers.
+
+A group that holds all lanes of its root keeps its registers itself. When it splits, the root stays as it was and each part knows
+only which lanes of it are its own, and the registers that it has written since. A register that no part writes is never cut up,
+and is there untouched when the parts meet again.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from .lanes import Lanes, Selection, take, unite
+
+if TYPE_CHECKING:
+    from .schedule import Batch
+
+
+class Root:
+    """The lanes and registers of a group at the moment when it split."""
+
+    __slots__ = ("lanes", "registers")
+
+    def __init__(self, lanes: Lanes, registers: dict[str, np.ndarray]) -> None:
+        self.lanes, self.registers = lanes, registers
+
+
+class Group:
+    """`registers`: name to value, 2-D, broadcasting to `lanes.shape`. `clean` names those that are copies of the root's."""
+
+    __slots__ = ("batch", "clean", "lanes", "registers", "root", "selection")
+
+    def __init__(
+        self,
+        batch: Batch,
+        lanes: Lanes,
+        registers: dict[str, np.ndarray],
+        root: Root | None = None,
+        selection: Selection | None = None,
+    ) -> None:
+        self.batch, self.lanes, self.registers = batch, lanes, registers
+        self.root, self.selection = root, selection
+        self.clean: set[str] = set()
+
+    def value(self, name: str) -> np.ndarray:
+        """The register's value; zero where no path here has written it."""
+        value = self.registers.get(name)
+        if value is not None:
+            return value
+        if self.root is not None:
+            value = self.root.registers.get(name)
+            if value is not None:
+                return take(value, self.selection, self.root.lanes.shape)
+        return self.batch.kernel.zeros[name]
+
+    def fetch(self, names: tuple[str, ...]) -> None:
+        """Make the named registers present in `registers`."""
+        registers = self.registers
+        for name in names:
+            if name not in registers:
+                registers[name] = self.value(name)
+                self.clean.add(name)
+
+    def split(self, parts: list[tuple[Selection, frozenset[str]]]) -> list[Group]:
+        """Disjoint parts of this group, each with the registers that are live where it goes."""
+        shape = self.lanes.shape
+        if self.root is None:
+            root = Root(self.lanes, self.registers)
+            return [Group(self.batch, part.lanes(self.lanes), {}, root, part) for part, _ in parts]
+        out = []
+        for part, live in parts:
+            kept = {
+                name: take(value, part, shape)
+                for name, value in self.registers.items()
+                if name in live and name not in self.clean
+            }
+            whole = self.selection.then(part, self.root.lanes.shape)
+            out.append(Group(self.batch, part.lanes(self.lanes), kept, self.root, whole))
+        return out
+
+    def settle(self, live: frozenset[str]) -> None:
+        """Become a root: called when no other group of the batch is left."""
+        if self.root is not None:
+            self.registers = {name: self.value(name) for name in live}
+            self.root, self.selection, self.clean = None, None, set()
+
+
+def merge(groups: list[Group], live: frozenset[str]) -> Group:
+    """One group of the lanes of all; they are at the same place, where `live` registers matter."""
+    if len(groups) == 1:
+        return groups[0]
+    root = groups[0].root
+    union = unite([g.selection for g in groups], [g.lanes.shape for g in groups], root.lanes.shape)
+    written = {name for g in groups for name in g.registers if name in live and name not in g.clean}
+    values = {name: union.join([g.value(name) for g in groups]) for name in written}
+    batch = groups[0].batch
+    if union.whole:
+        root.registers.update(values)
+        return Group(batch, root.lanes, root.registers)
+    return Group(batch, union.selection.lanes(root.lanes), values, root, union.selection)

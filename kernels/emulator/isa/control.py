@@ -1,0 +1,28 @@
+"""Control flow. The scheduler does the work; the rules say where a block ends and where lanes wait."""
+
+from __future__ import annotations
+
+from . import Rule, register
+
+for _name in ("bra", "bra.uni"):
+    register(Rule(_name, None, writes=0, terminator="branch"))
+for _name in ("ret", "ret.uni", "exit"):
+    register(Rule(_name, None, writes=0, terminator="exit"))
+for _name in ("bar.sync", "barrier.sync", "barrier.sync.aligned"):
+    register(Rule(_name, None, writes=0, gate="barrier"))
+
+
+def _nothing(emitter, instruction) -> None:
+    """Memory fences order what is already in order here: every access takes effect at once."""
+
+
+for _name in (
+    "membar.gl",
+    "membar.cta",
+    "membar.sys",
+    "fence.sc.gpu",
+    "fence.acq_rel.gpu",
+    "fence.sc.cta",
+    "fence.acq_rel.cta",
+):
+    register(Rule(_name, _nothing, writes=0))

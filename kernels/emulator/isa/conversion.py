@@ -1,0 +1,164 @@
+"""cvt: between integer widths, between integers and floats, between float formats, with the rounding that the opcode names."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .. import ptx
+from . import helper, special
+from .types import DTYPES
+
+INTEGERS = ("u8", "s8", "u16", "s16", "u32", "s32", "u64", "s64")
+
+
+def _integer(emitter, instruction: ptx.Instruction) -> None:
+    """cvt.d.s and cvt.sat.d.s between integers: truncate or extend by the source's sign; clamp with .sat."""
+    parts = instruction.opcode.split(".")
+    to, of = parts[-2:]
+    value = emitter.read(instruction.operands[1], of)
+    if "sat" in parts:
+        value = f"clamp_integer({value}, {DTYPES[to]})"
+    elif to != of:
+        value = f"{value}.astype({DTYPES[to]})"
+    emitter.write_extended(instruction.operands[0], to, value)
+
+
+for _to in INTEGERS:
+    for _of in INTEGERS:
+        for _sat in ("", "sat."):
+            special(f"cvt.{_sat}{_to}.{_of}", results=(_to,), operands=(_of,))(_integer)
+
+
+@helper
+def clamp_integer(value: np.ndarray, to: type) -> np.ndarray:
+    """Clamp to the range of `to`."""
+    low, high = int(np.iinfo(to).min), int(np.iinfo(to).max)
+    have = np.iinfo(value.dtype)
+    low, high = max(low, int(have.min)), min(high, int(have.max))
+    return np.clip(value, value.dtype.type(low), value.dtype.type(high)).astype(to)
+
+
+ROUND = {"rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil}
+
+
+@helper
+def float_to_integer(value: np.ndarray, to: type, mode: str) -> np.ndarray:
+    """Round, then clamp to the range of `to`; NaN gives 0 (for 64-bit results 2^63)."""
+    bits = np.iinfo(to)
+    whole = ROUND[mode](value.astype(np.float64) if value.dtype != np.float64 else value)
+    # 2^n is exact in float64 where the largest integer is not.
+    over, under = whole >= float(int(bits.max) + 1), whole < float(bits.min)
+    nan = whole != whole
+    out = np.where(over | under | nan, 0.0, whole).astype(to)
+    out = np.where(over, to(bits.max), out)
+    out = np.where(under, to(bits.min), out)
+    wide = to(bits.min) if bits.min < 0 else to(1 << 63) if bits.bits == 64 else to(0)
+    return np.where(nan, wide if bits.bits == 64 else to(0), out)
+
+
+def _to_integer(emitter, instruction: ptx.Instruction) -> None:
+    parts = instruction.opcode.split(".")
+    to, of = parts[-2:]
+    value = emitter.read(instruction.operands[1], of)
+    if "ftz" in parts:
+        value = f"flush({value})"
+    emitter.write_extended(instruction.operands[0], to, f"float_to_integer({value}, {DTYPES[to]}, '{parts[1]}')")
+
+
+for _to in ("u8", "s8", "u16", "s16", "u32", "s32", "u64", "s64"):
+    for _of in ("f32", "f64"):
+        for _mode in ROUND:
+            for _ftz in ("", "ftz.") if _of == "f32" else ("",):
+                special(f"cvt.{_mode}.{_ftz}{_to}.{_of}", results=(_to,), operands=(_of,))(_to_integer)
+
+
+def _nearest(emitter, instruction: ptx.Instruction) -> None:
+    to, of = instruction.opcode.split(".")[-2:]
+    value = emitter.read(instruction.operands[1], of)
+    emitter.write(instruction.operands[0], to, f"{value}.astype({DTYPES[to]})")
+
+
+for _to in ("f32", "f64"):
+    for _of in INTEGERS:
+        special(f"cvt.rn.{_to}.{_of}", results=(_to,), operands=(_of,))(_nearest)
+special("cvt.f64.f32", results=("f64",), operands=("f32",))(_nearest)
+special("cvt.rn.f32.f64", results=("f32",), operands=("f64",))(_nearest)
+
+
+@helper
+def narrow_directed(value: np.ndarray, mode: str) -> np.ndarray:
+    """float64 or integer to float32, rounded towards zero (rz), down (rm) or up (rp)."""
+    near = value.astype(np.float32)
+    return directed(near, exact_sign(value, near), mode)
+
+
+@helper
+def exact_sign(value: np.ndarray, near: np.ndarray) -> np.ndarray:
+    """The sign of value - near, exactly; near is the float32 nearest to value."""
+    if value.dtype.kind == "f":
+        wide = near.astype(np.float64)
+        return np.sign(np.where(value == wide, 0.0, value - wide))
+    # Integers: compare as integers; 2^64 and 2^63, which may be the nearest, do not fit.
+    top = float(int(np.iinfo(value.dtype).max) + 1)
+    over = near.astype(np.float64) >= top
+    back = np.where(over, 0, near).astype(value.dtype)
+    sign = np.where(value > back, 1.0, np.where(value < back, -1.0, 0.0))
+    return np.where(over, -1.0, sign)
+
+
+@helper
+def directed(near: np.ndarray, sign: np.ndarray, mode: str) -> np.ndarray:
+    """Correct a result rounded to nearest, given the sign of the exact value minus it, to the mode rz, rm or rp.
+
+    An infinite `near` of a finite exact value (sign -1 for +inf, 1 for -inf) comes back to the largest finite one.
+    """
+    kind = near.dtype.type
+    down, up = np.nextafter(near, kind(-np.inf)), np.nextafter(near, kind(np.inf))
+    if mode == "rm":
+        return np.where(sign < 0, down, near)
+    if mode == "rp":
+        return np.where(sign > 0, up, near)
+    positive = (near > 0) | ((near == 0) & (sign > 0))
+    negative = (near < 0) | ((near == 0) & (sign < 0))
+    return np.where(positive & (sign < 0), down, np.where(negative & (sign > 0), up, near))
+
+
+def _directed(emitter, instruction: ptx.Instruction) -> None:
+    _, mode, to, of = instruction.opcode.split(".")
+    value = emitter.read(instruction.operands[1], of)
+    emitter.write(instruction.operands[0], to, f"narrow_directed({value}, '{mode}')")
+
+
+for _mode in ("rz", "rm", "rp"):
+    for _of in (*INTEGERS, "f64"):
+        special(f"cvt.{_mode}.f32.{_of}", results=("f32",), operands=(_of,))(_directed)
+
+
+def _integral(emitter, instruction: ptx.Instruction) -> None:
+    """cvt.rXi.f.f: to the nearest integral value, in the same format."""
+    parts = instruction.opcode.split(".")
+    kind = parts[-1]
+    name = {"rni": "rint", "rzi": "trunc", "rmi": "floor", "rpi": "ceil"}[parts[1]]
+    value = emitter.read(instruction.operands[1], kind)
+    value = f"flush({value})" if "ftz" in parts else value
+    value = f"np.{name}({value})"
+    emitter.write(instruction.operands[0], kind, f"saturate({value})" if "sat" in parts else value)
+
+
+for _mode in ROUND:
+    for _ftz in ("", "ftz."):
+        for _sat in ("", "sat."):
+            special(f"cvt.{_mode}.{_ftz}{_sat}f32.f32", results=("f32",), operands=("f32",))(_integral)
+    special(f"cvt.{_mode}.f64.f64", results=("f64",), operands=("f64",))(_integral)
+
+
+def _same(emitter, instruction: ptx.Instruction) -> None:
+    """cvt.sat.f32.f32, cvt.ftz.f32.f32, and plain copies."""
+    parts = instruction.opcode.split(".")
+    value = emitter.read(instruction.operands[1], parts[-1])
+    value = f"flush({value})" if "ftz" in parts else value
+    emitter.write(instruction.operands[0], parts[-1], f"saturate({value})" if "sat" in parts else value)
+
+
+for _name in ("cvt.sat.f32.f32", "cvt.ftz.f32.f32", "cvt.ftz.sat.f32.f32", "cvt.f32.f32"):
+    special(_name, results=("f32",), operands=("f32",))(_same)

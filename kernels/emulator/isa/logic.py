@@ -1,0 +1,218 @@
+"""Bits: logic, shifts, fields, counting. Shift amounts clamp at the width of the type."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .. import ptx
+from . import helper, simple, special
+from .types import BITS
+
+for _bits in ("16", "32", "64"):
+    _any = f"i{_bits}"
+    for _name, _sign in (("and", "&"), ("or", "|"), ("xor", "^")):
+        simple(f"{_name}.b{_bits}", _any, (_any, _any), f"{{0}} {_sign} {{1}}")
+    simple(f"not.b{_bits}", _any, (_any,), "~{0}")
+for _name, _sign in (("and", "&"), ("or", "|"), ("xor", "^")):
+    simple(f"{_name}.pred", "pred", ("pred", "pred"), f"{{0}} {_sign} {{1}}")
+simple("not.pred", "pred", ("pred",), "~{0}")
+simple("cnot.b{n}", "u{n}", ("u{n}",), "({0} == 0).astype(uint{n})", n=("16", "32", "64"))
+
+
+@helper
+def shift_left(a: np.ndarray, amount: np.ndarray) -> np.ndarray:
+    """a << amount (uint32), zero from the width on."""
+    width = 8 * a.itemsize
+    moved = a << np.minimum(amount, width - 1).astype(a.dtype)
+    return moved if amount.max() < width else np.where(amount < width, moved, a.dtype.type(0))
+
+
+@helper
+def shift_right(a: np.ndarray, amount: np.ndarray) -> np.ndarray:
+    """a >> amount (uint32): fills with zeros, or with the sign for signed types."""
+    width = 8 * a.itemsize
+    moved = a >> np.minimum(amount, width - 1).astype(a.dtype)
+    if a.dtype.kind == "i" or amount.max() < width:
+        return moved
+    return np.where(amount < width, moved, a.dtype.type(0))
+
+
+def _shift(name: str, kind: str, sign: str, function: str) -> None:
+    width = int(kind[1:])
+
+    @special(name, results=(kind,), operands=(kind, "u32"))
+    def emit(emitter, instruction: ptx.Instruction) -> None:
+        amount = instruction.operands[2]
+        value, by = emitter.sources(instruction)
+        result = emitter.resolve(kind, instruction.operands[0])
+        if isinstance(amount, ptx.Immediate) and 0 <= amount.value < width:
+            emitter.write(instruction.operands[0], result, f"{value} {sign} {amount.value}")
+        else:
+            emitter.write(instruction.operands[0], result, f"{function}({value}, {by})")
+
+
+for _bits in ("16", "32", "64"):
+    _shift(f"shl.b{_bits}", f"i{_bits}", "<<", "shift_left")
+    _shift(f"shr.b{_bits}", f"u{_bits}", ">>", "shift_right")
+    _shift(f"shr.u{_bits}", f"u{_bits}", ">>", "shift_right")
+    _shift(f"shr.s{_bits}", f"s{_bits}", ">>", "shift_right")
+
+
+@helper
+def population(a: np.ndarray) -> np.ndarray:
+    """The number of set bits, as uint32."""
+    count = np.zeros(a.shape, np.uint32)
+    table = _POPULATION
+    for byte in range(a.itemsize):
+        count += table[((a >> a.dtype.type(8 * byte)) & a.dtype.type(255)).astype(np.intp)]
+    return count
+
+
+_POPULATION = np.array([bin(i).count("1") for i in range(256)], np.uint32)
+
+
+@helper
+def leading_zeros(a: np.ndarray) -> np.ndarray:
+    """The number of zero bits above the highest set bit, as uint32; the width for zero."""
+    width = 8 * a.itemsize
+    count = np.zeros(a.shape, np.uint32)
+    value = a.copy()
+    step = width // 2
+    while step:
+        high = (value >> a.dtype.type(width - step)) == 0
+        count += np.where(high, np.uint32(step), np.uint32(0))
+        value = np.where(high, value << a.dtype.type(step), value)
+        step //= 2
+    return count + (value >> a.dtype.type(width - 1) == 0)
+
+
+@helper
+def reverse_bits(a: np.ndarray) -> np.ndarray:
+    """The bits in opposite order."""
+    kind = a.dtype.type
+    step, width = 1, 8 * a.itemsize
+    while step < width:
+        mask = kind(sum(((1 << step) - 1) << at for at in range(0, width, 2 * step)))
+        a = ((a & mask) << kind(step)) | ((a >> kind(step)) & mask)
+        step *= 2
+    return a
+
+
+for _bits in ("32", "64"):
+    simple(f"popc.b{_bits}", "u32", (f"u{_bits}",), "population({0})")
+    simple(f"clz.b{_bits}", "u32", (f"u{_bits}",), "leading_zeros({0}).astype(uint32)")
+    simple(f"brev.b{_bits}", f"u{_bits}", (f"u{_bits}",), "reverse_bits({0})")
+
+
+@helper
+def highest_bit(a: np.ndarray) -> np.ndarray:
+    """The position of the highest significant bit (for signed types: that differs from the sign), or all bits set."""
+    width = 8 * a.itemsize
+    if a.dtype.kind == "i":
+        a = np.where(a < 0, ~a, a)
+    zeros = leading_zeros(a.view(f"uint{width}"))
+    return (np.uint32(width - 1) - zeros).astype(np.uint32)
+
+
+@helper
+def highest_shift(a: np.ndarray) -> np.ndarray:
+    """How far to shift left to bring the highest significant bit to the top, or all bits set."""
+    at = highest_bit(a)
+    none = np.uint32(0xFFFFFFFF)
+    return np.where(at == none, none, np.uint32(8 * a.itemsize - 1) - at)
+
+
+simple("bfind.{t}", "u32", ("{t}",), "highest_bit({0})", t=("s32", "u32", "s64", "u64"))
+simple("bfind.shiftamt.{t}", "u32", ("{t}",), "highest_shift({0})", t=("s32", "u32", "s64", "u64"))
+
+
+@helper
+def extract_field(a: np.ndarray, position: np.ndarray, length: np.ndarray) -> np.ndarray:
+    """`length` bits of a from `position` on (both taken modulo 256), extended by zeros or by the field's sign."""
+    width = 8 * a.itemsize
+    position, length = (position & np.uint32(255)).astype(np.int64), (length & np.uint32(255)).astype(np.int64)
+    bits = a.view(f"uint{width}").astype(np.uint64)
+    top = np.minimum(position + length - 1, width - 1)
+    moved = np.where(position < width, bits >> np.minimum(position, width - 1).astype(np.uint64), np.uint64(0))
+    field = np.where(
+        length < 64, (np.uint64(1) << np.minimum(length, 63).astype(np.uint64)) - np.uint64(1), ~np.uint64(0)
+    )
+    out = moved & field
+    if a.dtype.kind == "i":
+        sign = (bits >> np.maximum(top, 0).astype(np.uint64)) & np.uint64(1)
+        known = np.clip(top - position + 1, 0, width)
+        fill = np.where(known < 64, ~np.uint64(0) << np.minimum(known, 63).astype(np.uint64), np.uint64(0))
+        out = np.where(sign == 1, out | fill, out)
+        out = np.where(length == 0, np.uint64(0), out)
+    return out.astype(f"uint{width}").view(a.dtype)
+
+
+simple("bfe.{t}", "{t}", ("{t}", "u32", "u32"), "extract_field({0}, {1}, {2})", t=("s32", "u32", "s64", "u64"))
+
+
+@helper
+def insert_field(a: np.ndarray, b: np.ndarray, position: np.ndarray, length: np.ndarray) -> np.ndarray:
+    """b with `length` bits from `position` on replaced by the low bits of a (both taken modulo 256)."""
+    width = 8 * a.itemsize
+    position, length = (position & np.uint32(255)).astype(np.int64), (length & np.uint32(255)).astype(np.int64)
+    index = np.minimum(position, width - 1).astype(np.uint64)
+    ones = np.where(
+        length < 64, (np.uint64(1) << np.minimum(length, 63).astype(np.uint64)) - np.uint64(1), ~np.uint64(0)
+    )
+    mask = np.where(position < width, ones << index, np.uint64(0))
+    moved = a.astype(np.uint64) << index
+    return ((b.astype(np.uint64) & ~mask) | (moved & mask)).astype(a.dtype)
+
+
+simple("bfi.{t}", "{t}", ("{t}", "{t}", "u32", "u32"), "insert_field({0}, {1}, {2}, {3})", t=BITS[1:])
+
+
+@helper
+def lookup3(a: np.ndarray, b: np.ndarray, c: np.ndarray, table: int) -> np.ndarray:
+    """Bitwise function of three inputs by its truth table: bit 4*a + 2*b + c of `table`."""
+    out = np.zeros((1, 1), a.dtype)
+    for row in range(8):
+        if table >> row & 1:
+            out = out | ((a if row & 4 else ~a) & (b if row & 2 else ~b) & (c if row & 1 else ~c))
+    return out
+
+
+@special("lop3.b32", results=("u32",), operands=("u32", "u32", "u32", "u32"))
+def _lop3(emitter, instruction: ptx.Instruction) -> None:
+    sources = [emitter.read(operand, "u32") for operand in instruction.operands[1:4]]
+    emitter.write(instruction.operands[0], "u32", f"lookup3({', '.join(sources)}, {instruction.operands[4].value})")
+
+
+@helper
+def funnel(low: np.ndarray, high: np.ndarray, amount: np.ndarray, left: bool, clamp: bool) -> np.ndarray:
+    """The upper (left) or lower 32 bits of high:low shifted by `amount`, which wraps at 32 or clamps to 32."""
+    by = (np.minimum(amount, 32) if clamp else amount & np.uint32(31)).astype(np.uint64)
+    both = (high.astype(np.uint64) << np.uint64(32)) | low
+    moved = (both << by) >> np.uint64(32) if left else both >> by
+    return (moved & np.uint64(0xFFFFFFFF)).astype(np.uint32)
+
+
+for _side in ("l", "r"):
+    for _mode in ("wrap", "clamp"):
+        simple(
+            f"shf.{_side}.{_mode}.b32",
+            "u32",
+            ("u32", "u32", "u32"),
+            f"funnel({{0}}, {{1}}, {{2}}, {_side == 'l'}, {_mode == 'clamp'})",
+        )
+
+
+@helper
+def permute_bytes(a: np.ndarray, b: np.ndarray, control: np.ndarray) -> np.ndarray:
+    """Pick four bytes of b:a by the nibbles of `control`; bit 3 of a nibble replicates the byte's sign."""
+    both = (b.astype(np.uint64) << np.uint64(32)) | a
+    out = np.zeros((1, 1), np.uint32)
+    for place in range(4):
+        pick = (control >> np.uint32(4 * place)) & np.uint32(15)
+        byte = (both >> ((pick & np.uint32(7)) * np.uint32(8)).astype(np.uint64)).astype(np.uint32) & np.uint32(255)
+        byte = np.where(pick & np.uint32(8), np.where(byte & np.uint32(128), np.uint32(255), np.uint32(0)), byte)
+        out = out | (byte << np.uint32(8 * place))
+    return out
+
+
+simple("prmt.b32", "u32", ("u32", "u32", "u32"), "permute_bytes({0}, {1}, {2})")

@@ -1,0 +1,90 @@
+"""Loads and stores. The opcode's cache hints change no value; the space, the vector width and the type do."""
+
+from __future__ import annotations
+
+from .. import ptx
+from . import special
+from .types import dtype
+
+KINDS = ("b8", "u8", "s8", "b16", "u16", "s16", "b32", "u32", "s32", "b64", "u64", "s64", "f32", "f64")
+HINTS = {
+    "global": (
+        "",
+        ".nc",
+        ".ca",
+        ".cg",
+        ".cs",
+        ".cv",
+        ".lu",
+        ".L1::no_allocate",
+        ".L1::evict_last",
+        ".nc.L1::no_allocate",
+    ),
+    "shared": ("",),
+    "const": ("",),
+    "param": ("",),
+    "local": ("",),
+}
+STORE_HINTS = {"global": ("", ".wb", ".cg", ".cs", ".wt"), "shared": ("",), "local": ("",)}
+
+
+def _decode(opcode: str) -> tuple[str, int, str]:
+    """(space, elements, type) of a ld or st opcode; space "" is generic."""
+    parts = opcode.split(".")
+    space = next((part for part in parts if part in HINTS), "")
+    count = next((int(part[1]) for part in parts if part in ("v2", "v4")), 1)
+    return space, count, parts[-1]
+
+
+def _targets(operand: ptx.Operand) -> tuple[ptx.Operand, ...]:
+    return operand.items if isinstance(operand, ptx.Vector) else (operand,)
+
+
+def _load(emitter, instruction: ptx.Instruction) -> None:
+    space, count, kind = _decode(instruction.opcode)
+    target, address = instruction.operands
+    targets = _targets(target)
+    # b32 may hold any type: load straight into the one that the destination has.
+    have = emitter.resolve(kind, targets[0]) if kind[0] == "b" and kind != "b8" else kind
+    if space == "param":
+        offset = emitter.parameter_offset(instruction, address)
+        each = dtype(kind).itemsize
+        for index, item in enumerate(targets):
+            code = f"G.batch.parameter({offset + index * each}, '{dtype(have)}')"
+            emitter.write_extended(item, have, code)
+        return
+    site = emitter.site(instruction, space, "load", dtype(have), count)
+    code = f"load_{space}(G, {site}, {emitter.address(address, space)})"
+    if count == 1:
+        emitter.write_extended(target, have, code)
+        return
+    many = emitter.fresh(code)
+    for index, item in enumerate(targets):
+        if item != ptx.Register("_"):
+            emitter.write_extended(item, have, f"{many}[:, :, {index}]")
+
+
+def _store(emitter, instruction: ptx.Instruction) -> None:
+    space, count, kind = _decode(instruction.opcode)
+    address, source = instruction.operands
+    items = _targets(source)
+    if kind[0] == "b" and kind != "b8":
+        kind = emitter.kind_of(items[0], kind)
+    values = [emitter.read_narrow(item, kind) for item in items]
+    site = emitter.site(instruction, space, "store", dtype(kind), count)
+    value = values[0] if count == 1 else f"({', '.join(values)})"
+    emitter.line(f"store_{space}(G, {site}, {emitter.address(address, space)}, {value})")
+
+
+for _space in ("global", "shared", "const", "param", "local"):
+    for _vector in ("", ".v2", ".v4"):
+        for _kind in KINDS:
+            if dtype(_kind).itemsize * (int(_vector[2]) if _vector else 1) > 16:
+                continue
+            for _hint in HINTS[_space]:
+                special(f"ld.{_space}{_hint}{_vector}.{_kind}", results=("b",), operands=())(_load)
+            for _hint in STORE_HINTS.get(_space, ()):
+                special(f"st.{_space}{_hint}{_vector}.{_kind}", results=(), operands=(), writes=0)(_store)
+            if _space in ("global", "shared"):
+                special(f"ld.volatile.{_space}{_vector}.{_kind}", results=("b",), operands=(), waits=True)(_load)
+                special(f"st.volatile.{_space}{_vector}.{_kind}", results=(), operands=(), writes=0)(_store)

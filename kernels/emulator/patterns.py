@@ -1,0 +1,165 @@
+"""What a warp's addresses cost: sectors of global memory, wavefronts of shared memory.
+
+Sectors: a request of a warp touches distinct aligned 32-byte sectors; fewer cannot carry the distinct bytes that it wants than
+ceil(bytes / 32). Wavefronts: shared memory has 32 banks of 4 bytes; accesses of up to 4 bytes are served for 32 lanes together,
+8 bytes for half-warps, 16 bytes for quarter-warps; each costs the largest number of distinct 4-byte words that one bank must
+deliver, and equal words are broadcast.
+
+Both depend only on the addresses relative to the warp's first lane, and on a few low bits of that lane's address. Most warps of
+an access share one such pattern, so patterns are counted once and remembered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from .lanes import INACTIVE, WARP, Lanes
+
+SECTOR = 32
+BANKS = 32
+_LIMIT = 1 << 16
+
+Measure = Callable[[np.ndarray, np.ndarray, int], np.ndarray]
+
+
+def sectors(relative: np.ndarray, residue: np.ndarray, width: int) -> np.ndarray:
+    """(rows, 2): distinct sectors, and the fewest that could hold the distinct bytes, of each row of 32 lanes.
+
+    `relative` (rows, 32): bytes from the first active lane, INACTIVE where absent. `residue` (rows,): its address modulo 32.
+    """
+    relative = np.where(relative == INACTIVE, 0, relative)
+    touched = np.sort((relative + residue.reshape(-1, 1)) >> 5, axis=1)
+    wanted = np.sort(relative, axis=1)
+    distinct = 1 + np.count_nonzero(np.diff(touched, axis=1), axis=1)
+    nbytes = width * (1 + np.count_nonzero(np.diff(wanted, axis=1), axis=1))
+    return np.stack([distinct, -(-nbytes // SECTOR)], axis=1)
+
+
+def wavefronts(relative: np.ndarray, residue: np.ndarray, width: int) -> np.ndarray:
+    """(rows, 2): wavefronts, and the fewest possible, of each row of 32 lanes; arguments as for `sectors`, residue modulo 4."""
+    rows = relative.shape[0]
+    parts = {8: 2, 16: 4}.get(width, 1)
+    words = max(width // 4, 1)
+    lanes = WARP // parts
+    out = np.zeros((rows, 2), np.int64)
+    for part in range(parts):
+        address = relative[:, part * lanes : (part + 1) * lanes]
+        active = address != INACTIVE
+        word = (address + residue.reshape(-1, 1)) >> 2
+        word = np.where(active, word, INACTIVE)
+        if words > 1:
+            word = np.where(active[:, :, None], word[:, :, None] + np.arange(words), INACTIVE).reshape(rows, -1)
+        word = np.sort(word, axis=1)
+        fresh = word != INACTIVE
+        fresh[:, 1:] &= word[:, 1:] != word[:, :-1]
+        row, column = np.nonzero(fresh)
+        per_bank = np.bincount(row * BANKS + (word[row, column] & (BANKS - 1)), minlength=rows * BANKS)
+        out[:, 0] += per_bank.reshape(rows, BANKS).max(axis=1)
+        out[:, 1] += active.any(axis=1)
+    return out
+
+
+@dataclass(frozen=True)
+class Tally:
+    """Of one access by a group: sums over its warps, the lowest and highest address, and whether any address is misaligned."""
+
+    achieved: int
+    ideal: int
+    lowest: int
+    highest: int
+    misaligned: bool
+
+
+_memory: dict[tuple, tuple[int, int]] = {}
+_MULTIPLIERS = np.random.default_rng(20).integers(0, 2**63, WARP, dtype=np.int64) | 1
+_ZEROS = np.zeros(WARP, np.int64)
+
+
+def _one(measure: Measure, row: np.ndarray, residue: int, width: int) -> tuple[int, int]:
+    key = (measure, width, residue, row.tobytes())
+    found = _memory.get(key)
+    if found is None:
+        if len(_memory) > _LIMIT:
+            _memory.clear()
+        counts = measure(row.reshape(1, WARP), np.array([residue]), width)
+        found = _memory[key] = (int(counts[0, 0]), int(counts[0, 1]))
+    return found
+
+
+def _shared_pattern(
+    measure: Measure, row: np.ndarray, first: np.ndarray, modulus: int, width: int, repeat: int
+) -> tuple[int, int]:
+    """The sums over warps which all have the pattern `row`, `first` being the address of each one's first lane."""
+    residue = first & (modulus - 1)
+    counts = np.bincount(residue) if modulus > 1 else (first.size,)
+    achieved = ideal = 0
+    for low, number in enumerate(counts):
+        if number:
+            each = _one(measure, row, low, width)
+            achieved += each[0] * int(number)
+            ideal += each[1] * int(number)
+    return achieved * repeat, ideal * repeat
+
+
+def tally(lanes: Lanes, address: np.ndarray, offset: int, width: int, measure: Measure) -> Tally:
+    """Count an access of `width` bytes by `lanes` at `address + offset` (int64, broadcasting to the lanes' shape)."""
+    modulus = SECTOR if measure is sectors else (4 if width < 4 else 1)
+    layout = lanes.layout
+    low = width - 1
+    if address.shape[1] == 1 and layout.kind == "whole":
+        first = address[:, 0] + offset
+        repeat = layout.warps // first.size
+        achieved, ideal = _shared_pattern(measure, _ZEROS, first, modulus, width, repeat)
+        return Tally(achieved, ideal, int(first.min()), int(first.max()), bool((first & low).any()))
+    if layout.kind == "ragged" and address.shape[1] == 1:
+        address = np.broadcast_to(address, lanes.shape)
+    matrix, repeat = layout.matrix(address, lanes)
+    rows = matrix.shape[0]
+    mask = layout.full_mask(rows)
+    if mask is None:
+        first = matrix[:, 0]
+        relative = matrix - matrix[:, :1]
+        lowest_relative = relative
+    else:
+        first = matrix[np.arange(rows), layout.first_lane(rows)]
+        relative = np.where(mask, matrix - first.reshape(-1, 1), INACTIVE)
+        lowest_relative = np.where(mask, relative, 0)
+    first = first + offset
+    pattern = relative[0]
+    if rows == 1 or (relative == pattern).all():
+        achieved, ideal = _shared_pattern(measure, pattern, first, modulus, width, repeat)
+        near = lowest_relative[0]
+        return Tally(
+            achieved,
+            ideal,
+            int(first.min() + near.min()),
+            int(first.max() + near.max()),
+            bool((first & low).any() or (near & low).any()),
+        )
+    residue = first & (modulus - 1)
+    counts = _distinct_patterns(measure, relative, residue, width)
+    absolute = lowest_relative + first.reshape(-1, 1)
+    return Tally(
+        int(counts[0]) * repeat,
+        int(counts[1]) * repeat,
+        int(absolute.min()),
+        int(absolute.max()),
+        bool(low and (np.bitwise_or.reduce(absolute, axis=None) & low)),
+    )
+
+
+def _distinct_patterns(measure: Measure, relative: np.ndarray, residue: np.ndarray, width: int) -> tuple[int, int]:
+    """Sums over rows which do not all share one pattern: one count for each distinct pattern, where these are few."""
+    rows = relative.shape[0]
+    if rows > 8:
+        key = relative @ _MULTIPLIERS + residue
+        _, index, inverse, number = np.unique(key, return_index=True, return_inverse=True, return_counts=True)
+        few = index.size * 4 <= rows
+        # A hash is no proof: rows are compared with the one that stands for them.
+        if few and (relative == relative[index][inverse]).all() and (residue == residue[index][inverse]).all():
+            counts = measure(relative[index], residue[index], width)
+            return tuple((counts * number.reshape(-1, 1)).sum(axis=0))
+    return tuple(measure(relative, residue, width).sum(axis=0))

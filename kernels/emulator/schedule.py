@@ -1,0 +1,297 @@
+"""Run a batch of blocks: groups of lanes step from basic block to basic block, split, wait and meet."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NoReturn
+
+import numpy as np
+
+from .errors import BarrierDivergence, EndlessLoop, Where
+from .groups import Group, merge
+from .lanes import Lanes, Selection, divide, rectangle
+from .memory import Allocation, DeviceMemory
+from .policy import Waiting
+from .trace import Trace
+
+if TYPE_CHECKING:
+    from .module import Kernel
+
+
+class Tallies:
+    """Counts of a launch while it runs: per access site [requests, lanes, achieved, ideal], per block [warps, lanes]."""
+
+    def __init__(self, blocks: int) -> None:
+        self.sites: dict[tuple[str, int], list[int]] = {}
+        self.executed = [[0, 0] for _ in range(blocks)]
+        self.branches = [[0, 0] for _ in range(blocks)]
+        self.barriers = 0
+
+    def __getitem__(self, key: tuple[str, int]) -> list[int]:
+        found = self.sites.get(key)
+        if found is None:
+            found = self.sites[key] = [0, 0, 0, 0]
+        return found
+
+
+class Batch:
+    """Blocks `start` to `start + blocks` of the grid, running together. `shared` is uint8 (blocks, bytes)."""
+
+    def __init__(
+        self,
+        kernel: Kernel,
+        grid: tuple[int, int, int],
+        block: tuple[int, int, int],
+        start: int,
+        blocks: int,
+        parameters: np.ndarray,
+        memory: DeviceMemory,
+        shared_bytes: int,
+        counts: Tallies,
+        trace: Trace | None,
+        max_steps: int,
+    ) -> None:
+        self.kernel, self.grid, self.block, self.start, self.blocks = kernel, grid, block, start, blocks
+        self.threads = block[0] * block[1] * block[2]
+        self.memory, self.counts, self.trace, self.max_steps = memory, counts, trace, max_steps
+        self.shared_bytes = shared_bytes
+        self.local_bytes = kernel.layout.local_bytes
+        self.shared = _rows(blocks, shared_bytes)
+        self.local = _rows(blocks * self.threads, self.local_bytes)
+        self.parameters = parameters
+        self.recent: dict[int, Allocation] = {}
+        self._values: dict[tuple[int, str], np.ndarray] = {}
+
+    # What generated code and accesses use -----------------------------------------------------------------------------
+
+    def parameter(self, offset: int, dtype: str) -> np.ndarray:
+        """A (1,1) value at a byte offset of the parameters."""
+        found = self._values.get((offset, dtype))
+        if found is None:
+            size = np.dtype(dtype).itemsize
+            found = np.frombuffer(self.parameters[offset : offset + size].tobytes(), dtype).reshape(1, 1)
+            self._values[offset, dtype] = found
+        return found
+
+    def shared_view(self, dtype: np.dtype) -> np.ndarray:
+        """Shared memory of all blocks, flat, as elements of `dtype`."""
+        return self.shared.reshape(-1).view(dtype)
+
+    def local_view(self, dtype: np.dtype) -> np.ndarray:
+        """Local memory of all threads, flat, as elements of `dtype`."""
+        return self.local.reshape(-1).view(dtype)
+
+    def find(self, address: int, nbytes: int) -> Allocation | None:
+        """The allocation that holds the bytes: of the caller's memory, or a variable of the module."""
+        return self.memory.find(address, nbytes) or self.kernel.module.memory.find(address, nbytes)
+
+    def nearest(self, address: int) -> Allocation | None:
+        """The allocation nearest to an address."""
+        from .memory import distance
+
+        found = [m.nearest(address) for m in (self.memory, self.kernel.module.memory)]
+        return min((a for a in found if a is not None), key=lambda a: distance(a, address), default=None)
+
+    def block_index(self, block: int) -> tuple[int, int, int]:
+        """(x, y, z) in the grid of a block of this batch."""
+        linear = self.start + block
+        return linear % self.grid[0], linear // self.grid[0] % self.grid[1], linear // (self.grid[0] * self.grid[1])
+
+    def thread_index(self, thread: int) -> tuple[int, int, int]:
+        """(x, y, z) in the block of a linear thread index."""
+        return (
+            thread % self.block[0],
+            thread // self.block[0] % self.block[1],
+            thread // (self.block[0] * self.block[1]),
+        )
+
+    # Running ----------------------------------------------------------------------------------------------------------
+
+    def run(self) -> None:
+        """Run all lanes to their end.
+
+        Raises what the kernel does wrong, as in `errors`.
+        """
+        code = self.kernel.code
+        blocks, functions = code.blocks, code.functions
+        executed, branches = self.counts.executed, self.counts.branches
+        waiting, parked = Waiting(), {}
+        at, steps = 0, 0
+        group: Group | None = Group(self, rectangle(self.blocks, self.threads), self._special())
+        while True:
+            if group is None:
+                if not waiting:
+                    if not parked:
+                        return
+                    self._release(waiting, parked)
+                at, groups = waiting.pop()
+                group = merge(groups, blocks[at].live)
+                if not waiting and not parked:
+                    group.settle(blocks[at].live)
+            block = blocks[at]
+            if block.gate:
+                group = self._barrier(group, at, parked)
+                if group is None:
+                    continue
+            steps += 1
+            if steps > self.max_steps:
+                self._endless(at, group)
+            lanes = group.lanes
+            count = executed[at]
+            count[0] += lanes.warps
+            count[1] += lanes.count
+            if group.root is not None:
+                group.fetch(block.reads)
+            outcome = functions[at](group)
+            if group.clean:
+                group.clean -= block.writes
+            if outcome is None:
+                at = block.next
+                if at < 0:
+                    group = None
+                    continue
+            else:
+                branches[at][0] += lanes.warps
+                parts = divide(outcome, lanes)
+                if parts is True:
+                    at = block.taken
+                elif parts is False:
+                    at = block.next
+                else:
+                    branches[at][1] += _divergent(outcome, lanes)
+                    targets = (block.taken, block.next)
+                    live = [blocks[t].live if t >= 0 else frozenset() for t in targets]
+                    for target, part in zip(targets, group.split(list(zip(parts, live, strict=True))), strict=True):
+                        if target >= 0:
+                            waiting.push(target, part)
+                    group = None
+                    continue
+            if not waiting.may_continue(at):
+                waiting.push(at, group)
+                group = None
+
+    def _special(self) -> dict[str, np.ndarray]:
+        """The special registers, as registers."""
+        out = {}
+        linear = np.arange(self.start, self.start + self.blocks).reshape(-1, 1)
+        thread = np.arange(self.threads).reshape(1, -1)
+        out["%ctaid.x"], out["%ctaid.y"] = linear % self.grid[0], linear // self.grid[0] % self.grid[1]
+        out["%ctaid.z"] = linear // (self.grid[0] * self.grid[1])
+        out["%tid.x"], out["%tid.y"] = thread % self.block[0], thread // self.block[0] % self.block[1]
+        out["%tid.z"] = thread // (self.block[0] * self.block[1])
+        for name, value in (("%ctaid.", self.grid), ("%tid.", self.block)):
+            for axis, extent in zip("xyz", value, strict=True):
+                if extent == 1:
+                    out[name + axis] = np.zeros((1, 1), np.uint32)
+        for index, axis in enumerate("xyz"):
+            out[f"%ntid.{axis}"] = np.array([[self.block[index]]])
+            out[f"%nctaid.{axis}"] = np.array([[self.grid[index]]])
+        lane = thread % 32
+        out["%laneid"], out["%warpid"] = lane, thread // 32
+        out["%nwarpid"] = np.array([[-(-self.threads // 32)]])
+        one = np.ones((), np.uint64)
+        bit = one << lane.astype(np.uint64)
+        full = np.uint64(0xFFFFFFFF)
+        out["%lanemask_eq"], out["%lanemask_lt"], out["%lanemask_le"] = bit, bit - one, 2 * bit - one
+        out["%lanemask_ge"], out["%lanemask_gt"] = full & ~(bit - one), full & ~(2 * bit - one)
+        return {name: value.astype(np.uint32) for name, value in out.items() if name in self.kernel.specials}
+
+    def _barrier(self, group: Group, at: int, parked: dict[int, Group]) -> Group | None:
+        """The group, joined by those that waited, if all threads of its blocks are here; else it is parked."""
+        if at in parked:
+            group = merge([parked.pop(at), group], self.kernel.code.blocks[at].live)
+        lanes = group.lanes
+        if not lanes.ragged and lanes.shape[1] == self.threads:
+            self.counts.barriers += lanes.shape[0]
+            return group
+        present = lanes.per_block(self.blocks)
+        if ((present == 0) | (present == self.threads)).all():
+            self.counts.barriers += int(np.count_nonzero(present))
+            return group
+        parked[at] = group
+        return None
+
+    def _release(self, waiting: Waiting, parked: dict[int, Group]) -> None:
+        """Nothing else can run: let whole blocks pass their barrier.
+
+        Raises BarrierDivergence where no block is whole.
+        """
+        moved = False
+        for at, group in list(parked.items()):
+            present = group.lanes.per_block(self.blocks)
+            whole = present == self.threads
+            if whole.any():
+                live = self.kernel.code.blocks[at].live
+                mine = whole[np.broadcast_to(group.lanes.block, group.lanes.shape).ravel()]
+                parts = (Selection(flat=np.flatnonzero(mine)), Selection(flat=np.flatnonzero(~mine)))
+                if group.lanes.ragged:
+                    parts = tuple(Selection(columns=part.flat) for part in parts)
+                ready, left = group.split([(part, live) for part in parts])
+                parked[at] = left
+                waiting.push(at, ready)
+                moved = True
+        if not moved:
+            self._divergence(parked)
+
+    def _divergence(self, parked: dict[int, Group]) -> NoReturn:
+        counts = {at: group.lanes.per_block(self.blocks) for at, group in parked.items()}
+        block = min(int(np.flatnonzero(present)[0]) for present in counts.values())
+        here = [(at, int(present[block])) for at, present in sorted(counts.items()) if present[block]]
+        at, number = here[0]
+        instruction = self.kernel.code.blocks[at].instructions[0]
+        others = [f"{n} wait at line {self.kernel.code.blocks[b].instructions[0].location.line}" for b, n in here[1:]]
+        gone = self.threads - sum(n for _, n in here)
+        if gone:
+            others.append(f"{gone} {'has' if gone == 1 else 'have'} left the kernel")
+        where = self._place(instruction.location, parked[at].lanes, block, number)
+        raise BarrierDivergence(
+            f"barrier divergence: {number} of {self.threads} threads of the block wait at this barrier, "
+            + " and ".join(others),
+            where,
+            waiting=number,
+            exited=gone,
+        )
+
+    def _endless(self, at: int, group: Group) -> NoReturn:
+        block = self.kernel.code.blocks[at]
+        instruction = block.instructions[0] if block.instructions else block.branch
+        first = int(np.broadcast_to(group.lanes.block, group.lanes.shape)[0, 0])
+        raise EndlessLoop(
+            f"endless loop: more than {self.max_steps} steps; {group.lanes.count} threads were running",
+            self._place(instruction.location, group.lanes, first, group.lanes.count),
+            steps=self.max_steps,
+        )
+
+    def _place(self, location, lanes: Lanes, block: int, number: int) -> Where:
+        mine = np.broadcast_to(lanes.block, lanes.shape).ravel() == block
+        thread = int(np.broadcast_to(lanes.thread, lanes.shape).ravel()[np.flatnonzero(mine)[0]])
+        return Where(
+            self.kernel.name,
+            location.file,
+            location.line,
+            self.kernel.line_text(location),
+            self.block_index(block),
+            self.thread_index(thread),
+            number,
+        )
+
+
+def _rows(rows: int, nbytes: int) -> np.ndarray:
+    """Zeroed uint8 (rows, nbytes rounded up to 16), aligned to 16."""
+    from .memory import buffer
+
+    width = -(-nbytes // 16) * 16
+    return buffer(rows * width).reshape(rows, width)
+
+
+def _divergent(predicate: np.ndarray, lanes: Lanes) -> int:
+    """The warps whose lanes differ in the predicate."""
+    if predicate.shape[1] == 1:
+        return 0
+    layout = lanes.layout
+    matrix, repeat = layout.matrix(predicate, lanes)
+    mask = layout.full_mask(matrix.shape[0])
+    if mask is None:
+        both = matrix.any(axis=1) & ~matrix.all(axis=1)
+    else:
+        both = (matrix & mask).any(axis=1) & ~(matrix | ~mask).all(axis=1)
+    return int(np.count_nonzero(both)) * repeat
