@@ -18,7 +18,7 @@ _WHERE = {
     "checking": ("WrongResult", "compare", "poisoned", "verify"),
     "counting": ("count_kernel", "counters", "trace"),
     "cuda": ("announce", "backend", "cp", "describe", "replaying"),
-    "exercise": ("Claim", "Exercise", "at_most", "check", "no_bank_conflicts", "skeleton", "solution"),
+    "exercise": ("Claim", "Exercise", "Verdict", "at_most", "check", "no_bank_conflicts", "skeleton", "solution"),
     "figures": (
         "access_figure",
         "alt_text",

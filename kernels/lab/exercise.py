@@ -1,0 +1,277 @@
+"""Exercises: a kernel to complete in a cell, and a check that runs it on the emulator, GPU or not.
+
+An exercise stands in ``kernels/exercises/<chapter>.py``; its skeleton and its solution are the files
+``kernels/exercises/<name>.cu`` and ``<name>_solution.cu``. The chapter's cell holds the skeleton's text, so that a
+reader edits the kernel where it stands::
+
+    from kernels.exercises.bank_conflicts import first
+
+    mine = r\"\"\"
+    __global__ void ...
+    \"\"\"
+    check(mine, first)
+
+``python -m kernels.lab.exercise kernels.exercises.bank_conflicts`` prints those cells, and ``drifted(notebook,
+exercise)`` tells a test when a cell and its file have parted.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kernels.toolchain import CompileError
+
+from .problem import Launch, Problem, Size, size_label
+from .shown import Shown
+
+Fulfilled = Callable[[Any], str | None]
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What the counters must say. ``test`` takes the emulator's counters and returns None, or what is not so yet."""
+
+    says: str
+    test: Fulfilled
+
+
+@dataclass(frozen=True)
+class Exercise:
+    """A kernel to complete. ``launches`` gives, for a size, how it is launched; ``sizes`` are small and awkward.
+
+    ``claims`` are checked at the last of the ``sizes``, once all results are right. ``expects`` names what the reader
+    must not rename: the kernel. ``workspace`` as in :class:`Rung`.
+    """
+
+    name: str
+    problem: Problem
+    launches: Callable[[Size], tuple[Launch, ...]]
+    sizes: tuple[Size, ...]
+    folder: Path
+    claims: tuple[Claim, ...] = ()
+    options: tuple[str, ...] = ()
+    workspace: Callable[[Size], Mapping[str, tuple[tuple[int, ...], str]]] = lambda size: {}
+
+    def __post_init__(self) -> None:
+        if not self.sizes:
+            raise ValueError(f"exercise {self.name} has no size to check")
+
+    @property
+    def skeleton(self) -> str:
+        """The kernel as the reader finds it."""
+        return (self.folder / f"{self.name}.cu").read_text(encoding="utf-8")
+
+    @property
+    def solution(self) -> str:
+        """The kernel completed."""
+        return (self.folder / f"{self.name}_solution.cu").read_text(encoding="utf-8")
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that was looked at: what, and None or what is wrong with it."""
+
+    what: str
+    wrong: str | None
+
+
+@dataclass(frozen=True, repr=False)
+class Verdict:
+    """What a check found; true when all is right. A notebook shows one line per check."""
+
+    name: str
+    checks: tuple[Check, ...]
+
+    @property
+    def passed(self) -> bool:
+        return all(c.wrong is None for c in self.checks)
+
+    def __bool__(self) -> bool:
+        return self.passed
+
+    def __repr__(self) -> str:
+        lines = [f"not yet: {c.what}: {c.wrong}" if c.wrong else f"right:   {c.what}" for c in self.checks]
+        return "\n".join([*lines, f"{self.name}: {'done' if self.passed else 'not yet'}"])
+
+
+def check(source: str, exercise: Exercise) -> Verdict:
+    """Compile a reader's kernel, run it on the emulator at every size of the exercise, and look at its counters.
+
+    Never raises for what the reader wrote: a source that does not compile, a launch that the emulator stops, a wrong
+    result and a claim that does not hold are all lines of the verdict. Stops at the first size that does not run.
+
+    >>> check(mine, first)                                                                  # doctest: +SKIP
+    right:   rows=33, cols=65
+    not yet: shared load without bank conflicts: 32 wavefronts per request
+    first: not yet
+    """
+    from kernels.emulator import EmulatorError
+
+    if not source.strip():
+        return Verdict(exercise.name, (Check("the kernel", "there is no source yet"),))
+    checks: list[Check] = []
+    counted = None
+    for size in exercise.sizes:
+        label = size_label(size)
+        try:
+            outputs, counted = _run(source, exercise, size)
+        except CompileError as error:
+            return Verdict(exercise.name, (Check("the kernel compiles", _told(error)),))
+        except EmulatorError as error:
+            checks.append(Check(label, _told(error)))
+            return Verdict(exercise.name, tuple(checks))
+        checks.append(Check(label, _judged(outputs, exercise, size)))
+    if all(c.wrong is None for c in checks):
+        checks += [Check(claim.says, claim.test(counted)) for claim in exercise.claims]
+    return Verdict(exercise.name, tuple(checks))
+
+
+def at_most(kind: str, limit: float, measure: str = "sectors") -> Claim:
+    """Claim that accesses of ``kind`` take at most so many ``sectors`` (or ``wavefronts``) per request.
+
+    A kernel without any such access does not fulfil it: it solves another exercise.
+
+    >>> at_most("global store", 4)                                                          # doctest: +SKIP
+    """
+    if measure not in ("sectors", "wavefronts"):
+        raise ValueError(f"measure is '{measure}'; expected 'sectors' or 'wavefronts'")
+
+    def test(counters: Any) -> str | None:
+        found = [a for a in counters.lines if a.kind == kind]
+        requests = sum(a.requests for a in found)
+        if not requests:
+            return f"the kernel makes no {kind}"
+        each = sum(getattr(a, measure) for a in found) / requests
+        return None if each <= limit else f"{each:.3g} {measure} per request"
+
+    return Claim(f"{kind}: at most {limit:g} {measure} per request", test)
+
+
+def no_bank_conflicts() -> Claim:
+    """Claim that every shared load and store takes as few wavefronts as its bytes need, and that there are some."""
+
+    def test(counters: Any) -> str | None:
+        found = [a for a in counters.lines if a.kind.startswith("shared")]
+        if not found:
+            return "the kernel does not use shared memory"
+        for a in found:
+            if a.wavefronts > a.ideal_wavefronts:
+                each = a.wavefronts / a.requests
+                return f"{a.kind} in line {a.line} takes {each:.3g} wavefronts per request: {a.text.strip()}"
+        return None
+
+    return Claim("shared memory without bank conflicts", test)
+
+
+def skeleton(exercise: Exercise) -> Shown:
+    """The kernel to complete, highlighted."""
+    from .show import source
+
+    return source(exercise.skeleton)
+
+
+def solution(exercise: Exercise) -> Shown:
+    """The completed kernel, highlighted; tag its cell ``hide-cell``. The tests check this very text."""
+    from .show import source
+
+    return source(exercise.solution)
+
+
+def cell(exercise: Exercise, variable: str = "mine") -> str:
+    """The code of the chapter's cell: the skeleton as text, ready to edit."""
+    if '"""' in exercise.skeleton:
+        raise ValueError(f"the skeleton of {exercise.name} contains three quotes and cannot stand in a cell")
+    return f'{variable} = r"""\n{exercise.skeleton.rstrip()}\n"""'
+
+
+def drifted(notebook: Path, exercise: Exercise) -> bool:
+    """Whether no code cell of the chapter holds the skeleton as it is in its file."""
+    import json
+
+    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+    text = cell(exercise).partition(" = ")[2]
+    return not any(text in "".join(c["source"]) for c in cells if c["cell_type"] == "code")
+
+
+def exercises_in(module: Any) -> list[Exercise]:
+    """The exercises of a chapter's module, in the order in which they stand there."""
+    return [value for value in vars(module).values() if isinstance(value, Exercise)]
+
+
+def _run(source: str, exercise: Exercise, size: Size) -> tuple[dict[str, np.ndarray], Any]:
+    """Launch on the emulator. Returns the outputs, poisoned before, and the counters of all launches together."""
+    from .checking import poisoned
+    from .counting import count_kernel
+
+    problem = exercise.problem
+    arrays = dict(problem.make_inputs(size, np.random.default_rng(0)))
+    for argument in problem.outputs:
+        arrays[argument.name] = poisoned(argument.extents(size), argument.dtype)
+    for name, (shape, dtype) in exercise.workspace(size).items():
+        arrays[name] = poisoned(shape, dtype)
+    total = None
+    for launch in exercise.launches(size):
+        counted = count_kernel(
+            source,
+            launch.kernel,
+            launch.grid,
+            launch.block,
+            [arrays[a] if isinstance(a, str) else a for a in launch.args],
+            shared_mem=launch.shared_mem,
+            options=("-std=c++17", *exercise.options),
+        )
+        total = counted if total is None else total + counted
+    return {a.name: arrays[a.name] for a in problem.outputs}, total
+
+
+def _judged(outputs: Mapping[str, np.ndarray], exercise: Exercise, size: Size) -> str | None:
+    """None when every output is right, else what is wrong with the first that is not, in one line."""
+    from .checking import compare
+
+    problem = exercise.problem
+    inputs = problem.make_inputs(size, np.random.default_rng(0))
+    reference = problem.reference(inputs, size)
+    for name, got in outputs.items():
+        want = reference[name]
+        found = compare(got, want, problem.tolerance(size))
+        if not found.wrong:
+            continue
+        if found.unwritten == got.size:
+            return f"nothing was written to {name}"
+        flat = found.first_unwritten if found.first_unwritten is not None else found.first_wrong
+        at = ", ".join(str(int(i)) for i in np.unravel_index(flat, got.shape))
+        if found.first_unwritten is not None:
+            return f"{found.unwritten} of {got.size} elements of {name} were never written, first {name}[{at}]"
+        return (
+            f"{found.wrong} of {got.size} elements of {name} are wrong, first {name}[{at}] "
+            f"is {got.flat[flat]:.6g} instead of {want.flat[flat]:.6g}"
+        )
+    return None
+
+
+def _told(error: Exception) -> str:
+    """An error's own words, its further lines indented under the first."""
+    return "\n         ".join(str(error).rstrip().split("\n"))
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Print the cells of the exercises of the modules named, to paste into their chapter."""
+    if not arguments:
+        print("usage: python -m kernels.lab.exercise MODULE ...   (say kernels.exercises.coalescing)", file=sys.stderr)
+        return 2
+    for name in arguments:
+        for exercise in exercises_in(importlib.import_module(name)):
+            print(f"# {exercise.name}\n{cell(exercise)}\n")
+    return 0
+
+
+if __name__ == "__main__":
+    # Under the module's own name, so that its Exercise is the one that the chapters' modules use.
+    raise SystemExit(importlib.import_module("kernels.lab.exercise").main(sys.argv[1:]))
