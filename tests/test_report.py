@@ -1,0 +1,93 @@
+"""The report: what it computes, and that README.md shows just that."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+from tiny_ladder import made, scale
+
+from kernels.lab import report
+from kernels.lab.records import save_record
+
+TINY = ["tiny_ladder.scale"]
+
+
+def test_the_readme_shows_the_report():
+    block = report.readme_block(report.README.read_text(encoding="utf-8"))
+    assert block == report.report(), "README.md differs from the records; run: python -m kernels.lab.report --readme"
+
+
+def test_a_row_has_best_rung_ratio_limit_and_noise():
+    first, second = report.rows_of(scale.ladder, made.record())
+    assert (first.best.name, first.state) == ("vector", "fresh")
+    assert first.against == {"library": pytest.approx(1.5)}
+    # 8192 bytes at 8.192 GB/s take 1 us, the rung 2 us; samples 1 % around the median have quartiles 0.5 % around it.
+    assert first.of_limit == pytest.approx(0.5) and first.best.noise == pytest.approx(0.01)
+    assert second.best.name == "plain"
+
+
+def test_the_table_is_markdown():
+    lines = report.table(report.rows_of(scale.ladder, made.record())).splitlines()
+    assert lines[2] == "| scale | 1024 | vector | 2.00 µs | 1.50 x library | 50.0 % | 1 % | fresh |"
+    assert len({line.count("|") for line in lines}) == 1
+
+
+def test_a_stale_record_is_called_stale():
+    changed = dataclasses.replace(scale.ladder, rungs=(dataclasses.replace(scale.vector, options=("-DX",)),))
+    (row, _) = report.rows_of(changed, made.record())
+    assert row.state == "stale" and "stale: `make record LADDER=scale`" in report.table([row])
+
+
+def test_without_a_record_the_row_says_so():
+    text = report.table(report.rows_of(scale.ladder, None))
+    assert text.count("missing: `make record LADDER=scale`") == 2
+
+
+def test_the_report_names_the_gpu_and_the_date(tmp_path):
+    save_record(made.record(), tmp_path / "scale.json")
+    text = report.report(TINY, folder=tmp_path)
+    assert text.startswith("Measured on an NVIDIA H200 (driver 580.00, CUDA 12.9), 2026-11-20;")
+    assert report.find_stale(TINY, folder=tmp_path) == []
+    assert report.report(TINY, folder=tmp_path / "none").startswith("Nothing is recorded yet.")
+    assert len(report.find_stale(TINY, folder=tmp_path / "none")) == 3
+
+
+def test_the_block_is_replaced_and_nothing_else():
+    text = "# Title\n\n<!-- report -->\nold\n<!-- /report -->\n\nmore\n"
+    new = report.replace_block(text, "a\nb")
+    assert new == "# Title\n\n<!-- report -->\na\nb\n<!-- /report -->\n\nmore\n"
+    assert report.readme_block(new) == "a\nb" and report.replace_block(new, "a\nb") == new
+
+
+@pytest.mark.parametrize("text", ["", "<!-- report -->", "<!-- /report --><!-- report -->"])
+def test_a_readme_without_markers_is_refused(text):
+    with pytest.raises(ValueError, match=r"README\.md needs the lines"):
+        report.replace_block(text, "x")
+
+
+@pytest.fixture
+def tiny_book(tmp_path, monkeypatch):
+    """A book of the one tiny ladder with its record and README."""
+    save_record(made.record(), tmp_path / "nvidia-h200" / "scale.json")
+    monkeypatch.setattr(report.records, "RECORDS", tmp_path)
+    monkeypatch.setattr(report, "README", tmp_path / "README.md")
+    monkeypatch.setattr(report, "ladder_names", lambda: tuple(TINY))
+    report.README.write_text("top\n<!-- report -->\n<!-- /report -->\n", encoding="utf-8")
+    return tmp_path
+
+
+def test_check_fails_until_readme_writes(tiny_book, capsys):
+    assert report.main(["--check"]) == 1
+    assert "run: python -m kernels.lab.report --readme" in capsys.readouterr().err
+    assert report.main(["--readme"]) == 0
+    assert report.main(["--check"]) == 0
+
+
+def test_check_fails_for_a_record_that_is_missing(tiny_book, capsys):
+    report.main(["--readme"])
+    (tiny_book / "nvidia-h200" / "scale.json").unlink()
+    assert report.main(["--check"]) == 1
+    assert "stale record: scale 'plain': there is no record; on the GPU run: make record LADDER=scale" in (
+        capsys.readouterr().err
+    )
