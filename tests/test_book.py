@@ -1,0 +1,162 @@
+"""The book builds without a warning, loads nothing from another host, and each of its images says what it shows."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from tools import notebooks, site
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def build(root: Path, into: Path) -> subprocess.CompletedProcess[str]:
+    """What `make book` does, into a fresh folder: a second build into the same one would not read its pages again."""
+    command = "from jupyter_book.cli.main import main; main()"
+    return subprocess.run(
+        [sys.executable, "-c", command, "build", "-W", "-n", "--keep-going", "--all", "--path-output", str(into), "."],
+        cwd=root, capture_output=True, text=True, timeout=300, env={**os.environ, "NO_COLOR": "1"},
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The whole book, built."""
+    into = tmp_path_factory.mktemp("book")
+    done = build(ROOT, into)
+    assert done.returncode == 0, _warnings(done)
+    return into / "_build" / "html"
+
+
+def test_the_book_has_all_its_pages(book: Path) -> None:
+    listed = sorted(f"{name}.html" for name in notebooks.toc_files(ROOT / "_toc.yml"))
+    assert [path.relative_to(book).as_posix() for path in site.pages(book)] == listed
+    assert (book / "index.html").exists()
+
+
+def test_the_book_loads_nothing_from_another_host(book: Path) -> None:
+    assert site.remote_loads(book) == []
+    assert (book / "_static" / "mathjax" / "tex-chtml.js").exists()
+
+
+def test_every_image_says_what_it_shows(book: Path) -> None:
+    assert site.silent_images(book) == []
+
+
+def test_no_link_within_the_book_is_dead(book: Path) -> None:
+    assert site.dead_links(book) == []
+
+
+# A small book with faults: the checks above must be able to fail.
+
+
+@pytest.fixture(scope="module")
+def broken(tmp_path_factory: pytest.TempPathFactory) -> tuple[subprocess.CompletedProcess[str], Path]:
+    """A book of one page with a fault of every kind, and MathJax from where Sphinx takes it by itself."""
+    root, into = tmp_path_factory.mktemp("small"), tmp_path_factory.mktemp("built")
+    shutil.copytree(ROOT / "book" / "_static", root / "book" / "_static")
+    shutil.copy(ROOT / "book" / "references.bib", root / "book")
+    config = (ROOT / "_config.yml").read_text(encoding="utf-8")
+    assert "mathjax_path" in config
+    (root / "_config.yml").write_text(config.replace("mathjax_path", "unused_path"), encoding="utf-8")
+    (root / "_toc.yml").write_text("format: jb-book\nroot: book/a\n", encoding="utf-8")
+    (root / "book" / "a.md").write_text(PAGE, encoding="utf-8")
+    return build(root, into), into / "_build" / "html"
+
+
+PAGE = """# A page
+
+{term}`no such term`, {ref}`no-such-label`, {cite}`nobody1900`, {doc}`nowhere`, [a page](missing.md), [there](#nowhere).
+
+![](_static/logo.svg)
+
+![a picture](_static/gone.svg)
+
+![a remote picture](https://example.org/x.png)
+
+```{no-such-directive}
+```
+
+$x$
+"""
+
+
+@pytest.mark.parametrize(
+    "warning",
+    ["no such term", "no-such-label", "nobody1900", "unknown document: 'nowhere'", "missing.md", "'nowhere'",
+     "gone.svg", "no-such-directive"],
+)  # fmt: skip
+def test_a_fault_is_a_warning_and_a_warning_an_error(
+    broken: tuple[subprocess.CompletedProcess[str], Path], warning: str
+) -> None:
+    done, _ = broken
+    assert done.returncode != 0
+    assert warning in _warnings(done)
+
+
+def test_a_remote_script_and_a_remote_image_are_found(
+    broken: tuple[subprocess.CompletedProcess[str], Path],
+) -> None:
+    loads = "\n".join(site.remote_loads(broken[1]))
+    assert "book/a.html loads https://cdn.jsdelivr.net/npm/mathjax" in loads
+    assert "book/a.html loads https://example.org/x.png" in loads
+
+
+def test_a_silent_image_is_found(broken: tuple[subprocess.CompletedProcess[str], Path]) -> None:
+    assert any("logo.svg" in image for image in site.silent_images(broken[1]))
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "says"),
+    [
+        ("a.html", '<script src="//cdn.example.org/x.js"></script>', "a.html loads //cdn"),
+        ("a.html", '<link rel="stylesheet" href="https://example.org/x.css">', "a.html loads https"),
+        ("a.html", '<link rel="preconnect" href="https://fonts.example.org">', "a.html loads https"),
+        ("a.html", '<style>@import "https://example.org/x.css";</style>', "a.html loads https"),
+        ("a.html", '<p style="background: url(http://example.org/x.png)">', "a.html loads http"),
+        ("a.html", "<script>fetch('https://example.org/x')</script>", "a.html loads https"),
+        ("a.html", '<img alt="a b" srcset="a.png 1x, https://example.org/b.png 2x">', "a.html loads https"),
+        ("_static/a.css", "@font-face { src: url('https://example.org/x.woff') }", "a.css loads https"),
+        ("_static/a.js", 'import x from "https://esm.example.org/x"', "a.js loads https"),
+        ("_static/a.js", 's.src = "https://example.org/x.js"', "a.js loads https"),
+        ("_images/a.svg", '<svg><image href="https://example.org/x.png"/></svg>', "a.svg loads https"),
+    ],
+)  # fmt: skip
+def test_a_remote_load_is_found(tmp_path: Path, name: str, text: str, says: str) -> None:
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_text(text, encoding="utf-8")
+    assert any(says in load for load in site.remote_loads(tmp_path))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ['<a href="https://example.org">there</a>', '<link rel="canonical" href="https://example.org">',
+     '<script src="_static/x.js"></script>', '<img alt="a b" src="data:image/png;base64,AA=="/>',
+     '<svg xmlns="http://www.w3.org/2000/svg"></svg>'],
+)  # fmt: skip
+def test_a_link_is_no_load(tmp_path: Path, text: str) -> None:
+    (tmp_path / "a.html").write_text(text, encoding="utf-8")
+    assert site.remote_loads(tmp_path) == []
+
+
+def test_a_dead_link_is_found(tmp_path: Path) -> None:
+    (tmp_path / "a.html").write_text('<p id="x"><a href="#x">1</a><a href="#y">2</a><a href="b.html">3</a>'
+                                     '<a href="c.html#z">4</a><img src="d.png">')  # fmt: skip
+    (tmp_path / "c.html").write_text("<p>")
+    assert len(site.dead_links(tmp_path)) == 4
+
+
+@pytest.mark.parametrize("alt", ["", ' alt=""', ' alt="../_images/0a1b.svg"', ' alt="picture"',
+                                 ' alt="0123456789abcdef0123"'])  # fmt: skip
+def test_alt_text_that_says_nothing_is_found(tmp_path: Path, alt: str) -> None:
+    (tmp_path / "a.html").write_text(f'<img src="x.svg"{alt}>')
+    assert len(site.silent_images(tmp_path)) == 1
+
+
+def _warnings(done: subprocess.CompletedProcess[str]) -> str:
+    lines = (done.stdout + done.stderr).splitlines()
+    return "\n".join(line for line in lines if "WARNING" in line or "ERROR" in line) or "\n".join(lines[-20:])

@@ -1,0 +1,222 @@
+"""What a chapter must be besides true: its form. Each rule takes a notebook and says what is wrong with it."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import yaml
+
+from . import prose
+
+Notebook = nbformat.NotebookNode
+Rule = Callable[[Notebook], list[str]]
+
+#: What the first code cell of every chapter begins with: the kernel starts in book/, and kernels/ lies beside it.
+FIRST_CELL = 'import sys\n\nsys.path.insert(0, "..")  # the repository: kernels/ lies beside book/\n'
+KERNELSPEC = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
+#: The tags that a cell may have, and why there is such a tag at all.
+TAGS: dict[str, str] = {
+    "nbval-ignore-output": "the one cell that names the device: it differs between a GPU and the emulator",
+    "raises-exception": "an exhibit's error is the point; nbval compares its name and message",
+    "hide-input": "code that a reader may open, whose result is what the text speaks of",
+    "remove-input": "the card, a figure or a number in the text, where the call says nothing that the result does not",
+    "remove-output": "numbers that the text quotes: printed for who reads the notebook, pasted into prose in the book",
+    "remove-cell": "the same, where the code that computes them is of no interest either",
+    "hide-cell": "the solution of an exercise, folded with its output",
+    "hide-output": "a long listing, folded",
+}
+FIGURE_KEYS = {"image": {"alt", "width", "classes"}, "figure": {"name", "caption"}}
+#: Lines of a code cell, not counting a kernel's source in a string.
+LINES = 14
+#: What an output never holds: folders of the machine on which it was made.
+MACHINE = re.compile(r"(?<![\w./])/(?:home|root|tmp|work|Users|private|var|opt)/\w")
+
+
+def toc_files(toc: Path) -> list[str]:
+    """The files that a `_toc.yml` lists, in order, as written there."""
+
+    def walk(node: Any) -> Iterator[str]:
+        if isinstance(node, dict):
+            yield from (node[key] for key in ("root", "file") if key in node)
+            for value in node.values():
+                yield from walk(value)
+        elif isinstance(node, list):
+            for value in node:
+                yield from walk(value)
+
+    return list(walk(yaml.safe_load(toc.read_text(encoding="utf-8"))))
+
+
+def toc_problems(root: Path) -> list[str]:
+    """Files of book/ that the table of contents lacks, and the reverse."""
+    listed = toc_files(root / "_toc.yml")
+    there = {path.relative_to(root).with_suffix("").as_posix()
+             for suffix in ("ipynb", "md") for path in (root / "book").rglob(f"*.{suffix}")
+             if ".ipynb_checkpoints" not in path.parts}  # fmt: skip
+    return (
+        [f"{name} is in _toc.yml but not in book/" for name in listed if name not in there]
+        + [f"{name} is not in _toc.yml" for name in sorted(there - set(listed))]
+        + [f"{name} is in _toc.yml twice" for name in sorted({n for n in listed if listed.count(n) > 1})]
+    )
+
+
+def format_problems(nb: Notebook) -> list[str]:
+    """A valid notebook of version 4.5, with the metadata that `make run` leaves and no other."""
+    try:
+        nbformat.validate(nb)
+    except nbformat.ValidationError as error:
+        return [f"not a valid notebook: {str(error).splitlines()[0]}"]
+    found = [] if (nb.nbformat, nb.nbformat_minor) == (4, 5) else [f"format {nb.nbformat}.{nb.nbformat_minor}, not 4.5"]
+    if dict(nb.metadata) != {"kernelspec": KERNELSPEC}:
+        found.append(f"the notebook's metadata is {dict(nb.metadata)}, not the kernelspec alone; `make run` cleans it")
+    for number, cell in enumerate(nb.cells):
+        if extra := set(cell.metadata) - {"tags", "mystnb"}:
+            found.append(f"cell {number}: metadata {sorted(extra)}; `make run` removes it")
+        for key, value in cell.metadata.get("mystnb", {}).items():
+            if key not in FIGURE_KEYS or not set(value) <= FIGURE_KEYS[key]:
+                found.append(f"cell {number}: mystnb {key} {value}; known are {FIGURE_KEYS}")
+    return found
+
+
+def execution_problems(nb: Notebook) -> list[str]:
+    """Executed once, in order, from a fresh kernel; nothing on stderr, nothing of the machine in an output."""
+    code = _code(nb)
+    counts = [cell.execution_count for _, cell in code]
+    found = [] if counts == list(range(1, len(code) + 1)) else [f"executed as {counts}, not 1..{len(code)}: `make run`"]
+    for number, cell in code:
+        if not cell.source.strip():
+            found.append(f"cell {number} is empty")
+        for output in cell.outputs:
+            if output.output_type == "stream" and output.name == "stderr":
+                found.append(f"cell {number} prints on stderr: {output.text[:60]!r}")
+            if match := MACHINE.search(_text_of(output)):
+                found.append(f"cell {number}: its output names a folder of one machine, {match[0]}...")
+    return found
+
+
+def tag_problems(nb: Notebook) -> list[str]:
+    """Only tags with a reason, and an unchecked output only where the device is named."""
+    found = []
+    for number, cell in enumerate(nb.cells):
+        tags = cell.metadata.get("tags", [])
+        found += [f"cell {number}: tag {tag} has no reason in TAGS" for tag in tags if tag not in TAGS]
+        if "nbval-ignore-output" in tags and "announce(" not in cell.source:
+            found.append(f"cell {number}: nbval-ignore-output, but it does not name the device (announce)")
+        if re.search(r"#\s*(NBVAL|PYTEST_VALIDATE)_\w+", cell.source):
+            found.append(f"cell {number}: an nbval comment; use a tag, which the page does not show")
+        raised = any(output.output_type == "error" for output in cell.get("outputs", []))
+        if raised != ("raises-exception" in tags):
+            found.append(f"cell {number}: raises-exception is for cells that raise, and for all of them")
+    return found
+
+
+def first_cell_problems(nb: Notebook) -> list[str]:
+    """The first code cell finds kernels/, and says where the chapter runs."""
+    code = _code(nb)
+    if not code:
+        return []
+    _, first = code[0]
+    found = [] if first.source.startswith(FIRST_CELL) else [f"the first code cell must begin with {FIRST_CELL!r}"]
+    if "announce(" not in first.source:
+        found.append("the first code cell must call announce()")
+    return found
+
+
+def length_problems(nb: Notebook) -> list[str]:
+    """Code cells of about a dozen lines, each that is shown with a sentence before it."""
+    found = []
+    for number, cell in _code(nb):
+        if (lines := _lines(cell.source)) > LINES:
+            found.append(f"cell {number} has {lines} lines; the most is {LINES}, plumbing belongs into kernels.lab")
+        shown = not {"remove-input", "hide-input", "hide-cell", "remove-cell"} & set(cell.metadata.get("tags", []))
+        if shown and (number == 0 or nb.cells[number - 1].cell_type != "markdown"):
+            found.append(f"cell {number} has no sentence before it")
+    return found
+
+
+def figure_problems(nb: Notebook) -> list[str]:
+    """One figure in a cell at most, with a name, a caption and alt text, and the text speaks of it."""
+    found = []
+    text = "\n".join(cell.source for cell in nb.cells if cell.cell_type == "markdown")
+    for number, cell in _code(nb):
+        images = [o for o in cell.outputs if any(kind.startswith("image/") for kind in o.get("data", {}))]
+        mystnb = cell.metadata.get("mystnb", {})
+        alt, figure = mystnb.get("image", {}).get("alt", ""), mystnb.get("figure", {})
+        if len(images) > 1:
+            found.append(f"cell {number} has {len(images)} figures; one a cell")
+        if not images:
+            found += [f"cell {number} describes a figure that it does not draw"] if mystnb else []
+        else:
+            if len(alt.split()) < 5:
+                found.append(f"cell {number}: alt text that says what the figure says (has {alt!r})")
+            if not figure.get("caption") or not figure.get("name", "").startswith("fig-"):
+                found.append(f"cell {number}: a caption, and a name that begins with fig- (has {dict(figure)})")
+            elif not re.search(rf"(?<![\w-]){re.escape(figure['name'])}(?![\w-])", text):
+                found.append(f"cell {number}: the text does not speak of {figure['name']}")
+        for output in cell.outputs:
+            page = output.get("data", {}).get("text/html", "")
+            if re.search(r"<img(?![^>]*\balt=\"[^\"]+\")", page):
+                found.append(f"cell {number}: an <img> without alt text")
+            if re.search(r"<svg(?![^>]*\b(?:aria-label|aria-hidden)=)", page):
+                found.append(f"cell {number}: an <svg> without aria-label")
+    return found
+
+
+def prose_problems(nb: Notebook) -> list[str]:
+    """No measured number typed by hand: not in the text, not in a caption, not in alt text."""
+    found = []
+    for number, cell in enumerate(nb.cells):
+        mystnb = cell.metadata.get("mystnb", {})
+        said = [cell.source] if cell.cell_type == "markdown" else []
+        said += [mystnb.get("figure", {}).get("caption", ""), mystnb.get("image", {}).get("alt", "")]
+        found += [f"cell {number}: typed by hand: {hit}" for text in said for hit in prose.typed_numbers(text)]
+    return found
+
+
+def exercise_problems(nb: Notebook) -> list[str]:
+    """Every exercise has a label and a folded solution."""
+    text = "\n".join(cell.source for cell in nb.cells if cell.cell_type == "markdown")
+    exercises = prose.directives(text, "exercise", "exercise-start")
+    solutions = {d.argument: d for d in prose.directives(text, "solution", "solution-start")}
+    found = [f"an exercise without a label: {d.text[:50]!r}" for d in exercises if not d.options.get("label")]
+    labels = [d.options["label"] for d in exercises if d.options.get("label")]
+    for label in labels:
+        if label not in solutions:
+            found.append(f"exercise {label} has no solution")
+        elif "dropdown" not in solutions[label].options.get("class", ""):
+            found.append(f"the solution of {label} is not folded (:class: dropdown)")
+    return found + [f"a solution of no exercise: {name}" for name in solutions if name not in labels]
+
+
+RULES: tuple[Rule, ...] = (
+    format_problems, execution_problems, tag_problems, first_cell_problems,
+    length_problems, figure_problems, prose_problems, exercise_problems,
+)  # fmt: skip
+
+
+def _code(nb: Notebook) -> list[tuple[int, Notebook]]:
+    return [(number, cell) for number, cell in enumerate(nb.cells) if cell.cell_type == "code"]
+
+
+def _text_of(output: Notebook) -> str:
+    """All text of an output, without images; an error's message, not its traceback."""
+    kinds = [text for kind, text in output.get("data", {}).items() if kind.startswith("text/")]
+    return "\n".join([output.get("text", ""), output.get("evalue", ""), *map(str, kinds)])
+
+
+def _lines(source: str) -> int:
+    """Lines of a cell that are not blank, without those of a string that holds a kernel."""
+    kernel: set[int] = set()
+    try:
+        tree = ast.parse(re.sub(r"(?m)^\s*[%!].*$", "pass", source))
+    except SyntaxError:
+        tree = ast.Module([], [])
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and "__global__" in node.value:
+            kernel.update(range(node.lineno, (node.end_lineno or node.lineno) + 1))
+    return sum(bool(line.strip()) and n not in kernel for n, line in enumerate(source.splitlines(), 1))

@@ -1,0 +1,130 @@
+"""Reading a built book: what it loads from elsewhere, which images say nothing, which links lead nowhere."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from html.parser import HTMLParser
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+#: Attributes that make a browser fetch, by element. An <a href> is followed by a reader, not fetched.
+_FETCHED = {
+    "script": ("src",), "img": ("src", "srcset"), "source": ("src", "srcset"), "iframe": ("src",),
+    "video": ("src", "poster"), "audio": ("src",), "embed": ("src",), "object": ("data",), "track": ("src",),
+    "image": ("href", "xlink:href"), "use": ("href", "xlink:href"), "input": ("src",), "body": ("background",),
+}  # fmt: skip
+#: <link> elements that only point; any other is fetched or connected to.
+_POINTING = {"canonical", "next", "prev", "index", "search", "author", "license", "copyright", "alternate", "top", "up"}
+_REMOTE = re.compile(r"\s*(?:https?:|wss?:|ftp:)?//", re.IGNORECASE)
+_CSS_URL = re.compile(r"""url\(\s*['"]?([^'")]+)|@import\s+['"]([^'"]+)""")
+#: Scripts: a remote address that is imported, fetched, or given to an element to load.
+_SCRIPT_LOADS = re.compile(
+    r"""(?:\bimport\s*\(?|\bfrom|\bfetch\s*\(|\bimportScripts\s*\(|\.(?:src|href)\s*=|\.open\s*\([^,]*,|\bnew\s+Worker\s*\()"""
+    r"""\s*["'`]((?:https?:)?//[^"'`]+)"""
+)
+_IMAGE_FILE = re.compile(r"(?:\.(?:svg|png|jpe?g|gif|webp)$)|^[0-9a-f]{16,}", re.IGNORECASE)
+
+
+class _Page(HTMLParser):
+    """The elements of a page that fetch, the images (but for the logo beside its own name), the ids and the links."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fetches: list[str] = []
+        self.images: list[tuple[str, str | None]] = []
+        self.ids: set[str] = set()
+        self.links: list[str] = []
+        self._inside = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = {name: value or "" for name, value in attrs}
+        self._inside = tag
+        self.ids.update(filter(None, (given.get("id"), given.get("name") if tag == "a" else None)))
+        for name in _FETCHED.get(tag, ()):
+            urls = given.get(name, "").split(",") if name == "srcset" else [given.get(name, "")]
+            self.fetches += [url for url in urls if url]
+        if tag == "link" and not set(given.get("rel", "").lower().split()) & _POINTING:
+            self.fetches.append(given.get("href", ""))
+        if "style" in given:
+            self.fetches += css_urls(given["style"])
+        if tag == "img" and not (given.get("alt") == "" and "logo__image" in given.get("class", "")):
+            self.images.append((given.get("src", ""), given.get("alt")))
+        if tag == "a" and given.get("href"):
+            self.links.append(given["href"])
+
+    def handle_endtag(self, tag: str) -> None:
+        self._inside = ""
+
+    def handle_data(self, data: str) -> None:
+        if self._inside == "style":
+            self.fetches += css_urls(data)
+        elif self._inside == "script":
+            self.fetches += script_urls(data)
+
+
+def css_urls(text: str) -> list[str]:
+    """What a style sheet makes a browser load."""
+    return [first or second for first, second in _CSS_URL.findall(text)]
+
+
+def script_urls(text: str) -> list[str]:
+    """Remote addresses that a script loads when it runs, as far as they are written out in it."""
+    return _SCRIPT_LOADS.findall(text)
+
+
+def pages(site: Path) -> list[Path]:
+    """The pages of a built book, without those that Sphinx makes of its own accord."""
+    own = {"genindex.html", "search.html", "index.html"}
+    return sorted(path for path in site.rglob("*.html") if "_static" not in path.parts and path.name not in own)
+
+
+def remote_loads(site: Path) -> list[str]:
+    """Everything that a page, a style sheet or a script of the site loads from another host."""
+    found: list[str] = []
+    for path in sorted(site.rglob("*")):
+        urls: Iterator[str] | list[str] = []
+        if path.suffix == ".html":
+            urls = _read(path).fetches
+        elif path.suffix == ".css":
+            urls = css_urls(path.read_text(encoding="utf-8"))
+        elif path.suffix in (".js", ".mjs"):
+            urls = script_urls(path.read_text(encoding="utf-8"))
+        elif path.suffix == ".svg":
+            urls = [url for url in _read(path).fetches + css_urls(path.read_text(encoding="utf-8")) if url]
+        found += [f"{path.relative_to(site)} loads {url.strip()}" for url in urls if _REMOTE.match(url)]
+    return found
+
+
+def silent_images(site: Path) -> list[str]:
+    """Images of the pages without alt text, or with a file name in its place."""
+    return [
+        f"{path.relative_to(site)}: {src} has the alt text {alt!r}"
+        for path in sorted(site.rglob("*.html")) if "_static" not in path.parts
+        for src, alt in _read(path).images
+        if not (alt or "").strip() or _IMAGE_FILE.search(alt or "") or len((alt or "").split()) < 2
+    ]  # fmt: skip
+
+
+def dead_links(site: Path) -> list[str]:
+    """Links within the site to a page or an anchor that is not there, and images and scripts that are not."""
+    read = {path: _read(path) for path in sorted(site.rglob("*.html")) if "_static" not in path.parts}
+    found: list[str] = []
+    for path, page in read.items():
+        for url in [*page.links, *page.fetches]:
+            parts = urlsplit(url.strip())
+            if parts.scheme or parts.netloc or url.startswith("{"):
+                continue
+            target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+            target = target / "index.html" if target.is_dir() else target
+            known = next((page.ids for other, page in read.items() if other.resolve() == target.resolve()), None)
+            anchor = unquote(parts.fragment)
+            if not target.exists() or (anchor and known is not None and anchor not in known):
+                found.append(f"{path.relative_to(site)} leads to {url}, which is not there")
+    return found
+
+
+def _read(path: Path) -> _Page:
+    page = _Page()
+    page.feed(path.read_text(encoding="utf-8"))
+    return page
