@@ -1,0 +1,402 @@
+"""Measuring without a GPU: NVBench's output is read from a sample of its format, NVBench itself is a double.
+
+The double stands for the package cuda-bench alone: it calls each benchmark, launches, and writes the files that NVBench
+writes. Verification, the order of points, failures and what becomes a record are the real code.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+import types
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tiny_ladder import made, scale
+
+from kernels.lab import bench_child, hardware, measure, nvbench_results, record, records
+from kernels.lab.measure import MeasurementFailed, Sampling, Target
+from kernels.lab.nvbench_results import ResultsError
+
+SAMPLE = Path(__file__).parent / "nvbench_sample"
+TINY = "tiny_ladder.scale"
+
+
+# Reading NVBench's files.
+
+
+def test_samples_and_means_are_read():
+    found = nvbench_results.read_results(SAMPLE / "nvbench.json")
+    assert list(found) == ["point-0", "point-1"]
+    first = found["point-0"]
+    assert len(first.cold) == 12 and 4.9e-4 < min(first.cold) <= max(first.cold) < 5.1e-4
+    assert (first.batch_mean_s, first.batch_launches, first.cold_wall_s) == (0.00050139, 498, 0.31)
+    assert round(first.sm_clock_hz / 1e6) == 1965
+
+
+def test_the_log_is_read_by_benchmark():
+    log = nvbench_results.read_log(SAMPLE / "nvbench.log")
+    assert [nvbench_results.throttled_samples(log[f"point-{i}"]) for i in range(3)] == [0, 2, 0]
+    assert nvbench_results.batch_mean_s(log["point-1"]) == pytest.approx(1.0953e-5)
+    assert nvbench_results.batch_mean_s(log["point-2"]) is None
+
+
+def copy_sample(folder: Path, **summary: str) -> Path:
+    """The sample in another folder, with values of the first benchmark's summaries replaced by tag; None removes."""
+    (folder / "nvbench.json-bin").mkdir()
+    for file in SAMPLE.glob("nvbench.json-bin/*.bin"):
+        (folder / "nvbench.json-bin" / file.name).write_bytes(file.read_bytes())
+    data = json.loads((SAMPLE / "nvbench.json").read_text())
+    state = data["benchmarks"][0]["states"][0]
+    state["summaries"] = [s for s in state["summaries"] if s["tag"] not in summary or summary[s["tag"]] is not None]
+    for entry in state["summaries"]:
+        if entry["tag"] in summary:
+            entry["data"][0]["value"] = summary[entry["tag"]]
+    (folder / "nvbench.json").write_text(json.dumps(data))
+    return folder / "nvbench.json"
+
+
+@pytest.mark.parametrize("summary", [{"nv/cold/sample_size": "0"}, {"nv/json/bin:nv/cold/sample_times": None}])
+def test_no_accepted_sample_is_an_error_that_names_the_benchmark(tmp_path, summary):
+    with pytest.raises(ResultsError, match="point-0: NVBench accepted no sample"):
+        nvbench_results.read_results(copy_sample(tmp_path, **summary))
+
+
+def test_samples_that_are_lost_or_cut_short_are_an_error(tmp_path):
+    path = copy_sample(tmp_path)
+    binary = tmp_path / "nvbench.json-bin" / "0.bin"
+    binary.write_bytes(binary.read_bytes()[:-4])
+    with pytest.raises(ResultsError, match="holds 11 samples, expected 12"):
+        nvbench_results.read_results(path)
+    binary.unlink()
+    with pytest.raises(ResultsError, match="samples is missing"):
+        nvbench_results.read_results(path)
+
+
+# From NVBench's results to points.
+
+RESULT = {"max_rel_error": 1.23456e-8, "library": None, "min_samples": 10, "timeout_s": 2.0}
+
+
+def points_of(index: int, throttled: int = 0):
+    measured = nvbench_results.read_results(SAMPLE / "nvbench.json")[f"point-{index}"]
+    target = Target(TINY, "rung", "twice", {"n": 1024})
+    return measure.make_points(target, RESULT, measured, throttled, Sampling())
+
+
+def test_a_point_holds_all_that_a_record_needs():
+    cold, batch = points_of(0)
+    assert (cold.regime, len(cold.samples), batch.regime, batch.samples) == ("cold", 12, "batch", (0.0005014,))
+    assert cold.p25_s <= cold.median_s <= cold.p75_s
+    assert cold.source_sha256 == scale.ladder["twice"].sha256({"n": 1024})
+    assert (cold.flops, cold.bytes, cold.dtype, cold.max_rel_error) == (2048, 8192, "float32", 1.235e-8)
+    assert cold.launch["kernel"] == "doubled" and [t["kernel"] for t in cold.launch["then"]] == ["plus_one"]
+    assert cold.launch["grid"] == [16] and cold.launch["options"] == ["-std=c++17"]
+    assert batch.sampling == {"launches": 498, "statistic": "mean"}
+
+
+def test_a_met_criterion_and_an_unmet_one_are_told_apart():
+    met, _ = points_of(0)
+    assert met.sampling["not_met"] == [] and not met.sampling["timed_out"]
+    unmet, _ = points_of(1, throttled=2)
+    assert unmet.sampling["not_met"] == ["min-samples", "max-noise"] and unmet.sampling["timed_out"]
+    assert unmet.sampling["throttled_discarded"] == 2 and unmet.sampling["noise"] > 0.005
+
+
+@pytest.mark.parametrize(
+    ("estimate", "samples", "timeout"),
+    [(1e-6, 200, 2.0), (1e-3, 200, 2.0), (0.02, 50, 2.0), (0.4, 10, 5.0), (3.0, 10, 5.0)],
+)
+def test_sampling_is_bounded(estimate, samples, timeout):
+    assert Sampling().samples_for(estimate) == samples
+    assert Sampling().timeout_for(estimate) == timeout
+
+
+# The child, with NVBench's double.
+
+
+class Gpu(bench_child.Gpu):
+    """A GPU of no more than a clock."""
+
+    @contextlib.contextmanager
+    def stream(self, handle):
+        assert handle == 77
+        yield
+
+    def synchronize(self):
+        pass
+
+    def seconds(self, launch):
+        launch()
+        return 1e-3
+
+    def release(self):
+        pass
+
+
+class State:
+    """One run of a benchmark: each exec gives as many samples as were asked for."""
+
+    def __init__(self, bench, index):
+        self.bench, self.index, self.reason = bench, index, None
+        self.asked = {}
+
+    def __getattr__(self, name):
+        if not name.startswith("set_"):
+            raise AttributeError(name)
+        return lambda value: self.asked.__setitem__(name[4:], value)
+
+    def get_stream(self):
+        return types.SimpleNamespace(addressof=lambda: 77)
+
+    def skip(self, reason):
+        self.reason = reason
+
+    def is_skipped(self):
+        return self.reason is not None
+
+    def get_skip_reason(self):
+        return self.reason
+
+    def exec(self, launcher, /, *, batched):
+        assert batched
+        launcher(None)
+        samples = np.full(self.asked["min_samples"], 1e-3 / (1 + self.index), "<f4")
+        self.bench.write(self.index, samples)
+
+
+class Bench(types.ModuleType):
+    """The calls of ``cuda.bench`` that the child uses."""
+
+    def __init__(self):
+        super().__init__("cuda.bench")
+        self.benchmarks, self.files, self.states = [], 0, []
+
+    def register(self, function):
+        benchmark = types.SimpleNamespace(function=function, parameters={})
+        benchmark.set_name = lambda name: setattr(benchmark, "name", name)
+        benchmark.set_stopping_criterion = lambda name: setattr(benchmark, "criterion", name)
+        benchmark.set_criterion_param_float64 = benchmark.parameters.__setitem__
+        self.benchmarks.append(benchmark)
+        return benchmark
+
+    def run_all_benchmarks(self, argv):
+        assert argv[1:4] == ["--devices", "0", "--jsonbin"]
+        self.json = Path(argv[4])
+        entries = []
+        for index, benchmark in enumerate(self.benchmarks):
+            assert benchmark.criterion == "stdrel" and benchmark.parameters["max-noise"] == 0.005
+            os.write(1, f"Run:  [{index + 1}/{len(self.benchmarks)}] {benchmark.name} [Device=0]\n".encode())
+            self.summaries = []
+            state = State(self, index)
+            self.states.append(state)
+            benchmark.function(state)
+            outcome = {"is_skipped": state.is_skipped(), "skip_reason": state.reason, "summaries": self.summaries}
+            entries.append({"name": benchmark.name, "states": [outcome]})
+        self.json.write_text(json.dumps({"benchmarks": entries}))
+
+    def write(self, index, samples):
+        folder = self.json.with_name(self.json.name + "-bin")
+        folder.mkdir(exist_ok=True)
+        path = folder / f"{self.files}.bin"
+        self.files += 1
+        samples.tofile(path)
+        os.write(1, f"Pass: Batch: {1 / (1 + index):.6f}ms GPU, 0.25s total GPU, 0.25s total wall, 9x\n".encode())
+
+        def summary(tag, **values):
+            data = [{"name": name, "type": "string", "value": str(value)} for name, value in values.items()]
+            self.summaries.append({"tag": tag, "data": data})
+
+        summary("nv/cold/sample_size", value=len(samples))
+        summary("nv/cold/walltime", value=0.5)
+        summary("nv/json/bin:nv/cold/sample_times", filename=path, size=len(samples))
+        summary("nv/batch/sample_size", value=9)
+        summary("nv/batch/time/gpu/mean", value=1e-3 / (1 + index))
+
+
+@pytest.fixture
+def nvbench(monkeypatch):
+    """NVBench's double, and the child in this process."""
+    bench = Bench()
+    monkeypatch.setitem(sys.modules, "cuda.bench", bench)
+    import cuda
+
+    monkeypatch.setattr(cuda, "bench", bench, raising=False)
+    monkeypatch.setattr(hardware, "device_block", lambda: made.DEVICE)
+    monkeypatch.setattr(measure, "run_child", lambda spec, out: bench_child.main(spec, out, Gpu()))
+    return bench
+
+
+def test_a_whole_ladder_becomes_a_record(nvbench, tmp_path, monkeypatch, capfd):
+    monkeypatch.setattr(measure, "ladder_names", lambda: ())
+    monkeypatch.setenv("WORKLOG_COMMIT", "abc123")
+    made_now = measure.record_ladder(TINY, Sampling(), tmp_path, keep=tmp_path / "kept")
+    records.save_record(made_now, tmp_path / "scale.json")
+    assert records.load_record("scale", folder=tmp_path) == made_now
+    assert records.stale_points(made_now, scale.ladder) == []
+    assert (made_now.commit, made_now.gpu) == ("abc123", "NVIDIA H200")
+    # Points are measured in order and the double makes each faster than the last: 1 ms, 1/2 ms, ...
+    assert made_now.points[2].median_s == pytest.approx(5e-4) and made_now.points[2].name == "vector"
+    # The ladder's own ceiling: the best rate at the larger headline size, of its fourth point there.
+    assert made_now.ceilings["copy_gb_s"] == pytest.approx(8 * 1024 / 0.25e-3 / 1e9)
+    assert made_now.ceiling_points["copy_gb_s"]["name"] == "library"
+    assert made_now.find("library", {"n": 1023}, "cold").library["name"] == "None"
+    assert nvbench.states[0].asked["min_samples"] == 200 and nvbench.states[0].asked["timeout"] == 2.0
+
+    lines = capfd.readouterr().err.splitlines()
+    assert len(lines) == len(made_now.points)
+    assert lines[0].startswith("[1/7] scale plain n=1024") and "cold" in lines[0] and "1000.00 us" in lines[0]
+    assert "200 samples" in lines[0] and "batch" in lines[1] and "1000.00 us" in lines[1]
+
+
+def test_the_percentage_of_the_limit_is_reported_once_the_ceilings_are_known(nvbench, tmp_path, monkeypatch, capfd):
+    problem = scale.problem.__class__(**{**vars(scale.problem), "flops": lambda s: 0})
+    monkeypatch.setattr(scale, "ladder", scale.Ladder(problem, scale.FOLDER, (scale.plain,), (), scale.ladder.ceiling))
+    measure.run([Target(TINY, "rung", "plain", {"n": 1024})], Sampling(), keep=tmp_path)
+    assert "100.0 % of the limit" in capfd.readouterr().err
+
+
+def test_a_wrong_rung_refuses_the_whole_ladder(nvbench, tmp_path, monkeypatch):
+    monkeypatch.setattr(scale, "ladder", scale.faulty)
+    targets = [Target(TINY, "rung", name, {"n": 100}) for name in ("last_missing", "one_wrong")]
+    with pytest.raises(MeasurementFailed, match=r"last_missing n=100: WrongResult: .*never written, first y\[99\]"):
+        measure.run(targets, Sampling(), keep=tmp_path)
+    assert [s.reason for s in nvbench.states] == ["failed", "an earlier point failed"]
+    assert nvbench.files == 0
+
+
+def test_a_point_that_nvbench_gives_no_sample_for_is_an_error(nvbench, tmp_path, monkeypatch):
+    monkeypatch.setattr(State, "exec", lambda self, launcher, /, *, batched: None)
+    with pytest.raises(ResultsError, match="point-0: NVBench accepted no sample"):
+        measure.run([Target(TINY, "rung", "plain", {"n": 1024})], Sampling(), keep=tmp_path)
+
+
+def test_a_child_that_dies_is_an_error_with_the_end_of_the_log(tmp_path, monkeypatch):
+    def dies(spec, out):
+        (out / "nvbench.log").write_text("Run:  [1/1] point-0\nsegmentation fault\n")
+        return -11
+
+    monkeypatch.setattr(measure, "run_child", dies)
+    with pytest.raises(MeasurementFailed, match=r"status -11\nNVBench's log ends:\n.*\nsegmentation fault"):
+        measure.run([Target(TINY, "rung", "plain", {"n": 1024})], Sampling(), keep=tmp_path)
+
+
+def test_an_interruption_ends_the_child(tmp_path, monkeypatch):
+    started = []
+
+    class Sleeper(subprocess.Popen):
+        def __init__(self, command, **keywords):
+            super().__init__([sys.executable, "-c", "import time; time.sleep(60)"], **keywords)
+            started.append(self)
+
+        def wait(self, timeout=None):
+            if not getattr(self, "interrupted", False):
+                self.interrupted = True
+                raise KeyboardInterrupt
+            return super().wait(timeout)
+
+    monkeypatch.setattr(measure.subprocess, "Popen", Sleeper)
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        measure.run_child(tmp_path / "spec.json", tmp_path)
+    assert started[0].returncode == -signal.SIGKILL and time.monotonic() - began < 30
+
+
+# Which points make the ceilings.
+
+
+def test_ceiling_ladders_are_measured_whole_until_they_have_a_record(tmp_path, monkeypatch):
+    monkeypatch.setattr(measure, "ladder_names", lambda: (TINY,))
+    everything = measure.ceiling_targets("transpose", tmp_path)
+    assert [t.name for t in everything] == ["plain", "vector", "twice", "library"]
+    assert {t.size["n"] for t in everything} == {1024}
+    records.save_record(made.record(), records.record_path(TINY, folder=tmp_path))
+    assert [t.name for t in measure.ceiling_targets("transpose", tmp_path)] == ["vector", "library"]
+    assert measure.ceiling_targets(TINY, tmp_path) == []
+
+
+# The command.
+
+
+def test_a_part_of_a_ladder_is_chosen_by_rung_and_size():
+    size = {"n": 4096}
+    assert record.choose_targets(TINY, [], []) is None
+    assert record.choose_targets(TINY, ["vector"], [size]) == [Target(TINY, "rung", "vector", size)]
+    assert [t.name for t in record.choose_targets(TINY, [], [{"n": 5}])] == ["plain", "twice", "library"]
+    with pytest.raises(KeyError, match="no rung 'padded'"):
+        record.choose_targets(TINY, ["padded"], [])
+    with pytest.raises(ValueError, match="scale's size has the keys n; got"):
+        record.choose_targets(TINY, [], [{"rows": 5}])
+
+
+def test_sizes_are_read_from_the_command_line():
+    assert record.parse_size("rows=16384, cols=1024") == {"rows": 16384, "cols": 1024}
+    with pytest.raises(record.argparse.ArgumentTypeError, match="'rows' is no size"):
+        record.parse_size("rows")
+
+
+@pytest.fixture
+def on_a_gpu(nvbench, monkeypatch):
+    monkeypatch.setattr(record.cuda, "backend", "cupy")
+    monkeypatch.setattr(measure, "ladder_names", lambda: ())
+    return nvbench
+
+
+def test_the_command_writes_a_record(on_a_gpu, tmp_path, capfd):
+    assert record.main([TINY, "--records", str(tmp_path), "--commit", "f00", "--seconds-per-point", "1"]) == 0
+    assert records.load_record("scale", folder=tmp_path).commit == "f00"
+    assert f"{tmp_path / 'scale.json'}: 14 points" in capfd.readouterr().err
+    assert [p.name for p in tmp_path.iterdir()] == ["scale.json"]
+
+
+def test_the_command_leaves_the_record_alone_for_a_part_a_failure_and_an_interruption(
+    on_a_gpu, tmp_path, capfd, monkeypatch
+):
+    records.save_record(made.record(), tmp_path / "scale.json")
+    before = (tmp_path / "scale.json").read_bytes()
+    assert record.main([TINY, "--records", str(tmp_path), "--rung", "plain", "--size", "n=64"]) == 0
+    assert "no record is written" in capfd.readouterr().err
+
+    assert record.main(["transpoze", "--records", str(tmp_path)]) == 1
+    assert "UnknownLadder: no ladder 'transpoze'" in capfd.readouterr().err
+
+    def interrupted(spec, out):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(measure, "run_child", interrupted)
+    assert record.main([TINY, "--records", str(tmp_path)]) == 130
+    assert "interrupted" in capfd.readouterr().err
+    assert (tmp_path / "scale.json").read_bytes() == before and len(list(tmp_path.iterdir())) == 1
+
+
+def test_the_command_needs_a_gpu(monkeypatch, capsys):
+    monkeypatch.setattr(record.cuda, "backend", "emulator")
+    assert record.main(["transpose"]) == 1
+    assert "recording needs an NVIDIA GPU" in capsys.readouterr().err
+
+
+# The head of a record.
+
+
+def test_a_gpu_has_one_folder_name():
+    assert hardware.gpu_slug("NVIDIA H200") == "nvidia-h200"
+    assert hardware.gpu_slug("NVIDIA GeForce RTX 4090") == "nvidia-geforce-rtx-4090"
+
+
+def test_the_commit_is_given_or_read(monkeypatch):
+    monkeypatch.setenv("WORKLOG_COMMIT", "abc")
+    assert hardware.commit() == "abc"
+    monkeypatch.delenv("WORKLOG_COMMIT")
+    answers = {"rev-parse": "f00\n", "status": " M kernels/copy/scalar.cu\n"}
+    monkeypatch.setattr(hardware, "_output", lambda *command: answers[command[3]])
+    assert hardware.commit() == "f00+dirty"
+    answers["status"] = ""
+    assert hardware.commit() == "f00"
+    monkeypatch.setattr(hardware, "_output", lambda *command: None)
+    assert hardware.commit() == "unknown"
