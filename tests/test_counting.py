@@ -7,7 +7,7 @@ import pytest
 from tiny_ladder import scale
 
 from kernels.lab.arguments import ArgumentError
-from kernels.lab.counting import count_kernel, counters, trace
+from kernels.lab.counting import count_kernel, counters, merge, trace
 
 
 def test_a_coalesced_load_is_four_sectors_a_request():
@@ -36,13 +36,26 @@ def test_a_size_that_the_rung_does_not_take_is_refused():
 
 def test_a_trace_holds_what_one_warp_asked_for():
     seen = trace(scale.ladder["plain"], {"n": 1024}, block=(3, 0, 0), warp=1)
-    kinds = [access.kind for access in seen]
-    assert kinds == ["global load", "global store"]
-    load = next(iter(seen))
-    addresses = np.asarray(load.addresses)
+    load, store = seen.accesses
+    assert (load.kind, load.allocation, store.kind, store.allocation) == ("global load", "x", "global store", "y")
+    assert load.active.all() and (np.diff(load.addresses) == 4).all()
     # Block 3 of 64 threads, second warp: elements 224 to 255.
-    assert np.asarray(load.active).all() and (np.diff(addresses) == 4).all()
-    assert addresses[0] - load.allocation.address == 4 * 224
+    first = trace(scale.ladder["plain"], {"n": 1024}).accesses[0]
+    assert load.addresses[0] - first.addresses[0] == 4 * 224
+
+
+def test_a_trace_of_the_second_launch():
+    (load, _) = trace(scale.ladder["twice"], {"n": 64}, launch=1).accesses
+    assert load.allocation == "t"
+
+
+def test_lines_of_one_source_line_become_one():
+    once = counters(scale.ladder["plain"], {"n": 1000})
+    both = merge(once, once)
+    assert len(both.lines) == len(once.lines)
+    assert [line.sectors for line in both.lines] == [2 * line.sectors for line in once.lines]
+    assert [b.branches for b in both.branch_lines] == [2 * b.branches for b in once.branch_lines]
+    assert both.warp_instructions == 2 * once.warp_instructions and both.lane_efficiency == once.lane_efficiency
 
 
 def test_a_free_standing_kernel_counts_and_writes_back():

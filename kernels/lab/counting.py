@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -18,6 +20,8 @@ from . import arguments
 from .ladder import BoundRung
 from .problem import Size
 
+_Line = TypeVar("_Line", emulator.AccessCounters, emulator.BranchCounters)
+
 
 def counters(
     bound: BoundRung, size: Size, seed: int = 0, inputs: Mapping[str, np.ndarray] | None = None
@@ -27,8 +31,20 @@ def counters(
     ``inputs`` replaces the problem's random inputs. Raises ArgumentError when the rung does not take the
     size, and the emulator's errors.
     """
-    found = [launched for launched, _ in _run(bound, size, seed, inputs, None)]
-    return functools.reduce(lambda a, b: a + b, found)
+    return functools.reduce(merge, [launched for launched, _ in _run(bound, size, seed, inputs, None)])
+
+
+def merge(a: emulator.Counters, b: emulator.Counters) -> emulator.Counters:
+    """The counters of two launches as one; ``grid`` and ``block`` are those of the first."""
+    totals = ("warp_instructions", "thread_instructions", "branches", "divergent_branches", "barriers")
+    return replace(
+        a,
+        kernel=f"{a.kernel}, {b.kernel}",
+        lines=_merge_lines((*a.lines, *b.lines), ("file", "line", "text", "kind", "width")),
+        branch_lines=_merge_lines((*a.branch_lines, *b.branch_lines), ("file", "line", "text")),
+        files={**a.files, **b.files},
+        **{name: getattr(a, name) + getattr(b, name) for name in totals},
+    )
 
 
 def trace(
@@ -115,6 +131,18 @@ def _run(
         )
         done.append((counted, record))
     return done
+
+
+def _merge_lines(lines: Sequence[_Line], identity: tuple[str, ...]) -> tuple[_Line, ...]:
+    """Lines that agree in the fields ``identity`` become one, in which all other fields are sums."""
+    found: dict[tuple[Any, ...], _Line] = {}
+    for line in lines:
+        key = tuple(getattr(line, name) for name in identity)
+        if (known := found.get(key)) is not None:
+            counted = [f.name for f in fields(line) if f.name not in identity]
+            line = replace(known, **{name: getattr(known, name) + getattr(line, name) for name in counted})
+        found[key] = line
+    return tuple(found.values())
 
 
 @functools.lru_cache(maxsize=64)
