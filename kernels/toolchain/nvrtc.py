@@ -84,7 +84,10 @@ class Compiled:
             return name
         expressions = {lowered: expression for expression, lowered in self.names.items()}
         known = ", ".join(repr(expressions.get(kernel, kernel)) for kernel in self.kernels)
-        raise KernelNotFound(f"{self.filename} has no kernel {name!r}; it has {known or 'no kernel at all'}")
+        message = f"{self.filename} has no kernel {name!r}; it has {known or 'no kernel at all'}"
+        if any(f"{len(name)}{name}" in kernel for kernel in self.kernels):
+            message += f'. C++ mangles names: declare it extern "C", or pass name_expressions=("{name}",)'
+        raise KernelNotFound(message)
 
 
 _cache: dict[tuple[object, ...], Compiled] = {}
@@ -111,7 +114,8 @@ def compile_cuda(
     if isinstance(options, str) or isinstance(name_expressions, str):
         raise TypeError("options and name_expressions are sequences of str, not one str")
     name = _stable_name(filename)
-    own_dirs = tuple(str(Path(folder).resolve()) for folder in include_dirs)
+    options, named_dirs = _without_include_dirs(options)
+    own_dirs = tuple(dict.fromkeys(str(Path(folder).resolve()) for folder in (*include_dirs, *named_dirs)))
     texts = included_files(source, own_dirs)
     expressions = tuple(dict.fromkeys(name_expressions))
     key = (source, name, tuple(options), expressions, own_dirs, arch, tuple(sorted(texts.items())))
@@ -305,6 +309,20 @@ def _merge_options(options: Sequence[str]) -> tuple[str, ...]:
     if given & {"-arch", "--gpu-architecture"}:
         raise ValueError("the architecture is given by arch=, not in options")
     return (*(option for option in DEFAULT_OPTIONS if _setting(option) not in given), *options)
+
+
+def _without_include_dirs(options: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """`options` without those that name include directories, and these directories."""
+    kept, folders = [], []
+    pending = iter(options)
+    for option in pending:
+        if option in ("-I", "--include-path"):
+            folders.append(next(pending, "."))
+        elif match := re.match(r"(?:-I|--include-path=)(.+)", option):
+            folders.append(match[1])
+        else:
+            kept.append(option)
+    return tuple(kept), tuple(folders)
 
 
 _ALIASES = {
