@@ -33,7 +33,7 @@ help:
 	@echo '                          NOTEBOOK=coalescing executes one'
 	@echo 'make live                 execute them on your GPU, measuring anew, into _build/live'
 	@echo 'make record               measure every ladder on this GPU; LADDER=transpose measures one'
-	@echo 'make report               the table of all records'
+	@echo 'make report               print the table of all records; redraw README.md from them'
 	@echo 'make gpu                  install what a machine with an NVIDIA GPU needs besides'
 	@echo 'make lock                 pin requirements*.txt again; UPGRADE=1 takes newer versions'
 	@echo 'make clean                remove what was built; the environment .venv stays'
@@ -79,7 +79,8 @@ record: .venv/ok
 	$(PY) -m kernels.lab.record $(LADDER)
 
 report: .venv/ok
-	$(PY) -m kernels.lab.report
+	$(PY) -m kernels.lab.report --readme
+	$(PY) -m kernels.lab.figures
 
 # The GPU lock replaces three of torch's exact pins (requirements-gpu-overrides.in says why), so pip must not resolve.
 gpu: .venv/ok

@@ -14,12 +14,14 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "emulator": frozenset({"toolchain"}),
     "lab": frozenset({"emulator", "toolchain"}),
     "problem": frozenset({"lab"}),
+    "exercises": frozenset({"lab", "problem"}),
 }
 #: What a room may take from outside the repository and the standard library; rooms not named here: anything.
 LIBRARIES: dict[str, frozenset[str]] = {"emulator": frozenset({"numpy"})}
 #: Imports whose name is made at run time: where, and why that is no way upwards that a reader would miss.
 COMPUTED: dict[str, str] = {
     "kernels/lab/registry.py": "finds the ladders by their folders, so that adding a problem changes nothing below it",
+    "kernels/lab/exercise.py": "its command prints the cells of the exercises that the command line names",
 }
 _NOT_ROOMS = ("tests", "book")
 _IMPORTERS = ("import_module", "__import__", "find_spec", "run_module")

@@ -1,0 +1,82 @@
+"""What README.md says is so: its commands, its map, its picture. (tests/test_report.py holds its table.)"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+README = (ROOT / "README.md").read_text(encoding="utf-8")
+MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
+
+
+def commands(text: str) -> set[str]:
+    """The targets that a text tells its reader to make."""
+    return set(re.findall(r"(?:^    |`)make (?:[A-Z]+=\S+ )?([a-z]+)", text, re.MULTILINE))
+
+
+def test_the_commands_exist() -> None:
+    targets = set(re.findall(r"^([a-z]+):", MAKEFILE, re.MULTILINE))
+    assert {"serve", "test", "book", "gpu", "live", "run", "record", "report", "help"} <= commands(README)
+    assert commands(README) <= targets
+
+
+def test_help_lists_every_target() -> None:
+    help_ = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    phony = re.search(r"^\.PHONY: (.*)$", MAKEFILE, re.MULTILINE)
+    assert phony
+    assert set(re.findall(r"^make ([a-z]+)", help_, re.MULTILINE)) == set(phony[1].split()) - {"help"}
+
+
+def test_the_map_is_true() -> None:
+    places = re.findall(r"^\| `([^`<]+)[^`]*` \|", README, re.MULTILINE)
+    assert len(places) >= 8
+    assert [place for place in places if not (ROOT / place).exists()] == []
+
+
+def test_the_rooms_are_on_the_map() -> None:
+    rooms = {path.name for path in (ROOT / "kernels").iterdir() if path.is_dir() and not path.name.startswith("_")}
+    named = {room for room in rooms if f"`kernels/{room}/`" in README}
+    assert {"lab", "emulator", "toolchain", "records"} <= named
+
+
+def test_the_picture_is_drawn_from_the_record(tmp_path: Path) -> None:
+    from kernels.lab.figures import draw_readme_pictures
+
+    for drawn in draw_readme_pictures(tmp_path):
+        committed = ROOT / "book" / "_static" / drawn.name
+        assert committed.exists() and committed.read_bytes() == drawn.read_bytes(), (
+            f"book/_static/{drawn.name} differs from the records; run: make report"
+        )
+
+
+def test_ci_runs_the_readmes_command() -> None:
+    ci = (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
+    assert [line for line in ci if line.startswith("make")] == ["make test", "make book"]
+    assert "set -euo pipefail" in ci
+
+
+@pytest.mark.parametrize("name", ["requirements.txt", "requirements-gpu.txt"])
+def test_a_lock_is_of_what_was_chosen(name: str) -> None:
+    """Each package that is chosen is in the lock, with hashes, and no address of the machine that locked it."""
+    lock = (ROOT / name).read_text(encoding="utf-8")
+    chosen = re.findall(r"^([A-Za-z][\w.-]*)", (ROOT / name.replace(".txt", ".in")).read_text(encoding="utf-8"), re.M)
+    locked = set(re.findall(r"^([a-z][\w.-]*)==", lock, re.MULTILINE))
+    assert [package for package in chosen if package.lower() not in locked] == []
+    assert lock.count("==") <= lock.count(" \\\n    --hash=sha256:")
+    assert not re.search(r"index-url|find-links|file://", lock)
+
+
+def test_the_gpu_lock_agrees_with_the_lock() -> None:
+    def pins(name: str) -> dict[str, set[str]]:
+        found: dict[str, set[str]] = {}
+        for package, version in re.findall(r"^([a-z][\w.-]*)==(\S+)", (ROOT / name).read_text(encoding="utf-8"), re.M):
+            found.setdefault(package, set()).add(version)
+        return found
+
+    base, gpu = pins("requirements.txt"), pins("requirements-gpu.txt")
+    assert {p: (v, base[p]) for p, v in gpu.items() if p in base and not v <= base[p]} == {}
+    assert [package for package in gpu if "nvrtc" in package] == ["nvidia-cuda-nvrtc-cu12"]
