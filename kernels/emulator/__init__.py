@@ -1,4 +1,5 @@
-"""Run CUDA kernels on a CPU: PTX, as NVRTC makes it, executed with NumPy, and counted as the hardware would have to work.
+"""Run CUDA kernels on a CPU: PTX, as NVRTC makes it, executed with NumPy, and counted as the hardware would have to
+work.
 
 module = load(ptx_text, {"kernel.cu": source})
 memory = DeviceMemory()

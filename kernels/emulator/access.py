@@ -20,7 +20,10 @@ CONTAINERS = {1: "uint8", 2: "uint16", 4: "uint32", 8: "uint64", 16: "complex128
 
 @dataclass(frozen=True)
 class Site:
-    """A memory instruction. `element` is what one destination holds, `count` how many there are; `offset` is added to the base."""
+    """A memory instruction.
+
+    `element` is what one destination holds, `count` how many there are; `offset` is added to the base.
+    """
 
     index: int
     space: str
@@ -207,7 +210,10 @@ def store_local(group: Group, site: Site, address: np.ndarray, value: np.ndarray
 
 
 def _local_index(group: Group, site: Site, address: np.ndarray) -> np.ndarray:
-    """Element indices of every lane. Local memory is interleaved on a GPU: 4-byte words of a warp's lanes are neighbours."""
+    """Element indices of every lane.
+
+    Local memory is interleaved on a GPU: 4-byte words of a warp's lanes are neighbours.
+    """
     batch, lanes = group.batch, group.lanes
     full = np.broadcast_to(address, lanes.shape) + site.offset
     if int(full.min()) < 0 or int(full.max()) + site.width > batch.local_bytes:
@@ -245,7 +251,10 @@ STORES = {"global": store_global, "shared": store_shared, "local": store_local}
 
 
 def load_(group: Group, site: Site, address: np.ndarray) -> np.ndarray:
-    """ld with a generic address; lanes may be in different spaces only where a group can be split, which it cannot here."""
+    """ld with a generic address;
+
+    Lanes may be in different spaces only where a group can be split, which it cannot here.
+    """
     spaces = _by_space(group, address, site.offset)
     if len(spaces) > 1:
         faults.mixed_spaces(group, site, address)

@@ -13,10 +13,11 @@ SPECIAL = "%"
 
 @dataclass
 class Block:
-    """A basic block. `next` is where control falls through (or the end, -1); `taken` where the branch goes when `guard` holds.
+    """A basic block. `next` is where control falls through (or the end, -1); `taken` where the branch goes when `guard`
+    holds.
 
-    `gate` names what lanes must wait for before the block runs. `predicated` marks a branch that stands for a guard on a single
-    instruction: it is counted as that instruction, not as a branch.
+    `gate` names what lanes must wait for before the block runs. `predicated` marks a branch that stands for a guard on
+    a single instruction: it is counted as that instruction, not as a branch.
     """
 
     index: int

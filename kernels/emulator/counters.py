@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import TypeVar
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class AccessCounters:
     """All accesses of one kind and width on one source line.
 
-    `kind`: "global load", "shared store", ... `width`: bytes per lane. `requests`: warp instructions with at least one active
-    lane. `lanes`: active lanes. `sectors`: distinct 32-byte sectors, summed over requests; `ideal_sectors`: the fewest that
-    could carry the distinct bytes. `wavefronts`: passes over the 32 banks of shared memory; `ideal_wavefronts`: without conflicts.
+    `kind`: "global load", "shared store", ... `width`: bytes per lane. `requests`: warp instructions with at least one
+    active lane. `lanes`: active lanes. `sectors`: distinct 32-byte sectors, summed over requests; `ideal_sectors`: the
+    fewest that could carry the distinct bytes. `wavefronts`: passes over the 32 banks of shared memory;
+    `ideal_wavefronts`: without conflicts.
     """
 
     file: str
@@ -59,12 +63,22 @@ class BranchCounters:
     divergent_branches: int
 
 
+ACCESS_SUMS = ("requests", "lanes", "sectors", "ideal_sectors", "wavefronts", "ideal_wavefronts")
+BRANCH_SUMS = ("branches", "divergent_branches")
+TOTALS = ("warp_instructions", "thread_instructions", "branches", "divergent_branches", "barriers")
+
+
+def _sum(a: T, b: T, names: tuple[str, ...]) -> T:
+    """`a` with the named fields increased by those of `b`."""
+    return replace(a, **{name: getattr(a, name) + getattr(b, name) for name in names})
+
+
 @dataclass(frozen=True)
 class Counters:
     """Of one launch. `lines` are in the order of the source; `barriers` counts blocks passing a barrier.
 
-    `warp_instructions` are PTX instructions issued to a warp, `thread_instructions` to its active lanes. PTX is not the machine
-    code: totals of instructions and branches compare kernels, they are not those of Nsight Compute.
+    `warp_instructions` are PTX instructions issued to a warp, `thread_instructions` to its active lanes. PTX is not the
+    machine code: totals of instructions and branches compare kernels, they are not those of Nsight Compute.
     """
 
     kernel: str
@@ -77,7 +91,6 @@ class Counters:
     branches: int = 0
     divergent_branches: int = 0
     barriers: int = 0
-    files: dict[str, str] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def lane_efficiency(self) -> float:
@@ -90,11 +103,27 @@ class Counters:
         """The sum over all lines of a kind, such as "global load"; `width` is 0 where lines differ."""
         found = self._by_kind.get(kind, ())
         widths = {one.width for one in found}
-        sums = {
-            name: sum(getattr(one, name) for one in found)
-            for name in ("requests", "lanes", "sectors", "ideal_sectors", "wavefronts", "ideal_wavefronts")
-        }
+        sums = {name: sum(getattr(one, name) for one in found) for name in ACCESS_SUMS}
         return AccessCounters("", 0, "", kind, widths.pop() if len(widths) == 1 else 0, **sums)
+
+    def __add__(self, other: Counters) -> Counters:
+        """Two launches together, as one after the other; kernel, grid and block stay where they are equal."""
+        lines: dict[tuple, AccessCounters] = {}
+        for one in self.lines + other.lines:
+            key = (one.file, one.line, one.kind, one.width)
+            lines[key] = _sum(lines[key], one, ACCESS_SUMS) if key in lines else one
+        branches: dict[tuple, BranchCounters] = {}
+        for each in self.branch_lines + other.branch_lines:
+            where = (each.file, each.line)
+            branches[where] = _sum(branches[where], each, BRANCH_SUMS) if where in branches else each
+        return Counters(
+            self.kernel if self.kernel == other.kernel else f"{self.kernel} + {other.kernel}",
+            self.grid if self.grid == other.grid else (0, 0, 0),
+            self.block if self.block == other.block else (0, 0, 0),
+            tuple(lines[key] for key in sorted(lines)),
+            tuple(branches[key] for key in sorted(branches)),
+            **{name: getattr(self, name) + getattr(other, name) for name in TOTALS},
+        )
 
     @cached_property
     def _by_kind(self) -> dict[str, list[AccessCounters]]:

@@ -9,7 +9,10 @@ from .ptx import Location
 
 @dataclass
 class Where:
-    """The place of an error: `block` and `thread` are (x, y, z) of the first lane, `lanes` how many lanes are concerned."""
+    """The place of an error:
+
+    `block` and `thread` are (x, y, z) of the first lane, `lanes` how many lanes are concerned.
+    """
 
     kernel: str
     file: str = ""

@@ -48,7 +48,8 @@ def out_of_bounds(group: Group, site: Site, address: np.ndarray, space: str = "g
         past = at - size if at >= 0 else -at
         side = "after the end" if at >= 0 else "before the start"
         raise OutOfBounds(
-            f"out of bounds: {what} at {space} address {at}, {_apart(past, side)} of the {size} bytes of {space} memory",
+            f"out of bounds: {what} at {space} address {at}, "
+            f"{_apart(past, side)} of the {size} bytes of {space} memory",
             _where(group, site, bad),
             address=at,
             allocation=None,
@@ -69,7 +70,8 @@ def out_of_bounds(group: Group, site: Site, address: np.ndarray, space: str = "g
             far = 0
         elif nearest.address <= at < nearest.end:
             far = 0
-            text = f"the last {nearest.end - at} bytes of {nearest.name} ({nearest.nbytes} bytes), which end before the access does"
+            have = nearest.end - at
+            text = f"where only {have} byte{'s' * (have > 1)} of {nearest.name} ({nearest.nbytes} bytes) are left"
         else:
             side = "after the end" if at >= nearest.end else "before the start"
             text = f"{_apart(far, side)} of {nearest.name} ({nearest.nbytes} bytes){freed}"

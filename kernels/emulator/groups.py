@@ -1,8 +1,8 @@
 """Groups: lanes that are at the same place of the program, with the values of their registers.
 
-A group that holds all lanes of its root keeps its registers itself. When it splits, the root stays as it was and each part knows
-only which lanes of it are its own, and the registers that it has written since. A register that no part writes is never cut up,
-and is there untouched when the parts meet again.
+A group that holds all lanes of its root keeps its registers itself. When it splits, the root stays as it was and each
+part knows only which lanes of it are its own, and the registers that it has written since. A register that no part
+writes is never cut up, and is there untouched when the parts meet again.
 """
 
 from __future__ import annotations
@@ -27,7 +27,10 @@ class Root:
 
 
 class Group:
-    """`registers`: name to value, 2-D, broadcasting to `lanes.shape`. `clean` names those that are copies of the root's."""
+    """`registers`:
+
+    Name to value, 2-D, broadcasting to `lanes.shape`. `clean` names those that are copies of the root's.
+    """
 
     __slots__ = ("batch", "clean", "lanes", "registers", "root", "selection")
 

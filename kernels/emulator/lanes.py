@@ -1,8 +1,9 @@
 """Sets of lanes, and how values are cut down to a subset and put together again.
 
-A value is a 2-D array that broadcasts to the shape of the lanes that hold it. Lanes come in two forms: a rectangle of blocks x
-threads, with value shapes (1,1), (B,1), (1,T) or (B,T); or a ragged list of L lanes, with shapes (1,1) or (1,L). A subset of a
-rectangle that takes whole blocks, or the same threads of every block, stays a rectangle, so that values which are uniform stay so.
+A value is a 2-D array that broadcasts to the shape of the lanes that hold it. Lanes come in two forms: a rectangle of
+blocks x threads, with value shapes (1,1), (B,1), (1,T) or (B,T); or a ragged list of L lanes, with shapes (1,1) or
+(1,L). A subset of a rectangle that takes whole blocks, or the same threads of every block, stays a rectangle, so that
+values which are uniform stay so.
 """
 
 from __future__ import annotations
@@ -62,7 +63,8 @@ class Layout:
     """How the lanes form warps. `warps` counts (block, warp) pairs with at least one lane.
 
     kind "whole": full warps only; a row of the value is cut every 32 lanes.
-    kind "columns": a rectangle with partial warps; `index` (W, 32) names the column of each lane, `mask` the lanes present.
+    kind "columns": a rectangle with partial warps; `index` (W, 32) names the column of each lane, `mask` the lanes
+    present.
     kind "ragged": `place` gives each lane's position in the flattened (W, 32) matrix, `mask` the lanes present.
     """
 
@@ -136,7 +138,8 @@ def _layout(lanes: Lanes) -> Layout:
 
 @dataclass(frozen=True)
 class Selection:
-    """A subset of lanes: of a rectangle some `rows` (blocks) and some `columns` (threads), None for all; or `flat` indices.
+    """A subset of lanes: of a rectangle some `rows` (blocks) and some `columns` (threads), None for all; or `flat`
+    indices.
 
     All are ascending. `flat` indexes the flattened shape of the lanes selected from; the subset is then ragged.
     """
@@ -241,8 +244,8 @@ def _columns(hold: np.ndarray) -> tuple[Selection, Selection]:
 class Union:
     """How to put the values of several disjoint subsets of `shape` lanes together again.
 
-    `whole` where the subsets cover all lanes. `axis` 0 or 1 where all are rows or columns, 2 where ragged. `places[k]` are the
-    positions, in the joined order, of the lanes of subset k; `shapes[k]` are the shapes of the subsets.
+    `whole` where the subsets cover all lanes. `axis` 0 or 1 where all are rows or columns, 2 where ragged. `places[k]`
+    are the positions, in the joined order, of the lanes of subset k; `shapes[k]` are the shapes of the subsets.
     """
 
     selection: Selection

@@ -1,7 +1,7 @@
 """Device memory: allocations at virtual addresses.
 
-Addresses are deterministic, aligned to 512 bytes and never used again; between two allocations lies a gap at least as wide as the
-larger of them and 1 MiB, so that an access past the end, even by several rows, meets nothing.
+Addresses are deterministic, aligned to 512 bytes and never used again; between two allocations lies a gap at least as
+wide as the larger of them and 1 MiB, so that an access past the end, even by several rows, meets nothing.
 """
 
 from __future__ import annotations
@@ -21,7 +21,10 @@ GAP = 1 << 20
 
 @dataclass
 class Allocation:
-    """`nbytes` bytes at virtual `address`. `data`: uint8 (nbytes,). `freed` allocations stay known, to be named in errors."""
+    """`nbytes` bytes at virtual `address`.
+
+    `data`: uint8 (nbytes,). `freed` allocations stay known, to be named in errors.
+    """
 
     address: int
     nbytes: int

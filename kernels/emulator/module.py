@@ -157,8 +157,8 @@ class Kernel:
     ) -> Counters:
         """Run the kernel; its counters.
 
-        `args`: the bytes of each parameter, little endian. `shared_bytes`: dynamic shared memory. `max_steps`: how many basic
-        blocks a batch of blocks may run before it is taken for an endless loop.
+        `args`: the bytes of each parameter, little endian. `shared_bytes`: dynamic shared memory. `max_steps`: how many
+        basic blocks a batch of blocks may run before it is taken for an endless loop.
         Raises LaunchError for a wrong launch, otherwise what the kernel does wrong, as in `errors`.
         """
         grid, block = self._extent(grid, "grid"), self._extent(block, "block")

@@ -1,12 +1,12 @@
 """What a warp's addresses cost: sectors of global memory, wavefronts of shared memory.
 
-Sectors: a request of a warp touches distinct aligned 32-byte sectors; fewer cannot carry the distinct bytes that it wants than
-ceil(bytes / 32). Wavefronts: shared memory has 32 banks of 4 bytes; accesses of up to 4 bytes are served for 32 lanes together,
-8 bytes for half-warps, 16 bytes for quarter-warps; each costs the largest number of distinct 4-byte words that one bank must
-deliver, and equal words are broadcast.
+Sectors: a request of a warp touches distinct aligned 32-byte sectors; fewer cannot carry the distinct bytes that it
+wants than ceil(bytes / 32). Wavefronts: shared memory has 32 banks of 4 bytes; accesses of up to 4 bytes are served for
+32 lanes together, 8 bytes for half-warps, 16 bytes for quarter-warps; each costs the largest number of distinct 4-byte
+words that one bank must deliver, and equal words are broadcast.
 
-Both depend only on the addresses relative to the warp's first lane, and on a few low bits of that lane's address. Most warps of
-an access share one such pattern, so patterns are counted once and remembered.
+Both depend only on the addresses relative to the warp's first lane, and on a few low bits of that lane's address. Most
+warps of an access share one such pattern, so patterns are counted once and remembered.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ Measure = Callable[[np.ndarray, np.ndarray, int], np.ndarray]
 def sectors(relative: np.ndarray, residue: np.ndarray, width: int) -> np.ndarray:
     """(rows, 2): distinct sectors, and the fewest that could hold the distinct bytes, of each row of 32 lanes.
 
-    `relative` (rows, 32): bytes from the first active lane, INACTIVE where absent. `residue` (rows,): its address modulo 32.
+    `relative` (rows, 32): bytes from the first active lane, INACTIVE where absent. `residue` (rows,): its address
+    modulo 32.
     """
     relative = np.where(relative == INACTIVE, 0, relative)
     touched = np.sort((relative + residue.reshape(-1, 1)) >> 5, axis=1)
@@ -39,7 +40,10 @@ def sectors(relative: np.ndarray, residue: np.ndarray, width: int) -> np.ndarray
 
 
 def wavefronts(relative: np.ndarray, residue: np.ndarray, width: int) -> np.ndarray:
-    """(rows, 2): wavefronts, and the fewest possible, of each row of 32 lanes; arguments as for `sectors`, residue modulo 4."""
+    """(rows, 2):
+
+    Wavefronts, and the fewest possible, of each row of 32 lanes; arguments as for `sectors`, residue modulo 4.
+    """
     rows = relative.shape[0]
     parts = {8: 2, 16: 4}.get(width, 1)
     words = max(width // 4, 1)
@@ -64,7 +68,10 @@ def wavefronts(relative: np.ndarray, residue: np.ndarray, width: int) -> np.ndar
 
 @dataclass(frozen=True)
 class Tally:
-    """Of one access by a group: sums over its warps, the lowest and highest address, and whether any address is misaligned."""
+    """Of one access by a group:
+
+    Sums over its warps, the lowest and highest address, and whether any address is misaligned.
+    """
 
     achieved: int
     ideal: int

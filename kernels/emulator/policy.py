@@ -1,7 +1,7 @@
 """Which waiting group runs next: the one rule that decides where lanes meet again.
 
-Groups wait at blocks; the lowest block goes first. Blocks are numbered so that everything which can run before the paths of a
-branch join comes before the join, so lanes wait for each other there, as they do on the hardware.
+Groups wait at blocks; the lowest block goes first. Blocks are numbered so that everything which can run before the
+paths of a branch join comes before the join, so lanes wait for each other there, as they do on the hardware.
 """
 
 from __future__ import annotations

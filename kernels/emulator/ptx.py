@@ -1,8 +1,8 @@
 """Parse PTX text into plain data.
 
-Defines what the rest of the emulator sees of a PTX module: its functions, variables, file table and, for each instruction, the
-full opcode with its modifiers, the operands, the guard and the source location. Nothing is interpreted here: an opcode that the
-emulator cannot run parses like any other.
+Defines what the rest of the emulator sees of a PTX module: its functions, variables, file table and, for each
+instruction, the full opcode with its modifiers, the operands, the guard and the source location. Nothing is interpreted
+here: an opcode that the emulator cannot run parses like any other.
 """
 
 from __future__ import annotations
@@ -40,7 +40,10 @@ class Register:
 
 @dataclass(frozen=True)
 class Immediate:
-    """A literal. `value` is a Python int, or a float for literals with a decimal point; `bits` is the width of 0f and 0d forms."""
+    """A literal.
+
+    `value` is a Python int, or a float for literals with a decimal point; `bits` is the width of 0f and 0d forms.
+    """
 
     value: int
     bits: int = 0
@@ -56,7 +59,10 @@ class Symbol:
 
 @dataclass(frozen=True)
 class Address:
-    """`[base+offset]`; base is a Register, a Symbol, or None for an absolute address. `extra` holds texture coordinates."""
+    """`[base+offset]`;
+
+    Base is a Register, a Symbol, or None for an absolute address. `extra` holds texture coordinates.
+    """
 
     base: Register | Symbol | None
     offset: int = 0
@@ -115,7 +121,8 @@ class Label:
 
 @dataclass
 class Variable:
-    """A variable in `space` ("global", "const", "shared", "local", "param"); `nbytes` 0 means sized at launch (extern shared).
+    """A variable in `space` ("global", "const", "shared", "local", "param"); `nbytes` 0 means sized at launch (extern
+    shared).
 
     `initial` holds the bytes of the initialiser; `relocations` lists (byte offset, symbol, addend, generic).
     """

@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 
 class Tallies:
-    """Counts of a launch while it runs: per access site [requests, lanes, achieved, ideal], per block [warps, lanes]."""
+    """Counts of a launch while it runs:
+
+    Per access site [requests, lanes, achieved, ideal], per block [warps, lanes].
+    """
 
     def __init__(self, blocks: int) -> None:
         self.sites: dict[tuple[str, int], list[int]] = {}

@@ -33,7 +33,10 @@ class Access:
 
 @dataclass
 class Trace:
-    """Hand one to a launch to have it filled. `block`: (x, y, z) or the linear index; `warp`: index within the block."""
+    """Hand one to a launch to have it filled.
+
+    `block`: (x, y, z) or the linear index; `warp`: index within the block.
+    """
 
     block: tuple[int, int, int] | int = 0
     warp: int = 0

@@ -1,7 +1,8 @@
 """From a parsed kernel to one Python function per basic block.
 
-Registers live between blocks in a dictionary, each in one dtype of its own, chosen from the instructions that use it. Inside a
-block every write makes a new local variable, so that a value is never changed once it is bound, and moves cost nothing.
+Registers live between blocks in a dictionary, each in one dtype of its own, chosen from the instructions that use it.
+Inside a block every write makes a new local variable, so that a value is never changed once it is bound, and moves cost
+nothing.
 """
 
 from __future__ import annotations
@@ -95,9 +96,7 @@ def _kinds(function: ptx.Function) -> dict[str, str]:
     for item in function.body:
         if isinstance(item, ptx.Label):
             continue
-        rule = RULES.get(item.opcode)
-        if rule is None:
-            continue
+        rule = RULES[item.opcode]
         kinds = rule.results + rule.operands
         for operand, kind in zip(item.operands, kinds, strict=False):
             vote(operand, kind)
@@ -125,6 +124,36 @@ def _kinds(function: ptx.Function) -> dict[str, str]:
     return kinds
 
 
+def _flushed(function: ptx.Function) -> frozenset[str]:
+    """Registers that never hold a subnormal float32: all that writes them flushes, or copies such a register."""
+    writes = [(name, item) for item in function.body if isinstance(item, ptx.Instruction) for name in roles(item)[0]]
+
+    def keeps(operand: ptx.Operand) -> bool:
+        if isinstance(operand, ptx.Register):
+            return operand.name in safe
+        if isinstance(operand, ptx.Immediate) and operand.bits == 32:
+            exponent, fraction = operand.value & 0x7F800000, operand.value & 0x7FFFFF
+            return bool(exponent) or not fraction
+        return False
+
+    def flushes(item: ptx.Instruction) -> bool:
+        rule = RULES[item.opcode]
+        if rule.ftz:
+            return rule.results == ("f32",)
+        if item.opcode in ("mov.f32", "mov.b32", "mov.u32"):
+            return keeps(item.operands[1])
+        if item.opcode in ("selp.f32", "selp.b32"):
+            return keeps(item.operands[1]) and keeps(item.operands[2])
+        return item.opcode.startswith("cvt.rn.f32.") and item.opcode.rsplit(".", 1)[1][0] in "su"
+
+    safe = frozenset(name for name, _ in writes)
+    while True:
+        kept = safe - {name for name, item in writes if not flushes(item)}
+        if kept == safe:
+            return safe
+        safe = kept
+
+
 class Emitter:
     """Writes the body of one block; rules call it."""
 
@@ -135,6 +164,7 @@ class Emitter:
         self.loads: list[str] = []
         self.written: list[str] = []
         self.count = 0
+        self.flushes: dict[str, str] = {}
 
     # What rules may use -----------------------------------------------------------------------------------------------
 
@@ -253,7 +283,7 @@ class Emitter:
         base = operand.base
         if not isinstance(base, ptx.Register):
             return self.translation.constant(np.array(0, np.int64))
-        name, have = self._register(base.name)
+        have = self._register(base.name)[1]
         if size(have) == 4:
             return f"{self.read(base, 'u32')}.astype(int64)"
         return self.read(base, "s64")
@@ -286,7 +316,23 @@ class Emitter:
             f"{instruction.opcode}: {why} (in: {instruction.text})",
         )
 
-    # ------------------------------------------------------------------------------------------------------------------
+    def flushed(self, value: str) -> str:
+        """An expression for a float32 value with subnormals flushed to zero; no code where it cannot be subnormal."""
+        known = self.flushes.get(value)
+        if known is None:
+            constant = self.translation.namespace.get(value)
+            if constant is not None:
+                known = self.translation.constant(HELPERS["flush"](constant))
+            else:
+                known = self.fresh(f"flush({value})")
+            self.flushes[value] = self.flushes[known] = known
+        return known
+
+    def mark_flushed(self, target: ptx.Operand) -> None:
+        """Say that the value just written to a register cannot be subnormal."""
+        if isinstance(target, ptx.Register) and target.name in self.current:
+            name = self.current[target.name][0]
+            self.flushes[name] = name
 
     def _register(self, name: str) -> tuple[str, str]:
         value = self.current.get(name)
@@ -296,6 +342,8 @@ class Emitter:
             local = f"_{_INVALID.sub('_', name.lstrip('%'))}_0"
             self.loads.append(f"{local} = R[{name!r}]")
             value = self.current[name] = (local, self.kind(name))
+            if name in self.translation.flushed:
+                self.flushes[local] = local
         return value
 
     def finish(self, block: cfg.Block, live: frozenset[str]) -> list[str]:
@@ -352,7 +400,11 @@ class Translation:
 
     def __init__(self, function: ptx.Function, layout: Layout, sources: dict[str, list[str]]) -> None:
         self.function, self.layout, self.sources = function, layout, sources
+        for item in function.body:
+            if isinstance(item, ptx.Instruction):
+                find_rule(item, function.name, sources)
         self.kinds = _kinds(function)
+        self.flushed = _flushed(function)
         self.sites: list[access.Site] = []
         self.namespace: dict = {
             "np": np, "bool": np.bool_, "SHARED_WINDOW": SHARED_WINDOW, "LOCAL_WINDOW": LOCAL_WINDOW,
@@ -402,9 +454,6 @@ class Translation:
         def rule(instruction: ptx.Instruction) -> Rule:
             return find_rule(instruction, name, self.sources)
 
-        for item in self.function.body:
-            if isinstance(item, ptx.Instruction):
-                rule(item)
         blocks = cfg.build(self.function, rule, roles)
         parts = []
         for block in blocks:

@@ -5,8 +5,9 @@ To add one, register a rule in the module that it belongs to. A rule without mem
     simple("add.{t}", "{t}", ("{t}", "{t}"), "{0} + {1}", t=("s32", "u32"))
 
 the opcode, the type of the result, the types of the operands, and the NumPy expression, in which helper functions of
-`isa.numeric`-like modules may be named once they are registered with `@helper`. Types are PTX types; `i32` stands for "32-bit
-integer of either sign" and `b32` for "any 32 bits": the operands are then given in the type that the destination register has.
+`isa.numeric`-like modules may be named once they are registered with `@helper`. Types are PTX types; `i32` stands for
+"32-bit integer of either sign" and `b32` for "any 32 bits": the operands are then given in the type that the
+destination register has.
 """
 
 from __future__ import annotations
@@ -28,8 +29,9 @@ Emit = Callable[["Emitter", ptx.Instruction], None]
 class Rule:
     """How one opcode is translated.
 
-    `results` and `operands` are PTX types in operand order; `emit` writes the code. `writes` is how many leading operands are
-    destinations. `terminator` marks control flow, `gate` an instruction at which lanes may have to wait for others.
+    `results` and `operands` are PTX types in operand order; `emit` writes the code. `writes` is how many leading
+    operands are destinations. `terminator` marks control flow, `gate` an instruction at which lanes may have to wait
+    for others. With `ftz` the float32 operands are flushed before, and the code flushes its result.
     """
 
     opcode: str
@@ -40,6 +42,7 @@ class Rule:
     terminator: str = ""
     gate: str = ""
     waits: bool = False
+    ftz: bool = False
 
 
 RULES: dict[str, Rule] = {}
@@ -64,22 +67,40 @@ def _expand(choices: dict[str, tuple[str, ...]]) -> list[dict[str, str]]:
     return [dict(zip(names, values, strict=True)) for values in itertools.product(*choices.values())]
 
 
-def simple(opcode: str, result: str, operands: tuple[str, ...], expression: str, **choices: tuple[str, ...]) -> None:
-    """Register `opcode` as one NumPy expression of its operands {0}, {1}, ...; {t} and others are filled from `choices`."""
+def simple(
+    opcode: str,
+    result: str,
+    operands: tuple[str, ...],
+    expression: str,
+    ftz: bool = False,
+    **choices: tuple[str, ...],
+) -> None:
+    """Register `opcode` as one NumPy expression of its operands {0}, {1}, ...
+
+    {t} and others are filled from `choices`. With `ftz` the float32 operands are flushed; the expression flushes the
+    result.
+    """
     for choice in _expand(choices):
         kinds = tuple(kind.format(**choice) for kind in operands)
         full = opcode.format(**choice)
         code = expression
         for name, value in choice.items():
             code = code.replace("{" + name + "}", value)
-        register(Rule(full, _expression(code), (result.format(**choice),), kinds))
+        register(Rule(full, _expression(code), (result.format(**choice),), kinds, ftz=ftz))
 
 
 def _expression(code: str) -> Emit:
     def emit(emitter: Emitter, instruction: ptx.Instruction) -> None:
         rule = RULES[instruction.opcode]
         sources = emitter.sources(instruction, rule)
+        if rule.ftz:
+            sources = [
+                emitter.flushed(source) if kind == "f32" else source
+                for source, kind in zip(sources, rule.operands, strict=True)
+            ]
         emitter.write(instruction.operands[0], rule.results[0], code.format(*sources))
+        if rule.ftz and rule.results[0] == "f32":
+            emitter.mark_flushed(instruction.operands[0])
 
     return emit
 

@@ -45,7 +45,7 @@ def _emit(code: str, kind: str, flush: bool):
         first, *rest = instruction.operands
         a, b = (emitter.read(operand, kind) for operand in rest[:2])
         if flush:
-            a, b = f"flush({a})", f"flush({b})"
+            a, b = emitter.flushed(a), emitter.flushed(b)
         value = code.format(a, b)
         parts = instruction.opcode.split(".")
         operation = next((part for part in parts if part in ("and", "or", "xor")), None)

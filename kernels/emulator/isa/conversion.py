@@ -1,11 +1,14 @@
-"""cvt: between integer widths, between integers and floats, between float formats, with the rounding that the opcode names."""
+"""cvt:
+
+Between integer widths, between integers and floats, between float formats, with the rounding that the opcode names.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
 from .. import ptx
-from . import helper, special
+from . import helper, simple, special
 from .types import DTYPES
 
 INTEGERS = ("u8", "s8", "u16", "s16", "u32", "s32", "u64", "s64")
@@ -61,7 +64,7 @@ def _to_integer(emitter, instruction: ptx.Instruction) -> None:
     to, of = parts[-2:]
     value = emitter.read(instruction.operands[1], of)
     if "ftz" in parts:
-        value = f"flush({value})"
+        value = emitter.flushed(value)
     emitter.write_extended(instruction.operands[0], to, f"float_to_integer({value}, {DTYPES[to]}, '{parts[1]}')")
 
 
@@ -82,6 +85,8 @@ for _to in ("f32", "f64"):
     for _of in INTEGERS:
         special(f"cvt.rn.{_to}.{_of}", results=(_to,), operands=(_of,))(_nearest)
 special("cvt.f64.f32", results=("f64",), operands=("f32",))(_nearest)
+simple("cvt.ftz.f64.f32", "f64", ("f32",), "{0}.astype(float64)", True)
+simple("cvt.rn.ftz.f32.f64", "f32", ("f64",), "flush({0}.astype(float32))", True)
 special("cvt.rn.f32.f64", results=("f32",), operands=("f64",))(_nearest)
 
 
@@ -140,7 +145,7 @@ def _integral(emitter, instruction: ptx.Instruction) -> None:
     kind = parts[-1]
     name = {"rni": "rint", "rzi": "trunc", "rmi": "floor", "rpi": "ceil"}[parts[1]]
     value = emitter.read(instruction.operands[1], kind)
-    value = f"flush({value})" if "ftz" in parts else value
+    value = emitter.flushed(value) if "ftz" in parts else value
     value = f"np.{name}({value})"
     emitter.write(instruction.operands[0], kind, f"saturate({value})" if "sat" in parts else value)
 
@@ -156,7 +161,7 @@ def _same(emitter, instruction: ptx.Instruction) -> None:
     """cvt.sat.f32.f32, cvt.ftz.f32.f32, and plain copies."""
     parts = instruction.opcode.split(".")
     value = emitter.read(instruction.operands[1], parts[-1])
-    value = f"flush({value})" if "ftz" in parts else value
+    value = emitter.flushed(value) if "ftz" in parts else value
     emitter.write(instruction.operands[0], parts[-1], f"saturate({value})" if "sat" in parts else value)
 
 

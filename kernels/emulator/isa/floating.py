@@ -1,6 +1,8 @@
-"""Floating point: results as IEEE 754 and PTX define them, bit for bit, except for NaN payloads and `.approx` instructions.
+"""Floating point: results as IEEE 754 and PTX define them, bit for bit, except for NaN payloads and `.approx`
+instructions.
 
-`.approx` instructions are evaluated in float64 and rounded once: within the error bound that PTX states, but not the GPU's bits.
+`.approx` instructions are evaluated in float64 and rounded once: within the error bound that PTX states, but not the
+GPU's bits.
 """
 
 from __future__ import annotations
@@ -17,8 +19,10 @@ _HALF = np.int64(1 << 28)
 @helper
 def flush(value: np.ndarray) -> np.ndarray:
     """.ftz: subnormal float32 values become zero of the same sign."""
-    small = np.abs(value) < TINY
-    return np.where(small, np.copysign(np.float32(0), value), value) if small.any() else value
+    size = np.abs(value)
+    if size.min() >= TINY:
+        return value
+    return np.where(size < TINY, np.copysign(np.float32(0), value), value)
 
 
 @helper
@@ -47,25 +51,28 @@ def to_odd(s: np.ndarray, e: np.ndarray) -> np.ndarray:
 
 
 @helper
-def fma32(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
-    """a * b + c in float32, rounded once.
+def fma32(a: np.ndarray, b: np.ndarray, c: np.ndarray, ftz: bool = False) -> np.ndarray:
+    """a * b + c in float32, rounded once; with `ftz` a subnormal result becomes zero.
 
-    The product is exact in float64. The float64 sum, rounded again to float32, differs from the exact result only where it lies
-    halfway between two float32 values (low 29 bits 1000...0), or where the result is subnormal; those lanes are summed to odd
-    (Boldo and Melquiond, 2008), after which rounding to float32 is right.
+    The product is exact in float64. The float64 sum, rounded again to float32, differs from the exact result only where
+    it lies halfway between two float32 values (low 29 bits 1000...0), or where the result is subnormal; those lanes are
+    summed to odd (Boldo and Melquiond, 2008), after which rounding to float32 is right.
     """
-    total = np.multiply(a, b, dtype=np.float64)
-    product = total
-    total = total + c
+    product = np.multiply(a, b, dtype=np.float64)
+    total = product + c
     out = total.astype(np.float32)
-    low = np.bitwise_and(total.view(np.int64), _LOW)
-    suspect = low == _HALF
-    if suspect.any() or np.abs(out).min() < TINY:
-        suspect |= (np.abs(out) < TINY) & (total != 0)
+    suspect = np.bitwise_and(total.view(np.int64), _LOW) == _HALF
+    size = np.abs(out)
+    small = not size.min() >= TINY
+    if small or suspect.any():
+        if small:
+            suspect |= (size <= TINY) & (total != 0)
         if suspect.any():
             wide = np.broadcast_to(c, total.shape)[suspect].astype(np.float64)
             sums = two_sum(np.broadcast_to(product, total.shape)[suspect], wide)
             out[suspect] = to_odd(*sums).astype(np.float32)
+        if ftz and small:
+            out = flush(out)
     return out
 
 
@@ -91,17 +98,9 @@ def _forms(name: str, operands: int, expression: str, rounding: tuple[str, ...],
         simple(f"{name}{mode}.f64", "f64", ("f64",) * operands, expression)
         for ftz in ("", ".ftz"):
             for clamp in ("", ".sat") if sat else ("",):
-                code = expression
-                if ftz:
-                    for index in range(operands):
-                        code = code.replace(f"{{{index}}}", f"flush({{{index}}})")
-                    code = f"flush({code})"
-                simple(
-                    f"{name}{mode}{ftz}{clamp}.f32",
-                    "f32",
-                    ("f32",) * operands,
-                    f"saturate({code})" if clamp else code,
-                )
+                code = f"flush({expression})" if ftz else expression
+                code = f"saturate({code})" if clamp else code
+                simple(f"{name}{mode}{ftz}{clamp}.f32", "f32", ("f32",) * operands, code, bool(ftz))
 
 
 _forms("add", 2, "{0} + {1}", ("", ".rn"))
@@ -114,12 +113,12 @@ _forms("sqrt", 1, "np.sqrt({0})", (".rn",), sat=False)
 _forms("rcp", 1, "1 / {0}", (".rn",), sat=False)
 _forms("abs", 1, "np.abs({0})", ("",), sat=False)
 _forms("neg", 1, "-{0}", ("",), sat=False)
-for _ftz in ("", ".ftz"):
-    for _sat in ("", ".sat"):
-        _code = "fma32(flush({0}), flush({1}), flush({2}))" if _ftz else "fma32({0}, {1}, {2})"
-        _code = f"flush({_code})" if _ftz else _code
-        for _name in ("fma.rn", "mad.rn"):
-            simple(f"{_name}{_ftz}{_sat}.f32", "f32", ("f32",) * 3, f"saturate({_code})" if _sat else _code)
+for _name in ("fma.rn", "mad.rn"):
+    for _ftz in ("", ".ftz"):
+        for _sat in ("", ".sat"):
+            _code = f"fma32({{0}}, {{1}}, {{2}}, {bool(_ftz)})"
+            _code = f"saturate({_code})" if _sat else _code
+            simple(f"{_name}{_ftz}{_sat}.f32", "f32", ("f32",) * 3, _code, bool(_ftz))
 for _kind in ("f32", "f64"):
     simple(f"copysign.{_kind}", _kind, (_kind, _kind), "np.copysign({1}, {0})")
     simple(f"testp.finite.{_kind}", "pred", (_kind,), "np.isfinite({0})")
@@ -147,7 +146,7 @@ APPROXIMATE = {
 }
 for _name in APPROXIMATE:
     simple(f"{_name}.approx.f32", "f32", ("f32",), f"approximate('{_name}', {{0}})")
-    simple(f"{_name}.approx.ftz.f32", "f32", ("f32",), f"flush(approximate('{_name}', flush({{0}})))")
+    simple(f"{_name}.approx.ftz.f32", "f32", ("f32",), f"flush(approximate('{_name}', {{0}}))", True)
 
 
 @helper
@@ -158,4 +157,4 @@ def divide_full(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 for _mode in ("full", "approx"):
     simple(f"div.{_mode}.f32", "f32", ("f32", "f32"), "divide_full({0}, {1})")
-    simple(f"div.{_mode}.ftz.f32", "f32", ("f32", "f32"), "flush(divide_full(flush({0}), flush({1})))")
+    simple(f"div.{_mode}.ftz.f32", "f32", ("f32", "f32"), "flush(divide_full({0}, {1}))", True)
