@@ -76,7 +76,7 @@ class Run:
         self.out = out
         self.gpu = gpu
         self.results: list[dict[str, Any] | None] = [None] * len(self.targets)
-        self.ceilings: dict[str, float] = {}
+        self.ceilings: dict[str, float] = spec["ceilings"]
         self.failed = False
         self._case: tuple[tuple[str, str], Case] | None = None
 

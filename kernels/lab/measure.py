@@ -6,13 +6,14 @@ samples of a throttled GPU discarded) and *batch* (launches back to back, one me
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -94,7 +95,7 @@ def ceiling_rate(ladder: Ladder, size: Size, seconds: float) -> float:
     return work(size) / seconds / roofline.unit(ladder.ceiling["name"])
 
 
-def ceiling_targets(exclude: str, folder: Path) -> list[Target]:
+def ceiling_targets(exclude: str, known: Sequence[Path]) -> list[Target]:
     """The points that define the ceilings: of each ceiling ladder the fastest of its record, or all without
     one."""
     targets = []
@@ -104,37 +105,23 @@ def ceiling_targets(exclude: str, folder: Path) -> list[Target]:
             continue
         size = ceiling_size(ladder)
         candidates = [t for t in targets_of(ladder, name) if t.size == dict(size)]
-        try:
-            record = records.load_record(name, folder=folder)
-        except (records.MissingRecord, records.RecordError):
-            record = None
-        if record is not None:
-            known = [(record.find(t.name, size, "cold"), t) for t in candidates]
-            ranked = sorted(((p.median_s, i) for i, (p, _) in enumerate(known) if p is not None))
-            candidates = [known[i][1] for _, i in ranked[:_CEILING_CANDIDATES]] or candidates
+        if (record := _first_record(name, known)) is not None:
+            points = [(record.find(t.name, size, "cold"), t) for t in candidates]
+            ranked = sorted((p.median_s, i) for i, (p, _) in enumerate(points) if p is not None)
+            candidates = [points[i][1] for _, i in ranked[:_CEILING_CANDIDATES]] or candidates
         targets += candidates
     return targets
 
 
-def record_ladder(
-    load_name: str,
-    sampling: Sampling,
-    folder: Path,
-    keep: Path | None = None,
-    targets: Sequence[Target] | None = None,
-) -> Record:
-    """Measure a whole ladder with its peers and the ceilings, in one run. Writes nothing; ``save_record``
-    does.
+def record_ladder(load_name: str, sampling: Sampling, known: Sequence[Path], keep: Path | None = None) -> Record:
+    """Measure a whole ladder with its peers and the ceilings, in one run. Writes nothing; ``save_record`` does.
 
-    ``folder`` holds the records that say which points define the ceilings. ``targets`` replaces the ladder's
-    points (then the result is no whole record). Raises :class:`MeasurementFailed`.
+    ``known`` are folders of records that say which points define the ceilings. Raises :class:`MeasurementFailed`.
     """
     ladder = load_ladder(load_name)
-    ceilings_first = ceiling_targets(ladder.name, folder)
-    own = list(targets) if targets is not None else targets_of(ladder, load_name)
-    points, device = run([*ceilings_first, *own], sampling, keep=keep)
-    pairs = list(zip([*ceilings_first, *own], points, strict=True))
-    ceilings, sources = find_ceilings((t, cold) for t, (cold, _) in pairs)
+    targets = [*ceiling_targets(ladder.name, known), *targets_of(ladder, load_name)]
+    points, device = run(targets, sampling, keep=keep)
+    ceilings, sources = find_ceilings((t, cold) for t, (cold, _) in zip(targets, points, strict=True))
     return Record(
         ladder=ladder.name,
         date=datetime.now(UTC).strftime("%Y-%m-%d"),
@@ -142,8 +129,18 @@ def record_ladder(
         device=device,
         ceilings=ceilings,
         ceiling_points=sources,
-        points=tuple(point for both in points[len(ceilings_first) :] for point in both),
+        points=tuple(p for t, both in zip(targets, points, strict=True) if t.ladder == load_name for p in both),
     )
+
+
+def try_out(targets: Sequence[Target], sampling: Sampling, known: Sequence[Path], keep: Path | None = None) -> None:
+    """Measure some points for their progress lines alone, against the ceilings of a record if there is one.
+
+    Raises :class:`MeasurementFailed`.
+    """
+    names = dict.fromkeys([targets[0].ladder, *ladder_names()])
+    record = next((r for name in names if (r := _first_record(name, known)) is not None), None)
+    run(targets, sampling, keep=keep, ceilings=record.ceilings if record else {})
 
 
 def find_ceilings(
@@ -169,17 +166,28 @@ def find_ceilings(
 
 
 def run(
-    targets: Sequence[Target], sampling: Sampling, seed: int = 0, keep: Path | None = None
+    targets: Sequence[Target],
+    sampling: Sampling,
+    seed: int = 0,
+    keep: Path | None = None,
+    ceilings: Mapping[str, float] | None = None,
 ) -> tuple[list[tuple[Point, Point]], dict[str, Any]]:
     """Measure targets in a child process; ``(cold, batch)`` of each, in order, and the device.
 
-    ``keep`` is a folder for NVBench's own files. An interruption ends the child. Raises
-    :class:`MeasurementFailed`.
+    ``keep`` is a folder for NVBench's own files; ``ceilings`` are known ones, for the progress lines. An interruption
+    ends the child. Raises :class:`MeasurementFailed`.
     """
     with tempfile.TemporaryDirectory(prefix="measure-") as scratch:
         out = keep or Path(scratch)
         out.mkdir(parents=True, exist_ok=True)
-        spec = {"targets": [asdict(t) for t in targets], "sampling": asdict(sampling), "seed": seed}
+        for old in ("points.json", "nvbench.json", "nvbench.log", "device.json", *out.glob("nvbench.json-bin/*")):
+            (out / old).unlink(missing_ok=True)
+        spec = {
+            "targets": [asdict(t) for t in targets],
+            "sampling": asdict(sampling),
+            "seed": seed,
+            "ceilings": dict(ceilings or {}),
+        }
         (out / "spec.json").write_text(json.dumps(spec, indent=1), encoding="utf-8")
         status = run_child(out / "spec.json", out)
         outcome = _load(out / "points.json") or []
@@ -247,6 +255,14 @@ def find_peer(ladder: Ladder, name: str) -> Peer:
         if peer.name == name:
             return peer
     raise KeyError(f"ladder {ladder.name} has no peer '{name}'; it has {', '.join(p.name for p in ladder.peers)}")
+
+
+def _first_record(name: str, folders: Sequence[Path]) -> Record | None:
+    """The ladder's record in the first of the folders that has a readable one."""
+    for folder in folders:
+        with contextlib.suppress(records.MissingRecord, records.RecordError):
+            return records.load_record(name, folder=folder)
+    return None
 
 
 def _point(regime: str, samples: Sequence[float], sampling: dict[str, Any], shared: dict[str, Any]) -> Point:

@@ -65,20 +65,22 @@ def main(argv: Sequence[str] | None = None) -> int:
     sampling = replace(Sampling(), seconds=args.seconds_per_point)
     gpu = hardware.gpu_slug(hardware.device_block()["name"])
     folder = args.records or records.RECORDS / gpu
+    known = (folder, records.RECORDS / gpu)
     try:
         names = args.ladders or ceilings_first()
         for position, name in enumerate(names, start=1):
             targets = choose_targets(name, args.rung, args.size)
+            keep = args.keep / name if args.keep else None
             _say(f"== {name} on {gpu} ({position}/{len(names)})")
             start = time.monotonic()
-            keep = args.keep / name if args.keep else None
-            record = measure.record_ladder(name, sampling, folder, keep=keep, targets=targets)
-            took = time.monotonic() - start
             if targets is not None:
-                _say(f"{len(record.points)} points in {took:.0f} s; a part of a ladder: no record is written")
+                measure.try_out(targets, sampling, known, keep=keep)
+                _say(f"{len(targets)} points in {time.monotonic() - start:.0f} s; a part: no record is written")
                 continue
+            record = measure.record_ladder(name, sampling, known, keep=keep)
             path = records.record_path(record.ladder, folder=folder)
             records.save_record(record, path)
+            took = time.monotonic() - start
             _say(f"{path}: {len(record.points)} points in {took:.0f} s, {_ceilings(record)}")
     except (MeasurementFailed, UnknownLadder, KeyError, ValueError) as error:
         _say(f"{type(error).__name__}: {error}\nThe records that are there are as they were.")

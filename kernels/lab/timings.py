@@ -138,6 +138,6 @@ def _live(ladder_name: str) -> Record:
             return known
     except (records.MissingRecord, records.RecordError):
         pass
-    record = measure.record_ladder(ladder_name, _LIVE, LOCAL)
+    record = measure.record_ladder(ladder_name, _LIVE, (LOCAL, records.RECORDS / hardware.gpu_slug(gpu)))
     records.save_record(record, path)
     return record
