@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TypeVar
 
@@ -75,7 +75,8 @@ def _sum(a: T, b: T, names: tuple[str, ...]) -> T:
 
 @dataclass(frozen=True)
 class Counters:
-    """Of one launch. `lines` are in the order of the source; `barriers` counts blocks passing a barrier.
+    """Of one launch. `lines` are in the order of the source; `barriers` counts blocks passing a barrier. `files`:
+    the lines of each source file that is known.
 
     `warp_instructions` are PTX instructions issued to a warp, `thread_instructions` to its active lanes. PTX is not the
     machine code: totals of instructions and branches compare kernels, they are not those of Nsight Compute.
@@ -91,6 +92,7 @@ class Counters:
     branches: int = 0
     divergent_branches: int = 0
     barriers: int = 0
+    files: dict[str, list[str]] = field(default_factory=dict, repr=False, compare=False)
 
     @property
     def lane_efficiency(self) -> float:
@@ -123,6 +125,7 @@ class Counters:
             tuple(lines[key] for key in sorted(lines)),
             tuple(branches[key] for key in sorted(branches)),
             **{name: getattr(self, name) + getattr(other, name) for name in TOTALS},
+            files={**self.files, **other.files},
         )
 
     @cached_property

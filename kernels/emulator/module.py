@@ -245,7 +245,17 @@ class Kernel:
             for (file, line), sums in sorted(by_line.items())
         )
         return Counters(
-            self.name, grid, block, tuple(lines), branch_lines, warps, threads, branches, divergent, counts.barriers
+            self.name,
+            grid,
+            block,
+            tuple(lines),
+            branch_lines,
+            warps,
+            threads,
+            branches,
+            divergent,
+            counts.barriers,
+            files=self.module.sources,
         )
 
 
