@@ -316,7 +316,7 @@ def test_ceiling_ladders_are_measured_whole_until_they_have_a_record(tmp_path, m
     everything = measure.ceiling_targets("transpose", [tmp_path])
     assert [t.name for t in everything] == ["plain", "vector", "twice", "library"]
     assert {t.size["n"] for t in everything} == {1024}
-    records.save_record(made.record(), records.record_path(TINY, folder=tmp_path))
+    records.save_record(made.record(), tmp_path / "scale.json")
     assert [t.name for t in measure.ceiling_targets("transpose", [tmp_path / "none", tmp_path])] == [
         "vector",
         "library",

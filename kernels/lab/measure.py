@@ -105,7 +105,7 @@ def ceiling_targets(exclude: str, known: Sequence[Path]) -> list[Target]:
             continue
         size = ceiling_size(ladder)
         candidates = [t for t in targets_of(ladder, name) if t.size == dict(size)]
-        if (record := _first_record(name, known)) is not None:
+        if (record := _first_record(ladder.name, known)) is not None:
             points = [(record.find(t.name, size, "cold"), t) for t in candidates]
             ranked = sorted((p.median_s, i) for i, (p, _) in enumerate(points) if p is not None)
             candidates = [points[i][1] for _, i in ranked[:_CEILING_CANDIDATES]] or candidates
@@ -138,7 +138,7 @@ def try_out(targets: Sequence[Target], sampling: Sampling, known: Sequence[Path]
 
     Raises :class:`MeasurementFailed`.
     """
-    names = dict.fromkeys([targets[0].ladder, *ladder_names()])
+    names = dict.fromkeys([load_ladder(targets[0].ladder).name, *ladder_names()])
     record = next((r for name in names if (r := _first_record(name, known)) is not None), None)
     run(targets, sampling, keep=keep, ceilings=record.ceilings if record else {})
 
