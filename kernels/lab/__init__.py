@@ -14,6 +14,7 @@ from typing import Any
 from .timings import timings as timings
 
 _WHERE = {
+    "access": ("pick",),
     "arguments": ("ArgumentError",),
     "checking": ("WrongResult", "compare", "poisoned", "verify"),
     "counting": ("count_kernel", "counters", "trace"),

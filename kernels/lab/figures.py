@@ -1,4 +1,4 @@
-"""The figures of the book: ladder, roofline, sweep and overview; the access picture stands in ``access.py``.
+"""The figures of the book: ladder, roofline, sweep and overview; the access picture stands in ``access_drawing.py``.
 
 Each function returns a matplotlib figure in the book's style, which a notebook shows as SVG. ``alt_text(figure)`` says
 in words what it shows. ``python -m kernels.lab.figures [folder]`` draws the pictures of the README and the front page.
@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
 
 from . import style
-from .access import access_figure
+from .access_drawing import access_figure
 from .problem import Size
 from .selecting import Selected, has_mine, select
 from .style import alt_text, save

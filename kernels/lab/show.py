@@ -148,7 +148,9 @@ def launch(rung: Any, size: Size) -> Shown:
 
     >>> launch(transpose["tiled"], dict(rows=1024, cols=1024))                              # doctest: +SKIP
     """
-    return source("\n".join(f"{one};" for one in rung.launches(size)))
+    text = "\n".join(f"{one};" for one in rung.launches(size))
+    body = "\n".join(_highlighted(text)).rstrip("\n")
+    return Shown(f'<div class="rl-source highlight"><pre>{body}\n</pre></div>', text)
 
 
 def say(**values: Any) -> None:
@@ -162,8 +164,8 @@ def say(**values: Any) -> None:
     >>> say(ratio=timings("transpose").ratio("padded", "tiled"), sectors=32)                # doctest: +SKIP
     """
     texts = {name: _spelled(name, value) for name, value in values.items()}
+    print("\n".join(f"{name} = {text}" for name, text in texts.items()))
     for name, text in texts.items():
-        print(f"{name} = {text}")
         _publish(name, text)
 
 

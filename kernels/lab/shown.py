@@ -94,6 +94,8 @@ def _td(value: Any, is_text: bool) -> str:
     if value is None:
         return f"<td{_class(is_text)}></td>"
     body = escape(str(value))
+    if not is_text:
+        body = body.replace(" ", "\u00a0")  # a number keeps its unit on a narrow screen
     return f"<td{_class(is_text)}>{f'<code>{body}</code>' if isinstance(value, Code) else body}</td>"
 
 

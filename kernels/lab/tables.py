@@ -15,39 +15,31 @@ from .units import percent_text, rate_text, ratio_text, significant, time_text
 def counters_table(counters: Any, before: Any = None, *, caption: str = "") -> Shown:
     """What the hardware would have to do, from the emulator's ``Counters``.
 
-    By itself: one row per source line and kind of access, with sectors per request for global memory and wavefronts
-    per request for shared memory, each with the least that the same bytes would take. With ``before``: one row per
-    kind of access, before and after, since two rungs have no lines in common.
+    By itself: one row per source line and kind of access, with the sectors (global memory) or wavefronts (shared) per
+    request and the least that the same bytes would take. With ``before``: one row per kind of access, before and
+    after, since two rungs have no lines in common.
 
     >>> counters_table(counters(transpose["padded"], size))                                 # doctest: +SKIP
     >>> counters_table(counters(transpose["padded"], size), before=counters(transpose["tiled"], size))  # doctest: +SKIP
     """
     if before is not None:
         return _before_after(before, counters, caption)
-    columns = [
-        "line",
-        "source",
-        "access",
-        "bytes a lane",
-        "requests",
-        "sectors / request",
-        "wavefronts / request",
-        "at least",
-    ]
+    columns = ["line", "access", "requests", "per request", "least", "source"]
     rows = []
     for access in sorted(counters.lines, key=lambda a: (a.line, a.kind, a.width)):
         is_global = access.kind.startswith("global")
-        least = access.ideal_sectors if is_global else access.ideal_wavefronts
+        cost, least = (
+            (access.sectors, access.ideal_sectors) if is_global else (access.wavefronts, access.ideal_wavefronts)
+        )
+        each = _per(cost, access.requests)
         rows.append(
             [
                 str(access.line),
-                Code(access.text.strip()),
-                access.kind,
-                access.width,
+                f"{access.kind}, {access.width} B",
                 access.requests,
-                _per(access.sectors, access.requests) if is_global else None,
-                _per(access.wavefronts, access.requests) if not is_global else None,
+                f"{each} {'sector' if is_global else 'wavefront'}{'' if each == '1' else 's'}",
                 _per(least, access.requests),
+                Code(access.text.strip()),
             ]
         )
     return table(rows, columns, caption=caption)
@@ -76,7 +68,7 @@ def _total(counters: Any, kind: str) -> dict[str, int] | None:
 
 
 def _share(total: dict[str, int] | None, name: str) -> str:
-    return _per(total[name], total["requests"]) or "-" if total else "-"
+    return _per(total[name], total["requests"]) if total else "-"
 
 
 def _conflicts(total: dict[str, int] | None) -> int | str:
@@ -88,9 +80,9 @@ def _kind_order(kind: str) -> tuple[int, str]:
     return (known.index(kind) if kind in known else len(known), kind)
 
 
-def _per(count: int, requests: int) -> str | None:
+def _per(count: int, requests: int) -> str:
     if not requests:
-        return None
+        return "-"
     return str(count // requests) if count % requests == 0 else significant(count / requests)
 
 
@@ -153,30 +145,31 @@ def sass(rung: Any, size: Size, only: str = "LDG|STG|LDS|STS") -> Shown:
     >>> sass(copy["float4"], size, only="LDG|STG")                                          # doctest: +SKIP
     """
     compiled = rung.compiled(size)
-    kernels = dict.fromkeys(one.kernel for one in rung.launches(size))
-    listing = rung.source.split("\n")
-    counted = opcode_counts(compiled, kernels, only)
+    counted = opcode_counts(compiled, dict.fromkeys(one.kernel for one in rung.launches(size)), only)
     if not counted:
         raise ValueError(f"no instruction of {rung.name} starts with {only}")
     rows = []
-    for (line, opcode), count in counted.items():
+    for (file, line, opcode), count in counted.items():
+        listing = compiled.sources.get(file, "").split("\n")
         text = listing[line - 1].strip() if 1 <= line <= len(listing) else ""
         rows.append([str(line) if line else "", Code(opcode), count, Code(text)])
     return table(rows, ["line", "instruction", "times in the code", "source"])
 
 
-def opcode_counts(compiled: Any, kernels: Iterable[str], only: str = "") -> dict[tuple[int, str], int]:
-    """How often each opcode stands in the kernels, by ``(source line, opcode)``, in the order of the lines.
+def opcode_counts(compiled: Any, kernels: Iterable[str], only: str = "") -> dict[tuple[str, int, str], int]:
+    """How often each opcode that starts like ``only`` stands in the kernels, by ``(file, source line, opcode)``, in order
+    of file and line.
 
-    >>> assert ("LDG.E.128" in {op for _, op in opcode_counts(compiled, ["copy_float4"])})   # doctest: +SKIP
+    >>> counted = opcode_counts(rung.compiled(size), ["copy_float4"], "LDG")                  # doctest: +SKIP
+    >>> assert {opcode for _, _, opcode in counted} == {"LDG.E.128.CONSTANT"}                 # doctest: +SKIP
     """
     from kernels.toolchain import disassemble
 
     pattern = re.compile(only)
-    found: dict[tuple[int, str], int] = {}
+    found: dict[tuple[str, int, str], int] = {}
     for kernel in kernels:
         for instruction in disassemble(compiled, kernel):
             if pattern.match(instruction.opcode):
-                key = (instruction.line, instruction.opcode)
+                key = (instruction.file, instruction.line, instruction.opcode)
                 found[key] = found.get(key, 0) + 1
     return dict(sorted(found.items()))
