@@ -273,7 +273,7 @@ def test_a_wrong_rung_refuses_the_whole_ladder(nvbench, tmp_path, monkeypatch):
 
 def test_a_point_that_nvbench_gives_no_sample_for_is_an_error(nvbench, tmp_path, monkeypatch):
     monkeypatch.setattr(State, "exec", lambda self, launcher, /, *, batched: None)
-    with pytest.raises(ResultsError, match="point-0: NVBench accepted no sample"):
+    with pytest.raises(MeasurementFailed, match="scale plain n=1024: NVBench accepted no sample"):
         measure.run([Target(TINY, "rung", "plain", {"n": 1024})], Sampling(), keep=tmp_path)
 
 

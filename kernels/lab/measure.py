@@ -22,7 +22,7 @@ from typing import Any
 
 from . import hardware, records, roofline
 from .ladder import Ladder
-from .nvbench_results import Measured, read_log, read_results, throttled_samples
+from .nvbench_results import Measured, ResultsError, read_log, read_results, throttled_samples
 from .problem import Peer, Size, size_label
 from .records import Point, Record
 from .registry import ladder_names, load_ladder
@@ -196,7 +196,12 @@ def run(
                 raise MeasurementFailed(f"{target}: {result['error']}\n{_tail(out)}")
         if status != 0:
             raise MeasurementFailed(f"the measuring process ended with status {status}\n{_tail(out)}")
-        found, log = read_results(out / "nvbench.json"), read_log(out / "nvbench.log")
+        try:
+            found = read_results(out / "nvbench.json")
+        except ResultsError as error:
+            target = targets[int(error.benchmark.removeprefix("point-"))]
+            raise MeasurementFailed(f"{target}: {error.what}\n{_tail(out)}") from error
+        log = read_log(out / "nvbench.log")
         points = []
         for index, (target, result) in enumerate(zip(targets, outcome, strict=True)):
             name = f"point-{index}"

@@ -21,7 +21,12 @@ _BATCH = re.compile(r"\bBatch: ([0-9.]+)ms GPU")
 
 
 class ResultsError(RuntimeError):
-    """NVBench's output lacks what a point needs."""
+    """NVBench's output lacks what a point needs; ``benchmark`` is the name of the one concerned."""
+
+    def __init__(self, benchmark: str, what: str):
+        super().__init__(f"{benchmark}: {what}")
+        self.benchmark = benchmark
+        self.what = what
 
 
 @dataclass(frozen=True)
@@ -83,10 +88,10 @@ def _measured(name: str, state: dict[str, Any], folder: Path) -> Measured:
     accepted = summaries.get("nv/cold/sample_size", {}).get("value")
     binary = summaries.get(_SAMPLES)
     if binary is None or not int(accepted or 0):
-        raise ResultsError(f"{name}: NVBench accepted no sample (sample_size {accepted}, no file of samples)")
-    samples = read_samples(_locate(binary["filename"], folder))
+        raise ResultsError(name, f"NVBench accepted no sample (sample_size {accepted}, no file of samples)")
+    samples = read_samples(_locate(name, binary["filename"], folder))
     if len(samples) != int(binary["size"]):
-        raise ResultsError(f"{name}: {binary['filename']} holds {len(samples)} samples, expected {binary['size']}")
+        raise ResultsError(name, f"{binary['filename']} holds {len(samples)} samples, expected {binary['size']}")
 
     def number(tag: str) -> float | None:
         value = summaries.get(tag, {}).get("value")
@@ -101,11 +106,11 @@ def _measured(name: str, state: dict[str, Any], folder: Path) -> Measured:
     )
 
 
-def _locate(filename: str, folder: Path) -> Path:
+def _locate(name: str, filename: str, folder: Path) -> Path:
     """The file as named, or in the folder beside the JSON when both have been moved."""
     given = Path(filename)
     moved = folder / given.parent.name / given.name
     for path in (given, folder / given, moved):
         if path.exists():
             return path
-    raise ResultsError(f"NVBench's file of samples is missing: {filename}")
+    raise ResultsError(name, f"NVBench's file of samples is missing: {filename}")
