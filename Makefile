@@ -102,6 +102,13 @@ FITS := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))
 	$(PIP) -r requirements.txt
 	@touch $@
 
+# An environment whose Python is gone (upgraded away, say) is made anew.
+ifeq ($(wildcard $(PY)),)
+.venv/ok: anew
+.PHONY: anew
+anew:
+endif
+
 define environment
 if $(PY) -c '$(FITS)' 2>/dev/null && $(PY) -m pip --version >/dev/null 2>&1; then exit 0; fi; \
 python=; \
