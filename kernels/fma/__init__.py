@@ -1,4 +1,4 @@
-"""FMA: 4096 multiply-adds on every float, in registers. The ceiling of fp32 arithmetic."""
+"""FMA: 8192 multiply-adds on every float, in registers. The ceiling of fp32 arithmetic."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from kernels.lab.problem import Argument, Launch, Problem, Rung, Size, ceil_div
 
 FLOAT = 4
 #: Multiply-adds per value; the kernels' kSteps.
-STEPS = 4096
-#: x <- A x + B. With A below 1 the chain forgets its start slowly: after 4096 steps an eighth of it is left.
-A, B = np.float32(0.9995), np.float32(0.25)
+STEPS = 8192
+#: x <- A x + B. With A below 1 the chain forgets its start slowly: after all steps a fifth of it is left.
+A, B = np.float32(0.9998), np.float32(0.25)
 THREADS = 256
 CHAINS = 8
 #: One block of four warps on each of the H200's 132 SMs: one warp for each scheduler.
@@ -33,7 +33,7 @@ def _launch(kernel: str, grid: tuple[int, ...], block: tuple[int, ...], size: Si
 
 problem = Problem(
     name="fma",
-    title="4096 multiply-adds on each of n floats",
+    title="8192 multiply-adds on each of n floats",
     size_keys=("n",),
     arguments=(
         Argument("source", "float32", ("n",)),
@@ -65,6 +65,19 @@ ladder = Ladder(
             "other warps issue while one waits",
             "many_warps.cu",
             lambda size: _launch("fma_many_warps", (ceil_div(size["n"], THREADS),), (THREADS,), size),
+        ),
+        Rung(
+            "immediate",
+            "two register operands instead of three",
+            "immediate.cu",
+            lambda size: (
+                Launch(
+                    "fma_immediate",
+                    (ceil_div(size["n"], THREADS),),
+                    (THREADS,),
+                    ("source", "target", np.uint64(size["n"]), B),
+                ),
+            ),
         ),
         Rung(
             "many_chains",

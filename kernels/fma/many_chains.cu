@@ -1,7 +1,7 @@
 // Idea: several independent chains in each thread; a warp need not wait for itself.
-// From the rung before: kChains values per thread, a kChains-th of the threads; still all SMs full.
+// From the rung before: the multiplier is an argument again; kChains values per thread, a kChains-th of the threads.
 // Requires: a block of kThreads threads.
-constexpr int kSteps = 4096;
+constexpr int kSteps = 8192;
 constexpr int kUnroll = 32;
 constexpr int kChains = 8;
 constexpr int kThreads = 256;

@@ -1,7 +1,7 @@
 // Idea: the same chain in many warps; while one waits, the scheduler issues another.
 // From the rung before: one thread per value, so the launch fills every SM with warps; the code of a chain is unchanged.
 // Requires: nothing.
-constexpr int kSteps = 4096;
+constexpr int kSteps = 8192;
 constexpr int kUnroll = 256;
 static_assert(kSteps % kUnroll == 0, "the unrolled body must divide the number of steps");
 

@@ -1,7 +1,7 @@
 // Idea: each multiply-add waits for the one before it; one warp per scheduler has nothing else to issue.
 // From the rung before: the first rung.
 // Requires: nothing; any grid.
-constexpr int kSteps = 4096;
+constexpr int kSteps = 8192;
 constexpr int kUnroll = 256;
 static_assert(kSteps % kUnroll == 0, "the unrolled body must divide the number of steps");
 

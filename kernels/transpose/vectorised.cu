@@ -10,7 +10,7 @@ template <int kWidth>
 __device__ float4 load_quad(const float* __restrict__ from, int available)
 {
     if constexpr (kWidth == 4) {
-        return available > 0 ? __ldcs(reinterpret_cast<const float4*>(from)) : float4{};
+        return available > 0 ? *reinterpret_cast<const float4*>(from) : float4{};
     } else {
         float4 quad = {};
         if (available > 0) quad.x = from[0];
@@ -25,7 +25,7 @@ template <int kWidth>
 __device__ void store_quad(float* __restrict__ to, float4 quad, int available)
 {
     if constexpr (kWidth == 4) {
-        if (available > 0) __stcs(reinterpret_cast<float4*>(to), quad);
+        if (available > 0) *reinterpret_cast<float4*>(to) = quad;
     } else {
         if (available > 0) to[0] = quad.x;
         if (available > 1) to[1] = quad.y;
