@@ -69,7 +69,7 @@ n=0; for chapter in $(CHAPTERS); do \
     test -f "book/$$chapter.ipynb" || { echo "book/$$chapter.ipynb: no such chapter" >&2; exit 2; }; \
     printf '[%s/%s] %s ' "$$n" $(words $(CHAPTERS)) "$$chapter"; \
     $(EXECUTE) --output-dir "$$scratch" "book/$$chapter.ipynb" >"$$scratch/log" 2>&1 || \
-        { echo; cat "$$scratch/log"; echo "book/$$chapter.ipynb failed; it is left as it was"; exit 1; } >&2; \
+        { echo; sed -n '/^nbclient\.exceptions/,$$p' "$$scratch/log" | grep . || cat "$$scratch/log"; echo "book/$$chapter.ipynb failed; it is left as it was"; exit 1; } >&2; \
     mv "$$scratch/$$chapter.ipynb" '$(INTO)'/; \
     echo "$$(( $$(date +%s) - start )) s"; \
 done
