@@ -21,11 +21,11 @@ BANKS = 32
 
 @dataclass(frozen=True)
 class GlobalPicture:
-    """One global request. ``words`` maps ``(line, word)`` to the first lane that asks for it, ``sectors`` holds
+    """One global request. ``words`` maps ``(line, word)`` to the lanes that ask for it, ``sectors`` holds
     ``(line, sector)``; lines are numbered by address / 128. ``used`` counts bytes asked for, each once."""
 
     kind: str
-    words: Mapping[tuple[int, int], int]
+    words: Mapping[tuple[int, int], tuple[int, ...]]
     sectors: frozenset[tuple[int, int]]
     lines: tuple[int, ...]
     lanes: tuple[int, ...]
@@ -75,13 +75,14 @@ def _arrays(access: Any) -> tuple[np.ndarray, np.ndarray, int]:
 def global_picture(access: Any) -> GlobalPicture:
     """Which words each lane asks for, and which sectors move. Raises ValueError for an access that is malformed."""
     addresses, active, width = _arrays(access)
-    words: dict[tuple[int, int], int] = {}
+    words: dict[tuple[int, int], tuple[int, ...]] = {}
     touched: set[int] = set()
     for lane in np.flatnonzero(active):
         start = int(addresses[lane])
         touched.update(range(start, start + width))
         for word in range(start // WORD, (start + width - 1) // WORD + 1):
-            words.setdefault((word * WORD // LINE, word % (LINE // WORD)), int(lane))
+            cell = (word * WORD // LINE, word % (LINE // WORD))
+            words[cell] = (*words.get(cell, ()), int(lane))
     sectors = frozenset((b // LINE, b % LINE // SECTOR) for b in touched)
     lines = tuple(sorted({line for line, _ in sectors}))
     return GlobalPicture(access.kind, words, sectors, lines, tuple(map(int, np.flatnonzero(active))), len(touched))

@@ -73,7 +73,7 @@ def _rows(picture: GlobalPicture | SharedPicture) -> list[_Row]:
     if isinstance(picture, GlobalPicture):
         rows = []
         for i, line in enumerate(picture.lines):
-            owners = {word: (lane,) for (at, word), lane in picture.words.items() if at == line}
+            owners = {word: lanes for (at, word), lanes in picture.words.items() if at == line}
             moved = {s * 8 + w for at, s in picture.sectors if at == line for w in range(8)}
             gap = i > 0 and line != picture.lines[i - 1] + 1
             rows.append(_Row(_offset((line - picture.lines[0]) * LINE), owners, frozenset(moved), gap))
@@ -125,7 +125,7 @@ def _draw(axes: Axes, picture: GlobalPicture | SharedPicture, title: str, top: f
         axes.text(_x(lane + 0.5), top - _NUMBERS, str(lane), ha="center", va="center")
 
     y = top - _GRID_TOP
-    axes.text(_LEFT - 0.1, y + 0.14, "byte" if is_global else "wavefront", ha="right", va="center")
+    axes.text(_LEFT - 0.1, y + 0.18, "byte" if is_global else "wavefront", ha="right", va="center")
     edges: list[_Segment] = []
     arrows: dict[int, tuple[float, float]] = {}
     labelled = _labelled(len(rows), row_height)

@@ -157,8 +157,7 @@ def sass(rung: Any, size: Size, only: str = "LDG|STG|LDS|STS") -> Shown:
 
 
 def opcode_counts(compiled: Any, kernels: Iterable[str], only: str = "") -> dict[tuple[str, int, str], int]:
-    """How often each opcode that starts like ``only`` stands in the kernels, by ``(file, source line, opcode)``, in order
-    of file and line.
+    """How often each opcode that starts like ``only`` stands in the kernels, by ``(file, line, opcode)``, sorted.
 
     >>> counted = opcode_counts(rung.compiled(size), ["copy_float4"], "LDG")                  # doctest: +SKIP
     >>> assert {opcode for _, _, opcode in counted} == {"LDG.E.128.CONSTANT"}                 # doctest: +SKIP

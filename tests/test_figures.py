@@ -1,0 +1,448 @@
+"""The figures: what they compute, what they refuse, and that they are the same bytes every time.
+
+The timings here are made up, by the function below, and are used nowhere else.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import subprocess
+import sys
+from itertools import pairwise
+from types import SimpleNamespace
+
+import matplotlib
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kernels.emulator.patterns import sectors, wavefronts
+from kernels.lab import style
+from kernels.lab.access import global_picture, headline, pick, shared_picture
+from kernels.lab.figures import (
+    access_figure,
+    alt_text,
+    ladder_figure,
+    overview_figure,
+    roofline_figure,
+    save,
+    size_text,
+    sweep_figure,
+)
+from kernels.lab.problem import Argument, Problem
+from kernels.lab.selecting import select
+from kernels.lab.units import percent_text, rate_text, ratio_text, significant, spread, time_text
+
+LANES = np.arange(32)
+BASE = 0x7F00_0000_0000
+CEILINGS = {"copy_gb_s": 4000.0, "read_gb_s": 4100.0, "fp32_tflop_s": 60.0}
+
+
+def made_up(
+    name="transpose", rungs=(("naive", 3e-3), ("tiled", 1e-3), ("padded", 6e-4)), peers=(), flops=0, ceilings=None
+):
+    """A record of a ladder that does not exist: a square problem that reads and writes n x n floats."""
+    problem = Problem(
+        name=name,
+        title=name,
+        size_keys=("n",),
+        arguments=(Argument("a", "float32", ("n", "n")), Argument("b", "float32", ("n", "n"), "output")),
+        make_inputs=lambda size, rng: {},
+        reference=lambda inputs, size: {},
+        tolerance=lambda size: 0.0,
+        flops=lambda size: flops * size["n"] ** 2,
+        bytes=lambda size: 8 * size["n"] ** 2,
+        headline=({"n": 16384},),
+        check=({"n": 4},),
+    )
+    size = {"n": 16384}
+
+    def point(kind, name, seconds):
+        return SimpleNamespace(
+            name=name, kind=kind, size=size, regime="cold", median_s=seconds, p25_s=seconds, p75_s=seconds,
+            flops=problem.flops(size), bytes=problem.bytes(size),
+        )  # fmt: skip
+
+    return SimpleNamespace(
+        ladder=SimpleNamespace(name=name, problem=problem, names=tuple(n for n, _ in rungs)),
+        ceilings=CEILINGS if ceilings is None else ceilings,
+        date="2026-01-02",
+        gpu="A GPU",
+        points=[point("rung", *r) for r in rungs] + [point("peer", *p) for p in peers],
+    )
+
+
+def access(addresses, width=4, kind="global load", active=None):
+    active = np.ones(32, bool) if active is None else active
+    return SimpleNamespace(
+        kind=kind, width=width, addresses=np.asarray(addresses), active=active, line=7, allocation="source"
+    )
+
+
+def texts(figure):
+    return [t.get_text() for axes in figure.axes for t in axes.texts]
+
+
+# The access picture.
+
+
+def test_the_coalesced_picture_has_four_sectors_and_no_waste():
+    picture = global_picture(access(BASE + 4 * LANES))
+    assert (len(picture.sectors), picture.used, picture.fetched) == (4, 128, 128)
+    assert headline(picture) == "4 sectors move, the least there is"
+
+
+def test_a_load_off_by_one_float_takes_a_fifth_sector():
+    picture = global_picture(access(BASE + 4 + 4 * LANES))
+    assert (len(picture.sectors), picture.used, picture.fetched) == (5, 128, 160)
+    assert headline(picture) == "5 sectors move; 4 would do"
+
+
+def test_a_column_moves_a_sector_for_each_lane():
+    picture = global_picture(access(BASE + 4096 * LANES))
+    assert (len(picture.sectors), len(picture.lines), picture.fetched) == (32, 32, 1024)
+
+
+def test_a_broadcast_belongs_to_all_its_lanes():
+    picture = global_picture(access(np.full(32, BASE)))
+    assert list(picture.words.values()) == [tuple(range(32))]
+    assert "lanes 0-31" in texts(access_figure(access(np.full(32, BASE))))
+
+
+def test_a_column_of_a_square_tile_takes_32_wavefronts_and_padding_takes_one():
+    column = shared_picture(access(128 * LANES, kind="shared load"))
+    padded = shared_picture(access(132 * LANES, kind="shared load"))
+    assert (column.wavefronts, column.conflicts) == (32, 31)
+    assert {bank for _, bank in column.served} == {0}
+    assert (padded.wavefronts, padded.conflicts) == (1, 0)
+    assert {bank for _, bank in padded.served} == set(range(32))
+
+
+@st.composite
+def accesses(draw, kind):
+    width = draw(st.sampled_from([1, 2, 4, 8, 16]))
+    units = draw(st.lists(st.integers(0, 600), min_size=32, max_size=32))
+    active = draw(st.lists(st.booleans(), min_size=32, max_size=32).filter(any))
+    start = width * draw(st.integers(0, 64))
+    return access(start + width * np.array(units), width, kind, np.array(active))
+
+
+def counted(measure, one, modulus):
+    """What the emulator counts for the same access: (achieved, ideal)."""
+    from kernels.emulator.lanes import INACTIVE
+
+    first = one.addresses[one.active][0]
+    relative = np.where(one.active, one.addresses - first, INACTIVE).reshape(1, 32)
+    return tuple(int(v) for v in measure(relative, np.array([first % modulus]), one.width)[0])
+
+
+@given(accesses("global load"))
+def test_the_picture_shows_the_sectors_that_the_emulator_counts(one):
+    picture = global_picture(one)
+    assert (len(picture.sectors), -(-picture.used // 32)) == counted(sectors, one, 32)
+
+
+@given(accesses("shared load"))
+def test_the_picture_shows_the_wavefronts_that_the_emulator_counts(one):
+    picture = shared_picture(one)
+    assert (picture.wavefronts, picture.least) == counted(wavefronts, one, 4)
+
+
+@given(accesses("shared store"))
+def test_every_lane_is_served_and_no_bank_serves_two_words_in_a_wavefront(one):
+    picture = shared_picture(one)
+    wanted = {
+        (lane, (int(one.addresses[lane]) + b) // 4) for lane in np.flatnonzero(one.active) for b in range(one.width)
+    }
+    got = {(lane, picture.words[cell]) for cell, lanes in picture.served.items() for lane in lanes}
+    assert got == wanted
+    assert all(word % 32 == bank for (_, bank), word in picture.words.items())
+
+
+def test_an_access_figure_says_its_cost_and_its_waste():
+    figure = access_figure(access(BASE + 128 * LANES))
+    assert "32 sectors move; 4 would do" in texts(figure)
+    assert "896 bytes moved for nothing" in texts(figure)
+    assert "Global load of source, 4 bytes a lane" in texts(figure)
+    assert "896 bytes move unused" in alt_text(figure)
+
+
+def test_two_accesses_stand_below_each_other_with_their_titles():
+    column, padded = (access(step * LANES, kind="shared load") for step in (128, 132))
+    figure = access_figure(column, padded, titles=("tiled", "padded"))
+    shown = texts(figure)
+    assert shown.index("tiled") < shown.index("32 wavefronts in a row; 1 would do") < shown.index("padded")
+    assert "1 wavefront, the least there is" in shown
+    heights = [access_figure(one).get_figheight() for one in (column, padded)]
+    assert figure.get_figheight() == pytest.approx(sum(heights))
+
+
+@pytest.mark.parametrize(
+    ("one", "message"),
+    [
+        (access(BASE + 4 * LANES, kind="local load"), "global and shared"),
+        (access(BASE + 4 * LANES[:16], active=np.ones(16, bool)), "32 addresses"),
+        (access(BASE + 4 * LANES, active=np.zeros(32, bool)), "no lane is active"),
+        (access(BASE + 4 * LANES, width=3), "width 3"),
+    ],
+)
+def test_an_access_that_cannot_be_drawn_is_refused(one, message):
+    with pytest.raises(ValueError, match=message):
+        access_figure(one)
+
+
+def test_titles_must_be_as_many_as_accesses():
+    with pytest.raises(ValueError, match=r"1 access\(es\) but 2 title"):
+        access_figure(access(BASE + 4 * LANES), titles=("a", "b"))
+
+
+def test_pick_finds_by_kind_line_and_allocation_and_says_what_there_is():
+    load, store = access(BASE + 4 * LANES), access(BASE + 4 * LANES, kind="global store")
+    trace = SimpleNamespace(accesses=[load, store, store])
+    assert pick(trace, "global load", line=7, of="source") is load
+    assert pick(trace, "global store", 1) is store
+    with pytest.raises(ValueError, match="global load of source in line 7; global store of source in line 7"):
+        pick(trace, "shared load")
+    with pytest.raises(ValueError, match="none is number 2"):
+        pick(trace, "global store", 2)
+
+
+def test_no_text_of_an_access_picture_leaves_the_figure():
+    wide = access_figure(access(BASE + 16 * 5 * LANES, 16), access(128 * LANES, kind="shared load"))
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    renderer = FigureCanvasAgg(wide).get_renderer()
+    width, height = wide.bbox.size
+    for text in wide.axes[0].texts:
+        box = text.get_window_extent(renderer)
+        assert box.x0 >= 0 and box.x1 <= width and box.y0 >= 0 and box.y1 <= height, text.get_text()
+
+
+# The ladder.
+
+
+def test_the_ladder_draws_a_bar_for_each_rung_and_emphasises_the_newest():
+    figure = ladder_figure(made_up(), upto="tiled")
+    bars = figure.axes[0].patches
+    assert [b.get_width() for b in bars] == pytest.approx([3e-3, 1e-3])
+    assert [matplotlib.colors.to_hex(b.get_facecolor()) for b in bars] == [style.MUTED, style.NEWEST]
+    assert [t.get_text() for t in figure.axes[0].get_yticklabels()] == ["naive", "tiled"]
+
+
+def test_peers_and_the_limit_are_labelled_lines():
+    figure = ladder_figure(made_up(peers=(("the library", 1.5e-3),)))
+    limit = 8 * 16384**2 / 4000e9
+    assert "the library  1.50 ms" in texts(figure)
+    assert f"limit  {time_text(limit)}" in texts(figure)
+    at = sorted(float(line.get_xdata()[0]) for line in figure.axes[0].lines)
+    assert at == pytest.approx([limit, 1.5e-3])
+
+
+@pytest.mark.parametrize(("slowest", "scale"), [(19 * 6e-4, "linear"), (21 * 6e-4, "log")])
+def test_the_axis_is_logarithmic_beyond_a_spread_of_twenty(slowest, scale):
+    record = made_up(rungs=(("naive", slowest), ("best", 6e-4)), ceilings={})
+    assert ladder_figure(record).axes[0].get_xscale() == scale
+
+
+def test_a_limit_that_is_not_known_is_not_drawn():
+    assert not any("limit" in t for t in texts(ladder_figure(made_up(ceilings={}))))
+
+
+def test_the_readers_own_times_stand_beside_those_of_the_record():
+    reference, mine = made_up(), made_up(rungs=(("naive", 6e-3), ("tiled", 2e-3), ("padded", 1e-3)))
+    both = SimpleNamespace(ladder=reference.ladder, regime="cold", reference=reference, mine=mine)
+    shown = texts(ladder_figure(both))
+    assert "6.00 ms here" in shown and "3.00 ms reference" in shown
+    alone = SimpleNamespace(ladder=reference.ladder, regime="cold", reference=reference, mine=None)
+    assert "3.00 ms" in texts(ladder_figure(alone))
+
+
+def test_a_size_or_rung_that_was_not_measured_is_refused_by_name():
+    with pytest.raises(ValueError, match=r"no rung of transpose was measured at n=5 .* there is n=16384"):
+        ladder_figure(made_up(), {"n": 5})
+    with pytest.raises(ValueError, match=r"no rung 'swizzled' .* measured are naive, tiled, padded"):
+        ladder_figure(made_up(), upto="swizzled")
+    with pytest.raises(ValueError, match="no times of this machine"):
+        select(made_up(), mine=True)
+
+
+# Roofline, sweep, overview.
+
+
+def test_the_roofline_has_its_ridge_where_the_ceilings_meet():
+    figure = roofline_figure(made_up("matmul", flops=4000))
+    assert f"ridge {significant(60e12 / 4000e9, 2)}" in texts(figure)
+    dots = [line for line in figure.axes[0].lines if len(line.get_xdata()) == 1]
+    heights = [float(d.get_ydata()[0]) for d in dots if float(d.get_xdata()[0]) == pytest.approx(500)]
+    assert heights == pytest.approx([4000 * 16384**2 / t for t in (3e-3, 1e-3, 6e-4)])
+
+
+def test_the_roofline_refuses_a_problem_without_flops_and_a_record_without_ceilings():
+    with pytest.raises(ValueError, match="transpose counts no FLOPs"):
+        roofline_figure(made_up())
+    with pytest.raises(ValueError, match="needs the ceiling copy_gb_s"):
+        roofline_figure(made_up(flops=1, ceilings={"fp32_tflop_s": 60.0}))
+
+
+def test_a_sweep_has_a_second_panel_on_the_same_x_and_no_second_y():
+    figure = sweep_figure(
+        [1, 2, 4],
+        {"copy": [9, 5, 3]},
+        xlabel="stride",
+        ylabel="GB/s",
+        below={"copy": [4, 8, 16]},
+        below_label="sectors",
+    )
+    top, bottom = figure.axes
+    assert list(top.lines[0].get_xdata()) == list(bottom.lines[0].get_xdata()) == [1, 2, 4]
+    assert list(bottom.lines[0].get_ydata()) == [4, 8, 16]
+    assert top.get_xscale() == "log"
+    assert "copy goes from 4.00 at 1 to 16.0 at 4 (sectors)" in alt_text(figure)
+
+
+@pytest.mark.parametrize(
+    ("x", "series", "newest", "message"),
+    [
+        ([], {"a": []}, None, "at least one x"),
+        ([0, 1], {"a": [1, 2]}, None, "must be positive; got 0"),
+        ([1, 2], {}, None, "at least one series"),
+        ([1, 2], {"a": [1]}, None, "series 'a' has 1 values for 2 x"),
+        ([1, 2], {"a": [1, 2]}, "b", "newest is 'b'"),
+    ],
+)
+def test_a_sweep_that_cannot_be_drawn_is_refused(x, series, newest, message):
+    with pytest.raises(ValueError, match=message):
+        sweep_figure(x, series, xlabel="x", ylabel="y", newest=newest)
+
+
+def test_the_overview_shows_first_best_and_peer_as_shares_of_the_limit():
+    limit = 8 * 16384**2 / 4000e9
+    record = made_up(rungs=(("naive", 10 * limit), ("best", 2 * limit)), peers=(("library", 4 * limit),))
+    figure = overview_figure([record])
+    at = [float(line.get_xdata()[0]) for line in figure.axes[0].lines if len(line.get_xdata()) == 1]
+    assert at[:3] == pytest.approx([0.1, 0.5, 0.25])
+    assert "first rung 10 %, best 50 %, library 25 %" in alt_text(figure)
+
+
+def test_a_peer_that_passes_the_limit_in_a_lower_precision_is_not_in_the_overview():
+    limit = 8 * 16384**2 / 4000e9
+    record = made_up(rungs=(("naive", 2 * limit),), peers=(("fast", limit / 6), ("exact", 1.5 * limit)))
+    assert "exact 67 %" in alt_text(overview_figure([record]))
+    assert "fast" not in alt_text(overview_figure([record]))
+
+
+def test_the_overview_needs_ladders_and_their_limits():
+    with pytest.raises(ValueError, match="at least one ladder"):
+        overview_figure([])
+    with pytest.raises(ValueError, match="limit of transpose is not known"):
+        overview_figure([made_up(ceilings={})])
+
+
+# One style, the same bytes.
+
+
+DRAW = """
+import sys
+sys.path.insert(0, "tests")
+import test_figures as t
+from kernels.lab import style
+figures = [t.ladder_figure(t.made_up(peers=(("library", 1.5e-3),))), t.access_figure(t.access(t.BASE + 28 * t.LANES)),
+           t.roofline_figure(t.made_up(flops=4000)), t.overview_figure([t.made_up()]),
+           t.sweep_figure([1, 2, 4], {"a": [1, 2, 3], "b": [2, 2, 2]}, xlabel="x", ylabel="y")]
+sys.stdout.buffer.write("".join(map(style.svg, figures)).encode())
+"""
+
+
+def test_figures_are_the_same_bytes_whatever_the_session_and_need_no_display(tmp_path):
+    """Two processes, with other hash seeds, and in one a matplotlibrc that changes everything."""
+    (tmp_path / "matplotlibrc").write_text(
+        "font.size: 30\nfigure.figsize: 1, 1\nsvg.fonttype: none\naxes.grid: True\nbackend: TkAgg\n", encoding="utf-8"
+    )
+    drawn = []
+    for seed, extra in (("1", {}), ("2", {"MATPLOTLIBRC": str(tmp_path)})):
+        environment = {k: v for k, v in os.environ.items() if k not in ("DISPLAY", "MPLBACKEND")}
+        environment |= {"PYTHONHASHSEED": seed, **extra}
+        drawn.append(
+            subprocess.run([sys.executable, "-c", DRAW], env=environment, capture_output=True, check=True).stdout
+        )
+    assert drawn[0] == drawn[1]
+    assert drawn[0].count(b"<svg ") == 5
+
+
+def test_an_svg_has_no_date_no_creator_and_an_opaque_white_ground():
+    text = style.svg(ladder_figure(made_up()))
+    assert "<dc:date>" not in text and "<dc:creator>" not in text and matplotlib.__version__ not in text
+    assert re.search(r'id="patch_1">\s*<path [^>]*style="fill: #ffffff', text)
+
+
+def test_no_text_is_smaller_than_eleven_points():
+    figures = [
+        ladder_figure(made_up(peers=(("library", 1.5e-3),))),
+        access_figure(access(BASE + 128 * LANES)),
+        roofline_figure(made_up(flops=4000)),
+        overview_figure([made_up()]),
+        sweep_figure([1, 2], {"a": [1, 2], "b": [2, 1]}, xlabel="x", ylabel="y"),
+    ]
+    for figure in figures:
+        found = [t for t in figure.findobj(matplotlib.text.Text) if t.get_text()]
+        assert found and min(t.get_fontsize() for t in found) >= 11
+
+
+def test_drawing_leaves_the_readers_settings_alone():
+    before = dict(matplotlib.rcParams)
+    ladder_figure(made_up())
+    assert dict(matplotlib.rcParams) == before
+
+
+def test_save_writes_svg_and_png(tmp_path):
+    figure = ladder_figure(made_up())
+    assert save(figure, tmp_path / "a.svg").read_text(encoding="utf-8") == style.svg(figure)
+    assert save(figure, tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+
+
+# Numbers as text.
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [
+        (1.2, "1.20 s"),
+        (0.0018394, "1.84 ms"),
+        (5.02e-4, "502 µs"),
+        (9.999e-4, "1.00 ms"),
+        (1.2e-8, "12.0 ns"),
+        (0, "0 ns"),
+    ],
+)
+def test_times(seconds, text):
+    assert time_text(seconds) == text
+
+
+def test_rates_ratios_and_shares():
+    assert rate_text(8 * 16384**2, 5.02e-4, "bytes") == "4280 GB/s"
+    assert rate_text(2 * 4096**3, 2.68e-3, "flops") == "51.3 TFLOP/s"
+    assert (ratio_text(3.66), ratio_text(26.7), ratio_text(0.284)) == ("3.7x", "27x", "0.28x")
+    assert (percent_text(0.9249), percent_text(0.0085), percent_text(0.0994)) == ("92 %", "0.85 %", "9.9 %")
+    assert (size_text(4096), size_text(3 << 20), size_text(1000), size_text(64)) == ("4 Ki", "3 Mi", "1000", "64")
+
+
+@given(st.floats(1e-12, 1e12))
+def test_three_significant_digits_are_close_and_are_three(value):
+    text = significant(value)
+    assert float(text) == pytest.approx(value, rel=0.0051)
+    digits = text.replace(".", "").lstrip("0")
+    assert len(digits) == 3 or (len(digits) > 3 and set(digits[3:]) == {"0"})
+
+
+@given(st.lists(st.floats(-10, 10), min_size=1, max_size=8), st.floats(0.01, 3))
+def test_spread_labels_keep_their_order_and_their_distance(values, gap):
+    placed = spread(values, gap)
+    order = sorted(range(len(values)), key=lambda i: values[i])
+    steps = [placed[b] - placed[a] for a, b in pairwise(order)]
+    assert all(step >= gap - 1e-6 for step in steps)
+    if all(values[b] - values[a] > gap for a, b in pairwise(order)):
+        assert placed == pytest.approx(values)
+    assert math.isclose(sum(placed), sum(values), abs_tol=1e-6)
