@@ -51,9 +51,9 @@ class Instruction:
 class Resources:
     """What one kernel takes.
 
-    `registers` per thread. `shared_bytes` per block, as the source declares it; `reserved_shared_bytes` is
-    what the system adds and the cubin counts (1024 from sm_90 on). `stack_bytes` per thread: its arrays in local
-    memory and what was spilled; `local_bytes` is all of its local memory. `spill_store_bytes` and
+    `registers` per thread. `shared_bytes` per block, as the source declares it; `reserved_shared_bytes` is what the
+    system adds and the cubin counts (1024 from sm_90 on, where the module has any). `stack_bytes` per thread: its
+    arrays in local memory and what was spilled; `local_bytes` is all of its local memory. `spill_store_bytes` and
     `spill_load_bytes` are ptxas's count over the code: what its spilling instructions move if each runs once.
     `constant_bytes` holds the kernel's parameters and its constants.
     """
@@ -167,6 +167,9 @@ def _run(tool: str, options: tuple[str, ...], cubin: bytes) -> str:
     return finished.stdout
 
 
+_TOOLKITS = ("/usr/local/cuda",)
+
+
 @functools.cache
 def _find_tool(tool: str) -> str:
     """The path of `tool`: from its package, from CUDA_PATH or CUDA_HOME, or from PATH, in this order."""
@@ -174,7 +177,7 @@ def _find_tool(tool: str) -> str:
     pattern = f"nvidia/*/bin/{tool}{suffix}"
     packages = [path for root in site_packages() for path in sorted(root.glob(pattern), reverse=True)]
     roots = [os.environ[name] for name in ("CUDA_PATH", "CUDA_HOME") if os.environ.get(name)]
-    installed = [Path(root, "bin", tool + suffix) for root in [*roots, "/usr/local/cuda"]]
+    installed = [Path(root, "bin", tool + suffix) for root in [*roots, *_TOOLKITS]]
     for path in [*packages, *installed]:
         if path.is_file() and os.access(path, os.X_OK):
             return str(path)
