@@ -47,6 +47,10 @@ def test_every_image_says_what_it_shows(book: Path) -> None:
     assert site.silent_images(book) == []
 
 
+def test_every_picture_can_be_drawn(book: Path) -> None:
+    assert site.broken_pictures(book) == []
+
+
 def test_no_link_within_the_book_is_dead(book: Path) -> None:
     assert site.dead_links(book) == []
 
@@ -141,6 +145,12 @@ def test_a_remote_load_is_found(tmp_path: Path, name: str, text: str, says: str)
 def test_a_link_is_no_load(tmp_path: Path, text: str) -> None:
     (tmp_path / "a.html").write_text(text, encoding="utf-8")
     assert site.remote_loads(tmp_path) == []
+
+
+def test_a_picture_that_is_no_xml_is_found(tmp_path: Path) -> None:
+    (tmp_path / "a.svg").write_text("<svg>\0<g/></svg>")
+    (tmp_path / "b.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg"><g/></svg>')
+    assert [problem.split(":")[0] for problem in site.broken_pictures(tmp_path)] == ["a.svg"]
 
 
 def test_a_dead_link_is_found(tmp_path: Path) -> None:

@@ -81,7 +81,7 @@ def _set(path: str, value: Any) -> Callable[[Notebook], None]:
     """A fault that puts a value at `cells/3/metadata/tags` of a notebook."""
 
     def plant(nb: Notebook) -> None:
-        *steps, last = [int(step) if step.isdigit() else step for step in path.split("/")]
+        *steps, last = [int(step) if step.isdigit() else step.replace("~", "/") for step in path.split("/")]
         node: Any = nb
         for step in steps:
             node = node[step]
@@ -118,6 +118,7 @@ FAULTS: dict[str, tuple[Callable[[Notebook], None], str]] = {
     "a warning": (_set("cells/1/outputs", [new_output("stream", name="stderr", text="Warning")]), "stderr"),
     "a path of a machine": (
         _set("cells/1/outputs", [new_output("stream", name="stdout", text="in /home/me/x.cu")]), "of one machine"),
+    "a picture that is no XML": (_set("cells/3/outputs/0/data/image~svg+xml", "<svg>\0</svg>"), "control character"),
     "a tag without a reason": (_set("cells/3/metadata/tags", ["nbval-skip"]), "nbval-skip has no reason"),
     "an output not compared": (_set("cells/3/metadata/tags", ["nbval-ignore-output"]), "does not name the device"),
     "an nbval comment": (_set("cells/3/source", "# NBVAL_IGNORE_OUTPUT\ndraw()"), "an nbval comment"),

@@ -36,6 +36,9 @@ LINES = 14
 #: What an output never holds: folders of the machine on which it was made.
 MACHINE = re.compile(r"(?<![\w./])/(?:home|root|tmp|work|Users|private|var|opt)/\w")
 
+#: What no text and no SVG may hold: a browser refuses the whole picture. As a character, or as `repr` writes it.
+CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f]|\\x00")
+
 
 def toc_files(toc: Path) -> list[str]:
     """The files that a `_toc.yml` lists, in order, as written there."""
@@ -96,6 +99,8 @@ def execution_problems(nb: Notebook) -> list[str]:
                 found.append(f"cell {number} prints on stderr: {output.text[:60]!r}")
             if match := MACHINE.search(_text_of(output)):
                 found.append(f"cell {number}: its output names a folder of one machine, {match[0]}...")
+            if match := CONTROL.search(str(dict(output.get("data", {}))) + _text_of(output)):
+                found.append(f"cell {number}: its output holds the control character {match[0]!r}")
     return found
 
 

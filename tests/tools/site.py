@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
+from xml.etree import ElementTree
 
 #: Attributes that make a browser fetch, by element. An <a href> is followed by a reader, not fetched.
 _FETCHED = {
@@ -104,6 +105,17 @@ def silent_images(site: Path) -> list[str]:
         for src, alt in _read(path).images
         if not (alt or "").strip() or _IMAGE_FILE.search(alt or "") or len((alt or "").split()) < 2
     ]  # fmt: skip
+
+
+def broken_pictures(site: Path) -> list[str]:
+    """SVG files that a browser would not draw, because they are not well-formed XML."""
+    found: list[str] = []
+    for path in sorted(site.rglob("*.svg")):
+        try:
+            ElementTree.parse(path)
+        except ElementTree.ParseError as error:
+            found.append(f"{path.relative_to(site)}: {error}")
+    return found
 
 
 def dead_links(site: Path) -> list[str]:
