@@ -55,6 +55,13 @@ def test_includes_are_expanded_once():
     assert text.count("__device__ inline float affine") == 1 and "#include" not in text
 
 
+def test_a_file_included_by_two_others_stands_once(tmp_path):
+    (tmp_path / "a.cu").write_text('#include "b.cuh"\n#include "c.cuh"\nint a;\n')
+    (tmp_path / "b.cuh").write_text('  #  include "c.cuh"\nint b;\n')
+    (tmp_path / "c.cuh").write_text('#include "b.cuh"\nint c;\n')
+    assert [line for line in expand_includes(tmp_path / "a.cu").splitlines() if line] == ["int c;", "int b;", "int a;"]
+
+
 @pytest.fixture
 def copied(tmp_path):
     """The ladder with its sources in a folder that a test may change."""

@@ -140,6 +140,10 @@ class Gpu(bench_child.Gpu):
         pass
 
 
+#: What the double says of one point after the other, in seconds; a batch takes nine tenths of it.
+COLD = (4e-3, 1e-3, 2e-3, 3e-3)
+
+
 class State:
     """One run of a benchmark: each exec gives as many samples as were asked for."""
 
@@ -167,8 +171,8 @@ class State:
     def exec(self, launcher, /, *, batched):
         assert batched
         launcher(None)
-        samples = np.full(self.asked["min_samples"], 1e-3 / (1 + self.index), "<f4")
-        self.bench.write(self.index, samples)
+        cold = COLD[self.index % len(COLD)]
+        self.bench.write(np.full(self.asked["min_samples"], cold, "<f4"), batch=0.9 * cold)
 
 
 class Bench(types.ModuleType):
@@ -201,13 +205,13 @@ class Bench(types.ModuleType):
             entries.append({"name": benchmark.name, "states": [outcome]})
         self.json.write_text(json.dumps({"benchmarks": entries}))
 
-    def write(self, index, samples):
+    def write(self, samples, batch):
         folder = self.json.with_name(self.json.name + "-bin")
         folder.mkdir(exist_ok=True)
         path = folder / f"{self.files}.bin"
         self.files += 1
         samples.tofile(path)
-        os.write(1, f"Pass: Batch: {1 / (1 + index):.6f}ms GPU, 0.25s total GPU, 0.25s total wall, 9x\n".encode())
+        os.write(1, f"Pass: Batch: {1e3 * batch:.6f}ms GPU, 0.25s total GPU, 0.25s total wall, 9x\n".encode())
 
         def summary(tag, **values):
             data = [{"name": name, "type": "string", "value": str(value)} for name, value in values.items()]
@@ -217,7 +221,7 @@ class Bench(types.ModuleType):
         summary("nv/cold/walltime", value=0.5)
         summary("nv/json/bin:nv/cold/sample_times", filename=path, size=len(samples))
         summary("nv/batch/sample_size", value=9)
-        summary("nv/batch/time/gpu/mean", value=1e-3 / (1 + index))
+        summary("nv/batch/time/gpu/mean", value=batch)
 
 
 @pytest.fixture
@@ -241,18 +245,19 @@ def test_a_whole_ladder_becomes_a_record(nvbench, tmp_path, monkeypatch, capfd):
     assert records.load_record("scale", folder=tmp_path) == made_now
     assert records.stale_points(made_now, scale.ladder) == []
     assert (made_now.commit, made_now.gpu) == ("abc123", "NVIDIA H200")
-    # Points are measured in order and the double makes each faster than the last: 1 ms, 1/2 ms, ...
-    assert made_now.points[2].median_s == pytest.approx(5e-4) and made_now.points[2].name == "vector"
-    # The ladder's own ceiling: the best rate at the larger headline size, of its fourth point there.
-    assert made_now.ceilings["copy_gb_s"] == pytest.approx(8 * 1024 / 0.25e-3 / 1e9)
-    assert made_now.ceiling_points["copy_gb_s"]["name"] == "library"
+    found = [(p.name, p.regime, p.median_s) for p in made_now.points[:4]]
+    times = [("plain", "cold", 4e-3), ("plain", "batch", 3.6e-3), ("vector", "cold", 1e-3), ("vector", "batch", 9e-4)]
+    assert found == times
+    # The ladder's own ceiling: the best cold rate at the larger headline size.
+    assert made_now.ceilings["copy_gb_s"] == pytest.approx(8 * 1024 / 1e-3 / 1e9)
+    assert made_now.ceiling_points["copy_gb_s"]["name"] == "vector"
     assert made_now.find("library", {"n": 1023}, "cold").library["name"] == "None"
     assert nvbench.states[0].asked["min_samples"] == 200 and nvbench.states[0].asked["timeout"] == 2.0
 
     lines = capfd.readouterr().err.splitlines()
     assert len(lines) == len(made_now.points)
-    assert lines[0].startswith("[1/7] scale plain n=1024") and "cold" in lines[0] and "1000.00 us" in lines[0]
-    assert "200 samples" in lines[0] and "batch" in lines[1] and "1000.00 us" in lines[1]
+    assert lines[0].startswith("[1/7] scale plain n=1024") and "cold" in lines[0] and "4000.00 us" in lines[0]
+    assert "200 samples" in lines[0] and "batch" in lines[1] and "3600.00 us" in lines[1]
 
 
 def test_the_percentage_of_the_limit_is_reported_once_the_ceilings_are_known(nvbench, tmp_path, monkeypatch, capfd):
@@ -365,7 +370,7 @@ def test_the_command_leaves_the_record_alone_for_a_part_a_failure_and_an_interru
     before = (tmp_path / "scale.json").read_bytes()
     assert record.main([TINY, "--records", str(tmp_path), "--rung", "plain", "--size", "n=64"]) == 0
     lines = capfd.readouterr().err
-    # The record's ceilings tell how far from the limit it is: 512 bytes at 8.192 GB/s are 62.5 ns, the double says 1 ms.
+    # The record's ceilings tell how far from the limit it is: 512 bytes at 8.192 GB/s are 62.5 ns of the double's 4 ms.
     assert "no record is written" in lines and "0.0 % of the limit" in lines
 
     assert record.main(["transpoze", "--records", str(tmp_path)]) == 1
