@@ -7,10 +7,13 @@ be compared with the stored one, character by character. The classes are styled 
 from __future__ import annotations
 
 import difflib
+import math
 import re
 from collections.abc import Sequence
 from html import escape
 from typing import Any
+
+import numpy as np
 
 from .problem import Size
 from .selecting import ladder_of, record_of
@@ -49,7 +52,10 @@ def card(*, before: Sequence[str], minutes: int, timings: Any = None, ladder: An
         raise ValueError(f"minutes is {minutes}; expected at least 1")
     several = list(timings) if isinstance(timings, (list, tuple)) else [timings] if timings is not None else []
     ladders = [ladder_of(t) for t in several] or ([ladder] if ladder is not None else [])
-    entries = [("Before this", ", ".join(before) or "nothing"), ("Reading time", f"{minutes} minutes")]
+    entries = [
+        ("Before this", ", ".join(before) or "nothing"),
+        ("Reading time", "1 minute" if minutes == 1 else f"{minutes} minutes"),
+    ]
     for one in ladders:
         entries.append((f"Ladder {one.name}", " → ".join(one.names)))
     for gpu, dates in _measured(several).items():
@@ -176,6 +182,8 @@ def number(name: str, value: float, format: str = ".3g") -> None:
     """
     if not re.fullmatch(r"[A-Za-z][\w-]*", name):
         raise ValueError(f"'{name}' cannot be pasted into prose: use letters, digits, - and _, a letter first")
+    if not math.isfinite(value):
+        raise ValueError(f"{name} is {value}; expected a finite number")
     say(**{name: f"{value:{format}}"})
 
 
@@ -184,9 +192,13 @@ def _spelled(name: str, value: Any) -> str:
         if not value.strip() or value[0] in "'\"" or "\n" in value:
             raise ValueError(f"{name} is {value!r}: prose takes one line of text that does not start with a quote")
         return value
-    if isinstance(value, bool) or (not isinstance(value, (int, float)) and not hasattr(value, "dtype")):
+    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
+        return str(int(value))
+    if not isinstance(value, (float, np.floating)):
         raise TypeError(f"{name} is a {type(value).__name__}; expected a number or text")
-    return str(int(value)) if float(value).is_integer() and not isinstance(value, float) else significant(float(value))
+    if not math.isfinite(value):
+        raise ValueError(f"{name} is {value}; expected a finite number")
+    return significant(float(value))
 
 
 def _publish(name: str, text: str) -> None:

@@ -1,0 +1,236 @@
+"""The exercises' checker, on an exercise made up here, and every exercise of the book with its own texts."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import numpy as np
+import pytest
+from nbformat.v4 import new_code_cell, new_notebook
+
+from kernels.lab.exercise import Exercise, at_most, cell, check, drifted, exercises_in, no_bank_conflicts, solution
+from kernels.lab.problem import Argument, Launch, Problem, ceil_div
+
+ROOT = Path(__file__).resolve().parents[1]
+MODULES = sorted(p.stem for p in (ROOT / "kernels" / "exercises").glob("*.py") if p.stem != "__init__")
+BOOK = [e for name in MODULES for e in exercises_in(importlib.import_module(f"kernels.exercises.{name}"))]
+
+SOLUTION = """
+__global__ void turn(const float* from, float* to, int rows, int cols)
+{
+    __shared__ float tile[32][PITCH];
+    int row = blockIdx.y * 32 + threadIdx.y;
+    int col = blockIdx.x * 32 + threadIdx.x;
+    if (row < rows && col < cols) tile[threadIdx.y][threadIdx.x] = from[row * cols + col];
+    __syncthreads();
+    row = blockIdx.y * 32 + threadIdx.x;
+    col = blockIdx.x * 32 + threadIdx.y;
+    if (row < rows && col < cols) to[col * rows + row] = tile[threadIdx.x][threadIdx.y];
+}
+"""
+GOOD = SOLUTION.replace("PITCH", "33")
+CONFLICTED = SOLUTION.replace("PITCH", "32")
+STRIDED = """
+__global__ void turn(const float* from, float* to, int rows, int cols)
+{
+    int row = blockIdx.y * 32 + threadIdx.y;
+    int col = blockIdx.x * 32 + threadIdx.x;
+    if (row < rows && col < cols) to[col * rows + row] = from[row * cols + col];
+}
+"""
+SKELETON = """
+__global__ void turn(const float* from, float* to, int rows, int cols)
+{
+    // TODO
+}
+"""
+
+
+@pytest.fixture
+def exercise(tmp_path):
+    (tmp_path / "turn.cu").write_text(SKELETON, encoding="utf-8")
+    (tmp_path / "turn_solution.cu").write_text(GOOD, encoding="utf-8")
+    problem = Problem(
+        name="turn",
+        title="Turn a matrix",
+        size_keys=("rows", "cols"),
+        arguments=(
+            Argument("from", "float32", ("rows", "cols")),
+            Argument("to", "float32", ("cols", "rows"), "output"),
+        ),
+        make_inputs=lambda size, rng: {"from": rng.random((size["rows"], size["cols"]), dtype=np.float32)},
+        reference=lambda inputs, size: {"to": inputs["from"].T.copy()},
+        tolerance=lambda size: 0.0,
+        flops=lambda size: 0,
+        bytes=lambda size: 8 * size["rows"] * size["cols"],
+        headline=(),
+        check=(),
+    )
+
+    def launches(size):
+        grid = (ceil_div(size["cols"], 32), ceil_div(size["rows"], 32))
+        return (Launch("turn", grid, (32, 32), ("from", "to", np.int32(size["rows"]), np.int32(size["cols"]))),)
+
+    return Exercise(
+        name="turn",
+        problem=problem,
+        launches=launches,
+        sizes=({"rows": 1, "cols": 5}, {"rows": 33, "cols": 65}, {"rows": 64, "cols": 64}),
+        folder=tmp_path,
+        claims=(at_most("global store", 4), no_bank_conflicts()),
+    )
+
+
+def test_the_solution_passes_every_check(exercise):
+    verdict = check(exercise.solution, exercise)
+    assert verdict and verdict.passed
+    assert repr(verdict).split("\n") == [
+        "right:   rows=1, cols=5",
+        "right:   rows=33, cols=65",
+        "right:   rows=64, cols=64",
+        "right:   global store: at most 4 sectors per request",
+        "right:   shared memory without bank conflicts",
+        "turn: done",
+    ]
+
+
+def test_the_skeleton_is_not_yet_done_and_raises_nothing(exercise):
+    verdict = check(exercise.skeleton, exercise)
+    assert not verdict
+    assert repr(verdict).split("\n")[0] == "not yet: rows=1, cols=5: nothing was written to to"
+    assert repr(verdict) == repr(check(exercise.skeleton, exercise))
+
+
+def test_a_kernel_with_bank_conflicts_is_right_but_not_done(exercise):
+    said = repr(check(CONFLICTED, exercise))
+    assert "not yet: shared memory without bank conflicts: shared load in line 11 takes 32 wavefronts" in said
+    assert said.endswith("turn: not yet")
+
+
+def test_a_kernel_that_ignores_the_exercise_is_told_what_it_costs(exercise):
+    said = repr(check(STRIDED, exercise))
+    assert "not yet: global store: at most 4 sectors per request: 32 sectors per request" in said
+    assert "the kernel does not use shared memory" in said
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        (
+            "tile[threadIdx.x][threadIdx.y];",
+            "tile[threadIdx.x][threadIdx.y] + 1;",
+            "2145 of 2145 elements of to are wrong",
+        ),
+        ("col < cols) to", "col < cols - 1) to", "33 of 2145 elements of to were never written, first to[64, 0]"),
+    ],
+)
+def test_a_wrong_result_says_how_much_and_where(exercise, old, new, says):
+    assert old in GOOD
+    said = repr(check(GOOD.replace(old, new), exercise))
+    assert f"not yet: rows=33, cols=65: {says}" in said
+    assert "bank conflicts" not in said, "claims are looked at once the results are right"
+
+
+def test_a_source_that_does_not_compile_shows_the_compilers_words(exercise):
+    verdict = check(GOOD.replace("__syncthreads();", "__syncthreads()"), exercise)
+    said = repr(verdict)
+    assert said.startswith("not yet: the kernel compiles: ") and "expected a" in said
+    assert len(verdict.checks) == 1
+
+
+def test_a_renamed_kernel_is_a_verdict_and_no_traceback(exercise):
+    said = repr(check(GOOD.replace("void turn(", "void transpose("), exercise))
+    assert said.startswith("not yet: the kernel compiles: ") and "turn" in said
+
+
+def test_an_access_out_of_bounds_is_a_verdict_with_its_line(exercise):
+    said = repr(check(GOOD.replace("if (row < rows && col < cols) to", "to"), exercise))
+    assert said.startswith("not yet: rows=1, cols=5: ")
+    assert "to[col * rows + row]" in said
+
+
+def test_a_missing_barrier_or_a_changed_signature_is_no_traceback(exercise):
+    """A kernel that takes other parameters than it is launched with is refused, never run."""
+    for source in (GOOD.replace(", int cols)", ")").replace("cols", "64"), GOOD.replace("int rows", "long long rows")):
+        verdict = check(source, exercise)
+        assert not verdict and repr(verdict).startswith("not yet: ")
+
+
+@pytest.mark.parametrize("source", ["", "   \n"])
+def test_no_source_is_not_yet(exercise, source):
+    assert repr(check(source, exercise)).startswith("not yet: the kernel: there is no source yet")
+
+
+def test_a_claim_about_an_access_that_is_not_there_does_not_hold(exercise):
+    claim = at_most("shared load", 1, "wavefronts")
+    from kernels.lab.counting import count_kernel
+
+    source, target = np.ones((64, 64), np.float32), np.ones((64, 64), np.float32)
+    counted = count_kernel(STRIDED, "turn", (2, 2), (32, 32), [source, target, np.int32(64), np.int32(64)])
+    assert claim.test(counted) == "the kernel makes no shared load"
+    with pytest.raises(ValueError, match="expected 'sectors' or 'wavefronts'"):
+        at_most("global load", 4, "bytes")
+
+
+def test_the_cell_holds_the_skeleton_and_a_changed_one_is_found(exercise, tmp_path):
+    namespace = {}
+    exec(cell(exercise), namespace)
+    assert namespace["mine"].strip() == exercise.skeleton.strip()
+    path = tmp_path / "chapter.ipynb"
+    nbformat.write(new_notebook(cells=[new_code_cell(cell(exercise) + "\ncheck(mine, first)")]), path)
+    assert not drifted(path, exercise)
+    (tmp_path / "turn.cu").write_text(SKELETON.replace("TODO", "complete"), encoding="utf-8")
+    assert drifted(path, exercise)
+
+
+def test_the_solution_is_shown_from_its_file(exercise):
+    assert "__shared__ float tile[32][33];" in repr(solution(exercise))
+
+
+def test_an_exercise_needs_a_size(exercise):
+    from dataclasses import replace
+
+    with pytest.raises(ValueError, match="turn has no size"):
+        replace(exercise, sizes=())
+
+
+def test_the_command_prints_the_cells_of_a_module(exercise, tmp_path):
+    (tmp_path / "chapter.py").write_text(
+        "from pathlib import Path\nfrom kernels.lab.exercise import Exercise\n"
+        f"first = Exercise('turn', None, None, ({{}},), Path({str(tmp_path)!r}))\n",
+        encoding="utf-8",
+    )
+    command = [sys.executable, "-m", "kernels.lab.exercise", "chapter"]
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=True, env={"PYTHONPATH": f"{ROOT}:{tmp_path}"}, cwd=ROOT
+    )
+    assert done.stdout == f"# turn\n{cell(exercise)}\n\n"
+    assert subprocess.run(command[:-1], capture_output=True, check=False, cwd=ROOT).returncode == 2
+
+
+# The exercises of the book.
+
+
+@pytest.mark.parametrize("one", BOOK, ids=lambda one: one.name)
+def test_the_published_solution_solves_the_exercise(one):
+    verdict = check(one.solution, one)
+    assert verdict.passed, repr(verdict)
+
+
+@pytest.mark.parametrize("one", BOOK, ids=lambda one: one.name)
+def test_the_published_skeleton_compiles_and_is_not_yet_done(one):
+    verdict = check(one.skeleton, one)
+    assert not verdict.passed
+    assert verdict.checks[0].what != "the kernel compiles", repr(verdict)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_the_chapter_holds_the_skeletons_as_they_are_in_their_files(name):
+    notebook = ROOT / "book" / f"{name.replace('_', '-')}.ipynb"
+    module = importlib.import_module(f"kernels.exercises.{name}")
+    assert exercises_in(module), f"kernels/exercises/{name}.py has no exercise"
+    assert [e.name for e in exercises_in(module) if drifted(notebook, e)] == []
