@@ -1,0 +1,211 @@
+"""Where the kernels run is decided once, quickly, and can be forced."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from kernels.lab import cuda
+
+ROOT = Path(__file__).resolve().parents[1]
+NO_GPU = bool(cuda.missing_gpu())
+needs_no_gpu = pytest.mark.skipif(not NO_GPU, reason="says what happens where there is no GPU")
+
+
+@dataclass(frozen=True)
+class Recorded:
+    gpu: str = "NVIDIA H200"
+    date: str = "2026-11-21T10:00:00"
+
+
+def run(code: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """`code` in a fresh Python, with only the given WORKLOG_ variables."""
+    clean = {name: value for name, value in os.environ.items() if not name.startswith("WORKLOG_")}
+    return subprocess.run(
+        [sys.executable, "-c", code], env=clean | environment, cwd=ROOT, capture_output=True, text=True, check=False
+    )
+
+
+class Driver:
+    """A CUDA driver: what cuInit gives, and how many GPUs there are."""
+
+    def __init__(self, status: int = 0, count: int = 1) -> None:
+        self.status, self.count = status, count
+
+    def cuInit(self, flags: int) -> int:
+        return self.status
+
+    def cuDeviceGetCount(self, pointer: object) -> int:
+        pointer._obj.value = self.count  # type: ignore[attr-defined]
+        return 0
+
+
+def fake_cupy(broken: bool = False) -> SimpleNamespace:
+    def device_count() -> int:
+        if broken:
+            raise RuntimeError("cudaErrorInsufficientDriver")
+        return 1
+
+    runtime = SimpleNamespace(
+        getDeviceCount=device_count,
+        getDeviceProperties=lambda device: {"name": b"NVIDIA H200"},
+    )
+    return SimpleNamespace(
+        __version__="14.2.0", cuda=SimpleNamespace(runtime=runtime, Device=lambda: SimpleNamespace(id=0))
+    )
+
+
+@pytest.fixture
+def gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A machine with a GPU and CuPy, as far as the decision can see."""
+    monkeypatch.setattr(ctypes, "CDLL", lambda name: Driver())
+    monkeypatch.setitem(sys.modules, "cupy", fake_cupy())
+    monkeypatch.delenv("WORKLOG_BACKEND", raising=False)
+    monkeypatch.delenv("WORKLOG_TIMINGS", raising=False)
+
+
+def choose(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Decide again, as a fresh import would, for this test alone."""
+    chosen = cuda._choose()
+    monkeypatch.setattr(cuda, "_choice", chosen)
+    monkeypatch.setattr(cuda, "cp", chosen.module)
+    monkeypatch.setattr(cuda, "backend", chosen.backend)
+
+
+@needs_no_gpu
+class TestWithoutGpu:
+    def test_quick_and_without_cupy(self) -> None:
+        code = (
+            "import time, sys, numpy; start = time.perf_counter(); import kernels.lab.cuda as cuda; "
+            "print(time.perf_counter() - start, 'cupy' in sys.modules, cuda.backend)"
+        )
+        taken = []
+        for _ in range(3):
+            seconds, cupy, backend = run(code).stdout.split()
+            assert (cupy, backend) == ("False", "emulator")
+            taken.append(float(seconds))
+        assert min(taken) < 0.5
+
+    def test_no_compiler_is_loaded_before_it_is_needed(self) -> None:
+        assert run("import kernels.lab.cuda, sys; print('cuda.bindings.nvrtc' in sys.modules)").stdout.split() == [
+            "False"
+        ]
+
+    def test_cupy_forced_says_why_not(self) -> None:
+        done = run("import kernels.lab.cuda", WORKLOG_BACKEND="cupy")
+        assert done.returncode != 0
+        last = done.stderr.strip().splitlines()[-1]
+        assert last.startswith("kernels.lab.cuda.BackendError: WORKLOG_BACKEND=cupy asks for a GPU, but ")
+        assert "NVIDIA driver" in last
+
+    def test_live_timings_need_a_gpu(self) -> None:
+        done = run("from kernels.lab import cuda; cuda.replaying()", WORKLOG_TIMINGS="live")
+        assert "BackendError: WORKLOG_TIMINGS=live asks for live timings" in done.stderr
+
+
+class TestEnvironment:
+    def test_emulator_forced(self) -> None:
+        done = run("from kernels.lab.cuda import backend, cp; print(backend, cp.__name__)", WORKLOG_BACKEND="emulator")
+        assert done.stdout.split() == ["emulator", "kernels.lab.standin"]
+
+    @pytest.mark.parametrize(
+        ("name", "value", "expected"),
+        [("WORKLOG_BACKEND", "gpu", "'cupy', 'emulator'"), ("WORKLOG_TIMINGS", "replay", "'record' or 'live'")],
+    )
+    def test_another_value_is_an_error(self, name: str, value: str, expected: str) -> None:
+        done = run("import kernels.lab.cuda", **{name: value})
+        assert done.returncode != 0
+        assert f"{name} is {value!r}; expected {expected}" in done.stderr
+
+    def test_timings_of_the_record_on_a_gpu(self, gpu: None, monkeypatch: pytest.MonkeyPatch) -> None:
+        choose(monkeypatch)
+        assert not cuda.replaying()
+        monkeypatch.setenv("WORKLOG_TIMINGS", "live")
+        assert not cuda.replaying()
+        monkeypatch.setenv("WORKLOG_TIMINGS", "record")
+        assert cuda.replaying()
+
+
+class TestWithGpu:
+    def test_cupy_it_is(self, gpu: None, monkeypatch: pytest.MonkeyPatch) -> None:
+        choose(monkeypatch)
+        assert cuda.backend == "cupy"
+        assert cuda.cp is sys.modules["cupy"]
+        assert cuda.describe() == "running on NVIDIA H200 through CuPy 14.2"
+
+    def test_with_timings_of_the_record(self, gpu: None, monkeypatch: pytest.MonkeyPatch) -> None:
+        choose(monkeypatch)
+        monkeypatch.setenv("WORKLOG_TIMINGS", "record")
+        assert cuda.describe(Recorded()) == (
+            "running on NVIDIA H200 through CuPy 14.2; timings replayed from the record of an NVIDIA H200, 2026-11-21"
+        )
+
+    def test_a_cupy_that_does_not_work_is_named(self, gpu: None, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setitem(sys.modules, "cupy", fake_cupy(broken=True))
+        choose(monkeypatch)
+        assert cuda.backend == "emulator"
+        assert (
+            "there is a GPU, but CuPy does not work here (RuntimeError: cudaErrorInsufficientDriver)" in cuda.describe()
+        )
+        monkeypatch.setenv("WORKLOG_BACKEND", "cupy")
+        with pytest.raises(cuda.BackendError, match="cudaErrorInsufficientDriver"):
+            cuda._choose()
+
+    def test_no_cupy_installed(self, gpu: None, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setitem(sys.modules, "cupy", None)
+        choose(monkeypatch)
+        assert cuda.backend == "emulator"
+        assert "CuPy does not work here" in cuda.describe()
+
+    def test_the_emulator_can_be_forced(self, gpu: None, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("WORKLOG_BACKEND", "emulator")
+        choose(monkeypatch)
+        assert cuda.backend == "emulator"
+        assert cuda.replaying()
+
+
+class TestDriver:
+    @pytest.mark.parametrize(
+        ("status", "count", "why"), [(100, 0, "cuInit gives 100"), (0, 0, "finds no GPU"), (0, 2, "")]
+    )
+    def test_what_the_driver_says(self, status: int, count: int, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(ctypes, "CDLL", lambda name: Driver(status, count))
+        said = cuda.missing_gpu()
+        assert why in said
+        assert bool(said) == bool(why)
+
+
+class TestDescribe:
+    @pytest.fixture(autouse=True)
+    def emulated(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("WORKLOG_BACKEND", "emulator")
+        monkeypatch.delenv("WORKLOG_TIMINGS", raising=False)
+        choose(monkeypatch)
+
+    def test_names_the_record(self, capsys: pytest.CaptureFixture[str]) -> None:
+        sentence = "running on the emulator; timings replayed from the record of an NVIDIA H200, 2026-11-21"
+        assert cuda.describe(Recorded()) == sentence
+        cuda.announce(Recorded())
+        assert capsys.readouterr().out == sentence + "\n"
+
+    def test_another_gpu_has_its_article(self) -> None:
+        assert "of a Tesla T4, 2026-11-21" in cuda.describe(Recorded("Tesla T4"))
+
+    def test_the_newest_record_by_default(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        from kernels.lab import records
+
+        monkeypatch.setattr(records, "RECORDS", tmp_path)
+        assert "no record" in cuda.describe()
+        folder = tmp_path / records.DEFAULT_GPU
+        folder.mkdir()
+        for name, date in (("copy", "2026-11-20"), ("fma", "2026-11-22"), ("transpose", "2026-11-21")):
+            (folder / f"{name}.json").write_text(json.dumps({"date": date, "device": {"name": "NVIDIA H200"}}))
+        assert cuda.describe().endswith("of an NVIDIA H200, 2026-11-22")
