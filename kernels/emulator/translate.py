@@ -22,6 +22,7 @@ from .memory import LOCAL_WINDOW, SHARED_WINDOW
 
 _NAMES = {name: getattr(np, name) for name in set(DTYPES.values()) if name != "bool"}
 _VARIABLE = re.compile(r"\b_[A-Za-z]\w*\b")
+CARRY = "%carry"
 _INVALID = re.compile(r"\W")
 
 
@@ -82,7 +83,8 @@ def roles(instruction: ptx.Instruction) -> tuple[list[str], list[str]]:
         return [], [n for operand in instruction.operands for n in _names(operand)]
     writes = [n for operand in instruction.operands[: rule.writes] for n in _names(operand)]
     reads = [n for operand in instruction.operands[rule.writes :] for n in _names(operand)]
-    return writes, reads
+    carried = [CARRY]
+    return writes + carried * rule.carry[1], reads + carried * rule.carry[0]
 
 
 def _kinds(function: ptx.Function) -> dict[str, str]:
@@ -109,6 +111,7 @@ def _kinds(function: ptx.Function) -> dict[str, str]:
                 for part in operand.items if isinstance(operand, ptx.Vector) else (operand,):
                     vote(part, last)
     kinds = dict(SPECIAL_TYPES)
+    kinds[CARRY] = "pred"
     for name, declared in function.registers.items():
         if declared == "pred":
             kinds[name] = "pred"
@@ -191,6 +194,8 @@ class Emitter:
 
     def kind(self, name: str) -> str:
         """The type in which a register is kept between blocks."""
+        if name not in self.translation.kinds:
+            self.refuse(f"{name} is not known")
         return self.translation.kinds[name]
 
     def kind_of(self, operand: ptx.Operand, kind: str) -> str:
@@ -337,11 +342,10 @@ class Emitter:
     def _register(self, name: str) -> tuple[str, str]:
         value = self.current.get(name)
         if value is None:
-            if name not in self.translation.kinds:
-                self.refuse(f"{name} is not known")
+            kind = self.kind(name)
             local = f"_{_INVALID.sub('_', name.lstrip('%'))}_0"
             self.loads.append(f"{local} = R[{name!r}]")
-            value = self.current[name] = (local, self.kind(name))
+            value = self.current[name] = (local, kind)
             if name in self.translation.flushed:
                 self.flushes[local] = local
         return value

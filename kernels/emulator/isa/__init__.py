@@ -32,6 +32,7 @@ class Rule:
     `results` and `operands` are PTX types in operand order; `emit` writes the code. `writes` is how many leading
     operands are destinations. `terminator` marks control flow, `gate` an instruction at which lanes may have to wait
     for others. With `ftz` the float32 operands are flushed before, and the code flushes its result.
+    `carry` tells whether the carry flag is (read, written).
     """
 
     opcode: str
@@ -43,6 +44,7 @@ class Rule:
     gate: str = ""
     waits: bool = False
     ftz: bool = False
+    carry: tuple[bool, bool] = (False, False)
 
 
 RULES: dict[str, Rule] = {}
@@ -113,7 +115,7 @@ def special(opcode: str, **kwargs: Any) -> Callable[[Emit], Emit]:
         for choice in _expand(choices):
             full = opcode.format(**choice)
             filled = {
-                key: tuple(part.format(**choice) for part in value) if isinstance(value, tuple) else value
+                key: tuple(part.format(**choice) for part in value) if key in ("results", "operands") else value
                 for key, value in kwargs.items()
             }
             register(Rule(full, emit, **filled))
@@ -122,4 +124,4 @@ def special(opcode: str, **kwargs: Any) -> Callable[[Emit], Emit]:
     return decorate
 
 
-from . import arithmetic, compare, control, conversion, floating, logic, move, storage  # noqa: E402, F401
+from . import arithmetic, carry, compare, control, conversion, floating, logic, move, rounding, storage  # noqa: E402, F401

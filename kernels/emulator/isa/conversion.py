@@ -46,7 +46,7 @@ ROUND = {"rni": np.rint, "rzi": np.trunc, "rmi": np.floor, "rpi": np.ceil}
 
 @helper
 def float_to_integer(value: np.ndarray, to: type, mode: str) -> np.ndarray:
-    """Round, then clamp to the range of `to`; NaN gives 0 (for 64-bit results 2^63)."""
+    """Round, then clamp to the range of `to`. NaN gives 0, or the highest bit where a side has 64 bits."""
     bits = np.iinfo(to)
     whole = ROUND[mode](value.astype(np.float64) if value.dtype != np.float64 else value)
     # 2^n is exact in float64 where the largest integer is not.
@@ -55,8 +55,9 @@ def float_to_integer(value: np.ndarray, to: type, mode: str) -> np.ndarray:
     out = np.where(over | under | nan, 0.0, whole).astype(to)
     out = np.where(over, to(bits.max), out)
     out = np.where(under, to(bits.min), out)
-    wide = to(bits.min) if bits.min < 0 else to(1 << 63) if bits.bits == 64 else to(0)
-    return np.where(nan, wide if bits.bits == 64 else to(0), out)
+    if value.dtype != np.float64 and bits.bits < 64:
+        return out
+    return np.where(nan, to(bits.min) if bits.min < 0 else to(1 << (bits.bits - 1)), out)
 
 
 def _to_integer(emitter, instruction: ptx.Instruction) -> None:
@@ -91,15 +92,15 @@ special("cvt.rn.f32.f64", results=("f32",), operands=("f64",))(_nearest)
 
 
 @helper
-def narrow_directed(value: np.ndarray, mode: str) -> np.ndarray:
-    """float64 or integer to float32, rounded towards zero (rz), down (rm) or up (rp)."""
-    near = value.astype(np.float32)
+def narrow_directed(value: np.ndarray, mode: str, to: type) -> np.ndarray:
+    """float64 or integer to float32, or integer to float64, rounded towards zero (rz), down (rm) or up (rp)."""
+    near = value.astype(to)
     return directed(near, exact_sign(value, near), mode)
 
 
 @helper
 def exact_sign(value: np.ndarray, near: np.ndarray) -> np.ndarray:
-    """The sign of value - near, exactly; near is the float32 nearest to value."""
+    """The sign of value - near, exactly; near is the nearest float."""
     if value.dtype.kind == "f":
         wide = near.astype(np.float64)
         return np.sign(np.where(value == wide, 0.0, value - wide))
@@ -129,14 +130,19 @@ def directed(near: np.ndarray, sign: np.ndarray, mode: str) -> np.ndarray:
 
 
 def _directed(emitter, instruction: ptx.Instruction) -> None:
-    _, mode, to, of = instruction.opcode.split(".")
+    parts = instruction.opcode.split(".")
+    to, of = parts[-2:]
     value = emitter.read(instruction.operands[1], of)
-    emitter.write(instruction.operands[0], to, f"narrow_directed({value}, '{mode}')")
+    code = f"narrow_directed({value}, '{parts[1]}', {DTYPES[to]})"
+    emitter.write(instruction.operands[0], to, f"flush({code})" if "ftz" in parts else code)
 
 
 for _mode in ("rz", "rm", "rp"):
-    for _of in (*INTEGERS, "f64"):
-        special(f"cvt.{_mode}.f32.{_of}", results=("f32",), operands=(_of,))(_directed)
+    for _of in INTEGERS:
+        for _to in ("f32", "f64"):
+            special(f"cvt.{_mode}.{_to}.{_of}", results=(_to,), operands=(_of,))(_directed)
+    for _ftz in ("", "ftz."):
+        special(f"cvt.{_mode}.{_ftz}f32.f64", results=("f32",), operands=("f64",))(_directed)
 
 
 def _integral(emitter, instruction: ptx.Instruction) -> None:

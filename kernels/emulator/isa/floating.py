@@ -12,8 +12,6 @@ import numpy as np
 from . import helper, simple
 
 TINY = np.float32(2.0**-126)
-_LOW = np.int64((1 << 29) - 1)
-_HALF = np.int64(1 << 28)
 
 
 @helper
@@ -32,48 +30,13 @@ def saturate(value: np.ndarray) -> np.ndarray:
     return np.minimum(out, value.dtype.type(1))
 
 
-@helper
-def two_sum(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Knuth: (s, e), s = a + b rounded, s + e = a + b exactly (no overflow)."""
-    s = a + b
-    v = s - a
-    return s, (a - (s - v)) + (b - v)
-
-
-@helper
-def to_odd(s: np.ndarray, e: np.ndarray) -> np.ndarray:
-    """s + e rounded to odd: where e is not zero, the neighbour of s with an odd last bit on e's side."""
-    bits = s.view(np.int64)
-    even = (bits & 1) == 0
-    toward = np.where((e > 0) == (s > 0), bits + 1, bits - 1)
-    # s = 0 with e != 0 cannot be: then the sum would have been e.
-    return np.where((e != 0) & even & np.isfinite(s), toward, bits).view(np.float64)
-
-
-@helper
-def fma32(a: np.ndarray, b: np.ndarray, c: np.ndarray, ftz: bool = False) -> np.ndarray:
-    """a * b + c in float32, rounded once; with `ftz` a subnormal result becomes zero.
-
-    The product is exact in float64. The float64 sum, rounded again to float32, differs from the exact result only where
-    it lies halfway between two float32 values (low 29 bits 1000...0), or where the result is subnormal; those lanes are
-    summed to odd (Boldo and Melquiond, 2008), after which rounding to float32 is right.
-    """
-    product = np.multiply(a, b, dtype=np.float64)
-    total = product + c
-    out = total.astype(np.float32)
-    suspect = np.bitwise_and(total.view(np.int64), _LOW) == _HALF
-    size = np.abs(out)
-    small = not size.min() >= TINY
-    if small or suspect.any():
-        if small:
-            suspect |= (size <= TINY) & (total != 0)
-        if suspect.any():
-            wide = np.broadcast_to(c, total.shape)[suspect].astype(np.float64)
-            sums = two_sum(np.broadcast_to(product, total.shape)[suspect], wide)
-            out[suspect] = to_odd(*sums).astype(np.float32)
-        if ftz and small:
-            out = flush(out)
-    return out
+def _quiet(value: np.ndarray) -> np.ndarray:
+    """NaN results become the canonical NaN of the GPU, all bits but the sign set."""
+    nan = value != value
+    if not nan.any():
+        return value
+    bits = f"uint{8 * value.itemsize}"
+    return np.where(nan, np.array((1 << (8 * value.itemsize - 1)) - 1, bits).view(value.dtype), value)
 
 
 @helper
@@ -81,7 +44,9 @@ def minimum(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """PTX min: of a number and NaN the number; -0 below +0."""
     out = np.fmin(a, b)
     zero = (out == 0) & (a == b)
-    return np.where(zero & (np.signbit(a) | np.signbit(b)), -out.dtype.type(0), out) if zero.any() else out
+    if zero.any():
+        out = np.where(zero & (np.signbit(a) | np.signbit(b)), -out.dtype.type(0), out)
+    return _quiet(out)
 
 
 @helper
@@ -89,7 +54,15 @@ def maximum(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """PTX max: of a number and NaN the number; +0 above -0."""
     out = np.fmax(a, b)
     zero = (out == 0) & (a == b)
-    return np.where(zero & ~(np.signbit(a) & np.signbit(b)), out.dtype.type(0), out) if zero.any() else out
+    if zero.any():
+        out = np.where(zero & ~(np.signbit(a) & np.signbit(b)), out.dtype.type(0), out)
+    return _quiet(out)
+
+
+@helper
+def either_nan(a: np.ndarray, b: np.ndarray, otherwise: np.ndarray) -> np.ndarray:
+    """min.NaN and max.NaN: NaN where one operand is."""
+    return _quiet(np.where((a != a) | (b != b), np.array(np.nan, a.dtype), otherwise))
 
 
 def _forms(name: str, operands: int, expression: str, rounding: tuple[str, ...], sat: bool = True) -> None:
@@ -108,12 +81,15 @@ _forms("sub", 2, "{0} - {1}", ("", ".rn"))
 _forms("mul", 2, "{0} * {1}", ("", ".rn"))
 _forms("min", 2, "minimum({0}, {1})", ("",), sat=False)
 _forms("max", 2, "maximum({0}, {1})", ("",), sat=False)
+_forms("min.NaN", 2, "either_nan({0}, {1}, minimum({0}, {1}))", ("",), sat=False)
+_forms("max.NaN", 2, "either_nan({0}, {1}, maximum({0}, {1}))", ("",), sat=False)
 _forms("div", 2, "{0} / {1}", (".rn",), sat=False)
 _forms("sqrt", 1, "np.sqrt({0})", (".rn",), sat=False)
 _forms("rcp", 1, "1 / {0}", (".rn",), sat=False)
 _forms("abs", 1, "np.abs({0})", ("",), sat=False)
 _forms("neg", 1, "-{0}", ("",), sat=False)
 for _name in ("fma.rn", "mad.rn"):
+    simple(f"{_name}.f64", "f64", ("f64",) * 3, "fma64({0}, {1}, {2})")
     for _ftz in ("", ".ftz"):
         for _sat in ("", ".sat"):
             _code = f"fma32({{0}}, {{1}}, {{2}}, {bool(_ftz)})"
@@ -125,6 +101,31 @@ for _kind in ("f32", "f64"):
     simple(f"testp.infinite.{_kind}", "pred", (_kind,), "np.isinf({0})")
     simple(f"testp.notanumber.{_kind}", "pred", (_kind,), "np.isnan({0})")
     simple(f"testp.number.{_kind}", "pred", (_kind,), "~np.isnan({0})")
+    _least = f"np.finfo({'float32' if _kind == 'f32' else 'float64'}).tiny"
+    simple(f"testp.normal.{_kind}", "pred", (_kind,), f"np.isfinite({{0}}) & (np.abs({{0}}) >= {_least})")
+    simple(f"testp.subnormal.{_kind}", "pred", (_kind,), f"({{0}} != 0) & (np.abs({{0}}) < {_least})")
+
+for _mode in ("rz", "rm", "rp"):
+    for _ftz in ("", ".ftz"):
+        for _sat in ("", ".sat"):
+            for _name, _number, _code in (
+                ("add", 2, "add_directed({0}, {1}, '{m}')"),
+                ("sub", 2, "add_directed({0}, -{1}, '{m}')"),
+                ("mul", 2, "mul_directed({0}, {1}, '{m}')"),
+                ("fma", 3, "fma_directed({0}, {1}, {2}, '{m}')"),
+                ("div", 2, "div_directed({0}, {1}, '{m}')"),
+                ("rcp", 1, "div_directed(float32(1), {0}, '{m}')"),
+                ("sqrt", 1, "sqrt_directed({0}, '{m}')"),
+            ):
+                if _sat and _name in ("div", "rcp", "sqrt"):
+                    continue
+                _code = _code.replace("{m}", _mode)
+                _code = f"flush({_code})" if _ftz else _code
+                _code = f"saturate({_code})" if _sat else _code
+                simple(f"{_name}.{_mode}{_ftz}{_sat}.f32", "f32", ("f32",) * _number, _code, bool(_ftz))
+    simple(f"add.{_mode}.f64", "f64", ("f64", "f64"), f"add_directed({{0}}, {{1}}, '{_mode}')")
+    simple(f"sub.{_mode}.f64", "f64", ("f64", "f64"), f"add_directed({{0}}, -{{1}}, '{_mode}')")
+    simple(f"mul.{_mode}.f64", "f64", ("f64", "f64"), f"mul64_directed({{0}}, {{1}}, '{_mode}')")
 
 
 @helper

@@ -1,0 +1,191 @@
+"""Rounding done exactly: fused multiply-add, and the rounding modes that NumPy does not have.
+
+The means: error-free sums and products of float64 values, and, where exponents are too extreme for those, integers of
+Python.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from . import helper
+from .conversion import directed
+
+TINY = np.float32(2.0**-126)
+_LOW = np.int64((1 << 29) - 1)
+_HALF = np.int64(1 << 28)
+
+
+def two_sum(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Knuth: (s, e), s = a + b rounded, s + e = a + b exactly (no overflow)."""
+    s = a + b
+    v = s - a
+    return s, (a - (s - v)) + (b - v)
+
+
+def two_product(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Dekker, with Veltkamp's splitting:
+
+    (p, e), p = a * b rounded, p + e = a * b exactly (no overflow or underflow).
+    """
+    p = a * b
+    split = 134217729.0  # 2^27 + 1
+    ah = split * a
+    ah = ah - (ah - a)
+    bh = split * b
+    bh = bh - (bh - b)
+    al, bl = a - ah, b - bh
+    return p, ((ah * bh - p) + ah * bl + al * bh) + al * bl
+
+
+def to_odd(s: np.ndarray, e: np.ndarray) -> np.ndarray:
+    """s + e rounded to odd: where e is not zero and s is even, the neighbour of s on e's side."""
+    bits = s.view(np.int64)
+    even = (bits & 1) == 0
+    toward = np.where((e > 0) == (s > 0), bits + 1, bits - 1)
+    # s = 0 with e != 0 cannot be: then the sum would have been e.
+    return np.where((e != 0) & even & np.isfinite(s), toward, bits).view(np.float64)
+
+
+@helper
+def fma32(a: np.ndarray, b: np.ndarray, c: np.ndarray, ftz: bool = False) -> np.ndarray:
+    """a * b + c in float32, rounded once; with `ftz` a subnormal result becomes zero.
+
+    The product is exact in float64. The float64 sum, rounded again to float32, differs from the exact result only where
+    it lies halfway between two float32 values (low 29 bits 1000...0), or where the result is subnormal; those lanes are
+    summed to odd (Boldo and Melquiond, 2008), after which rounding to float32 is right.
+    """
+    product = np.multiply(a, b, dtype=np.float64)
+    total = product + c
+    out = total.astype(np.float32)
+    suspect = np.bitwise_and(total.view(np.int64), _LOW) == _HALF
+    size = np.abs(out)
+    small = not size.min() >= TINY
+    if small or suspect.any():
+        if small:
+            suspect |= (size <= TINY) & (total != 0)
+        if suspect.any():
+            wide = np.broadcast_to(c, total.shape)[suspect].astype(np.float64)
+            sums = two_sum(np.broadcast_to(product, total.shape)[suspect], wide)
+            out[suspect] = to_odd(*sums).astype(np.float32)
+        if ftz and small:
+            out = np.where(size < TINY, np.copysign(np.float32(0), out), out)
+    return out
+
+
+@helper
+def fma64(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
+    """a * b + c in float64, rounded once (Boldo and Melquiond, 2008); extreme exponents with integers."""
+    a, b, c = np.broadcast_arrays(a, b, c)
+    ph, pl = two_product(a, b)
+    th, tl = two_sum(c, pl)
+    vh, vl = two_sum(ph, th)
+    out = vh + to_odd(*two_sum(tl, vl))
+    plain = a * b + c
+    hard = np.zeros(out.shape, np.bool_)
+    for value in (a, b, c, ph, plain):
+        size = np.abs(value)
+        hard |= ~((size < 2.0**900) & ((size > 2.0**-900) | (value == 0)))
+    # Where the product is zero or nothing is finite the plain expression is exact.
+    special = ~(np.isfinite(a) & np.isfinite(b) & np.isfinite(c)) | (a == 0) | (b == 0)
+    out = np.where(special, plain, out)
+    hard &= ~special
+    if hard.any():
+        out[hard] = [
+            exact_fma(*each) for each in zip(a[hard].tolist(), b[hard].tolist(), c[hard].tolist(), strict=True)
+        ]
+    zero = (out == 0) & ~special & ~hard
+    return np.where(zero, plain, out) if zero.any() else out
+
+
+def exact_fma(a: float, b: float, c: float) -> float:
+    """a * b + c of finite floats, rounded once to the nearest even."""
+    (an, ad), (bn, bd), (cn, cd) = (x.as_integer_ratio() for x in (a, b, c))
+    top, bottom = an * bn * cd + cn * ad * bd, ad * bd * cd
+    if top == 0:
+        return a * b + c
+    try:
+        return top / bottom  # Python's integer division is correctly rounded, subnormal results too
+    except OverflowError:
+        return float("inf") if top > 0 else float("-inf")
+
+
+def _narrow(high: np.ndarray, low: np.ndarray, zero: np.ndarray, mode: str) -> np.ndarray:
+    """high + low, exactly, as float32 in the given mode. `zero` (bool): an exact zero that rm makes negative."""
+    near = to_odd(high, low).astype(np.float32)
+    sign = np.sign((high - near) + low)
+    out = directed(near, np.where(np.isfinite(high), sign, 0), mode)
+    return np.where(zero & (out == 0) & (sign == 0), np.float32(-0.0), out) if mode == "rm" else out
+
+
+@helper
+def fma_directed(a: np.ndarray, b: np.ndarray, c: np.ndarray, mode: str) -> np.ndarray:
+    """fma.{rz,rm,rp}.f32."""
+    product = np.multiply(a, b, dtype=np.float64)
+    wide = np.broadcast_to(c, product.shape).astype(np.float64)
+    both = (product == 0) & (wide == 0)
+    opposite = np.where(both, np.signbit(product) | np.signbit(wide), product == -wide)
+    return _narrow(*two_sum(product, wide), opposite, mode)
+
+
+@helper
+def mul_directed(a: np.ndarray, b: np.ndarray, mode: str) -> np.ndarray:
+    """mul.{rz,rm,rp}.f32."""
+    product = np.multiply(a, b, dtype=np.float64)
+    return _narrow(product, np.zeros_like(product), np.zeros(product.shape, np.bool_), mode)
+
+
+@helper
+def add_directed(a: np.ndarray, b: np.ndarray, mode: str) -> np.ndarray:
+    """add.{rz,rm,rp} of float32 or float64."""
+    if a.dtype == np.float32:
+        return fma_directed(a, np.ones((1, 1), np.float32), b, mode)
+    s, e = two_sum(a, b)
+    finite = np.isfinite(a) & np.isfinite(b)
+    sign = np.where(np.isfinite(s), np.sign(e), np.where(finite, -np.sign(s), 0))
+    out = directed(s, sign, mode)
+    negative = np.where((a == 0) & (b == 0), np.signbit(a) | np.signbit(b), a == -b)
+    return np.where(negative & (s == 0), -0.0, out) if mode == "rm" else out
+
+
+@helper
+def mul64_directed(a: np.ndarray, b: np.ndarray, mode: str) -> np.ndarray:
+    """mul.{rz,rm,rp}.f64: the sign of the error from integers, exact for every exponent."""
+    a, b = np.broadcast_arrays(a, b)
+    near = a * b
+    finite = np.isfinite(a) & np.isfinite(b)
+    sign = np.zeros(near.shape)
+    plain = finite & np.isfinite(near) & (np.abs(near) > 2.0**-900) & (np.abs(a) < 2.0**900) & (np.abs(b) < 2.0**900)
+    error = two_product(np.where(plain, a, 0.0), np.where(plain, b, 0.0))[1]
+    sign = np.sign(error)
+    rest = finite & ~plain & (a != 0) & (b != 0)
+    if rest.any():
+        sign[rest] = [_product_error(*each) for each in zip(a[rest].tolist(), b[rest].tolist(), strict=True)]
+    return directed(near, sign, mode)
+
+
+def _product_error(a: float, b: float) -> int:
+    """The sign of a * b (exact) minus a * b (rounded)."""
+    near = a * b
+    if near in (float("inf"), float("-inf")):
+        return -1 if near > 0 else 1
+    (an, ad), (bn, bd), (nn, nd) = (x.as_integer_ratio() for x in (a, b, near))
+    error = an * bn * nd - nn * ad * bd
+    return (error > 0) - (error < 0)
+
+
+@helper
+def div_directed(a: np.ndarray, b: np.ndarray, mode: str) -> np.ndarray:
+    """div.{rz,rm,rp}.f32: the sign of the error is that of a - near * b, whose product is exact in float64."""
+    near = np.divide(a, b, dtype=np.float32)
+    residual = a - np.multiply(near, b, dtype=np.float64)
+    exact = ~(np.isfinite(a) & np.isfinite(b)) | (b == 0)
+    return directed(near, np.where(exact, 0, np.sign(residual) * np.copysign(1, b)), mode)
+
+
+@helper
+def sqrt_directed(a: np.ndarray, mode: str) -> np.ndarray:
+    """sqrt.{rz,rm,rp}.f32."""
+    near = np.sqrt(a)
+    residual = a - np.multiply(near, near, dtype=np.float64)
+    return directed(near, np.where(np.isfinite(a), np.sign(residual), 0), mode)
