@@ -29,11 +29,11 @@ from kernels.lab.figures import (
     overview_figure,
     roofline_figure,
     save,
-    size_text,
     sweep_figure,
 )
 from kernels.lab.problem import Argument, Problem
 from kernels.lab.selecting import select
+from kernels.lab.sweep_drawing import size_text
 from kernels.lab.units import percent_text, rate_text, ratio_text, significant, spread, time_text
 
 LANES = np.arange(32)

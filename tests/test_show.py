@@ -237,7 +237,7 @@ def test_the_timing_table_has_rate_limit_peer_and_verdict():
         ["naive", "8.00 ms", "1000 GB/s", "25 %", "0.31x"],
         ["float4", "4.00 ms", "2000 GB/s", "50 %", "0.62x", "2.0x faster"],
         ["same", "4.01 ms", "2000 GB/s", "50 %", "0.62x", "same"],
-        ["worse", "5.00 ms", "1600 GB/s", "40 %", "0.50x", "0.80x slower"],
+        ["worse", "5.00 ms", "1600 GB/s", "40 %", "0.50x", "1.2x slower"],
         ["library", "2.50 ms", "3200 GB/s", "80 %"],
         ["limit", "2.00 ms", "100 %"],
     ]

@@ -51,6 +51,9 @@ WASTE = "#f6c98f"
 SERIES: tuple[str, ...] = (NEWEST, PEER, LIMIT, YOURS, "#7a6a00", QUIET)
 MARKERS: tuple[str, ...] = ("o", "s", "^", "D", "v", "P")
 
+#: What text stands on where it crosses lines.
+HALO: dict[str, Any] = {"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.85}
+
 P = ParamSpec("P")
 
 

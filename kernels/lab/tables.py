@@ -119,9 +119,7 @@ def timing_table(timings: Any, size: Size | None = None, upto: str | None = None
         if peer and point is not peer:
             row[f"against {peer.name}"] = ratio_text(peer.median_s / point.median_s)
         if point.kind == "rung" and previous is not None:
-            said = verdict(point, previous)
-            ratio = ratio_text(previous.median_s / point.median_s)
-            row["against the rung before"] = said if said == "same" else f"{ratio} {said}"
+            row["against the rung before"] = _change(verdict(point, previous), previous.median_s / point.median_s)
         if point.name in mine:
             row["time here"] = time_text(mine[point.name].median_s)
         previous = point
@@ -130,6 +128,14 @@ def timing_table(timings: Any, size: Size | None = None, upto: str | None = None
         rows.append({"rung": "limit", "time": time_text(chosen.limit.seconds), "of the limit": "100 %"})
     caption = f"{chosen.ladder.problem.title}, {_spelled(chosen.size)}, {chosen.regime}. {chosen.record.gpu}, "
     return table(rows, columns, caption=caption + chosen.record.date[:10], newest=len(chosen.rungs) - 1)
+
+
+def _change(verdict: str, ratio: float) -> str:
+    """A verdict with how much: in percent below a tenth, else how many times."""
+    if verdict not in ("faster", "slower"):
+        return verdict
+    times = ratio if verdict == "faster" else 1 / ratio
+    return f"{percent_text(times - 1) if times < 1.0995 else ratio_text(times)} {verdict}"
 
 
 def _spelled(size: Size) -> str:

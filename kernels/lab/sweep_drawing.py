@@ -1,0 +1,133 @@
+"""The sweep: a size or a parameter against what was achieved, and what explains it, one panel each."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+
+from . import style
+from .units import significant, spread
+
+
+@style.styled
+def sweep_figure(
+    x: Sequence[float],
+    series: Mapping[str, Sequence[float]],
+    *,
+    xlabel: str,
+    ylabel: str,
+    below: Mapping[str, Sequence[float]] | None = None,
+    below_label: str = "",
+    lines: Mapping[str, float] | None = None,
+    newest: str | None = None,
+    logy: bool = False,
+) -> Figure:
+    """A size or a parameter on a logarithmic axis of base 2 against what was achieved, one line per series.
+
+    ``below`` adds a second panel on the same x, for what explains the first (sectors per request, say); there is no
+    second y axis. ``lines`` draws labelled horizontal lines (a ceiling). ``newest`` names the series in colour, the
+    others are muted; without it each has its own colour and marker. Raises ValueError when a series and x differ in
+    length, when x is not positive, or when there is nothing to draw.
+
+    >>> sweep_figure(strides, {"copy": gb_s}, xlabel="stride, floats", ylabel="GB/s",
+    ...              below={"copy": sectors}, below_label="sectors per request")            # doctest: +SKIP
+    """
+    xs = [float(v) for v in x]
+    panels = [series] + ([below] if below else [])
+    _check_sweep(xs, panels, newest)
+    figure = style.new_figure(height=3.5 if not below else 4.6)
+    shape = {"height_ratios": [3, 2]} if below else {}
+    grid = figure.subplots(len(panels), 1, sharex=True, squeeze=False, gridspec_kw=shape)
+    for row, (axes, panel, label) in enumerate(zip(grid[:, 0], panels, (ylabel, below_label), strict=False)):
+        axes.set_xscale("log", base=2)
+        if logy and row == 0:
+            axes.set_yscale("log")
+        for i, (name, values) in enumerate(panel.items()):
+            colour, marker = style.SERIES[i % len(style.SERIES)], style.MARKERS[i % len(style.MARKERS)]
+            if newest is not None:
+                colour = style.NEWEST if name == newest else style.QUIET
+            axes.plot(
+                xs,
+                values,
+                color=colour,
+                marker=marker,
+                zorder=4,
+                linestyle="--" if newest not in (None, name) else "-",
+            )
+        for name, value in (lines or {}).items() if row == 0 else ():
+            axes.axhline(value, color=style.LIMIT, linewidth=1.6)
+            axes.annotate(
+                name,
+                (0, value),
+                (2, 4),
+                xycoords=("axes fraction", "data"),
+                textcoords="offset points",
+                color=style.LIMIT,
+                weight="bold",
+            )
+        if not (logy and row == 0):
+            highest = max([*(max(v) for v in panel.values()), *((lines or {}).values() if row == 0 else ())])
+            axes.set_ylim(0, highest * 1.15)
+        axes.set_title(label, fontsize=11, weight="normal")
+        axes.grid(axis="y")
+        if len(panel) > 1:
+            _label_ends(axes, xs, panel, newest)
+    bottom = grid[-1, 0]
+    ticks = xs if len(xs) <= 9 else xs[:: -(-len(xs) // 8)]
+    bottom.xaxis.set_major_locator(FixedLocator(ticks))
+    bottom.xaxis.set_minor_locator(NullLocator())
+    bottom.xaxis.set_major_formatter(FuncFormatter(lambda v, _: size_text(v)))
+    bottom.set_xlabel(xlabel)
+    said = [
+        f"{name} goes from {significant(values[0])} at {size_text(xs[0])} to {significant(values[-1])} at "
+        f"{size_text(xs[-1])} ({label})."
+        for panel, label in zip(panels, (ylabel, below_label), strict=False)
+        for name, values in panel.items()
+    ]
+    return style.set_alt(figure, f"Lines against {xlabel}. " + " ".join(said))
+
+
+def size_text(value: float) -> str:
+    """A size on an axis: ``4096`` is ``4 Ki``, ``1048576`` is ``1 Mi``; small and odd numbers stay as they are."""
+    for unit, scale in (("Gi", 1 << 30), ("Mi", 1 << 20), ("Ki", 1 << 10)):
+        if value >= scale and value % scale == 0:
+            return f"{value / scale:g} {unit}"
+    return f"{value:g}"
+
+
+def _check_sweep(xs: list[float], panels: Sequence[Mapping[str, Sequence[float]]], newest: str | None) -> None:
+    if not xs:
+        raise ValueError("a sweep needs at least one x")
+    if any(v <= 0 for v in xs):
+        raise ValueError(f"x is drawn on a logarithmic axis and must be positive; got {min(xs):g}")
+    for panel in panels:
+        if not panel:
+            raise ValueError("a sweep needs at least one series")
+        for name, values in panel.items():
+            if len(values) != len(xs):
+                raise ValueError(f"series '{name}' has {len(values)} values for {len(xs)} x")
+    if newest is not None and newest not in panels[0]:
+        raise ValueError(f"newest is '{newest}'; the series are {', '.join(panels[0])}")
+
+
+def _label_ends(axes: Axes, xs: list[float], panel: Mapping[str, Sequence[float]], newest: str | None) -> None:
+    """Names at the right ends of the lines, moved apart where they would touch."""
+    last = max(range(len(xs)), key=xs.__getitem__)
+    to_axes = axes.transData + axes.transAxes.inverted()
+    ends = [float(to_axes.transform((xs[last], values[last]))[1]) for values in panel.values()]
+    for i, (name, y) in enumerate(zip(panel, spread(ends, 0.11), strict=True)):
+        colour = style.SERIES[i % len(style.SERIES)]
+        if newest is not None:
+            colour = style.NEWEST if name == newest else style.QUIET
+        axes.annotate(
+            name,
+            (1.01, y),
+            xycoords="axes fraction",
+            color=colour,
+            va="center",
+            weight="bold" if name == newest else "normal",
+            annotation_clip=False,
+        )
