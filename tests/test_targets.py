@@ -1,0 +1,60 @@
+"""What the book promises of the NVIDIA H200, held against the committed records.
+
+A promise is a ratio of two points of one record, or of a point and a ceiling of the same run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from kernels.lab import Record, load_ladder, load_record
+
+
+def best(record: Record) -> float:
+    """The shortest cold time of any rung at the first headline size, in seconds."""
+    size = load_ladder(record.ladder).problem.headline[0]
+    names = load_ladder(record.ladder).names
+    points = [record.find(name, size, "cold") for name in names]
+    return min(point.median_s for point in points if point is not None)
+
+
+def of(record: Record, name: str) -> float:
+    """The cold time of one rung or peer at the first headline size, in seconds."""
+    point = record.find(name, load_ladder(record.ladder).problem.headline[0], "cold")
+    assert point is not None, f"the record of {record.ladder} has no point for {name}"
+    return point.median_s
+
+
+def rate(record: Record, work: str) -> float:
+    """Bytes or FLOPs per second of the best rung at the first headline size."""
+    problem = load_ladder(record.ladder).problem
+    return getattr(problem, work)(problem.headline[0]) / best(record)
+
+
+PROMISES: dict[str, tuple[str, Callable[[Record], bool]]] = {
+    "copy reaches 98 % of the driver's device-to-device copy": (
+        "copy",
+        lambda r: of(r, "driver memcpy") / best(r) >= 0.98,
+    ),
+    "fma reaches 64 TFLOP/s": ("fma", lambda r: rate(r, "flops") >= 64e12),
+    "transpose reaches 92 % of the copy ceiling": (
+        "transpose",
+        lambda r: rate(r, "bytes") / (r.ceilings["copy_gb_s"] * 1e9) >= 0.92,
+    ),
+    "transpose is faster than PyTorch and cuBLAS": (
+        "transpose",
+        lambda r: best(r) < min(of(r, "PyTorch contiguous"), of(r, "cuBLAS geam")),
+    ),
+    "coalescing makes the matrix product at least 8 times faster": (
+        "matmul",
+        lambda r: of(r, "naive") / of(r, "coalesced") >= 8,
+    ),
+}
+
+
+@pytest.mark.parametrize("promise", PROMISES)
+def test_the_record_keeps_the_promise(promise: str) -> None:
+    ladder, holds = PROMISES[promise]
+    assert holds(load_record(ladder)), promise
