@@ -52,7 +52,9 @@ class Compiled:
     @functools.cached_property
     def _machine_code(self) -> tuple[bytes, str]:
         program = _Program(self.source, self.filename, tuple(self.names), self.include_dirs, ptx=self.ptx)
-        log, cubin, _ = program.compile(self.arch, (*self.options, "--ptxas-options=-v"), want="cubin")
+        # Where there is a driver, NVRTC keeps machine code in the driver's cache, without ptxas's report.
+        reporting = (*self.options, "--ptxas-options=-v", "--no-cache")
+        log, cubin, _ = program.compile(self.arch, reporting, want="cubin")
         return cubin, log
 
     @property

@@ -84,7 +84,10 @@ def disassemble(compiled: Compiled, name: str) -> tuple[Instruction, ...]:
 
 def resources(compiled: Compiled, name: str) -> Resources:
     """What kernel `name` takes. Raises as `disassemble` does (the tool is cuobjdump)."""
-    return _all_resources(compiled)[compiled.lowered(name)]
+    found = _all_resources(compiled).get(compiled.lowered(name))
+    if found is None:
+        raise ToolchainError(f"ptxas and cuobjdump reported nothing about {name!r} of {compiled.filename}")
+    return found
 
 
 @functools.lru_cache(maxsize=256)
