@@ -387,6 +387,7 @@ def test_no_text_is_smaller_than_eleven_points():
         sweep_figure([1, 2], {"a": [1, 2], "b": [2, 1]}, xlabel="x", ylabel="y"),
     ]
     for figure in figures:
+        figure.draw_without_rendering()  # the labels of ticks are written when they are drawn
         found = [t for t in figure.findobj(matplotlib.text.Text) if t.get_text()]
         assert found and min(t.get_fontsize() for t in found) >= 11
 

@@ -336,7 +336,9 @@ def test_a_notebook_gets_glue_outputs_and_svg_figures_and_no_png(executed):
         {"application/papermill.record/text/plain": "2.13"},
         {"application/papermill.record/text/plain": "32"},
     ]
-    assert [o.metadata["scrapbook"]["name"] for o in said[1:]] == ["ratio", "sectors"]
+    assert [o.metadata["scrapbook"] for o in said[1:]] == [
+        {"name": name, "mime_prefix": "application/papermill.record/"} for name in ("ratio", "sectors")
+    ]
     assert set(drawn[0].data) == {"image/svg+xml", "text/plain"} and len(drawn) == 1
 
 
