@@ -210,7 +210,7 @@ def _pack_numpy(parameter: Parameter, arg: np.generic) -> bytes:
         raise TypeError(f"{parameter.label} is {what}, but {parameter.takes}{_suggest(parameter)}")
     if parameter.ptx in ("f32", "f64") and arg.dtype.kind != "f":
         raise TypeError(f"{parameter.label} is {what}, but {parameter.takes}{_suggest(parameter)}")
-    if arg.dtype.kind == "f" and parameter.ptx[0] in "us" and parameter.is_pointer is not None:
+    if arg.dtype.kind == "f" and parameter.ptx[0] in "us":
         raise TypeError(f"{parameter.label} is {what}, but {parameter.takes}{_suggest(parameter)}")
     if parameter.is_pointer and arg.dtype.kind not in "iu":
         raise TypeError(f"{parameter.label} is {what}, but {parameter.takes}")

@@ -50,7 +50,7 @@ class RawModule:
 
     def compile(self, log_stream: Any = None) -> None:
         """Compile now; the compiler's log goes to `log_stream`. Raises CompileError."""
-        log = self._compiled().log
+        log = self._compiled.log
         if log_stream is not None:
             log_stream.write(log)
 
@@ -61,20 +61,21 @@ class RawModule:
         """
         __tracebackhide__ = True
         try:
-            self._compiled().lowered(name)
+            self._compiled.lowered(name)
         except (CompileError, KernelNotFound) as error:
             raise error.with_traceback(None) from None
         return RawKernel(self.code, name, self.options, self.backend, _name_expressions=self.name_expressions)
 
     def get_global(self, name: str) -> MemoryPointer:
         """A pointer to a ``__device__`` or ``__constant__`` variable: ``cp.ndarray(shape, dtype, pointer)`` is it."""
-        compiled = self._compiled()
+        compiled = self._compiled
         try:
             allocation = _load(compiled).symbol(name)
         except KeyError as error:
             raise LookupError(error.args[0]) from None
         return MemoryPointer(Memory(allocation, owned=False), 0)
 
+    @functools.cached_property
     def _compiled(self) -> Compiled:
         return _compile(self.code, self.options, self.name_expressions)
 
@@ -179,7 +180,7 @@ class RawKernel:
 
     # Inside
 
-    @property
+    @functools.cached_property
     def _compiled(self) -> Compiled:
         return _compile(self.code, self.options, self.name_expressions)
 
