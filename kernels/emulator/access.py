@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from . import faults
+from .lanes import Selection, take
 from .memory import LOCAL_WINDOW, SHARED_WINDOW, Allocation
 from .patterns import Tally, sectors, tally, wavefronts
 from .ptx import Location
@@ -226,24 +227,29 @@ def _local_index(group: Group, site: Site, address: np.ndarray) -> np.ndarray:
     return (full >> shift) + lane * (batch.local.shape[1] >> shift)
 
 
-def _by_space(group: Group, address: np.ndarray, offset: int) -> list[tuple[str, np.ndarray | None, int]]:
-    """(space, mask or None for all lanes, window) of a generic access."""
+SPACES = (("shared", SHARED_WINDOW, LOCAL_WINDOW), ("local", LOCAL_WINDOW, 2 * LOCAL_WINDOW - SHARED_WINDOW))
+
+
+def _by_space(group: Group, address: np.ndarray, offset: int) -> list[tuple[str, int, np.ndarray]]:
+    """(space, window, where) of a generic access: one entry if all lanes are in one space, else one for each."""
     full = address + offset
-    out = []
-    spaces = (("shared", SHARED_WINDOW, LOCAL_WINDOW), ("local", LOCAL_WINDOW, 2 * LOCAL_WINDOW - SHARED_WINDOW))
     left = np.ones(full.shape, np.bool_)
-    for name, start, end in spaces:
+    out = []
+    for name, start, end in SPACES:
         where = (full >= start) & (full < end)
-        if where.all():
-            return [(name, None, start)]
         if where.any():
-            out.append((name, where, start))
+            out.append((name, start, where))
             left &= ~where
-    if not out:
-        return [("global", None, 0)]
     if left.any():
-        out.append(("global", left, 0))
+        out.append(("global", 0, left))
     return out
+
+
+def _part(group: Group, where: np.ndarray) -> tuple[Group, Selection]:
+    """The lanes where `where` holds, as a group of their own for one access."""
+    flat = np.flatnonzero(np.broadcast_to(where, group.lanes.shape))
+    selection = Selection(columns=flat) if group.lanes.ragged else Selection(flat=flat)
+    return type(group)(group.batch, selection.lanes(group.lanes), {}), selection
 
 
 LOADS = {"global": load_global, "shared": load_shared, "local": load_local}
@@ -251,24 +257,35 @@ STORES = {"global": store_global, "shared": store_shared, "local": store_local}
 
 
 def load_(group: Group, site: Site, address: np.ndarray) -> np.ndarray:
-    """ld with a generic address;
-
-    Lanes may be in different spaces only where a group can be split, which it cannot here.
-    """
+    """ld with a generic address. Lanes in different memories are served, and counted, one memory after the other."""
     spaces = _by_space(group, address, site.offset)
-    if len(spaces) > 1:
-        faults.mixed_spaces(group, site, address)
-    name, _, window = spaces[0]
-    return LOADS[name](group, site, address - window if window else address)
+    if len(spaces) == 1:
+        name, window, _ = spaces[0]
+        return LOADS[name](group, site, address - window)
+    shape = group.lanes.shape
+    out = np.empty((*shape, site.count) if site.count > 1 else shape, site.element)
+    flat = out.reshape(shape[0] * shape[1], *out.shape[2:])
+    for name, window, where in spaces:
+        part, selection = _part(group, where)
+        value = LOADS[name](part, site, take(address, selection, shape) - window)
+        flat[selection.flatten(shape)] = np.broadcast_to(value, (*part.lanes.shape, *value.shape[2:]))[0]
+    return out
 
 
 def store_(group: Group, site: Site, address: np.ndarray, value: np.ndarray | tuple) -> None:
     """st with a generic address; see `load_`."""
     spaces = _by_space(group, address, site.offset)
-    if len(spaces) > 1:
-        faults.mixed_spaces(group, site, address)
-    name, _, window = spaces[0]
-    STORES[name](group, site, address - window if window else address, value)
+    if len(spaces) == 1:
+        name, window, _ = spaces[0]
+        STORES[name](group, site, address - window, value)
+        return
+    shape = group.lanes.shape
+    for name, window, where in spaces:
+        part, selection = _part(group, where)
+        values = value if isinstance(value, tuple) else (value,)
+        cut = tuple(take(each, selection, shape) for each in values)
+        place = take(address, selection, shape) - window
+        STORES[name](part, site, place, cut if isinstance(value, tuple) else cut[0])
 
 
 RUNTIME = {

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
-from .errors import EmulatorError, Misaligned, OutOfBounds, UnsupportedInstruction, Where
+from .errors import Misaligned, OutOfBounds, Where
 from .memory import distance
 
 if TYPE_CHECKING:
@@ -102,15 +102,3 @@ def misaligned(group: Group, site: Site, address: np.ndarray) -> NoReturn:
         width=site.width,
         allocation=nearest,
     )
-
-
-def mixed_spaces(group: Group, site: Site, address: np.ndarray) -> NoReturn:
-    """Raise: a generic pointer is in different memories in different lanes."""
-    bad = np.ones(group.lanes.shape, np.bool_)
-    raise UnsupportedInstruction(
-        f"{site.ptx}: generic pointers into different memories within one warp are not supported",
-        _where(group, site, bad),
-    )
-
-
-__all__ = ["EmulatorError", "misaligned", "mixed_spaces", "out_of_bounds"]

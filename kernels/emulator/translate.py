@@ -67,7 +67,7 @@ def _names(operand: ptx.Operand | None) -> list[str]:
         return [operand.name] if operand.name != "_" else []
     if isinstance(operand, ptx.Address):
         return _names(operand.base) + [n for extra in operand.extra for n in _names(extra)]
-    if isinstance(operand, ptx.Vector | ptx.Group):
+    if isinstance(operand, (ptx.Vector, ptx.Group)):
         return [name for item in operand.items for name in _names(item)]
     if isinstance(operand, ptx.Pair):
         return _names(operand.first) + _names(operand.second)

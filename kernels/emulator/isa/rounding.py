@@ -89,6 +89,7 @@ def fma64(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
     # Where the product is zero or nothing is finite the plain expression is exact.
     special = ~(np.isfinite(a) & np.isfinite(b) & np.isfinite(c)) | (a == 0) | (b == 0)
     out = np.where(special, plain, out)
+    out = np.where(np.isfinite(a) & np.isfinite(b) & ~np.isfinite(c), c, out)
     hard &= ~special
     if hard.any():
         out[hard] = [

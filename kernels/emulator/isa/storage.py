@@ -20,12 +20,18 @@ HINTS = {
         ".L1::evict_last",
         ".nc.L1::no_allocate",
     ),
+    "": ("", ".ca", ".cg", ".cs", ".cv", ".lu"),
     "shared": ("",),
     "const": ("",),
     "param": ("",),
     "local": ("",),
 }
-STORE_HINTS = {"global": ("", ".wb", ".cg", ".cs", ".wt"), "shared": ("",), "local": ("",)}
+STORE_HINTS = {
+    "global": ("", ".wb", ".cg", ".cs", ".wt"),
+    "": ("", ".wb", ".cg", ".cs", ".wt"),
+    "shared": ("",),
+    "local": ("",),
+}
 
 
 def _decode(opcode: str) -> tuple[str, int, str]:
@@ -76,15 +82,16 @@ def _store(emitter, instruction: ptx.Instruction) -> None:
     emitter.line(f"store_{space}(G, {site}, {emitter.address(address, space)}, {value})")
 
 
-for _space in ("global", "shared", "const", "param", "local"):
+for _space in ("global", "shared", "const", "param", "local", ""):
+    _dotted = f".{_space}" if _space else ""
     for _vector in ("", ".v2", ".v4"):
         for _kind in KINDS:
             if dtype(_kind).itemsize * (int(_vector[2]) if _vector else 1) > 16:
                 continue
             for _hint in HINTS[_space]:
-                special(f"ld.{_space}{_hint}{_vector}.{_kind}", results=("b",), operands=())(_load)
+                special(f"ld{_dotted}{_hint}{_vector}.{_kind}", results=("b",), operands=())(_load)
             for _hint in STORE_HINTS.get(_space, ()):
-                special(f"st.{_space}{_hint}{_vector}.{_kind}", results=(), operands=(), writes=0)(_store)
-            if _space in ("global", "shared"):
-                special(f"ld.volatile.{_space}{_vector}.{_kind}", results=("b",), operands=(), waits=True)(_load)
-                special(f"st.volatile.{_space}{_vector}.{_kind}", results=(), operands=(), writes=0)(_store)
+                special(f"st{_dotted}{_hint}{_vector}.{_kind}", results=(), operands=(), writes=0)(_store)
+            if _space in ("global", "shared", ""):
+                special(f"ld.volatile{_dotted}{_vector}.{_kind}", results=("b",), operands=(), waits=True)(_load)
+                special(f"st.volatile{_dotted}{_vector}.{_kind}", results=(), operands=(), writes=0)(_store)

@@ -1,0 +1,289 @@
+"""Floating-point instructions against exact fractions rounded once, bit for bit, one thread at a time."""
+
+from __future__ import annotations
+
+import math
+import random
+
+import numpy as np
+import pytest
+import reference
+from harness import run_ptx
+from values import cases, random_value, single
+
+MODES = ("rn", "rz", "rm", "rp")
+
+
+def same(got: float, want: float, kind: str) -> bool:
+    """Bit equality; any NaN equals any other."""
+    if math.isnan(want):
+        return math.isnan(got)
+    return reference.bits_of(got, kind) == reference.bits_of(want, kind)
+
+
+def check(opcode: str, kinds: tuple[str, ...], result: str, expected, rows: list[tuple] | None = None) -> None:
+    """Compare `opcode` with `expected`, a function of the operands."""
+    rows = rows or cases(kinds, seed=len(opcode), extra=600)
+    columns = list(zip(*rows, strict=True))
+    operands = ", ".join(f"%i{n}" for n in range(len(kinds)))
+    (got,) = run_ptx(f"{opcode} %o0, {operands};", list(zip(kinds, columns, strict=True)), [result])
+    wrong = [(row, g, w) for row, g in zip(rows, got.tolist(), strict=True) if not same(g, w := expected(*row), result)]
+    assert not wrong, f"{opcode}: {len(wrong)} wrong, first {wrong[0]} (operands, got, expected)"
+
+
+@pytest.mark.parametrize("kind", ["f32", "f64"])
+@pytest.mark.parametrize("mode", MODES)
+def test_sum_difference_product(kind, mode):
+    check(f"add.{mode}.{kind}", (kind, kind), kind, lambda a, b: reference.add(a, b, kind, mode))
+    check(f"sub.{mode}.{kind}", (kind, kind), kind, lambda a, b: reference.add(a, -b, kind, mode))
+    check(f"mul.{mode}.{kind}", (kind, kind), kind, lambda a, b: reference.mul(a, b, kind, mode))
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_quotient_and_root(mode):
+    check(f"div.{mode}.f32", ("f32", "f32"), "f32", lambda a, b: reference.div(a, b, "f32", mode))
+    check(f"rcp.{mode}.f32", ("f32",), "f32", lambda a: reference.div(1.0, a, "f32", mode))
+    check(f"sqrt.{mode}.f32", ("f32",), "f32", lambda a: reference.sqrt(a, "f32", mode))
+
+
+def test_quotient_and_root_of_doubles():
+    check("div.rn.f64", ("f64", "f64"), "f64", lambda a, b: reference.div(a, b, "f64"))
+    check("rcp.rn.f64", ("f64",), "f64", lambda a: reference.div(1.0, a, "f64"))
+    check("sqrt.rn.f64", ("f64",), "f64", lambda a: reference.sqrt(a, "f64"))
+
+
+def halfway_cases() -> list[tuple[float, float, float]]:
+    """c and half a unit of its last place, but for a term below float64's reach: float64, then float32, round it twice.
+
+    (1 + 2^-15)(1 - 2^-15) = 1 - 2^-30 and (1 + 2^-12)(1 - 2^-12 + 2^-24) = 1 + 2^-36, with factors that float32 holds.
+    """
+    rng, rows = random.Random(3), []
+    below, above = (1 + 2.0**-15, 1 - 2.0**-15), (1 + 2.0**-12, 1 - 2.0**-12 + 2.0**-24)
+    for _ in range(400):
+        exponent = rng.randint(-100, 100)
+        big = (2**23 + rng.getrandbits(23)) * 2.0**exponent
+        half = 2.0 ** (exponent - 1)
+        for first, second in (below, above, (1.0, 1.0)):
+            for sign in (1, -1):
+                rows.append((sign * half * first, second, rng.choice((1, -1)) * big))
+    assert all(float(np.float32(v)) == v for row in rows for v in row)
+    return rows
+
+
+def subnormal_cases() -> list[tuple[float, float, float]]:
+    """Products and sums at the bottom of the range."""
+    rng, rows = random.Random(4), []
+    for _ in range(1500):
+        a = single((rng.randint(1, 200) << 23) | rng.getrandbits(23))
+        b = single(((rng.randint(40, 110)) << 23) | rng.getrandbits(23))
+        c = single(rng.getrandbits(24)) * rng.choice((1, -1, 0))
+        rows.append((a * rng.choice((1, -1)), b, c))
+    return rows
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_fma_single(mode):
+    rows = cases(("f32",) * 3, extra=2000) + halfway_cases() + subnormal_cases()
+    check(f"fma.{mode}.f32", ("f32",) * 3, "f32", lambda a, b, c: reference.fma(a, b, c, "f32", mode), rows)
+
+
+def test_the_halfway_cases_can_tell_double_rounding():
+    """The cases above are worth something only if rounding twice fails on some of them."""
+    rows = halfway_cases() + subnormal_cases()
+    twice = [float(np.float32(a * b + c)) for a, b, c in rows]
+    once = [reference.fma(a, b, c, "f32") for a, b, c in rows]
+    assert sum(not same(x, y, "f32") for x, y in zip(twice, once, strict=True)) > 20
+
+
+def test_fma_double():
+    rng = random.Random(5)
+    rows = cases(("f64",) * 3, extra=2000)
+    for _ in range(3000):
+        a, b = random_value("f64", rng), rng.uniform(-4, 4)
+        near = -a * b
+        rows.append((a, b, near if not math.isnan(near) else 0.0))
+        x, y = rng.uniform(1, 2), rng.uniform(1, 2)
+        rows.append((x, y, -x * y * (1 + rng.choice((0, 2.0**-52, 2.0**-30)))))
+        scale = 2.0 ** rng.randint(-1070, -950)
+        rows.append((x * scale, y, rng.choice((1, -1)) * scale * rng.uniform(0, 3)))
+    check("fma.rn.f64", ("f64",) * 3, "f64", lambda a, b, c: reference.fma(a, b, c, "f64"), rows)
+
+
+def test_flushing_to_zero():
+    flush = reference.flush
+
+    def two(function):
+        return lambda a, b: flush(function(flush(a), flush(b), "f32"))
+
+    check("add.ftz.f32", ("f32", "f32"), "f32", two(reference.add))
+    check("mul.ftz.f32", ("f32", "f32"), "f32", two(reference.mul))
+    check("div.rn.ftz.f32", ("f32", "f32"), "f32", two(reference.div))
+    rows = cases(("f32",) * 3, extra=2000) + subnormal_cases()
+    check(
+        "fma.rn.ftz.f32",
+        ("f32",) * 3,
+        "f32",
+        lambda a, b, c: flush(reference.fma(flush(a), flush(b), flush(c), "f32")),
+        rows,
+    )
+    check("abs.ftz.f32", ("f32",), "f32", lambda a: abs(flush(a)))
+    check("neg.ftz.f32", ("f32",), "f32", lambda a: -flush(a))
+
+
+def test_a_flushed_operand_stays_flushed_and_a_loaded_one_does_not():
+    """The translator drops needless flushes: a loaded subnormal used by one flushing and one plain instruction."""
+    tiny = single(5)
+    got = run_ptx("add.ftz.f32 %o0, %i0, 0f00000000; add.f32 %o1, %i0, 0f00000000;", [("f32", [tiny])], ["f32", "f32"])
+    assert got[0].tolist() == [0.0] and got[1].tolist() == [tiny]
+    # A flushed value may become subnormal again through an instruction that does not flush.
+    got = run_ptx(
+        "add.ftz.f32 %o0, %i0, %i0; mul.f32 %o0, %o0, 0f3F000000; add.ftz.f32 %o1, %o0, 0f00000000;",
+        [("f32", [single(0x00800000)])],
+        ["f32", "f32"],
+    )
+    assert got[0].tolist() == [2.0**-126] and got[1].tolist() == [2.0**-126]
+    got = run_ptx(
+        "add.ftz.f32 %o0, %i0, 0f00000000; mul.f32 %o0, %o0, 0f3F000000; add.ftz.f32 %o1, %o0, 0f00000000;",
+        [("f32", [single(0x00800000)])],
+        ["f32", "f32"],
+    )
+    assert got[0].tolist() == [2.0**-127] and got[1].tolist() == [0.0]
+
+
+def test_saturation():
+    def saturate(x: float) -> float:
+        return 0.0 if math.isnan(x) or x <= 0 else min(x, 1.0)
+
+    check("add.sat.f32", ("f32", "f32"), "f32", lambda a, b: saturate(reference.add(a, b, "f32")))
+    check("fma.rn.sat.f32", ("f32",) * 3, "f32", lambda a, b, c: saturate(reference.fma(a, b, c, "f32")))
+    check("cvt.sat.f32.f32", ("f32",), "f32", saturate)
+
+
+@pytest.mark.parametrize("kind", ["f32", "f64"])
+def test_minimum_and_maximum(kind):
+    def pick(a: float, b: float, least: bool) -> float:
+        if math.isnan(a) or math.isnan(b):
+            return b if math.isnan(a) else a
+        return (min if least else max)(a, b, key=lambda x: (x, math.copysign(1, x)))
+
+    check(f"min.{kind}", (kind, kind), kind, lambda a, b: pick(a, b, True))
+    check(f"max.{kind}", (kind, kind), kind, lambda a, b: pick(a, b, False))
+
+
+def test_minimum_that_keeps_nan():
+    def least(a: float, b: float) -> float:
+        return math.nan if math.isnan(a) or math.isnan(b) else min(a, b, key=lambda x: (x, math.copysign(1, x)))
+
+    check("min.NaN.f32", ("f32", "f32"), "f32", least)
+
+
+def test_both_nan_gives_the_canonical_one():
+    (got,) = run_ptx("min.f32 %o0, %i0, %i1;", [("u32", [0xFFC00001]), ("u32", [0x7F800123])], ["u32"], "")
+    assert hex(int(got[0])) == "0x7fffffff"
+
+
+@pytest.mark.parametrize("kind", ["f32", "f64"])
+def test_comparisons(kind):
+    rows = cases((kind, kind))
+    columns = [(kind, c) for c in zip(*rows, strict=True)]
+    tests = {
+        "eq": lambda a, b: a == b, "ne": lambda a, b: a < b or a > b, "lt": lambda a, b: a < b,
+        "le": lambda a, b: a <= b, "gt": lambda a, b: a > b, "ge": lambda a, b: a >= b,
+    }  # fmt: skip
+    for name, test in tests.items():
+        ordered, unordered = run_ptx(
+            f"setp.{name}.{kind} %q2, %i0, %i1; setp.{name}u.{kind} %q3, %i0, %i1;", columns, ["pred", "pred"]
+        )
+        for (a, b), one, two in zip(rows, ordered, unordered, strict=True):
+            nan = math.isnan(a) or math.isnan(b)
+            assert bool(one) == (not nan and test(a, b)), (name, a, b)
+            assert bool(two) == (nan or test(a, b)), (name, a, b)
+    number, nan = run_ptx(f"setp.num.{kind} %q2, %i0, %i1; setp.nan.{kind} %q3, %i0, %i1;", columns, ["pred", "pred"])
+    for (a, b), one, two in zip(rows, number, nan, strict=True):
+        assert bool(two) == (math.isnan(a) or math.isnan(b)) and bool(one) != bool(two)
+
+
+def test_flushing_comparison():
+    tiny = single(1)
+    (got,) = run_ptx("setp.gt.ftz.f32 %q2, %i0, %i1;", [("f32", [tiny, 1.0]), ("f32", [0.0, 0.0])], ["pred"])
+    assert got.tolist() == [0, 1]
+
+
+@pytest.mark.parametrize("of", ["f32", "f64"])
+@pytest.mark.parametrize("mode", ["rni", "rzi", "rmi", "rpi"])
+def test_to_integer(of, mode):
+    rows = cases((of,), extra=1000)
+    halves = [(x + 0.5,) for x in range(-5, 6)] + [(float(2**31) - 0.5,)] * (of == "f64")
+    rows += halves
+    columns = [(of, [row[0] for row in rows])]
+    for to in ("s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64"):
+        (got,) = run_ptx(f"cvt.{mode}.{to}.{of} %o0, %i0;", columns, [to])
+        for (value,), found in zip(rows, got, strict=True):
+            assert int(found) == reference.to_integer(value, to, mode, of), (to, value)
+
+
+@pytest.mark.parametrize("of", ["s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64"])
+@pytest.mark.parametrize("mode", MODES)
+def test_from_integer(of, mode):
+    from fractions import Fraction
+
+    rows = cases((of,), extra=500)
+    if of in ("s64", "u64", "s32", "u32"):
+        rows += [(2**k + d,) for k in range(24, int(of[1:]) - 1) for d in (-1, 1, 2 ** max(k - 24, 0), 3)]
+    for to in ("f32", "f64"):
+        check(f"cvt.{mode}.{to}.{of}", (of,), to, lambda a, to=to: reference.round_to(Fraction(a), to, mode), rows)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_double_to_single(mode):
+    from fractions import Fraction
+
+    def narrow(a: float) -> float:
+        if math.isnan(a) or math.isinf(a):
+            return a
+        return reference.round_to(Fraction(a), "f32", mode, math.copysign(0.0, a))
+
+    rng = random.Random(9)
+    rows = cases(("f64",), extra=1000) + [(rng.uniform(-1, 1) * 2.0 ** rng.randint(-155, 130),) for _ in range(1000)]
+    check(f"cvt.{mode}.f32.f64", ("f64",), "f32", narrow, rows)
+
+
+def test_single_to_double_and_integral_values():
+    check("cvt.f64.f32", ("f32",), "f64", lambda a: a)
+    whole = {"rni": round, "rzi": math.trunc, "rmi": math.floor, "rpi": math.ceil}
+    for mode, function in whole.items():
+        for kind in ("f32", "f64"):
+
+            def integral(a: float, function=function) -> float:
+                return a if math.isnan(a) or math.isinf(a) else math.copysign(float(function(a)), a)
+
+            check(f"cvt.{mode}.{kind}.{kind}", (kind,), kind, integral)
+
+
+def test_copysign_and_testp():
+    check("copysign.f32", ("f32", "f32"), "f32", lambda a, b: math.copysign(b, a))
+    rows = cases(("f32",))
+    column = [("f32", [row[0] for row in rows])]
+    tests = {
+        "finite": math.isfinite, "infinite": math.isinf, "notanumber": math.isnan,
+        "number": lambda a: not math.isnan(a),
+        "normal": lambda a: math.isfinite(a) and abs(a) >= 2.0**-126, "subnormal": lambda a: 0 < abs(a) < 2.0**-126,
+    }  # fmt: skip
+    for name, test in tests.items():
+        (got,) = run_ptx(f"testp.{name}.f32 %q1, %i0;", column, ["pred"])
+        assert [bool(g) for g in got] == [test(row[0]) for row in rows], name
+
+
+def test_approximations_are_within_the_bounds_of_ptx():
+    """PTX ISA, section 9.7.3: ex2 2 ulp, lg2 2^-22.6, sin and cos 2^-20.9 in [-pi, pi], the rest 1 to 2 ulp."""
+    rng = random.Random(6)
+    values = [float(np.float32(rng.uniform(0.01, 3))) for _ in range(1000)]
+    functions = {
+        "ex2": (lambda x: 2.0**x, 2.0**-22), "lg2": (math.log2, 2.0**-22), "sin": (math.sin, 2.0**-20.9),
+        "cos": (math.cos, 2.0**-20.9), "rcp": (lambda x: 1 / x, 2.0**-23), "sqrt": (math.sqrt, 2.0**-22),
+        "rsqrt": (lambda x: x**-0.5, 2.0**-22), "tanh": (math.tanh, 2.0**-10.9),
+    }  # fmt: skip
+    for name, (function, bound) in functions.items():
+        (got,) = run_ptx(f"{name}.approx.f32 %o0, %i0;", [("f32", values)], ["f32"])
+        for x, y in zip(values, got.tolist(), strict=True):
+            assert abs(y - function(x)) <= bound * max(1.0, abs(function(x))), (name, x)
