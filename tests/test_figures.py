@@ -11,6 +11,7 @@ import re
 import subprocess
 import sys
 from itertools import pairwise
+from pathlib import Path
 from types import SimpleNamespace
 
 import matplotlib
@@ -25,6 +26,7 @@ from kernels.lab.access import global_picture, headline, pick, shared_picture
 from kernels.lab.figures import (
     access_figure,
     alt_text,
+    draw_readme_pictures,
     ladder_figure,
     overview_figure,
     roofline_figure,
@@ -36,6 +38,7 @@ from kernels.lab.selecting import select
 from kernels.lab.sweep_drawing import size_text
 from kernels.lab.units import percent_text, rate_text, ratio_text, significant, spread, time_text
 
+ROOT = Path(__file__).resolve().parents[1]
 LANES = np.arange(32)
 BASE = 0x7F00_0000_0000
 CEILINGS = {"copy_gb_s": 4000.0, "read_gb_s": 4100.0, "fp32_tflop_s": 60.0}
@@ -280,6 +283,21 @@ def test_the_roofline_has_its_ridge_where_the_ceilings_meet():
     assert heights == pytest.approx([4000 * 16384**2 / t for t in (3e-3, 1e-3, 6e-4)])
 
 
+def test_a_dot_on_the_roof_has_its_name_below_it():
+    peak = 60e12
+    record = made_up("matmul", rungs=(("naive", 1.0), ("best", 4000 * 16384**2 / peak)), flops=4000)
+    names = {
+        t.get_text(): t.xyann[1] for t in roofline_figure(record).axes[0].texts if t.get_text() in record.ladder.names
+    }
+    assert names["naive"] < names["best"] < 0.95 * peak
+
+
+def test_other_ladders_are_named_with_their_best_rung():
+    other = made_up("fma", rungs=(("one", 1e-2), ("two", 1e-3)), flops=2000)
+    shown = texts(roofline_figure(made_up("matmul", flops=4000), also=[other]))
+    assert "fma: two" in shown and not any("one" in t for t in shown)
+
+
 def test_the_roofline_refuses_a_problem_without_flops_and_a_record_without_ceilings():
     with pytest.raises(ValueError, match="transpose counts no FLOPs"):
         roofline_figure(made_up())
@@ -404,6 +422,14 @@ def test_save_writes_svg_and_png(tmp_path):
     assert save(figure, tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_the_pictures_of_the_readme_are_those_of_the_records(tmp_path):
+    for drawn in draw_readme_pictures(tmp_path):
+        committed = ROOT / "book" / "_static" / drawn.name
+        assert committed.exists() and committed.read_bytes() == drawn.read_bytes(), (
+            f"book/_static/{drawn.name} is not what the records say; run: python -m kernels.lab.figures"
+        )
+
+
 # Numbers as text.
 
 
@@ -426,6 +452,7 @@ def test_rates_ratios_and_shares():
     assert rate_text(8 * 16384**2, 5.02e-4, "bytes") == "4280 GB/s"
     assert rate_text(2 * 4096**3, 2.68e-3, "flops") == "51.3 TFLOP/s"
     assert (ratio_text(3.66), ratio_text(26.7), ratio_text(0.284)) == ("3.7x", "27x", "0.28x")
+    assert (ratio_text(1.036), ratio_text(0.98), ratio_text(1.0949)) == ("1.04x", "0.98x", "1.09x")
     assert (percent_text(0.9249), percent_text(0.0085), percent_text(0.0994)) == ("92 %", "0.85 %", "9.9 %")
     assert (size_text(4096), size_text(3 << 20), size_text(1000), size_text(64)) == ("4 Ki", "3 Mi", "1000", "64")
 

@@ -221,6 +221,7 @@ def made_up_timings(mine=None):
             ("rung", "same", 0.00401),
             ("rung", "worse", 0.005),
             ("peer", "library", 0.0025),
+            ("peer", "coarse", 0.0005),
         ]
     ]
     record = SimpleNamespace(
@@ -238,6 +239,7 @@ def test_the_timing_table_has_rate_limit_peer_and_verdict():
         ["float4", "4.00 ms", "2000 GB/s", "50 %", "0.62x", "2.0x faster"],
         ["same", "4.01 ms", "2000 GB/s", "50 %", "0.62x", "same"],
         ["worse", "5.00 ms", "1600 GB/s", "40 %", "0.50x", "1.2x slower"],
+        ["coarse", "500 µs", "16000 GB/s", "400 %", "5.0x"],
         ["library", "2.50 ms", "3200 GB/s", "80 %"],
         ["limit", "2.00 ms", "100 %"],
     ]

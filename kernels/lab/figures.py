@@ -19,13 +19,18 @@ __all__ = ["access_figure", "alt_text", "ladder_figure", "overview_figure", "roo
 
 
 def draw_readme_pictures(folder: Path) -> list[Path]:
-    """Draw the transpose ladder and the overview from the committed records into ``folder``. Returns the files."""
+    """Draw the transpose ladder and the overview from the committed records into ``folder``. Returns the files.
+
+    A ladder of one rung is no climb and stays out of the overview.
+    """
     from .records import MissingRecord, load_record
-    from .registry import ladder_names
+    from .registry import ladder_names, load_ladder
 
     transpose = save(ladder_figure(load_record("transpose")), folder / "ladder-transpose.svg")
     found = []
     for name in ladder_names():
+        if len(load_ladder(name).names) < 2:
+            continue
         try:
             found.append(load_record(name))
         except MissingRecord as missing:

@@ -11,7 +11,7 @@ from matplotlib.ticker import FuncFormatter, NullFormatter
 
 from . import style
 from .problem import Size
-from .selecting import Selected, has_mine, select
+from .selecting import has_mine, select
 from .units import percent_text, time_text
 
 #: Bars are drawn on a logarithmic axis when the slowest takes more than this many times the fastest.
@@ -189,11 +189,11 @@ def overview_figure(ladders: Sequence[Any]) -> Figure:
         )
         lowest = min(lowest, first)
         text = f"{c.ladder.name}: first rung {percent_text(first)}, best {percent_text(best)}"
-        for peer in _same_race(c):
-            share = least / peer.median_s
+        if c.peer is not None:
+            share = least / c.peer.median_s
             axes.plot([share], [row], marker="D", color=style.PEER, markersize=7, zorder=6)
             lowest = min(lowest, share)
-            text += f", {peer.name} {percent_text(share)}"
+            text += f", {c.peer.name} {percent_text(share)}"
         said.append(text)
     axes.axvline(1.0, color=style.LIMIT, linewidth=1.6)
     axes.set_xscale("log")
@@ -205,14 +205,8 @@ def overview_figure(ladders: Sequence[Any]) -> Figure:
     axes.xaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{100 * v:g} %"))
     axes.xaxis.set_minor_formatter(NullFormatter())
     axes.set_xlabel("share of the limit, logarithmic")
-    _overview_key(axes, any(_same_race(c) for c in chosen))
+    _overview_key(axes, any(c.peer is not None for c in chosen))
     return style.set_alt(figure, "Share of the limit that each ladder reaches. " + "; ".join(said) + ".")
-
-
-def _same_race(chosen: Selected) -> list[Any]:
-    """The fastest peer that keeps to the limit; one in a lower precision may pass it and belongs on another chart."""
-    held = [p for p in chosen.peers if chosen.limit is not None and p.median_s >= 0.98 * chosen.limit.seconds]
-    return held[:1]
 
 
 def _overview_key(axes: Axes, peers: bool) -> None:

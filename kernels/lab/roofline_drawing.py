@@ -81,8 +81,9 @@ def roofline_figure(
         color=style.LIMIT,
     )
     gap = 0.062 * _decades(bottom, top)
-    for points, x in dots:
-        _draw_climb(axes, points, x, gap, points[-1] if points is chosen.rungs else None)
+    _draw_climb(axes, chosen, chosen.rungs, chosen.rungs[-1], peak, gap)
+    for other in others:
+        _draw_climb(axes, other, [other.best], None, peak, gap)
     axes.set_xlabel("arithmetic intensity, FLOP per byte")
     axes.set_ylabel("achieved")
     axes.yaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v / 1e12:g} T" if v >= 1e12 else f"{v / 1e9:g} G"))
@@ -98,26 +99,25 @@ def roofline_figure(
     )
 
 
-def _draw_climb(axes: Axes, points: Sequence[Any], x: float, gap: float, newest: Any) -> None:
+def _draw_climb(axes: Axes, climb: Selected, points: Sequence[Any], newest: Any, peak: float, gap: float) -> None:
+    """The dots of one ladder with their names beside them, below the roof and apart from each other."""
+    x = _intensity(climb)
     heights = [p.flops / p.median_s for p in points]
     if len(points) > 1:
         axes.plot([x] * len(points), heights, color=style.MUTED, linewidth=1.2, zorder=3)
-    for point, y, shown in zip(points, heights, spread([log10(h) for h in heights], gap), strict=True):
+    shown = spread([log10(h) for h in heights], gap)
+    too_high = max(0.0, max(shown) - (log10(peak) - 0.8 * gap))
+    side = -1 if x > axes.get_xlim()[1] / 12 else 1
+    where = x * 10 ** (side * 0.035 * _decades(*axes.get_xlim()))
+    for point, y, at in zip(points, heights, shown, strict=True):
         new = point is newest
         axes.plot(
-            [x],
-            [y],
-            marker="o",
-            markersize=8 if new else 6,
-            color=style.NEWEST if new else style.QUIET,
-            zorder=5,
+            [x], [y], marker="o", markersize=8 if new else 6, color=style.NEWEST if new else style.QUIET, zorder=5
         )
-        side = -1 if x > axes.get_xlim()[1] / 12 else 1
-        where = x * 10 ** (side * 0.035 * _decades(*axes.get_xlim()))
         axes.annotate(
-            point.name,
+            point.name if newest is not None else f"{climb.ladder.name}: {point.name}",
             (x, y),
-            (where, 10**shown),
+            (where, 10 ** (at - too_high)),
             ha="left" if side > 0 else "right",
             va="center",
             weight="bold" if new else "normal",

@@ -90,9 +90,10 @@ def timing_table(timings: Any, size: Size | None = None, upto: str | None = None
     """Times at one size (the first headline size if None): rungs first to last, then peers, then the limit.
 
     Per row: the time, the rate (TFLOP/s where arithmetic sets the limit, else GB/s), the share of the limit, how many
-    times faster than the first peer, and the verdict against the rung before it (faster, slower, same or ambiguous,
-    by the intervals from the 25th to the 75th percentile). Where the reader's own GPU was measured, a column gives its
-    times. The newest rung is emphasised. Raises ValueError when nothing was measured at this size.
+    times as fast as the fastest peer of the same precision, and the verdict against the rung before it (faster,
+    slower, same or ambiguous, by the intervals from the 25th to the 75th percentile). Where the reader's own GPU was
+    measured, a column gives its times. The newest rung is emphasised. Raises ValueError when nothing was measured at
+    this size.
 
     >>> timing_table(timings("transpose"), upto="padded")                                   # doctest: +SKIP
     """
@@ -101,7 +102,7 @@ def timing_table(timings: Any, size: Size | None = None, upto: str | None = None
     chosen = select(timings, size, upto)
     own = select(timings, chosen.size, mine=True) if has_mine(timings) else None
     mine = {p.name: p for p in (*own.rungs, *own.peers)} if own else {}
-    peer = chosen.fastest_peer
+    peer = chosen.peer
     columns = ["rung", "time", "rate"]
     columns += ["of the limit"] if chosen.limit else []
     columns += [f"against {peer.name}"] if peer else []

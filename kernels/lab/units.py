@@ -44,8 +44,8 @@ def percent_text(share: float) -> str:
 
 
 def ratio_text(ratio: float) -> str:
-    """How many times: ``3.7x``, ``27x``, ``0.28x``."""
-    return f"{significant(ratio, 2)}x"
+    """How many times: ``3.7x``, ``27x``, ``0.28x``; near one with two decimals, ``1.04x``."""
+    return f"{ratio:.2f}x" if 0.895 <= ratio < 1.095 else f"{significant(ratio, 2)}x"
 
 
 def spread(values: list[float], gap: float) -> list[float]:
