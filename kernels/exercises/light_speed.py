@@ -1,0 +1,147 @@
+"""The exercises of the chapter on the speed of light, and its exhibit.
+
+``triad`` and ``reversed_copy`` are kernels to complete, ``judge`` looks at an answer that is worked out on paper, and
+``SHORT_COPY`` is the source of a kernel that copies only a part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kernels.lab.exercise import Check, Claim, Exercise, Verdict, at_most
+from kernels.lab.problem import Argument, Launch, Problem, ceil_div
+
+HERE = Path(__file__).parent
+FLOAT = 4
+WARP = 32
+QUAD = 4
+#: Threads of a block of the triad, and of the reversed copy.
+TRIAD_THREADS, REVERSED_THREADS = 128, 256
+#: Floats that one thread of the reversed copy moves; the kernel's kEach.
+EACH = 8
+A = np.float32(0.75)
+
+#: The exhibit: one float per thread, launched by a host that counts four.
+SHORT_COPY = (HERE / "light_speed_short_copy.cu").read_text(encoding="utf-8")
+
+
+def _at_most_requests(kind: str, arrays: int, n: int) -> Claim:
+    """Claim that ``arrays`` arrays of n floats are touched in 16-byte accesses, but for the last n % 4 floats."""
+    quads, tail = divmod(n, QUAD)
+    limit = arrays * (ceil_div(quads, WARP) + ceil_div(tail, WARP))
+
+    def test(counters: Any) -> str | None:
+        found = sum(a.requests for a in counters.lines if a.kind == kind)
+        return None if 0 < found <= limit else f"{found} requests"
+
+    return Claim(f"{kind}: at most {limit} requests", test)
+
+
+def _triad_launch(size: Mapping[str, int]) -> tuple[Launch, ...]:
+    blocks = max(1, ceil_div(ceil_div(size["n"], QUAD), TRIAD_THREADS))
+    return (Launch("triad", (blocks,), (TRIAD_THREADS,), ("x", "y", "z", A, np.uint64(size["n"]))),)
+
+
+_TRIAD_SIZES: tuple[dict[str, int], ...] = ({"n": 1}, {"n": 3}, {"n": 130}, {"n": 4099})
+
+triad = Exercise(
+    name="light_speed_triad",
+    problem=Problem(
+        name="triad",
+        title="z = a x + y",
+        size_keys=("n",),
+        arguments=(
+            Argument("x", "float32", ("n",)),
+            Argument("y", "float32", ("n",)),
+            Argument("z", "float32", ("n",), role="output"),
+        ),
+        make_inputs=lambda size, rng: {
+            "x": rng.standard_normal(size["n"], dtype=np.float32),
+            "y": rng.standard_normal(size["n"], dtype=np.float32),
+        },
+        reference=lambda inputs, size: {"z": float(A) * inputs["x"].astype(np.float64) + inputs["y"]},
+        tolerance=lambda size: 2.0**-23,  # one rounding, or two without FMA
+        flops=lambda size: 2 * size["n"],
+        bytes=lambda size: 3 * FLOAT * size["n"],
+        headline=(),
+        check=_TRIAD_SIZES,
+    ),
+    launches=_triad_launch,
+    sizes=_TRIAD_SIZES,
+    folder=HERE,
+    claims=(
+        _at_most_requests("global load", 2, _TRIAD_SIZES[-1]["n"]),
+        _at_most_requests("global store", 1, _TRIAD_SIZES[-1]["n"]),
+    ),
+)
+
+
+def _reversed_launch(size: Mapping[str, int]) -> tuple[Launch, ...]:
+    blocks = max(1, ceil_div(size["n"], REVERSED_THREADS * EACH))
+    return (Launch("reversed", (blocks,), (REVERSED_THREADS,), ("source", "target", np.uint64(size["n"]))),)
+
+
+# The last size is a multiple of a sector's floats: only there can a reversed warp stay within four sectors.
+_REVERSED_SIZES: tuple[dict[str, int], ...] = ({"n": 1}, {"n": 257}, {"n": 5003}, {"n": 8192})
+
+reversed_copy = Exercise(
+    name="light_speed_reversed",
+    problem=Problem(
+        name="reversed",
+        title="Copy n floats, last to first",
+        size_keys=("n",),
+        arguments=(
+            Argument("source", "float32", ("n",)),
+            Argument("target", "float32", ("n",), role="output"),
+        ),
+        make_inputs=lambda size, rng: {"source": rng.random(size["n"], dtype=np.float32)},
+        reference=lambda inputs, size: {"target": inputs["source"][::-1]},
+        tolerance=lambda size: 0.0,
+        flops=lambda size: 0,
+        bytes=lambda size: 2 * FLOAT * size["n"],
+        headline=(),
+        check=_REVERSED_SIZES,
+    ),
+    launches=_reversed_launch,
+    sizes=_REVERSED_SIZES,
+    folder=HERE,
+    claims=(at_most("global load", 4), at_most("global store", 4)),
+)
+
+Answer = Callable[[int, int, int, Mapping[str, float]], tuple[int, int, float]]
+
+#: What an answer is tried on: a matrix of rows x cols times this many vectors.
+_TRIED = ((1024, 512, 1), (4096, 25088, 1), (4096, 4096, 8), (4096, 4096, 512))
+
+
+def work(rows: int, cols: int, vectors: int, ceilings: Mapping[str, float]) -> tuple[int, int, float]:
+    """FLOPs, least bytes and limit in seconds of Y = W X: W of rows x cols, X of cols x vectors, in float32.
+
+    ``ceilings`` as a record has them. The outputs are few beside the weights, so reading is the ceiling for bytes.
+    """
+    flops = 2 * rows * cols * vectors
+    moved = FLOAT * (rows * cols + cols * vectors + rows * vectors)
+    return flops, moved, max(moved / (ceilings["read_gb_s"] * 1e9), flops / (ceilings["fp32_tflop_s"] * 1e12))
+
+
+def judge(answer: Answer, ceilings: Mapping[str, float]) -> Verdict:
+    """Compare a reader's function with :func:`work`; one line for FLOPs, bytes and the limit."""
+    wrong: dict[str, str | None] = {"FLOPs": None, "bytes": None, "the limit": None}
+    for shape in _TRIED:
+        expected = work(*shape, ceilings)
+        at = "{} x {}, {} vector(s)".format(*shape)
+        try:
+            given = tuple(answer(*shape, ceilings))
+            if len(given) != len(expected):
+                raise ValueError(f"{len(given)} values instead of FLOPs, bytes and seconds")
+            right = [bool(np.isclose(float(g), e, rtol=1e-9, atol=0.0)) for g, e in zip(given, expected, strict=True)]
+        except Exception as error:
+            return Verdict("limit", (Check("the function", f"at {at}: {type(error).__name__}: {error}"),))
+        for name, ok in zip(wrong, right, strict=True):
+            if not ok and wrong[name] is None:
+                wrong[name] = f"not right at {at}"
+    return Verdict("limit", tuple(Check(name, said) for name, said in wrong.items()))
