@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 import sys
 from html import unescape
@@ -362,7 +361,8 @@ def test_prose_takes_the_numbers_and_a_missing_one_fails_the_build(executed, tmp
         page = new_notebook(cells=[new_markdown_cell("# Page", id="a"), said, new_markdown_cell(prose, id="b")])
         page.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
         nbformat.write(page, tmp_path / "page.ipynb")
-        command = [shutil.which("jupyter-book"), "build", "-W", "-n", "--all", str(tmp_path)]
+        main = "from jupyter_book.cli.main import main; main()"
+        command = [sys.executable, "-c", main, "build", "-W", "-n", "--all", str(tmp_path)]
         return subprocess.run(command, capture_output=True, text=True, check=False)
 
     whole = build("It is {glue:text}`ratio` times, {glue:text}`sectors` sectors.")

@@ -168,8 +168,9 @@ class BoundRung:
         key = (self.name, kernel)
         if key not in modules:
             modules[key] = cp.RawModule(
-                code=self.source,
-                options=(*self.options, f"-I{self.ladder.folder}"),
+                # Includes are put in place: CuPy's cache of compiled kernels looks at the code, not at included files.
+                code=expand_includes(self.path),
+                options=self.options,
                 name_expressions=(kernel,),
             )
         function = modules[key].get_function(kernel)

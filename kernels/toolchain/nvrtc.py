@@ -292,9 +292,10 @@ def _fetch(size_of: object, read: object, program: object) -> bytes:
     """One of NVRTC's pairs of calls: how long, then into a buffer of that length."""
     status, size = size_of(program)  # type: ignore[operator]
     _check(status, "asking for a size")
-    buffer = b" " * size
+    # The bindings write into the buffer. A bytes object of length one is shared by the whole process: never give that.
+    buffer = bytearray(max(size, 2))
     _check(read(program, buffer)[0], "reading a result")  # type: ignore[operator]
-    return buffer
+    return bytes(buffer[:size])
 
 
 def _stable_name(filename: str) -> str:
