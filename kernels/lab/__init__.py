@@ -31,6 +31,7 @@ _WHERE = {
     ),
     "ladder": ("BoundRung", "Ladder"),
     "problem": ("Argument", "Launch", "Peer", "Problem", "Rung", "size_label"),
+    "profiling": ("hardware_counters",),
     "records": ("MissingRecord", "Point", "Record", "load_record"),
     "registry": ("ladder_names", "load_ladder"),
     "roofline": ("arithmetic_intensity", "limit", "limit_s"),

@@ -1,0 +1,161 @@
+"""What the hardware's own counters say: ``python -m kernels.lab.profiling [ladder ...]`` on a GPU with ``ncu``.
+
+The emulator counts what a kernel asks for. What the caches then make of it (hits, bytes that reach DRAM, cycles in
+which a unit was busy) only the hardware knows, and Nsight Compute reads it. The command profiles each rung at each
+recorded size, cold, and writes ``kernels/records/<gpu>/hardware/<ladder>.json``. A chapter reads it with
+``hardware_counters(ladder)``, which refuses counts of a kernel that has changed since.
+"""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from . import hardware, records
+from .ladder import BoundRung, Ladder
+from .problem import Size, size_label
+from .registry import load_ladder
+
+#: What is read, by the name under which it is kept: Nsight Compute's own names, and their unit.
+METRICS: dict[str, tuple[str, str]] = {
+    "load_requests": ("l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum", "requests"),
+    "load_sectors": ("l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum", "sectors"),
+    "load_sectors_hit_l1": ("l1tex__t_sectors_pipe_lsu_mem_global_op_ld_lookup_hit.sum", "sectors"),
+    "load_tag_wavefronts": ("l1tex__t_output_wavefronts_pipe_lsu_mem_global_op_ld.sum", "wavefronts"),
+    "store_requests": ("l1tex__t_requests_pipe_lsu_mem_global_op_st.sum", "requests"),
+    "store_sectors": ("l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum", "sectors"),
+    "l1_data_busy": ("l1tex__data_pipe_lsu_wavefronts.avg.pct_of_peak_sustained_elapsed", "% of cycles"),
+    "l2_sectors_asked": ("lts__t_sectors_srcunit_tex_op_read.sum", "sectors"),
+    "l2_sectors_filled": ("lts__t_sectors_srcunit_tex_op_read_lookup_miss.sum", "sectors"),
+    "l2_busy": ("lts__throughput.avg.pct_of_peak_sustained_elapsed", "% of cycles"),
+    "dram_busy": ("dram__cycles_active.avg.pct_of_peak_sustained_elapsed", "% of cycles"),
+    "dram_bytes_read": ("dram__bytes_read.sum", "bytes"),
+    "dram_bytes_written": ("dram__bytes_write.sum", "bytes"),
+    "cycles": ("gpc__cycles_elapsed.max", "cycles of the SM clock"),
+    "nanoseconds": ("gpu__time_duration.sum", "ns, under the profiler"),
+}
+
+
+@dataclass(frozen=True)
+class HardwareCounters:
+    """The counters of one ladder on one GPU. ``at(rung, size)["dram_bytes_read"]``; units as in ``METRICS``."""
+
+    ladder: Ladder
+    gpu: str
+    date: str
+    points: tuple[dict[str, Any], ...]
+
+    def at(self, rung: str, size: Size) -> dict[str, float]:
+        """The counts of one rung at one size. Raises LookupError when there are none, or when they are stale."""
+        for point in self.points:
+            if point["name"] == rung and point["size"] == dict(size):
+                if point["source_sha256"] != self.ladder[rung].sha256(size):
+                    raise LookupError(
+                        f"stale hardware counters of {rung}: the kernel has changed; {_mend(self.ladder.name)}"
+                    )
+                return point["counts"]
+        raise LookupError(f"no hardware counters of {rung} at {size_label(size)}; {_mend(self.ladder.name)}")
+
+
+def hardware_counters(ladder: str, gpu: str = records.DEFAULT_GPU) -> HardwareCounters:
+    """Read the committed counters of a ladder. Raises LookupError where there are none."""
+    path = counters_path(ladder, gpu)
+    if not path.exists():
+        raise LookupError(f"no hardware counters of {ladder} on {gpu}; {_mend(ladder)}")
+    data = json.loads(path.read_text(encoding="utf-8"))
+    return HardwareCounters(load_ladder(ladder), data["device"]["name"], data["date"], tuple(data["points"]))
+
+
+def counters_path(ladder: str, gpu: str = records.DEFAULT_GPU) -> Path:
+    """Where the counters of a ladder stand."""
+    return records.RECORDS / gpu / "hardware" / f"{ladder}.json"
+
+
+def cases(ladder: Ladder) -> Iterator[tuple[BoundRung, Size]]:
+    """What is profiled, in order: every rung of one launch at every recorded size."""
+    for size in ladder.problem.recorded:
+        for rung in ladder:
+            if rung.rung.requires(size) is None and len(rung.launches(size)) == 1:
+                yield rung, dict(size)
+
+
+def launch_all(ladder: Ladder) -> None:
+    """Launch each case once, on arrays of zeros: no counter here depends on the values."""
+    from .cuda import cp
+
+    for rung, size in cases(ladder):
+        arrays = {a.name: cp.zeros(a.extents(size), dtype=a.dtype) for a in ladder.problem.arguments}
+        rung.prepare(arrays, size)()
+        cp.cuda.Device().synchronize()
+
+
+def profile(ladder: Ladder, child: Sequence[str] = ()) -> dict[str, Any]:
+    """Run ``ncu`` over a child process that launches all cases. Raises RuntimeError with what it said."""
+    kernels = sorted({launch.kernel.split("<")[0] for rung, size in cases(ladder) for launch in rung.launches(size)})
+    command = ["ncu", "--csv", "--page", "raw", "--print-units", "base", "--clock-control", "none",
+               "--cache-control", "all", "--kernel-name", f"regex:^({'|'.join(kernels)})",
+               "--metrics", ",".join(name for name, _ in METRICS.values()),
+               *(child or (sys.executable, "-m", "kernels.lab.profiling", "--child", ladder.name))]  # fmt: skip
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    rows = parse(done.stdout)
+    wanted = list(cases(ladder))
+    if done.returncode or len(rows) != len(wanted):
+        said = done.stdout[-2000:] + done.stderr[-2000:]
+        raise RuntimeError(f"ncu profiled {len(rows)} of {len(wanted)} launches:\n{said}")
+    points = [
+        {"name": rung.name, "size": size, "source_sha256": rung.sha256(size), "counts": counts}
+        for (rung, size), counts in zip(wanted, rows, strict=True)
+    ]
+    return {
+        "ladder": ladder.name,
+        "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
+        "commit": hardware.commit(),
+        "device": hardware.device_block(),
+        "metrics": {name: list(metric) for name, metric in METRICS.items()},
+        "points": points,
+    }
+
+
+def parse(text: str) -> list[dict[str, float]]:
+    """The counts of each launch from ncu's raw page as CSV: whole numbers as int. Raises KeyError for a metric that
+    ncu did not give."""
+    lines = [line for line in text.splitlines() if line.startswith('"')]
+    table = list(csv.DictReader(lines))[1:]  # the row under the head holds units
+    return [{name: _number(row[metric]) for name, (metric, _) in METRICS.items()} for row in table]
+
+
+def _number(text: str) -> float:
+    value = float(text.replace(",", ""))
+    return int(value) if value.is_integer() else value
+
+
+def _mend(ladder: str) -> str:
+    return f"on that GPU: python -m kernels.lab.profiling {ladder}"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """The command. With ``--child LADDER`` it is what ncu looks at."""
+    if arguments[:1] == ["--child"]:
+        launch_all(load_ladder(arguments[1]))
+        return 0
+    if not arguments:
+        print("usage: python -m kernels.lab.profiling LADDER ...", file=sys.stderr)
+        return 2
+    for name in arguments:
+        data = profile(load_ladder(name))
+        path = counters_path(name, hardware.gpu_slug(data["device"]["name"]))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+        print(path)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

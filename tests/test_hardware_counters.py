@@ -1,0 +1,89 @@
+"""What ncu counted on a GPU: read, refused when stale, and equal to the emulator's counts where both count."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from kernels.lab import counters, hardware_counters, load_ladder, profiling
+
+CSV = """==PROF== Connected to process 1
+"ID","Kernel Name",{heads}
+"","",{units}
+"0","copy",{values}
+"""
+
+
+def csv_text(**changed: str) -> str:
+    names = [metric for metric, _ in profiling.METRICS.values()]
+    values = dict.fromkeys(names, "1,048,576") | changed
+    return CSV.format(
+        heads=",".join(f'"{name}"' for name in names),
+        units=",".join('""' for _ in names),
+        values=",".join(f'"{values[name]}"' for name in names),
+    )
+
+
+def test_a_page_of_ncu_is_read() -> None:
+    busy, _ = profiling.METRICS["dram_busy"]
+    (row,) = profiling.parse(csv_text(**{busy: "91.56"}))
+    assert set(row) == set(profiling.METRICS)
+    assert row["load_sectors"] == 1 << 20
+    assert isinstance(row["load_sectors"], int)
+    assert row["dram_busy"] == 91.56
+
+
+def test_a_metric_that_ncu_did_not_give_is_an_error() -> None:
+    metric, _ = profiling.METRICS["dram_bytes_read"]
+    with pytest.raises(KeyError, match="dram__bytes_read"):
+        profiling.parse(csv_text().replace(metric, "another"))
+
+
+def test_counters_of_a_changed_kernel_are_refused(tmp_path, monkeypatch) -> None:
+    path = profiling.counters_path("strided")
+    data = json.loads(path.read_text(encoding="utf-8"))
+    size = data["points"][0]["size"]
+    data["points"][0]["source_sha256"] = "0" * 64
+    (tmp_path / "gpu" / "hardware").mkdir(parents=True)
+    (tmp_path / "gpu" / "hardware" / "strided.json").write_text(json.dumps(data), encoding="utf-8")
+    monkeypatch.setattr(profiling.records, "RECORDS", tmp_path)
+    with pytest.raises(LookupError, match=r"stale hardware counters of strided.*kernels\.lab\.profiling strided"):
+        hardware_counters("strided", "gpu").at("strided", size)
+
+
+def test_what_is_not_there_is_named() -> None:
+    with pytest.raises(LookupError, match="no hardware counters of fma"):
+        hardware_counters("fma")
+    with pytest.raises(LookupError, match="no hardware counters of strided at n=7, stride=3"):
+        hardware_counters("strided").at("strided", {"n": 7, "stride": 3})
+
+
+@pytest.mark.parametrize("ladder", ["matmul", "strided"])
+def test_every_recorded_size_is_there_and_fresh(ladder: str) -> None:
+    known = hardware_counters(ladder)
+    for rung, size in profiling.cases(load_ladder(ladder)):
+        assert known.at(rung.name, size)["load_requests"] > 0
+
+
+@pytest.mark.parametrize("stride", [1, 2, 4, 8, 16, 32, 64])
+def test_the_emulator_counts_what_the_hardware_counts(stride: int) -> None:
+    """Requests and sectors of the strided copy at 2^18 elements, exactly."""
+    size = {"n": 1 << 18, "stride": stride}
+    counted = counters(load_ladder("strided")["strided"], size)
+    hardware = hardware_counters("strided").at("strided", size)
+    for kind, name in (("global load", "load"), ("global store", "store")):
+        assert counted.total(kind).requests == hardware[f"{name}_requests"]
+        assert counted.total(kind).sectors == hardware[f"{name}_sectors"]
+
+
+@pytest.mark.parametrize("name", ["naive", "coalesced"])
+def test_the_emulator_counts_the_products_requests(name: str) -> None:
+    """Per request: 4096^3 is too much to emulate, and each request of a product costs what every other does."""
+    rung = load_ladder("matmul")[name]
+    counted = counters(rung, {"m": 64, "n": 64, "k": 64})
+    for edge in (512, 4096):
+        hardware = hardware_counters("matmul").at(name, {"m": edge, "n": edge, "k": edge})
+        for kind, short in (("global load", "load"), ("global store", "store")):
+            total = counted.total(kind)
+            assert total.sectors * hardware[f"{short}_requests"] == hardware[f"{short}_sectors"] * total.requests
