@@ -1,0 +1,98 @@
+"""The exercises and exhibits of the chapter on bank conflicts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from kernels.lab.exercise import Exercise, at_most, no_bank_conflicts
+from kernels.lab.problem import Argument, Launch, Problem, Size, ceil_div
+
+HERE = Path(__file__).parent
+TILE, LINES = 32, 8
+COLUMN_ROWS = 64
+
+
+def exhibit(name: str) -> str:
+    """The text of ``bank_conflicts_<name>.cu``."""
+    return (HERE / f"bank_conflicts_{name}.cu").read_text(encoding="utf-8")
+
+
+def _turned(pair: bool) -> Problem:
+    """Transpose a matrix of float32, or of pairs of them."""
+    last = (lambda size: 2,) if pair else ()
+
+    def inputs(size: Size, rng: np.random.Generator) -> dict[str, np.ndarray]:
+        shape = (size["rows"], size["cols"], *((2,) if pair else ()))
+        return {"source": rng.random(shape, dtype=np.float32)}
+
+    return Problem(
+        name="turned",
+        title="Transpose a matrix",
+        size_keys=("rows", "cols"),
+        arguments=(
+            Argument("source", "float32", ("rows", "cols", *last)),
+            Argument("target", "float32", ("cols", "rows", *last), "output"),
+        ),
+        make_inputs=inputs,
+        reference=lambda given, size: {"target": np.ascontiguousarray(np.swapaxes(given["source"], 0, 1))},
+        tolerance=lambda size: 0.0,  # only moved, so bit-equal
+        flops=lambda size: 0,
+        bytes=lambda size: (16 if pair else 8) * size["rows"] * size["cols"],
+        headline=(),
+        check=(),
+    )
+
+
+def _launch(kernel: str, rows_per_tile: int, size: Size) -> tuple[Launch, ...]:
+    grid = (ceil_div(size["cols"], TILE), ceil_div(size["rows"], rows_per_tile))
+    args = ("source", "target", np.int32(size["rows"]), np.int32(size["cols"]))
+    return (Launch(kernel, grid, (TILE, LINES), args),)
+
+
+columns = Exercise(
+    name="bank_conflicts_columns",
+    problem=_turned(pair=False),
+    launches=lambda size: _launch("columns", COLUMN_ROWS, size),
+    sizes=({"rows": 1, "cols": 5}, {"rows": 65, "cols": 33}, {"rows": 128, "cols": 64}),
+    folder=HERE,
+    claims=(at_most("global store", 4), no_bank_conflicts()),
+)
+
+pairs = Exercise(
+    name="bank_conflicts_pairs",
+    problem=_turned(pair=True),
+    launches=lambda size: _launch("pairs", TILE, size),
+    sizes=({"rows": 1, "cols": 5}, {"rows": 33, "cols": 65}, {"rows": 64, "cols": 64}),
+    folder=HERE,
+    claims=(at_most("global store", 8), no_bank_conflicts()),
+)
+
+row_sums = Exercise(
+    name="bank_conflicts_row_sums",
+    problem=Problem(
+        name="row_sums",
+        title="Add up the rows of a matrix",
+        size_keys=("rows", "cols"),
+        arguments=(Argument("source", "float32", ("rows", "cols")), Argument("sums", "float32", ("rows",), "output")),
+        make_inputs=lambda size, rng: {"source": rng.integers(0, 100, (size["rows"], size["cols"])).astype(np.float32)},
+        reference=lambda given, size: {"sums": given["source"].astype(np.float64).sum(axis=1).astype(np.float32)},
+        tolerance=lambda size: 0.0,  # sums of small whole numbers are exact in any order
+        flops=lambda size: size["rows"] * size["cols"],
+        bytes=lambda size: 4 * size["rows"] * (size["cols"] + 1),
+        headline=(),
+        check=(),
+    ),
+    launches=lambda size: (
+        Launch(
+            "row_sums",
+            (ceil_div(size["rows"], TILE),),
+            (TILE,),
+            ("source", "sums", np.int32(size["rows"]), np.int32(size["cols"])),
+        ),
+    ),
+    sizes=({"rows": 1, "cols": 5}, {"rows": 33, "cols": 65}, {"rows": 64, "cols": 64}),
+    folder=HERE,
+    claims=(at_most("global load", 4), no_bank_conflicts()),
+)
