@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from tiny_ladder import product
 
-from kernels.lab.arguments import ArgumentError
+from kernels.lab.arguments import ArgumentError, solve_size
 from kernels.lab.cuda import cp
 from kernels.lab.ladder import Ladder
 
@@ -150,3 +152,31 @@ def test_output_that_overlaps_an_input_in_part():
         out=flat[8:].reshape(4, 4),
         repeat=1,
     )
+
+
+def kinds_of_data() -> Ladder:
+    """The product with a size key that names what its matrices hold."""
+    problem = replace(
+        product.ladder.problem,
+        size_keys=("m", "n", "k", "repeat", "data"),
+        kinds={"data": ("random", "zeros")},
+    )
+    return replace(product.ladder, problem=problem)
+
+
+def test_a_kind_of_data_is_the_first_where_a_reader_brings_arrays():
+    arrays = {"a": zeros(3, 5), "b": zeros(5, 4)}
+    size = solve_size(kinds_of_data().problem, arrays, {"repeat": 2})
+    assert size == {"m": 3, "n": 4, "k": 5, "repeat": 2, "data": "random"}
+    assert list(size) == ["m", "n", "k", "repeat", "data"]
+
+
+def test_a_kind_of_data_is_no_parameter():
+    refuse("product has no parameter 'data' (parameters: repeat)", zeros(4, 4), zeros(4, 4), repeat=1, data="zeros",
+           ladder=kinds_of_data())  # fmt: skip
+
+
+@pytest.mark.parametrize("data", [{}, {"data": "noise"}, {"data": 1}])
+def test_a_kind_of_data_that_the_problem_does_not_know(data):
+    with pytest.raises(ArgumentError, match=r"product: data is .*; expected one of random, zeros"):
+        kinds_of_data()["wide"].launches({"m": 4, "n": 4, "k": 4, "repeat": 1, **data})

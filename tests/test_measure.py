@@ -14,6 +14,7 @@ import subprocess
 import sys
 import time
 import types
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +24,7 @@ from tiny_ladder import made, scale
 from kernels.lab import bench_child, hardware, measure, nvbench_results, record, records
 from kernels.lab.measure import MeasurementFailed, Sampling, Target
 from kernels.lab.nvbench_results import ResultsError
+from kernels.lab.registry import load_ladder
 
 SAMPLE = Path(__file__).parent / "nvbench_sample"
 TINY = "tiny_ladder.scale"
@@ -345,8 +347,22 @@ def test_a_part_of_a_ladder_is_chosen_by_rung_and_size():
 
 def test_sizes_are_read_from_the_command_line():
     assert record.parse_size("rows=16384, cols=1024") == {"rows": 16384, "cols": 1024}
-    with pytest.raises(record.argparse.ArgumentTypeError, match="'rows' is no size"):
-        record.parse_size("rows")
+    assert record.parse_size("n=-1,data=zipf") == {"n": -1, "data": "zipf"}
+    for text in ("rows", "rows=", "=4", "rows=4=5", "rows=4.5", "rows=4,,cols=2", ""):
+        with pytest.raises(record.argparse.ArgumentTypeError, match=f"'{text}' is no size"):
+            record.parse_size(text)
+
+
+def test_a_size_that_names_a_kind_of_data(monkeypatch):
+    tiny = load_ladder(TINY)
+    problem = replace(tiny.problem, size_keys=("n", "data"), kinds={"data": ("random", "zeros")})
+    monkeypatch.setattr(record, "load_ladder", lambda name: replace(tiny, problem=problem))
+    size = {"n": 5, "data": "zeros"}
+    assert record.choose_targets(TINY, ["plain"], [size]) == [Target(TINY, "rung", "plain", size)]
+    with pytest.raises(ValueError, match="scale: data is 'noise'; expected one of random, zeros"):
+        record.choose_targets(TINY, ["plain"], [{"n": 5, "data": "noise"}])
+    with pytest.raises(ValueError, match="scale: n is 'zeros'; expected a whole number"):
+        record.choose_targets(TINY, ["plain"], [{"n": "zeros", "data": "zeros"}])
 
 
 @pytest.fixture

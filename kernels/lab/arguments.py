@@ -14,13 +14,14 @@ class ArgumentError(ValueError):
     """An argument that a rung does not take. The message names the argument, what it is and what was expected."""
 
 
-def solve_size(problem: Problem, inputs: Mapping[str, Any], parameters: Mapping[str, int]) -> dict[str, int]:
+def solve_size(problem: Problem, inputs: Mapping[str, Any], parameters: Mapping[str, int]) -> dict[str, Any]:
     """Find the problem's size from the shapes of its inputs and the parameters given by keyword.
 
+    What kind of data the inputs hold nobody can see: such a key gets the first name that the problem knows.
     Raises :class:`ArgumentError` when a shape has the wrong number of dimensions, when two inputs disagree about one
     size key, when a parameter is missing, unknown or not a positive whole number.
     """
-    size: dict[str, int] = {}
+    size: dict[str, Any] = {key: names[0] for key, names in problem.kinds.items()}
     said_by: dict[str, str] = {}
     for key, value in parameters.items():
         if key not in problem.parameters:
@@ -92,7 +93,11 @@ def check_array(problem: Problem, rung: Rung, argument: Argument, array: Any, si
 
 
 def check_supported(problem: Problem, rung: Rung, size: Size) -> None:
-    """Raise :class:`ArgumentError` when the rung says that it does not take this size."""
+    """Raise :class:`ArgumentError` when the rung says that it does not take this size, or when it names no kind of data
+    that the problem knows."""
+    for key, names in problem.kinds.items():
+        if size.get(key) not in names:
+            raise ArgumentError(f"{problem.name}: {key} is {size.get(key)!r}; expected one of {', '.join(names)}")
     reason = rung.requires(size)
     if reason is not None:
         raise ArgumentError(f"rung '{rung.name}' of {problem.name} does not take {size_label(size)}: {reason}")

@@ -45,7 +45,7 @@ class Verification:
     """A result that was found right: the errors by output, and the tolerance they were held to."""
 
     name: str
-    size: dict[str, int]
+    size: dict[str, Any]
     errors: dict[str, float]
     tolerance: float
 
@@ -60,7 +60,7 @@ class Case:
     """A problem at one size: inputs on the host and on the device, and the reference outputs on the host."""
 
     problem: Problem
-    size: dict[str, int]
+    size: dict[str, Any]
     device_inputs: dict[str, Any]
     reference: dict[str, np.ndarray]
 

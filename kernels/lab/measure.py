@@ -43,7 +43,7 @@ class Target:
     ladder: str
     kind: str
     name: str
-    size: dict[str, int]
+    size: dict[str, Any]
 
     def __str__(self) -> str:
         return f"{self.ladder.rpartition('.')[2]} {self.name} {size_label(self.size)}"

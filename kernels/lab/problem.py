@@ -11,8 +11,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-#: A problem's size, for instance ``{"rows": 16384, "cols": 16384}``.
-Size = Mapping[str, int]
+#: A problem's size, for instance ``{"rows": 16384, "cols": 16384}``. A key may name a kind of data: ``"data": "zipf"``.
+Size = Mapping[str, Any]
 #: One extent of a shape: the name of a size key, or a function of the size.
 Extent = str | Callable[[Size], int]
 
@@ -49,6 +49,8 @@ class Problem:
     """A computation with its reference and its work.
 
     ``parameters`` are the size keys that no input's shape determines (a stride, say): they are passed by keyword.
+    ``kinds`` are the size keys whose value is a name, with the names they may have: they shape the inputs that
+    ``make_inputs`` makes and nothing else. On arrays of a reader's own a rung takes the first name as read.
     ``flops`` and ``bytes`` count the least work: every multiply and add, every input byte read once, every output byte
     written once. ``reference`` computes in float64 (or in exact integers) on the host. ``tolerance`` is the largest
     error allowed relative to the largest reference value (0: bit-equal); its comment at the problem says why.
@@ -69,6 +71,7 @@ class Problem:
     check: tuple[Size, ...]
     sweep: tuple[Size, ...] = ()
     parameters: tuple[str, ...] = ()
+    kinds: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     accepts_empty: bool = False
 
     @property

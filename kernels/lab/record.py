@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import sys
 import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from . import cuda, hardware, measure, records
 from .measure import MeasurementFailed, Sampling, Target
@@ -20,12 +22,15 @@ from .problem import Size
 from .registry import UnknownLadder, ladder_names, load_ladder
 
 
-def parse_size(text: str) -> dict[str, int]:
-    """``rows=4096,cols=512`` as a size. Raises argparse.ArgumentTypeError."""
+def parse_size(text: str) -> dict[str, Any]:
+    """``rows=4096,cols=512`` as a size; what is no number names a kind of data. Raises argparse.ArgumentTypeError."""
     try:
-        return {key.strip(): int(value) for key, value in (part.split("=") for part in text.split(","))}
+        pairs = [(key.strip(), value.strip()) for key, value in (part.split("=") for part in text.split(","))]
     except ValueError:
-        raise argparse.ArgumentTypeError(f"'{text}' is no size; expected key=value,key=value") from None
+        pairs = []
+    if not pairs or not all(key and re.fullmatch(r"-?\d+|[a-z]\w*", value) for key, value in pairs):
+        raise argparse.ArgumentTypeError(f"'{text}' is no size; expected key=value,key=value")
+    return {key: value if value[0].isalpha() else int(value) for key, value in pairs}
 
 
 def choose_targets(load_name: str, rungs: Sequence[str], sizes: Sequence[Size]) -> list[Target] | None:
@@ -40,12 +45,20 @@ def choose_targets(load_name: str, rungs: Sequence[str], sizes: Sequence[Size]) 
     for size in sizes:
         if tuple(sorted(size)) != tuple(sorted(ladder.problem.size_keys)):
             raise ValueError(f"{ladder.name}'s size has the keys {', '.join(ladder.problem.size_keys)}; got {size}")
+        for key, value in size.items():
+            names = ladder.problem.kinds.get(key)
+            if value not in names if names else not isinstance(value, int):
+                raise ValueError(f"{ladder.name}: {key} is {value!r}; expected {_expected(names)}")
     at = sizes or ladder.problem.recorded
     chosen = [ladder[name] for name in rungs] if rungs else list(ladder)
     targets = [Target(load_name, "rung", b.name, dict(s)) for s in at for b in chosen if b.rung.requires(s) is None]
     if not rungs:
         targets += [Target(load_name, "peer", peer.name, dict(s)) for s in at for peer in ladder.peers]
     return targets
+
+
+def _expected(names: Sequence[str] | None) -> str:
+    return f"one of {', '.join(names)}" if names else "a whole number"
 
 
 def ceilings_first() -> list[str]:

@@ -45,7 +45,7 @@ class Point:
 
     name: str
     kind: str
-    size: dict[str, int]
+    size: dict[str, Any]
     dtype: str
     regime: str
     samples: tuple[float, ...]

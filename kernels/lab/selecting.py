@@ -18,7 +18,7 @@ class Selected:
     """One ladder at one size in one regime: ``rungs`` first to last, ``peers``, and the limit where it is known."""
 
     ladder: Any
-    size: dict[str, int]
+    size: dict[str, Any]
     regime: str
     record: Any
     rungs: tuple[Any, ...]
