@@ -2,8 +2,8 @@
 
 The emulator counts what a kernel asks for. What the caches then make of it (hits, bytes that reach DRAM, cycles in
 which a unit was busy) only the hardware knows, and Nsight Compute reads it. The command profiles each rung at each
-recorded size, cold, and writes ``kernels/records/<gpu>/hardware/<ladder>.json``. A chapter reads it with
-``hardware_counters(ladder)``, which refuses counts of a kernel that has changed since.
+recorded size and at those of ``ALSO``, cold, and writes ``kernels/records/<gpu>/hardware/<ladder>.json``. A chapter
+reads it with ``hardware_counters(ladder)``, which refuses counts of a kernel that has changed since.
 """
 
 from __future__ import annotations
@@ -23,12 +23,14 @@ from .ladder import BoundRung, Ladder
 from .problem import Size, size_label
 from .registry import load_ladder
 
+_COMMAND = "python -m kernels.lab.profiling"
 #: What is read, by the name under which it is kept: Nsight Compute's own names, and their unit.
 METRICS: dict[str, tuple[str, str]] = {
     "load_requests": ("l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum", "requests"),
     "load_sectors": ("l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum", "sectors"),
     "load_sectors_hit_l1": ("l1tex__t_sectors_pipe_lsu_mem_global_op_ld_lookup_hit.sum", "sectors"),
     "load_tag_wavefronts": ("l1tex__t_output_wavefronts_pipe_lsu_mem_global_op_ld.sum", "wavefronts"),
+    "load_data_wavefronts": ("l1tex__data_pipe_lsu_wavefronts_mem_lgds_cmd_read.sum", "wavefronts"),
     "store_requests": ("l1tex__t_requests_pipe_lsu_mem_global_op_st.sum", "requests"),
     "store_sectors": ("l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum", "sectors"),
     "l1_data_busy": ("l1tex__data_pipe_lsu_wavefronts.avg.pct_of_peak_sustained_elapsed", "% of cycles"),
@@ -42,6 +44,21 @@ METRICS: dict[str, tuple[str, str]] = {
     "nanoseconds": ("gpu__time_duration.sum", "ns, under the profiler"),
 }
 
+#: Sizes that are profiled besides the recorded ones, by ladder: each differs from one of those in a single cause.
+ALSO: dict[str, tuple[dict[str, int], ...]] = {
+    # Rows whose length is no multiple of 32 floats: the same sectors and lines, other banks.
+    "matmul": (
+        *({"m": 512, "n": 512, "k": k} for k in (513, 514, 516, 520, 528, 544)),
+        {"m": 4096, "n": 4096, "k": 4097},
+    ),
+    # A quarter of the memory touched, and strides that are no multiple of 32 floats.
+    "strided": (
+        *({"n": 1 << 22, "stride": stride} for stride in (16, 32, 64)),
+        *({"n": 1 << 24, "stride": stride} for stride in (33, 65)),
+    ),
+    "shifted": tuple({"n": 1 << 24, "offset": offset} for offset in (0, 1)),
+}
+
 
 @dataclass(frozen=True)
 class HardwareCounters:
@@ -50,6 +67,7 @@ class HardwareCounters:
     ladder: Ladder
     gpu: str
     date: str
+    command: str
     points: tuple[dict[str, Any], ...]
 
     def at(self, rung: str, size: Size) -> dict[str, float]:
@@ -58,19 +76,20 @@ class HardwareCounters:
             if point["name"] == rung and point["size"] == dict(size):
                 if point["source_sha256"] != self.ladder[rung].sha256(size):
                     raise LookupError(
-                        f"stale hardware counters of {rung}: the kernel has changed; {_mend(self.ladder.name)}"
+                        f"stale hardware counters of {rung}: the kernel has changed; on that GPU: {self.command}"
                     )
                 return point["counts"]
-        raise LookupError(f"no hardware counters of {rung} at {size_label(size)}; {_mend(self.ladder.name)}")
+        raise LookupError(f"no hardware counters of {rung} at {size_label(size)}; on that GPU: {self.command}")
 
 
-def hardware_counters(ladder: str, gpu: str = records.DEFAULT_GPU) -> HardwareCounters:
+def hardware_counters(ladder: str | Ladder, gpu: str = records.DEFAULT_GPU) -> HardwareCounters:
     """Read the committed counters of a ladder. Raises LookupError where there are none."""
-    path = counters_path(ladder, gpu)
+    ladder = load_ladder(ladder) if isinstance(ladder, str) else ladder
+    path = counters_path(ladder.name, gpu)
     if not path.exists():
-        raise LookupError(f"no hardware counters of {ladder} on {gpu}; {_mend(ladder)}")
+        raise LookupError(f"no hardware counters of {ladder.name} on {gpu}; on that GPU: {_COMMAND} {ladder.name}")
     data = json.loads(path.read_text(encoding="utf-8"))
-    return HardwareCounters(load_ladder(ladder), data["device"]["name"], data["date"], tuple(data["points"]))
+    return HardwareCounters(ladder, data["device"]["name"], data["date"], data["command"], tuple(data["points"]))
 
 
 def counters_path(ladder: str, gpu: str = records.DEFAULT_GPU) -> Path:
@@ -79,8 +98,8 @@ def counters_path(ladder: str, gpu: str = records.DEFAULT_GPU) -> Path:
 
 
 def cases(ladder: Ladder) -> Iterator[tuple[BoundRung, Size]]:
-    """What is profiled, in order: every rung of one launch at every recorded size."""
-    for size in ladder.problem.recorded:
+    """What is profiled, in order: every rung of one launch at every recorded size, then at those of ``ALSO``."""
+    for size in (*ladder.problem.recorded, *ALSO.get(ladder.name, ())):
         for rung in ladder:
             if rung.rung.requires(size) is None and len(rung.launches(size)) == 1:
                 yield rung, dict(size)
@@ -94,15 +113,18 @@ def launch_all(ladder: Ladder) -> None:
         arrays = {a.name: cp.zeros(a.extents(size), dtype=a.dtype) for a in ladder.problem.arguments}
         rung.prepare(arrays, size)()
         cp.cuda.Device().synchronize()
+        del arrays
+        cp.get_default_memory_pool().free_all_blocks()
 
 
-def profile(ladder: Ladder, child: Sequence[str] = ()) -> dict[str, Any]:
-    """Run ``ncu`` over a child process that launches all cases. Raises RuntimeError with what it said."""
+def profile(name: str) -> dict[str, Any]:
+    """Run ``ncu`` over a child process that launches all cases of a ladder. Raises RuntimeError with what it said."""
+    ladder = load_ladder(name)
     kernels = sorted({launch.kernel.split("<")[0] for rung, size in cases(ladder) for launch in rung.launches(size)})
     command = ["ncu", "--csv", "--page", "raw", "--print-units", "base", "--clock-control", "none",
                "--cache-control", "all", "--kernel-name", f"regex:^({'|'.join(kernels)})",
                "--metrics", ",".join(name for name, _ in METRICS.values()),
-               *(child or (sys.executable, "-m", "kernels.lab.profiling", "--child", ladder.name))]  # fmt: skip
+               sys.executable, "-m", "kernels.lab.profiling", "--child", name]  # fmt: skip
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     rows = parse(done.stdout)
     wanted = list(cases(ladder))
@@ -115,6 +137,7 @@ def profile(ladder: Ladder, child: Sequence[str] = ()) -> dict[str, Any]:
     ]
     return {
         "ladder": ladder.name,
+        "command": f"{_COMMAND} {name}",
         "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
         "commit": hardware.commit(),
         "device": hardware.device_block(),
@@ -136,12 +159,8 @@ def _number(text: str) -> float:
     return int(value) if value.is_integer() else value
 
 
-def _mend(ladder: str) -> str:
-    return f"on that GPU: python -m kernels.lab.profiling {ladder}"
-
-
 def main(arguments: Sequence[str]) -> int:
-    """The command. With ``--child LADDER`` it is what ncu looks at."""
+    """The command: ladders by name, or by the module that holds one. ``--child LADDER`` is what ncu looks at."""
     if arguments[:1] == ["--child"]:
         launch_all(load_ladder(arguments[1]))
         return 0
@@ -149,8 +168,8 @@ def main(arguments: Sequence[str]) -> int:
         print("usage: python -m kernels.lab.profiling LADDER ...", file=sys.stderr)
         return 2
     for name in arguments:
-        data = profile(load_ladder(name))
-        path = counters_path(name, hardware.gpu_slug(data["device"]["name"]))
+        data = profile(name)
+        path = counters_path(data["ladder"], hardware.gpu_slug(data["device"]["name"]))
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
         print(path)
