@@ -200,18 +200,25 @@ class Batch:
 
     def _barrier(self, group: Group, at: int, parked: dict[int, Group]) -> Group | None:
         """The group, joined by those that waited, if all threads of its blocks are here; else it is parked."""
+        if self._complete(group.lanes):
+            return group
         if at in parked:
             group = merge([parked.pop(at), group], self.kernel.code.blocks[at].live)
-        lanes = group.lanes
+            if self._complete(group.lanes):
+                return group
+        parked[at] = group
+        return None
+
+    def _complete(self, lanes: Lanes) -> bool:
+        """Whether the lanes are all threads of their blocks; if so, these blocks pass a barrier."""
         if not lanes.ragged and lanes.shape[1] == self.threads:
             self.counts.barriers += lanes.shape[0]
-            return group
+            return True
         present = lanes.per_block(self.blocks)
         if ((present == 0) | (present == self.threads)).all():
             self.counts.barriers += int(np.count_nonzero(present))
-            return group
-        parked[at] = group
-        return None
+            return True
+        return False
 
     def _release(self, waiting: Waiting, parked: dict[int, Group]) -> None:
         """Nothing else can run: let whole blocks pass their barrier.
