@@ -113,7 +113,7 @@ def test_a_met_criterion_and_an_unmet_one_are_told_apart():
 
 @pytest.mark.parametrize(
     ("estimate", "samples", "timeout"),
-    [(1e-6, 200, 2.0), (1e-3, 200, 2.0), (0.02, 50, 2.0), (0.4, 10, 5.0), (3.0, 10, 5.0)],
+    [(1e-6, 200, 2.0), (1e-3, 200, 2.0), (0.02, 50, 2.0), (0.09, 11, 2.0), (0.4, 3, 2.0), (3.0, 3, 5.0)],
 )
 def test_sampling_is_bounded(estimate, samples, timeout):
     assert Sampling().samples_for(estimate) == samples

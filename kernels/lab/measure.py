@@ -54,13 +54,16 @@ class Sampling:
     """How long to sample: cold sampling ends when ``min_samples`` (more for fast kernels) are there and their
     relative
     standard deviation is below ``max_noise`` or has settled; at the latest after ``seconds`` of wall time,
-    for kernels so slow that ten samples take longer after ``slow_seconds``. ``batch_seconds`` of GPU time go
-    to the batch.
+    for kernels so slow that ten samples take longer after ``slow_seconds``. A kernel of more than ``crawling_s`` is
+    sampled ``few_samples`` times: no noise of this size is left at that length. ``batch_seconds`` of GPU time go to the
+    batch.
     """
 
     seconds: float = 2.0
     slow_seconds: float = 5.0
     min_samples: int = 10
+    few_samples: int = 3
+    crawling_s: float = 0.1
     enough_samples: int = 200
     max_noise: float = 0.005
     batch_seconds: float = 0.25
@@ -69,11 +72,13 @@ class Sampling:
     def samples_for(self, estimate_s: float) -> int:
         """The least number of cold samples of a kernel that takes about this long."""
         fitting = int(0.5 * self.seconds / max(estimate_s, 1e-9))
-        return max(self.min_samples, min(self.enough_samples, fitting))
+        least = self.few_samples if estimate_s > self.crawling_s else self.min_samples
+        return max(least, min(self.enough_samples, fitting))
 
     def timeout_for(self, estimate_s: float) -> float:
         """The most wall time for cold sampling, in seconds."""
-        return max(self.seconds, min(self.slow_seconds, 1.25 * self.min_samples * estimate_s))
+        samples = min(self.min_samples, self.samples_for(estimate_s))
+        return max(self.seconds, min(self.slow_seconds, 1.25 * samples * estimate_s))
 
 
 def targets_of(ladder: Ladder, load_name: str) -> list[Target]:
