@@ -1,0 +1,166 @@
+"""Histogram: how often each byte occurs. Every value is read once; the counts are what everybody wants to write."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kernels.lab import cccl, libraries
+from kernels.lab.ladder import Ladder
+from kernels.lab.problem import Argument, Launch, Peer, Problem, Rung, Size, ceil_div
+
+COUNT = 4
+#: Threads of a block: the first rung's, and the others'.
+SMALL_BLOCK, THREADS = 256, 1024
+#: As many blocks as the H200's 132 SMs hold at once, two each. Another GPU may want another number.
+RESIDENT_BLOCKS = 2 * 132
+#: Bytes of one load of the vectorised rungs, and of what the last two take at a time.
+QUAD, UNROLL = 16, 4
+#: Values made or counted at a time on the host: NumPy turns bytes into 8-byte integers to count them.
+PIECE = 1 << 24
+MAX_BINS = 256
+#: What the values may be: all equally likely, all the same, or the k-th most frequent 1/k times as often as the first.
+KINDS = ("uniform", "constant", "zipf")
+
+
+def _inputs(size: Size, rng: np.random.Generator) -> dict[str, np.ndarray]:
+    return {"values": _MAKERS[size["data"]](size["n"], size["bins"], rng)}
+
+
+def _uniform(n: int, bins: int, rng: np.random.Generator) -> np.ndarray:
+    return rng.integers(0, bins, n, dtype=np.uint8)
+
+
+def _constant(n: int, bins: int, rng: np.random.Generator) -> np.ndarray:
+    return np.full(n, bins // 2, dtype=np.uint8)
+
+
+def _zipf(n: int, bins: int, rng: np.random.Generator) -> np.ndarray:
+    """Values drawn through a table of 2^16 entries, in which each has as many as it is likely."""
+    shares = np.cumsum(1.0 / np.arange(1, bins + 1))
+    table = np.searchsorted(shares / shares[-1], (np.arange(1 << 16) + 0.5) / (1 << 16)).astype(np.uint8)
+    values = np.empty(n, dtype=np.uint8)
+    for start in range(0, n, PIECE):
+        piece = values[start : start + PIECE]
+        piece[:] = table[rng.integers(0, 1 << 16, piece.size, dtype=np.uint16)]
+    return values
+
+
+_MAKERS: dict[str, Callable[[int, int, np.random.Generator], np.ndarray]] = dict(
+    zip(KINDS, (_uniform, _constant, _zipf), strict=True)
+)
+
+
+def _reference(inputs: dict[str, np.ndarray], size: Size) -> dict[str, np.ndarray]:
+    counts = np.zeros(MAX_BINS, dtype=np.int64)
+    for start in range(0, size["n"], PIECE):
+        counts += np.bincount(inputs["values"][start : start + PIECE], minlength=MAX_BINS)
+    return {"counts": counts[: size["bins"]].astype(np.uint32)}
+
+
+def _sizes(n: int, bins: int, kinds: tuple[str, ...] = KINDS) -> tuple[Size, ...]:
+    return tuple({"n": n, "bins": bins, "data": kind} for kind in kinds)
+
+
+problem = Problem(
+    name="histogram",
+    title="Histogram of n bytes",
+    size_keys=("n", "bins", "data"),
+    arguments=(
+        Argument("values", "uint8", ("n",)),
+        Argument("counts", "uint32", ("bins",), role="output"),
+    ),
+    make_inputs=_inputs,
+    reference=_reference,
+    tolerance=lambda size: 0.0,  # whole numbers
+    flops=lambda size: 0,
+    bytes=lambda size: size["n"] + COUNT * size["bins"],
+    headline=_sizes(1 << 30, MAX_BINS),
+    # From a size at which a launch is all there is to one that no longer fits the L2 cache.
+    sweep=tuple({"n": 1 << power, "bins": MAX_BINS, "data": "uniform"} for power in (14, 18, 22, 26)),
+    check=(
+        {"n": 0, "bins": 256, "data": "uniform"},
+        {"n": 1, "bins": 1, "data": "constant"},
+        {"n": 15, "bins": 2, "data": "uniform"},
+        {"n": 17, "bins": 256, "data": "zipf"},
+        {"n": 1000, "bins": 10, "data": "zipf"},
+        {"n": 4099, "bins": 256, "data": "constant"},
+        {"n": 4 * THREADS * QUAD + 77, "bins": 256, "data": "uniform"},
+    ),
+    parameters=("bins",),
+    kinds={"data": KINDS},
+    accepts_empty=True,
+)
+
+
+def _requires(size: Size) -> str | None:
+    if size["bins"] > MAX_BINS:
+        return f"bins may be at most {MAX_BINS}, for a value is a byte"
+    if size["n"] >= 1 << 32:
+        return "n may be at most 4294967295, for a count has 32 bits"
+    return None
+
+
+def _launches(kernel: str, values_per_block: int, block: int, most: int | None = None, queue: bool = False):
+    """Zero the counts, then count with one block for so many values, but no more blocks than ``most``."""
+
+    def launches(size: Size) -> tuple[Launch, ...]:
+        blocks = max(1, ceil_div(size["n"], values_per_block))
+        grid = (min(blocks, most) if most else blocks,)
+        outputs = ("counts", "queue") if queue else ("counts",)
+        return (
+            Launch(f"histogram_clear<{size['bins']}>", (1,), (block,), outputs),
+            Launch(f"{kernel}<{size['bins']}>", grid, (block,), ("values", *outputs, np.uint64(size["n"]))),
+        )
+
+    return launches
+
+
+def _rung(name: str, idea: str, values_per_block: int, block: int = THREADS, most: int | None = None, **more: Any):
+    launches = _launches(f"histogram_{name}", values_per_block, block, most, queue="workspace" in more)
+    return Rung(name, idea, f"{name}.cu", launches, requires=_requires, **more)
+
+
+def _cub(arrays: dict[str, Any], size: Size):
+    return cccl.histogram(arrays["values"], arrays["counts"])
+
+
+def _cupy(arrays: dict[str, Any], size: Size):
+    import cupy
+    from cupy.cuda import cub
+
+    values, counts = arrays["values"], arrays["counts"]
+
+    def enqueue() -> None:
+        counts[...] = cub.cub_histogram(values, cupy.zeros(size["bins"], dtype=cupy.int64), size["bins"] + 1)
+
+    return enqueue
+
+
+ALIGNED = {"values": QUAD}
+
+ladder = Ladder(
+    problem,
+    Path(__file__).parent,
+    rungs=(
+        _rung("global", "every value adds to global memory", SMALL_BLOCK, SMALL_BLOCK),
+        _rung("shared", "a copy per block, in shared memory", THREADS),
+        _rung("coarsened", "few blocks, each in a loop", THREADS, most=RESIDENT_BLOCKS),
+        _rung("vectorised", "16 values per load", THREADS * QUAD, most=RESIDENT_BLOCKS, alignment=ALIGNED),
+        _rung("per_warp", "a copy per warp", THREADS * QUAD, most=RESIDENT_BLOCKS, alignment=ALIGNED),
+        _rung("interleaved", "a copy per lane, in a bank of its own", THREADS * QUAD, most=RESIDENT_BLOCKS,
+              alignment=ALIGNED),
+        _rung("in_flight", "four loads before the first value is counted", THREADS * QUAD * UNROLL,
+              most=RESIDENT_BLOCKS, alignment=ALIGNED),
+        _rung("queued", "blocks take chunks as they are done", THREADS * QUAD * UNROLL, most=RESIDENT_BLOCKS,
+              alignment=ALIGNED, workspace=lambda size: {"queue": ((1,), "uint32")}),
+    ),
+    peers=(
+        Peer("CUB", _cub, cccl.describe("DeviceHistogram::HistogramEven", "32-bit counts")),
+        Peer("CuPy bincount", _cupy,
+             libraries.cub("DeviceHistogram::HistogramEven, which bincount calls", "64-bit counts")),
+    ),
+)  # fmt: skip

@@ -1,0 +1,8 @@
+// Zero the counts before any block adds to them: a launch of its own, for blocks of one launch cannot wait for another.
+template <int kBins>
+__global__ void histogram_clear(unsigned* __restrict__ counts)
+{
+    for (int bin = threadIdx.x; bin < kBins; bin += blockDim.x) {
+        counts[bin] = 0;
+    }
+}

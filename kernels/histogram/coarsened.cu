@@ -1,0 +1,28 @@
+// Idea: no more blocks than fit on the GPU at once, each with a long way to go: few copies to merge.
+// From the rung before: a loop over the values, with a stride of the whole grid.
+// Requires: counts that are zero; values of kBins or more are not counted.
+#include "clear.cuh"
+
+template <int kBins>
+__global__ void histogram_coarsened(const unsigned char* __restrict__ values, unsigned* __restrict__ counts, size_t n)
+{
+    __shared__ unsigned copy[kBins];
+    for (int bin = threadIdx.x; bin < kBins; bin += blockDim.x) {
+        copy[bin] = 0;
+    }
+    __syncthreads();  // every bin of the copy is zero before any thread counts
+
+    const size_t stride = static_cast<size_t>(gridDim.x) * blockDim.x;
+    for (size_t i = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < n; i += stride) {
+        if (values[i] < kBins) {
+            atomicAdd(&copy[values[i]], 1u);
+        }
+    }
+    __syncthreads();  // every value is counted before the copy is read
+
+    for (int bin = threadIdx.x; bin < kBins; bin += blockDim.x) {
+        if (copy[bin] > 0) {
+            atomicAdd(&counts[bin], copy[bin]);
+        }
+    }
+}

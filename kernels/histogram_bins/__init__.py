@@ -1,0 +1,113 @@
+"""Histogram of 16-bit values: how many copies of the bins pay when there are more bins than bytes have values."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kernels.lab import cccl
+from kernels.lab.ladder import Ladder
+from kernels.lab.problem import Argument, Launch, Peer, Problem, Rung, Size, ceil_div
+
+WORD = 4
+THREADS = 1024
+SMS = 132
+#: What one load brings, in values, and how many loads a thread has in flight.
+QUAD, UNROLL = 8, 4
+#: Shared memory of a multiprocessor and of a block, in bytes, and what the system takes of it for each block.
+SHARED_OF_SM, SHARED_OF_BLOCK, RESERVED = 228 * 1024, 227 * 1024, 1024
+MAX_BINS = 1 << 16
+#: Values counted at a time on the host.
+PIECE = 1 << 24
+
+
+def _reference(inputs: dict[str, np.ndarray], size: Size) -> dict[str, np.ndarray]:
+    counts = np.zeros(MAX_BINS, dtype=np.int64)
+    for start in range(0, size["n"], PIECE):
+        counts += np.bincount(inputs["values"][start : start + PIECE], minlength=MAX_BINS)
+    return {"counts": counts[: size["bins"]].astype(np.uint32)}
+
+
+problem = Problem(
+    name="histogram_bins",
+    title="Histogram of n 16-bit values",
+    size_keys=("n", "bins"),
+    arguments=(
+        Argument("values", "uint16", ("n",)),
+        Argument("counts", "uint32", ("bins",), role="output"),
+    ),
+    make_inputs=lambda size, rng: {"values": rng.integers(0, size["bins"], size["n"], dtype=np.uint16)},
+    reference=_reference,
+    tolerance=lambda size: 0.0,  # whole numbers
+    flops=lambda size: 0,
+    bytes=lambda size: 2 * size["n"] + WORD * size["bins"],
+    headline=({"n": 1 << 29, "bins": 1024},),
+    sweep=tuple({"n": 1 << 29, "bins": bins} for bins in (512, 2048, 4096)),
+    check=(
+        {"n": 0, "bins": 512},
+        {"n": 1, "bins": 1},
+        {"n": 9, "bins": 7},
+        {"n": 2000, "bins": 300},
+        {"n": 2 * UNROLL * THREADS * QUAD + 75, "bins": 1024},
+    ),
+    parameters=("bins",),
+    accepts_empty=True,
+)
+
+
+def _shared_bytes(copies: int, size: Size) -> int:
+    return WORD * copies * size["bins"]
+
+
+def _requires(copies: int):
+    def requires(size: Size) -> str | None:
+        if size["bins"] > MAX_BINS:
+            return f"bins may be at most {MAX_BINS}, for a value has 16 bits"
+        if _shared_bytes(copies, size) > SHARED_OF_BLOCK:
+            most = SHARED_OF_BLOCK // (WORD * copies)
+            return f"bins may be at most {most}, for {copies} copies must fit the {SHARED_OF_BLOCK} bytes of a block"
+        if size["n"] >= 1 << 32:
+            return "n may be at most 4294967295, for a count has 32 bits"
+        return None
+
+    return requires
+
+
+def _launches(copies: int):
+    def launches(size: Size) -> tuple[Launch, ...]:
+        shared = _shared_bytes(copies, size)
+        per_sm = min(2, SHARED_OF_SM // (shared + RESERVED))
+        blocks = max(1, ceil_div(size["n"], THREADS * QUAD * UNROLL))
+        grid, args = (min(blocks, per_sm * SMS),), ("values", "counts", np.uint64(size["n"]))
+        return (
+            Launch(f"histogram_clear<{size['bins']}>", (1,), (THREADS,), ("counts",)),
+            Launch(f"histogram_copies<{size['bins']}>", grid, (THREADS,), args, shared),
+        )
+
+    return launches
+
+
+def _rung(copies: int, idea: str) -> Rung:
+    return Rung(f"copies_{copies}", idea, f"copies_{copies}.cu", _launches(copies), alignment={"values": 16},
+                requires=_requires(copies))  # fmt: skip
+
+
+def _cub(arrays: dict[str, Any], size: Size):
+    return cccl.histogram(arrays["values"], arrays["counts"])
+
+
+ladder = Ladder(
+    problem,
+    Path(__file__).parent,
+    rungs=(
+        _rung(1, "one copy per block"),
+        _rung(2, "a copy shared by 16 lanes"),
+        _rung(4, "a copy shared by eight lanes"),
+        _rung(8, "a copy shared by four lanes"),
+        _rung(16, "a copy shared by two lanes"),
+        _rung(32, "a copy per lane, in a bank of its own"),
+    ),
+    peers=(Peer("CUB", _cub, cccl.describe("DeviceHistogram::HistogramEven", "32-bit counts")),),
+)
