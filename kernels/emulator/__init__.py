@@ -17,6 +17,7 @@ from .errors import (
     Misaligned,
     OutOfBounds,
     UnsupportedInstruction,
+    WarpMismatch,
 )
 from .memory import Allocation, DeviceMemory
 from .module import Kernel, Module, load
@@ -39,5 +40,6 @@ __all__ = [
     "OutOfBounds",
     "Trace",
     "UnsupportedInstruction",
+    "WarpMismatch",
     "load",
 ]

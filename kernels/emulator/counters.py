@@ -17,6 +17,7 @@ class AccessCounters:
     active lane. `lanes`: active lanes. `sectors`: distinct 32-byte sectors, summed over requests; `ideal_sectors`: the
     fewest that could carry the distinct bytes. `wavefronts`: passes over the 32 banks of shared memory;
     `ideal_wavefronts`: without conflicts.
+    `same_address`: of atomics, the lanes that found another lane of their warp at their address before them.
     """
 
     file: str
@@ -30,6 +31,7 @@ class AccessCounters:
     ideal_sectors: int = 0
     wavefronts: int = 0
     ideal_wavefronts: int = 0
+    same_address: int = 0
 
     @property
     def sectors_per_request(self) -> float:
@@ -63,7 +65,7 @@ class BranchCounters:
     divergent_branches: int
 
 
-ACCESS_SUMS = ("requests", "lanes", "sectors", "ideal_sectors", "wavefronts", "ideal_wavefronts")
+ACCESS_SUMS = ("requests", "lanes", "sectors", "ideal_sectors", "wavefronts", "ideal_wavefronts", "same_address")
 BRANCH_SUMS = ("branches", "divergent_branches")
 TOTALS = ("warp_instructions", "thread_instructions", "branches", "divergent_branches", "barriers")
 

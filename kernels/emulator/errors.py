@@ -74,6 +74,15 @@ class BarrierDivergence(EmulatorError):
     hint = "a barrier inside a condition or a loop, or a return before it, that not all threads of the block take alike"
 
 
+class WarpMismatch(EmulatorError):
+    """Lanes of a warp that should act together do not:
+
+    A mask names lanes that are elsewhere or gone, or leaves out its own.
+    """
+
+    hint = "the mask of the _sync function against the lanes that can reach it, and returns before it"
+
+
 class EndlessLoop(EmulatorError):
     """The step budget is spent."""
 

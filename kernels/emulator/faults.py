@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
-from .errors import Misaligned, OutOfBounds, Where
+from .errors import Misaligned, OutOfBounds, WarpMismatch, Where
 from .memory import distance
 
 if TYPE_CHECKING:
@@ -102,3 +102,9 @@ def misaligned(group: Group, site: Site, address: np.ndarray) -> NoReturn:
         width=site.width,
         allocation=nearest,
     )
+
+
+def warp(group: Group, site: Site, bad: np.ndarray, what: str) -> NoReturn:
+    """Raise WarpMismatch for the lanes where `bad` holds."""
+    where = _where(group, site, np.broadcast_to(bad, group.lanes.shape))
+    raise WarpMismatch(f"warp mismatch: {what}", where)

@@ -222,11 +222,11 @@ class Kernel:
         for (space, index), values in counts.sites.items():
             site = self.code.sites[index]
             key = (site.location.file, site.location.line, f"{space} {site.action}", site.width)
-            sums = groups.setdefault(key, [0, 0, 0, 0])
+            sums = groups.setdefault(key, [0, 0, 0, 0, 0])
             for i, value in enumerate(values):
                 sums[i] += value
         lines = []
-        for (file, line, kind, width), (requests, lanes, achieved, ideal) in sorted(groups.items()):
+        for (file, line, kind, width), (requests, lanes, achieved, ideal, same) in sorted(groups.items()):
             shared = kind.startswith("shared")
             lines.append(
                 AccessCounters(
@@ -238,6 +238,7 @@ class Kernel:
                     requests,
                     lanes,
                     *((0, 0, achieved, ideal) if shared else (achieved, ideal, 0, 0)),
+                    same,
                 )
             )
         branch_lines = tuple(

@@ -39,6 +39,13 @@ def sectors(relative: np.ndarray, residue: np.ndarray, width: int) -> np.ndarray
     return np.stack([distinct, -(-nbytes // SECTOR)], axis=1)
 
 
+def distinct(relative: np.ndarray, residue: np.ndarray, width: int) -> np.ndarray:
+    """(rows, 2): distinct addresses of each row, twice; arguments as for `sectors`."""
+    wanted = np.sort(np.where(relative == INACTIVE, 0, relative), axis=1)
+    number = 1 + np.count_nonzero(np.diff(wanted, axis=1), axis=1)
+    return np.stack([number, number], axis=1)
+
+
 def wavefronts(relative: np.ndarray, residue: np.ndarray, width: int) -> np.ndarray:
     """(rows, 2):
 
@@ -113,7 +120,7 @@ def _shared_pattern(
 
 def tally(lanes: Lanes, address: np.ndarray, offset: int, width: int, measure: Measure) -> Tally:
     """Count an access of `width` bytes by `lanes` at `address + offset` (int64, broadcasting to the lanes' shape)."""
-    modulus = SECTOR if measure is sectors else (4 if width < 4 else 1)
+    modulus = SECTOR if measure is sectors else (4 if measure is wavefronts and width < 4 else 1)
     layout = lanes.layout
     low = width - 1
     if address.shape[1] == 1 and layout.kind == "whole":

@@ -6,12 +6,14 @@ from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
-from .errors import BarrierDivergence, EndlessLoop, Where
+from .errors import BarrierDivergence, EndlessLoop, WarpMismatch, Where
 from .groups import Group, merge
 from .lanes import Lanes, Selection, divide, rectangle
 from .memory import Allocation, DeviceMemory
 from .policy import Waiting
+from .ptx import Immediate, Instruction, Location
 from .trace import Trace
+from .warps import bits_of, from_rows, missing, present, to_rows
 
 if TYPE_CHECKING:
     from .module import Kernel
@@ -20,7 +22,8 @@ if TYPE_CHECKING:
 class Tallies:
     """Counts of a launch while it runs:
 
-    Per access site [requests, lanes, achieved, ideal], per block [warps, lanes].
+    Per access site [requests, lanes, achieved, ideal,
+    same address], per block [warps, lanes].
     """
 
     def __init__(self, blocks: int) -> None:
@@ -32,7 +35,7 @@ class Tallies:
     def __getitem__(self, key: tuple[str, int]) -> list[int]:
         found = self.sites.get(key)
         if found is None:
-            found = self.sites[key] = [0, 0, 0, 0]
+            found = self.sites[key] = [0, 0, 0, 0, 0]
         return found
 
 
@@ -62,6 +65,7 @@ class Batch:
         self.local = _rows(blocks * self.threads, self.local_bytes)
         self.parameters = parameters
         self.recent: dict[int, Allocation] = {}
+        self.gone: list[Lanes] = []
         self._values: dict[tuple[int, str], np.ndarray] = {}
 
     # What generated code and accesses use -----------------------------------------------------------------------------
@@ -132,13 +136,15 @@ class Batch:
                     group.settle(blocks[at].live)
             block = blocks[at]
             if block.gate:
-                group = self._barrier(group, at, parked)
+                group = self._gate(group, at, parked)
                 if group is None:
                     continue
             steps += 1
             if steps > self.max_steps:
                 self._endless(at, group)
             lanes = group.lanes
+            if block.gate == "barrier":
+                self.counts.barriers += lanes.count // self.threads
             count = executed[at]
             count[0] += lanes.warps
             count[1] += lanes.count
@@ -150,6 +156,7 @@ class Batch:
             if outcome is None:
                 at = block.next
                 if at < 0:
+                    self.gone.append(lanes)
                     group = None
                     continue
             else:
@@ -166,6 +173,8 @@ class Batch:
                     for target, part in zip(targets, group.split(list(zip(parts, live, strict=True))), strict=True):
                         if target >= 0:
                             waiting.push(target, part)
+                        else:
+                            self.gone.append(part.lanes)
                     group = None
                     continue
             if not waiting.may_continue(at):
@@ -198,49 +207,115 @@ class Batch:
         out["%lanemask_ge"], out["%lanemask_gt"] = full & ~(bit - one), full & ~(2 * bit - one)
         return {name: value.astype(np.uint32) for name, value in out.items() if name in self.kernel.specials}
 
-    def _barrier(self, group: Group, at: int, parked: dict[int, Group]) -> Group | None:
-        """The group, joined by those that waited, if all threads of its blocks are here; else it is parked."""
-        if self._complete(group.lanes):
+    def _gate(self, group: Group, at: int, parked: dict[int, Group]) -> Group | None:
+        """The group, joined by those that waited, if all that it waits for are here; else it is parked."""
+        if self._ready(group, at) is True:
             return group
         if at in parked:
             group = merge([parked.pop(at), group], self.kernel.code.blocks[at].live)
-            if self._complete(group.lanes):
+            if self._ready(group, at) is True:
                 return group
         parked[at] = group
         return None
 
-    def _complete(self, lanes: Lanes) -> bool:
-        """Whether the lanes are all threads of their blocks; if so, these blocks pass a barrier."""
-        if not lanes.ragged and lanes.shape[1] == self.threads:
-            self.counts.barriers += lanes.shape[0]
+    def _ready(self, group: Group, at: int) -> np.ndarray | bool:
+        """Which lanes need not wait at the gate: True for all, else bool, one for each lane."""
+        lanes = group.lanes
+        if self.kernel.code.blocks[at].gate == "barrier":
+            if not lanes.ragged and lanes.shape[1] == self.threads:
+                return True
+            ready = lanes.per_block(self.blocks)[lanes.block] == self.threads
+        else:
+            ready = self._warp_ready(group, at)
+            if ready is True:
+                return True
+        ready = np.broadcast_to(ready, lanes.shape).reshape(-1)
+        return True if ready.all() else ready
+
+    def _warp_ready(self, group: Group, at: int) -> np.ndarray | bool:
+        """Lanes whose mask names no lane that is still on its way."""
+        instruction = self.kernel.code.blocks[at].instructions[0]
+        operand = instruction.operands[-1]
+        if isinstance(operand, Immediate):
+            mask = np.array([[operand.value & 0xFFFFFFFF]], np.uint32)
+        else:
+            mask = group.value(operand.name).view(np.uint32)
+        lanes = group.lanes
+        own = mask >> (lanes.thread % 32).astype(np.uint32) & np.uint32(1)
+        if not own.all():
+            self._mismatch(group, instruction, own == 0, "a lane is not in its own mask")
+        absent = missing(group, mask)
+        if not absent.any():
             return True
-        present = lanes.per_block(self.blocks)
-        if ((present == 0) | (present == self.threads)).all():
-            self.counts.barriers += int(np.count_nonzero(present))
-            return True
-        return False
+        alive = self._bits(self._alive())
+        exists = self._bits(np.ones((1, self.threads), np.bool_))
+        warp = lanes.thread // 32
+        elsewhere = alive[lanes.block, warp] & absent
+        gone = absent & exists[0, warp] & ~alive[lanes.block, warp]
+        if gone.any():
+            lane = int(gone[gone != 0].ravel()[0])
+            lane = (lane & -lane).bit_length() - 1
+            self._mismatch(group, instruction, gone != 0, f"the mask names lane {lane}, which has left the kernel")
+        (rows,) = to_rows(lanes, np.broadcast_to(elsewhere, lanes.shape))
+        waits = (np.where(present(lanes, rows.shape[0]), rows, 0) != 0).any(axis=1, keepdims=True)
+        return from_rows(lanes, np.broadcast_to(~waits, rows.shape))
+
+    def _alive(self) -> np.ndarray:
+        """bool (blocks, threads): the threads that have not left the kernel."""
+        alive = np.ones(self.blocks * self.threads, np.bool_)
+        for lanes in self.gone:
+            alive[lanes.linear()] = False
+        return alive.reshape(self.blocks, self.threads)
+
+    def _bits(self, flags: np.ndarray) -> np.ndarray:
+        """bool (n, threads) as uint32 (n, warps)."""
+        warps = -(-self.threads // 32)
+        padded = np.zeros((flags.shape[0], warps * 32), np.bool_)
+        padded[:, : self.threads] = flags
+        return bits_of(padded.reshape(-1, 32)).reshape(-1, warps)
+
+    def _mismatch(self, group: Group, instruction: Instruction, bad: np.ndarray, what: str) -> NoReturn:
+        lanes = group.lanes
+        bad = np.broadcast_to(bad, lanes.shape).reshape(-1)
+        first = int(np.flatnonzero(bad)[0])
+        block, thread = (int(np.broadcast_to(each, lanes.shape).ravel()[first]) for each in (lanes.block, lanes.thread))
+        raise WarpMismatch(
+            f"warp mismatch: {what}",
+            self._at(instruction.location, block, thread, int(np.count_nonzero(bad))),
+        )
 
     def _release(self, waiting: Waiting, parked: dict[int, Group]) -> None:
-        """Nothing else can run: let whole blocks pass their barrier.
+        """Nothing else can run: let those pass their gate who need not wait.
 
-        Raises BarrierDivergence where no block is whole.
+        Raises BarrierDivergence or WarpMismatch where there are none.
         """
         moved = False
         for at, group in list(parked.items()):
-            present = group.lanes.per_block(self.blocks)
-            whole = present == self.threads
-            if whole.any():
+            ready = self._ready(group, at)
+            if ready is True:
+                waiting.push(at, parked.pop(at))
+                moved = True
+            elif ready.any():
                 live = self.kernel.code.blocks[at].live
-                mine = whole[np.broadcast_to(group.lanes.block, group.lanes.shape).ravel()]
-                parts = (Selection(flat=np.flatnonzero(mine)), Selection(flat=np.flatnonzero(~mine)))
+                parts = (Selection(flat=np.flatnonzero(ready)), Selection(flat=np.flatnonzero(~ready)))
                 if group.lanes.ragged:
                     parts = tuple(Selection(columns=part.flat) for part in parts)
-                ready, left = group.split([(part, live) for part in parts])
-                parked[at] = left
-                waiting.push(at, ready)
+                passing, parked[at] = group.split([(part, live) for part in parts])
+                waiting.push(at, passing)
                 moved = True
         if not moved:
-            self._divergence(parked)
+            self._stuck(parked)
+
+    def _stuck(self, parked: dict[int, Group]) -> NoReturn:
+        blocks = self.kernel.code.blocks
+        for at, group in parked.items():
+            if blocks[at].gate == "warp":
+                others = sorted({blocks[b].instructions[0].location.line for b in parked if b != at})
+                where = f", while others wait at line {', '.join(map(str, others))}" if others else ""
+                bad = ~np.asarray(self._ready(group, at))
+                what = f"lanes wait here for others that their mask names{where}"
+                self._mismatch(group, blocks[at].instructions[0], bad, what)
+        self._divergence(parked)
 
     def _divergence(self, parked: dict[int, Group]) -> NoReturn:
         counts = {at: group.lanes.per_block(self.blocks) for at, group in parked.items()}
@@ -271,9 +346,12 @@ class Batch:
             steps=self.max_steps,
         )
 
-    def _place(self, location, lanes: Lanes, block: int, number: int) -> Where:
+    def _place(self, location: Location, lanes: Lanes, block: int, number: int) -> Where:
         mine = np.broadcast_to(lanes.block, lanes.shape).ravel() == block
         thread = int(np.broadcast_to(lanes.thread, lanes.shape).ravel()[np.flatnonzero(mine)[0]])
+        return self._at(location, block, thread, number)
+
+    def _at(self, location: Location, block: int, thread: int, number: int) -> Where:
         return Where(
             self.kernel.name,
             location.file,

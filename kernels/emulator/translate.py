@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from . import access, cfg, ptx
+from . import access, atomics, cfg, ptx, warps
 from .errors import UnsupportedInstruction
 from .isa import HELPERS, RULES, Rule
 from .isa.move import SPECIAL_TYPES
@@ -79,7 +79,7 @@ def _names(operand: ptx.Operand | None) -> list[str]:
 def roles(instruction: ptx.Instruction) -> tuple[list[str], list[str]]:
     """The registers that an instruction writes, and those that it reads."""
     rule = RULES[instruction.opcode]
-    if rule.terminator or rule.gate:
+    if rule.terminator or rule.emit is None:
         return [], [n for operand in instruction.operands for n in _names(operand)]
     writes = [n for operand in instruction.operands[: rule.writes] for n in _names(operand)]
     reads = [n for operand in instruction.operands[rule.writes :] for n in _names(operand)]
@@ -311,6 +311,10 @@ class Emitter:
             offset += address + operand.base.offset
         return self.translation.site(instruction, space, action, element, count, offset)
 
+    def place(self, instruction: ptx.Instruction) -> str:
+        """The name in generated code of a site that stands for the place of an instruction, for errors."""
+        return self.translation.site(instruction, "", "warp", dtype("u32"), 1, 0)
+
     def refuse(self, why: str) -> str:
         """Raise UnsupportedInstruction for the instruction that is being translated."""
         instruction = self.translation.instruction
@@ -412,7 +416,7 @@ class Translation:
         self.sites: list[access.Site] = []
         self.namespace: dict = {
             "np": np, "bool": np.bool_, "SHARED_WINDOW": SHARED_WINDOW, "LOCAL_WINDOW": LOCAL_WINDOW,
-            **_NAMES, **HELPERS, **access.RUNTIME,
+            **_NAMES, **HELPERS, **access.RUNTIME, **warps.RUNTIME, **atomics.RUNTIME,
         }  # fmt: skip
         self.constants: dict[tuple[str, bytes], str] = {}
         self.instruction: ptx.Instruction | None = None

@@ -109,7 +109,7 @@ def test_a_write_far_past_the_end_meets_no_neighbour(device):
 def test_an_index_that_overflows(device):
     # 40000 * 60000 is 2.4e9, as an int -1894967296: 7579869184 bytes before the start.
     with pytest.raises(OutOfBounds, match="7579869184 bytes before the start of argument 0"):
-        device.launch("huge", 40, 1024, np.zeros(64, np.float32), 60000)
+        Device(SOURCE).launch("huge", 40, 1024, np.zeros(64, np.float32), 60000)
 
 
 def test_nothing_allocated_and_null():
@@ -178,7 +178,8 @@ def test_two_different_barriers(device):
 def test_a_barrier_in_uniform_control_flow_is_fine():
     device = Device(
         r"""extern "C" __global__ void k(int* o, int n) { __shared__ int s[64]; int t = threadIdx.x, b = blockIdx.x;
-        s[t] = t; for (int i = 0; i < b + n; ++i) { __syncthreads(); int v = s[(t + 1) % 64]; __syncthreads(); s[t] = v; }
+        s[t] = t;
+        for (int i = 0; i < b + n; ++i) { __syncthreads(); int v = s[(t + 1) % 64]; __syncthreads(); s[t] = v; }
         if (b % 2) { __syncthreads(); s[t] += 100; } o[b * 64 + t] = s[t]; }"""
     )
     out = np.zeros((9, 64), np.int32)

@@ -124,4 +124,17 @@ def special(opcode: str, **kwargs: Any) -> Callable[[Emit], Emit]:
     return decorate
 
 
-from . import arithmetic, carry, compare, control, conversion, floating, logic, move, rounding, storage  # noqa: E402, F401
+from . import (  # noqa: E402
+    arithmetic,  # noqa: F401
+    atomic,  # noqa: F401
+    carry,  # noqa: F401
+    compare,  # noqa: F401
+    control,  # noqa: F401
+    conversion,  # noqa: F401
+    floating,  # noqa: F401
+    logic,  # noqa: F401
+    move,  # noqa: F401
+    rounding,  # noqa: F401
+    storage,  # noqa: F401
+    warp,  # noqa: F401
+)

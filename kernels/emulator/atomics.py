@@ -1,0 +1,189 @@
+"""Atomic operations: as if the lanes came one after the other, in ascending order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from . import faults
+from .access import _allocation, _by_space, _note, _part, _shared_index
+from .lanes import take
+from .patterns import distinct, sectors, tally
+
+if TYPE_CHECKING:
+    from .access import Site
+    from .groups import Group
+
+UFUNCS = {
+    "add": np.add, "min": np.minimum, "max": np.maximum,
+    "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor,
+}  # fmt: skip
+MANY = 64  # lanes at one address, from which on they are followed one address at a time
+
+
+def _increase(old: np.ndarray, value: np.ndarray) -> np.ndarray:
+    return np.where(old >= value, old.dtype.type(0), old + old.dtype.type(1))
+
+
+def _decrease(old: np.ndarray, value: np.ndarray) -> np.ndarray:
+    return np.where((old == 0) | (old > value), value, old - old.dtype.type(1))
+
+
+def _step(how: str) -> Callable[[np.ndarray, np.ndarray, np.ndarray | None], np.ndarray]:
+    """(old, value, compared) -> new, elementwise."""
+    if how in UFUNCS:
+        return lambda old, value, other: UFUNCS[how](old, value)
+    if how == "exch":
+        return lambda old, value, other: value
+    if how == "cas":
+        return lambda old, value, other: np.where(old == value, other, old)
+    return lambda old, value, other: (_increase if how == "inc" else _decrease)(old, value)
+
+
+def apply(
+    memory: np.ndarray, index: np.ndarray, how: str, value: np.ndarray, other: np.ndarray | None, returns: bool
+) -> np.ndarray | None:
+    """Apply the operation at `memory[index]` (1-D each) in order; the old values where asked for."""
+    if not returns and how in UFUNCS:
+        UFUNCS[how].at(memory, index, value)
+        return None
+    step = _step(how)
+    order = np.argsort(index, kind="stable")
+    place = index[order]
+    starts = np.flatnonzero(np.concatenate(([True], place[1:] != place[:-1])))
+    counts = np.diff(np.append(starts, place.size))
+    old = np.empty(index.size, memory.dtype)
+    heavy = counts > MANY
+    for start, count in zip(starts[heavy].tolist(), counts[heavy].tolist(), strict=True):
+        _follow(memory, int(place[start]), order[start : start + count], how, value, other, old)
+    rank = np.arange(place.size) - np.repeat(starts, counts)
+    light = np.repeat(~heavy, counts)
+    for turn in range(int(counts[~heavy].max(initial=0))):
+        mine = order[light & (rank == turn)]
+        at = index[mine]
+        before = memory[at]
+        old[mine] = before
+        memory[at] = step(before, value[mine], None if other is None else other[mine])
+    return old
+
+
+def _follow(
+    memory: np.ndarray,
+    at: int,
+    lanes: np.ndarray,
+    how: str,
+    value: np.ndarray,
+    other: np.ndarray | None,
+    old: np.ndarray,
+) -> None:
+    """All operations at one address, one after the other."""
+    values = value[lanes]
+    if how in UFUNCS:
+        chain = UFUNCS[how].accumulate(np.concatenate((memory[at : at + 1], values)), dtype=memory.dtype)
+    elif how == "exch":
+        chain = np.concatenate((memory[at : at + 1], values))
+    else:
+        step, current, chain = _step(how), memory[at : at + 1].copy(), [memory[at]]
+        for k in range(values.size):
+            current = step(current, values[k : k + 1], None if other is None else other[lanes[k : k + 1]])
+            chain.append(current[0])
+        chain = np.array(chain, memory.dtype)
+    old[lanes] = chain[:-1]
+    memory[at] = chain[-1]
+
+
+def _run(
+    group: Group,
+    memory: np.ndarray,
+    index: np.ndarray,
+    how: str,
+    value: np.ndarray,
+    other: np.ndarray | None,
+    returns: bool,
+) -> np.ndarray | None:
+    shape = group.lanes.shape
+
+    def flat(each: np.ndarray) -> np.ndarray:
+        return np.broadcast_to(each, shape).reshape(-1)
+
+    found = apply(memory, flat(index), how, flat(value), None if other is None else flat(other), returns)
+    return None if found is None else found.reshape(shape)
+
+
+def atomic_global(
+    group: Group, site: Site, how: str, address: np.ndarray, value: np.ndarray, other: np.ndarray | None, returns: bool
+) -> np.ndarray | None:
+    """atom.global and red.global."""
+    found = tally(group.lanes, address, site.offset, site.width, sectors)
+    if found.misaligned:
+        faults.misaligned(group, site, address)
+    allocation = _allocation(group, site, found)
+    if allocation is None:
+        return _scattered(group, site, how, address, value, other, returns)
+    _note(group, site, found, address, "global", allocation.name)
+    _contention(group, site, address, "global")
+    index = (address + (site.offset - allocation.address)) >> (site.width.bit_length() - 1)
+    return _run(group, allocation.view(site.element), index, how, value, other, returns)
+
+
+def _scattered(
+    group: Group, site: Site, how: str, address: np.ndarray, value: np.ndarray, other: np.ndarray | None, returns: bool
+) -> np.ndarray | None:
+    """Lanes whose addresses are in several allocations: one after the other."""
+    shape = group.lanes.shape
+    full = np.broadcast_to(address, shape) + site.offset
+    left, out = np.ones(shape, np.bool_), np.empty(shape, site.element)
+    while left.any():
+        allocation = group.batch.find(int(full[left][0]), site.width)
+        if allocation is None:
+            faults.out_of_bounds(group, site, address)
+        where = left & (full >= allocation.address) & (full <= allocation.end - site.width)
+        part, selection = _part(group, where)
+        cut = [take(each, selection, shape) if each is not None else None for each in (address, value, other)]
+        result = atomic_global(part, site, how, *cut, returns)
+        if returns:
+            out[where] = result[0]
+        left &= ~where
+    return out if returns else None
+
+
+def atomic_shared(
+    group: Group, site: Site, how: str, address: np.ndarray, value: np.ndarray, other: np.ndarray | None, returns: bool
+) -> np.ndarray | None:
+    """atom.shared and red.shared."""
+    index = _shared_index(group, site, address)
+    _contention(group, site, address, "shared")
+    return _run(group, group.batch.shared_view(site.element), index, how, value, other, returns)
+
+
+def _contention(group: Group, site: Site, address: np.ndarray, space: str) -> None:
+    """Count the lanes that find another lane of their warp at their address before them."""
+    addresses = tally(group.lanes, address, site.offset, site.width, distinct).achieved
+    group.batch.counts[space, site.index][4] += group.lanes.count - addresses
+
+
+def atomic_(
+    group: Group, site: Site, how: str, address: np.ndarray, value: np.ndarray, other: np.ndarray | None, returns: bool
+) -> np.ndarray | None:
+    """atom and red with a generic address."""
+    functions = {"global": atomic_global, "shared": atomic_shared}
+    spaces = _by_space(group, address, site.offset)
+    shape = group.lanes.shape
+    if len(spaces) == 1 and spaces[0][0] in functions:
+        name, window, _ = spaces[0]
+        return functions[name](group, site, how, address - window, value, other, returns)
+    out = np.empty(shape, site.element)
+    for name, window, where in spaces:
+        if name not in functions:
+            faults.out_of_bounds(group, site, address)
+        part, selection = _part(group, where)
+        cut = [take(each, selection, shape) if each is not None else None for each in (address, value, other)]
+        result = functions[name](part, site, how, cut[0] - window, *cut[1:], returns)
+        if returns:
+            out.reshape(-1)[selection.flatten(shape)] = result[0]
+    return out if returns else None
+
+
+RUNTIME = {"atomic_global": atomic_global, "atomic_shared": atomic_shared, "atomic_": atomic_}

@@ -1,0 +1,194 @@
+"""What the lanes of a warp do together: shuffles, votes, matches, reductions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from . import faults
+from .lanes import WARP, Lanes
+
+if TYPE_CHECKING:
+    from .access import Site
+    from .groups import Group
+
+LANE = np.arange(WARP)
+BITS = np.uint32(1) << np.arange(WARP, dtype=np.uint32)
+
+
+def to_rows(lanes: Lanes, *values: np.ndarray) -> list[np.ndarray]:
+    """Values as matrices of warps, all with the same number of rows;
+
+    Rows of blocks that are alike may stand for all.
+    """
+    blocks = max(value.shape[0] for value in values)
+    columns = lanes.shape[1]
+    return [lanes.layout.matrix(np.broadcast_to(value, (blocks, columns)), lanes)[0] for value in values]
+
+
+def from_rows(lanes: Lanes, matrix: np.ndarray) -> np.ndarray:
+    """The inverse of `to_rows`."""
+    layout = lanes.layout
+    if layout.kind == "ragged":
+        return matrix.reshape(-1)[layout.place].reshape(1, -1)
+    if layout.kind == "whole":
+        return matrix.reshape(-1, lanes.shape[1])
+    blocks = matrix.shape[0] // layout.rows
+    out = np.empty((blocks, lanes.shape[1]), matrix.dtype)
+    present = layout.mask
+    out[:, layout.index[present]] = matrix.reshape(blocks, layout.rows, WARP)[:, present]
+    return out
+
+
+def present(lanes: Lanes, rows: int) -> np.ndarray:
+    """bool (rows, 32): the lanes that are there."""
+    mask = lanes.layout.full_mask(rows)
+    return np.ones((rows, WARP), np.bool_) if mask is None else mask
+
+
+def bits_of(flags: np.ndarray) -> np.ndarray:
+    """bool (rows, 32) as uint32 (rows,)."""
+    return np.where(flags, BITS, np.uint32(0)).sum(axis=1, dtype=np.uint32)
+
+
+def missing(group: Group, mask: np.ndarray) -> np.ndarray:
+    """uint32 (1 or blocks, lanes): for each lane those that its mask names and that are not here."""
+    lanes = group.lanes
+    if lanes.layout.kind == "whole":
+        return np.zeros((1, 1), np.uint32)
+    (named,) = to_rows(lanes, np.broadcast_to(mask, lanes.shape))
+    here = bits_of(present(lanes, named.shape[0]))
+    return from_rows(lanes, named & ~here.reshape(-1, 1))
+
+
+def shuffle(
+    group: Group, site: Site, mode: str, value: np.ndarray, by: np.ndarray, limit: np.ndarray, mask: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """shfl.sync: (the value of the source lane, whether that lane is in range). PTX ISA, section 9.7.9.6.
+
+    Raises WarpMismatch where the source lane takes no part.
+    """
+    lanes = group.lanes
+    values, steps, limits, named = to_rows(lanes, value, by, limit, mask)
+    steps, limits = steps.astype(np.int64), limits.astype(np.int64)
+    steps, clamp, segment = steps & 31, limits & 31, limits >> 8 & 31
+    low = LANE & segment
+    high = low | (clamp & ~segment)
+    if mode == "up":
+        source = LANE - steps
+        inside = source >= high
+    else:
+        source = {"down": LANE + steps, "bfly": LANE ^ steps, "idx": low | (steps & ~segment)}[mode]
+        inside = source <= high
+    source = np.where(inside, source, LANE)
+    here = present(lanes, values.shape[0])
+    bit = named >> source.astype(np.uint32) & np.uint32(1)
+    fine = np.take_along_axis(here, source, axis=1) & (bit == 1)
+    if not fine.all() and (here & ~fine).any():
+        bad = from_rows(lanes, here & ~fine)
+        lane = int(from_rows(lanes, source)[bad][0])
+        faults.warp(group, site, bad, f"a lane reads the value of lane {lane}, which takes no part in the shuffle")
+    return from_rows(lanes, np.take_along_axis(values, source, axis=1)), from_rows(lanes, inside)
+
+
+def vote(group: Group, how: str, flag: np.ndarray, mask: np.ndarray) -> np.ndarray:
+    """vote.sync.{all,any,uni,ballot}: bool, or uint32 for ballot, over the lanes that the mask names."""
+    lanes = group.lanes
+    flags, named = to_rows(lanes, flag, mask)
+    there = present(lanes, flags.shape[0])
+    votes = bits_of(flags & there).reshape(-1, 1) & named
+    named = named & bits_of(there).reshape(-1, 1)
+    if how == "ballot":
+        return from_rows(lanes, votes)
+    if how == "any":
+        return from_rows(lanes, votes != 0)
+    if how == "all":
+        return from_rows(lanes, votes == named)
+    return from_rows(lanes, (votes == 0) | (votes == named))
+
+
+def active(group: Group) -> np.ndarray:
+    """activemask: the lanes of the warp that run together now."""
+    lanes = group.lanes
+    rows = lanes.layout.rows
+    there = bits_of(present(lanes, rows)).reshape(-1, 1)
+    return from_rows(lanes, np.broadcast_to(there, (rows, WARP)))
+
+
+def match_any(group: Group, value: np.ndarray, mask: np.ndarray) -> np.ndarray:
+    """match.any.sync: for each lane the named lanes with an equal value."""
+    lanes = group.lanes
+    values, named = to_rows(lanes, value, mask)
+    there = present(lanes, values.shape[0])
+    out = np.zeros(values.shape, np.uint32)
+    for lane in range(WARP):
+        same = (values == values[:, lane : lane + 1]) & there[:, lane : lane + 1]
+        out |= np.where(same, BITS[lane], np.uint32(0))
+    return from_rows(lanes, out & named)
+
+
+def match_all(group: Group, value: np.ndarray, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """match.all.sync: (the mask where all named lanes have one value, else 0; whether they have)."""
+    same = match_any(group, value, mask)
+    lanes = group.lanes
+    equal, named = to_rows(lanes, same, mask)
+    named = named & bits_of(present(lanes, named.shape[0])).reshape(-1, 1)
+    whole = equal == named
+    return from_rows(lanes, np.where(whole, named, np.uint32(0))), from_rows(lanes, whole)
+
+
+REDUCE = {
+    "add": (np.add, 0), "min": (np.minimum, None), "max": (np.maximum, None),
+    "and": (np.bitwise_and, -1), "or": (np.bitwise_or, 0), "xor": (np.bitwise_xor, 0),
+}  # fmt: skip
+
+
+def reduce(group: Group, how: str, value: np.ndarray, mask: np.ndarray) -> np.ndarray:
+    """redux.sync: one value from those of the lanes that the mask names."""
+    lanes = group.lanes
+    values, named = to_rows(lanes, value, mask)
+    there = present(lanes, values.shape[0])
+    function, neutral = REDUCE[how]
+    bounds = np.iinfo(values.dtype)
+    if neutral is None:
+        neutral = bounds.max if how == "min" else bounds.min
+    fill = np.array(neutral).astype(values.dtype)
+    out = np.zeros(values.shape, values.dtype)
+    left = there.copy()
+    while left.any():
+        # One mask of each warp at a time; nearly always there is one only.
+        lane = left.argmax(axis=1)
+        mine = named[np.arange(named.shape[0]), lane].reshape(-1, 1)
+        members = there & ((mine & BITS) != 0)
+        result = function.reduce(np.where(members, values, fill), axis=1, dtype=values.dtype)
+        takers = left & (named == mine)
+        out = np.where(takers, result.reshape(-1, 1), out)
+        left &= ~takers
+    return from_rows(lanes, out)
+
+
+def block_vote(group: Group, how: str, flag: np.ndarray) -> np.ndarray:
+    """bar.red.{popc,and,or} over all threads of each block, which are all here."""
+    lanes = group.lanes
+    if lanes.ragged:
+        flags = np.broadcast_to(flag, lanes.shape).reshape(-1, lanes.threads)
+    else:
+        flags = np.broadcast_to(flag, (flag.shape[0], lanes.shape[1]))
+    if how == "popc":
+        out = np.count_nonzero(flags, axis=1).astype(np.uint32)
+    else:
+        out = flags.all(axis=1) if how == "and" else flags.any(axis=1)
+    out = out.reshape(-1, 1)
+    return np.repeat(out, lanes.threads, axis=0).reshape(1, -1) if lanes.ragged else out
+
+
+RUNTIME = {
+    "warp_shuffle": shuffle,
+    "warp_vote": vote,
+    "warp_active": active,
+    "warp_match_any": match_any,
+    "warp_match_all": match_all,
+    "warp_reduce": reduce,
+    "block_vote": block_vote,
+}
