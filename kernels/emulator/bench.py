@@ -1,0 +1,134 @@
+"""How fast the emulator is, counters on: `python -m kernels.emulator.bench` prints thread-instructions per second.
+
+Each kernel is launched once to warm up, then three times; the best is shown, with the time to load and translate the PTX.
+"""
+
+from __future__ import annotations
+
+import struct
+import time
+from dataclasses import dataclass
+
+import numpy as np
+
+from kernels.toolchain import compile_cuda
+
+from .memory import Allocation, DeviceMemory
+from .module import load
+
+SOURCE = r"""
+extern "C" __global__ void transpose(const float* a, float* b, int n)
+{
+    __shared__ float tile[32][33];
+    int x = blockIdx.x * 32 + threadIdx.x, y = blockIdx.y * 32 + threadIdx.y;
+    for (int j = 0; j < 32; j += 8) tile[threadIdx.y + j][threadIdx.x] = a[(y + j) * n + x];
+    __syncthreads();
+    x = blockIdx.y * 32 + threadIdx.x;
+    y = blockIdx.x * 32 + threadIdx.y;
+    for (int j = 0; j < 32; j += 8) b[(y + j) * n + x] = tile[threadIdx.x][threadIdx.y + j];
+}
+extern "C" __global__ void sgemm(const float* a, const float* b, float* c, int n)
+{
+    int column = blockIdx.x * blockDim.x + threadIdx.x, row = blockIdx.y * blockDim.y + threadIdx.y;
+    float sum = 0;
+    for (int k = 0; k < n; ++k) sum += a[row * n + k] * b[k * n + column];
+    c[row * n + column] = sum;
+}
+extern "C" __global__ void reduction(const float* in, float* out, int n)
+{
+    __shared__ float s[256];
+    int t = threadIdx.x, i = blockIdx.x * 256 + t;
+    s[t] = i < n ? in[i] : 0.f;
+    __syncthreads();
+    for (int k = 1; k < 256; k *= 2) {
+        if (t % (2 * k) == 0) s[t] += s[t + k];
+        __syncthreads();
+    }
+    if (t == 0) out[blockIdx.x] = s[0];
+}
+extern "C" __global__ void shuffles(const float* in, float* out, int n)
+{
+    float v = 0;
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) v += in[i];
+    for (int d = 16; d; d /= 2) v += __shfl_down_sync(0xffffffffu, v, d);
+    if (threadIdx.x % 32 == 0) atomicAdd(out, v);
+}
+__constant__ float weights[9];
+extern "C" __global__ void convolution(const float* in, float* out, int n)
+{
+    int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
+    float sum = 0;
+    for (int i = -1; i <= 1; ++i)
+        for (int j = -1; j <= 1; ++j)
+            if (y + i >= 0 && y + i < n && x + j >= 0 && x + j < n)
+                sum += in[(y + i) * n + x + j] * weights[(i + 1) * 3 + j + 1];
+    out[y * n + x] = sum;
+}
+extern "C" __global__ void histogram(const unsigned char* in, unsigned* bins, int n)
+{
+    __shared__ unsigned mine[256];
+    mine[threadIdx.x] = 0;
+    __syncthreads();
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) atomicAdd(mine + in[i], 1u);
+    __syncthreads();
+    atomicAdd(bins + threadIdx.x, mine[threadIdx.x]);
+}
+"""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A launch: sizes of the two or three buffers in bytes, and the last argument n."""
+
+    kernel: str
+    size: str
+    grid: tuple[int, int]
+    block: tuple[int, int]
+    buffers: tuple[int, ...]
+    n: int
+
+
+CASES = (
+    Case("transpose", "1024^2", (32, 32), (32, 8), (4 << 20, 4 << 20), 1024),
+    Case("sgemm", "256^3", (16, 16), (16, 16), (1 << 18, 1 << 18, 1 << 18), 256),
+    Case("reduction", "1M, tree", (4096, 1), (256, 1), (4 << 20, 4096 * 4), 1 << 20),
+    Case("shuffles", "1M, shuffles", (256, 1), (256, 1), (4 << 20, 4), 1 << 20),
+    Case("convolution", "512^2, 3x3", (16, 64), (32, 8), (1 << 20, 1 << 20), 512),
+    Case("histogram", "1M, 256 bins", (256, 1), (256, 1), (1 << 20, 1024), 1 << 20),
+)
+
+
+def _fill(allocation: Allocation, rng: np.random.Generator, whole: bool) -> None:
+    values = (
+        rng.integers(0, 256, allocation.nbytes, np.uint8) if whole else rng.random(allocation.nbytes // 4, np.float32)
+    )
+    allocation.data[:] = values.view(np.uint8)
+
+
+def main() -> None:
+    """Print one line for each case."""
+    compiled = compile_cuda(SOURCE, filename="bench.cu")
+    rng = np.random.default_rng(0)
+    print(f"{'kernel':12} {'size':14} {'ready ms':>9} {'run ms':>8} {'thread instr. M':>16} {'M per second':>13}")
+    for case in CASES:
+        start = time.perf_counter()
+        kernel = load(compiled.ptx, compiled.sources).kernel(case.kernel)
+        ready = time.perf_counter() - start
+        memory = DeviceMemory()
+        buffers = [memory.allocate(nbytes) for nbytes in case.buffers]
+        for buffer in buffers[:-1]:
+            _fill(buffer, rng, case.kernel == "histogram")
+        args = [struct.pack("<Q", buffer.address) for buffer in buffers] + [struct.pack("<i", case.n)]
+        times = []
+        for _ in range(4):
+            start = time.perf_counter()
+            counters = kernel.launch(case.grid, case.block, args, memory=memory)
+            times.append(time.perf_counter() - start)
+        best, number = min(times[1:]), counters.thread_instructions / 1e6
+        print(
+            f"{case.kernel:12} {case.size:14} {1e3 * ready:9.1f} {1e3 * best:8.1f} {number:16.1f} {number / best:13.0f}"
+        )
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,185 @@
+"""Warp operations against the rules of PTX, one lane at a time."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from harness import Device
+
+from kernels.emulator import WarpMismatch
+
+SHUFFLES = r"""
+#define FULL 0xffffffffu
+extern "C" {
+__global__ void idx(const int* a, int* o, int s) { int t = blockIdx.x * blockDim.x + threadIdx.x; o[t] = __shfl_sync(FULL, a[t], s, W); }
+__global__ void up(const int* a, int* o, int s) { int t = blockIdx.x * blockDim.x + threadIdx.x; o[t] = __shfl_up_sync(FULL, a[t], s, W); }
+__global__ void down(const int* a, int* o, int s) { int t = blockIdx.x * blockDim.x + threadIdx.x; o[t] = __shfl_down_sync(FULL, a[t], s, W); }
+__global__ void bfly(const int* a, int* o, int s) { int t = blockIdx.x * blockDim.x + threadIdx.x; o[t] = __shfl_xor_sync(FULL, a[t], s, W); }
+}
+"""  # noqa: E501
+
+
+def source_lane(name: str, lane: int, step: int, width: int) -> int:
+    """CUDA C++ Programming Guide, warp shuffle functions."""
+    start = lane // width * width
+    if name == "idx":
+        return start + step % width
+    if name == "up":
+        return lane - step if lane - step >= start else lane
+    if name == "down":
+        return lane + step if lane + step < start + width else lane
+    return lane ^ step if (lane ^ step) < start + width else lane
+
+
+@pytest.mark.parametrize("width", [2, 8, 32])
+@pytest.mark.parametrize("name", ["idx", "up", "down", "bfly"])
+def test_shuffles(name, width):
+    device = Device(SHUFFLES.replace("W)", f"{width})"))
+    data = np.random.default_rng(0).integers(-1000, 1000, 192).astype(np.int32)
+    for step in (0, 1, 2, 5, 7, 16, 31):
+        out = np.zeros_like(data)
+        device.launch(name, 3, 64, data, out, step)
+        want = [int(data[t // 32 * 32 + source_lane(name, t % 32, step, width)]) for t in range(192)]
+        assert out.tolist() == want, step
+
+
+def test_shuffle_of_doubles_and_of_values_that_lanes_choose():
+    device = Device(
+        'extern "C" __global__ void k(const double* a, double* o) { int t = threadIdx.x;'
+        "o[t] = __shfl_sync(0xffffffffu, a[t], (t * 7 + 3) % 32) + __shfl_xor_sync(0xffffffffu, a[t], 4); }"
+    )
+    data = np.random.default_rng(1).random(64)
+    out = np.zeros(64)
+    device.launch("k", 1, 64, data, out)
+    want = [data[t // 32 * 32 + (t * 7 + 3) % 32] + data[t ^ 4] for t in range(64)]
+    assert out.tolist() == want
+
+
+def test_warp_reduction_and_scan():
+    device = Device(
+        r"""extern "C" __global__ void k(const int* a, int* o, int* scan) { int t = blockIdx.x * blockDim.x + threadIdx.x, v = a[t];
+        int s = v; for (int d = 16; d; d /= 2) s += __shfl_down_sync(0xffffffffu, s, d);
+        if (t % 32 == 0) o[t / 32] = s;
+        int lane = threadIdx.x % 32; for (int d = 1; d < 32; d *= 2) { int u = __shfl_up_sync(0xffffffffu, v, d); if (lane >= d) v += u; }
+        scan[t] = v; }"""  # noqa: E501
+    )
+    data = np.random.default_rng(2).integers(0, 100, 512).astype(np.int32)
+    sums, scan = np.zeros(16, np.int32), np.zeros(512, np.int32)
+    device.launch("k", 4, 128, data, sums, scan)
+    assert sums.tolist() == data.reshape(16, 32).sum(1).tolist()
+    assert scan.tolist() == data.reshape(16, 32).cumsum(1).ravel().tolist()
+
+
+VOTES = r"""
+extern "C" __global__ void k(const int* a, unsigned* o, int n) {
+    int t = blockIdx.x * blockDim.x + threadIdx.x; unsigned m = 0xffffffffu; unsigned* mine = o + t * 8; int pred;
+    mine[0] = __ballot_sync(m, a[t] > n); mine[1] = __any_sync(m, a[t] > n); mine[2] = __all_sync(m, a[t] > n);
+    mine[3] = __match_any_sync(m, a[t] % 4); mine[4] = __match_all_sync(m, a[t / 32 * 32 + (t % 32 > n)], &pred); mine[5] = pred;
+    mine[6] = __reduce_add_sync(m, (unsigned)a[t]); mine[7] = __reduce_min_sync(m, a[t]);
+}
+"""  # noqa: E501
+
+
+@pytest.mark.parametrize("n", [-1, 5, 40, 1000])
+def test_votes_matches_and_reductions(n):
+    device = Device(VOTES)
+    data = np.random.default_rng(3).integers(0, 50, 128).astype(np.int32)
+    data[64:96] = 7
+    out = np.zeros((128, 8), np.uint32)
+    device.launch("k", 2, 64, data, out, n)
+    for t in range(128):
+        warp = data[t // 32 * 32 : t // 32 * 32 + 32].tolist()
+        flags = [v > n for v in warp]
+        first = [warp[int(lane > n)] for lane in range(32)]
+        equal = len(set(first)) == 1
+        assert out[t].tolist() == [
+            sum(1 << i for i in range(32) if flags[i]), any(flags), all(flags),
+            sum(1 << i for i in range(32) if warp[i] % 4 == data[t] % 4),
+            0xFFFFFFFF if equal else 0, equal, sum(warp), min(warp),
+        ]  # fmt: skip
+
+
+def test_masks_of_some_lanes():
+    """Two halves of a warp, each with its own mask, in one instruction and in two branches."""
+    device = Device(
+        r"""extern "C" __global__ void k(int* o) {
+        int t = threadIdx.x; unsigned half = t < 16 ? 0x0000ffffu : 0xffff0000u;
+        int s = __reduce_add_sync(half, t); unsigned b = __ballot_sync(half, t % 3 == 0);
+        if (t < 16) s += __shfl_xor_sync(0x0000ffffu, t, 1); else s -= __shfl_sync(0xffff0000u, t, 16);
+        o[t] = s; o[32 + t] = b; }"""
+    )
+    out = np.zeros(64, np.int32)
+    device.launch("k", 1, 32, out)
+    low, high = sum(range(16)), sum(range(16, 32))
+    assert out[:32].tolist() == [low + (t ^ 1) if t < 16 else high - 16 for t in range(32)]
+    third = [sum(1 << t for t in range(32) if t % 3 == 0 and (t < 16) == first) for first in (True, False)]
+    assert out[32:].view(np.uint32).tolist() == [third[t >= 16] for t in range(32)]
+
+
+def test_activemask_in_a_branch_and_in_a_partial_warp():
+    device = Device(
+        'extern "C" __global__ void k(unsigned* o) { int t = threadIdx.x; unsigned m = 0;'
+        "if (t % 2) m = __activemask(); o[t] = m; }"
+    )
+    out = np.zeros(40, np.uint32)
+    device.launch("k", 1, 40, out)
+    odd = sum(1 << t for t in range(1, 32, 2))
+    assert out.tolist() == [(odd if t < 32 else 0b10101010) if t % 2 else 0 for t in range(40)]
+
+
+def test_lanes_wait_for_those_that_their_mask_names():
+    """Half of the warp arrives by a longer way; the shuffle is one instruction for all."""
+    device = Device(
+        r"""extern "C" __global__ void k(int* o) { int t = threadIdx.x, v = t;
+        if (t < 16) { for (int i = 0; i < t; ++i) v += o[i] * i; }
+        __syncwarp(); v += __shfl_xor_sync(0xffffffffu, v, 31); o[32 + t] = v; }"""
+    )
+    out = np.ones(64, np.int32)
+    device.launch("k", 1, 32, out)
+    each = [t + t * (t - 1) // 2 if t < 16 else t for t in range(32)]
+    assert out[32:].tolist() == [each[t] + each[t ^ 31] for t in range(32)]
+
+
+def test_block_votes():
+    device = Device(
+        r"""extern "C" __global__ void k(const int* a, int* o) {
+        int b = blockIdx.x, t = threadIdx.x; int v = a[b * 50 + t];
+        int c = __syncthreads_count(v > 50), d = __syncthreads_and(v > 0), e = __syncthreads_or(v > 98);
+        o[b * 50 + t] = c * 100 + d * 10 + e; }"""
+    )
+    data = np.random.default_rng(5).integers(0, 100, (6, 50)).astype(np.int32)
+    data[2] += 1
+    out = np.zeros_like(data)
+    found = device.launch("k", 6, 50, data, out)
+    want = [[int((row > 50).sum()) * 100 + int((row > 0).all()) * 10 + int((row > 98).any())] * 50 for row in data]
+    assert out.tolist() == want and found.barriers == 18
+
+
+@pytest.mark.parametrize(
+    "body,message",
+    [
+        ("if (t < 16) v = __shfl_sync(0xffffffffu, v, 20);", "left the kernel|wait here for others"),
+        ("if (t >= 10) return; v = __ballot_sync(0xffffffffu, v);", "names lane 10, which has left the kernel"),
+        ("if (t < 8) v = __shfl_sync(0xf0u, v, 5);", "not in its own mask"),
+        ("if (t < 8) v = __shfl_down_sync(0xffu, v, 4);", "reads the value of lane 8, which takes no part"),
+        ("if (t < 16) __syncwarp(); else __syncthreads();", "wait here for others that their mask names"),
+    ],
+)
+def test_wrong_masks(body, message):
+    device = Device(
+        'extern "C" __global__ void k(int* o) {\n int t = threadIdx.x, v = o[t];\n'
+        + body
+        + "\n __syncthreads(); o[t] = v; }"
+    )
+    with pytest.raises(WarpMismatch, match=message) as caught:
+        device.launch("k", 1, 32, np.zeros(32, np.int32))
+    assert caught.value.where.line == 3
+
+
+def test_a_full_mask_shuffle_that_reads_past_a_small_block():
+    device = Device(
+        'extern "C" __global__ void k(int* o) { o[threadIdx.x] = __shfl_xor_sync(0xffffffffu, o[threadIdx.x], 2); }'
+    )
+    with pytest.raises(WarpMismatch, match="reads the value of lane 2"):
+        device.launch("k", 1, 2, np.zeros(2, np.int32))
+    device.launch("k", 1, 4, np.zeros(4, np.int32))
