@@ -1,4 +1,7 @@
-"""The exercises and exhibits of the chapter on bank conflicts."""
+"""The exercises and exhibits of the chapter on bank conflicts, and its tile of any width as a ladder.
+
+``python -m kernels.lab.profiling kernels.exercises.bank_conflicts`` counts that ladder on a GPU.
+"""
 
 from __future__ import annotations
 
@@ -7,11 +10,15 @@ from pathlib import Path
 import numpy as np
 
 from kernels.lab.exercise import Exercise, at_most, no_bank_conflicts
-from kernels.lab.problem import Argument, Launch, Problem, Size, ceil_div
+from kernels.lab.ladder import Ladder
+from kernels.lab.problem import Argument, Launch, Problem, Rung, Size, ceil_div
 
 HERE = Path(__file__).parent
 TILE, LINES = 32, 8
 COLUMN_ROWS = 64
+#: Widths of the tile's rows in floats. A column's words lie ``pitch`` words apart, so gcd(pitch, 32) lanes meet in each
+#: bank: none, 2, 4, 8, 16, all.
+PITCHES = (33, 34, 36, 40, 48, 32)
 
 
 def exhibit(name: str) -> str:
@@ -96,3 +103,32 @@ row_sums = Exercise(
     folder=HERE,
     claims=(at_most("global load", 4), no_bank_conflicts()),
 )
+
+
+def _pitched_launch(size: Size) -> tuple[Launch, ...]:
+    grid = (ceil_div(size["cols"], TILE), ceil_div(size["rows"], TILE))
+    args = ("source", "target", np.int32(size["rows"]), np.int32(size["cols"]))
+    return (Launch(f"transpose_pitch<{size['pitch']}>", grid, (TILE, LINES), args),)
+
+
+pitched = Ladder(
+    Problem(
+        name="pitched",
+        title="Transpose through a tile whose rows are pitch floats wide",
+        size_keys=("rows", "cols", "pitch"),
+        arguments=_turned(pair=False).arguments,
+        make_inputs=_turned(pair=False).make_inputs,
+        reference=_turned(pair=False).reference,
+        tolerance=lambda size: 0.0,  # only moved, so bit-equal
+        flops=lambda size: 0,
+        bytes=lambda size: 8 * size["rows"] * size["cols"],
+        headline=tuple({"rows": 16384, "cols": 16384, "pitch": pitch} for pitch in PITCHES),
+        check=tuple({"rows": 31, "cols": 65, "pitch": pitch} for pitch in PITCHES),
+        parameters=("pitch",),
+    ),
+    HERE,
+    rungs=(Rung("pitched", "rows of the tile are pitch floats wide", "bank_conflicts_pitch.cu", _pitched_launch),),
+)
+
+# Where ``python -m kernels.lab.profiling`` finds it.
+ladder = pitched
