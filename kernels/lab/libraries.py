@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
+
+import numpy as np
 
 
 def cublas(algorithm: str, precision: str) -> Callable[[], dict[str, str]]:
@@ -27,6 +30,83 @@ def torch(algorithm: str, precision: str) -> Callable[[], dict[str, str]]:
         return _library("PyTorch", library.__version__, algorithm, precision)
 
     return describe
+
+
+def cupy(algorithm: str, precision: str) -> Callable[[], dict[str, str]]:
+    """A peer's ``describe`` for CuPy's own kernels."""
+
+    def describe() -> dict[str, str]:
+        import cupy as library
+
+        return _library("CuPy", library.__version__, algorithm, precision)
+
+    return describe
+
+
+def cub(algorithm: str, precision: str) -> Callable[[], dict[str, str]]:
+    """A peer's ``describe`` for CUB as CuPy carries it, with CUB's own version."""
+
+    def describe() -> dict[str, str]:
+        from cupy.cuda import cub as library
+
+        version = library.get_build_version()
+        return _library("CUB", f"{version // 100000}.{version // 100 % 1000}.{version % 100}", algorithm, precision)
+
+    return describe
+
+
+def cub_reduction(source: Any, method: str, out: Any) -> Callable[[], None]:
+    """A peer's launch: a reduction of a CuPy array to one element by CUB, never by CuPy's own kernels.
+
+    ``method`` is that of the array (``"sum"``, ``"max"``, ``"argmax"``). Raises RuntimeError when CUB does not take it.
+    """
+    import cupy
+    from cupy import _core
+
+    if not cupy.cuda.cub.available:
+        raise RuntimeError("this CuPy was built without CUB")
+    _core.set_reduction_accelerators(["cub"])
+    _core.set_routine_accelerators(["cub"])
+    scalar = out.reshape(())
+    reduce = getattr(source, method)
+    return lambda: reduce(out=scalar)
+
+
+def cudnn(algorithm: str, precision: str) -> Callable[[], dict[str, str]]:
+    """A peer's ``describe`` for cuDNN as PyTorch calls it."""
+
+    def describe() -> dict[str, str]:
+        import torch as library
+
+        number = library.backends.cudnn.version()
+        version = f"{number // 10000}.{number // 100 % 100}.{number % 100}"
+        return _library("cuDNN", version, f"{algorithm}, through PyTorch {library.__version__}", precision)
+
+    return describe
+
+
+def cudnn_convolution(
+    source: Any, weights: np.ndarray, target: Any, padding: tuple[int, int], tf32: bool = False
+) -> Callable[[], None]:
+    """A function that convolves ``source`` into ``target``, both (batch, channels, rows, columns) on the GPU.
+
+    It is what ``conv2d`` of PyTorch calls, but that it writes to an array that is there already. The algorithm is
+    chosen now, by trying all that cuDNN has.
+    """
+    import torch
+
+    given, out = torch.from_dlpack(source), torch.from_dlpack(target)
+    taps = torch.from_numpy(weights).to(given.device)
+    benchmark, deterministic = True, False
+
+    def enqueue() -> None:
+        torch.ops.aten.cudnn_convolution.out(
+            given, taps, list(padding), [1, 1], [1, 1], 1, benchmark, deterministic, tf32, out=out
+        )
+
+    enqueue()
+    torch.cuda.synchronize()
+    return enqueue
 
 
 def driver(algorithm: str) -> Callable[[], dict[str, str]]:

@@ -1,0 +1,85 @@
+"""Accurate sum: n floats added as if they were doubles. The bytes are those of the sum in floats."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kernels.lab import libraries
+from kernels.lab.ladder import Ladder
+from kernels.lab.problem import Argument, Launch, Peer, Problem, Rung, Size, ceil_div
+
+FLOAT, DOUBLE = 4, 8
+#: Threads of a block and the floats that it sums; the kernels' kThreads and kChunk.
+THREADS = 1024
+CHUNK = THREADS * 8 * 4
+QUAD_ALIGNED = {"source": 16}
+
+problem = Problem(
+    name="accurate_sum",
+    title="Sum n floats as accurately as doubles do",
+    size_keys=("n",),
+    arguments=(
+        Argument("source", "float32", ("n",)),
+        Argument("total", "float64", (lambda size: 1,), role="output"),
+    ),
+    make_inputs=lambda size, rng: {"source": rng.random(size["n"], dtype=np.float32)},
+    reference=lambda inputs, size: {"total": np.sum(inputs["source"], dtype=np.float64, keepdims=True)},
+    # The rung with two floats keeps what rounding loses, 2^-24 of a partial sum, with an error of 2^-24 of that, in
+    # each of the 64 additions at most that a float passes. One float left out of 2^28 would be an error of 2^-28.
+    tolerance=lambda size: 64 * 2.0**-48,
+    flops=lambda size: size["n"],
+    bytes=lambda size: FLOAT * size["n"] + DOUBLE,
+    headline=({"n": 1 << 28},),
+    check=({"n": 0}, {"n": 1}, {"n": 33}, {"n": 1000}, {"n": CHUNK}, {"n": 2 * CHUNK + 77}),
+    accepts_empty=True,
+)
+
+
+def _blocks(size: Size) -> int:
+    return max(1, ceil_div(size["n"], CHUNK))
+
+
+def _rung(name: str, idea: str, words: int) -> Rung:
+    """A rung of one launch; ``words`` are the doubles, or pairs of floats, that a block leaves for the last one."""
+
+    def launches(size: Size) -> tuple[Launch, ...]:
+        args = ("source", "sums", "total", np.uint64(size["n"]))
+        return (Launch(f"sum_{name}", (_blocks(size),), (THREADS,), args),)
+
+    return Rung(
+        name,
+        idea,
+        f"{name}.cu",
+        launches,
+        alignment=QUAD_ALIGNED,
+        workspace=lambda size: {"sums": ((words * _blocks(size),), "float64")},
+    )
+
+
+def _cub(arrays: dict[str, Any], size: Size):
+    source, total = arrays["source"], arrays["total"].reshape(())
+    return lambda: source.sum(dtype=np.float64, out=total)
+
+
+def _torch(arrays: dict[str, Any], size: Size):
+    import torch
+
+    source, total = torch.from_dlpack(arrays["source"]), torch.from_dlpack(arrays["total"])
+    return lambda: torch.sum(source, dim=0, keepdim=True, dtype=torch.float64, out=total)
+
+
+ladder = Ladder(
+    problem,
+    Path(__file__).parent,
+    rungs=(
+        _rung("float64", "doubles add what floats bring", 1),
+        _rung("compensated", "two floats do what a double does", 1),
+    ),
+    peers=(
+        Peer("CuPy", _cub, libraries.cupy("cupy.sum, dtype=float64", "fp64 sum of fp32")),
+        Peer("PyTorch", _torch, libraries.torch("torch.sum, dtype=float64", "fp64 sum of fp32")),
+    ),
+)

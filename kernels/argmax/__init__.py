@@ -1,0 +1,94 @@
+"""Argmax: where the largest of n floats stands, the first place among equals, as NumPy has it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kernels.lab import libraries
+from kernels.lab.ladder import Ladder
+from kernels.lab.problem import Argument, Launch, Peer, Problem, Rung, Size, ceil_div
+
+FLOAT, INDEX = 4, 8
+#: Threads of a block and the floats that it compares; the kernels' kThreads and kChunk.
+THREADS = 1024
+CHUNK = THREADS * 8 * 4
+QUAD_ALIGNED = {"source": 16}
+#: A place takes 32 bits beside the 32 of the float's key.
+MAX_FLOATS = 1 << 32
+
+problem = Problem(
+    name="argmax",
+    title="Where the largest of n floats stands",
+    size_keys=("n",),
+    arguments=(
+        Argument("source", "float32", ("n",)),
+        Argument("index", "int64", (lambda size: 1,), role="output"),
+    ),
+    make_inputs=lambda size, rng: {"source": rng.standard_normal(size["n"], dtype=np.float32)},
+    reference=lambda inputs, size: {"index": np.argmax(inputs["source"], keepdims=True)},
+    tolerance=lambda size: 0.0,  # an integer
+    flops=lambda size: size["n"],
+    bytes=lambda size: FLOAT * size["n"] + INDEX,
+    headline=({"n": 1 << 28},),
+    check=({"n": 1}, {"n": 33}, {"n": 1000}, {"n": CHUNK}, {"n": 2 * CHUNK + 77}),
+)
+
+
+def _blocks(size: Size) -> int:
+    return ceil_div(size["n"], CHUNK)
+
+
+def _two_pass(size: Size) -> tuple[Launch, ...]:
+    return (
+        Launch("argmax_two_pass", (_blocks(size),), (THREADS,), ("source", "bests", np.uint64(size["n"]))),
+        Launch("argmax_finish", (1,), (THREADS,), ("bests", "index", np.uint32(_blocks(size)))),
+    )
+
+
+def _last_block(size: Size) -> tuple[Launch, ...]:
+    args = ("source", "bests", "index", np.uint64(size["n"]))
+    return (Launch("argmax_last_block", (_blocks(size),), (THREADS,), args),)
+
+
+def _requires(size: Size) -> str | None:
+    return None if size["n"] <= MAX_FLOATS else f"n may be at most {MAX_FLOATS}, for a place is kept in 32 bits"
+
+
+def _cub(arrays: dict[str, Any], size: Size):
+    return libraries.cub_reduction(arrays["source"], "argmax", arrays["index"])
+
+
+def _torch(arrays: dict[str, Any], size: Size):
+    import torch
+
+    source, index = torch.from_dlpack(arrays["source"]), torch.from_dlpack(arrays["index"])
+    return lambda: torch.argmax(source, dim=0, keepdim=True, out=index)
+
+
+def _rung(name: str, idea: str, launches) -> Rung:
+    return Rung(
+        name,
+        idea,
+        f"{name}.cu",
+        launches,
+        alignment=QUAD_ALIGNED,
+        requires=_requires,
+        workspace=lambda size: {"bests": ((_blocks(size),), "uint64")},
+    )
+
+
+ladder = Ladder(
+    problem,
+    Path(__file__).parent,
+    rungs=(
+        _rung("two_pass", "value and place in one 64-bit word", _two_pass),
+        _rung("last_block", "one launch; the last block compares", _last_block),
+    ),
+    peers=(
+        Peer("CUB", _cub, libraries.cub("DeviceReduce::ArgMax", "fp32")),
+        Peer("PyTorch", _torch, libraries.torch("torch.argmax", "fp32")),
+    ),
+)

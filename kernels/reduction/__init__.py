@@ -1,0 +1,157 @@
+"""Reduction: the sum of n floats, which must be read once. A tree, then shuffles, then one pass at DRAM speed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kernels.lab import libraries
+from kernels.lab.ladder import Ladder
+from kernels.lab.problem import Argument, Launch, Peer, Problem, Rung, Size, ceil_div
+
+FLOAT = 4
+#: The trees: floats that one block of 256 threads sums, and with the first addition on load.
+THREADS = 256
+#: The vectorised rungs: threads of a block, and the floats that it sums; the kernels' kThreads and kChunk.
+WIDE_THREADS = 1024
+CHUNK = WIDE_THREADS * 8 * 4
+QUAD_ALIGNED = {"source": 16}
+#: The grid's extent in x ends here: 2^31 - 1 blocks.
+MAX_BLOCKS = (1 << 31) - 1
+
+problem = Problem(
+    name="reduction",
+    title="Sum n floats",
+    size_keys=("n",),
+    arguments=(
+        Argument("source", "float32", ("n",)),
+        Argument("total", "float32", (lambda size: 1,), role="output"),
+    ),
+    make_inputs=lambda size, rng: {"source": rng.random(size["n"], dtype=np.float32)},
+    reference=lambda inputs, size: {"total": np.sum(inputs["source"], dtype=np.float64, keepdims=True)},
+    # A float passes at most 64 additions: 32 in a thread, 5 + 5 in the block, 8 + 10 when the blocks' sums are added;
+    # each rounds by at most 2^-24. Atomics add the blocks' sums one after another, and their errors like a random walk.
+    tolerance=lambda size: 2.0**-24 * (64 + ceil_div(size["n"], CHUNK) ** 0.5),
+    flops=lambda size: size["n"],
+    bytes=lambda size: FLOAT * (size["n"] + 1),
+    headline=({"n": 1 << 28},),
+    # Latency, the L2 cache, memory, and the size at which the read ceiling is measured.
+    sweep=({"n": 1 << 16}, {"n": 1 << 20}, {"n": 1 << 24}, {"n": 1 << 29}),
+    check=({"n": 0}, {"n": 1}, {"n": 33}, {"n": 255}, {"n": 513}, {"n": CHUNK}, {"n": 2 * CHUNK + 77}),
+    accepts_empty=True,
+)
+
+
+def _blocks(n: int, per_block: int) -> int:
+    """Blocks that n floats take; one even for none, for someone has to write the zero."""
+    return max(1, ceil_div(n, per_block))
+
+
+def _passes(kernel: str, per_block: int, threads: int, size: Size) -> tuple[Launch, ...]:
+    """The kernel on the floats, then on its own sums, and so on until one is left."""
+    launches = []
+    source, n, targets = "source", size["n"], ("sums", "sums_of_sums")
+    while True:
+        blocks = _blocks(n, per_block)
+        target = "total" if blocks == 1 else targets[len(launches) % 2]
+        launches.append(Launch(kernel, (blocks,), (threads,), (source, target, np.uint64(n))))
+        if blocks == 1:
+            return tuple(launches)
+        source, n = target, blocks
+
+
+def _pass_workspace(per_block: int, size: Size) -> Mapping[str, tuple[tuple[int, ...], str]]:
+    first = _blocks(size["n"], per_block)
+    second = _blocks(first, per_block)
+    shapes = {"sums": first, "sums_of_sums": second}
+    return {name: ((blocks,), "float32") for name, blocks in shapes.items() if blocks > 1}
+
+
+def _tree(name: str, idea: str, per_block: int) -> Rung:
+    return Rung(
+        name,
+        idea,
+        f"{name}.cu",
+        lambda size: _passes(f"sum_{name}", per_block, THREADS, size),
+        workspace=lambda size: _pass_workspace(per_block, size),
+        requires=_fits(per_block),
+    )
+
+
+def _fits(per_block: int):
+    def requires(size: Size) -> str | None:
+        if size["n"] <= MAX_BLOCKS * per_block:
+            return None
+        return f"n may be at most {MAX_BLOCKS * per_block}, for the grid has at most {MAX_BLOCKS} blocks"
+
+    return requires
+
+
+def _atomics(size: Size) -> tuple[Launch, ...]:
+    grid = (_blocks(size["n"], CHUNK),)
+    return (
+        Launch("sum_reset", (1,), (1,), ("total",)),
+        Launch("sum_atomics", grid, (WIDE_THREADS,), ("source", "total", np.uint64(size["n"]))),
+    )
+
+
+def _last_block(size: Size) -> tuple[Launch, ...]:
+    grid = (_blocks(size["n"], CHUNK),)
+    return (Launch("sum_last_block", grid, (WIDE_THREADS,), ("source", "sums", "total", np.uint64(size["n"]))),)
+
+
+def _cub(arrays: dict[str, Any], size: Size):
+    return libraries.cub_reduction(arrays["source"], "sum", arrays["total"])
+
+
+def _torch(arrays: dict[str, Any], size: Size):
+    import torch
+
+    source, total = torch.from_dlpack(arrays["source"]), torch.from_dlpack(arrays["total"])
+    return lambda: torch.sum(source, dim=0, keepdim=True, out=total)
+
+
+ladder = Ladder(
+    problem,
+    Path(__file__).parent,
+    rungs=(
+        _tree("interleaved", "a tree; every second thread drops out", THREADS),
+        _tree("packed", "the threads that add are neighbours", THREADS),
+        _tree("sequential", "so are the floats that they add", THREADS),
+        _tree("first_add", "two floats added on the way in", 2 * THREADS),
+        _tree("shuffle", "lanes add through registers", 2 * THREADS),
+        Rung(
+            "float4",
+            "eight 16-byte loads in flight per thread",
+            "float4.cu",
+            lambda size: _passes("sum_float4", CHUNK, WIDE_THREADS, size),
+            alignment=QUAD_ALIGNED,
+            workspace=lambda size: _pass_workspace(CHUNK, size),
+            requires=_fits(CHUNK),
+        ),
+        Rung(
+            "atomics",
+            "one pass, an atomicAdd per block",
+            "atomics.cu",
+            _atomics,
+            alignment=QUAD_ALIGNED,
+            requires=_fits(CHUNK),
+        ),
+        Rung(
+            "last_block",
+            "one launch; the last block adds up, in order",
+            "last_block.cu",
+            _last_block,
+            alignment=QUAD_ALIGNED,
+            workspace=lambda size: {"sums": ((_blocks(size["n"], CHUNK),), "float32")},
+            requires=_fits(CHUNK),
+        ),
+    ),
+    peers=(
+        Peer("CUB", _cub, libraries.cub("DeviceReduce::Sum", "fp32")),
+        Peer("PyTorch", _torch, libraries.torch("torch.sum", "fp32")),
+    ),
+)
