@@ -273,6 +273,12 @@ def test_a_card_without_times_and_one_with_nonsense():
         card(before=[], minutes=0)
 
 
+def test_a_card_ends_where_the_chapter_ends():
+    shown = repr(card(before=[], minutes=1, timings=made_up_timings(), upto="float4"))
+    assert "Ladder copy: naive → float4\n" in shown
+    assert "→ worse\n" in repr(card(before=[], minutes=1, timings=made_up_timings(), upto="another"))
+
+
 # Numbers for prose.
 
 

@@ -41,10 +41,13 @@ _RECORD = "application/papermill.record/"
 _CONTEXT = 2
 
 
-def card(*, before: Sequence[str], minutes: int, timings: Any = None, ladder: Any = None) -> Shown:
+def card(
+    *, before: Sequence[str], minutes: int, timings: Any = None, ladder: Any = None, upto: str | None = None
+) -> Shown:
     """The card at the top of a chapter: what to know before, minutes to read, the ladder, and whose times it quotes.
 
     ``timings`` (of ``timings(ladder)``, or a list of them) give ladder, GPU and date; without times give ``ladder``.
+    A ladder that has a rung ``upto`` is shown up to that rung: the chapter climbs no further.
 
     >>> card(before=["what a warp is"], minutes=25, timings=timings("transpose"))           # doctest: +SKIP
     """
@@ -57,7 +60,8 @@ def card(*, before: Sequence[str], minutes: int, timings: Any = None, ladder: An
         ("Reading time", "1 minute" if minutes == 1 else f"{minutes} minutes"),
     ]
     for one in ladders:
-        entries.append((f"Ladder {one.name}", " → ".join(one.names)))
+        names = one.names[: one.names.index(upto) + 1] if upto in one.names else one.names
+        entries.append((f"Ladder {one.name}", " → ".join(names)))
     for gpu, dates in _measured(several).items():
         entries.append(("Measured on", f"{gpu}, {dates}"))
     html = "".join(f"<dt>{escape(k)}</dt><dd>{escape(v)}</dd>" for k, v in entries)
