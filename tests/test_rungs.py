@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -184,7 +185,7 @@ PLANTED = [
     ("saxpy", "four_scalars", "blockIdx.x) * kThreads * kUnroll", "blockIdx.x) * kThreads", WrongResult),
     ("intensity", "scalar", "step < steps", "step <= steps", WrongResult),
     ("intensity", "float4", "quads * kWidth + i", "quads * kWidth + i + 1", WrongResult),
-    ("divergence", "fixed", "step(z, c) && inside", "step(z, c)", WrongResult),
+    ("divergence", "fixed", "k < kMaxSteps", "k < kMaxSteps - 1", WrongResult),
     ("divergence", "early_exit", "count < kMaxSteps", "count <= kMaxSteps", WrongResult),
     ("divergence", "strided", "if (i >= n)", "if (i > n)", OutOfBounds),
     ("divergence", "flattened", "        z = {0.0f, 0.0f};", "        z = c;", WrongResult),
@@ -241,6 +242,8 @@ def test_a_planted_fault_is_found(tmp_path, name: str, rung_name: str, old: str,
     ladder = LADDERS[name]
     rung = ladder[rung_name]
     assert rung.source.count(old) == 1
+    for header in ladder.folder.glob("*.cuh"):
+        shutil.copy(header, tmp_path)
     (tmp_path / rung.rung.source).write_text(rung.source.replace(old, new), encoding="utf-8")
     faulty = replace(ladder, folder=tmp_path)
     with pytest.raises(error):
