@@ -10,6 +10,7 @@ PIP      := $(PY) -m pip --disable-pip-version-check install --require-hashes
 BOOK     := $(PY) -c 'from jupyter_book.cli.main import main; main()' build -W -n --keep-going --all .
 EXECUTE  := $(PY) -m nbconvert --log-level=ERROR --to notebook --execute \
             --ExecutePreprocessor.record_timing=False \
+            --NotebookExporter.preprocessors='["nbconvert.preprocessors.CoalesceStreamsPreprocessor"]' \
             --ClearMetadataPreprocessor.enabled=True \
             --ClearMetadataPreprocessor.preserve_cell_metadata_mask='["tags", "mystnb"]' \
             --ClearMetadataPreprocessor.preserve_nb_metadata_mask='["kernelspec", "tags"]'
