@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,12 @@ from kernels.lab.problem import Argument, Launch, Peer, Problem, Rung, Size, cei
 
 FLOAT = 4
 BLOCK = 32
+#: Side of the tile of C of one block, and threads of the block: a column of 8 sums per thread, a square of 8 x 8 sums.
+COLUMN_TILE, COLUMN_THREADS = 64, 512
+SQUARE_TILE, SQUARE_THREADS = 128, 256
 MAX_GRID_Y = 65535
+#: Rows and columns are ints in the kernels, and a tile may reach past the edge.
+MAX_EXTENT = (1 << 31) - SQUARE_TILE - 1
 
 
 def _reference(inputs: dict[str, np.ndarray], size: Size) -> dict[str, np.ndarray]:
@@ -43,15 +49,19 @@ problem = Problem(
     flops=lambda size: 2 * size["m"] * size["n"] * size["k"],
     bytes=lambda size: FLOAT * (size["m"] * size["k"] + size["k"] * size["n"] + size["m"] * size["n"]),
     headline=({"m": 4096, "n": 4096, "k": 4096},),
-    # A size whose three matrices stay in L2.
-    sweep=({"m": 512, "n": 512, "k": 512},),
+    # Sizes that leave SMs without a tile or matrices in L2, and one whose rows no float4 divides.
+    sweep=tuple({"m": edge, "n": edge, "k": edge} for edge in (512, 1024, 2048, 4095)),
     check=(
+        {"m": 0, "n": 3, "k": 4},
+        {"m": 5, "n": 3, "k": 0},
         {"m": 1, "n": 1, "k": 1},
         {"m": 1, "n": 33, "k": 7},
         {"m": 33, "n": 1, "k": 64},
         {"m": 31, "n": 65, "k": 17},
+        {"m": 132, "n": 260, "k": 20},
         {"m": 96, "n": 64, "k": 32},
     ),
+    accepts_empty=True,
 )
 
 
@@ -63,6 +73,36 @@ def _fits(blocks_down_the_grid: int, what: str) -> str | None:
     if blocks_down_the_grid <= MAX_GRID_Y:
         return None
     return f"{what} may be at most {MAX_GRID_Y * BLOCK}, for the grid has at most {MAX_GRID_Y} blocks in y"
+
+
+def _square(kernel: str, tile: int, block: tuple[int, ...]) -> Callable[[Size], tuple[Launch, ...]]:
+    """One block for each tile of C, ``tile`` x ``tile`` elements."""
+
+    def launches(size: Size) -> tuple[Launch, ...]:
+        return (Launch(kernel, (ceil_div(size["n"], tile), ceil_div(size["m"], tile)), block, _args(size)),)
+
+    return launches
+
+
+def _wide(kernel: str) -> Callable[[Size], tuple[Launch, ...]]:
+    """As :func:`_square`; float4 where every row of A, B and C starts at a multiple of 16 bytes."""
+
+    def launches(size: Size) -> tuple[Launch, ...]:
+        width = 4 if size["n"] % 4 == 0 and size["k"] % 4 == 0 else 1
+        return _square(f"{kernel}<{width}>", SQUARE_TILE, (SQUARE_THREADS,))(size)
+
+    return launches
+
+
+def _tiles_fit(tile: int) -> Callable[[Size], str | None]:
+    def requires(size: Size) -> str | None:
+        if size["m"] > MAX_GRID_Y * tile:
+            return f"m may be at most {MAX_GRID_Y * tile}, for the grid has at most {MAX_GRID_Y} blocks in y"
+        if max(size["n"], size["k"]) > MAX_EXTENT:
+            return f"n and k may be at most {MAX_EXTENT}, for positions in a row are 32-bit"
+        return None
+
+    return requires
 
 
 def _torch_product(tf32: bool):
@@ -79,6 +119,8 @@ def _torch_product(tf32: bool):
 
     return prepare
 
+
+QUAD_ALIGNED = {"A": 16, "B": 16, "C": 16}
 
 ladder = Ladder(
     problem,
@@ -111,6 +153,43 @@ ladder = Ladder(
                 ),
             ),
             requires=lambda size: _fits(ceil_div(size["m"], BLOCK), "m"),
+        ),
+        Rung(
+            "tiled",
+            "tiles of A and B in shared memory",
+            "tiled.cu",
+            _square("matmul_tiled", BLOCK, (BLOCK, BLOCK)),
+            requires=_tiles_fit(BLOCK),
+        ),
+        Rung(
+            "register_column",
+            "eight sums per thread, one below another",
+            "register_column.cu",
+            _square("matmul_register_column", COLUMN_TILE, (COLUMN_THREADS,)),
+            requires=_tiles_fit(COLUMN_TILE),
+        ),
+        Rung(
+            "register_tile",
+            "a square of 8 x 8 sums per thread",
+            "register_tile.cu",
+            _square("matmul_register_tile", SQUARE_TILE, (SQUARE_THREADS,)),
+            requires=_tiles_fit(SQUARE_TILE),
+        ),
+        Rung(
+            "vectorised",
+            "16 bytes per access, A turned on the way in",
+            "vectorised.cu",
+            _wide("matmul_vectorised"),
+            alignment=QUAD_ALIGNED,
+            requires=_tiles_fit(SQUARE_TILE),
+        ),
+        Rung(
+            "prefetched",
+            "the next tiles on their way while these are used",
+            "prefetched.cu",
+            _wide("matmul_prefetched"),
+            alignment=QUAD_ALIGNED,
+            requires=_tiles_fit(SQUARE_TILE),
         ),
     ),
     peers=(

@@ -1,0 +1,37 @@
+// Idea: the block loads its outputs' inputs and a halo of radius floats on either side into shared memory, once.
+// From the rung before: the neighbours are read from the tile; the edges of the array are looked at only while loading.
+// Requires: a block of kThreads threads.
+constexpr int kThreads = 256;
+
+__device__ constexpr float weight(int offset)
+{
+    return 1.0f / static_cast<float>(1 + offset * offset);
+}
+
+template <int kRadius>
+__global__ void __launch_bounds__(kThreads)
+stencil1d_tiled(const float* __restrict__ source, float* __restrict__ target, int n)
+{
+    constexpr int kWide = kThreads + 2 * kRadius;
+    __shared__ float tile[kWide];
+    const int first = blockIdx.x * kThreads;
+    // The tile is wider than the block, so the load is a loop: the last round brings what the halo adds.
+#pragma unroll
+    for (int start = 0; start < kWide; start += kThreads) {
+        const int i = start + threadIdx.x;
+        const int at = first - kRadius + i;
+        if (i < kWide) {
+            tile[i] = at >= 0 && at < n ? source[at] : 0.0f;
+        }
+    }
+    __syncthreads();  // tile and halo are whole before any thread reads its neighbours'
+
+    float sum = 0.0f;
+#pragma unroll
+    for (int offset = -kRadius; offset <= kRadius; ++offset) {
+        sum += weight(offset) * tile[threadIdx.x + kRadius + offset];
+    }
+    if (first + static_cast<int>(threadIdx.x) < n) {
+        target[first + threadIdx.x] = sum;
+    }
+}

@@ -1,0 +1,68 @@
+// Idea: a thread computes kOut neighbouring outputs from one window of kOut + 2 radius floats in registers.
+// From the rung before: the tile is read in float4, and each float read serves up to kOut outputs; so are the loads.
+// Requires: a block of kThreads threads; both arrays aligned to 16 bytes.
+constexpr int kThreads = 128;
+constexpr int kOut = 4;
+
+__device__ constexpr float weight(int offset)
+{
+    return 1.0f / static_cast<float>(1 + offset * offset);
+}
+
+// Floats at to at + 3 of an array of n; zeros where it does not reach. at is a multiple of 4. A block whose tile and halo
+// lie within the array says so once, and need not ask for each quad.
+__device__ float4 load_quad(const float* __restrict__ source, int at, int n, bool whole)
+{
+    if (whole || (at >= 0 && at + 3 < n)) {
+        return *reinterpret_cast<const float4*>(source + at);
+    }
+    float4 quad = {};
+    if (at >= 0) {
+        if (at < n) quad.x = source[at];
+        if (at + 1 < n) quad.y = source[at + 1];
+        if (at + 2 < n) quad.z = source[at + 2];
+    }
+    return quad;
+}
+
+template <int kRadius>
+__global__ void __launch_bounds__(kThreads)
+stencil1d_windowed(const float* __restrict__ source, float* __restrict__ target, int n)
+{
+    constexpr int kHalo = (kRadius + kOut - 1) / kOut;  // in quads: the radius rounded up, for whole float4 accesses
+    constexpr int kQuads = kThreads + 2 * kHalo;
+    __shared__ float4 tile[kQuads];
+    const int first = blockIdx.x * kThreads * kOut;
+    const bool whole = first >= kHalo * kOut && first + (kThreads + kHalo) * kOut <= n;
+#pragma unroll
+    for (int start = 0; start < kQuads; start += kThreads) {
+        const int i = start + threadIdx.x;
+        if (i < kQuads) {
+            tile[i] = load_quad(source, first + (i - kHalo) * kOut, n, whole);
+        }
+    }
+    __syncthreads();  // tile and halo are whole before any thread reads its neighbours'
+
+    float window[(1 + 2 * kHalo) * kOut];
+#pragma unroll
+    for (int q = 0; q < 1 + 2 * kHalo; ++q) {
+        *reinterpret_cast<float4*>(window + q * kOut) = tile[threadIdx.x + q];
+    }
+    float sum[kOut] = {};
+#pragma unroll
+    for (int offset = -kRadius; offset <= kRadius; ++offset) {
+#pragma unroll
+        for (int o = 0; o < kOut; ++o) {
+            sum[o] += weight(offset) * window[kHalo * kOut + o + offset];
+        }
+    }
+    const int i = first + threadIdx.x * kOut;
+    if (i + 3 < n) {
+        *reinterpret_cast<float4*>(target + i) = {sum[0], sum[1], sum[2], sum[3]};
+    } else {
+#pragma unroll
+        for (int o = 0; o < kOut; ++o) {
+            if (i + o < n) target[i + o] = sum[o];
+        }
+    }
+}

@@ -1,0 +1,178 @@
+"""2D stencil: every output is the weighted sum of the (2 radius + 1)^2 inputs around it. A halo on four sides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kernels.lab import libraries
+from kernels.lab.ladder import Ladder
+from kernels.lab.problem import Argument, Launch, Peer, Problem, Rung, Size, ceil_div
+from kernels.lab.references import correlate
+
+FLOAT = 4
+TILE = 32
+#: Rows of threads in a block of the first rung, and of the rung with a column of outputs in registers.
+ROWS = 8
+#: Outputs of one thread of register_column, below one another.
+COLUMN = 8
+#: Neighbouring outputs of one thread in a row, in the rungs that load float4.
+OUT = 4
+#: The marching rung: threads of a block, rows of a strip.
+MARCHERS, STRIP = 128, 128
+MAX_RADIUS = 8
+MAX_GRID_Y = 65535
+#: Rows and columns are ints in the kernels, and a tile with its halo may reach past the edge.
+MAX_EXTENT = (1 << 31) - MARCHERS * OUT - 2 * MAX_RADIUS
+
+
+def weights(radius: int) -> np.ndarray:
+    """The (2 radius + 1)^2 weights as the kernels have them: 1 / (1 + down^2 + across^2), rounded to float32."""
+    offsets = np.arange(-radius, radius + 1, dtype=np.int32)
+    return np.float32(1.0) / (1 + offsets[:, None] ** 2 + offsets[None, :] ** 2).astype(np.float32)
+
+
+def _reference(inputs: dict[str, np.ndarray], size: Size) -> dict[str, np.ndarray]:
+    return {"target": correlate(inputs["source"], weights(size["radius"]))}
+
+
+problem = Problem(
+    name="stencil2d",
+    title="2D stencil, float32",
+    size_keys=("rows", "cols", "radius"),
+    arguments=(
+        Argument("source", "float32", ("rows", "cols")),
+        Argument("target", "float32", ("rows", "cols"), role="output"),
+    ),
+    make_inputs=lambda size, rng: {"source": rng.random((size["rows"], size["cols"]), dtype=np.float32)},
+    reference=_reference,
+    # All terms are positive, so each of (2 radius + 1)^2 steps rounds a partial sum that does not exceed the result.
+    tolerance=lambda size: 2.0**-24 * (2 * size["radius"] + 1) ** 2,
+    flops=lambda size: 2 * (2 * size["radius"] + 1) ** 2 * size["rows"] * size["cols"],
+    bytes=lambda size: 2 * FLOAT * size["rows"] * size["cols"],
+    headline=({"rows": 16384, "cols": 16384, "radius": 2},),
+    # A quarter of the headline is still nine times an L2 cache of 60 MB, read and written.
+    sweep=tuple({"rows": 8192, "cols": 8192, "radius": radius} for radius in (1, 2, 3, 4, 8)),
+    check=(
+        {"rows": 0, "cols": 5, "radius": 1},
+        {"rows": 1, "cols": 1, "radius": 2},
+        {"rows": 3, "cols": 70, "radius": 3},
+        {"rows": 67, "cols": 2, "radius": 1},
+        {"rows": 64, "cols": 128, "radius": 2},
+        {"rows": 40, "cols": 36, "radius": 5},
+        {"rows": 97, "cols": 133, "radius": 3},
+    ),
+    parameters=("radius",),
+    accepts_empty=True,
+)
+
+
+def _args(size: Size) -> tuple[Any, ...]:
+    return ("source", "target", np.int32(size["rows"]), np.int32(size["cols"]))
+
+
+def _tiles(kernel: str, block: tuple[int, int], down: int = 1) -> Callable[[Size], tuple[Launch, ...]]:
+    """Blocks of this shape in which each thread has ``down`` outputs below one another."""
+
+    def launches(size: Size) -> tuple[Launch, ...]:
+        grid = (max(1, ceil_div(size["cols"], block[0])), max(1, ceil_div(size["rows"], block[1] * down)))
+        return (Launch(f"{kernel}<{size['radius']}>", grid, block, _args(size)),)
+
+    return launches
+
+
+def _high(size: Size) -> int:
+    """Outputs of one thread of direct below one another; the kernel's kHigh."""
+    return 8 if size["radius"] <= 4 else 4
+
+
+def _width(size: Size) -> int:
+    """Floats per access in the rungs that load float4: a row must start where a float4 may."""
+    return 4 if size["cols"] % 4 == 0 else 1
+
+
+def _direct(size: Size) -> tuple[Launch, ...]:
+    grid = (max(1, ceil_div(size["cols"], TILE * OUT)), max(1, ceil_div(size["rows"], ROWS * _high(size))))
+    return (Launch(f"stencil2d_direct<{size['radius']}, {_width(size)}>", grid, (TILE, ROWS), _args(size)),)
+
+
+def _marching(size: Size) -> tuple[Launch, ...]:
+    grid = (max(1, ceil_div(size["cols"], MARCHERS * OUT)), max(1, ceil_div(size["rows"], STRIP)))
+    return (Launch(f"stencil2d_marching<{size['radius']}, {_width(size)}>", grid, (MARCHERS,), _args(size)),)
+
+
+def _requires(rows_per_block: int) -> Callable[[Size], str | None]:
+    def requires(size: Size) -> str | None:
+        if size["radius"] > MAX_RADIUS:
+            return f"radius may be at most {MAX_RADIUS}, for every neighbour is unrolled"
+        if size["rows"] > MAX_GRID_Y * rows_per_block:
+            return (
+                f"rows may be at most {MAX_GRID_Y * rows_per_block}, for the grid has at most {MAX_GRID_Y} blocks in y"
+            )
+        if size["cols"] > MAX_EXTENT:
+            return f"cols may be at most {MAX_EXTENT}, for positions in a row are 32-bit"
+        return None
+
+    return requires
+
+
+def _conv2d(arrays: dict[str, Any], size: Size):
+    rows, cols, radius = size["rows"], size["cols"], size["radius"]
+    edge = 2 * radius + 1
+    return libraries.cudnn_convolution(
+        arrays["source"].reshape(1, 1, rows, cols),
+        weights(radius).reshape(1, 1, edge, edge),
+        arrays["target"].reshape(1, 1, rows, cols),
+        padding=(radius, radius),
+    )
+
+
+QUAD_ALIGNED = {"source": 16, "target": 16}
+
+ladder = Ladder(
+    problem,
+    Path(__file__).parent,
+    rungs=(
+        Rung(
+            "naive",
+            "every neighbour from global memory",
+            "naive.cu",
+            _tiles("stencil2d_naive", (TILE, ROWS)),
+            requires=_requires(ROWS),
+        ),
+        Rung(
+            "tiled",
+            "tile and halo in shared memory",
+            "tiled.cu",
+            _tiles("stencil2d_tiled", (TILE, TILE)),
+            requires=_requires(TILE),
+        ),
+        Rung(
+            "register_column",
+            "eight outputs below one another",
+            "register_column.cu",
+            _tiles("stencil2d_register_column", (TILE, ROWS), COLUMN),
+            requires=_requires(ROWS * COLUMN),
+        ),
+        Rung(
+            "direct",
+            "4 x 8 outputs in registers, no tile",
+            "direct.cu",
+            _direct,
+            alignment=QUAD_ALIGNED,
+            requires=_requires(ROWS * 4),
+        ),
+        Rung(
+            "marching",
+            "down the rows, all sums in registers",
+            "marching.cu",
+            _marching,
+            alignment=QUAD_ALIGNED,
+            requires=_requires(STRIP),
+        ),
+    ),
+    peers=(Peer("cuDNN", _conv2d, libraries.cudnn("cudnn_convolution, benchmark mode", "fp32")),),
+)

@@ -1,0 +1,61 @@
+// Idea: a thread computes kOut outputs below one another; a column of the tile, read once, serves all of them.
+// From the rung before: kOut sums and a column of kOut + 2 radius floats in registers; the tile is 32 wide and 64 high.
+// Requires: a block of kTile x kRows threads.
+constexpr int kTile = 32;
+constexpr int kRows = 8;
+constexpr int kOut = 8;
+
+__device__ constexpr float weight(int down, int across)
+{
+    return 1.0f / static_cast<float>(1 + down * down + across * across);
+}
+
+template <int kRadius>
+__global__ void __launch_bounds__(kTile * kRows)
+stencil2d_register_column(const float* __restrict__ source, float* __restrict__ target, int rows, int cols)
+{
+    constexpr int kHigh = kRows * kOut + 2 * kRadius;
+    constexpr int kWide = kTile + 2 * kRadius;
+    __shared__ float tile[kHigh][kWide];
+    const int first_row = blockIdx.y * kRows * kOut;
+    const int first_col = blockIdx.x * kTile;
+#pragma unroll
+    for (int top = 0; top < kHigh; top += kRows) {
+#pragma unroll
+        for (int left = 0; left < kWide; left += kTile) {
+            const int y = top + threadIdx.y, x = left + threadIdx.x;
+            const int r = first_row - kRadius + y, c = first_col - kRadius + x;
+            const bool inside = r >= 0 && r < rows && c >= 0 && c < cols;
+            if (y < kHigh && x < kWide) {
+                tile[y][x] = inside ? source[static_cast<size_t>(r) * cols + c] : 0.0f;
+            }
+        }
+    }
+    __syncthreads();  // tile and halo are whole before any thread reads its neighbours'
+
+    const int line = threadIdx.y * kOut;
+    float sum[kOut] = {};
+#pragma unroll
+    for (int across = 0; across <= 2 * kRadius; ++across) {
+        float column[kOut + 2 * kRadius];
+#pragma unroll
+        for (int y = 0; y < kOut + 2 * kRadius; ++y) {
+            column[y] = tile[line + y][threadIdx.x + across];
+        }
+#pragma unroll
+        for (int down = 0; down <= 2 * kRadius; ++down) {
+#pragma unroll
+            for (int o = 0; o < kOut; ++o) {
+                sum[o] += weight(down - kRadius, across - kRadius) * column[o + down];
+            }
+        }
+    }
+    const int col = first_col + threadIdx.x;
+#pragma unroll
+    for (int o = 0; o < kOut; ++o) {
+        const int row = first_row + line + o;
+        if (row < rows && col < cols) {
+            target[static_cast<size_t>(row) * cols + col] = sum[o];
+        }
+    }
+}
