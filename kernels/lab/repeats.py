@@ -1,0 +1,123 @@
+"""Whether a rung gives the same bits every time: ``python -m kernels.lab.repeats LADDER ...`` on a GPU.
+
+Blocks finish in an order that no program chooses, so a sum by atomics may differ from launch to launch. The command
+launches each rung many times on the same inputs, counts how often which result came, and writes
+``kernels/records/<gpu>/repeats/<ladder>.json``. It is for problems whose one output has one element.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import sys
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from . import hardware, records
+from .ladder import Ladder
+from .registry import load_ladder
+
+_COMMAND = "python -m kernels.lab.repeats"
+LAUNCHES = 300
+
+
+@dataclass(frozen=True)
+class Repeats:
+    """How often each result came, by rung, at ``size`` in ``launches`` launches; ``reference`` is in float64."""
+
+    ladder: Ladder
+    gpu: str
+    size: dict[str, Any]
+    launches: int
+    reference: float
+    points: tuple[dict[str, Any], ...]
+
+    def of(self, rung: str) -> dict[float, int]:
+        """The results of one rung, each with how often it came. Raises LookupError for none, and for stale ones."""
+        for point in self.points:
+            if point["name"] == rung:
+                if point["source_sha256"] != self.ladder[rung].sha256(self.size):
+                    raise LookupError(f"stale repeats of {rung}: the kernel has changed; on that GPU: {self._again}")
+                return {float.fromhex(value): count for value, count in point["results"].items()}
+        raise LookupError(f"no repeats of {rung}; on that GPU: {self._again}")
+
+    @property
+    def _again(self) -> str:
+        return f"{_COMMAND} {self.ladder.name}"
+
+
+def repeated(ladder: str | Ladder, gpu: str = records.DEFAULT_GPU) -> Repeats:
+    """Read what was committed for a ladder. Raises LookupError where there is nothing."""
+    ladder = load_ladder(ladder) if isinstance(ladder, str) else ladder
+    path = repeats_path(ladder.name, gpu)
+    if not path.exists():
+        raise LookupError(f"no repeats of {ladder.name} on {gpu}; on that GPU: {_COMMAND} {ladder.name}")
+    data = json.loads(path.read_text(encoding="utf-8"))
+    return Repeats(
+        ladder, data["device"]["name"], data["size"], data["launches"], data["reference"], tuple(data["points"])
+    )
+
+
+def repeats_path(ladder: str, gpu: str = records.DEFAULT_GPU) -> Path:
+    """Where the repeats of a ladder stand."""
+    return records.RECORDS / gpu / "repeats" / f"{ladder}.json"
+
+
+def repeat(ladder: Ladder, launches: int = LAUNCHES) -> dict[str, Any]:
+    """Launch every rung so many times at the first headline size and count the results."""
+    from .cuda import cp
+
+    problem = ladder.problem
+    size = dict(problem.headline[0])
+    host = ladder.inputs(size)
+    (output,) = problem.outputs
+    reference = float(problem.reference(host, size)[output.name][0])
+    device = {name: cp.asarray(value) for name, value in host.items()}
+    points = []
+    for rung in ladder:
+        out = cp.empty(output.extents(size), dtype=output.dtype)
+        launch = rung.prepare({**device, output.name: out}, size)
+        results: Counter[str] = Counter()
+        for _ in range(launches):
+            launch()
+            results[float(cp.asnumpy(out)[0]).hex()] += 1
+        points.append({"name": rung.name, "source_sha256": rung.sha256(size), "results": dict(sorted(results.items()))})
+        print(f"{ladder.name} {rung.name}: {len(results)} result(s) in {launches} launches", file=sys.stderr)
+    return {
+        "ladder": ladder.name,
+        "command": f"{_COMMAND} {ladder.name}",
+        "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
+        "commit": hardware.commit(),
+        "device": hardware.device_block(),
+        "size": size,
+        "launches": launches,
+        "reference": reference,
+        "points": points,
+    }
+
+
+def main(arguments: Sequence[str]) -> int:
+    """The command: ladders by name; ``--commit HASH`` where the files are no git checkout."""
+    names = list(arguments)
+    if "--commit" in names:
+        at = names.index("--commit")
+        os.environ["WORKLOG_COMMIT"] = names[at + 1]
+        del names[at : at + 2]
+    if not names:
+        print("usage: python -m kernels.lab.repeats [--commit HASH] LADDER ...", file=sys.stderr)
+        return 2
+    for name in names:
+        data = repeat(load_ladder(name))
+        path = repeats_path(data["ladder"], hardware.gpu_slug(data["device"]["name"]))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+        print(path)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))
