@@ -1,6 +1,7 @@
 """How fast the emulator is, counters on: `python -m kernels.emulator.bench` prints thread-instructions per second.
 
-Each kernel is launched once to warm up, then three times; the best is shown, with the time to load and translate the PTX.
+Each kernel is launched once to warm up, then three times; the best is shown, with the time to load and translate the
+PTX.
 """
 
 from __future__ import annotations

@@ -17,7 +17,8 @@ class Block:
     holds.
 
     `gate` names what lanes must wait for before the block runs. `predicated` marks a branch that stands for a guard on
-    a single instruction: it is counted as that instruction, not as a branch.
+    a single instruction: it is counted as that instruction, not as a branch. `spin`: the block is in a loop that may
+    wait for what other lanes do.
     """
 
     index: int
@@ -28,6 +29,7 @@ class Block:
     next: int = -1
     gate: str = ""
     predicated: bool = False
+    spin: bool = False
     reads: frozenset[str] = frozenset()
     writes: frozenset[str] = frozenset()
     live: frozenset[str] = frozenset()
@@ -52,6 +54,11 @@ def build(function: ptx.Function, rule: Callable[[ptx.Instruction], Rule], roles
     if _violations(blocks, list(range(len(blocks)))) > _violations(blocks, order):
         blocks = _renumber(blocks, order)
     _liveness(blocks, roles)
+    rank = {node: i for i, node in enumerate(reversed(_post_order(blocks)))}
+    for body in _loops(blocks, rank).values():
+        if any(rule(instruction).waits for node in body for instruction in blocks[node].instructions):
+            for node in body:
+                blocks[node].spin = True
     return blocks
 
 

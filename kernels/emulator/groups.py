@@ -32,7 +32,7 @@ class Group:
     Name to value, 2-D, broadcasting to `lanes.shape`. `clean` names those that are copies of the root's.
     """
 
-    __slots__ = ("batch", "clean", "lanes", "registers", "root", "selection")
+    __slots__ = ("batch", "clean", "lanes", "registers", "root", "selection", "spins")
 
     def __init__(
         self,
@@ -45,6 +45,7 @@ class Group:
         self.batch, self.lanes, self.registers = batch, lanes, registers
         self.root, self.selection = root, selection
         self.clean: set[str] = set()
+        self.spins = 0
 
     def value(self, name: str) -> np.ndarray:
         """The register's value; zero where no path here has written it."""

@@ -12,7 +12,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 BASE = 0x7F00_0000_0000
-SYMBOL_BASE = 0x7E00_0000_0000
+SYMBOL_BASE = 0x1000_0000_0000  # variables of modules: 2^13 ranges of 8 GiB, far below BASE
+SYMBOL_RANGE = 1 << 33
+SYMBOL_RANGES = 1 << 13
 SHARED_WINDOW = 0x0100_0000_0000
 LOCAL_WINDOW = 0x0200_0000_0000
 ALIGNMENT = 512

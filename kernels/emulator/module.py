@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping, Sequence
+from typing import NoReturn
 
 import numpy as np
 
 from . import ptx
 from .counters import AccessCounters, BranchCounters, Counters
-from .errors import LaunchError, Where
+from .errors import LaunchError, UnsupportedInstruction, Where
+from .inline import inline
 from .isa.types import DTYPES
-from .memory import SYMBOL_BASE, Allocation, DeviceMemory
+from .memory import SYMBOL_BASE, SYMBOL_RANGE, SYMBOL_RANGES, Allocation, DeviceMemory
 from .schedule import Batch, Tallies
 from .trace import Trace
 from .translate import Code, Layout, Translation
@@ -30,7 +32,7 @@ class Module:
     def __init__(self, program: ptx.Program, sources: Mapping[str, str]) -> None:
         self.program = program
         self.sources = _match(program.files, sources)
-        self.memory = DeviceMemory(SYMBOL_BASE + next(_modules) * (1 << 36))
+        self.memory = DeviceMemory(SYMBOL_BASE + next(_modules) % SYMBOL_RANGES * SYMBOL_RANGE)
         self._symbols: dict[str, Allocation] = {}
         self._kernels: dict[str, Kernel] = {}
         for variable in program.variables.values():
@@ -94,15 +96,24 @@ class Kernel:
     """A translated kernel."""
 
     def __init__(self, module: Module, function: ptx.Function) -> None:
-        self.module, self.function, self.name = module, function, function.name
+        self.module, self.name = module, function.name
+        self.function = inline(module.program, function, self._refuse)
         self.dynamic_shared = 0
         self.layout = self._layout()
-        self.code: Code = Translation(function, self.layout, module.sources).run()
+        self.code: Code = Translation(self.function, self.layout, module.sources).run()
         self.specials = frozenset().union(*(b.reads for b in self.code.blocks)) | frozenset(
-            name for name in self.code.kinds if name.startswith("%") and name not in function.registers
+            name for name in self.code.kinds if name.startswith("%") and name not in self.function.registers
         )
         self.specials = frozenset(n for n in self.specials if n in self.code.source)
         self.zeros = {name: np.zeros((1, 1), DTYPES[kind]) for name, kind in self.code.kinds.items()}
+
+    def _refuse(self, instruction: ptx.Instruction, why: str) -> NoReturn:
+        raise UnsupportedInstruction.at(
+            self.name,
+            instruction.location,
+            self.module.sources,
+            f"{instruction.opcode}: {why} (in: {instruction.text})",
+        )
 
     def _layout(self) -> Layout:
         addresses: dict[str, tuple[str, int]] = {}

@@ -153,6 +153,7 @@ class Batch:
             outcome = functions[at](group)
             if group.clean:
                 group.clean -= block.writes
+            last = at
             if outcome is None:
                 at = block.next
                 if at < 0:
@@ -177,7 +178,9 @@ class Batch:
                             self.gone.append(part.lanes)
                     group = None
                     continue
-            if not waiting.may_continue(at):
+            if block.spin and at <= last and waiting.stands_back(at, group):
+                group = None
+            elif not waiting.may_continue(at):
                 waiting.push(at, group)
                 group = None
 
@@ -205,7 +208,11 @@ class Batch:
         full = np.uint64(0xFFFFFFFF)
         out["%lanemask_eq"], out["%lanemask_lt"], out["%lanemask_le"] = bit, bit - one, 2 * bit - one
         out["%lanemask_ge"], out["%lanemask_gt"] = full & ~(bit - one), full & ~(2 * bit - one)
-        return {name: value.astype(np.uint32) for name, value in out.items() if name in self.kernel.specials}
+        registers = {name: value.astype(np.uint32) for name, value in out.items() if name in self.kernel.specials}
+        # The compiler may read a register that no path has written, where the value does not matter.
+        for name in self.kernel.code.blocks[0].live:
+            registers.setdefault(name, self.kernel.zeros[name])
+        return registers
 
     def _gate(self, group: Group, at: int, parked: dict[int, Group]) -> Group | None:
         """The group, joined by those that waited, if all that it waits for are here; else it is parked."""

@@ -6,7 +6,11 @@ import math
 import struct
 from fractions import Fraction
 
-FORMATS = {"f32": (24, -149, 127, "<f", "<I"), "f64": (53, -1074, 1023, "<d", "<Q")}
+#: Bits of the significand, exponents of the least and of the largest power of two, codes of struct.
+FORMATS = {
+    "f32": (24, -149, 127, "<f", "<I"), "f64": (53, -1074, 1023, "<d", "<Q"),
+    "f16": (11, -24, 15, "<e", "<H"), "bf16": (8, -133, 127, "", ""),
+}  # fmt: skip
 
 
 def wrap(value: int, kind: str) -> int:

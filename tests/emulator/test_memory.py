@@ -250,3 +250,12 @@ def test_an_empty_allocation_may_be_passed_but_not_read():
     out = np.zeros(1, np.int32)
     device.launch("k", 1, 32, np.zeros(0, np.int32), out, 0)
     assert out.tolist() == [0]
+
+
+def test_variables_of_many_modules_stay_apart_from_memory_and_from_each_other():
+    from kernels.emulator.memory import BASE, LOCAL_WINDOW, SHARED_WINDOW, SYMBOL_BASE, SYMBOL_RANGE, SYMBOL_RANGES
+
+    assert SYMBOL_BASE + SYMBOL_RANGES * SYMBOL_RANGE <= BASE and 2 * LOCAL_WINDOW - SHARED_WINDOW <= SYMBOL_BASE
+    text = ".version 8.8\n.target sm_90\n.address_size 64\n.visible .global .align 4 .b8 v[4000];\n"
+    addresses = [load(text).symbol("v").address for _ in range(40)]
+    assert len(set(addresses)) == 40 and max(addresses) < BASE

@@ -132,6 +132,7 @@ from . import (  # noqa: E402
     control,  # noqa: F401
     conversion,  # noqa: F401
     floating,  # noqa: F401
+    half,  # noqa: F401
     logic,  # noqa: F401
     move,  # noqa: F401
     rounding,  # noqa: F401

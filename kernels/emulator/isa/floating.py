@@ -159,3 +159,21 @@ def divide_full(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 for _mode in ("full", "approx"):
     simple(f"div.{_mode}.f32", "f32", ("f32", "f32"), "divide_full({0}, {1})")
     simple(f"div.{_mode}.ftz.f32", "f32", ("f32", "f32"), "flush(divide_full({0}, {1}))", True)
+
+
+@helper
+def flush64(value: np.ndarray) -> np.ndarray:
+    """Subnormal float64 values become zero of the same sign."""
+    tiny = np.finfo(np.float64).tiny
+    return np.where(np.abs(value) < tiny, np.copysign(0.0, value), value)
+
+
+@helper
+def upper_word(value: np.ndarray) -> np.ndarray:
+    """The value with the lower 32 bits of its pattern zero."""
+    bits = flush64(value).view(np.uint64) & np.uint64(0xFFFFFFFF00000000)
+    return np.where(np.isnan(value), value, bits.view(np.float64))
+
+
+simple("rcp.approx.ftz.f64", "f64", ("f64",), "upper_word(1 / flush64(upper_word({0})))")
+simple("rsqrt.approx.ftz.f64", "f64", ("f64",), "upper_word(1 / np.sqrt(flush64(upper_word({0}))))")

@@ -92,6 +92,13 @@ for _space in ("global", "shared", "const", "param", "local", ""):
                 special(f"ld{_dotted}{_hint}{_vector}.{_kind}", results=("b",), operands=())(_load)
             for _hint in STORE_HINTS.get(_space, ()):
                 special(f"st{_dotted}{_hint}{_vector}.{_kind}", results=(), operands=(), writes=0)(_store)
+            for _order, _scope in ((o, s) for o in ("relaxed", "acquire", "release") for s in ("cta", "gpu", "sys")):
+                if _space in ("global", "shared", ""):
+                    if _order != "release":
+                        _name = f"ld.{_order}.{_scope}{_dotted}{_vector}.{_kind}"
+                        special(_name, results=("b",), operands=(), waits=True)(_load)
+                    if _order != "acquire":
+                        special(f"st.{_order}.{_scope}{_dotted}{_vector}.{_kind}", writes=0)(_store)
             if _space in ("global", "shared", ""):
                 special(f"ld.volatile{_dotted}{_vector}.{_kind}", results=("b",), operands=(), waits=True)(_load)
                 special(f"st.volatile{_dotted}{_vector}.{_kind}", results=(), operands=(), writes=0)(_store)

@@ -1,0 +1,67 @@
+"""Lanes that wait for others: what Volta and later promise to finish, finishes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from harness import Device
+
+from kernels.emulator import EndlessLoop
+
+
+def test_a_lock_that_lanes_of_one_warp_contend_for():
+    device = Device(
+        r"""extern "C" __global__ void k(int* lock, volatile int* sum) {
+        while (atomicCAS(lock, 0, 1) != 0) { }
+        sum[0] = sum[0] + 1; __threadfence();
+        atomicExch(lock, 0); }"""
+    )
+    lock, total = np.zeros(1, np.int32), np.zeros(1, np.int32)
+    device.launch("k", 3, 40, lock, total)
+    assert (total[0], lock[0]) == (120, 0)
+
+
+def test_one_warp_waits_for_another():
+    device = Device(
+        r"""extern "C" __global__ void k(volatile int* flag, int* o) { int t = threadIdx.x;
+        if (t < 32) { while (flag[0] == 0) { } o[t] = flag[1]; }
+        else if (t == 40) { flag[1] = 77; __threadfence(); flag[0] = 1; } }"""
+    )
+    out = np.zeros(32, np.int32)
+    device.launch("k", 1, 64, np.zeros(2, np.int32), out)
+    assert out.tolist() == [77] * 32
+
+
+def test_blocks_in_a_chain():
+    """Each block waits for the one before it, as a scan in one pass does."""
+    device = Device(
+        r"""extern "C" __global__ void k(const int* a, volatile int* done, volatile int* sums, int* o) {
+        __shared__ int before; int b = blockIdx.x, t = threadIdx.x;
+        if (t == 0) { if (b) { while (done[b - 1] == 0) { } } before = b ? sums[b - 1] : 0;
+          sums[b] = before + a[b]; __threadfence(); done[b] = 1; }
+        __syncthreads(); o[b * 32 + t] = before; }"""
+    )
+    data, out = np.arange(1, 21, dtype=np.int32), np.zeros((20, 32), np.int32)
+    device.launch("k", 20, 32, data, np.zeros(20, np.int32), np.zeros(20, np.int32), out)
+    want = [0, *np.cumsum(data)[:-1].tolist()]
+    assert out.tolist() == [[v] * 32 for v in want]
+
+
+def test_a_wait_that_nothing_ends():
+    device = Device(
+        'extern "C" __global__ void k(volatile int* o) { if (threadIdx.x < 3) while (o[0] == 0) { } o[1] = 1; }'
+    )
+    with pytest.raises(EndlessLoop):
+        device.launch("k", 1, 32, np.zeros(2, np.int32), max_steps=3000)
+
+
+def test_a_loop_with_atomics_still_meets_at_its_end():
+    """Lanes that leave a CAS loop early wait for the others: one store for the warp."""
+    device = Device(
+        r"""extern "C" __global__ void k(unsigned* m, int* o) { unsigned old = *m, seen; int n = 0;
+        do { seen = old; old = atomicCAS(m, seen, seen * 3 + threadIdx.x + 1); ++n; } while (old != seen);
+        o[threadIdx.x] = n; }"""
+    )
+    out = np.zeros(32, np.int32)
+    found = device.launch("k", 1, 32, np.zeros(1, np.uint32), out)
+    assert out.tolist() == list(range(1, 33)) and found.total("global store").requests == 1
