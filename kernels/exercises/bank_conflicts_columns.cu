@@ -1,4 +1,5 @@
-// A block copies 64 rows and 32 columns into shared memory and writes them out turned: a warp reads 32 rows of a column.
+// A block copies 64 rows and 32 columns into shared memory and writes them out turned.
+// A warp reads 32 rows of one column at a time.
 constexpr int kRows = 64;
 constexpr int kCols = 32;
 constexpr int kWarp = 32;
@@ -15,7 +16,7 @@ __global__ void columns(const float* __restrict__ source, float* __restrict__ ta
             tile[y][lane] = source[(tile_row + y) * cols + tile_col + lane];
         }
     }
-    __syncthreads();  // the whole tile is in shared memory before any thread reads another thread's part of it
+    __syncthreads();  // the tile is complete before any thread reads what another wrote
 
     for (int c = threadIdx.y; c < kCols; c += blockDim.y) {
         for (int y = lane; y < kRows; y += kWarp) {

@@ -2,7 +2,7 @@
 constexpr int kTile = 32;
 constexpr int kLines = 8;
 
-// Where element (y, x) of the tile lies within row y. A permutation of 0 to 31 for every y.
+// Where element (y, x) of the tile lies within row y: a permutation of 0 to 31 for every y.
 __device__ int column(int y, int x)
 {
     return x;  // TODO
@@ -20,7 +20,7 @@ __global__ void pairs(const float2* __restrict__ source, float2* __restrict__ ta
             tile[y][column(y, lane)] = source[(tile_row + y) * cols + tile_col + lane];
         }
     }
-    __syncthreads();  // the whole tile is in shared memory before any thread reads another thread's part of it
+    __syncthreads();  // the tile is complete before any thread reads what another wrote
 
     for (int x = threadIdx.y; x < kTile; x += kLines) {
         if (tile_col + x < cols && tile_row + lane < rows) {

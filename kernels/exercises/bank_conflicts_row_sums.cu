@@ -13,11 +13,11 @@ __global__ void row_sums(const float* __restrict__ source, float* __restrict__ s
             const bool inside = first + y < rows && left + lane < cols;
             tile[y][lane] = inside ? source[(first + y) * cols + left + lane] : 0.0f;
         }
-        __syncthreads();  // the tile is complete before any lane reads its row, which the other lanes wrote
+        __syncthreads();  // the tile is complete before any lane reads what others wrote
         for (int j = 0; j < kTile; ++j) {
             sum += tile[lane][j];  // TODO
         }
-        __syncthreads();  // every lane has read its row before the next tile overwrites it
+        __syncthreads();  // every lane has read its row before the next tile comes
     }
     if (first + lane < rows) {
         sums[first + lane] = sum;
