@@ -1,0 +1,111 @@
+"""The exercises and exhibits of the chapter on warp shuffles."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kernels.lab.exercise import Claim, Exercise
+from kernels.lab.problem import Argument, Launch, Problem, Size, ceil_div
+
+HERE = Path(__file__).parent
+FLOAT, WARP, THREADS = 4, 32, 256
+
+
+def exhibit(name: str) -> str:
+    """The text of ``warp_shuffles_<name>.cu``."""
+    return (HERE / f"warp_shuffles_{name}.cu").read_text(encoding="utf-8")
+
+
+def one_barrier() -> Claim:
+    """Claim that no block passes more than one barrier."""
+
+    def test(counters: Any) -> str | None:
+        each = counters.barriers / int(np.prod(counters.grid))
+        return None if each <= 1 else f"{each:g} barriers per block"
+
+    return Claim("at most one barrier per block", test)
+
+
+def _blocks(size: Size) -> int:
+    return ceil_div(size["n"], THREADS)
+
+
+def _block_maxima(inputs: dict[str, np.ndarray], size: Size) -> dict[str, np.ndarray]:
+    return {"maxima": np.maximum.reduceat(inputs["source"], np.arange(0, size["n"], THREADS))}
+
+
+block_max = Exercise(
+    name="warp_shuffles_block_max",
+    problem=Problem(
+        name="block_max",
+        title="The largest float of each block",
+        size_keys=("n",),
+        arguments=(Argument("source", "float32", ("n",)), Argument("maxima", "float32", (_blocks,), "output")),
+        make_inputs=lambda size, rng: {"source": rng.standard_normal(size["n"], dtype=np.float32) - 5},
+        reference=_block_maxima,
+        tolerance=lambda size: 0.0,  # one of the inputs
+        flops=lambda size: size["n"],
+        bytes=lambda size: FLOAT * (size["n"] + _blocks(size)),
+        headline=(),
+        check=(),
+    ),
+    launches=lambda size: (
+        Launch("block_max", (_blocks(size),), (THREADS,), ("source", "maxima", np.int32(size["n"]))),
+    ),
+    sizes=({"n": 1}, {"n": 300}, {"n": 1000}),
+    folder=HERE,
+    claims=(one_barrier(),),
+)
+
+argmax = Exercise(
+    name="warp_shuffles_argmax",
+    problem=Problem(
+        name="warp_argmax",
+        title="Where the largest of n floats stands",
+        size_keys=("n",),
+        arguments=(Argument("source", "float32", ("n",)), Argument("index", "int32", (lambda size: 1,), "output")),
+        # Few different values, so that the largest stands in many places.
+        make_inputs=lambda size, rng: {"source": rng.integers(-4, 5, size["n"]).astype(np.float32)},
+        reference=lambda inputs, size: {"index": np.argmax(inputs["source"], keepdims=True).astype(np.int32)},
+        tolerance=lambda size: 0.0,  # an integer
+        flops=lambda size: size["n"],
+        bytes=lambda size: FLOAT * (size["n"] + 1),
+        headline=(),
+        check=(),
+    ),
+    launches=lambda size: (Launch("warp_argmax", (1,), (WARP,), ("source", "index", np.int32(size["n"]))),),
+    sizes=({"n": 5}, {"n": 33}, {"n": 500}),
+    folder=HERE,
+)
+
+
+def _warp_scans(inputs: dict[str, np.ndarray], size: Size) -> dict[str, np.ndarray]:
+    padded = np.zeros(ceil_div(size["n"], WARP) * WARP)
+    padded[: size["n"]] = inputs["source"]
+    return {"sums": padded.reshape(-1, WARP).cumsum(axis=1).reshape(-1)[: size["n"]]}
+
+
+scan = Exercise(
+    name="warp_shuffles_scan",
+    problem=Problem(
+        name="warp_scan",
+        title="Running sums within each warp",
+        size_keys=("n",),
+        arguments=(Argument("source", "float32", ("n",)), Argument("sums", "float32", ("n",), "output")),
+        make_inputs=lambda size, rng: {"source": rng.integers(1, 100, size["n"]).astype(np.float32)},
+        reference=_warp_scans,
+        tolerance=lambda size: 0.0,  # sums of small whole numbers are exact in any order
+        flops=lambda size: size["n"],
+        bytes=lambda size: 2 * FLOAT * size["n"],
+        headline=(),
+        check=(),
+    ),
+    launches=lambda size: (
+        Launch("warp_scan", (ceil_div(size["n"], 2 * WARP),), (2 * WARP,), ("source", "sums", np.int32(size["n"]))),
+    ),
+    sizes=({"n": 64}, {"n": 1}, {"n": 100}),
+    folder=HERE,
+)

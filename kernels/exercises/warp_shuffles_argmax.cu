@@ -1,0 +1,25 @@
+// One warp finds where the largest of n floats stands. The lanes' own search is right; what they tell each other
+// is not: the value travels and its place stays at home. Of equal values the first place counts.
+constexpr int kWarp = 32;
+constexpr unsigned kAllLanes = 0xffffffffu;
+
+__global__ void warp_argmax(const float* __restrict__ source, int* __restrict__ index, int n)
+{
+    float best = -3.4e38f;  // below every input
+    int at = n;
+    for (int i = threadIdx.x; i < n; i += kWarp) {
+        if (source[i] > best) {
+            best = source[i];
+            at = i;
+        }
+    }
+    for (int offset = kWarp / 2; offset > 0; offset /= 2) {
+        const float other = __shfl_down_sync(kAllLanes, best, offset);
+        if (other > best) {
+            best = other;
+        }
+    }
+    if (threadIdx.x == 0) {
+        *index = at;
+    }
+}

@@ -1,0 +1,27 @@
+// One warp finds where the largest of n floats stands. Value and place travel together, and every lane takes part
+// in both shuffles before any lane decides. Of equal values the first place counts.
+constexpr int kWarp = 32;
+constexpr unsigned kAllLanes = 0xffffffffu;
+
+__global__ void warp_argmax(const float* __restrict__ source, int* __restrict__ index, int n)
+{
+    float best = -3.4e38f;  // below every input
+    int at = n;
+    for (int i = threadIdx.x; i < n; i += kWarp) {
+        if (source[i] > best) {
+            best = source[i];
+            at = i;
+        }
+    }
+    for (int offset = kWarp / 2; offset > 0; offset /= 2) {
+        const float other = __shfl_down_sync(kAllLanes, best, offset);
+        const int there = __shfl_down_sync(kAllLanes, at, offset);
+        if (other > best || (other == best && there < at)) {
+            best = other;
+            at = there;
+        }
+    }
+    if (threadIdx.x == 0) {
+        *index = at;
+    }
+}
