@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +17,8 @@ COUNT = 4
 SMALL_BLOCK, THREADS = 256, 1024
 #: As many blocks as the H200's 132 SMs hold at once, two each. Another GPU may want another number.
 RESIDENT_BLOCKS = 2 * 132
-#: Bytes of one load of the vectorised rungs, and of what the last two take at a time.
-QUAD, UNROLL = 16, 4
+#: Values that one vector load brings, and those for which a block is worth its copy: four loads a thread.
+QUAD, CHUNK = 16, 4 * 16 * THREADS
 #: Values made or counted at a time on the host: NumPy turns bytes into 8-byte integers to count them.
 PIECE = 1 << 24
 MAX_BINS = 256
@@ -88,7 +88,7 @@ problem = Problem(
         {"n": 17, "bins": 256, "data": "zipf"},
         {"n": 1000, "bins": 10, "data": "zipf"},
         {"n": 4099, "bins": 256, "data": "constant"},
-        {"n": 4 * THREADS * QUAD + 77, "bins": 256, "data": "uniform"},
+        {"n": 3 * CHUNK - 5, "bins": 256, "data": "zipf"},
     ),
     parameters=("bins",),
     kinds={"data": KINDS},
@@ -104,24 +104,33 @@ def _requires(size: Size) -> str | None:
     return None
 
 
-def _launches(kernel: str, values_per_block: int, block: int, most: int | None = None, queue: bool = False):
-    """Zero the counts, then count with one block for so many values, but no more blocks than ``most``."""
+def _whole_grid(values_per_block: int) -> Callable[[Size], int]:
+    return lambda size: max(1, ceil_div(size["n"], values_per_block))
+
+
+def _resident(values_per_block: int) -> Callable[[Size], int]:
+    """No more blocks than the GPU holds at once, and none for fewer values than make its copy worth while."""
+    return lambda size: min(RESIDENT_BLOCKS, max(1, ceil_div(size["n"], values_per_block)))
+
+
+def _rung(
+    name: str,
+    idea: str,
+    blocks: Callable[[Size], int],
+    block: int = THREADS,
+    shared_per_bin: int = 0,
+    alignment: Mapping[str, int] | None = None,
+) -> Rung:
+    """A rung of two launches: one block zeroes the counts, then ``blocks(size)`` blocks count."""
 
     def launches(size: Size) -> tuple[Launch, ...]:
-        blocks = max(1, ceil_div(size["n"], values_per_block))
-        grid = (min(blocks, most) if most else blocks,)
-        outputs = ("counts", "queue") if queue else ("counts",)
+        bins, args = size["bins"], ("values", "counts", np.uint64(size["n"]))
         return (
-            Launch(f"histogram_clear<{size['bins']}>", (1,), (block,), outputs),
-            Launch(f"{kernel}<{size['bins']}>", grid, (block,), ("values", *outputs, np.uint64(size["n"]))),
+            Launch(f"histogram_clear<{bins}>", (1,), (block,), ("counts",)),
+            Launch(f"histogram_{name}<{bins}>", (blocks(size),), (block,), args, shared_per_bin * bins),
         )
 
-    return launches
-
-
-def _rung(name: str, idea: str, values_per_block: int, block: int = THREADS, most: int | None = None, **more: Any):
-    launches = _launches(f"histogram_{name}", values_per_block, block, most, queue="workspace" in more)
-    return Rung(name, idea, f"{name}.cu", launches, requires=_requires, **more)
+    return Rung(name, idea, f"{name}.cu", launches, requires=_requires, alignment=alignment or {})
 
 
 def _cub(arrays: dict[str, Any], size: Size):
@@ -146,21 +155,21 @@ ladder = Ladder(
     problem,
     Path(__file__).parent,
     rungs=(
-        _rung("global", "every value adds to global memory", SMALL_BLOCK, SMALL_BLOCK),
-        _rung("shared", "a copy per block, in shared memory", THREADS),
-        _rung("coarsened", "few blocks, each in a loop", THREADS, most=RESIDENT_BLOCKS),
-        _rung("vectorised", "16 values per load", THREADS * QUAD, most=RESIDENT_BLOCKS, alignment=ALIGNED),
-        _rung("per_warp", "a copy per warp", THREADS * QUAD, most=RESIDENT_BLOCKS, alignment=ALIGNED),
-        _rung("interleaved", "a copy per lane, in a bank of its own", THREADS * QUAD, most=RESIDENT_BLOCKS,
-              alignment=ALIGNED),
-        _rung("in_flight", "four loads before the first value is counted", THREADS * QUAD * UNROLL,
-              most=RESIDENT_BLOCKS, alignment=ALIGNED),
-        _rung("queued", "blocks take chunks as they are done", THREADS * QUAD * UNROLL, most=RESIDENT_BLOCKS,
-              alignment=ALIGNED, workspace=lambda size: {"queue": ((1,), "uint32")}),
+        _rung("global", "every value adds to global memory", _whole_grid(SMALL_BLOCK), SMALL_BLOCK),
+        _rung("shared", "a copy per block, in shared memory", _whole_grid(THREADS)),
+        _rung("coarsened", "few blocks, each in a loop", _resident(THREADS * QUAD)),
+        _rung("vectorised", "16 values per load", _resident(CHUNK), alignment=ALIGNED),
+        _rung("per_warp", "a copy per warp", _resident(CHUNK), alignment=ALIGNED),
+        _rung("interleaved", "a copy per lane, in a bank of its own", _resident(CHUNK), alignment=ALIGNED),
+        _rung("in_flight", "four loads before the first value is counted", _resident(CHUNK), alignment=ALIGNED),
+        _rung("permuted", "a byte permute makes the address", _resident(CHUNK), shared_per_bin=256, alignment=ALIGNED),
     ),
     peers=(
         Peer("CUB", _cub, cccl.describe("DeviceHistogram::HistogramEven", "32-bit counts")),
-        Peer("CuPy bincount", _cupy,
-             libraries.cub("DeviceHistogram::HistogramEven, which bincount calls", "64-bit counts")),
+        Peer(
+            "CuPy bincount",
+            _cupy,
+            libraries.cub("DeviceHistogram::HistogramEven, which bincount calls", "64-bit counts"),
+        ),
     ),
-)  # fmt: skip
+)
