@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from kernels.lab.exercise import Claim, Exercise
-from kernels.lab.problem import Argument, Launch, Problem, Size, ceil_div
+from kernels.lab.ladder import Ladder
+from kernels.lab.problem import Argument, Launch, Problem, Rung, Size, ceil_div
 
 HERE = Path(__file__).parent
 FLOAT, WARP, THREADS = 4, 32, 256
@@ -27,6 +28,56 @@ def one_barrier() -> Claim:
         return None if each <= 1 else f"{each:g} barriers per block"
 
     return Claim("at most one barrier per block", test)
+
+
+def _one_pass(name: str, source: str, kernel: str, chunk: int = THREADS, shared_mem: int = 0) -> Rung:
+    """One launch of a tree, which leaves a sum per ``chunk`` floats."""
+
+    def launches(size: Size) -> tuple[Launch, ...]:
+        args = ("source", "sums", np.uint64(size["n"]))
+        return (Launch(kernel, (ceil_div(size["n"], chunk),), (THREADS,), args, shared_mem),)
+
+    def requires(size: Size) -> str | None:
+        return None if size["chunk"] == chunk else f"its blocks sum {chunk} floats each"
+
+    return Rung(name, f"one pass of {name}", source, launches, requires=requires)
+
+
+#: The first launch of the trees and of the shuffles by itself, for what the hardware counts in it; and the same trees
+#: with a block size that is known only at run time. For the command ``python -m kernels.lab.profiling`` with this module.
+ladder = Ladder(
+    Problem(
+        name="tree_pass",
+        title="Sums of chunks of n floats",
+        size_keys=("n", "chunk"),
+        arguments=(
+            Argument("source", "float32", ("n",)),
+            Argument("sums", "float32", (lambda size: ceil_div(size["n"], size["chunk"]),), role="output"),
+        ),
+        make_inputs=lambda size, rng: {"source": rng.random(size["n"], dtype=np.float32)},
+        reference=lambda inputs, size: {
+            "sums": np.add.reduceat(inputs["source"], np.arange(0, size["n"], size["chunk"]), dtype=np.float64)
+        },
+        tolerance=lambda size: 10 * 2.0**-24,  # a float passes at most nine additions
+        flops=lambda size: size["n"],
+        bytes=lambda size: FLOAT * (size["n"] + ceil_div(size["n"], size["chunk"])),
+        headline=tuple({"n": 1 << 24, "chunk": chunk} for chunk in (THREADS, 2 * THREADS)),
+        check=tuple({"n": n, "chunk": chunk} for n in (1, 1000, 5000) for chunk in (THREADS, 2 * THREADS)),
+        parameters=("chunk",),
+    ),
+    HERE,
+    rungs=(
+        *(
+            _one_pass(name, f"../reduction/{name}.cu", f"sum_{name}")
+            for name in ("interleaved", "packed", "sequential")
+        ),
+        *(_one_pass(name, f"../reduction/{name}.cu", f"sum_{name}", 2 * THREADS) for name in ("first_add", "shuffle")),
+        *(
+            _one_pass(f"runtime_{name}", "warp_shuffles_runtime.cu", f"runtime_{name}", THREADS, FLOAT * THREADS)
+            for name in ("interleaved", "packed", "sequential")
+        ),
+    ),
+)
 
 
 def _blocks(size: Size) -> int:
