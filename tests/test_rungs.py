@@ -29,6 +29,12 @@ def identify(rung: BoundRung) -> str:
 
 
 each_rung = pytest.mark.parametrize("rung", list(rungs()), ids=identify)
+#: Those that NaN can be put into: whole numbers have none.
+each_float_rung = pytest.mark.parametrize(
+    "rung",
+    [r for r in rungs() if all(np.dtype(a.dtype).kind == "f" for a in r.ladder.problem.inputs)],
+    ids=identify,
+)
 each_ladder = pytest.mark.parametrize("ladder", list(LADDERS.values()), ids=lambda ladder: ladder.name)
 
 #: Sizes to draw from: small, with ones, primes and tile edges among them. A ladder without an entry is an error.
@@ -58,6 +64,19 @@ SIZES = {
     "reduction_max": st.fixed_dictionaries({"n": st.one_of(st.integers(1, 40), st.integers(1, 70000))}),
     "argmax": st.fixed_dictionaries({"n": st.one_of(st.integers(1, 40), st.integers(1, 70000))}),
     "accurate_sum": st.fixed_dictionaries({"n": st.one_of(st.integers(0, 40), st.integers(0, 70000))}),
+    "histogram": st.fixed_dictionaries(
+        {
+            "n": st.one_of(st.integers(0, 40), st.integers(0, 5000), st.integers(65000, 140000)),
+            "bins": st.sampled_from((1, 10, 256)),
+            "data": st.sampled_from(("uniform", "constant", "zipf")),
+        }
+    ),
+    "histogram_bins": st.fixed_dictionaries(
+        {
+            "n": st.one_of(st.integers(0, 40), st.integers(0, 5000), st.integers(65000, 140000)),
+            "bins": st.sampled_from((1, 300, 1024)),
+        }
+    ),
 }
 
 
@@ -82,7 +101,7 @@ def test_zeros_give_what_the_reference_gives(rung: BoundRung) -> None:
     verify(rung, size, inputs=zeros)
 
 
-@each_rung
+@each_float_rung
 def test_nan_comes_out_where_it_must_and_nowhere_else(rung: BoundRung) -> None:
     size = rung.ladder.problem.check[-1]
     inputs = rung.ladder.inputs(size)
@@ -109,12 +128,17 @@ def test_what_is_only_moved_keeps_every_bit(name: str) -> None:
 
 
 def _refusal(rung: BoundRung, name: str) -> str:
-    return f"argument '{name}' starts 4 byte.* needs {rung.rung.alignment[name]}-byte alignment"
+    element = _element_bytes(rung, name)
+    return f"argument '{name}' starts {element} byte.* needs {rung.rung.alignment[name]}-byte alignment"
+
+
+def _element_bytes(rung: BoundRung, name: str) -> int:
+    return next(np.dtype(a.dtype).itemsize for a in rung.ladder.problem.inputs if a.name == name)
 
 
 @each_rung
 def test_a_view_off_by_one_element_is_taken_or_refused_by_name(rung: BoundRung) -> None:
-    """A view that starts one float later is aligned for floats but not for float4."""
+    """A view that starts one element later is aligned for elements but not for vectors of them."""
     size = dict(rung.ladder.problem.check[-1])
     host = rung.ladder.inputs(size)
     shifted = {}
@@ -124,7 +148,7 @@ def test_a_view_off_by_one_element_is_taken_or_refused_by_name(rung: BoundRung) 
         whole[1:] = cp.asarray(value.reshape(-1))
         shifted[argument.name] = whole[1:].reshape(value.shape)
     parameters = {key: size[key] for key in rung.ladder.problem.parameters}
-    needs_more = [n for n, b in rung.rung.alignment.items() if n in shifted and b > 4]
+    needs_more = [n for n, b in rung.rung.alignment.items() if n in shifted and b > _element_bytes(rung, n)]
     if needs_more:
         with pytest.raises(ArgumentError, match=_refusal(rung, needs_more[0])):
             rung(*shifted.values(), **parameters)
@@ -212,9 +236,9 @@ PLANTED = [
     ("stencil1d", "tiled", "first - kRadius + i", "first + i", WrongResult),
     ("stencil1d", "windowed", "kHalo * kOut + o + offset", "kHalo * kOut + offset", WrongResult),
     ("stencil1d", "direct", "at + 3 < n", "at < n", OutOfBounds),
-    ("stencil2d", "naive", "c >= 0 && c < cols", "c < cols", WrongResult),
+    ("stencil2d", "naive", "r >= 0 && r < rows && c >= 0", "r < rows && c >= 0", OutOfBounds),
     ("stencil2d", "tiled", "tile[threadIdx.y + down]", "tile[threadIdx.y + kRadius]", WrongResult),
-    ("stencil2d", "register_column", "row < rows && col < cols", "row < rows", WrongResult),
+    ("stencil2d", "register_column", "row < rows && col < cols", "row < rows", OutOfBounds),
     ("stencil2d", "direct", "y - o <= kRadius", "y - o < kRadius", WrongResult),
     ("stencil2d", "marching", "row + 1 < last + kRadius", "row + 1 < last", WrongResult),
     ("fma", "many_chains", "step < kSteps", "step < kSteps - kUnroll", WrongResult),
@@ -233,6 +257,16 @@ PLANTED = [
     ("accurate_sum", "float64", "double sum = 0.0;", "float sum = 0.0f;", WrongResult),
     ("accurate_sum", "compensated", "sum.low + lost", "sum.low", WrongResult),
     ("strided", "strided", "[i * stride]", "[(i + 1) * stride]", OutOfBounds),
+    ("histogram", "global", "i < n && ", "i <= n && ", OutOfBounds),
+    ("histogram", "shared", "        copy[bin] = 0;", "        copy[bin] = bin == 255;", WrongResult),
+    ("histogram", "coarsened", "i += stride", "i += stride + 1", WrongResult),
+    ("histogram", "vectorised", "quads = n / sizeof(uint4);", "quads = n / sizeof(uint4) + 1;", EmulatorError),
+    ("histogram", "per_warp", "threadIdx.x / kWarpSize * kBins", "threadIdx.x * kBins", OutOfBounds),
+    ("histogram", "interleaved", "(bin + step) % kCopies", "(bin + step) % (kCopies / 2)", WrongResult),
+    ("histogram", "in_flight", "    for (; i < quads; i += stride) {", "    for (; i + stride < quads; i += stride) {",
+     WrongResult),
+    ("histogram", "permuted", "% kCopies * kWordBytes", "% kCopies * 8", WrongResult),
+    ("histogram_bins", "copies_4", "constexpr int kCopies = 4;", "constexpr int kCopies = 8;", OutOfBounds),
 ]  # fmt: skip
 
 

@@ -33,6 +33,17 @@ def rate(record: Record, work: str) -> float:
     return getattr(problem, work)(problem.headline[0]) / best(record)
 
 
+def histograms(record: Record) -> list[tuple[float, float, float]]:
+    """For each kind of data: the time of reading it once, that of the best rung, and that of CUB, in seconds."""
+    ladder = load_ladder("histogram")
+    found = []
+    for size in ladder.problem.headline:
+        points = {p.name: p.median_s for p in record.points if p.size == size and p.regime == "cold"}
+        reading = ladder.problem.bytes(size) / (record.ceilings["read_gb_s"] * 1e9)
+        found.append((reading, min(points[name] for name in ladder.names), points["CUB"]))
+    return found
+
+
 PROMISES: dict[str, tuple[str, Callable[[Record], bool]]] = {
     "copy reaches 98 % of the driver's device-to-device copy": (
         "copy",
@@ -50,6 +61,18 @@ PROMISES: dict[str, tuple[str, Callable[[Record], bool]]] = {
     "coalescing makes the matrix product at least 8 times faster": (
         "matmul",
         lambda r: of(r, "naive") / of(r, "coalesced") >= 8,
+    ),
+    "histogram reaches 75 % of the read ceiling on every kind of data": (
+        "histogram",
+        lambda r: all(limit / fastest >= 0.75 for limit, fastest, _ in histograms(r)),
+    ),
+    "histogram is faster than CUB on every kind of data": (
+        "histogram",
+        lambda r: all(fastest < cub for _, fastest, cub in histograms(r)),
+    ),
+    "histogram of more bins than bytes have values is faster than CUB": (
+        "histogram_bins",
+        lambda r: best(r) < of(r, "CUB"),
     ),
 }
 

@@ -33,14 +33,25 @@ METRICS: dict[str, tuple[str, str]] = {
     "load_data_wavefronts": ("l1tex__data_pipe_lsu_wavefronts_mem_lgds_cmd_read.sum", "wavefronts"),
     "store_requests": ("l1tex__t_requests_pipe_lsu_mem_global_op_st.sum", "requests"),
     "store_sectors": ("l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum", "sectors"),
+    "shared_load_wavefronts": ("l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum", "wavefronts"),
+    "shared_atomics": ("smsp__inst_executed_op_shared_atom.sum", "warp instructions"),
+    "shared_atomic_wavefronts": ("l1tex__data_pipe_lsu_wavefronts_mem_shared_op_atom.sum", "wavefronts"),
+    "reduction_requests": ("l1tex__t_requests_pipe_lsu_mem_global_op_red.sum", "requests"),
+    "reduction_sectors": ("l1tex__t_sectors_pipe_lsu_mem_global_op_red.sum", "sectors"),
     "l1_data_busy": ("l1tex__data_pipe_lsu_wavefronts.avg.pct_of_peak_sustained_elapsed", "% of cycles"),
     "l2_sectors_asked": ("lts__t_sectors_srcunit_tex_op_read.sum", "sectors"),
     "l2_sectors_filled": ("lts__t_sectors_srcunit_tex_op_read_lookup_miss.sum", "sectors"),
+    "l2_write_sectors": ("lts__t_sectors_op_write.sum", "sectors"),
+    "l2_write_misses": ("lts__t_sectors_op_write_lookup_miss.sum", "sectors"),
     "l2_busy": ("lts__throughput.avg.pct_of_peak_sustained_elapsed", "% of cycles"),
     "dram_busy": ("dram__cycles_active.avg.pct_of_peak_sustained_elapsed", "% of cycles"),
     "dram_bytes_read": ("dram__bytes_read.sum", "bytes"),
     "dram_bytes_written": ("dram__bytes_write.sum", "bytes"),
+    "instructions": ("smsp__inst_executed.sum", "warp instructions"),
+    "issue_busy": ("smsp__issue_active.avg.pct_of_peak_sustained_active", "% of cycles"),
     "cycles": ("gpc__cycles_elapsed.max", "cycles of the SM clock"),
+    "sm_cycles_least": ("sm__cycles_active.min", "cycles, of the SM that was busy for the shortest time"),
+    "sm_cycles_most": ("sm__cycles_active.max", "cycles, of the SM that was busy for the longest time"),
     "nanoseconds": ("gpu__time_duration.sum", "ns, under the profiler"),
 }
 
@@ -57,6 +68,17 @@ ALSO: dict[str, tuple[dict[str, int], ...]] = {
         *({"n": 1 << 24, "stride": stride} for stride in (33, 65)),
     ),
     "shifted": tuple({"n": 1 << 24, "offset": offset} for offset in (0, 1)),
+}
+
+#: Sizes that are profiled instead of the recorded ones, where a first rung is too slow to be replayed for each counter.
+INSTEAD: dict[str, tuple[dict[str, Any], ...]] = {
+    "histogram": (
+        *({"n": 1 << 18, "bins": 256, "data": data} for data in ("uniform", "constant", "zipf")),
+        {"n": 1 << 28, "bins": 256, "data": "uniform"},
+    ),
+    # Radii that the caches serve, and one that keeps L1 busy.
+    "stencil1d": tuple({"n": 1 << 26, "radius": radius} for radius in (1, 4, 32)),
+    "stencil2d": tuple({"rows": 8192, "cols": 8192, "radius": radius} for radius in (1, 3)),
 }
 
 
@@ -98,19 +120,29 @@ def counters_path(ladder: str, gpu: str = records.DEFAULT_GPU) -> Path:
 
 
 def cases(ladder: Ladder) -> Iterator[tuple[BoundRung, Size]]:
-    """What is profiled, in order: every rung of one launch at every recorded size, then at those of ``ALSO``."""
-    for size in (*ladder.problem.recorded, *ALSO.get(ladder.name, ())):
+    """What is profiled, in order: every rung whose work is one launch at every recorded size, then at those of ``ALSO``
+    (or at those of ``INSTEAD`` alone)."""
+    also = ALSO.get(ladder.name, ())
+    for size in INSTEAD.get(ladder.name, (*ladder.problem.recorded, *also)):
         for rung in ladder:
-            if rung.rung.requires(size) is None and len(rung.launches(size)) == 1:
+            if rung.rung.requires(size) is None and _kernel(rung, size) is not None:
                 yield rung, dict(size)
 
 
+def _kernel(rung: BoundRung, size: Size) -> str | None:
+    """The kernel that is profiled: the last to be launched. None where the launches before it are of the same one."""
+    *before, last = (launch.kernel.split("<")[0] for launch in rung.launches(size))
+    return None if last in before else last
+
+
 def launch_all(ladder: Ladder) -> None:
-    """Launch each case once, on arrays of zeros: no counter here depends on the values."""
+    """Launch each case once. The inputs are zeros, unless the problem has kinds of data: then the values count."""
     from .cuda import cp
 
     for rung, size in cases(ladder):
         arrays = {a.name: cp.zeros(a.extents(size), dtype=a.dtype) for a in ladder.problem.arguments}
+        if ladder.problem.kinds:
+            arrays |= {name: cp.asarray(values) for name, values in ladder.inputs(size).items()}
         rung.prepare(arrays, size)()
         cp.cuda.Device().synchronize()
         del arrays
@@ -120,7 +152,7 @@ def launch_all(ladder: Ladder) -> None:
 def profile(name: str) -> dict[str, Any]:
     """Run ``ncu`` over a child process that launches all cases of a ladder. Raises RuntimeError with what it said."""
     ladder = load_ladder(name)
-    kernels = sorted({launch.kernel.split("<")[0] for rung, size in cases(ladder) for launch in rung.launches(size)})
+    kernels = sorted({str(_kernel(rung, size)) for rung, size in cases(ladder)})
     command = ["ncu", "--csv", "--page", "raw", "--print-units", "base", "--clock-control", "none",
                "--cache-control", "all", "--kernel-name", f"regex:^({'|'.join(kernels)})",
                "--metrics", ",".join(name for name, _ in METRICS.values()),
