@@ -44,7 +44,7 @@ def _one_pass(name: str, source: str, kernel: str, chunk: int = THREADS, shared_
 
 
 #: The first launch of the trees and of the shuffles by itself, for what the hardware counts in it; and the same trees
-#: with a block size that is known only at run time. For the command ``python -m kernels.lab.profiling`` with this module.
+#: with a block size that is known only at run time. For ``python -m kernels.lab.profiling`` with this module.
 ladder = Ladder(
     Problem(
         name="tree_pass",
