@@ -1,0 +1,177 @@
+"""What ncu says of occupancy: ``PYTHONPATH=tests python -m tools.occupancy_profile [FILE]``.
+
+Needs an NVIDIA GPU and Nsight Compute. Writes ``kernels/records/<gpu>/hardware/occupancy-limits.json``, which
+``tests/test_occupancy.py`` holds against ``kernels.lab.occupancy`` and the chapter reads. Every case is launched once,
+in a child process that ncu looks at.
+"""
+
+from __future__ import annotations
+
+import csv
+import datetime
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kernels.lab import hardware, load_ladder, records
+
+METRICS = {
+    "theoretical_pct": "sm__maximum_warps_per_active_cycle_pct",
+    "achieved_pct": "sm__warps_active.avg.pct_of_peak_sustained_active",
+    "registers": "launch__registers_per_thread",
+    "static_shared": "launch__shared_mem_per_block_static",
+    "dynamic_shared": "launch__shared_mem_per_block_dynamic",
+    "driver_shared": "launch__shared_mem_per_block_driver",
+    "blocks_by_registers": "launch__occupancy_limit_registers",
+    "blocks_by_shared": "launch__occupancy_limit_shared_mem",
+    "blocks_by_warps": "launch__occupancy_limit_warps",
+    "blocks_by_sm": "launch__occupancy_limit_blocks",
+    "shared_configured": "launch__shared_mem_config_size",
+    "waves": "launch__waves_per_multiprocessor",
+    "grid": "launch__grid_size",
+    "block": "launch__block_size",
+    "nanoseconds": "gpu__time_duration.sum",
+}
+KERNELS = Path(__file__).with_name("occupancy_kernels.cu")
+#: Blocks of the kernels of ``occupancy_kernels.cu``: four for each SM of an H200 at the least.
+BLOCKS = 132 * 32
+FLOATS = 1 << 26
+THREADS = (32, 48, 64, 96, 100, 128, 160, 192, 224, 256, 320, 384, 480, 512, 640, 736, 768, 1000, 1024)
+#: Bytes of dynamic shared memory, round and not: just below and above what an SM divides among its blocks.
+SHARED = (1, 1000, 1024, 3000, 10_000, 13_568, 13_569, 48 << 10, 75_776, 75_777, 100 << 10, 116_224, 200 << 10, 227 << 10)
+CHAINS = ((20, 96), (37, 160), (50, 224), (61, 33), (90, 128), (111, 352), (150, 64), (201, 256), (230, 96))
+NEIGHBOURS = ((256, 192, 0), (1024, 192, 7000), (5000, 192, 768), (5000, 500, 20_000))
+#: Rungs that other chapters climb, each at a size that fills the GPU at least once.
+RUNGS = {
+    "copy": {"n": 1 << 26},
+    "fma": {"n": 4 * 132 * 8 * 256 * 8},
+    "transpose": {"rows": 4096, "cols": 4096},
+    "matmul": {"m": 2048, "n": 2048, "k": 256},
+    "reduction": {"n": 1 << 26},
+}
+
+
+@dataclass(frozen=True)
+class Case:
+    """One launch. ``ladder`` is empty for a kernel of ``occupancy_kernels.cu``, whose rung is its name expression."""
+
+    ladder: str
+    rung: str
+    size: dict[str, int]
+    threads: int = 0
+    shared: int = 0
+
+    @property
+    def label(self) -> str:
+        return ", ".join([f"{self.ladder} {self.rung}".strip(), *(f"{k}={v}" for k, v in self.size.items())])
+
+
+def cases() -> Iterator[Case]:
+    """What is profiled, in order."""
+    for threads in THREADS:
+        yield Case("occupancy", "one_float", {"n": FLOATS, "threads": threads, "shared": 0})
+    for shared in SHARED:
+        yield Case("occupancy", "one_quad", {"n": FLOATS, "threads": 128, "shared": shared})
+    for ladder in ("occupancy", "occupancy_fma"):
+        loaded = load_ladder(ladder)
+        for size in loaded.problem.recorded:
+            for rung in loaded:
+                yield Case(ladder, rung.name, dict(size))
+    for chains, threads in CHAINS:
+        yield Case("", f"chains<{chains}>", {"threads": threads, "shared": 0}, threads)
+    for static, threads, shared in NEIGHBOURS:
+        yield Case("", f"neighbours<{static}>", {"threads": threads, "shared": shared}, threads, shared)
+    for ladder, size in RUNGS.items():
+        for rung in load_ladder(ladder):
+            if rung.rung.requires(size) is None and len(rung.launches(size)) == 1:
+                yield Case(ladder, rung.name, size)
+
+
+def launch_all() -> None:
+    """Launch every case once, through CuPy, between marks of the profiler."""
+    import cupy
+    from cupyx import profiler
+
+    for case in cases():
+        if case.ladder:
+            ladder = load_ladder(case.ladder)
+            arrays = {a.name: cupy.zeros(a.extents(case.size), dtype=a.dtype) for a in ladder.problem.arguments}
+            launch = ladder[case.rung].prepare(arrays, case.size)
+        else:
+            module = cupy.RawModule(
+                code=KERNELS.read_text(encoding="utf-8"), options=("-std=c++17",), name_expressions=(case.rung,)
+            )
+            function = module.get_function(case.rung)
+            arrays = {name: cupy.zeros(BLOCKS * 256 * 256, dtype="float32") for name in ("source", "target")}
+
+            def launch(function=function, arrays=arrays, case=case) -> None:
+                function((BLOCKS,), (case.threads,), tuple(arrays.values()), shared_mem=case.shared)
+
+        cupy.cuda.Device().synchronize()
+        with profiler.profile():
+            launch()
+            cupy.cuda.Device().synchronize()
+        del arrays
+        cupy.get_default_memory_pool().free_all_blocks()
+
+
+def parse(page: str) -> list[dict[str, float]]:
+    """The figures of each launch from ncu's raw page as CSV. Raises KeyError for one that ncu did not give."""
+    lines = [line for line in page.splitlines() if line.startswith('"')]
+    rows = list(csv.DictReader(lines))[1:]  # the row under the head holds units
+    return [{name: _number(row[metric]) for name, metric in METRICS.items()} for row in rows]
+
+
+def _number(text: str) -> float:
+    value = float(text.replace(",", ""))
+    return int(value) if value.is_integer() else value
+
+
+def profile(page_file: Path | None = None) -> dict[str, Any]:
+    """Run ncu over the child; its page is kept in ``page_file``. Raises RuntimeError with what it said."""
+    command = ["ncu", "--csv", "--page", "raw", "--print-units", "base", "--clock-control", "none",
+               "--profile-from-start", "off", "--section", "Occupancy", "--section", "LaunchStats",
+               "--metrics", ",".join(m for m in METRICS.values() if not m.startswith("launch")),
+               # What begins with "launch" is in the two sections.
+               sys.executable, "-W", "ignore", "-m", "tools.occupancy_profile", "--child"]  # fmt: skip
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if page_file is not None:
+        page_file.write_text(done.stdout + done.stderr, encoding="utf-8")
+    rows, wanted = parse(done.stdout), list(cases())
+    if done.returncode or len(rows) != len(wanted):
+        raise RuntimeError(f"ncu profiled {len(rows)} of {len(wanted)}:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+    version = subprocess.run(["ncu", "--version"], capture_output=True, text=True, check=True).stdout
+    return {
+        "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
+        "tool": "Nsight Compute " + re.findall(r"Version (\S+)", version)[0],
+        "commit": hardware.commit(),
+        "device": hardware.device_block(),
+        "metrics": METRICS,
+        "points": [
+            {"label": case.label, "ladder": case.ladder, "rung": case.rung, "size": case.size, "counts": counts}
+            for case, counts in zip(wanted, rows, strict=True)
+        ],
+    }
+
+
+def default_path() -> Path:
+    """Where the committed profile stands."""
+    return records.RECORDS / records.DEFAULT_GPU / "hardware" / "occupancy-limits.json"
+
+
+def main(arguments: list[str]) -> None:
+    if arguments == ["--child"]:
+        launch_all()
+        return
+    path = Path(arguments[0]) if arguments else default_path()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(profile(path.with_suffix(".csv")), indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
