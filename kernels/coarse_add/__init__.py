@@ -41,8 +41,8 @@ problem = Problem(
     tolerance=lambda size: 2.0**-24,  # one rounding
     flops=lambda size: size["n"],
     bytes=lambda size: 3 * FLOAT * size["n"],
-    # 384 MiB in three arrays, six times the L2 cache.
-    headline=_sweep(1 << 25),
+    # 192 MiB in three arrays, three times the L2 cache.
+    headline=_sweep(1 << 24),
     # Four blocks of one output a thread: all that is timed is a launch.
     sweep=_sweep(1 << 10),
     check=(
