@@ -71,6 +71,32 @@ SIZES = {
             "data": st.sampled_from(("uniform", "constant", "zipf")),
         }
     ),
+    "coarse_stencil": st.fixed_dictionaries(
+        {
+            "rows": st.one_of(st.just(0), EDGE, st.integers(200, 300)),
+            "cols": EDGE,
+            "radius": st.integers(1, 4),
+            "outputs": st.sampled_from((1, 2, 4, 8, 16, 32)),
+        }
+    ),
+    "coarse_matmul": st.fixed_dictionaries(
+        {
+            "m": st.one_of(EDGE, st.integers(200, 300)),
+            "n": EDGE,
+            "k": EDGE,
+            "outputs": st.sampled_from((1, 2, 4, 8, 16, 32)),
+        }
+    ),
+    "coarse_histogram": st.fixed_dictionaries(
+        {
+            "n": st.one_of(st.integers(0, 40), st.integers(0, 5000), st.integers(16000, 300000)),
+            "bins": st.sampled_from((1, 10, 256)),
+            "outputs": st.sampled_from((1, 2, 4, 8, 16)),
+        }
+    ),
+    "coarse_add": st.fixed_dictionaries(
+        {"n": st.one_of(st.integers(0, 40), st.integers(0, 9000)), "outputs": st.sampled_from((1, 2, 4, 8, 16))}
+    ),
     "histogram_bins": st.fixed_dictionaries(
         {
             "n": st.one_of(st.integers(0, 40), st.integers(0, 5000), st.integers(65000, 140000)),
@@ -266,6 +292,12 @@ PLANTED = [
     ("histogram", "in_flight", "    for (; i < quads; i += stride) {", "    for (; i + stride < quads; i += stride) {",
      WrongResult),
     ("histogram", "permuted", "% kCopies * kWordBytes", "% kCopies * 8", WrongResult),
+    ("coarse_stencil", "apart", "line = o * kRows + threadIdx.y", "line = o * kRows", WrongResult),
+    ("coarse_stencil", "column", "i < kHigh * kWide", "i < (kHigh - kRadius) * kWide", WrongResult),
+    ("coarse_matmul", "column", "a[warp * kOut + o][k]", "a[warp + o][k]", WrongResult),
+    ("coarse_histogram", "chunks", "first + (kOut - 1) * kThreads < quads", "first < quads", OutOfBounds),
+    ("coarse_add", "neighbours", "threadIdx.x) * kOut;", "threadIdx.x) * 2;", WrongResult),
+    ("coarse_add", "strided", "i < n", "i <= n", OutOfBounds),
     ("histogram_bins", "copies_4", "constexpr int kCopies = 4;", "constexpr int kCopies = 8;", OutOfBounds),
 ]  # fmt: skip
 
