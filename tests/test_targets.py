@@ -58,6 +58,17 @@ PROMISES: dict[str, tuple[str, Callable[[Record], bool]]] = {
         "transpose",
         lambda r: best(r) < min(of(r, "PyTorch contiguous"), of(r, "cuBLAS geam")),
     ),
+    "matmul reaches 70 % of cuBLAS in float32": ("matmul", lambda r: of(r, "cuBLAS fp32") / best(r) >= 0.70),
+    "the 1D stencil of radius 4 reaches 95 % of the copy ceiling": (
+        "stencil1d",
+        lambda r: rate(r, "bytes") / (r.ceilings["copy_gb_s"] * 1e9) >= 0.95,
+    ),
+    "the 2D stencil of radius 2 reaches 88 % of the copy ceiling": (
+        "stencil2d",
+        lambda r: rate(r, "bytes") / (r.ceilings["copy_gb_s"] * 1e9) >= 0.88,
+    ),
+    "the 1D stencil is 4 times as fast as cuDNN": ("stencil1d", lambda r: of(r, "cuDNN") / best(r) >= 4),
+    "the 2D stencil is 8 times as fast as cuDNN": ("stencil2d", lambda r: of(r, "cuDNN") / best(r) >= 8),
     "coalescing makes the matrix product at least 8 times faster": (
         "matmul",
         lambda r: of(r, "naive") / of(r, "coalesced") >= 8,
