@@ -328,12 +328,28 @@ def test_a_sweep_has_a_second_panel_on_the_same_x_and_no_second_y():
         ([0, 1], {"a": [1, 2]}, None, "must be positive; got 0"),
         ([1, 2], {}, None, "at least one series"),
         ([1, 2], {"a": [1]}, None, "series 'a' has 1 values for 2 x"),
+        ([1, 2], {"a": [float("nan")] * 2}, None, "series 'a' has no value"),
         ([1, 2], {"a": [1, 2]}, "b", "newest is 'b'"),
     ],
 )
 def test_a_sweep_that_cannot_be_drawn_is_refused(x, series, newest, message):
     with pytest.raises(ValueError, match=message):
         sweep_figure(x, series, xlabel="x", ylabel="y", newest=newest)
+
+
+def test_a_line_of_a_sweep_may_end_before_the_others():
+    series = {"long": [1.0, 2.0, 3.0], "short": [4.0, 5.0, float("nan")]}
+    figure = sweep_figure([1, 2, 4], series, xlabel="x", ylabel="y")
+    assert "short goes from 4.00 at 1 to 5.00 at 2 (y)." in alt_text(figure)
+    names = {text.get_text(): text.xy[1] for text in figure.axes[0].texts}
+    assert 0 < names["long"] < names["short"] < 1
+    assert figure.axes[0].get_ylim() == (0, 1.15 * 5)
+
+
+def test_names_at_the_ends_of_a_logarithmic_sweep_stand_beside_their_lines():
+    figure = sweep_figure([1, 2], {"low": [1e-3, 1e-2], "high": [1.0, 1e3]}, xlabel="x", ylabel="y", logy=True)
+    names = {text.get_text(): text.xy[1] for text in figure.axes[0].texts}
+    assert 0 < names["low"] < 0.5 < names["high"] < 1
 
 
 def test_the_overview_shows_first_best_and_peer_as_shares_of_the_limit():

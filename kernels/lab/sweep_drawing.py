@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 
 from matplotlib.axes import Axes
@@ -29,8 +30,8 @@ def sweep_figure(
 
     ``below`` adds a second panel on the same x, for what explains the first (sectors per request, say); there is no
     second y axis. ``lines`` draws labelled horizontal lines (a ceiling). ``newest`` names the series in colour, the
-    others are muted; without it each has its own colour and marker. Raises ValueError when a series and x differ in
-    length, when x is not positive, or when there is nothing to draw.
+    others are muted; without it each has its own colour and marker. NaN stands where a series has no value. Raises
+    ValueError when a series and x differ in length, when x is not positive, or when there is nothing to draw.
 
     >>> sweep_figure(strides, {"copy": gb_s}, xlabel="stride, floats", ylabel="GB/s",
     ...              below={"copy": sectors}, below_label="sectors per request")            # doctest: +SKIP
@@ -69,8 +70,8 @@ def sweep_figure(
                 weight="bold",
             )
         if not (logy and row == 0):
-            highest = max([*(max(v) for v in panel.values()), *((lines or {}).values() if row == 0 else ())])
-            axes.set_ylim(0, highest * 1.15)
+            heights = [y for values in panel.values() for _, y in _known(xs, values)]
+            axes.set_ylim(0, 1.15 * max([*heights, *((lines or {}).values() if row == 0 else ())]))
         axes.set_title(label, fontsize=11, weight="normal")
         axes.grid(axis="y")
         if len(panel) > 1:
@@ -81,12 +82,12 @@ def sweep_figure(
     bottom.xaxis.set_minor_locator(NullLocator())
     bottom.xaxis.set_major_formatter(FuncFormatter(lambda v, _: size_text(v)))
     bottom.set_xlabel(xlabel)
-    said = [
-        f"{name} goes from {significant(values[0])} at {size_text(xs[0])} to {significant(values[-1])} at "
-        f"{size_text(xs[-1])} ({label})."
-        for panel, label in zip(panels, (ylabel, below_label), strict=False)
-        for name, values in panel.items()
-    ]
+    said = []
+    for panel, label in zip(panels, (ylabel, below_label), strict=False):
+        for name, values in panel.items():
+            known = _known(xs, values)
+            first, last = (f"{significant(y)} at {size_text(at)}" for at, y in (known[0], known[-1]))
+            said.append(f"{name} goes from {first} to {last} ({label}).")
     return style.set_alt(figure, f"Lines against {xlabel}. " + " ".join(said))
 
 
@@ -96,6 +97,11 @@ def size_text(value: float) -> str:
         if value >= scale and value % scale == 0:
             return f"{value / scale:g} {unit}"
     return f"{value:g}"
+
+
+def _known(xs: Sequence[float], values: Sequence[float]) -> list[tuple[float, float]]:
+    """The points of a line, without those where it has no value (NaN)."""
+    return [(x, float(y)) for x, y in zip(xs, values, strict=True) if not math.isnan(y)]
 
 
 def _check_sweep(xs: list[float], panels: Sequence[Mapping[str, Sequence[float]]], newest: str | None) -> None:
@@ -109,15 +115,17 @@ def _check_sweep(xs: list[float], panels: Sequence[Mapping[str, Sequence[float]]
         for name, values in panel.items():
             if len(values) != len(xs):
                 raise ValueError(f"series '{name}' has {len(values)} values for {len(xs)} x")
+            if not _known(xs, values):
+                raise ValueError(f"series '{name}' has no value at all")
     if newest is not None and newest not in panels[0]:
         raise ValueError(f"newest is '{newest}'; the series are {', '.join(panels[0])}")
 
 
 def _label_ends(axes: Axes, xs: list[float], panel: Mapping[str, Sequence[float]], newest: str | None) -> None:
     """Names at the right ends of the lines, moved apart where they would touch."""
-    last = max(range(len(xs)), key=xs.__getitem__)
+    axes.get_ylim()  # a logarithmic axis has no limits before it is asked for them
     to_axes = axes.transData + axes.transAxes.inverted()
-    ends = [float(to_axes.transform((xs[last], values[last]))[1]) for values in panel.values()]
+    ends = [float(to_axes.transform(max(_known(xs, values)))[1]) for values in panel.values()]
     for i, (name, y) in enumerate(zip(panel, spread(ends, 0.11), strict=True)):
         colour = style.SERIES[i % len(style.SERIES)]
         if newest is not None:
