@@ -1,0 +1,74 @@
+"""The exercises and exhibits of the chapter on privatization."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kernels.lab import load_ladder
+from kernels.lab.exercise import Claim, Exercise, no_bank_conflicts
+from kernels.lab.problem import Argument, Launch, Problem, Size, ceil_div
+
+HERE = Path(__file__).parent
+THREADS, WARP = 256, 32
+BLOCKS = 4
+
+
+def exhibit(name: str) -> str:
+    """The text of ``privatization_<name>.cu``."""
+    return (HERE / f"privatization_{name}.cu").read_text(encoding="utf-8")
+
+
+def _launches(kernel: str, blocks: int | None, size: Size) -> tuple[Launch, ...]:
+    """Clear the counts, then count: with so many blocks, or with a thread for each value."""
+    grid = (blocks or max(1, ceil_div(size["n"], THREADS)),)
+    return (
+        Launch("clear", (1,), (THREADS,), ("counts",)),
+        Launch(kernel, grid, (THREADS,), ("values", "counts", np.uint64(size["n"]))),
+    )
+
+
+merge = Exercise(
+    name="privatization_merge",
+    problem=load_ladder("histogram").problem,
+    launches=lambda size: _launches("merged", BLOCKS, size),
+    sizes=tuple(
+        {"n": n, "bins": 256, "data": data} for n, data in ((0, "uniform"), (999, "constant"), (5003, "uniform"))
+    ),
+    folder=HERE,
+    claims=(no_bank_conflicts(),),
+)
+
+
+def _two_per_warp(counters: Any) -> str | None:
+    """Whether the lanes that add to global memory are at most two per warp, one for each bin."""
+    total = counters.total("global atomic")
+    if not total.requests:
+        return "the kernel adds nothing to global memory"
+    warps = ceil_div(votes.sizes[-1]["n"], THREADS) * THREADS // WARP
+    return None if total.lanes <= 2 * warps else f"{total.lanes} lanes of {warps} warps add"
+
+
+votes = Exercise(
+    name="privatization_votes",
+    problem=Problem(
+        name="votes",
+        title="Count the bytes below 128 and the others",
+        size_keys=("n",),
+        arguments=(Argument("values", "uint8", ("n",)), Argument("counts", "uint32", (lambda size: 2,), "output")),
+        make_inputs=lambda size, rng: {"values": rng.integers(0, 256, size["n"], dtype=np.uint8)},
+        reference=lambda given, size: {"counts": np.bincount(given["values"] >> 7, minlength=2).astype(np.uint32)},
+        tolerance=lambda size: 0.0,  # whole numbers
+        flops=lambda size: 0,
+        bytes=lambda size: size["n"] + 8,
+        headline=(),
+        check=(),
+        accepts_empty=True,
+    ),
+    launches=lambda size: _launches("votes", None, size),
+    sizes=({"n": 0}, {"n": 1}, {"n": 33}, {"n": 5003}),
+    folder=HERE,
+    claims=(Claim("at most two lanes of each warp add to global memory", _two_per_warp),),
+)
