@@ -69,7 +69,8 @@ def test_what_is_there_is_fresh(path: Path) -> None:
     known = hardware_counters(load_ladder(data["command"].split()[-1]), path.parent.parent.name)
     assert known.points
     for point in known.points:
-        assert known.at(point["name"], point["size"])["load_requests"] > 0
+        counts = known.at(point["name"], point["size"])  # a profile may hold but some of the metrics
+        assert counts.get("load_requests", counts.get("instructions", 0)) > 0
 
 
 @pytest.mark.parametrize("stride", [1, 2, 4, 8, 16, 32, 64])

@@ -44,6 +44,13 @@ def histograms(record: Record) -> list[tuple[float, float, float]]:
     return found
 
 
+def _at(record: Record, name: str, n: int, work: str) -> float:
+    """Bytes or FLOPs per second of one rung at a size of one key, cold."""
+    point = record.find(name, {"n": n}, "cold")
+    assert point is not None
+    return getattr(point, work) / point.median_s
+
+
 PROMISES: dict[str, tuple[str, Callable[[Record], bool]]] = {
     "copy reaches 98 % of the driver's device-to-device copy": (
         "copy",
@@ -84,6 +91,29 @@ PROMISES: dict[str, tuple[str, Callable[[Record], bool]]] = {
     "histogram of more bins than bytes have values is faster than CUB": (
         "histogram_bins",
         lambda r: best(r) < of(r, "CUB"),
+    ),
+    "the sum is faster than CUB and PyTorch, by atomics and in a fixed order": (
+        "reduction",
+        lambda r: max(of(r, "atomics"), of(r, "last_block")) < min(of(r, "CUB"), of(r, "PyTorch")),
+    ),
+    # From a cold cache 2^28 floats cost a fixed time more, which no rung can avoid and CUB cannot: so 95 % there.
+    "the sum reaches 95 % of the read ceiling at 2^28 floats": (
+        "reduction",
+        lambda r: rate(r, "bytes") / (r.ceilings["read_gb_s"] * 1e9) >= 0.95,
+    ),
+    "the sum in a fixed order reaches 98 % of the read ceiling where that is measured, at 2^29 floats": (
+        "reduction",
+        lambda r: _at(r, "last_block", 1 << 29, "bytes") / (r.ceilings["read_gb_s"] * 1e9) >= 0.98,
+    ),
+    "the maximum is faster than CUB and PyTorch": (
+        "reduction_max",
+        lambda r: best(r) < min(of(r, "CUB"), of(r, "PyTorch")),
+    ),
+    "argmax is faster than CUB and PyTorch": ("argmax", lambda r: best(r) < min(of(r, "CUB"), of(r, "PyTorch"))),
+    "an accurate sum costs at most 5 % more than the limit of a plain one and beats the libraries": (
+        "accurate_sum",
+        lambda r: rate(r, "bytes") / (r.ceilings["read_gb_s"] * 1e9) >= 0.95
+        and best(r) < min(of(r, "CuPy"), of(r, "PyTorch")),
     ),
 }
 

@@ -1,0 +1,114 @@
+"""The chapter on warp shuffles: its exercises tell right from wrong, and its exhibits fail in the way that it says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kernels.emulator.errors import WarpMismatch
+from kernels.exercises.warp_shuffles import argmax, block_max, exhibit, ladder, scan
+from kernels.lab import ArgumentError, check, count_kernel, counters, hardware_counters, load_ladder, verify
+from kernels.lab.exercise import drifted
+from kernels.lab.problem import ceil_div
+from kernels.lab.repeats import repeated
+
+CHAPTER = Path(__file__).resolve().parents[1] / "book" / "warp-shuffles.ipynb"
+REDUCTION = load_ladder("reduction")
+EXERCISES = pytest.mark.parametrize("exercise", [block_max, argmax, scan], ids=lambda exercise: exercise.name)
+
+
+@EXERCISES
+def test_a_solution_passes_and_the_skeleton_does_not(exercise) -> None:
+    assert check(exercise.solution, exercise)
+    assert not check(exercise.skeleton, exercise)
+
+
+@EXERCISES
+def test_the_cell_of_the_chapter_is_the_skeleton(exercise) -> None:
+    assert not drifted(CHAPTER, exercise)
+
+
+def test_the_block_maximum_is_right_and_merely_slow() -> None:
+    verdict = check(block_max.skeleton, block_max)
+    assert [c.wrong is None for c in verdict.checks] == [True] * len(block_max.sizes) + [False]
+
+
+@pytest.mark.parametrize(
+    ("exercise", "change", "says"),
+    [
+        (block_max, ("offset = kWarp / 2", "offset = kWarp / 4"), "maxima are wrong"),
+        (block_max, ("i < n ? source[i] : kLowest", "i < n ? source[i] : 0.0f"), "maxima are wrong"),
+        (argmax, (" && there < at", ""), "index are wrong"),
+        (argmax, ("            at = there;\n", ""), "index are wrong"),
+        (scan, ("lane >= offset", "lane > offset"), "sums are wrong"),
+        (scan, ("if (i < n) {", "if (i <= n) {"), "out of bounds"),
+    ],
+)
+def test_a_slip_in_a_solution_is_found(exercise, change: tuple[str, str], says: str) -> None:
+    assert exercise.solution.count(change[0]) == 1
+    assert says in repr(check(exercise.solution.replace(*change), exercise))
+
+
+def test_one_mistake_of_the_scan_mended_leaves_the_other() -> None:
+    guarded = scan.skeleton.replace("value += __shfl", "const float left = __shfl").replace(
+        "to its left?\n", "to its left?\n        if (lane >= offset) { value += left; }\n"
+    )
+    verdict = check(guarded, scan)
+    assert verdict.checks[0].wrong is None and "warp mismatch" in verdict.checks[1].wrong
+
+
+@pytest.mark.parametrize(("word", "total"), [("", 28), ("volatile ", 256)])
+def test_the_unrolled_last_warp_returns_28(word: str, total: float) -> None:
+    source = exhibit("last_warp").replace("__shared__ float", f"__shared__ {word}float")
+    sums = np.full(4, np.nan, np.float32)
+    count_kernel(source, "sum_last_warp", (4,), (256,), [np.ones(1024, np.float32), sums])
+    assert (sums == total).all()
+
+
+@pytest.mark.parametrize("n", [1, 31, 33, 1000])
+def test_an_early_return_before_a_shuffle_is_found(n: int) -> None:
+    arrays = [np.ones(1024, np.float32), np.zeros(1, np.float32)]
+    with pytest.raises(WarpMismatch, match="has left the kernel"):
+        count_kernel(exhibit("early_return"), "sum_early_return", (4,), (256,), [*arrays, np.int32(n)])
+
+
+def test_the_tree_costs_what_the_table_of_the_prediction_says() -> None:
+    """47 and 12 combinations of a warp and a step; two shared loads in each, one more per block; equal wavefronts."""
+    counted = {name: counters(REDUCTION[name], {"n": 256}).total("shared load") for name in REDUCTION.names[:3]}
+    assert [counted[name].requests for name in counted] == [2 * 47 + 1, 2 * 12 + 1, 2 * 12 + 1]
+    assert [counted[name].wavefronts for name in counted] == [2 * 47 + 1, 2 * 47 + 1, 2 * 12 + 1]
+
+
+@pytest.mark.parametrize("rung", list(ladder), ids=lambda rung: rung.name)
+def test_one_pass_leaves_a_sum_per_chunk(rung) -> None:
+    done = 0
+    for size in ladder.problem.check:
+        try:
+            verify(rung, size)
+        except ArgumentError:
+            continue
+        done += 1
+        assert rung.launches(size)[0].grid == (ceil_div(size["n"], size["chunk"]),)
+    assert done == 3
+
+
+def test_only_atomics_differ_from_launch_to_launch() -> None:
+    repeats = repeated("reduction")
+    differ = [name for name in REDUCTION.names if len(repeats.of(name)) > 1]
+    assert differ == ["atomics"]
+    for name in REDUCTION.names:
+        assert sum(repeats.of(name).values()) == repeats.launches
+        assert all(abs(total / repeats.reference - 1) < 2e-6 for total in repeats.of(name))
+
+
+def test_packing_costs_the_wavefronts_that_the_conflicts_say() -> None:
+    """In the hardware a warp takes part in every step; only the conflicts differ, by 3 x 35 wavefronts per block."""
+    profile = hardware_counters(ladder)
+    wavefronts = {}
+    for name in REDUCTION.names[:3]:
+        at = profile.at(name, {"n": 1 << 24, "chunk": 256})
+        wavefronts[name] = at["l1_data_busy"] / 100 * at["cycles"] * 132 / (1 << 16)
+    assert wavefronts["packed"] - wavefronts["interleaved"] == pytest.approx(105, abs=6)
+    assert wavefronts["sequential"] == pytest.approx(wavefronts["interleaved"], abs=6)
