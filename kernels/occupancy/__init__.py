@@ -15,7 +15,7 @@ FLOAT, QUAD = 4, 16
 MOST_THREADS, MOST_SHARED = 1024, 227 * 1024
 N = 1 << 26
 #: Threads per block and bytes of dynamic shared memory per block. The kernels do not use that memory; it only keeps
-#: further blocks off an SM of compute capability 9.0, which then holds 16, 8, 4, 2 or 1 block of 4 warps.
+#: further blocks off an SM of compute capability 9.0, which then holds 16, 9, 4, 2 or 1 block of 4 warps.
 LIMITED = tuple((128, shared) for shared in (0, 24 << 10, 48 << 10, 100 << 10, 200 << 10))
 BLOCKS = ((32, 0), (1024, 0))
 

@@ -1,6 +1,6 @@
 """What ncu says of occupancy: ``PYTHONPATH=tests python -m tools.occupancy_profile [FILE]``.
 
-Needs an NVIDIA GPU and Nsight Compute. Writes ``kernels/records/<gpu>/hardware/occupancy-limits.json``, which
+Needs an NVIDIA GPU and Nsight Compute. Writes ``kernels/records/<gpu>/profiles/occupancy.json``, which
 ``tests/test_occupancy.py`` holds against ``kernels.lab.occupancy`` and the chapter reads. Every case is launched once,
 in a child process that ncu looks at.
 """
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import csv
 import datetime
+import itertools
 import json
 import re
 import subprocess
@@ -43,16 +44,16 @@ BLOCKS = 132 * 32
 FLOATS = 1 << 26
 THREADS = (32, 48, 64, 96, 100, 128, 160, 192, 224, 256, 320, 384, 480, 512, 640, 736, 768, 1000, 1024)
 #: Bytes of dynamic shared memory, round and not: just below and above what an SM divides among its blocks.
-SHARED = (1, 1000, 1024, 3000, 10_000, 13_568, 13_569, 48 << 10, 75_776, 75_777, 100 << 10, 116_224, 200 << 10, 227 << 10)
+SHARED = (1, 1000, 1024, 3000, 10_000, 13_568, 13_569, 49_152, 75_776, 75_777, 102_400, 116_224, 204_800, 232_448)
 CHAINS = ((20, 96), (37, 160), (50, 224), (61, 33), (90, 128), (111, 352), (150, 64), (201, 256), (230, 96))
-NEIGHBOURS = ((256, 192, 0), (1024, 192, 7000), (5000, 192, 768), (5000, 500, 20_000))
-#: Rungs that other chapters climb, each at a size that fills the GPU at least once.
+NEIGHBOURS = ((256, 192, 768), (1024, 192, 7000), (5000, 192, 768), (5000, 500, 20_000))
+#: Rungs that other chapters climb, each at a size that fills the GPU. Of several launches the first counts.
 RUNGS = {
     "copy": {"n": 1 << 26},
     "fma": {"n": 4 * 132 * 8 * 256 * 8},
     "transpose": {"rows": 4096, "cols": 4096},
     "matmul": {"m": 2048, "n": 2048, "k": 256},
-    "reduction": {"n": 1 << 26},
+    "reduction": {"n": 1 << 24},
 }
 
 
@@ -65,6 +66,10 @@ class Case:
     size: dict[str, int]
     threads: int = 0
     shared: int = 0
+
+    @property
+    def launches(self) -> int:
+        return len(load_ladder(self.ladder)[self.rung].launches(self.size)) if self.ladder else 1
 
     @property
     def label(self) -> str:
@@ -88,7 +93,7 @@ def cases() -> Iterator[Case]:
         yield Case("", f"neighbours<{static}>", {"threads": threads, "shared": shared}, threads, shared)
     for ladder, size in RUNGS.items():
         for rung in load_ladder(ladder):
-            if rung.rung.requires(size) is None and len(rung.launches(size)) == 1:
+            if rung.rung.requires(size) is None:
                 yield Case(ladder, rung.name, size)
 
 
@@ -143,8 +148,11 @@ def profile(page_file: Path | None = None) -> dict[str, Any]:
     if page_file is not None:
         page_file.write_text(done.stdout + done.stderr, encoding="utf-8")
     rows, wanted = parse(done.stdout), list(cases())
-    if done.returncode or len(rows) != len(wanted):
-        raise RuntimeError(f"ncu profiled {len(rows)} of {len(wanted)}:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+    first = list(itertools.accumulate((case.launches for case in wanted), initial=0))
+    if done.returncode or len(rows) != first.pop():
+        raise RuntimeError(
+            f"ncu profiled {len(rows)} launches of {len(wanted)} kernels:\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
+        )
     version = subprocess.run(["ncu", "--version"], capture_output=True, text=True, check=True).stdout
     return {
         "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
@@ -153,15 +161,15 @@ def profile(page_file: Path | None = None) -> dict[str, Any]:
         "device": hardware.device_block(),
         "metrics": METRICS,
         "points": [
-            {"label": case.label, "ladder": case.ladder, "rung": case.rung, "size": case.size, "counts": counts}
-            for case, counts in zip(wanted, rows, strict=True)
+            {"label": case.label, "ladder": case.ladder, "rung": case.rung, "size": case.size, "counts": rows[row]}
+            for case, row in zip(wanted, first, strict=True)
         ],
     }
 
 
 def default_path() -> Path:
     """Where the committed profile stands."""
-    return records.RECORDS / records.DEFAULT_GPU / "hardware" / "occupancy-limits.json"
+    return records.RECORDS / records.DEFAULT_GPU / "profiles" / "occupancy.json"
 
 
 def main(arguments: list[str]) -> None:

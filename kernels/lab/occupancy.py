@@ -1,0 +1,230 @@
+"""Theoretical occupancy: how many warps of a kernel fit on an SM at a time, and which resource says so.
+
+An SM takes a block whole or not at all, and it has four budgets: places for blocks, places for warps, registers and
+shared memory. A block's demands are rounded up to the units in which the hardware hands them out; each budget then
+allows some number of blocks, and the least of the four numbers counts.
+
+The limits are those of the CUDA C++ Programming Guide, table "Technical Specifications per Compute Capability", and of
+its sections on the shared memory of each architecture (carve-outs, the kilobyte that the system keeps in every block).
+The units of allocation are those of NVIDIA's occupancy calculator in Nsight Compute.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from kernels.toolchain import Compiled, resources
+
+from . import records
+from .problem import size_label
+
+WARP = 32
+KB = 1024
+#: Registers of a warp are handed out in units of this many, each scheduler from a quarter of the SM's file.
+REGISTER_UNIT, SCHEDULERS = 256, 4
+REGISTERS_PER_SM, REGISTERS_PER_BLOCK, REGISTERS_PER_THREAD = 64 * KB, 64 * KB, 255
+THREADS_PER_BLOCK = 1024
+
+
+class CannotLaunch(ValueError):
+    """A block that no SM of the architecture can hold, or that is no block; the message says what it exceeds."""
+
+
+@dataclass(frozen=True)
+class Multiprocessor:
+    """What one SM of a compute capability has. ``carveouts`` are the bytes of shared memory that the driver can set
+    aside in the array that L1 shares; shared memory is handed out in units of ``shared_unit`` bytes, and of every block
+    the system keeps ``reserved_shared`` bytes for itself."""
+
+    capability: str
+    warps: int
+    blocks: int
+    shared_per_block: int
+    carveouts: tuple[int, ...]
+    shared_unit: int = 128
+    reserved_shared: int = KB
+
+    @property
+    def shared(self) -> int:
+        """The most shared memory of an SM, in bytes."""
+        return max(self.carveouts)
+
+    @property
+    def threads(self) -> int:
+        return WARP * self.warps
+
+
+def _kilobytes(*sizes: int) -> tuple[int, ...]:
+    return tuple(KB * size for size in sizes)
+
+
+_TO_100 = _kilobytes(0, 8, 16, 32, 64, 100)
+_TO_164 = (*_TO_100, *_kilobytes(132, 164))
+_TO_228 = (*_TO_164, *_kilobytes(196, 228))
+#: By architecture, as the compiler names it.
+MULTIPROCESSORS: dict[str, Multiprocessor] = {
+    "sm_75": Multiprocessor("7.5", 32, 16, 64 * KB, _kilobytes(32, 64), shared_unit=256, reserved_shared=0),
+    "sm_80": Multiprocessor("8.0", 64, 32, 163 * KB, _TO_164),
+    "sm_86": Multiprocessor("8.6", 48, 16, 99 * KB, _TO_100),
+    "sm_87": Multiprocessor("8.7", 48, 16, 163 * KB, _TO_164),
+    "sm_89": Multiprocessor("8.9", 48, 24, 99 * KB, _TO_100),
+    "sm_90": Multiprocessor("9.0", 64, 32, 227 * KB, _TO_228),
+    "sm_100": Multiprocessor("10.0", 64, 32, 227 * KB, _TO_228),
+    "sm_120": Multiprocessor("12.0", 48, 24, 99 * KB, _TO_100),
+}
+
+
+@dataclass(frozen=True)
+class Occupancy:
+    """How many blocks of one kernel fit on an SM. ``limits`` gives the blocks that each resource would allow."""
+
+    multiprocessor: Multiprocessor
+    warps_per_block: int
+    limits: dict[str, int]
+    registers_per_warp: int
+    shared_per_block: int
+
+    @property
+    def blocks(self) -> int:
+        """Blocks on an SM at a time."""
+        return min(self.limits.values())
+
+    @property
+    def warps(self) -> int:
+        """Warps on an SM at a time."""
+        return self.blocks * self.warps_per_block
+
+    @property
+    def fraction(self) -> float:
+        """Of the warps that an SM has places for, from 0 to 1."""
+        return self.warps / self.multiprocessor.warps
+
+    @property
+    def limited_by(self) -> tuple[str, ...]:
+        """The resources that allow no further block: one or more of warps, blocks, registers, shared memory."""
+        return tuple(name for name, blocks in self.limits.items() if blocks == self.blocks)
+
+    def __str__(self) -> str:
+        each = ", ".join(f"{name} {blocks}" for name, blocks in self.limits.items())
+        return (
+            f"{self.blocks} blocks of {self.warps_per_block} warps: {self.warps} of {self.multiprocessor.warps} warps, "
+            f"{100 * self.fraction:.4g} %, by {' and '.join(self.limited_by)} (blocks by each: {each})"
+        )
+
+
+def occupancy_of(
+    registers: int, shared: int, threads: int, arch: str = "sm_90", *, carveout: int | None = None
+) -> Occupancy:
+    """The occupancy of a kernel with so many registers per thread, bytes of shared memory (static and dynamic) and
+    threads per block.
+
+    ``carveout`` is the shared memory that the SM is configured with, in bytes; without one, the most that the
+    architecture has, which is what the driver turns to when a kernel's blocks need it. Raises CannotLaunch for a block
+    that the architecture cannot hold, KeyError for an architecture that is not in ``MULTIPROCESSORS``.
+    """
+    sm = MULTIPROCESSORS[arch]
+    _check(registers, shared, threads, sm, carveout)
+    warps = _pieces(threads, WARP)
+    per_warp = _round_up(registers * WARP, REGISTER_UNIT)
+    block_shared = _round_up(shared + sm.reserved_shared, sm.shared_unit)
+    # A scheduler's quarter of the register file holds whole warps; what is left of it no other scheduler can use.
+    warps_by_registers = SCHEDULERS * (REGISTERS_PER_SM // SCHEDULERS // per_warp) if per_warp else sm.warps
+    available = sm.shared if carveout is None else carveout
+    limits = {
+        "warps": sm.warps // warps,
+        "blocks": sm.blocks,
+        "registers": warps_by_registers // warps,
+        "shared memory": available // block_shared if block_shared else sm.blocks,
+    }
+    return Occupancy(sm, warps, limits, per_warp, block_shared)
+
+
+def kernel_occupancy(
+    compiled: Compiled, name: str, threads: int, dynamic_shared: int = 0, *, carveout: int | None = None
+) -> Occupancy:
+    """The occupancy of a compiled kernel: registers and static shared memory are read from its cubin.
+
+    Raises CannotLaunch, and what ``kernels.toolchain.resources`` raises.
+    """
+    takes = resources(compiled, name)
+    shared = takes.shared_bytes + dynamic_shared
+    return occupancy_of(takes.registers, shared, threads, compiled.arch, carveout=carveout)
+
+
+def _check(registers: int, shared: int, threads: int, sm: Multiprocessor, carveout: int | None) -> None:
+    demands = (
+        ("threads per block", threads, 1, THREADS_PER_BLOCK),
+        ("registers per thread", registers, 0, REGISTERS_PER_THREAD),
+        ("bytes of shared memory per block", shared, 0, sm.shared_per_block),
+    )
+    for what, value, least, most in demands:
+        if not least <= value <= most:
+            raise CannotLaunch(f"{value} {what}; compute capability {sm.capability} takes {least} to {most}")
+    if carveout is not None and carveout not in sm.carveouts:
+        sizes = ", ".join(f"{size // KB}" for size in sm.carveouts)
+        raise CannotLaunch(f"{carveout} bytes are no carve-out of {sm.capability}; it has {sizes} KB")
+    # The file is handed out by warp, the same to each scheduler: the warps of a block count in fours.
+    file = _round_up(_pieces(threads, WARP), SCHEDULERS) * _round_up(registers * WARP, REGISTER_UNIT)
+    if file > REGISTERS_PER_BLOCK:
+        raise CannotLaunch(f"{threads} threads of {registers} registers need {file}; a block has {REGISTERS_PER_BLOCK}")
+
+
+def _pieces(amount: int, unit: int) -> int:
+    return -(-amount // unit)
+
+
+def _round_up(amount: int, unit: int) -> int:
+    return _pieces(amount, unit) * unit
+
+
+@dataclass(frozen=True)
+class Profiled:
+    """One launch as Nsight Compute saw it on a GPU: ``counts`` by the names under ``metrics`` in the committed file
+    (registers per thread, bytes of shared memory, the block limit of each resource, theoretical and achieved occupancy
+    in percent, nanoseconds under the profiler)."""
+
+    label: str
+    ladder: str
+    rung: str
+    size: dict[str, int]
+    counts: dict[str, float]
+
+    @property
+    def limits(self) -> dict[str, int]:
+        """The blocks that each resource allows, by the names that ``Occupancy.limits`` uses."""
+        of = {"warps": "warps", "blocks": "sm", "registers": "registers", "shared memory": "shared"}
+        return {name: int(self.counts[f"blocks_by_{key}"]) for name, key in of.items()}
+
+    def theory(self, *, as_configured: bool = False) -> Occupancy:
+        """Our occupancy of the launch, from the registers and the shared memory that the profiler saw;
+        ``as_configured`` with the carve-out that the driver had chosen for it."""
+        c = self.counts
+        shared = int(c["static_shared"] + c["dynamic_shared"])
+        carveout = int(c["shared_configured"]) if as_configured else None
+        return occupancy_of(int(c["registers"]), shared, int(c["block"]), carveout=carveout)
+
+
+@dataclass(frozen=True)
+class Profile:
+    """What ``tests/tools/occupancy_profile.py`` had ncu say of many launches on one GPU."""
+
+    gpu: str
+    date: str
+    tool: str
+    points: tuple[Profiled, ...]
+
+    def at(self, ladder: str, rung: str, **size: int) -> Profiled:
+        """The launch of a rung at a size. Raises LookupError."""
+        for point in self.points:
+            if (point.ladder, point.rung, point.size) == (ladder, rung, size):
+                return point
+        raise LookupError(f"ncu was not asked about {ladder} {rung} at {size_label(size)}")
+
+
+def occupancy_profile(gpu: str = records.DEFAULT_GPU) -> Profile:
+    """Read the committed profile of occupancy. Raises FileNotFoundError where there is none."""
+    path = records.RECORDS / gpu / "profiles" / "occupancy.json"
+    data = json.loads(path.read_text(encoding="utf-8"))
+    points = tuple(Profiled(**point) for point in data["points"])
+    return Profile(data["device"]["name"], data["date"], data["tool"], points)
