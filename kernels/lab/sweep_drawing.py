@@ -77,8 +77,7 @@ def sweep_figure(
         if len(panel) > 1:
             _label_ends(axes, xs, panel, newest)
     bottom = grid[-1, 0]
-    ticks = xs if len(xs) <= 9 else xs[:: -(-len(xs) // 8)]
-    bottom.xaxis.set_major_locator(FixedLocator(ticks))
+    bottom.xaxis.set_major_locator(FixedLocator(_ticks(xs)))
     bottom.xaxis.set_minor_locator(NullLocator())
     bottom.xaxis.set_major_formatter(FuncFormatter(lambda v, _: size_text(v)))
     bottom.set_xlabel(xlabel)
@@ -102,6 +101,16 @@ def size_text(value: float) -> str:
 def _known(xs: Sequence[float], values: Sequence[float]) -> list[tuple[float, float]]:
     """The points of a line, without those where it has no value (NaN)."""
     return [(x, float(y)) for x, y in zip(xs, values, strict=True) if not math.isnan(y)]
+
+
+def _ticks(xs: list[float]) -> list[float]:
+    """Which of the x get a number: the last and, from there to the left, each with room beside the one before."""
+    room = (math.log2(max(xs)) - math.log2(min(xs))) / 8 - 1e-9
+    kept: list[float] = []
+    for x in sorted(set(xs), reverse=True):
+        if not kept or math.log2(kept[-1]) - math.log2(x) >= room:
+            kept.append(x)
+    return kept[::-1]
 
 
 def _check_sweep(xs: list[float], panels: Sequence[Mapping[str, Sequence[float]]], newest: str | None) -> None:
