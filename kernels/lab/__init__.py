@@ -30,6 +30,7 @@ _WHERE = {
         "sweep_figure",
     ),
     "ladder": ("BoundRung", "Ladder"),
+    "occupancy": ("CannotLaunch", "MULTIPROCESSORS", "kernel_occupancy", "occupancy_of", "occupancy_profile"),
     "problem": ("Argument", "Launch", "Peer", "Problem", "Rung", "size_label"),
     "profiling": ("hardware_counters",),
     "records": ("MissingRecord", "Point", "Record", "load_record"),
