@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from kernels.toolchain import CompileError
+from kernels.toolchain import Compiled, CompileError, compile_cuda
 
 from .problem import Launch, Problem, Size, size_label
 from .shown import Shown
@@ -36,7 +36,8 @@ Fulfilled = Callable[[Any], str | None]
 
 @dataclass(frozen=True)
 class Claim:
-    """What the counters must say. ``test`` takes the emulator's counters and returns None, or what is not so yet."""
+    """What the counters must say. ``test`` takes the emulator's counters and returns None, or what is not so yet. Among
+    an exercise's ``builds`` it takes what the compiler made instead: a ``Compiled``, with SASS and registers."""
 
     says: str
     test: Fulfilled
@@ -46,8 +47,8 @@ class Claim:
 class Exercise:
     """A kernel to complete. ``launches`` gives, for a size, how it is launched; ``sizes`` are small and awkward.
 
-    ``claims`` are checked at the last of the ``sizes``, once all results are right. ``expects`` names what the reader
-    must not rename: the kernel. ``workspace`` as in :class:`Rung`.
+    ``claims`` are checked at the last of the ``sizes``, once all results are right, and so are ``builds``. ``expects``
+    names what the reader must not rename: the kernel. ``workspace`` as in :class:`Rung`.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Exercise:
     sizes: tuple[Size, ...]
     folder: Path
     claims: tuple[Claim, ...] = ()
+    builds: tuple[Claim, ...] = ()
     options: tuple[str, ...] = ()
     workspace: Callable[[Size], Mapping[str, tuple[tuple[int, ...], str]]] = lambda size: {}
 
@@ -130,6 +132,9 @@ def check(source: str, exercise: Exercise) -> Verdict:
         checks.append(Check(label, _judged(outputs, exercise, size)))
     if all(c.wrong is None for c in checks):
         checks += [Check(claim.says, claim.test(counted)) for claim in exercise.claims]
+        if exercise.builds:
+            built = _built(source, exercise)
+            checks += [Check(claim.says, claim.test(built)) for claim in exercise.builds]
     return Verdict(exercise.name, tuple(checks))
 
 
@@ -229,6 +234,13 @@ def _run(source: str, exercise: Exercise, size: Size) -> tuple[dict[str, np.ndar
         )
         total = counted if total is None else total + counted
     return {a.name: arrays[a.name] for a in problem.outputs}, total
+
+
+def _built(source: str, exercise: Exercise) -> Compiled:
+    """What the compiler makes of the source, with the kernels of the last size."""
+    kernels = tuple(dict.fromkeys(launch.kernel for launch in exercise.launches(exercise.sizes[-1])))
+    options = ("-std=c++17", *exercise.options)
+    return compile_cuda(source, filename=f"{exercise.name}.cu", options=options, name_expressions=kernels)
 
 
 def _judged(outputs: Mapping[str, np.ndarray], exercise: Exercise, size: Size) -> str | None:

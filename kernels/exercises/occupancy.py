@@ -1,0 +1,112 @@
+"""The exercises and the exhibit of the chapter on occupancy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from kernels.lab.exercise import Claim, Exercise
+from kernels.lab.occupancy import kernel_occupancy
+from kernels.lab.problem import Argument, Launch, Problem, Size, ceil_div
+from kernels.toolchain import Compiled, disassemble
+
+HERE = Path(__file__).parent
+THREADS, PIECE, EACH = 128, 2048, 4
+FACTOR = np.float32(0.5)
+#: What the first exercise asks of an SM of compute capability 9.0: it has places for 16 blocks of 4 warps.
+BLOCKS = 16
+
+
+def exhibit(name: str) -> str:
+    """The text of ``occupancy_<name>.cu``."""
+    return (HERE / f"occupancy_{name}.cu").read_text(encoding="utf-8")
+
+
+def loads_in_a_row(compiled: Compiled, kernel: str) -> int:
+    """The most loads from global memory that stand between two stores, in the machine code of the kernel: how many a
+    thread can have in flight."""
+    most = run = 0
+    for instruction in disassemble(compiled, kernel):
+        if instruction.mnemonic == "LDG":
+            run += 1
+        elif instruction.mnemonic == "STG":
+            run = 0
+        most = max(most, run)
+    return most
+
+
+def _arguments() -> tuple[Argument, ...]:
+    return (Argument("source", "float32", ("n",)), Argument("target", "float32", ("n",), "output"))
+
+
+def _inputs(size: Size, rng: np.random.Generator) -> dict[str, np.ndarray]:
+    return {"source": rng.random(size["n"], dtype=np.float32)}
+
+
+def _means(inputs: dict[str, np.ndarray], size: Size) -> dict[str, np.ndarray]:
+    pieces = [inputs["source"][i : i + PIECE].astype(np.float64) for i in range(0, size["n"], PIECE)]
+    padded = [np.pad(piece, 1, mode="edge") for piece in pieces]
+    return {"target": np.concatenate([(p[:-2] + p[1:-1] + p[2:]) / 3 for p in padded])}
+
+
+def _fits(compiled: Compiled) -> str | None:
+    blocks = kernel_occupancy(compiled, "smooth", THREADS).blocks
+    return None if blocks >= BLOCKS else f"there is room for {blocks}"
+
+
+def _in_flight(compiled: Compiled) -> str | None:
+    found = loads_in_a_row(compiled, "scale")
+    return None if found >= EACH else f"at most {found} in a row"
+
+
+smooth = Exercise(
+    name="occupancy_smooth",
+    problem=Problem(
+        name="smooth",
+        title="Means of three neighbours, piece by piece",
+        size_keys=("n",),
+        arguments=_arguments(),
+        make_inputs=_inputs,
+        reference=_means,
+        tolerance=lambda size: 1e-6,  # two sums and a quotient in float32
+        flops=lambda size: 3 * size["n"],
+        bytes=lambda size: 8 * size["n"],
+        headline=(),
+        check=(),
+    ),
+    launches=lambda size: (
+        Launch("smooth", (ceil_div(size["n"], PIECE),), (THREADS,), ("source", "target", np.int32(size["n"]))),
+    ),
+    sizes=({"n": 1}, {"n": 2049}, {"n": 6000}),
+    folder=HERE,
+    builds=(Claim(f"room for {BLOCKS} blocks on an SM of compute capability 9.0", _fits),),
+)
+
+scale = Exercise(
+    name="occupancy_scale",
+    problem=Problem(
+        name="scale",
+        title="Multiply by a factor",
+        size_keys=("n",),
+        arguments=_arguments(),
+        make_inputs=_inputs,
+        reference=lambda inputs, size: {"target": FACTOR * inputs["source"]},
+        tolerance=lambda size: 0.0,  # one product, rounded once
+        flops=lambda size: size["n"],
+        bytes=lambda size: 8 * size["n"],
+        headline=(),
+        check=(),
+    ),
+    launches=lambda size: (
+        Launch(
+            "scale",
+            (ceil_div(32 * ceil_div(size["n"], 32 * EACH), THREADS),),
+            (THREADS,),
+            ("source", "target", FACTOR, np.int32(size["n"])),
+        ),
+    ),
+    sizes=({"n": 1}, {"n": 129}, {"n": 3000}),
+    folder=HERE,
+    builds=(Claim(f"{EACH} loads before the first store", _in_flight),),
+)
