@@ -10,7 +10,7 @@ import numpy as np
 from . import faults
 from .lanes import Selection, take
 from .memory import LOCAL_WINDOW, SHARED_WINDOW, Allocation
-from .patterns import Tally, sectors, tally, wavefronts
+from .patterns import Tally, load_wavefronts, local_sectors, sectors, tally, wavefronts
 from .ptx import Location
 
 if TYPE_CHECKING:
@@ -170,7 +170,8 @@ def load_const(group: Group, site: Site, address: np.ndarray) -> np.ndarray:
 def _shared_index(group: Group, site: Site, address: np.ndarray) -> np.ndarray:
     """Element indices into the batch's flat shared memory, after checking and counting."""
     batch = group.batch
-    found = tally(group.lanes, address, site.offset, site.width, wavefronts)
+    measure = load_wavefronts if site.action == "load" else wavefronts
+    found = tally(group.lanes, address, site.offset, site.width, measure)
     if found.lowest < 0 or found.highest + site.width > batch.shared_bytes:
         faults.out_of_bounds(group, site, address, "shared")
     if found.misaligned:
@@ -213,7 +214,8 @@ def store_local(group: Group, site: Site, address: np.ndarray, value: np.ndarray
 def _local_index(group: Group, site: Site, address: np.ndarray) -> np.ndarray:
     """Element indices of every lane.
 
-    Local memory is interleaved on a GPU: 4-byte words of a warp's lanes are neighbours.
+    Local memory is interleaved on a GPU: 4-byte words of a warp's lanes are neighbours, and an access of several words
+    is as many requests.
     """
     batch, lanes = group.batch, group.lanes
     full = np.broadcast_to(address, lanes.shape) + site.offset
@@ -221,7 +223,8 @@ def _local_index(group: Group, site: Site, address: np.ndarray) -> np.ndarray:
         faults.out_of_bounds(group, site, address, "local")
     if (full & (site.width - 1)).any():
         faults.misaligned(group, site, address)
-    _note(group, site, Tally(0, 0, 0, 0, False), address, "local", "local")
+    _note(group, site, tally(lanes, address, site.offset, site.width, local_sectors), address, "local", "local")
+    batch.counts["local", site.index][0] += lanes.warps * (max(site.width // 4, 1) - 1)
     shift = site.container.itemsize.bit_length() - 1
     lane = lanes.block * lanes.threads + lanes.thread
     return (full >> shift) + lane * (batch.local.shape[1] >> shift)

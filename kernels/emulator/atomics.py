@@ -10,7 +10,7 @@ import numpy as np
 from . import faults
 from .access import _allocation, _by_space, _note, _part, _shared_index
 from .lanes import take
-from .patterns import distinct, sectors, tally
+from .patterns import atomic_sectors, distinct, tally
 
 if TYPE_CHECKING:
     from .access import Site
@@ -116,7 +116,7 @@ def atomic_global(
     group: Group, site: Site, how: str, address: np.ndarray, value: np.ndarray, other: np.ndarray | None, returns: bool
 ) -> np.ndarray | None:
     """atom.global and red.global."""
-    found = tally(group.lanes, address, site.offset, site.width, sectors)
+    found = tally(group.lanes, address, site.offset, site.width, atomic_sectors)
     if found.misaligned:
         faults.misaligned(group, site, address)
     allocation = _allocation(group, site, found)

@@ -2,8 +2,9 @@
 
 Sectors: a request of a warp touches distinct aligned 32-byte sectors; fewer cannot carry the distinct bytes that it
 wants than ceil(bytes / 32). Wavefronts: shared memory has 32 banks of 4 bytes; accesses of up to 4 bytes are served for
-32 lanes together, 8 bytes for half-warps, 16 bytes for quarter-warps; each costs the largest number of distinct 4-byte
-words that one bank must deliver, and equal words are broadcast.
+32 lanes together, 8 bytes for half-warps, 16 bytes for quarter-warps (for loads that neighbouring lanes share, twice as
+many lanes: `load_wavefronts`); each part costs the largest number of distinct 4-byte words that one bank must deliver,
+and equal words are broadcast.
 
 Both depend only on the addresses relative to the warp's first lane, and on a few low bits of that lane's address. Most
 warps of an access share one such pattern, so patterns are counted once and remembered.
@@ -46,13 +47,78 @@ def distinct(relative: np.ndarray, residue: np.ndarray, width: int) -> np.ndarra
     return np.stack([number, number], axis=1)
 
 
-def wavefronts(relative: np.ndarray, residue: np.ndarray, width: int) -> np.ndarray:
-    """(rows, 2):
+def atomic_sectors(relative: np.ndarray, residue: np.ndarray, width: int) -> np.ndarray:
+    """(rows, 2): as `sectors`, for atomic operations of global memory.
 
-    Wavefronts, and the fewest possible, of each row of 32 lanes; arguments as for `sectors`, residue modulo 4.
+    Lanes that meet at one address come one after the other: a sector counts as often as its most wanted address is
+    wanted.
     """
+    order = np.sort(relative, axis=1)  # absent lanes come first
+    active = order != INACTIVE
+    turn = np.zeros(order.shape, np.int64)
+    for lane in range(1, WARP):
+        again = active[:, lane] & (order[:, lane] == order[:, lane - 1])
+        turn[:, lane] = np.where(again, turn[:, lane - 1] + 1, 0)
+    place = (order + residue.reshape(-1, 1)) >> 5
+    seat = np.sort(np.where(active, place * WARP + turn, INACTIVE), axis=1)
+    fresh = seat != INACTIVE
+    fresh[:, 1:] &= seat[:, 1:] != seat[:, :-1]
+    out = sectors(relative, residue, width)
+    out[:, 0] = fresh.sum(axis=1)
+    return out
+
+
+def local_sectors(relative: np.ndarray, residue: np.ndarray, width: int) -> np.ndarray:
+    """(rows, 2): sectors of local memory, and the fewest possible; arguments as for `sectors`, residue modulo 4.
+
+    Relative addresses are within the memory of each lane. Local memory is interleaved: word w of lanes 0 to 31 is 128
+    bytes in a row, so that eight lanes which want one and the same word of theirs share a sector.
+    """
+    active = relative != INACTIVE
+    word = np.where(active, (relative + residue.reshape(-1, 1)) >> 2, INACTIVE)
+    eights = np.sort(word.reshape(-1, WARP // 8, 8), axis=2)
+    fresh = eights != INACTIVE
+    fresh[:, :, 1:] &= eights[:, :, 1:] != eights[:, :, :-1]
+    words = max(width // 4, 1)
+    achieved = fresh.sum(axis=(1, 2)) * words
+    ideal = (eights[:, :, -1] != INACTIVE).sum(axis=1) * words
+    return np.stack([achieved, ideal], axis=1)
+
+
+def wavefronts(relative: np.ndarray, residue: np.ndarray, width: int) -> np.ndarray:
+    """(rows, 2): wavefronts, and the fewest possible, of stores and atomics by each row of 32 lanes.
+
+    Arguments as for `sectors`, residue modulo 4.
+    """
+    return _wavefronts(relative, residue, width, {8: 2, 16: 4}.get(width, 1))
+
+
+def load_wavefronts(relative: np.ndarray, residue: np.ndarray, width: int) -> np.ndarray:
+    """(rows, 2): as `wavefronts`, for loads.
+
+    Where every lane wants what its neighbour wants (the lane whose number differs in bit 0; or, for all lanes, in bit
+    1), twice as many lanes are served together. Source: NVIDIA's Greg Smith in the forum thread "Unexpected shared
+    memory bank conflict" (77228), for 16 bytes; `kernels/records` has it counted on an H200.
+    """
+    if width < 8:
+        return _wavefronts(relative, residue, width, 1)
+    parts = width // 4
+    out = _wavefronts(relative, residue, width, parts)
+    lane = np.arange(WARP)
+    active = relative != INACTIVE
+    shared = np.zeros(relative.shape[0], np.bool_)
+    for bit in (1, 2):
+        other = lane ^ bit
+        same = (relative == relative[:, other]) | ~active | ~active[:, other]
+        shared |= same.all(axis=1)
+    if shared.any():
+        out[shared] = _wavefronts(relative[shared], residue[shared], width, parts // 2)
+    return out
+
+
+def _wavefronts(relative: np.ndarray, residue: np.ndarray, width: int, parts: int) -> np.ndarray:
+    """The same for a warp that is served in `parts` parts."""
     rows = relative.shape[0]
-    parts = {8: 2, 16: 4}.get(width, 1)
     words = max(width // 4, 1)
     lanes = WARP // parts
     out = np.zeros((rows, 2), np.int64)
@@ -120,7 +186,10 @@ def _shared_pattern(
 
 def tally(lanes: Lanes, address: np.ndarray, offset: int, width: int, measure: Measure) -> Tally:
     """Count an access of `width` bytes by `lanes` at `address + offset` (int64, broadcasting to the lanes' shape)."""
-    modulus = SECTOR if measure is sectors else (4 if measure is wavefronts and width < 4 else 1)
+    if measure in (sectors, atomic_sectors):
+        modulus = SECTOR
+    else:
+        modulus = 4 if measure in (wavefronts, load_wavefronts, local_sectors) and width < 4 else 1
     layout = lanes.layout
     low = width - 1
     if address.shape[1] == 1 and layout.kind == "whole":

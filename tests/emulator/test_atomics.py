@@ -136,8 +136,9 @@ def test_contention_is_counted():
     device = Device('extern "C" __global__ void k(const int* a, int* o) { atomicAdd(o + a[threadIdx.x], 1); }')
     data = np.array([0] * 32 + list(range(32)) + [1, 1, 2, 2] * 8, np.int32)
     found = device.launch("k", 1, 96, data, np.zeros(32, np.int32)).total("global atomic")
-    # 31 lanes find lane 0 before them; none; two addresses for 32 lanes: 30. Sectors: 1, 4, 1.
-    assert (found.requests, found.same_address, found.sectors) == (3, 61, 6)
+    # 31 lanes find lane 0 before them; none; two addresses for 32 lanes: 30.
+    # Sectors: 32 turns at one address, 4, 16 turns at two addresses of one sector.
+    assert (found.requests, found.same_address, found.sectors) == (3, 61, 32 + 4 + 16)
 
 
 def test_the_last_block_to_finish_knows_it():

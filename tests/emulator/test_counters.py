@@ -8,7 +8,7 @@ from harness import Device
 
 from kernels.emulator import Trace
 from kernels.emulator.lanes import INACTIVE
-from kernels.emulator.patterns import sectors, wavefronts
+from kernels.emulator.patterns import load_wavefronts, sectors
 
 ACCESS = r"""
 extern "C" {
@@ -85,9 +85,21 @@ def brute_sectors(addresses: np.ndarray, width: int) -> int:
     return len({byte // 32 for a in addresses.tolist() for byte in range(a, a + width)})
 
 
+def brute_parts(addresses: np.ndarray, width: int) -> int:
+    """How many groups of lanes a load is served in: halved where all neighbours (or all next but one) want the same."""
+    parts = {8: 2, 16: 4}.get(width, 1)
+    if parts == 1:
+        return 1
+    lanes = [lane for lane in range(32) if addresses[lane] >= 0]
+    for bit in (1, 2):
+        if all(addresses[lane ^ bit] < 0 or addresses[lane ^ bit] == addresses[lane] for lane in lanes):
+            return parts // 2
+    return parts
+
+
 def brute_wavefronts(addresses: np.ndarray, width: int) -> int:
     """The rule, spelled out: lanes served together, and for each bank the distinct words that it must deliver."""
-    lanes = 32 // {8: 2, 16: 4}.get(width, 1)
+    lanes = 32 // brute_parts(addresses, width)
     total = 0
     for start in range(0, 32, lanes):
         words = {(a + byte) // 4 for a in addresses[start : start + lanes].tolist() if a >= 0 for byte in range(width)}
@@ -137,7 +149,7 @@ def test_shared_wavefronts(device, name, pattern):
     assert (out[:, 0] == index).all()
     load = found.total("shared load")
     assert (load.requests, load.wavefronts) == (1, brute_wavefronts(index * width, width))
-    assert load.bank_conflicts == load.wavefronts - {4: 1, 8: 2, 16: 4}[width]
+    assert load.bank_conflicts == load.wavefronts - brute_parts(index * width, width)
 
 
 def test_bytes_of_one_word_are_one_bank_access(device):
@@ -161,7 +173,7 @@ def test_patterns_against_the_rules_spelled_out():
             absent[:, 0] = False
             relative = np.where(absent, INACTIVE, address - address[:, :1])
             got = sectors(relative, address[:, 0] % 32, width)
-            fronts = wavefronts(relative, address[:, 0] % (4 if width < 4 else 1), width)
+            fronts = load_wavefronts(relative, address[:, 0] % (4 if width < 4 else 1), width)
             for row in range(60):
                 active = address[row][~absent[row]]
                 assert got[row, 0] == brute_sectors(active, width)
@@ -301,3 +313,54 @@ def test_the_report_is_readable(device):
     assert "strided: grid 1x1x1, block 32x1x1" in text
     row = next(line for line in text.splitlines() if "global load" in line)
     assert "32 sectors" in row and "o[i] = a[(size_t)i * s];" in row
+
+
+NEIGHBOURS = r"""
+extern "C" {
+__global__ void quads(const int* index, float4* o) { __shared__ float4 q[64]; int t = threadIdx.x;
+  q[t] = q[t + 32] = make_float4(t, t, t, t); __syncwarp(); o[t] = q[index[t]]; }
+__global__ void local(const int* index, double2* o, int n) { double2 own[16];
+  for (int i = 0; i < n; ++i) own[i * 5 % 16] = make_double2(i, i); o[threadIdx.x] = own[index[threadIdx.x]]; }
+}
+"""
+
+
+@pytest.mark.parametrize(
+    "name,index,expected,conflicts",
+    [
+        # What an H200 counts for LDS.128: one address for all lanes takes two wavefronts (matmul's rung `tiled`), two
+        # addresses for sixteen lanes each two (`vectorised`, its left factor), sixteen quads in a row, read twice, four
+        # (its right factor), eight where they lie 32 bytes apart (`register_tile`, its right factor).
+        ("uniform", lambda t: 0 * t, 2, 0),
+        ("halves", lambda t: t // 16 * 16, 2, 0),
+        ("two rows", lambda t: t % 16, 4, 0),
+        ("two rows apart", lambda t: t % 16 * 2, 8, 4),
+        # What NVIDIA says of neighbours: not counted on hardware yet.
+        ("pairs", lambda t: t // 2, 2, 0),
+        ("every other", lambda t: t % 2 + t // 4 * 2, 2, 0),
+        ("fours but one lane", lambda t: np.where(t == 31, 40, t // 4), 4, 0),
+    ],
+)
+def test_quads_that_neighbours_share(name, index, expected, conflicts):
+    device = Device(NEIGHBOURS)
+    places = index(np.arange(32)).astype(np.int32)
+    load = device.launch("quads", 1, 32, places, np.zeros((32, 4), np.float32)).total("shared load")
+    assert (load.requests, load.wavefronts, load.bank_conflicts) == (1, expected, conflicts)
+
+
+@pytest.mark.parametrize(
+    "index,sectors",
+    # Word w of 32 lanes is 128 bytes: 4 sectors for each of the 4 words of 16 bytes. Eight lanes share a sector of a
+    # word if they want the same element of theirs; where each wants its own, each word takes 32 sectors.
+    [(lambda t: 0 * t, 16), (lambda t: t // 8, 16), (lambda t: t % 2, 32), (lambda t: t % 16, 128)],
+)
+def test_local_memory_is_interleaved(index, sectors):
+    device = Device(NEIGHBOURS)
+    places = index(np.arange(32)).astype(np.int32)
+    out = np.zeros((32, 2))
+    found = device.launch("local", 1, 32, places, out, 16)
+    assert (out[:, 0] == places * 13 % 16).all()
+    load, store = found.total("local load"), found.total("local store")
+    # As an H200 counts spilled registers of 8 bytes: a request for each word, four sectors each.
+    assert (store.requests, store.sectors, store.ideal_sectors) == (16 * 4, 16 * 16, 16 * 16)
+    assert (load.requests, load.sectors, load.ideal_sectors) == (4, sectors, 16)
