@@ -28,6 +28,7 @@ from kernels.lab.figures import (
     alt_text,
     draw_readme_pictures,
     ladder_figure,
+    lanes_figure,
     overview_figure,
     roofline_figure,
     save,
@@ -375,6 +376,27 @@ def test_the_overview_needs_ladders_and_their_limits():
         overview_figure([made_up(ceilings={})])
 
 
+# The lanes picture.
+
+
+def test_lanes_wait_for_the_longest():
+    """Lane 3 works 10 steps and 31 lanes 1 step: 41 of 320 lane-steps, and a pale bar of 10 behind each."""
+    work = [1] * 32
+    work[3] = 10
+    figure = lanes_figure({"one heavy": work, "all alike": [4] * 32})
+    assert "41 of the 320 steps" in alt_text(figure) and "128 of the 128 steps" in alt_text(figure)
+    first = figure.axes[0]
+    assert first.get_title(loc="left") == "one heavy\n41 of 320 lane-steps"
+    widths = [bar.get_width() for bar in first.patches]
+    assert widths == [10] * 32 + work
+
+
+@pytest.mark.parametrize("warps", [{}, {"short": [1] * 31}, {"negative": [1] * 31 + [-1]}])
+def test_lanes_that_are_no_warp_are_refused(warps):
+    with pytest.raises(ValueError, match="lanes"):
+        lanes_figure(warps)
+
+
 # One style, the same bytes.
 
 
@@ -385,7 +407,8 @@ import test_figures as t
 from kernels.lab import style
 figures = [t.ladder_figure(t.made_up(peers=(("library", 1.5e-3),))), t.access_figure(t.access(t.BASE + 28 * t.LANES)),
            t.roofline_figure(t.made_up(flops=4000)), t.overview_figure([t.made_up()]),
-           t.sweep_figure([1, 2, 4], {"a": [1, 2, 3], "b": [2, 2, 2]}, xlabel="x", ylabel="y")]
+           t.sweep_figure([1, 2, 4], {"a": [1, 2, 3], "b": [2, 2, 2]}, xlabel="x", ylabel="y"),
+           t.lanes_figure({"a": range(32)})]
 sys.stdout.buffer.write("".join(map(style.svg, figures)).encode())
 """
 
@@ -403,7 +426,7 @@ def test_figures_are_the_same_bytes_whatever_the_session_and_need_no_display(tmp
             subprocess.run([sys.executable, "-c", DRAW], env=environment, capture_output=True, check=True).stdout
         )
     assert drawn[0] == drawn[1]
-    assert drawn[0].count(b"<svg ") == 5
+    assert drawn[0].count(b"<svg ") == 6
 
 
 def test_an_svg_has_no_date_no_creator_and_an_opaque_white_ground():
@@ -419,6 +442,7 @@ def test_no_text_is_smaller_than_eleven_points():
         roofline_figure(made_up(flops=4000)),
         overview_figure([made_up()]),
         sweep_figure([1, 2], {"a": [1, 2], "b": [2, 1]}, xlabel="x", ylabel="y"),
+        lanes_figure({"a": range(32)}),
     ]
     for figure in figures:
         figure.draw_without_rendering()  # the labels of ticks are written when they are drawn

@@ -17,7 +17,7 @@ from nbformat.v4 import new_code_cell, new_notebook
 from kernels.lab import show
 from kernels.lab.problem import Launch
 from kernels.lab.show import card, counters_table, diff, launch, number, sass, say, source, table, timing_table
-from kernels.lab.tables import opcode_counts
+from kernels.lab.tables import opcode_counts, opcodes
 from kernels.toolchain import compile_cuda
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -134,6 +134,14 @@ def test_opcodes_are_counted_by_file_and_line():
         ("made_up/copy.cu", 6): 1,
         ("made_up/copy.cu", 10): 1,
     }
+
+
+def test_opcodes_stand_in_the_order_of_the_program_with_their_predicates():
+    text = "__global__ void guarded(float* p, int n) { if (threadIdx.x < n) { p[threadIdx.x] *= 2.0f; } }"
+    assert [o.split()[-1] for o in opcodes(text, "guarded", "LDG|STG")] == ["LDG.E", "STG.E"]
+    assert "@P0 EXIT" in opcodes(text, "guarded")
+    compiled = compile_cuda(FIRST, filename="made_up/copy.cu", name_expressions=("copy",))
+    assert [o[:3] for o in opcodes(compiled, "copy", "LDG|STG|STS|LDS")] == ["LDG", "STS", "LDS", "STG"]
 
 
 # Tables.
@@ -391,3 +399,12 @@ def test_the_public_names_exist_and_import_is_lazy():
         _ = kernels.lab.nonsense
     code = "import sys, kernels.lab; from kernels.lab import cp, timings; sys.exit('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_a_number_and_its_unit_are_pasted_as_one_word():
+    from kernels.lab.show import _kept_together
+
+    assert _kept_together("17 %") == "17\u00a0%"
+    assert _kept_together("4.28 TB/s") == "4.28\u00a0TB/s"
+    assert _kept_together("NVIDIA H200") == "NVIDIA H200"
+    assert _kept_together("3 of 4 lanes") == "3 of 4 lanes"

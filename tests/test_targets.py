@@ -51,7 +51,35 @@ def _at(record: Record, name: str, n: int, work: str) -> float:
     return getattr(point, work) / point.median_s
 
 
+def _time(record: Record, name: str, **changed: int | str) -> float:
+    """The cold time of one rung at the headline size with some keys changed, in seconds."""
+    point = record.find(name, {**load_ladder(record.ladder).problem.headline[0], **changed}, "cold")
+    assert point is not None, f"the record of {record.ladder} has no point for {name} at {changed}"
+    return point.median_s
+
+
 PROMISES: dict[str, tuple[str, Callable[[Record], bool]]] = {
+    "saxpy reaches 98 % of the rate of copying, and PyTorch's": (
+        "saxpy",
+        lambda r: rate(r, "bytes") / (r.ceilings["copy_gb_s"] * 1e9) >= 0.98 and of(r, "PyTorch add") / best(r) >= 0.98,
+    ),
+    "saxpy is at least a fifth faster than cuBLAS": ("saxpy", lambda r: of(r, "cuBLAS saxpy") / best(r) >= 1.2),
+    "four loads of 4 bytes are as good as one of 16": (
+        "saxpy",
+        lambda r: abs(of(r, "four_scalars") / of(r, "float4") - 1) < 0.02,
+    ),
+    "where arithmetic is all, float4 buys nothing": (
+        "intensity",
+        lambda r: abs(_time(r, "scalar", steps=1024) / _time(r, "float4", steps=1024) - 1) < 0.03,
+    ),
+    "lanes that take each other's points are 1.9 times as fast on shuffled points": (
+        "divergence",
+        lambda r: of(r, "early_exit") / of(r, "refilled") >= 1.9,
+    ),
+    "a blocked assignment is 4 times as fast on periodic data": (
+        "divergence",
+        lambda r: _time(r, "strided", data="periodic") / _time(r, "blocked", data="periodic") >= 4,
+    ),
     "copy reaches 98 % of the driver's device-to-device copy": (
         "copy",
         lambda r: of(r, "driver memcpy") / best(r) >= 0.98,

@@ -60,8 +60,11 @@ def escape_counts(re: np.ndarray, im: np.ndarray) -> np.ndarray:
 
 def image(n: int) -> tuple[np.ndarray, np.ndarray]:
     """The first n points of a square picture, row by row: float32 re and im of shape (n,)."""
-    width = max(1, int(np.ceil(np.sqrt(n))))
-    at = np.arange(n)
+    return _plane(np.arange(n), max(1, int(np.ceil(np.sqrt(n)))))
+
+
+def _plane(at: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray]:
+    """The points of these indices of a picture of ``width`` x ``width``."""
     re = CORNER[0] + SIDE * (at % width + 0.5) / width
     im = CORNER[1] + SIDE * (at // width + 0.5) / width
     return re.astype(np.float32), im.astype(np.float32)
@@ -95,6 +98,23 @@ def _periodic(counts: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     at = np.arange(counts.size)
     drawn = (rng.choice(points, counts.size) if points.size else at for points in (heavy, light))
     return np.where(at % POINTS == 0, *drawn)
+
+
+@functools.cache
+def sampled_counts(data: str, every: int = 64) -> np.ndarray:
+    """Steps of a 64th of the headline's points, arranged as those are: int32 (2^18,). For predictions on paper.
+
+    Of the picture whole rows are taken, so that the neighbours of a point are its neighbours.
+    """
+    width = 1 << 12
+    if data == "periodic":
+        given = _inputs({"n": width * width // every, "data": data}, np.random.default_rng(0))
+        return escape_counts(given["re"], given["im"])
+    rows = np.arange(0, width, every)
+    counts = escape_counts(*_plane((rows[:, None] * width + np.arange(width)).reshape(-1), width))
+    if data == "shuffled":
+        return np.random.default_rng(0).permutation(counts)
+    return np.sort(counts) if data == "sorted" else counts
 
 
 @functools.cache

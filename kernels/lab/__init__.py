@@ -24,6 +24,7 @@ _WHERE = {
         "access_figure",
         "alt_text",
         "ladder_figure",
+        "lanes_figure",
         "overview_figure",
         "roofline_figure",
         "save",
@@ -49,7 +50,7 @@ _WHERE = {
         "table",
         "timing_table",
     ),
-    "tables": ("opcode_counts",),
+    "tables": ("opcode_counts", "opcodes"),
     "timings": ("Timings", "verdict"),
     "units": ("percent_text", "rate_text", "ratio_text", "significant", "time_text"),
 }

@@ -1,4 +1,4 @@
-"""The figures of the book: ladder, overview, roofline, sweep and access picture.
+"""The figures of the book: ladder, overview, roofline, sweep, access picture and lanes picture.
 
 Each function returns a matplotlib figure in the book's style, which a notebook shows as SVG. ``alt_text(figure)`` says
 in words what it shows. ``python -m kernels.lab.figures [folder]`` draws the pictures of the README and the front page.
@@ -11,11 +11,21 @@ from pathlib import Path
 
 from .access_drawing import access_figure
 from .ladder_drawing import ladder_figure, overview_figure
+from .lanes_drawing import lanes_figure
 from .roofline_drawing import roofline_figure
 from .style import alt_text, save
 from .sweep_drawing import sweep_figure
 
-__all__ = ["access_figure", "alt_text", "ladder_figure", "overview_figure", "roofline_figure", "save", "sweep_figure"]
+__all__ = [
+    "access_figure",
+    "alt_text",
+    "ladder_figure",
+    "lanes_figure",
+    "overview_figure",
+    "roofline_figure",
+    "save",
+    "sweep_figure",
+]
 
 
 def draw_readme_pictures(folder: Path) -> list[Path]:

@@ -179,3 +179,19 @@ def opcode_counts(compiled: Any, kernels: Iterable[str], only: str = "") -> dict
                 key = (instruction.file, instruction.line, instruction.opcode)
                 found[key] = found.get(key, 0) + 1
     return dict(sorted(found.items()))
+
+
+def opcodes(code: Any, kernel: str, only: str = "") -> tuple[str, ...]:
+    """The machine instructions of a kernel in the order in which they stand, those that start like ``only``.
+
+    ``code`` is what ``rung.compiled(size)`` gives, or CUDA C++ as text; ``kernel`` is a name expression. An instruction
+    that only some lanes carry out begins with its predicate: ``@P0 FADD``. Needs no GPU.
+
+    >>> opcodes(rung.compiled(size), "copy_in_flight", "LDG|STG")                             # doctest: +SKIP
+    """
+    from kernels.toolchain import compile_cuda, disassemble
+
+    if isinstance(code, str):
+        code = compile_cuda(code, filename="kernel.cu", options=("-std=c++17",), name_expressions=(kernel,))
+    pattern = re.compile(only)
+    return tuple(f"{i.predicate} {i.opcode}".strip() for i in disassemble(code, kernel) if pattern.match(i.opcode))

@@ -1,0 +1,113 @@
+"""The exercises and exhibits of the chapter on divergence."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kernels.lab.exercise import Claim, Exercise, at_most
+from kernels.lab.problem import Argument, Launch, Problem, Size, ceil_div
+
+HERE = Path(__file__).parent
+THREADS = 256
+#: One element in so many needs work in the second exercise.
+RARE = 16
+
+
+def exhibit(name: str) -> str:
+    """The text of ``divergence_<name>.cu``."""
+    return (HERE / f"divergence_{name}.cu").read_text(encoding="utf-8")
+
+
+def undivided() -> Claim:
+    """Claim that the lanes of no warp go both ways at a branch."""
+
+    def test(counters: Any) -> str | None:
+        return f"{counters.divergent_branches} branches diverge" if counters.divergent_branches else None
+
+    return Claim("no branch diverges", test)
+
+
+def lanes_busy(least: float) -> Claim:
+    """Claim that at least this share of the lanes is active, over all instructions."""
+
+    def test(counters: Any) -> str | None:
+        found = counters.lane_efficiency
+        return None if found >= least else f"lane efficiency {found:.2f}"
+
+    return Claim(f"lane efficiency at least {least:g}", test)
+
+
+def _problem(name: str, title: str, make: Callable[..., Any], reference: Callable[[np.ndarray], np.ndarray]) -> Problem:
+    return Problem(
+        name=name,
+        title=title,
+        size_keys=("n",),
+        arguments=(Argument("source", "float32", ("n",)), Argument("target", "float32", ("n",), "output")),
+        make_inputs=lambda size, rng: {"source": make(size["n"], rng)},
+        reference=lambda given, size: {"target": reference(given["source"].astype(np.float64))},
+        tolerance=lambda size: 2.0**-20,  # the iteration halves every error that it has made
+        flops=lambda size: 0,
+        bytes=lambda size: 8 * size["n"],
+        headline=(),
+        check=(),
+    )
+
+
+def _launch(kernel: str) -> Callable[[Size], tuple[Launch, ...]]:
+    def launches(size: Size) -> tuple[Launch, ...]:
+        args = ("source", "target", np.int32(size["n"]))
+        return (Launch(kernel, (ceil_div(size["n"], THREADS),), (THREADS,), args),)
+
+    return launches
+
+
+def _iterated(v: np.ndarray, steps: int, b: float) -> np.ndarray:
+    for _ in range(steps):
+        v = 0.5 * v + b
+    return v
+
+
+def _alternating(v: np.ndarray) -> np.ndarray:
+    even = np.arange(v.size) % 2 == 0
+    return np.where(even, _iterated(v, 64, 1.0), _iterated(v, 64, -1.0))
+
+
+def _rare(n: int, rng: np.random.Generator) -> np.ndarray:
+    """Positive for about one element in RARE, and for the first."""
+    values = rng.random(n, dtype=np.float32) + np.float32(0.5)
+    busy = rng.integers(0, RARE, n) == 0
+    busy[:1] = True
+    return np.where(busy, values, -values).astype(np.float32)
+
+
+alternating = Exercise(
+    name="divergence_alternating",
+    problem=_problem(
+        "alternating",
+        "Two kinds of elements in turn",
+        lambda n, rng: rng.random(n, dtype=np.float32),
+        _alternating,
+    ),
+    launches=_launch("alternating"),
+    sizes=({"n": 1}, {"n": 300}, {"n": 1024}),
+    folder=HERE,
+    claims=(undivided(), at_most("global load", 8), at_most("global store", 8)),
+)
+
+few = Exercise(
+    name="divergence_few",
+    problem=_problem(
+        "few",
+        "Work for few elements",
+        _rare,
+        lambda v: np.where(v > 0, _iterated(v, 200, 1.0), 0.0),
+    ),
+    launches=_launch("few"),
+    sizes=({"n": 1}, {"n": 700}, {"n": 2048}),
+    folder=HERE,
+    claims=(lanes_busy(0.5),),
+)

@@ -1,0 +1,21 @@
+// Few elements need work: those that are positive. Right, but their lanes keep 31 others waiting each. Let the block
+// first list its busy elements in shared memory, and then deal them out to its threads, densely.
+constexpr int kThreads = 256;
+constexpr int kWork = 200;
+
+__device__ float work(float v)
+{
+    for (int k = 0; k < kWork; ++k) {
+        v = 0.5f * v + 1.0f;
+    }
+    return v;
+}
+
+__global__ void few(const float* __restrict__ source, float* __restrict__ target, int n)
+{
+    const int i = blockIdx.x * kThreads + threadIdx.x;
+    if (i < n) {
+        const float v = source[i];
+        target[i] = v > 0.0f ? work(v) : 0.0f;
+    }
+}

@@ -1,0 +1,95 @@
+"""The exercises and exhibits of the chapter on float4."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kernels.lab.exercise import Claim, Exercise
+from kernels.lab.problem import Argument, Launch, Problem, Size, ceil_div
+
+HERE = Path(__file__).parent
+THREADS = 128
+WIDTH = 4
+
+
+def exhibit(name: str) -> str:
+    """The text of ``float4_<name>.cu``."""
+    return (HERE / f"float4_{name}.cu").read_text(encoding="utf-8")
+
+
+def requests(kind: str, limit: int) -> Claim:
+    """Claim that a launch makes at most so many requests of ``kind``, and makes some."""
+
+    def test(counters: Any) -> str | None:
+        made = counters.total(kind).requests
+        if not made:
+            return f"the kernel makes no {kind}"
+        return None if made <= limit else f"{made} requests"
+
+    return Claim(f"{kind}: at most {limit} requests", test)
+
+
+#: Five rows of 1001 floats. A row is 250 quads, 8 requests of 32 lanes, and at most one request before and one after.
+_ROWS, _COLS = 5, 1001
+
+rows = Exercise(
+    name="float4_rows",
+    problem=Problem(
+        name="rows_copy",
+        title="Copy a matrix row by row",
+        size_keys=("rows", "cols"),
+        arguments=(
+            Argument("source", "float32", ("rows", "cols")),
+            Argument("target", "float32", ("rows", "cols"), "output"),
+        ),
+        make_inputs=lambda size, rng: {"source": rng.random((size["rows"], size["cols"]), dtype=np.float32)},
+        reference=lambda given, size: {"target": given["source"]},
+        tolerance=lambda size: 0.0,  # a copy is bit-equal
+        flops=lambda size: 0,
+        bytes=lambda size: 8 * size["rows"] * size["cols"],
+        headline=(),
+        check=(),
+    ),
+    launches=lambda size: (
+        Launch("rows_copy", (size["rows"],), (THREADS,), ("source", "target", np.int32(size["cols"]))),
+    ),
+    sizes=(
+        {"rows": 3, "cols": 1},
+        {"rows": 9, "cols": 3},
+        {"rows": 5, "cols": 64},
+        {"rows": _ROWS, "cols": _COLS},
+    ),
+    folder=HERE,
+    claims=(requests("global load", 10 * _ROWS), requests("global store", 10 * _ROWS)),
+)
+
+
+def _pixels(size: Size) -> tuple[Launch, ...]:
+    grid = (ceil_div(ceil_div(size["n"], WIDTH), THREADS),)
+    return (Launch("pixels", grid, (THREADS,), ("source", "target", np.uint64(size["n"]))),)
+
+
+pixels = Exercise(
+    name="float4_pixels",
+    problem=Problem(
+        name="pixels",
+        title="Bytes to floats",
+        size_keys=("n",),
+        arguments=(Argument("source", "uint8", ("n",)), Argument("target", "float32", ("n",), "output")),
+        make_inputs=lambda size, rng: {"source": rng.integers(0, 256, size["n"], dtype=np.uint8)},
+        reference=lambda given, size: {"target": given["source"] * np.float32(0.5)},
+        tolerance=lambda size: 0.0,  # halves of bytes are exact
+        flops=lambda size: size["n"],
+        bytes=lambda size: 5 * size["n"],
+        headline=(),
+        check=(),
+    ),
+    launches=_pixels,
+    sizes=({"n": 1}, {"n": 6}, {"n": 515}, {"n": 4099}),
+    folder=HERE,
+    # 1024 quads are 32 requests of 32 lanes, and the tail is one more.
+    claims=(requests("global load", 33), requests("global store", 33)),
+)

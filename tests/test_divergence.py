@@ -1,0 +1,113 @@
+"""Lane efficiency and divergent branches: the emulator's beside what Nsight Compute counted on an NVIDIA H200.
+
+The emulator runs PTX, the hardware SASS. Where ptxas kept the branches that PTX has, their numbers are equal. Where it
+made predicated instructions of them, the emulator counts branches that are gone; those cases are marked, with what
+ptxas did, which is looked up in the SASS.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from typing import Any
+
+import numpy as np
+import pytest
+from tools import divergence_profile
+from tools.divergence_profile import Case
+
+from kernels.divergence import DATA, MAX_STEPS, POINTS, escape_counts, sampled_counts
+from kernels.emulator import Counters
+from kernels.lab import count_kernel, load_ladder, opcodes
+
+PROFILE = json.loads(divergence_profile.PROFILE.read_text(encoding="utf-8"))
+CASES = {case.label: case for case in divergence_profile.cases()}
+#: Cases in which ptxas turned branches of the PTX into predicates, by how their label begins, and what shows it: an
+#: instruction of the SASS that carries a predicate where the PTX branches around it.
+PREDICATED = {
+    "rejoined": "LDG",  # if (i < end), around the loads of the next point
+    "refilled": "STG",  # if (mine < share), around the store
+    "sides<1>": "FFMA",  # both halves
+    "sides<4>": "FFMA",
+    "with_branch": "STG",  # one half stores and leaves
+}
+
+
+def predicated(label: str) -> bool:
+    return any(label.startswith(name) for name in PREDICATED)
+
+
+@cache
+def counted(label: str) -> Counters:
+    case = CASES[label]
+    args = [a.copy() if isinstance(a, np.ndarray) else a for a in case.args]
+    return count_kernel(case.source, case.kernel, case.grid, case.block, args, options=("-std=c++17",))
+
+
+def ncu(label: str) -> dict[str, Any]:
+    return PROFILE["counts"][label]
+
+
+def efficiency(label: str) -> float:
+    return ncu(label)["thread_instructions"] / (32 * ncu(label)["warp_instructions"])
+
+
+def test_the_profile_says_where_it_is_from_and_has_every_case() -> None:
+    assert PROFILE["tool"].startswith("Nsight Compute 20") and PROFILE["date"] >= "2026-11-21"
+    assert PROFILE["device"]["name"] == "NVIDIA H200"
+    assert list(PROFILE["counts"]) == list(CASES)
+
+
+def test_ncu_agrees_with_itself() -> None:
+    for label in CASES:
+        assert ncu(label)["threads_per_instruction"] == pytest.approx(32 * efficiency(label), abs=0.006)
+
+
+@pytest.mark.parametrize("label", [label for label in CASES if not predicated(label)])
+def test_divergent_branches_and_lane_efficiency_are_the_hardwares(label: str) -> None:
+    assert counted(label).divergent_branches == ncu(label)["divergent_branches"]
+    # The same lanes execute each line, but PTX and SASS have different numbers of instructions for it, and lane
+    # efficiency is a mean over instructions: what stands outside the loop may weigh a little more or less.
+    assert counted(label).lane_efficiency == pytest.approx(efficiency(label), abs=0.01)
+
+
+@pytest.mark.parametrize("label", [label for label in CASES if predicated(label)])
+def test_where_ptxas_predicated_the_emulator_counts_more_branches(label: str) -> None:
+    assert counted(label).divergent_branches >= ncu(label)["divergent_branches"]
+    (sign,) = (sign for name, sign in PREDICATED.items() if label.startswith(name))
+    case: Case = CASES[label]
+    found = opcodes(case.source, case.kernel)
+    assert any(opcode.startswith("@") and opcode.split()[1].startswith(sign) for opcode in found), found
+
+
+@pytest.mark.parametrize("rung", ["rejoined", "refilled"])
+def test_some_branches_of_the_last_rungs_are_gone_on_shuffled_points(rung: str) -> None:
+    label = f"{rung}, shuffled"
+    assert counted(label).divergent_branches > ncu(label)["divergent_branches"] > 0
+    assert counted(label).lane_efficiency == pytest.approx(efficiency(label), abs=0.04)
+
+
+@pytest.mark.parametrize("data", DATA)
+def test_a_warp_takes_the_steps_of_its_slowest_lane(data: str) -> None:
+    """The hardware's instructions of early_exit are those of the model: per warp, ten a step and some besides."""
+    size = {"n": divergence_profile.POINTS, "data": data}
+    given = load_ladder("divergence").inputs(size)
+    slowest = escape_counts(given["re"], given["im"]).reshape(-1, 32).max(1).astype(np.int64)
+    warps = slowest.size
+    # A lane that leaves inside takes one more step, in which it is found outside.
+    steps = np.minimum(slowest + 1, MAX_STEPS).sum()
+    assert 10 * steps <= ncu(f"early_exit, {data}")["warp_instructions"] <= 10.2 * steps + 60 * warps
+
+
+def test_the_arrangements_are_what_they_say() -> None:
+    plain = sampled_counts("image")
+    assert np.array_equal(np.sort(plain), sampled_counts("sorted"))
+    assert np.array_equal(np.sort(plain), np.sort(sampled_counts("shuffled")))
+    periodic = sampled_counts("periodic").reshape(-1, POINTS)
+    assert (periodic[:, 0] == MAX_STEPS).all() and periodic[:, 1:].max() <= 8
+
+
+def test_counts_of_points_that_are_known() -> None:
+    """0, -1 and -2 never leave; 1 goes 0, 1, 2, 5; 2 goes 0, 2, 6; NaN and infinity are outside after one step."""
+    re = np.array([0, -1, -2, 1, 2, 3, np.nan, np.inf], np.float32)
+    assert escape_counts(re, np.zeros_like(re)).tolist() == [256, 256, 256, 3, 2, 1, 1, 1]
