@@ -214,4 +214,9 @@ def _publish(name: str, text: str) -> None:
     if get_ipython() is None:
         return
     metadata = {"scrapbook": {"name": name, "mime_prefix": _RECORD}}
-    display({f"{_RECORD}text/plain": text}, raw=True, metadata=metadata)
+    display({f"{_RECORD}text/plain": _kept_together(text)}, raw=True, metadata=metadata)
+
+
+def _kept_together(text: str) -> str:
+    """A number and its unit with a no-break space between them, so that prose does not tear them apart."""
+    return re.sub(r"(?<=\d) (?=\S+$)", "\u00a0", text)
