@@ -31,6 +31,9 @@ class Location:
     line: int = 0
 
 
+CONSTANTS = {"WARP_SZ": 32}  # PTX's predefined identifiers
+
+
 @dataclass(frozen=True)
 class Register:
     """A declared register (`%r1`) or a special one (`%tid.x`); scoped names are made unique by the parser."""
@@ -501,10 +504,12 @@ def _operand(text: str, scopes: _Scopes, function: Function) -> Operand:
     return _name(text, scopes, function)
 
 
-def _name(text: str, scopes: _Scopes, function: Function) -> Register | Symbol:
+def _name(text: str, scopes: _Scopes, function: Function) -> Register | Symbol | Immediate:
     unique = scopes.find(text) or text
     if unique in function.registers:
         return Register(unique)
+    if unique in CONSTANTS:
+        return Immediate(CONSTANTS[unique])
     if text.startswith("%"):
         return Register(text)
     if text == "_":

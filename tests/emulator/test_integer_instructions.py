@@ -6,7 +6,7 @@ import operator
 
 import numpy as np
 import pytest
-from harness import run_ptx
+from harness import Device, run_ptx
 from reference import limits, remainder, truncated_division, wrap
 from values import cases
 
@@ -304,3 +304,15 @@ def test_immediates_wrap():
     assert got.tolist() == [3]
     (got,) = run_ptx("mov.b32 %o0, 0f3F800000;", [("u32", [0])], ["f32"], "")
     assert got.tolist() == [1.0] and got.dtype == np.float32
+
+
+def test_warp_size_is_a_constant():
+    assert run_ptx("mov.u32 %o0, WARP_SZ;", [("u32", [0])], ["u32"])[0][0] == 32
+    assert run_ptx("add.u32 %o0, %i0, WARP_SZ;", [("u32", [7])], ["u32"])[0][0] == 39
+
+
+def test_warp_size_in_cuda():
+    device = Device("__global__ void lanes(int* o) { o[threadIdx.x] = threadIdx.x % warpSize + warpSize; }", ["lanes"])
+    out = np.zeros(40, np.int32)
+    device.launch("lanes", 1, 40, out)
+    assert (out == np.arange(40) % 32 + 32).all()
