@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kernels.emulator.errors import WarpMismatch
+from kernels.emulator.errors import Race, WarpMismatch
 from kernels.exercises.warp_shuffles import argmax, block_max, exhibit, ladder, scan
 from kernels.lab import ArgumentError, check, count_kernel, counters, hardware_counters, load_ladder, verify
 from kernels.lab.exercise import drifted
@@ -63,8 +63,35 @@ def test_one_mistake_of_the_scan_mended_leaves_the_other() -> None:
 def test_the_unrolled_last_warp_returns_28(word: str, total: float) -> None:
     source = exhibit("last_warp").replace("__shared__ float", f"__shared__ {word}float")
     sums = np.full(4, np.nan, np.float32)
-    count_kernel(source, "sum_last_warp", (4,), (256,), [np.ones(1024, np.float32), sums])
+    arguments = [np.ones(1024, np.float32), sums]
+    count_kernel(source, "sum_last_warp", (4,), (256,), arguments, checks=())
     assert (sums == total).all()
+    with pytest.raises(Race, match="lanes run independently"):
+        count_kernel(source, "sum_last_warp", (4,), (256,), arguments)
+
+
+@pytest.mark.parametrize(("barrier", "error"), [("__syncwarp();", Race), ("", None)])
+def test_a_synchronisation_between_the_lines_is_not_enough(barrier: str, error: type | None) -> None:
+    """Within one line lane 0 reads what lane 16 writes; only reading, waiting and writing apart are in order."""
+    lines = {f"partial[t] += partial[t + {s}];": s for s in (32, 16, 8, 4, 2, 1)}
+    source = exhibit("last_warp")
+    for line, stride in lines.items():
+        apart = f"{{ const float v = partial[t + {stride}]; __syncwarp(); partial[t] += v; __syncwarp(); }}"
+        source = source.replace(line, line + barrier if barrier else apart)
+    sums = np.full(4, np.nan, np.float32)
+    arguments = [np.ones(1024, np.float32), sums]
+    if error is None:
+        count_kernel(source, "sum_last_warp", (4,), (256,), arguments)
+        assert (sums == 256).all()
+        return
+    with pytest.raises(error):
+        count_kernel(source, "sum_last_warp", (4,), (256,), arguments)
+
+
+def test_a_total_set_to_zero_by_one_block_is_a_race() -> None:
+    arrays = [np.ones(1024, np.float32), np.full(1, 7, np.float32)]
+    with pytest.raises(Race, match="race in global memory"):
+        count_kernel(exhibit("zeroed"), "sum_zeroed", (4,), (256,), arrays, checks=("global",))
 
 
 @pytest.mark.parametrize("n", [1, 31, 33, 1000])
