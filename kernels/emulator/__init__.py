@@ -8,6 +8,8 @@ counters = module.kernel(name).launch((8,), (128,), [x.address.to_bytes(8, "litt
 print(counters)
 """
 
+from .checks import ALL as ALL_CHECKS
+from .checks import checking
 from .counters import AccessCounters, BranchCounters, Counters
 from .errors import (
     BarrierDivergence,
@@ -16,6 +18,8 @@ from .errors import (
     LaunchError,
     Misaligned,
     OutOfBounds,
+    Race,
+    Uninitialised,
     UnsupportedInstruction,
     WarpMismatch,
 )
@@ -24,6 +28,7 @@ from .module import Kernel, Module, load
 from .trace import Access, Trace
 
 __all__ = [
+    "ALL_CHECKS",
     "Access",
     "AccessCounters",
     "Allocation",
@@ -38,8 +43,11 @@ __all__ = [
     "Misaligned",
     "Module",
     "OutOfBounds",
+    "Race",
     "Trace",
+    "Uninitialised",
     "UnsupportedInstruction",
     "WarpMismatch",
+    "checking",
     "load",
 ]

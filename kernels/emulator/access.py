@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from . import faults
+from . import faults, races, watch
 from .lanes import Selection, take
 from .memory import LOCAL_WINDOW, SHARED_WINDOW, Allocation
 from .patterns import Tally, load_wavefronts, local_sectors, sectors, tally, wavefronts
@@ -16,6 +17,8 @@ from .ptx import Location
 if TYPE_CHECKING:
     from .groups import Group
 
+_STRONG = frozenset({"volatile", "relaxed", "acquire", "release", "acq_rel"})
+_OPERATIONS = frozenset({"add", "inc", "dec", "min", "max", "and", "or", "xor", "cas", "exch"})
 CONTAINERS = {1: "uint8", 2: "uint16", 4: "uint32", 8: "uint64", 16: "complex128"}
 
 
@@ -35,6 +38,27 @@ class Site:
     location: Location
     text: str
     ptx: str
+    spin: bool = False
+
+    @cached_property
+    def _opcode(self) -> list[str]:
+        words = self.ptx.split()
+        return next(word for word in words if not word.startswith("@")).rstrip(";").split(".")
+
+    @cached_property
+    def strong(self) -> bool:
+        """Whether the access is volatile, or an ordered one."""
+        return not _STRONG.isdisjoint(self._opcode)
+
+    @cached_property
+    def releases(self) -> bool:
+        """Whether it makes what its thread has written visible, as a fence before it would."""
+        return not {"release", "acq_rel"}.isdisjoint(self._opcode)
+
+    @cached_property
+    def operation(self) -> str:
+        """What an atomic does: add, cas, ..."""
+        return next((part for part in self._opcode if part in _OPERATIONS), "")
 
     @property
     def width(self) -> int:
@@ -96,6 +120,7 @@ def load_global(group: Group, site: Site, address: np.ndarray) -> np.ndarray:
     if allocation is None:
         return _load_scattered(group, site, address, found)
     _note(group, site, found, address, "global", allocation.name)
+    watch.load(group, site, allocation, address)
     container = site.container
     index = (address + (site.offset - allocation.address)) >> (container.itemsize.bit_length() - 1)
     value = allocation.view(container).take(index)
@@ -108,6 +133,8 @@ def _load_scattered(group: Group, site: Site, address: np.ndarray, found: Tally)
     _note(group, site, found, address, "global", "several")
     value = np.empty(address.shape, site.container)
     for allocation, where, index in parts:
+        part, selection = _part(group, where)
+        watch.load(part, site, allocation, take(address, selection, group.lanes.shape))
         value[where] = allocation.view(site.container)[index]
     return value if site.count == 1 else _unpack(value, site)
 
@@ -143,13 +170,15 @@ def store_global(group: Group, site: Site, address: np.ndarray, value: np.ndarra
         _note(group, site, found, address, "global", "several")
         value = np.broadcast_to(value, shape)
         for one, where, index in parts:
-            one.view(site.container)[index] = value[where]
+            part, selection = _part(group, where)
+            here = take(address, selection, group.lanes.shape)
+            watch.store(part, site, one, here, value[where].reshape(1, -1), index.reshape(1, -1))
         return
     _note(group, site, found, address, "global", allocation.name)
     index = (address + (site.offset - allocation.address)) >> (site.container.itemsize.bit_length() - 1)
     if index.shape != shape:
         index = np.broadcast_to(index, shape)
-    allocation.view(site.container)[index] = value
+    watch.store(group, site, allocation, address, value, index)
 
 
 def load_const(group: Group, site: Site, address: np.ndarray) -> np.ndarray:
@@ -184,7 +213,11 @@ def _shared_index(group: Group, site: Site, address: np.ndarray) -> np.ndarray:
 
 def load_shared(group: Group, site: Site, address: np.ndarray) -> np.ndarray:
     """ld.shared: uniform over the threads of a block where the address is."""
-    value = group.batch.shared_view(site.container).take(_shared_index(group, site, address))
+    index = _shared_index(group, site, address)
+    if group.batch.shadow is not None:
+        watch.ordered(group, site)
+        group.batch.shadow.read(group, site, address)
+    value = group.batch.shared_view(site.container).take(index)
     return value if site.count == 1 else _unpack(value, site)
 
 
@@ -195,7 +228,17 @@ def store_shared(group: Group, site: Site, address: np.ndarray, value: np.ndarra
     shape = np.broadcast_shapes(index.shape, value.shape)
     if index.shape != shape:
         index = np.broadcast_to(index, shape)
-    group.batch.shared_view(site.container)[index] = value
+    data, shadow = group.batch.shared_view(site.container), group.batch.shadow
+    if shadow is None:
+        data[index] = value
+        return
+    watch.ordered(group, site)
+    lost = shadow.write(group, site, address, lambda: watch.differ(data, index, value))
+    data[index] = value
+    if lost.any():
+        lost = lost & watch.differ(data, index, value)
+        if lost.any():
+            races.clash(group, site, address, lost, "shared", None)
 
 
 def load_local(group: Group, site: Site, address: np.ndarray) -> np.ndarray:

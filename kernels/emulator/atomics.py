@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from . import faults
+from . import faults, watch
 from .access import _allocation, _by_space, _note, _part, _shared_index
 from .lanes import take
 from .patterns import atomic_sectors, distinct, tally
@@ -124,6 +124,7 @@ def atomic_global(
         return _scattered(group, site, how, address, value, other, returns)
     _note(group, site, found, address, "global", allocation.name)
     _contention(group, site, address, "global")
+    watch.atomic(group, site, allocation, address)
     index = (address + (site.offset - allocation.address)) >> (site.width.bit_length() - 1)
     return _run(group, allocation.view(site.element), index, how, value, other, returns)
 
@@ -155,6 +156,9 @@ def atomic_shared(
     """atom.shared and red.shared."""
     index = _shared_index(group, site, address)
     _contention(group, site, address, "shared")
+    if group.batch.shadow is not None:
+        watch.ordered(group, site)
+        group.batch.shadow.atomic(group, site, address)
     return _run(group, group.batch.shared_view(site.element), index, how, value, other, returns)
 
 

@@ -68,6 +68,22 @@ class Misaligned(EmulatorError):
     hint = "vector types need addresses that are multiples of their size: the pointer's offset and the row pitch"
 
 
+class Race(EmulatorError):
+    """Two accesses to one place of which at least one writes, and nothing orders them.
+
+    Details: `space`, `address`, `allocation` (global memory), `name` and `offset` of the place, `other`: where, and by
+    which thread, the earlier access was.
+    """
+
+    hint = "what one thread writes and another reads: a barrier must lie between, or the sum must be an atomic"
+
+
+class Uninitialised(EmulatorError):
+    """A read of memory that nothing has written. Details: `space`, `address`, `allocation`, `name`, `offset`."""
+
+    hint = "which thread should have written it: the loop that loads the tile and its halo, or the array's first fill"
+
+
 class BarrierDivergence(EmulatorError):
     """Some threads of a block wait at a barrier that others will not reach."""
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from .groups import Group
 
 
-def _where(group: Group, site: Site, bad: np.ndarray) -> Where:
+def place_of(group: Group, site: Site, bad: np.ndarray) -> Where:
     """The place of an error whose lanes are `bad` (bool, the shape of the group's lanes)."""
     batch, lanes = group.batch, group.lanes
     first = int(np.flatnonzero(bad.ravel())[0])
@@ -50,7 +50,7 @@ def out_of_bounds(group: Group, site: Site, address: np.ndarray, space: str = "g
         raise OutOfBounds(
             f"out of bounds: {what} at {space} address {at}, "
             f"{_apart(past, side)} of the {size} bytes of {space} memory",
-            _where(group, site, bad),
+            place_of(group, site, bad),
             address=at,
             allocation=None,
             distance=past,
@@ -77,7 +77,7 @@ def out_of_bounds(group: Group, site: Site, address: np.ndarray, space: str = "g
             text = f"{_apart(far, side)} of {nearest.name} ({nearest.nbytes} bytes){freed}"
     raise OutOfBounds(
         f"out of bounds: {what} at {at:#x}, {text}",
-        _where(group, site, bad),
+        place_of(group, site, bad),
         address=at,
         allocation=nearest,
         distance=far,
@@ -97,7 +97,7 @@ def misaligned(group: Group, site: Site, address: np.ndarray) -> NoReturn:
     inside = f", byte {at - nearest.address} of {nearest.name}" if nearest else ""
     raise Misaligned(
         f"misaligned: {site.width}-byte {site.action} at {at:#x}{inside}, which is no multiple of {site.width}",
-        _where(group, site, bad),
+        place_of(group, site, bad),
         address=at,
         width=site.width,
         allocation=nearest,
@@ -106,5 +106,5 @@ def misaligned(group: Group, site: Site, address: np.ndarray) -> NoReturn:
 
 def warp(group: Group, site: Site, bad: np.ndarray, what: str) -> NoReturn:
     """Raise WarpMismatch for the lanes where `bad` holds."""
-    where = _where(group, site, np.broadcast_to(bad, group.lanes.shape))
+    where = place_of(group, site, np.broadcast_to(bad, group.lanes.shape))
     raise WarpMismatch(f"warp mismatch: {what}", where)

@@ -25,7 +25,8 @@ GAP = 1 << 20
 class Allocation:
     """`nbytes` bytes at virtual `address`.
 
-    `data`: uint8 (nbytes,). `freed` allocations stay known, to be named in errors.
+    `data`: uint8 (nbytes,). `freed` allocations stay known, to be named in errors. `written`: uint8 (nbytes,), 1 for
+    the bytes that hold a value; None where all do.
     """
 
     address: int
@@ -33,6 +34,7 @@ class Allocation:
     name: str
     data: np.ndarray = field(repr=False)
     freed: bool = False
+    written: np.ndarray | None = field(default=None, repr=False)
     _views: dict = field(default_factory=dict, repr=False)
 
     @property
@@ -64,8 +66,8 @@ class DeviceMemory:
         self._starts: list[int] = []
         self._allocations: list[Allocation] = []
 
-    def allocate(self, nbytes: int, name: str = "") -> Allocation:
-        """A new zeroed allocation.
+    def allocate(self, nbytes: int, name: str = "", initialised: bool = True) -> Allocation:
+        """A new zeroed allocation. Not `initialised`, a kernel that reads it before writing is stopped.
 
         Raises ValueError for a negative size.
         """
@@ -73,6 +75,8 @@ class DeviceMemory:
             raise ValueError(f"nbytes must not be negative, not {nbytes}")
         address = self._next
         out = Allocation(address, nbytes, name or f"allocation {len(self._starts)}", buffer(nbytes))
+        if not initialised:
+            out.written = buffer(nbytes)
         span = nbytes + max(nbytes, GAP)
         self._next = -(-(address + span) // ALIGNMENT) * ALIGNMENT
         self._starts.append(address)
@@ -88,6 +92,7 @@ class DeviceMemory:
             raise ValueError(f"{allocation.name} is not allocated here")
         allocation.freed = True
         allocation.data = np.zeros(0, np.uint8)
+        allocation.written = None
         allocation._views.clear()
 
     def _near(self, address: int) -> list[Allocation]:

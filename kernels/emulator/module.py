@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NoReturn
 
 import numpy as np
 
 from . import ptx
+from .checks import chosen
 from .counters import AccessCounters, BranchCounters, Counters
 from .errors import LaunchError, UnsupportedInstruction, Where
 from .inline import inline
 from .isa.types import DTYPES
 from .memory import SYMBOL_BASE, SYMBOL_RANGE, SYMBOL_RANGES, Allocation, DeviceMemory
 from .schedule import Batch, Tallies
+from .shadow_global import StartOver
 from .trace import Trace
 from .translate import Code, Layout, Translation
+from .watch import Watch
 
 LANES = 1 << 15  # lanes of a batch: registers of 128 KiB, which the second-level cache holds
 MAX_THREADS = 1024
@@ -165,11 +168,13 @@ class Kernel:
         shared_bytes: int = 0,
         trace: Trace | None = None,
         max_steps: int = MAX_STEPS,
+        checks: Iterable[str] | None = None,
     ) -> Counters:
         """Run the kernel; its counters.
 
         `args`: the bytes of each parameter, little endian. `shared_bytes`: dynamic shared memory. `max_steps`: how many
-        basic blocks a batch of blocks may run before it is taken for an endless loop.
+        basic blocks a batch of blocks may run before it is taken for an endless loop. `checks`: the faults to look for,
+        see `checks`; None for those that are on.
         Raises LaunchError for a wrong launch, otherwise what the kernel does wrong, as in `errors`.
         """
         grid, block = self._extent(grid, "grid"), self._extent(block, "block")
@@ -185,13 +190,24 @@ class Kernel:
         total = self.layout.shared_bytes + shared_bytes
         if shared_bytes < 0 or total > MAX_SHARED:
             raise self._wrong(f"{total} bytes of shared memory; a block can have {MAX_SHARED}")
-        counts = Tallies(len(self.code.blocks))
         size = max(1, LANES // threads)
-        with np.errstate(all="ignore"):
-            for start in range(0, blocks, size):
-                number = min(size, blocks - start)
-                Batch(self, grid, block, start, number, parameters, memory, total, counts, trace, max_steps).run()
-        return self._counters(grid, block, counts)
+        before = len(trace.accesses) if trace is not None else 0
+        thorough: set[int] = set()
+        while True:
+            counts = Tallies(len(self.code.blocks))
+            watch = Watch(chosen(checks), blocks, threads, thorough)
+            try:
+                with np.errstate(all="ignore"):
+                    for start in range(0, blocks, size):
+                        number = min(size, blocks - start)
+                        Batch(
+                            self, grid, block, start, number, parameters, memory, total, counts, trace, max_steps, watch
+                        ).run()
+                return self._counters(grid, block, counts)
+            except StartOver:
+                watch.globals.restore()
+                if trace is not None:
+                    del trace.accesses[before:]
 
     def _extent(self, value: Sequence[int] | int, what: str) -> tuple[int, int, int]:
         given = (value,) if isinstance(value, int | np.integer) else tuple(value)

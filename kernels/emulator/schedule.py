@@ -16,7 +16,11 @@ from .trace import Trace
 from .warps import bits_of, from_rows, missing, present, to_rows
 
 if TYPE_CHECKING:
+    from .clock import Clock
     from .module import Kernel
+    from .shadow import SharedShadow
+    from .shadow_global import GlobalShadow
+    from .watch import Watch
 
 
 class Tallies:
@@ -55,6 +59,7 @@ class Batch:
         counts: Tallies,
         trace: Trace | None,
         max_steps: int,
+        watch: Watch,
     ) -> None:
         self.kernel, self.grid, self.block, self.start, self.blocks = kernel, grid, block, start, blocks
         self.threads = block[0] * block[1] * block[2]
@@ -67,6 +72,11 @@ class Batch:
         self.recent: dict[int, Allocation] = {}
         self.gone: list[Lanes] = []
         self._values: dict[tuple[int, str], np.ndarray] = {}
+        self.uninitialised = False
+        self.clock: Clock | None = None
+        self.shadow: SharedShadow | None = None
+        self.globals: GlobalShadow | None = None
+        watch.attach(self)
 
     # What generated code and accesses use -----------------------------------------------------------------------------
 
@@ -139,6 +149,8 @@ class Batch:
                 group = self._gate(group, at, parked)
                 if group is None:
                     continue
+                if self.clock is not None:
+                    (self.shadow or self.clock).passed(block.gate, group.lanes)
             steps += 1
             if steps > self.max_steps:
                 self._endless(at, group)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from . import access, atomics, cfg, ptx, warps
+from . import access, atomics, cfg, ptx, warps, watch
 from .errors import UnsupportedInstruction
 from .isa import HELPERS, RULES, Rule
 from .isa.move import SPECIAL_TYPES
@@ -417,9 +417,11 @@ class Translation:
         self.namespace: dict = {
             "np": np, "bool": np.bool_, "SHARED_WINDOW": SHARED_WINDOW, "LOCAL_WINDOW": LOCAL_WINDOW,
             **_NAMES, **HELPERS, **access.RUNTIME, **warps.RUNTIME, **atomics.RUNTIME,
+            **watch.RUNTIME,
         }  # fmt: skip
         self.constants: dict[tuple[str, bytes], str] = {}
         self.instruction: ptx.Instruction | None = None
+        self.spinning = False
 
     def constant(self, value: np.ndarray) -> str:
         """The name of a constant, a (1,1) array."""
@@ -447,7 +449,9 @@ class Translation:
         location = instruction.location
         lines = self.sources.get(location.file, ())
         text = lines[location.line - 1].strip() if 0 < location.line <= len(lines) else ""
-        site = access.Site(index, space, action, element, count, offset, location, text, instruction.text)
+        site = access.Site(
+            index, space, action, element, count, offset, location, text, instruction.text, self.spinning
+        )
         self.sites.append(site)
         self.namespace[f"S{index}"] = site
         return f"S{index}"
@@ -466,6 +470,7 @@ class Translation:
         parts = []
         for block in blocks:
             emitter = Emitter(self)
+            self.spinning = block.spin
             for instruction in block.instructions:
                 self.instruction = instruction
                 what = RULES[instruction.opcode]

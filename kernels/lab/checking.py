@@ -13,6 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from kernels import emulator
+
 from .cuda import cp
 from .ladder import BoundRung, Ladder
 from .problem import Peer, Problem, Size, size_label
@@ -122,8 +124,9 @@ def verify(
 def run_and_check(
     case: Case, candidate: BoundRung | Peer, arrays: Mapping[str, Any], launch: Callable[[], None]
 ) -> Verification:
-    """Launch once and check. Raises :class:`WrongResult`."""
-    launch()
+    """Launch once and check. Raises :class:`WrongResult`; on the emulator also for races in global memory."""
+    with emulator.checking(emulator.ALL_CHECKS):
+        launch()
     own = candidate.tolerance if isinstance(candidate, Peer) else None
     return case.check(arrays, candidate.name, (own or case.problem.tolerance)(case.size))
 

@@ -7,7 +7,7 @@ emulated memory.
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any, TypeVar
 
@@ -67,11 +67,14 @@ def count_kernel(
     args: Sequence[np.ndarray | np.generic],
     shared_mem: int = 0,
     options: Sequence[str] = (),
+    checks: Iterable[str] | None = None,
 ) -> emulator.Counters:
     """Compile CUDA C++ and launch one of its kernels on the emulator, on NumPy arrays and scalars.
 
     ``kernel`` is a name or a C++ name expression. Arrays are copied in, and what the kernel wrote is copied
-    back into them. Raises TypeError for an argument that is neither, CompileError, and the emulator's errors.
+    back into them. ``checks`` names the faults to look for besides those that are always found (``"shared"`` and
+    ``"uninitialised"``, which are on for None, and ``"global"``); ``()`` looks for none of them. Raises TypeError for
+    an argument that is neither, CompileError, and the emulator's errors.
     """
     compiled = compile_cuda(source, filename="kernel.cu", options=tuple(options), name_expressions=(kernel,))
     memory = emulator.DeviceMemory()
@@ -89,7 +92,7 @@ def count_kernel(
                 "or a NumPy scalar such as np.int32(5), whose type says how it is passed"
             )
     function = _module(compiled).kernel(compiled.lowered(kernel))
-    counted = function.launch(_dim3(grid), _dim3(block), packed, memory=memory, shared_bytes=shared_mem)
+    counted = function.launch(_dim3(grid), _dim3(block), packed, memory=memory, shared_bytes=shared_mem, checks=checks)
     for array, held in copies:
         if array.flags.writeable:
             array[...] = held.data[: array.nbytes].view(array.dtype).reshape(array.shape)
@@ -162,7 +165,8 @@ def _upload(memory: emulator.DeviceMemory, array: np.ndarray, name: str) -> emul
 
 
 def _allocate(memory: emulator.DeviceMemory, shape: Sequence[int], dtype: str, name: str) -> emulator.Allocation:
-    return memory.allocate(int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize, name=name)
+    nbytes = int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
+    return memory.allocate(nbytes, name=name, initialised=False)
 
 
 def _pointer(held: emulator.Allocation) -> bytes:

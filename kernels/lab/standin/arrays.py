@@ -162,6 +162,7 @@ class ndarray(np.lib.mixins.NDArrayOperatorsMixin):
         if arr.shape != self.shape:
             raise ValueError(f"an array of shape {arr.shape} cannot be set to one of shape {self.shape}")
         self._host[...] = arr
+        self._memory.wrote(self._host)
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         raise TypeError(
@@ -199,9 +200,11 @@ class ndarray(np.lib.mixins.NDArrayOperatorsMixin):
         return self._view(self._host[parts if Ellipsis in parts else (*parts, Ellipsis)])
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        parts, _ = _index(index)
+        parts, fancy = _index(index)
         with np.errstate(all="ignore"):
             self._host[parts] = to_host(value)
+        # What arrays select is no view: then the whole counts as written.
+        self._memory.wrote(self._host if fancy else self._host[parts if Ellipsis in parts else (*parts, Ellipsis)])
 
     def reshape(self, *shape: Any, order: str = "C") -> ndarray:
         extents = shape[0] if len(shape) == 1 and not isinstance(shape[0], (int, np.integer)) else shape
@@ -238,6 +241,7 @@ class ndarray(np.lib.mixins.NDArrayOperatorsMixin):
 
     def fill(self, value: Any) -> None:
         self._host[...] = to_host(value)
+        self._memory.wrote(self._host)
 
     # Reductions
 
@@ -281,6 +285,8 @@ class ndarray(np.lib.mixins.NDArrayOperatorsMixin):
             kwargs["out"] = tuple(target._host for target in out)
         with np.errstate(all="ignore"):
             result = ufunc(*host_inputs, **kwargs)
+        for target in out:
+            target._memory.wrote(target._host)
         if out:
             return out[0] if len(out) == 1 else out
         return tuple(map(fresh, result)) if isinstance(result, tuple) else fresh(result)
@@ -325,6 +331,7 @@ def fresh(host: Any, order: str = "C") -> ndarray:
         order = "F" if values.flags.f_contiguous and not values.flags.c_contiguous else "C"
     made = ndarray(values.shape, values.dtype, order=order)
     made._host[...] = values
+    made._memory.wrote(made._host)
     return made
 
 

@@ -35,6 +35,18 @@ class Memory:
         """The bytes themselves."""
         return self.allocation.data if self.allocation is not None else np.empty(0, np.uint8)
 
+    def wrote(self, part: np.ndarray) -> None:
+        """The elements of `part`, an array in these bytes, hold values that a kernel may read."""
+        written = self.allocation.written if self.allocation is not None else None
+        if written is None or not part.size:
+            return
+        if part.nbytes == self.size and (part.flags.c_contiguous or part.flags.f_contiguous):
+            self.allocation.written = None
+            return
+        offset = part.__array_interface__["data"][0] - self.host.__array_interface__["data"][0]
+        each = np.ndarray(part.shape, f"V{part.itemsize}", written, offset, part.strides)
+        each[...] = np.frombuffer(b"\1" * part.itemsize, f"V{part.itemsize}")[0]
+
 
 class MemoryPointer:
     """An address inside an allocation; `ptr` is the address, `mem` the owner."""
@@ -58,9 +70,9 @@ class MemoryPointer:
 
 
 def allocate(nbytes: int) -> Memory:
-    """Fresh device memory. It holds 0xFF everywhere: NaN, or -1."""
+    """Fresh device memory. It holds 0xFF everywhere, NaN or -1, and a kernel that reads it unwritten is stopped."""
     if nbytes == 0:
         return Memory(None, owned=False)
-    allocation = device_memory.allocate(nbytes)
+    allocation = device_memory.allocate(nbytes, initialised=False)
     allocation.data[:] = _FRESH
     return Memory(allocation, owned=True)
