@@ -407,4 +407,4 @@ def test_a_number_and_its_unit_are_pasted_as_one_word():
     assert _kept_together("17 %") == "17\u00a0%"
     assert _kept_together("4.28 TB/s") == "4.28\u00a0TB/s"
     assert _kept_together("NVIDIA H200") == "NVIDIA H200"
-    assert _kept_together("3 of 4 lanes") == "3 of 4 lanes"
+    assert _kept_together("3 of 4 lanes") == "3 of 4\u00a0lanes"
