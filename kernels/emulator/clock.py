@@ -162,20 +162,17 @@ class Clock:
         return (fences > time) & (acquires > time)
 
 
-def together(
-    old: np.ndarray, new: np.ndarray, warps: np.ndarray, barriers: np.ndarray, threads: int, many: bool
-) -> np.ndarray:
-    """One stamp for two accesses to a cell, the newer one's time. `old` may be 0.
+def together(old: np.ndarray, new: np.ndarray, apart: np.ndarray, threads: int, many: bool) -> np.ndarray:
+    """One stamp for two accesses to a cell, the newer one's time.
 
-    An older access from before the lane last synchronised with its warp (`warps`) or block (`barriers`) is ordered
-    before all that the newer one is ordered before, and is dropped.
+    Where they are not `apart`, that is where the older one (0: none) is ordered before the newer one, whatever is
+    ordered after the newer one is so after the older one, which is dropped.
     """
     a, b, kind, other = old & _ID, new & _ID, old >> KIND & 3, new >> KIND & 3
     block_a, block_b = (a // threads, b // threads) if many else (a * 0, b * 0)
     warp_a, warp_b = (a % threads) >> 5, (b % threads) >> 5
-    single = (kind == ONE) & (other == ONE) & (a == b)
+    same = (kind == ONE) & (other == ONE) & (a == b)
     in_block = (block_a == block_b) & (kind < BLOCKS) & (other < BLOCKS)
     in_warp = in_block & (warp_a == warp_b) & (kind <= WARP_LANES) & (other <= WARP_LANES)
     joint = np.where(in_warp, WARP_LANES, np.where(in_block, BLOCK_THREADS, BLOCKS))
-    keep = (old == 0) | single | (in_warp & (old < warps)) | (in_block & (old < barriers))
-    return np.where(keep, new, (new & ~(3 << KIND)) | joint << KIND)
+    return np.where(apart & ~same, (new & ~(3 << KIND)) | joint << KIND, new)

@@ -37,25 +37,21 @@ class Cells:
     @staticmethod
     def enter(into: np.ndarray, index: np.ndarray, stamps: np.ndarray, clock: Clock, lanes: Lanes, many: bool) -> None:
         """Add accesses to `reads` or `atomics`: `index` and `stamps` are (b, t, cells) of the same shape."""
-        threads = clock.shape[1]
-        warps, barriers = (_rows(clock.times(each, lanes), index.shape) for each in (clock.warps, clock.barriers))
-        new = together(into.take(index), stamps, warps, barriers, threads, many)
+        threads, old = clock.shape[1], into.take(index)
+        apart = clock.unordered(old, lanes, stamps & ~(-1 << KIND), many)
+        if apart.shape[0] > index.shape[0]:
+            apart = apart.all(axis=0, keepdims=True)
+        new = together(old, stamps, apart, threads, many)
         into[index] = new
         # Lanes of this very access that share a cell: the last one is in; the others join it one after the other.
         left = np.flatnonzero((into.take(index) != new).ravel())
-        index, stamps = index.ravel(), stamps.ravel()
-        never = np.zeros((), np.int64)
+        index, stamps, apart = index.ravel(), stamps.ravel(), np.ones((), np.bool_)
         while left.size:
-            into[index[left]] = together(into[index[left]], stamps[left], never, never, threads, many)
+            into[index[left]] = together(into[index[left]], stamps[left], apart, threads, many)
             now = into[index[left]]
             # A joint stamp of several warps or blocks covers every lane; of one warp, those of that warp.
-            joined = together(now, stamps[left], never, never, threads, many)
+            joined = together(now, stamps[left], apart, threads, many)
             left = left[joined >> KIND & 3 != now >> KIND & 3]
-
-
-def _rows(times: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    """Times with no more rows than `shape`, the latest ones."""
-    return times if times.shape[0] <= shape[0] else times.max(axis=0, keepdims=True)
 
 
 class SharedShadow:
