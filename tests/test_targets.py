@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 import pytest
 
-from kernels.lab import Record, load_ladder, load_record
+from kernels.lab import Record, load_ladder, load_record, occupancy_of
 
 
 def best(record: Record) -> float:
@@ -25,6 +25,13 @@ def of(record: Record, name: str) -> float:
     point = record.find(name, load_ladder(record.ladder).problem.headline[0], "cold")
     assert point is not None, f"the record of {record.ladder} has no point for {name}"
     return point.median_s
+
+
+def with_warps(record: Record, name: str, warps: int) -> float:
+    """The cold time of a rung with blocks of 128 threads and just so much shared memory that so many warps fit."""
+    points = [p for p in record.points if p.name == name and p.regime == "cold" and p.size["threads"] == 128]
+    (found,) = (p for p in points if occupancy_of(32, p.size["shared"], 128).warps == warps)
+    return found.median_s
 
 
 def rate(record: Record, work: str) -> float:
@@ -83,6 +90,14 @@ PROMISES: dict[str, tuple[str, Callable[[Record], bool]]] = {
     "copy reaches 98 % of the driver's device-to-device copy": (
         "copy",
         lambda r: of(r, "driver memcpy") / best(r) >= 0.98,
+    ),
+    "a copy with 4 warps on an SM and 128 bytes in flight per thread beats one float per thread and 64 warps": (
+        "occupancy",
+        lambda r: 1.6 * with_warps(r, "released", 4) < with_warps(r, "one_float", 64),
+    ),
+    "multiply-adds in eight chains with 8 warps on an SM are as fast as in one chain with 64": (
+        "occupancy_fma",
+        lambda r: with_warps(r, "chains_8", 8) < 1.03 * with_warps(r, "chains_1", 64),
     ),
     "fma reaches 64 TFLOP/s": ("fma", lambda r: rate(r, "flops") >= 64e12),
     "transpose reaches 92 % of the copy ceiling": (

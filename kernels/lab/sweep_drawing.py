@@ -51,8 +51,7 @@ def sweep_figure(
             if newest is not None:
                 colour = style.NEWEST if name == newest else style.QUIET
             axes.plot(
-                xs,
-                values,
+                *zip(*_known(xs, values), strict=True),  # a line goes on over an x at which it has no value
                 color=colour,
                 marker=marker,
                 zorder=4,
