@@ -278,8 +278,8 @@ FAULTS = [
           "byte 508 of s in shared memory", "o[i] = s[127 - i]; }", lanes=32, args=given((128,), (128,)),
           details={"offset": 508}),
     Fault("tail of the tile not filled", "__global__ void k(const float* a, float* o, int n) {\n"
-          "__shared__ float s[64];\nint t = threadIdx.x, i = blockIdx.x * 64 + t;\nif (i < n) s[t] = a[i];\n@@\n__syncthreads();\n"
-          "float sum = 0; for (int j = 0; j < 64; ++j)\nsum += s[j];\nif (t == 0) o[blockIdx.x] = sum; }", "",
+          "__shared__ float s[64];\nint t = threadIdx.x, i = blockIdx.x * 64 + t;\nif (i < n) s[t] = a[i];\n@@\n"
+          "__syncthreads();\nfloat sum = 0; for (int j = 0; j < 64; ++j)\nsum += s[j];\nif (t == 0) o[blockIdx.x] = sum; }", "",
           "else s[t] = 0;", Uninitialised, "byte 144 of s in shared memory", "sum += s[j];", (1, 0, 0), lanes=1, grid=2,
           threads=64, args=given((100,), (2,), 100), details={"offset": 144}),
     Fault("a shared counter that is not cleared", "__global__ void k(int* o) {\n__shared__ int n;\n@@\n"
