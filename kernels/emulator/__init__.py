@@ -25,6 +25,7 @@ from .errors import (
 )
 from .memory import Allocation, DeviceMemory
 from .module import Kernel, Module, load
+from .running import Result, run
 from .trace import Access, Trace
 
 __all__ = [
@@ -44,10 +45,12 @@ __all__ = [
     "Module",
     "OutOfBounds",
     "Race",
+    "Result",
     "Trace",
     "Uninitialised",
     "UnsupportedInstruction",
     "WarpMismatch",
     "checking",
     "load",
+    "run",
 ]

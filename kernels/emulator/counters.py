@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
+
+if TYPE_CHECKING:
+    from .marks import Mark
 
 T = TypeVar("T")
 
@@ -78,7 +81,8 @@ def _sum(a: T, b: T, names: tuple[str, ...]) -> T:
 @dataclass(frozen=True)
 class Counters:
     """Of one launch. `lines` are in the order of the source; `barriers` counts blocks passing a barrier. `files`:
-    the lines of each source file that is known.
+    the lines of each source file that is known. `marks`: where the machine code accesses memory otherwise, if asked
+    for.
 
     `warp_instructions` are PTX instructions issued to a warp, `thread_instructions` to its active lanes. PTX is not the
     machine code: totals of instructions and branches compare kernels, they are not those of Nsight Compute.
@@ -95,6 +99,7 @@ class Counters:
     divergent_branches: int = 0
     barriers: int = 0
     files: dict[str, list[str]] = field(default_factory=dict, repr=False, compare=False)
+    marks: tuple[Mark, ...] = field(default=(), repr=False, compare=False)
 
     @property
     def lane_efficiency(self) -> float:
@@ -128,6 +133,7 @@ class Counters:
             tuple(branches[key] for key in sorted(branches)),
             **{name: getattr(self, name) + getattr(other, name) for name in TOTALS},
             files={**self.files, **other.files},
+            marks=tuple(dict.fromkeys(self.marks + other.marks)),
         )
 
     @cached_property

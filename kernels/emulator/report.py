@@ -7,7 +7,7 @@ from .counters import AccessCounters, Counters
 HEAD = ("line", "access", "bytes", "requests", "per request", "ideal", "conflicts", "source")
 
 
-def _row(one: AccessCounters) -> tuple[str, ...]:
+def _row(one: AccessCounters, marked: bool) -> tuple[str, ...]:
     if one.kind.startswith("shared"):
         each, unit, ideal = one.wavefronts, "wavefronts", one.ideal_wavefronts
     else:
@@ -15,12 +15,23 @@ def _row(one: AccessCounters) -> tuple[str, ...]:
     rate = f"{each / one.requests:.4g} {unit}" if each else "-"
     best = f"{ideal / one.requests:.4g}" if each else "-"
     conflicts = str(one.bank_conflicts) if one.kind.startswith("shared") else "-"
-    return (str(one.line), one.kind, str(one.width), str(one.requests), rate, best, conflicts, one.text)
+    return (
+        f"{one.line}{'*' if marked else ''}",
+        one.kind,
+        str(one.width),
+        str(one.requests),
+        rate,
+        best,
+        conflicts,
+        one.text,
+    )
 
 
 def table(counters: Counters) -> str:
-    """The lines that access memory, and the totals, as text."""
-    rows = [HEAD, *(_row(one) for one in counters.lines)]
+    """The lines that access memory, and the totals, as text. Lines with a mark have a star, explained below."""
+    changed = [mark for mark in counters.marks if mark.changes]
+    starred = {(mark.file, mark.line, mark.kind) for mark in changed}
+    rows = [HEAD, *(_row(one, (one.file, one.line, one.kind) in starred) for one in counters.lines)]
     widths = [max(len(row[i]) for row in rows) for i in range(len(HEAD) - 1)]
     out = []
     for row in rows:
@@ -36,4 +47,7 @@ def table(counters: Counters) -> str:
         f"lane efficiency {counters.lane_efficiency:.1%}"
     )
     out.append(f"branches {counters.branches}, divergent {counters.divergent_branches}, barriers {counters.barriers}")
+    if changed:
+        out.append("* the machine code is not the PTX here, and the hardware counts otherwise:")
+        out += [f"  line {mark}" for mark in changed]
     return "\n".join(out)

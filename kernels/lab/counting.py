@@ -34,6 +34,11 @@ def counters(
     return functools.reduce(merge, [launched for launched, _ in _run(bound, size, seed, inputs, None)])
 
 
+def launch_counters(bound: BoundRung, size: Size, seed: int = 0) -> tuple[emulator.Counters, ...]:
+    """As ``counters``, of each of a rung's launches by itself."""
+    return tuple(launched for launched, _ in _run(bound, size, seed, None, None))
+
+
 def merge(a: emulator.Counters, b: emulator.Counters) -> emulator.Counters:
     """The counters of two launches as one; ``grid`` and ``block`` are those of the first."""
     totals = ("warp_instructions", "thread_instructions", "branches", "divergent_branches", "barriers")
@@ -91,7 +96,7 @@ def count_kernel(
                 f"argument {position} is a {type(arg).__name__}; expected a NumPy array, "
                 "or a NumPy scalar such as np.int32(5), whose type says how it is passed"
             )
-    function = _module(compiled).kernel(compiled.lowered(kernel))
+    function = module_of(compiled).kernel(compiled.lowered(kernel))
     counted = function.launch(_dim3(grid), _dim3(block), packed, memory=memory, shared_bytes=shared_mem, checks=checks)
     for array, held in copies:
         if array.flags.writeable:
@@ -117,7 +122,7 @@ def _run(
     for name, (shape, dtype) in rung.workspace(size).items():
         held[name] = _allocate(memory, shape, dtype, name)
     compiled = bound.compiled(size)
-    module = _module(compiled)
+    module = module_of(compiled)
     done: list[tuple[emulator.Counters, emulator.Trace | None]] = []
     for position, launch in enumerate(bound.launches(size)):
         asked = traced is not None and traced[0] == position
@@ -153,7 +158,8 @@ def _load(ptx: str, sources: tuple[tuple[str, str], ...]) -> emulator.Module:
     return emulator.load(ptx, sources=dict(sources))
 
 
-def _module(compiled: Compiled) -> emulator.Module:
+def module_of(compiled: Compiled) -> emulator.Module:
+    """The PTX, loaded; kept for the next call."""
     return _load(compiled.ptx, tuple(compiled.sources.items()))
 
 

@@ -1,0 +1,107 @@
+"""Where the machine code accesses memory otherwise than the PTX that the emulator runs.
+
+ptxas merges neighbouring loads into a wider one, turns branches into predicates, drops a load whose value it has, and
+spills registers to local memory. The emulator counts what the PTX asks for. A mark says of which lines this may not be
+what the hardware counts: the instructions that access memory, by their width, are not those of the PTX, or not as many.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from kernels.toolchain import Compiled, disassemble
+from kernels.toolchain.sass import Instruction
+
+from .counters import Counters
+
+if TYPE_CHECKING:
+    from .module import Kernel
+
+_KINDS = {
+    "LDG": "global load", "STG": "global store", "LDS": "shared load", "STS": "shared store", "LDL": "local load",
+    "STL": "local store", "LD": "generic load", "ST": "generic store", "ATOMG": "global atomic",
+    "RED": "global atomic", "REDG": "global atomic", "ATOM": "generic atomic", "ATOMS": "shared atomic",
+}  # fmt: skip
+_ACTIONS = frozenset(kind.split()[1] for kind in _KINDS.values())
+_WIDTH = re.compile(r"(?<![A-Z0-9])[SUF]?(8|16|32|64|128)(?![0-9])")
+
+
+@dataclass(frozen=True, eq=False)
+class Mark:
+    """One kind of access on one source line: how many instructions of each width (bytes) PTX and SASS have."""
+
+    file: str
+    line: int
+    kind: str
+    ptx: dict[int, int]
+    sass: dict[int, int]
+
+    @property
+    def changes(self) -> bool:
+        """Whether the counts may differ for it. They do not where there are more instructions of the same widths: a
+        loop was unrolled, and each runs less often."""
+        return set(self.ptx) != set(self.sass) or any(self.sass[width] < self.ptx[width] for width in self.ptx)
+
+    @property
+    def reason(self) -> str:
+        """What ptxas did, as far as the two lists tell."""
+        if not self.ptx:
+            return "registers spilled to local memory" if self.kind.startswith("local") else "not in the PTX"
+        if not self.sass:
+            return "gone from the machine code, or merged into another line's"
+        if max(self.sass) > max(self.ptx):
+            return f"merged into accesses of {max(self.sass)} bytes"
+        if not self.changes:
+            return "a loop unrolled, or a path copied"
+        if _bytes(self.sass) < _bytes(self.ptx):
+            return "fewer in the machine code: values used again, or paths joined"
+        return "split into narrower accesses"
+
+    def __str__(self) -> str:
+        return f"{self.line}, {self.kind}: {self.reason} (PTX {_listed(self.ptx)}; SASS {_listed(self.sass)})"
+
+
+def _bytes(widths: dict[int, int]) -> int:
+    return sum(width * number for width, number in widths.items())
+
+
+def _listed(widths: dict[int, int]) -> str:
+    return ", ".join(f"{number} x {width} B" for width, number in sorted(widths.items())) or "none"
+
+
+def marks(kernel: Kernel, sass: Sequence[Instruction]) -> tuple[Mark, ...]:
+    """The lines of a kernel on which PTX and machine code access memory differently, in the order of the source."""
+    static: dict[tuple[str, int, str], Counter] = {}
+    for site in kernel.code.sites:
+        if site.action in _ACTIONS and site.space not in ("const", "param"):
+            key = (site.location.file, site.location.line, f"{site.space or 'generic'} {site.action}")
+            static.setdefault(key, Counter())[site.width] += 1
+    machine: dict[tuple[str, int, str], Counter] = {}
+    for one in sass:
+        if one.mnemonic in _KINDS:
+            key = (one.file, one.line, _KINDS[one.mnemonic])
+            machine.setdefault(key, Counter())[_width(one.opcode)] += 1
+    out = []
+    for key in sorted({*static, *machine}):
+        asked, made = static.get(key, {}), machine.get(key, {})
+        if dict(asked) != dict(made):
+            out.append(Mark(*key, dict(asked), dict(made)))
+    return tuple(out)
+
+
+def _width(opcode: str) -> int:
+    """Bytes of an access of this opcode: LDG.E.128 has 16, ATOMS.ADD.64 has 8, without a number it is 4."""
+    found = _WIDTH.search(opcode.split(".", 1)[1]) if "." in opcode else None
+    return int(found[1]) // 8 if found else 4
+
+
+def marked(counters: Counters, kernel: Kernel, compiled: Compiled) -> Counters:
+    """The counters with the marks of their kernel, which the report shows.
+
+    Raises toolchain.ToolchainError where the disassembler is missing.
+    """
+    return replace(counters, marks=marks(kernel, disassemble(compiled, kernel.name)))

@@ -1,0 +1,168 @@
+"""A kernel of your own: source in, arrays in and out, counters and errors as text.
+
+from kernels.emulator import run
+result = run("saxpy.cu", "saxpy", grid=4, block=256, args=[1024, 2.0, x, y])     # x, y: NumPy arrays
+print(result)
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+
+from kernels.toolchain import Compiled, ToolchainError, compile_cuda
+
+from . import ptx
+from .counters import Counters
+from .marks import marked
+from .memory import Allocation, DeviceMemory
+from .module import Kernel, load
+from .trace import Trace
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a launch did. `arrays`: the array arguments by position, as the kernel left them; `compiled` has the PTX and
+    the machine code. `str()` is the report."""
+
+    counters: Counters
+    arrays: Mapping[int, np.ndarray]
+    compiled: Compiled
+
+    def __str__(self) -> str:
+        return str(self.counters)
+
+
+def run(
+    source: str | Path,
+    kernel: str | None = None,
+    *,
+    grid: Sequence[int] | int,
+    block: Sequence[int] | int,
+    args: Sequence[object] = (),
+    shared_mem: int = 0,
+    options: Sequence[str] = (),
+    symbols: Mapping[str, np.ndarray] | None = None,
+    trace: Trace | None = None,
+) -> Result:
+    """Compile CUDA C++, run one kernel on the emulator, and say what it did.
+
+    `source`: a file's path (ending in .cu, .cuh or .cpp), or the text. `kernel`: its name, or a C++ name expression
+    such as ``"scale<float, 4>"``; may be left out where there is one only. `args`: NumPy arrays, which are copied in
+    and written back in place; numbers, which become what the parameter is declared as; NumPy scalars and bytes, as they
+    are. `symbols`: values for `__constant__` and `__device__` variables of C linkage.
+
+    Raises FileNotFoundError, CompileError with the compiler's messages, KernelNotFound; TypeError or ValueError for an
+    argument that does not fit its parameter, with its position; EmulatorError for what the kernel does wrong, or for
+    an instruction that is not supported, with its source line.
+    """
+    text, filename, folders = _read(source)
+    names = (kernel,) if kernel is not None else ()
+    compiled = compile_cuda(text, filename=filename, options=options, name_expressions=names, include_dirs=folders)
+    name = kernel if kernel is not None else _only_kernel(compiled)
+    return launch(compiled, name, grid, block, args, shared_mem=shared_mem, symbols=symbols, trace=trace)
+
+
+def launch(
+    compiled: Compiled,
+    kernel: str,
+    grid: Sequence[int] | int,
+    block: Sequence[int] | int,
+    args: Sequence[object] = (),
+    *,
+    shared_mem: int = 0,
+    symbols: Mapping[str, np.ndarray] | None = None,
+    trace: Trace | None = None,
+    compare: bool = True,
+) -> Result:
+    """As `run`, for what is compiled already. Without `compare` the machine code is not looked at, which saves time."""
+    module = load(compiled.ptx, compiled.sources)
+    function = module.kernel(compiled.lowered(kernel))
+    for name, value in (symbols or {}).items():
+        _fill(module.symbol(name), np.asarray(value))
+    memory = DeviceMemory()
+    parameters = function.function.params
+    if len(args) != len(parameters):
+        raise TypeError(f"{kernel} takes {len(parameters)} arguments, {len(args)} given")
+    held = {n: _upload(memory, arg, n) for n, arg in enumerate(args) if isinstance(arg, np.ndarray)}
+    packed = [_pack(arg, parameter, n, held) for n, (arg, parameter) in enumerate(zip(args, parameters, strict=True))]
+    try:
+        counters = function.launch(grid, block, packed, memory=memory, shared_bytes=shared_mem, trace=trace)
+    finally:
+        for position, allocation in held.items():
+            array = args[position]
+            if array.flags.writeable:
+                array[...] = allocation.data.view(array.dtype).reshape(array.shape)
+    if compare:
+        counters = with_marks(counters, function, compiled)
+    return Result(replace(counters, kernel=kernel), {n: args[n] for n in held}, compiled)
+
+
+def with_marks(counters: Counters, kernel: Kernel, compiled: Compiled) -> Counters:
+    """The counters with the marks of their kernel; without, where there is no disassembler."""
+    try:
+        return marked(counters, kernel, compiled)
+    except ToolchainError:
+        return counters
+
+
+def _read(source: str | Path) -> tuple[str, str, tuple[str, ...]]:
+    """(text, file name, include directories). Raises FileNotFoundError for a path where nothing is."""
+    if isinstance(source, Path) or (source.endswith((".cu", ".cuh", ".cpp")) and "\n" not in source):
+        path = Path(source)
+        if not path.is_file():
+            raise FileNotFoundError(f"no file {source}")
+        return path.read_text(encoding="utf-8"), path.name, (str(path.resolve().parent),)
+    return source, "kernel.cu", ()
+
+
+def _only_kernel(compiled: Compiled) -> str:
+    if len(compiled.kernels) == 1:
+        return compiled.kernels[0]
+    if not compiled.kernels:
+        raise ValueError(f"{compiled.filename} has no kernel; a template has to be named, as in kernel='scale<float>'")
+    raise ValueError(f"{compiled.filename} has several kernels, name one of them: {', '.join(compiled.kernels)}")
+
+
+def _upload(memory: DeviceMemory, array: np.ndarray, position: int) -> Allocation:
+    if array.dtype.hasobject:
+        raise TypeError(f"argument {position} is an array of Python objects; expected numbers")
+    out = memory.allocate(array.nbytes, f"argument {position}")
+    out.data[:] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+    return out
+
+
+def _fill(symbol: Allocation, value: np.ndarray) -> None:
+    if value.nbytes > symbol.nbytes:
+        raise ValueError(f"{symbol.name} has {symbol.nbytes} bytes, {value.nbytes} given")
+    symbol.data[: value.nbytes] = np.ascontiguousarray(value).reshape(-1).view(np.uint8)
+
+
+def _pack(arg: object, parameter: ptx.Variable, position: int, held: Mapping[int, Allocation]) -> bytes:
+    """The bytes of an argument. Raises TypeError or ValueError, which name its position."""
+    nbytes = parameter.nbytes or ptx.TYPE_BYTES[parameter.type]
+    where = f"argument {position}"
+    if position in held:
+        if nbytes != 8:
+            raise TypeError(f"{where} is an array, but the parameter has {nbytes} bytes and is no pointer")
+        return struct.pack("<Q", held[position].address)
+    if isinstance(arg, np.generic | bytes):
+        data = arg if isinstance(arg, bytes) else arg.tobytes()
+        if len(data) != nbytes:
+            raise TypeError(f"{where} has {len(data)} bytes, but the parameter has {nbytes}")
+        return data
+    if not isinstance(arg, int | float) or nbytes not in (1, 2, 4, 8):
+        raise TypeError(f"{where} is a {type(arg).__name__}; expected a NumPy array, a number, or bytes")
+    if parameter.type.startswith("f"):
+        return struct.pack({4: "<f", 8: "<d"}[nbytes], arg)
+    if isinstance(arg, float) and not (math.isfinite(arg) and arg == int(arg)):
+        raise TypeError(f"{where} is {arg}, but the parameter is a whole number of {nbytes} bytes")
+    number = int(arg)
+    if not -(2 ** (8 * nbytes - 1)) <= number < 2 ** (8 * nbytes):
+        raise ValueError(f"{where} is {number}, which does not fit in {nbytes} bytes")
+    return (number % 2 ** (8 * nbytes)).to_bytes(nbytes, "little")

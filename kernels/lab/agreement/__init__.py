@@ -1,0 +1,234 @@
+"""The emulator's counts beside those of the hardware.
+
+``kernels/records/<gpu>/emulator/agreement.json`` holds what Nsight Compute counted, in two runs, of the rungs at a
+small size and of access patterns (``cases``). ``compare_rung(rung)`` and ``compare_patterns()`` run the same launches
+on the emulator, and say of each count whether it is equal, and if not, why: exactly, with no tolerance. On a GPU with
+``ncu``, ``python -m kernels.lab.agreement`` measures again.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kernels import emulator
+from kernels.emulator.marks import Mark, marks
+from kernels.emulator.running import launch as launch_compiled
+from kernels.toolchain import Compiled, compile_cuda, disassemble
+from kernels.toolchain.nvrtc import nvrtc_version
+
+from .. import counting, records
+from ..ladder import BoundRung
+from ..problem import Launch, Size
+from ..registry import ladder_names, load_ladder
+from .cases import PATH, Case, cases
+
+COMMAND = "python -m kernels.lab.agreement"
+#: What is compared: kind of access, what is counted of it, and the metrics of Nsight Compute whose sum it is.
+QUANTITIES: dict[tuple[str, str], tuple[str, ...]] = {
+    **{
+        (f"{space} {kind}", what): (f"l1tex__t_{what}_pipe_lsu_mem_{space}_op_{op}.sum",)
+        for space in ("global", "local")
+        for kind, op in (("load", "ld"), ("store", "st"))
+        for what in ("requests", "sectors")
+    },
+    **{
+        ("global atomic", what): tuple(f"l1tex__t_{what}_pipe_lsu_mem_global_op_{op}.sum" for op in ("atom", "red"))
+        for what in ("requests", "sectors")
+    },
+    **{
+        (f"shared {kind}", "wavefronts"): (f"l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{op}.sum",)
+        for kind, op in (("load", "ld"), ("store", "st"), ("atomic", "atom"))
+    },
+    **{
+        (f"shared {kind}", "bank_conflicts"): (f"l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_{op}.sum",)
+        for kind, op in (("load", "ld"), ("store", "st"))
+    },
+    ("shared atomic", "requests"): ("smsp__inst_executed_op_shared_atom.sum",),
+}
+METRICS = (
+    *dict.fromkeys(metric for metrics in QUANTITIES.values() for metric in metrics),
+    "smsp__inst_executed.sum",
+    "smsp__thread_inst_executed_per_inst_executed.ratio",
+    "smsp__sass_branch_targets_threads_divergent.sum",
+)
+
+#: Counts that are not the emulator's though the machine code is the PTX: ladder, rung, kind, and why.
+NOISE = "the hardware's count is a little higher, and changes from run to run"
+TURNS = (
+    "in which turns atomics at one address come, and with which others, is not known; ours is the closest rule found"
+)
+EXPECTED: dict[tuple[str, str, str], str] = {
+    ("histogram", "global", "global atomic"): TURNS,
+    ("histogram", "permuted", "shared atomic"): NOISE,
+    **{("histogram_bins", f"copies_{n}", "shared atomic"): NOISE for n in (1, 2, 4, 8, 16, 32)},
+    ("histogram_bins", "copies_32", "shared load"): NOISE,
+    ("matmul", "prefetched", "shared load"): NOISE,
+}
+
+
+@dataclass(frozen=True)
+class Count:
+    """One count of one launch. ``hardware``: of each run. ``why``: empty where all are equal."""
+
+    what: str
+    kind: str
+    quantity: str
+    emulator: int
+    hardware: tuple[int, ...]
+    why: str = ""
+    compiler: bool = False
+
+    @property
+    def equal(self) -> bool:
+        return all(one == self.emulator for one in self.hardware)
+
+
+@dataclass(frozen=True)
+class Record:
+    """What was measured, when and with what; the lists are as in the file."""
+
+    date: str
+    tool: str
+    device: dict[str, Any]
+    nvrtc: tuple[int, int]
+    rungs: list[dict[str, Any]]
+    patterns: list[dict[str, Any]]
+
+
+def record_path(gpu: str = records.DEFAULT_GPU) -> Path:
+    """Where the counts of a GPU stand."""
+    return records.RECORDS / gpu / "emulator" / "agreement.json"
+
+
+@functools.cache
+def record(gpu: str = records.DEFAULT_GPU) -> Record:
+    """The committed counts. Raises LookupError where there are none."""
+    path = record_path(gpu)
+    if not path.exists():
+        raise LookupError(f"no counts of {gpu} to hold the emulator against; on that GPU: {COMMAND}")
+    data = json.loads(path.read_text(encoding="utf-8"))
+    major, minor = (int(part) for part in data["nvrtc"].split("."))
+    for point in (*data["rungs"], *data["patterns"]):
+        point["counts"] = [dict(zip(data["metrics"], run, strict=True)) for run in point["counts"]]
+    return Record(data["date"], data["tool"], data["device"], (major, minor), data["rungs"], data["patterns"])
+
+
+def same_compiler(gpu: str = records.DEFAULT_GPU) -> bool:
+    """Whether the kernels were measured as this machine's NVRTC compiles them; another one's PTX is another kernel."""
+    return record(gpu).nvrtc == nvrtc_version()
+
+
+def code_sha256(compiled: Compiled, launch: Launch, inputs: dict[str, np.ndarray]) -> str:
+    """The hash of what counts depend on: the kernel's PTX without line numbers, its launch, and the inputs."""
+    digest = hashlib.sha256(json.dumps(launch.as_json(), sort_keys=True).encode())
+    digest.update(_code(compiled.ptx, compiled.lowered(launch.kernel)).encode())
+    for name in sorted(inputs):
+        digest.update(name.encode() + np.ascontiguousarray(inputs[name]).tobytes())
+    return digest.hexdigest()
+
+
+def _code(ptx: str, kernel: str) -> str:
+    """The kernel's text, from `.entry` to its closing brace, without what only debuggers read."""
+    match = re.search(rf"^\.(?:visible|weak) \.entry {re.escape(kernel)}\(.*?^}}", ptx, re.MULTILINE | re.DOTALL)
+    text = match[0] if match else ptx
+    return "\n".join(row for row in text.splitlines() if row.strip() and not re.match(r"\s*(\.loc|//|\$L__tmp)", row))
+
+
+def measured_size(rung: BoundRung) -> Size:
+    """The size at which a rung is compared: the last of the awkward ones."""
+    return rung.ladder.problem.check[-1]
+
+
+def all_rungs() -> Iterator[BoundRung]:
+    """Every rung of every ladder that takes the size at which it would be compared."""
+    for name in ladder_names():
+        for rung in load_ladder(name):
+            if rung.rung.requires(measured_size(rung)) is None:
+                yield rung
+
+
+def compare_rung(rung: BoundRung, gpu: str = records.DEFAULT_GPU) -> tuple[Count, ...]:
+    """All counts of all launches of a rung.
+
+    Raises LookupError where none were measured, or of another kernel than today's.
+    """
+    name = (rung.ladder.name, rung.name)
+    points = [point for point in record(gpu).rungs if (point["ladder"], point["rung"]) == name]
+    if not points:
+        raise LookupError(f"no counts of {name[0]} {name[1]}; on a GPU: {COMMAND}")
+    size = points[0]["size"]
+    inputs = rung.ladder.inputs(size)
+    compiled, launches = rung.compiled(size), rung.launches(size)
+    counted = counting.launch_counters(rung, size)
+    out: list[Count] = []
+    for index, (launch, point) in enumerate(zip(launches, points, strict=True)):
+        if point["code_sha256"] != code_sha256(compiled, launch, inputs):
+            raise LookupError(f"stale counts of {name[0]} {name[1]}: the kernel has changed; on a GPU: {COMMAND}")
+        what = f"{name[0]} {name[1]}" + (f", launch {index + 1}" if len(points) > 1 else "")
+        changed = [mark for mark in launch_marks(compiled, launch) if mark.changes]
+        known = {kind: why for (*where, kind), why in EXPECTED.items() if tuple(where) == name}
+        out += _counts(what, counted[index], point["counts"], changed, known)
+    return tuple(out)
+
+
+def launch_marks(compiled: Compiled, launch: Launch) -> tuple[Mark, ...]:
+    """Where the launch's machine code accesses memory otherwise than its PTX."""
+    kernel = counting.module_of(compiled).kernel(compiled.lowered(launch.kernel))
+    return marks(kernel, disassemble(compiled, launch.kernel))
+
+
+def _counts(
+    what: str,
+    counted: emulator.Counters,
+    hardware: list[dict[str, int]],
+    changed: list[Mark],
+    known: dict[str, str],
+) -> Iterator[Count]:
+    for (kind, quantity), metrics in QUANTITIES.items():
+        seen = tuple(sum(run[metric] for metric in metrics) for run in hardware)
+        ours = getattr(counted.total(kind), quantity)
+        why, compiler = "", False
+        if any(one != ours for one in seen):
+            reasons = list(dict.fromkeys(mark.reason for mark in changed if mark.kind == kind))
+            compiler = bool(reasons)
+            why = "; ".join(reasons) or known.get(kind, "")
+        yield Count(what, kind, quantity, ours, seen, why, compiler)
+
+
+@functools.cache
+def compiled_patterns() -> Compiled:
+    """`patterns.cu` with all kernels of `cases`."""
+    names = dict.fromkeys(case.kernel for case in cases())
+    return compile_cuda(PATH.read_text(encoding="utf-8"), filename=PATH.name, name_expressions=names)
+
+
+def pattern_launch(case: Case) -> Launch:
+    """The case as a launch, which names its arrays by position."""
+    args = tuple(f"array {n}" if isinstance(arg, np.ndarray) else arg for n, arg in enumerate(case.args))
+    return Launch(case.kernel, case.grid, case.block, args, case.shared)
+
+
+def compare_patterns(gpu: str = records.DEFAULT_GPU) -> tuple[Count, ...]:
+    """All counts of the patterns that were measured. Raises LookupError where a kernel has changed since."""
+    known = {case.label: case for case in cases()}
+    compiled = compiled_patterns()
+    out: list[Count] = []
+    for point in record(gpu).patterns:
+        case = known[point["label"]]
+        if point["code_sha256"] != code_sha256(compiled, pattern_launch(case), {}):
+            raise LookupError(f"stale counts of {case.label}: the kernel has changed; on a GPU: {COMMAND}")
+        done = launch_compiled(
+            compiled, case.kernel, case.grid, case.block, case.args, shared_mem=case.shared, compare=False
+        )
+        changed = [mark for mark in launch_marks(compiled, pattern_launch(case)) if mark.changes]
+        out += _counts(case.label, done.counters, point["counts"], changed, {})
+    return tuple(out)

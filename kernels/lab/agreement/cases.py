@@ -1,0 +1,141 @@
+"""Access patterns whose cost is compared with Nsight Compute's counts: the launches of `patterns.cu`, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+PATH = Path(__file__).with_name("patterns.cu")
+#: Bytes of an access, and the type that is accessed.
+TYPES = {1: "unsigned char", 2: "unsigned short", 4: "float", 8: "float2", 16: "float4"}
+THREADS = 64
+GRID, BLOCK = (2,), (THREADS,)
+#: Elements that the widest pattern reaches.
+ROOM = THREADS * 2 * 33 + 64
+#: Static shared memory that every GPU has; patterns that need more are left out.
+SHARED_LIMIT = 48 * 1024
+
+
+@dataclass(frozen=True)
+class Case:
+    """One launch of one kernel. `args` are what the kernel takes: arrays are copied in, scalars passed as they are."""
+
+    label: str
+    kernel: str
+    args: tuple[np.ndarray | np.generic, ...]
+    shared: int = 0
+    grid: tuple[int, ...] = GRID
+    block: tuple[int, ...] = BLOCK
+
+
+def where(
+    step: int = 1, flip: int = 0, shift: int = 0, mask: int = -1, offset: int = 0, take: int = 0, taken: int = 0
+) -> np.void:
+    """The pattern of a kernel's lanes, as `Where` in `patterns.cu`."""
+    return np.array([step, flip, shift, mask, offset, take, taken], np.int32).view("V28")[0]
+
+
+#: Name and pattern of what 32 lanes do, for accesses of any width.
+SHAPES: dict[str, dict[str, int]] = {
+    "contiguous": {},
+    "stride 2": {"step": 2},
+    "stride 3": {"step": 3},
+    "stride 4": {"step": 4},
+    "stride 8": {"step": 8},
+    "stride 16": {"step": 16},
+    "stride 32": {"step": 32},
+    "stride 33": {"step": 33},
+    "one element": {"step": 0},
+    "one element, offset 5": {"step": 0, "offset": 5},
+    "pairs share": {"shift": 1},
+    "fours share": {"shift": 2},
+    "eights share": {"shift": 3},
+    "halves share": {"mask": 15},
+    "quarters share": {"mask": 7},
+    "two elements alternate": {"mask": 1},
+    "two elements 32 apart alternate": {"step": 32, "mask": 32},
+    "pairs share, stride 32": {"step": 16, "mask": ~31},
+    "halves share, stride 2": {"step": 2, "mask": 31},
+    "permuted by xor 5": {"flip": 5},
+    "permuted by xor 21": {"flip": 21},
+    "permuted by 7": {"step": 7, "mask": 31},
+    "reversed": {"flip": 31},
+    "offset 1": {"offset": 1},
+    "offset 3": {"offset": 3},
+    "lanes 0 to 15": {"take": 16},
+    "lanes 8 to 15": {"take": 24, "taken": 8},
+    "even lanes": {"take": 1},
+    "every fourth lane": {"take": 3},
+    "every fourth lane, stride 8": {"take": 3, "step": 8},
+    "lane 7": {"take": 31, "taken": 7},
+    "even lanes, stride 16": {"take": 1, "step": 16},
+}
+#: What atomic operations are tried on.
+CONTENDED = (
+    "contiguous", "stride 2", "stride 32", "one element", "pairs share", "fours share", "halves share",
+    "two elements alternate", "permuted by 7", "even lanes", "lane 7", "offset 1", "pairs share, stride 32",
+)  # fmt: skip
+
+
+def _data(width: int, elements: int = ROOM) -> np.ndarray:
+    return np.random.default_rng(width).integers(0, 256, elements * width, dtype=np.uint8)
+
+
+def _zeros(width: int, elements: int = ROOM) -> np.ndarray:
+    return np.zeros(elements * width, np.uint8)
+
+
+def _moves() -> Iterator[Case]:
+    out = THREADS * 2
+    for width, kind in TYPES.items():
+        words = (THREADS * 33 + 64) * width // 4 + 16
+        fits = words * 4 <= SHARED_LIMIT
+        for name, shape in SHAPES.items():
+            what, lanes = f"{width} bytes, {name}", where(**shape)
+            yield Case(f"global load, {what}", f"global_load<{kind}>", (_data(width), _zeros(width, out), lanes))
+            yield Case(f"global store, {what}", f"global_store<{kind}>", (_data(width, 1), _zeros(width), lanes))
+            if fits:
+                args = (_zeros(width, out), lanes, np.int32(words))
+                yield Case(f"shared load, {what}", f"shared_load<{kind}>", args, words * 4)
+                args = (_data(width), _zeros(4, out), lanes)
+                yield Case(f"shared store, {what}", f"shared_store<{kind}>", args, words * 4)
+
+
+def _atomics() -> Iterator[Case]:
+    out = THREADS * 2
+    for name in CONTENDED:
+        lanes = where(**SHAPES[name])
+        for kind, width in (("int", 4), ("float", 4), ("unsigned long long", 8), ("double", 8)):
+            yield Case(f"global add, {kind}, {name}", f"global_add<{kind}>", (_zeros(width), lanes))
+        for kind, width in (("int", 4), ("float", 4), ("unsigned long long", 8)):
+            args = (_zeros(width), _zeros(width, out), lanes)
+            yield Case(f"global add with result, {kind}, {name}", f"global_add_returns<{kind}>", args)
+        yield Case(f"global max, int, {name}", "global_max", (_zeros(4), lanes))
+        yield Case(f"global exchange, {name}", "global_exchange", (_zeros(4), _zeros(4, out), lanes))
+        for kind, width in (("unsigned", 4), ("unsigned long long", 8)):
+            args = (_zeros(width), _zeros(width, out), lanes)
+            yield Case(f"global compare, {kind}, {name}", f"global_compare<{kind}>", args)
+        for kind, width in (("int", 4), ("float", 4), ("unsigned long long", 8)):
+            args = (_zeros(width, out), lanes)
+            yield Case(f"shared add, {kind}, {name}", f"shared_add<{kind}>", args, 4096 * width)
+        args = (_zeros(4, out), lanes)
+        yield Case(f"shared add with result, {name}", "shared_add_returns", args, 16384)
+        yield Case(f"shared max, {name}", "shared_max", args, 16384)
+        for kind, width in (("unsigned", 4), ("unsigned long long", 8)):
+            args = (_zeros(width, out), lanes)
+            yield Case(f"shared compare, {kind}, {name}", f"shared_compare<{kind}>", args, 4096 * width)
+
+
+def _locals() -> Iterator[Case]:
+    for width, kind in TYPES.items():
+        for name in ("one element", "contiguous", "stride 3", "even lanes", "pairs share", "lane 7"):
+            args = (_data(width, 16), _zeros(width, THREADS * 2), where(**SHAPES[name]))
+            yield Case(f"local array, {width} bytes, {name}", f"local_array<{kind}, 16>", args)
+
+
+def cases() -> tuple[Case, ...]:
+    """All launches, in order."""
+    return (*_moves(), *_atomics(), *_locals())

@@ -1,0 +1,112 @@
+"""The emulator's counts against those that Nsight Compute took on a GPU: equal, or a reason that is looked up."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import pytest
+
+from kernels.lab import agreement, load_ladder
+from kernels.lab.agreement import EXPECTED, NOISE, Count, compare_patterns, compare_rung, record
+from kernels.lab.agreement.cases import cases
+from kernels.lab.agreement.measuring import STEPS, dump, parse
+from kernels.lab.ladder import BoundRung
+
+#: Rungs that were measured, of those that the ladders still have.
+MEASURED = {(point["ladder"], point["rung"]) for point in record().rungs}
+RUNGS = [rung for rung in agreement.all_rungs() if (rung.ladder.name, rung.name) in MEASURED]
+
+needs_the_compiler = pytest.mark.skipif(
+    not agreement.same_compiler(), reason="the counts are of what another version of NVRTC makes of the kernels"
+)
+
+
+@pytest.fixture(scope="module")
+def patterns() -> tuple[Count, ...]:
+    return compare_patterns()
+
+
+@needs_the_compiler
+def test_every_pattern_is_counted_exactly(patterns) -> None:
+    assert len(record().patterns) >= 40
+    assert [one for one in patterns if not one.equal] == []
+
+
+@needs_the_compiler
+def test_the_patterns_tell_rules_apart(patterns) -> None:
+    """Of 32 lanes, one request takes anything from one sector to 32: all widths are there, and many costs."""
+    loads = [one for one in patterns if (one.kind, one.quantity) == ("global load", "sectors")]
+    assert {one.what.split(",")[1].strip() for one in loads} == {f"{n} bytes" for n in (1, 2, 4, 8, 16)}
+    assert len({one.emulator for one in loads}) >= 10
+
+
+@needs_the_compiler
+@pytest.mark.parametrize("rung", RUNGS, ids=lambda rung: f"{rung.ladder.name}-{rung.name}")
+def test_every_rung_is_counted_exactly_or_marked(rung: BoundRung) -> None:
+    counts = compare_rung(rung)
+    assert any(one.emulator for one in counts)
+    unexplained = [one for one in counts if not one.equal and not one.why]
+    assert unexplained == []
+    known = {kind: why for (*name, kind), why in EXPECTED.items() if name == [rung.ladder.name, rung.name]}
+    different = {one.kind for one in counts if not one.equal and not one.compiler}
+    assert different == set(known)
+    for one in counts:
+        if known.get(one.kind) == NOISE and not one.compiler:
+            assert min(one.hardware) >= one.emulator
+
+
+def test_a_wrong_count_has_no_reason(monkeypatch) -> None:
+    """One sector more than were counted, on a line without a mark: nothing explains it away."""
+    rung = load_ladder("transpose")["naive"]
+    wrong = []
+    for point in record().rungs:
+        runs = [dict(run) for run in point["counts"]]
+        for run in runs:
+            run["l1tex__t_sectors_pipe_lsu_mem_global_op_st.sum"] += 1
+        wrong.append({**point, "counts": runs})
+    changed = dataclasses.replace(record(), rungs=wrong)
+    monkeypatch.setattr(agreement, "record", lambda gpu=None: changed)
+    different = [one for one in compare_rung(rung) if not one.equal]
+    assert [(one.kind, one.quantity, one.why) for one in different] == [("global store", "sectors", "")]
+
+
+def test_counts_of_another_kernel_are_refused(monkeypatch) -> None:
+    stale = [{**point, "code_sha256": "0" * 64} for point in record().rungs]
+    monkeypatch.setattr(agreement, "record", lambda gpu=None: dataclasses.replace(record.__wrapped__(), rungs=stale))
+    with pytest.raises(LookupError, match=r"stale counts of copy scalar.*kernels\.lab\.agreement"):
+        compare_rung(load_ladder("copy")["scalar"])
+
+
+def test_a_comment_makes_no_counts_stale() -> None:
+    """What is hashed is the code, the launch and the inputs."""
+    text = ".visible .entry k(\n)\n{\n\t.loc\t1 4 0\n\tret;\n$L__tmp0:\n}\n"
+    assert agreement._code(text, "k") == agreement._code(text.replace("1 4 0", "1 9 0"), "k")
+    assert agreement._code(text, "k") != agreement._code(text.replace("ret", "exit"), "k")
+
+
+def test_cases_are_named_once() -> None:
+    labels = [case.label for case in cases()]
+    assert len(labels) == len(set(labels))
+    assert {point["label"] for point in record().patterns} <= set(labels)
+
+
+def test_a_page_of_ncu_is_read() -> None:
+    heads = ",".join(f'"{name}"' for name in ("ID", *agreement.METRICS))
+    page = f'==PROF== x\n{heads}\n"",{",".join(["inst"] * 3)}\n"0",' + ",".join(['"1,024"'] * len(agreement.METRICS))
+    (row,) = parse(page)
+    assert row == dict.fromkeys(agreement.METRICS, 1024)
+    with pytest.raises(KeyError, match="smsp__inst_executed"):
+        parse(page.replace("smsp__inst_executed.sum", "another"))
+
+
+def test_what_is_launched_on_a_gpu_is_what_is_compared() -> None:
+    steps = list(STEPS["rungs"]())
+    code = {(s.names["ladder"], s.names["rung"], s.names["launch"]): s.code for s in steps}
+    assert len(code) == len(steps)
+    first = next(point for point in record().rungs if point["ladder"] == "transpose")
+    assert code["transpose", first["rung"], 0] == first["code_sha256"]
+
+
+def test_a_record_is_one_launch_a_line() -> None:
+    text = dump({"date": "today", "rungs": [{"a": 1}, {"a": 2}], "patterns": [{"b": 3}]})
+    assert '  {"a": 1},\n  {"a": 2}\n' in text
