@@ -6,6 +6,7 @@ A promise is a ratio of two points of one record, or of a point and a ceiling of
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 
 import pytest
 
@@ -63,6 +64,19 @@ def _time(record: Record, name: str, **changed: int | str) -> float:
     point = record.find(name, {**load_ladder(record.ladder).problem.headline[0], **changed}, "cold")
     assert point is not None, f"the record of {record.ladder} has no point for {name} at {changed}"
     return point.median_s
+
+
+#: Products with 1, 8 and 64 outputs a thread.
+COARSER = ("tiled", "register_column", "register_tile")
+
+
+def coarsest_and_fastest(record: Record, edge: int) -> tuple[str, str]:
+    """Of the products in ``COARSER``: the last that has a block for every SM, and the one that takes the least time."""
+    size, ladder = {"m": edge, "n": edge, "k": edge}, load_ladder(record.ladder)
+    blocks = {name: prod(ladder[name].launches(size)[-1].grid) for name in COARSER}
+    points = {p.name: p.median_s for p in record.points if p.size == size and p.regime == "cold"}
+    enough = [name for name in COARSER if blocks[name] >= record.device["sm_count"]]
+    return enough[-1], min(COARSER, key=points.__getitem__)
 
 
 PROMISES: dict[str, tuple[str, Callable[[Record], bool]]] = {
@@ -157,6 +171,10 @@ PROMISES: dict[str, tuple[str, Callable[[Record], bool]]] = {
         "accurate_sum",
         lambda r: rate(r, "bytes") / (r.ceilings["read_gb_s"] * 1e9) >= 0.95
         and best(r) < min(of(r, "CuPy"), of(r, "PyTorch")),
+    ),
+    "of products with 1, 8 and 64 outputs a thread the coarsest with a block for every SM is the fastest": (
+        "matmul",
+        lambda r: all(len(set(coarsest_and_fastest(r, edge))) == 1 for edge in (512, 1024, 2048, 4096)),
     ),
 }
 
