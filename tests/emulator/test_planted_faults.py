@@ -279,9 +279,10 @@ FAULTS = [
           details={"offset": 508}),
     Fault("tail of the tile not filled", "__global__ void k(const float* a, float* o, int n) {\n"
           "__shared__ float s[64];\nint t = threadIdx.x, i = blockIdx.x * 64 + t;\nif (i < n) s[t] = a[i];\n@@\n"
-          "__syncthreads();\nfloat sum = 0; for (int j = 0; j < 64; ++j)\nsum += s[j];\nif (t == 0) o[blockIdx.x] = sum; }", "",
-          "else s[t] = 0;", Uninitialised, "byte 144 of s in shared memory", "sum += s[j];", (1, 0, 0), lanes=1, grid=2,
-          threads=64, args=given((100,), (2,), 100), details={"offset": 144}),
+          "__syncthreads();\nfloat sum = 0; for (int j = 0; j < 64; ++j)\nsum += s[j];\n"
+          "if (t == 0) o[blockIdx.x] = sum; }", "", "else s[t] = 0;", Uninitialised,
+          "byte 144 of s in shared memory", "sum += s[j];", (1, 0, 0), lanes=1, grid=2, threads=64,
+          args=given((100,), (2,), 100), details={"offset": 144}),
     Fault("a shared counter that is not cleared", "__global__ void k(int* o) {\n__shared__ int n;\n@@\n"
           "__syncthreads();\natomicAdd(&n, 1);\n__syncthreads();\no[0] = n; }", "", "if (threadIdx.x == 0) n = 0;",
           Uninitialised, "an atomic reads byte 0 of n in shared memory", "atomicAdd(&n, 1);", lanes=32,

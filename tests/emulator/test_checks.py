@@ -1,0 +1,262 @@
+"""What the checks must leave alone: ways to synchronise that are right; and what they cost the launch: nothing else."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from harness import Device
+
+from kernels.emulator import ALL_CHECKS, Race, Trace, Uninitialised, checking
+from kernels.emulator.checks import DEFAULT, NONE, chosen, current
+from kernels.emulator.clock import BLOCK_THREADS, BLOCKS, KIND, ONE, WARP_LANES, Clock, Events, together
+
+#: Kernels that are right, with (grid, threads, shared) and the shapes of their int arrays.
+CLEAN = {
+    "a flag that all threads set": ("__global__ void k(int* o) { __shared__ int any; if (threadIdx.x == 0) any = 0;\n"
+        "__syncthreads(); if (threadIdx.x % 3) any = 1; __syncthreads(); o[threadIdx.x] = any; o[0] = 1; }",
+        1, 64, [64]),
+    "a flag that all blocks set": ("__global__ void k(int* o) { *o = 7; }", 9, 64, [1]),
+    "the last block adds up": ("""__global__ void k(int* part, unsigned* tickets, int* o) {
+        __shared__ bool last; int t = threadIdx.x;
+        if (t == 0) { part[blockIdx.x] = blockIdx.x; __threadfence();
+            last = atomicInc(tickets, gridDim.x - 1) == gridDim.x - 1; }
+        __syncthreads();
+        if (last) { int s = 0; for (int i = t; i < gridDim.x; i += blockDim.x) s += ((volatile int*)part)[i];
+            atomicAdd(o, s); } }""", 700, 96, [700, 1, 1]),
+    "the last block, all threads write and fence": ("""__global__ void k(int* part, unsigned* tickets, int* o) {
+        __shared__ bool last; int t = threadIdx.x;
+        part[blockIdx.x * 64 + t] = t; __threadfence(); __syncthreads();
+        if (t == 0) last = atomicAdd(tickets, 1u) == gridDim.x - 1;
+        __syncthreads();
+        if (last) { int s = 0; for (int b = 0; b < gridDim.x; ++b) s += part[b * 64 + 63 - t]; o[t] = s; } }""",
+        600, 64, [600 * 64, 1, 64]),
+    "a lock": ("""__global__ void k(int* lock, int* sum) {
+        while (atomicCAS(lock, 0, 1) != 0) { } __threadfence(); *sum += 1; __threadfence(); atomicExch(lock, 0); }""",
+        3, 40, [1, 1]),
+    "blocks in a chain": ("""__global__ void k(volatile int* done, int* sums) {
+        if (threadIdx.x == 0) { int b = blockIdx.x; if (b) while (done[b - 1] == 0) { }
+        __threadfence(); sums[b] = b ? sums[b - 1] + b : 0; __threadfence(); done[b] = 1; } }""", 20, 32, [20, 20]),
+    "a flag from warp to warp": ("""__global__ void k(int* o) {
+        __shared__ volatile int ready; __shared__ int data; int t = threadIdx.x;
+        if (t == 0) ready = 0; __syncthreads();
+        if (t == 40) { data = t + blockIdx.x; __threadfence_block(); ready = 1; }
+        if (t < 32) { while (ready == 0) { } __threadfence_block();
+        o[blockIdx.x * 32 + t] = data; } }""", 2, 64, [64]),
+    "acquire and release": ("""__global__ void k(int* flag, int* data, int* o) {
+        if (blockIdx.x == 0) { if (threadIdx.x == 0) { *data = 5;
+            asm volatile("st.release.gpu.global.u32 [%0], 1;" :: "l"(flag) : "memory"); } }
+        else { int f; do { asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(f) : "l"(flag) : "memory"); }
+            while (!f); o[threadIdx.x] = *data; } }""", 2, 32, [1, 1, 32]),
+    "a CAS loop on a sum": ("""__global__ void k(unsigned long long* sum) { unsigned long long old = *sum, seen;
+        do { seen = old; old = atomicCAS(sum, seen, __double_as_longlong(1.0 + __longlong_as_double(seen))); }
+        while (old != seen); }""", 5, 64, [2]),
+    "a look before the atomic": ("""__global__ void k(const int* a, int* most) { __shared__ int mine;
+        if (threadIdx.x == 0) mine = 0; __syncthreads(); int v = a[threadIdx.x];
+        if (v > mine) atomicMax(&mine, v); __syncthreads();
+        if (threadIdx.x == 0 && mine > *most) atomicMax(most, mine); }""", 40, 64, [64, 1]),
+    "a warp at a time": ("""__global__ void k(int* o) { __shared__ int s[4][32];
+        int t = threadIdx.x, w = t / 32, l = t % 32;
+        s[w][l] = t; __syncwarp(); int v = s[w][31 - l]; __syncwarp(); s[w][l] = v + 1; __syncwarp();
+        o[t] = s[w][l ^ 1]; }""", 3, 128, [128]),
+    "half a warp at a time": ("""__global__ void k(int* o) { __shared__ int s[64]; int t = threadIdx.x, l = t % 16;
+        unsigned mask = t % 32 < 16 ? 0xffffu : 0xffff0000u; s[t] = t; __syncwarp(mask);
+        int v = s[t - l + 15 - l]; __syncwarp(mask); s[t] = v; __syncwarp(mask); o[t] = s[t ^ 1]; }""", 2, 64, [64]),
+    "the last warp of a reduction": ("""__global__ void k(int* o) { __shared__ int s[128]; int t = threadIdx.x;
+        s[t] = t; __syncthreads(); if (t < 64) s[t] += s[t + 64]; __syncthreads();
+        if (t < 32) { int v = s[t] + s[t + 32];
+            for (int d = 16; d; d /= 2) v += __shfl_down_sync(0xffffffffu, v, d); if (t == 0) o[blockIdx.x] = v; } }""",
+        300, 128, [300]),
+    "the last warp without shuffles": ("""__global__ void k(int* o) { __shared__ int s[64]; int t = threadIdx.x;
+        s[t] = t; __syncthreads(); if (t < 32) { int v = s[t];
+            v += s[t + 32]; __syncwarp(); s[t] = v; __syncwarp();
+            v += s[t + 16]; __syncwarp(); s[t] = v; __syncwarp();
+            v += s[t + 8]; __syncwarp(); s[t] = v; __syncwarp(); o[t] = v; } }""", 4, 64, [64]),
+    "bytes side by side": ("""__global__ void k(unsigned char* o) {
+        __shared__ unsigned char s[64]; __shared__ int w[16];
+        int t = threadIdx.x; s[t] = t; if (t < 16) w[t] = t; __syncthreads();
+        o[t] = s[63 - t] + w[t / 4]; ((int*)o)[16 + t] = ((int*)s)[t % 16]; }""", 1, 64, [100]),
+    "blocks that loop more or less": ("""__global__ void k(int* o) { __shared__ int s[64]; int t = threadIdx.x;
+        s[t] = t; for (int i = 0; i < blockIdx.x % 5; ++i) { __syncthreads(); int v = s[63 - t]; __syncthreads();
+        s[t] = v; } __syncthreads(); o[blockIdx.x * 64 + t] = s[(t + 1) % 64]; }""", 40, 64, [40 * 64]),
+    "threads that differ in the tile they load": ("""__global__ void k(const int* a, int* o) { __shared__ int s[70];
+        int t = threadIdx.x; for (int i = t; i < 70; i += 64) s[i] = a[i + blockIdx.x]; __syncthreads();
+        int v = 0; for (int i = 0; i < 7; ++i) v += s[t + i]; o[blockIdx.x * 64 + t] = v; }""", 5, 64, [80, 320]),
+    "a histogram of its own for each warp": ("""__global__ void k(const int* a, int* o) { __shared__ int s[2][16];
+        int t = threadIdx.x, w = t / 32; if (t % 32 < 16) s[w][t % 32] = 0; __syncwarp();
+        atomicAdd(&s[w][(a[t] + t) % 16], 1); __syncthreads(); if (t < 16) atomicAdd(&o[t], s[0][t] + s[1][t]); }""",
+        7, 64, [64, 16]),
+    "in place, each its own": ("__global__ void k(int* a) { int i = blockIdx.x * 64 + threadIdx.x;\n"
+        "a[i] += 1; a[i] *= 2; }",
+        600, 64, [600 * 64]),
+    "every other element, then a barrier": ("""__global__ void k(int* a) { int t = threadIdx.x;
+        for (int d = 1; d < 64; d *= 2) { int v = t >= d ? a[t - d] : 0; __syncthreads();
+        a[t] += v + 1; __syncthreads(); } }""", 1, 64, [64]),
+    "float4 beside float": ("""__global__ void k(float* a) { __shared__ float4 s[16]; int t = threadIdx.x;
+        if (t < 16) s[t] = ((float4*)a)[t]; __syncthreads(); float v = ((float*)s)[63 - t]; __syncthreads();
+        a[t] = v + t; __syncthreads(); if (t < 16) ((float4*)a)[t] = s[t]; }""", 1, 64, [64]),
+}  # fmt: skip
+
+
+def launch(case: str, **kwargs):
+    body, grid, threads, shapes = CLEAN[case]
+    arrays = [np.zeros(n, np.int32) for n in shapes]
+    counters = Device('extern "C" ' + body).launch("k", grid, threads, *arrays, **kwargs)
+    return counters, arrays
+
+
+@pytest.mark.parametrize("case", CLEAN)
+def test_no_false_alarm_and_nothing_else_changes(case: str) -> None:
+    """With all checks, also when the launch starts over, results, counters and traces are those without any."""
+    traces = Trace(block=0, warp=0), Trace(block=0, warp=0)
+    with checking(NONE):
+        plain, wanted = launch(case, trace=traces[0])
+    with checking(ALL_CHECKS):
+        checked, got = launch(case, trace=traces[1])
+    assert all(np.array_equal(a, b) for a, b in zip(wanted, got, strict=True))
+    assert plain == checked
+    assert [(a.line, a.kind) for a in traces[0].accesses] == [(a.line, a.kind) for a in traces[1].accesses]
+
+
+#: What makes a clean kernel faulty: (case, what is taken out, what is put in its place).
+SPOILT = [
+    ("the last block, all threads write and fence", "__threadfence();", ""),
+    ("a lock", "*sum += 1; __threadfence();", "*sum += 1;"),
+    ("blocks in a chain", "__threadfence(); done[b] = 1;", "done[b] = 1;"),
+    ("a flag from warp to warp", "blockIdx.x; __threadfence_block();", "blockIdx.x;"),
+    ("acquire and release", "st.release.gpu.global", "st.relaxed.gpu.global"),
+    ("a warp at a time", "int v = s[w][31 - l]; __syncwarp();", "int v = s[w][31 - l];"),
+    ("half a warp at a time", "s[t] = t; __syncwarp(mask);", "s[t] = t;"),
+    ("the last warp of a reduction", "s[t] += s[t + 64]; __syncthreads();", "s[t] += s[t + 64];"),
+    ("the last warp without shuffles", "v += s[t + 16]; __syncwarp(); s[t] = v; __syncwarp();",
+     "v += s[t + 16]; __syncwarp(); s[t] = v;"),
+    ("the last warp without shuffles", "v += s[t + 8]; __syncwarp();", "v += s[t + 8];"),
+    ("bytes side by side", "w[t] = t; __syncthreads();", "w[t] = t; __syncwarp();"),
+    ("blocks that loop more or less", "s[t] = v; } __syncthreads();", "s[t] = v; }"),
+    ("threads that differ in the tile they load", "__syncthreads();", ""),
+    ("a histogram of its own for each warp", "= 0; __syncwarp();", "= 0;"),
+    ("a histogram of its own for each warp", "% 16], 1); __syncthreads();", "% 16], 1);"),
+    ("in place, each its own", "a[i] *= 2;", "a[i ^ 32] *= 2;"),
+    ("every other element, then a barrier", "a[t] += v + 1; __syncthreads();", "a[t] += v + 1;"),
+    ("every other element, then a barrier", "a[t - d] : 0; __syncthreads();", "a[t - d] : 0;"),
+    ("float4 beside float", "a[t] = v + t; __syncthreads();", "a[t] = v + t;"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("case", "old", "new"), SPOILT)
+def test_without_what_orders_them_it_is_a_race(case: str, old: str, new: str) -> None:
+    body, grid, threads, shapes = CLEAN[case]
+    assert body.count(old) == 1
+    with pytest.raises(Race), checking(ALL_CHECKS):
+        arrays = [np.zeros(n, np.int32) for n in shapes]
+        Device('extern "C" ' + body.replace(old, new)).launch("k", grid, threads, *arrays, max_steps=20_000)
+
+
+def test_the_checks_of_a_launch() -> None:
+    assert current() == DEFAULT and chosen(["global"]) == {"global"} and chosen("global") == {"global"}
+    with checking(NONE):
+        assert chosen(None) == NONE
+    assert current() == DEFAULT
+    with pytest.raises(ValueError, match=r"no check is called races; there are global, shared, uninitialised"):
+        chosen(["races"])
+
+
+def test_races_in_global_memory_are_looked_for_when_asked_only() -> None:
+    device, out = Device('extern "C" __global__ void k(int* o) { *o += threadIdx.x; }'), np.zeros(1, np.int32)
+    device.launch("k", 1, 64, out)
+    with pytest.raises(Race), checking(ALL_CHECKS):
+        device.launch("k", 1, 64, out)
+
+
+def test_a_launch_that_starts_over_leaves_what_was_there() -> None:
+    """The first store comes before the first load of the allocation, which makes the launch run again."""
+    device = Device(
+        'extern "C" __global__ void k(int* o) { int i = threadIdx.x; o[i] += 1; atomicAdd(o + 64 + i, 1); }'
+    )
+    out = np.arange(128, dtype=np.int32)
+    with checking(ALL_CHECKS):
+        device.launch("k", 1, 64, out)
+    assert np.array_equal(out, np.arange(128) + 1)
+
+
+def test_what_a_kernel_writes_may_be_read_by_the_next_and_nothing_more() -> None:
+    device = Device(
+        r"""extern "C" __global__ void fill(double* o, int n) { if (threadIdx.x < n) o[threadIdx.x] = 1; }
+        extern "C" __global__ void read(const double2* a, double2* o) { o[threadIdx.x] = a[threadIdx.x]; }"""
+    )
+    fresh, out = device.memory.allocate(512, "fresh", initialised=False), np.zeros(64)
+    device.launch("fill", 1, 64, fresh, 63)
+    with pytest.raises(Uninitialised, match="byte 496 of fresh") as caught:
+        device.launch("read", 1, 32, fresh, out)
+    # The pair of elements 62 and 63, of which the second was never written.
+    assert (caught.value.where.thread, caught.value.where.lanes) == ((31, 0, 0), 1)
+    device.launch("fill", 1, 64, fresh, 64)
+    device.launch("read", 1, 32, fresh, out)
+    assert (out == 1).all() and fresh.written is None
+
+
+def test_the_stand_in_knows_what_the_host_has_written() -> None:
+    from kernels.lab import cuda, standin
+
+    if cuda.backend != "emulator":
+        pytest.skip("CuPy is in use")
+    text = 'extern "C" __global__ void k(const float* a, float* o) { o[threadIdx.x] = a[threadIdx.x]; }'
+    kernel, out = standin.RawKernel(text, "k"), standin.zeros(64, dtype="float32")
+    fresh = standin.empty(64, dtype="float32")
+
+    def says(pattern: str) -> None:
+        with pytest.raises(Uninitialised, match=pattern):
+            kernel((1,), (64,), (fresh, out))
+
+    says("byte 0 of a in")
+    fresh[::2] = 1
+    says("byte 4 of a in")
+    fresh[1:62:2] = standin.ones(31, dtype="float32")
+    says("byte 252 of a in")
+    fresh.reshape(8, 8)[7].fill(3)
+    kernel((1,), (64,), (fresh, out))
+    for made in (standin.full(64, 2, "float32"), standin.asarray(np.ones(64, np.float32)), standin.empty_like(out) * 0):
+        kernel((1,), (64,), (made, out))
+
+
+def stamp(tick: int, thread: int, kind: int = ONE) -> np.ndarray:
+    return np.array([[[tick << 30 | kind << KIND | thread]]], np.int64)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "kind"),
+    [
+        (stamp(1, 3), stamp(2, 3), ONE),
+        (stamp(1, 3), stamp(2, 4), WARP_LANES),
+        (stamp(1, 3), stamp(2, 40), BLOCK_THREADS),
+        (stamp(1, 3), stamp(2, 103), BLOCKS),
+        (stamp(1, 3, WARP_LANES), stamp(2, 3), WARP_LANES),
+        (stamp(1, 3, WARP_LANES), stamp(2, 64), BLOCK_THREADS),
+        (stamp(1, 3, BLOCK_THREADS), stamp(2, 3), BLOCK_THREADS),
+        (stamp(1, 3, BLOCKS), stamp(2, 3), BLOCKS),
+    ],
+)
+def test_two_accesses_as_one(old: np.ndarray, new: np.ndarray, kind: int) -> None:
+    """Blocks of 100 threads: 103 is thread 3 of the second block."""
+    apart = np.ones((1, 1, 1), np.bool_)
+    both = int(together(old, new, apart, 100, True)[0, 0, 0])
+    assert (both >> KIND & 3, both >> 30) == (kind, 2)
+    assert int(together(old, new, ~apart, 100, True)[0, 0, 0]) == int(new[0, 0, 0])
+
+
+def test_a_clock_starts_after_all_that_was() -> None:
+    events = Events(4)
+    clock = Clock(events, 0, 2, 64)
+    assert (clock.barriers == events.now).all() and clock.floor == events.now
+
+
+def test_messages_name_variables_as_the_source_does() -> None:
+    device = Device(
+        "template <int N> __global__ void k(int* o) { __shared__ int first[N]; __shared__ int second[N][2];\n"
+        "first[threadIdx.x] = 1; __syncthreads(); o[threadIdx.x] = first[1] + second[threadIdx.x][1]; }",
+        names=["k<32>"],
+    )
+    with pytest.raises(Uninitialised) as caught:
+        device.launch("k<32>", 1, 32, np.zeros(32, np.int32))
+    assert re.search(r"byte 4 of second in shared memory", str(caught.value))
