@@ -48,6 +48,6 @@ def table(counters: Counters) -> str:
     )
     out.append(f"branches {counters.branches}, divergent {counters.divergent_branches}, barriers {counters.barriers}")
     if changed:
-        out.append("* the machine code is not the PTX here, and the hardware counts otherwise:")
+        out.append("* the machine code accesses memory otherwise than the PTX here, and the hardware may count so:")
         out += [f"  line {mark}" for mark in changed]
     return "\n".join(out)

@@ -1,0 +1,227 @@
+"""`run`, the command, and the marks of a report."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kernels.emulator import OutOfBounds, UnsupportedInstruction, run
+from kernels.emulator.__main__ import main
+from kernels.toolchain import CompileError, KernelNotFound
+
+SAXPY = """
+__global__ void saxpy(int n, float a, const float* x, float* y) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[i] = a * x[i] + y[i];
+}
+"""
+SEVERAL = """
+struct Pair { int first, second; };
+__constant__ float weights[4];
+extern "C" __constant__ int shift;
+template <typename T, int factor> __global__ void scale(const T* in, T* out) {
+    out[threadIdx.x] = in[threadIdx.x] * factor; }
+__global__ void narrow(unsigned char a, double b, Pair p, long long c, double* out) {
+    out[0] = a; out[1] = b; out[2] = p.first - p.second; out[3] = c + shift; }
+"""
+
+
+def test_a_source_string() -> None:
+    x, y = np.arange(1000, dtype=np.float32), np.ones(1000, np.float32)
+    result = run(SAXPY, grid=4, block=256, args=[1000, 2, x, y])
+    assert (y == 2 * np.arange(1000) + 1).all()
+    assert result.arrays[3] is y
+    assert result.counters.total("global load").requests == 64
+    assert "saxpy" in str(result).splitlines()[0]
+    assert "y[i] = a * x[i] + y[i];" in str(result)
+
+
+def test_a_file_with_what_it_includes(tmp_path: Path) -> None:
+    (tmp_path / "twice.cuh").write_text("__device__ float twice(float x) { return 2 * x; }\n")
+    path = tmp_path / "k.cu"
+    path.write_text('#include "twice.cuh"\n__global__ void k(float* x) { x[threadIdx.x] = twice(x[threadIdx.x]); }\n')
+    for source in (path, str(path)):
+        x = np.ones(32, np.float32)
+        run(source, "k", grid=1, block=32, args=[x])
+        assert (x == 2).all()
+
+
+def test_templates_structs_scalars_and_symbols() -> None:
+    x, y = np.arange(8), np.zeros(8, np.int64)
+    run(SEVERAL, "scale<long long, 3>", grid=1, block=8, args=[x, y])
+    assert (y == 3 * x).all()
+    out = np.zeros(4)
+    pair = np.array([9, 4], np.int32).tobytes()
+    run(SEVERAL, "narrow", grid=1, block=1, args=[200, 0.5, pair, -(2**40), out], symbols={"shift": np.int32(7)})
+    assert out.tolist() == [200, 0.5, 5, 7 - 2**40]
+
+
+def test_shared_memory_and_arrays_that_are_no_rows() -> None:
+    source = """__global__ void turn(const float* in, float* out) { extern __shared__ float s[]; int t = threadIdx.x;
+    s[t] = in[t]; __syncthreads(); out[t] = s[blockDim.x - 1 - t]; }"""
+    column, out = np.arange(128, dtype=np.float32).reshape(64, 2)[:, 1], np.zeros((64, 2), np.float32)
+    run(source, grid=1, block=64, args=[column, out[:, 0]], shared_mem=256)
+    assert (out[:, 0] == column[::-1]).all()
+    assert not out[:, 1].any()
+
+
+@pytest.mark.parametrize(
+    ("args", "error", "says"),
+    [
+        ([1, 2.0, np.zeros(4)], TypeError, "saxpy takes 4 arguments, 3 given"),
+        ([np.zeros(4), 1.0, np.zeros(4), np.zeros(4)], TypeError, "argument 0 is an array.*no pointer"),
+        ([1.5, 1.0, np.zeros(4), np.zeros(4)], TypeError, r"argument 0 is 1\.5.*whole number of 4 bytes"),
+        ([2**40, 1.0, np.zeros(4), np.zeros(4)], ValueError, "argument 0 is 1099511627776.*4 bytes"),
+        ([np.int64(3), 1.0, np.zeros(4), np.zeros(4)], TypeError, "argument 0 has 8 bytes.*has 4"),
+        ([1, 1.0, [1.0], np.zeros(4)], TypeError, "argument 2 is a list; expected a NumPy array"),
+        ([1, 1.0, np.array(["a"], object), np.zeros(4)], TypeError, "argument 2 is an array of Python objects"),
+    ],
+)  # fmt: skip
+def test_arguments_that_do_not_fit_are_named(args, error, says) -> None:
+    with pytest.raises(error, match=says):
+        run(SAXPY, "saxpy", grid=1, block=32, args=args)
+
+
+def test_what_else_can_be_wrong() -> None:
+    with pytest.raises(FileNotFoundError, match=r"no file missing\.cu"):
+        run("missing.cu", grid=1, block=1)
+    with pytest.raises((CompileError, KernelNotFound), match="nothing"):
+        run(SAXPY, "nothing", grid=1, block=1)
+    with pytest.raises(ValueError, match="several kernels, name one"):
+        run(SAXPY + SAXPY.replace("saxpy", "other"), grid=1, block=1)
+    with pytest.raises(ValueError, match="has no kernel; a template"):
+        run("template <int n> __global__ void k(int* o) { *o = n; }", grid=1, block=1)
+    with pytest.raises(CompileError, match="undefined"):
+        run("__global__ void k() { nowhere(); }", grid=1, block=1)
+    with pytest.raises(ValueError, match="shift has 4 bytes, 8 given"):
+        run(
+            SEVERAL, "scale<float, 1>", grid=1, block=1, args=[np.zeros(1), np.zeros(1)], symbols={"shift": np.zeros(1)}
+        )
+
+
+def test_errors_of_the_kernel_come_through_and_what_it_wrote_is_there() -> None:
+    source = "__global__ void k(int* o) { o[0] = 7; o[threadIdx.x] = 1; }"
+    out = np.zeros(16, np.int32)
+    with pytest.raises(OutOfBounds, match=r"kernel\.cu:1"):
+        run(source, grid=1, block=32, args=[out])
+    assert out[0] == 7
+    with pytest.raises(UnsupportedInstruction, match="not supported"):
+        run('__global__ void k() { asm volatile("setmaxnreg.inc.sync.aligned.u32 64;"); }', grid=1, block=32)
+
+
+MERGED = """
+__global__ void merged(const float* __restrict__ in, float* out) {
+    __shared__ float s[32][32];
+    for (int k = 0; k < 32; ++k) s[k][threadIdx.x] = in[threadIdx.x * 32 + k];
+    __syncthreads();
+    float sum = 0;
+    #pragma unroll
+    for (int k = 0; k < 32; ++k)
+        sum += s[threadIdx.x][k];
+    out[threadIdx.x] = sum;
+}
+"""
+
+
+def test_a_merged_load_is_marked_and_others_are_not() -> None:
+    """32 loads of 4 bytes side by side become eight of 16; the store of the result stays what it is."""
+    result = run(MERGED, grid=1, block=32, args=[np.ones(1024, np.float32), np.zeros(32, np.float32)])
+    found = {(mark.line, mark.kind): mark for mark in result.counters.marks if mark.changes}
+    assert found[9, "shared load"].sass == {16: 8}
+    assert found[9, "shared load"].ptx == {4: 32}
+    assert (10, "global store") not in found
+    text = str(result)
+    assert "9*  shared load" in text
+    assert "line 9, shared load: merged into accesses of 16 bytes (PTX 32 x 4 B; SASS 8 x 16 B)" in text
+
+
+def test_a_kernel_without_marks_has_none_in_its_report() -> None:
+    result = run(SAXPY, grid=1, block=32, args=[32, 1, np.zeros(32, np.float32), np.zeros(32, np.float32)])
+    assert result.counters.marks == ()
+    assert "*  " not in str(result)
+
+
+def test_an_unrolled_loop_is_no_change() -> None:
+    source = """__global__ void total(const float* x, float* o, int n) { float s = 0;
+    for (int i = threadIdx.x; i < n; i += 32)
+        s += x[i];
+    o[threadIdx.x] = s; }"""
+    result = run(source, grid=1, block=32, args=[np.ones(256, np.float32), np.zeros(32, np.float32), 256])
+    assert not any(mark.changes for mark in result.counters.marks)
+    assert any(mark.sass[4] > mark.ptx[4] for mark in result.counters.marks)
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> str:
+    path = tmp_path / "saxpy.cu"
+    path.write_text(SAXPY)
+    return str(path)
+
+
+def test_the_command(file, tmp_path, capsys) -> None:
+    saved = tmp_path / "y.npy"
+    code = main([file, "--kernel", "saxpy", "--grid", "4", "--block", "256", "--arg", "1024", "--arg", "2.0",
+                 "--arg", "x:float32:1024:range", "--arg", "y:float32:32x32:ones", "--show", "3",
+                 "--save", f"y={saved}"])  # fmt: skip
+    shown = capsys.readouterr().out
+    assert code == 0
+    assert "y (float32, 32x32): 1 3 5 ... (1021 more)" in shown
+    assert "4 sectors" in shown
+    assert (np.load(saved).ravel() == 2 * np.arange(1024) + 1).all()
+    again = ["--grid", "1", "--block", "32", "--arg", "32", "--arg", "1", "--arg", f"x:float32:32x32:{saved}"]
+    assert main([file, *again, "--arg", "y:float32:32"]) == 0
+
+
+def test_the_command_as_a_program(file) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "kernels.emulator", file, "--grid", "1", "--block", "64", "--arg", "64", "--arg", "1",
+         "--arg", "x:float32:32:random", "--arg", "y:float32:64"],
+        capture_output=True, text=True, check=False, cwd=Path(__file__).resolve().parents[2],
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert "out of bounds" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "saxpy.cu:4" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--grid", "0", "--block", "1"], "'0' is no extent"),
+        (["--grid", "1x1x1x1", "--block", "1"], "is no extent"),
+        (["--grid", "1", "--block", "many"], "'many' is no extent"),
+        (["--arg", "ten"], "--arg ten: expected a number, or NAME:TYPE:SHAPE"),
+        (["--arg", "x:float32"], "--arg x:float32: expected a number, or NAME:TYPE:SHAPE"),
+        (["--arg", "x:float33:4"], "'float33' is no type of NumPy's"),
+        (["--arg", "x:str:4"], "expected a type of numbers, not 'str'"),
+        (["--arg", "x:int32:4y4"], "'4y4' is no shape"),
+        (["--arg", "x:int32:4:chaos"], "'chaos' is none of zeros, ones, range, random"),
+        (["--arg", "x:int32:4:no.npy"], "no file no.npy"),
+        (["--arg", "1", "--save", "y=a.npy"], "expected NAME=FILE"),
+        (["--arg", "1"], "saxpyifPKfPf takes 4 arguments, 1 given"),
+        (["--kernel", "saxby"], "saxby"),
+    ],
+)
+def test_a_wrong_command_says_what_is_wrong(file, capsys, arguments, says) -> None:
+    given = [*arguments, *(["--grid", "1"] if "--grid" not in arguments else [])]
+    given += ["--block", "32"] if "--block" not in arguments else []
+    assert main([file, *given]) in (1, 2)
+    shown = capsys.readouterr()
+    assert says in shown.err
+    assert shown.out == ""
+
+
+def test_a_file_that_is_not_there(capsys) -> None:
+    assert main(["nowhere.cu", "--grid", "1", "--block", "1"]) == 2
+    assert "no file nowhere.cu" in capsys.readouterr().err
+
+
+def test_a_file_that_does_not_compile(tmp_path, capsys) -> None:
+    path = tmp_path / "wrong.cu"
+    path.write_text("__global__ void k(float* x) { x[0] = y; }\n")
+    assert main([str(path), "--grid", "1", "--block", "1", "--arg", "x:float32:1"]) == 1
+    assert 'identifier "y" is undefined' in capsys.readouterr().err
