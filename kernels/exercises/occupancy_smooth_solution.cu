@@ -1,4 +1,5 @@
-// Each block smooths a piece of 2048 values: every value becomes the mean of itself and its two neighbours in the piece.
+// Each block smooths a piece of 2048 values: every value becomes the mean
+// of itself and its two neighbours in the piece.
 // Solved: a mean goes to global memory as soon as it is known; nobody else in the block needs it.
 constexpr int kPiece = 2048;
 constexpr int kThreads = 128;
