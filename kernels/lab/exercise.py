@@ -211,7 +211,9 @@ def exercises_in(module: Any) -> list[Exercise]:
 
 
 def _run(source: str, exercise: Exercise, size: Size) -> tuple[dict[str, np.ndarray], Any]:
-    """Launch on the emulator. Returns the outputs, poisoned before, and the counters of all launches together."""
+    """Launch on the emulator, with all its checks. Returns the outputs, poisoned before, and the counters of all launches together."""
+    from kernels.emulator import ALL_CHECKS, checking
+
     from .checking import poisoned
     from .counting import count_kernel
 
@@ -223,15 +225,16 @@ def _run(source: str, exercise: Exercise, size: Size) -> tuple[dict[str, np.ndar
         arrays[name] = poisoned(shape, dtype)
     total = None
     for launch in exercise.launches(size):
-        counted = count_kernel(
-            source,
-            launch.kernel,
-            launch.grid,
-            launch.block,
-            [arrays[a] if isinstance(a, str) else a for a in launch.args],
-            shared_mem=launch.shared_mem,
-            options=("-std=c++17", *exercise.options),
-        )
+        with checking(ALL_CHECKS):
+            counted = count_kernel(
+                source,
+                launch.kernel,
+                launch.grid,
+                launch.block,
+                [arrays[a] if isinstance(a, str) else a for a in launch.args],
+                shared_mem=launch.shared_mem,
+                options=("-std=c++17", *exercise.options),
+            )
         total = counted if total is None else total + counted
     return {a.name: arrays[a.name] for a in problem.outputs}, total
 
