@@ -196,16 +196,25 @@ def load_const(group: Group, site: Site, address: np.ndarray) -> np.ndarray:
     return value if site.count == 1 else _unpack(value, site)
 
 
-def _shared_index(group: Group, site: Site, address: np.ndarray) -> np.ndarray:
-    """Element indices into the batch's flat shared memory, after checking and counting."""
-    batch = group.batch
+def check_shared(group: Group, site: Site, address: np.ndarray) -> Tally:
+    """What a shared access costs. Raises OutOfBounds and Misaligned."""
     measure = load_wavefronts if site.action == "load" else wavefronts
     found = tally(group.lanes, address, site.offset, site.width, measure)
-    if found.lowest < 0 or found.highest + site.width > batch.shared_bytes:
+    if found.lowest < 0 or found.highest + site.width > group.batch.shared_bytes:
         faults.out_of_bounds(group, site, address, "shared")
     if found.misaligned:
         faults.misaligned(group, site, address)
-    _note(group, site, found, address, "shared", "shared")
+    return found
+
+
+def _shared_index(group: Group, site: Site, address: np.ndarray) -> np.ndarray:
+    """Element indices into the batch's flat shared memory, after checking and counting."""
+    _note(group, site, check_shared(group, site, address), address, "shared", "shared")
+    return _shared_place(group, site, address)
+
+
+def _shared_place(group: Group, site: Site, address: np.ndarray) -> np.ndarray:
+    batch = group.batch
     shift = site.container.itemsize.bit_length() - 1
     start = group.lanes.block * (batch.shared.shape[1] >> shift) if batch.shared.shape[0] > 1 else 0
     return ((address + site.offset) >> shift) + start
@@ -224,7 +233,15 @@ def load_shared(group: Group, site: Site, address: np.ndarray) -> np.ndarray:
 def store_shared(group: Group, site: Site, address: np.ndarray, value: np.ndarray | tuple) -> None:
     """st.shared. Where lanes of a block store to one address the last lane wins."""
     value = _packed(value, site)
-    index = _shared_index(group, site, address)
+    _put(group, site, address, value, _shared_index(group, site, address))
+
+
+def put_shared(group: Group, site: Site, address: np.ndarray, value: np.ndarray) -> None:
+    """Containers to shared addresses that are checked already: not counted."""
+    _put(group, site, address, value, _shared_place(group, site, address))
+
+
+def _put(group: Group, site: Site, address: np.ndarray, value: np.ndarray, index: np.ndarray) -> None:
     shape = np.broadcast_shapes(index.shape, value.shape)
     if index.shape != shape:
         index = np.broadcast_to(index, shape)

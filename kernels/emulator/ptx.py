@@ -171,7 +171,8 @@ _COMMENT = re.compile(r'"[^"\n]*"|//[^\n]*|/\*.*?\*/', re.S)
 _FILE = re.compile(r'^\s*\.file\s+(\d+)\s+"([^"]*)".*$', re.M)
 _SECTION = re.compile(r"^\s*\.section\s+[^\{]*\{[^}]*\}", re.M)
 _LABEL = re.compile(r"([A-Za-z_$%][\w$]*)\s*:(?!:)")
-_LOC = re.compile(r"\.loc\s+(\d+)\s+(\d+)\s+(\d+)[^\n]*")
+_LOC = re.compile(r"\.loc\s+(\d+)\s+(\d+)\s+(\d+)(?:[^\n]*\binlined_at\s+(\d+)\s+(\d+)\s+(\d+))?[^\n]*")
+_TOOLKIT = "cuda/"  # headers of CUDA: what they do is done by the line that calls them
 _INSTRUCTION = re.compile(r"(?:@(!?)\s*([%\w$]+)\s+)?([a-z][\w.:]*)\s*(.*)$", re.S)
 _INTEGER = re.compile(r"[+-]?(?:0[xX][0-9a-fA-F]+|0[bB][01]+|\d+)U?$")
 _REGISTER_DECLARATION = re.compile(r"\.reg\s+\.(\w+)\s+(.*)$", re.S)
@@ -391,7 +392,7 @@ class _Scopes:
 
 def _body(program: Program, function: Function, text: str) -> None:
     scopes, body = _Scopes(), []
-    location = Location()
+    location, callers = Location(), {}
     position, end = 0, len(text)
     space = re.compile(r"\s*")
     while True:
@@ -412,7 +413,7 @@ def _body(program: Program, function: Function, text: str) -> None:
         if loc:
             # Line 0 marks code of the compiler's own: it belongs to the line before.
             if int(loc.group(2)):
-                location = Location(program.files.get(int(loc.group(1)), loc.group(1)), int(loc.group(2)))
+                location = _located(program, loc, callers)
                 if not function.location.line:
                     function.location = location
             position = loc.end()
@@ -439,6 +440,20 @@ def _body(program: Program, function: Function, text: str) -> None:
         if statement:
             _statement(function, scopes, body, statement, location)
     function.body = body
+
+
+def _located(program: Program, loc: re.Match, callers: dict[tuple, Location]) -> Location:
+    """The line of a .loc; of an inlined function of a CUDA header the line outside that calls it.
+
+    `callers` keeps where each place so far was found to be.
+    """
+    file, line, column, *outer = loc.groups()
+    location = Location(program.files.get(int(file), file), int(line))
+    if outer[0] is not None and location.file.startswith(_TOOLKIT):
+        caller = Location(program.files.get(int(outer[0]), outer[0]), int(outer[1]))
+        location = callers.get(tuple(outer), caller)
+    callers[file, line, column] = location
+    return location
 
 
 def _statement(function: Function, scopes: _Scopes, body: list, statement: str, location: Location) -> None:

@@ -17,6 +17,7 @@ from .warps import bits_of, from_rows, missing, present, to_rows
 
 if TYPE_CHECKING:
     from .clock import Clock
+    from .copies import Pending
     from .module import Kernel
     from .shadow import SharedShadow
     from .shadow_global import GlobalShadow
@@ -71,6 +72,7 @@ class Batch:
         self.parameters = parameters
         self.recent: dict[int, Allocation] = {}
         self.gone: list[Lanes] = []
+        self.copies: Pending | None = None
         self._values: dict[tuple[int, str], np.ndarray] = {}
         self.uninitialised = False
         self.clock: Clock | None = None

@@ -109,6 +109,14 @@ class SharedShadow:
         lost = (self.cells.writes.take(index) != stamps).any(axis=2)
         return lost & (not site.strong)
 
+    def overwrites(self, group: Group, site: Site, address: np.ndarray) -> None:
+        """A copy begins that will write here once its thread has waited for it. Raises Race."""
+        index, ids = self._cells(group.lanes, site, address)
+        self._flush(self._reads, "reads")
+        self._flush(self._atomics, "atomics")
+        for which in ("reads", "atomics", "writes"):
+            self._meet(which, index, ids, group, site, address)
+
     def atomic(self, group: Group, site: Site, address: np.ndarray) -> None:
         """An atomic operation. Raises Uninitialised and Race."""
         lanes, stamp = group.lanes, self.clock.events.next(site)

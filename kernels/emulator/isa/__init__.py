@@ -126,6 +126,7 @@ def special(opcode: str, **kwargs: Any) -> Callable[[Emit], Emit]:
 
 from . import (  # noqa: E402
     arithmetic,  # noqa: F401
+    asynchronous,  # noqa: F401
     atomic,  # noqa: F401
     carry,  # noqa: F401
     compare,  # noqa: F401
