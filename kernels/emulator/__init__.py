@@ -12,6 +12,7 @@ from .checks import ALL as ALL_CHECKS
 from .checks import checking
 from .counters import AccessCounters, BranchCounters, Counters
 from .errors import (
+    AssertionFailed,
     BarrierDivergence,
     EmulatorError,
     EndlessLoop,
@@ -19,6 +20,7 @@ from .errors import (
     Misaligned,
     OutOfBounds,
     Race,
+    Trap,
     Uninitialised,
     UnsupportedInstruction,
     WarpMismatch,
@@ -33,6 +35,7 @@ __all__ = [
     "Access",
     "AccessCounters",
     "Allocation",
+    "AssertionFailed",
     "BarrierDivergence",
     "BranchCounters",
     "Counters",
@@ -47,6 +50,7 @@ __all__ = [
     "Race",
     "Result",
     "Trace",
+    "Trap",
     "Uninitialised",
     "UnsupportedInstruction",
     "WarpMismatch",

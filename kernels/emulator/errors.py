@@ -105,6 +105,18 @@ class EndlessLoop(EmulatorError):
     hint = "the loop's condition and step, and any wait for a value that no thread will write"
 
 
+class AssertionFailed(EmulatorError):
+    """An assertion of the kernel does not hold."""
+
+    hint = "which value makes the expression false: printf shows it"
+
+
+class Trap(EmulatorError):
+    """The kernel stops itself."""
+
+    hint = "the condition under which the kernel stops itself"
+
+
 class UnsupportedInstruction(EmulatorError):
     """An instruction that the emulator does not know; raised when the kernel is translated, never while it runs."""
 

@@ -17,6 +17,7 @@ from .isa.types import DTYPES
 from .memory import SYMBOL_BASE, SYMBOL_RANGE, SYMBOL_RANGES, Allocation, DeviceMemory
 from .schedule import Batch, Tallies
 from .shadow_global import StartOver
+from .system import flush
 from .trace import Trace
 from .translate import Code, Layout, Translation
 from .watch import Watch
@@ -206,8 +207,12 @@ class Kernel:
                 return self._counters(grid, block, counts)
             except StartOver:
                 watch.globals.restore()
+                counts.printed.clear()
+                counts.unprinted = 0
                 if trace is not None:
                     del trace.accesses[before:]
+            finally:
+                flush(counts)
 
     def _extent(self, value: Sequence[int] | int, what: str) -> tuple[int, int, int]:
         given = (value,) if isinstance(value, int | np.integer) else tuple(value)

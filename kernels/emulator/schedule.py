@@ -36,6 +36,8 @@ class Tallies:
         self.executed = [[0, 0] for _ in range(blocks)]
         self.branches = [[0, 0] for _ in range(blocks)]
         self.barriers = 0
+        self.printed: list[tuple[int, int, int, str]] = []  # block, event, thread, text
+        self.prints = self.unprinted = 0
 
     def __getitem__(self, key: tuple[str, int]) -> list[int]:
         found = self.sites.get(key)

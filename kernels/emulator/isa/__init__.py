@@ -138,5 +138,6 @@ from . import (  # noqa: E402
     move,  # noqa: F401
     rounding,  # noqa: F401
     storage,  # noqa: F401
+    system,  # noqa: F401
     warp,  # noqa: F401
 )
