@@ -3,9 +3,10 @@
 Reported: a read and a write, or two writes, of one cell by two threads that nothing orders, unless both writes leave
 the same value (all threads that set `flag = 1`); an atomic beside a plain write; and a plain read beside an atomic sum
 (add, inc, dec), whose value in between means nothing. Not reported: atomics beside atomics; a plain read beside atomics
-that only move a bound or swap (min, max, and, or, xor, cas, exch), as in the loop of every CAS idiom; a volatile or
-ordered access beside one of another warp, which is how flags work. Within a warp a volatile access to shared memory is
-no excuse: since Volta lanes need __syncwarp, save where they wait in a loop.
+that only move a bound or swap (min, max, and, or, xor, cas, exch), as in the loop of every CAS idiom. Volatile and
+ordered accesses are how flags work: in global memory one is enough that nothing is reported, in shared memory between
+warps both must be, or one wait in a loop. Within a warp they are no excuse: since Volta lanes need __syncwarp, save
+where both are volatile and one waits in a loop.
 """
 
 from __future__ import annotations
@@ -39,7 +40,8 @@ def _reported(earlier: Site, later: Site, space: str, same_warp: bool) -> bool:
     if not strong:
         return True
     both = earlier.strong and later.strong
-    return same_warp and space == "shared" and not (both and (earlier.spin or later.spin))
+    waits = earlier.spin or later.spin
+    return space == "shared" and not (waits and (both or not same_warp)) and (same_warp or not both)
 
 
 def judge(

@@ -157,7 +157,7 @@ class Batch:
                     (self.shadow or self.clock).passed(block.gate, group.lanes)
             steps += 1
             if steps > self.max_steps:
-                self._endless(at, group)
+                self._endless(at, group, parked)
             lanes = group.lanes
             if block.gate == "barrier":
                 self.counts.barriers += lanes.count // self.threads
@@ -258,12 +258,7 @@ class Batch:
     def _warp_ready(self, group: Group, at: int) -> np.ndarray | bool:
         """Lanes whose mask names no lane that is still on its way."""
         instruction = self.kernel.code.blocks[at].instructions[0]
-        operand = instruction.operands[-1]
-        if isinstance(operand, Immediate):
-            mask = np.array([[operand.value & 0xFFFFFFFF]], np.uint32)
-        else:
-            mask = group.value(operand.name).view(np.uint32)
-        lanes = group.lanes
+        mask, lanes = _mask(group, instruction), group.lanes
         own = mask >> (lanes.thread % 32).astype(np.uint32) & np.uint32(1)
         if not own.all():
             self._mismatch(group, instruction, own == 0, "a lane is not in its own mask")
@@ -333,12 +328,32 @@ class Batch:
         blocks = self.kernel.code.blocks
         for at, group in parked.items():
             if blocks[at].gate == "warp":
-                others = sorted({blocks[b].instructions[0].location.line for b in parked if b != at})
-                where = f", while others wait at line {', '.join(map(str, others))}" if others else ""
-                bad = ~np.asarray(self._ready(group, at))
-                what = f"lanes wait here for others that their mask names{where}"
+                bad = ~np.broadcast_to(self._ready(group, at), (group.lanes.count,))
+                what = self._awaited(group, at, int(np.flatnonzero(bad)[0]), parked)
                 self._mismatch(group, blocks[at].instructions[0], bad, what)
         self._divergence(parked)
+
+    def _awaited(self, group: Group, at: int, first: int, parked: dict[int, Group]) -> str:
+        """Who of the warp of the group's lane `first` waits at a warp operation, for whom, and where those are."""
+        blocks = self.kernel.code.blocks
+        block, thread = (int(each[first]) for each in _flat(group.lanes))
+        mask = int(np.broadcast_to(_mask(group, blocks[at].instructions[0]), group.lanes.shape).reshape(-1)[first])
+        here = self._of_warp(group.lanes, block, thread // 32)
+        missing = [lane for lane in range(32) if mask >> lane & 1 and lane not in here]
+        places = []
+        for other, waiting in sorted(parked.items()):
+            found = [lane for lane in self._of_warp(waiting.lanes, block, thread // 32) if lane in missing]
+            if found and other != at:
+                what = "barrier" if blocks[other].gate == "barrier" else "warp operation"
+                line = blocks[other].instructions[0].location.line
+                places.append(f"lanes {ranges(found)} wait at the {what} in line {line}")
+        others = f"; {', '.join(places)}" if places else ""
+        return f"lanes {ranges(here)} wait here for lanes {ranges(missing)}, which their mask names{others}"
+
+    def _of_warp(self, lanes: Lanes, block: int, warp: int) -> list[int]:
+        """The lanes (0 to 31) of one warp of one block that are among `lanes`."""
+        blocks, threads = _flat(lanes)
+        return (threads[(blocks == block) & (threads // 32 == warp)] % 32).tolist()
 
     def _divergence(self, parked: dict[int, Group]) -> NoReturn:
         counts = {at: group.lanes.per_block(self.blocks) for at, group in parked.items()}
@@ -359,12 +374,18 @@ class Batch:
             exited=gone,
         )
 
-    def _endless(self, at: int, group: Group) -> NoReturn:
+    def _endless(self, at: int, group: Group, parked: dict[int, Group]) -> NoReturn:
         block = self.kernel.code.blocks[at]
         instruction = block.instructions[0] if block.instructions else block.branch
         first = int(np.broadcast_to(group.lanes.block, group.lanes.shape)[0, 0])
+        blocks = self.kernel.code.blocks
+        waits = "".join(
+            f", {one.lanes.count} wait at the {'barrier' if blocks[b].gate == 'barrier' else 'warp operation'} "
+            f"in line {blocks[b].instructions[0].location.line}"
+            for b, one in sorted(parked.items())
+        )
         raise EndlessLoop(
-            f"endless loop: more than {self.max_steps} steps; {group.lanes.count} threads were running",
+            f"endless loop: more than {self.max_steps} steps; {group.lanes.count} threads were running{waits}",
             self._place(instruction.location, group.lanes, first, group.lanes.count),
             steps=self.max_steps,
         )
@@ -384,6 +405,31 @@ class Batch:
             self.thread_index(thread),
             number,
         )
+
+
+def _mask(group: Group, instruction: Instruction) -> np.ndarray:
+    """uint32: the mask of a warp operation, its last operand."""
+    operand = instruction.operands[-1]
+    if isinstance(operand, Immediate):
+        return np.array([[operand.value & 0xFFFFFFFF]], np.uint32)
+    return group.value(operand.name).view(np.uint32)
+
+
+def _flat(lanes: Lanes) -> tuple[np.ndarray, np.ndarray]:
+    """(block, thread) of every lane, 1-D each."""
+    block, thread = (np.broadcast_to(each, lanes.shape).reshape(-1) for each in (lanes.block, lanes.thread))
+    return block, thread
+
+
+def ranges(numbers: list[int]) -> str:
+    """Ascending numbers in short: 0-7, 9, 16-31."""
+    runs: list[list[int]] = []
+    for number in numbers:
+        if runs and number == runs[-1][1] + 1:
+            runs[-1][1] = number
+        else:
+            runs.append([number, number])
+    return ", ".join(f"{a}-{b}" if b > a else f"{a}" for a, b in runs)
 
 
 def _rows(rows: int, nbytes: int) -> np.ndarray:

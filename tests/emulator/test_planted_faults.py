@@ -362,6 +362,15 @@ FAULTS = [
           "if (t < 16)\no[t] = __shfl_xor_sync(@@u, t, 1);\nelse\no[t] = __shfl_xor_sync(0xffff0000u, t, 2); }",
           "0xffffffff", "0x0000ffff", WarpMismatch, "the mask names lane 16, which has left the kernel",
           "o[t] = __shfl_xor_sync(0xffffffffu, t, 1);", lanes=16, args=lambda device: [ints(32)]),
+    Fault("a shuffle on one side and a barrier on the other", "__global__ void k(int* o) { int t = threadIdx.x;\n"
+          "if (t % 32 < 8)\no[t] = __shfl_xor_sync(@@, t, 1);\n__syncthreads(); }", "0xffffffffu", "0xffu",
+          WarpMismatch, "lanes 0-7 wait here for lanes 8-31, which their mask names; lanes "
+          "8-31 wait at the barrier in line 4", "o[t] = __shfl_xor_sync(0xffffffffu, t, 1);", lanes=16, threads=64,
+          args=lambda device: [ints(64)]),
+    Fault("a barrier in one branch, an endless wait in the other", "__global__ void k(volatile int* o) {\n"
+          "if (threadIdx.x == 0) {\nwhile (o[0] == 0) { } }\nelse if (threadIdx.x == 1) o[@@] = 1;\n"
+          "__syncthreads(); }", "1", "0", EndlessLoop, "1 threads were running, 63 wait at the barrier in line 5",
+          "while (o[0] == 0) { } }", lanes=1, threads=64, args=lambda device: [ints(2)]),
     Fault("a full mask in a block of two threads", "__global__ void k(int* o) {\n"
           "o[threadIdx.x] = __shfl_down_sync(@@); }", "0xffffffff, threadIdx.x, 1", "0x3, threadIdx.x, 1, 2",
           WarpMismatch, "reads the value of lane 2, which takes no part", "o[threadIdx.x] = __shfl_down_sync("

@@ -158,11 +158,11 @@ def test_block_votes():
 @pytest.mark.parametrize(
     "body,message",
     [
-        ("if (t < 16) v = __shfl_sync(0xffffffffu, v, 20);", "left the kernel|wait here for others"),
+        ("if (t < 16) v = __shfl_sync(0xffffffffu, v, 20);", "left the kernel|lanes 0-15 wait here for lanes 16-31"),
         ("if (t >= 10) return; v = __ballot_sync(0xffffffffu, v);", "names lane 10, which has left the kernel"),
         ("if (t < 8) v = __shfl_sync(0xf0u, v, 5);", "not in its own mask"),
         ("if (t < 8) v = __shfl_down_sync(0xffu, v, 4);", "reads the value of lane 8, which takes no part"),
-        ("if (t < 16) __syncwarp(); else __syncthreads();", "wait here for others that their mask names"),
+        ("if (t < 16) __syncwarp(); else __syncthreads();", "lanes 16-31 wait at the barrier in line 3"),
     ],
 )
 def test_wrong_masks(body, message):
