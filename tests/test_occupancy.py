@@ -5,11 +5,12 @@ from __future__ import annotations
 import sys
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernels.lab import load_ladder
+from kernels.lab import ArgumentError, cp, load_ladder
 from kernels.lab.occupancy import (
     KB,
     MULTIPROCESSORS,
@@ -18,6 +19,7 @@ from kernels.lab.occupancy import (
     kernel_occupancy,
     occupancy_of,
     occupancy_profile,
+    refusal,
 )
 from kernels.toolchain import compile_cuda
 
@@ -210,3 +212,24 @@ def test_the_rungs_of_the_chapter_can_be_launched_everywhere(arch: str) -> None:
             (launch,) = rung.launches(ladder.problem.headline[0])
             found = kernel_occupancy(rung.compiled(ladder.problem.headline[0], arch), launch.kernel, 128)
             assert found.blocks >= 1
+
+
+@pytest.mark.parametrize(
+    ("threads", "shared", "says"),
+    [
+        (0, 0, "'threads' is 0; expected a whole number of at least 1"),
+        (1025, 0, "1 to 1024 threads per block"),
+        (128, -1, "'shared' is -1; expected a whole number of at least 0"),
+        (128, 227 * KB + 1, "0 to 232448 bytes of dynamic shared memory per block"),
+    ],
+)
+def test_a_block_that_cannot_be_launched_is_refused_before(threads: int, shared: int, says: str) -> None:
+    assert refusal(threads, shared) is not None
+    assert refusal(max(1, min(threads, 1024)), max(0, min(shared, 227 * KB))) is None
+    with pytest.raises(ArgumentError, match=says):
+        load_ladder("occupancy")["one_float"](cp.zeros(5, dtype=np.float32), threads=threads, shared=shared)
+
+
+def test_a_block_needs_no_shared_memory() -> None:
+    ones = cp.asarray(np.ones(5, np.float32))
+    assert (cp.asnumpy(load_ladder("occupancy")["one_float"](ones, threads=64, shared=0)) == 1).all()

@@ -19,7 +19,7 @@ def solve_size(problem: Problem, inputs: Mapping[str, Any], parameters: Mapping[
 
     What kind of data the inputs hold nobody can see: such a key gets the first name that the problem knows.
     Raises :class:`ArgumentError` when a shape has the wrong number of dimensions, when two inputs disagree about one
-    size key, when a parameter is missing, unknown or not a positive whole number.
+    size key, when a parameter is missing, unknown or not a whole number of the least that it may be.
     """
     size: dict[str, Any] = {key: names[0] for key, names in problem.kinds.items()}
     said_by: dict[str, str] = {}
@@ -27,8 +27,9 @@ def solve_size(problem: Problem, inputs: Mapping[str, Any], parameters: Mapping[
         if key not in problem.parameters:
             known = ", ".join(problem.parameters) or "none"
             raise ArgumentError(f"{problem.name} has no parameter '{key}' (parameters: {known})")
-        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-            raise ArgumentError(f"parameter '{key}' is {value!r}; expected a whole number of at least 1")
+        least = 0 if key in problem.may_be_zero else 1
+        if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
+            raise ArgumentError(f"parameter '{key}' is {value!r}; expected a whole number of at least {least}")
         size[key], said_by[key] = int(value), f"parameter '{key}'"
     for key in problem.parameters:
         if key not in size:

@@ -140,6 +140,15 @@ def occupancy_of(
     return Occupancy(sm, warps, limits, per_warp, block_shared)
 
 
+def refusal(threads: int, shared: int, arch: str = "sm_90") -> str | None:
+    """Why a block of so many threads and bytes of dynamic shared memory cannot be launched, or None: what a rung whose
+    size says both needs for its ``requires``."""
+    if not 1 <= threads <= THREADS_PER_BLOCK:
+        return f"1 to {THREADS_PER_BLOCK} threads per block"
+    most = MULTIPROCESSORS[arch].shared_per_block
+    return None if 0 <= shared <= most else f"0 to {most} bytes of dynamic shared memory per block"
+
+
 def kernel_occupancy(
     compiled: Compiled, name: str, threads: int, dynamic_shared: int = 0, *, carveout: int | None = None
 ) -> Occupancy:

@@ -49,6 +49,7 @@ class Problem:
     """A computation with its reference and its work.
 
     ``parameters`` are the size keys that no input's shape determines (a stride, say): they are passed by keyword.
+    A parameter is at least 1, unless it is named in ``may_be_zero``.
     ``kinds`` are the size keys whose value is a name, with the names they may have: they shape the inputs that
     ``make_inputs`` makes and nothing else. On arrays of a reader's own a rung takes the first name as read.
     ``flops`` and ``bytes`` count the least work: every multiply and add, every input byte read once, every output byte
@@ -71,6 +72,7 @@ class Problem:
     check: tuple[Size, ...]
     sweep: tuple[Size, ...] = ()
     parameters: tuple[str, ...] = ()
+    may_be_zero: tuple[str, ...] = ()
     kinds: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     accepts_empty: bool = False
 

@@ -8,11 +8,10 @@ from pathlib import Path
 import numpy as np
 
 from kernels.lab.ladder import Ladder
+from kernels.lab.occupancy import refusal
 from kernels.lab.problem import Argument, Launch, Problem, Rung, Size, ceil_div
 
 FLOAT, QUAD = 4, 16
-#: Most threads of a block, and most shared memory that a block of compute capability 9.0 can have.
-MOST_THREADS, MOST_SHARED = 1024, 227 * 1024
 N = 1 << 26
 #: Threads per block and bytes of dynamic shared memory per block. The kernels do not use that memory; it only keeps
 #: further blocks off an SM of compute capability 9.0, which then holds 16, 9, 4, 2 or 1 block of 4 warps.
@@ -26,11 +25,7 @@ def _size(threads: int, shared: int, n: int = N) -> dict[str, int]:
 
 def demand(size: Size) -> str | None:
     """What keeps a block of this size from being launched, or None."""
-    if not 1 <= size["threads"] <= MOST_THREADS:
-        return f"1 to {MOST_THREADS} threads per block"
-    if not 0 <= size["shared"] <= MOST_SHARED:
-        return f"0 to {MOST_SHARED} bytes of dynamic shared memory per block"
-    return None
+    return refusal(size["threads"], size["shared"])
 
 
 def _launches(kernel: str, floats: int) -> Callable[[Size], tuple[Launch, ...]]:
@@ -66,6 +61,7 @@ problem = Problem(
                                    (4099, 128, 200 << 10))
     ),
     parameters=("threads", "shared"),
+    may_be_zero=("shared",),
     accepts_empty=True,
 )  # fmt: skip
 

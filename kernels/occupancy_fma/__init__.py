@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from kernels.lab.ladder import Ladder
+from kernels.lab.occupancy import refusal
 from kernels.lab.problem import Argument, Launch, Problem, Rung, Size, ceil_div
-from kernels.occupancy import LIMITED, demand
 
 FLOAT = 4
 #: Multiply-adds per value; the kernels' kSteps. x <- A x + B; the kernels' kA is the same float32.
@@ -17,6 +17,9 @@ STEPS = 4096
 A, B = np.float32(0.9998), np.float32(0.25)
 #: Four full waves of 2048 threads with 8 values each on the H200's 132 SMs.
 N = 4 * 132 * 2048 * 8
+#: Threads per block and bytes of dynamic shared memory per block. The kernels do not use that memory; it only keeps
+#: further blocks off an SM of compute capability 9.0, which then holds 16, 9, 4, 2 or 1 block of 4 warps.
+LIMITED = tuple((128, shared) for shared in (0, 24 << 10, 48 << 10, 100 << 10, 200 << 10))
 
 
 def _reference(inputs: dict[str, np.ndarray], size: Size) -> dict[str, np.ndarray]:
@@ -24,6 +27,11 @@ def _reference(inputs: dict[str, np.ndarray], size: Size) -> dict[str, np.ndarra
     a, b = float(A), float(B)
     power = a**STEPS
     return {"target": power * inputs["source"].astype(np.float64) + b * (1 - power) / (1 - a)}
+
+
+def demand(size: Size) -> str | None:
+    """What keeps a block of this size from being launched, or None."""
+    return refusal(size["threads"], size["shared"])
 
 
 def _launches(kernel: str, chains: int) -> Callable[[Size], tuple[Launch, ...]]:
@@ -63,6 +71,7 @@ problem = Problem(
     sweep=tuple(_size(*limits) for limits in LIMITED[1:-1]),
     check=tuple(_size(threads, shared, n) for n, threads, shared in ((3001, 128, 200 << 10), (100, 33, 100))),
     parameters=("threads", "shared"),
+    may_be_zero=("shared",),
     accepts_empty=True,
 )
 
