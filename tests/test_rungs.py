@@ -237,6 +237,12 @@ def test_each_rung_is_another_program(ladder: Ladder) -> None:
     assert len({rung.sha256(size) for rung in ladder}) == len(ladder.rungs)
 
 
+#: The head of the loop in which copy's in_flight rung stores.
+STORES_FROM = """u < kUnroll; ++u) {
+        const size_t i = first + u * kThreads;
+        if (i < quads) {
+            reinterpret"""
+
 #: Faults planted in rungs: what is replaced by what, and what must come of it.
 PLANTED = [
     ("occupancy", "one_float", "target, n);", "target, n + 1);", OutOfBounds),
@@ -269,9 +275,7 @@ PLANTED = [
     ("transpose", "swizzled", "(threadIdx.y + j) ^ threadIdx.x]", "threadIdx.y + j]", Uninitialised),
     ("transpose", "vectorised", "(q ^ (c / 4 % 8))", "(q ^ (c / 4 % 2 + 16))", EmulatorError),
     ("copy", "float4", "quads * kWidth + i", "quads * kWidth + i + 1", WrongResult),
-    ("copy", "in_flight", "u < kUnroll; ++u) {\n        const size_t i = first + u * kThreads;\n        if (i < quads) {\n"
-     "            reinterpret", "u < kUnroll - 1; ++u) {\n        const size_t i = first + u * kThreads;\n"
-     "        if (i < quads) {\n            reinterpret", WrongResult),
+    ("copy", "in_flight", STORES_FROM, STORES_FROM.replace("< kUnroll", "< kUnroll - 1"), WrongResult),
     ("read", "float4", "start + kChunk <= n", "start + kChunk <= n + kChunk", OutOfBounds),
     ("matmul", "coalesced", "k < K", "k < K - 1", WrongResult),
     ("matmul", "naive", "row < M && col < N", "row < M", OutOfBounds),

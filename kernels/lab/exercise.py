@@ -211,7 +211,10 @@ def exercises_in(module: Any) -> list[Exercise]:
 
 
 def _run(source: str, exercise: Exercise, size: Size) -> tuple[dict[str, np.ndarray], Any]:
-    """Launch on the emulator, with all its checks. Returns the outputs, poisoned before, and the counters of all launches together."""
+    """Launch on the emulator, with all its checks.
+
+    Returns the outputs, poisoned before, and the counters of all launches together.
+    """
     from kernels.emulator import ALL_CHECKS, checking
 
     from .checking import poisoned
