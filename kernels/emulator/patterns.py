@@ -97,8 +97,9 @@ def load_wavefronts(relative: np.ndarray, residue: np.ndarray, width: int) -> np
     """(rows, 2): as `wavefronts`, for loads.
 
     Where every lane wants what its neighbour wants (the lane whose number differs in bit 0; or, for all lanes, in bit
-    1), twice as many lanes are served together. Source: NVIDIA's Greg Smith in the forum thread "Unexpected shared
-    memory bank conflict" (77228), for 16 bytes; `kernels/records` has it counted on an H200.
+    1), twice as many lanes are served together. Source: an answer in NVIDIA's developer forum, "Unexpected shared
+    memory bank conflict" (thread 77228), of 16 bytes on compute capability 7; on an H200 the rungs of matmul agree.
+    Of 8 bytes, and of partners that are absent, nothing has been counted.
     """
     if width < 8:
         return _wavefronts(relative, residue, width, 1)

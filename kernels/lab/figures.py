@@ -1,4 +1,4 @@
-"""The figures of the book: ladder, overview, roofline, sweep, access picture and lanes picture.
+"""The figures of the book: ladder, overview, roofline, sweep, access picture, lanes picture and steps picture.
 
 Each function returns a matplotlib figure in the book's style, which a notebook shows as SVG. ``alt_text(figure)`` says
 in words what it shows. ``python -m kernels.lab.figures [folder]`` draws the pictures of the README and the front page.
@@ -13,6 +13,7 @@ from .access_drawing import access_figure
 from .ladder_drawing import ladder_figure, overview_figure
 from .lanes_drawing import lanes_figure
 from .roofline_drawing import roofline_figure
+from .steps_drawing import steps_figure, warp_steps
 from .style import alt_text, save
 from .sweep_drawing import sweep_figure
 
@@ -24,7 +25,9 @@ __all__ = [
     "overview_figure",
     "roofline_figure",
     "save",
+    "steps_figure",
     "sweep_figure",
+    "warp_steps",
 ]
 
 

@@ -62,14 +62,15 @@ METRICS = (
 )
 
 #: Counts that are not the emulator's though the machine code is the PTX: ladder, rung, kind, and why.
-NOISE = "the hardware's count is a little higher, and changes from run to run"
+NOISE = "a few more in some runs, none in others"
+EXCESS = "about one in a hundred more, not the same in each run; not of the addresses alone, the cause is not known"
 TURNS = (
     "in which turns atomics at one address come, and with which others, is not known; ours is the closest rule found"
 )
 EXPECTED: dict[tuple[str, str, str], str] = {
     ("histogram", "global", "global atomic"): TURNS,
-    ("histogram", "permuted", "shared atomic"): NOISE,
-    **{("histogram_bins", f"copies_{n}", "shared atomic"): NOISE for n in (1, 2, 4, 8, 16, 32)},
+    ("histogram", "permuted", "shared atomic"): EXCESS,
+    **{("histogram_bins", f"copies_{n}", "shared atomic"): EXCESS for n in (1, 2, 4, 8, 16, 32)},
     ("histogram_bins", "copies_32", "shared load"): NOISE,
     ("matmul", "prefetched", "shared load"): NOISE,
 }

@@ -1,0 +1,106 @@
+"""What a chapter says of the agreement: how many counts are equal, and the table of those that are not.
+
+It is read from ``compared.json`` beside the counts, since comparing takes a while and needs the compiler with which
+was measured; ``python -m kernels.lab.agreement --compare`` writes it, and a test compares anew.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from .. import records
+from ..shown import Shown, table
+from . import Count, all_rungs, compare_patterns, compare_rung, record, record_path
+from .cases import cases
+
+
+@dataclass(frozen=True)
+class Summary:
+    """``sums``: by "rungs" and "patterns", then by "kind, quantity", how many counts other than nothing were compared
+    and how many are equal. ``different``: the others. ``launches``: how many were compared. ``missing``: rungs that
+    nobody has measured yet."""
+
+    sums: dict[str, dict[str, list[int]]]
+    launches: dict[str, int]
+    different: list[dict[str, Any]]
+    missing: list[str]
+    cases: int
+
+    def compared(self, which: str) -> int:
+        """How many counts of the "rungs" or the "patterns" were compared."""
+        return sum(compared for compared, _ in self.sums[which].values())
+
+    def equal(self, which: str) -> int:
+        """How many of them are equal."""
+        return sum(equal for _, equal in self.sums[which].values())
+
+
+def summarise() -> Summary:
+    """Compare everything that was measured. Raises LookupError for a kernel that has changed since."""
+    measured = {(point["ladder"], point["rung"]) for point in record().rungs}
+    rungs = list(all_rungs())
+    known = [rung for rung in rungs if (rung.ladder.name, rung.name) in measured]
+    missing = [f"{r.ladder.name} {r.name}" for r in rungs if (r.ladder.name, r.name) not in measured]
+    counts = {"rungs": [count for rung in known for count in compare_rung(rung)], "patterns": compare_patterns()}
+    sums = {which: _sums(found) for which, found in counts.items()}
+    launches = {which: len({count.what for count in found}) for which, found in counts.items()}
+    different = [asdict(count) for found in counts.values() for count in found if not count.equal]
+    return Summary(sums, launches, json.loads(json.dumps(different)), missing, len(cases()))
+
+
+def _sums(counts: Iterable[Count]) -> dict[str, list[int]]:
+    out: dict[str, list[int]] = {}
+    for count in counts:
+        if count.emulator or any(count.hardware):
+            both = out.setdefault(f"{count.kind}, {count.quantity.replace('_', ' ')}", [0, 0])
+            both[0] += 1
+            both[1] += count.equal
+    return dict(sorted(out.items()))
+
+
+def compared_path(gpu: str = records.DEFAULT_GPU) -> Path:
+    """Where the summary stands."""
+    return record_path(gpu).with_name("compared.json")
+
+
+def read_summary(gpu: str = records.DEFAULT_GPU) -> Summary:
+    """The committed summary."""
+    return Summary(**json.loads(compared_path(gpu).read_text(encoding="utf-8")))
+
+
+def write_summary() -> Path:
+    """Compare, and write what came out."""
+    path = compared_path()
+    path.write_text(json.dumps(asdict(summarise()), indent=1) + "\n", encoding="utf-8")
+    return path
+
+
+def agreement_table(summary: Summary | None = None) -> Shown:
+    """By kind of access: how many counts were compared, how many are equal."""
+    found = summary or read_summary()
+    rows = [
+        [name, which, compared, equal]
+        for which in ("patterns", "rungs")
+        for name, (compared, equal) in found.sums[which].items()
+    ]
+    return table(rows, ["what is counted", "of", "compared", "equal"])
+
+
+def differences_table(summary: Summary | None = None) -> Shown:
+    """Every count that is not equal: the emulator's, the hardware's in each run, and why."""
+    found = summary or read_summary()
+    rows = [
+        [
+            one["what"],
+            f"{one['kind']}, {one['quantity'].replace('_', ' ')}",
+            one["emulator"],
+            " / ".join(str(count) for count in dict.fromkeys(one["hardware"])),
+            one["why"],
+        ]
+        for one in found.different
+    ]
+    return table(rows, ["kernel", "count", "emulator", "hardware", "why"])
