@@ -13,6 +13,7 @@ from .checks import chosen
 from .counters import AccessCounters, BranchCounters, Counters
 from .errors import LaunchError, UnsupportedInstruction, Where
 from .inline import inline
+from .isa.matrix import name_all_lanes
 from .isa.types import DTYPES
 from .memory import SYMBOL_BASE, SYMBOL_RANGE, SYMBOL_RANGES, Allocation, DeviceMemory
 from .schedule import Batch, Tallies
@@ -101,7 +102,7 @@ class Kernel:
 
     def __init__(self, module: Module, function: ptx.Function) -> None:
         self.module, self.name = module, function.name
-        self.function = inline(module.program, function, self._refuse)
+        self.function = name_all_lanes(inline(module.program, function, self._refuse))
         self.dynamic_shared = 0
         self.layout = self._layout()
         self.code: Code = Translation(self.function, self.layout, module.sources).run()

@@ -135,6 +135,7 @@ from . import (  # noqa: E402
     floating,  # noqa: F401
     half,  # noqa: F401
     logic,  # noqa: F401
+    matrix,  # noqa: F401
     move,  # noqa: F401
     rounding,  # noqa: F401
     storage,  # noqa: F401
