@@ -9,6 +9,7 @@ from . import ptx
 from .isa import Rule
 
 SPECIAL = "%"
+MEMORY = ("ld.", "ldu.", "atom.", "tex.", "tld4.", "suld.", "mbarrier.", "bar.red", "barrier.")
 
 
 @dataclass
@@ -56,10 +57,24 @@ def build(function: ptx.Function, rule: Callable[[ptx.Instruction], Rule], roles
     _liveness(blocks, roles)
     rank = {node: i for i, node in enumerate(reversed(_post_order(blocks)))}
     for body in _loops(blocks, rank).values():
-        if any(rule(instruction).waits for node in body for instruction in blocks[node].instructions):
-            for node in body:
-                blocks[node].spin = True
+        inside = [blocks[node] for node in sorted(body)]
+        if any(rule(one).waits for block in inside for one in block.instructions) and _decides(inside, roles):
+            for block in inside:
+                block.spin = True
     return blocks
+
+
+def _decides(loop: list[Block], roles: Roles) -> bool:
+    """Whether a branch of the loop depends on what the loop reads from memory; if none does, it waits for nobody."""
+    found: set[str] = set()
+    known = -1
+    while len(found) > known:
+        known = len(found)
+        for instruction in (one for block in loop for one in block.instructions):
+            writes, reads = roles(instruction)
+            if instruction.opcode.startswith(MEMORY) or not found.isdisjoint(reads):
+                found.update(writes)
+    return any(block.guard is not None and block.guard[0].name in found for block in loop)
 
 
 def _cut(function: ptx.Function, rule: Callable[[ptx.Instruction], Rule]) -> tuple[list[Block], dict[str, int]]:

@@ -114,6 +114,12 @@ def reduce_old(fault: int) -> None:
     device.go("reduceOld<128>", 3, 128, x, out, np.uint32(1000), shared=4 * 128)
 
 
+def reduce_loop(fault: int) -> None:
+    """The same in a loop: a volatile read in a loop that waits for nobody is no excuse."""
+    device = Foreign("reductions", fault)
+    device.go("reduce_loop", 1, 32, floats(32), device.empty(1, np.float32), 16)
+
+
 # Scans
 
 
@@ -606,6 +612,7 @@ CORRECT = [
 
 FAULTS: list[tuple[Callable[[int], None], int, type[EmulatorError]]] = [
     (reduce_old, 0, Race),
+    (reduce_loop, 0, Race),
     (reduce_volta, 1, Race),
     (reduce_volta, 2, Race),
     (sum_and_max, 3, (Race, Uninitialised)),

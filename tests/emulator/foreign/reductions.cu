@@ -67,6 +67,21 @@ extern "C" __global__ void reduce_volta(const float* __restrict__ x, float* __re
     if (t == 0) atomicAdd(out, s[0]);
 }
 
+// The last warp in a loop, volatile and without barriers.
+extern "C" __global__ void reduce_loop(const float *x, float *out, int half) {
+    __shared__ volatile float s[64];
+    const int t = threadIdx.x;
+    s[t] = x[t];
+    s[t + 32] = 0;
+    __syncwarp();
+#pragma unroll 1
+    for (int d = half; d; d /= 2) {
+        float other = s[t + d];
+        s[t] += other;
+    }
+    if (t == 0) *out = s[0];
+}
+
 // Modern: shuffles, one value per warp in shared memory.
 constexpr unsigned FULL_MASK = 0xffffffffu;
 
