@@ -28,6 +28,7 @@ from .errors import (
 from .memory import Allocation, DeviceMemory
 from .module import Kernel, Module, load
 from .running import Result, run
+from .textures import Texture
 from .trace import Access, Trace
 
 __all__ = [
@@ -49,6 +50,7 @@ __all__ = [
     "OutOfBounds",
     "Race",
     "Result",
+    "Texture",
     "Trace",
     "Trap",
     "Uninitialised",

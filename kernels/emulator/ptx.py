@@ -172,7 +172,7 @@ _FILE = re.compile(r'^\s*\.file\s+(\d+)\s+"([^"]*)".*$', re.M)
 _SECTION = re.compile(r"^\s*\.section\s+[^\{]*\{[^}]*\}", re.M)
 _LABEL = re.compile(r"([A-Za-z_$%][\w$]*)\s*:(?!:)")
 _LOC = re.compile(r"\.loc\s+(\d+)\s+(\d+)\s+(\d+)(?:[^\n]*\binlined_at\s+(\d+)\s+(\d+)\s+(\d+))?[^\n]*")
-_TOOLKIT = "cuda/"  # headers of CUDA: what they do is done by the line that calls them
+_TOOLKIT = re.compile(r"cuda/|.*__nv_nvrtc_builtin_header\.h$")  # what they do is done by the line that calls them
 _INSTRUCTION = re.compile(r"(?:@(!?)\s*([%\w$]+)\s+)?([a-z][\w.:]*)\s*(.*)$", re.S)
 _INTEGER = re.compile(r"[+-]?(?:0[xX][0-9a-fA-F]+|0[bB][01]+|\d+)U?$")
 _REGISTER_DECLARATION = re.compile(r"\.reg\s+\.(\w+)\s+(.*)$", re.S)
@@ -449,7 +449,7 @@ def _located(program: Program, loc: re.Match, callers: dict[tuple, Location]) ->
     """
     file, line, column, *outer = loc.groups()
     location = Location(program.files.get(int(file), file), int(line))
-    if outer[0] is not None and location.file.startswith(_TOOLKIT):
+    if outer[0] is not None and _TOOLKIT.match(location.file):
         caller = Location(program.files.get(int(outer[0]), outer[0]), int(outer[1]))
         location = callers.get(tuple(outer), caller)
     callers[file, line, column] = location

@@ -140,5 +140,6 @@ from . import (  # noqa: E402
     rounding,  # noqa: F401
     storage,  # noqa: F401
     system,  # noqa: F401
+    texture,  # noqa: F401
     warp,  # noqa: F401
 )

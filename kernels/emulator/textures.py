@@ -1,0 +1,144 @@
+"""Textures: arrays of float32 that kernels read at coordinates, by point or by linear filtering.
+
+CUDA C++ Programming Guide, "Texture Fetching": a texel i spans i to i + 1; linear filtering weighs the texels on both
+sides of x - 0.5, the weight having 8 bits of fraction (rounded to nearest here). Wrap and mirror need normalised
+coordinates and otherwise are clamp. Sums are formed in float64 and rounded once. Reads are not counted: hardware
+serves them by the texture unit, whose cost depends on a layout of arrays that is not documented. Of channels that a
+texture has not, the fourth reads as one and the others as zero.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from weakref import WeakValueDictionary
+
+import numpy as np
+
+from .errors import OutOfBounds, UnsupportedInstruction
+from .faults import place_of
+
+if TYPE_CHECKING:
+    from .access import Site
+    from .groups import Group
+
+ADDRESSING = ("wrap", "clamp", "mirror", "border")
+FILTERS = ("point", "linear")
+FIRST_HANDLE = 0x0400_0000_0001  # no address of memory
+_numbers = itertools.count(FIRST_HANDLE)
+_FAR = 2.0**30
+
+
+@dataclass(eq=False)
+class Texture:
+    """`data`: float32 (width, channels), (height, width, channels) or (depth, height, width, channels).
+
+    `addressing` names the mode of x, y and z. `handle` is the texture object that a kernel is given; it is valid as
+    long as the Texture lives. Raises ValueError for what is not supported.
+    """
+
+    data: np.ndarray
+    addressing: tuple[str, ...] = ("clamp", "clamp", "clamp")
+    filtering: str = "point"
+    normalised: bool = False
+    border: tuple[float, ...] = (0.0, 0.0, 0.0, 0.0)
+
+    def __post_init__(self) -> None:
+        if self.data.dtype != np.float32:
+            raise ValueError(f"textures of {self.data.dtype} are not supported, only of float32")
+        if self.data.ndim not in (2, 3, 4) or self.data.shape[-1] not in (1, 2, 4):
+            raise ValueError(f"a texture has one to three dimensions and 1, 2 or 4 channels, not {self.data.shape}")
+        if self.filtering not in FILTERS or any(mode not in ADDRESSING for mode in self.addressing):
+            raise ValueError(f"no such filtering or addressing: {self.filtering}, {self.addressing}")
+        self.addressing = (*self.addressing, *("clamp",) * 3)[:3]
+        self.handle = next(_numbers)
+        _live[self.handle] = self
+
+    @property
+    def dimensions(self) -> int:
+        return self.data.ndim - 1
+
+
+_live: WeakValueDictionary[int, Texture] = WeakValueDictionary()
+
+
+def _scaled(texture: Texture, axis: int, x: np.ndarray, extent: int) -> tuple[np.ndarray, str]:
+    """The coordinate in texels, and how indices beyond the edge are treated."""
+    x, mode = x.astype(np.float64), texture.addressing[axis]
+    x = np.where(np.isnan(x), 0.0, x)
+    if not texture.normalised:
+        return x, "clamp" if mode in ("wrap", "mirror") else mode
+    if mode in ("wrap", "mirror"):
+        period = np.floor(np.clip(x, -_FAR, _FAR))
+        inside = np.clip(x, -_FAR, _FAR) - period
+        if mode == "mirror":
+            return np.where(period % 2 == 0, inside, 1 - inside) * extent, "clamp"
+        return inside * extent, "wrap"
+    return x * extent, mode
+
+
+def _texels(
+    texture: Texture, axis: int, x: np.ndarray, extent: int
+) -> list[tuple[np.ndarray, np.ndarray | None, np.ndarray | float]]:
+    """(index, where it is inside or None, weight) of each texel along an axis that the value is made of."""
+    x, mode = _scaled(texture, axis, x, extent)
+    x = np.clip(x, -_FAR, _FAR)
+    if texture.filtering == "point":
+        parts = [(np.floor(x), 1.0)]
+    else:
+        first = np.floor(x - 0.5)
+        weight = np.floor((x - 0.5 - first) * 256 + 0.5) / 256
+        parts = [(first, 1 - weight), (first + 1, weight)]
+    out = []
+    for place, weight in parts:
+        index = place.astype(np.int64)
+        inside = (index >= 0) & (index < extent) if mode == "border" else None
+        out.append((index % extent if mode == "wrap" else np.clip(index, 0, extent - 1), inside, weight))
+    return out
+
+
+def sample(texture: Texture, coordinates: tuple[np.ndarray, ...]) -> list[np.ndarray]:
+    """The four channels, float32, at float32 coordinates x, y, z."""
+    extents = texture.data.shape[-2::-1]
+    axes = [_texels(texture, axis, x, extents[axis]) for axis, x in enumerate(coordinates)]
+    channels = texture.data.shape[-1]
+    total: np.ndarray | float = 0.0
+    for parts in itertools.product(*axes):
+        value = texture.data[tuple(index for index, _, _ in reversed(parts))].astype(np.float64)
+        for _, inside, _ in parts:
+            if inside is not None:
+                value = np.where(inside[..., None], value, np.array(texture.border[:channels], np.float64))
+        for _, _, weight in parts:
+            value = value * np.asarray(weight)[..., None]
+        total = total + value
+    found = [total[..., channel].astype(np.float32) for channel in range(channels)]
+    fill = [np.zeros((1, 1), np.float32), np.zeros((1, 1), np.float32), np.ones((1, 1), np.float32)]
+    return found + fill[channels - 1 :]
+
+
+def read(group: Group, site: Site, handle: np.ndarray, coordinates: tuple[np.ndarray, ...]) -> list[np.ndarray]:
+    """tex: the four channels for each lane."""
+    out: list[np.ndarray] | None = None
+    for number in np.unique(handle):
+        which = np.broadcast_to(handle == number, group.lanes.shape)
+        texture = _live.get(int(number))
+        if texture is None:
+            raise OutOfBounds(
+                f"out of bounds: {int(number):#x} is no texture object, or one that is gone",
+                place_of(group, site, which),
+                address=int(number),
+                allocation=None,
+                distance=None,
+            )
+        if texture.dimensions != len(coordinates):
+            raise UnsupportedInstruction(
+                f"a texture of {texture.dimensions} dimensions read with {len(coordinates)} coordinates",
+                place_of(group, site, which),
+            )
+        values = sample(texture, coordinates)
+        out = values if out is None else [np.where(which, new, old) for new, old in zip(values, out, strict=True)]
+    return out
+
+
+RUNTIME = {"texture_read": read}

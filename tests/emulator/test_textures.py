@@ -1,0 +1,103 @@
+"""Texture reads against the formulas of the CUDA C++ Programming Guide, one texel at a time."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from harness import Device
+
+from kernels.emulator import OutOfBounds, Texture, UnsupportedInstruction
+
+SOURCE = r"""
+extern "C" __global__ void k(cudaTextureObject_t a, const float* x, const float* y, const float* z, V* o) {
+    int t = threadIdx.x;
+    o[t] = READ;
+}
+"""
+READS = {1: "tex1D<V>(a, x[t])", 2: "tex2D<V>(a, x[t], y[t])", 3: "tex3D<V>(a, x[t], y[t], z[t])"}
+
+
+def texel(texture: Texture, place: tuple[int, ...], modes: list[str]) -> np.ndarray:
+    """The texel at x, y, z, which may lie outside."""
+    index = []
+    for i, n, mode in zip(place, texture.data.shape[-2::-1], modes, strict=True):
+        if mode == "border" and not 0 <= i < n:
+            return np.array(texture.border[: texture.data.shape[-1]])
+        index.append(i % n if mode == "wrap" else min(max(i, 0), n - 1))
+    return texture.data[tuple(index[::-1])].astype(np.float64)
+
+
+def expected(texture: Texture, place: tuple[float, ...]) -> np.ndarray:
+    """CUDA C++ Programming Guide, appendix on texture fetching."""
+    modes, scaled = [], []
+    for x, n, mode in zip(map(float, place), texture.data.shape[-2::-1], texture.addressing, strict=False):
+        if texture.normalised:
+            if mode == "wrap":
+                x = x - math.floor(x)
+            if mode == "mirror":
+                x = x - math.floor(x) if math.floor(x) % 2 == 0 else 1 - (x - math.floor(x))
+            x *= n
+        modes.append("clamp" if mode == "mirror" or (mode == "wrap" and not texture.normalised) else mode)
+        scaled.append(x)
+    if texture.filtering == "point":
+        return texel(texture, tuple(math.floor(x) for x in scaled), modes)
+    total = np.zeros(texture.data.shape[-1])
+    for corner in range(1 << len(scaled)):
+        weight, where = 1.0, []
+        for axis, x in enumerate(scaled):
+            side, low = corner >> axis & 1, math.floor(x - 0.5)
+            share = math.floor((x - 0.5 - low) * 256 + 0.5) / 256
+            weight *= share if side else 1 - share
+            where.append(low + side)
+        total += weight * texel(texture, tuple(where), modes)
+    return total
+
+
+@pytest.mark.parametrize("mode", ["wrap", "clamp", "mirror", "border"])
+@pytest.mark.parametrize("normalised", [False, True])
+@pytest.mark.parametrize("filtering", ["point", "linear"])
+@pytest.mark.parametrize("shape", [(7, 1), (5, 6, 1), (5, 6, 4), (3, 4, 5, 2)])
+def test_reads(shape, filtering, normalised, mode):
+    rng = np.random.default_rng(0)
+    data = rng.normal(size=shape).astype(np.float32)
+    other = {"wrap": "mirror", "clamp": "border", "mirror": "wrap", "border": "clamp"}[mode]
+    texture = Texture(data, (mode, other, mode), filtering, normalised, (9.0, 8.0, 7.0, 6.0))
+    places = [rng.uniform(-1.5, 2.5, 96).astype(np.float32) * np.float32(1 if normalised else n) for n in (7, 6, 3)]
+    kind = {1: "float", 2: "float2", 4: "float4"}[shape[-1]]
+    device = Device(SOURCE.replace("READ", READS[len(shape) - 1]).replace("V", kind))
+    out = np.zeros((96, shape[-1]), np.float32)
+    device.launch("k", 1, 96, np.uint64(texture.handle), *places, out)
+    want = [expected(texture, place) for place in zip(*places[: len(shape) - 1], strict=True)]
+    assert (out == np.array(want).astype(np.float32)).all()
+
+
+def launch(handle: int, read: str = READS[2]) -> np.ndarray:
+    out = np.zeros(32, np.float32)
+    device = Device(SOURCE.replace("READ", read).replace("V", "float"))
+    device.launch("k", 1, 32, np.uint64(handle), *[np.zeros(32, np.float32)] * 3, out)
+    return out
+
+
+def test_a_texture_follows_its_data_and_ends_with_it():
+    data = np.full((4, 4, 1), 3, np.float32)
+    texture = Texture(data)
+    assert (launch(texture.handle) == 3).all()
+    data[:] = 4
+    assert (launch(texture.handle) == 4).all()
+    handle = texture.handle
+    del texture
+    with pytest.raises(OutOfBounds, match="is no texture object, or one that is gone") as caught:
+        launch(handle)
+    assert caught.value.where.line == 4
+
+
+def test_what_is_not_supported():
+    texture = Texture(np.zeros((4, 4, 1), np.float32))
+    with pytest.raises(UnsupportedInstruction, match="of 2 dimensions read with 3 coordinates"):
+        launch(texture.handle, READS[3])
+    with pytest.raises(UnsupportedInstruction, match=r"tex\.1d\.v4\.f32\.s32 is not supported"):
+        launch(texture.handle, "tex1Dfetch<float>(a, t)")
+    with pytest.raises(ValueError, match="uint8"):
+        Texture(np.zeros((4, 1), np.uint8))
