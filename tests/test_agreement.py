@@ -65,8 +65,11 @@ def test_every_rung_is_counted_exactly_or_marked(rung: BoundRung, compared) -> N
 @needs_the_compiler
 def test_the_summary_is_what_comes_out(patterns, compared, monkeypatch) -> None:
     """The chapter's tables. Mended by `python -m kernels.lab.agreement --compare`."""
-    done = {rung: compared.get(f"{rung.ladder.name} {rung.name}") or compare_rung(rung) for rung in RUNGS}
-    monkeypatch.setattr(summary, "compare_rung", lambda rung: done[rung])
+
+    def once(rung: BoundRung) -> tuple[Count, ...]:
+        return compared.get(f"{rung.ladder.name} {rung.name}") or compare_rung(rung)
+
+    monkeypatch.setattr(summary, "compare_rung", once)
     monkeypatch.setattr(summary, "compare_patterns", lambda: patterns)
     monkeypatch.setattr(summary, "all_rungs", lambda: iter(RUNGS))
     now, then = summary.summarise(), summary.read_summary()
