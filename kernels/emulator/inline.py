@@ -79,8 +79,8 @@ class _Inliner:
     def _call(self, item: ptx.Instruction, stack: tuple[str, ...]) -> None:
         groups = [operand for operand in item.operands if isinstance(operand, ptx.Group)]
         named = [operand for operand in item.operands if isinstance(operand, ptx.Symbol)]
-        if not named:
-            self.refuse(item, "calls through pointers are not supported")
+        if not named or any(isinstance(operand, ptx.Register) for operand in item.operands):
+            self.refuse(item, "calls through pointers (function pointers, virtual functions) are not supported")
         name = named[0].name
         results = groups[0].items if isinstance(item.operands[0], ptx.Group) else ()
         arguments = groups[-1].items if len(groups) > bool(results) else ()

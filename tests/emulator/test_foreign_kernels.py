@@ -672,6 +672,34 @@ def test_a_function_by_address_is_refused_with_its_line() -> None:
     with pytest.raises(UnsupportedInstruction) as raised:
         Foreign("language").go("by_pointer", 1, 32, floats(32), 32)
     assert "table[i & 1]" in raised.value.where.text
+    assert "calls through pointers" in raised.value.what
+
+
+def _wavefronts(addresses: np.ndarray, width: int) -> int:
+    """Of one load by a warp, lane by lane, as documented: a bank gives one word at a time, to parts of the warp."""
+    lanes = {4: 32, 8: 16, 16: 8}[width]
+    total = 0
+    for part in addresses.reshape(-1, lanes):
+        wanted = {int(address) // 4 + word for address in part for word in range(width // 4)}
+        total += max(sum(word % 32 == bank for word in wanted) for bank in range(32))
+    return total
+
+
+@pytest.mark.parametrize(("kind", "width"), [("float", 4), ("float2", 8), ("float4", 16)])
+def test_gathers_cost_what_a_count_lane_by_lane_says(kind: str, width: int) -> None:
+    device = Foreign("gather", names=(f"gather<{kind}>",))
+    index = integers(0, 200, 256)
+    table, near, far = np.zeros(200 * width, np.uint8), np.zeros(256 * width, np.uint8), np.zeros(256 * width, np.uint8)
+    counters = device.go(f"gather<{kind}>", 2, 128, index, table, near, far)
+    addresses = index.reshape(-1, 32).astype(np.int64) * width
+    sectors = sum(len(set((warp // 32).tolist())) for warp in addresses)
+    shared = sum(_wavefronts(warp, width) for warp in addresses)
+    lines = {(one.text, one.kind): one for one in counters.lines}
+    from_shared = lines["near[t] = held[k];", "shared load"]
+    from_global = lines["far[t] = table[k];", "global load"]
+    assert (from_shared.requests, from_shared.lanes, from_shared.wavefronts) == (8, 256, shared)
+    assert (from_global.requests, from_global.lanes) == (8, 256)
+    assert from_global.width == width and from_global.sectors == sectors
 
 
 def test_recursion_is_refused_with_its_line() -> None:
