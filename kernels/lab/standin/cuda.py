@@ -5,6 +5,7 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Any, NoReturn
 
+from kernels.lab.standin import texture as texture
 from kernels.lab.standin.memory import Memory as Memory
 from kernels.lab.standin.memory import MemoryPointer as MemoryPointer
 
@@ -102,6 +103,7 @@ runtime = _Namespace(
     deviceSynchronize=lambda: None,
     getDevice=lambda: 0,
     getDeviceCount=lambda: 1,
+    **texture.CONSTANTS,
 )
 driver = _Namespace("driver", CUDADriverError=CUDADriverError)
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from kernels.lab.standin.arrays import ndarray
 from kernels.lab.standin.memory import MemoryPointer
+from kernels.lab.standin.texture import TextureObject
 
 
 @dataclass(frozen=True)
@@ -167,6 +168,10 @@ def _pack_one(parameter: Parameter, arg: Any) -> bytes:
         return _pack_array(parameter, arg)
     if isinstance(arg, MemoryPointer):
         return _pack_address(parameter, arg.ptr, "a MemoryPointer")
+    if isinstance(arg, TextureObject):
+        if parameter.nbytes != 8 or parameter.is_pointer or parameter.declared not in ("", "cudaTextureObject_t"):
+            raise TypeError(f"{label} is a TextureObject, but {parameter.takes}")
+        return struct.pack("<Q", arg.ptr)
     if isinstance(arg, np.generic):
         return _pack_numpy(parameter, arg)
     if isinstance(arg, (bool, int)):

@@ -1,0 +1,69 @@
+"""Textures of the stand-in, created in CuPy's way."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from kernels.lab import standin as cp
+from kernels.lab.standin.cuda import texture
+
+SOURCE = r"""
+extern "C" __global__ void blur(cudaTextureObject_t image, float* out, int n) {
+    int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
+    if (x >= n || y >= n) return;
+    float sum = 0.0f;
+    for (int dy = -1; dy <= 1; ++dy)
+        for (int dx = -1; dx <= 1; ++dx) sum += tex2D<float>(image, x + dx + 0.5f, y + dy + 0.5f);
+    out[y * n + x] = sum;
+}
+"""
+
+
+def image(values: np.ndarray, mode: int, filtering: int = 0) -> texture.TextureObject:
+    runtime = cp.cuda.runtime
+    desc = texture.ChannelFormatDescriptor(32, 0, 0, 0, runtime.cudaChannelFormatKindFloat)
+    array = texture.CUDAarray(desc, values.shape[1], values.shape[0])
+    array.copy_from(cp.asarray(values))
+    resource = texture.ResourceDescriptor(runtime.cudaResourceTypeArray, cuArr=array)
+    return texture.TextureObject(
+        resource, texture.TextureDescriptor((mode, mode), filtering, runtime.cudaReadModeElementType)
+    )
+
+
+@pytest.mark.parametrize("filtering", [0, 1])
+@pytest.mark.parametrize("mode,padding", [("cudaAddressModeClamp", "edge"), ("cudaAddressModeBorder", "constant")])
+def test_a_stencil_that_needs_no_guards(mode, padding, filtering):
+    """At the middles of texels linear filtering gives the texel itself."""
+    n = 19
+    values = np.random.default_rng(0).integers(0, 9, (n, n)).astype(np.float32)
+    out = cp.zeros((n, n), cp.float32)
+    kernel = cp.RawKernel(SOURCE, "blur")
+    kernel((2, 2), (16, 16), (image(values, getattr(cp.cuda.runtime, mode), filtering), out, np.int32(n)))
+    wide = np.pad(values, 1, padding)
+    want = sum(wide[dy : dy + n, dx : dx + n] for dy in range(3) for dx in range(3))
+    assert (out.get() == want).all()
+
+
+def test_copies_both_ways():
+    desc = texture.ChannelFormatDescriptor(32, 32, 0, 0, 2)
+    array = texture.CUDAarray(desc, 4, 3, 2)
+    values = np.arange(48, dtype=np.float32).reshape(2, 3, 8)
+    array.copy_from(values)
+    out = cp.zeros((2, 3, 8), cp.float32)
+    array.copy_to(out)
+    assert (out.get() == values).all() and array.ndim == 3
+    with pytest.raises(ValueError, match="expected float32"):
+        array.copy_from(values.ravel())
+
+
+def test_what_needs_a_gpu_says_so():
+    with pytest.raises(NotImplementedError, match="float32 only"):
+        texture.ChannelFormatDescriptor(8, 0, 0, 0, 1)
+    with pytest.raises(NotImplementedError, match="CUDAarray only"):
+        texture.ResourceDescriptor(cp.cuda.runtime.cudaResourceTypeLinear)
+    with pytest.raises(NotImplementedError, match="no normalised floats"):
+        texture.TextureDescriptor(readMode=1)
+    values = np.zeros((4, 4), np.float32)
+    with pytest.raises(TypeError, match="is a TextureObject, but the kernel takes float"):
+        cp.RawKernel(SOURCE, "blur")((1, 1), (4, 4), (image(values, 1), image(values, 1), np.int32(4)))
