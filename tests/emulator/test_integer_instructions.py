@@ -56,6 +56,30 @@ def test_multiply_add_and_high_half(kind):
     check(f"sad.{kind}", (kind,) * 3, kind, lambda a, b, c: wrap(abs(a - b) + c, kind))
 
 
+@pytest.mark.parametrize("second", ["s32", "u32"])
+@pytest.mark.parametrize("first", ["s32", "u32"])
+def test_dot_products_of_bytes(first, second):
+    result = "u32" if (first, second) == ("u32", "u32") else "s32"
+
+    def parts(word: int, bits: int, kind: str) -> list[int]:
+        raw = (word & 0xFFFFFFFF).to_bytes(4, "little")
+        step = bits // 8
+        return [int.from_bytes(raw[i : i + step], "little", signed=kind == "s32") for i in range(0, 4, step)]
+
+    def dp4a(a: int, b: int, c: int) -> int:
+        pairs = zip(parts(a, 8, first), parts(b, 8, second), strict=True)
+        return wrap(c + sum(x * y for x, y in pairs), result)
+
+    def dp2a(a: int, b: int, c: int, start: int) -> int:
+        x, y = parts(a, 16, first), parts(b, 8, second)[start:]
+        return wrap(c + x[0] * y[0] + x[1] * y[1], result)
+
+    kinds = (first, second, result)
+    check(f"dp4a.{first}.{second}", kinds, result, dp4a)
+    check(f"dp2a.lo.{first}.{second}", kinds, result, lambda a, b, c: dp2a(a, b, c, 0))
+    check(f"dp2a.hi.{first}.{second}", kinds, result, lambda a, b, c: dp2a(a, b, c, 2))
+
+
 @pytest.mark.parametrize("kind", ["s16", "s32", "u16", "u32"])
 def test_wide_products(kind):
     wide = kind[0] + str(2 * int(kind[1:]))

@@ -112,3 +112,27 @@ def saturating(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 simple("add.sat.s32", "s32", ("s32", "s32"), "saturating({0}, {1})")
 simple("sub.sat.s32", "s32", ("s32", "s32"), "saturating({0}, -{1}.astype(int64))")
 simple("sad.{t}", "{t}", ("{t}", "{t}", "{t}"), "np.where({0} < {1}, {1} - {0}, {0} - {1}) + {2}", t=UNSIGNED + SIGNED)
+
+
+@helper
+def part(word: np.ndarray, start: int, bits: int, signed: bool) -> np.ndarray:
+    """`bits` bits of uint32 words from bit `start` on, as int64."""
+    found = word.astype(np.int64) >> start & (1 << bits) - 1
+    return found - ((found >> bits - 1) << bits) if signed else found
+
+
+@helper
+def dot(a: np.ndarray, b: np.ndarray, c: np.ndarray, signed: tuple[bool, bool], bits: int, first: int) -> np.ndarray:
+    """c plus the products of the parts of `a`, of `bits` bits, and of bytes of `b` from byte `first` on; uint32."""
+    out = c.astype(np.int64)
+    for i in range(32 // bits):
+        out = out + part(a, bits * i, bits, signed[0]) * part(b, 8 * (first + i), 8, signed[1])
+    return out.astype(np.uint32)
+
+
+for _a in "su":
+    for _b in "su":
+        for _name, _bits, _first in (("dp4a", 8, 0), ("dp2a.lo", 16, 0), ("dp2a.hi", 16, 2)):
+            _signs = f"({_a == 's'}, {_b == 's'})"
+            _call = f"dot({{0}}, {{1}}, {{2}}, {_signs}, {_bits}, {_first})"
+            simple(f"{_name}.{_a}32.{_b}32", "u32", ("u32", "u32", "u32"), _call)
