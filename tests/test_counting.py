@@ -7,7 +7,7 @@ import pytest
 from tiny_ladder import scale
 
 from kernels.lab.arguments import ArgumentError
-from kernels.lab.counting import count_kernel, counters, merge, trace
+from kernels.lab.counting import count_kernel, counters, trace
 
 
 def test_a_coalesced_load_is_four_sectors_a_request():
@@ -51,7 +51,7 @@ def test_a_trace_of_the_second_launch():
 
 def test_lines_of_one_source_line_become_one():
     once = counters(scale.ladder["plain"], {"n": 1000})
-    both = merge(once, once)
+    both = once + once
     assert len(both.lines) == len(once.lines)
     assert [line.sectors for line in both.lines] == [2 * line.sectors for line in once.lines]
     assert [b.branches for b in both.branch_lines] == [2 * b.branches for b in once.branch_lines]

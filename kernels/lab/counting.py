@@ -7,9 +7,8 @@ emulated memory.
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import fields, replace
-from typing import Any, TypeVar
 
 import numpy as np
 
@@ -20,36 +19,21 @@ from . import arguments
 from .ladder import BoundRung
 from .problem import Size
 
-_Line = TypeVar("_Line", emulator.AccessCounters, emulator.BranchCounters)
-
 
 def counters(
     bound: BoundRung, size: Size, seed: int = 0, inputs: Mapping[str, np.ndarray] | None = None
 ) -> emulator.Counters:
-    """Run a rung on the emulator and return its counters, those of several launches merged.
+    """Run a rung on the emulator and return its counters, those of several launches added up.
 
     ``inputs`` replaces the problem's random inputs. Raises ArgumentError when the rung does not take the
     size, and the emulator's errors.
     """
-    return functools.reduce(merge, [launched for launched, _ in _run(bound, size, seed, inputs, None)])
+    return functools.reduce(operator.add, [launched for launched, _ in _run(bound, size, seed, inputs, None)])
 
 
 def launch_counters(bound: BoundRung, size: Size, seed: int = 0) -> tuple[emulator.Counters, ...]:
     """As ``counters``, of each of a rung's launches by itself."""
     return tuple(launched for launched, _ in _run(bound, size, seed, None, None))
-
-
-def merge(a: emulator.Counters, b: emulator.Counters) -> emulator.Counters:
-    """The counters of two launches as one; ``grid`` and ``block`` are those of the first."""
-    totals = ("warp_instructions", "thread_instructions", "branches", "divergent_branches", "barriers")
-    return replace(
-        a,
-        kernel=f"{a.kernel}, {b.kernel}",
-        lines=_merge_lines((*a.lines, *b.lines), ("file", "line", "text", "kind", "width")),
-        branch_lines=_merge_lines((*a.branch_lines, *b.branch_lines), ("file", "line", "text")),
-        files={**a.files, **b.files},
-        **{name: getattr(a, name) + getattr(b, name) for name in totals},
-    )
 
 
 def trace(
@@ -139,18 +123,6 @@ def _run(
         )
         done.append((counted, record))
     return done
-
-
-def _merge_lines(lines: Sequence[_Line], identity: tuple[str, ...]) -> tuple[_Line, ...]:
-    """Lines that agree in the fields ``identity`` become one, in which all other fields are sums."""
-    found: dict[tuple[Any, ...], _Line] = {}
-    for line in lines:
-        key = tuple(getattr(line, name) for name in identity)
-        if (known := found.get(key)) is not None:
-            counted = [f.name for f in fields(line) if f.name not in identity]
-            line = replace(known, **{name: getattr(known, name) + getattr(line, name) for name in counted})
-        found[key] = line
-    return tuple(found.values())
 
 
 @functools.lru_cache(maxsize=64)
