@@ -166,6 +166,29 @@ class TestIncludes:
         assert "nvidia-cuda-runtime" in str(error)
         assert error.diagnostics[0].line == 1
 
+    @pytest.mark.parametrize(
+        ("header", "code"),
+        [
+            ("cooperative_groups.h", "cooperative_groups::this_thread_block().sync();"),
+            ("cooperative_groups/reduce.h", "a[0] = sizeof(cooperative_groups::plus<float>);"),
+            ("mma.h", "nvcuda::wmma::fragment<nvcuda::wmma::accumulator, 16, 16, 16, float> c; a[0] = c.num_elements;"),
+            ("cuda/std/array", "a[0] = cuda::std::array<float, 3>{1, 2, 3}[2];"),
+            ("cuda_pipeline_primitives.h", "__pipeline_commit();"),
+        ],
+    )
+    def test_headers_that_need_other_packages_are_found(self, header: str, code: str) -> None:
+        """Cooperative groups include libcu++, mma.h includes crt."""
+        source = f'#include <{header}>\nextern "C" __global__ void f(float* a) {{ {code} }}\n'
+        compiled = compile_cuda(source, filename="f.cu")
+        files = re.findall(r'\.file\s+\d+\s+"(.*)"', compiled.ptx)
+        assert files[0] == "f.cu" and all(name.startswith("cuda/") for name in files[1:])
+
+    def test_nvrtcs_own_header_has_no_path(self) -> None:
+        """NVRTC names it as a file of the working directory."""
+        source = 'extern "C" __global__ void f(cudaTextureObject_t t, float* a) { a[0] = tex2D<float>(t, 0.f, 0.f); }\n'
+        files = re.findall(r'\.file\s+\d+\s+"(.*)"', compile_cuda(source, filename="f.cu").ptx)
+        assert files == ["f.cu", "cuda/__nv_nvrtc_builtin_header.h"]
+
     @pytest.mark.parametrize("how", ["include_dirs", "-I", "-I apart", "--include-path="])
     def test_a_header_of_ours(self, tmp_path: Path, how: str) -> None:
         (tmp_path / "twice.cuh").write_text(self.HEADER)

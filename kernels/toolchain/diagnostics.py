@@ -70,8 +70,16 @@ def parse_log(log: str, files: Mapping[str, str], *, strip: Mapping[str, str] | 
     return tuple(found)
 
 
+BUILT_IN = "__nv_nvrtc_builtin_header.h"
+
+
 def shorten(path: str, strip: Mapping[str, str]) -> str:
-    """`path` with the longest prefix that `strip` knows replaced."""
+    """`path` with the longest prefix that `strip` knows replaced.
+
+    NVRTC gives the header that it has built in a name in the working directory; here it is one of CUDA's.
+    """
+    if path.endswith(f"/{BUILT_IN}"):
+        return f"cuda/{BUILT_IN}"
     for prefix in sorted(strip, key=len, reverse=True):
         if path.startswith(prefix):
             return strip[prefix] + path[len(prefix) :]

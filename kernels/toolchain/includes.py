@@ -43,7 +43,18 @@ def cuda_include_dirs(major: int) -> tuple[Path, ...]:
     ]
     fitting = [folder for folder in candidates if _cuda_major(folder) == major]
     chosen = (fitting or candidates)[:1]
-    return tuple(path for folder in chosen for path in (folder, folder / "cccl") if path.is_dir())
+    return tuple(path for folder in chosen for path in (folder, *_companions(folder)) if path.is_dir())
+
+
+def _companions(folder: Path) -> tuple[Path, ...]:
+    """Where lies what CUDA's headers include besides: libcu++ for cooperative groups, `crt` for mma.h.
+
+    A toolkit, and pip's packages from CUDA 13 on, have `crt` beside the headers; for CUDA 12 pip has packages of them.
+    """
+    if folder.parent.name == "cuda_runtime":
+        root = folder.parent.parent
+        return root / "cuda_cccl" / "include", root / "cuda_nvcc" / "include"
+    return (folder / "cccl",)
 
 
 def _header_candidates(major: int) -> list[Path]:
