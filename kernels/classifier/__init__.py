@@ -1,0 +1,247 @@
+"""Classifier: a fully connected layer, output = weights x input, float32. Each weight is used once per input vector.
+
+``weights`` has a row of ``inputs`` floats per output, as PyTorch's ``Linear`` has it. A batch of one is the course
+report's case; with more the weights can be used again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kernels.lab import libraries
+from kernels.lab.ladder import Ladder
+from kernels.lab.problem import Argument, Launch, Peer, Problem, Rung, Size, ceil_div
+
+FLOAT = 4
+WARP = 32
+#: The rungs' kTile, and threads of their blocks: the atomic ones, a thread or a warp per row, the shared input.
+TILE = 32
+ATOMIC_THREADS, THREADS, SHARED_THREADS = 1024, 128, 256
+#: Rows that a warp takes at once in ``several_rows``.
+ROWS = 4
+#: The grid's extent in y and z ends here.
+MAX_GRID_Y = 65535
+#: Rows and inputs are ints in the kernels, and a tile may reach past the edge.
+MAX_EXTENT = (1 << 31) - (1 << 14)
+#: One atomic per product, and one load after another: more than this takes seconds.
+MAX_ATOMICS, MAX_LONE_LOADS = 1 << 28, 1 << 25
+
+CLASS1 = {"inputs": 25088, "outputs": 4096, "batch": 1}
+CLASS2 = {"inputs": 4096, "outputs": 1024, "batch": 1}
+
+
+def _inputs(size: Size, rng: np.random.Generator) -> dict[str, np.ndarray]:
+    return {
+        "weights": rng.standard_normal((size["outputs"], size["inputs"]), dtype=np.float32),
+        "input": rng.standard_normal((size["batch"], size["inputs"]), dtype=np.float32),
+    }
+
+
+def _reference(inputs: dict[str, np.ndarray], size: Size) -> dict[str, np.ndarray]:
+    return {"output": inputs["input"].astype(np.float64) @ inputs["weights"].astype(np.float64).T}
+
+
+problem = Problem(
+    name="classifier",
+    title="Fully connected layer, float32",
+    size_keys=("inputs", "outputs", "batch"),
+    arguments=(
+        Argument("weights", "float32", ("outputs", "inputs")),
+        Argument("input", "float32", ("batch", "inputs")),
+        Argument("output", "float32", ("batch", "outputs"), role="output"),
+    ),
+    make_inputs=_inputs,
+    reference=_reference,
+    # A dot product of k terms rounds k times, by at most 2^-24 of a partial sum; the errors add up like a random walk.
+    tolerance=lambda size: 4 * 2.0**-24 * max(1.0, size["inputs"] ** 0.5),
+    flops=lambda size: 2 * size["inputs"] * size["outputs"] * size["batch"],
+    bytes=lambda size: FLOAT * (size["inputs"] * size["outputs"] + size["batch"] * (size["inputs"] + size["outputs"])),
+    headline=(CLASS1, CLASS2, {**CLASS1, "batch": 32}),
+    # The other two layers of VGG's classifier, a layer with few outputs, one with few inputs, and class2's batch.
+    sweep=(
+        {"inputs": 4096, "outputs": 4096, "batch": 1},
+        {"inputs": 4096, "outputs": 1000, "batch": 1},
+        {"inputs": 1 << 20, "outputs": 64, "batch": 1},
+        {"inputs": 256, "outputs": 1 << 18, "batch": 1},
+        {**CLASS2, "batch": 32},
+    ),
+    check=(
+        {"inputs": 0, "outputs": 3, "batch": 1},
+        {"inputs": 5, "outputs": 0, "batch": 2},
+        {"inputs": 1, "outputs": 1, "batch": 1},
+        {"inputs": 7, "outputs": 33, "batch": 2},
+        {"inputs": 1030, "outputs": 5, "batch": 1},
+        {"inputs": 4100, "outputs": 3, "batch": 1},
+        {"inputs": 132, "outputs": 65, "batch": 3},
+    ),
+    accepts_empty=True,
+)
+
+
+def _args(size: Size) -> tuple[Any, ...]:
+    return ("weights", "input", "output", np.int32(size["inputs"]), np.int32(size["outputs"]))
+
+
+def _extents_fit(size: Size) -> str | None:
+    if max(size["inputs"], size["outputs"]) > MAX_EXTENT:
+        return f"inputs and outputs may be at most {MAX_EXTENT}, for positions in a row are 32-bit"
+    if size["batch"] > MAX_GRID_Y:
+        return f"batch may be at most {MAX_GRID_Y}, the most blocks in y and z"
+    return None
+
+
+def _atomics_fit(limit: int, outputs_per_block: int) -> Callable[[Size], str | None]:
+    """What the rungs take that add each product to its output by an atomic."""
+
+    def requires(size: Size) -> str | None:
+        products = size["inputs"] * size["outputs"] * size["batch"]
+        if products > limit:
+            return f"{products} products; at most {limit}, for more would take far too long"
+        if ceil_div(size["outputs"], outputs_per_block) > MAX_GRID_Y:
+            return (
+                f"outputs may be at most {MAX_GRID_Y * outputs_per_block}, for the grid has at most {MAX_GRID_Y} in y"
+            )
+        return _extents_fit(size)
+
+    return requires
+
+
+def _zeroed(name: str, inputs_per_block: int, outputs_per_block: int) -> Callable[[Size], tuple[Launch, ...]]:
+    """Zero the output, then a grid over inputs, outputs and batch that adds to it."""
+
+    def launches(size: Size) -> tuple[Launch, ...]:
+        n = size["outputs"] * size["batch"]
+        grid = (
+            max(1, ceil_div(size["inputs"], inputs_per_block)),
+            ceil_div(size["outputs"], outputs_per_block),
+            size["batch"],
+        )
+        return (
+            Launch(
+                f"classifier_{name}_zero",
+                (ceil_div(n, ATOMIC_THREADS),),
+                (ATOMIC_THREADS,),
+                ("output", np.uint64(n)),
+            ),
+            Launch(f"classifier_{name}", grid, (ATOMIC_THREADS,), _args(size)),
+        )
+
+    return launches
+
+
+def _width(size: Size) -> int:
+    """Floats per load: 4 where every row starts at a multiple of 16 bytes."""
+    return 4 if size["inputs"] % 4 == 0 else 1
+
+
+def _rows(kernel: str, threads: int, rows_per_block: int) -> Callable[[Size], tuple[Launch, ...]]:
+    """A grid over the rows and the batch. A kernel that ends in ``<`` is told its width."""
+
+    def launches(size: Size) -> tuple[Launch, ...]:
+        name = f"{kernel}{_width(size)}>" if kernel.endswith("<") else kernel
+        return (Launch(name, (ceil_div(size["outputs"], rows_per_block), size["batch"]), (threads,), _args(size)),)
+
+    return launches
+
+
+def _matrix_product(tf32: bool):
+    """cuBLAS on the whole batch: its matrix-vector product where the batch is one, its matrix product otherwise."""
+
+    def prepare(arrays: dict[str, Any], size: Size):
+        import torch
+
+        weights, given, out = (torch.from_dlpack(arrays[name]) for name in ("weights", "input", "output"))
+        if size["batch"] == 1 and not tf32:
+            return lambda: torch.mv(weights, given[0], out=out[0])
+        turned = weights.t()
+
+        def enqueue() -> None:
+            torch.backends.cuda.matmul.allow_tf32 = tf32
+            torch.mm(given, turned, out=out)
+
+        return enqueue
+
+    return prepare
+
+
+QUAD_ALIGNED = {"weights": 16, "input": 16}
+
+ladder = Ladder(
+    problem,
+    Path(__file__).parent,
+    rungs=(
+        Rung(
+            "tiles",
+            "a thread per weight, an atomic per product",
+            "tiles.cu",
+            _zeroed("tiles", TILE, TILE),
+            requires=_atomics_fit(MAX_ATOMICS, TILE),
+        ),
+        Rung(
+            "lone_loader",
+            "a block per input, one thread fetches",
+            "lone_loader.cu",
+            _zeroed("lone_loader", 1, ATOMIC_THREADS),
+            requires=_atomics_fit(MAX_LONE_LOADS, ATOMIC_THREADS),
+        ),
+        Rung(
+            "columns",
+            "a block per input, every thread fetches",
+            "columns.cu",
+            _zeroed("columns", 1, ATOMIC_THREADS),
+            requires=_atomics_fit(MAX_ATOMICS, ATOMIC_THREADS),
+        ),
+        Rung(
+            "row_thread",
+            "a thread per output",
+            "row_thread.cu",
+            _rows("classifier_row_thread", THREADS, THREADS),
+            requires=_extents_fit,
+        ),
+        Rung(
+            "row_warp",
+            "a warp per output",
+            "row_warp.cu",
+            _rows("classifier_row_warp", THREADS, THREADS // WARP),
+            requires=_extents_fit,
+        ),
+        Rung(
+            "float4",
+            "16 bytes per load",
+            "float4.cu",
+            _rows("classifier_float4<", THREADS, THREADS // WARP),
+            alignment=QUAD_ALIGNED,
+            requires=_extents_fit,
+        ),
+        Rung(
+            "shared_input",
+            "the input in shared memory",
+            "shared_input.cu",
+            _rows("classifier_shared_input<", SHARED_THREADS, SHARED_THREADS // WARP),
+            alignment=QUAD_ALIGNED,
+            requires=_extents_fit,
+        ),
+        Rung(
+            "several_rows",
+            "four rows per warp for one load of the input",
+            "several_rows.cu",
+            _rows("classifier_several_rows<", THREADS, THREADS // WARP * ROWS),
+            alignment=QUAD_ALIGNED,
+            requires=_extents_fit,
+        ),
+    ),
+    peers=(
+        Peer("cuBLAS fp32", _matrix_product(tf32=False), libraries.cublas("torch.mv; torch.mm for a batch", "fp32")),
+        # TF32 rounds each factor to 11 bits: a relative error of 2^-11 for each product, and they average out.
+        Peer(
+            "cuBLAS TF32",
+            _matrix_product(tf32=True),
+            libraries.cublas("torch.mm", "TF32"),
+            tolerance=lambda size: 2.0**-10,
+        ),
+    ),
+)
