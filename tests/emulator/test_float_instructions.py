@@ -46,10 +46,21 @@ def test_quotient_and_root(mode):
     check(f"sqrt.{mode}.f32", ("f32",), "f32", lambda a: reference.sqrt(a, "f32", mode))
 
 
-def test_quotient_and_root_of_doubles():
-    check("div.rn.f64", ("f64", "f64"), "f64", lambda a, b: reference.div(a, b, "f64"))
-    check("rcp.rn.f64", ("f64",), "f64", lambda a: reference.div(1.0, a, "f64"))
-    check("sqrt.rn.f64", ("f64",), "f64", lambda a: reference.sqrt(a, "f64"))
+@pytest.mark.parametrize("mode", MODES)
+def test_quotient_and_root_of_doubles(mode):
+    check(f"div.{mode}.f64", ("f64", "f64"), "f64", lambda a, b: reference.div(a, b, "f64", mode))
+    check(f"rcp.{mode}.f64", ("f64",), "f64", lambda a: reference.div(1.0, a, "f64", mode))
+    check(f"sqrt.{mode}.f64", ("f64",), "f64", lambda a: reference.sqrt(a, "f64", mode))
+
+
+@pytest.mark.parametrize("mode", MODES[1:])
+def test_fused_doubles_in_every_mode(mode):
+    """Exact zeros, cancellation, and products below and above what float64 holds."""
+    rows = cases(("f64",) * 3, seed=5, extra=600)
+    tiny, near = 2.0**-1074, 1 + 2.0**-52
+    rows += [(a, b, c) for a in (0.0, -0.0, 1.0, -1.0) for b in (0.0, 1.0, -3.0) for c in (0.0, -0.0, 1.0, 3.0, -1.0)]
+    rows += [(tiny, 0.5, 0.0), (tiny, -0.5, 0.0), (-tiny, -0.25, -0.0), (2.0**1023, 4.0, -1.0), (near, near, -near)]
+    check(f"fma.{mode}.f64", ("f64",) * 3, "f64", lambda a, b, c: reference.fma(a, b, c, "f64", mode), rows)
 
 
 def halfway_cases() -> list[tuple[float, float, float]]:

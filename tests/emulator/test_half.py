@@ -122,3 +122,38 @@ def test_from_cuda():
     assert p.tolist() == (wide * wide + wide).astype(np.float16).tolist()
     after = (b.astype(np.uint32) << 16).view(np.float32)
     assert np.allclose(after, before * before + before, rtol=2.0**-7)
+
+
+@pytest.mark.parametrize("mode", ["rz", "rm", "rp"])
+@pytest.mark.parametrize(("kind", "of"), [("f16", "f32"), ("bf16", "f32"), ("f16", "s32"), ("f16", "u64")])
+def test_conversion_in_every_mode(kind, of, mode):
+    rng = random.Random(9)
+    if of == "f32":
+        rows = [struct.unpack("<f", struct.pack("<I", rng.getrandbits(32)))[0] for _ in range(2000)]
+        rows += [rng.uniform(-1, 1) * 2.0 ** rng.randint(-30, 17) for _ in range(2000)]
+        rows = [struct.unpack("<f", struct.pack("<f", v))[0] for v in rows if not math.isnan(v)]
+        rows += [
+            0.0,
+            -0.0,
+            math.inf,
+            -math.inf,
+            65504.0,
+            65505.0,
+            -65519.0,
+            2.0**-25,
+            -(2.0**-24),
+            1e-9,
+            -1e-9,
+            3.39e38,
+        ]
+    else:
+        rows = [
+            rng.getrandbits(rng.randrange(1, 32)) * (rng.choice((1, -1)) if of[0] == "s" else 1) for _ in range(2000)
+        ]
+        rows += [0, 65504, 65505, 65519, 65520]
+    (got,) = run_ptx(f"cvt.{mode}.{kind}.{of} %o0, %i0;", [(of, rows)], ["b16"])
+    for value, bits in zip(rows, got.tolist(), strict=True):
+        zero = math.copysign(0.0, value)
+        want = value if math.isinf(value) else reference.round_to(Fraction(value), kind, mode, zero)
+        found = decode(bits, kind)
+        assert found == want and math.copysign(1, found) == math.copysign(1, want), (value, found, want)

@@ -141,5 +141,6 @@ from . import (  # noqa: E402
     storage,  # noqa: F401
     system,  # noqa: F401
     texture,  # noqa: F401
+    video,  # noqa: F401
     warp,  # noqa: F401
 )

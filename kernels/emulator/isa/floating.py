@@ -126,6 +126,10 @@ for _mode in ("rz", "rm", "rp"):
     simple(f"add.{_mode}.f64", "f64", ("f64", "f64"), f"add_directed({{0}}, {{1}}, '{_mode}')")
     simple(f"sub.{_mode}.f64", "f64", ("f64", "f64"), f"add_directed({{0}}, -{{1}}, '{_mode}')")
     simple(f"mul.{_mode}.f64", "f64", ("f64", "f64"), f"mul64_directed({{0}}, {{1}}, '{_mode}')")
+    simple(f"fma.{_mode}.f64", "f64", ("f64",) * 3, f"fma64_directed({{0}}, {{1}}, {{2}}, '{_mode}')")
+    simple(f"div.{_mode}.f64", "f64", ("f64", "f64"), f"div64_directed({{0}}, {{1}}, '{_mode}')")
+    simple(f"rcp.{_mode}.f64", "f64", ("f64",), f"div64_directed(np.float64(1), {{0}}, '{_mode}')")
+    simple(f"sqrt.{_mode}.f64", "f64", ("f64",), f"sqrt64_directed({{0}}, '{_mode}')")
 
 
 @helper

@@ -167,6 +167,22 @@ def any_to_half(value: np.ndarray, kind: str) -> np.ndarray:
     return narrow(wide, kind)
 
 
+@helper
+def any_to_half_directed(value: np.ndarray, kind: str, mode: str) -> np.ndarray:
+    """A float or integer rounded towards zero (rz), down (rm) or up (rp), as uint16 bits.
+
+    Of integers float16 alone is made, beyond which all are that float64 does not hold.
+    """
+    wide = value.astype(np.float64)
+    near = narrow(wide, kind)
+    back = widen(near, kind)
+    negative = near >> np.uint16(15) == 1
+    error = np.where(wide == back, 0.0, wide - back) * np.where(negative, -1.0, 1.0)
+    down = {"rz": True, "rm": ~negative, "rp": negative}[mode] & (error < 0)
+    up = {"rz": False, "rm": negative, "rp": ~negative}[mode] & (error > 0)
+    return near - down.astype(np.uint16) + up.astype(np.uint16)
+
+
 def _to_half(emitter, instruction: ptx.Instruction) -> None:
     parts = instruction.opcode.split(".")
     to, of = parts[-2:]
@@ -177,7 +193,10 @@ def _to_half(emitter, instruction: ptx.Instruction) -> None:
         emitter.write(instruction.operands[0], "u32", code)
         return
     value = emitter.read(instruction.operands[1], of)
-    emitter.write(instruction.operands[0], "u16", f"any_to_half({value}, '{to}')")
+    directed = "" if parts[1] == "rn" else f", '{parts[1]}'"
+    emitter.write(
+        instruction.operands[0], "u16", f"any_to_half{'_directed' * bool(directed)}({value}, '{to}'{directed})"
+    )
 
 
 def _from_half(emitter, instruction: ptx.Instruction) -> None:
@@ -202,6 +221,10 @@ for _kind in FORMATS:
     for _mode in ("rni", "rzi", "rmi", "rpi"):
         for _to in ("u8", "s8", "u16", "s16", "u32", "s32", "u64", "s64"):
             special(f"cvt.{_mode}.{_to}.{_kind}", results=(_to,), operands=("u16",))(_from_half)
+for _mode in ("rz", "rm", "rp"):
+    for _of in ("f32", "u8", "s8", "u16", "s16", "u32", "s32", "u64", "s64"):
+        special(f"cvt.{_mode}.f16.{_of}", results=("u16",), operands=(_of,))(_to_half)
+    special(f"cvt.{_mode}.bf16.f32", results=("u16",), operands=("f32",))(_to_half)
 special("cvt.rn.f16.f16", results=("u16",), operands=("u16",))(
     lambda emitter, instruction: emitter.alias(*instruction.operands, "b16")
 )

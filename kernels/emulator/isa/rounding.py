@@ -6,6 +6,9 @@ Python.
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
+
 import numpy as np
 
 from . import helper
@@ -190,3 +193,72 @@ def sqrt_directed(a: np.ndarray, mode: str) -> np.ndarray:
     near = np.sqrt(a)
     residual = a - np.multiply(near, near, dtype=np.float64)
     return directed(near, np.where(np.isfinite(a), np.sign(residual), 0), mode)
+
+
+def _sign(top: int, bottom: int, near: float) -> int:
+    """The sign of top / bottom minus a float; bottom is positive."""
+    if math.isinf(near):
+        return -1 if near > 0 else 1
+    n, d = near.as_integer_ratio()
+    error = top * d - n * bottom
+    return (error > 0) - (error < 0)
+
+
+def _fma_error(a: float, b: float, c: float, near: float) -> int:
+    (an, ad), (bn, bd), (cn, cd) = (x.as_integer_ratio() for x in (a, b, c))
+    return _sign(an * bn * cd + cn * ad * bd, ad * bd * cd, near)
+
+
+def _quotient_error(a: float, b: float, near: float) -> int:
+    (an, ad), (bn, bd) = (x.as_integer_ratio() for x in (a, b))
+    return _sign(an * bd * (-1 if bn < 0 else 1), ad * abs(bn), near)
+
+
+def _root_error(a: float, near: float) -> int:
+    (an, ad), (nn, nd) = (x.as_integer_ratio() for x in (a, near))
+    error = an * nd * nd - nn * nn * ad
+    return (error > 0) - (error < 0)
+
+
+def _exactly(error: Callable[..., int], known: np.ndarray, near: np.ndarray, *values: np.ndarray) -> np.ndarray:
+    """The sign of the exact result minus `near` where `known`, by Python's integers; 0 elsewhere."""
+    sign = np.zeros(near.shape)
+    columns = [np.broadcast_to(each, near.shape)[known].tolist() for each in (*values, near)]
+    sign[known] = [error(*row) for row in zip(*columns, strict=True)]
+    return sign
+
+
+@helper
+def fma64_directed(a: np.ndarray, b: np.ndarray, c: np.ndarray, mode: str) -> np.ndarray:
+    """fma.{rz,rm,rp}.f64."""
+    near = fma64(a, b, c)
+    finite = np.broadcast_to(np.isfinite(a) & np.isfinite(b) & np.isfinite(c), near.shape)
+    out = directed(near, _exactly(_fma_error, finite, near, a, b, c), mode)
+    if mode != "rm":
+        return out
+    # A zero that is exact: of two zeros of one sign that zero, else the negative one.
+    product = np.signbit(a) ^ np.signbit(b)
+    zeros = ((a == 0) | (b == 0)) & (c == 0)
+    positive = zeros & ~product & ~np.signbit(c)
+    exact = (near == 0) & (out == 0) & (zeros | (c != 0)) & ~positive
+    return np.where(finite & exact & ~_tiny(a, b, c), -0.0, out)
+
+
+def _tiny(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
+    """Where a product that is not zero is added to zero: a result of zero is then not exact."""
+    return (c == 0) & (a != 0) & (b != 0)
+
+
+@helper
+def div64_directed(a: np.ndarray, b: np.ndarray, mode: str) -> np.ndarray:
+    """div.{rz,rm,rp}.f64."""
+    near = np.divide(a, b)
+    known = np.broadcast_to(np.isfinite(a) & np.isfinite(b) & (b != 0) & (a != 0), near.shape)
+    return directed(near, _exactly(_quotient_error, known, near, a, b), mode)
+
+
+@helper
+def sqrt64_directed(a: np.ndarray, mode: str) -> np.ndarray:
+    """sqrt.{rz,rm,rp}.f64."""
+    near = np.sqrt(a)
+    return directed(near, _exactly(_root_error, np.isfinite(a) & (a > 0), near, a), mode)

@@ -12,7 +12,7 @@ import functools
 import hashlib
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -149,9 +149,9 @@ def measured_size(rung: BoundRung) -> Size:
     return rung.ladder.problem.check[-1]
 
 
-def all_rungs() -> Iterator[BoundRung]:
-    """Every rung of every ladder that takes the size at which it would be compared."""
-    for name in ladder_names():
+def all_rungs(ladders: Iterable[str] | None = None) -> Iterator[BoundRung]:
+    """Every rung of every ladder, or of those named, that takes the size at which it would be compared."""
+    for name in ladder_names() if ladders is None else ladders:
         for rung in load_ladder(name):
             if rung.rung.requires(measured_size(rung)) is None:
                 yield rung

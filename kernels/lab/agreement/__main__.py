@@ -9,7 +9,8 @@ from .measuring import main
 from .summary import write_summary
 
 if __name__ == "__main__":
-    code = 0 if sys.argv[1:] == ["--compare"] else main(sys.argv[1:])
-    if sys.argv[1:2] != ["--child"] and not code:
+    compare = sys.argv[1:] == ["--compare"]
+    code = 0 if compare else main(sys.argv[1:])
+    if compare or (not code and not {"--child", "--prepare", "--counts-only"} & set(sys.argv)):
         print(write_summary())
     raise SystemExit(code)

@@ -1,19 +1,25 @@
 """Counting on the hardware: the launches of `kernels.lab.agreement`, once each, under Nsight Compute.
 
 The kernels are loaded as the toolchain here compiles them, so that the machine code that is counted is the one that the
-marks are read from.
+marks are read from. What has been counted of the same code is kept; ncu is given some launches at a time, and the
+record is written after each time, so that an interrupted command loses little.
 """
 
 from __future__ import annotations
 
+import argparse
 import csv
 import datetime
+import hashlib
 import json
+import pickle
 import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,6 +31,7 @@ from kernels.toolchain.nvrtc import nvrtc_version
 
 from .. import hardware
 from ..problem import Launch
+from ..registry import ladder_names
 from . import (
     METRICS,
     all_rungs,
@@ -36,16 +43,20 @@ from . import (
 )
 from .cases import cases
 
-RUNS = 2
+#: How often each launch is counted: rungs twice, since some of what they do does not come out the same each time.
+RUNS = {"rungs": 2, "patterns": 1}
+#: Launches that one ncu looks at.
+AT_ONCE = 240
 
 
 @dataclass(frozen=True)
 class Step:
-    """One launch to be counted. `names` tell which; `first` that its arrays are new; `zeros`: further arrays, their
-    bytes by name.
+    """One launch to be counted. `names` tell which; `group`, of which launches it is one, in order; `first` that its
+    arrays are new; `zeros`: further arrays, their bytes by name.
     """
 
     names: dict[str, Any]
+    group: str
     compiled: Compiled
     launch: Launch
     code: str
@@ -54,9 +65,9 @@ class Step:
     zeros: dict[str, int]
 
 
-def rung_steps() -> Iterator[Step]:
-    """The launches of all rungs, in order."""
-    for rung in all_rungs():
+def rung_steps(ladder: str | None = None) -> Iterator[Step]:
+    """The launches of all rungs, or of one ladder's, in order."""
+    for rung in all_rungs(None if ladder is None else [ladder]):
         problem, size = rung.ladder.problem, measured_size(rung)
         inputs, compiled = rung.ladder.inputs(size), rung.compiled(size)
         shapes = {a.name: (a.extents(size), a.dtype) for a in problem.outputs} | dict(rung.rung.workspace(size))
@@ -64,7 +75,8 @@ def rung_steps() -> Iterator[Step]:
         for index, launch in enumerate(rung.launches(size)):
             names = {"ladder": rung.ladder.name, "rung": rung.name, "size": dict(size), "launch": index}
             code = code_sha256(compiled, launch, inputs)
-            yield Step(names, compiled, launch, code, index == 0, inputs, zeros)
+            group = f"{rung.ladder.name} {rung.name}"
+            yield Step(names, group, compiled, launch, code, index == 0, inputs, zeros)
 
 
 def pattern_steps() -> Iterator[Step]:
@@ -73,29 +85,47 @@ def pattern_steps() -> Iterator[Step]:
     for case in cases():
         launch = pattern_launch(case)
         arrays = {f"array {n}": arg for n, arg in enumerate(case.args) if isinstance(arg, np.ndarray)}
-        yield Step({"label": case.label}, compiled, launch, code_sha256(compiled, launch, {}), True, arrays, {})
+        code = code_sha256(compiled, launch, {})
+        yield Step({"label": case.label}, case.label, compiled, launch, code, True, arrays, {})
 
 
 STEPS = {"rungs": rung_steps, "patterns": pattern_steps}
 
 
-def launch_all(which: str) -> None:
+def _prepared(ladder: str | None) -> list[Step]:
+    steps = list(pattern_steps() if ladder is None else rung_steps(ladder))
+    for step in steps:
+        _ = step.compiled.cubin  # made now, and kept
+    return steps
+
+
+def prepare(kinds: Iterable[str] = tuple(STEPS), workers: int | None = None) -> dict[str, list[Step]]:
+    """The steps of each kind, compiled in several processes: this needs no GPU."""
+    kinds = list(kinds)
+    jobs = [*(ladder_names() if "rungs" in kinds else ()), *([None] if "patterns" in kinds else ())]
+    with ProcessPoolExecutor(workers) as pool:
+        done = dict(zip(jobs, pool.map(_prepared, jobs), strict=True))
+    rungs = [step for name, steps in done.items() if name is not None for step in steps]
+    return {kind: rungs if kind == "rungs" else done[None] for kind in kinds}
+
+
+def launch_all(steps: Sequence[Step]) -> None:
     """Launch each step once, through CuPy. This is what ncu looks at."""
     import cupy
 
-    modules: dict[int, Any] = {}
+    modules: dict[str, Any] = {}
     held: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as folder:
-        for step in STEPS[which]():
-            key = id(step.compiled)
+        for step in steps:
+            key = hashlib.sha256(step.compiled.cubin).hexdigest()
             if key not in modules:
                 path = Path(folder, f"{key}.cubin")
                 path.write_bytes(step.compiled.cubin)
-                modules[key] = step.compiled, cupy.RawModule(path=str(path))
+                modules[key] = cupy.RawModule(path=str(path))
             if step.first:
                 held = {name: cupy.asarray(value) for name, value in step.arrays.items()}
                 held |= {name: cupy.zeros(max(n, 1), cupy.uint8) for name, n in step.zeros.items()}
-            function = modules[key][1].get_function(step.compiled.lowered(step.launch.kernel))
+            function = modules[key].get_function(step.compiled.lowered(step.launch.kernel))
             if step.launch.shared_mem > 48 * 1024:
                 function.max_dynamic_shared_size_bytes = step.launch.shared_mem
             args = tuple(held[a] if isinstance(a, str) else np.array([a]) for a in step.launch.args)
@@ -103,16 +133,22 @@ def launch_all(which: str) -> None:
             cupy.cuda.Device().synchronize()
 
 
-def count(which: str) -> list[dict[str, float]]:
-    """What ncu counts of each step. Raises RuntimeError with what it said."""
-    command = ["ncu", "--csv", "--page", "raw", "--print-units", "base", "--clock-control", "none",
-               "--cache-control", "none", "--metrics", ",".join(METRICS),
-               sys.executable, "-m", "kernels.lab.agreement", "--child", which]  # fmt: skip
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+def count(steps: Sequence[Step], seconds: float | None = None) -> list[dict[str, float]]:
+    """What ncu counts of each step. Raises RuntimeError with what it said, TimeoutError after `seconds`."""
+    with tempfile.NamedTemporaryFile(suffix=".pickle") as file:
+        pickle.dump(list(steps), file)
+        file.flush()
+        command = ["ncu", "--csv", "--page", "raw", "--print-units", "base", "--clock-control", "none",
+                   "--cache-control", "none", "--metrics", ",".join(METRICS),
+                   sys.executable, "-m", "kernels.lab.agreement", "--child", file.name]  # fmt: skip
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=seconds)
+        except subprocess.TimeoutExpired as error:
+            raise TimeoutError(f"ncu took more than {seconds:.0f} s for {len(steps)} launches") from error
     rows = parse(done.stdout)
-    wanted = sum(1 for _ in STEPS[which]())
-    if done.returncode or len(rows) != wanted:
-        raise RuntimeError(f"ncu counted {len(rows)} of {wanted} launches:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
+    if done.returncode or len(rows) != len(steps):
+        said = f"{done.stdout[-2000:]}{done.stderr[-2000:]}"
+        raise RuntimeError(f"ncu counted {len(rows)} of {len(steps)} launches:\n{said}")
     return rows
 
 
@@ -128,38 +164,118 @@ def _number(text: str) -> float:
     return int(value) if value.is_integer() else value
 
 
-def measure() -> dict[str, Any]:
-    """The record: every step, counted in RUNS runs."""
-    points: dict[str, list[dict[str, Any]]] = {}
-    for which, steps in STEPS.items():
-        runs = [count(which) for _ in range(RUNS)]
-        points[which] = [
-            {**step.names, "code_sha256": step.code, "counts": [list(run[index].values()) for run in runs]}
-            for index, step in enumerate(steps())
-        ]
+Points = dict[tuple, dict[str, Any]]
+
+
+def _key(names: dict[str, Any]) -> tuple:
+    return tuple(names[part] for part in ("label", "ladder", "rung", "launch") if part in names)
+
+
+def known_points(path: Path, steps: dict[str, list[Step]]) -> Points:
+    """What the record at `path` has of these steps: counted of the same code, as the same compiler makes it."""
+    if not path.exists():
+        return {}
+    data = json.loads(path.read_text(encoding="utf-8"))
+    if data["nvrtc"] != _nvrtc() or data["metrics"] != list(METRICS):
+        return {}
+    codes = {_key(step.names): step.code for which in steps.values() for step in which}
+    every = [point for which in STEPS for point in data[which]]
+    # What was not asked for stays as it is.
+    kept = {_key(p): p for p in every if ("label" in p) not in {which == "patterns" for which in steps}}
+    return kept | {_key(p): p for p in every if codes.get(_key(p)) == p["code_sha256"]}
+
+
+def _nvrtc() -> str:
+    return ".".join(map(str, nvrtc_version()))
+
+
+def to_count(steps: Iterable[Step], points: Points, runs: int) -> list[list[Step]]:
+    """The groups of which a launch has been counted less than `runs` times."""
+    groups: dict[str, list[Step]] = {}
+    for step in steps:
+        groups.setdefault(step.group, []).append(step)
+    return [
+        group
+        for group in groups.values()
+        if any(len(points.get(_key(step.names), {"counts": ()})["counts"]) < runs for step in group)
+    ]
+
+
+def portions(groups: Iterable[list[Step]]) -> Iterator[list[Step]]:
+    """The steps of whole groups, about AT_ONCE at a time."""
+    portion: list[Step] = []
+    for group in groups:
+        portion += group
+        if len(portion) >= AT_ONCE:
+            yield portion
+            portion = []
+    if portion:
+        yield portion
+
+
+def measure(steps: dict[str, list[Step]], path: Path, gpu: dict[str, Any], seconds: float) -> bool:
+    """Count what is missing and write the record at `path` after each portion, for about `seconds`; whether all is
+    there. Every launch is counted once before any is counted again."""
+    points, start, each = known_points(path, steps), time.monotonic(), 0.1
+    for runs in range(1, max(RUNS.values()) + 1):
+        every = [step for kind, which in steps.items() if runs <= RUNS[kind] for step in which]
+        for portion in portions(to_count(every, points, runs)):
+            left = seconds - (time.monotonic() - start)
+            if each * len(portion) > left:
+                print(f"{len(portion)} launches would take longer than the {left:.0f} s that are left", flush=True)
+                return False
+            begun = time.monotonic()
+            rows = count(portion, left)
+            each = (time.monotonic() - begun) / len(portion)
+            print(f"run {runs}: {len(portion)} launches, {1000 * each:.0f} ms each", flush=True)
+            for step, row in zip(portion, rows, strict=True):
+                found = points.setdefault(_key(step.names), {**step.names, "code_sha256": step.code, "counts": []})
+                found["counts"] = [*found["counts"], list(row.values())][-max(RUNS.values()) :]
+            _write(path, steps, points, gpu)
+    return True
+
+
+def _write(path: Path, steps: dict[str, list[Step]], points: Points, gpu: dict[str, Any]) -> None:
+    order = {_key(step.names): n for which in steps.values() for n, step in enumerate(which)}
+    every = sorted(points.values(), key=lambda point: order.get(_key(point), -1))
     version = subprocess.run(["ncu", "--version"], capture_output=True, text=True, check=True).stdout
-    return {
+    data = {
         "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
         "commit": hardware.commit(),
         "tool": "Nsight Compute " + re.findall(r"Version (\S+)", version)[0],
-        "nvrtc": ".".join(map(str, nvrtc_version())),
-        "device": hardware.device_block(),
+        "nvrtc": _nvrtc(),
+        "device": gpu,
         "metrics": METRICS,
-        **points,
+        "rungs": [point for point in every if "ladder" in point],
+        "patterns": [point for point in every if "label" in point],
     }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(dump(data), encoding="utf-8")
 
 
 def main(arguments: list[str]) -> int:
-    """The command. `--child rungs` or `--child patterns` is what ncu looks at."""
-    if arguments[:1] == ["--child"]:
-        launch_all(arguments[1])
+    """The command. `--child` is what ncu looks at."""
+    parser = argparse.ArgumentParser(prog="python -m kernels.lab.agreement", description=__doc__.splitlines()[0])
+    parser.add_argument("--child", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--only", choices=tuple(STEPS), help="count these only")
+    parser.add_argument("--seconds", type=float, default=600, help="begin nothing that would take longer")
+    parser.add_argument("--prepare", type=Path, metavar="FILE", help="only compile, into a file; needs no GPU")
+    parser.add_argument("--prepared", type=Path, metavar="FILE", help="take what --prepare has written")
+    parser.add_argument("--counts-only", action="store_true", help="do not compare afterwards")
+    options = parser.parse_args(arguments)
+    if options.child is not None:
+        launch_all(pickle.loads(options.child.read_bytes()))
         return 0
-    data = measure()
-    path = record_path(hardware.gpu_slug(data["device"]["name"]))
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(dump(data), encoding="utf-8")
+    kinds = (options.only,) if options.only else tuple(STEPS)
+    if options.prepare is not None:
+        options.prepare.write_bytes(pickle.dumps(prepare(kinds)))
+        return 0
+    steps = prepare(kinds) if options.prepared is None else pickle.loads(options.prepared.read_bytes())
+    gpu = hardware.device_block()
+    path = record_path(hardware.gpu_slug(gpu["name"]))
+    complete = measure({kind: steps[kind] for kind in kinds}, path, gpu, options.seconds)
     print(path)
-    return 0
+    return 0 if complete else 1
 
 
 def dump(data: dict[str, Any]) -> str:

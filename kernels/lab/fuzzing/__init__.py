@@ -1,0 +1,104 @@
+"""Random programs, run on the emulator and on a GPU: the same bits, or a fault of the emulator.
+
+``control``: nested branches and loops, which plain Python follows too. ``values``: typed operations. A program, its
+inputs and so its outputs are given by its kind and its seed. ``python -m kernels.lab.fuzzing`` runs many on a GPU, of
+which ``kernels/records/<gpu>/emulator/fuzz.json`` says what came out, with a hash of the GPU's words of the first ones,
+which the tests hold the emulator to.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kernels.emulator.running import launch
+from kernels.toolchain import Compiled, compile_cuda
+
+from .. import records
+from . import control, values
+
+COMMAND = "python -m kernels.lab.fuzzing"
+KINDS = ("control", "values")
+GRID = 2
+
+
+@dataclass(frozen=True)
+class Program:
+    """`arrays`: what the kernel `k` is given; those named in `outputs`, by position, are what it leaves."""
+
+    kind: str
+    seed: int
+    source: str
+    options: tuple[str, ...]
+    threads: int
+    arrays: tuple[np.ndarray, ...]
+    outputs: tuple[int, ...]
+
+    def compiled(self) -> Compiled:
+        """The program compiled."""
+        return compile_cuda(self.source, filename=f"{self.kind}_{self.seed}.cu", options=self.options)
+
+
+def _words(rng: np.random.Generator, count: int) -> np.ndarray:
+    """Random words, of which many are the edges of a format, small numbers, or floats near one."""
+    out = rng.integers(0, 2**32, count, np.uint32)
+    edges = [
+        0, 1, 2, 31, 32, 33, 0x7FFFFFFF, 0x80000000, 0x80000001, 0xFFFFFFFF, 0xFFFF, 0x8000, 0x7FFF, 0xFF, 0x80,
+        0x3F800000, 0xBF800000, 0x3F800001, 0x3F7FFFFF, 0x00800000, 0x007FFFFF, 0x7F7FFFFF, 0x7F800000, 0xFF800000,
+        0x4B000000, 0x4F000000, 0x4EFFFFFF, 0x5F000000, 0x3C003C00, 0x7BFF7BFF, 0x04000400, 0x03FF8001, 0x3FF00000,
+        0x40000000, 0x7FEFFFFF, 0x00100000, 0x43E00000, 0x41DFFFFF, 0x36A00000, 0x380FFFFF, 0x47EFFFFF,
+    ]  # fmt: skip
+    kind = rng.random(count)
+    out = np.where(kind < 0.3, rng.choice(np.array(edges, np.uint32), count), out)
+    near = (rng.standard_normal(count) * 10.0 ** rng.integers(-3, 8, count)).astype(np.float32).view(np.uint32)
+    out = np.where((kind >= 0.3) & (kind < 0.55), near, out)
+    small = rng.integers(-40, 40, count).astype(np.int32).view(np.uint32)
+    return np.where((kind >= 0.55) & (kind < 0.65), small, out)
+
+
+def program(kind: str, seed: int) -> Program:
+    """The program of a kind (see KINDS) and a seed."""
+    rng = np.random.default_rng([KINDS.index(kind), seed])
+    if kind == "control":
+        source, _ = control.program(seed)
+        data = rng.integers(0, 2**32, control.WORDS, np.uint32)
+        return Program(kind, seed, source, (), 40, (data, np.zeros(40 * GRID, np.uint32)), (1,))
+    source = values.program(seed)
+    out = np.zeros(values.words(source) * values.THREADS * GRID, np.uint32)
+    arrays = (_words(rng, values.WORDS), out, _words(rng, values.SUMS))
+    options = () if seed % 2 else ("-ftz=false",)
+    return Program(kind, seed, source, options, values.THREADS, arrays, (1, 2))
+
+
+def emulate(one: Program, compiled: Compiled | None = None) -> list[np.ndarray]:
+    """What the program leaves on the emulator."""
+    arrays = [array.copy() for array in one.arrays]
+    launch(compiled or one.compiled(), "k", GRID, one.threads, arrays, compare=False)
+    return [arrays[n] for n in one.outputs]
+
+
+def digest(outputs: Sequence[np.ndarray]) -> str:
+    """A hash of what a program leaves."""
+    found = hashlib.sha256()
+    for array in outputs:
+        found.update(np.ascontiguousarray(array).tobytes())
+    return found.hexdigest()
+
+
+def record_path(gpu: str = records.DEFAULT_GPU) -> Path:
+    """Where what came out on a GPU stands."""
+    return records.RECORDS / gpu / "emulator" / "fuzz.json"
+
+
+def record(gpu: str = records.DEFAULT_GPU) -> dict[str, Any]:
+    """What came out. Raises LookupError where nobody has run it."""
+    path = record_path(gpu)
+    if not path.exists():
+        raise LookupError(f"no random programs were run on {gpu}; on that GPU: {COMMAND}")
+    return json.loads(path.read_text(encoding="utf-8"))

@@ -1,0 +1,133 @@
+"""Run random programs on a GPU and on the emulator, and write what came out."""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import pickle
+import tempfile
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kernels.emulator import EmulatorError
+from kernels.toolchain.nvrtc import nvrtc_version
+
+from .. import hardware
+from . import GRID, KINDS, Program, digest, emulate, program, record_path
+
+#: Programs of each kind of which the record keeps a hash.
+KEPT = 40
+
+
+@dataclass(frozen=True)
+class Done:
+    """What the emulator made of a program; `error` where it refused it or found fault with it."""
+
+    kind: str
+    seed: int
+    cubin: bytes
+    outputs: list[np.ndarray]
+    error: str = ""
+
+
+def done(job: tuple[str, int]) -> Done:
+    """Compile and emulate the program of a kind and a seed."""
+    one = program(*job)
+    compiled = one.compiled()
+    try:
+        return Done(*job, compiled.cubin, emulate(one, compiled))
+    except EmulatorError as error:
+        return Done(*job, compiled.cubin, [], str(error))
+
+
+def prepare(jobs: Sequence[tuple[str, int]], folder: Path, workers: int | None = None) -> None:
+    """Emulate the programs, in several processes, into files of `folder`: this needs no GPU."""
+    folder.mkdir(parents=True, exist_ok=True)
+    parts = [list(jobs[n : n + 50]) for n in range(0, len(jobs), 50)]
+    with ProcessPoolExecutor(workers) as pool:
+        for number, part in enumerate(pool.map(_part, parts)):
+            Path(folder, f"{number}.pickle").write_bytes(part)
+
+
+def _part(jobs: list[tuple[str, int]]) -> bytes:
+    return pickle.dumps([done(job) for job in jobs])
+
+
+def on_gpu(one: Program, cubin: Path) -> list[np.ndarray]:
+    """What the program leaves on the GPU."""
+    import cupy
+
+    arrays = [cupy.asarray(array) for array in one.arrays]
+    cupy.RawModule(path=str(cubin)).get_function("k")((GRID,), (one.threads,), tuple(arrays))
+    return [cupy.asnumpy(arrays[n]) for n in one.outputs]
+
+
+def compare(folder: Path) -> dict[str, Any]:
+    """Run what `prepare` has left in `folder` on the GPU; the record."""
+    kinds = {kind: {"programs": 0, "words": 0, "seeds": [], "different": [], "refused": []} for kind in KINDS}
+    hashes: dict[str, dict[str, str]] = {kind: {} for kind in KINDS}
+    with tempfile.TemporaryDirectory() as scratch:
+        cubin = Path(scratch, "k.cubin")
+        for path in sorted(folder.glob("*.pickle"), key=lambda path: int(path.stem)):
+            for found in pickle.loads(path.read_bytes()):
+                cubin.write_bytes(found.cubin)
+                theirs = on_gpu(program(found.kind, found.seed), cubin)
+                mine = kinds[found.kind]
+                mine["programs"] += 1
+                mine["seeds"].append(found.seed)
+                if len(hashes[found.kind]) < KEPT:
+                    hashes[found.kind][str(found.seed)] = digest(theirs)
+                if found.error:
+                    mine["refused"].append([found.seed, found.error])
+                    continue
+                mine["words"] += sum(array.size for array in theirs)
+                unequal = [np.flatnonzero(a != b) for a, b in zip(found.outputs, theirs, strict=True)]
+                if any(at.size for at in unequal):
+                    mine["different"].append([found.seed, *(at[:8].tolist() for at in unequal)])
+    for mine in kinds.values():
+        seeds = mine.pop("seeds")
+        mine["seeds"] = [min(seeds, default=0), max(seeds, default=-1)]
+    return {
+        "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
+        "commit": hardware.commit(),
+        "nvrtc": ".".join(map(str, nvrtc_version())),
+        "device": hardware.device_block(),
+        "kinds": kinds,
+        "hashes": hashes,
+    }
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command; 1 where a program came out differently."""
+    parser = argparse.ArgumentParser(prog="python -m kernels.lab.fuzzing", description=__doc__)
+    parser.add_argument("--programs", type=int, default=500, help="of each kind")
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
+    parser.add_argument("--workers", type=int, help="processes that emulate")
+    parser.add_argument("--prepare", type=Path, metavar="FOLDER", help="only emulate, into a folder; needs no GPU")
+    parser.add_argument("--prepared", type=Path, metavar="FOLDER", help="take what --prepare has written")
+    options = parser.parse_args(arguments)
+    jobs = [(kind, seed) for seed in range(options.first, options.first + options.programs) for kind in KINDS]
+    if options.prepare:
+        prepare(jobs, options.prepare, options.workers)
+        return 0
+    if options.prepared:
+        found = compare(options.prepared)
+    else:
+        with tempfile.TemporaryDirectory() as folder:
+            prepare(jobs, Path(folder), options.workers)
+            found = compare(Path(folder))
+    path = record_path(hardware.gpu_slug(found["device"]["name"]))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    for kind, mine in found["kinds"].items():
+        print(f"{kind}: {mine['programs']} programs, {mine['words']} words compared, {len(mine['different'])} programs "
+              f"differ, {len(mine['refused'])} refused")  # fmt: skip
+        print(*mine["different"][:30], *mine["refused"][:5], sep="\n")
+    print(path)
+    return int(any(mine["different"] or mine["refused"] for mine in found["kinds"].values()))
