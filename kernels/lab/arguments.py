@@ -14,10 +14,11 @@ class ArgumentError(ValueError):
     """An argument that a rung does not take. The message names the argument, what it is and what was expected."""
 
 
-def solve_size(problem: Problem, inputs: Mapping[str, Any], parameters: Mapping[str, int]) -> dict[str, Any]:
+def solve_size(problem: Problem, inputs: Mapping[str, Any], parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Find the problem's size from the shapes of its inputs and the parameters given by keyword.
 
-    What kind of data the inputs hold nobody can see: such a key gets the first name that the problem knows.
+    What kind of data the inputs hold nobody can see: such a key gets the first name that the problem knows, unless it
+    is a parameter and given.
     Raises :class:`ArgumentError` when a shape has the wrong number of dimensions, when two inputs disagree about one
     size key, when a parameter is missing, unknown or not a whole number of the least that it may be.
     """
@@ -27,6 +28,11 @@ def solve_size(problem: Problem, inputs: Mapping[str, Any], parameters: Mapping[
         if key not in problem.parameters:
             known = ", ".join(problem.parameters) or "none"
             raise ArgumentError(f"{problem.name} has no parameter '{key}' (parameters: {known})")
+        if key in problem.kinds:
+            if value not in problem.kinds[key]:
+                raise ArgumentError(f"parameter '{key}' is {value!r}; expected one of {', '.join(problem.kinds[key])}")
+            size[key] = value
+            continue
         least = 0 if key in problem.may_be_zero else 1
         if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
             raise ArgumentError(f"parameter '{key}' is {value!r}; expected a whole number of at least {least}")

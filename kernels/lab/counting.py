@@ -16,8 +16,9 @@ from kernels import emulator
 from kernels.toolchain import Compiled, compile_cuda
 
 from . import arguments
+from .binding import emulated
 from .ladder import BoundRung
-from .problem import Size
+from .problem import ByValue, Size, Textured
 
 
 def counters(
@@ -111,7 +112,14 @@ def _run(
     for position, launch in enumerate(bound.launches(size)):
         asked = traced is not None and traced[0] == position
         record = emulator.Trace(block=traced[1], warp=traced[2]) if asked else None
-        args = [_pointer(held[a]) if isinstance(a, str) else a.tobytes() for a in launch.args]
+        args, alive = [], []
+        for arg in launch.args:
+            if isinstance(arg, ByValue | Textured):
+                packed, made = emulated(arg, host)
+                args.append(packed)
+                alive.append(made)
+            else:
+                args.append(_pointer(held[arg]) if isinstance(arg, str) else arg.tobytes())
         function = module.kernel(compiled.lowered(launch.kernel))
         counted = function.launch(
             _dim3(launch.grid),

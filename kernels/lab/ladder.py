@@ -20,6 +20,7 @@ import numpy as np
 from kernels.toolchain import Compiled, compile_cuda
 
 from . import arguments
+from .binding import bound
 from .cuda import cp
 from .problem import Launch, Peer, Problem, Rung, Size
 
@@ -155,7 +156,7 @@ class BoundRung:
         everything = {**arrays, **scratch}
         launches = self.rung.launches(size)
         functions = [self._function(launch.kernel, launch.shared_mem) for launch in launches]
-        packed = [tuple(everything[a] if isinstance(a, str) else a for a in launch.args) for launch in launches]
+        packed = [tuple(bound(a, everything) for a in launch.args) for launch in launches]
 
         def launch_all() -> None:
             for function, launch, args in zip(functions, launches, packed, strict=True):

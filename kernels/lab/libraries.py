@@ -109,6 +109,36 @@ def cudnn_convolution(
     return enqueue
 
 
+def cudnn_convolution_of_image(
+    image: Any, weights: Any, result: Any, border: str = "zero", tf32: bool = False
+) -> Callable[[], None]:
+    """A function that convolves one image (rows, columns) with one filter of odd extents, all arrays on the GPU.
+
+    ``border`` is ``"zero"``, which cuDNN does by itself, or ``"clamp"`` or ``"reflect"``: then PyTorch writes the wider
+    image first, each time, as ``conv2d`` with a ``padding_mode`` does; the memory for it is there already.
+    """
+    import cupy
+    import torch
+
+    rows, cols = image.shape
+    down, across = (extent // 2 for extent in weights.shape)
+    taps = cupy.asnumpy(weights).reshape(1, 1, *weights.shape)
+    source, target = image.reshape(1, 1, rows, cols), result.reshape(1, 1, rows, cols)
+    if border == "zero":
+        return cudnn_convolution(source, taps, target, padding=(down, across), tf32=tf32)
+    wide = cupy.zeros((1, 1, rows + 2 * down, cols + 2 * across), dtype=cupy.float32)
+    given, padded = torch.from_dlpack(source), torch.from_dlpack(wide)
+    convolve = cudnn_convolution(wide, taps, target, padding=(0, 0), tf32=tf32)
+    aten = torch.ops.aten
+    pad = {"clamp": aten.replication_pad2d.out, "reflect": aten.reflection_pad2d.out}[border]
+
+    def enqueue() -> None:
+        pad(given, [across, across, down, down], out=padded)
+        convolve()
+
+    return enqueue
+
+
 def driver(algorithm: str) -> Callable[[], dict[str, str]]:
     """A peer's ``describe`` for work that the CUDA driver does by itself."""
 

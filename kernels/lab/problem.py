@@ -51,7 +51,8 @@ class Problem:
     ``parameters`` are the size keys that no input's shape determines (a stride, say): they are passed by keyword.
     A parameter is at least 1, unless it is named in ``may_be_zero``.
     ``kinds`` are the size keys whose value is a name, with the names they may have: they shape the inputs that
-    ``make_inputs`` makes and nothing else. On arrays of a reader's own a rung takes the first name as read.
+    ``make_inputs`` makes and nothing else. On arrays of a reader's own a rung takes the first name as read. A kind that
+    is a parameter too says how to compute: it is passed by keyword, and the first name is what it is when it is not.
     ``flops`` and ``bytes`` count the least work: every multiply and add, every input byte read once, every output byte
     written once. ``reference`` computes in float64 (or in exact integers) on the host. ``tolerance`` is the largest
     error allowed relative to the largest reference value (0: bit-equal); its comment at the problem says why.
@@ -91,17 +92,46 @@ class Problem:
 
 
 @dataclass(frozen=True)
+class ByValue:
+    """An array of the problem that a kernel takes by value, as a structure with one member: in its constant bank.
+
+    The values are those that the array has when the rung is prepared.
+    """
+
+    array: str
+
+    def __str__(self) -> str:
+        return f"{self.array} by value"
+
+
+@dataclass(frozen=True)
+class Textured:
+    """A two-dimensional float32 array of the problem that a kernel reads as a texture, by whole texels.
+
+    ``beyond`` says what a texture gives beyond the array's edges: ``"border"``, zeros, or ``"clamp"``, the nearest
+    texel. The array is copied into the texture's layout when the rung is prepared.
+    """
+
+    array: str
+    beyond: str = "border"
+
+    def __str__(self) -> str:
+        return f"{self.array} as a texture, {self.beyond}"
+
+
+@dataclass(frozen=True)
 class Launch:
     """One kernel launch: what stands between ``<<<`` and ``>>>``, and the arguments.
 
     ``kernel`` is a C++ name expression (``transpose_tiled<32, 8>``). ``args`` are names of the problem's arrays or of
-    the rung's workspace, or NumPy scalars, which are passed by value with just their type.
+    the rung's workspace, NumPy scalars, which are passed by value with just their type, :class:`ByValue` or
+    :class:`Textured`.
     """
 
     kernel: str
     grid: tuple[int, ...]
     block: tuple[int, ...]
-    args: tuple[str | np.generic, ...]
+    args: tuple[str | np.generic | ByValue | Textured, ...]
     shared_mem: int = 0
 
     def as_json(self) -> dict[str, Any]:
@@ -111,7 +141,7 @@ class Launch:
             "grid": list(self.grid),
             "block": list(self.block),
             "shared_mem": self.shared_mem,
-            "args": [a if isinstance(a, str) else f"{a.dtype.name}({a})" for a in self.args],
+            "args": [f"{a.dtype.name}({a})" if isinstance(a, np.generic) else str(a) for a in self.args],
         }
 
     def __str__(self) -> str:

@@ -154,6 +154,10 @@ def _count(n: int) -> str:
     return f"{n} argument{'' if n == 1 else 's'}"
 
 
+def _count_bytes(n: int) -> str:
+    return f"{n} byte{'' if n == 1 else 's'}"
+
+
 def _names(parameters: Sequence[Parameter]) -> str:
     if not any(p.name for p in parameters):
         return ""
@@ -162,6 +166,10 @@ def _names(parameters: Sequence[Parameter]) -> str:
 
 def _pack_one(parameter: Parameter, arg: Any) -> bytes:
     label = parameter.label
+    if isinstance(arg, np.ndarray) and arg.dtype.names and arg.size == 1:  # CuPy copies a structure by value
+        if arg.nbytes != parameter.nbytes or parameter.is_pointer:
+            raise TypeError(f"{label} is a structure of {_count_bytes(arg.nbytes)}, but {parameter.takes}")
+        return arg.tobytes()
     if isinstance(arg, np.ndarray):
         raise TypeError(f"{label} is a NumPy array, in host memory; cp.asarray copies it to the device")
     if isinstance(arg, ndarray):

@@ -1,0 +1,56 @@
+"""Arguments that a kernel takes neither as a pointer nor as a number: an array by value, and an array as a texture.
+
+Both are made when a rung is prepared, from what the array holds then, and stay as they are for the launches after it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from kernels import emulator
+
+from .cuda import cp
+from .problem import ByValue, Textured
+
+
+def bound(arg: Any, arrays: Mapping[str, Any]) -> Any:
+    """What a launch passes for ``arg``, given the arrays on the device by name; numbers pass as they are."""
+    if isinstance(arg, str):
+        return arrays[arg]
+    if isinstance(arg, ByValue):
+        return by_value(cp.asnumpy(arrays[arg.array]))
+    if isinstance(arg, Textured):
+        return texture(arrays[arg.array], arg.beyond)
+    return arg
+
+
+def by_value(array: np.ndarray) -> np.ndarray:
+    """One element of a structure that has the array as its only member, which is how CuPy is told to copy it."""
+    structure = np.zeros(1, dtype=[("at", array.dtype, array.shape)])
+    structure["at"][0] = array
+    return structure
+
+
+def texture(array: Any, beyond: str) -> Any:
+    """A texture of a two-dimensional float32 array, copied into the layout that textures have."""
+    runtime, textures = cp.cuda.runtime, cp.cuda.texture
+    channel = textures.ChannelFormatDescriptor(32, 0, 0, 0, runtime.cudaChannelFormatKindFloat)
+    copied = textures.CUDAarray(channel, array.shape[1], array.shape[0])
+    copied.copy_from(array)
+    mode = {"border": runtime.cudaAddressModeBorder, "clamp": runtime.cudaAddressModeClamp}[beyond]
+    return textures.TextureObject(
+        textures.ResourceDescriptor(runtime.cudaResourceTypeArray, cuArr=copied),
+        textures.TextureDescriptor((mode, mode), runtime.cudaFilterModePoint, runtime.cudaReadModeElementType),
+    )
+
+
+def emulated(arg: ByValue | Textured, host: Mapping[str, np.ndarray]) -> tuple[bytes, Any]:
+    """The bytes of such an argument for the emulator, and what must live as long as the launch."""
+    if isinstance(arg, ByValue):
+        return np.ascontiguousarray(host[arg.array]).tobytes(), None
+    texels = np.ascontiguousarray(host[arg.array])[..., None]
+    made = emulator.Texture(texels, (arg.beyond, arg.beyond))
+    return int(made.handle).to_bytes(8, "little"), made
