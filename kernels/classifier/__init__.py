@@ -182,6 +182,13 @@ ladder = Ladder(
             requires=_atomics_fit(MAX_ATOMICS, TILE),
         ),
         Rung(
+            "tile_sums",
+            "an atomic per warp",
+            "tile_sums.cu",
+            _zeroed("tile_sums", TILE, TILE),
+            requires=_atomics_fit(MAX_ATOMICS, TILE),
+        ),
+        Rung(
             "lone_loader",
             "a block per input, one thread fetches",
             "lone_loader.cu",
