@@ -139,6 +139,32 @@ def cudnn_convolution_of_image(
     return enqueue
 
 
+def cudnn_layer(
+    source: Any, weights: Any, bias: Any, target: Any, padding: tuple[int, int], tf32: bool = False
+) -> Callable[[], None]:
+    """A function that convolves ``source`` into ``target`` and adds the bias of each output channel, all on the GPU.
+
+    Shapes: (batch, channels in, rows, columns), weights (channels out, channels in, taps down, taps across), bias
+    (channels out), target (batch, channels out, rows, columns). These are the two kernels that ``conv2d`` of PyTorch
+    launches; the algorithm is chosen now, by trying all that cuDNN has.
+    """
+    import torch
+
+    given, taps, out = (torch.from_dlpack(array) for array in (source, weights, target))
+    offsets = torch.from_dlpack(bias).reshape(1, -1, 1, 1)
+    benchmark, deterministic = True, False
+
+    def enqueue() -> None:
+        torch.ops.aten.cudnn_convolution.out(
+            given, taps, list(padding), [1, 1], [1, 1], 1, benchmark, deterministic, tf32, out=out
+        )
+        out.add_(offsets)
+
+    enqueue()
+    torch.cuda.synchronize()
+    return enqueue
+
+
 def driver(algorithm: str) -> Callable[[], dict[str, str]]:
     """A peer's ``describe`` for work that the CUDA driver does by itself."""
 
