@@ -26,6 +26,14 @@ def test_the_records_of_the_book_are_fresh(name):
     assert not stale, "\n".join(str(point) for point in stale)
 
 
+def test_a_rung_that_is_not_swept_is_expected_at_the_headline_alone():
+    problem = dataclasses.replace(scale.problem, sweep=({"n": 4096},))
+    rungs = (scale.plain, dataclasses.replace(scale.twice, swept=False))
+    ladder = dataclasses.replace(scale.ladder, problem=problem, rungs=rungs, peers=())
+    names = {n: {name for _, name, size in records.expected_points(ladder) if size["n"] == n} for n in (1024, 4096)}
+    assert names == {1024: {"plain", "twice"}, 4096: {"plain"}}
+
+
 def test_a_record_survives_writing_and_reading(tmp_path):
     record = made.record()
     save_record(record, tmp_path / "deep" / "scale.json")

@@ -172,6 +172,7 @@ class Rung:
     the only place where a launch configuration stands. ``requires`` returns a sentence when a size is not supported.
     ``alignment`` gives bytes by argument name where the kernel needs more than the element type's own alignment.
     ``workspace`` gives ``{name: (shape, dtype)}`` of scratch arrays, allocated for a launch and not initialised.
+    A rung that is not ``swept`` is recorded at the headline sizes alone.
     """
 
     name: str
@@ -182,6 +183,7 @@ class Rung:
     alignment: Mapping[str, int] = field(default_factory=dict)
     requires: Callable[[Size], str | None] = _no_demand
     workspace: Callable[[Size], Mapping[str, tuple[tuple[int, ...], str]]] = _no_workspace
+    swept: bool = True
 
 
 @dataclass(frozen=True)

@@ -187,11 +187,12 @@ def save_record(record: Record, path: Path) -> None:
 
 
 def expected_points(ladder: Ladder) -> list[tuple[str, str, Size]]:
-    """What a whole record holds: ``(kind, name, size)`` of each rung that takes a headline size, and each
-    peer."""
+    """What a whole record holds: ``(kind, name, size)`` of each rung that takes a headline size, of each that is swept
+    and takes a further one, and of each peer."""
     points: list[tuple[str, str, Size]] = []
     for size in ladder.problem.recorded:
-        points += [("rung", b.name, size) for b in ladder if b.rung.requires(size) is None]
+        headline = size in ladder.problem.headline
+        points += [("rung", b.name, size) for b in ladder if (headline or b.rung.swept) and b.rung.requires(size) is None]
         points += [("peer", peer.name, size) for peer in ladder.peers]
     return points
 
