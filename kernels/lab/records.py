@@ -192,7 +192,9 @@ def expected_points(ladder: Ladder) -> list[tuple[str, str, Size]]:
     points: list[tuple[str, str, Size]] = []
     for size in ladder.problem.recorded:
         headline = size in ladder.problem.headline
-        points += [("rung", b.name, size) for b in ladder if (headline or b.rung.swept) and b.rung.requires(size) is None]
+        points += [
+            ("rung", b.name, size) for b in ladder if (headline or b.rung.swept) and b.rung.requires(size) is None
+        ]
         points += [("peer", peer.name, size) for peer in ladder.peers]
     return points
 
