@@ -195,6 +195,8 @@ def _counts(
     known: dict[str, str],
 ) -> Iterator[Count]:
     for (kind, quantity), metrics in QUANTITIES.items():
+        if any(run[metric] is None for run in hardware for metric in metrics):
+            continue  # not asked for
         seen = tuple(sum(run[metric] for metric in metrics) for run in hardware)
         ours = getattr(counted.total(kind), quantity)
         why, compiler = "", False

@@ -10,8 +10,10 @@ from __future__ import annotations
 import argparse
 import csv
 import datetime
+import functools
 import hashlib
 import json
+import lzma
 import pickle
 import re
 import subprocess
@@ -27,13 +29,13 @@ from typing import Any
 import numpy as np
 
 from kernels.toolchain import Compiled
-from kernels.toolchain.nvrtc import nvrtc_version
 
 from .. import hardware
 from ..problem import Launch
-from ..registry import ladder_names
+from ..registry import ladder_names, load_ladder
 from . import (
     METRICS,
+    QUANTITIES,
     all_rungs,
     code_sha256,
     compiled_patterns,
@@ -52,7 +54,7 @@ AT_ONCE = 240
 @dataclass(frozen=True)
 class Step:
     """One launch to be counted. `names` tell which; `group`, of which launches it is one, in order; `first` that its
-    arrays are new; `zeros`: further arrays, their bytes by name.
+    arrays are new; `zeros`: arrays besides `arrays()`, their bytes by name; `metrics`: what is asked of ncu.
     """
 
     names: dict[str, Any]
@@ -61,8 +63,31 @@ class Step:
     launch: Launch
     code: str
     first: bool
-    arrays: dict[str, np.ndarray]
     zeros: dict[str, int]
+    metrics: tuple[str, ...] = METRICS
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """The inputs by name: made when they are needed."""
+        if "label" in self.names:
+            return _pattern_arrays()[self.names["label"]]
+        return load_ladder(self.names["ladder"]).inputs(self.names["size"])
+
+
+@functools.cache
+def _pattern_arrays() -> dict[str, dict[str, np.ndarray]]:
+    return {
+        case.label: {f"array {n}": arg for n, arg in enumerate(case.args) if isinstance(arg, np.ndarray)}
+        for case in cases()
+    }
+
+
+def asked(label: str) -> tuple[str, ...]:
+    """The metrics of a pattern: those of the kinds of access that its name begins with, which ncu has in few passes."""
+    space = label.split()[0]
+    kinds = {kind for kind, _ in QUANTITIES if kind.startswith(space)}
+    moves = any(label.startswith(f"{space} {move}") for move in ("load", "store", "array"))
+    kinds = {kind for kind in kinds if kind.endswith("atomic") != moves}
+    return tuple(dict.fromkeys(m for (kind, _), metrics in QUANTITIES.items() if kind in kinds for m in metrics))
 
 
 def rung_steps(ladder: str | None = None) -> Iterator[Step]:
@@ -76,7 +101,7 @@ def rung_steps(ladder: str | None = None) -> Iterator[Step]:
             names = {"ladder": rung.ladder.name, "rung": rung.name, "size": dict(size), "launch": index}
             code = code_sha256(compiled, launch, inputs)
             group = f"{rung.ladder.name} {rung.name}"
-            yield Step(names, group, compiled, launch, code, index == 0, inputs, zeros)
+            yield Step(names, group, compiled, launch, code, index == 0, zeros)
 
 
 def pattern_steps() -> Iterator[Step]:
@@ -84,9 +109,8 @@ def pattern_steps() -> Iterator[Step]:
     compiled = compiled_patterns()
     for case in cases():
         launch = pattern_launch(case)
-        arrays = {f"array {n}": arg for n, arg in enumerate(case.args) if isinstance(arg, np.ndarray)}
         code = code_sha256(compiled, launch, {})
-        yield Step({"label": case.label}, case.label, compiled, launch, code, True, arrays, {})
+        yield Step({"label": case.label}, case.label, compiled, launch, code, True, {}, asked(case.label))
 
 
 STEPS = {"rungs": rung_steps, "patterns": pattern_steps}
@@ -123,7 +147,7 @@ def launch_all(steps: Sequence[Step]) -> None:
                 path.write_bytes(step.compiled.cubin)
                 modules[key] = cupy.RawModule(path=str(path))
             if step.first:
-                held = {name: cupy.asarray(value) for name, value in step.arrays.items()}
+                held = {name: cupy.asarray(value) for name, value in step.arrays().items()}
                 held |= {name: cupy.zeros(max(n, 1), cupy.uint8) for name, n in step.zeros.items()}
             function = modules[key].get_function(step.compiled.lowered(step.launch.kernel))
             if step.launch.shared_mem > 48 * 1024:
@@ -134,29 +158,33 @@ def launch_all(steps: Sequence[Step]) -> None:
 
 
 def count(steps: Sequence[Step], seconds: float | None = None) -> list[dict[str, float]]:
-    """What ncu counts of each step. Raises RuntimeError with what it said, TimeoutError after `seconds`."""
+    """What ncu counts of each step; all ask for the same metrics.
+
+    Raises RuntimeError with what it said, TimeoutError after `seconds`.
+    """
+    metrics = steps[0].metrics
     with tempfile.NamedTemporaryFile(suffix=".pickle") as file:
         pickle.dump(list(steps), file)
         file.flush()
         command = ["ncu", "--csv", "--page", "raw", "--print-units", "base", "--clock-control", "none",
-                   "--cache-control", "none", "--metrics", ",".join(METRICS),
+                   "--cache-control", "none", "--metrics", ",".join(metrics),
                    sys.executable, "-m", "kernels.lab.agreement", "--child", file.name]  # fmt: skip
         try:
             done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=seconds)
         except subprocess.TimeoutExpired as error:
             raise TimeoutError(f"ncu took more than {seconds:.0f} s for {len(steps)} launches") from error
-    rows = parse(done.stdout)
+    rows = parse(done.stdout, metrics)
     if done.returncode or len(rows) != len(steps):
         said = f"{done.stdout[-2000:]}{done.stderr[-2000:]}"
         raise RuntimeError(f"ncu counted {len(rows)} of {len(steps)} launches:\n{said}")
     return rows
 
 
-def parse(page: str) -> list[dict[str, float]]:
+def parse(page: str, metrics: Sequence[str] = METRICS) -> list[dict[str, float]]:
     """The counts of each launch from ncu's raw page as CSV. Raises KeyError for a metric that ncu did not give."""
     lines = [line for line in page.splitlines() if line.startswith('"')]
     rows = list(csv.DictReader(lines))[1:]  # the row under the head holds units
-    return [{metric: _number(row[metric]) for metric in METRICS} for row in rows]
+    return [{metric: _number(row[metric]) for metric in metrics} for row in rows]
 
 
 def _number(text: str) -> float:
@@ -176,7 +204,7 @@ def known_points(path: Path, steps: dict[str, list[Step]]) -> Points:
     if not path.exists():
         return {}
     data = json.loads(path.read_text(encoding="utf-8"))
-    if data["nvrtc"] != _nvrtc() or data["metrics"] != list(METRICS):
+    if data["nvrtc"] != compiler(steps) or data["metrics"] != list(METRICS):
         return {}
     codes = {_key(step.names): step.code for which in steps.values() for step in which}
     every = [point for which in STEPS for point in data[which]]
@@ -185,8 +213,10 @@ def known_points(path: Path, steps: dict[str, list[Step]]) -> Points:
     return kept | {_key(p): p for p in every if codes.get(_key(p)) == p["code_sha256"]}
 
 
-def _nvrtc() -> str:
-    return ".".join(map(str, nvrtc_version()))
+def compiler(steps: dict[str, list[Step]]) -> str:
+    """The version of NVRTC that has compiled the steps."""
+    (version,) = {step.compiled.nvrtc_version for which in steps.values() for step in which}
+    return ".".join(map(str, version))
 
 
 def to_count(steps: Iterable[Step], points: Points, runs: int) -> list[list[Step]]:
@@ -202,15 +232,14 @@ def to_count(steps: Iterable[Step], points: Points, runs: int) -> list[list[Step
 
 
 def portions(groups: Iterable[list[Step]]) -> Iterator[list[Step]]:
-    """The steps of whole groups, about AT_ONCE at a time."""
-    portion: list[Step] = []
+    """The steps of whole groups, about AT_ONCE at a time; those of a portion ask for the same metrics."""
+    open_ones: dict[tuple[str, ...], list[Step]] = {}
     for group in groups:
+        portion = open_ones.setdefault(group[0].metrics, [])
         portion += group
         if len(portion) >= AT_ONCE:
-            yield portion
-            portion = []
-    if portion:
-        yield portion
+            yield open_ones.pop(group[0].metrics)
+    yield from open_ones.values()
 
 
 def measure(steps: dict[str, list[Step]], path: Path, gpu: dict[str, Any], seconds: float) -> bool:
@@ -230,7 +259,7 @@ def measure(steps: dict[str, list[Step]], path: Path, gpu: dict[str, Any], secon
             print(f"run {runs}: {len(portion)} launches, {1000 * each:.0f} ms each", flush=True)
             for step, row in zip(portion, rows, strict=True):
                 found = points.setdefault(_key(step.names), {**step.names, "code_sha256": step.code, "counts": []})
-                found["counts"] = [*found["counts"], list(row.values())][-max(RUNS.values()) :]
+                found["counts"] = [*found["counts"], [row.get(metric) for metric in METRICS]][-max(RUNS.values()) :]
             _write(path, steps, points, gpu)
     return True
 
@@ -243,7 +272,7 @@ def _write(path: Path, steps: dict[str, list[Step]], points: Points, gpu: dict[s
         "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
         "commit": hardware.commit(),
         "tool": "Nsight Compute " + re.findall(r"Version (\S+)", version)[0],
-        "nvrtc": _nvrtc(),
+        "nvrtc": compiler(steps),
         "device": gpu,
         "metrics": METRICS,
         "rungs": [point for point in every if "ladder" in point],
@@ -268,9 +297,9 @@ def main(arguments: list[str]) -> int:
         return 0
     kinds = (options.only,) if options.only else tuple(STEPS)
     if options.prepare is not None:
-        options.prepare.write_bytes(pickle.dumps(prepare(kinds)))
+        options.prepare.write_bytes(lzma.compress(pickle.dumps(prepare(kinds))))
         return 0
-    steps = prepare(kinds) if options.prepared is None else pickle.loads(options.prepared.read_bytes())
+    steps = prepare(kinds) if options.prepared is None else pickle.loads(lzma.decompress(options.prepared.read_bytes()))
     gpu = hardware.device_block()
     path = record_path(hardware.gpu_slug(gpu["name"]))
     complete = measure({kind: steps[kind] for kind in kinds}, path, gpu, options.seconds)

@@ -73,9 +73,10 @@ def compare(folder: Path) -> dict[str, Any]:
     kinds = {kind: {"programs": 0, "words": 0, "seeds": [], "different": [], "refused": []} for kind in KINDS}
     hashes: dict[str, dict[str, str]] = {kind: {} for kind in KINDS}
     with tempfile.TemporaryDirectory() as scratch:
-        cubin = Path(scratch, "k.cubin")
         for path in sorted(folder.glob("*.pickle"), key=lambda path: int(path.stem)):
             for found in pickle.loads(path.read_bytes()):
+                # CuPy keeps modules by their path: each needs one of its own.
+                cubin = Path(scratch, f"{found.kind}_{found.seed}.cubin")
                 cubin.write_bytes(found.cubin)
                 theirs = on_gpu(program(found.kind, found.seed), cubin)
                 mine = kinds[found.kind]

@@ -1,0 +1,143 @@
+"""Planted faults: small kernels with one mistake each, run on the emulator and under NVIDIA's compute-sanitizer.
+
+``catalogue.FAULTS`` has them, with what the emulator says of each. ``python -m kernels.lab.faults`` runs them on a GPU
+under the four tools of compute-sanitizer; ``kernels/records/<gpu>/emulator/sanitizer.json`` keeps what those said.
+"""
+
+from __future__ import annotations
+
+import json
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kernels.emulator import ALL_CHECKS, DeviceMemory, EmulatorError, checking, load
+from kernels.toolchain import Compiled, compile_cuda
+
+from .. import records
+
+COMMAND = "python -m kernels.lab.faults"
+#: The tools of compute-sanitizer.
+TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A launch parameter: what it is in the faulty launch, and in the mended one."""
+
+    wrong: Any
+    mended: Any
+
+
+@dataclass(frozen=True)
+class Fresh:
+    """An argument: memory that nothing has written."""
+
+    nbytes: int
+
+
+@dataclass(frozen=True)
+class Freed:
+    """An argument: memory that is freed before the faulty launch."""
+
+    nbytes: int
+
+
+@dataclass(frozen=True)
+class Null:
+    """An argument: a null pointer in the faulty launch, memory in the mended one."""
+
+    nbytes: int
+
+
+@dataclass(frozen=True)
+class Fault:
+    """`body` is the kernel `k`; `says` are regular expressions of the message; `at` the text of the line at fault.
+
+    `args`: arrays, numbers, and the classes above. `details` are attributes of the error; `other` is the line of the
+    earlier access of a race.
+    """
+
+    name: str
+    body: str
+    wrong: str
+    mended: str
+    error: type[EmulatorError]
+    says: str
+    at: str | None = ""
+    block: tuple[int, int, int] | None = (0, 0, 0)
+    thread: tuple[int, int, int] | None = (0, 0, 0)
+    lanes: int | None = None
+    allocation: str = ""
+    grid: Any = 1
+    threads: Any = 32
+    shared: Any = 0
+    args: Sequence[Any] = ()
+    details: dict[str, object] = field(default_factory=dict)
+    other: str = ""
+
+    def value(self, name: str, faulty: bool) -> Any:
+        """`grid`, `threads` or `shared` of one of the two launches."""
+        found = getattr(self, name)
+        return (found.wrong if faulty else found.mended) if isinstance(found, Pair) else found
+
+    def compiled(self, faulty: bool) -> Compiled:
+        """The kernel with its fault, or mended."""
+        source = 'extern "C" ' + self.body.replace("@@", self.wrong if faulty else self.mended)
+        return compile_cuda(source, filename="fault.cu")
+
+
+def number(value: Any) -> bytes:
+    """A scalar argument as the kernel takes it: float32, int32, or what a NumPy scalar is."""
+    if isinstance(value, np.generic):
+        return value.tobytes()
+    return struct.pack("<f" if isinstance(value, float) else "<i", value)
+
+
+def emulate(fault: Fault, faulty: bool, max_steps: int) -> None:
+    """Run one of the two launches with every check. Raises what the emulator finds."""
+    compiled, memory = fault.compiled(faulty), DeviceMemory()
+    packed = []
+    for index, arg in enumerate(fault.args):
+        if isinstance(arg, np.ndarray):
+            held = memory.allocate(arg.nbytes, f"argument {index}")
+            held.data[:] = arg.reshape(-1).view(np.uint8)
+        elif isinstance(arg, Fresh):
+            held = memory.allocate(arg.nbytes, "fresh", initialised=False)
+        elif isinstance(arg, Freed):
+            held = memory.allocate(arg.nbytes, "scratch")
+            if faulty:
+                memory.free(held)
+        elif isinstance(arg, Null):
+            held = memory.allocate(arg.nbytes, f"argument {index}")
+        else:
+            packed.append(number(arg))
+            continue
+        packed.append(struct.pack("<Q", 0 if isinstance(arg, Null) and faulty else held.address))
+    kernel = load(compiled.ptx, compiled.sources).kernel("k")
+    with checking(ALL_CHECKS):
+        kernel.launch(
+            fault.value("grid", faulty),
+            fault.value("threads", faulty),
+            packed,
+            memory=memory,
+            shared_bytes=fault.value("shared", faulty),
+            max_steps=max_steps,
+        )
+
+
+def record_path(gpu: str = records.DEFAULT_GPU) -> Path:
+    """Where stands what compute-sanitizer said on a GPU."""
+    return records.RECORDS / gpu / "emulator" / "sanitizer.json"
+
+
+def record(gpu: str = records.DEFAULT_GPU) -> dict[str, Any]:
+    """What compute-sanitizer said. Raises LookupError where nobody has asked it."""
+    path = record_path(gpu)
+    if not path.exists():
+        raise LookupError(f"compute-sanitizer was not run on {gpu}; on that GPU: {COMMAND}")
+    return json.loads(path.read_text(encoding="utf-8"))
