@@ -113,6 +113,14 @@ SIZES = {
             "bins": st.sampled_from((1, 300, 1024)),
         }
     ),
+    "convlayer": st.fixed_dictionaries(
+        {
+            "n": st.one_of(st.integers(0, 17), st.sampled_from((28, 31, 33, 40))),
+            "c_in": st.integers(0, 13),
+            "c_out": st.one_of(st.integers(0, 9), st.sampled_from((16, 33, 65))),
+            "k": st.sampled_from((1, 2, 3, 3, 5)),
+        }
+    ),
 }
 
 
@@ -323,6 +331,15 @@ PLANTED = [
     ("coarse_matmul", "column", "a[warp * kOut + o][k]", "a[warp + o][k]", WrongResult),
     ("coarse_histogram", "chunks", "first + (kOut - 1) * kThreads < quads", "first < quads", OutOfBounds),
     ("histogram_bins", "copies_4", "constexpr int kCopies = 4;", "constexpr int kCopies = 8;", OutOfBounds),
+    ("convlayer", "map_atomics", "atomicAdd(&output[out * plane + static_cast<size_t>(row) * n + col], sum)",
+     "output[out * plane + static_cast<size_t>(row) * n + col] += sum", Race),
+    ("convlayer", "pair_atomics", "first_row + i / kWide - kHalo", "first_row + i / kWide", WrongResult),
+    ("convlayer", "output_stationary", "at >= plane", "at > plane", OutOfBounds),
+    ("convlayer", "shared_inputs", "i < maps * kWide * kWide", "i < maps * kSide * kSide", Uninitialised),
+    ("convlayer", "output_maps", "        __syncthreads();  // every thread has read these", "        // ", Race),
+    ("convlayer", "implicit_gemm", "map < c_in && pixel < plane", "pixel < plane", OutOfBounds),
+    ("convlayer", "vectorised", "[half * kHalf + quad]", "[half * 4 + quad]", WrongResult),
+    ("convlayer", "pipelined", '"n"(kStages - 2)', '"n"(kStages - 1)', EmulatorError),
 ]  # fmt: skip
 
 

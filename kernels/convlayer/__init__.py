@@ -1,0 +1,99 @@
+"""Convolution layer: every output map is the sum over all input maps of each convolved with weights of its own.
+
+Maps are square, n x n, with zeros around them; a batch of one. Layouts as the course report has its maps: input and
+output (map, row, column), weights (output map, input map, row, column), the NCHW and OIHW of the libraries.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from kernels.lab.ladder import Ladder
+from kernels.lab.problem import Launch, Rung, Size, ceil_div
+
+from .layer import CONV1, CONV2, args, first_rungs, make_problem, requires
+
+SIDE, OUTS = 16, 16
+GEMM_OUTS, GEMM_PIXELS, GEMM_THREADS = 64, 128, 128
+
+problem = make_problem(
+    "convlayer",
+    "Convolution layer, float32",
+    "float32",
+    (CONV1, CONV2),
+    lambda rng, shape: rng.standard_normal(shape, dtype=np.float32),
+    # c_in k^2 terms round as often, by at most 2^-24 of a partial sum; the errors add up like a random walk.
+    lambda size: 4 * 2.0**-24 * max(1.0, (size["c_in"] * size["k"] ** 2) ** 0.5),
+)
+
+
+def _pieces(kernel: str, outs: int) -> Callable[[Size], tuple[Launch, ...]]:
+    """A block for a piece of SIDE x SIDE pixels in ``outs`` output maps."""
+
+    def launches(size: Size) -> tuple[Launch, ...]:
+        grid = (max(1, ceil_div(size["n"], SIDE) ** 2), max(1, ceil_div(size["c_out"], outs)))
+        return (Launch(f"{kernel}<{size['k']}>", grid, (SIDE * SIDE,), args(size)),)
+
+    return launches
+
+
+def _product(kernel: str, wide: Callable[[Size], bool] | None = None) -> Callable[[Size], tuple[Launch, ...]]:
+    """A block for a tile of the product of weights and unfolded image."""
+
+    def launches(size: Size) -> tuple[Launch, ...]:
+        width = "" if wide is None else f", {4 if wide(size) else 1}"
+        grid = (max(1, ceil_div(size["n"] ** 2, GEMM_PIXELS)), max(1, ceil_div(size["c_out"], GEMM_OUTS)))
+        return (Launch(f"{kernel}<{size['k']}{width}>", grid, (GEMM_THREADS,), args(size)),)
+
+    return launches
+
+
+ladder = Ladder(
+    problem,
+    Path(__file__).parent,
+    rungs=(
+        *first_rungs("float"),
+        Rung(
+            "shared_inputs",
+            "pieces of eight input maps in shared memory",
+            "shared_inputs.cu",
+            _pieces("convlayer_shared_inputs", 1),
+            requires=requires,
+        ),
+        Rung(
+            "output_maps",
+            "sixteen output maps of a pixel in registers",
+            "output_maps.cu",
+            _pieces("convlayer_output_maps", OUTS),
+            requires=requires,
+        ),
+        Rung(
+            "implicit_gemm",
+            "a matrix product with an image unfolded tile by tile",
+            "implicit_gemm.cu",
+            _product("convlayer_implicit_gemm"),
+            requires=requires,
+        ),
+        Rung(
+            "vectorised",
+            "16 bytes per access",
+            "vectorised.cu",
+            _product(
+                "convlayer_vectorised", lambda size: size["n"] % 2 == 0 and size["c_in"] * size["k"] ** 2 % 4 == 0
+            ),
+            alignment={"weights": 16, "output": 16},
+            requires=requires,
+        ),
+        Rung(
+            "pipelined",
+            "two tiles on their way while one is used",
+            "pipelined.cu",
+            _product("convlayer_pipelined", lambda size: size["n"] % 2 == 0),
+            alignment={"output": 16},
+            requires=requires,
+        ),
+    ),
+)

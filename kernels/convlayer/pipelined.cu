@@ -1,0 +1,128 @@
+// Idea: copies from global to shared memory that no register waits for: two tiles are on their way while one is used.
+// From the rung before: cp.async into a ring of kStages tiles, one barrier a tile; what lies outside is filled with zeros.
+// Requires: blocks of kThreads threads; output aligned to 16 bytes; kWidth = 4 where n is even.
+constexpr int kOuts = 64;
+constexpr int kPixels = 128;
+constexpr int kDepth = 8;
+constexpr int kSums = 8;
+constexpr int kStages = 3;
+constexpr int kAcross = kPixels / kSums;
+constexpr int kHalf = kPixels / 2;
+constexpr int kPitch = kOuts + 8;  // four taps of eight output maps, which a warp stores at once, lie in 32 banks
+constexpr int kThreads = 128;
+static_assert(kThreads == kAcross * (kOuts / kSums), "each thread computes kSums x kSums outputs");
+static_assert(kThreads == kPixels, "each thread loads the values of one pixel");
+static_assert(kOuts * kDepth == kThreads * 4 && kDepth == 8, "each thread loads four weights");
+
+// Ask for one float to be copied to shared memory, or for a zero; where there is no cp.async, copy it now.
+__device__ void copy_or_clear(float* to, const float* from, bool inside)
+{
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;"
+                 :: "r"(static_cast<unsigned>(__cvta_generic_to_shared(to))), "l"(from), "r"(inside ? 4 : 0)
+                 : "memory");
+#else
+    *to = inside ? *from : 0.0f;
+#endif
+}
+
+__device__ void close_group()
+{
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+}
+
+// Wait until no more than kStages - 2 of the thread's groups are on their way.
+__device__ void await_oldest()
+{
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.wait_group %0;" :: "n"(kStages - 2) : "memory");
+#endif
+}
+
+template <int kSize, int kWidth>
+__global__ void __launch_bounds__(kThreads)
+convlayer_pipelined(const float* __restrict__ input, const float* __restrict__ weights, float* __restrict__ output,
+                    int n, int c_in, int c_out)
+{
+    constexpr int kHalo = kSize / 2;
+    constexpr int kTaps = kSize * kSize;
+    __shared__ alignas(16) float a[kStages][kDepth][kPitch];
+    __shared__ alignas(16) float b[kStages][kDepth][kPixels];
+    const int plane = n * n, depth = c_in * kTaps;
+    const int first_out = blockIdx.y * kOuts, first_pixel = blockIdx.x * kPixels;
+    const int line = threadIdx.x / kAcross * kSums, quad = threadIdx.x % kAcross * 4;
+    const int pixel = first_pixel + threadIdx.x;
+    const int row = pixel / n - kHalo, col = pixel % n - kHalo;
+    const int a_out = threadIdx.x / 4, a_k = threadIdx.x % 4;
+
+    const auto fetch = [&](int tile) {
+        const int stage = tile % kStages, k0 = tile * kDepth;
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            const int out = a_out + i / 2 * (kOuts / 2), k = a_k + i % 2 * 4;
+            const bool inside = first_out + out < c_out && k0 + k < depth;
+            const size_t at = static_cast<size_t>(first_out + out) * depth + k0 + k;
+            copy_or_clear(&a[stage][k][out], weights + (inside ? at : 0), inside);
+        }
+#pragma unroll
+        for (int k = 0; k < kDepth; ++k) {
+            const int map = (k0 + k) / kTaps, tap = (k0 + k) % kTaps;
+            const int r = row + tap / kSize, c = col + tap % kSize;
+            const bool inside = map < c_in && pixel < plane && r >= 0 && r < n && c >= 0 && c < n;
+            const size_t at = static_cast<size_t>(map) * plane + r * n + c;
+            copy_or_clear(&b[stage][k][threadIdx.x], input + (inside ? at : 0), inside);
+        }
+    };
+
+    float sum[kSums][kSums] = {};
+    const int tiles = (depth + kDepth - 1) / kDepth;
+    for (int tile = 0; tile < kStages - 1; ++tile) {
+        if (tile < tiles) fetch(tile);
+        close_group();
+    }
+    for (int tile = 0; tile < tiles; ++tile) {
+        await_oldest();
+        __syncthreads();  // all copies of this tile have landed; every thread has read the tile that the next one replaces
+        if (tile + kStages - 1 < tiles) fetch(tile + kStages - 1);
+        close_group();
+        const int stage = tile % kStages;
+#pragma unroll
+        for (int k = 0; k < kDepth; ++k) {
+            float left[kSums], above[kSums];
+#pragma unroll
+            for (int half = 0; half < 2; ++half) {
+                *reinterpret_cast<float4*>(left + half * 4) =
+                    *reinterpret_cast<const float4*>(&a[stage][k][line + half * 4]);
+                *reinterpret_cast<float4*>(above + half * 4) =
+                    *reinterpret_cast<const float4*>(&b[stage][k][half * kHalf + quad]);
+            }
+#pragma unroll
+            for (int i = 0; i < kSums; ++i) {
+#pragma unroll
+                for (int j = 0; j < kSums; ++j) {
+                    sum[i][j] += left[i] * above[j];
+                }
+            }
+        }
+    }
+#pragma unroll
+    for (int i = 0; i < kSums; ++i) {
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+            const int out = first_out + line + i, at = first_pixel + half * kHalf + quad;
+            float* to = output + static_cast<size_t>(out) * plane + at;
+            if constexpr (kWidth == 4) {
+                if (out < c_out && at < plane) {
+                    *reinterpret_cast<float4*>(to) = *reinterpret_cast<const float4*>(&sum[i][half * 4]);
+                }
+            } else {
+#pragma unroll
+                for (int j = 0; j < 4; ++j) {
+                    if (out < c_out && at + j < plane) to[j] = sum[i][half * 4 + j];
+                }
+            }
+        }
+    }
+}
