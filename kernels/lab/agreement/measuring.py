@@ -137,6 +137,8 @@ def launch_all(steps: Sequence[Step]) -> None:
     """Launch each step once, through CuPy. This is what ncu looks at."""
     import cupy
 
+    from ..binding import bound
+
     modules: dict[str, Any] = {}
     held: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as folder:
@@ -152,7 +154,7 @@ def launch_all(steps: Sequence[Step]) -> None:
             function = modules[key].get_function(step.compiled.lowered(step.launch.kernel))
             if step.launch.shared_mem > 48 * 1024:
                 function.max_dynamic_shared_size_bytes = step.launch.shared_mem
-            args = tuple(held[a] if isinstance(a, str) else np.array([a]) for a in step.launch.args)
+            args = tuple(np.array([a]) if isinstance(a, np.generic) else bound(a, held) for a in step.launch.args)
             function(step.launch.grid, step.launch.block, args, shared_mem=step.launch.shared_mem)
             cupy.cuda.Device().synchronize()
 
@@ -245,7 +247,7 @@ def portions(groups: Iterable[list[Step]]) -> Iterator[list[Step]]:
 def measure(steps: dict[str, list[Step]], path: Path, gpu: dict[str, Any], seconds: float) -> bool:
     """Count what is missing and write the record at `path` after each portion, for about `seconds`; whether all is
     there. Every launch is counted once before any is counted again."""
-    points, start, each = known_points(path, steps), time.monotonic(), 0.1
+    points, start, each, complete = known_points(path, steps), time.monotonic(), 0.1, True
     for runs in range(1, max(RUNS.values()) + 1):
         every = [step for kind, which in steps.items() if runs <= RUNS[kind] for step in which]
         for portion in portions(to_count(every, points, runs)):
@@ -254,14 +256,19 @@ def measure(steps: dict[str, list[Step]], path: Path, gpu: dict[str, Any], secon
                 print(f"{len(portion)} launches would take longer than the {left:.0f} s that are left", flush=True)
                 return False
             begun = time.monotonic()
-            rows = count(portion, left)
+            try:
+                rows = count(portion, left)
+            except RuntimeError as error:  # the other portions are none the worse for it
+                print(f"{portion[0].group} to {portion[-1].group}: {error}", flush=True)
+                complete = False
+                continue
             each = (time.monotonic() - begun) / len(portion)
             print(f"run {runs}: {len(portion)} launches, {1000 * each:.0f} ms each", flush=True)
             for step, row in zip(portion, rows, strict=True):
                 found = points.setdefault(_key(step.names), {**step.names, "code_sha256": step.code, "counts": []})
                 found["counts"] = [*found["counts"], [row.get(metric) for metric in METRICS]][-max(RUNS.values()) :]
             _write(path, steps, points, gpu)
-    return True
+    return complete
 
 
 def _write(path: Path, steps: dict[str, list[Step]], points: Points, gpu: dict[str, Any]) -> None:
