@@ -6,7 +6,7 @@ report's case; with more the weights can be used again.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,10 @@ TILE = 32
 ATOMIC_THREADS, THREADS, SHARED_THREADS = 1024, 128, 256
 #: Rows that a warp takes at once in ``several_rows``.
 ROWS = 4
+#: Threads of a block and packs that each has in flight, where a block has a row: the first that covers the row, or the
+#: last, which then goes over it several times.
+SHAPES = ((64, 1), (64, 2), (128, 2), (128, 4), (256, 4), (256, 8), (448, 14))
+SECOND_THREADS = 128
 #: The grid's extent in y and z ends here.
 MAX_GRID_Y = 65535
 #: Rows and inputs are ints in the kernels, and a tile may reach past the edge.
@@ -76,6 +80,7 @@ problem = Problem(
         {"inputs": 7, "outputs": 33, "batch": 2},
         {"inputs": 1030, "outputs": 5, "batch": 1},
         {"inputs": 4100, "outputs": 3, "batch": 1},
+        {"inputs": 26000, "outputs": 3, "batch": 2},
         {"inputs": 132, "outputs": 65, "batch": 3},
     ),
     accepts_empty=True,
@@ -122,7 +127,7 @@ def _zeroed(name: str, inputs_per_block: int, outputs_per_block: int) -> Callabl
         )
         return (
             Launch(
-                f"classifier_{name}_zero",
+                f"zero_{name}",
                 (ceil_div(n, ATOMIC_THREADS),),
                 (ATOMIC_THREADS,),
                 ("output", np.uint64(n)),
@@ -146,6 +151,56 @@ def _rows(kernel: str, threads: int, rows_per_block: int) -> Callable[[Size], tu
         return (Launch(name, (ceil_div(size["outputs"], rows_per_block), size["batch"]), (threads,), _args(size)),)
 
     return launches
+
+
+def _shape(size: Size) -> tuple[int, int]:
+    """Threads of a block and packs per thread for the rows of this size."""
+    packs = size["inputs"] // _width(size)
+    return next((shape for shape in SHAPES if shape[0] * shape[1] >= packs), SHAPES[-1])
+
+
+def _row_blocks(kernel: str) -> Callable[[Size], tuple[Launch, ...]]:
+    """A block per output and sample."""
+
+    def launches(size: Size) -> tuple[Launch, ...]:
+        threads, unroll = _shape(size)
+        name = f"{kernel}<{_width(size)}, {threads}, {unroll}>"
+        return (Launch(name, (size["outputs"], size["batch"]), (threads,), _args(size)),)
+
+    return launches
+
+
+def _pieces(size: Size) -> int:
+    """Blocks per row, each of which goes over its piece once."""
+    threads, unroll = _shape(size)
+    return max(1, ceil_div(size["inputs"] // _width(size), threads * unroll))
+
+
+def _split(size: Size) -> tuple[Launch, ...]:
+    threads, unroll = _shape(size)
+    pieces, n = _pieces(size), size["outputs"] * size["batch"]
+    sums = "output" if pieces == 1 else "sums"
+    weights, given, _, *extents = _args(size)
+    name = f"classifier_pieces<{_width(size)}, {threads}, {unroll}>"
+    first = Launch(name, (pieces * size["outputs"], size["batch"]), (threads,), (weights, given, sums, *extents))
+    if pieces == 1:
+        return (first,)
+    grid = (ceil_div(n, SECOND_THREADS // WARP),)
+    return (
+        first,
+        Launch("classifier_split", grid, (SECOND_THREADS,), ("sums", "output", np.uint64(n), np.int32(pieces))),
+    )
+
+
+def _piece_sums(size: Size) -> Mapping[str, tuple[tuple[int, ...], str]]:
+    pieces = _pieces(size)
+    return {"sums": ((size["batch"] * size["outputs"] * pieces,), "float32")} if pieces > 1 else {}
+
+
+def _pieces_fit(size: Size) -> str | None:
+    if _pieces(size) * size["outputs"] > MAX_EXTENT:
+        return f"its rows have more than {MAX_EXTENT} pieces, and blocks are counted in 32 bits"
+    return _extents_fit(size)
 
 
 def _matrix_product(tf32: bool):
@@ -239,6 +294,31 @@ ladder = Ladder(
             _rows("classifier_several_rows<", THREADS, THREADS // WARP * ROWS),
             alignment=QUAD_ALIGNED,
             requires=_extents_fit,
+        ),
+        Rung(
+            "in_flight",
+            "a block per output, a whole row in flight",
+            "in_flight.cu",
+            _row_blocks("classifier_in_flight"),
+            alignment=QUAD_ALIGNED,
+            requires=_extents_fit,
+        ),
+        Rung(
+            "streaming",
+            "weights leave the L2 cache first",
+            "streaming.cu",
+            _row_blocks("classifier_streaming"),
+            alignment=QUAD_ALIGNED,
+            requires=_extents_fit,
+        ),
+        Rung(
+            "split",
+            "a block per piece of a row, then a second pass",
+            "split.cu",
+            _split,
+            alignment=QUAD_ALIGNED,
+            requires=_pieces_fit,
+            workspace=_piece_sums,
         ),
     ),
     peers=(

@@ -1,4 +1,4 @@
-// What the rungs share: the sum of a warp's values, and dot products of one or four floats.
+// What the rungs share: loads of one or four floats, their dot products, the sums of a warp and of a block.
 constexpr int kWarp = 32;
 constexpr unsigned kAllLanes = 0xffffffffu;
 
@@ -32,6 +32,21 @@ __device__ __forceinline__ float warp_sum(float value)
 {
     for (int offset = kWarp / 2; offset > 0; offset /= 2) {
         value += __shfl_down_sync(kAllLanes, value, offset);
+    }
+    return value;
+}
+
+// The sum of the block's values, in thread 0. Every thread of the block must call it, once in a kernel.
+template <int kBlock>
+__device__ __forceinline__ float block_sum(float value)
+{
+    static_assert(kBlock % kWarp == 0 && kBlock <= kWarp * kWarp, "whole warps, and one warp can add up their sums");
+    __shared__ float part[kBlock / kWarp];
+    value = warp_sum(value);
+    if (threadIdx.x % kWarp == 0) part[threadIdx.x / kWarp] = value;
+    __syncthreads();  // every warp has left its sum before the first warp adds them up
+    if (threadIdx.x < kWarp) {
+        value = warp_sum(threadIdx.x < kBlock / kWarp ? part[threadIdx.x] : 0.0f);
     }
     return value;
 }

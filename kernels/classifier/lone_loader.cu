@@ -3,7 +3,7 @@
 // Requires: a block of kThreads threads; a grid of inputs, of pieces of kThreads outputs and the batch; output is zero.
 constexpr int kThreads = 1024;
 
-__global__ void classifier_lone_loader_zero(float* __restrict__ output, size_t n)
+__global__ void zero_lone_loader(float* __restrict__ output, size_t n)
 {
     const size_t i = static_cast<size_t>(blockIdx.x) * kThreads + threadIdx.x;
     if (i < n) output[i] = 0.0f;

@@ -6,7 +6,7 @@ constexpr int kThreads = 1024;
 constexpr int kTile = 32;
 static_assert(kThreads == kTile * kTile && kTile == kWarp, "a warp per row of the tile");
 
-__global__ void classifier_tile_sums_zero(float* __restrict__ output, size_t n)
+__global__ void zero_tile_sums(float* __restrict__ output, size_t n)
 {
     const size_t i = static_cast<size_t>(blockIdx.x) * kThreads + threadIdx.x;
     if (i < n) output[i] = 0.0f;

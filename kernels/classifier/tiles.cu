@@ -5,7 +5,7 @@ constexpr int kThreads = 1024;
 constexpr int kTile = 32;
 static_assert(kThreads == kTile * kTile, "a thread per weight of the tile");
 
-__global__ void classifier_tiles_zero(float* __restrict__ output, size_t n)
+__global__ void zero_tiles(float* __restrict__ output, size_t n)
 {
     const size_t i = static_cast<size_t>(blockIdx.x) * kThreads + threadIdx.x;
     if (i < n) output[i] = 0.0f;

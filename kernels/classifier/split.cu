@@ -1,0 +1,54 @@
+// Idea: a block per piece of a row, so that a few long rows keep all SMs busy; a second pass adds up the pieces.
+// From the rung before: plain loads; pieces of one go of a block instead of a loop, and a sum per piece.
+// Requires: a block of kBlock threads; a grid of pieces and the batch; weights and input aligned to 16 bytes;
+// kWidth = 4 where inputs is a multiple of 4, kWidth = 1 otherwise. With one piece per row sums is the output.
+#include "classifier.cuh"
+
+template <int kWidth, int kBlock, int kUnroll>
+__global__ void __launch_bounds__(kBlock) classifier_pieces(
+    const float* __restrict__ weights, const float* __restrict__ input, float* __restrict__ sums, int inputs,
+    int outputs)
+{
+    using P = typename Pack<kWidth>::type;
+    const int packs = inputs / kWidth;
+    const int pieces = gridDim.x / outputs;
+    const int row = blockIdx.x / pieces;
+    const int first = blockIdx.x % pieces * kBlock * kUnroll + threadIdx.x;
+    const P* mine = reinterpret_cast<const P*>(weights) + static_cast<size_t>(row) * packs;
+    const P* values = reinterpret_cast<const P*>(input) + static_cast<size_t>(blockIdx.y) * packs;
+    P weight[kUnroll], value[kUnroll];
+#pragma unroll
+    for (int u = 0; u < kUnroll; ++u) {
+        const int i = first + u * kBlock;
+        weight[u] = i < packs ? mine[i] : P{};
+    }
+#pragma unroll
+    for (int u = 0; u < kUnroll; ++u) {
+        const int i = first + u * kBlock;
+        value[u] = i < packs ? values[i] : P{};
+    }
+    float sum = 0.0f;
+#pragma unroll
+    for (int u = 0; u < kUnroll; ++u) {
+        sum = multiply_add(weight[u], value[u], sum);
+    }
+    sum = block_sum<kBlock>(sum);
+    if (threadIdx.x == 0) sums[static_cast<size_t>(blockIdx.y) * gridDim.x + blockIdx.x] = sum;
+}
+
+// A warp per output adds up the sums of its pieces.
+constexpr int kSecond = 128;
+
+__global__ void __launch_bounds__(kSecond) classifier_split(
+    const float* __restrict__ sums, float* __restrict__ output, size_t n, int pieces)
+{
+    const int lane = threadIdx.x % kWarp;
+    const size_t at = static_cast<size_t>(blockIdx.x) * (kSecond / kWarp) + threadIdx.x / kWarp;
+    if (at >= n) return;
+    float sum = 0.0f;
+    for (int piece = lane; piece < pieces; piece += kWarp) {
+        sum += sums[at * pieces + piece];
+    }
+    sum = warp_sum(sum);
+    if (lane == 0) output[at] = sum;
+}
