@@ -1,0 +1,325 @@
+"""One-dimensional convolution, a layer of a network at batch 1: many channels and short rows, so the bytes are weights.
+
+``output[o, p] = bias[o] + sum over c, t of weight[o, c, t] * input[c, p + t - k // 2]``, with zeros outside the rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kernels.lab import libraries
+from kernels.lab.ladder import Ladder
+from kernels.lab.problem import Argument, Launch, Peer, Problem, Rung, Size, ceil_div
+
+FLOAT = 4
+WARP = 32
+MAX_THREADS = 1024
+#: Positions of a block, where a row has more: the kernels' kMaxTile.
+MAX_TILE = 16
+MAX_TAPS = 63
+MAX_GRID_Y = 65535
+#: Shared memory that every GPU gives a block unasked, less the 4 KB of the first rungs' tree.
+STAGED_BYTES = (48 << 10) - FLOAT * MAX_THREADS
+#: Channels and positions are ints in the kernels.
+MAX_EXTENT = 1 << 30
+
+
+def layer(i: int, o: int, l: int, k: int) -> dict[str, int]:  # noqa: E741
+    """A size: ``i`` channels in, ``o`` channels out, rows of ``l``, ``k`` taps."""
+    return {"i": i, "o": o, "l": l, "k": k}
+
+
+#: The convolutions with stride 1 of Diffusion Policy's ConditionalUnet1D (real-stanford/diffusion_policy,
+#: conditional_unet1d.py: down_dims 256, 512, 1024, kernel size 5) for rows of 16 steps of 2 numbers, each shape once.
+UNET = (
+    layer(2, 256, 16, 5),
+    layer(2, 256, 16, 1),
+    layer(256, 256, 16, 5),
+    layer(256, 512, 8, 5),
+    layer(256, 512, 8, 1),
+    layer(512, 512, 8, 5),
+    layer(512, 1024, 4, 5),
+    layer(512, 1024, 4, 1),
+    layer(1024, 1024, 4, 5),
+    layer(2048, 512, 4, 5),
+    layer(2048, 512, 4, 1),
+    layer(512, 512, 4, 5),
+    layer(1024, 256, 8, 5),
+    layer(1024, 256, 8, 1),
+    layer(256, 256, 8, 5),
+    layer(256, 2, 16, 1),
+)
+HEADLINE = (layer(1024, 1024, 4, 5), layer(2048, 1024, 4, 5))
+
+
+def _inputs(size: Size, rng: np.random.Generator) -> dict[str, np.ndarray]:
+    i, o, l, k = (size[key] for key in "iolk")  # noqa: E741
+    return {
+        "input": rng.standard_normal((i, l), dtype=np.float32),
+        "weight": rng.standard_normal((o, i, k), dtype=np.float32),
+        "bias": rng.standard_normal(o, dtype=np.float32),
+    }
+
+
+def _reference(inputs: dict[str, np.ndarray], size: Size) -> dict[str, np.ndarray]:
+    reach = size["k"] // 2
+    rows = np.pad(inputs["input"].astype(np.float64), ((0, 0), (reach, reach)))
+    total = np.repeat(inputs["bias"].astype(np.float64)[:, None], size["l"], axis=1)
+    for t in range(size["k"]):
+        total += inputs["weight"][:, :, t].astype(np.float64) @ rows[:, t : t + size["l"]]
+    return {"output": total}
+
+
+problem = Problem(
+    name="conv1d",
+    title="1D convolution of a U-Net layer, float32",
+    size_keys=("i", "o", "l", "k"),
+    arguments=(
+        Argument("input", "float32", ("i", "l")),
+        Argument("weight", "float32", ("o", "i", "k")),
+        Argument("bias", "float32", ("o",)),
+        Argument("output", "float32", ("o", "l"), role="output"),
+    ),
+    make_inputs=_inputs,
+    reference=_reference,
+    # A sum of i * k products rounds as often, by at most 2^-24 of a partial sum; the errors add up like a random walk.
+    tolerance=lambda size: 4 * 2.0**-24 * max(1.0, (size["i"] * size["k"]) ** 0.5),
+    flops=lambda size: 2 * size["i"] * size["o"] * size["l"] * size["k"],
+    bytes=lambda size: FLOAT * (size["o"] * size["i"] * size["k"] + (size["i"] + size["o"]) * size["l"] + size["o"]),
+    headline=HEADLINE,
+    sweep=tuple(size for size in UNET if size not in HEADLINE),
+    check=(
+        layer(0, 3, 4, 5),
+        layer(3, 0, 4, 5),
+        layer(3, 2, 0, 5),
+        layer(1, 1, 1, 1),
+        layer(2, 5, 16, 5),
+        layer(70, 3, 19, 5),
+        layer(1100, 2, 4, 5),
+        layer(131, 5, 4, 5),
+        layer(136, 6, 4, 5),
+    ),
+    accepts_empty=True,
+)
+
+
+def span(size: Size) -> int:
+    """The floats of a row that a block stages: a tile with its neighbours, or all of a shorter row."""
+    return min(size["l"], min(size["l"], MAX_TILE) + size["k"] - 1)
+
+
+def _grid(size: Size) -> tuple[int, int]:
+    return (max(1, size["o"]), max(1, ceil_div(size["l"], MAX_TILE)))
+
+
+def _width(size: Size) -> int:
+    """Floats per load of the rows: four where a block stages whole rows, in all a multiple of four floats."""
+    return 4 if span(size) == size["l"] and size["i"] * size["l"] % 4 == 0 else 1
+
+
+def _filter_width(size: Size) -> int:
+    """Floats per load of the filters: four where every output channel's start at a multiple of 16 bytes."""
+    return 4 if size["i"] * size["k"] % 4 == 0 else 1
+
+
+def _requires(size: Size) -> str | None:
+    if size["k"] % 2 == 0 or size["k"] > MAX_TAPS:
+        return (
+            f"k must be odd, so that there are as many outputs as inputs, and at most {MAX_TAPS}, for taps are unrolled"
+        )
+    if size["l"] > MAX_GRID_Y * MAX_TILE:
+        return f"l may be at most {MAX_GRID_Y * MAX_TILE}, for the grid has at most {MAX_GRID_Y} blocks in y"
+    if max(size["i"], size["o"]) > MAX_EXTENT:
+        return f"i and o may be at most {MAX_EXTENT}, for channels are counted in 32 bits"
+    return None
+
+
+# --- The first rungs: a thread a channel, or a few, and the block's sums. ---
+
+
+def _tree_threads(size: Size, staged: bool) -> int:
+    """Threads of a block that ends in a tree: a power of two that covers the channels, as far as shared memory goes."""
+    threads = WARP
+    most = MAX_THREADS
+    if staged:
+        most = min(most, STAGED_BYTES // (FLOAT * _padded(max(span(size), size["k"]), 32)))
+    while threads < size["i"] and 2 * threads <= most:
+        threads *= 2
+    return threads
+
+
+def _padded(floats: int, every: int) -> int:
+    """The floats that an array takes with one unused after every so many."""
+    return floats + ceil_div(floats, every)
+
+
+def _staged_floats(size: Size, rows: int, padded: int | None, apart: bool = False) -> int:
+    """Floats of shared memory for the rows, padded every so many, and the filters: in one place, or ``apart``."""
+    of_rows = rows * span(size)
+    of_rows = of_rows if padded is None else _padded(of_rows, padded)
+    return of_rows + rows * size["k"] if apart else max(of_rows, rows * size["k"])
+
+
+def _args(size: Size) -> tuple[Any, ...]:
+    return ("input", "weight", "bias", "output", np.int32(size["i"]))
+
+
+def _unoptimised(size: Size) -> tuple[Launch, ...]:
+    kernel = f"conv1d_unoptimised<{size['l']}, {size['k']}>"
+    return (Launch(kernel, _grid(size), (_tree_threads(size, staged=False),), _args(size)),)
+
+
+def _staged(kernel: str, wide: bool, padded: bool) -> Callable[[Size], tuple[Launch, ...]]:
+    """The rungs that stage in shared memory and end in a tree."""
+
+    def launches(size: Size) -> tuple[Launch, ...]:
+        shape = f"{size['l']}, {size['k']}" + (f", {_width(size)}" if wide else "")
+        threads = _tree_threads(size, staged=True)
+        floats = _staged_floats(size, threads, max(WARP, span(size)) if padded else None)
+        return (Launch(f"{kernel}<{shape}>", _grid(size), (threads,), _args(size), FLOAT * floats),)
+
+    return launches
+
+
+def _bias_first(size: Size) -> Launch:
+    args = ("bias", "output", np.int32(size["o"]), np.int32(size["l"]))
+    return Launch("conv1d_bias", (max(1, ceil_div(size["o"] * size["l"], 256)),), (256,), args)
+
+
+def most_threads(channels: int) -> int:
+    """Threads of a block at most, with so many channels a thread: the kernels' kMaxThreads."""
+    return min(MAX_THREADS, 2 * MAX_THREADS // channels)
+
+
+def channels_launches(
+    kernel: str, size: Size, channels: int, *, widths: str, named: bool = True, padded: bool = True, apart: bool = False
+) -> tuple[Launch, ...]:
+    """The bias, then ``kernel`` with so many channels a thread; ``widths`` are template arguments after the shape."""
+    floats = lambda threads: _staged_floats(  # noqa: E731
+        size, threads * channels, max(WARP, span(size) * channels) if padded else None, apart
+    )
+    threads = min(most_threads(channels), WARP * max(1, ceil_div(size["i"], WARP * channels)))
+    while threads > WARP and FLOAT * floats(threads) > STAGED_BYTES:
+        threads -= WARP
+    shape = f"{size['l']}, {size['k']}, {widths}" + (f", {channels}" if named else "")
+    args = ("input", "weight", "output", np.int32(size["i"]))
+    launch = Launch(f"{kernel}<{shape}>", _grid(size), (threads,), args, FLOAT * floats(threads))
+    return (_bias_first(size), launch)
+
+
+#: Channels a thread that were fastest for the shapes of the U-Net, (i, o, l, k): the sweep's record says so.
+BEST_CHANNELS: dict[tuple[int, int, int, int], int] = {}
+
+
+def best_channels(size: Size) -> int:
+    """Channels a thread: the best of the sweep, or for other shapes as many as leave four warps a block, at most 4."""
+    known = BEST_CHANNELS.get(tuple(size[key] for key in "iolk"))
+    return known or (4 if size["i"] >= 512 else 2 if size["i"] >= 256 else 1)
+
+
+def _shuffles(size: Size) -> tuple[Launch, ...]:
+    return channels_launches("conv1d_shuffles", size, 1, widths=str(_width(size)), named=False)
+
+
+def _channels(size: Size) -> tuple[Launch, ...]:
+    return channels_launches("conv1d_channels", size, best_channels(size), widths=str(_width(size)))
+
+
+def _wide_weights(size: Size) -> tuple[Launch, ...]:
+    widths = f"{_width(size)}, {_filter_width(size)}"
+    return channels_launches("conv1d_wide_weights", size, best_channels(size), widths=widths)
+
+
+def _two_stores(size: Size) -> tuple[Launch, ...]:
+    widths = f"{_width(size)}, {_filter_width(size)}"
+    return channels_launches("conv1d_two_stores", size, best_channels(size), widths=widths, apart=True)
+
+
+def _cudnn(tf32: bool) -> Callable[[dict[str, Any], Size], Callable[[], None]]:
+    def prepare(arrays: dict[str, Any], size: Size) -> Callable[[], None]:
+        i, o, l, k = (size[key] for key in "iolk")  # noqa: E741
+        return libraries.cudnn_layer(
+            arrays["input"].reshape(1, i, 1, l),
+            arrays["weight"].reshape(o, i, 1, k),
+            arrays["bias"],
+            arrays["output"].reshape(1, o, 1, l),
+            padding=(0, k // 2),
+            tf32=tf32,
+        )
+
+    return prepare
+
+
+ALGORITHM = "cudnn_convolution, benchmark mode, then the bias"
+
+ladder = Ladder(
+    problem,
+    Path(__file__).parent,
+    rungs=(
+        Rung("unoptimised", "a thread a channel, a tree a block", "unoptimised.cu", _unoptimised, requires=_requires),
+        Rung(
+            "coalesced",
+            "rows and filters through shared memory",
+            "coalesced.cu",
+            _staged("conv1d_coalesced", wide=False, padded=False),
+            requires=_requires,
+        ),
+        Rung(
+            "float4",
+            "four floats of the rows per load",
+            "float4.cu",
+            _staged("conv1d_float4", wide=True, padded=False),
+            alignment={"input": 16},
+            requires=_requires,
+        ),
+        Rung(
+            "padded",
+            "one unused float after every 32",
+            "padded.cu",
+            _staged("conv1d_padded", wide=True, padded=True),
+            alignment={"input": 16},
+            requires=_requires,
+        ),
+        Rung(
+            "shuffles",
+            "sums by shuffles and atomics",
+            "shuffles.cu",
+            _shuffles,
+            alignment={"input": 16},
+            requires=_requires,
+        ),
+        Rung(
+            "channels",
+            "several channels a thread",
+            "channels.cu",
+            _channels,
+            alignment={"input": 16},
+            requires=_requires,
+        ),
+        Rung(
+            "wide_weights",
+            "four floats of the filters per load",
+            "wide_weights.cu",
+            _wide_weights,
+            alignment={"input": 16, "weight": 16},
+            requires=_requires,
+        ),
+        Rung(
+            "two_stores",
+            "rows and filters on their way at once",
+            "two_stores.cu",
+            _two_stores,
+            alignment={"input": 16, "weight": 16},
+            requires=_requires,
+        ),
+    ),
+    peers=(
+        Peer("cuDNN fp32", _cudnn(tf32=False), libraries.cudnn(ALGORITHM, "fp32")),
+        # TF32 rounds each factor to 11 bits: a relative error of 2^-11 for each product, and they average out.
+        Peer("cuDNN TF32", _cudnn(tf32=True), libraries.cudnn(ALGORITHM, "TF32"), tolerance=lambda size: 2.0**-10),
+    ),
+)

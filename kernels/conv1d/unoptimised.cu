@@ -1,0 +1,60 @@
+// Idea: a block for each output channel, a thread for each input channel, and a tree over the block for each output.
+// From the rung before: the first rung.
+// Requires: a block of a power of two threads, at most kMaxThreads; blocks (out channel, tile of positions).
+constexpr int kMaxThreads = 1024;
+constexpr int kMaxTile = 16;
+
+// The positions of a block: all of a short row, else a tile of it.
+constexpr int tile_of(int length)
+{
+    return length < kMaxTile ? length : kMaxTile;
+}
+
+template <int kLength, int kTaps>
+__global__ void __launch_bounds__(kMaxThreads)
+    conv1d_unoptimised(const float* __restrict__ input, const float* __restrict__ weight,
+                       const float* __restrict__ bias, float* __restrict__ output, int channels)
+{
+    constexpr int kTile = tile_of(kLength), kPadding = kTaps / 2, kWindow = kTile + 2 * kPadding;
+    static_assert(kTaps % 2 == 1, "with an even number of taps there is no middle one");
+    __shared__ float partial[kMaxThreads];
+
+    const int out = blockIdx.x;
+    const int first = kLength > kTile ? blockIdx.y * kTile : 0;
+    float sum[kTile] = {};
+    for (int channel = threadIdx.x; channel < channels; channel += blockDim.x) {
+        float window[kWindow];
+        float filter[kTaps];
+#pragma unroll
+        for (int j = 0; j < kWindow; ++j) {
+            const int at = first + j - kPadding;
+            window[j] = at >= 0 && at < kLength ? input[static_cast<size_t>(channel) * kLength + at] : 0.0f;
+        }
+#pragma unroll
+        for (int k = 0; k < kTaps; ++k) {
+            filter[k] = weight[(static_cast<size_t>(out) * channels + channel) * kTaps + k];
+        }
+#pragma unroll
+        for (int p = 0; p < kTile; ++p) {
+#pragma unroll
+            for (int k = 0; k < kTaps; ++k) {
+                sum[p] += window[p + k] * filter[k];
+            }
+        }
+    }
+
+#pragma unroll
+    for (int p = 0; p < kTile; ++p) {
+        partial[threadIdx.x] = sum[p];
+        __syncthreads();  // every thread has stored its sum before any adds another's to its own
+        for (int stride = blockDim.x / 2; stride > 0; stride /= 2) {
+            if (threadIdx.x < stride) {
+                partial[threadIdx.x] += partial[threadIdx.x + stride];
+            }
+            __syncthreads();  // a level of the tree is complete before the next, and before the next output's sums
+        }
+        if (threadIdx.x == 0 && first + p < kLength) {
+            output[static_cast<size_t>(out) * kLength + first + p] = partial[0] + bias[out];
+        }
+    }
+}

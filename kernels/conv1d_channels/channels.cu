@@ -1,0 +1,124 @@
+// Idea: several channels a thread: smaller blocks, fewer shuffles and atomics for the same sums.
+// From the rung before: the first rung here; it is the rung channels of conv1d.
+// Requires: input aligned to 16 bytes; blocks of whole warps; shared memory for kChannels rows or filters a thread.
+constexpr int kMaxTile = 16;
+constexpr unsigned kAllLanes = 0xffffffffu;
+
+constexpr int tile_of(int length)
+{
+    return length < kMaxTile ? length : kMaxTile;
+}
+
+// Threads of a block at most: few enough that a thread has registers for its channels.
+constexpr int most_threads(int channels)
+{
+    return channels > 2 ? 2048 / channels : 1024;
+}
+
+// The elements of a row that a tile and its neighbours can touch.
+constexpr int span_of(int length, int taps)
+{
+    const int most = tile_of(length) + taps - 1;
+    return length < most ? length : most;
+}
+
+template <int kLength, int kTaps, int kWidth, int kChannels>
+__global__ void __launch_bounds__(most_threads(kChannels))
+    conv1d_channels(const float* __restrict__ input, const float* __restrict__ weight,
+                    float* __restrict__ output, int channels)
+{
+    constexpr int kTile = tile_of(kLength), kPadding = kTaps / 2, kWindow = kTile + 2 * kPadding;
+    constexpr int kSpan = span_of(kLength, kTaps);
+    static_assert(kTaps % 2 == 1, "with an even number of taps there is no middle one");
+    constexpr int kPadEvery = kSpan * kChannels < 32 ? 32 : kSpan * kChannels;
+    static_assert(kWidth == 1 || (kWidth == 4 && kSpan == kLength), "a float4 may span rows, but no gap between them");
+    extern __shared__ float staged[];
+
+    const int out = blockIdx.x;
+    const int first = kLength > kTile ? blockIdx.y * kTile : 0;
+    const int start = kLength > kSpan ? max(0, min(first - kPadding, kLength - kSpan)) : 0;  // of the span
+    float sum[kTile] = {};
+    for (int base = 0; base < channels; base += blockDim.x * kChannels) {
+        const int here = min(static_cast<int>(blockDim.x) * kChannels, channels - base);
+        if constexpr (kWidth == 4) {
+            const float4* quads = reinterpret_cast<const float4*>(input + static_cast<size_t>(base) * kLength);
+            for (int i = threadIdx.x; i < here * kSpan / kWidth; i += blockDim.x) {
+                const float4 four = quads[i];
+                float* to = staged + kWidth * i + kWidth * i / kPadEvery;
+                to[0] = four.x;
+                to[1] = four.y;
+                to[2] = four.z;
+                to[3] = four.w;
+            }
+        } else {
+            for (int i = threadIdx.x; i < here * kSpan; i += blockDim.x) {
+                const size_t at = static_cast<size_t>(base + i / kSpan) * kLength + start + i % kSpan;
+                staged[i + i / kPadEvery] = input[at];
+            }
+        }
+        __syncthreads();  // the rows are there before any thread reads its own
+
+        float window[kChannels][kWindow] = {};
+        float filter[kChannels][kTaps] = {};
+#pragma unroll
+        for (int c = 0; c < kChannels; ++c) {
+            const int row = threadIdx.x * kChannels + c;
+#pragma unroll
+            for (int j = 0; j < kWindow; ++j) {
+                const int at = first + j - kPadding;
+                const int i = row * kSpan + at - start;
+                if (row < here && at >= 0 && at < kLength) {
+                    window[c][j] = staged[i + i / kPadEvery];
+                }
+            }
+        }
+        __syncthreads();  // every thread has its rows before the filters take their place
+
+        const float* filters = weight + (static_cast<size_t>(out) * channels + base) * kTaps;
+        for (int i = threadIdx.x; i < here * kTaps; i += blockDim.x) {
+            staged[i] = filters[i];
+        }
+        __syncthreads();  // the filters are there before any thread reads its own
+#pragma unroll
+        for (int c = 0; c < kChannels; ++c) {
+            const int row = threadIdx.x * kChannels + c;
+#pragma unroll
+            for (int k = 0; k < kTaps; ++k) {
+                if (row < here) {
+                    filter[c][k] = staged[row * kTaps + k];
+                }
+            }
+        }
+        __syncthreads();  // every thread has its filters before the next rows take their place
+
+#pragma unroll
+        for (int p = 0; p < kTile; ++p) {
+#pragma unroll
+            for (int k = 0; k < kTaps; ++k) {
+#pragma unroll
+                for (int c = 0; c < kChannels; ++c) {
+                    sum[p] += window[c][p + k] * filter[c][k];
+                }
+            }
+        }
+    }
+
+#pragma unroll
+    for (int p = 0; p < kTile; ++p) {
+        for (int offset = warpSize / 2; offset > 0; offset /= 2) {
+            sum[p] += __shfl_down_sync(kAllLanes, sum[p], offset);
+        }
+        if (threadIdx.x % warpSize == 0 && first + p < kLength) {
+            atomicAdd(&output[static_cast<size_t>(out) * kLength + first + p], sum[p]);
+        }
+    }
+}
+
+// The outputs before anything is added to them.
+__global__ void conv1d_bias(const float* __restrict__ bias, float* __restrict__ output, int outputs, int length)
+{
+    const size_t i = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+    if (i < static_cast<size_t>(outputs) * length) {
+        output[i] = bias[i / length];
+    }
+}
