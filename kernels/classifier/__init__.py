@@ -76,6 +76,7 @@ problem = Problem(
     check=(
         {"inputs": 0, "outputs": 3, "batch": 1},
         {"inputs": 5, "outputs": 0, "batch": 2},
+        {"inputs": 5, "outputs": 2, "batch": 0},
         {"inputs": 1, "outputs": 1, "batch": 1},
         {"inputs": 7, "outputs": 33, "batch": 2},
         {"inputs": 1030, "outputs": 5, "batch": 1},

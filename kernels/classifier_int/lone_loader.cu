@@ -1,0 +1,32 @@
+// Idea: a block per input; one thread fetches the column of weights that this input meets, the others multiply and add.
+// From the rung before: the report's class2: blocks are columns, not tiles, and an output per thread.
+// Requires: a block of kThreads threads; a grid of inputs, of pieces of kThreads outputs and the batch; output is zero.
+constexpr int kThreads = 1024;
+
+__global__ void zero_lone_loader(unsigned* __restrict__ output, size_t n)
+{
+    const size_t i = static_cast<size_t>(blockIdx.x) * kThreads + threadIdx.x;
+    if (i < n) output[i] = 0;
+}
+
+__global__ void __launch_bounds__(kThreads) classifier_int_lone_loader(
+    const unsigned* __restrict__ weights, const unsigned* __restrict__ input, unsigned* __restrict__ output, int inputs,
+    int outputs)
+{
+    __shared__ unsigned column[kThreads];
+    __shared__ unsigned value;
+    const int i = blockIdx.x;
+    const int first = blockIdx.y * kThreads;
+    const size_t sample = blockIdx.z;
+    if (threadIdx.x == 0 && i < inputs) {
+        for (int row = first; row < min(first + kThreads, outputs); ++row) {
+            column[row - first] = weights[static_cast<size_t>(row) * inputs + i];
+        }
+        value = input[sample * inputs + i];
+    }
+    __syncthreads();  // thread 0 has fetched the column before the block multiplies it
+    const int row = first + threadIdx.x;
+    if (i < inputs && row < outputs) {
+        atomicAdd(output + sample * outputs + row, column[threadIdx.x] * value);
+    }
+}
