@@ -41,6 +41,12 @@ each_ladder = pytest.mark.parametrize("ladder", list(LADDERS.values()), ids=lamb
 
 #: Sizes to draw from: small, with ones, primes and tile edges among them. A ladder without an entry is an error.
 EDGE = st.one_of(st.integers(1, 70), st.sampled_from((31, 32, 33, 63, 64, 65, 127, 128, 129)))
+#: Filters of conv2d with a border: few, for each is another kernel to compile. test_conv2d.py has the others.
+CONV2D_FILTERS = (
+    {"k": 3, "k_cols": 3, "border": "zero"},
+    {"k": 5, "k_cols": 5, "border": "reflect"},
+    {"k": 3, "k_cols": 9, "border": "clamp"},
+)
 SIZES = {
     "copy": st.fixed_dictionaries({"n": st.one_of(st.integers(1, 40), st.integers(1, 9000))}),
     "fma": st.fixed_dictionaries({"n": st.one_of(st.integers(1, 40), st.integers(1, 4200))}),
@@ -72,6 +78,12 @@ SIZES = {
     ),
     "stencil2d": st.fixed_dictionaries(
         {"rows": st.one_of(st.just(0), EDGE), "cols": st.one_of(st.just(0), EDGE), "radius": st.integers(1, 5)}
+    ),
+    "conv2d": st.builds(
+        lambda rows, cols, shape: {"rows": rows, "cols": cols, **CONV2D_FILTERS[shape]},
+        st.one_of(st.just(0), EDGE),
+        st.one_of(st.just(0), EDGE),
+        st.integers(0, 2),
     ),
     "reduction": st.fixed_dictionaries({"n": st.one_of(st.integers(0, 40), st.integers(0, 70000))}),
     "reduction_max": st.fixed_dictionaries({"n": st.one_of(st.integers(1, 40), st.integers(1, 70000))}),
@@ -106,6 +118,33 @@ SIZES = {
             "bins": st.sampled_from((1, 10, 256)),
             "outputs": st.sampled_from((1, 2, 4, 8, 16)),
         }
+    ),
+    "conv1d": st.fixed_dictionaries(
+        {
+            "i": st.one_of(st.integers(0, 70), st.sampled_from((128, 129, 260, 1030))),
+            "o": st.integers(0, 5),
+            "l": st.sampled_from((4, 19)),  # lengths and taps are compiled in
+            "k": st.sampled_from((1, 5)),
+        }
+    ),
+    "conv1d_channels": st.fixed_dictionaries(
+        {
+            "i": st.one_of(st.integers(0, 70), st.sampled_from((128, 129, 260, 1030))),
+            "o": st.integers(0, 5),
+            "l": st.just(4),
+            "k": st.just(5),
+            "channels": st.sampled_from((1, 4)),
+        }
+    ),
+    **dict.fromkeys(
+        ("classifier", "classifier_int"),
+        st.fixed_dictionaries(
+            {
+                "inputs": st.one_of(st.just(0), EDGE, st.integers(1, 5000)),
+                "outputs": st.one_of(st.integers(0, 40), st.integers(1, 140)),
+                "batch": st.integers(0, 3),
+            }
+        ),
     ),
     "histogram_bins": st.fixed_dictionaries(
         {
@@ -301,6 +340,16 @@ PLANTED = [
     ("stencil2d", "register_column", "row < rows && col < cols", "row < rows", OutOfBounds),
     ("stencil2d", "direct", "y - o <= kRadius", "y - o < kRadius", WrongResult),
     ("stencil2d", "marching", "row + 1 < last + kRadius", "row + 1 < last", WrongResult),
+    ("conv2d", "naive", "i * kAcross + j", "j * kAcross + i", WrongResult),
+    ("conv2d", "constant", "row + i - kDown / 2", "row + i", WrongResult),
+    ("conv2d", "shared", "left < kWide; left += kTile", "left < kTile; left += kTile", Uninitialised),
+    ("conv2d", "two_step", "if (rank < kBelow + kRight)", "if (rank < kBelow)", Uninitialised),
+    ("conv2d", "shuffle", "lane < j ? beyond : own", "own", WrongResult),
+    ("conv2d", "texture", "c + 0.5f", "c + 1.0f", WrongResult),
+    ("conv2d", "float4", "window[o + j]", "window[o]", WrongResult),
+    ("conv2d", "register_tile", "y - h < kDown", "y - h < kDown - 1", WrongResult),
+    ("conv2d", "streamed", "min(row + 1, last)", "row", WrongResult),
+    ("conv2d", "ahead", "row + kAhead", "row + kAhead - 1", WrongResult),
     ("fma", "many_chains", "step < kSteps", "step < kSteps - kUnroll", WrongResult),
     ("reduction", "interleaved", "t % (2 * stride) == 0", "t % stride == 0", EmulatorError),
     ("reduction", "packed", "left < kThreads", "left <= kThreads", EmulatorError),
@@ -326,10 +375,45 @@ PLANTED = [
     ("histogram", "in_flight", "    for (; i < quads; i += stride) {", "    for (; i + stride < quads; i += stride) {",
      WrongResult),
     ("histogram", "permuted", "% kCopies * kWordBytes", "% kCopies * 8", WrongResult),
+    ("conv1d", "unoptimised", "stride = blockDim.x / 2", "stride = blockDim.x / 4", WrongResult),
+    ("conv1d", "coalesced", "        __syncthreads();  // every thread has its row before the filters take its place\n", "",
+     Race),
+    ("conv1d", "float4", "to[3] = four.w", "to[3] = four.z", WrongResult),
+    ("conv1d", "padded", "staged[i + i / kPadEvery] : 0.0f", "staged[i] : 0.0f", EmulatorError),
+    ("conv1d", "shuffles", "offset = warpSize / 2", "offset = warpSize / 4", WrongResult),
+    ("conv1d", "channels", "row = threadIdx.x * kChannels + c;\n#pragma unroll\n            for (int k",
+     "row = threadIdx.x * kChannels;\n#pragma unroll\n            for (int k", WrongResult),
+    ("conv1d", "wide_weights", "i < here * kTaps / kFilterWidth", "i <= here * kTaps / kFilterWidth", OutOfBounds),
+    ("conv1d", "two_stores", "blockDim.x * kChannels * kTaps;", "blockDim.x * kChannels;", EmulatorError),
+    ("conv1d", "registers", "base + c < channels", "true", OutOfBounds),
+    ("conv1d", "turned", "        __syncwarp();  // the warp's filters are there before any lane reads its own\n", "", Race),
+    ("conv1d", "evict_first", "pack * kFilterWidth < floats", "pack * kFilterWidth <= floats", EmulatorError),
+    ("conv1d", "bias_first", "offset_of_all = bias[out]", "offset_of_all = bias[out + 1]", EmulatorError),
+    ("conv1d_channels", "channels", "bias[i / length]", "bias[i % length]", EmulatorError),
+    ("conv1d_channels", "unpadded", "row < here && at >= 0", "at >= 0", EmulatorError),
+    ("conv1d_channels", "tree", "stride /= 2) {\n            if", "stride /= 4) {\n            if", WrongResult),
     ("coarse_stencil", "apart", "line = o * kRows + threadIdx.y", "line = o * kRows", WrongResult),
     ("coarse_stencil", "column", "i < kHigh * kWide", "i < (kHigh - kRadius) * kWide", Uninitialised),
     ("coarse_matmul", "column", "a[warp * kOut + o][k]", "a[warp + o][k]", WrongResult),
     ("coarse_histogram", "chunks", "first + (kOut - 1) * kThreads < quads", "first < quads", OutOfBounds),
+    ("classifier", "tiles", "row < outputs && i < inputs", "row < outputs", OutOfBounds),
+    ("classifier", "tile_sums", "if (across == 0) atomicAdd", "if (across == 1) atomicAdd", WrongResult),
+    ("classifier", "lone_loader", "__syncthreads();  ", "", Race),
+    ("classifier", "columns", "atomicAdd(output + sample * outputs + row, weight * input[sample * inputs + i])",
+     "output[sample * outputs + row] += weight * input[sample * inputs + i]", Race),
+    ("classifier", "row_thread", "i < inputs; ++i", "i < inputs - 1; ++i", WrongResult),
+    ("classifier", "row_warp", "i += kWarp", "i += kWarp + 1", WrongResult),
+    ("classifier", "float4", "if (lane == 0) output", "if (lane == 1) output", WrongResult),
+    ("classifier", "shared_input", "__syncthreads();  // every warp", "// every warp", Race),
+    ("classifier", "several_rows", "lane == 0 && first + r < outputs", "lane == 0", OutOfBounds),
+    ("classifier", "in_flight", "sum = block_sum<kBlock>(sum)", "sum = warp_sum(sum)", WrongResult),
+    ("classifier", "streaming", "i < packs ? __ldcs", "i <= packs ? __ldcs", OutOfBounds),
+    ("classifier", "split", "row = blockIdx.x / pieces", "row = blockIdx.x % outputs", WrongResult),
+    ("classifier", "batched", "row < outputs && sample < batch", "row < outputs", EmulatorError),
+    ("classifier", "batched", "wait_for_copies<kStages - 2>", "wait_for_copies<kStages - 1>", EmulatorError),
+    ("classifier_int", "tiles", "row < outputs && i < inputs", "row < outputs", OutOfBounds),
+    ("classifier_int", "lone_loader", "__syncthreads();  ", "", Race),
+    ("classifier_int", "in_flight", "weight.y * value.y", "weight.y * value.x", WrongResult),
     ("histogram_bins", "copies_4", "constexpr int kCopies = 4;", "constexpr int kCopies = 8;", OutOfBounds),
     ("convlayer", "map_atomics", "atomicAdd(&output[out * plane + static_cast<size_t>(row) * n + col], sum)",
      "output[out * plane + static_cast<size_t>(row) * n + col] += sum", Race),

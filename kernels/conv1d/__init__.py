@@ -146,7 +146,7 @@ def _tree_threads(size: Size, staged: bool) -> int:
     threads = WARP
     most = MAX_THREADS
     if staged:
-        most = min(most, STAGED_BYTES // (FLOAT * _padded(max(span(size), size["k"]), 32)))
+        most = min(most, STAGED_BYTES // (FLOAT * _padded(max(span(size), size["k"]), WARP)))
     while threads < size["i"] and 2 * threads <= most:
         threads *= 2
     return threads
@@ -155,6 +155,11 @@ def _tree_threads(size: Size, staged: bool) -> int:
 def _padded(floats: int, every: int) -> int:
     """The floats that an array takes with one unused after every so many."""
     return floats + ceil_div(floats, every)
+
+
+def pad_every(floats: int) -> int:
+    """After how many floats one is left unused, where a thread's rows take so many; the kernels' pad_every."""
+    return WARP if floats < WARP else 4 * ceil_div(floats, 4)
 
 
 def _staged_floats(size: Size, rows: int, padded: int | None, apart: bool = False) -> int:
@@ -179,7 +184,7 @@ def _staged(kernel: str, wide: bool, padded: bool) -> Callable[[Size], tuple[Lau
     def launches(size: Size) -> tuple[Launch, ...]:
         shape = f"{size['l']}, {size['k']}" + (f", {_width(size)}" if wide else "")
         threads = _tree_threads(size, staged=True)
-        floats = _staged_floats(size, threads, max(WARP, span(size)) if padded else None)
+        floats = _staged_floats(size, threads, pad_every(span(size)) if padded else None)
         return (Launch(f"{kernel}<{shape}>", _grid(size), (threads,), _args(size), FLOAT * floats),)
 
     return launches
@@ -200,7 +205,7 @@ def channels_launches(
 ) -> tuple[Launch, ...]:
     """The bias, then ``kernel`` with so many channels a thread; ``widths`` are template arguments after the shape."""
     floats = lambda threads: _staged_floats(  # noqa: E731
-        size, threads * channels, max(WARP, span(size) * channels) if padded else None, apart
+        size, threads * channels, pad_every(span(size) * channels) if padded else None, apart
     )
     threads = min(most_threads(channels), WARP * max(1, ceil_div(size["i"], WARP * channels)))
     while threads > WARP and FLOAT * floats(threads) > STAGED_BYTES:
@@ -237,6 +242,39 @@ def _wide_weights(size: Size) -> tuple[Launch, ...]:
 def _two_stores(size: Size) -> tuple[Launch, ...]:
     widths = f"{_width(size)}, {_filter_width(size)}"
     return channels_launches("conv1d_two_stores", size, best_channels(size), widths=widths, apart=True)
+
+
+# --- Straight to registers: a lane has four channels, a warp as many filters as it loads at once. ---
+
+LANE_CHANNELS = 4
+
+
+def _four_rows(size: Size) -> bool:
+    """Whether a lane's four rows may be loaded as float4s: whole rows, and no lane has fewer."""
+    return size["l"] <= MAX_TILE and size["i"] % LANE_CHANNELS == 0
+
+
+def _registers(size: Size) -> tuple[Launch, ...]:
+    threads = WARP * min(16, max(1, ceil_div(size["i"], WARP * LANE_CHANNELS)))
+    kernel = f"conv1d_registers<{size['l']}, {size['k']}, {str(_four_rows(size)).lower()}>"
+    return (Launch(kernel, _grid(size), (threads,), _args(size)),)
+
+
+def most_warps(taps: int) -> int:
+    """Warps of a block at most: as many as have room for their filters in shared memory; the kernels' most_warps."""
+    return min(8, max(1, (40 << 10) // (WARP * LANE_CHANNELS * taps * FLOAT)))
+
+
+def _turned(kernel: str) -> Callable[[Size], tuple[Launch, ...]]:
+    """The rungs in which a warp turns its filters."""
+
+    def launches(size: Size) -> tuple[Launch, ...]:
+        warps = min(most_warps(max(1, size["k"])), max(1, ceil_div(size["i"], WARP * LANE_CHANNELS)))
+        widths = f"{4 if _four_rows(size) else 1}, {_filter_width(size)}"
+        name = f"{kernel}<{size['l']}, {size['k']}, {widths}>"
+        return (Launch(name, _grid(size), (WARP * warps,), _args(size)),)
+
+    return launches
 
 
 def _cudnn(tf32: bool) -> Callable[[dict[str, Any], Size], Callable[[], None]]:
@@ -313,6 +351,38 @@ ladder = Ladder(
             "rows and filters on their way at once",
             "two_stores.cu",
             _two_stores,
+            alignment={"input": 16, "weight": 16},
+            requires=_requires,
+        ),
+        Rung(
+            "registers",
+            "rows and filters straight to registers",
+            "registers.cu",
+            _registers,
+            alignment={"input": 16, "weight": 16},
+            requires=_requires,
+        ),
+        Rung(
+            "turned",
+            "filters loaded as they lie, turned by the warp",
+            "turned.cu",
+            _turned("conv1d_turned"),
+            alignment={"input": 16, "weight": 16},
+            requires=_requires,
+        ),
+        Rung(
+            "evict_first",
+            "filters give way first in the caches",
+            "evict_first.cu",
+            _turned("conv1d_evict_first"),
+            alignment={"input": 16, "weight": 16},
+            requires=_requires,
+        ),
+        Rung(
+            "bias_first",
+            "the bias is asked for first",
+            "bias_first.cu",
+            _turned("conv1d_bias_first"),
             alignment={"input": 16, "weight": 16},
             requires=_requires,
         ),

@@ -22,6 +22,13 @@ constexpr int span_of(int length, int taps)
     return length < most ? length : most;
 }
 
+// One unused float after every so many: after 32, or after the rows of a thread where those are longer, but never within
+// the four floats of a load.
+constexpr int pad_every(int floats)
+{
+    return floats < 32 ? 32 : (floats + 3) / 4 * 4;
+}
+
 template <int kLength, int kTaps, int kWidth, int kFilterWidth, int kChannels>
 __global__ void __launch_bounds__(most_threads(kChannels))
     conv1d_two_stores(const float* __restrict__ input, const float* __restrict__ weight,
@@ -30,7 +37,7 @@ __global__ void __launch_bounds__(most_threads(kChannels))
     constexpr int kTile = tile_of(kLength), kPadding = kTaps / 2, kWindow = kTile + 2 * kPadding;
     constexpr int kSpan = span_of(kLength, kTaps);
     static_assert(kTaps % 2 == 1, "with an even number of taps there is no middle one");
-    constexpr int kPadEvery = kSpan * kChannels < 32 ? 32 : kSpan * kChannels;
+    constexpr int kPadEvery = pad_every(kSpan * kChannels);
     static_assert(kWidth == 1 || (kWidth == 4 && kSpan == kLength), "a float4 may span rows, but no gap between them");
     extern __shared__ __align__(sizeof(float4)) float staged[];
 

@@ -123,7 +123,8 @@ def _kernel(size: Size, name: str) -> str:
 def _shared_bytes(size: Size, threads: int) -> int:
     rows = threads * size["channels"]
     staged = rows * _span(size)
-    padding = ceil_div(staged, max(WARP, _span(size) * size["channels"]))
+    of_thread = _span(size) * size["channels"]
+    padding = ceil_div(staged, WARP if of_thread < WARP else 4 * ceil_div(of_thread, 4))
     return FLOAT * max(staged + padding, rows * size["k"])
 
 

@@ -1,6 +1,6 @@
 // Idea: put the first kernel's tree over the block back, to see what shuffles and atomics were worth.
 // From the rung before: padded as the first rung here; sums in shared memory, level by level, with a barrier after each.
-// Requires: as the first rung here, with a block of a power of two threads.
+// Requires: as the rung before, with a block of a power of two threads.
 constexpr int kMaxTile = 16;
 
 constexpr int tile_of(int length)
@@ -21,6 +21,13 @@ constexpr int span_of(int length, int taps)
     return length < most ? length : most;
 }
 
+// One unused float after every so many: after 32, or after the rows of a thread where those are longer, but never within
+// the four floats of a load.
+constexpr int pad_every(int floats)
+{
+    return floats < 32 ? 32 : (floats + 3) / 4 * 4;
+}
+
 template <int kLength, int kTaps, int kWidth, int kChannels>
 __global__ void __launch_bounds__(most_threads(kChannels))
     conv1d_tree(const float* __restrict__ input, const float* __restrict__ weight,
@@ -29,7 +36,7 @@ __global__ void __launch_bounds__(most_threads(kChannels))
     constexpr int kTile = tile_of(kLength), kPadding = kTaps / 2, kWindow = kTile + 2 * kPadding;
     constexpr int kSpan = span_of(kLength, kTaps);
     static_assert(kTaps % 2 == 1, "with an even number of taps there is no middle one");
-    constexpr int kPadEvery = kSpan * kChannels < 32 ? 32 : kSpan * kChannels;
+    constexpr int kPadEvery = pad_every(kSpan * kChannels);
     static_assert(kWidth == 1 || (kWidth == 4 && kSpan == kLength), "a float4 may span rows, but no gap between them");
     extern __shared__ float staged[];
     __shared__ float partial[most_threads(kChannels)];
