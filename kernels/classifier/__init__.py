@@ -27,12 +27,15 @@ ROWS = 4
 #: last, which then goes over it several times.
 SHAPES = ((64, 1), (64, 2), (128, 2), (128, 4), (256, 4), (256, 8), (448, 14))
 SECOND_THREADS = 128
+#: The batched rung's kTileRows and kTileSamples, kThreads and kStages, and the SMs that its pieces are to keep busy.
+TILE_ROWS, TILE_SAMPLES, BATCHED_THREADS, STAGES = 32, 32, 256, 4
+SMS = 132
 #: The grid's extent in y and z ends here.
 MAX_GRID_Y = 65535
 #: Rows and inputs are ints in the kernels, and a tile may reach past the edge.
 MAX_EXTENT = (1 << 31) - (1 << 14)
-#: One atomic per product, and one load after another: more than this takes seconds.
-MAX_ATOMICS, MAX_LONE_LOADS = 1 << 28, 1 << 25
+#: One atomic per product: more than this takes seconds.
+MAX_ATOMICS = 1 << 28
 
 CLASS1 = {"inputs": 25088, "outputs": 4096, "batch": 1}
 CLASS2 = {"inputs": 4096, "outputs": 1024, "batch": 1}
@@ -100,13 +103,13 @@ def _extents_fit(size: Size) -> str | None:
     return None
 
 
-def _atomics_fit(limit: int, outputs_per_block: int) -> Callable[[Size], str | None]:
+def _atomics_fit(outputs_per_block: int) -> Callable[[Size], str | None]:
     """What the rungs take that add each product to its output by an atomic."""
 
     def requires(size: Size) -> str | None:
         products = size["inputs"] * size["outputs"] * size["batch"]
-        if products > limit:
-            return f"{products} products; at most {limit}, for more would take far too long"
+        if products > MAX_ATOMICS:
+            return f"{products} products; at most {MAX_ATOMICS}, for more would take far too long"
         if ceil_div(size["outputs"], outputs_per_block) > MAX_GRID_Y:
             return (
                 f"outputs may be at most {MAX_GRID_Y * outputs_per_block}, for the grid has at most {MAX_GRID_Y} in y"
@@ -204,6 +207,39 @@ def _pieces_fit(size: Size) -> str | None:
     return _extents_fit(size)
 
 
+def _batched_plan(size: Size) -> tuple[int, int]:
+    """Pieces of the inputs, and steps of a pack per lane in each: as many pieces as make the tiles a block per SM."""
+    steps = max(1, ceil_div(size["inputs"] // _width(size), WARP))
+    tiles = ceil_div(size["outputs"], TILE_ROWS) * ceil_div(size["batch"], TILE_SAMPLES)
+    each = ceil_div(steps, max(1, min(SMS // max(1, tiles), steps // STAGES)))
+    return ceil_div(steps, each), each
+
+
+def _batched(size: Size) -> tuple[Launch, ...]:
+    pieces, steps = _batched_plan(size)
+    n = size["outputs"] * size["batch"]
+    weights, given, _, *extents = _args(size)
+    sums = "output" if pieces == 1 else "sums"
+    grid = (ceil_div(size["outputs"], TILE_ROWS), pieces, ceil_div(size["batch"], TILE_SAMPLES))
+    args = (weights, given, sums, *extents, np.int32(size["batch"]), np.int32(steps))
+    shared_mem = STAGES * (TILE_ROWS + TILE_SAMPLES) * WARP * FLOAT * _width(size)
+    first = Launch(f"classifier_batched<{_width(size)}>", grid, (BATCHED_THREADS,), args, shared_mem)
+    if pieces == 1:
+        return (first,)
+    last = Launch(
+        "add_pieces",
+        (ceil_div(n, BATCHED_THREADS),),
+        (BATCHED_THREADS,),
+        ("sums", "output", np.uint64(n), np.int32(pieces)),
+    )
+    return (first, last)
+
+
+def _batched_sums(size: Size) -> Mapping[str, tuple[tuple[int, ...], str]]:
+    pieces, _ = _batched_plan(size)
+    return {"sums": ((pieces, size["batch"], size["outputs"]), "float32")} if pieces > 1 else {}
+
+
 def _matrix_product(tf32: bool):
     """cuBLAS on the whole batch: its matrix-vector product where the batch is one, its matrix product otherwise."""
 
@@ -235,28 +271,28 @@ ladder = Ladder(
             "a thread per weight, an atomic per product",
             "tiles.cu",
             _zeroed("tiles", TILE, TILE),
-            requires=_atomics_fit(MAX_ATOMICS, TILE),
+            requires=_atomics_fit(TILE),
         ),
         Rung(
             "tile_sums",
             "an atomic per warp",
             "tile_sums.cu",
             _zeroed("tile_sums", TILE, TILE),
-            requires=_atomics_fit(MAX_ATOMICS, TILE),
+            requires=_atomics_fit(TILE),
         ),
         Rung(
             "lone_loader",
             "a block per input, one thread fetches",
             "lone_loader.cu",
             _zeroed("lone_loader", 1, ATOMIC_THREADS),
-            requires=_atomics_fit(MAX_LONE_LOADS, ATOMIC_THREADS),
+            requires=_atomics_fit(ATOMIC_THREADS),
         ),
         Rung(
             "columns",
             "a block per input, every thread fetches",
             "columns.cu",
             _zeroed("columns", 1, ATOMIC_THREADS),
-            requires=_atomics_fit(MAX_ATOMICS, ATOMIC_THREADS),
+            requires=_atomics_fit(ATOMIC_THREADS),
         ),
         Rung(
             "row_thread",
@@ -320,6 +356,15 @@ ladder = Ladder(
             alignment=QUAD_ALIGNED,
             requires=_pieces_fit,
             workspace=_piece_sums,
+        ),
+        Rung(
+            "batched",
+            "weights meet 32 samples in shared memory",
+            "batched.cu",
+            _batched,
+            alignment=QUAD_ALIGNED,
+            requires=_extents_fit,
+            workspace=_batched_sums,
         ),
     ),
     peers=(

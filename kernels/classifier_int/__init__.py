@@ -21,8 +21,8 @@ TILE, ATOMIC_THREADS = 32, 1024
 SHAPES = ((64, 1), (64, 2), (128, 2), (128, 4), (256, 4), (256, 8), (448, 14))
 MAX_GRID_Y = 65535
 MAX_EXTENT = (1 << 31) - (1 << 14)
-#: One atomic per product, and one load after another: more than this takes seconds.
-MAX_ATOMICS, MAX_LONE_LOADS = 1 << 28, 1 << 25
+#: One atomic per product: more than this takes seconds.
+MAX_ATOMICS = 1 << 28
 
 
 def _inputs(size: Size, rng: np.random.Generator) -> dict[str, np.ndarray]:
@@ -84,13 +84,13 @@ def _extents_fit(size: Size) -> str | None:
     return None
 
 
-def _atomics_fit(limit: int, outputs_per_block: int) -> Callable[[Size], str | None]:
+def _atomics_fit(outputs_per_block: int) -> Callable[[Size], str | None]:
     """What the rungs take that add each product to its output by an atomic."""
 
     def requires(size: Size) -> str | None:
         products = size["inputs"] * size["outputs"] * size["batch"]
-        if products > limit:
-            return f"{products} products; at most {limit}, for more would take far too long"
+        if products > MAX_ATOMICS:
+            return f"{products} products; at most {MAX_ATOMICS}, for more would take far too long"
         if ceil_div(size["outputs"], outputs_per_block) > MAX_GRID_Y:
             most = MAX_GRID_Y * outputs_per_block
             return f"outputs may be at most {most}, for the grid has at most {MAX_GRID_Y} blocks in y"
@@ -139,14 +139,14 @@ ladder = Ladder(
             "a thread per weight, an atomic per product",
             "tiles.cu",
             _zeroed("tiles", TILE, TILE),
-            requires=_atomics_fit(MAX_ATOMICS, TILE),
+            requires=_atomics_fit(TILE),
         ),
         Rung(
             "lone_loader",
             "a block per input, one thread fetches",
             "lone_loader.cu",
             _zeroed("lone_loader", 1, ATOMIC_THREADS),
-            requires=_atomics_fit(MAX_LONE_LOADS, ATOMIC_THREADS),
+            requires=_atomics_fit(ATOMIC_THREADS),
         ),
         Rung(
             "in_flight",
