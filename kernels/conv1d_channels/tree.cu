@@ -1,5 +1,5 @@
 // Idea: put the first kernel's tree over the block back, to see what shuffles and atomics were worth.
-// From the rung before: padded as the first rung here; sums in shared memory, level by level, with a barrier after each.
+// From the rung before: padded again; sums in shared memory, level by level, with a barrier after each.
 // Requires: as the rung before, with a block of a power of two threads.
 constexpr int kMaxTile = 16;
 
