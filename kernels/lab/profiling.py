@@ -76,6 +76,11 @@ INSTEAD: dict[str, tuple[dict[str, Any], ...]] = {
         *({"n": 1 << 18, "bins": 256, "data": data} for data in ("uniform", "constant", "zipf")),
         {"n": 1 << 28, "bins": 256, "data": "uniform"},
     ),
+    # At a batch of one each rung but those that zero the output first is a single launch.
+    "classifier": (
+        {"inputs": 25088, "outputs": 4096, "batch": 1},
+        {"inputs": 4096, "outputs": 1024, "batch": 1},
+    ),
     # Radii that the caches serve, and one that keeps L1 busy.
     "stencil1d": tuple({"n": 1 << 26, "radius": radius} for radius in (1, 4, 32)),
     "stencil2d": tuple({"rows": 8192, "cols": 8192, "radius": radius} for radius in (1, 3)),
