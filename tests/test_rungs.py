@@ -53,6 +53,7 @@ SIZES = {
     "read": st.fixed_dictionaries({"n": st.one_of(st.integers(1, 40), st.integers(1, 25000))}),
     "strided": st.fixed_dictionaries({"n": st.integers(1, 600), "stride": st.integers(1, 70)}),
     "matmul": st.fixed_dictionaries({"m": EDGE, "n": EDGE, "k": EDGE}),
+    "sgemm": st.fixed_dictionaries({"m": EDGE, "n": st.one_of(st.just(256), EDGE), "k": EDGE}),
     "transpose": st.fixed_dictionaries({"rows": EDGE, "cols": EDGE}),
     "occupancy": st.fixed_dictionaries(
         {
@@ -126,6 +127,9 @@ SIZES = {
             "l": st.sampled_from((4, 19)),  # lengths and taps are compiled in
             "k": st.sampled_from((1, 5)),
         }
+    ),
+    "filter_sums": st.fixed_dictionaries(
+        {"o": st.integers(0, 9), "n": st.one_of(st.integers(0, 600), st.integers(2500, 2600)).map(lambda n: 4 * n)}
     ),
     "conv1d_channels": st.fixed_dictionaries(
         {
@@ -331,6 +335,17 @@ PLANTED = [
     ("matmul", "register_tile", "first_row + line + i < M && ", "", OutOfBounds),
     ("matmul", "vectorised", "row + kHalf + quad * 4", "row + quad * 4", WrongResult),
     ("matmul", "prefetched", "a_line < M ? K - a_k : 0", "K - a_k", OutOfBounds),
+    ("sgemm", "square", "first_row + a_line < M ? K - k0 - a_k : 0", "K - k0 - a_k", OutOfBounds),
+    ("sgemm", "linearised", "b[k][j][col / kOut]", "b[k][j][col % kAcross]", WrongResult),
+    ("sgemm", "offset", "b[k][col + j]", "b[k][col + j + 5]", EmulatorError),
+    ("sgemm", "padded", "&a[k][line + q / 4 * kHalf]", "&a[k][line + q]", WrongResult),
+    ("sgemm", "warp_tile", "col + q * kLanesAcross;", "col + q * kLanesDown;", EmulatorError),
+    ("sgemm", "neighbours", "across = lane / 2 % kLanesAcross", "across = lane % kLanesAcross", EmulatorError),
+    ("sgemm", "buffered", "if (more) put(turn ^ 1);", "if (more) put(turn);", Race),
+    ("sgemm", "pipelined", "(K + T::kDepth - 1) / T::kDepth", "K / T::kDepth", WrongResult),
+    ("sgemm", "read_ahead", "place_of_block<T>(M, N), 0, K,", "place_of_block<T>(M, N), 0, K + 1,", EmulatorError),
+    ("sgemm", "tuned", "tile.store(C, ldc", "tile.store(C, ldc + 1", EmulatorError),
+    ("sgemm", "split", "p < count", "p < count - 1", WrongResult),
     ("stencil1d", "naive", "at >= 0 && at < n", "at < n", OutOfBounds),
     ("stencil1d", "tiled", "first - kRadius + i", "first + i", WrongResult),
     ("stencil1d", "windowed", "kHalo * kOut + o + offset", "kHalo * kOut + offset", WrongResult),
@@ -389,6 +404,8 @@ PLANTED = [
     ("conv1d", "turned", "        __syncwarp();  // the warp's filters are there before any lane reads its own\n", "", Race),
     ("conv1d", "evict_first", "pack * kFilterWidth < floats", "pack * kFilterWidth <= floats", EmulatorError),
     ("conv1d", "bias_first", "offset_of_all = bias[out]", "offset_of_all = bias[out + 1]", EmulatorError),
+    ("filter_sums", "plain", "base + u * kThreads < length / kWidth", "base < length / kWidth", EmulatorError),
+    ("filter_sums", "evict_first", "base += kThreads * kLoads", "base += kThreads", WrongResult),
     ("conv1d_channels", "channels", "bias[i / length]", "bias[i % length]", EmulatorError),
     ("conv1d_channels", "unpadded", "row < here && at >= 0", "at >= 0", EmulatorError),
     ("conv1d_channels", "tree", "stride /= 2) {\n            if", "stride /= 4) {\n            if", WrongResult),

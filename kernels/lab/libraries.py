@@ -21,6 +21,26 @@ def cublas(algorithm: str, precision: str) -> Callable[[], dict[str, str]]:
     return describe
 
 
+def cublas_product(tf32: bool) -> Callable[[dict[str, Any], Any], Callable[[], None]]:
+    """A peer's ``prepare`` for C = A B, float32 and row-major, by the algorithm that cuBLAS chooses.
+
+    Without ``tf32`` the products are fp32 FMAs; with it tensor cores round each factor to 11 bits.
+    """
+
+    def prepare(arrays: dict[str, Any], size: Any) -> Callable[[], None]:
+        import torch
+
+        a, b, c = (torch.from_dlpack(arrays[name]) for name in ("A", "B", "C"))
+
+        def enqueue() -> None:
+            torch.backends.cuda.matmul.allow_tf32 = tf32
+            torch.matmul(a, b, out=c)
+
+        return enqueue
+
+    return prepare
+
+
 def torch(algorithm: str, precision: str) -> Callable[[], dict[str, str]]:
     """A peer's ``describe`` for PyTorch's own kernels."""
 
@@ -86,9 +106,12 @@ def cudnn(algorithm: str, precision: str) -> Callable[[], dict[str, str]]:
 
 
 def cudnn_convolution(
-    source: Any, weights: np.ndarray, target: Any, padding: tuple[int, int], tf32: bool = False
+    source: Any, weights: Any, target: Any, padding: tuple[int, ...], tf32: bool = False
 ) -> Callable[[], None]:
     """A function that convolves ``source`` into ``target``, both (batch, channels, rows, columns) on the GPU.
+
+    There may be more or fewer dimensions: ``padding`` has one number for each of them behind the channels. The weights
+    are on the host or on the GPU.
 
     It is what ``conv2d`` of PyTorch calls, but that it writes to an array that is there already. The algorithm is
     chosen now, by trying all that cuDNN has.
@@ -96,12 +119,13 @@ def cudnn_convolution(
     import torch
 
     given, out = torch.from_dlpack(source), torch.from_dlpack(target)
-    taps = torch.from_numpy(weights).to(given.device)
+    taps = torch.as_tensor(weights, device=given.device)
+    ones = [1] * len(padding)
     benchmark, deterministic = True, False
 
     def enqueue() -> None:
         torch.ops.aten.cudnn_convolution.out(
-            given, taps, list(padding), [1, 1], [1, 1], 1, benchmark, deterministic, tf32, out=out
+            given, taps, list(padding), ones, ones, 1, benchmark, deterministic, tf32, out=out
         )
 
     enqueue()
@@ -156,7 +180,7 @@ def cudnn_layer(
 
     def enqueue() -> None:
         torch.ops.aten.cudnn_convolution.out(
-            given, taps, list(padding), [1, 1], [1, 1], 1, benchmark, deterministic, tf32, out=out
+            given, taps, list(padding), ones, ones, 1, benchmark, deterministic, tf32, out=out
         )
         out.add_(offsets)
 

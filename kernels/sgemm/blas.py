@@ -1,0 +1,90 @@
+"""The call of BLAS: ``sgemm(A, B, C, alpha=2.0, beta=1.0)`` on matrices with any distance between their rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from kernels.lab import ArgumentError, cp
+from kernels.lab.arguments import check_device
+from kernels.lab.ladder import expand_includes
+
+from . import ladder
+from .product import MAX_EXTENT, Product
+from .rungs import PLANS, SCRATCH
+
+FLOAT = 4
+QUAD = 16
+
+_modules: dict[tuple[str, str], Any] = {}
+
+
+def sgemm(A: Any, B: Any, C: Any, *, alpha: float = 1.0, beta: float = 0.0, rung: str | None = None) -> None:
+    """C = alpha A B + beta C, in place; with beta = 0 whatever C holds is not read.
+
+    A is (m, k), B (k, n), C (m, n), float32 on the device; each may be a view with rows farther apart than they are
+    long, as ``whole[2:30, 5:25]``. ``rung`` is the ladder's last if not given. Raises ArgumentError for another dtype,
+    shapes that do not fit, elements of a row that are apart, rows that overlap, and a C that shares memory with A or B.
+    """
+    for name, array in (("A", A), ("B", B), ("C", C)):
+        check_device(name, array, cp.ndarray, "cp")
+        if array.dtype != np.float32:
+            raise ArgumentError(f"argument '{name}' is {array.dtype}; expected float32")
+        if array.ndim != 2:
+            raise ArgumentError(f"argument '{name}' has {array.ndim} dimension(s); expected 2")
+    (m, k), n = A.shape, B.shape[1]
+    for name, array, shape in (("B", B, (k, n)), ("C", C, (m, n))):
+        if array.shape != shape:
+            raise ArgumentError(f"argument '{name}' has shape {array.shape}; expected {shape}")
+    pitches = [_pitch(name, array) for name, array in (("A", A), ("B", B), ("C", C))]
+    for name, array in (("A", A), ("B", B)):
+        if C.size and array.size and _start(C) < _end(array) and _start(array) < _end(C):
+            raise ArgumentError(f"argument 'C' overlaps argument '{name}' in memory; expected separate arrays")
+    if C.size == 0:
+        return
+    quads = all(p % 4 == 0 for p in pitches) and all(_start(x) % QUAD == 0 for x in (A, B, C))
+    width = 4 if quads and n % 4 == 0 and k % 4 == 0 else 1
+    product = Product(m, n, k, *pitches, alpha=alpha, beta=beta, width=width)
+    _launch(rung or ladder.names[-1], product, {"A": A, "B": B, "C": C})
+
+
+def _pitch(name: str, array: Any) -> int:
+    """The floats from one row to the next. Raises ArgumentError."""
+    rows, cols = array.shape
+    if cols > 1 and array.strides[1] != FLOAT:
+        raise ArgumentError(f"argument '{name}' has strides {array.strides} bytes; expected the floats of a row adjoining")
+    pitch = array.strides[0] // FLOAT if rows > 1 else cols
+    if array.strides[0] % FLOAT and rows > 1 or pitch < cols or max(pitch, rows) > MAX_EXTENT:
+        raise ArgumentError(
+            f"argument '{name}' has strides {array.strides} bytes; expected rows of {cols} floats that do not overlap"
+        )
+    return pitch
+
+
+def _start(array: Any) -> int:
+    return array.data.ptr
+
+
+def _end(array: Any) -> int:
+    """One past the array's last byte."""
+    return array.data.ptr + sum((extent - 1) * step for extent, step in zip(array.shape, array.strides, strict=True)) + FLOAT
+
+
+def _launch(rung: str, product: Product, arrays: dict[str, Any]) -> None:
+    bound = ladder[rung]
+    reason = bound.rung.requires({"m": product.m, "n": product.n, "k": product.k})
+    if reason is not None:
+        raise ArgumentError(f"rung '{rung}' does not take {product}: {reason}")
+    scratch = {name: cp.empty(shape, dtype) for name, (shape, dtype) in SCRATCH.get(rung, lambda _: {})(product).items()}
+    everything = {**arrays, **scratch}
+    for launch in PLANS[rung](product):
+        key = (rung, launch.kernel)
+        if key not in _modules:
+            code = expand_includes(bound.path)
+            _modules[key] = cp.RawModule(code=code, options=bound.options, name_expressions=(launch.kernel,))
+        function = _modules[key].get_function(launch.kernel)
+        if launch.shared_mem > 48 << 10:
+            function.max_dynamic_shared_size_bytes = launch.shared_mem
+        args = tuple(everything[a] if isinstance(a, str) else a for a in launch.args)
+        function(launch.grid, launch.block, args, shared_mem=launch.shared_mem)

@@ -1,0 +1,224 @@
+// The product of one tile of C, through a ring of stages in shared memory which asynchronous copies fill ahead of use.
+//
+// A Tile names all sizes; what a rung chooses is a Tile and whether operands are read ahead. A slice is kDepth steps of k.
+#pragma once
+#include "async.cuh"
+#include "quads.cuh"
+
+// kRows x kCols elements of C a block, kDepth steps of k a stage, kStages stages; warps and, in a warp, lanes in a grid.
+template <int kRows_, int kCols_, int kDepth_, int kStages_, int kWarpsDown_, int kWarpsAcross_, int kLanesDown_>
+struct Tile {
+    static constexpr int kRows = kRows_, kCols = kCols_, kDepth = kDepth_, kStages = kStages_;
+    static constexpr int kWarpsDown = kWarpsDown_, kWarpsAcross = kWarpsAcross_;
+    static constexpr int kLanesDown = kLanesDown_, kLanesAcross = 32 / kLanesDown;
+    static constexpr int kThreads = 32 * kWarpsDown * kWarpsAcross;
+    // What a thread computes.
+    static constexpr int kDown = kRows / (kWarpsDown * kLanesDown), kAcross = kCols / (kWarpsAcross * kLanesAcross);
+    // A's tile is turned: eight lanes store eight steps of k, and with four floats more a row they meet eight times
+    // four banks.
+    static constexpr int kPitch = kRows + 4;
+    static constexpr int kFloatsA = kDepth * kPitch, kFloatsB = kDepth * kCols;
+    static constexpr int kBytes = 4 * kStages * (kFloatsA + kFloatsB);
+    // Blocks on an SM that the compiler leaves registers for: up to 128 a thread for 64 sums, 255 for more.
+    static constexpr int kBlocks = (kDown * kAcross > 64 ? 256 : 512) / kThreads > 0 ? (kDown * kAcross > 64 ? 256 : 512) / kThreads : 1;
+    static_assert(kLanesDown == 4 || kLanesDown == 8, "neighbouring lanes share quads in these two");
+    static_assert(kDown % 4 == 0 && kAcross % 4 == 0, "a thread's sums are made of 4 x 4 squares");
+    static_assert(kRows == kWarpsDown * kLanesDown * kDown && kCols == kWarpsAcross * kLanesAcross * kAcross, "");
+    static_assert(kDepth % 8 == 0 && kRows % (kThreads / 8) == 0, "copies of A: eight steps of k at once, whole rounds");
+    static_assert(kDepth * kCols % (4 * kThreads) == 0 && 4 * kThreads % kCols == 0, "copies of B: whole rows and rounds");
+    static_assert(kStages >= 2, "one stage is used while another fills");
+};
+
+// Where a block stands: tiles are numbered down through kGroup rows of tiles before they go on to the next column, so
+// that blocks that run together share rows of A and columns of B in the L2 cache.
+template <class T>
+__device__ int2 place_of_block(int M, int N)
+{
+    constexpr int kGroup = 8;
+    const int across = (N + T::kCols - 1) / T::kCols, down = (M + T::kRows - 1) / T::kRows;
+    const int group = blockIdx.x / (kGroup * across), within = blockIdx.x % (kGroup * across);
+    const int high = min(kGroup, down - group * kGroup);
+    return {(group * kGroup + within % high) * T::kRows, within / high * T::kCols};
+}
+
+// What a block adds up: rows from `row`, columns from `col`, steps of k from `first_k` to `last_k`.
+template <class T, int kWidth, bool kWhole, bool kAhead>
+struct Multiplication {
+    int M, N, row, col, last_k;
+    const float* from_a;  // what this thread copies next
+    const float* from_b;
+    size_t next_a, next_b;  // floats from one round of a slice's copies to the next
+    int ldb, k;
+    int to_a, to_b;  // where it copies to, within a stage
+    int a_row, b_col, a_k, b_k;
+    int read_a, read_b;  // what it reads, within a stage
+    float* a;
+    float* b;
+    float sum[T::kDown][T::kAcross];
+
+    __device__ Multiplication(int M, int N, const float* A, int lda, const float* B, int ldb, int2 place, int first_k,
+                              int last_k, float* shared)
+        : M(M), N(N), row(place.x), col(place.y), last_k(last_k), ldb(ldb), k(first_k), a(shared),
+          b(shared + T::kStages * T::kFloatsA), sum{}
+    {
+        const int t = threadIdx.x, warp = t / 32, lane = t % 32;
+        a_row = row + t / 8;
+        a_k = t % 8;
+        b_k = t / (T::kCols / 4);
+        b_col = col + t % (T::kCols / 4) * 4;
+        from_a = A + static_cast<size_t>(a_row) * lda + first_k + a_k;
+        from_b = B + static_cast<size_t>(first_k + b_k) * ldb + b_col;
+        next_a = static_cast<size_t>(kCopyRowsA) * lda;
+        next_b = static_cast<size_t>(kCopyRowsB) * ldb;
+        to_a = a_k * T::kPitch + t / 8;
+        to_b = b_k * T::kCols + t % (T::kCols / 4) * 4;
+        // Lanes 2i and 2i + 1 want the same quad of B, lanes i and i ^ 2 the same quad of A.
+        const int down = lane % 2 + (T::kLanesDown == 8 ? lane / 8 : lane / 16) * 2;
+        const int across = lane / 2 % T::kLanesAcross;
+        read_a = warp / T::kWarpsAcross * (T::kRows / T::kWarpsDown) + down * 4;
+        read_b = warp % T::kWarpsAcross * (T::kCols / T::kWarpsAcross) + across * 4;
+    }
+
+    static constexpr int kCopyRowsA = T::kThreads / 8, kCopyRowsB = T::kThreads / (T::kCols / 4);
+
+    // Starts this thread's copies of the next slice into a stage.
+    __device__ __forceinline__ void start_copies(int stage)
+    {
+        float* into_a = a + stage * T::kFloatsA + to_a;
+        float* into_b = b + stage * T::kFloatsB + to_b;
+#pragma unroll
+        for (int r = 0; r < T::kDepth / kCopyRowsB; ++r) {
+            const float* from = from_b + r * next_b;
+            float* into = into_b + r * kCopyRowsB * T::kCols;
+            const bool in_k = kWhole || k + b_k + r * kCopyRowsB < last_k;
+            if constexpr (kWidth == 4) {
+                copy_async<4>(into, from, kWhole || (in_k && b_col < N));
+            } else {
+#pragma unroll
+                for (int i = 0; i < 4; ++i) copy_async<1>(into + i, from + i, in_k && b_col + i < N);
+            }
+        }
+#pragma unroll
+        for (int eight = 0; eight < T::kDepth; eight += 8) {
+#pragma unroll
+            for (int r = 0; r < T::kRows / kCopyRowsA; ++r) {
+                const bool inside = kWhole || (a_row + r * kCopyRowsA < M && k + a_k + eight < last_k);
+                copy_async<1>(into_a + eight * T::kPitch + r * kCopyRowsA, from_a + r * next_a + eight, inside);
+            }
+        }
+        from_a += T::kDepth;
+        from_b += static_cast<size_t>(T::kDepth) * ldb;
+        k += T::kDepth;
+    }
+
+    // Reads this thread's operands of one step of k.
+    __device__ __forceinline__ void read(float (&left)[T::kDown], float (&above)[T::kAcross], int stage, int step)
+    {
+        const float* down = a + stage * T::kFloatsA + read_a + step * T::kPitch;
+        const float* across = b + stage * T::kFloatsB + read_b + step * T::kCols;
+#pragma unroll
+        for (int q = 0; q < T::kDown; q += 4) {
+            *reinterpret_cast<float4*>(left + q) = *reinterpret_cast<const float4*>(down + q * T::kLanesDown);
+        }
+#pragma unroll
+        for (int q = 0; q < T::kAcross; q += 4) {
+            *reinterpret_cast<float4*>(above + q) = *reinterpret_cast<const float4*>(across + q * T::kLanesAcross);
+        }
+    }
+
+    // Row by row and back again: neighbouring products share an operand, which then need not be read anew.
+    __device__ __forceinline__ void add(const float (&left)[T::kDown], const float (&above)[T::kAcross])
+    {
+#pragma unroll
+        for (int i = 0; i < T::kDown; ++i) {
+#pragma unroll
+            for (int j = 0; j < T::kAcross; ++j) {
+                const int turned = i % 2 ? T::kAcross - 1 - j : j;
+                sum[i][turned] += left[i] * above[turned];
+            }
+        }
+    }
+
+    static __device__ int after(int stage) { return stage + 1 == T::kStages ? 0 : stage + 1; }
+
+    __device__ __forceinline__ void run(int slices)
+    {
+        if (slices <= 0) return;
+        for (int s = 0; s < T::kStages - 1; ++s) {
+            if (s < slices) start_copies(s);
+            close_group();
+        }
+        if constexpr (kAhead) {
+            run_ahead(slices);
+        } else {
+            run_in_step(slices);
+        }
+    }
+
+    __device__ __forceinline__ void run_in_step(int slices)
+    {
+        int stage = 0, free = T::kStages - 1;
+#pragma unroll 1
+        for (int slice = 0; slice < slices; ++slice) {
+            wait_for_groups<T::kStages - 2>();
+            __syncthreads();  // this slice is there for all, and all have read the one before, whose stage is free
+            if (slice + T::kStages - 1 < slices) start_copies(free);
+            close_group();
+#pragma unroll
+            for (int step = 0; step < T::kDepth; ++step) {
+                float left[T::kDown], above[T::kAcross];
+                read(left, above, stage, step);
+                add(left, above);
+            }
+            free = stage;
+            stage = after(stage);
+        }
+    }
+
+    // The operands of the next step are read, into a second set of registers, before those of this one are used.
+    __device__ __forceinline__ void run_ahead(int slices)
+    {
+        float left[2][T::kDown], above[2][T::kAcross];
+        int stage = 0, free = T::kStages - 1;
+        wait_for_groups<T::kStages - 2>();
+        __syncthreads();  // the first slice is there for all
+        read(left[0], above[0], stage, 0);
+#pragma unroll 1
+        for (int slice = 0; slice < slices; ++slice) {
+#pragma unroll
+            for (int step = 0; step < T::kDepth; ++step) {
+                const int now = step % 2, next = 1 - now;
+                if (step + 1 < T::kDepth) {
+                    read(left[next], above[next], stage, step + 1);
+                } else if (slice + 1 < slices) {
+                    free = stage;
+                    stage = after(stage);
+                    wait_for_groups<T::kStages - 2>();
+                    __syncthreads();  // the next slice is there for all, and all have read this one, whose stage is free
+                    read(left[next], above[next], stage, 0);
+                }
+                if (step == 0) {
+                    if (slice + T::kStages - 1 < slices) start_copies(free);
+                    close_group();
+                }
+                add(left[now], above[now]);
+            }
+        }
+    }
+
+    __device__ void store(float* C, int ldc, float alpha, float beta)
+    {
+#pragma unroll
+        for (int i = 0; i < T::kDown; ++i) {
+            const int at = row + read_a + i / 4 * 4 * T::kLanesDown + i % 4;
+#pragma unroll
+            for (int q = 0; q < T::kAcross; q += 4) {
+                const int left = col + read_b + q * T::kLanesAcross;
+                if (kWhole || at < M) {
+                    blend_quad<kWidth>(C + static_cast<size_t>(at) * ldc + left, sum[i] + q, alpha, beta,
+                                       kWhole ? 4 : N - left);
+                }
+            }
+        }
+    }
+};

@@ -1,0 +1,17 @@
+// Idea: 16 x 8 sums a thread and a tile of 128 x 256, out of a search: 24 operands for 128 products, not 16 for 64.
+// From the rung before: the tile alone, and its name; what the search tried is in a record of its own.
+// Requires: a block of Tile::kThreads threads and Tile::kBytes of shared memory. kWidth = 4: rows start at multiples of
+// 16 bytes, n and k are multiples of 4. kWhole: kWidth = 4, and the tile divides m, n and k.
+#include "pipeline.cuh"
+
+template <class T, int kWidth, bool kWhole>
+__global__ void __launch_bounds__(T::kThreads, T::kBlocks)
+sgemm_tuned(int M, int N, int K, float alpha, const float* __restrict__ A, int lda,
+            const float* __restrict__ B, int ldb, float beta, float* __restrict__ C, int ldc)
+{
+    extern __shared__ __align__(16) float shared[];
+    constexpr bool kAhead = true;
+    Multiplication<T, kWidth, kWhole, kAhead> tile(M, N, A, lda, B, ldb, place_of_block<T>(M, N), 0, K, shared);
+    tile.run((K + T::kDepth - 1) / T::kDepth);
+    tile.store(C, ldc, alpha, beta);
+}
