@@ -1,4 +1,4 @@
-"""The conv1d rung with several channels a thread, swept over the layers of a U-Net; and what two of its parts are worth.
+"""The conv1d rung with several channels a thread, swept over a U-Net's layers; and what two of its parts are worth.
 
 ``kernels/conv1d`` says what is computed. Here the number of channels a thread is part of the size.
 """

@@ -1,0 +1,44 @@
+// Idea: read the filters of each output channel and add them up, with every load on its way at once.
+// From the rung before: the first rung; what a convolution must read of DRAM, and nothing else.
+// Requires: filters aligned to 16 bytes, a multiple of 4 floats a row; a block of kThreads threads for each row.
+constexpr int kThreads = 128;
+constexpr int kWarp = 32;
+constexpr int kWidth = sizeof(float4) / sizeof(float);
+constexpr unsigned kAllLanes = 0xffffffffu;
+
+// At least one block per SM is all that is asked for, so that the compiler gives every load its own registers.
+template <int kLoads>
+__global__ void __launch_bounds__(kThreads, 1)
+    filter_sums_plain(const float* __restrict__ filters, float* __restrict__ sums, int length)
+{
+    __shared__ float partial[kThreads / kWarp];
+    const float4* row = reinterpret_cast<const float4*>(filters + static_cast<size_t>(blockIdx.x) * length);
+    float sum = 0.0f;
+    for (int base = threadIdx.x; base < length / kWidth; base += kThreads * kLoads) {
+        float4 four[kLoads] = {};
+#pragma unroll
+        for (int u = 0; u < kLoads; ++u) {
+            if (base + u * kThreads < length / kWidth) {
+                four[u] = row[base + u * kThreads];
+            }
+        }
+#pragma unroll
+        for (int u = 0; u < kLoads; ++u) {
+            sum += (four[u].x + four[u].y) + (four[u].z + four[u].w);
+        }
+    }
+    for (int offset = kWarp / 2; offset > 0; offset /= 2) {
+        sum += __shfl_down_sync(kAllLanes, sum, offset);
+    }
+    if (threadIdx.x % kWarp == 0) {
+        partial[threadIdx.x / kWarp] = sum;
+    }
+    __syncthreads();  // every warp has stored its sum before the first thread adds them up
+    if (threadIdx.x == 0) {
+        float total = 0.0f;
+        for (int warp = 0; warp < kThreads / kWarp; ++warp) {
+            total += partial[warp];
+        }
+        sums[blockIdx.x] = total;
+    }
+}
