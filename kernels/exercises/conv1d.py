@@ -1,0 +1,111 @@
+"""The exercises and exhibits of the chapter on the 1D convolution."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kernels.lab.exercise import Claim, Exercise, at_most
+from kernels.lab.problem import Argument, Launch, Problem, Size, ceil_div
+from kernels.lab.tables import opcode_counts
+
+HERE = Path(__file__).parent
+FLOAT, WARP, THREADS, TAPS, COLUMNS = 4, 32, 64, 5, 4
+SHUFFLES = 6
+
+
+def exhibit(name: str) -> str:
+    """The text of ``kernels/exhibits/conv1d_<name>.cu``."""
+    return (HERE.parent / "exhibits" / f"conv1d_{name}.cu").read_text(encoding="utf-8")
+
+
+def _no_barrier() -> Claim:
+    def test(counters: Any) -> str | None:
+        return f"{counters.barriers} barriers" if counters.barriers else None
+
+    return Claim("no barrier of the block", test)
+
+
+def _few_shuffles(compiled: Any) -> str | None:
+    found = sum(opcode_counts(compiled, [compiled.lowered("column_sums")], "SHFL").values())
+    return None if found <= SHUFFLES else f"{found} shuffles in the machine code"
+
+
+def _weighed(inputs: dict[str, np.ndarray], size: Size) -> dict[str, np.ndarray]:
+    return {"values": inputs["filters"].astype(np.float64) @ np.arange(1, TAPS + 1)}
+
+
+filters = Exercise(
+    name="conv1d_filters",
+    problem=Problem(
+        name="weigh",
+        title="The taps of n filters, weighed",
+        size_keys=("n",),
+        arguments=(
+            Argument("filters", "float32", ("n", lambda size: TAPS)),
+            Argument("values", "float32", ("n",), "output"),
+        ),
+        make_inputs=lambda size, rng: {"filters": rng.standard_normal((size["n"], TAPS), dtype=np.float32)},
+        reference=_weighed,
+        tolerance=lambda size: 10 * 2.0**-24,  # five products, added up
+        flops=lambda size: 2 * TAPS * size["n"],
+        bytes=lambda size: FLOAT * (TAPS + 1) * size["n"],
+        headline=(),
+        check=(),
+    ),
+    launches=lambda size: (
+        Launch("weigh", (ceil_div(size["n"], THREADS),), (THREADS,), ("filters", "values", np.int32(size["n"]))),
+    ),
+    sizes=({"n": 1}, {"n": 77}, {"n": 256}),
+    folder=HERE,
+    claims=(at_most("global load", 4), _no_barrier()),
+)
+
+fold = Exercise(
+    name="conv1d_fold",
+    problem=Problem(
+        name="column_sums",
+        title="Sums of four columns by each warp",
+        size_keys=("warps",),
+        arguments=(
+            Argument("source", "float32", ("warps", lambda size: WARP, lambda size: COLUMNS)),
+            Argument("sums", "float32", ("warps", lambda size: COLUMNS), "output"),
+        ),
+        make_inputs=lambda size, rng: {"source": rng.random((size["warps"], WARP, COLUMNS), dtype=np.float32)},
+        reference=lambda inputs, size: {"sums": inputs["source"].sum(axis=1, dtype=np.float64)},
+        tolerance=lambda size: 5 * 2.0**-24,  # five additions on the way, all terms positive
+        flops=lambda size: size["warps"] * COLUMNS * (WARP - 1),
+        bytes=lambda size: FLOAT * size["warps"] * COLUMNS * (WARP + 1),
+        headline=(),
+        check=(),
+    ),
+    launches=lambda size: (Launch("column_sums", (size["warps"],), (WARP,), ("source", "sums")),),
+    sizes=({"warps": 1}, {"warps": 3}),
+    folder=HERE,
+    builds=(Claim(f"at most {SHUFFLES} shuffles", _few_shuffles),),
+)
+
+padding = Exercise(
+    name="conv1d_padding",
+    problem=Problem(
+        name="row_sums",
+        title="Sums of 32 rows",
+        size_keys=("l",),
+        arguments=(
+            Argument("rows", "float32", (lambda size: WARP, "l")),
+            Argument("sums", "float32", (lambda size: WARP,), "output"),
+        ),
+        make_inputs=lambda size, rng: {"rows": rng.random((WARP, size["l"]), dtype=np.float32)},
+        reference=lambda inputs, size: {"sums": inputs["rows"].sum(axis=1, dtype=np.float64)},
+        tolerance=lambda size: size["l"] * 2.0**-24,  # all terms are positive
+        flops=lambda size: WARP * size["l"],
+        bytes=lambda size: FLOAT * WARP * (size["l"] + 1),
+        headline=(),
+        check=(),
+    ),
+    launches=lambda size: (Launch(f"row_sums<{size['l']}>", (1,), (WARP,), ("rows", "sums")),),
+    sizes=({"l": 8}, {"l": 6}, {"l": 10}),
+    folder=HERE,
+)
