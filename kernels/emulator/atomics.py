@@ -9,6 +9,7 @@ import numpy as np
 
 from . import faults, watch
 from .access import _allocation, _by_space, _note, _part, _shared_index
+from .isa.half import half_operation, high_half, join_halves, low_half
 from .lanes import take
 from .patterns import atomic_sectors, distinct, tally
 
@@ -23,6 +24,20 @@ UFUNCS = {
 MANY = 64  # lanes at one address, from which on they are followed one address at a time
 
 
+def _halves(how: str) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+    """add.f16 and others: (old, value) -> new of bits, each half by itself."""
+    name, kind = how.split(".")
+    if not kind.endswith("x2"):
+        return lambda old, value: half_operation(name, kind, (), old, value)
+    kind = kind.removesuffix("x2")
+
+    def both(old: np.ndarray, value: np.ndarray) -> np.ndarray:
+        parts = [half_operation(name, kind, (), side(old), side(value)) for side in (low_half, high_half)]
+        return join_halves(*parts)
+
+    return both
+
+
 def _increase(old: np.ndarray, value: np.ndarray) -> np.ndarray:
     return np.where(old >= value, old.dtype.type(0), old + old.dtype.type(1))
 
@@ -35,6 +50,9 @@ def _step(how: str) -> Callable[[np.ndarray, np.ndarray, np.ndarray | None], np.
     """(old, value, compared) -> new, elementwise."""
     if how in UFUNCS:
         return lambda old, value, other: UFUNCS[how](old, value)
+    if "." in how:
+        halves = _halves(how)
+        return lambda old, value, other: halves(old, value)
     if how == "exch":
         return lambda old, value, other: value
     if how == "cas":
@@ -190,4 +208,25 @@ def atomic_(
     return out if returns else None
 
 
-RUNTIME = {"atomic_global": atomic_global, "atomic_shared": atomic_shared, "atomic_": atomic_}
+def atomic_vector(
+    group: Group, site: Site, address: np.ndarray, values: tuple[np.ndarray, ...], returns: bool
+) -> list[np.ndarray] | None:
+    """atom.global.add.v2.f32 and v4: one access, whose elements are added one by one; the old values."""
+    found = tally(group.lanes, address, site.offset, site.width, atomic_sectors)
+    if found.misaligned:
+        faults.misaligned(group, site, address)
+    allocation = _allocation(group, site, found)
+    if allocation is None:
+        faults.out_of_bounds(group, site, address)
+    _note(group, site, found, address, "global", allocation.name)
+    _contention(group, site, address, "global")
+    watch.atomic(group, site, allocation, address)
+    size = site.element.itemsize
+    index = (address + (site.offset - allocation.address)) >> (size.bit_length() - 1)
+    memory = allocation.view(site.element)
+    return [_run(group, memory, index + number, "add", value, None, returns) for number, value in enumerate(values)]
+
+
+RUNTIME = {
+    "atomic_global": atomic_global, "atomic_shared": atomic_shared, "atomic_": atomic_, "atomic_vector": atomic_vector,
+}  # fmt: skip

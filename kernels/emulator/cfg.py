@@ -9,7 +9,7 @@ from . import ptx
 from .isa import Rule
 
 SPECIAL = "%"
-MEMORY = ("ld.", "ldu.", "atom.", "tex.", "tld4.", "suld.", "mbarrier.", "bar.red", "barrier.")
+MEMORY = ("ld.", "ldu.", "atom.", "tex.", "tld4.", "suld.", "mbarrier.", "bar.red", "barrier.", "named.")
 
 
 @dataclass
@@ -17,9 +17,9 @@ class Block:
     """A basic block. `next` is where control falls through (or the end, -1); `taken` where the branch goes when `guard`
     holds.
 
-    `gate` names what lanes must wait for before the block runs. `predicated` marks a branch that stands for a guard on
-    a single instruction: it is counted as that instruction, not as a branch. `spin`: the block is in a loop that may
-    wait for what other lanes do.
+    `gate` names what lanes must wait for before the block runs: "barrier", "warp", or "named" (see `named`).
+    `predicated` marks a branch that stands for a guard on a single instruction: it is counted as that instruction, not
+    as a branch. `spin`: the block is in a loop that may wait for what other lanes do.
     """
 
     index: int
@@ -135,6 +135,9 @@ def _cut(function: ptx.Function, rule: Callable[[ptx.Instruction], Rule]) -> tup
             current = None
         else:
             current.instructions.append(item)
+            if what.gate == "named":  # lanes that have passed it go on after it
+                open_ends.append(current)
+                current = None
     if current is not None:
         open_ends.append(current)
     if targets or open_ends:

@@ -89,6 +89,8 @@ class _Inliner:
             self.out.body.append(replace(item, opcode=f"call.{name}", operands=values))
             return
         callee = self.program.functions.get(name)
+        if name in ("malloc", "free"):
+            self.refuse(item, f"{name} in a kernel is not supported: memory is allocated before the launch")
         if callee is None or callee.body is None:
             self.refuse(item, f"the function {name} has no body here")
         if name in stack or len(stack) > DEPTH:

@@ -16,8 +16,10 @@ from .inline import inline
 from .isa.matrix import name_all_lanes
 from .isa.types import DTYPES
 from .memory import SYMBOL_BASE, SYMBOL_RANGE, SYMBOL_RANGES, Allocation, DeviceMemory
+from .named import name_barriers
 from .schedule import Batch, Tallies
 from .shadow_global import StartOver
+from .switches import unfold
 from .system import flush
 from .trace import Trace
 from .translate import Code, Layout, Translation
@@ -102,7 +104,7 @@ class Kernel:
 
     def __init__(self, module: Module, function: ptx.Function) -> None:
         self.module, self.name = module, function.name
-        self.function = name_all_lanes(inline(module.program, function, self._refuse))
+        self.function = name_barriers(name_all_lanes(unfold(inline(module.program, function, self._refuse))))
         self.dynamic_shared = 0
         self.layout = self._layout()
         self.code: Code = Translation(self.function, self.layout, module.sources).run()

@@ -175,7 +175,7 @@ _LOC = re.compile(r"\.loc\s+(\d+)\s+(\d+)\s+(\d+)(?:[^\n]*\binlined_at\s+(\d+)\s
 _TOOLKIT = re.compile(r"cuda/")  # what they do is done by the line that calls them
 _INSTRUCTION = re.compile(r"(?:@(!?)\s*([%\w$]+)\s+)?([a-z][\w.:]*)\s*(.*)$", re.S)
 _INTEGER = re.compile(r"[+-]?(?:0[xX][0-9a-fA-F]+|0[bB][01]+|\d+)U?$")
-_REGISTER_DECLARATION = re.compile(r"\.reg\s+\.(\w+)\s+(.*)$", re.S)
+_REGISTER_DECLARATION = re.compile(r"\.reg\s*\.(\w+)\s+(.*)$", re.S)
 _VARIABLE = re.compile(
     r"((?:\.\w+\s+|\.align\s+\d+\s+|\.attribute\s*\([^)]*\)\s+|\.v[24]\s+|\.ptr\b(?:\s+\.\w+)?\s+)*)"
     r"([A-Za-z_$%][\w$%]*)\s*((?:\[[^\]]*\]\s*)*)(?:=\s*(.*))?$",

@@ -10,6 +10,7 @@ from .errors import BarrierDivergence, EndlessLoop, WarpMismatch, Where
 from .groups import Group, merge
 from .lanes import Lanes, Selection, divide, rectangle
 from .memory import Allocation, DeviceMemory
+from .named import NamedBarriers
 from .policy import Waiting
 from .ptx import Immediate, Instruction, Location
 from .trace import Trace
@@ -77,6 +78,8 @@ class Batch:
         self.copies: Pending | None = None
         self._values: dict[tuple[int, str], np.ndarray] = {}
         self.uninitialised = False
+        self.clocks = 0
+        self.named: NamedBarriers | None = None
         self.clock: Clock | None = None
         self.shadow: SharedShadow | None = None
         self.globals: GlobalShadow | None = None
@@ -149,6 +152,11 @@ class Batch:
                 if not waiting and not parked:
                     group.settle(blocks[at].live)
             block = blocks[at]
+            if block.gate == "named":
+                self.named = self.named or NamedBarriers(self)
+                self.named.come(group, at, parked, waiting)
+                group = None
+                continue
             if block.gate:
                 group = self._gate(group, at, parked)
                 if group is None:
@@ -200,6 +208,17 @@ class Batch:
                 waiting.push(at, group)
                 group = None
 
+    def enter(self, at: int, group: Group) -> None:
+        """Run and count the block of a barrier that lanes have passed."""
+        block = self.kernel.code.blocks[at]
+        count = self.counts.executed[at]
+        count[0] += group.lanes.warps
+        count[1] += group.lanes.count
+        if group.root is not None:
+            group.fetch(block.reads)
+        self.kernel.code.functions[at](group)
+        group.clean -= block.writes
+
     def _special(self) -> dict[str, np.ndarray]:
         """The special registers, as registers."""
         out = {}
@@ -244,7 +263,9 @@ class Batch:
     def _ready(self, group: Group, at: int) -> np.ndarray | bool:
         """Which lanes need not wait at the gate: True for all, else bool, one for each lane."""
         lanes = group.lanes
-        if self.kernel.code.blocks[at].gate == "barrier":
+        if self.kernel.code.blocks[at].gate == "named":
+            ready = np.zeros((1, 1), np.bool_)  # those are let go by themselves
+        elif self.kernel.code.blocks[at].gate == "barrier":
             if not lanes.ragged and lanes.shape[1] == self.threads:
                 return True
             ready = lanes.per_block(self.blocks)[lanes.block] == self.threads
@@ -307,7 +328,7 @@ class Batch:
 
         Raises BarrierDivergence or WarpMismatch where there are none.
         """
-        moved = False
+        moved = self.named is not None and self.named.release(parked, waiting)
         for at, group in list(parked.items()):
             ready = self._ready(group, at)
             if ready is True:
@@ -331,6 +352,8 @@ class Batch:
                 bad = ~np.broadcast_to(self._ready(group, at), (group.lanes.count,))
                 what = self._awaited(group, at, int(np.flatnonzero(bad)[0]), parked)
                 self._mismatch(group, blocks[at].instructions[0], bad, what)
+        if self.named is not None:
+            self.named.stuck(parked)
         self._divergence(parked)
 
     def _awaited(self, group: Group, at: int, first: int, parked: dict[int, Group]) -> str:
@@ -344,7 +367,7 @@ class Batch:
         for other, waiting in sorted(parked.items()):
             found = [lane for lane in self._of_warp(waiting.lanes, block, thread // 32) if lane in missing]
             if found and other != at:
-                what = "barrier" if blocks[other].gate == "barrier" else "warp operation"
+                what = "warp operation" if blocks[other].gate == "warp" else "barrier"
                 line = blocks[other].instructions[0].location.line
                 places.append(f"lanes {ranges(found)} wait at the {what} in line {line}")
         others = f"; {', '.join(places)}" if places else ""
@@ -380,7 +403,7 @@ class Batch:
         first = int(np.broadcast_to(group.lanes.block, group.lanes.shape)[0, 0])
         blocks = self.kernel.code.blocks
         waits = "".join(
-            f", {one.lanes.count} wait at the {'barrier' if blocks[b].gate == 'barrier' else 'warp operation'} "
+            f", {one.lanes.count} wait at the {'warp operation' if blocks[b].gate == 'warp' else 'barrier'} "
             f"in line {blocks[b].instructions[0].location.line}"
             for b, one in sorted(parked.items())
         )

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from .groups import Group
     from .schedule import Tallies
 
+TICK = 1000  # what a clock adds each time it is read
 LIMIT = 4096  # outputs of one launch that are shown; a GPU, too, keeps only what its buffer holds
 LONGEST = 4096  # bytes of a string that ends nowhere
 _CONVERSION = re.compile(r"%([-+ #0]*)(\*|\d+)?(?:\.(\*|\d*))?(hh|h|ll|l|z|j|t)?(.)", re.S)
@@ -193,4 +194,11 @@ def trap(group: Group, site: Site) -> NoReturn:
     raise Trap("the kernel stops itself (__trap)", place_of(group, site, _everyone(group)))
 
 
-RUNTIME = {"system_print": show, "system_assert": fail, "system_trap": trap}
+def clock(group: Group) -> np.ndarray:
+    """%clock and %globaltimer, uint64 (1,1): TICK more at each reading, from TICK in every batch of blocks. It tells no
+    time, but grows, and is the same in every run."""
+    group.batch.clocks += TICK
+    return np.array([[group.batch.clocks]], np.uint64)
+
+
+RUNTIME = {"system_clock": clock, "system_print": show, "system_assert": fail, "system_trap": trap}

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from . import access, atomics, cfg, copies, ptx, system, tensor, textures, warps, watch
+from . import access, atomics, cfg, copies, named, ptx, system, tensor, textures, warps, watch
 from .errors import UnsupportedInstruction
 from .isa import HELPERS, RULES, Rule
 from .isa.move import SPECIAL_TYPES
@@ -418,6 +418,7 @@ class Translation:
             "np": np, "bool": np.bool_, "SHARED_WINDOW": SHARED_WINDOW, "LOCAL_WINDOW": LOCAL_WINDOW,
             **_NAMES, **HELPERS, **access.RUNTIME, **warps.RUNTIME, **atomics.RUNTIME,
             **watch.RUNTIME, **copies.RUNTIME, **system.RUNTIME, **tensor.RUNTIME, **textures.RUNTIME,
+            **named.RUNTIME,
         }  # fmt: skip
         self.constants: dict[tuple[str, bytes], str] = {}
         self.instruction: ptx.Instruction | None = None

@@ -138,6 +138,15 @@ def match_all(group: Group, value: np.ndarray, mask: np.ndarray) -> tuple[np.nda
     return from_rows(lanes, np.where(whole, named, np.uint32(0))), from_rows(lanes, whole)
 
 
+def elect(group: Group, mask: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """elect.sync: (the lowest lane that the mask names, whether a lane is it). Which one is left open by PTX."""
+    lanes = group.lanes
+    (named,) = to_rows(lanes, mask)
+    leader = np.argmax((named & BITS) != 0, axis=1).astype(np.uint32).reshape(-1, 1)
+    leader = np.broadcast_to(leader, named.shape)
+    return from_rows(lanes, leader), from_rows(lanes, leader == LANE)
+
+
 REDUCE = {
     "add": (np.add, 0), "min": (np.minimum, None), "max": (np.maximum, None),
     "and": (np.bitwise_and, -1), "or": (np.bitwise_or, 0), "xor": (np.bitwise_xor, 0),
@@ -187,6 +196,7 @@ RUNTIME = {
     "warp_shuffle": shuffle,
     "warp_vote": vote,
     "warp_active": active,
+    "warp_elect": elect,
     "warp_match_any": match_any,
     "warp_match_all": match_all,
     "warp_reduce": reduce,

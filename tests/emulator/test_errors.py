@@ -218,10 +218,10 @@ def test_a_loop_that_never_ends(device):
 
 
 def test_an_instruction_that_is_not_known_is_refused_before_anything_runs():
-    source = 'extern "C" __global__ void k(int* o) {\n  o[0] = 1;\n  asm volatile("nanosleep.u32 5;");\n}'
+    source = 'extern "C" __global__ void k(int* o) {\n  o[0] = 1;\n  asm volatile("griddepcontrol.wait;");\n}'
     device = Device(source + '\nextern "C" __global__ void other(int* o) { o[0] = 2; }')
     out = np.zeros(1, np.int32)
-    with pytest.raises(UnsupportedInstruction, match=r"nanosleep.u32 is not supported") as caught:
+    with pytest.raises(UnsupportedInstruction, match=r"griddepcontrol.wait is not supported") as caught:
         device.launch("k", 1, 1, out)
     assert caught.value.where.line == 3 and out[0] == 0
     device.launch("other", 1, 1, out)

@@ -134,6 +134,7 @@ from . import (  # noqa: E402
     conversion,  # noqa: F401
     floating,  # noqa: F401
     half,  # noqa: F401
+    half_pairs,  # noqa: F401
     logic,  # noqa: F401
     matrix,  # noqa: F401
     move,  # noqa: F401

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .. import ptx
+from ..named import PREFIX
 from . import Rule, register
 
 for _name in ("bra", "bra.uni"):
@@ -12,13 +13,14 @@ for _name in ("ret", "ret.uni", "exit"):
 
 
 def _barrier(emitter, instruction: ptx.Instruction) -> None:
-    """Barriers of all threads only; the scheduler does the waiting."""
-    if len(instruction.operands) != 1:
-        emitter.refuse("barriers for some of the threads are not supported")
+    """The scheduler does the waiting."""
 
 
-for _name in ("bar.sync", "barrier.sync", "barrier.sync.aligned"):
-    register(Rule(_name, _barrier, writes=0, gate="barrier"))
+for _name in ("bar", "barrier", "bar.cta", "barrier.cta"):
+    for _aligned in ("", ".aligned"):
+        register(Rule(f"{_name}.sync{_aligned}", _barrier, writes=0, gate="barrier"))
+        for _what in ("sync", "arrive"):
+            register(Rule(f"{PREFIX}{_name}.{_what}{_aligned}", _barrier, writes=0, gate="named"))
 
 
 def _fence(emitter, instruction) -> None:
@@ -26,13 +28,9 @@ def _fence(emitter, instruction) -> None:
     emitter.line("memory_fence(G)")
 
 
-for _name in (
-    "membar.gl",
-    "membar.cta",
-    "membar.sys",
-    "fence.sc.gpu",
-    "fence.acq_rel.gpu",
-    "fence.sc.cta",
-    "fence.acq_rel.cta",
-):
+for _name in ("membar.gl", "membar.cta", "membar.sys"):
     register(Rule(_name, _fence, writes=0))
+for _order in ("sc", "acq_rel", "acquire", "release"):
+    for _scope in ("cta", "gpu", "sys", "cluster"):
+        register(Rule(f"fence.{_order}.{_scope}", _fence, writes=0))
+        register(Rule(f"fence.{_scope}.{_order}", _fence, writes=0))

@@ -181,3 +181,4 @@ def upper_word(value: np.ndarray) -> np.ndarray:
 
 simple("rcp.approx.ftz.f64", "f64", ("f64",), "upper_word(1 / flush64(upper_word({0})))")
 simple("rsqrt.approx.ftz.f64", "f64", ("f64",), "upper_word(1 / np.sqrt(flush64(upper_word({0}))))")
+simple("rsqrt.approx.f64", "f64", ("f64",), "1 / np.sqrt({0})")

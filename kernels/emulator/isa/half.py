@@ -159,21 +159,25 @@ def any_to_half(value: np.ndarray, kind: str) -> np.ndarray:
 
     64-bit integers are rounded to odd in float64 first.
     """
+    return narrow(_odd(value), kind)
+
+
+def _odd(value: np.ndarray) -> np.ndarray:
+    """A float or integer as float64, rounded to odd where that does not hold it."""
     wide = value.astype(np.float64)
     if value.dtype.kind in "iu" and value.itemsize == 8:
-        exact = wide.astype(object)
-        error = np.array([int(v) - int(w) for v, w in zip(value.ravel(), exact.ravel(), strict=True)], np.float64)
-        wide = to_odd(wide, error.reshape(wide.shape))
-    return narrow(wide, kind)
+        error = [int(v) - int(w) for v, w in zip(value.ravel().tolist(), wide.ravel().tolist(), strict=True)]
+        wide = to_odd(wide, np.array(error, np.float64).reshape(wide.shape))
+    return wide
 
 
 @helper
 def any_to_half_directed(value: np.ndarray, kind: str, mode: str) -> np.ndarray:
     """A float or integer rounded towards zero (rz), down (rm) or up (rp), as uint16 bits.
 
-    Of integers float16 alone is made, beyond which all are that float64 does not hold.
+    Rounding to odd first keeps the value on its side of every value of the formats.
     """
-    wide = value.astype(np.float64)
+    wide = _odd(value)
     near = narrow(wide, kind)
     back = widen(near, kind)
     negative = near >> np.uint16(15) == 1
@@ -223,8 +227,8 @@ for _kind in FORMATS:
             special(f"cvt.{_mode}.{_to}.{_kind}", results=(_to,), operands=("u16",))(_from_half)
 for _mode in ("rz", "rm", "rp"):
     for _of in ("f32", "u8", "s8", "u16", "s16", "u32", "s32", "u64", "s64"):
-        special(f"cvt.{_mode}.f16.{_of}", results=("u16",), operands=(_of,))(_to_half)
-    special(f"cvt.{_mode}.bf16.f32", results=("u16",), operands=("f32",))(_to_half)
+        for _kind in FORMATS:
+            special(f"cvt.{_mode}.{_kind}.{_of}", results=("u16",), operands=(_of,))(_to_half)
 special("cvt.rn.f16.f16", results=("u16",), operands=("u16",))(
     lambda emitter, instruction: emitter.alias(*instruction.operands, "b16")
 )

@@ -8,7 +8,13 @@ from .. import ptx
 from . import helper, special
 from .types import DTYPES, size
 
+#: Clocks, and their types: see `system.clock`.
+CLOCKS = {
+    "%clock": "u32", "%clock_hi": "u32", "%clock64": "u64",
+    "%globaltimer": "u64", "%globaltimer_lo": "u32", "%globaltimer_hi": "u32",
+}  # fmt: skip
 SPECIAL_TYPES = {
+    **CLOCKS,
     "%laneid": "u32", "%warpid": "u32", "%nwarpid": "u32", "%gridid": "u64", "%smid": "u32", "%nsmid": "u32",
     "%lanemask_eq": "u32", "%lanemask_lt": "u32", "%lanemask_le": "u32", "%lanemask_gt": "u32", "%lanemask_ge": "u32",
     **{f"%{name}.{axis}": "u32" for name in ("tid", "ntid", "ctaid", "nctaid") for axis in "xyz"},
@@ -32,6 +38,13 @@ def _move(emitter, instruction: ptx.Instruction) -> None:
             target, f"u{8 * size(kind)}", f"pack(({', '.join(parts)}), '{DTYPES['u' + str(8 * size(kind))]}')"
         )
         return
+    if isinstance(source, ptx.Register) and source.name in CLOCKS:
+        wide = CLOCKS[source.name]
+        high = " >> np.uint64(32)" if source.name.endswith("_hi") else ""
+        emitter.write(target, wide, f"(system_clock(G){high}).astype({DTYPES[wide]})")
+        return
+    if isinstance(source, ptx.Register) and source.name.startswith("%envreg"):
+        emitter.refuse("grid.sync() and other waits of a whole grid need a cooperative launch, which is not supported")
     emitter.alias(target, source, kind)
 
 

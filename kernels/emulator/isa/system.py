@@ -23,3 +23,15 @@ def _assertion(emitter, instruction: ptx.Instruction) -> None:
 @special("trap", writes=0)
 def _trap(emitter, instruction: ptx.Instruction) -> None:
     emitter.line(f"system_trap(G, {emitter.place(instruction)})")
+
+
+def _nothing(emitter, instruction: ptx.Instruction) -> None:
+    """Pauses and hints: no value depends on them."""
+
+
+for _name in (
+    "nanosleep.u32", "prefetch.global.L1", "prefetch.global.L2", "prefetch.L1", "prefetch.L2", "prefetchu.L1",
+    "prefetch.local.L1", "prefetch.local.L2", "prefetch.global.L2::evict_last", "prefetch.global.L2::evict_normal",
+    "pmevent",
+):  # fmt: skip
+    special(_name, writes=0)(_nothing)

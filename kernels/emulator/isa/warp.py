@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from .. import ptx
+from ..named import PREFIX
 from . import Rule, register, special
 
 
@@ -58,6 +59,15 @@ special("redux.sync.{how}.{t}", choices={"how": ("add", "min", "max"), "t": ("u3
 special("redux.sync.{how}.b32", choices={"how": ("and", "or", "xor")}, gate="warp")(_reduce)
 
 
+@special("elect.sync", gate="warp", results=("u32",))
+def _elect(emitter, instruction: ptx.Instruction) -> None:
+    target, mask = instruction.operands
+    both = emitter.fresh(f"warp_elect(G, {emitter.read(mask, 'u32')})")
+    if target.first != ptx.Register("_"):
+        emitter.write(target.first, "u32", f"{both}[0]")
+    emitter.write(target.second, "pred", f"{both}[1]")
+
+
 @special("activemask.b32", results=("u32",))
 def _active(emitter, instruction: ptx.Instruction) -> None:
     emitter.write(instruction.operands[0], "u32", "warp_active(G)")
@@ -66,14 +76,19 @@ def _active(emitter, instruction: ptx.Instruction) -> None:
 register(Rule("bar.warp.sync", None, writes=0, gate="warp"))
 
 
-@special("bar.red.popc.u32", gate="barrier", results=("u32",))
-@special("barrier.red.popc.aligned.u32", gate="barrier", results=("u32",))
-@special("bar.red.{how}.pred", choices={"how": ("and", "or")}, gate="barrier", results=("pred",))
-@special("barrier.red.{how}.aligned.pred", choices={"how": ("and", "or")}, gate="barrier", results=("pred",))
 def _block_vote(emitter, instruction: ptx.Instruction) -> None:
     target, *_, flag = instruction.operands
-    if len(instruction.operands) != 3:
-        emitter.refuse("barriers for some of the threads are not supported")
     how = next(part for part in instruction.opcode.split(".") if part in ("popc", "and", "or"))
-    code = f"block_vote(G, '{how}', {emitter.read(flag, 'pred')})"
+    flag = emitter.read(flag, "pred")
+    code = f"block_vote(G, '{how}', {flag})"
+    if instruction.opcode.startswith(PREFIX):
+        code = f"named_vote(G, '{how}', {emitter.read(instruction.operands[1], 'u32')}, {flag})"
     emitter.write(target, "u32" if how == "popc" else "pred", code)
+
+
+for _name in ("bar", "barrier", "bar.cta", "barrier.cta"):
+    for _aligned in ("", ".aligned"):
+        for _how, _kind in (("popc", "u32"), ("and", "pred"), ("or", "pred")):
+            _opcode = f"{_name}.red.{_how}{_aligned}.{_kind}"
+            special(_opcode, gate="barrier", results=(_kind,))(_block_vote)
+            special(PREFIX + _opcode, gate="named", results=(_kind,))(_block_vote)
