@@ -333,8 +333,16 @@ ladder = Ladder(
             requires=_extents_fit,
         ),
         Rung(
+            "row_block",
+            "a block per output",
+            "row_block.cu",
+            _row_blocks("classifier_row_block"),
+            alignment=QUAD_ALIGNED,
+            requires=_extents_fit,
+        ),
+        Rung(
             "in_flight",
-            "a block per output, a whole row in flight",
+            "registers for a whole row in flight",
             "in_flight.cu",
             _row_blocks("classifier_in_flight"),
             alignment=QUAD_ALIGNED,

@@ -1,11 +1,11 @@
-// Idea: a block per output; each thread has kUnroll packs of its row on their way before it needs the first.
-// From the rung before: a row is spread over a block, so that most rows are loaded in one go.
+// Idea: the compiler may use as many registers as one block per SM leaves it, so that loads need not wait for each other.
+// From the rung before: a 1 in __launch_bounds__; without it ptxas saves registers and loads a few packs at a time.
 // Requires: a block of kBlock threads; a grid of outputs and the batch; weights and input aligned to 16 bytes;
 // kWidth = 4 where inputs is a multiple of 4, kWidth = 1 otherwise.
 #include "classifier.cuh"
 
 template <int kWidth, int kBlock, int kUnroll>
-__global__ void __launch_bounds__(kBlock) classifier_in_flight(
+__global__ void __launch_bounds__(kBlock, 1) classifier_in_flight(
     const float* __restrict__ weights, const float* __restrict__ input, float* __restrict__ output, int inputs,
     int outputs)
 {

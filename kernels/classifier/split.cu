@@ -5,7 +5,7 @@
 #include "classifier.cuh"
 
 template <int kWidth, int kBlock, int kUnroll>
-__global__ void __launch_bounds__(kBlock) classifier_pieces(
+__global__ void __launch_bounds__(kBlock, 1) classifier_pieces(
     const float* __restrict__ weights, const float* __restrict__ input, float* __restrict__ sums, int inputs,
     int outputs)
 {

@@ -5,7 +5,7 @@
 #include "classifier.cuh"
 
 template <int kWidth, int kBlock, int kUnroll>
-__global__ void __launch_bounds__(kBlock) classifier_streaming(
+__global__ void __launch_bounds__(kBlock, 1) classifier_streaming(
     const float* __restrict__ weights, const float* __restrict__ input, float* __restrict__ output, int inputs,
     int outputs)
 {

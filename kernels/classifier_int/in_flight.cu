@@ -36,7 +36,7 @@ __device__ __forceinline__ unsigned warp_sum(unsigned value)
 }
 
 template <int kWidth, int kBlock, int kUnroll>
-__global__ void __launch_bounds__(kBlock) classifier_int_in_flight(
+__global__ void __launch_bounds__(kBlock, 1) classifier_int_in_flight(
     const unsigned* __restrict__ weights, const unsigned* __restrict__ input, unsigned* __restrict__ output, int inputs,
     int outputs)
 {
