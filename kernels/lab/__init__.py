@@ -17,7 +17,6 @@ _WHERE = {
     "access": ("pick",),
     "arguments": ("ArgumentError",),
     "checking": ("WrongResult", "compare", "poisoned", "verify"),
-    "cold": ("cold_states",),
     "counting": ("count_kernel", "counters", "trace"),
     "cuda": ("announce", "backend", "cp", "describe", "replaying"),
     "exercise": ("Claim", "Exercise", "Verdict", "at_most", "check", "no_bank_conflicts", "skeleton", "solution"),
