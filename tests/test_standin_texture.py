@@ -57,13 +57,42 @@ def test_copies_both_ways():
         array.copy_from(values.ravel())
 
 
+FETCH = r"""
+extern "C" __global__ void fetch(cudaTextureObject_t memory, float* out, int n) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) out[i] = tex1Dfetch<KIND>(memory, i + 2)MEMBER;
+}
+"""
+
+
+@pytest.mark.parametrize("mode", [0, 1])
+def test_linear_memory_stays_where_it_is(mode):
+    """Texels of two bytes, as they are or as fractions; the array changes after the texture was made."""
+    runtime = cp.cuda.runtime
+    values = cp.arange(64, dtype=cp.uint8)
+    desc = texture.ChannelFormatDescriptor(8, 8, 0, 0, runtime.cudaChannelFormatKindUnsigned)
+    resource = texture.ResourceDescriptor(
+        runtime.cudaResourceTypeLinear, arr=values, chDesc=desc, sizeInBytes=values.nbytes
+    )
+    made = texture.TextureObject(resource, texture.TextureDescriptor((), 0, mode))
+    values += 100
+    kind = "float2" if mode else "uchar2"
+    source = FETCH.replace("KIND", kind).replace("MEMBER", ".y")
+    out = cp.zeros(32, cp.float32)
+    cp.RawKernel(source, "fetch")((1,), (32,), (made, out, np.int32(32)))
+    want = [101 + 2 * (i + 2) if i < 30 else 0 for i in range(32)]
+    assert np.allclose(out.get(), np.array(want) / (255 if mode else 1), rtol=1e-7, atol=0)
+
+
 def test_what_needs_a_gpu_says_so():
-    with pytest.raises(NotImplementedError, match="float32 only"):
-        texture.ChannelFormatDescriptor(8, 0, 0, 0, 1)
-    with pytest.raises(NotImplementedError, match="CUDAarray only"):
+    with pytest.raises(NotImplementedError, match="1, 2 or 4 equal channels"):
+        texture.ChannelFormatDescriptor(8, 16, 0, 0, 1)
+    with pytest.raises(NotImplementedError, match=r"linear memory .* only"):
+        texture.ResourceDescriptor(cp.cuda.runtime.cudaResourceTypePitch2D)
+    with pytest.raises(ValueError, match="arr, an array of the device, and chDesc are needed"):
         texture.ResourceDescriptor(cp.cuda.runtime.cudaResourceTypeLinear)
-    with pytest.raises(NotImplementedError, match="no normalised floats"):
-        texture.TextureDescriptor(readMode=1)
+    with pytest.raises(NotImplementedError, match="without sRGB"):
+        texture.TextureDescriptor(sRGB=1)
     values = np.zeros((4, 4), np.float32)
     with pytest.raises(TypeError, match="is a TextureObject, but the kernel takes float"):
         cp.RawKernel(SOURCE, "blur")((1, 1), (4, 4), (image(values, 1), image(values, 1), np.int32(4)))

@@ -1,10 +1,12 @@
-"""Textures: arrays of float32 that kernels read at coordinates, by point or by linear filtering.
+"""Textures: arrays that kernels read at coordinates, by point or by linear filtering, or by whole indices.
 
 CUDA C++ Programming Guide, "Texture Fetching": a texel i spans i to i + 1; linear filtering weighs the texels on both
 sides of x - 0.5, the weight having 8 bits of fraction (rounded to nearest here). Wrap and mirror need normalised
-coordinates and otherwise are clamp. Sums are formed in float64 and rounded once. Reads are not counted: hardware
-serves them by the texture unit, whose cost depends on a layout of arrays that is not documented. Of channels that a
-texture has not, the fourth reads as one and the others as zero.
+coordinates and otherwise are clamp. Sums are formed in float64 and rounded once. Texels are float32 or float16, which
+reads give as float32; integers of 8, 16 or 32 bits, given as they are; or integers of 8 or 16 bits that `as_fractions`
+makes float32 in [0, 1] or [-1, 1]. What lies beyond linear memory (`linear`) reads as zero. Reads are not counted:
+hardware serves them by the texture unit, whose cost depends on a layout of arrays that is not documented. Of channels
+that a texture has not, the fourth reads as one and the others as zero.
 """
 
 from __future__ import annotations
@@ -25,6 +27,8 @@ if TYPE_CHECKING:
 
 ADDRESSING = ("wrap", "clamp", "mirror", "border")
 FILTERS = ("point", "linear")
+TEXELS = ("float32", "float16", "int8", "uint8", "int16", "uint16", "int32", "uint32")
+FRACTIONS = ("int8", "uint8", "int16", "uint16")
 FIRST_HANDLE = 0x0400_0000_0001  # no address of memory
 _numbers = itertools.count(FIRST_HANDLE)
 _FAR = 2.0**30
@@ -32,7 +36,7 @@ _FAR = 2.0**30
 
 @dataclass(eq=False)
 class Texture:
-    """`data`: float32 (width, channels), (height, width, channels) or (depth, height, width, channels).
+    """`data`: (width, channels), (height, width, channels) or (depth, height, width, channels), of one of `TEXELS`.
 
     `addressing` names the mode of x, y and z. `handle` is the texture object that a kernel is given; it is valid as
     long as the Texture lives. Raises ValueError for what is not supported.
@@ -43,10 +47,18 @@ class Texture:
     filtering: str = "point"
     normalised: bool = False
     border: tuple[float, ...] = (0.0, 0.0, 0.0, 0.0)
+    as_fractions: bool = False
+    linear: bool = False
 
     def __post_init__(self) -> None:
-        if self.data.dtype != np.float32:
-            raise ValueError(f"textures of {self.data.dtype} are not supported, only of float32")
+        if self.data.dtype.name not in TEXELS:
+            raise ValueError(f"textures of {self.data.dtype} are not supported, only of {', '.join(TEXELS)}")
+        if self.as_fractions and self.data.dtype.name not in FRACTIONS:
+            raise ValueError(f"only integers of 8 or 16 bits can be read as fractions, not {self.data.dtype}")
+        if self.filtering == "linear" and self.reads != "f32":
+            raise ValueError(f"linear filtering gives floats: not of {self.data.dtype}, unless read as fractions")
+        if self.linear and self.data.ndim != 2:
+            raise ValueError("linear memory has one dimension")
         if self.data.ndim not in (2, 3, 4) or self.data.shape[-1] not in (1, 2, 4):
             raise ValueError(f"a texture has one to three dimensions and 1, 2 or 4 channels, not {self.data.shape}")
         if self.filtering not in FILTERS or any(mode not in ADDRESSING for mode in self.addressing):
@@ -57,7 +69,22 @@ class Texture:
 
     @property
     def dimensions(self) -> int:
+        """How many coordinates it is read with."""
         return self.data.ndim - 1
+
+    @property
+    def reads(self) -> str:
+        """The PTX type that a read gives: f32, s32 or u32."""
+        if self.as_fractions or self.data.dtype.kind == "f":
+            return "f32"
+        return "s32" if self.data.dtype.kind == "i" else "u32"
+
+    def values(self, texels: np.ndarray) -> np.ndarray:
+        """Texels as float64: integers of 32 bits too are exact in it."""
+        wide = texels.astype(np.float64)
+        if not self.as_fractions:
+            return wide
+        return np.maximum(wide / np.iinfo(texels.dtype).max, -1.0)
 
 
 _live: WeakValueDictionary[int, Texture] = WeakValueDictionary()
@@ -98,27 +125,43 @@ def _texels(
     return out
 
 
+def _indexed(
+    texture: Texture, axis: int, x: np.ndarray, extent: int
+) -> list[tuple[np.ndarray, np.ndarray | None, np.ndarray | float]]:
+    """As `_texels`, of a texel named by its number."""
+    index = x.astype(np.int64)
+    zero = texture.linear or texture.addressing[axis] == "border"
+    inside = (index >= 0) & (index < extent) if zero else None
+    return [(np.clip(index, 0, extent - 1), inside, 1.0)]
+
+
 def sample(texture: Texture, coordinates: tuple[np.ndarray, ...]) -> list[np.ndarray]:
-    """The four channels, float32, at float32 coordinates x, y, z."""
+    """The four channels, of the type that the texture reads as, at coordinates x, y, z: float32, or whole int32."""
     extents = texture.data.shape[-2::-1]
-    axes = [_texels(texture, axis, x, extents[axis]) for axis, x in enumerate(coordinates)]
+    if coordinates[0].dtype == np.int32:
+        axes = [_indexed(texture, axis, x, extents[axis]) for axis, x in enumerate(coordinates)]
+    else:
+        axes = [_texels(texture, axis, x, extents[axis]) for axis, x in enumerate(coordinates)]
     channels = texture.data.shape[-1]
     total: np.ndarray | float = 0.0
     for parts in itertools.product(*axes):
-        value = texture.data[tuple(index for index, _, _ in reversed(parts))].astype(np.float64)
+        value = texture.values(texture.data[tuple(index for index, _, _ in reversed(parts))])
         for _, inside, _ in parts:
             if inside is not None:
                 value = np.where(inside[..., None], value, np.array(texture.border[:channels], np.float64))
         for _, _, weight in parts:
             value = value * np.asarray(weight)[..., None]
         total = total + value
-    found = [total[..., channel].astype(np.float32) for channel in range(channels)]
-    fill = [np.zeros((1, 1), np.float32), np.zeros((1, 1), np.float32), np.ones((1, 1), np.float32)]
+    kind = {"f32": np.float32, "s32": np.int32, "u32": np.uint32}[texture.reads]
+    found = [total[..., channel].astype(kind) for channel in range(channels)]
+    fill = [np.zeros((1, 1), kind), np.zeros((1, 1), kind), np.ones((1, 1), kind)]
     return found + fill[channels - 1 :]
 
 
-def read(group: Group, site: Site, handle: np.ndarray, coordinates: tuple[np.ndarray, ...]) -> list[np.ndarray]:
-    """tex: the four channels for each lane."""
+def read(
+    group: Group, site: Site, kind: str, handle: np.ndarray, coordinates: tuple[np.ndarray, ...]
+) -> list[np.ndarray]:
+    """tex: the four channels for each lane, of the type `kind`."""
     out: list[np.ndarray] | None = None
     for number in np.unique(handle):
         which = np.broadcast_to(handle == number, group.lanes.shape)
@@ -134,6 +177,13 @@ def read(group: Group, site: Site, handle: np.ndarray, coordinates: tuple[np.nda
         if texture.dimensions != len(coordinates):
             raise UnsupportedInstruction(
                 f"a texture of {texture.dimensions} dimensions read with {len(coordinates)} coordinates",
+                place_of(group, site, which),
+            )
+        if texture.reads != kind or (texture.linear and coordinates[0].dtype != np.int32):
+            how = "as fractions" if texture.as_fractions else "as they are"
+            raise UnsupportedInstruction(
+                f"a texture of {texture.data.dtype}, read {how}, is fetched as {kind}"
+                + (" at a coordinate; linear memory is fetched by index" if texture.linear else ""),
                 place_of(group, site, which),
             )
         values = sample(texture, coordinates)

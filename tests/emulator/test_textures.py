@@ -93,11 +93,72 @@ def test_a_texture_follows_its_data_and_ends_with_it():
     assert caught.value.where.line == 4
 
 
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16", "int32", "uint32"])
+@pytest.mark.parametrize("channels", [1, 2, 4])
+def test_integers_are_read_as_they_are(dtype, channels):
+    names = {"int8": "char", "uint8": "uchar", "int16": "short", "uint16": "ushort", "int32": "int", "uint32": "uint"}
+    kind = f"{names[dtype]}{channels}"
+    info = np.iinfo(dtype)
+    data = np.random.default_rng(1).integers(info.min, info.max, (5, 8, channels), dtype, endpoint=True)
+    texture = Texture(data)
+    device = Device(SOURCE.replace("READ", "tex2D<V>(a, x[t], y[t])").replace("V", kind))
+    x, y = (np.arange(96) % 8 + 0.5).astype(np.float32), (np.arange(96) // 8 % 5 + 0.5).astype(np.float32)
+    out = np.zeros((96, channels), dtype)
+    device.launch("k", 1, 96, np.uint64(texture.handle), x, y, x, out)
+    assert (out == data[np.arange(96) // 8 % 5, np.arange(96) % 8]).all()
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "uint16"])
+@pytest.mark.parametrize("filtering", ["point", "linear"])
+def test_integers_are_read_as_fractions(dtype, filtering):
+    info = np.iinfo(dtype)
+    data = np.array([info.min, info.min + 1, 0, 1, 5, info.max], dtype).reshape(-1, 1)
+    texture = Texture(data, ("clamp",), filtering, as_fractions=True)
+    device = Device(SOURCE.replace("READ", "tex1D<float>(a, x[t])").replace("V", "float"))
+    out, x = np.zeros(32, np.float32), np.linspace(-1, 7, 32).astype(np.float32)
+    device.launch("k", 1, 32, np.uint64(texture.handle), x, x, x, out)
+    floats = np.maximum(data.astype(np.float64) / info.max, -1)
+    assert floats.min() == (-1 if dtype[0] == "i" else 0) and floats.max() == 1
+    same = Texture(floats.astype(np.float32), ("clamp",), filtering)
+    want = [expected(same, (v,))[0] for v in x]
+    assert np.allclose(out, want, rtol=0, atol=1e-7 if filtering == "linear" else 0)
+
+
+def test_halves_and_levels():
+    data = np.random.default_rng(2).normal(size=(4, 4, 1)).astype(np.float16)
+    texture = Texture(data)
+    device = Device(SOURCE.replace("READ", "tex2DLod<V>(a, x[t], y[t], 0.0f)").replace("V", "float"))
+    out, x = np.zeros(32, np.float32), (np.arange(32) % 4 + 0.5).astype(np.float32)
+    y = (np.arange(32) // 4 % 4 + 0.5).astype(np.float32)
+    device.launch("k", 1, 32, np.uint64(texture.handle), x, y, x, out)
+    assert (out == data[np.arange(32) // 4 % 4, np.arange(32) % 4, 0]).all()
+
+
+def test_linear_memory_by_index():
+    data = np.arange(40, dtype=np.int32).reshape(20, 2)
+    texture = Texture(data, linear=True)
+    device = Device(SOURCE.replace("READ", "tex1Dfetch<V>(a, t - 4)").replace("V", "int2"))
+    out, x = np.ones((32, 2), np.int32), np.zeros(32, np.float32)
+    device.launch("k", 1, 32, np.uint64(texture.handle), x, x, x, out)
+    assert out.tolist() == [[0, 0]] * 4 + data.tolist() + [[0, 0]] * 8
+    with pytest.raises(UnsupportedInstruction, match="linear memory is fetched by index"):
+        floats = Texture(np.zeros((9, 1), np.float32), linear=True)
+        launch(floats.handle, READS[1])
+
+
 def test_what_is_not_supported():
     texture = Texture(np.zeros((4, 4, 1), np.float32))
     with pytest.raises(UnsupportedInstruction, match="of 2 dimensions read with 3 coordinates"):
         launch(texture.handle, READS[3])
-    with pytest.raises(UnsupportedInstruction, match=r"tex\.1d\.v4\.f32\.s32 is not supported"):
-        launch(texture.handle, "tex1Dfetch<float>(a, t)")
-    with pytest.raises(ValueError, match="uint8"):
-        Texture(np.zeros((4, 1), np.uint8))
+    with pytest.raises(UnsupportedInstruction, match=r"tex\.a2d\.v4\.f32\.f32 is not supported"):
+        launch(texture.handle, "tex2DLayered<float>(a, x[t], y[t], 0)")
+    with pytest.raises(UnsupportedInstruction, match=r"a texture of float32, read as they are, is fetched as s32"):
+        launch(texture.handle, "tex2D<int>(a, x[t], y[t])")
+    with pytest.raises(ValueError, match="textures of float64 are not supported"):
+        Texture(np.zeros((4, 1), np.float64))
+    with pytest.raises(ValueError, match="only integers of 8 or 16 bits"):
+        Texture(np.zeros((4, 1), np.int32), as_fractions=True)
+    with pytest.raises(ValueError, match="linear filtering gives floats"):
+        Texture(np.zeros((4, 1), np.int8), filtering="linear")
+    with pytest.raises(ValueError, match="linear memory has one dimension"):
+        Texture(np.zeros((4, 4, 1), np.float32), linear=True)

@@ -23,22 +23,26 @@ CONSTANTS = {
     "cudaReadModeElementType": 0, "cudaReadModeNormalizedFloat": 1,
 }  # fmt: skip
 
+_DTYPES = {
+    (0, 8): "int8", (0, 16): "int16", (0, 32): "int32", (1, 8): "uint8", (1, 16): "uint16", (1, 32): "uint32",
+    (2, 16): "float16", (2, 32): "float32",
+}  # fmt: skip
+
 
 class ChannelFormatDescriptor:
-    """Bits of each channel, and their kind: 1, 2 or 4 channels of float32 on the emulator."""
+    """Bits of each channel, and their kind: 1, 2 or 4 channels of floats (32, 16 bits) or integers (32, 16, 8)."""
 
     def __init__(self, x: int, y: int, z: int, w: int, f: int) -> None:
         bits = (x, y, z, w)
         channels = sum(bool(each) for each in bits)
-        if (
-            f != CONSTANTS["cudaChannelFormatKindFloat"]
-            or bits[:channels] != (32,) * channels
-            or channels not in (1, 2, 4)
-        ):
+        dtype = _DTYPES.get((f, x))
+        if dtype is None or bits != (x,) * channels + (0,) * (4 - channels) or channels not in (1, 2, 4):
             raise NotImplementedError(
-                f"the emulator's stand-in for CuPy has textures of 1, 2 or 4 channels of float32 only, not {bits}, {f}"
+                "the emulator's stand-in for CuPy has textures of 1, 2 or 4 equal channels, floats of 32 or 16 bits or "
+                f"integers of 32, 16 or 8, not {bits}, {f}"
             )
-        self.channels, self._format = channels, {"x": x, "y": y, "z": z, "w": w, "f": f}
+        self.channels, self.dtype = channels, np.dtype(dtype)
+        self._format = {"x": x, "y": y, "z": z, "w": w, "f": f}
 
     def get_channel_format(self) -> dict[str, int]:
         """The arguments."""
@@ -58,7 +62,7 @@ class CUDAarray:
         self.desc, self.width, self.height, self.depth, self.flags = desc, width, height, depth, flags
         extents = tuple(each for each in (depth, height, width) if each)
         self.ndim = len(extents)
-        self.host = np.zeros((*extents, desc.channels), np.float32)
+        self.host = np.zeros((*extents, desc.channels), desc.dtype)
 
     def copy_from(self, in_arr: ndarray | np.ndarray, stream: Any = None) -> None:
         """Fill from an array whose last axis is channels x width."""
@@ -77,12 +81,12 @@ class CUDAarray:
 
     def _check(self, array: ndarray | np.ndarray) -> None:
         wanted = (*self.host.shape[:-2], self.host.shape[-2] * self.desc.channels)
-        if array.shape != wanted or array.dtype != np.float32:
-            raise ValueError(f"the array is {array.dtype}{array.shape}; expected float32{wanted}")
+        if array.shape != wanted or array.dtype != self.desc.dtype:
+            raise ValueError(f"the array is {array.dtype}{array.shape}; expected {self.desc.dtype}{wanted}")
 
 
 class ResourceDescriptor:
-    """What a texture reads: a CUDAarray, on the emulator."""
+    """What a texture reads: a CUDAarray, or an array in linear memory, which stays where it is."""
 
     def __init__(
         self,
@@ -95,13 +99,24 @@ class ResourceDescriptor:
         height: int = 0,
         pitchInBytes: int = 0,
     ) -> None:
-        if restype != CONSTANTS["cudaResourceTypeArray"]:
+        self.restype, self.cuArr, self.arr, self.chDesc = restype, cuArr, arr, chDesc
+        if restype == CONSTANTS["cudaResourceTypeArray"]:
+            if not isinstance(cuArr, CUDAarray):
+                raise ValueError("cuArr is needed: a CUDAarray")
+            self.host = cuArr.host
+        elif restype == CONSTANTS["cudaResourceTypeLinear"]:
+            if not isinstance(arr, ndarray) or not isinstance(chDesc, ChannelFormatDescriptor):
+                raise ValueError("arr, an array of the device, and chDesc are needed")
+            size = chDesc.channels * chDesc.dtype.itemsize
+            if not arr.flags.c_contiguous or not 0 < sizeInBytes <= arr.nbytes or sizeInBytes % size:
+                raise ValueError(f"{sizeInBytes} bytes of an array of {arr.nbytes}, in texels of {size}")
+            flat = arr._host.reshape(-1).view(np.uint8)[:sizeInBytes]
+            self.host = flat.view(chDesc.dtype).reshape(-1, chDesc.channels)
+        else:
             raise NotImplementedError(
-                "the emulator's stand-in for CuPy has textures of a CUDAarray only (cudaResourceTypeArray)"
+                "the emulator's stand-in for CuPy has textures of a CUDAarray (cudaResourceTypeArray) and of linear "
+                "memory (cudaResourceTypeLinear) only"
             )
-        if not isinstance(cuArr, CUDAarray):
-            raise ValueError("cuArr is needed: a CUDAarray")
-        self.restype, self.cuArr = restype, cuArr
 
 
 class TextureDescriptor:
@@ -117,10 +132,11 @@ class TextureDescriptor:
         normalizedCoords: int | None = None,
         maxAnisotropy: int | None = None,
     ) -> None:
-        if readMode != CONSTANTS["cudaReadModeElementType"] or sRGB or maxAnisotropy:
-            raise NotImplementedError(
-                "the emulator's stand-in for CuPy reads textures as they are: no normalised floats, sRGB, anisotropy"
-            )
+        if sRGB or maxAnisotropy:
+            raise NotImplementedError("the emulator's stand-in for CuPy reads textures without sRGB and anisotropy")
+        if readMode not in (0, 1):
+            raise ValueError(f"readMode {readMode} is not CUDA's")
+        self.as_fractions = readMode == CONSTANTS["cudaReadModeNormalizedFloat"]
         modes = tuple(addressModes or ())
         if len(modes) > 3 or any(mode not in range(4) for mode in modes) or filterMode not in (0, 1):
             raise ValueError(f"addressModes {modes} or filterMode {filterMode} are not CUDA's")
@@ -136,6 +152,13 @@ class TextureObject:
     def __init__(self, ResDesc: ResourceDescriptor, TexDesc: TextureDescriptor) -> None:
         self.ResDesc, self.TexDesc = ResDesc, TexDesc
         self._texture = emulator.Texture(
-            ResDesc.cuArr.host, TexDesc.addressing, TexDesc.filtering, TexDesc.normalised, TexDesc.border
+            ResDesc.host,
+            TexDesc.addressing,
+            TexDesc.filtering,
+            TexDesc.normalised,
+            TexDesc.border,
+            # Floats, and integers of 32 bits, are read as they are in either mode.
+            TexDesc.as_fractions and ResDesc.host.dtype.kind in "iu" and ResDesc.host.dtype.itemsize < 4,
+            ResDesc.restype == CONSTANTS["cudaResourceTypeLinear"],
         )
         self.ptr = self._texture.handle
