@@ -7,6 +7,7 @@ writes. Verification, the order of points, failures and what becomes a record ar
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import json
 import os
 import signal
@@ -89,7 +90,8 @@ RESULT = {"max_rel_error": 1.23456e-8, "library": None, "min_samples": 10, "time
 def points_of(index: int, throttled: int = 0):
     measured = nvbench_results.read_results(SAMPLE / "nvbench.json")[f"point-{index}"]
     target = Target(TINY, "rung", "twice", {"n": 1024})
-    return measure.make_points(target, RESULT, measured, throttled, Sampling())
+    regimes = dict.fromkeys(target.regimes, measured)
+    return measure.make_points(target, RESULT, regimes, dict.fromkeys(regimes, throttled), Sampling())
 
 
 def test_a_point_holds_all_that_a_record_needs():
@@ -124,7 +126,15 @@ def test_sampling_is_bounded(estimate, samples, timeout):
 
 
 class Gpu(bench_child.Gpu):
-    """A GPU of no more than a clock."""
+    """A GPU of no more than a clock. It counts how often its cache was cleaned."""
+
+    cleaned = 0
+
+    def cleaner(self):
+        def clean():
+            Gpu.cleaned += 1
+
+        return clean
 
     @contextlib.contextmanager
     def stream(self, handle):
@@ -149,8 +159,8 @@ COLD = (4e-3, 1e-3, 2e-3, 3e-3)
 class State:
     """One run of a benchmark: each exec gives as many samples as were asked for."""
 
-    def __init__(self, bench, index):
-        self.bench, self.index, self.reason = bench, index, None
+    def __init__(self, bench, name):
+        self.bench, self.name, self.reason = bench, name, None
         self.asked = {}
 
     def __getattr__(self, name):
@@ -171,10 +181,14 @@ class State:
         return self.reason
 
     def exec(self, launcher, /, *, batched):
-        assert batched
+        _, target, regime = self.name.split("-")
+        assert batched == (regime == "batch")
+        cleaned = Gpu.cleaned
         launcher(None)
-        cold = COLD[self.index % len(COLD)]
-        self.bench.write(np.full(self.asked["min_samples"], cold, "<f4"), batch=0.9 * cold)
+        assert Gpu.cleaned == cleaned + (regime == "cold"), "cold samples start with a clean cache, no others"
+        cold = COLD[int(target) % len(COLD)]
+        dirty = 1.1 if regime == "dirty" else 1
+        self.bench.write(np.full(self.asked["min_samples"], dirty * cold, "<f4"), 0.9 * cold if batched else None)
 
 
 class Bench(types.ModuleType):
@@ -200,7 +214,7 @@ class Bench(types.ModuleType):
             assert benchmark.criterion == "stdrel" and benchmark.parameters["max-noise"] == 0.005
             os.write(1, f"Run:  [{index + 1}/{len(self.benchmarks)}] {benchmark.name} [Device=0]\n".encode())
             self.summaries = []
-            state = State(self, index)
+            state = State(self, benchmark.name)
             self.states.append(state)
             benchmark.function(state)
             outcome = {"is_skipped": state.is_skipped(), "skip_reason": state.reason, "summaries": self.summaries}
@@ -213,7 +227,8 @@ class Bench(types.ModuleType):
         path = folder / f"{self.files}.bin"
         self.files += 1
         samples.tofile(path)
-        os.write(1, f"Pass: Batch: {1e3 * batch:.6f}ms GPU, 0.25s total GPU, 0.25s total wall, 9x\n".encode())
+        if batch is not None:
+            os.write(1, f"Pass: Batch: {1e3 * batch:.6f}ms GPU, 0.25s total GPU, 0.25s total wall, 9x\n".encode())
 
         def summary(tag, **values):
             data = [{"name": name, "type": "string", "value": str(value)} for name, value in values.items()]
@@ -222,8 +237,9 @@ class Bench(types.ModuleType):
         summary("nv/cold/sample_size", value=len(samples))
         summary("nv/cold/walltime", value=0.5)
         summary("nv/json/bin:nv/cold/sample_times", filename=path, size=len(samples))
-        summary("nv/batch/sample_size", value=9)
-        summary("nv/batch/time/gpu/mean", value=batch)
+        if batch is not None:
+            summary("nv/batch/sample_size", value=9)
+            summary("nv/batch/time/gpu/mean", value=batch)
 
 
 @pytest.fixture
@@ -269,12 +285,25 @@ def test_the_percentage_of_the_limit_is_reported_once_the_ceilings_are_known(nvb
     assert "100.0 % of the limit" in capfd.readouterr().err
 
 
+def test_a_ladder_may_be_measured_after_nvbenchs_flush_alone_too(nvbench, tmp_path, monkeypatch):
+    regimes = ("cold", "batch", "dirty")
+    monkeypatch.setattr(measure, "ladder_names", lambda: ())
+    monkeypatch.setattr(scale, "ladder", dataclasses.replace(scale.ladder, regimes=regimes))
+    made_now = measure.record_ladder(TINY, Sampling(), [tmp_path])
+    found = [(p.name, p.regime, p.median_s) for p in made_now.points[:3]]
+    assert found == [("plain", "cold", 4e-3), ("plain", "batch", 3.6e-3), ("plain", "dirty", 4.4e-3)]
+    assert made_now.ceiling_points["copy_gb_s"]["regime"] == "cold"
+    assert records.stale_points(made_now, scale.ladder) == []
+    without = dataclasses.replace(made_now, points=tuple(p for p in made_now.points if p.regime != "dirty"))
+    assert "missing in the regime 'dirty'" in str(records.stale_points(without, scale.ladder)[0])
+
+
 def test_a_wrong_rung_refuses_the_whole_ladder(nvbench, tmp_path, monkeypatch):
     monkeypatch.setattr(scale, "ladder", scale.faulty)
     targets = [Target(TINY, "rung", name, {"n": 100}) for name in ("last_missing", "one_wrong")]
     with pytest.raises(MeasurementFailed, match=r"last_missing n=100: WrongResult: .*never written, first y\[99\]"):
         measure.run(targets, Sampling(), keep=tmp_path)
-    assert [s.reason for s in nvbench.states] == ["failed", "an earlier point failed"]
+    assert [s.reason for s in nvbench.states] == ["failed", *3 * ["an earlier point failed"]]
     assert nvbench.files == 0
 
 

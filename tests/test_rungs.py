@@ -15,9 +15,7 @@ from hypothesis import strategies as st
 from kernels.emulator import EmulatorError, OutOfBounds, Race, Uninitialised
 from kernels.lab import ArgumentError, BoundRung, Ladder, WrongResult, cp, ladder_names, load_ladder, verify
 
-#: Ladders that the book counts and does not time: they have no record, and are found by their module.
-COUNTED = tuple(f"kernels.coarse_{what}.sweep" for what in ("stencil", "matmul", "histogram"))
-LADDERS = {ladder.name: ladder for ladder in map(load_ladder, (*ladder_names(), *COUNTED))}
+LADDERS = {ladder.name: ladder for ladder in map(load_ladder, ladder_names())}
 ARCHITECTURES = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120")
 
 

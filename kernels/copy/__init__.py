@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from kernels.lab import libraries
-from kernels.lab.ladder import Ladder
+from kernels.lab.ladder import REGIMES, Ladder
 from kernels.lab.problem import Argument, Launch, Peer, Problem, Rung, Size, ceil_div
 
 FLOAT = 4
@@ -102,4 +102,6 @@ ladder = Ladder(
     ),
     peers=(Peer("driver memcpy", _driver_copy, libraries.driver("cudaMemcpyAsync, device to device")),),
     ceiling={"name": "copy_gb_s", "per": "bytes"},
+    # What a cache full of modified lines costs, at the sizes of the sweep.
+    regimes=(*REGIMES, "dirty"),
 )

@@ -1,8 +1,8 @@
 """The process that measures: ``python -m kernels.lab.bench_child SPEC.json OUT``.
 
 NVBench runs all its benchmarks once in a process, so each run of ``measure`` starts one of these. Every
-target is one benchmark: verified at the very size on NVBench's stream, then sampled. The first that is wrong
-stops the rest.
+regime of a target is one benchmark: verified at the very size on NVBench's stream, then sampled in each of its
+regimes. The first that is wrong stops the rest.
 
 Into ``OUT`` go ``nvbench.json`` (with the raw samples in ``nvbench.json-bin/``), ``nvbench.log``,
 ``points.json`` (the verification of each target, or its error) and ``device.json``. Progress goes to stderr,
@@ -24,6 +24,7 @@ from typing import Any
 
 from . import hardware, measure, nvbench_results, roofline
 from .checking import Case, run_and_check
+from .cold import CacheCleaner
 from .measure import Sampling, Target
 from .registry import load_ladder
 
@@ -59,6 +60,10 @@ class Gpu:
         stop.synchronize()
         return cupy.cuda.get_elapsed_time(start, stop) * 1e-3
 
+    def cleaner(self) -> Callable[[], None]:
+        """What leaves the L2 cache without a line of the kernel's data and without a modified one."""
+        return CacheCleaner()
+
     def release(self) -> None:
         """Give unused memory back, so that the next size finds room."""
         import cupy
@@ -79,16 +84,18 @@ class Run:
         self.ceilings: dict[str, float] = spec["ceilings"]
         self.failed = False
         self._case: tuple[tuple[str, str], Case] | None = None
+        self._launch: Callable[[], None] | None = None
+        self._clean: Callable[[], None] | None = None
 
-    def benchmark(self, index: int) -> Callable[[Any], None]:
-        """The function that NVBench calls with a State for the target of this index."""
+    def benchmark(self, index: int, regime: str) -> Callable[[Any], None]:
+        """The function that NVBench calls with a State for the target of this index in one of its regimes."""
 
         def measure_point(state: Any) -> None:
             if self.failed:
                 state.skip("an earlier point failed")
                 return
             try:
-                self._measure(index, state)
+                self._measure(index, regime, state)
             except BaseException as error:
                 # Through NVBench an exception would only be a skipped state: keep it, and stop the rest.
                 self.failed = True
@@ -98,40 +105,64 @@ class Run:
 
         return measure_point
 
-    def _measure(self, index: int, state: Any) -> None:
+    def _measure(self, index: int, regime: str, state: Any) -> None:
+        stream = state.get_stream().addressof()
+        if regime == self.targets[index].regimes[0]:
+            self._prepare(index, stream)
+        result, launch = self.results[index], self._launch
+        assert result is not None and launch is not None
+        clean = self._cleaner() if regime == "cold" else None
+
+        def sample(_: Any) -> None:
+            if clean is not None:
+                clean()  # NVBench has flushed, and holds its stream back until we return
+            launch()
+
+        with self.gpu.stream(stream):
+            launch()  # a library may allocate memory for a stream when it first sees it
+            self.gpu.synchronize()
+            state.set_min_samples(result["min_samples"] if regime != "batch" else self.sampling.few_samples)
+            state.set_timeout(result["timeout_s"])
+            state.set_batch_target_time(self.sampling.batch_seconds)
+            state.set_throttle_threshold(self.sampling.throttle_threshold)
+            before = self._sample_files()
+            state.exec(sample, batched=regime == "batch")
+        self.gpu.synchronize()
+        if state.is_skipped():
+            raise RuntimeError(f"NVBench skipped it: {state.get_skip_reason()}")
+        self._report(index, regime, self._sample_files() - before)
+
+    def _prepare(self, index: int, stream: int) -> None:
+        """Verify the target on NVBench's stream, and keep its launch for all of its regimes."""
         target = self.targets[index]
         ladder = load_ladder(target.ladder)
         rung = target.kind == "rung"
         candidate = ladder[target.name] if rung else measure.find_peer(ladder, target.name)
+        self._launch = None
         case = self._make_case(target)
-        # Arrays belong to the default stream's memory pool, which outlives NVBench's stream of this state.
+        # Arrays belong to the default stream's memory pool, which outlives NVBench's streams.
         arrays = case.arrays()
         launch = candidate.prepare(arrays, target.size)
         self.gpu.synchronize()
-        with self.gpu.stream(state.get_stream().addressof()):
+        with self.gpu.stream(stream):
             verification = run_and_check(case, candidate, arrays, launch)
             self.gpu.synchronize()
             estimate = self.gpu.seconds(launch)
             if estimate <= self.sampling.crawling_s:
                 estimate = min(estimate, self.gpu.seconds(launch), self.gpu.seconds(launch))
-            result = {
-                "max_rel_error": verification.max_rel_error,
-                "library": None if rung else candidate.describe(),
-                "estimate_s": estimate,
-                "min_samples": self.sampling.samples_for(estimate),
-                "timeout_s": self.sampling.timeout_for(estimate),
-            }
-            state.set_min_samples(result["min_samples"])
-            state.set_timeout(result["timeout_s"])
-            state.set_batch_target_time(self.sampling.batch_seconds)
-            state.set_throttle_threshold(self.sampling.throttle_threshold)
-            before = self._sample_files()
-            state.exec(lambda _: launch(), batched=True)
-        self.gpu.synchronize()
-        if state.is_skipped():
-            raise RuntimeError(f"NVBench skipped it: {state.get_skip_reason()}")
-        self.results[index] = result
-        self._report(index, self._sample_files() - before)
+            library = None if rung else candidate.describe()
+        self._launch = launch
+        self.results[index] = {
+            "max_rel_error": verification.max_rel_error,
+            "library": library,
+            "estimate_s": estimate,
+            "min_samples": self.sampling.samples_for(estimate),
+            "timeout_s": self.sampling.timeout_for(estimate),
+        }
+
+    def _cleaner(self) -> Callable[[], None]:
+        self._clean = self._clean or self.gpu.cleaner()
+        return self._clean
 
     def _make_case(self, target: Target) -> Case:
         key = (target.ladder, json.dumps(target.size))
@@ -144,19 +175,21 @@ class Run:
     def _sample_files(self) -> set[Path]:
         return {p for p in self.out.glob("nvbench.json-bin/*.bin") if p.stem.isdigit()}
 
-    def _report(self, index: int, written: set[Path]) -> None:
+    def _report(self, index: int, regime: str, written: set[Path]) -> None:
         """One line a regime. NVBench's results come at the end, so this reads its files as they appear."""
         ctypes.CDLL(None).fflush(None)
         target = self.targets[index]
+        lines = nvbench_results.read_log(self.out / "nvbench.log").get(measure.benchmark_name(index, regime), [])
+        if regime == "batch":
+            self._say(index, regime, nvbench_results.batch_mean_s(lines), "mean")
+            return
         samples = nvbench_results.read_samples(min(written)) if written else ()
-        lines = nvbench_results.read_log(self.out / "nvbench.log").get(f"point-{index}", [])
-        cold = statistics.median(samples) if samples else None
-        if cold:
-            self._note_ceiling(target, cold)
+        median = statistics.median(samples) if samples else None
+        if median and regime == "cold":
+            self._note_ceiling(target, median)
         throttled = nvbench_results.throttled_samples(lines)
         extra = f"{len(samples)} samples" + (f", {throttled} throttled and discarded" if throttled else "")
-        self._say(index, "cold", cold, extra)
-        self._say(index, "batch", nvbench_results.batch_mean_s(lines), "mean")
+        self._say(index, regime, median, extra)
 
     def _note_ceiling(self, target: Target, seconds: float) -> None:
         ladder = load_ladder(target.ladder)
@@ -194,9 +227,9 @@ def main(spec_path: Path, out: Path, gpu: Gpu | None = None) -> int:
 def _run_nvbench(run: Run, out: Path) -> None:
     import cuda.bench as bench
 
-    for index in range(len(run.targets)):
-        benchmark = bench.register(run.benchmark(index))
-        benchmark.set_name(f"point-{index}")
+    for index, regime in ((i, regime) for i, target in enumerate(run.targets) for regime in target.regimes):
+        benchmark = bench.register(run.benchmark(index, regime))
+        benchmark.set_name(measure.benchmark_name(index, regime))
         benchmark.set_stopping_criterion("stdrel")
         benchmark.set_criterion_param_float64("max-noise", run.sampling.max_noise)
         # The number of samples is set for each point from how long it takes; accumulated time must not add to

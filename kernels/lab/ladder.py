@@ -48,6 +48,10 @@ def expand_includes(path: Path) -> str:
     return read(path)
 
 
+#: The regimes in which every ladder is measured.
+REGIMES = ("cold", "batch")
+
+
 @dataclass(frozen=True)
 class BoundRung:
     """A rung in its ladder: source, compiled forms, and checked launches."""
@@ -185,6 +189,7 @@ class Ladder:
     """A problem with its rungs in order, the peers beside them, and the ceiling that it defines, if any.
 
     ``ceiling`` is ``{"name": "copy_gb_s", "per": "bytes"}`` for a ladder whose fastest point is a ceiling of the GPU.
+    ``regimes`` are those in which it is measured, cold first; ``measure`` says what they mean.
     """
 
     problem: Problem
@@ -192,6 +197,7 @@ class Ladder:
     rungs: tuple[Rung, ...]
     peers: tuple[Peer, ...] = ()
     ceiling: Mapping[str, str] | None = None
+    regimes: tuple[str, ...] = REGIMES
 
     def __post_init__(self) -> None:
         repeated = {n for n in self.names if self.names.count(n) > 1}

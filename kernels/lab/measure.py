@@ -1,7 +1,8 @@
 """Measuring: rungs, peers and ceilings of one ladder, by NVBench, in one child process.
 
-Two regimes, never mixed: *cold* (L2 flushed before every sample, launch latency hidden by a blocking kernel,
-samples of a throttled GPU discarded) and *batch* (launches back to back, one mean).
+Two regimes, never mixed: *cold* (L2 flushed before every sample and left with nothing to write back, launch latency
+hidden by a blocking kernel, samples of a throttled GPU discarded) and *batch* (launches back to back, one mean). A
+ladder may ask for a third, *dirty*: as cold, but after NVBench's flush alone, which leaves L2 full of modified lines.
 """
 
 from __future__ import annotations
@@ -14,14 +15,14 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
 
 from . import hardware, records, roofline
-from .ladder import Ladder
+from .ladder import REGIMES, Ladder
 from .nvbench_results import Measured, ResultsError, read_log, read_results, throttled_samples
 from .problem import Peer, Size, size_label
 from .records import Point, Record
@@ -38,12 +39,13 @@ class MeasurementFailed(RuntimeError):
 
 @dataclass(frozen=True)
 class Target:
-    """What to measure: a rung or peer at one size. ``ladder`` is what ``load_ladder`` takes."""
+    """What to measure: a rung or peer at one size. ``ladder`` is what ``load_ladder`` takes. Cold comes first."""
 
     ladder: str
     kind: str
     name: str
     size: dict[str, Any]
+    regimes: tuple[str, ...] = REGIMES
 
     def __str__(self) -> str:
         return f"{self.ladder.rpartition('.')[2]} {self.name} {size_label(self.size)}"
@@ -83,7 +85,13 @@ class Sampling:
 
 def targets_of(ladder: Ladder, load_name: str) -> list[Target]:
     """Every point of a whole record of this ladder."""
-    return [Target(load_name, kind, name, dict(size)) for kind, name, size in records.expected_points(ladder)]
+    expected = records.expected_points(ladder)
+    return [Target(load_name, kind, name, dict(size), ladder.regimes) for kind, name, size in expected]
+
+
+def benchmark_name(index: int, regime: str) -> str:
+    """What NVBench calls the benchmark of a target in one regime."""
+    return f"point-{index}-{regime}"
 
 
 def ceiling_size(ladder: Ladder) -> Size:
@@ -109,7 +117,7 @@ def ceiling_targets(exclude: str, known: Sequence[Path]) -> list[Target]:
         if ladder.ceiling is None or name == exclude:
             continue
         size = ceiling_size(ladder)
-        candidates = [t for t in targets_of(ladder, name) if t.size == dict(size)]
+        candidates = [replace(t, regimes=("cold",)) for t in targets_of(ladder, name) if t.size == dict(size)]
         if (record := _first_record(ladder.name, known)) is not None:
             points = [(record.find(t.name, size, "cold"), t) for t in candidates]
             ranked = sorted((p.median_s, i) for i, (p, _) in enumerate(points) if p is not None)
@@ -126,7 +134,7 @@ def record_ladder(load_name: str, sampling: Sampling, known: Sequence[Path], kee
     ladder = load_ladder(load_name)
     targets = [*ceiling_targets(ladder.name, known), *targets_of(ladder, load_name)]
     points, device = run(targets, sampling, keep=keep)
-    ceilings, sources = find_ceilings((t, cold) for t, (cold, _) in zip(targets, points, strict=True))
+    ceilings, sources = find_ceilings((t, found[0]) for t, found in zip(targets, points, strict=True))
     return Record(
         ladder=ladder.name,
         date=datetime.now(UTC).strftime("%Y-%m-%d"),
@@ -134,7 +142,7 @@ def record_ladder(load_name: str, sampling: Sampling, known: Sequence[Path], kee
         device=device,
         ceilings=ceilings,
         ceiling_points=sources,
-        points=tuple(p for t, both in zip(targets, points, strict=True) if t.ladder == load_name for p in both),
+        points=tuple(p for t, found in zip(targets, points, strict=True) if t.ladder == load_name for p in found),
     )
 
 
@@ -176,8 +184,8 @@ def run(
     seed: int = 0,
     keep: Path | None = None,
     ceilings: Mapping[str, float] | None = None,
-) -> tuple[list[tuple[Point, Point]], dict[str, Any]]:
-    """Measure targets in a child process; ``(cold, batch)`` of each, in order, and the device.
+) -> tuple[list[tuple[Point, ...]], dict[str, Any]]:
+    """Measure targets in a child process; a point for each regime of each, in order, and the device.
 
     ``keep`` is a folder for NVBench's own files; ``ceilings`` are known ones, for the progress lines. An interruption
     ends the child. Raises :class:`MeasurementFailed`.
@@ -204,15 +212,18 @@ def run(
         try:
             found = read_results(out / "nvbench.json")
         except ResultsError as error:
-            target = targets[int(error.benchmark.removeprefix("point-"))]
+            target = targets[int(error.benchmark.split("-")[1])]
             raise MeasurementFailed(f"{target}: {error.what}\n{_tail(out)}") from error
         log = read_log(out / "nvbench.log")
         points = []
         for index, (target, result) in enumerate(zip(targets, outcome, strict=True)):
-            name = f"point-{index}"
-            if name not in found:
-                raise MeasurementFailed(f"{target}: NVBench gave no result for it\n{_tail(out)}")
-            points.append(make_points(target, result, found[name], throttled_samples(log.get(name, [])), sampling))
+            measured, throttled = {}, {}
+            for regime in target.regimes:
+                name = benchmark_name(index, regime)
+                if name not in found:
+                    raise MeasurementFailed(f"{target}: NVBench gave no result for it\n{_tail(out)}")
+                measured[regime], throttled[regime] = found[name], throttled_samples(log.get(name, []))
+            points.append(make_points(target, result, measured, throttled, sampling))
         return points, json.loads((out / "device.json").read_text(encoding="utf-8"))
 
 
@@ -229,14 +240,16 @@ def run_child(spec: Path, out: Path) -> int:
 
 
 def make_points(
-    target: Target, result: dict[str, Any], measured: Measured, throttled: int, sampling: Sampling
-) -> tuple[Point, Point]:
-    """The cold and the batch point of a target, from what the child verified and NVBench measured.
+    target: Target,
+    result: dict[str, Any],
+    measured: Mapping[str, Measured],
+    throttled: Mapping[str, int],
+    sampling: Sampling,
+) -> tuple[Point, ...]:
+    """The point of a target in each of its regimes, from what the child verified and NVBench measured.
 
     Raises :class:`MeasurementFailed` when the batch is missing.
     """
-    if measured.batch_mean_s is None:
-        raise MeasurementFailed(f"{target}: NVBench gave no batch measurement")
     ladder = load_ladder(target.ladder)
     problem = ladder.problem
     shared: dict[str, Any] = {
@@ -254,9 +267,16 @@ def make_points(
         first, *rest = (launch.as_json() for launch in bound.launches(target.size))
         shared["launch"] = {**first, "options": list(bound.options), **({"then": rest} if rest else {})}
         shared["source_sha256"] = bound.sha256(target.size)
-    cold = _point("cold", measured.cold, _cold_sampling(measured, result, throttled, sampling), shared)
-    batch_sampling = {"launches": measured.batch_launches, "statistic": "mean"}
-    return cold, _point("batch", (measured.batch_mean_s,), batch_sampling, shared)
+    points = []
+    for regime, found in measured.items():
+        if regime != "batch":
+            points.append(_point(regime, found.cold, _cold_sampling(found, result, throttled[regime], sampling), shared))
+        elif found.batch_mean_s is None:
+            raise MeasurementFailed(f"{target}: NVBench gave no batch measurement")
+        else:
+            how = {"launches": found.batch_launches, "statistic": "mean"}
+            points.append(_point(regime, (found.batch_mean_s,), how, shared))
+    return tuple(points)
 
 
 def find_peer(ladder: Ladder, name: str) -> Peer:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 _SAMPLES = "nv/json/bin:nv/cold/sample_times"
-_RUN = re.compile(r"^Run:.*?\b(point-\d+)\b")
+_RUN = re.compile(r"^Run:.*?\b(point-\d+(?:-[a-z]+)?)\b")
 _THROTTLED = "GPU throttled below threshold"
 _BATCH = re.compile(r"\bBatch: ([0-9.]+)ms GPU")
 

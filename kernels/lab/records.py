@@ -16,12 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from .ladder import Ladder
+from .ladder import REGIMES, Ladder
 from .problem import Size, size_label
 
 RECORDS = Path(__file__).resolve().parents[1] / "records"
 DEFAULT_GPU = "nvidia-h200"
-REGIMES = ("cold", "batch")
+#: All regimes that there are; ``measure`` says what they mean.
+ALL_REGIMES = (*REGIMES, "dirty")
 KINDS = ("rung", "peer")
 
 
@@ -37,8 +38,9 @@ class MissingRecord(LookupError):
 class Point:
     """One rung or peer at one size in one regime.
 
-    ``samples`` in seconds: every accepted sample of the regime "cold" (L2 flushed before each); in the regime
-    "batch" (launches back to back) one number, NVBench's mean over ``sampling["launches"]`` of them.
+    ``samples`` in seconds: every accepted sample of the regime "cold" (before each, L2 is flushed and left with nothing
+    to write back) or "dirty" (L2 is flushed by overwriting it); in the regime "batch" (launches back to back) one
+    number, NVBench's mean over ``sampling["launches"]`` of them.
     ``sampling`` says how the sampling ended: criterion, whether it was met, what was not met, and how many
     throttled samples were discarded. ``library`` describes a peer; ``source_sha256`` and ``launch`` a rung.
     """
@@ -217,8 +219,8 @@ def stale_points(record: Record | None, ladder: Ladder) -> list[Stale]:
 
 
 def _why_stale(record: Record, ladder: Ladder, kind: str, name: str, size: Size) -> str | None:
-    points = [record.find(name, size, regime) for regime in REGIMES]
-    for regime, point in zip(REGIMES, points, strict=True):
+    for regime in ladder.regimes:
+        point = record.find(name, size, regime)
         if point is None:
             return f"missing in the regime '{regime}'"
         if point.kind != kind:
@@ -234,8 +236,8 @@ def _parse_point(data: Any, where: str) -> Point:
     _check_fields(data, Point, where)
     if data["kind"] not in KINDS:
         raise RecordError(f"{where}: kind is {data['kind']!r}; expected one of {', '.join(KINDS)}")
-    if data["regime"] not in REGIMES:
-        raise RecordError(f"{where}: regime is {data['regime']!r}; expected one of {', '.join(REGIMES)}")
+    if data["regime"] not in ALL_REGIMES:
+        raise RecordError(f"{where}: regime is {data['regime']!r}; expected one of {', '.join(ALL_REGIMES)}")
     if not data["samples"]:
         raise RecordError(f"{where}: no samples")
     for sample in data["samples"]:

@@ -117,8 +117,8 @@ def timings(ladder: str | Ladder, regime: str = "cold", gpu: str = records.DEFAU
 
     Raises MissingRecord, UnknownLadder, and ValueError for an unknown regime.
     """
-    if regime not in records.REGIMES:
-        raise ValueError(f"regime is {regime!r}; expected one of {', '.join(records.REGIMES)}")
+    if regime not in records.ALL_REGIMES:
+        raise ValueError(f"regime is {regime!r}; expected one of {', '.join(records.ALL_REGIMES)}")
     if isinstance(ladder, str):
         ladder = load_ladder(ladder)
     mine = None if cuda.replaying() else _live(ladder.name)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from kernels.lab.ladder import Ladder
+from kernels.lab.ladder import REGIMES, Ladder
 from kernels.lab.problem import Argument, Launch, Problem, Rung, Size, ceil_div
 
 FLOAT = 4
@@ -43,6 +43,8 @@ problem = Problem(
     flops=lambda size: size["n"],
     bytes=lambda size: FLOAT * (size["n"] + _chunks(size)),
     headline=({"n": 1 << 29},),
+    # Bytes up to twice what the L2 cache holds and far beyond: where a cache to be written back first shows, and where not.
+    sweep=tuple({"n": 1 << power} for power in (20, 22, 24, 26, 28)),
     check=({"n": 1}, {"n": 255}, {"n": CHUNK - 1}, {"n": CHUNK}, {"n": 2 * CHUNK + 77}),
 )
 
@@ -60,4 +62,6 @@ ladder = Ladder(
         ),
     ),
     ceiling={"name": "read_gb_s", "per": "bytes"},
+    # What a cache full of modified lines costs, at the sizes of the sweep.
+    regimes=(*REGIMES, "dirty"),
 )
