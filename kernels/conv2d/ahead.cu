@@ -1,0 +1,64 @@
+// Idea: more of everything in registers: eight columns a thread, and two rows on their way while a third is computed.
+// From the rung before: a weight serves eight outputs at a time; the loop is unrolled over the rows that are ahead.
+// Requires: a block of kThreads threads; image and result aligned to 16 bytes; kWidth = 4 where cols is a multiple of 4,
+// kWidth = 1 otherwise; height, the rows of a strip, at least 1.
+#include "quads.cuh"
+
+constexpr int kThreads = 64;
+constexpr int kMine = 2;   // float4 of columns that are the thread's own
+constexpr int kAhead = 2;  // rows on their way
+
+template <int kDown, int kAcross, Border kBorder, int kWidth>
+__global__ void __launch_bounds__(kThreads, 1)
+conv2d_ahead(
+    const float* __restrict__ image, const Filter<kDown, kAcross> filter, float* __restrict__ result, int rows,
+    int cols, int height)
+{
+    constexpr int kAbove = kDown / 2, kHalo = quads(kAcross / 2), kQuads = kMine + 2 * kHalo;
+    const int col = (blockIdx.x * kThreads + threadIdx.x) * kOut * kMine;
+    const int first = blockIdx.y * height;
+    const int last = min(first + height, rows) - 1;  // the last row of outputs of this strip
+    if (col >= cols) {
+        return;
+    }
+    const Columns<kQuads> columns(col - kHalo * kOut, cols);
+    float sum[kDown][kOut * kMine] = {};
+    float4 next[kAhead][kQuads];
+#pragma unroll
+    for (int a = 0; a < kAhead; ++a) {
+        load_window<kBorder, kWidth>(next[a], image, first - kAbove + a, columns, rows, cols);
+    }
+#pragma unroll 1
+    for (int base = first - kAbove; base <= last + kAbove; base += kAhead) {
+#pragma unroll
+        for (int a = 0; a < kAhead; ++a) {
+            const int row = base + a;
+            float4 quad[kQuads];
+#pragma unroll
+            for (int q = 0; q < kQuads; ++q) {
+                quad[q] = next[a][q];
+            }
+            load_window<kBorder, kWidth>(next[a], image, row + kAhead, columns, rows, cols);
+            const float* window = reinterpret_cast<const float*>(quad) + kHalo * kOut - kAcross / 2;
+            // sum[d] belongs to the output row - kAbove + d, for which this is row kDown - 1 - d of the filter. The
+            // first tap takes the sum from one below: the sums move up without a move.
+#pragma unroll
+            for (int j = 0; j < kAcross; ++j) {
+#pragma unroll
+                for (int d = 0; d < kDown; ++d) {
+#pragma unroll
+                    for (int o = 0; o < kOut * kMine; ++o) {
+                        const float so_far = j > 0 ? sum[d][o] : d + 1 < kDown ? sum[d + 1][o] : 0.0f;
+                        sum[d][o] = so_far + filter.at[kDown - 1 - d][j] * window[o + j];
+                    }
+                }
+            }
+            if (row - kAbove >= first && row - kAbove <= last) {
+#pragma unroll
+                for (int m = 0; m < kMine; ++m) {
+                    store_quad<kWidth>(result, row - kAbove, col + m * kOut, cols, sum[0] + m * kOut);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,40 @@
+// What all rungs share: the filter as a structure, and what lies beyond the borders of the image.
+#pragma once
+
+// kReflect mirrors once, which does for an image that is larger than half the filter; kReflectOften for any.
+enum Border { kZero, kClamp, kReflect, kReflectOften };
+
+// A filter that is handed over by value lies in the constant bank, beside the other parameters.
+template <int kDown, int kAcross>
+struct Filter {
+    float at[kDown][kAcross];
+};
+
+// Where position i of an axis of n elements is read. Clamp: the nearest element. Reflect: mirrored at the middle of the
+// first and the last element. Zero: where it is; whoever asks looks again.
+template <Border kBorder>
+__device__ int inside(int i, int n)
+{
+    if constexpr (kBorder == kClamp) {
+        return min(max(i, 0), n - 1);
+    } else if constexpr (kBorder == kReflect) {
+        return max(n - 1 - abs(n - 1 - abs(i)), 0);  // farther out no output looks, but a tile may reach there
+    } else if constexpr (kBorder == kReflectOften) {
+        const int period = max(2 * (n - 1), 1);
+        i = abs(i) % period;
+        return min(i, period - i);
+    } else {
+        return i;
+    }
+}
+
+// The pixel at this place, which may lie beyond the border.
+template <Border kBorder>
+__device__ float pixel(const float* __restrict__ image, int row, int col, int rows, int cols)
+{
+    const int r = inside<kBorder>(row, rows), c = inside<kBorder>(col, cols);
+    if (kBorder == kZero && (r < 0 || r >= rows || c < 0 || c >= cols)) {
+        return 0.0f;
+    }
+    return image[static_cast<size_t>(r) * cols + c];
+}

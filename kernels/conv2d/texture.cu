@@ -1,0 +1,30 @@
+// Idea: the texture unit fetches the pixels, has a cache for neighbours in two dimensions, and sees to the border.
+// From the rung before: no tile, no barrier, no shuffle; a tap is a fetch, with no guard for borders zero and clamp.
+// Requires: the image as a texture of whole texels that gives zeros or the nearest texel beyond its edges.
+#include "border.cuh"
+
+template <int kDown, int kAcross, Border kBorder>
+__global__ void conv2d_texture(
+    cudaTextureObject_t image, const Filter<kDown, kAcross> filter, float* __restrict__ result,
+    int rows, int cols)
+{
+    const int row = blockIdx.y * blockDim.y + threadIdx.y;
+    const int col = blockIdx.x * blockDim.x + threadIdx.x;
+    if (row >= rows || col >= cols) {
+        return;
+    }
+    float sum = 0.0f;
+#pragma unroll
+    for (int i = 0; i < kDown; ++i) {
+#pragma unroll
+        for (int j = 0; j < kAcross; ++j) {
+            int r = row + i - kDown / 2, c = col + j - kAcross / 2;
+            if (kBorder != kZero && kBorder != kClamp) {  // textures mirror too, but at a texel's edge, not its middle
+                r = inside<kBorder>(r, rows);
+                c = inside<kBorder>(c, cols);
+            }
+            sum += filter.at[i][j] * tex2D<float>(image, c + 0.5f, r + 0.5f);  // a texel's middle
+        }
+    }
+    result[static_cast<size_t>(row) * cols + col] = sum;
+}
