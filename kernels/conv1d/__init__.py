@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -277,6 +278,56 @@ def _turned(kernel: str) -> Callable[[Size], tuple[Launch, ...]]:
     return launches
 
 
+# --- The block fitted to the layer. ---
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A block: warps, output channels, chunks of channels that a warp loads at once, channels of a lane."""
+
+    warps: int
+    outputs: int
+    groups: int
+    channels: int
+
+    @property
+    def covered(self) -> int:
+        """Input channels that the block loads at once."""
+        return self.warps * self.groups * self.channels * WARP
+
+    def shared_bytes(self, size: Size) -> int:
+        """Shared memory that its filters and its sums take at most."""
+        sums = max(WARP, 2 * self.outputs * min(size["l"], MAX_TILE))
+        return FLOAT * self.warps * (self.outputs * WARP * self.channels * size["k"] + sums)
+
+
+#: What was fastest for the shapes of the U-Net, (i, o, l, k), of those tried on an H200.
+BEST_FITS: dict[tuple[int, int, int, int], Fit] = {}
+
+
+def fit(size: Size) -> Fit:
+    """The block for a layer: the best that was tried, or by rule: two channels a lane for many channels, else one, and so
+    many warps that all channels are loaded at once, as far as shared memory goes."""
+    if known := BEST_FITS.get(tuple(size[key] for key in "iolk")):
+        return known
+    channels = 2 if size["i"] > 512 else 1
+    groups = 2 if size["i"] > 256 else 1
+    warps = min(16, max(1, ceil_div(size["i"], WARP * channels * groups)))
+    while warps > 1 and Fit(warps, 1, groups, channels).shared_bytes(size) > 48 << 10:
+        warps //= 2
+    return Fit(warps, 1, groups, channels)
+
+
+def fitted(size: Size, block: Fit) -> Launch:
+    """The launch of the last rung with this block."""
+    whole = size["l"] <= MAX_TILE and block.channels * size["l"] % 4 == 0 and size["i"] % block.channels == 0
+    shape = (size["l"], size["k"], 4 if whole else 1, _filter_width(size))
+    of_block = (block.warps, block.outputs, block.groups, block.channels)
+    kernel = f"conv1d_fitted<{', '.join(map(str, (*shape, *of_block)))}>"
+    blocks, tiles = _grid(size)
+    return Launch(kernel, (ceil_div(blocks, block.outputs), tiles), (WARP * block.warps,), _args(size))
+
+
 def _cudnn(tf32: bool) -> Callable[[dict[str, Any], Size], Callable[[], None]]:
     def prepare(arrays: dict[str, Any], size: Size) -> Callable[[], None]:
         i, o, l, k = (size[key] for key in "iolk")  # noqa: E741
@@ -383,6 +434,14 @@ ladder = Ladder(
             "the bias is asked for first",
             "bias_first.cu",
             _turned("conv1d_bias_first"),
+            alignment={"input": 16, "weight": 16},
+            requires=_requires,
+        ),
+        Rung(
+            "fitted",
+            "the block fitted to the layer",
+            "fitted.cu",
+            lambda size: (fitted(size, fit(size)),),
             alignment={"input": 16, "weight": 16},
             requires=_requires,
         ),

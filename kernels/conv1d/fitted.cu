@@ -1,0 +1,189 @@
+// Idea: fit the block to the layer: warps, output channels, and channels of a lane, so that every load is on its way at once.
+// From the rung before: kGroups chunks of the channels and kOutputs filters a warp; the sums of a warp are folded together.
+// Requires: input and weight aligned to 16 bytes; blocks of kWarps warps, one for kOutputs output channels, which divide.
+constexpr int kMaxTile = 16;
+constexpr int kWarp = 32;
+constexpr unsigned kAllLanes = 0xffffffffu;
+
+constexpr int tile_of(int length)
+{
+    return length < kMaxTile ? length : kMaxTile;
+}
+
+// How many sums are folded together: a power of two, and no more than there are lanes.
+constexpr int fold_of(int sums)
+{
+    int fold = 1;
+    while (fold < sums && fold < kWarp) {
+        fold *= 2;
+    }
+    return fold;
+}
+
+// So many floats in one load.
+template <int kWidth>
+struct alignas(kWidth * sizeof(float)) Pack {
+    float at[kWidth];
+};
+
+// A load of what is read once: the caches are to give it up before anything else.
+__device__ Pack<1> load_once(const Pack<1>* from)
+{
+    return {__ldcs(from->at)};
+}
+__device__ Pack<4> load_once(const Pack<4>* from)
+{
+    const float4 four = __ldcs(reinterpret_cast<const float4*>(from));
+    return {four.x, four.y, four.z, four.w};
+}
+
+// Adds up kFold values over the warp; lane i gets the sum of value i / (kWarp / kFold). In each step a lane keeps half of
+// its values and gives the other half to the lane that keeps those: kFold - 1 shuffles, and one for each step after.
+template <int kFold>
+__device__ float fold(float* value)
+{
+    int offset = kWarp / 2;
+#pragma unroll
+    for (int half = kFold / 2; half > 0; half /= 2) {
+        const bool upper = threadIdx.x & offset;
+#pragma unroll
+        for (int i = 0; i < half; ++i) {
+            const float given = upper ? value[i] : value[i + half];
+            const float kept = upper ? value[i + half] : value[i];
+            value[i] = kept + __shfl_xor_sync(kAllLanes, given, offset);
+        }
+        offset /= 2;
+    }
+#pragma unroll
+    for (; offset > 0; offset /= 2) {
+        value[0] += __shfl_xor_sync(kAllLanes, value[0], offset);
+    }
+    return value[0];
+}
+
+// kRowWidth: floats per load of the rows, 4 where a lane's rows are whole and a multiple of 16 bytes. kFilterWidth: of the
+// filters, 4 where channels * kTaps is a multiple of 4.
+template <int kLength, int kTaps, int kRowWidth, int kFilterWidth, int kWarps, int kOutputs, int kGroups, int kChannels>
+__global__ void __launch_bounds__(kWarps* kWarp, 1)
+    conv1d_fitted(const float* __restrict__ input, const float* __restrict__ weight,
+                  const float* __restrict__ bias, float* __restrict__ output, int channels)
+{
+    constexpr int kTile = tile_of(kLength), kPadding = kTaps / 2, kWindow = kTile + 2 * kPadding;
+    constexpr int kChunk = kWarp * kChannels;  // channels of a warp at a time
+    constexpr int kPacks = kChunk * kTaps / kFilterWidth;
+    constexpr int kLoads = (kPacks + kWarp - 1) / kWarp;  // of a lane, for one filter's chunk
+    constexpr int kSums = kOutputs * kTile, kFold = fold_of(kSums), kFolds = (kSums + kFold - 1) / kFold;
+    static_assert(kTaps % 2 == 1, "with an even number of taps there is no middle one");
+    static_assert(kSums <= kWarps * kWarp, "each thread asks for at most one bias");
+    __shared__ __align__(sizeof(float4)) float turned[kWarps][kOutputs][kChunk * kTaps];
+    __shared__ float partial[kWarps][kFolds * kFold];
+
+    const int out = blockIdx.x * kOutputs;
+    const int first = kLength > kTile ? blockIdx.y * kTile : 0;
+    const int lane = threadIdx.x % kWarp;
+    const int warp = threadIdx.x / kWarp;
+    const float offset_of_mine = threadIdx.x < kSums ? bias[out + threadIdx.x / kTile] : 0.0f;
+    float sum[kFolds * kFold] = {};
+    for (int base = warp * kChunk; base < channels; base += kGroups * kWarps * kChunk) {
+        // All loads first, so that all are on their way at once.
+        Pack<kFilterWidth> loaded[kGroups][kOutputs][kLoads] = {};
+        float window[kGroups][kChannels][kWindow] = {};
+#pragma unroll
+        for (int g = 0; g < kGroups; ++g) {
+            const int chunk = base + g * kWarps * kChunk;
+            const int floats = min(kChunk, channels - chunk) * kTaps;
+#pragma unroll
+            for (int r = 0; r < kOutputs; ++r) {
+                const float* filters = weight + (static_cast<size_t>(out + r) * channels + chunk) * kTaps;
+#pragma unroll
+                for (int i = 0; i < kLoads; ++i) {
+                    const int pack = i * kWarp + lane;
+                    if (pack * kFilterWidth < floats) {
+                        loaded[g][r][i] = load_once(reinterpret_cast<const Pack<kFilterWidth>*>(filters) + pack);
+                    }
+                }
+            }
+            const int channel = chunk + lane * kChannels;
+            if constexpr (kRowWidth == 4) {
+                if (channel < channels) {
+                    const float* rows = input + static_cast<size_t>(channel) * kLength;
+#pragma unroll
+                    for (int i = 0; i < kChannels * kLength / 4; ++i) {
+                        const Pack<4> four = reinterpret_cast<const Pack<4>*>(rows)[i];
+#pragma unroll
+                        for (int e = 0; e < 4; ++e) {
+                            window[g][(4 * i + e) / kLength][kPadding + (4 * i + e) % kLength] = four.at[e];
+                        }
+                    }
+                }
+            } else {
+#pragma unroll
+                for (int c = 0; c < kChannels; ++c) {
+#pragma unroll
+                    for (int j = 0; j < kWindow; ++j) {
+                        const int at = first + j - kPadding;
+                        if (channel + c < channels && at >= 0 && at < kLength) {
+                            window[g][c][j] = input[static_cast<size_t>(channel + c) * kLength + at];
+                        }
+                    }
+                }
+            }
+        }
+
+#pragma unroll
+        for (int g = 0; g < kGroups; ++g) {
+            __syncwarp();  // every lane has read its filters of the group before
+#pragma unroll
+            for (int r = 0; r < kOutputs; ++r) {
+#pragma unroll
+                for (int i = 0; i < kLoads; ++i) {
+                    if (kPacks % kWarp == 0 || i * kWarp + lane < kPacks) {
+                        reinterpret_cast<Pack<kFilterWidth>*>(turned[warp][r])[i * kWarp + lane] = loaded[g][r][i];
+                    }
+                }
+            }
+            __syncwarp();  // the warp's filters are there before any lane reads its own
+#pragma unroll
+            for (int r = 0; r < kOutputs; ++r) {
+                float filter[kTaps * kChannels];
+#pragma unroll
+                for (int q = 0; q < kTaps; ++q) {
+                    const Pack<kChannels> some =
+                        reinterpret_cast<const Pack<kChannels>*>(turned[warp][r])[lane * kTaps + q];
+#pragma unroll
+                    for (int e = 0; e < kChannels; ++e) {
+                        filter[q * kChannels + e] = some.at[e];
+                    }
+                }
+#pragma unroll
+                for (int c = 0; c < kChannels; ++c) {
+#pragma unroll
+                    for (int k = 0; k < kTaps; ++k) {
+#pragma unroll
+                        for (int p = 0; p < kTile; ++p) {
+                            sum[r * kTile + p] += window[g][c][p + k] * filter[c * kTaps + k];
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+#pragma unroll
+    for (int f = 0; f < kFolds; ++f) {
+        const float folded = fold<kFold>(sum + f * kFold);
+        if (lane % (kWarp / kFold) == 0) {
+            partial[warp][f * kFold + lane / (kWarp / kFold)] = folded;
+        }
+    }
+    __syncthreads();  // every warp has stored its sums before the first threads add them up
+    const int position = first + threadIdx.x % kTile;
+    if (threadIdx.x < kSums && position < kLength) {
+        float total = offset_of_mine;
+#pragma unroll
+        for (int w = 0; w < kWarps; ++w) {
+            total += partial[w][threadIdx.x];
+        }
+        output[static_cast<size_t>(out + threadIdx.x / kTile) * kLength + position] = total;
+    }
+}
