@@ -1,6 +1,6 @@
-// Idea: fit the block to the layer: warps, output channels, and channels of a lane, so that every load is on its way at once.
-// From the rung before: kGroups chunks of the channels and kOutputs filters a warp; the sums of a warp are folded together.
-// Requires: input and weight aligned to 16 bytes; blocks of kWarps warps, one for kOutputs output channels, which divide.
+// Idea: fit the block to the layer, so that every load is on its way at once, by as many lanes as share the work best.
+// From the rung before: kGroups chunks and kOutputs filters a warp, kChannels channels a lane; sums are folded together.
+// Requires: input and weight aligned to 16 bytes; blocks of kWarps warps, one for kOutputs channels, which divide them.
 constexpr int kMaxTile = 16;
 constexpr int kWarp = 32;
 constexpr unsigned kAllLanes = 0xffffffffu;
@@ -39,26 +39,25 @@ __device__ Pack<4> load_once(const Pack<4>* from)
 
 // Adds up kFold values over the warp; lane i gets the sum of value i / (kWarp / kFold). In each step a lane keeps half of
 // its values and gives the other half to the lane that keeps those: kFold - 1 shuffles, and one for each step after.
-template <int kFold>
+template <int kFold, int kOffset = kWarp / 2>
 __device__ float fold(float* value)
 {
-    int offset = kWarp / 2;
+    if constexpr (kFold > 1) {
+        const bool upper = threadIdx.x & kOffset;
 #pragma unroll
-    for (int half = kFold / 2; half > 0; half /= 2) {
-        const bool upper = threadIdx.x & offset;
-#pragma unroll
-        for (int i = 0; i < half; ++i) {
-            const float given = upper ? value[i] : value[i + half];
-            const float kept = upper ? value[i + half] : value[i];
-            value[i] = kept + __shfl_xor_sync(kAllLanes, given, offset);
+        for (int i = 0; i < kFold / 2; ++i) {
+            const float given = upper ? value[i] : value[i + kFold / 2];
+            const float kept = upper ? value[i + kFold / 2] : value[i];
+            value[i] = kept + __shfl_xor_sync(kAllLanes, given, kOffset);
         }
-        offset /= 2;
-    }
+        return fold<kFold / 2, kOffset / 2>(value);
+    } else {
 #pragma unroll
-    for (; offset > 0; offset /= 2) {
-        value[0] += __shfl_xor_sync(kAllLanes, value[0], offset);
+        for (int offset = kOffset; offset > 0; offset /= 2) {
+            value[0] += __shfl_xor_sync(kAllLanes, value[0], offset);
+        }
+        return value[0];
     }
-    return value[0];
 }
 
 // kRowWidth: floats per load of the rows, 4 where a lane's rows are whole and a multiple of 16 bytes. kFilterWidth: of the
