@@ -28,7 +28,7 @@ ROWS = 4
 SHAPES = ((64, 1), (64, 2), (128, 2), (128, 4), (256, 4), (256, 8), (448, 14))
 SECOND_THREADS = 128
 #: The batched rung's kTileRows and kTileSamples, kThreads and kStages, and the SMs that its pieces are to keep busy.
-TILE_ROWS, TILE_SAMPLES, BATCHED_THREADS, STAGES = 32, 32, 256, 4
+TILE_ROWS, TILE_SAMPLES, BATCHED_THREADS, STAGES = 32, 32, 256, 5
 SMS = 132
 #: The grid's extent in y and z ends here.
 MAX_GRID_Y = 65535
@@ -272,6 +272,7 @@ ladder = Ladder(
             "tiles.cu",
             _zeroed("tiles", TILE, TILE),
             requires=_atomics_fit(TILE),
+            swept=False,
         ),
         Rung(
             "tile_sums",
@@ -279,6 +280,7 @@ ladder = Ladder(
             "tile_sums.cu",
             _zeroed("tile_sums", TILE, TILE),
             requires=_atomics_fit(TILE),
+            swept=False,
         ),
         Rung(
             "lone_loader",
@@ -286,6 +288,7 @@ ladder = Ladder(
             "lone_loader.cu",
             _zeroed("lone_loader", 1, ATOMIC_THREADS),
             requires=_atomics_fit(ATOMIC_THREADS),
+            swept=False,
         ),
         Rung(
             "columns",
@@ -293,6 +296,7 @@ ladder = Ladder(
             "columns.cu",
             _zeroed("columns", 1, ATOMIC_THREADS),
             requires=_atomics_fit(ATOMIC_THREADS),
+            swept=False,
         ),
         Rung(
             "row_thread",
@@ -300,6 +304,7 @@ ladder = Ladder(
             "row_thread.cu",
             _rows("classifier_row_thread", THREADS, THREADS),
             requires=_extents_fit,
+            swept=False,
         ),
         Rung(
             "row_warp",
