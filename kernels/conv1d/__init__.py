@@ -283,8 +283,9 @@ def _turned(kernel: str) -> Callable[[Size], tuple[Launch, ...]]:
 
 @dataclass(frozen=True)
 class Fit:
-    """A block: warps, output channels, chunks of channels that a warp loads at once, channels of a lane."""
+    """A block: teams, warps of a team, output channels of a team, chunks that a warp loads at once, channels of a lane."""
 
+    teams: int
     warps: int
     outputs: int
     groups: int
@@ -292,13 +293,13 @@ class Fit:
 
     @property
     def covered(self) -> int:
-        """Input channels that the block loads at once."""
+        """Input channels that a team loads at once."""
         return self.warps * self.groups * self.channels * WARP
 
     def shared_bytes(self, size: Size) -> int:
         """Shared memory that its filters and its sums take at most."""
         sums = max(WARP, 2 * self.outputs * min(size["l"], MAX_TILE))
-        return FLOAT * self.warps * (self.outputs * WARP * self.channels * size["k"] + sums)
+        return FLOAT * self.teams * self.warps * (self.outputs * WARP * self.channels * size["k"] + sums)
 
 
 #: What was fastest for the shapes of the U-Net, (i, o, l, k), of those tried on an H200.
@@ -313,19 +314,21 @@ def fit(size: Size) -> Fit:
     channels = 2 if size["i"] > 512 else 1
     groups = 2 if size["i"] > 256 else 1
     warps = min(16, max(1, ceil_div(size["i"], WARP * channels * groups)))
-    while warps > 1 and Fit(warps, 1, groups, channels).shared_bytes(size) > 48 << 10:
+    while warps > 1 and Fit(1, warps, 1, groups, channels).shared_bytes(size) > 48 << 10:
         warps //= 2
-    return Fit(warps, 1, groups, channels)
+    return Fit(1, warps, 1, groups, channels)
 
 
 def fitted(size: Size, block: Fit) -> Launch:
     """The launch of the last rung with this block."""
     whole = size["l"] <= MAX_TILE and block.channels * size["l"] % 4 == 0 and size["i"] % block.channels == 0
     shape = (size["l"], size["k"], 4 if whole else 1, _filter_width(size))
-    of_block = (block.warps, block.outputs, block.groups, block.channels)
+    of_block = (block.teams, block.warps, block.outputs, block.groups, block.channels)
     kernel = f"conv1d_fitted<{', '.join(map(str, (*shape, *of_block)))}>"
     blocks, tiles = _grid(size)
-    return Launch(kernel, (ceil_div(blocks, block.outputs), tiles), (WARP * block.warps,), _args(size))
+    return Launch(
+        kernel, (ceil_div(blocks, block.teams * block.outputs), tiles), (WARP * block.teams * block.warps,), _args(size)
+    )
 
 
 def _cudnn(tf32: bool) -> Callable[[dict[str, Any], Size], Callable[[], None]]:

@@ -1,6 +1,6 @@
 // Idea: fit the block to the layer, so that every load is on its way at once, by as many lanes as share the work best.
-// From the rung before: kGroups chunks and kOutputs filters a warp, kChannels channels a lane; sums are folded together.
-// Requires: input and weight aligned to 16 bytes; blocks of kWarps warps, one for kOutputs channels, which divide them.
+// From the rung before: teams of warps; kGroups chunks and kOutputs filters a warp, kChannels channels a lane; sums folded.
+// Requires: input and weight aligned to 16 bytes; blocks of kTeams * kWarps warps, one for kTeams * kOutputs channels.
 constexpr int kMaxTile = 16;
 constexpr int kWarp = 32;
 constexpr unsigned kAllLanes = 0xffffffffu;
@@ -62,8 +62,9 @@ __device__ float fold(float* value)
 
 // kRowWidth: floats per load of the rows, 4 where a lane's rows are whole and a multiple of 16 bytes. kFilterWidth: of the
 // filters, 4 where channels * kTaps is a multiple of 4.
-template <int kLength, int kTaps, int kRowWidth, int kFilterWidth, int kWarps, int kOutputs, int kGroups, int kChannels>
-__global__ void __launch_bounds__(kWarps* kWarp, 1)
+template <int kLength, int kTaps, int kRowWidth, int kFilterWidth, int kTeams, int kWarps, int kOutputs, int kGroups,
+          int kChannels>
+__global__ void __launch_bounds__(kTeams* kWarps* kWarp, 1)
     conv1d_fitted(const float* __restrict__ input, const float* __restrict__ weight,
                   const float* __restrict__ bias, float* __restrict__ output, int channels)
 {
@@ -74,14 +75,17 @@ __global__ void __launch_bounds__(kWarps* kWarp, 1)
     constexpr int kSums = kOutputs * kTile, kFold = fold_of(kSums), kFolds = (kSums + kFold - 1) / kFold;
     static_assert(kTaps % 2 == 1, "with an even number of taps there is no middle one");
     static_assert(kSums <= kWarps * kWarp, "each thread asks for at most one bias");
-    __shared__ __align__(sizeof(float4)) float turned[kWarps][kOutputs][kChunk * kTaps];
-    __shared__ float partial[kWarps][kFolds * kFold];
+    __shared__ __align__(sizeof(float4)) float turned[kTeams * kWarps][kOutputs][kChunk * kTaps];
+    __shared__ float partial[kTeams][kWarps][kFolds * kFold];
 
-    const int out = blockIdx.x * kOutputs;
+    const int team = threadIdx.x / (kWarps * kWarp);
+    const int mine = threadIdx.x % (kWarps * kWarp);  // of the team's threads
+    const int out = (blockIdx.x * kTeams + team) * kOutputs;
     const int first = kLength > kTile ? blockIdx.y * kTile : 0;
-    const int lane = threadIdx.x % kWarp;
-    const int warp = threadIdx.x / kWarp;
-    const float offset_of_mine = threadIdx.x < kSums ? bias[out + threadIdx.x / kTile] : 0.0f;
+    const int lane = mine % kWarp;
+    const int warp = mine / kWarp;
+    auto& filters_of_warp = turned[threadIdx.x / kWarp];
+    const float offset_of_mine = mine < kSums ? bias[out + mine / kTile] : 0.0f;
     float sum[kFolds * kFold] = {};
     for (int base = warp * kChunk; base < channels; base += kGroups * kWarps * kChunk) {
         // All loads first, so that all are on their way at once.
@@ -137,7 +141,7 @@ __global__ void __launch_bounds__(kWarps* kWarp, 1)
 #pragma unroll
                 for (int i = 0; i < kLoads; ++i) {
                     if (kPacks % kWarp == 0 || i * kWarp + lane < kPacks) {
-                        reinterpret_cast<Pack<kFilterWidth>*>(turned[warp][r])[i * kWarp + lane] = loaded[g][r][i];
+                        reinterpret_cast<Pack<kFilterWidth>*>(filters_of_warp[r])[i * kWarp + lane] = loaded[g][r][i];
                     }
                 }
             }
@@ -148,7 +152,7 @@ __global__ void __launch_bounds__(kWarps* kWarp, 1)
 #pragma unroll
                 for (int q = 0; q < kTaps; ++q) {
                     const Pack<kChannels> some =
-                        reinterpret_cast<const Pack<kChannels>*>(turned[warp][r])[lane * kTaps + q];
+                        reinterpret_cast<const Pack<kChannels>*>(filters_of_warp[r])[lane * kTaps + q];
 #pragma unroll
                     for (int e = 0; e < kChannels; ++e) {
                         filter[q * kChannels + e] = some.at[e];
@@ -172,17 +176,17 @@ __global__ void __launch_bounds__(kWarps* kWarp, 1)
     for (int f = 0; f < kFolds; ++f) {
         const float folded = fold<kFold>(sum + f * kFold);
         if (lane % (kWarp / kFold) == 0) {
-            partial[warp][f * kFold + lane / (kWarp / kFold)] = folded;
+            partial[team][warp][f * kFold + lane / (kWarp / kFold)] = folded;
         }
     }
-    __syncthreads();  // every warp has stored its sums before the first threads add them up
-    const int position = first + threadIdx.x % kTile;
-    if (threadIdx.x < kSums && position < kLength) {
+    __syncthreads();  // every warp has stored its sums before a team's first threads add them up
+    const int position = first + mine % kTile;
+    if (mine < kSums && position < kLength) {
         float total = offset_of_mine;
 #pragma unroll
         for (int w = 0; w < kWarps; ++w) {
-            total += partial[w][threadIdx.x];
+            total += partial[team][w][mine];
         }
-        output[static_cast<size_t>(out + threadIdx.x / kTile) * kLength + position] = total;
+        output[static_cast<size_t>(out + mine / kTile) * kLength + position] = total;
     }
 }
