@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -120,6 +121,44 @@ def test_fma_double():
     check("fma.rn.f64", ("f64",) * 3, "f64", lambda a, b, c: reference.fma(a, b, c, "f64"), rows)
 
 
+def product_flushed(a: float, b: float, c: float | None = None, mode: str = "rn") -> float:
+    """a * b or a * b + c, zero where the exact result is subnormal: an H200 tells before rounding."""
+    out = reference.mul(a, b, "f32", mode) if c is None else reference.fma(a, b, c, "f32", mode)
+    if all(map(math.isfinite, (a, b, c or 0.0))) and math.isfinite(out):
+        exact = Fraction(a) * Fraction(b) + Fraction(c or 0.0)
+        out = math.copysign(0.0, out) if abs(exact) < Fraction(2) ** -126 else out
+    return out
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_what_rounds_to_the_least_normal_number_is_flushed(mode):
+    least, below, above = 2.0**-126, 1 - 2.0**-24, 1 + 2.0**-23
+    rows = [(s * x, y) for s in (1, -1) for x in (least, 2 * least, 2.0**-100) for y in (below, 0.5, above, 2.0**-26)]
+    check(f"mul.{mode}.ftz.f32", ("f32", "f32"), "f32", lambda a, b: product_flushed(a, b, None, mode), rows)
+    triples = [(a, b, c) for a, b in rows for c in (0.0, 2.0**-125, -least, least * above)]
+    check(f"fma.{mode}.ftz.f32", ("f32",) * 3, "f32", lambda a, b, c: product_flushed(a, b, c, mode), triples)
+    tiny = [least * (1 - 2.0**-k) * s for k in (24, 25, 30, 53) for s in (1, -1)] + [least, -least, least * above]
+
+    def narrowed(a: float) -> float:
+        return math.copysign(0.0, a) if abs(a) < least else reference.round_to(Fraction(a), "f32", mode)
+
+    check(f"cvt.{mode}.ftz.f32.f64", ("f64",), "f32", narrowed, [(a,) for a in tiny])
+
+
+def test_products_of_doubles_that_vanish_keep_their_sign():
+    rows = [(s * 2.0**-600, 2.0**-600, c) for s in (1, -1) for c in (0.0, -0.0)]
+    check("fma.rn.f64", ("f64",) * 3, "f64", lambda a, b, c: math.copysign(0.0, a), rows)
+
+
+def test_signalling_nans_are_no_numbers_either():
+    """0x7f800001 is one: NumPy makes NaN of it and a number, PTX the number."""
+    (low,) = run_ptx(
+        "min.f32 %o0, %i0, 0f3F800000;", [("f32", np.array([0x7F800001], np.uint32).view(np.float32))], ["f32"]
+    )
+    (high,) = run_ptx("max.f16 %o0, %i0, %i1;", [("b16", [0xFD7B, 0x3C00]), ("b16", [0x3C00, 0x7D00])], ["b16"])
+    assert low.tolist() == [1.0] and high.tolist() == [0x3C00, 0x3C00]
+
+
 def test_flushing_to_zero():
     flush = reference.flush
 
@@ -127,14 +166,14 @@ def test_flushing_to_zero():
         return lambda a, b: flush(function(flush(a), flush(b), "f32"))
 
     check("add.ftz.f32", ("f32", "f32"), "f32", two(reference.add))
-    check("mul.ftz.f32", ("f32", "f32"), "f32", two(reference.mul))
+    check("mul.ftz.f32", ("f32", "f32"), "f32", lambda a, b: product_flushed(flush(a), flush(b)))
     check("div.rn.ftz.f32", ("f32", "f32"), "f32", two(reference.div))
     rows = cases(("f32",) * 3, extra=2000) + subnormal_cases()
     check(
         "fma.rn.ftz.f32",
         ("f32",) * 3,
         "f32",
-        lambda a, b, c: flush(reference.fma(flush(a), flush(b), flush(c), "f32")),
+        lambda a, b, c: product_flushed(flush(a), flush(b), flush(c)),
         rows,
     )
     check("abs.ftz.f32", ("f32",), "f32", lambda a: abs(flush(a)))

@@ -24,6 +24,19 @@ def flush(value: np.ndarray) -> np.ndarray:
 
 
 @helper
+def flushed_product(value: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """`value`, the product of float32 a and b in whatever rounding, flushed: where the exact product is subnormal, also
+    if it was rounded to the least normal number. So do GPUs; IEEE 754 leaves it open."""
+    if np.abs(value).min() > TINY:
+        return value
+    least = np.abs(value) == TINY
+    if least.any():
+        exact = np.abs(np.multiply(a, b, dtype=np.float64))
+        value = np.where(least & (exact < TINY), np.copysign(np.float32(0), value), value)
+    return flush(value)
+
+
+@helper
 def saturate(value: np.ndarray) -> np.ndarray:
     """.sat: clamp to [0, 1]; NaN becomes +0."""
     out = np.where(value > 0, value, value.dtype.type(0))
@@ -39,10 +52,18 @@ def _quiet(value: np.ndarray) -> np.ndarray:
     return np.where(nan, np.array((1 << (8 * value.itemsize - 1)) - 1, bits).view(value.dtype), value)
 
 
+def _of_numbers(out: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """The operand that is a number where NumPy says NaN: of a signalling NaN it makes one."""
+    nan = out != out
+    if not nan.any():
+        return out
+    return np.where(nan & (a == a), a, np.where(nan & (b == b), b, out))
+
+
 @helper
 def minimum(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """PTX min: of a number and NaN the number; -0 below +0."""
-    out = np.fmin(a, b)
+    out = _of_numbers(np.fmin(a, b), a, b)
     zero = (out == 0) & (a == b)
     if zero.any():
         out = np.where(zero & (np.signbit(a) | np.signbit(b)), -out.dtype.type(0), out)
@@ -52,7 +73,7 @@ def minimum(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 @helper
 def maximum(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """PTX max: of a number and NaN the number; +0 above -0."""
-    out = np.fmax(a, b)
+    out = _of_numbers(np.fmax(a, b), a, b)
     zero = (out == 0) & (a == b)
     if zero.any():
         out = np.where(zero & ~(np.signbit(a) & np.signbit(b)), out.dtype.type(0), out)
@@ -72,6 +93,8 @@ def _forms(name: str, operands: int, expression: str, rounding: tuple[str, ...],
         for ftz in ("", ".ftz"):
             for clamp in ("", ".sat") if sat else ("",):
                 code = f"flush({expression})" if ftz else expression
+                if ftz and name == "mul":
+                    code = f"flushed_product({expression}, {{0}}, {{1}})"
                 code = f"saturate({code})" if clamp else code
                 simple(f"{name}{mode}{ftz}{clamp}.f32", "f32", ("f32",) * operands, code, bool(ftz))
 
@@ -120,7 +143,12 @@ for _mode in ("rz", "rm", "rp"):
                 if _sat and _name in ("div", "rcp", "sqrt"):
                     continue
                 _code = _code.replace("{m}", _mode)
-                _code = f"flush({_code})" if _ftz else _code
+                if _ftz and _name == "mul":
+                    _code = f"flushed_product({_code}, {{0}}, {{1}})"
+                elif _ftz and _name == "fma":
+                    _code = f"flushed_sum({_code}, {{0}}, {{1}}, {{2}})"
+                elif _ftz:
+                    _code = f"flush({_code})"
                 _code = f"saturate({_code})" if _sat else _code
                 simple(f"{_name}.{_mode}{_ftz}{_sat}.f32", "f32", ("f32",) * _number, _code, bool(_ftz))
     simple(f"add.{_mode}.f64", "f64", ("f64", "f64"), f"add_directed({{0}}, {{1}}, '{_mode}')")

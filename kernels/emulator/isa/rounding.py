@@ -63,7 +63,7 @@ def fma32(a: np.ndarray, b: np.ndarray, c: np.ndarray, ftz: bool = False) -> np.
     out = total.astype(np.float32)
     suspect = np.bitwise_and(total.view(np.int64), _LOW) == _HALF
     size = np.abs(out)
-    small = not size.min() >= TINY
+    small = not size.min() > TINY
     if small or suspect.any():
         if small:
             suspect |= (size <= TINY) & (total != 0)
@@ -72,8 +72,24 @@ def fma32(a: np.ndarray, b: np.ndarray, c: np.ndarray, ftz: bool = False) -> np.
             sums = two_sum(np.broadcast_to(product, total.shape)[suspect], wide)
             out[suspect] = to_odd(*sums).astype(np.float32)
         if ftz and small:
-            out = np.where(size < TINY, np.copysign(np.float32(0), out), out)
+            out = flushed_sum(out, a, b, c)
     return out
+
+
+@helper
+def flushed_sum(value: np.ndarray, a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
+    """`value`, which is a * b + c of float32 in whatever rounding, flushed: where the exact sum is subnormal, even if
+    it was rounded to the least normal number. So do GPUs; IEEE 754 leaves it open."""
+    size = np.abs(value)
+    if size.min() > TINY:
+        return value
+    least = size == TINY
+    if least.any():
+        product = np.broadcast_to(np.multiply(a, b, dtype=np.float64), value.shape)
+        total, error = two_sum(product, np.broadcast_to(c, value.shape).astype(np.float64))
+        below = (np.abs(total) < TINY) | ((np.abs(total) == TINY) & (error * total < 0))
+        value = np.where(least & below, np.copysign(np.float32(0), value), value)
+    return np.where(size < TINY, np.copysign(np.float32(0), value), value)
 
 
 @helper
@@ -90,6 +106,8 @@ def fma64(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
         size = np.abs(value)
         hard |= ~((size < 2.0**900) & ((size > 2.0**-900) | (value == 0)))
     # Where the product is zero or nothing is finite the plain expression is exact.
+    # A product too small to be seen has a sign, which is that of a sum with zero.
+    hard |= (ph == 0) & (a != 0) & (b != 0)
     special = ~(np.isfinite(a) & np.isfinite(b) & np.isfinite(c)) | (a == 0) | (b == 0)
     out = np.where(special, plain, out)
     out = np.where(np.isfinite(a) & np.isfinite(b) & ~np.isfinite(c), c, out)

@@ -90,7 +90,11 @@ def compare(folder: Path) -> dict[str, Any]:
                 mine["words"] += sum(array.size for array in theirs)
                 unequal = [np.flatnonzero(a != b) for a, b in zip(found.outputs, theirs, strict=True)]
                 if any(at.size for at in unequal):
-                    mine["different"].append([found.seed, *(at[:8].tolist() for at in unequal)])
+                    shown = [
+                        [[int(n), int(a[n]), int(b[n])] for n in at[:8]]
+                        for at, a, b in zip(unequal, found.outputs, theirs, strict=True)
+                    ]
+                    mine["different"].append([found.seed, *shown])
     for mine in kinds.values():
         seeds = mine.pop("seeds")
         mine["seeds"] = [min(seeds, default=0), max(seeds, default=-1)]

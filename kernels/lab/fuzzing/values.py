@@ -82,21 +82,26 @@ def _operations() -> list[tuple[str, str, str]]:
     add("f", "h", "__half2float({0})")
     add("f", "b", "__bfloat162float({0})")
     for letter, suffix in (("f", "f"), ("d", "")):
-        add(letter, letter * 2, *(f"{n}{suffix}({{0}}, {{1}})" for n in ("fmin", "fmax", "copysign", "fdim")))
+        add(letter, letter * 2, *(f"{n}{suffix}({{0}}, {{1}})" for n in ("fmin", "fmax", "fdim")))
+        add(letter, letter * 2, f"copysign{suffix}({{0}}, {{1}} != {{1}} ? 1 : {{1}})")
         add(letter, letter, *(f"{n}{suffix}({{0}})" for n in ("fabs", "trunc", "floor", "ceil", "rint", "round")))
         add("u", letter * 2, *(f"unsigned({{0}} {sign} {{1}})" for sign in ("<", "<=", "==", "!=", ">", ">=")))
         add(letter, f"u{letter}{letter}", "({0} & 4u ? {1} : {2})", "({0} > 99u ? -{1} : {2})")
     add("f", "f", "__saturatef({0})")
     for letter in "hb":
-        add(letter, letter * 2, *(f"__h{n}({{0}}, {{1}})" for n in ("add", "sub", "mul", "min", "max", "min_nan")))
-        add(letter, letter * 2, "__hadd_sat({0}, {1})", "__hmul_sat({0}, {1})")
+        add(
+            letter,
+            letter * 2,
+            *(f"__h{n}({{0}}, {{1}})" for n in ("add_rn", "sub_rn", "mul_rn", "min", "max", "min_nan")),
+        )
+        add(letter, letter * 2, "__hadd_sat({0}, {1})")
         add(letter, letter * 3, "__hfma({0}, {1}, {2})", "__hfma_relu({0}, {1}, {2})")
         add(letter, letter, "__hneg({0})", "__habs({0})")
         add("u", letter * 2, "unsigned(__hlt({0}, {1}))", "unsigned(__hgeu({0}, {1}))", "unsigned(__heq({0}, {1}))")
     for pair, make in (("h", "__halves2half2"), ("b", "__halves2bfloat162")):
         low = {"h": "__low2half", "b": "__low2bfloat16"}[pair]
         high = {"h": "__high2half", "b": "__high2bfloat16"}[pair]
-        for side, name in product((low, high), ("add2", "mul2", "sub2", "min2")):
+        for side, name in product((low, high), ("add2_rn", "mul2_rn", "sub2_rn", "min2")):
             add(pair, pair * 4, f"{side}(__h{name}({make}({{0}}, {{1}}), {make}({{2}}, {{3}})))")
     for letter in "usUS":
         wide = letter in "US"
