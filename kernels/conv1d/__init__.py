@@ -283,7 +283,7 @@ def _turned(kernel: str) -> Callable[[Size], tuple[Launch, ...]]:
 
 @dataclass(frozen=True)
 class Fit:
-    """A block: teams, warps of a team, output channels of a team, chunks that a warp loads at once, channels of a lane."""
+    """A block: teams, warps and output channels of a team, chunks that a warp loads at once, channels of a lane."""
 
     teams: int
     warps: int
@@ -307,8 +307,8 @@ BEST_FITS: dict[tuple[int, int, int, int], Fit] = {}
 
 
 def fit(size: Size) -> Fit:
-    """The block for a layer: the best that was tried, or by rule: two channels a lane for many channels, else one, and so
-    many warps that all channels are loaded at once, as far as shared memory goes."""
+    """The block for a layer: the best that was tried, or by rule: one or two channels a lane and so many warps that all
+    channels are loaded at once, as far as shared memory goes."""
     if known := BEST_FITS.get(tuple(size[key] for key in "iolk")):
         return known
     channels = 2 if size["i"] > 512 else 1
@@ -352,13 +352,21 @@ ladder = Ladder(
     problem,
     Path(__file__).parent,
     rungs=(
-        Rung("unoptimised", "a thread a channel, a tree a block", "unoptimised.cu", _unoptimised, requires=_requires),
+        Rung(
+            "unoptimised",
+            "a thread a channel, a tree a block",
+            "unoptimised.cu",
+            _unoptimised,
+            requires=_requires,
+            swept=False,
+        ),
         Rung(
             "coalesced",
             "rows and filters through shared memory",
             "coalesced.cu",
             _staged("conv1d_coalesced", wide=False, padded=False),
             requires=_requires,
+            swept=False,
         ),
         Rung(
             "float4",
@@ -367,6 +375,7 @@ ladder = Ladder(
             _staged("conv1d_float4", wide=True, padded=False),
             alignment={"input": 16},
             requires=_requires,
+            swept=False,
         ),
         Rung(
             "padded",
@@ -375,6 +384,7 @@ ladder = Ladder(
             _staged("conv1d_padded", wide=True, padded=True),
             alignment={"input": 16},
             requires=_requires,
+            swept=False,
         ),
         Rung(
             "shuffles",
@@ -383,6 +393,7 @@ ladder = Ladder(
             _shuffles,
             alignment={"input": 16},
             requires=_requires,
+            swept=False,
         ),
         Rung(
             "channels",
@@ -399,6 +410,7 @@ ladder = Ladder(
             _wide_weights,
             alignment={"input": 16, "weight": 16},
             requires=_requires,
+            swept=False,
         ),
         Rung(
             "two_stores",
@@ -407,6 +419,7 @@ ladder = Ladder(
             _two_stores,
             alignment={"input": 16, "weight": 16},
             requires=_requires,
+            swept=False,
         ),
         Rung(
             "registers",
@@ -415,6 +428,7 @@ ladder = Ladder(
             _registers,
             alignment={"input": 16, "weight": 16},
             requires=_requires,
+            swept=False,
         ),
         Rung(
             "turned",
@@ -423,6 +437,7 @@ ladder = Ladder(
             _turned("conv1d_turned"),
             alignment={"input": 16, "weight": 16},
             requires=_requires,
+            swept=False,
         ),
         Rung(
             "evict_first",
@@ -431,6 +446,7 @@ ladder = Ladder(
             _turned("conv1d_evict_first"),
             alignment={"input": 16, "weight": 16},
             requires=_requires,
+            swept=False,
         ),
         Rung(
             "bias_first",
@@ -439,6 +455,7 @@ ladder = Ladder(
             _turned("conv1d_bias_first"),
             alignment={"input": 16, "weight": 16},
             requires=_requires,
+            swept=False,
         ),
         Rung(
             "fitted",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from kernels.lab.ladder import Ladder
+from kernels.lab.ladder import REGIMES, Ladder
 from kernels.lab.problem import Argument, Launch, Problem, Rung, Size, ceil_div
 
 FLOAT = 4
@@ -85,4 +85,5 @@ ladder = Ladder(
             requires=_requires,
         ),
     ),
+    regimes=(*REGIMES, "dirty"),
 )

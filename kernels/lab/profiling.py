@@ -48,6 +48,9 @@ METRICS: dict[str, tuple[str, str]] = {
     "dram_bytes_read": ("dram__bytes_read.sum", "bytes"),
     "dram_bytes_written": ("dram__bytes_write.sum", "bytes"),
     "instructions": ("smsp__inst_executed.sum", "warp instructions"),
+    "fused_multiply_adds": ("smsp__sass_thread_inst_executed_op_ffma_pred_on.sum", "thread instructions"),
+    "multiplications": ("smsp__sass_thread_inst_executed_op_fmul_pred_on.sum", "thread instructions"),
+    "additions": ("smsp__sass_thread_inst_executed_op_fadd_pred_on.sum", "thread instructions"),
     "issue_busy": ("smsp__issue_active.avg.pct_of_peak_sustained_active", "% of cycles"),
     "cycles": ("gpc__cycles_elapsed.max", "cycles of the SM clock"),
     "sm_cycles_least": ("sm__cycles_active.min", "cycles, of the SM that was busy for the shortest time"),
@@ -72,6 +75,7 @@ ALSO: dict[str, tuple[dict[str, int], ...]] = {
 
 #: Sizes that are profiled instead of the recorded ones, where a first rung is too slow to be replayed for each counter.
 INSTEAD: dict[str, tuple[dict[str, Any], ...]] = {
+    "conv1d": ({"i": 1024, "o": 1024, "l": 4, "k": 5},),
     "histogram": (
         *({"n": 1 << 18, "bins": 256, "data": data} for data in ("uniform", "constant", "zipf")),
         {"n": 1 << 28, "bins": 256, "data": "uniform"},
