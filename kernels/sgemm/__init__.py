@@ -58,6 +58,7 @@ problem = Problem(
         {"m": 33, "n": 1, "k": 64},
         {"m": 31, "n": 65, "k": 17},
         {"m": 132, "n": 260, "k": 20},
+        {"m": 20, "n": 36, "k": 1000},
         {"m": 96, "n": 64, "k": 32},
     ),
     accepts_empty=True,
@@ -102,7 +103,7 @@ ladder = Ladder(
         _rung("pipelined", "asynchronous copies, three stages deep"),
         _rung("read_ahead", "operands of the next step read before this one's are used"),
         _rung("tuned", "a searched tile, 16 x 8 sums a thread"),
-        _rung("split", "tile and parts of k by the size"),
+        _rung("stream", "equal portions of work for all SMs, cut along k"),
     ),
     peers=(
         Peer(

@@ -53,9 +53,11 @@ def _pitch(name: str, array: Any) -> int:
     """The floats from one row to the next. Raises ArgumentError."""
     rows, cols = array.shape
     if cols > 1 and array.strides[1] != FLOAT:
-        raise ArgumentError(f"argument '{name}' has strides {array.strides} bytes; expected the floats of a row adjoining")
+        raise ArgumentError(
+            f"argument '{name}' has strides {array.strides} bytes; expected the floats of a row adjoining"
+        )
     pitch = array.strides[0] // FLOAT if rows > 1 else cols
-    if array.strides[0] % FLOAT and rows > 1 or pitch < cols or max(pitch, rows) > MAX_EXTENT:
+    if (array.strides[0] % FLOAT and rows > 1) or pitch < cols or max(pitch, rows) > MAX_EXTENT:
         raise ArgumentError(
             f"argument '{name}' has strides {array.strides} bytes; expected rows of {cols} floats that do not overlap"
         )
@@ -68,7 +70,11 @@ def _start(array: Any) -> int:
 
 def _end(array: Any) -> int:
     """One past the array's last byte."""
-    return array.data.ptr + sum((extent - 1) * step for extent, step in zip(array.shape, array.strides, strict=True)) + FLOAT
+    return (
+        array.data.ptr
+        + sum((extent - 1) * step for extent, step in zip(array.shape, array.strides, strict=True))
+        + FLOAT
+    )
 
 
 def _launch(rung: str, product: Product, arrays: dict[str, Any]) -> None:
@@ -76,7 +82,9 @@ def _launch(rung: str, product: Product, arrays: dict[str, Any]) -> None:
     reason = bound.rung.requires({"m": product.m, "n": product.n, "k": product.k})
     if reason is not None:
         raise ArgumentError(f"rung '{rung}' does not take {product}: {reason}")
-    scratch = {name: cp.empty(shape, dtype) for name, (shape, dtype) in SCRATCH.get(rung, lambda _: {})(product).items()}
+    scratch = {
+        name: cp.empty(shape, dtype) for name, (shape, dtype) in SCRATCH.get(rung, lambda _: {})(product).items()
+    }
     everything = {**arrays, **scratch}
     for launch in PLANS[rung](product):
         key = (rung, launch.kernel)

@@ -20,7 +20,8 @@ struct Tile {
     static constexpr int kFloatsA = kDepth * kPitch, kFloatsB = kDepth * kCols;
     static constexpr int kBytes = 4 * kStages * (kFloatsA + kFloatsB);
     // Blocks on an SM that the compiler leaves registers for: up to 128 a thread for 64 sums, 255 for more.
-    static constexpr int kBlocks = (kDown * kAcross > 64 ? 256 : 512) / kThreads > 0 ? (kDown * kAcross > 64 ? 256 : 512) / kThreads : 1;
+    static constexpr int kBlocks = (kDown * kAcross > 64 ? 256 : 512) / kThreads;
+    static_assert(kBlocks >= 1, "registers for one block at least");
     static_assert(kLanesDown == 4 || kLanesDown == 8, "neighbouring lanes share quads in these two");
     static_assert(kDown % 4 == 0 && kAcross % 4 == 0, "a thread's sums are made of 4 x 4 squares");
     static_assert(kRows == kWarpsDown * kLanesDown * kDown && kCols == kWarpsAcross * kLanesAcross * kAcross, "");
@@ -29,14 +30,27 @@ struct Tile {
     static_assert(kStages >= 2, "one stage is used while another fills");
 };
 
-// Where a block stands: tiles are numbered down through kGroup rows of tiles before they go on to the next column, so
-// that blocks that run together share rows of A and columns of B in the L2 cache.
+// Tiles that cover C, and slices that cover k: at least one, so that C is written where k is 0.
 template <class T>
-__device__ int2 place_of_block(int M, int N)
+__device__ int tiles_of(int M, int N)
+{
+    return (M + T::kRows - 1) / T::kRows * ((N + T::kCols - 1) / T::kCols);
+}
+
+template <class T>
+__device__ int slices_of(int K)
+{
+    return max(1, (K + T::kDepth - 1) / T::kDepth);
+}
+
+// Row and column of a tile: they are numbered down through kGroup rows of tiles before they go on to the next column,
+// so that blocks that run together share rows of A and columns of B in the L2 cache.
+template <class T>
+__device__ int2 place_of_tile(int index, int M, int N)
 {
     constexpr int kGroup = 8;
     const int across = (N + T::kCols - 1) / T::kCols, down = (M + T::kRows - 1) / T::kRows;
-    const int group = blockIdx.x / (kGroup * across), within = blockIdx.x % (kGroup * across);
+    const int group = index / (kGroup * across), within = index % (kGroup * across);
     const int high = min(kGroup, down - group * kGroup);
     return {(group * kGroup + within % high) * T::kRows, within / high * T::kCols};
 }
@@ -54,7 +68,7 @@ struct Multiplication {
     int read_a, read_b;  // what it reads, within a stage
     float* a;
     float* b;
-    float sum[T::kDown][T::kAcross];
+    __align__(16) float sum[T::kDown][T::kAcross];
 
     __device__ Multiplication(int M, int N, const float* A, int lda, const float* B, int ldb, int2 place, int first_k,
                               int last_k, float* shared)
@@ -143,7 +157,6 @@ struct Multiplication {
 
     __device__ __forceinline__ void run(int slices)
     {
-        if (slices <= 0) return;
         for (int s = 0; s < T::kStages - 1; ++s) {
             if (s < slices) start_copies(s);
             close_group();
@@ -202,6 +215,19 @@ struct Multiplication {
                     close_group();
                 }
                 add(left[now], above[now]);
+            }
+        }
+    }
+
+    // The sums as they are, to a tile of its own.
+    __device__ void keep(float* part)
+    {
+#pragma unroll
+        for (int i = 0; i < T::kDown; ++i) {
+            float* to = part + (read_a + i / 4 * 4 * T::kLanesDown + i % 4) * T::kCols + read_b;
+#pragma unroll
+            for (int q = 0; q < T::kAcross; q += 4) {
+                *reinterpret_cast<float4*>(to + q * T::kLanesAcross) = *reinterpret_cast<const float4*>(sum[i] + q);
             }
         }
     }

@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from kernels.lab.problem import Launch, ceil_div
 
-from .product import MAX_GRID_Y, Plan, Product, Scratch
+from .product import Plan, Product, Scratch
 
 FLOAT = 4
 WARP = 32
+#: SMs of the GPU for which tiles and parts are chosen, an H200. Elsewhere the choice is right too, and may be slower.
+SMS = 132
 #: Side of the tile of C of one block, and threads of the block, up to the rung buffered.
 SQUARE, SQUARE_THREADS = 128, 256
 #: Threads of a block that adds parts.
 GATHER_THREADS = 256
+#: Slices that a portion has at least: a pipeline has to fill.
+SHORTEST = 8
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,7 @@ class Tile:
 
     def variant(self, product: Product) -> str:
         """The kernel's template arguments for this product."""
-        divides = product.m % self.rows == product.n % self.cols == product.k % self.depth == 0
+        divides = product.m % self.rows == product.n % self.cols == product.k % self.depth == 0 < product.k
         whole = product.width == 4 and divides
         return f"<{self}, {product.width}, {'true' if whole else 'false'}>"
 
@@ -85,35 +88,64 @@ def tiles(name: str, tile: Tile) -> Plan:
     return plan
 
 
-def parts_of(product: Product, tile: Tile, parts: int) -> tuple[int, int]:
-    """The steps of k in a part, a multiple of the tile's depth, and how many parts of that length there are."""
-    part = max(ceil_div(ceil_div(product.k, parts), tile.depth), 1) * tile.depth
-    return part, max(ceil_div(product.k, part), 1)
+@dataclass(frozen=True)
+class Shares:
+    """How tiles are shared out: ``whole`` of them to a block each, the rest, cut along k, to ``workers``."""
+
+    whole: int
+    rest: int
+    portion: int
+    workers: int
 
 
-def split(tile: Tile, parts: int, name: str = "split") -> tuple[Plan, Scratch]:
-    """Blocks for each tile and each part of k, then the sum of the parts; with one part just the blocks."""
+def share(product: Product, tile: Tile) -> Shares:
+    """Whole tiles for full waves of blocks; what is left in equal portions for one wave more."""
+    count, slots, slices = tile.count(product), SMS * tile.blocks, max(1, ceil_div(product.k, tile.depth))
+    rest = count % slots
+    portion = min(slices, max(SHORTEST, ceil_div(rest * slices, slots)))
+    return Shares(count - rest, rest, portion, ceil_div(rest * slices, portion))
+
+
+def stream(choose: Callable[[Product], Tile]) -> tuple[Plan, Scratch]:
+    """Blocks for whole tiles and for portions, then the sum of what was cut, if anything was."""
 
     def plan(product: Product) -> tuple[Launch, ...]:
-        part, count = parts_of(product, tile, parts)
+        tile = choose(product)
+        shares = share(product, tile)
         m, n, k, alpha, a, lda, b, ldb, beta, c, ldc = product.args
-        kernel, grid = f"sgemm_{name}{tile.variant(product)}", (tile.count(product), count)
-        if count == 1:
-            args: tuple[Any, ...] = (m, n, k, np.int32(part), alpha, a, lda, b, ldb, beta, c, ldc)
-            return (Launch(kernel, grid, (tile.threads,), args, tile.shared_bytes),)
-        args = (m, n, k, np.int32(part), np.float32(1), a, lda, b, ldb, np.float32(0), "parts", n)
-        gather = (m, n, np.int32(count), alpha, "parts", beta, c, ldc)
-        threads = product.m * ceil_div(product.n, 4)
-        return (
-            Launch(kernel, grid, (tile.threads,), args, tile.shared_bytes),
-            Launch(f"sgemm_gather<{product.width}>", (ceil_div(threads, GATHER_THREADS),), (GATHER_THREADS,), gather),
+        head = (m, n, k, np.int32(shares.whole), np.int32(shares.portion), alpha)
+        cut = _is_cut(product, tile, shares)
+        # Where nothing is cut no block has parts to keep: any array of the product's will do.
+        parts = "parts" if cut else "C"
+        blocks = Launch(
+            f"sgemm_stream{tile.variant(product)}",
+            (shares.whole + shares.workers,),
+            (tile.threads,),
+            (*head, a, lda, b, ldb, beta, c, ldc, parts),
+            tile.shared_bytes,
         )
+        if not cut:
+            return (blocks,)
+        grid = (ceil_div(tile.rows * tile.cols // 4, GATHER_THREADS), shares.rest)
+        gather = Launch(
+            f"sgemm_gather<{tile}, {product.width}>", grid, (GATHER_THREADS,), (*head, beta, c, ldc, "parts")
+        )
+        return (blocks, gather)
 
     def scratch(product: Product) -> dict[str, tuple[tuple[int, ...], str]]:
-        _, count = parts_of(product, tile, parts)
-        return {"parts": ((count * product.m * product.n,), "float32")} if count > 1 else {}
+        tile = choose(product)
+        shares = share(product, tile)
+        return (
+            {"parts": ((2 * shares.workers * tile.rows * tile.cols,), "float32")}
+            if _is_cut(product, tile, shares)
+            else {}
+        )
 
     return plan, scratch
+
+
+def _is_cut(product: Product, tile: Tile, shares: Shares) -> bool:
+    return shares.rest > 0 and shares.portion < max(1, ceil_div(product.k, tile.depth))
 
 
 #: The tile of pipelined and read_ahead: that of the rungs before, in a ring of three stages of 16 steps of k.
@@ -122,18 +154,12 @@ SQUARE_RING = Tile(128, 128, 16, 3, 2, 4, 8)
 BEST = Tile(128, 256, 16, 3, 2, 4, 4)
 
 
-def choose(product: Product) -> tuple[Tile, int]:
-    """The tile for a product, and in how many parts k is worked on."""
-    return BEST, 1
+def choose(product: Product) -> Tile:
+    """The tile for a product."""
+    return BEST
 
 
-def _split_plan(product: Product) -> tuple[Launch, ...]:
-    return split(*choose(product))[0](product)
-
-
-def _split_scratch(product: Product) -> dict[str, tuple[tuple[int, ...], str]]:
-    return split(*choose(product))[1](product)
-
+STREAM, STREAM_SCRATCH = stream(choose)
 
 #: The launches of each rung.
 PLANS: dict[str, Plan] = {
@@ -142,7 +168,7 @@ PLANS: dict[str, Plan] = {
     "pipelined": tiles("pipelined", SQUARE_RING),
     "read_ahead": tiles("read_ahead", SQUARE_RING),
     "tuned": tiles("tuned", BEST),
-    "split": _split_plan,
+    "stream": STREAM,
 }
 #: The scratch arrays of the rungs that need any.
-SCRATCH: dict[str, Scratch] = {"split": _split_scratch}
+SCRATCH: dict[str, Scratch] = {"stream": STREAM_SCRATCH}

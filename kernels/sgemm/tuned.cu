@@ -11,7 +11,8 @@ sgemm_tuned(int M, int N, int K, float alpha, const float* __restrict__ A, int l
 {
     extern __shared__ __align__(16) float shared[];
     constexpr bool kAhead = true;
-    Multiplication<T, kWidth, kWhole, kAhead> tile(M, N, A, lda, B, ldb, place_of_block<T>(M, N), 0, K, shared);
-    tile.run((K + T::kDepth - 1) / T::kDepth);
+    const int2 place = place_of_tile<T>(blockIdx.x, M, N);
+    Multiplication<T, kWidth, kWhole, kAhead> tile(M, N, A, lda, B, ldb, place, 0, K, shared);
+    tile.run(slices_of<T>(K));
     tile.store(C, ldc, alpha, beta);
 }

@@ -1,0 +1,122 @@
+"""The exercises of the sgemm worklog, and its exhibit.
+
+``lanes`` and ``rounds`` are kernels to complete, ``judge`` looks at numbers of parts that are worked out on paper,
+``BETA`` is the source of a kernel that is wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+
+from kernels.lab.exercise import Check, Claim, Exercise, Verdict, at_most
+from kernels.lab.problem import Argument, Launch, Problem, Size, ceil_div
+
+HERE = Path(__file__).parent
+FLOAT = 4
+#: The lanes exercise: the tile of a warp. The rounds exercise: the side of a block's tiles.
+LANES_ROWS, LANES_COLS, WARP = 32, 16, 32
+TILE = 16
+#: The paper exercise: SMs of an H200, parts that are tried, and how full the last wave should be.
+SMS, MOST_PARTS, FULL = 132, 16, Fraction(9, 10)
+
+BETA = (HERE / "sgemm_beta.cu").read_text(encoding="utf-8")
+
+
+def _product(check: tuple[dict[str, int], ...]) -> Problem:
+    return Problem(
+        name="product",
+        title="Matrix product",
+        size_keys=("m", "n", "k"),
+        arguments=(
+            Argument("A", "float32", ("m", "k")),
+            Argument("B", "float32", ("k", "n")),
+            Argument("C", "float32", ("m", "n"), role="output"),
+        ),
+        make_inputs=lambda size, rng: {
+            "A": rng.integers(0, 50, (size["m"], size["k"])).astype(np.float32),
+            "B": rng.integers(0, 50, (size["k"], size["n"])).astype(np.float32),
+        },
+        reference=lambda inputs, size: {"C": inputs["A"].astype(np.float64) @ inputs["B"].astype(np.float64)},
+        tolerance=lambda size: 0.0,  # sums of products of small whole numbers are exact in any order
+        flops=lambda size: 2 * size["m"] * size["n"] * size["k"],
+        bytes=lambda size: FLOAT * (size["m"] * size["k"] + size["k"] * size["n"] + size["m"] * size["n"]),
+        headline=(),
+        check=check,
+    )
+
+
+def _launch(rows: int, cols: int, block: tuple[int, ...]) -> Callable[[Size], tuple[Launch, ...]]:
+    def launches(size: Size) -> tuple[Launch, ...]:
+        grid = (ceil_div(size["n"], cols), ceil_div(size["m"], rows))
+        return (Launch("product", grid, block, ("A", "B", "C", *(np.int32(size[key]) for key in ("m", "n", "k")))),)
+
+    return launches
+
+
+_LANES_SIZES = ({"m": 1, "n": 1, "k": 1}, {"m": 33, "n": 20, "k": 13}, {"m": 64, "n": 32, "k": 16})
+
+lanes = Exercise(
+    name="sgemm_lanes",
+    problem=_product(_LANES_SIZES),
+    launches=_launch(LANES_ROWS, LANES_COLS, (WARP,)),
+    sizes=_LANES_SIZES,
+    folder=HERE,
+    claims=(at_most("shared load", 2, "wavefronts"),),
+)
+
+_ROUNDS_SIZES = ({"m": 1, "n": 1, "k": 1}, {"m": 17, "n": 33, "k": 40}, {"m": 48, "n": 48, "k": 64})
+
+
+def _one_barrier_a_round() -> Claim:
+    """Claim that a block passes at most one barrier for each pair of tiles, and one more."""
+    size = _ROUNDS_SIZES[-1]
+    blocks = ceil_div(size["m"], TILE) * ceil_div(size["n"], TILE)
+    limit = blocks * (ceil_div(size["k"], TILE) + 1)
+
+    def test(counters) -> str | None:
+        return None if 0 < counters.barriers <= limit else f"{counters.barriers} barriers"
+
+    return Claim(f"at most {limit} barriers, all blocks together", test)
+
+
+rounds = Exercise(
+    name="sgemm_rounds",
+    problem=_product(_ROUNDS_SIZES),
+    launches=_launch(TILE, TILE, (TILE, TILE)),
+    sizes=_ROUNDS_SIZES,
+    folder=HERE,
+    claims=(_one_barrier_a_round(),),
+)
+
+
+def full(m: int, n: int, rows: int, cols: int, parts: int) -> Fraction:
+    """How much of their time the SMs work, with one block of ``rows`` x ``cols`` on each and k in so many parts: the
+    blocks there are over the blocks that would fill all waves."""
+    blocks = ceil_div(m, rows) * ceil_div(n, cols) * parts
+    return Fraction(blocks, ceil_div(blocks, SMS) * SMS)
+
+
+def fewest_parts(m: int, n: int, rows: int, cols: int) -> int:
+    """The fewest parts, up to ``MOST_PARTS``, with which the SMs work nine tenths of the time; else the fullest."""
+    tried = range(1, MOST_PARTS + 1)
+    enough = [parts for parts in tried if full(m, n, rows, cols, parts) >= FULL]
+    return enough[0] if enough else max(tried, key=lambda parts: full(m, n, rows, cols, parts))
+
+
+def judge(answer: Callable[[int, int, int, int], int]) -> Verdict:
+    """Compare a reader's function of (m, n, rows, cols) with :func:`fewest_parts`; one line for each product."""
+    cases = ((4096, 4096, 128, 256), (1024, 1024, 128, 256), (512, 11008, 128, 256), (32, 4096, 32, 128))
+    checks = []
+    for case in cases:
+        m, n, rows, cols = case
+        try:
+            right = answer(*case) == fewest_parts(*case)
+            wrong = None if right else "not that many"
+        except Exception as error:
+            wrong = f"{type(error).__name__}: {error}"
+        checks.append(Check(f"C of {m} x {n} in tiles of {rows} x {cols}", wrong))
+    return Verdict("parts of k", tuple(checks))

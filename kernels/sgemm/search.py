@@ -1,0 +1,253 @@
+"""Which tile: ``python -m kernels.sgemm.search`` on a GPU tries them all and keeps what it found.
+
+Every tile in ``CANDIDATES`` is compiled, in several processes; at each of ``SIZES`` the kernel of the rung stream runs
+with each tile that divides the product, is verified against a product in float64 and timed from a cold L2 by events.
+The result goes to ``kernels/records/<gpu>/search/sgemm.json``: all that was tried. ``searched()`` reads it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import hashlib
+import itertools
+import json
+import os
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+from kernels.lab import hardware, records
+from kernels.lab.ladder import expand_includes
+
+from . import ladder, problem
+from .product import Product
+from .rungs import Tile, stream
+
+COMMAND = "python -m kernels.sgemm.search"
+#: Where it searches: the recorded sizes, but for 8192, which takes long and wants what 4096 wants.
+SIZES = tuple(size for size in problem.recorded if max(size.values()) != 8192)
+#: Grids of warps, sides of what a thread computes, steps of k in a stage with the number of stages.
+WARPS = ((1, 1), (1, 2), (2, 1), (2, 2), (1, 4), (2, 4), (4, 2))
+SUMS = ((8, 8), (8, 16), (16, 8))
+RINGS = ((8, 3), (8, 4), (16, 2), (16, 3))
+#: Bytes of shared memory that a block may have, and that an SM has for all its blocks with 1 KiB for each.
+BLOCK_BYTES, SM_BYTES, RESERVED = 227 << 10, 228 << 10, 1 << 10
+#: The variant of the kernel that is searched: products that the tile divides.
+WHOLE = ", 4, true>"
+SAMPLES = 5
+FLOAT = 4
+FLUSH_BYTES = 1 << 28
+
+
+def _candidates() -> Iterator[Tile]:
+    for (down, across), (rows, cols), lanes, (depth, stages) in itertools.product(WARPS, SUMS, (4, 8), RINGS):
+        tile = Tile(down * lanes * rows, across * 32 // lanes * cols, depth, stages, down, across, lanes)
+        threads = tile.threads
+        copies_a = tile.rows % (threads // 8) == 0
+        copies_b = depth * tile.cols % (4 * threads) == 0 and 4 * threads % tile.cols == 0
+        fits = tile.shared_bytes <= BLOCK_BYTES and tile.blocks * (tile.shared_bytes + RESERVED) <= SM_BYTES
+        if copies_a and copies_b and fits:
+            yield tile
+
+
+CANDIDATES: tuple[Tile, ...] = tuple(_candidates())
+
+
+def source_sha256() -> str:
+    """The hash of what the search measures: the source of the rung stream with its includes."""
+    return hashlib.sha256(expand_includes(ladder["stream"].path).encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Search:
+    """What a search found. A trial has ``size``, ``tile``, ``registers``, ``seconds`` and ``error``."""
+
+    gpu: str
+    date: str
+    source_sha256: str
+    trials: tuple[dict[str, Any], ...]
+
+    def at(self, size: dict[str, int]) -> list[dict[str, Any]]:
+        """The trials at one size, the fastest first. Raises LookupError for a size that was not searched."""
+        found = [trial for trial in self.trials if trial["size"] == size]
+        if not found:
+            raise LookupError(f"no search at {size}; on a GPU: {COMMAND}")
+        return sorted(found, key=lambda trial: trial["seconds"])
+
+
+def searched(gpu: str = records.DEFAULT_GPU) -> Search:
+    """Read the committed search. Raises LookupError where there is none, or when the kernel has changed since."""
+    path = search_path(gpu)
+    if not path.exists():
+        raise LookupError(f"no search of sgemm on {gpu}; on that GPU: {COMMAND}")
+    data = json.loads(path.read_text(encoding="utf-8"))
+    if data["source_sha256"] != source_sha256():
+        raise LookupError(f"stale search of sgemm on {gpu}: the kernel has changed; on that GPU: {COMMAND}")
+    sizes = data["sizes"]
+    trials = tuple(dict(zip(data["columns"], row, strict=True)) for row in data["trials"])
+    for trial in trials:
+        trial["size"] = sizes[trial["size"]]
+    return Search(data["device"]["name"], data["date"], data["source_sha256"], trials)
+
+
+def search_path(gpu: str = records.DEFAULT_GPU) -> Path:
+    """Where the search stands."""
+    return records.RECORDS / gpu / "search" / "sgemm.json"
+
+
+def _compile(tile: Tile) -> int:
+    """Compile one tile into CuPy's cache; its registers, or -1 where the compiler refuses it."""
+    import cupy
+
+    kernel = f"sgemm_stream<{tile}{WHOLE}"
+    try:
+        module = cupy.RawModule(code=expand_includes(ladder["stream"].path), options=ladder["stream"].options,
+                                name_expressions=(kernel, f"sgemm_gather<{tile}, 4>"))  # fmt: skip
+        return int(module.get_function(kernel).num_regs)
+    except cupy.cuda.compiler.CompileException:
+        return -1
+
+
+def compile_all() -> dict[Tile, int]:
+    """Compile every candidate, in several processes; its registers a thread, or -1 for one that is refused."""
+    start = time.monotonic()
+    with ProcessPoolExecutor(os.cpu_count(), get_context("spawn")) as pool:
+        registers = dict(zip(CANDIDATES, pool.map(_compile, CANDIDATES, chunksize=2), strict=True))
+    print(f"{len(registers)} tiles compiled in {time.monotonic() - start:.0f} s", file=sys.stderr)
+    return registers
+
+
+def search(sizes: Sequence[Any] = SIZES) -> dict[str, Any]:
+    """Try all candidates at all sizes; what goes into the file. Raises RuntimeError for a wrong product."""
+    import cupy
+
+    registers = compile_all()
+    start = time.monotonic()
+    cold = Cold()
+    rows = []
+    for index, size in enumerate(sizes):
+        rng = cupy.random.default_rng(index)
+        a, b = (rng.standard_normal(shape, dtype=cupy.float32)
+                for shape in ((size["m"], size["k"]), (size["k"], size["n"])))  # fmt: skip
+        expected = a.astype(cupy.float64) @ b.astype(cupy.float64)
+        tiles = [tile for tile in CANDIDATES if registers[tile] > 0 and tile.variant(Product.of(size)).endswith(WHOLE)]
+        found = [_trial(size, tile, {"A": a, "B": b}, expected, cold) for tile in tiles]
+        for seconds, error, tile in sorted(found, key=lambda trial: trial[0]):
+            rows.append([index, str(tile), registers[tile], seconds, error])
+        _say(size, sorted(found, key=lambda trial: trial[0]), time.monotonic() - start)
+        del a, b, expected
+        cupy.get_default_memory_pool().free_all_blocks()
+    return {
+        "ladder": "sgemm",
+        "command": COMMAND,
+        "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
+        "commit": hardware.commit(),
+        "device": hardware.device_block(),
+        "how": f"L2 cold and clean, CUDA events around the launches of one product, median of {SAMPLES}",
+        "source_sha256": source_sha256(),
+        "sizes": [dict(size) for size in sizes],
+        "columns": ["size", "tile", "registers", "seconds", "error"],
+        "trials": rows,
+    }
+
+
+class Cold:
+    """Overwrites the L2 cache, then reads through it, so that nothing is left to be written back."""
+
+    def __init__(self) -> None:
+        import cupy
+
+        self.flush, self.clean = cupy.empty(FLUSH_BYTES, cupy.uint8), cupy.zeros(FLUSH_BYTES // FLOAT, cupy.float32)
+        self.sink = cupy.empty((), cupy.float32)
+
+    def __call__(self) -> None:
+        self.flush.fill(1)
+        self.clean.sum(out=self.sink)
+
+
+def _trial(size: Any, tile: Tile, arrays: dict[str, Any], expected: Any, cold: Cold) -> tuple[float, float, Tile]:
+    """The time of one product, in seconds, and its error."""
+    import cupy
+
+    product = Product.of(size)
+    plan, scratch = stream(lambda product: tile)
+    c = cupy.full((size["m"], size["n"]), cupy.nan, cupy.float32)
+    extra = {name: cupy.full(shape, cupy.nan, dtype) for name, (shape, dtype) in scratch(product).items()}
+    run = _bound(tile, plan(product), {**arrays, **extra, "C": c})
+    run()
+    error = float(abs(c - expected).max() / abs(expected).max())
+    if not error <= problem.tolerance(size):
+        raise RuntimeError(f"{tile} is wrong at {size}: error {error:.3g}")
+    samples = []
+    for _ in range(SAMPLES):
+        cold()
+        begin, end = cupy.cuda.Event(), cupy.cuda.Event()
+        begin.record()
+        run()
+        end.record()
+        end.synchronize()
+        samples.append(cupy.cuda.get_elapsed_time(begin, end) * 1e-3)
+    return float(f"{statistics.median(samples):.4g}"), float(f"{error:.2g}"), tile
+
+
+def _bound(tile: Tile, launches: Sequence[Any], arrays: dict[str, Any]) -> Callable[[], None]:
+    """A function that makes these launches."""
+    import cupy
+
+    rung, kernels = ladder["stream"], (f"sgemm_stream<{tile}{WHOLE}", f"sgemm_gather<{tile}, 4>")
+    # As in _compile, so that the cache has it.
+    module = cupy.RawModule(code=expand_includes(rung.path), options=rung.options, name_expressions=kernels)
+    ready = []
+    for launch in launches:
+        function = module.get_function(launch.kernel)
+        if launch.shared_mem > 48 << 10:
+            function.max_dynamic_shared_size_bytes = launch.shared_mem
+        args = tuple(arrays[a] if isinstance(a, str) else a for a in launch.args)
+        ready.append((function, launch, args))
+
+    def run() -> None:
+        for function, launch, args in ready:
+            function(launch.grid, launch.block, args, shared_mem=launch.shared_mem)
+
+    return run
+
+
+def _say(size: Any, found: list[tuple[float, float, Tile]], elapsed: float) -> None:
+    print(f"-- {dict(size)}: {len(found)} trials, {elapsed:.0f} s", file=sys.stderr)
+    for seconds, _, tile in found[:8]:
+        rate = problem.flops(size) / seconds / 1e12
+        print(f"   {seconds * 1e6:9.1f} us {rate:6.2f} TFLOP/s  {tile}", file=sys.stderr)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """The command."""
+    parser = argparse.ArgumentParser(prog=COMMAND, description=__doc__)
+    parser.add_argument("--records", type=Path, help="folder to write to, instead of kernels/records/<gpu>")
+    parser.add_argument("--commit", help="the commit measured, where the files are no git checkout")
+    parser.add_argument("--compile", action="store_true", help="only compile, into CuPy's cache")
+    args = parser.parse_args(argv)
+    if args.commit:
+        os.environ["WORKLOG_COMMIT"] = args.commit
+    if args.compile:
+        compile_all()
+        return 0
+    data = search()
+    gpu = hardware.gpu_slug(data["device"]["name"])
+    path = (args.records or records.RECORDS / gpu) / "search" / "sgemm.json"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    head = {key: value for key, value in data.items() if key != "trials"}
+    lines = ",\n".join("  " + json.dumps(row) for row in data["trials"])
+    path.write_text(json.dumps(head, indent=1)[:-2] + f',\n "trials": [\n{lines}\n ]\n}}\n', encoding="utf-8")
+    print(path)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,62 @@
+// Idea: equal portions of work for all SMs: tiles that do not fill a wave are cut along k, as many portions as blocks fit.
+// From the rung before: a block works on a range of slices, not on a tile; a second kernel adds what was cut.
+// Requires: as tuned; blocks 0 to `whole` - 1 have a tile each, those after it `portion` slices each, at most a tile's.
+// parts: two tiles for each of the latter. sgemm_gather: a block row of any length for each tile that is not whole.
+#include "pipeline.cuh"
+
+template <class T, int kWidth, bool kWhole>
+__global__ void __launch_bounds__(T::kThreads, T::kBlocks)
+sgemm_stream(int M, int N, int K, int whole, int portion, float alpha, const float* __restrict__ A, int lda,
+             const float* __restrict__ B, int ldb, float beta, float* __restrict__ C, int ldc,
+             float* __restrict__ parts)
+{
+    extern __shared__ __align__(16) float shared[];
+    constexpr bool kAhead = true;
+    const int slices = slices_of<T>(K), tiles = tiles_of<T>(M, N);
+    const bool alone = blockIdx.x < whole;
+    // Slices are counted through all tiles, from the first that is not whole.
+    const int worker = blockIdx.x - whole;
+    int at = alone ? 0 : worker * portion;
+    const int end = alone ? slices : min(at + portion, (tiles - whole) * slices);
+#pragma unroll 1
+    for (int piece = 0; at < end; ++piece) {
+        const int tile = at / slices, first = at % slices, last = min(slices, first + end - at);
+        const int2 place = place_of_tile<T>(alone ? blockIdx.x : whole + tile, M, N);
+        if (piece > 0) __syncthreads();  // every thread has read the last stages of the piece before this one
+        Multiplication<T, kWidth, kWhole, kAhead> sums(M, N, A, lda, B, ldb, place, first * T::kDepth,
+                                                       min(K, last * T::kDepth), shared);
+        sums.run(last - first);
+        if (first == 0 && last == slices) {
+            sums.store(C, ldc, alpha, beta);
+        } else {
+            sums.keep(parts + (2 * static_cast<size_t>(worker) + piece) * (T::kRows * T::kCols));
+        }
+        at += last - first;
+    }
+}
+
+// C = alpha times the sum of a tile's parts, always in the same order, plus beta C.
+template <class T, int kWidth>
+__global__ void sgemm_gather(int M, int N, int K, int whole, int portion, float alpha, float beta,
+                             float* __restrict__ C, int ldc, const float* __restrict__ parts)
+{
+    const int slices = slices_of<T>(K), tile = blockIdx.y;
+    const int first = tile * slices / portion, last = ((tile + 1) * slices - 1) / portion;
+    const int quad = blockIdx.x * blockDim.x + threadIdx.x;
+    const int row = quad / (T::kCols / 4), col = quad % (T::kCols / 4) * 4;
+    const int2 place = place_of_tile<T>(whole + tile, M, N);
+    // A tile that one block has worked on alone is there already.
+    if (first == last || row >= T::kRows || place.x + row >= M || place.y + col >= N) return;
+    float sum[4] = {};
+    for (int worker = first; worker <= last; ++worker) {
+        const int piece = worker * portion / slices == tile ? 0 : 1;
+        const float* from = parts + (2 * static_cast<size_t>(worker) + piece) * (T::kRows * T::kCols);
+        const float4 more = *reinterpret_cast<const float4*>(from + row * T::kCols + col);
+        sum[0] += more.x;
+        sum[1] += more.y;
+        sum[2] += more.z;
+        sum[3] += more.w;
+    }
+    float* to = C + static_cast<size_t>(place.x + row) * ldc + place.y + col;
+    blend_quad<kWidth>(to, sum, alpha, beta, N - place.y - col);
+}
