@@ -12,7 +12,7 @@ from kernels.lab.ladder import Ladder
 from kernels.lab.problem import Argument, Peer, Problem, Rung, Size
 
 from .product import MAX_EXTENT, MAX_GRID_Y, Product
-from .rungs import PLANS, SCRATCH, SQUARE
+from .rungs import PLANS, SCRATCH, SQUARE, counted_slices
 
 FLOAT = 4
 
@@ -76,6 +76,12 @@ def _requires(tile_rows: int) -> Callable[[Size], str | None]:
     return requires
 
 
+def _portions_fit(size: Size) -> str | None:
+    if counted_slices(Product.of(size)) > MAX_EXTENT:
+        return "k is too large: slices of all tiles that are cut are counted in 32 bits"
+    return _requires(0)(size)
+
+
 def _rung(name: str, idea: str, tile_rows: int = 0) -> Rung:
     plan, scratch = PLANS[name], SCRATCH.get(name, lambda product: {})
     return Rung(
@@ -84,7 +90,7 @@ def _rung(name: str, idea: str, tile_rows: int = 0) -> Rung:
         f"{name}.cu",
         lambda size: plan(Product.of(size)),
         alignment={"A": 16, "B": 16, "C": 16},
-        requires=_requires(tile_rows),
+        requires=_portions_fit if name in SCRATCH else _requires(tile_rows),
         workspace=lambda size: scratch(Product.of(size)),
     )
 

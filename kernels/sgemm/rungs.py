@@ -144,6 +144,12 @@ def stream(choose: Callable[[Product], Tile]) -> tuple[Plan, Scratch]:
     return plan, scratch
 
 
+def counted_slices(product: Product) -> int:
+    """The largest number of a slice that the kernel of stream counts to."""
+    tile = choose(product)
+    return (share(product, tile).rest + 1) * ceil_div(product.k, tile.depth)
+
+
 def _is_cut(product: Product, tile: Tile, shares: Shares) -> bool:
     return shares.rest > 0 and shares.portion < max(1, ceil_div(product.k, tile.depth))
 
