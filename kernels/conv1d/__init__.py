@@ -34,26 +34,29 @@ def layer(i: int, o: int, l: int, k: int) -> dict[str, int]:  # noqa: E741
     return {"i": i, "o": o, "l": l, "k": k}
 
 
-#: The convolutions with stride 1 of Diffusion Policy's ConditionalUnet1D (real-stanford/diffusion_policy,
-#: conditional_unet1d.py: down_dims 256, 512, 1024, kernel size 5) for rows of 16 steps of 2 numbers, each shape once.
-UNET = (
-    layer(2, 256, 16, 5),
-    layer(2, 256, 16, 1),
-    layer(256, 256, 16, 5),
-    layer(256, 512, 8, 5),
-    layer(256, 512, 8, 1),
-    layer(512, 512, 8, 5),
-    layer(512, 1024, 4, 5),
-    layer(512, 1024, 4, 1),
-    layer(1024, 1024, 4, 5),
-    layer(2048, 512, 4, 5),
-    layer(2048, 512, 4, 1),
-    layer(512, 512, 4, 5),
-    layer(1024, 256, 8, 5),
-    layer(1024, 256, 8, 1),
-    layer(256, 256, 8, 5),
-    layer(256, 2, 16, 1),
+#: The convolutions with stride 1 of Diffusion Policy's ConditionalUnet1D (github.com/real-stanford/diffusion_policy,
+#: conditional_unet1d.py: down_dims 256, 512, 1024, kernel size 5), for 16 steps of an action of two numbers: how often
+#: the network has each shape. Its two strided and two transposed convolutions are other problems.
+UNET_COUNTS = (
+    (layer(2, 256, 16, 5), 1),
+    (layer(2, 256, 16, 1), 1),
+    (layer(256, 256, 16, 5), 4),
+    (layer(256, 512, 8, 5), 1),
+    (layer(256, 512, 8, 1), 1),
+    (layer(512, 512, 8, 5), 3),
+    (layer(512, 1024, 4, 5), 1),
+    (layer(512, 1024, 4, 1), 1),
+    (layer(1024, 1024, 4, 5), 7),
+    (layer(2048, 512, 4, 5), 1),
+    (layer(2048, 512, 4, 1), 1),
+    (layer(512, 512, 4, 5), 3),
+    (layer(1024, 256, 8, 5), 1),
+    (layer(1024, 256, 8, 1), 1),
+    (layer(256, 256, 8, 5), 3),
+    (layer(256, 2, 16, 1), 1),
 )
+UNET = tuple(size for size, _ in UNET_COUNTS)
+#: The layer that the worklog tunes, and one with twice the channels in, as a decoder's concatenation has them.
 HEADLINE = (layer(1024, 1024, 4, 5), layer(2048, 1024, 4, 5))
 
 
