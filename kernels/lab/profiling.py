@@ -52,6 +52,10 @@ METRICS: dict[str, tuple[str, str]] = {
     "multiplications": ("smsp__sass_thread_inst_executed_op_fmul_pred_on.sum", "thread instructions"),
     "additions": ("smsp__sass_thread_inst_executed_op_fadd_pred_on.sum", "thread instructions"),
     "issue_busy": ("smsp__issue_active.avg.pct_of_peak_sustained_active", "% of cycles"),
+    "dispatch_stalls": (
+        "smsp__average_warps_issue_stalled_dispatch_stall_per_issue_active.ratio",
+        "warps that the dispatcher held back, per instruction issued",
+    ),
     "cycles": ("gpc__cycles_elapsed.max", "cycles of the SM clock"),
     "sm_cycles_least": ("sm__cycles_active.min", "cycles, of the SM that was busy for the shortest time"),
     "sm_cycles_most": ("sm__cycles_active.max", "cycles, of the SM that was busy for the longest time"),
@@ -85,6 +89,7 @@ INSTEAD: dict[str, tuple[dict[str, Any], ...]] = {
         {"inputs": 25088, "outputs": 4096, "batch": 1},
         {"inputs": 4096, "outputs": 1024, "batch": 1},
     ),
+    "sgemm": ({"m": 4096, "n": 4096, "k": 4096},),
     # Radii that the caches serve, and one that keeps L1 busy.
     "stencil1d": tuple({"n": 1 << 26, "radius": radius} for radius in (1, 4, 32)),
     "stencil2d": tuple({"rows": 8192, "cols": 8192, "radius": radius} for radius in (1, 3)),
