@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import argparse
-import ctypes
 import datetime
+import hashlib
 import json
 import os
 import pickle
@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -25,11 +26,12 @@ from kernels.emulator import EmulatorError, EndlessLoop
 from kernels.toolchain.nvrtc import nvrtc_version
 
 from .. import hardware
-from . import TOOLS, Fault, Freed, Fresh, Null, emulate, record_path
+from . import TOOLS, Fault, Freed, Fresh, Null, emulate, number, record_path
 from .catalogue import FAULTS, STEPS
 
+CHILD = Path(__file__).with_name("child.py")
 #: Seconds after which a kernel is taken for one that does not end; the sanitizer itself needs a few.
-PATIENCE = 12
+PATIENCE = 10
 _SUMMARY = re.compile(r"(?:ERROR|RACECHECK) SUMMARY: (\d+)")
 _SAID = re.compile(r"^========= (\S.*)$", re.MULTILINE)
 _FRAME = ("COMPUTE-SANITIZER", "ERROR SUMMARY", "RACECHECK SUMMARY", "Target application", "Program hit")
@@ -49,39 +51,21 @@ def prepare() -> list[Prepared]:
     return [Prepared(fault, faulty, fault.compiled(faulty).cubin) for fault in FAULTS for faulty in (True, False)]
 
 
-def launch(one: Prepared) -> None:
-    """Launch on the GPU and wait. Raises RuntimeError with the driver's error."""
-    from cuda.bindings import driver
-
-    def call(result: tuple) -> Any:
-        status, *values = result
-        if int(status) != 0:
-            raise RuntimeError(status.name)
-        return values[0] if values else None
-
-    call(driver.cuInit(0))
-    context = call(driver.cuDevicePrimaryCtxRetain(call(driver.cuDeviceGet(0))))
-    call(driver.cuCtxSetCurrent(context))
-    module = call(driver.cuModuleLoadData(one.cubin))
-    function = call(driver.cuModuleGetFunction(module, b"k"))
-    values: list[Any] = []
-    kinds: list[Any] = []
+def plain(one: Prepared) -> dict[str, Any]:
+    """The launch as `child.launch` takes it."""
+    args: list[tuple[str, Any]] = []
     for arg in one.fault.args:
-        if isinstance(arg, np.ndarray | Fresh | Freed | Null):
-            address = call(driver.cuMemAlloc(arg.nbytes))
-            if isinstance(arg, np.ndarray):
-                call(driver.cuMemcpyHtoD(address, arg.tobytes(), arg.nbytes))
-            if isinstance(arg, Freed) and one.faulty:
-                call(driver.cuMemFree(address))
-            values.append(0 if isinstance(arg, Null) and one.faulty else int(address))
-            kinds.append(ctypes.c_void_p)
+        if isinstance(arg, np.ndarray):
+            args.append(("array", arg.tobytes()))
+        elif isinstance(arg, Null) and one.faulty:
+            args.append(("null", 0))
+        elif isinstance(arg, Fresh | Freed | Null):
+            args.append(("freed" if isinstance(arg, Freed) and one.faulty else "fresh", arg.nbytes))
         else:
-            values.append(arg)
-            kinds.append(ctypes.c_float if isinstance(arg, float) else ctypes.c_int)
-    shared = one.fault.value("shared", one.faulty)
+            args.append(("number", number(arg)))
     grid, block = (_extents(one.fault.value(name, one.faulty)) for name in ("grid", "threads"))
-    call(driver.cuLaunchKernel(function, *grid, *block, shared, 0, (tuple(values), tuple(kinds)), 0))
-    call(driver.cuCtxSynchronize())
+    shared = one.fault.value("shared", one.faulty)
+    return {"cubin": one.cubin, "grid": grid, "block": block, "shared": shared, "args": args}
 
 
 def _extents(value: int | Sequence[int]) -> tuple[int, int, int]:
@@ -92,10 +76,9 @@ def _extents(value: int | Sequence[int]) -> tuple[int, int, int]:
 def under(tool: str, one: Prepared, folder: Path) -> dict[str, Any]:
     """What a tool says of a launch: `errors`, the first sentence that it `says`, and what the `driver` said."""
     path = folder / f"{FAULTS.index(one.fault)}_{one.faulty}_{tool}.pickle"
-    path.write_bytes(pickle.dumps((FAULTS.index(one.fault), one.faulty, one.cubin)))
+    path.write_bytes(pickle.dumps(plain(one)))
     options = ["--leak-check", "no"] if tool == "memcheck" else []
-    command = ["compute-sanitizer", "--tool", tool, *options, sys.executable, "-m", "kernels.lab.faults",
-               "--child", str(path)]  # fmt: skip
+    command = ["compute-sanitizer", "--tool", tool, *options, sys.executable, "-S", "-E", str(CHILD), str(path)]
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
     ) as child:
@@ -121,15 +104,6 @@ def read(said: str) -> dict[str, Any]:
     }
 
 
-def child(path: Path) -> None:
-    """Launch what a file says; the driver's error is printed."""
-    index, faulty, cubin = pickle.loads(path.read_bytes())
-    try:
-        launch(Prepared(FAULTS[index], faulty, cubin))
-    except RuntimeError as error:
-        print(f"\ndriver: {error}", flush=True)
-
-
 def emulator_says(fault: Fault) -> str:
     """The emulator's first line, and the line of the source."""
     try:
@@ -139,59 +113,82 @@ def emulator_says(fault: Fault) -> str:
     return ""
 
 
-def measure(prepared: Sequence[Prepared], workers: int) -> dict[str, Any]:
-    """The record: every fault under every tool; a tool that found something sees the mended kernel too."""
+def known(path: Path) -> dict[tuple[str, str], dict[str, Any]]:
+    """What a record has of each (fault, tool), of the kernels as they are now."""
+    if not path.exists():
+        return {}
+    data = json.loads(path.read_text(encoding="utf-8"))
+    sources = {fault.name: digest(fault) for fault in FAULTS}
+    return {
+        (one["name"], tool): said
+        for one in data["faults"]
+        if sources.get(one["name"]) == one["source_sha256"]
+        for tool, said in one["tools"].items()
+        if said
+    }
+
+
+def digest(fault: Fault) -> str:
+    """The hash of what is launched."""
+    what = (fault.body, fault.wrong, fault.mended, *(str(getattr(fault, n)) for n in ("grid", "threads", "shared")))
+    return hashlib.sha256(repr((what, fault.args)).encode()).hexdigest()
+
+
+def measure(prepared: Sequence[Prepared], workers: int, path: Path, seconds: float) -> dict[str, Any]:
+    """The record: every fault under every tool; a tool that found something sees the mended kernel too. What the record
+    at `path` has already is kept; what would begin later than `seconds` is left out, and missing."""
+    start = time.monotonic()
     # What does not end comes last, so that it holds up nobody.
     order = sorted(FAULTS, key=lambda fault: issubclass(fault.error, EndlessLoop))
     launches = {(one.fault.name, one.faulty): one for one in prepared}
+    found = known(path)
+
+    def both(name: str, tool: str, folder: Path) -> dict[str, Any]:
+        if time.monotonic() - start > seconds:
+            return {}
+        try:
+            said = under(tool, launches[name, True], folder)
+            if said["errors"]:
+                said["mended"] = under(tool, launches[name, False], folder)["errors"]
+        except ValueError as error:
+            print(name, tool, str(error)[-400:], flush=True)
+            return {}
+        return said
+
     with tempfile.TemporaryDirectory() as name, ThreadPoolExecutor(workers) as pool:
-        folder = Path(name)
         jobs = {
-            (fault.name, tool): pool.submit(under, tool, launches[fault.name, True], folder)
+            (fault.name, tool): pool.submit(both, fault.name, tool, Path(name))
             for fault in order
             for tool in TOOLS
+            if (fault.name, tool) not in found
         }
-        found = {key: _result(job) for key, job in jobs.items()}
-        again = {key: pool.submit(under, key[1], launches[key[0], False], folder) for key, one in found.items()
-                 if one["errors"]}  # fmt: skip
-        clean = {key: _result(job)["errors"] for key, job in again.items()}
+        found |= {key: job.result() for key, job in jobs.items()}
     version = subprocess.run(["compute-sanitizer", "--version"], capture_output=True, text=True, check=True).stdout
     return {
         "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
         "commit": hardware.commit(),
         "tool": "compute-sanitizer " + re.findall(r"Version (\S+)", version)[0],
         "nvrtc": ".".join(map(str, nvrtc_version())),
-        "device": hardware.device_block(),
         "faults": [
             {
                 "name": fault.name,
+                "source_sha256": digest(fault),
                 "emulator": emulator_says(fault),
                 "tools": {tool: found[fault.name, tool] for tool in TOOLS},
-                "mended": {tool: clean[fault.name, tool] for tool in TOOLS if (fault.name, tool) in clean},
             }
             for fault in FAULTS
         ],
     }
 
 
-def _result(job: Any) -> dict[str, Any]:
-    try:
-        return job.result()
-    except ValueError as error:
-        return {"errors": None, "says": "", "driver": str(error)[-300:]}
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command. `--child` is what the sanitizer looks at."""
+    """The command."""
     parser = argparse.ArgumentParser(prog="python -m kernels.lab.faults", description=__doc__)
-    parser.add_argument("--child", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--seconds", type=float, default=600, help="begin nothing later than this")
     parser.add_argument("--workers", type=int, default=8, help="processes at a time")
     parser.add_argument("--prepare", type=Path, metavar="FILE", help="only compile, into a file; needs no GPU")
     parser.add_argument("--prepared", type=Path, metavar="FILE", help="take what --prepare has written")
     options = parser.parse_args(arguments)
-    if options.child:
-        child(options.child)
-        return 0
     if options.prepare:
         options.prepare.write_bytes(pickle.dumps([one.cubin for one in prepare()]))
         return 0
@@ -201,11 +198,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         prepared = [Prepared(*key, cubin) for key, cubin in zip(every, cubins, strict=True)]
     else:
         prepared = prepare()
-    found = measure(prepared, options.workers)
-    path = record_path(hardware.gpu_slug(found["device"]["name"]))
+    device = hardware.device_block()
+    path = record_path(hardware.gpu_slug(device["name"]))
+    found = measure(prepared, options.workers, path, options.seconds) | {"device": device}
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     for one in found["faults"]:
-        print(one["name"], *(f"{tool} {said['errors']}" for tool, said in one["tools"].items()), one["mended"])
+        said = {tool: said.get("errors", "missing") for tool, said in one["tools"].items()}
+        print(one["name"], said)
     print(path)
-    return 0
+    return int(any(not said for one in found["faults"] for said in one["tools"].values()))
