@@ -1,0 +1,105 @@
+"""The chapter on the classifier: its exercises tell right from wrong, and its exhibit fails in the way that it says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kernels.emulator.errors import OutOfBounds, Race
+from kernels.exercises.classifier import exhibit, gradient, quarters, samples
+from kernels.lab import ArgumentError, check, count_kernel, counters, load_ladder, opcodes
+from kernels.lab.exercise import drifted
+
+CHAPTER = Path(__file__).resolve().parents[1] / "book" / "classifier.ipynb"
+LADDER, WHOLE = load_ladder("classifier"), load_ladder("classifier_int")
+CLASS1, CLASS2, BATCH = LADDER.problem.headline
+EXERCISES = pytest.mark.parametrize("exercise", [gradient, quarters, samples], ids=lambda exercise: exercise.name)
+
+
+@EXERCISES
+def test_a_solution_passes_and_the_skeleton_does_not(exercise) -> None:
+    assert check(exercise.solution, exercise)
+    assert not check(exercise.skeleton, exercise)
+
+
+@EXERCISES
+def test_the_cell_of_the_chapter_is_the_skeleton(exercise) -> None:
+    assert not drifted(CHAPTER, exercise)
+
+
+@pytest.mark.parametrize(
+    ("exercise", "change", "says"),
+    [
+        (gradient, ("row < outputs; ++row", "row < outputs - 1; ++row"), "gradient are wrong"),
+        (gradient, ("if (i >= inputs)", "if (i > inputs)"), "out of bounds"),
+        (quarters, ("    __syncthreads();  // all quarters", "    // all quarters"), "race"),
+        (quarters, ("warp < kWarps", "warp < kWarps - 1"), "output are wrong"),
+        (samples, ("sample * outputs + row", "row"), "never written"),
+        (samples, ("sum[sample] += weight", "sum[0] += weight"), "output are wrong"),
+    ],
+)
+def test_a_slip_in_a_solution_is_found(exercise, change: tuple[str, str], says: str) -> None:
+    assert exercise.solution.count(change[0]) == 1
+    assert says in repr(check(exercise.solution.replace(*change), exercise))
+
+
+def test_atomics_are_no_solution_of_the_quarters() -> None:
+    """A zero behind a barrier and an atomic per warp give the right sums, but not the same bits every time."""
+    atomic = quarters.skeleton.replace("output[blockIdx.x] += sum;", "atomicAdd(output + blockIdx.x, sum);")
+    atomic = atomic.replace("    if (lane == 0) {", "    __syncthreads();\n    if (lane == 0) {")
+    verdict = check(atomic, quarters)
+    assert [c.wrong is None for c in verdict.checks] == [True] * len(quarters.sizes) + [False]
+    assert "atomic" in verdict.checks[-1].wrong
+
+
+def corner(weights: int, blocks: int, checks: tuple[str, ...] = ()) -> np.ndarray:
+    """The outputs of the published kernel on a layer of 1024 inputs and 256 outputs with just so many weights."""
+    output = np.zeros(256, np.int32)
+    args = [np.arange(weights, dtype=np.int32), np.ones(1024, np.int32), output, np.int32(1024), np.int32(256)]
+    count_kernel(exhibit("corner"), "class1", (blocks,), (1024,), args, checks=checks)
+    return output
+
+
+def test_the_published_kernel_reads_a_corner_of_its_matrix() -> None:
+    output = corner(31 * 64 + 31 * 33 + 1, 256)
+    assert np.count_nonzero(output) == 39
+    with pytest.raises(OutOfBounds):
+        corner(31 * 64 + 31 * 33, 256)
+
+
+def test_the_published_kernel_races() -> None:
+    with pytest.raises(Race):
+        corner(3008, 2, ("global",))
+
+
+@pytest.mark.parametrize("ladder", [LADDER, WHOLE], ids=lambda ladder: ladder.name)
+def test_what_would_take_too_long_is_refused(ladder) -> None:
+    for name in ("tiles", "lone_loader"):
+        with pytest.raises(ArgumentError, match="products; at most 268435456"):
+            ladder[name].launches(BATCH)
+    ladder["in_flight"].launches(BATCH)
+
+
+def test_rows_are_cut_into_pieces_only_where_a_block_needs_several_rounds() -> None:
+    assert [len(LADDER["split"].launches(size)) for size in (CLASS1, CLASS2)] == [1, 1]
+    first, second = LADDER["split"].launches({"inputs": 1 << 20, "outputs": 64, "batch": 1})
+    assert first.grid[0] > 64 * 40 and second.args[0] == "sums"
+
+
+def test_atomics_are_as_many_as_products_or_as_warps() -> None:
+    size = {"inputs": 96, "outputs": 40, "batch": 1}
+    lanes = {
+        name: counters(LADDER[name], size).total("global atomic").lanes for name in ("tiles", "tile_sums", "columns")
+    }
+    assert lanes == {"tiles": 96 * 40, "tile_sums": 3 * 40, "columns": 96 * 40}
+
+
+def test_launch_bounds_let_the_loads_go_first() -> None:
+    """With a block per SM allowed all weights and inputs of a thread are asked for before the first is multiplied."""
+    for name, least, most in (("row_block", 1, 8), ("in_flight", 24, 28)):
+        rung = LADDER[name]
+        order = opcodes(rung.compiled(CLASS1), rung.launches(CLASS1)[0].kernel, "LDG|FFMA")
+        loads_first = next(i for i, opcode in enumerate(order) if "FFMA" in opcode)
+        assert least <= loads_first <= most, name
