@@ -27,10 +27,11 @@ OUT = 4
 HIGH_ROWS, HIGH = 2, 8
 #: The rung streamed: threads of a block, rows of a strip of outputs.
 STREAMERS, STRIP = 128, 128
-#: The rung ahead: threads of a block, columns of each; SMs of an H200, and blocks that its registers hold on one SM, by
-#: rows of the filter. Any height of a strip is right; where all blocks run at once, none waits for a last few.
+#: The rung ahead: threads of a block, columns of each; SMs of an H200, and blocks that are to run on one at a time, by
+#: rows of the filter: 8, or what the registers hold. Any height of a strip is right; where all blocks run at once, none
+#: waits for a last few.
 AHEAD_THREADS, AHEAD_OUT = 64, 8
-SMS, RESIDENT = 132, {1: 12, 3: 12, 5: 8, 7: 8, 9: 6, 11: 4}
+SMS, RESIDENT = 132, {9: 6, 11: 4}
 MAX_FILTER = 11
 MAX_GRID_Y = 65535
 #: A texture's largest extents (CUDA C++ Programming Guide, table of technical specifications).
@@ -88,7 +89,6 @@ problem = Problem(
     bytes=lambda size: FLOAT * (2 * size["rows"] * size["cols"] + size["k"] * size["k_cols"]),
     headline=tuple(_size(8192, 8192, k) for k in (3, 5, 7, 9, 11)),
     sweep=(
-        _size(8192, 8192, 3, border="clamp"),
         _size(8192, 8192, 3, border="reflect"),
         _size(8191, 8191, 3),
         _size(1024, 1024, 3),
@@ -171,7 +171,7 @@ def _streamed(size: Size) -> tuple[Launch, ...]:
 def strip_height(size: Size) -> int:
     """Rows of a strip of the rung ahead: as many as let all blocks run at once, and at least twice the filter's."""
     across = max(1, ceil_div(size["cols"], AHEAD_THREADS * AHEAD_OUT))
-    strips = max(1, SMS * RESIDENT.get(size["k"], 1) // across)
+    strips = max(1, SMS * RESIDENT.get(size["k"], 8) // across)
     return max(ceil_div(size["rows"], strips), 2 * size["k"])
 
 

@@ -11,25 +11,36 @@ constexpr int kAhead = 2;  // rows on their way
 template <int kDown, int kAcross, Border kBorder, int kWidth>
 __global__ void __launch_bounds__(kThreads, 1)
 conv2d_ahead(
-    const float* __restrict__ image, const Filter<kDown, kAcross> filter, float* __restrict__ result, int rows,
+    const float* __restrict__ image, const Filter<kDown, kAcross> parameter, float* __restrict__ result, int rows,
     int cols, int height)
 {
     constexpr int kAbove = kDown / 2, kHalo = quads(kAcross / 2), kQuads = kMine + 2 * kHalo;
+    const Filter<kDown, kAcross> filter = weights(parameter);
     const int col = (blockIdx.x * kThreads + threadIdx.x) * kOut * kMine;
     const int first = blockIdx.y * height;
-    const int last = min(first + height, rows) - 1;  // the last row of outputs of this strip
+    const int last = min(first + height, rows);  // the row after the last of these outputs
     if (col >= cols) {
         return;
     }
-    const Columns<kQuads> columns(col - kHalo * kOut, cols);
+    const Columns<kQuads, kHalo> columns(col, cols);
+    const float* from = image + static_cast<ptrdiff_t>(first - kAbove) * cols + columns.first;
+    float* to = result + static_cast<ptrdiff_t>(first - 2 * kAbove) * cols + col;
     float sum[kDown][kOut * kMine] = {};
     float4 next[kAhead][kQuads];
+    const auto load = [&](float4 (&window)[kQuads], int row) {
+        if constexpr (kBorder == kZero && kWidth == 4) {
+            load_quads(window, from, row >= 0 && row < rows, columns);
+            from += cols;
+        } else {
+            load_window<kBorder, kWidth>(window, image, row, columns, rows, cols);
+        }
+    };
 #pragma unroll
     for (int a = 0; a < kAhead; ++a) {
-        load_window<kBorder, kWidth>(next[a], image, first - kAbove + a, columns, rows, cols);
+        load(next[a], first - kAbove + a);
     }
 #pragma unroll 1
-    for (int base = first - kAbove; base <= last + kAbove; base += kAhead) {
+    for (int base = first - kAbove; base < last + kAbove; base += kAhead) {
 #pragma unroll
         for (int a = 0; a < kAhead; ++a) {
             const int row = base + a;
@@ -38,7 +49,7 @@ conv2d_ahead(
             for (int q = 0; q < kQuads; ++q) {
                 quad[q] = next[a][q];
             }
-            load_window<kBorder, kWidth>(next[a], image, row + kAhead, columns, rows, cols);
+            load(next[a], row + kAhead);
             const float* window = reinterpret_cast<const float*>(quad) + kHalo * kOut - kAcross / 2;
             // sum[d] belongs to the output row - kAbove + d, for which this is row kDown - 1 - d of the filter. The
             // first tap takes the sum from one below: the sums move up without a move.
@@ -53,12 +64,13 @@ conv2d_ahead(
                     }
                 }
             }
-            if (row - kAbove >= first && row - kAbove <= last) {
+            if (row - kAbove >= first && row - kAbove < last) {
 #pragma unroll
                 for (int m = 0; m < kMine; ++m) {
-                    store_quad<kWidth>(result, row - kAbove, col + m * kOut, cols, sum[0] + m * kOut);
+                    store_quad<kWidth>(to + m * kOut, col + m * kOut, cols, sum[0] + m * kOut);
                 }
             }
+            to += cols;
         }
     }
 }

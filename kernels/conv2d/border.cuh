@@ -10,6 +10,23 @@ struct Filter {
     float at[kDown][kAcross];
 };
 
+// The weights of a filter that is a parameter, each read at its own fixed place, at the start of the kernel: volatile
+// keeps the compiler from reading them through a pointer, which the emulator does not follow. In the machine code a
+// weight comes from the constant bank where it is used.
+template <int kDown, int kAcross>
+__device__ Filter<kDown, kAcross> weights(const Filter<kDown, kAcross>& parameter)
+{
+    Filter<kDown, kAcross> own;
+#pragma unroll
+    for (int i = 0; i < kDown; ++i) {
+#pragma unroll
+        for (int j = 0; j < kAcross; ++j) {
+            own.at[i][j] = *const_cast<const volatile float*>(&parameter.at[i][j]);
+        }
+    }
+    return own;
+}
+
 // Where position i of an axis of n elements is read. Clamp: the nearest element. Reflect: mirrored at the middle of the
 // first and the last element. Zero: where it is; whoever asks looks again.
 template <Border kBorder>

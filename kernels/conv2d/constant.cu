@@ -5,9 +5,10 @@
 
 template <int kDown, int kAcross, Border kBorder>
 __global__ void conv2d_constant(
-    const float* __restrict__ image, const Filter<kDown, kAcross> filter, float* __restrict__ result,
+    const float* __restrict__ image, const Filter<kDown, kAcross> parameter, float* __restrict__ result,
     int rows, int cols)
 {
+    const Filter<kDown, kAcross> filter = weights(parameter);
     const int row = blockIdx.y * blockDim.y + threadIdx.y;
     const int col = blockIdx.x * blockDim.x + threadIdx.x;
     if (row >= rows || col >= cols) {

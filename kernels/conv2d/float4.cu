@@ -10,16 +10,17 @@ constexpr int kRows = 8;
 template <int kDown, int kAcross, Border kBorder, int kWidth>
 __global__ void __launch_bounds__(kTile * kRows)
 conv2d_float4(
-    const float* __restrict__ image, const Filter<kDown, kAcross> filter, float* __restrict__ result,
+    const float* __restrict__ image, const Filter<kDown, kAcross> parameter, float* __restrict__ result,
     int rows, int cols)
 {
+    const Filter<kDown, kAcross> filter = weights(parameter);
     constexpr int kHalo = quads(kAcross / 2), kQuads = 1 + 2 * kHalo;
     const int row = blockIdx.y * kRows + threadIdx.y;
     const int col = (blockIdx.x * kTile + threadIdx.x) * kOut;
     if (row >= rows || col >= cols) {
         return;
     }
-    const Columns<kQuads> columns(col - kHalo * kOut, cols);
+    const Columns<kQuads, kHalo> columns(col, cols);
     float sum[kOut] = {};
 #pragma unroll
     for (int i = 0; i < kDown; ++i) {
@@ -34,5 +35,5 @@ conv2d_float4(
             }
         }
     }
-    store_quad<kWidth>(result, row, col, cols, sum);
+    store_quad<kWidth>(result + static_cast<size_t>(row) * cols + col, col, cols, sum);
 }

@@ -11,37 +11,50 @@ __host__ __device__ constexpr int quads(int pixels)
 }
 
 // The columns of a window of kQuads float4: the first, and which float4 the image has. Asked once, and not in each row.
-template <int kQuads>
+// The thread's own first float4, after kHalo others, is there in any case.
+template <int kQuads, int kHalo>
 struct Columns {
     int first;
     bool there[kQuads];
 
-    __device__ Columns(int first, int cols) : first(first)
+    __device__ Columns(int own, int cols) : first(own - kHalo * kOut)
     {
 #pragma unroll
         for (int q = 0; q < kQuads; ++q) {
-            there[q] = first + q * kOut >= 0 && first + q * kOut < cols;
+            there[q] = q == kHalo || (first + q * kOut >= 0 && first + q * kOut < cols);
         }
     }
 };
 
-// A row of the image in a window. kWidth = 4 where every row starts at a multiple of 16 bytes, and the window at a
-// multiple of four columns; kWidth = 1 loads pixel by pixel.
-template <Border kBorder, int kWidth, int kQuads>
+// A row of the image in a window, where the border is zero and every row starts at a multiple of 16 bytes. from: where
+// the window's first column is in that row; in: whether the image has the row.
+template <int kQuads, int kHalo>
+__device__ void load_quads(
+    float4 (&window)[kQuads], const float* __restrict__ from, bool in, const Columns<kQuads, kHalo>& columns)
+{
+#pragma unroll
+    for (int q = 0; q < kQuads; ++q) {
+        float4 quad = {};
+        if (in && columns.there[q]) {
+            quad = *reinterpret_cast<const float4*>(from + q * kOut);
+        }
+        window[q] = quad;
+    }
+}
+
+// A row of the image in a window, for any border. kWidth = 4 where every row starts at a multiple of 16 bytes, and the
+// window at a multiple of four columns; kWidth = 1 loads pixel by pixel.
+template <Border kBorder, int kWidth, int kQuads, int kHalo>
 __device__ void load_window(
-    float4 (&window)[kQuads], const float* __restrict__ image, int row, const Columns<kQuads>& columns, int rows,
-    int cols)
+    float4 (&window)[kQuads], const float* __restrict__ image, int row, const Columns<kQuads, kHalo>& columns,
+    int rows, int cols)
 {
     const int r = inside<kBorder>(row, rows);
     const bool in = r >= 0 && r < rows;
+    const float* line = image + static_cast<ptrdiff_t>(r) * cols;
     if (kWidth == 4 && (kBorder == kZero || (columns.there[0] && columns.there[kQuads - 1]))) {
-        const float* from = image + static_cast<ptrdiff_t>(r) * cols + columns.first;
-#pragma unroll
-        for (int q = 0; q < kQuads; ++q) {
-            window[q] = in && columns.there[q] ? *reinterpret_cast<const float4*>(from + q * kOut) : float4{};
-        }
+        load_quads(window, line + columns.first, in, columns);
     } else {
-        const float* line = image + static_cast<ptrdiff_t>(in ? r : 0) * cols;
 #pragma unroll
         for (int q = 0; q < kQuads; ++q) {
             float each[kOut];
@@ -55,11 +68,10 @@ __device__ void load_window(
     }
 }
 
-// Four outputs beside one another, as far as the row reaches.
+// Four outputs beside one another, from column col on, as far as the row reaches. to: where the first of them goes.
 template <int kWidth>
-__device__ void store_quad(float* __restrict__ result, int row, int col, int cols, const float* sum)
+__device__ void store_quad(float* __restrict__ to, int col, int cols, const float* sum)
 {
-    float* to = result + static_cast<size_t>(row) * cols + col;
     if constexpr (kWidth == 4) {
         if (col < cols) {
             *reinterpret_cast<float4*>(to) = {sum[0], sum[1], sum[2], sum[3]};

@@ -1,6 +1,5 @@
 // Idea: a thread computes kHigh rows of four outputs; a row of pixels, loaded once, serves all that it lies under.
-// From the rung before: 4 x kHigh sums instead of 4, so kDown + kHigh - 1 rows are loaded for kHigh rows of outputs;
-// blocks that touch no border load without a test.
+// From the rung before: 4 x kHigh sums instead of 4, so kDown + kHigh - 1 rows are loaded for kHigh rows of outputs.
 // Requires: a block of kTile x kRows threads; image and result aligned to 16 bytes; kWidth = 4 where cols is a multiple
 // of 4, kWidth = 1 otherwise.
 #include "quads.cuh"
@@ -9,19 +8,23 @@ constexpr int kTile = 32;
 constexpr int kRows = 2;
 constexpr int kHigh = 8;
 
+// At least one block per SM: without the 1 the compiler keeps fewer loads in flight to save registers.
 template <int kDown, int kAcross, Border kBorder, int kWidth>
 __global__ void __launch_bounds__(kTile * kRows, 1)
 conv2d_register_tile(
-    const float* __restrict__ image, const Filter<kDown, kAcross> filter, float* __restrict__ result,
-    int rows, int cols)
+    const float* __restrict__ image, const Filter<kDown, kAcross> parameter, float* __restrict__ result, int rows,
+    int cols)
 {
-    constexpr int kHalo = quads(kAcross / 2), kQuads = 1 + 2 * kHalo;
-    const int top = blockIdx.y * kRows * kHigh - kDown / 2;           // the first row that the block reads
-    const int left = blockIdx.x * kTile * kOut - kHalo * kOut;        // and the first column
+    constexpr int kHalo = quads(kAcross / 2), kQuads = 1 + 2 * kHalo, kPixelRows = kHigh + kDown - 1;
+    const Filter<kDown, kAcross> filter = weights(parameter);
     const int first = (blockIdx.y * kRows + threadIdx.y) * kHigh;
     const int col = (blockIdx.x * kTile + threadIdx.x) * kOut;
+    if (first >= rows || col >= cols) {
+        return;
+    }
+    const Columns<kQuads, kHalo> columns(col, cols);
     float sum[kHigh][kOut] = {};
-    // Row y of the thread's rows of pixels is row y - h of the filter for the outputs of row h.
+    // For the outputs in row h of the thread, row y of its pixels is row y - h of the filter.
     const auto add = [&](int y, const float4 (&quad)[kQuads]) {
         const float* window = reinterpret_cast<const float*>(quad) + kHalo * kOut - kAcross / 2;
 #pragma unroll
@@ -37,33 +40,41 @@ conv2d_register_tile(
             }
         }
     };
-    const bool whole = kWidth == 4 && top >= 0 && top + kRows * kHigh + kDown - 1 <= rows && left >= 0 &&
+    // Zeros are made by not loading. Other borders are looked up, by blocks that touch one: the rest loads without a test.
+    const int top = blockIdx.y * kRows * kHigh - kDown / 2, left = (blockIdx.x * kTile - kHalo) * kOut;
+    const bool whole = top >= 0 && top + (kRows - 1) * kHigh + kPixelRows <= rows && left >= 0 &&
                        left + (kTile + 2 * kHalo) * kOut <= cols;
-    if (whole) {
-        const float* from = image + static_cast<size_t>(first - kDown / 2) * cols + (col - kHalo * kOut);
+    if (kWidth == 4 && (kBorder == kZero || whole)) {
+        const float* from = image + static_cast<ptrdiff_t>(first - kDown / 2) * cols + columns.first;
 #pragma unroll
-        for (int y = 0; y < kHigh + kDown - 1; ++y) {
+        for (int y = 0; y < kPixelRows; ++y) {
+            const int row = first + y - kDown / 2;
             float4 quad[kQuads];
+            if constexpr (kBorder == kZero) {
+                load_quads(quad, from, row >= 0 && row < rows, columns);
+            } else {
 #pragma unroll
-            for (int q = 0; q < kQuads; ++q) {
-                quad[q] = reinterpret_cast<const float4*>(from)[q];
+                for (int q = 0; q < kQuads; ++q) {
+                    quad[q] = reinterpret_cast<const float4*>(from)[q];
+                }
             }
             from += cols;
             add(y, quad);
         }
     } else {
-        const Columns<kQuads> columns(col - kHalo * kOut, cols);
 #pragma unroll
-        for (int y = 0; y < kHigh + kDown - 1; ++y) {
+        for (int y = 0; y < kPixelRows; ++y) {
             float4 quad[kQuads];
             load_window<kBorder, kWidth>(quad, image, first + y - kDown / 2, columns, rows, cols);
             add(y, quad);
         }
     }
+    float* to = result + static_cast<size_t>(first) * cols + col;
 #pragma unroll
     for (int h = 0; h < kHigh; ++h) {
         if (first + h < rows) {
-            store_quad<kWidth>(result, first + h, col, cols, sum[h]);
+            store_quad<kWidth>(to, col, cols, sum[h]);
         }
+        to += cols;
     }
 }

@@ -9,9 +9,10 @@ constexpr int kThreads = 128;
 template <int kDown, int kAcross, Border kBorder, int kWidth>
 __global__ void __launch_bounds__(kThreads, 1)
 conv2d_streamed(
-    const float* __restrict__ image, const Filter<kDown, kAcross> filter, float* __restrict__ result,
+    const float* __restrict__ image, const Filter<kDown, kAcross> parameter, float* __restrict__ result,
     int rows, int cols, int height)
 {
+    const Filter<kDown, kAcross> filter = weights(parameter);
     constexpr int kAbove = kDown / 2, kHalo = quads(kAcross / 2), kQuads = 1 + 2 * kHalo;
     const int col = (blockIdx.x * kThreads + threadIdx.x) * kOut;
     const int first = blockIdx.y * height;
@@ -19,7 +20,7 @@ conv2d_streamed(
     if (col >= cols) {
         return;
     }
-    const Columns<kQuads> columns(col - kHalo * kOut, cols);
+    const Columns<kQuads, kHalo> columns(col, cols);
     float sum[kDown][kOut] = {};
     float4 next[kQuads];
     load_window<kBorder, kWidth>(next, image, first - kAbove, columns, rows, cols);
@@ -46,7 +47,7 @@ conv2d_streamed(
             }
         }
         if (row - kAbove >= first) {
-            store_quad<kWidth>(result, row - kAbove, col, cols, sum[0]);
+            store_quad<kWidth>(result + static_cast<size_t>(row - kAbove) * cols + col, col, cols, sum[0]);
         }
     }
 }

@@ -8,9 +8,10 @@ constexpr int kTile = 32;
 template <int kDown, int kAcross, Border kBorder>
 __global__ void __launch_bounds__(kTile * kTile)
 conv2d_two_step(
-    const float* __restrict__ image, const Filter<kDown, kAcross> filter, float* __restrict__ result,
+    const float* __restrict__ image, const Filter<kDown, kAcross> parameter, float* __restrict__ result,
     int rows, int cols)
 {
+    const Filter<kDown, kAcross> filter = weights(parameter);
     constexpr int kHigh = kTile + kDown - 1, kWide = kTile + kAcross - 1;
     constexpr int kBelow = (kDown - 1) * kWide, kRight = kTile * (kAcross - 1);
     static_assert(kBelow + kRight <= kTile * kTile, "one step takes a pixel per thread");

@@ -92,6 +92,7 @@ INSTEAD: dict[str, tuple[dict[str, Any], ...]] = {
     "sgemm": ({"m": 4096, "n": 4096, "k": 4096},),
     # Radii that the caches serve, and one that keeps L1 busy.
     "stencil1d": tuple({"n": 1 << 26, "radius": radius} for radius in (1, 4, 32)),
+    "conv2d": tuple({"rows": 8192, "cols": 8192, "k": k, "k_cols": k, "border": "zero"} for k in (3, 11)),
     "stencil2d": tuple({"rows": 8192, "cols": 8192, "radius": radius} for radius in (1, 3)),
 }
 
