@@ -160,6 +160,14 @@ SIZES = {
         st.fixed_dictionaries({"n": st.integers(0, 11), "k": st.sampled_from((5, 7))}),
         st.fixed_dictionaries({"n": st.integers(1, 6), "k": st.sampled_from((9, 11))}),
     ),
+    "convlayer_int": st.fixed_dictionaries(
+        {
+            "n": st.one_of(st.integers(0, 17), st.sampled_from((28, 31))),
+            "c_in": st.integers(0, 5),
+            "c_out": st.integers(0, 7),
+            "k": st.sampled_from((1, 2, 3, 5)),
+        }
+    ),
     "convlayer": st.fixed_dictionaries(
         {
             "n": st.one_of(st.integers(0, 17), st.sampled_from((28, 31, 33, 40))),

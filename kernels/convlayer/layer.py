@@ -27,8 +27,8 @@ CHECK = (
     {"n": 6, "c_in": 9, "c_out": 66, "k": 5},
     {"n": 14, "c_in": 12, "c_out": 20, "k": 3},
 )
-#: Blocks that clear the outputs, the piece of a map that the report's conv1 and conv2 have in a block, and the threads of
-#: a block with one output each.
+#: Blocks that clear the outputs, the piece of a map that the report's conv1 and conv2 have in a block, and the threads
+#: of a block with one output each.
 CLEAR_BLOCKS, PIECE, SMALL_PIECE, THREADS = 1056, 28, 14, 128
 
 
