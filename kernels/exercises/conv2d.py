@@ -1,0 +1,133 @@
+"""The exercises and exhibits of the chapter on the 2D convolution."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kernels.lab.exercise import Claim, Exercise
+from kernels.lab.problem import Argument, Launch, Problem, Size, ceil_div
+from kernels.lab.references import correlate
+
+HERE = Path(__file__).parent
+FLOAT, WARP = 4, 32
+BINOMIAL = np.array([[1, 4, 6, 4, 1]]) / 16
+#: Outputs of a thread in the exercise with a column; the kernel's kHigh.
+HIGH = 4
+
+
+def exhibit(name: str) -> str:
+    """The text of ``kernels/exhibits/conv2d_<name>.cu``."""
+    return (HERE.parent / "exhibits" / f"conv2d_{name}.cu").read_text(encoding="utf-8")
+
+
+def _image(size: Size, rng: np.random.Generator) -> dict[str, np.ndarray]:
+    # Whole numbers: their sums, and their sixteenths, are exact in any order.
+    return {"image": rng.integers(0, 200, (size["rows"], size["cols"])).astype(np.float32)}
+
+
+def _problem(name: str, title: str, reference: Any, taps: int) -> Problem:
+    return Problem(
+        name=name,
+        title=title,
+        size_keys=("rows", "cols"),
+        arguments=(
+            Argument("image", "float32", ("rows", "cols")),
+            Argument("result", "float32", ("rows", "cols"), role="output"),
+        ),
+        make_inputs=_image,
+        reference=reference,
+        tolerance=lambda size: 0.0,
+        flops=lambda size: 2 * taps * size["rows"] * size["cols"],
+        bytes=lambda size: 2 * FLOAT * size["rows"] * size["cols"],
+        headline=(),
+        check=(),
+    )
+
+
+def _requests(limit_of: Any, size: Size) -> Claim:
+    """Claim that the loads from global memory are at most so many requests."""
+    limit = limit_of(size)
+
+    def test(counters: Any) -> str | None:
+        found = counters.total("global load").requests
+        return None if 0 < found <= limit else f"{found} requests"
+
+    return Claim(f"global load: at most {limit} requests", test)
+
+
+_LANES: tuple[dict[str, int], ...] = (
+    {"rows": 1, "cols": 1},
+    {"rows": 3, "cols": 34},
+    {"rows": 2, "cols": 97},
+    {"rows": 4, "cols": 128},
+)
+
+lanes = Exercise(
+    name="conv2d_lanes",
+    problem=_problem(
+        "smooth_rows",
+        "Rows weighed with 1 4 6 4 1",
+        lambda inputs, size: {"result": correlate(inputs["image"], BINOMIAL)},
+        5,
+    ),
+    launches=lambda size: (
+        Launch(
+            "smooth_rows",
+            (ceil_div(size["cols"], WARP), size["rows"]),
+            (WARP,),
+            ("image", "result", np.int32(size["cols"])),
+        ),
+    ),
+    sizes=_LANES,
+    folder=HERE,
+    claims=(_requests(lambda size: 2 * size["rows"] * ceil_div(size["cols"], WARP), _LANES[-1]),),
+)
+
+
+def _mirrored(inputs: dict[str, np.ndarray], size: Size) -> dict[str, np.ndarray]:
+    wide = np.pad(inputs["image"].astype(np.float64), 1, "reflect")
+    rows, cols = size["rows"], size["cols"]
+    return {"result": sum(wide[i : i + rows, j : j + cols] for i in range(3) for j in range(3))}
+
+
+mirror = Exercise(
+    name="conv2d_mirror",
+    problem=_problem("sum9", "Sums of 3 x 3 pixels, mirrored at the border", _mirrored, 9),
+    launches=lambda size: (
+        Launch(
+            "sum9",
+            (ceil_div(size["cols"], WARP), ceil_div(size["rows"], 8)),
+            (WARP, 8),
+            ("image", "result", np.int32(size["rows"]), np.int32(size["cols"])),
+        ),
+    ),
+    sizes=({"rows": 2, "cols": 2}, {"rows": 3, "cols": 40}, {"rows": 17, "cols": 33}),
+    folder=HERE,
+)
+
+_COLUMN: tuple[dict[str, int], ...] = ({"rows": 1, "cols": 1}, {"rows": 7, "cols": 45}, {"rows": 64, "cols": 64})
+
+column = Exercise(
+    name="conv2d_column",
+    problem=_problem(
+        "sum9_column",
+        "Sums of 3 x 3 pixels",
+        lambda inputs, size: {"result": correlate(inputs["image"], np.ones((3, 3)))},
+        9,
+    ),
+    launches=lambda size: (
+        Launch(
+            "sum9_column",
+            (ceil_div(size["cols"], WARP), ceil_div(size["rows"], HIGH)),
+            (WARP,),
+            ("image", "result", np.int32(size["rows"]), np.int32(size["cols"])),
+        ),
+    ),
+    sizes=_COLUMN,
+    folder=HERE,
+    # Six rows of three pixels for four outputs. At the border a warp asks for less.
+    claims=(_requests(lambda size: 18 * ceil_div(size["cols"], WARP) * ceil_div(size["rows"], HIGH), _COLUMN[-1]),),
+)

