@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 
 def cublas(algorithm: str, precision: str) -> Callable[[], dict[str, str]]:
     """A peer's ``describe`` for cuBLAS, with the version that is loaded."""
@@ -180,7 +178,7 @@ def cudnn_layer(
 
     def enqueue() -> None:
         torch.ops.aten.cudnn_convolution.out(
-            given, taps, list(padding), ones, ones, 1, benchmark, deterministic, tf32, out=out
+            given, taps, list(padding), [1, 1], [1, 1], 1, benchmark, deterministic, tf32, out=out
         )
         out.add_(offsets)
 

@@ -1,0 +1,205 @@
+// Idea: a small volume has too few outputs for all SMs: groups of warps share the rows of the weights of one tile.
+// From the rung before: kDeep planes of outputs stay in registers and all planes they need in shared memory; no march.
+// Requires: a block of kThreads threads; shared memory for kDeep + K - 1 planes of the tile and all weights, then for
+// the sums of all groups but one; arrays aligned to 16 bytes; kWidth = 4 where n is a multiple of 4, kWidth = 1
+// otherwise.
+constexpr int kAcross = 4;
+constexpr int kDown = 16;
+constexpr int kGroups = 4;
+constexpr int kMembers = kAcross * kDown;  // threads of a group: two warps, which have a tile of outputs among them
+constexpr int kThreads = 256;
+constexpr int kOut = 8;
+constexpr int kDeep = 7;
+constexpr int kQuad = 4;
+constexpr int kFirst = 6;  // planes that are waited for before the adding begins; the others arrive meanwhile
+static_assert(kFirst > 11 / 2, "the first plane of the volume is among them");
+static_assert(kThreads == kGroups * kMembers, "every group has all outputs of the tile");
+
+template <int K>
+struct Tile {
+    static constexpr int kRadius = K / 2;
+    static constexpr int kLead = (kRadius + kQuad - 1) / kQuad * kQuad;
+    static constexpr int kWide = kAcross * kOut + 2 * kLead;
+    static constexpr int kHigh = kDown + K - 1;
+    // An odd number of float4: then the windows of two neighbouring rows lie in different banks.
+    static constexpr int kPitch = kWide / kQuad % 2 == 1 ? kWide : kWide + kQuad;
+    static constexpr int kPlane = kHigh * kPitch;
+    static constexpr int kPlanes = kDeep + K - 1;
+    static constexpr int kWindow = (kLead + kOut + kRadius + kQuad - 1) / kQuad * kQuad;
+    static constexpr int kTaps = (K + kQuad - 1) / kQuad * kQuad;  // the weights of one row
+};
+
+// Starts copying kWidth floats to shared memory, zeros where the volume does not reach; before 8.0 it copies at once.
+template <int kWidth>
+__device__ void copy_async(float* to, const float* __restrict__ from, bool inside)
+{
+#if __CUDA_ARCH__ >= 800
+    const unsigned address = static_cast<unsigned>(__cvta_generic_to_shared(to));
+    const int bytes = inside ? kWidth * static_cast<int>(sizeof(float)) : 0;
+    if constexpr (kWidth == kQuad) {
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address), "l"(from), "r"(bytes) : "memory");
+    } else {
+        asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(address), "l"(from), "r"(bytes) : "memory");
+    }
+#else
+    for (int i = 0; i < kWidth; ++i) {
+        to[i] = inside ? from[i] : 0.0f;
+    }
+#endif
+}
+
+// Waits until all that the thread has started to copy is there.
+__device__ void await_copies()
+{
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.wait_all;" ::: "memory");
+#endif
+}
+
+// Ends a group of copies, those started since the one before.
+__device__ void close_group()
+{
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+}
+
+// Waits until all groups but the last are there.
+__device__ void await_first_group()
+{
+#if __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.wait_group 1;" ::: "memory");
+#endif
+}
+
+template <int K, int kWidth>
+__device__ void load_plane(
+    float* __restrict__ plane, const float* __restrict__ source, int n, int z, int first_row, int first_col)
+{
+    using T = Tile<K>;
+    constexpr int kPieces = T::kWide / kWidth;
+#pragma unroll 1
+    for (int i = threadIdx.x; i < T::kHigh * kPieces; i += kThreads) {
+        const int row = i / kPieces, col = i % kPieces * kWidth;
+        const int y = first_row + row - T::kRadius, x = first_col + col - T::kLead;
+        const bool inside = z >= 0 && z < n && y >= 0 && y < n && x >= 0 && x < n;
+        const float* const from = inside ? source + (static_cast<size_t>(z) * n + y) * n + x : source;
+        copy_async<kWidth>(plane + row * T::kPitch + col, from, inside);
+    }
+}
+
+// Adds row dy of input plane p to the sums of all outputs that it reaches: output s of the column has dz = p - s.
+template <int K>
+__device__ void add_row(
+    float (&sum)[kDeep][kOut], const float* __restrict__ row, const float* __restrict__ taps, int p, int dy)
+{
+    using T = Tile<K>;
+    float window[T::kWindow];
+#pragma unroll
+    for (int i = 0; i < T::kWindow; i += kQuad) {
+        *reinterpret_cast<float4*>(window + i) = *reinterpret_cast<const float4*>(row + i);
+    }
+#pragma unroll
+    for (int s = 0; s < kDeep; ++s) {
+        const int dz = p - s;
+        if (dz >= 0 && dz < K) {
+            float weight[T::kTaps];
+#pragma unroll
+            for (int i = 0; i < T::kTaps; i += kQuad) {
+                *reinterpret_cast<float4*>(weight + i) =
+                    *reinterpret_cast<const float4*>(taps + (dz * K + dy) * T::kTaps + i);
+            }
+#pragma unroll
+            for (int dx = 0; dx < K; ++dx) {
+#pragma unroll
+                for (int o = 0; o < kOut; ++o) {
+                    sum[s][o] += weight[dx] * window[T::kLead - T::kRadius + dx + o];
+                }
+            }
+        }
+    }
+}
+
+template <int kWidth>
+__device__ void store_row(float* __restrict__ row, int col, int n, const float (&sum)[kOut])
+{
+#pragma unroll
+    for (int o = 0; o < kOut; o += kWidth) {
+        if (col + o < n) {
+            if constexpr (kWidth == kQuad) {
+                *reinterpret_cast<float4*>(row + col + o) = {sum[o], sum[o + 1], sum[o + 2], sum[o + 3]};
+            } else {
+                row[col + o] = sum[o];
+            }
+        }
+    }
+}
+
+template <int K, int kWidth>
+__global__ void __launch_bounds__(kThreads) conv3d_split(
+    const float* __restrict__ source, const float* __restrict__ weights, float* __restrict__ target, int n)
+{
+    using T = Tile<K>;
+    extern __shared__ float4 shared[];
+    float* const planes = reinterpret_cast<float*>(shared);
+    float* const taps = planes + T::kPlanes * T::kPlane;
+    const int group = threadIdx.x / kMembers, member = threadIdx.x % kMembers;
+    const int tx = member % kAcross, ty = member / kAcross;
+    const int first_col = blockIdx.x * kAcross * kOut, first_row = blockIdx.y * kDown, begin = blockIdx.z * kDeep;
+    for (int p = 0; p < T::kPlanes; ++p) {
+        if (p == kFirst) close_group();
+        load_plane<K, kWidth>(planes + p * T::kPlane, source, n, begin - T::kRadius + p, first_row, first_col);
+    }
+    close_group();
+    for (int i = threadIdx.x; i < K * K * T::kTaps; i += kThreads) {
+        taps[i] = i % T::kTaps < K ? weights[i / T::kTaps * K + i % T::kTaps] : 0.0f;
+    }
+    await_first_group();
+    __syncthreads();  // the first planes and the weights are there for all threads
+
+    float sum[kDeep][kOut] = {};
+#pragma unroll 1
+    for (int p = max(T::kRadius - begin, 0); p < min(T::kPlanes, n - begin + T::kRadius); ++p) {
+        if (p == kFirst) {
+            await_copies();
+            __syncthreads();  // the other planes are there, too
+        }
+        const float* const from = planes + p * T::kPlane + ty * T::kPitch + tx * kOut;
+        // Every kGroups-th row, another one first in each plane: so all groups have the same number of rows, or nearly.
+#pragma unroll 1
+        for (int dy = (group + p) % kGroups; dy < K; dy += kGroups) {
+            add_row<K>(sum, from + dy * T::kPitch, taps, p, dy);
+        }
+    }
+
+    await_copies();
+    __syncthreads();  // nobody reads or fills the planes any more: their place is for the sums
+    float* const mine = planes + member;
+    if (group > 0) {
+#pragma unroll
+        for (int i = 0; i < kDeep * kOut; ++i) {
+            mine[((group - 1) * kDeep * kOut + i) * kMembers] = sum[i / kOut][i % kOut];
+        }
+    }
+    __syncthreads();  // the sums of the other groups are there before the first group adds them
+    if (group > 0) {
+        return;
+    }
+#pragma unroll 1
+    for (int other = 0; other < kGroups - 1; ++other) {
+#pragma unroll
+        for (int i = 0; i < kDeep * kOut; ++i) {
+            sum[i / kOut][i % kOut] += mine[(other * kDeep * kOut + i) * kMembers];
+        }
+    }
+    const int row = first_row + ty;
+    if (row < n) {
+#pragma unroll
+        for (int s = 0; s < kDeep; ++s) {
+            if (begin + s < n) {
+                float* const to = target + (static_cast<size_t>(begin + s) * n + row) * n;
+                store_row<kWidth>(to, first_col + tx * kOut, n, sum[s]);
+            }
+        }
+    }
+}

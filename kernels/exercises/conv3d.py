@@ -1,0 +1,128 @@
+"""The exercises of the chapter on the 3D convolution, and its exhibits.
+
+``march`` is a kernel to complete, ``judge`` looks at two functions of whole numbers that are worked out on paper,
+``exhibit(name)`` is the source of a kernel that is wrong or slow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from kernels.lab.exercise import Check, Claim, Exercise, Verdict
+from kernels.lab.problem import Argument, Launch, Problem, Size, ceil_div
+
+HERE = Path(__file__).parent
+FLOAT = 4
+WARP = 32
+TAPS = 5
+THREADS = 64
+
+
+def exhibit(name: str) -> str:
+    """The text of ``kernels/exhibits/conv3d_<name>.cu``."""
+    return (HERE.parent / "exhibits" / f"conv3d_{name}.cu").read_text(encoding="utf-8")
+
+
+def _march_reference(inputs: dict[str, np.ndarray], size: Size) -> dict[str, np.ndarray]:
+    source, weights = (inputs[name].astype(np.float64) for name in ("source", "weights"))
+    padded = np.pad(source, ((TAPS // 2, TAPS // 2), (0, 0)))
+    return {"target": sum(weights[d] * padded[d : d + len(source)] for d in range(TAPS))}
+
+
+def _march_launch(size: Size) -> tuple[Launch, ...]:
+    args = ("source", "weights", "target", np.int32(size["planes"]), np.int32(size["area"]))
+    return (Launch("march", (ceil_div(size["area"], THREADS),), (THREADS,), args),)
+
+
+_MARCH_SIZES: tuple[dict[str, int], ...] = (
+    {"planes": 1, "area": 3},
+    {"planes": 4, "area": 70},
+    {"planes": 17, "area": 256},
+)
+
+
+def _each_plane_once() -> Claim:
+    """Claim that a warp makes one load per plane, besides those of the weights."""
+    size = _MARCH_SIZES[-1]
+    limit = size["area"] // WARP * (size["planes"] + TAPS)
+
+    def test(counters) -> str | None:
+        found = counters.total("global load").requests
+        return None if found <= limit else f"{found} requests"
+
+    return Claim(f"global load: at most {limit} requests", test)
+
+
+march = Exercise(
+    name="conv3d_march",
+    problem=Problem(
+        name="march",
+        title="Weighted sums along the planes",
+        size_keys=("planes", "area"),
+        arguments=(
+            Argument("source", "float32", ("planes", "area")),
+            Argument("weights", "float32", (lambda size: TAPS,)),
+            Argument("target", "float32", ("planes", "area"), role="output"),
+        ),
+        make_inputs=lambda size, rng: {
+            "source": rng.integers(0, 100, (size["planes"], size["area"])).astype(np.float32),
+            "weights": rng.integers(1, 10, TAPS).astype(np.float32),
+        },
+        reference=_march_reference,
+        tolerance=lambda size: 0.0,  # sums of products of small whole numbers are exact in any order
+        flops=lambda size: 2 * TAPS * size["planes"] * size["area"],
+        bytes=lambda size: FLOAT * (2 * size["planes"] * size["area"] + TAPS),
+        headline=(),
+        check=_MARCH_SIZES,
+    ),
+    launches=_march_launch,
+    sizes=_MARCH_SIZES,
+    folder=HERE,
+    claims=(_each_plane_once(),),
+)
+
+
+def tile_width(k: int, percent: int) -> int:
+    """The narrowest cubic tile of outputs for which a block loads at most ``percent`` per cent more floats than it has
+    outputs: the least T with (T + k - 1)^3 <= (1 + percent / 100) T^3."""
+    tile = 1
+    while 100 * (tile + k - 1) ** 3 > (100 + percent) * tile**3:
+        tile += 1
+    return tile
+
+
+def planes_per_block(n: int, tiles: int, slots: int) -> int:
+    """The fewest output planes per block for which all blocks of a cube of n planes run at once: ``tiles`` blocks cover
+    a plane, and the GPU holds ``slots`` blocks, at least that many."""
+    return ceil_div(n, slots // tiles)
+
+
+def judge(tile: Callable[[int, int], int], planes: Callable[[int, int, int], int]) -> Verdict:
+    """Compare a reader's two functions with :func:`tile_width` and :func:`planes_per_block`; one line for each."""
+    tried = (
+        ("the tile", tile, tile_width, ((3, 100), (9, 100), (9, 700), (11, 50), (7, 300)), "k = {}, {} %"),
+        (
+            "the planes of a block",
+            planes,
+            planes_per_block,
+            ((512, 256, 528), (256, 64, 528), (256, 64, 396), (100, 16, 132), (7, 528, 528)),
+            "{} planes, {} tiles, {} slots",
+        ),
+    )
+    checks = []
+    for what, answer, right, cases, label in tried:
+        wrong = None
+        for case in cases:
+            try:
+                given = answer(*case)
+            except Exception as error:
+                wrong = f"at {label.format(*case)}: {type(error).__name__}: {error}"
+                break
+            if given != right(*case):
+                wrong = f"not right at {label.format(*case)}"
+                break
+        checks.append(Check(what, wrong))
+    return Verdict("on paper", tuple(checks))

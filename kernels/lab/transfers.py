@@ -1,0 +1,163 @@
+"""What moving a problem's arrays costs: ``python -m kernels.lab.transfers LADDER ...`` on a GPU.
+
+A kernel's time begins with its arrays on the device. This measures what comes before and after: reserving device
+memory for all arguments, copying the inputs there, copying the outputs back, from ordinary (pageable) and from pinned
+host memory, by the clock of the host with the device idle before and after. It writes
+``kernels/records/<gpu>/transfers/<ladder>.json``; a chapter reads it with ``transfers(ladder)``.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from . import hardware, records
+from .ladder import Ladder
+from .problem import Size, size_label
+from .registry import load_ladder
+
+_COMMAND = "python -m kernels.lab.transfers"
+SAMPLES = 7
+#: What is measured, in the order in which a program does it.
+STEPS = ("allocate", "to_device", "to_device_pinned", "to_host", "to_host_pinned")
+
+
+@dataclass(frozen=True)
+class Transfers:
+    """The transfers of one ladder on one GPU. ``at(size)["to_device"]`` is the median, in seconds."""
+
+    ladder: str
+    gpu: str
+    date: str
+    points: tuple[dict[str, Any], ...]
+
+    def point(self, size: Size) -> dict[str, Any]:
+        """Everything that was kept of one size: ``bytes_in``, ``bytes_out``, ``samples`` in seconds by step."""
+        for point in self.points:
+            if point["size"] == dict(size):
+                return point
+        raise LookupError(f"no transfers of {self.ladder} at {size_label(size)}; on that GPU: {_COMMAND} {self.ladder}")
+
+    def at(self, size: Size) -> dict[str, float]:
+        """The median time of each of ``STEPS`` in seconds. Raises LookupError for a size that was not measured."""
+        return {step: median(samples) for step, samples in self.point(size)["samples"].items()}
+
+
+def transfers(ladder: str | Ladder, gpu: str = records.DEFAULT_GPU) -> Transfers:
+    """Read what was committed for a ladder. Raises LookupError where there is nothing."""
+    name = ladder if isinstance(ladder, str) else ladder.name
+    path = transfers_path(name, gpu)
+    if not path.exists():
+        raise LookupError(f"no transfers of {name} on {gpu}; on that GPU: {_COMMAND} {name}")
+    data = json.loads(path.read_text(encoding="utf-8"))
+    return Transfers(name, data["device"]["name"], data["date"], tuple(data["points"]))
+
+
+def transfers_path(ladder: str, gpu: str = records.DEFAULT_GPU) -> Path:
+    """Where the transfers of a ladder stand."""
+    return records.RECORDS / gpu / "transfers" / f"{ladder}.json"
+
+
+def move(ladder: Ladder, size: Size, samples: int = SAMPLES) -> dict[str, Any]:
+    """Measure every step at one size; the first round is not kept."""
+    import cupy
+
+    problem = ladder.problem
+    host = {name: np.ascontiguousarray(value) for name, value in ladder.inputs(size).items()}
+    host |= {a.name: np.ones(a.extents(size), dtype=a.dtype) for a in problem.outputs}
+    pinned = {name: _pinned(cupy, value) for name, value in host.items()}
+    device = {name: cupy.asarray(value) for name, value in host.items()}
+    inputs, outputs = ([a.name for a in arguments] for arguments in (problem.inputs, problem.outputs))
+
+    def allocate() -> None:
+        held = [cupy.cuda.runtime.malloc(max(1, value.nbytes)) for value in host.values()]
+        found.append(time.perf_counter())
+        for address in held:
+            cupy.cuda.runtime.free(address)
+
+    def to_device(memory: dict[str, np.ndarray]) -> None:
+        for name in inputs:
+            device[name].set(memory[name])
+
+    def to_host(memory: dict[str, np.ndarray]) -> None:
+        for name in outputs:
+            device[name].get(out=memory[name])
+
+    steps: tuple[Callable[[], None], ...] = (
+        allocate,
+        lambda: to_device(host),
+        lambda: to_device(pinned),
+        lambda: to_host(host),
+        lambda: to_host(pinned),
+    )
+    taken: dict[str, list[float]] = {name: [] for name in STEPS}
+    found: list[float] = []
+    for _ in range(samples + 1):
+        for name, step in zip(STEPS, steps, strict=True):
+            cupy.cuda.Device().synchronize()
+            found.clear()
+            start = time.perf_counter()
+            step()
+            cupy.cuda.Device().synchronize()
+            # Reserving ends before what was reserved is given back.
+            taken[name].append((found[0] if found else time.perf_counter()) - start)
+    return {
+        "size": dict(size),
+        "bytes_in": sum(host[name].nbytes for name in inputs),
+        "bytes_out": sum(host[name].nbytes for name in outputs),
+        "samples": {name: list(records.rounded(values[1:])) for name, values in taken.items()},
+    }
+
+
+def _pinned(cupy: Any, value: np.ndarray) -> np.ndarray:
+    """A copy of an array in memory that the driver may copy from without staging it."""
+    memory = cupy.cuda.alloc_pinned_memory(max(1, value.nbytes))
+    copy = np.frombuffer(memory, value.dtype, value.size).reshape(value.shape)
+    copy[...] = value
+    return copy
+
+
+def main(arguments: Sequence[str]) -> int:
+    """The command: ladders by name; ``--records FOLDER`` for another place, ``--commit HASH`` outside a checkout."""
+    names, folder = list(arguments), None
+    for option in ("--commit", "--records"):
+        if option in names:
+            at = names.index(option)
+            if option == "--commit":
+                os.environ["WORKLOG_COMMIT"] = names[at + 1]
+            else:
+                folder = Path(names[at + 1])
+            del names[at : at + 2]
+    if not names:
+        print(f"usage: {_COMMAND} [--commit HASH] [--records FOLDER] LADDER ...", file=sys.stderr)
+        return 2
+    for name in names:
+        ladder = load_ladder(name)
+        data = {
+            "ladder": ladder.name,
+            "command": f"{_COMMAND} {name}",
+            "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
+            "commit": hardware.commit(),
+            "device": hardware.device_block(),
+            "points": [move(ladder, size) for size in ladder.problem.headline],
+        }
+        path = transfers_path(ladder.name, hardware.gpu_slug(data["device"]["name"]))
+        path = folder / path.name if folder else path
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+        print(path)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))
