@@ -1,0 +1,119 @@
+"""The chapter on the 1D convolution: its exercises, its exhibits, and what its rungs and tables rest on."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kernels.conv1d import BEST_CHANNELS, MAX_TAPS, UNET, UNET_COUNTS, Fit, fit, fitted, layer
+from kernels.conv1d_channels import CHANNELS, LAYERS
+from kernels.emulator.errors import OutOfBounds, WarpMismatch
+from kernels.exercises.conv1d import exhibit, filters, fold, padding
+from kernels.filter_sums import problem as sums_problem
+from kernels.lab import ArgumentError, check, count_kernel, counters, load_ladder, verify
+from kernels.lab.exercise import drifted
+
+ROOT = Path(__file__).resolve().parents[1]
+CHAPTER = ROOT / "book" / "conv1d.ipynb"
+CONV1D = load_ladder("conv1d")
+EXERCISES = pytest.mark.parametrize("exercise", [filters, fold, padding], ids=lambda exercise: exercise.name)
+
+
+@EXERCISES
+def test_a_solution_passes_and_the_skeleton_does_not(exercise) -> None:
+    assert check(exercise.solution, exercise)
+    assert not check(exercise.skeleton, exercise)
+
+
+@pytest.mark.skipif(not CHAPTER.exists(), reason="the chapter is not in the book yet")
+@EXERCISES
+def test_the_cell_of_the_chapter_is_the_skeleton(exercise) -> None:
+    assert not drifted(CHAPTER, exercise)
+
+
+@pytest.mark.parametrize(
+    ("exercise", "change", "says"),
+    [
+        (filters, ("first * kTaps + i < n * kTaps", "true"), "out of bounds"),
+        (filters, ("    __syncwarp();  // the warp's filters are there before any lane reads its own\n", ""), "race"),
+        (fold, ("const bool upper = lane & offset", "const bool upper = lane & 1"), "sums are wrong"),
+        (padding, ("(i + 3) / kLength", "i / kLength"), "l=6"),
+    ],
+)
+def test_a_slip_in_a_solution_is_found(exercise, change: tuple[str, str], says: str) -> None:
+    assert exercise.solution.count(change[0]) == 1
+    verdict = check(exercise.solution.replace(*change), exercise)
+    assert not verdict and says in repr(verdict)
+
+
+def test_the_exhibits_fail_as_the_chapter_says() -> None:
+    rows = np.ones(512 * 8, np.float32)
+    with pytest.raises(OutOfBounds, match="right after the end of the 16384 bytes"):
+        count_kernel(exhibit("padding"), "load_padded", (1,), (128,), [rows, np.zeros_like(rows)])
+    with pytest.raises(WarpMismatch, match="lane 16"):
+        arrays = [np.ones(8, np.float32), np.zeros(4, np.float32)]
+        count_kernel(exhibit("full_mask"), "channel_sum", (4,), (2,), arrays)
+    parts, bias, output = np.ones(8, np.float32), np.zeros(4, np.float32), np.zeros(4, np.float32)
+    for total in (2, 4):
+        count_kernel(exhibit("bias"), "add_parts", (4,), (64,), [parts, bias, output])
+        assert (output == total).all()
+
+
+def test_the_rung_of_the_sweep_is_the_rung_of_the_ladder() -> None:
+    here, there = (load_ladder(name)["channels"].source.splitlines()[3:] for name in ("conv1d", "conv1d_channels"))
+    assert here == there
+
+
+def test_the_sweep_and_the_floor_have_the_layers_of_the_network() -> None:
+    named = {tuple(size.values()) for size in CONV1D.problem.recorded}
+    assert set(LAYERS) == {shape for shape in named if shape[0] > 2}
+    assert set(BEST_CHANNELS) == set(LAYERS) and set(BEST_CHANNELS.values()) <= set(CHANNELS)
+    filters_of = {(o, i * k) for i, o, _, k in named}
+    assert {tuple(size.values()) for size in sums_problem.recorded} <= filters_of
+    assert len(UNET) == len(UNET_COUNTS) == len({tuple(size.values()) for size in UNET})
+
+
+@pytest.mark.parametrize("taps", [2, 4, MAX_TAPS + 2])
+def test_taps_without_a_middle_or_too_many_are_refused(taps: int) -> None:
+    for rung in CONV1D:
+        with pytest.raises(ArgumentError, match="k must be odd"):
+            rung.launches(layer(8, 8, 4, taps))
+
+
+@pytest.mark.parametrize("taps", [31, MAX_TAPS])
+def test_many_taps_and_a_row_shorter_than_they(taps: int) -> None:
+    for rung in CONV1D:
+        verify(rung, layer(40, 2, 5, taps))
+
+
+@pytest.mark.parametrize(
+    ("block", "size"),
+    [
+        (Fit(2, 2, 2, 2, 1), layer(131, 8, 4, 5)),
+        (Fit(4, 1, 1, 1, 2), layer(77, 8, 19, 5)),
+        (Fit(2, 4, 1, 2, 4), layer(136, 6, 4, 5)),
+        (Fit(1, 4, 4, 1, 1), layer(96, 8, 4, 1)),
+    ],
+)
+def test_teams_outputs_groups_and_channels_fit_together(monkeypatch, block: Fit, size: dict[str, int]) -> None:
+    monkeypatch.setattr("kernels.conv1d.fit", lambda size: block)
+    assert CONV1D["fitted"].launches(size) == (fitted(size, block),)
+    verify(CONV1D["fitted"], size)
+
+
+def test_every_fit_divides_the_outputs_and_covers_the_channels() -> None:
+    for size in CONV1D.problem.recorded:
+        block = fit(size)
+        assert size["o"] % (block.teams * block.outputs) == 0
+        assert block.covered >= size["i"] or block.covered == size["i"] // 2
+        assert block.teams * block.warps <= 32 and block.shared_bytes(size) <= 48 << 10
+
+
+def test_our_padding_has_no_conflicts_and_neither_has_none() -> None:
+    """The chapter's point: the compiler merges the four stores, and so there was nothing to repair."""
+    two = layer(1024, 2, 4, 5)
+    for name in ("float4", "padded"):
+        lines = [a for a in counters(CONV1D[name], two).lines if a.kind.startswith("shared")]
+        assert sum(a.bank_conflicts for a in lines) == 0
