@@ -349,15 +349,15 @@ def test_an_interruption_ends_the_child(tmp_path, monkeypatch):
 
 def test_ceiling_ladders_are_measured_whole_until_they_have_a_record(tmp_path, monkeypatch):
     monkeypatch.setattr(measure, "ladder_names", lambda: (TINY,))
-    everything = measure.ceiling_targets("transpose", [tmp_path])
+    everything = measure.ceiling_targets({"transpose"}, [tmp_path])
     assert [t.name for t in everything] == ["plain", "vector", "twice", "library"]
     assert {t.size["n"] for t in everything} == {1024}
     records.save_record(made.record(), tmp_path / "scale.json")
-    assert [t.name for t in measure.ceiling_targets("transpose", [tmp_path / "none", tmp_path])] == [
+    assert [t.name for t in measure.ceiling_targets({"transpose"}, [tmp_path / "none", tmp_path])] == [
         "vector",
         "library",
     ]
-    assert measure.ceiling_targets(TINY, [tmp_path]) == []
+    assert measure.ceiling_targets({TINY}, [tmp_path]) == []
 
 
 # The command.
@@ -406,6 +406,19 @@ def test_the_command_writes_a_record(on_a_gpu, tmp_path, capfd):
     assert records.load_record("scale", folder=tmp_path).commit == "f00"
     assert f"{tmp_path / 'scale.json'}: 14 points" in capfd.readouterr().err
     assert [p.name for p in tmp_path.iterdir()] == ["scale.json"]
+
+
+def test_ladders_recorded_together_share_their_ceilings(on_a_gpu, tmp_path, capfd, monkeypatch):
+    other = "tiny_ladder.other"
+    monkeypatch.setitem(sys.modules, other, types.ModuleType(other))
+    sys.modules[other].ladder = replace(scale.ladder, problem=replace(scale.problem, name="other"), ceiling=None)
+    assert record.main([TINY, other, "--together", "--records", str(tmp_path)]) == 0
+    first, second = (records.load_record(name, folder=tmp_path) for name in ("scale", "other"))
+    assert first.ceilings == second.ceilings and second.ceiling_points["copy_gb_s"]["ladder"] == "scale"
+    assert (len(first.points), len(second.points)) == (14, 14)
+    assert "2 ladders in" in capfd.readouterr().err
+    assert record.main([TINY, "--together", "--rung", "plain", "--records", str(tmp_path)]) == 1
+    assert "--together records whole ladders" in capfd.readouterr().err
 
 
 def test_the_command_leaves_the_record_alone_for_a_part_a_failure_and_an_interruption(

@@ -14,7 +14,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -108,13 +108,13 @@ def ceiling_rate(ladder: Ladder, size: Size, seconds: float) -> float:
     return work(size) / seconds / roofline.unit(ladder.ceiling["name"])
 
 
-def ceiling_targets(exclude: str, known: Sequence[Path]) -> list[Target]:
-    """The points that define the ceilings: of each ceiling ladder the fastest of its record, or all without
-    one."""
+def ceiling_targets(besides: Collection[str], known: Sequence[Path]) -> list[Target]:
+    """The points that define the ceilings: of each ceiling ladder not among ``besides`` the fastest of its record, or
+    all without one."""
     targets = []
     for name in ladder_names():
         ladder = load_ladder(name)
-        if ladder.ceiling is None or name == exclude:
+        if ladder.ceiling is None or name in besides:
             continue
         size = ceiling_size(ladder)
         candidates = [replace(t, regimes=("cold",)) for t in targets_of(ladder, name) if t.size == dict(size)]
@@ -126,24 +126,38 @@ def ceiling_targets(exclude: str, known: Sequence[Path]) -> list[Target]:
     return targets
 
 
-def record_ladder(load_name: str, sampling: Sampling, known: Sequence[Path], keep: Path | None = None) -> Record:
-    """Measure a whole ladder with its peers and the ceilings, in one run. Writes nothing; ``save_record`` does.
+def record_ladders(
+    load_names: Sequence[str], sampling: Sampling, known: Sequence[Path], keep: Path | None = None
+) -> list[Record]:
+    """Measure whole ladders with their peers, and the ceilings once, in one run. Writes nothing; ``save_record`` does.
 
     ``known`` are folders of records that say which points define the ceilings. Raises :class:`MeasurementFailed`.
     """
-    ladder = load_ladder(load_name)
-    targets = [*ceiling_targets(ladder.name, known), *targets_of(ladder, load_name)]
+    ladders = {name: load_ladder(name) for name in load_names}
+    targets = ceiling_targets({ladder.name for ladder in ladders.values()}, known)
+    for name, ladder in ladders.items():
+        targets += targets_of(ladder, name)
     points, device = run(targets, sampling, keep=keep)
     ceilings, sources = find_ceilings((t, found[0]) for t, found in zip(targets, points, strict=True))
-    return Record(
-        ladder=ladder.name,
-        date=datetime.now(UTC).strftime("%Y-%m-%d"),
-        commit=hardware.commit(),
-        device=device,
-        ceilings=ceilings,
-        ceiling_points=sources,
-        points=tuple(p for t, found in zip(targets, points, strict=True) if t.ladder == load_name for p in found),
-    )
+    measured = list(zip(targets, points, strict=True))
+    return [
+        Record(
+            ladder=ladder.name,
+            date=datetime.now(UTC).strftime("%Y-%m-%d"),
+            commit=hardware.commit(),
+            device=device,
+            ceilings=ceilings,
+            ceiling_points=sources,
+            points=tuple(point for target, found in measured if target.ladder == name for point in found),
+        )
+        for name, ladder in ladders.items()
+    ]
+
+
+def record_ladder(load_name: str, sampling: Sampling, known: Sequence[Path], keep: Path | None = None) -> Record:
+    """Measure one whole ladder, as ``record_ladders`` does."""
+    (record,) = record_ladders([load_name], sampling, known, keep=keep)
+    return record
 
 
 def try_out(targets: Sequence[Target], sampling: Sampling, known: Sequence[Path], keep: Path | None = None) -> None:

@@ -1,7 +1,8 @@
 """``python -m kernels.lab.record [ladder ...]``: measure ladders on this GPU and write their records.
 
 A ladder is recorded whole, with its peers and the ceilings, because ratios must come from one run. With
-``--rung`` or ``--size`` a part is measured and printed, and no record is written.
+``--rung`` or ``--size`` a part is measured and printed, and no record is written. ``--together`` records several
+ladders in one run, in a fraction of the time that the ceilings of each would take.
 """
 
 from __future__ import annotations
@@ -81,6 +82,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     known = (folder, records.RECORDS / gpu)
     try:
         names = args.ladders or ceilings_first()
+        if args.together:
+            _record_together(names, sampling, folder, known, args)
+            return 0
         for position, name in enumerate(names, start=1):
             targets = choose_targets(name, args.rung, args.size)
             keep = args.keep / name if args.keep else None
@@ -104,9 +108,25 @@ def main(argv: Sequence[str] | None = None) -> int:
     return 0
 
 
+def _record_together(
+    names: Sequence[str], sampling: Sampling, folder: Path, known: Sequence[Path], args: argparse.Namespace
+) -> None:
+    if args.rung or args.size:
+        raise ValueError("--together records whole ladders; --rung and --size measure parts")
+    start = time.monotonic()
+    found = measure.record_ladders(names, sampling, known, keep=args.keep)
+    for record in found:
+        path = records.record_path(record.ladder, folder=folder)
+        records.save_record(record, path)
+        _say(f"{path}: {len(record.points)} points, {_ceilings(record)}")
+    _say(f"{len(found)} ladders in {time.monotonic() - start:.0f} s")
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m kernels.lab.record", description=__doc__)
     parser.add_argument("ladders", nargs="*", metavar="ladder", help="all ladders, when none is named")
+    parser.add_argument("--together", action="store_true",
+                        help="one run for all: the ceilings are measured once, and a failure leaves no record")  # fmt: skip
     parser.add_argument("--seconds-per-point", type=float, default=Sampling().seconds, metavar="S",
                         help="wall time for the cold samples of one point (default %(default)s)")  # fmt: skip
     parser.add_argument("--rung", action="append", default=[], help="measure just this rung; may be repeated")
