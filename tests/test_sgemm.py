@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kernels import emulator
-from kernels.exercises.sgemm import BETA, fewest_parts, full, judge, lanes, rounds
-from kernels.lab import ArgumentError, count_kernel, cp, load_ladder
+from kernels.exercises.sgemm import BETA, beta, fewest_parts, full, judge, lanes, rounds
+from kernels.lab import ArgumentError, count_kernel, counters, cp, load_ladder
 from kernels.lab.exercise import check, drifted
 from kernels.sgemm.blas import sgemm
 from kernels.sgemm.product import Product
@@ -147,3 +147,5 @@ def test_the_exhibit_reads_what_beta_zero_must_not() -> None:
     two, one, zero = np.int32(2), np.float32(1), np.float32(0)
     count_kernel(BETA, "sgemm", (1, 1), (2, 2), [two, two, two, one, a, a, zero, c])
     assert np.isnan(c).all()
+    with pytest.raises(emulator.Uninitialised, match="of C in global memory"):
+        counters(beta, {"m": 8, "n": 8, "k": 8})

@@ -1,7 +1,7 @@
 """The exercises of the sgemm worklog, and its exhibit.
 
 ``lanes`` and ``rounds`` are kernels to complete, ``judge`` looks at numbers of parts that are worked out on paper,
-``BETA`` is the source of a kernel that is wrong.
+``BETA`` is the source of a kernel that is wrong, ``beta`` a rung that runs it on an output that nothing has written.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ from pathlib import Path
 import numpy as np
 
 from kernels.lab.exercise import Check, Claim, Exercise, Verdict, at_most
-from kernels.lab.problem import Argument, Launch, Problem, Size, ceil_div
+from kernels.lab.ladder import Ladder
+from kernels.lab.problem import Argument, Launch, Problem, Rung, Size, ceil_div
 
 HERE = Path(__file__).parent
 FLOAT = 4
@@ -91,6 +92,19 @@ rounds = Exercise(
     folder=HERE,
     claims=(_one_barrier_a_round(),),
 )
+
+
+def _beta_launch(size: Size) -> tuple[Launch, ...]:
+    m, n, k = (np.int32(size[key]) for key in ("m", "n", "k"))
+    args = (m, n, k, np.float32(1), "A", "B", np.float32(0), "C")
+    return (Launch("sgemm", (ceil_div(size["n"], TILE), ceil_div(size["m"], TILE)), (TILE, TILE), args),)
+
+
+beta = Ladder(
+    _product(({"m": 8, "n": 8, "k": 8},)),
+    HERE,
+    (Rung("beta", "C is scaled by zero instead of not being read", "sgemm_beta.cu", _beta_launch),),
+)["beta"]
 
 
 def full(m: int, n: int, rows: int, cols: int, parts: int) -> Fraction:
