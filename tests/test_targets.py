@@ -79,6 +79,13 @@ def coarsest_and_fastest(record: Record, edge: int) -> tuple[str, str]:
     return enough[-1], min(COARSER, key=points.__getitem__)
 
 
+def of_cublas(record: Record, *extents: int) -> float:
+    """The time of cuBLAS in float32 over that of the best rung, at m, n and k."""
+    size = dict(zip(("m", "n", "k"), extents, strict=True))
+    points = {p.name: p.median_s for p in record.points if p.size == size and p.regime == "cold"}
+    return points["cuBLAS fp32"] / min(points[name] for name in load_ladder(record.ladder).names)
+
+
 PROMISES: dict[str, tuple[str, Callable[[Record], bool]]] = {
     "saxpy reaches 98 % of the rate of copying, and PyTorch's": (
         "saxpy",
@@ -123,6 +130,15 @@ PROMISES: dict[str, tuple[str, Callable[[Record], bool]]] = {
         lambda r: best(r) < min(of(r, "PyTorch contiguous"), of(r, "cuBLAS geam")),
     ),
     "matmul reaches 70 % of cuBLAS in float32": ("matmul", lambda r: of(r, "cuBLAS fp32") / best(r) >= 0.70),
+    "sgemm is as fast as cuBLAS in float32 at 4096": ("sgemm", lambda r: of_cublas(r, 4096, 4096, 4096) >= 1.0),
+    "sgemm reaches 95 % of cuBLAS at 2048 and at 8192": (
+        "sgemm",
+        lambda r: min(of_cublas(r, edge, edge, edge) for edge in (2048, 8192)) >= 0.95,
+    ),
+    "sgemm reaches 90 % of cuBLAS at 1024 and on three products that are no squares": (
+        "sgemm",
+        lambda r: min(of_cublas(r, p.size["m"], p.size["n"], p.size["k"]) for p in r.points) >= 0.90,
+    ),
     "the 1D stencil of radius 4 reaches 95 % of the copy ceiling": (
         "stencil1d",
         lambda r: rate(r, "bytes") / (r.ceilings["copy_gb_s"] * 1e9) >= 0.95,
