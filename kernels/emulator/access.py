@@ -10,6 +10,7 @@ import numpy as np
 
 from . import faults, races, watch
 from .lanes import Selection, take
+from .layout import Extents
 from .memory import LOCAL_WINDOW, SHARED_WINDOW, Allocation
 from .patterns import Tally, load_wavefronts, local_sectors, sectors, tally, wavefronts
 from .ptx import Location
@@ -200,11 +201,19 @@ def check_shared(group: Group, site: Site, address: np.ndarray) -> Tally:
     """What a shared access costs. Raises OutOfBounds and Misaligned."""
     measure = load_wavefronts if site.action == "load" else wavefronts
     found = tally(group.lanes, address, site.offset, site.width, measure)
-    if found.lowest < 0 or found.highest + site.width > group.batch.shared_bytes:
-        faults.out_of_bounds(group, site, address, "shared")
+    extents = group.batch.extents["shared"]
+    if not extents.hold(found.lowest, found.highest, site.width):
+        _within(extents, group, site, address, "shared")
     if found.misaligned:
         faults.misaligned(group, site, address)
     return found
+
+
+def _within(extents: Extents, group: Group, site: Site, address: np.ndarray, space: str) -> None:
+    """Raise OutOfBounds unless every lane's access is within a variable of its own."""
+    full = np.broadcast_to(address, group.lanes.shape) + site.offset
+    if extents.outside(full, site.width).any():
+        faults.out_of_bounds(group, site, address, space)
 
 
 def _shared_index(group: Group, site: Site, address: np.ndarray) -> np.ndarray:
@@ -261,6 +270,11 @@ def _put(group: Group, site: Site, address: np.ndarray, value: np.ndarray, index
 def load_local(group: Group, site: Site, address: np.ndarray) -> np.ndarray:
     """ld.local: from the lane's own memory."""
     index = _local_index(group, site, address)
+    written = group.batch.local_written
+    if written is not None:
+        missing = written.reshape(-1).view(site.container)[index] == 0
+        if missing.any():
+            races.uninitialised(group, site, address, missing, "local")
     value = group.batch.local_view(site.container)[index]
     return value if site.count == 1 else _unpack(value, site)
 
@@ -269,6 +283,10 @@ def store_local(group: Group, site: Site, address: np.ndarray, value: np.ndarray
     """st.local: to the lane's own memory."""
     index = _local_index(group, site, address)
     group.batch.local_view(site.container)[index] = np.broadcast_to(_packed(value, site), index.shape)
+    written = group.batch.local_written
+    if written is not None:
+        ones = written.reshape(-1).view(site.container)
+        ones[index] = np.frombuffer(b"\1" * site.width, site.container)[0]
 
 
 def _local_index(group: Group, site: Site, address: np.ndarray) -> np.ndarray:
@@ -279,8 +297,8 @@ def _local_index(group: Group, site: Site, address: np.ndarray) -> np.ndarray:
     """
     batch, lanes = group.batch, group.lanes
     full = np.broadcast_to(address, lanes.shape) + site.offset
-    if int(full.min()) < 0 or int(full.max()) + site.width > batch.local_bytes:
-        faults.out_of_bounds(group, site, address, "local")
+    if not batch.extents["local"].hold(int(full.min()), int(full.max()), site.width):
+        _within(batch.extents["local"], group, site, address, "local")
     if (full & (site.width - 1)).any():
         faults.misaligned(group, site, address)
     _note(group, site, tally(lanes, address, site.offset, site.width, local_sectors), address, "local", "local")

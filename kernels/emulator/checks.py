@@ -2,7 +2,8 @@
 
 "shared"         races in shared memory between barriers (within a warp: between warp synchronisations), and reads of
                  shared memory that nothing has written.
-"uninitialised"  reads of global memory that nothing has written.
+"uninitialised"  reads of global memory that nothing has written, and reads of local memory of which no byte was
+                 written (the compiler may copy the gaps in a structure: those are let pass).
 "global"         races in global memory, within a block and between the blocks of a launch.
 
 The first two are on by default: they cost little. `checking(ALL)` turns on the third for the launches inside it, as

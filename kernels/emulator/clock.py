@@ -2,10 +2,15 @@
 
 Every access, of all lanes of a group at once, has a tick. An earlier access by thread u is ordered before one by thread
 t of the same warp if t has since passed a warp operation with a mask (or a barrier), and before one by a thread of
-another warp of the block if t has since passed a barrier. Threads of different blocks, or of one block with no barrier,
-are ordered by u's memory fence after its access together with an atomic, or a volatile or acquiring access, of t's:
-that is how locks, flags and "the last block" work. Each rule takes any such operation for the right one, so that what
-is ordered is never called a race, while a fence or an atomic of some other purpose can hide one.
+another warp of the block if t has since passed a barrier.
+
+Threads of different blocks are ordered by what is handed over at a place of global memory: u's block fences after the
+access, then works on the place (an atomic, a volatile or releasing store, or a plain one of few lanes), and t's block
+works on the same place afterwards (an atomic, a volatile or acquiring load). That is how locks, flags and "the last
+block" work, and it carries over from block to block. Threads of one block with no barrier between them are ordered by
+u's fence after its access together with any atomic, volatile or acquiring access of t's since: there a fence or an
+atomic of some other purpose can hide a race. So it can between blocks once more places take part than are kept track
+of (`PLACES`, `PAIRS`).
 
 Stamps pack an access: tick << TICK | kind << KIND | thread. Kinds above ONE stand for several accesses to a cell
 together: by lanes of one warp, of one block, of several blocks.
@@ -23,6 +28,9 @@ if TYPE_CHECKING:
 
 KIND, TICK = 28, 30
 ONE, WARP_LANES, BLOCK_THREADS, BLOCKS = range(4)
+PAIRS = 2048  # blocks and places that one instruction may hand over between, to be followed each by itself
+PLACES = 1 << 23  # places at which blocks hand over, times the blocks of the launch
+FEW = 64  # lanes that store plainly to as many places as a flag may have
 MAX_THREADS = 1 << KIND  # threads of a launch that stamps can tell apart
 _ID = (1 << KIND) - 1
 _TIME = -(1 << TICK)
@@ -36,6 +44,39 @@ class Events:
         self._strong = np.zeros(256, np.bool_)
         self.fences = np.zeros(blocks, np.int64)
         self.acquires = np.zeros(blocks, np.int64)
+        self.fenced = False
+        #: What has been handed over at each place, and what each block has been handed: times, by block.
+        self.places: dict[int, np.ndarray] = {}
+        self.known: dict[int, np.ndarray] = {}
+        self.coarse = False
+
+    def hand_over(self, blocks: np.ndarray, places: np.ndarray, gives: bool, takes: bool) -> None:
+        """Lanes of `blocks` work on `places` of global memory, one after the other."""
+        if not self.fenced:
+            return
+        pairs = np.unique(np.stack([blocks, places], axis=1), axis=0).tolist()
+        if len(pairs) > PAIRS or self.coarse or (len(self.places) + len(pairs)) * self.fences.size > PLACES:
+            # Too many to follow: whoever takes is given what anyone has fenced.
+            self.coarse |= gives
+            if takes:
+                for block in np.unique(blocks).tolist():
+                    self.known[block] = self.fences.copy()
+            return
+        for block, place in pairs:
+            there, mine = self.places.get(place), self.known.get(block)
+            if takes and there is not None:
+                mine = self.known[block] = there.copy() if mine is None else np.maximum(mine, there)
+            if gives and (self.fences[block] or mine is not None):
+                both = [each for each in (there, mine) if each is not None] or [np.zeros_like(self.fences)]
+                given = self.places[place] = np.maximum.reduce(both)
+                given[block] = self.fences[block]
+
+    def handed(self, to: np.ndarray, of: np.ndarray) -> np.ndarray:
+        """The time before which what blocks `of` did is known to blocks `to`: arrays of one shape."""
+        receivers, row = np.unique(to, return_inverse=True)
+        nothing = np.zeros_like(self.fences)
+        table = np.stack([self.known.get(block, nothing) for block in receivers.tolist()])
+        return table[row.reshape(to.shape), of]
 
     @property
     def now(self) -> int:
@@ -104,13 +145,21 @@ class Clock:
             self._fences = np.zeros(self.shape, np.int64)
         self._fences[lanes.block, lanes.thread] = self.events.now
         self.events.fences[self.start + lanes.block.ravel()] = self.events.now
+        self.events.fenced = True
 
     def acquire(self, lanes: Lanes) -> None:
-        """Lanes see what others made visible."""
+        """Lanes see what others of their block made visible."""
         if self._acquires is None:
             self._acquires = np.zeros(self.shape, np.int64)
         self._acquires[lanes.block, lanes.thread] = self.events.now
         self.events.acquires[self.start + lanes.block.ravel()] = self.events.now
+
+    def hand_over(self, lanes: Lanes, address: np.ndarray, gives: bool, takes: bool) -> None:
+        """Lanes work on places of global memory at which blocks hand over to each other what they did."""
+        if self.events.fenced:
+            block = np.broadcast_to(lanes.block, lanes.shape).reshape(-1) + self.start
+            place = np.broadcast_to(address, lanes.shape).reshape(-1) >> 2
+            self.events.hand_over(block, place, gives, takes)
 
     def times(self, which: np.ndarray, lanes: Lanes) -> np.ndarray:
         """`barriers` or `warps` of lanes, broadcasting to their shape with an axis for cells."""
@@ -138,12 +187,12 @@ class Clock:
             same_block = (who // threads == ids // threads) & (kind != BLOCKS)
             inside |= ~same_block
         found = other & inside
-        if not found.any() or not self.events.acquires.any() or not self.events.fences.any():
+        if not found.any() or not self.events.fenced:
             return found
         return found & ~self._handed_over(before, lanes, ids, many)
 
     def _handed_over(self, before: np.ndarray, lanes: Lanes, ids: np.ndarray, many: bool) -> np.ndarray:
-        """Where the earlier thread has used a fence, and the later one an atomic or volatile access, since."""
+        """Where what the earlier thread did has been handed over to the later one."""
         shape = np.broadcast_shapes(before.shape, (*lanes.shape, 1))
         threads, time = self.shape[1], before & _TIME
         who, kind = before & _ID, before >> KIND & 3
@@ -151,15 +200,19 @@ class Clock:
         thread = np.broadcast_to(lanes.thread[:, :, None], shape)
         other_block = np.broadcast_to(who // threads if many else block + self.start, shape)
         other_thread = np.broadcast_to(who % threads if many else who, shape)
-        inside = (other_block == block + self.start) & (kind == ONE)
-        fences = self.events.fences[other_block]
-        acquires = self.events.acquires[block + self.start]
-        if inside.any():
+        same = (other_block == block + self.start) & (kind < BLOCKS)
+        out = np.zeros(shape, np.bool_)
+        if same.any():
+            one = same & (kind == ONE)
             own_fences = self._fences if self._fences is not None else np.zeros(self.shape, np.int64)
             own_acquires = self._acquires if self._acquires is not None else np.zeros(self.shape, np.int64)
-            fences = np.where(inside, own_fences[block, np.minimum(other_thread, threads - 1)], fences)
-            acquires = np.where(inside, own_acquires[block, thread], acquires)
-        return (fences > time) & (acquires > time)
+            fenced = np.where(one, own_fences[block, np.minimum(other_thread, threads - 1)],
+                              self.events.fences[other_block])  # fmt: skip
+            taken = np.where(one, own_acquires[block, thread], self.events.acquires[block + self.start])
+            out = same & (fenced > time) & (taken > time)
+        if not same.all():
+            out |= ~same & (self.events.handed(block + self.start, other_block) > time)
+        return out
 
 
 def together(old: np.ndarray, new: np.ndarray, apart: np.ndarray, threads: int, many: bool) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
@@ -12,6 +13,9 @@ from .memory import distance
 if TYPE_CHECKING:
     from .access import Site
     from .groups import Group
+    from .schedule import Batch
+
+_LOCAL_NAME = re.compile(r"E(\d+)([A-Za-z_]\w*)$")
 
 
 def place_of(group: Group, site: Site, bad: np.ndarray) -> Where:
@@ -42,14 +46,20 @@ def out_of_bounds(group: Group, site: Site, address: np.ndarray, space: str = "g
     full = np.broadcast_to(address, group.lanes.shape) + site.offset
     what = f"{'read' if site.action == 'load' else 'write'} of {width} byte{'s' * (width > 1)}"
     if space != "global":
-        size = batch.shared_bytes if space == "shared" else batch.local_bytes
-        bad = (full < 0) | (full > size - width)
+        extents = batch.extents[space]
+        bad = extents.outside(full, width)
         at = _pick(full, bad)
-        past = at - size if at >= 0 else -at
-        side = "after the end" if at >= 0 else "before the start"
+        start, end, name = _variable(batch, space, at)
+        past = at - end if at >= start else start - at
+        if start <= at < end:
+            side, past = f"where only {end - at} of", 0
+        else:
+            side = _apart(past, "after the end" if at >= end else "before the start") + " of"
+        several = len(extents.starts) > 1
         raise OutOfBounds(
-            f"out of bounds: {what} at {space} address {at}, "
-            f"{_apart(past, side)} of the {size} bytes of {space} memory",
+            f"out of bounds: {what} at {space} address {at}, {side} the {end - start} bytes of "
+            + (f"{name} in {space} memory" if several else f"{space} memory")
+            + (" are left" if start <= at < end else ""),
             place_of(group, site, bad),
             address=at,
             allocation=None,
@@ -82,6 +92,21 @@ def out_of_bounds(group: Group, site: Site, address: np.ndarray, space: str = "g
         allocation=nearest,
         distance=far,
     )
+
+
+def _variable(batch: Batch, space: str, at: int) -> tuple[int, int, str]:
+    """(start, end, name) of the variable of shared or local memory that an address is nearest to."""
+    extents = batch.extents[space]
+    if not extents.starts:
+        return 0, 0, f"{space} memory"
+    number = extents.nearest(at)
+    return extents.starts[number], extents.ends[number], readable(extents.names[number])
+
+
+def readable(name: str) -> str:
+    """A variable's name in the source: of a local one, which is mangled with its function's, the last part."""
+    found = _LOCAL_NAME.search(name.split("@")[0]) if name.startswith("_Z") else None
+    return found[2][: int(found[1])] if found else name
 
 
 def _apart(nbytes: int, side: str) -> str:

@@ -15,6 +15,7 @@ from .errors import LaunchError, UnsupportedInstruction, Where
 from .inline import inline
 from .isa.matrix import name_all_lanes
 from .isa.types import DTYPES
+from .layout import lay_out
 from .memory import SYMBOL_BASE, SYMBOL_RANGE, SYMBOL_RANGES, Allocation, DeviceMemory
 from .named import name_barriers
 from .schedule import Batch, Tallies
@@ -22,7 +23,7 @@ from .shadow_global import StartOver
 from .switches import unfold
 from .system import flush
 from .trace import Trace
-from .translate import Code, Layout, Translation
+from .translate import Code, Translation
 from .watch import Watch
 
 LANES = 1 << 15  # lanes of a batch: registers of 128 KiB, which the second-level cache holds
@@ -105,8 +106,8 @@ class Kernel:
     def __init__(self, module: Module, function: ptx.Function) -> None:
         self.module, self.name = module, function.name
         self.function = name_barriers(name_all_lanes(unfold(inline(module.program, function, self._refuse))))
-        self.dynamic_shared = 0
-        self.layout = self._layout()
+        spaces = {variable.name: variable.space for variable in module.program.variables.values()}
+        self.layout = lay_out(self.function, module.program.variables.values(), module._symbols, spaces)
         self.code: Code = Translation(self.function, self.layout, module.sources).run()
         self.specials = frozenset().union(*(b.reads for b in self.code.blocks)) | frozenset(
             name for name in self.code.kinds if name.startswith("%") and name not in self.function.registers
@@ -121,41 +122,6 @@ class Kernel:
             self.module.sources,
             f"{instruction.opcode}: {why} (in: {instruction.text})",
         )
-
-    def _layout(self) -> Layout:
-        addresses: dict[str, tuple[str, int]] = {}
-        space = {"shared": 0, "local": 0}
-        module = self.module.program.variables.values()
-        used = {
-            name
-            for item in self.function.body
-            if isinstance(item, ptx.Instruction)
-            for operand in item.operands
-            for name in _symbols(operand)
-        }
-        extern = []
-        for variable in [*self.function.variables, *(v for v in module if v.name in used)]:
-            if variable.space in space:
-                if variable.extern or not variable.nbytes:
-                    extern.append(variable)
-                    continue
-                start = -(-space[variable.space] // variable.align) * variable.align
-                addresses[variable.name] = (variable.space, start)
-                space[variable.space] = start + variable.nbytes
-        if extern:
-            align = max(16, *(v.align for v in extern))
-            space["shared"] = -(-space["shared"] // align) * align
-            self.dynamic_shared = 1
-            for variable in extern:
-                addresses[variable.name] = ("shared", space["shared"])
-        for name, allocation in self.module._symbols.items():
-            addresses[name] = (self.module.program.variables[name].space, allocation.address)
-        parameters, end = {}, 0
-        for parameter in self.function.params:
-            end = -(-end // parameter.align) * parameter.align
-            parameters[parameter.name] = end
-            end += parameter.nbytes or ptx.TYPE_BYTES[parameter.type]
-        return Layout(addresses, parameters, end, space["shared"], space["local"])
 
     def line_text(self, location: ptx.Location) -> str:
         """The source line, without its indentation; empty where the source is not known."""
@@ -205,7 +171,18 @@ class Kernel:
                     for start in range(0, blocks, size):
                         number = min(size, blocks - start)
                         Batch(
-                            self, grid, block, start, number, parameters, memory, total, counts, trace, max_steps, watch
+                            self,
+                            grid,
+                            block,
+                            start,
+                            number,
+                            parameters,
+                            memory,
+                            shared_bytes,
+                            counts,
+                            trace,
+                            max_steps,
+                            watch,
                         ).run()
                 return self._counters(grid, block, counts)
             except StartOver:
@@ -293,13 +270,3 @@ class Kernel:
             counts.barriers,
             files=self.module.sources,
         )
-
-
-def _symbols(operand: ptx.Operand) -> list[str]:
-    if isinstance(operand, ptx.Symbol):
-        return [operand.name]
-    if isinstance(operand, ptx.Address) and isinstance(operand.base, ptx.Symbol):
-        return [operand.base.name]
-    if isinstance(operand, ptx.Vector | ptx.Group):
-        return [name for item in operand.items for name in _symbols(item)]
-    return []

@@ -11,14 +11,13 @@ where both are volatile and one waits in a loop.
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
 from .clock import BLOCKS, KIND, ONE, TICK, WARP_LANES, Clock
 from .errors import Race, Uninitialised, Where
-from .faults import place_of
+from .faults import place_of, readable
 
 if TYPE_CHECKING:
     from .access import Site
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
 SUMS = frozenset({"add", "inc", "dec"})
 SWAPS = frozenset({"cas", "exch"})
 _ID = (1 << KIND) - 1
-_LOCAL_NAME = re.compile(r"E(\d+)([A-Za-z_]\w*)$")
 
 
 def _reported(earlier: Site, later: Site, space: str, same_warp: bool) -> bool:
@@ -214,5 +212,4 @@ def _name(kernel: Kernel, space: str, at: int, allocation: Allocation | None) ->
         return allocation.name, at - allocation.address
     starts = [(start, name) for name, (where, start) in kernel.layout.addresses.items() if where == space]
     start, name = max(((s, n) for s, n in starts if s <= at), default=(0, "shared memory"))
-    found = _LOCAL_NAME.search(name) if name.startswith("_Z") else None
-    return (found[2][: int(found[1])] if found else name), at - start
+    return readable(name), at - start

@@ -48,7 +48,8 @@ class Tallies:
 
 
 class Batch:
-    """Blocks `start` to `start + blocks` of the grid, running together. `shared` is uint8 (blocks, bytes)."""
+    """Blocks `start` to `start + blocks` of the grid, running together. `shared` is uint8 (blocks, bytes), `extents`
+    what of shared and local memory is a variable's."""
 
     def __init__(
         self,
@@ -59,7 +60,7 @@ class Batch:
         blocks: int,
         parameters: np.ndarray,
         memory: DeviceMemory,
-        shared_bytes: int,
+        dynamic_bytes: int,
         counts: Tallies,
         trace: Trace | None,
         max_steps: int,
@@ -68,10 +69,14 @@ class Batch:
         self.kernel, self.grid, self.block, self.start, self.blocks = kernel, grid, block, start, blocks
         self.threads = block[0] * block[1] * block[2]
         self.memory, self.counts, self.trace, self.max_steps = memory, counts, trace, max_steps
-        self.shared_bytes = shared_bytes
+        self.shared_bytes = kernel.layout.shared_span + dynamic_bytes
         self.local_bytes = kernel.layout.local_bytes
-        self.shared = _rows(blocks, shared_bytes)
+        self.extents = {
+            "shared": kernel.layout.extents("shared", dynamic_bytes), "local": kernel.layout.extents("local"),
+        }  # fmt: skip
+        self.shared = _rows(blocks, self.shared_bytes)
         self.local = _rows(blocks * self.threads, self.local_bytes)
+        self.local_written: np.ndarray | None = None
         self.parameters = parameters
         self.recent: dict[int, Allocation] = {}
         self.gone: list[Lanes] = []

@@ -18,6 +18,7 @@ from .errors import UnsupportedInstruction
 from .isa import HELPERS, RULES, Rule
 from .isa.move import SPECIAL_TYPES
 from .isa.types import DTYPES, dtype, open_kind, size
+from .layout import Layout
 from .memory import LOCAL_WINDOW, SHARED_WINDOW
 
 _NAMES = {name: getattr(np, name) for name in set(DTYPES.values()) if name != "bool"}
@@ -35,17 +36,6 @@ class Code:
     sites: list[access.Site]
     kinds: dict[str, str]
     source: str
-
-
-@dataclass(frozen=True)
-class Layout:
-    """Where the kernel's variables are: `addresses` in their own space, `parameters` as byte offsets."""
-
-    addresses: dict[str, tuple[str, int]]
-    parameters: dict[str, int]
-    parameter_bytes: int
-    shared_bytes: int
-    local_bytes: int
 
 
 def find_rule(instruction: ptx.Instruction, kernel: str, sources: dict[str, list[str]]) -> Rule:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from . import checks, races
-from .clock import MAX_THREADS, Clock, Events
+from .clock import FEW, MAX_THREADS, Clock, Events
 from .shadow import SharedShadow
 from .shadow_global import GlobalShadow, mark_written, read_written
 
@@ -34,8 +34,11 @@ class Watch:
         """Give a batch its clock and its shadow of shared memory."""
         shared = checks.SHARED in self.chosen and batch.shared_bytes > 0
         batch.uninitialised = checks.UNINITIALISED in self.chosen
+        if batch.uninitialised and batch.local_bytes:
+            batch.local_written = np.zeros_like(batch.local)
         batch.globals = self.globals
         if shared or self.globals is not None:
+            self.events.known.clear()  # the blocks before have ended
             batch.clock = Clock(self.events, batch.start, batch.blocks, batch.threads)
         if shared:
             batch.shadow = SharedShadow(batch.clock, batch.shared_bytes)
@@ -50,13 +53,21 @@ def ordered(group: Group, site: Site) -> None:
         clock.acquire(group.lanes)
 
 
+def handed_over(group: Group, site: Site, address: np.ndarray, gives: bool, takes: bool) -> None:
+    """As `ordered`, for a place in global memory at which blocks hand over what they did."""
+    ordered(group, site)
+    clock = group.batch.clock
+    if group.batch.globals is not None and (site.strong or site.action == "atomic"):
+        clock.hand_over(group.lanes, address + site.offset, gives, takes)
+
+
 def load(group: Group, site: Site, allocation: Allocation, address: np.ndarray) -> None:
     """A load from global memory."""
     batch = group.batch
     if allocation.written is not None and batch.uninitialised:
         read_written(group, site, allocation, address)
     if batch.clock is not None:
-        ordered(group, site)
+        handed_over(group, site, address, gives=False, takes=True)
         if batch.globals is not None and not site.strong:
             batch.globals.load(group, site, allocation, address)
 
@@ -68,10 +79,12 @@ def store(
     batch, clash = group.batch, None
     data = allocation.view(site.container)
     if batch.clock is not None:
-        ordered(group, site)
+        handed_over(group, site, address, gives=True, takes=False)
         if batch.globals is not None:
             batch.globals.keep(allocation)
             if not site.strong:
+                if group.lanes.count <= FEW:  # it may be a flag
+                    batch.clock.hand_over(group.lanes, address + site.offset, gives=True, takes=False)
                 clash = batch.globals.store(group, site, allocation, address, lambda: differ(data, index, value))
     data[index] = value
     if clash is not None and clash.any():
@@ -91,7 +104,7 @@ def atomic(group: Group, site: Site, allocation: Allocation, address: np.ndarray
         if allocation.written is not None:
             mark_written(site, allocation, address)
     if batch.clock is not None:
-        ordered(group, site)
+        handed_over(group, site, address, gives=True, takes=True)
         if batch.globals is not None:
             batch.globals.keep(allocation)
             batch.globals.atomic(group, site, allocation, address)

@@ -260,3 +260,84 @@ def test_messages_name_variables_as_the_source_does() -> None:
     with pytest.raises(Uninitialised) as caught:
         device.launch("k<32>", 1, 32, np.zeros(32, np.int32))
     assert re.search(r"byte 4 of second in shared memory", str(caught.value))
+
+
+def checked(device: Device, grid: int, block: int, *args: np.ndarray) -> None:
+    with checking(ALL_CHECKS):
+        device.launch("k", grid, block, *args)
+
+
+NEIGHBOUR = """extern "C" __global__ void k(float* data, int* other, float* o) {
+    int b = blockIdx.x;
+    if (threadIdx.x == 0) {
+        data[b] = b;
+        __threadfence();
+        @@
+        if (b > 0) o[b] = data[b - 1];
+    }
+}"""
+
+
+@pytest.mark.parametrize(
+    "between",
+    [
+        "",
+        "atomicAdd(&other[b], 1);",
+        "other[b] = 1;",
+        "((volatile int*)other)[b] = 1; o[b] = ((volatile int*)other)[b];",
+        "atomicAdd(&other[b], 1); if (b > 1) atomicAdd(&other[b - 2], 1);",
+    ],
+    ids=["fence alone", "own atomic", "own flag", "own volatile", "the flag of another neighbour"],
+)
+def test_an_atomic_of_another_purpose_hides_no_race_between_blocks(between):
+    """A fence and an atomic order two blocks only where both work on one place."""
+    device = Device(NEIGHBOUR.replace("@@", between))
+    with pytest.raises(Race, match=r"this read of byte .* of argument 0, which thread .0,0,0. of block"):
+        checked(device, 5, 32, np.zeros(5, np.float32), np.zeros(5, np.int32), np.zeros(5, np.float32))
+
+
+@pytest.mark.parametrize(
+    "between",
+    [
+        "atomicAdd(&other[0], 1);",
+        "atomicAdd(&other[b], 1); if (b > 0) while (atomicAdd(&other[b - 1], 0) == 0) { }",
+        "((volatile int*)other)[b] = 1; if (b > 0) while (((volatile int*)other)[b - 1] == 0) { }",
+        "other[b] = 1; if (b > 0) while (((volatile int*)other)[b - 1] == 0) { }",
+        "atomicExch(&other[b], 1); if (b > 0) while (atomicCAS(&other[b - 1], 1, 1) != 1) { }",
+    ],
+    ids=["one ticket", "flags by atomics", "volatile flags", "a plain flag", "exchange and compare"],
+)
+def test_what_is_handed_over_at_one_place_is_no_race(between):
+    out = np.zeros(5, np.float32)
+    checked(Device(NEIGHBOUR.replace("@@", between)), 5, 32, np.zeros(5, np.float32), np.zeros(5, np.int32), out)
+    assert out.tolist() == [0, 0, 1, 2, 3]
+
+
+def test_what_was_handed_over_is_handed_on():
+    """Block 0 to block 1 at one place, block 1 to block 2 at another: block 2 may read what block 0 wrote."""
+    source = """extern "C" __global__ void k(float* data, volatile int* flag, float* o) {
+    int b = blockIdx.x;
+    if (b == 0) data[0] = 42;
+    if (b == 1) while (flag[1] == 0) { }
+    if (b == 2) { @@ o[0] = data[0]; }
+    __threadfence();
+    if (b < 2) flag[b + 1] = 1;
+}"""
+    out = np.zeros(1, np.float32)
+    handed = Device(source.replace("@@", "while (flag[2] == 0) { }"))
+    checked(handed, 3, 1, np.zeros(1, np.float32), np.zeros(4, np.int32), out)
+    assert out[0] == 42
+    with pytest.raises(Race, match="of argument 0"):
+        checked(Device(source.replace("@@", "o[1] = flag[3];")), 3, 1, np.zeros(1, np.float32), np.zeros(4, np.int32),
+               np.zeros(2, np.float32))  # fmt: skip
+
+
+def test_more_places_than_are_followed_are_taken_together(monkeypatch):
+    """Then a race may be missed, but nothing that is ordered is called one."""
+    from kernels.emulator import clock
+
+    monkeypatch.setattr(clock, "PAIRS", 2)
+    out = np.zeros(5, np.float32)
+    checked(Device(NEIGHBOUR.replace("@@", "atomicAdd(&other[b], 1);")), 5, 32, np.zeros(5, np.float32),
+           np.zeros(5, np.int32), out)  # fmt: skip
+    assert out.tolist() == [0, 0, 1, 2, 3]

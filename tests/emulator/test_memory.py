@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from harness import Device, pointer, run_ptx
 
-from kernels.emulator import DeviceMemory, load
+from kernels.emulator import DeviceMemory, LaunchError, OutOfBounds, Uninitialised, load
 
 SHAPES = [
     ((1,), (1,)),
@@ -259,3 +259,96 @@ def test_variables_of_many_modules_stay_apart_from_memory_and_from_each_other():
     text = ".version 8.8\n.target sm_90\n.address_size 64\n.visible .global .align 4 .b8 v[4000];\n"
     addresses = [load(text).symbol("v").address for _ in range(40)]
     assert len(set(addresses)) == 40 and max(addresses) < BASE
+
+
+TWO_ARRAYS = r"""extern "C" __global__ void k(const int* a, int* o) {
+    __shared__ int first[32];
+    __shared__ int second[64];
+    int t = threadIdx.x;
+    second[t] = 5; second[t + 32] = 6;
+    first[t] = t;
+    __syncthreads();
+    o[t] = first[t + a[0]] + second[t];
+}"""
+
+
+def test_what_runs_past_a_shared_array_does_not_land_in_the_next():
+    """On a GPU the two arrays touch, and the sum is wrong without a word."""
+    out = np.zeros(32, np.int32)
+    device = Device(TWO_ARRAYS)
+    device.launch("k", 1, 32, np.array([0], np.int32), out)
+    assert out.tolist() == [t + 5 for t in range(32)]
+    with pytest.raises(OutOfBounds, match="right after the end of the 128 bytes of first in shared memory") as caught:
+        device.launch("k", 1, 32, np.array([4], np.int32), out)
+    assert (caught.value.where.thread, caught.value.where.lanes, caught.value.distance) == ((28, 0, 0), 4, 0)
+    with pytest.raises(OutOfBounds, match="800 bytes after the end of the 128 bytes of first") as caught:
+        device.launch("k", 1, 32, np.array([232], np.int32), out)
+    assert caught.value.where.thread == (0, 0, 0)
+
+
+def test_what_a_block_may_have_is_counted_without_gaps():
+    """Two arrays of 24 KiB are all the static memory that there is; dynamic memory fills the rest of a block."""
+    body = r"""extern "C" __global__ void k(int* o) {
+    extern __shared__ int more[];
+    __shared__ int a[6144], b[6144];
+    int t = threadIdx.x;
+    a[t] = t; b[t] = 2 * t; more[t] = 3 * t;
+    __syncthreads();
+    o[t] = a[31 - t] + b[31 - t] + more[31 - t];
+}"""
+    device, out = Device(body), np.zeros(32, np.int32)
+    most = 227 * 1024 - 2 * 24576
+    device.launch("k", 1, 32, out, shared=most)
+    assert out.tolist() == [6 * (31 - t) for t in range(32)]
+    with pytest.raises(LaunchError, match="bytes of shared memory"):
+        device.launch("k", 1, 32, out, shared=most + 16)
+    with pytest.raises(OutOfBounds, match="right after the end of the 64 bytes of more"):
+        device.launch("k", 1, 32, out, shared=64)
+
+
+def test_local_arrays_of_two_functions_do_not_touch():
+    """Those of one function do: the compiler makes one variable of them."""
+    body = r"""__device__ __noinline__ int pick(const int* a) {
+    int mine[4];
+    for (int i = 0; i < 4; ++i) mine[a[i]] = 10 * i;
+    return mine[a[5]];
+}
+extern "C" __global__ void k(const int* a, int* o) {
+    int first[4];
+    for (int i = 0; i < 4; ++i) first[a[i]] = i;
+    o[threadIdx.x] = first[a[4]] + pick(a);
+}"""
+    device, out = Device(body), np.zeros(32, np.int32)
+    device.launch("k", 1, 32, np.array([0, 1, 2, 3, 3, 2], np.int32), out)
+    assert out.tolist() == [23] * 32
+    for place in (4, 5):
+        wrong = np.array([0, 1, 2, 3, 3, 2], np.int32)
+        wrong[place] = 5
+        with pytest.raises(OutOfBounds, match=r"4 bytes after the end of the 16 bytes of .* in local memory"):
+            device.launch("k", 1, 32, wrong, out)
+
+
+def test_a_read_of_local_memory_that_nothing_wrote():
+    body = r"""extern "C" __global__ void k(const int* a, int* o) {
+    int mine[8];
+    for (int i = 0; i < a[0]; ++i) mine[i] = i;
+    o[threadIdx.x] = mine[a[1] + threadIdx.x % 2];
+}"""
+    device, out = Device(body), np.zeros(32, np.int32)
+    device.launch("k", 1, 32, np.array([8, 6], np.int32), out)
+    with pytest.raises(Uninitialised, match=r"a load reads byte 28 of .* in local memory, which nothing has") as caught:
+        device.launch("k", 1, 32, np.array([7, 6], np.int32), out)
+    assert (caught.value.where.thread, caught.value.where.lanes) == ((1, 0, 0), 16)
+
+
+def test_a_structure_with_a_gap_may_be_copied():
+    """The compiler copies it whole, with what lies between its members."""
+    body = r"""struct Pair { char small; int large; };
+extern "C" __global__ void k(const int* a, Pair* o) {
+    Pair mine[4];
+    for (int i = 0; i < 4; ++i) { mine[a[i]].small = i; mine[a[i]].large = 100 * i; }
+    o[threadIdx.x] = mine[a[threadIdx.x % 4]];
+}"""
+    out = np.zeros(64, np.int32)
+    Device(body).launch("k", 1, 32, np.array([2, 0, 3, 1], np.int32), out)
+    assert out[1::2].tolist() == [100 * (t % 4) for t in range(32)]
