@@ -100,7 +100,7 @@ problem = Problem(
         _size(67, 2, 5, border="clamp"),
         _size(64, 128, 3),
         _size(37, 44, 3, 9, border="clamp"),
-        _size(45, 132, 5),
+        _size(45, 136, 5),
     ),
     parameters=("border",),
     kinds={"border": tuple(BORDERS)},
@@ -147,9 +147,9 @@ def _one_each(name: str, rows: int) -> Callable[[Size], tuple[Launch, ...]]:
     return launches
 
 
-def _width(size: Size) -> int:
-    """Floats per access in the rungs that load float4: a row must start where a float4 may."""
-    return 4 if size["cols"] % 4 == 0 else 1
+def _width(size: Size, columns: int = OUT) -> int:
+    """Floats per access in the rungs that load float4, for threads with so many columns: each must have all of them."""
+    return 4 if size["cols"] % columns == 0 else 1
 
 
 def _quads(name: str, rows: int, high: int) -> Callable[[Size], tuple[Launch, ...]]:
@@ -179,7 +179,7 @@ def _ahead(size: Size) -> tuple[Launch, ...]:
     height = strip_height(size)
     grid = _grid(size, AHEAD_THREADS * AHEAD_OUT, height)
     args = (*_args(size), np.int32(height))
-    return (Launch(_kernel("ahead", size, _width(size)), grid, (AHEAD_THREADS,), args),)
+    return (Launch(_kernel("ahead", size, _width(size, AHEAD_OUT)), grid, (AHEAD_THREADS,), args),)
 
 
 def _requires(rows_per_block: int, **most: int) -> Callable[[Size], str | None]:

@@ -1,6 +1,6 @@
 // Idea: more of everything in registers: eight columns a thread, and two rows on their way while a third is computed.
 // From the rung before: a weight serves eight outputs at a time; the loop is unrolled over the rows that are ahead.
-// Requires: a block of kThreads threads; image and result aligned to 16 bytes; kWidth = 4 where cols is a multiple of 4,
+// Requires: a block of kThreads threads; image and result aligned to 16 bytes; kWidth = 4 where cols is a multiple of 8,
 // kWidth = 1 otherwise; height, the rows of a strip, at least 1.
 #include "quads.cuh"
 

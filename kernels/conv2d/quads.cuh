@@ -10,8 +10,8 @@ __host__ __device__ constexpr int quads(int pixels)
     return (pixels + kOut - 1) / kOut;
 }
 
-// The columns of a window of kQuads float4: the first, and which float4 the image has. Asked once, and not in each row.
-// The thread's own first float4, after kHalo others, is there in any case.
+// The columns of a window of kQuads float4, kHalo of them on either side of the thread's own: the first column, and which
+// float4 the image has. Asked once, and not in each row; the thread's own are there in any case.
 template <int kQuads, int kHalo>
 struct Columns {
     int first;
@@ -21,7 +21,8 @@ struct Columns {
     {
 #pragma unroll
         for (int q = 0; q < kQuads; ++q) {
-            there[q] = q == kHalo || (first + q * kOut >= 0 && first + q * kOut < cols);
+            const bool mine = q >= kHalo && q < kQuads - kHalo;
+            there[q] = mine || (first + q * kOut >= 0 && first + q * kOut < cols);
         }
     }
 };
@@ -42,8 +43,8 @@ __device__ void load_quads(
     }
 }
 
-// A row of the image in a window, for any border. kWidth = 4 where every row starts at a multiple of 16 bytes, and the
-// window at a multiple of four columns; kWidth = 1 loads pixel by pixel.
+// A row of the image in a window, for any border. kWidth = 4 where every row starts at a multiple of 16 bytes and ends with
+// a thread's last own column; kWidth = 1 loads pixel by pixel.
 template <Border kBorder, int kWidth, int kQuads, int kHalo>
 __device__ void load_window(
     float4 (&window)[kQuads], const float* __restrict__ image, int row, const Columns<kQuads, kHalo>& columns,
@@ -68,14 +69,13 @@ __device__ void load_window(
     }
 }
 
-// Four outputs beside one another, from column col on, as far as the row reaches. to: where the first of them goes.
+// Four outputs beside one another, from column col on. to: where the first of them goes. With kWidth = 4 the row has all
+// four; with kWidth = 1 perhaps only some.
 template <int kWidth>
 __device__ void store_quad(float* __restrict__ to, int col, int cols, const float* sum)
 {
     if constexpr (kWidth == 4) {
-        if (col < cols) {
-            *reinterpret_cast<float4*>(to) = {sum[0], sum[1], sum[2], sum[3]};
-        }
+        *reinterpret_cast<float4*>(to) = {sum[0], sum[1], sum[2], sum[3]};
     } else {
 #pragma unroll
         for (int o = 0; o < kOut; ++o) {
