@@ -140,15 +140,15 @@ struct Multiplication {
         }
     }
 
-    // Row by row and back again: neighbouring products share an operand, which then need not be read anew.
+    // Column by column, down and up again: neighbouring products share an operand, which then need not be read anew.
     __device__ __forceinline__ void add(const float (&left)[T::kDown], const float (&above)[T::kAcross])
     {
 #pragma unroll
-        for (int i = 0; i < T::kDown; ++i) {
+        for (int j = 0; j < T::kAcross; ++j) {
 #pragma unroll
-            for (int j = 0; j < T::kAcross; ++j) {
-                const int turned = i % 2 ? T::kAcross - 1 - j : j;
-                sum[i][turned] += left[i] * above[turned];
+            for (int i = 0; i < T::kDown; ++i) {
+                const int turned = j % 2 ? T::kDown - 1 - i : i;
+                sum[turned][j] += left[turned] * above[j];
             }
         }
     }

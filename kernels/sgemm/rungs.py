@@ -157,12 +157,14 @@ def _is_cut(product: Product, tile: Tile, shares: Shares) -> bool:
 #: The tile of pipelined and read_ahead: that of the rungs before, in a ring of three stages of 16 steps of k.
 SQUARE_RING = Tile(128, 128, 16, 3, 2, 4, 8)
 #: The tile that was the fastest at 4096 x 4096 x 4096 in the search.
-BEST = Tile(128, 256, 16, 3, 2, 4, 4)
+BEST = Tile(128, 256, 16, 3, 2, 4, 8)
+#: The fastest where C has no more than 32 rows.
+SKINNY = Tile(32, 128, 16, 2, 1, 2, 4)
 
 
 def choose(product: Product) -> Tile:
     """The tile for a product."""
-    return BEST
+    return SKINNY if product.m <= SKINNY.rows else BEST
 
 
 STREAM, STREAM_SCRATCH = stream(choose)
