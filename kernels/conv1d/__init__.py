@@ -322,16 +322,62 @@ def fit(size: Size) -> Fit:
     return Fit(1, warps, 1, groups, channels)
 
 
-def fitted(size: Size, block: Fit) -> Launch:
-    """The launch of the last rung with this block."""
+def _fit_launch(kernel: str, size: Size, block: Fit, *more: int, shared_mem: int = 0) -> Launch:
+    """A launch with this block; ``more`` are template arguments after those of the block."""
     whole = size["l"] <= MAX_TILE and block.channels * size["l"] % 4 == 0 and size["i"] % block.channels == 0
     shape = (size["l"], size["k"], 4 if whole else 1, _filter_width(size))
     of_block = (block.teams, block.warps, block.outputs, block.groups, block.channels)
-    kernel = f"conv1d_fitted<{', '.join(map(str, (*shape, *of_block)))}>"
-    blocks, tiles = _grid(size)
-    return Launch(
-        kernel, (ceil_div(blocks, block.teams * block.outputs), tiles), (WARP * block.teams * block.warps,), _args(size)
-    )
+    name = f"{kernel}<{', '.join(map(str, (*shape, *of_block, *more)))}>"
+    outputs, tiles = _grid(size)
+    grid = (ceil_div(outputs, block.teams * block.outputs), tiles)
+    return Launch(name, grid, (WARP * block.teams * block.warps,), _args(size), shared_mem)
+
+
+def fitted(size: Size, block: Fit) -> Launch:
+    """The launch of the rung fitted with this block."""
+    return _fit_launch("conv1d_fitted", size, block)
+
+
+# --- The same with its filters in shared memory while they are on their way. ---
+
+SMS = 132
+#: Shared memory of a multiprocessor of compute capability 9.0, and what the system takes of it for each block.
+SHARED_OF_SM, RESERVED = 228 << 10, 1 << 10
+MAX_SHARED = 227 << 10
+BEST_IN_FLIGHT: dict[tuple[int, int, int, int], Fit] = {}
+
+
+def staged_bytes(size: Size, block: Fit) -> int:
+    """Dynamic shared memory of a block: all pieces of the filters that its warps load at once."""
+    pieces = block.teams * block.warps * block.groups * block.outputs
+    return FLOAT * pieces * WARP * block.channels * size["k"]
+
+
+def blocks_each(size: Size, block: Fit) -> int:
+    """Blocks that an SM is to hold at once: its share of the grid, as far as threads and shared memory go."""
+    threads = WARP * block.teams * block.warps
+    share = ceil_div(max(1, size["o"]) // (block.teams * block.outputs) or 1, SMS)
+    sums = FLOAT * block.teams * block.warps * max(WARP, 2 * block.outputs * min(size["l"], MAX_TILE))
+    room = SHARED_OF_SM // (staged_bytes(size, block) + sums + RESERVED)
+    return max(1, min(share, room, 1280 // threads, 16))
+
+
+def in_flight_fit(size: Size) -> Fit:
+    """The block for a layer: the best that was tried, or four warps an output channel with four channels a lane."""
+    if known := BEST_IN_FLIGHT.get(tuple(size[key] for key in "iolk")):
+        return known
+    channels = 4 if size["i"] > 256 else 1
+    warps = 4
+    groups = min(4, max(1, ceil_div(size["i"], WARP * channels * warps)))
+    while groups * warps > 1 and staged_bytes(size, Fit(1, warps, 1, groups, channels)) > MAX_SHARED // 2:
+        groups, warps = (groups // 2, warps) if groups > 1 else (1, warps // 2)
+    return Fit(1, warps, 1, groups, channels)
+
+
+def in_flight(size: Size, block: Fit) -> Launch:
+    """The launch of the rung in_flight with this block."""
+    more = (blocks_each(size, block),)
+    return _fit_launch("conv1d_in_flight", size, block, *more, shared_mem=staged_bytes(size, block))
 
 
 def _cudnn(tf32: bool) -> Callable[[dict[str, Any], Size], Callable[[], None]]:
@@ -465,6 +511,14 @@ ladder = Ladder(
             "the block fitted to the layer",
             "fitted.cu",
             lambda size: (fitted(size, fit(size)),),
+            alignment={"input": 16, "weight": 16},
+            requires=_requires,
+        ),
+        Rung(
+            "in_flight",
+            "filters on their way without registers",
+            "in_flight.cu",
+            lambda size: (in_flight(size, in_flight_fit(size)),),
             alignment={"input": 16, "weight": 16},
             requires=_requires,
         ),

@@ -1,0 +1,219 @@
+// Idea: filters on their way need no registers: with cp.async they go to shared memory, for all output channels of an SM.
+// From the rung before: cp.async instead of loads and stores; kBlocks blocks an SM, so that all of them fit at once.
+// Requires: as the rung before; shared memory for all pieces that a block loads at once.
+constexpr int kMaxTile = 16;
+constexpr int kWarp = 32;
+constexpr unsigned kAllLanes = 0xffffffffu;
+
+constexpr int tile_of(int length)
+{
+    return length < kMaxTile ? length : kMaxTile;
+}
+
+// How many sums are folded together: a power of two, and no more than there are lanes.
+constexpr int fold_of(int sums)
+{
+    int fold = 1;
+    while (fold < sums && fold < kWarp) {
+        fold *= 2;
+    }
+    return fold;
+}
+
+// So many floats in one access.
+template <int kWidth>
+struct alignas(kWidth * sizeof(float)) Pack {
+    float at[kWidth];
+};
+
+// Starts to copy one or four floats from global to shared memory.
+template <int kWidth>
+__device__ void copy_async(float* to, const float* from)
+{
+    const unsigned shared = static_cast<unsigned>(__cvta_generic_to_shared(to));
+    if constexpr (kWidth == 4) {
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared), "l"(from) : "memory");
+    } else {
+        asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(shared), "l"(from) : "memory");
+    }
+}
+
+// The copies started since the last call are one group.
+__device__ void end_group()
+{
+    asm volatile("cp.async.commit_group;" ::: "memory");
+}
+
+// Waits until at most kLeft groups of this thread are still on their way.
+template <int kLeft>
+__device__ void wait_for_groups()
+{
+    asm volatile("cp.async.wait_group %0;" ::"n"(kLeft) : "memory");
+}
+
+// Adds up kFold values over the warp; lane i gets the sum of value i / (kWarp / kFold). In each step a lane keeps half of
+// its values and gives the other half to the lane that keeps those: kFold - 1 shuffles, and one for each step after.
+template <int kFold, int kOffset = kWarp / 2>
+__device__ float fold(float* value)
+{
+    if constexpr (kFold > 1) {
+        const bool upper = threadIdx.x & kOffset;
+#pragma unroll
+        for (int i = 0; i < kFold / 2; ++i) {
+            const float given = upper ? value[i] : value[i + kFold / 2];
+            const float kept = upper ? value[i + kFold / 2] : value[i];
+            value[i] = kept + __shfl_xor_sync(kAllLanes, given, kOffset);
+        }
+        return fold<kFold / 2, kOffset / 2>(value);
+    } else {
+#pragma unroll
+        for (int offset = kOffset; offset > 0; offset /= 2) {
+            value[0] += __shfl_xor_sync(kAllLanes, value[0], offset);
+        }
+        return value[0];
+    }
+}
+
+// A number as a type, and a function called with 0, 1, ... kEnd - 1: how many groups are left must be a constant.
+template <int kValue>
+struct Number {
+    static constexpr int value = kValue;
+};
+template <int kEnd, int kNext, typename Function>
+__device__ void for_each_group(Function function)
+{
+    if constexpr (kNext < kEnd) {
+        function(Number<kNext>{});
+        for_each_group<kEnd, kNext + 1>(function);
+    }
+}
+
+// kRowWidth: floats per load of the rows, 4 where a lane's rows are whole and a multiple of 16 bytes. kFilterWidth: of the
+// filters, 4 where channels * kTaps is a multiple of 4.
+template <int kLength, int kTaps, int kRowWidth, int kFilterWidth, int kTeams, int kWarps, int kOutputs, int kGroups,
+          int kChannels, int kBlocks>
+__global__ void __launch_bounds__(kTeams* kWarps* kWarp, kBlocks)
+    conv1d_in_flight(const float* __restrict__ input, const float* __restrict__ weight,
+                     const float* __restrict__ bias, float* __restrict__ output, int channels)
+{
+    constexpr int kTile = tile_of(kLength), kPadding = kTaps / 2, kWindow = kTile + 2 * kPadding;
+    constexpr int kChunk = kWarp * kChannels;  // channels of a warp at a time
+    constexpr int kPacks = kChunk * kTaps / kFilterWidth;
+    constexpr int kLoads = (kPacks + kWarp - 1) / kWarp;  // of a lane, for one filter's chunk
+    constexpr int kSums = kOutputs * kTile, kFold = fold_of(kSums), kFolds = (kSums + kFold - 1) / kFold;
+    static_assert(kTaps % 2 == 1, "with an even number of taps there is no middle one");
+    static_assert(kSums <= kWarps * kWarp, "each thread asks for at most one bias");
+    extern __shared__ __align__(sizeof(float4)) float staged[];  // of each warp: kGroups x kOutputs filters' chunks
+    __shared__ float partial[kTeams][kWarps][kFolds * kFold];
+
+    const int team = threadIdx.x / (kWarps * kWarp);
+    const int mine = threadIdx.x % (kWarps * kWarp);  // of the team's threads
+    const int out = (blockIdx.x * kTeams + team) * kOutputs;
+    const int first = kLength > kTile ? blockIdx.y * kTile : 0;
+    const int lane = mine % kWarp;
+    const int warp = mine / kWarp;
+    float* filters_of_warp = staged + threadIdx.x / kWarp * (kGroups * kOutputs * kChunk * kTaps);
+    const float offset_of_mine = mine < kSums ? bias[out + mine / kTile] : 0.0f;
+    float sum[kFolds * kFold] = {};
+    for (int base = warp * kChunk; base < channels; base += kGroups * kWarps * kChunk) {
+        __syncwarp();  // every lane has read its filters of the chunks before
+        // All copies and loads first, so that all are on their way at once.
+        float window[kGroups][kChannels][kWindow] = {};
+#pragma unroll
+        for (int g = 0; g < kGroups; ++g) {
+            const int chunk = base + g * kWarps * kChunk;
+            const int floats = min(kChunk, channels - chunk) * kTaps;
+#pragma unroll
+            for (int r = 0; r < kOutputs; ++r) {
+                const float* filters = weight + (static_cast<size_t>(out + r) * channels + chunk) * kTaps;
+                float* to = filters_of_warp + (g * kOutputs + r) * kChunk * kTaps;
+#pragma unroll
+                for (int i = 0; i < kLoads; ++i) {
+                    const int at = (i * kWarp + lane) * kFilterWidth;
+                    if (at < floats) {
+                        copy_async<kFilterWidth>(to + at, filters + at);
+                    } else if (at < kChunk * kTaps) {
+                        *reinterpret_cast<Pack<kFilterWidth>*>(to + at) = {};
+                    }
+                }
+            }
+            end_group();
+        }
+#pragma unroll
+        for (int g = 0; g < kGroups; ++g) {
+            const int chunk = base + g * kWarps * kChunk;
+            const int channel = chunk + lane * kChannels;
+            if constexpr (kRowWidth == 4) {
+                if (channel < channels) {
+                    const float* rows = input + static_cast<size_t>(channel) * kLength;
+#pragma unroll
+                    for (int i = 0; i < kChannels * kLength / 4; ++i) {
+                        const Pack<4> four = reinterpret_cast<const Pack<4>*>(rows)[i];
+#pragma unroll
+                        for (int e = 0; e < 4; ++e) {
+                            window[g][(4 * i + e) / kLength][kPadding + (4 * i + e) % kLength] = four.at[e];
+                        }
+                    }
+                }
+            } else {
+#pragma unroll
+                for (int c = 0; c < kChannels; ++c) {
+#pragma unroll
+                    for (int j = 0; j < kWindow; ++j) {
+                        const int at = first + j - kPadding;
+                        if (channel + c < channels && at >= 0 && at < kLength) {
+                            window[g][c][j] = input[static_cast<size_t>(channel + c) * kLength + at];
+                        }
+                    }
+                }
+            }
+        }
+
+        for_each_group<kGroups, 0>([&](auto group) {
+            constexpr int g = decltype(group)::value;
+            wait_for_groups<kGroups - 1 - g>();
+            __syncwarp();  // this group of the warp's filters is there before any lane reads its own
+#pragma unroll
+            for (int r = 0; r < kOutputs; ++r) {
+                const float* mine_of_chunk = filters_of_warp + (g * kOutputs + r) * kChunk * kTaps;
+                float filter[kTaps * kChannels];
+#pragma unroll
+                for (int q = 0; q < kTaps; ++q) {
+                    const Pack<kChannels> some = reinterpret_cast<const Pack<kChannels>*>(mine_of_chunk)[lane * kTaps + q];
+#pragma unroll
+                    for (int e = 0; e < kChannels; ++e) {
+                        filter[q * kChannels + e] = some.at[e];
+                    }
+                }
+#pragma unroll
+                for (int c = 0; c < kChannels; ++c) {
+#pragma unroll
+                    for (int k = 0; k < kTaps; ++k) {
+#pragma unroll
+                        for (int p = 0; p < kTile; ++p) {
+                            sum[r * kTile + p] += window[g][c][p + k] * filter[c * kTaps + k];
+                        }
+                    }
+                }
+            }
+        });
+    }
+
+#pragma unroll
+    for (int f = 0; f < kFolds; ++f) {
+        const float folded = fold<kFold>(sum + f * kFold);
+        if (lane % (kWarp / kFold) == 0) {
+            partial[team][warp][f * kFold + lane / (kWarp / kFold)] = folded;
+        }
+    }
+    __syncthreads();  // every warp has stored its sums before a team's first threads add them up
+    const int position = first + mine % kTile;
+    if (mine < kSums && position < kLength) {
+        float total = offset_of_mine;
+#pragma unroll
+        for (int w = 0; w < kWarps; ++w) {
+            total += partial[team][w][mine];
+        }
+        output[static_cast<size_t>(out + mine / kTile) * kLength + position] = total;
+    }
+}
