@@ -286,13 +286,15 @@ def _turned(kernel: str) -> Callable[[Size], tuple[Launch, ...]]:
 
 @dataclass(frozen=True)
 class Fit:
-    """A block: teams, warps and output channels of a team, chunks that a warp loads at once, channels of a lane."""
+    """A block: teams, warps and output channels of a team, chunks that a warp loads at once, channels of a lane, and
+    whether these lie 32 apart (in the rung in_flight)."""
 
     teams: int
     warps: int
     outputs: int
     groups: int
     channels: int
+    apart: bool = False
 
     @property
     def covered(self) -> int:
@@ -322,9 +324,10 @@ def fit(size: Size) -> Fit:
     return Fit(1, warps, 1, groups, channels)
 
 
-def _fit_launch(kernel: str, size: Size, block: Fit, *more: int, shared_mem: int = 0) -> Launch:
-    """A launch with this block; ``more`` are template arguments after those of the block."""
-    whole = size["l"] <= MAX_TILE and block.channels * size["l"] % 4 == 0 and size["i"] % block.channels == 0
+def _fit_launch(kernel: str, size: Size, block: Fit, *more: int | str, row_floats: int, shared_mem: int = 0) -> Launch:
+    """A launch with this block. Rows are loaded as float4s where they are whole and ``row_floats`` a multiple of four;
+    ``more`` are template arguments after those of the block."""
+    whole = size["l"] <= MAX_TILE and row_floats % 4 == 0 and size["i"] % block.channels == 0
     shape = (size["l"], size["k"], 4 if whole else 1, _filter_width(size))
     of_block = (block.teams, block.warps, block.outputs, block.groups, block.channels)
     name = f"{kernel}<{', '.join(map(str, (*shape, *of_block, *more)))}>"
@@ -335,7 +338,7 @@ def _fit_launch(kernel: str, size: Size, block: Fit, *more: int, shared_mem: int
 
 def fitted(size: Size, block: Fit) -> Launch:
     """The launch of the rung fitted with this block."""
-    return _fit_launch("conv1d_fitted", size, block)
+    return _fit_launch("conv1d_fitted", size, block, row_floats=block.channels * size["l"])
 
 
 # --- The same with its filters in shared memory while they are on their way. ---
@@ -376,8 +379,9 @@ def in_flight_fit(size: Size) -> Fit:
 
 def in_flight(size: Size, block: Fit) -> Launch:
     """The launch of the rung in_flight with this block."""
-    more = (blocks_each(size, block),)
-    return _fit_launch("conv1d_in_flight", size, block, *more, shared_mem=staged_bytes(size, block))
+    more = (blocks_each(size, block), str(block.apart).lower())
+    shared_mem = staged_bytes(size, block)
+    return _fit_launch("conv1d_in_flight", size, block, *more, row_floats=size["l"], shared_mem=shared_mem)
 
 
 def _cudnn(tf32: bool) -> Callable[[dict[str, Any], Size], Callable[[], None]]:

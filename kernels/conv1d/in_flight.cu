@@ -88,10 +88,11 @@ __device__ void for_each_group(Function function)
     }
 }
 
-// kRowWidth: floats per load of the rows, 4 where a lane's rows are whole and a multiple of 16 bytes. kFilterWidth: of the
-// filters, 4 where channels * kTaps is a multiple of 4.
+// kRowWidth: floats per load of the rows, 4 where they are whole and a multiple of 16 bytes. kFilterWidth: of the filters,
+// 4 where channels * kTaps is a multiple of 4. kApart: a lane's channels lie 32 apart, so that neighbouring lanes load
+// neighbouring rows; else they are neighbours, and their filters come from shared memory in fewer loads.
 template <int kLength, int kTaps, int kRowWidth, int kFilterWidth, int kTeams, int kWarps, int kOutputs, int kGroups,
-          int kChannels, int kBlocks>
+          int kChannels, int kBlocks, bool kApart>
 __global__ void __launch_bounds__(kTeams* kWarps* kWarp, kBlocks)
     conv1d_in_flight(const float* __restrict__ input, const float* __restrict__ weight,
                      const float* __restrict__ bias, float* __restrict__ output, int channels)
@@ -142,27 +143,26 @@ __global__ void __launch_bounds__(kTeams* kWarps* kWarp, kBlocks)
 #pragma unroll
         for (int g = 0; g < kGroups; ++g) {
             const int chunk = base + g * kWarps * kChunk;
-            const int channel = chunk + lane * kChannels;
-            if constexpr (kRowWidth == 4) {
-                if (channel < channels) {
-                    const float* rows = input + static_cast<size_t>(channel) * kLength;
+            const int channel = chunk + (kApart ? lane : lane * kChannels);
 #pragma unroll
-                    for (int i = 0; i < kChannels * kLength / 4; ++i) {
-                        const Pack<4> four = reinterpret_cast<const Pack<4>*>(rows)[i];
+            for (int c = 0; c < kChannels; ++c) {
+                const int row = channel + c * (kApart ? kWarp : 1);
+                const float* from = input + static_cast<size_t>(row) * kLength;
+                if constexpr (kRowWidth == 4) {
+#pragma unroll
+                    for (int i = 0; i < kLength / 4; ++i) {
+                        const Pack<4> four = row < channels ? reinterpret_cast<const Pack<4>*>(from)[i] : Pack<4>{};
 #pragma unroll
                         for (int e = 0; e < 4; ++e) {
-                            window[g][(4 * i + e) / kLength][kPadding + (4 * i + e) % kLength] = four.at[e];
+                            window[g][c][kPadding + 4 * i + e] = four.at[e];
                         }
                     }
-                }
-            } else {
-#pragma unroll
-                for (int c = 0; c < kChannels; ++c) {
+                } else {
 #pragma unroll
                     for (int j = 0; j < kWindow; ++j) {
                         const int at = first + j - kPadding;
-                        if (channel + c < channels && at >= 0 && at < kLength) {
-                            window[g][c][j] = input[static_cast<size_t>(channel + c) * kLength + at];
+                        if (row < channels && at >= 0 && at < kLength) {
+                            window[g][c][j] = from[at];
                         }
                     }
                 }
@@ -175,14 +175,22 @@ __global__ void __launch_bounds__(kTeams* kWarps* kWarp, kBlocks)
             __syncwarp();  // this group of the warp's filters is there before any lane reads its own
 #pragma unroll
             for (int r = 0; r < kOutputs; ++r) {
-                const float* mine_of_chunk = filters_of_warp + (g * kOutputs + r) * kChunk * kTaps;
-                float filter[kTaps * kChannels];
+                const float* filters_of_chunk = filters_of_warp + (g * kOutputs + r) * kChunk * kTaps;
+                float filter[kChannels * kTaps];
+                if constexpr (kApart) {
 #pragma unroll
-                for (int q = 0; q < kTaps; ++q) {
-                    const Pack<kChannels> some = reinterpret_cast<const Pack<kChannels>*>(mine_of_chunk)[lane * kTaps + q];
+                    for (int i = 0; i < kChannels * kTaps; ++i) {
+                        filter[i] = filters_of_chunk[(i / kTaps * kWarp + lane) * kTaps + i % kTaps];
+                    }
+                } else {
 #pragma unroll
-                    for (int e = 0; e < kChannels; ++e) {
-                        filter[q * kChannels + e] = some.at[e];
+                    for (int i = 0; i < kTaps; ++i) {
+                        const Pack<kChannels> some =
+                            reinterpret_cast<const Pack<kChannels>*>(filters_of_chunk)[lane * kTaps + i];
+#pragma unroll
+                        for (int e = 0; e < kChannels; ++e) {
+                            filter[i * kChannels + e] = some.at[e];
+                        }
                     }
                 }
 #pragma unroll
