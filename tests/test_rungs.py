@@ -427,6 +427,8 @@ PLANTED = [
     ("conv1d", "bias_first", "offset_of_all = bias[out]", "offset_of_all = bias[out + 1]", EmulatorError),
     ("filter_sums", "plain", "base + u * kThreads < length / kWidth", "base < length / kWidth", EmulatorError),
     ("filter_sums", "evict_first", "base += kThreads * kLoads", "base += kThreads", WrongResult),
+    ("conv1d", "fitted", "value[i] : value[i + kFold / 2]", "value[i] : value[i]", WrongResult),
+    ("conv1d", "in_flight", "            wait_for_groups<kGroups - 1 - g>();\n", "", EmulatorError),
     ("conv1d_channels", "channels", "bias[i / length]", "bias[i % length]", EmulatorError),
     ("conv1d_channels", "unpadded", "row < here && at >= 0", "at >= 0", EmulatorError),
     ("conv1d_channels", "tree", "stride /= 2) {\n            if", "stride /= 4) {\n            if", WrongResult),

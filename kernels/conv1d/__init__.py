@@ -221,13 +221,29 @@ def channels_launches(
 
 
 #: Channels a thread that were fastest for the shapes of the U-Net, (i, o, l, k): the sweep's record says so.
-BEST_CHANNELS: dict[tuple[int, int, int, int], int] = {}
+BEST_CHANNELS: dict[tuple[int, int, int, int], int] = {
+    (1024, 1024, 4, 5): 2,
+    (2048, 1024, 4, 5): 2,
+    (256, 256, 16, 5): 1,
+    (256, 512, 8, 5): 1,
+    (256, 512, 8, 1): 1,
+    (512, 512, 8, 5): 2,
+    (512, 1024, 4, 5): 2,
+    (512, 1024, 4, 1): 2,
+    (2048, 512, 4, 5): 1,
+    (2048, 512, 4, 1): 4,
+    (512, 512, 4, 5): 1,
+    (1024, 256, 8, 5): 2,
+    (1024, 256, 8, 1): 2,
+    (256, 256, 8, 5): 1,
+    (256, 2, 16, 1): 1,
+}
 
 
 def best_channels(size: Size) -> int:
-    """Channels a thread: the best of the sweep, or for other shapes as many as leave four warps a block, at most 4."""
+    """Channels a thread: the best of the sweep, or for other shapes two where there are many channels, else one."""
     known = BEST_CHANNELS.get(tuple(size[key] for key in "iolk"))
-    return known or (4 if size["i"] >= 512 else 2 if size["i"] >= 256 else 1)
+    return known or (2 if size["i"] >= 512 else 1)
 
 
 def _shuffles(size: Size) -> tuple[Launch, ...]:
@@ -308,7 +324,25 @@ class Fit:
 
 
 #: What was fastest for the shapes of the U-Net, (i, o, l, k), of those tried on an H200.
-BEST_FITS: dict[tuple[int, int, int, int], Fit] = {}
+BEST_FITS: dict[tuple[int, int, int, int], Fit] = {
+    (1024, 1024, 4, 5): Fit(2, 8, 1, 2, 2),
+    (2048, 1024, 4, 5): Fit(1, 16, 1, 2, 2),
+    (2, 256, 16, 5): Fit(1, 1, 1, 1, 1),
+    (2, 256, 16, 1): Fit(1, 1, 2, 1, 1),
+    (256, 256, 16, 5): Fit(1, 8, 2, 1, 1),
+    (256, 512, 8, 5): Fit(1, 8, 1, 1, 1),
+    (256, 512, 8, 1): Fit(1, 8, 2, 1, 1),
+    (512, 512, 8, 5): Fit(1, 8, 1, 2, 1),
+    (512, 1024, 4, 5): Fit(2, 2, 1, 4, 2),
+    (512, 1024, 4, 1): Fit(1, 4, 4, 2, 2),
+    (2048, 512, 4, 5): Fit(1, 16, 1, 2, 2),
+    (2048, 512, 4, 1): Fit(1, 16, 2, 2, 2),
+    (512, 512, 4, 5): Fit(1, 8, 1, 1, 2),
+    (1024, 256, 8, 5): Fit(1, 16, 1, 2, 1),
+    (1024, 256, 8, 1): Fit(1, 16, 1, 2, 1),
+    (256, 256, 8, 5): Fit(1, 8, 1, 1, 1),
+    (256, 2, 16, 1): Fit(1, 8, 1, 1, 1),
+}
 
 
 def fit(size: Size) -> Fit:

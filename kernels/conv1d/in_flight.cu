@@ -26,29 +26,38 @@ struct alignas(kWidth * sizeof(float)) Pack {
     float at[kWidth];
 };
 
-// Starts to copy one or four floats from global to shared memory.
+// Starts to copy one or four floats from global to shared memory. Before compute capability 8.0 there is no cp.async: then
+// the copy is over when this returns, and there is nothing to wait for.
 template <int kWidth>
 __device__ void copy_async(float* to, const float* from)
 {
+#if __CUDA_ARCH__ >= 800
     const unsigned shared = static_cast<unsigned>(__cvta_generic_to_shared(to));
     if constexpr (kWidth == 4) {
         asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared), "l"(from) : "memory");
     } else {
         asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(shared), "l"(from) : "memory");
     }
+#else
+    *reinterpret_cast<Pack<kWidth>*>(to) = *reinterpret_cast<const Pack<kWidth>*>(from);
+#endif
 }
 
 // The copies started since the last call are one group.
 __device__ void end_group()
 {
+#if __CUDA_ARCH__ >= 800
     asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
 }
 
 // Waits until at most kLeft groups of this thread are still on their way.
 template <int kLeft>
 __device__ void wait_for_groups()
 {
+#if __CUDA_ARCH__ >= 800
     asm volatile("cp.async.wait_group %0;" ::"n"(kLeft) : "memory");
+#endif
 }
 
 // Adds up kFold values over the warp; lane i gets the sum of value i / (kWarp / kFold). In each step a lane keeps half of
