@@ -45,8 +45,8 @@ class EmulatorError(Exception):
     def _message(self) -> str:
         where = self.where
         name = where.file.rsplit("/", 1)[-1]
-        place = f"{name}:{where.line}" if where.line else "an unknown line"
-        out = [f"{self.what}", f"  kernel {where.kernel}, {place}" + (f": {where.text}" if where.text else "")]
+        place = f", {name}:{where.line}" if where.line else ""
+        out = [f"{self.what}", f"  kernel {where.kernel}{place}" + (f": {where.text}" if where.text else "")]
         if where.block is not None:
             block, thread = (",".join(map(str, each)) for each in (where.block, where.thread))
             more = f", the first of {where.lanes} threads" if where.lanes > 1 else ""

@@ -22,10 +22,13 @@ if TYPE_CHECKING:
     from .module import Kernel
 
 _KINDS = {
-    "LDG": "global load", "STG": "global store", "LDS": "shared load", "STS": "shared store", "LDL": "local load",
+    "LDG": "global load", "STG": "global store", "LDS": "shared load", "LDSM": "shared load",
+    "STS": "shared store", "LDL": "local load",
     "STL": "local store", "LD": "generic load", "ST": "generic store", "ATOMG": "global atomic",
     "RED": "global atomic", "REDG": "global atomic", "ATOM": "generic atomic", "ATOMS": "shared atomic",
 }  # fmt: skip
+#: An instruction that is two accesses: a copy from global to shared memory.
+_COPY = ("LDGSTS", ("global load", "shared store"))
 _ACTIONS = frozenset(kind.split()[1] for kind in _KINDS.values())
 _WIDTH = re.compile(r"(?<![A-Z0-9])[SUF]?(8|16|32|64|128)(?![0-9])")
 
@@ -82,9 +85,9 @@ def marks(kernel: Kernel, sass: Sequence[Instruction]) -> tuple[Mark, ...]:
             static.setdefault(key, Counter())[site.width] += 1
     machine: dict[tuple[str, int, str], Counter] = {}
     for one in sass:
-        if one.mnemonic in _KINDS:
-            key = (one.file, one.line, _KINDS[one.mnemonic])
-            machine.setdefault(key, Counter())[_width(one.opcode)] += 1
+        kinds = _COPY[1] if one.mnemonic == _COPY[0] else (_KINDS.get(one.mnemonic),)
+        for kind in filter(None, kinds):
+            machine.setdefault((one.file, one.line, kind), Counter())[_width(one.opcode)] += 1
     out = []
     for key in sorted({*static, *machine}):
         asked, made = static.get(key, {}), machine.get(key, {})
@@ -94,7 +97,12 @@ def marks(kernel: Kernel, sass: Sequence[Instruction]) -> tuple[Mark, ...]:
 
 
 def _width(opcode: str) -> int:
-    """Bytes of an access of this opcode: LDG.E.128 has 16, ATOMS.ADD.64 has 8, without a number it is 4."""
+    """Bytes of an access of this opcode: LDG.E.128 has 16, ATOMS.ADD.64 has 8, without a number it is 4.
+
+    LDSM, whose numbers are those of matrices, reads rows of 16.
+    """
+    if opcode.startswith("LDSM"):
+        return 16
     found = _WIDTH.search(opcode.split(".", 1)[1]) if "." in opcode else None
     return int(found[1]) // 8 if found else 4
 

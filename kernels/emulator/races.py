@@ -182,7 +182,7 @@ def _raise(
     file = other.file.rsplit("/", 1)[-1]
     raise Race(
         f"race in {space} memory: this {VERBS[site.action]} of byte {offset} of {name}, which {_who(other, where)} "
-        f"{DONE[earlier.action]} at {file}:{other.line}: {other.text}; {why}",
+        f"{DONE[earlier.action]} at {file}:{other.line}: {other.text.rstrip('; ')}; {why}",
         where,
         space=space,
         address=at,

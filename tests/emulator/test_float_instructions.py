@@ -121,26 +121,48 @@ def test_fma_double():
     check("fma.rn.f64", ("f64",) * 3, "f64", lambda a, b, c: reference.fma(a, b, c, "f64"), rows)
 
 
+LEAST = Fraction(2) ** -126
+
+
+def flushed(exact: Fraction, out: float, mode: str) -> float:
+    """`out`, zero where the exact result rounded to 24 bits, with any exponent, is below the least normal number."""
+    if exact == 0 or math.isinf(out):
+        return out
+    scale = Fraction(2) ** 60  # away from subnormal numbers, where rounding is to 24 bits
+    return out if abs(reference.round_to(exact * scale, "f32", mode)) >= LEAST * scale else math.copysign(0.0, out)
+
+
 def product_flushed(a: float, b: float, c: float | None = None, mode: str = "rn") -> float:
-    """a * b or a * b + c, zero where the exact result is subnormal: an H200 tells before rounding."""
+    """a * b or a * b + c, as an H200 flushes it."""
     out = reference.mul(a, b, "f32", mode) if c is None else reference.fma(a, b, c, "f32", mode)
-    if all(map(math.isfinite, (a, b, c or 0.0))) and math.isfinite(out):
-        exact = Fraction(a) * Fraction(b) + Fraction(c or 0.0)
-        out = math.copysign(0.0, out) if abs(exact) < Fraction(2) ** -126 else out
-    return out
+    if not all(map(math.isfinite, (a, b, c or 0.0))):
+        return out
+    return flushed(Fraction(a) * Fraction(b) + Fraction(c or 0.0), out, mode)
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_what_rounds_to_the_least_normal_number_is_flushed(mode):
+def test_what_rounds_to_the_least_normal_number(mode):
+    """The H200 decided: 2^-126 (1 - 2^-24) is flushed in every mode, what lies above it not when rounding up."""
     least, below, above = 2.0**-126, 1 - 2.0**-24, 1 + 2.0**-23
     rows = [(s * x, y) for s in (1, -1) for x in (least, 2 * least, 2.0**-100) for y in (below, 0.5, above, 2.0**-26)]
+    rows += [(s * least * (2 - 2.0**-22), 0.5 * (1 + 2.0**-23)) for s in (1, -1)]
     check(f"mul.{mode}.ftz.f32", ("f32", "f32"), "f32", lambda a, b: product_flushed(a, b, None, mode), rows)
     triples = [(a, b, c) for a, b in rows for c in (0.0, 2.0**-125, -least, least * above)]
+    triples += [(2.0**-100, -(2.0**-k), least) for k in (48, 49, 50, 51, 52, 53, 60)]
     check(f"fma.{mode}.ftz.f32", ("f32",) * 3, "f32", lambda a, b, c: product_flushed(a, b, c, mode), triples)
-    tiny = [least * (1 - 2.0**-k) * s for k in (24, 25, 30, 53) for s in (1, -1)] + [least, -least, least * above]
+    pairs = [(s * least * 2 * below, 2.0) for s in (1, -1)] + [
+        (least, above),
+        (least * above, 1 + 2.0**-22),
+        (least, 1.0),
+    ]
+    check(f"div.{mode}.ftz.f32", ("f32", "f32"), "f32",
+          lambda a, b: flushed(Fraction(a) / Fraction(b), reference.div(a, b, "f32", mode), mode), pairs)  # fmt: skip
+    tiny = [least * (1 - 2.0**-k) * s for k in (23, 24, 25, 26, 30, 53) for s in (1, -1)] + [least, -least]
+    tiny += [least * (1 - 2.0**-24 + e * 2.0**-50) for e in (-1, 1)] + [least * (1 - 1.9 * 2.0**-25)]
+    tiny += [1.1754942131213606e-38, 1.1754943008284875e-38, 1.1754942356518712e-38]
 
     def narrowed(a: float) -> float:
-        return math.copysign(0.0, a) if abs(a) < least else reference.round_to(Fraction(a), "f32", mode)
+        return flushed(Fraction(a), reference.round_to(Fraction(a), "f32", mode), mode)
 
     check(f"cvt.{mode}.ftz.f32.f64", ("f64",), "f32", narrowed, [(a,) for a in tiny])
 
@@ -167,7 +189,7 @@ def test_flushing_to_zero():
 
     check("add.ftz.f32", ("f32", "f32"), "f32", two(reference.add))
     check("mul.ftz.f32", ("f32", "f32"), "f32", lambda a, b: product_flushed(flush(a), flush(b)))
-    check("div.rn.ftz.f32", ("f32", "f32"), "f32", two(reference.div))
+    check("div.rn.ftz.f32", ("f32", "f32"), "f32", two(reference.div))  # no quotient here is close to the edge
     rows = cases(("f32",) * 3, extra=2000) + subnormal_cases()
     check(
         "fma.rn.ftz.f32",

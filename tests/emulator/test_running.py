@@ -11,7 +11,7 @@ import pytest
 
 from kernels.emulator import OutOfBounds, UnsupportedInstruction, run
 from kernels.emulator.__main__ import main
-from kernels.toolchain import CompileError, KernelNotFound
+from kernels.toolchain import CompileError, KernelNotFound, disassemble
 
 SAXPY = """
 __global__ void saxpy(int n, float a, const float* x, float* y) {
@@ -225,3 +225,23 @@ def test_a_file_that_does_not_compile(tmp_path, capsys) -> None:
     path.write_text("__global__ void k(float* x) { x[0] = y; }\n")
     assert main([str(path), "--grid", "1", "--block", "1", "--arg", "x:float32:1"]) == 1
     assert 'identifier "y" is undefined' in capsys.readouterr().err
+
+
+def test_copies_and_matrix_loads_are_compared_too() -> None:
+    """cp.async is a global load and a shared store; ldmatrix reads rows of 16 bytes."""
+    source = """#include <cuda_pipeline_primitives.h>
+__global__ void k(const float4* in, float* out, unsigned at) {
+    __shared__ float4 s[32];
+    __pipeline_memcpy_async(&s[threadIdx.x], &in[threadIdx.x], 16);
+    __pipeline_commit();
+    __pipeline_wait_prior(0);
+    __syncthreads();
+    unsigned a, b;
+    asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];"
+                 : "=r"(a), "=r"(b) : "r"(unsigned(__cvta_generic_to_shared(&s[threadIdx.x % 16]))));
+    out[threadIdx.x] = __uint_as_float(a ^ b);
+}"""
+    args = [np.zeros((32, 4), np.float32), np.zeros(32, np.float32), 0]
+    result = run(source, grid=1, block=32, args=args)
+    assert {name.mnemonic for name in disassemble(result.compiled, result.compiled.kernels[0])} >= {"LDGSTS", "LDSM"}
+    assert result.counters.marks == ()

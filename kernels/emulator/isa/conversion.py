@@ -87,15 +87,18 @@ for _to in ("f32", "f64"):
         special(f"cvt.rn.{_to}.{_of}", results=(_to,), operands=(_of,))(_nearest)
 special("cvt.f64.f32", results=("f64",), operands=("f32",))(_nearest)
 simple("cvt.ftz.f64.f32", "f64", ("f32",), "{0}.astype(float64)", True)
-simple("cvt.rn.ftz.f32.f64", "f32", ("f64",), "flushed_narrow({0}.astype(float32), {0})", True)
+simple("cvt.rn.ftz.f32.f64", "f32", ("f64",), "flushed_narrow({0}.astype(float32), {0}, 'rn')", True)
 special("cvt.rn.f32.f64", results=("f32",), operands=("f64",))(_nearest)
 
 
 @helper
-def flushed_narrow(near: np.ndarray, value: np.ndarray) -> np.ndarray:
-    """`near`, a float64 value rounded to float32, flushed: where the value itself is subnormal in float32, also if it
-    was rounded to the least normal number, as GPUs do."""
-    return np.where(np.abs(value) < 2.0**-126, np.copysign(np.float32(0), near), near)
+def flushed_narrow(near: np.ndarray, value: np.ndarray, mode: str) -> np.ndarray:
+    """`near`, a float64 value rounded to float32, flushed; see `floating.tiny`."""
+    from .floating import tiny
+
+    least, size = np.float32(2.0**-126), np.abs(near)
+    zero = (size < least) | ((size == least) & tiny(np.abs(value), mode))
+    return np.where(zero, np.copysign(np.float32(0), near), near)
 
 
 @helper
@@ -141,7 +144,9 @@ def _directed(emitter, instruction: ptx.Instruction) -> None:
     to, of = parts[-2:]
     value = emitter.read(instruction.operands[1], of)
     code = f"narrow_directed({value}, '{parts[1]}', {DTYPES[to]})"
-    emitter.write(instruction.operands[0], to, f"flushed_narrow({code}, {value})" if "ftz" in parts else code)
+    emitter.write(
+        instruction.operands[0], to, f"flushed_narrow({code}, {value}, '{parts[1]}')" if "ftz" in parts else code
+    )
 
 
 for _mode in ("rz", "rm", "rp"):

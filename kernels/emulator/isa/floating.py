@@ -23,17 +23,33 @@ def flush(value: np.ndarray) -> np.ndarray:
     return np.where(size < TINY, np.copysign(np.float32(0), value), value)
 
 
+def tiny(exact: np.ndarray, mode: str, unit: np.ndarray | float = 1.0) -> np.ndarray:
+    """Where a magnitude (float64, in multiples of `unit`) that was rounded to the least normal float32 is flushed.
+
+    An H200 looks at the result rounded to 24 bits, whatever its exponent: IEEE 754's tininess after rounding. `mode`
+    other than rn has rounded away from zero.
+    """
+    if mode == "rn":
+        return exact < unit * (float(TINY) * (1 - 2.0**-25))
+    return exact <= unit * (float(TINY) * (1 - 2.0**-24))
+
+
 @helper
-def flushed_product(value: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """`value`, the product of float32 a and b in whatever rounding, flushed: where the exact product is subnormal, also
-    if it was rounded to the least normal number. So do GPUs; IEEE 754 leaves it open."""
+def flushed_product(value: np.ndarray, a: np.ndarray, b: np.ndarray, mode: str = "rn") -> np.ndarray:
+    """`value`, the product of float32 a and b, flushed."""
     if np.abs(value).min() > TINY:
         return value
-    least = np.abs(value) == TINY
-    if least.any():
-        exact = np.abs(np.multiply(a, b, dtype=np.float64))
-        value = np.where(least & (exact < TINY), np.copysign(np.float32(0), value), value)
-    return flush(value)
+    zero = (np.abs(value) == TINY) & tiny(np.abs(np.multiply(a, b, dtype=np.float64)), mode)
+    return flush(np.where(zero, np.copysign(np.float32(0), value), value))
+
+
+@helper
+def flushed_quotient(value: np.ndarray, a: np.ndarray, b: np.ndarray, mode: str = "rn") -> np.ndarray:
+    """`value`, the quotient of float32 a and b, flushed."""
+    if np.abs(value).min() > TINY:
+        return value
+    zero = (np.abs(value) == TINY) & tiny(np.abs(a), mode, np.abs(b.astype(np.float64)))
+    return flush(np.where(zero, np.copysign(np.float32(0), value), value))
 
 
 @helper
@@ -93,8 +109,8 @@ def _forms(name: str, operands: int, expression: str, rounding: tuple[str, ...],
         for ftz in ("", ".ftz"):
             for clamp in ("", ".sat") if sat else ("",):
                 code = f"flush({expression})" if ftz else expression
-                if ftz and name == "mul":
-                    code = f"flushed_product({expression}, {{0}}, {{1}})"
+                if ftz and name in ("mul", "div"):
+                    code = f"flushed_{'product' if name == 'mul' else 'quotient'}({expression}, {{0}}, {{1}})"
                 code = f"saturate({code})" if clamp else code
                 simple(f"{name}{mode}{ftz}{clamp}.f32", "f32", ("f32",) * operands, code, bool(ftz))
 
@@ -143,10 +159,11 @@ for _mode in ("rz", "rm", "rp"):
                 if _sat and _name in ("div", "rcp", "sqrt"):
                     continue
                 _code = _code.replace("{m}", _mode)
-                if _ftz and _name == "mul":
-                    _code = f"flushed_product({_code}, {{0}}, {{1}})"
+                if _ftz and _name in ("mul", "div"):
+                    _which = "product" if _name == "mul" else "quotient"
+                    _code = f"flushed_{_which}({_code}, {{0}}, {{1}}, '{_mode}')"
                 elif _ftz and _name == "fma":
-                    _code = f"flushed_sum({_code}, {{0}}, {{1}}, {{2}})"
+                    _code = f"flushed_sum({_code}, {{0}}, {{1}}, {{2}}, '{_mode}')"
                 elif _ftz:
                     _code = f"flush({_code})"
                 _code = f"saturate({_code})" if _sat else _code

@@ -77,9 +77,8 @@ def fma32(a: np.ndarray, b: np.ndarray, c: np.ndarray, ftz: bool = False) -> np.
 
 
 @helper
-def flushed_sum(value: np.ndarray, a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
-    """`value`, which is a * b + c of float32 in whatever rounding, flushed: where the exact sum is subnormal, even if
-    it was rounded to the least normal number. So do GPUs; IEEE 754 leaves it open."""
+def flushed_sum(value: np.ndarray, a: np.ndarray, b: np.ndarray, c: np.ndarray, mode: str = "rn") -> np.ndarray:
+    """`value`, which is a * b + c of float32, flushed; see `floating.tiny`."""
     size = np.abs(value)
     if size.min() > TINY:
         return value
@@ -87,7 +86,9 @@ def flushed_sum(value: np.ndarray, a: np.ndarray, b: np.ndarray, c: np.ndarray) 
     if least.any():
         product = np.broadcast_to(np.multiply(a, b, dtype=np.float64), value.shape)
         total, error = two_sum(product, np.broadcast_to(c, value.shape).astype(np.float64))
-        below = (np.abs(total) < TINY) | ((np.abs(total) == TINY) & (error * total < 0))
+        bound = float(TINY) * (1 - 2.0**-25 if mode == "rn" else 1 - 2.0**-24)
+        beside = error * total < 0 if mode == "rn" else error * total <= 0
+        below = (np.abs(total) < bound) | ((np.abs(total) == bound) & beside)
         value = np.where(least & below, np.copysign(np.float32(0), value), value)
     return np.where(size < TINY, np.copysign(np.float32(0), value), value)
 
