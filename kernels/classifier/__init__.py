@@ -25,8 +25,10 @@ ATOMIC_THREADS, THREADS, SHARED_THREADS = 1024, 128, 256
 ROWS = 4
 #: Threads of a block and packs that each has in flight, where a block has a row: the first that covers the row, or the
 #: last, which then goes over it several times.
-SHAPES = ((64, 1), (64, 2), (128, 2), (128, 4), (256, 4), (256, 8), (448, 14))
+SHAPES = ((64, 1), (64, 2), (128, 2), (256, 2), (512, 2), (448, 7))
 SECOND_THREADS = 128
+#: Rows that keep 132 SMs busy, with four blocks each.
+ENOUGH_BLOCKS = 528
 #: The batched rung's kTileRows and kTileSamples, kThreads and kStages, and the SMs that its pieces are to keep busy.
 TILE_ROWS, TILE_SAMPLES, BATCHED_THREADS, STAGES = 32, 32, 256, 5
 SMS = 132
@@ -175,25 +177,25 @@ def _row_blocks(kernel: str) -> Callable[[Size], tuple[Launch, ...]]:
 
 
 def _pieces(size: Size) -> int:
-    """Blocks per row, each of which goes over its piece once."""
+    """Blocks per row: one where the rows keep the SMs busy, else one for each round of a block."""
     threads, unroll = _shape(size)
+    if size["outputs"] * size["batch"] >= ENOUGH_BLOCKS:
+        return 1
     return max(1, ceil_div(size["inputs"] // _width(size), threads * unroll))
 
 
 def _split(size: Size) -> tuple[Launch, ...]:
     threads, unroll = _shape(size)
     pieces, n = _pieces(size), size["outputs"] * size["batch"]
-    sums = "output" if pieces == 1 else "sums"
-    weights, given, _, *extents = _args(size)
+    each = size["inputs"] // _width(size) if pieces == 1 else threads * unroll
+    weights, given, output, *extents = _args(size)
     name = f"classifier_pieces<{_width(size)}, {threads}, {unroll}>"
-    first = Launch(name, (pieces * size["outputs"], size["batch"]), (threads,), (weights, given, sums, *extents))
+    args = (weights, given, output if pieces == 1 else "sums", *extents, np.int32(each))
+    first = Launch(name, (pieces * size["outputs"], size["batch"]), (threads,), args)
     if pieces == 1:
         return (first,)
-    grid = (ceil_div(n, SECOND_THREADS // WARP),)
-    return (
-        first,
-        Launch("classifier_split", grid, (SECOND_THREADS,), ("sums", "output", np.uint64(n), np.int32(pieces))),
-    )
+    last_args = ("sums", "output", np.uint64(n), np.int32(pieces))
+    return (first, Launch("classifier_split", (ceil_div(n, SECOND_THREADS // WARP),), (SECOND_THREADS,), last_args))
 
 
 def _piece_sums(size: Size) -> Mapping[str, tuple[tuple[int, ...], str]]:

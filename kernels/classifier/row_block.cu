@@ -14,6 +14,7 @@ __global__ void __launch_bounds__(kBlock) classifier_row_block(
     const P* mine = reinterpret_cast<const P*>(weights) + static_cast<size_t>(blockIdx.x) * packs;
     const P* values = reinterpret_cast<const P*>(input) + static_cast<size_t>(blockIdx.y) * packs;
     float sum = 0.0f;
+#pragma unroll 1  // the packs of one round are unrolled, the rounds are not
     for (int first = threadIdx.x; first < packs; first += kBlock * kUnroll) {
         P weight[kUnroll], value[kUnroll];
 #pragma unroll

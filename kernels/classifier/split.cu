@@ -1,36 +1,40 @@
 // Idea: a block per piece of a row, so that a few long rows keep all SMs busy; a second pass adds up the pieces.
-// From the rung before: plain loads; pieces of one go of a block instead of a loop, and a sum per piece.
+// From the rung before: plain loads; a block goes from the begin of its piece to its end, and leaves a sum per piece.
 // Requires: a block of kBlock threads; a grid of pieces and the batch; weights and input aligned to 16 bytes;
 // kWidth = 4 where inputs is a multiple of 4, kWidth = 1 otherwise. With one piece per row sums is the output.
 #include "classifier.cuh"
 
 template <int kWidth, int kBlock, int kUnroll>
-__global__ void __launch_bounds__(kBlock, 1) classifier_pieces(
+__global__ void __launch_bounds__(kBlock, 2) classifier_pieces(
     const float* __restrict__ weights, const float* __restrict__ input, float* __restrict__ sums, int inputs,
-    int outputs)
+    int outputs, int packs_per_piece)
 {
     using P = typename Pack<kWidth>::type;
     const int packs = inputs / kWidth;
     const int pieces = gridDim.x / outputs;
     const int row = blockIdx.x / pieces;
-    const int first = blockIdx.x % pieces * kBlock * kUnroll + threadIdx.x;
+    const int begin = blockIdx.x % pieces * packs_per_piece;
+    const int end = min(begin + packs_per_piece, packs);
     const P* mine = reinterpret_cast<const P*>(weights) + static_cast<size_t>(row) * packs;
     const P* values = reinterpret_cast<const P*>(input) + static_cast<size_t>(blockIdx.y) * packs;
-    P weight[kUnroll], value[kUnroll];
-#pragma unroll
-    for (int u = 0; u < kUnroll; ++u) {
-        const int i = first + u * kBlock;
-        weight[u] = i < packs ? mine[i] : P{};
-    }
-#pragma unroll
-    for (int u = 0; u < kUnroll; ++u) {
-        const int i = first + u * kBlock;
-        value[u] = i < packs ? values[i] : P{};
-    }
     float sum = 0.0f;
+#pragma unroll 1  // the packs of one round are unrolled, the rounds are not
+    for (int first = begin + threadIdx.x; first < end; first += kBlock * kUnroll) {
+        P weight[kUnroll], value[kUnroll];
 #pragma unroll
-    for (int u = 0; u < kUnroll; ++u) {
-        sum = multiply_add(weight[u], value[u], sum);
+        for (int u = 0; u < kUnroll; ++u) {
+            const int i = first + u * kBlock;
+            weight[u] = i < end ? mine[i] : P{};
+        }
+#pragma unroll
+        for (int u = 0; u < kUnroll; ++u) {
+            const int i = first + u * kBlock;
+            value[u] = i < end ? values[i] : P{};
+        }
+#pragma unroll
+        for (int u = 0; u < kUnroll; ++u) {
+            sum = multiply_add(weight[u], value[u], sum);
+        }
     }
     sum = block_sum<kBlock>(sum);
     if (threadIdx.x == 0) sums[static_cast<size_t>(blockIdx.y) * gridDim.x + blockIdx.x] = sum;

@@ -18,7 +18,7 @@ from kernels.lab.problem import Argument, Launch, Peer, Problem, Rung, Size, cei
 WORD = 4
 #: The rungs' kTile and kThreads, and threads of a block with packs that each has in flight, as in ``classifier``.
 TILE, ATOMIC_THREADS = 32, 1024
-SHAPES = ((64, 1), (64, 2), (128, 2), (128, 4), (256, 4), (256, 8), (448, 14))
+SHAPES = ((64, 1), (64, 2), (128, 2), (256, 2), (512, 2), (448, 7))
 MAX_GRID_Y = 65535
 MAX_EXTENT = (1 << 31) - (1 << 14)
 #: One atomic per product: more than this takes seconds.

@@ -36,7 +36,7 @@ __device__ __forceinline__ unsigned warp_sum(unsigned value)
 }
 
 template <int kWidth, int kBlock, int kUnroll>
-__global__ void __launch_bounds__(kBlock, 1) classifier_int_in_flight(
+__global__ void __launch_bounds__(kBlock, 2) classifier_int_in_flight(
     const unsigned* __restrict__ weights, const unsigned* __restrict__ input, unsigned* __restrict__ output, int inputs,
     int outputs)
 {
@@ -47,6 +47,7 @@ __global__ void __launch_bounds__(kBlock, 1) classifier_int_in_flight(
     const P* mine = reinterpret_cast<const P*>(weights) + static_cast<size_t>(blockIdx.x) * packs;
     const P* values = reinterpret_cast<const P*>(input) + static_cast<size_t>(blockIdx.y) * packs;
     unsigned sum = 0;
+#pragma unroll 1  // the packs of one round are unrolled, the rounds are not
     for (int first = threadIdx.x; first < packs; first += kBlock * kUnroll) {
         P weight[kUnroll], value[kUnroll];
 #pragma unroll
