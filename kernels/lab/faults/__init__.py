@@ -7,6 +7,7 @@ under the four tools of compute-sanitizer; ``kernels/records/<gpu>/emulator/sani
 from __future__ import annotations
 
 import json
+import re
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -85,10 +86,10 @@ class Fault:
         found = getattr(self, name)
         return (found.wrong if faulty else found.mended) if isinstance(found, Pair) else found
 
-    def compiled(self, faulty: bool) -> Compiled:
-        """The kernel with its fault, or mended."""
+    def compiled(self, faulty: bool, kernel: str = "k") -> Compiled:
+        """The kernel with its fault, or mended, under a name of its own where one is given."""
         source = 'extern "C" ' + self.body.replace("@@", self.wrong if faulty else self.mended)
-        return compile_cuda(source, filename="fault.cu")
+        return compile_cuda(re.sub(r"\bk\(", f"{kernel}(", source, count=1), filename="fault.cu")
 
 
 def number(value: Any) -> bytes:

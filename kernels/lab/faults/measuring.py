@@ -32,40 +32,48 @@ from .catalogue import FAULTS, STEPS
 CHILD = Path(__file__).with_name("child.py")
 #: Seconds after which a kernel is taken for one that does not end; the sanitizer itself needs a few.
 PATIENCE = 10
-_SUMMARY = re.compile(r"(?:ERROR|RACECHECK) SUMMARY: (\d+)")
-_SAID = re.compile(r"^========= (\S.*)$", re.MULTILINE)
-_FRAME = ("COMPUTE-SANITIZER", "ERROR SUMMARY", "RACECHECK SUMMARY", "Target application", "Program hit")
+#: Launches that one process begins with: a fault that memcheck finds may be the last of its process.
+AT_ONCE = {"memcheck": 4, "racecheck": 16, "initcheck": 16, "synccheck": 16}
+OPTIONS = {"memcheck": ("--leak-check", "no", "--destroy-on-device-error", "kernel")}
+_SAID = re.compile(r"^========= (\S.*(?:\n=========  .*)*)", re.MULTILINE)
+_KERNEL = re.compile(r"\b(fault_\d+)\b")
+Findings = dict[str, dict[str, Any]]
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """A launch, compiled: what the child runs."""
+    """A launch, compiled: `kernel` is the name of its kernel, which tells faults apart in what the sanitizer says."""
 
     fault: Fault
     faulty: bool
+    kernel: str
     cubin: bytes
+
+    def plain(self) -> dict[str, Any]:
+        """As `child.Driver.launch` takes it."""
+        args: list[tuple[str, Any]] = []
+        for arg in self.fault.args:
+            if isinstance(arg, np.ndarray):
+                args.append(("array", arg.tobytes()))
+            elif isinstance(arg, Null) and self.faulty:
+                args.append(("null", 0))
+            elif isinstance(arg, Fresh | Freed | Null):
+                args.append(("freed" if isinstance(arg, Freed) and self.faulty else "fresh", arg.nbytes))
+            else:
+                args.append(("number", number(arg)))
+        grid, block = (_extents(self.fault.value(name, self.faulty)) for name in ("grid", "threads"))
+        shared = self.fault.value("shared", self.faulty)
+        return {"kernel": self.kernel, "cubin": self.cubin, "grid": grid, "block": block, "shared": shared,
+                "args": args}  # fmt: skip
 
 
 def prepare() -> list[Prepared]:
     """Every fault, and every mended kernel; this needs no GPU."""
-    return [Prepared(fault, faulty, fault.compiled(faulty).cubin) for fault in FAULTS for faulty in (True, False)]
-
-
-def plain(one: Prepared) -> dict[str, Any]:
-    """The launch as `child.launch` takes it."""
-    args: list[tuple[str, Any]] = []
-    for arg in one.fault.args:
-        if isinstance(arg, np.ndarray):
-            args.append(("array", arg.tobytes()))
-        elif isinstance(arg, Null) and one.faulty:
-            args.append(("null", 0))
-        elif isinstance(arg, Fresh | Freed | Null):
-            args.append(("freed" if isinstance(arg, Freed) and one.faulty else "fresh", arg.nbytes))
-        else:
-            args.append(("number", number(arg)))
-    grid, block = (_extents(one.fault.value(name, one.faulty)) for name in ("grid", "threads"))
-    shared = one.fault.value("shared", one.faulty)
-    return {"cubin": one.cubin, "grid": grid, "block": block, "shared": shared, "args": args}
+    return [
+        Prepared(fault, faulty, f"fault_{index}", fault.compiled(faulty, f"fault_{index}").cubin)
+        for index, fault in enumerate(FAULTS)
+        for faulty in (True, False)
+    ]
 
 
 def _extents(value: int | Sequence[int]) -> tuple[int, int, int]:
@@ -73,35 +81,39 @@ def _extents(value: int | Sequence[int]) -> tuple[int, int, int]:
     return (*given, 1, 1)[:3]
 
 
-def under(tool: str, one: Prepared, folder: Path) -> dict[str, Any]:
-    """What a tool says of a launch: `errors`, the first sentence that it `says`, and what the `driver` said."""
-    path = folder / f"{FAULTS.index(one.fault)}_{one.faulty}_{tool}.pickle"
-    path.write_bytes(pickle.dumps(plain(one)))
-    options = ["--leak-check", "no"] if tool == "memcheck" else []
-    command = ["compute-sanitizer", "--tool", tool, *options, sys.executable, "-S", "-E", str(CHILD), str(path)]
+def under(tool: str, launches: Sequence[Prepared], folder: Path) -> Findings:
+    """What a tool says of each launch, by its kernel: how many reports (`errors`), the first sentence that it `says`,
+    and what the `driver` said. Launches whose process was spoilt before them are not in it."""
+    name = f"{tool}_{launches[0].kernel}_{launches[0].faulty}.pickle"
+    (folder / name).write_bytes(pickle.dumps([one.plain() for one in launches]))
+    options = OPTIONS.get(tool, ())
+    command = ["compute-sanitizer", "--tool", tool, "--print-limit", "10000", *options, sys.executable, "-S", "-E", str(CHILD),
+               str(folder / name)]  # fmt: skip
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
-    ) as child:
+    ) as process:
         try:
-            said = child.communicate(timeout=PATIENCE)[0]
+            return read(process.communicate(timeout=PATIENCE + len(launches) / 4)[0])
         except subprocess.TimeoutExpired:
-            os.killpg(child.pid, signal.SIGKILL)
-            return {"errors": None, "says": f"nothing in {PATIENCE} s", "driver": ""}
-    return read(said)
+            os.killpg(process.pid, signal.SIGKILL)
+            found = read(process.communicate()[0])
+            last = list(found)[-1:] or [launches[0].kernel]
+            return found | {last[0]: {"errors": None, "says": f"nothing in {PATIENCE} s", "driver": ""}}
 
 
-def read(said: str) -> dict[str, Any]:
-    """The output of compute-sanitizer and of the child. Raises ValueError where there is no summary in it."""
-    found = _SUMMARY.search(said)
-    driver = re.search(r"^driver: (.*)$", said, re.MULTILINE)
-    if found is None:
-        raise ValueError(f"compute-sanitizer said no sum:\n{said[-1500:]}")
-    sentences = [text for text in _SAID.findall(said) if not text.startswith(_FRAME)]
-    return {
-        "errors": int(found[1]),
-        "says": re.sub(r"\s+at \S+\+0x.*| at k.*", "", sentences[0]) if sentences else "",
-        "driver": driver[1] if driver else "",
-    }
+def read(said: str) -> Findings:
+    """The output of compute-sanitizer and of the child."""
+    launched = re.findall(r"^launch (\S+)$", said, re.MULTILINE)
+    found: Findings = {name: {"errors": 0, "says": "", "driver": ""} for name in launched}
+    for name, error in re.findall(r"^driver (\S+) (.*)$", said, re.MULTILINE):
+        found[name]["driver"] = error
+    for report in _SAID.findall(said):
+        kernel = _KERNEL.search(report)
+        if kernel and kernel[1] in found and not report.startswith("Program hit"):
+            one = found[kernel[1]]
+            one["errors"] += 1
+            one["says"] = one["says"] or re.sub(r"\s+at \S*fault_\d+.*", "", report.splitlines()[0])
+    return found
 
 
 def emulator_says(fault: Fault) -> str:
@@ -138,31 +150,45 @@ def measure(prepared: Sequence[Prepared], workers: int, path: Path, seconds: flo
     """The record: every fault under every tool; a tool that found something sees the mended kernel too. What the record
     at `path` has already is kept; what would begin later than `seconds` is left out, and missing."""
     start = time.monotonic()
-    # What does not end comes last, so that it holds up nobody.
-    order = sorted(FAULTS, key=lambda fault: issubclass(fault.error, EndlessLoop))
-    launches = {(one.fault.name, one.faulty): one for one in prepared}
+    wrong = {one.fault.name: one for one in prepared if one.faulty}
+    mended = {one.fault.name: one for one in prepared if not one.faulty}
     found = known(path)
 
-    def both(name: str, tool: str, folder: Path) -> dict[str, Any]:
-        if time.monotonic() - start > seconds:
-            return {}
-        try:
-            said = under(tool, launches[name, True], folder)
-            if said["errors"]:
-                said["mended"] = under(tool, launches[name, False], folder)["errors"]
-        except ValueError as error:
-            print(name, tool, str(error)[-400:], flush=True)
-            return {}
-        return said
+    def all_of(tool: str, launches: list[Prepared], folder: Path) -> Findings:
+        out: Findings = {}
+        while launches and time.monotonic() - start < seconds:
+            said = under(tool, launches, folder)
+            if not said:
+                print(f"{tool}: {launches[0].fault.name} and {len(launches) - 1} others: nothing was launched")
+                return out
+            out |= said
+            launches = [one for one in launches if one.kernel not in said]
+        return out
+
+    def asked(which: dict[str, Prepared], keys: list[tuple[str, str]], pool: ThreadPoolExecutor, folder: Path) -> dict:
+        # What does not end is alone in its process.
+        jobs = []
+        for tool in TOOLS:
+            mine = [which[name] for name, under_tool in keys if under_tool == tool]
+            alone = [one for one in mine if issubclass(one.fault.error, EndlessLoop)]
+            rest = [one for one in mine if one not in alone]
+            size = AT_ONCE[tool]
+            parts = [rest[at : at + size] for at in range(0, len(rest), size)] + [[one] for one in alone]
+            jobs += [(tool, part, pool.submit(all_of, tool, part, folder)) for part in parts]
+        return {
+            (one.fault.name, tool): said[one.kernel]
+            for tool, part, job in jobs
+            for said in [job.result()]
+            for one in part
+            if one.kernel in said
+        }
 
     with tempfile.TemporaryDirectory() as name, ThreadPoolExecutor(workers) as pool:
-        jobs = {
-            (fault.name, tool): pool.submit(both, fault.name, tool, Path(name))
-            for fault in order
-            for tool in TOOLS
-            if (fault.name, tool) not in found
-        }
-        found |= {key: job.result() for key, job in jobs.items()}
+        keys = [(fault.name, tool) for fault in FAULTS for tool in TOOLS if (fault.name, tool) not in found]
+        found |= asked(wrong, keys, pool, Path(name))
+        again = [key for key in keys if found.get(key, {}).get("errors")]
+        for key, said in asked(mended, again, pool, Path(name)).items():
+            found[key]["mended"] = said["errors"]
     version = subprocess.run(["compute-sanitizer", "--version"], capture_output=True, text=True, check=True).stdout
     return {
         "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
@@ -174,7 +200,7 @@ def measure(prepared: Sequence[Prepared], workers: int, path: Path, seconds: flo
                 "name": fault.name,
                 "source_sha256": digest(fault),
                 "emulator": emulator_says(fault),
-                "tools": {tool: found[fault.name, tool] for tool in TOOLS},
+                "tools": {tool: found.get((fault.name, tool), {}) for tool in TOOLS},
             }
             for fault in FAULTS
         ],
@@ -190,12 +216,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--prepared", type=Path, metavar="FILE", help="take what --prepare has written")
     options = parser.parse_args(arguments)
     if options.prepare:
-        options.prepare.write_bytes(pickle.dumps([one.cubin for one in prepare()]))
+        options.prepare.write_bytes(pickle.dumps([(one.kernel, one.cubin) for one in prepare()]))
         return 0
     if options.prepared:
         every = [(fault, faulty) for fault in FAULTS for faulty in (True, False)]
-        cubins = pickle.loads(options.prepared.read_bytes())
-        prepared = [Prepared(*key, cubin) for key, cubin in zip(every, cubins, strict=True)]
+        made = pickle.loads(options.prepared.read_bytes())
+        prepared = [Prepared(*key, *one) for key, one in zip(every, made, strict=True)]
     else:
         prepared = prepare()
     device = hardware.device_block()
