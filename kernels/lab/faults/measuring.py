@@ -87,7 +87,8 @@ def under(tool: str, launches: Sequence[Prepared], folder: Path) -> Findings:
     name = f"{tool}_{launches[0].kernel}_{launches[0].faulty}.pickle"
     (folder / name).write_bytes(pickle.dumps([one.plain() for one in launches]))
     options = OPTIONS.get(tool, ())
-    command = ["compute-sanitizer", "--tool", tool, "--print-limit", "10000", *options, sys.executable, "-S", "-E", str(CHILD),
+    command = ["compute-sanitizer", "--tool", tool, "--print-limit", "10000", *options,
+               sys.executable, "-S", "-E", str(CHILD),
                str(folder / name)]  # fmt: skip
     with subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, start_new_session=True
