@@ -29,8 +29,14 @@ def patterns() -> tuple[Count, ...]:
 
 @needs_the_compiler
 def test_every_pattern_is_counted_exactly(patterns) -> None:
-    assert len(record().patterns) >= 40
-    assert [one for one in patterns if not one.equal] == []
+    """But where ptxas made something else of it: of sums of floats in shared memory, which that does not have."""
+    assert len(record().patterns) >= 900
+    different = [one for one in patterns if not one.equal]
+    assert [one for one in different if not (one.compiler and one.why)] == []
+    assert {one.what.rsplit(",", 1)[0].split(", ")[0] for one in different} == {"shared add"}
+    assert not any(", int," in one.what for one in different)
+    kinds = {one.kind for one in patterns if one.equal and one.emulator}
+    assert len(kinds) >= 8 and {"local load", "shared atomic", "global atomic", "shared store"} <= kinds
 
 
 @needs_the_compiler
@@ -82,7 +88,8 @@ def test_the_tables_show_every_difference() -> None:
     for one in found.different:
         assert one["what"] in shown
         assert one["why"]
-    assert found.equal("patterns") == found.compared("patterns")
+    patterns = [one for one in found.different if one["what"].startswith("shared add")]
+    assert found.compared("patterns") - found.equal("patterns") == len(patterns)
     assert "global load, sectors" in agreement_table()._repr_html_()
 
 

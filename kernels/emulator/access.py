@@ -12,7 +12,16 @@ from . import faults, races, watch
 from .lanes import Selection, take
 from .layout import Extents
 from .memory import LOCAL_WINDOW, SHARED_WINDOW, Allocation
-from .patterns import Tally, load_wavefronts, local_sectors, sectors, tally, wavefronts
+from .patterns import (
+    Tally,
+    atomic_wavefronts,
+    load_wavefronts,
+    local_sectors,
+    sectors,
+    swap_wavefronts,
+    tally,
+    wavefronts,
+)
 from .ptx import Location
 
 if TYPE_CHECKING:
@@ -27,7 +36,9 @@ CONTAINERS = {1: "uint8", 2: "uint16", 4: "uint32", 8: "uint64", 16: "complex128
 class Site:
     """A memory instruction.
 
-    `element` is what one destination holds, `count` how many there are; `offset` is added to the base.
+    `element` is what one destination holds, `count` how many there are; `offset` is added to the base. `combined`: an
+    atomic of shared memory that counts up by one and whose result nobody wants, of which hardware does all lanes at
+    one address together.
     """
 
     index: int
@@ -40,6 +51,7 @@ class Site:
     text: str
     ptx: str
     spin: bool = False
+    combined: bool = False
 
     @cached_property
     def _opcode(self) -> list[str]:
@@ -60,6 +72,12 @@ class Site:
     def operation(self) -> str:
         """What an atomic does: add, cas, ..."""
         return next((part for part in self._opcode if part in _OPERATIONS), "")
+
+    @cached_property
+    def native(self) -> bool:
+        """Whether shared memory has the atomic: those of 32-bit integers, and exchanges, but no compare-and-swap."""
+        whole = self._opcode[-1] in ("u32", "s32", "b32")
+        return self.operation == "exch" or (whole and self.operation != "cas")
 
     @property
     def width(self) -> int:
@@ -200,6 +218,8 @@ def load_const(group: Group, site: Site, address: np.ndarray) -> np.ndarray:
 def check_shared(group: Group, site: Site, address: np.ndarray) -> Tally:
     """What a shared access costs. Raises OutOfBounds and Misaligned."""
     measure = load_wavefronts if site.action == "load" else wavefronts
+    if site.action == "atomic" and not site.combined:
+        measure = atomic_wavefronts if site.native else swap_wavefronts
     found = tally(group.lanes, address, site.offset, site.width, measure)
     extents = group.batch.extents["shared"]
     if not extents.hold(found.lowest, found.highest, site.width):

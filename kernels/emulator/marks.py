@@ -35,23 +35,33 @@ _WIDTH = re.compile(r"(?<![A-Z0-9])[SUF]?(8|16|32|64|128)(?![0-9])")
 
 @dataclass(frozen=True, eq=False)
 class Mark:
-    """One kind of access on one source line: how many instructions of each width (bytes) PTX and SASS have."""
+    """One kind of access on one source line: how many instructions of each width (bytes) PTX and SASS have.
+
+    `loop`: an atomic that shared memory does not have became a loop; lanes that get in each other's way go round again.
+    """
 
     file: str
     line: int
     kind: str
     ptx: dict[int, int]
     sass: dict[int, int]
+    loop: bool = False
 
     @property
     def changes(self) -> bool:
         """Whether the counts may differ for it. They do not where there are more instructions of the same widths: a
         loop was unrolled, and each runs less often."""
-        return set(self.ptx) != set(self.sass) or any(self.sass[width] < self.ptx[width] for width in self.ptx)
+        return (
+            self.loop
+            or set(self.ptx) != set(self.sass)
+            or any(self.sass[width] < self.ptx[width] for width in self.ptx)
+        )
 
     @property
     def reason(self) -> str:
         """What ptxas did, as far as the two lists tell."""
+        if self.loop:
+            return "a loop of compare-and-swap"
         if not self.ptx:
             return "registers spilled to local memory" if self.kind.startswith("local") else "not in the PTX"
         if not self.sass:
@@ -84,15 +94,19 @@ def marks(kernel: Kernel, sass: Sequence[Instruction]) -> tuple[Mark, ...]:
             key = (site.location.file, site.location.line, f"{site.space or 'generic'} {site.action}")
             static.setdefault(key, Counter())[site.width] += 1
     machine: dict[tuple[str, int, str], Counter] = {}
+    loops: set[tuple[str, int, str]] = set()
     for one in sass:
+        if one.predicate == "@!PT":
+            continue  # it never runs
         kinds = _COPY[1] if one.mnemonic == _COPY[0] else (_KINDS.get(one.mnemonic),)
+        loops |= {(one.file, one.line, kind) for kind in kinds if ".CAST.SPIN" in one.opcode}
         for kind in filter(None, kinds):
             machine.setdefault((one.file, one.line, kind), Counter())[_width(one.opcode)] += 1
     out = []
     for key in sorted({*static, *machine}):
         asked, made = static.get(key, {}), machine.get(key, {})
-        if dict(asked) != dict(made):
-            out.append(Mark(*key, dict(asked), dict(made)))
+        if dict(asked) != dict(made) or key in loops:
+            out.append(Mark(*key, dict(asked), dict(made), key in loops))
     return tuple(out)
 
 

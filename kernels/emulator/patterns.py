@@ -4,7 +4,7 @@ Sectors: a request of a warp touches distinct aligned 32-byte sectors; fewer can
 wants than ceil(bytes / 32). Wavefronts: shared memory has 32 banks of 4 bytes; accesses of up to 4 bytes are served for
 32 lanes together, 8 bytes for half-warps, 16 bytes for quarter-warps (for loads that neighbouring lanes share, twice as
 many lanes: `load_wavefronts`); each part costs the largest number of distinct 4-byte words that one bank must deliver,
-and equal words are broadcast.
+and equal words are broadcast. Atomics of shared memory are not (`atomic_wavefronts`).
 
 Both depend only on the addresses relative to the warp's first lane, and on a few low bits of that lane's address. Most
 warps of an access share one such pattern, so patterns are counted once and remembered.
@@ -117,6 +117,33 @@ def load_wavefronts(relative: np.ndarray, residue: np.ndarray, width: int) -> np
     return out
 
 
+def atomic_wavefronts(relative: np.ndarray, residue: np.ndarray, width: int) -> np.ndarray:
+    """(rows, 2): as `wavefronts`, for atomics: each part costs the largest number of lanes that one bank must serve,
+    also at one address. On an H200 all patterns of 32-bit operations agree."""
+    parts = {8: 2}.get(width, 1)
+    rows, lanes = relative.shape[0], WARP // parts
+    out = np.zeros((rows, 2), np.int64)
+    for part in range(parts):
+        address = relative[:, part * lanes : (part + 1) * lanes]
+        active = address != INACTIVE
+        row, column = np.nonzero(active)
+        word = (address[row, column] + residue[row]) >> 2
+        number = np.zeros(rows * BANKS, np.int64)
+        for each in range(max(width // 4, 1)):
+            number += np.bincount(row * BANKS + (word + each & (BANKS - 1)), minlength=rows * BANKS)
+        out[:, 0] += number.reshape(rows, BANKS).max(axis=1)
+        out[:, 1] += active.any(axis=1)
+    return out
+
+
+def swap_wavefronts(relative: np.ndarray, residue: np.ndarray, width: int) -> np.ndarray:
+    """(rows, 2): as `atomic_wavefronts`, for compare-and-swap: twice as many, on an H200.
+
+    Of what shared memory does not do itself, such as sums of floats, ptxas makes a loop of them: this is one round.
+    """
+    return 2 * atomic_wavefronts(relative, residue, width)
+
+
 def _wavefronts(relative: np.ndarray, residue: np.ndarray, width: int, parts: int) -> np.ndarray:
     """The same for a warp that is served in `parts` parts."""
     rows = relative.shape[0]
@@ -185,12 +212,15 @@ def _shared_pattern(
     return achieved * repeat, ideal * repeat
 
 
+_BY_WORDS = (wavefronts, load_wavefronts, atomic_wavefronts, swap_wavefronts, local_sectors)
+
+
 def tally(lanes: Lanes, address: np.ndarray, offset: int, width: int, measure: Measure) -> Tally:
     """Count an access of `width` bytes by `lanes` at `address + offset` (int64, broadcasting to the lanes' shape)."""
     if measure in (sectors, atomic_sectors):
         modulus = SECTOR
     else:
-        modulus = 4 if measure in (wavefronts, load_wavefronts, local_sectors) and width < 4 else 1
+        modulus = 4 if measure in _BY_WORDS and width < 4 else 1
     layout = lanes.layout
     low = width - 1
     if address.shape[1] == 1 and layout.kind == "whole":

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -301,6 +301,13 @@ class Emitter:
             offset += address + operand.base.offset
         return self.translation.site(instruction, space, action, element, count, offset)
 
+    def combine(self, site: str, result: ptx.Operand | None) -> None:
+        """Say that an atomic counts up by one, where nobody reads its result."""
+        if result is None or not set(_names(result)) & self.translation.wanted:
+            found = self.translation.namespace[site]
+            combined = self.translation.namespace[site] = replace(found, combined=True)
+            self.translation.sites[found.index] = combined
+
     def place(self, instruction: ptx.Instruction) -> str:
         """The name in generated code of a site that stands for the place of an instruction, for errors."""
         return self.translation.site(instruction, "", "warp", dtype("u32"), 1, 0)
@@ -403,6 +410,12 @@ class Translation:
                 find_rule(item, function.name, sources)
         self.kinds = _kinds(function)
         self.flushed = _flushed(function)
+        self.wanted = frozenset(
+            name
+            for item in function.body
+            if isinstance(item, ptx.Instruction)
+            for name in (*roles(item)[1], *([item.guard[0].name] if item.guard else ()))
+        )
         self.sites: list[access.Site] = []
         self.namespace: dict = {
             "np": np, "bool": np.bool_, "SHARED_WINDOW": SHARED_WINDOW, "LOCAL_WINDOW": LOCAL_WINDOW,

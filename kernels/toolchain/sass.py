@@ -92,18 +92,22 @@ def resources(compiled: Compiled, name: str) -> Resources:
 
 @functools.lru_cache(maxsize=256)
 def _all_instructions(compiled: Compiled) -> dict[str, tuple[Instruction, ...]]:
-    listing = _run("nvdisasm", ("--print-code", "--print-line-info"), compiled.cubin)
+    listing = _run("nvdisasm", ("--print-code", "--print-line-info-inline"), compiled.cubin)
     prefixes = shown_prefixes(compiled.include_dirs)
     found: dict[str, list[Instruction]] = {}
     current: list[Instruction] = []
-    file, line = "", 0
+    file, line, inside = "", 0, False
     for row in listing.splitlines():
         if section := _SECTION.match(row):
             current = found.setdefault(section[1], [])
-            file, line = "", 0
+            file, line, inside = "", 0, False
         elif place := _PLACE.match(row):
-            file, line = shorten(place[1], prefixes), int(place[2])
+            # From the innermost function that was inlined outwards: what CUDA's headers do, their caller does.
+            if not inside or file.startswith("cuda/"):
+                file, line = shorten(place[1], prefixes), int(place[2])
+            inside = True
         elif code := _CODE.match(row):
+            inside = False
             opcode, _, operands = code["rest"].strip().partition(" ")
             offset, predicate = int(code["offset"], 16), (code["predicate"] or "").strip()
             current.append(Instruction(offset, predicate, opcode, operands.strip(), line, file))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from harness import Device
 
-from kernels.emulator import Trace
+from kernels.emulator import Trace, run
 from kernels.emulator.lanes import INACTIVE
 from kernels.emulator.patterns import load_wavefronts, sectors
 
@@ -364,3 +364,52 @@ def test_local_memory_is_interleaved(index, sectors):
     # As an H200 counts spilled registers of 8 bytes: a request for each word, four sectors each.
     assert (store.requests, store.sectors, store.ideal_sectors) == (16 * 4, 16 * 16, 16 * 16)
     assert (load.requests, load.sectors, load.ideal_sectors) == (4, sectors, 16)
+
+
+@pytest.mark.parametrize(
+    ("operation", "index", "wavefronts"),
+    [
+        # A bank serves one lane at a time, also where lanes want the same word.
+        ("atomicAdd(&s[{}], 2)", "t", 1),
+        ("atomicAdd(&s[{}], 2)", "0", 32),
+        ("atomicAdd(&s[{}], 2)", "t / 2", 2),
+        ("atomicAdd(&s[{}], 2)", "t % 2", 16),
+        ("atomicMax(&s[{}], t)", "2 * t", 2),
+        ("atomicExch(&s[{}], t)", "t / 4", 4),
+        ("o[99] = atomicAdd(&s[{}], 1)", "0", 32),
+        # Counting up by one without a result: lanes at one word together.
+        ("atomicAdd(&s[{}], 1)", "0", 1),
+        ("atomicAdd(&s[{}], 1)", "32 * t", 32),
+        # Compare and swap: twice.
+        ("atomicCAS(&s[{}], 0, t)", "t", 2),
+        ("atomicCAS(&s[{}], 0, t)", "0", 64),
+        # Eight bytes: half a warp after the other.
+        ("atomicCAS((unsigned long long*)s + {}, 0ull, 1ull)", "t", 4),
+        ("atomicCAS((unsigned long long*)s + {}, 0ull, 1ull)", "0", 64),
+    ],
+)
+def test_shared_atomics(operation, index, wavefronts):
+    """As an H200 counts them: records of kernels.lab.agreement."""
+    body = f"""extern "C" __global__ void k(int* o) {{
+    __shared__ __align__(8) int s[1024];
+    int t = threadIdx.x;
+    for (int i = t; i < 1024; i += 32) s[i] = 0;
+    __syncthreads();
+    {operation.format(index)};
+}}"""
+    found = Device(body).launch("k", 1, 32, np.zeros(128, np.int32)).total("shared atomic")
+    assert (found.requests, found.wavefronts) == (1, wavefronts)
+
+
+def test_a_sum_of_floats_in_shared_memory_is_marked():
+    source = """__global__ void k(float* o) {
+    __shared__ float s[32];
+    s[threadIdx.x] = 0;
+    __syncthreads();
+    atomicAdd(&s[threadIdx.x / 2], 1.0f);
+    __syncthreads();
+    o[threadIdx.x] = s[threadIdx.x];
+}"""
+    result = run(source, grid=1, block=32, args=[np.zeros(32, np.float32)])
+    (mark,) = [mark for mark in result.counters.marks if mark.changes and mark.kind == "shared atomic"]
+    assert (mark.line, mark.kind, mark.reason) == (5, "shared atomic", "a loop of compare-and-swap")

@@ -33,6 +33,8 @@ def _atomic(emitter, instruction: ptx.Instruction) -> None:
     kind, how = HALVES.get(kind, ("u" + kind[1:] if kind[0] == "b" else kind, how))
     values = [emitter.read(operand, kind) for operand in operands[1:]]
     site = emitter.site(instruction, space, "atomic", dtype(kind), 1)
+    if how == "add" and operands[1] == ptx.Immediate(1) and kind in ("u32", "s32"):
+        emitter.combine(site, instruction.operands[0] if returns else None)
     other = values[1] if len(values) > 1 else "None"
     address = emitter.address(operands[0], space)
     code = f"atomic_{space}(G, {site}, '{how}', {address}, {values[0]}, {other}, {returns})"

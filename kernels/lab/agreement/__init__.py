@@ -208,10 +208,10 @@ def _counts(
 
 
 @functools.cache
-def compiled_patterns() -> Compiled:
-    """`patterns.cu` with all kernels of `cases`."""
-    names = dict.fromkeys(case.kernel for case in cases())
-    return compile_cuda(PATH.read_text(encoding="utf-8"), filename=PATH.name, name_expressions=names)
+def compiled_patterns(path: Path = PATH) -> Compiled:
+    """`patterns.cu`, or another source of patterns, with all kernels that `cases` has of it."""
+    names = dict.fromkeys(case.kernel for case in cases() if case.path == path)
+    return compile_cuda(path.read_text(encoding="utf-8"), filename=path.name, name_expressions=names)
 
 
 def pattern_launch(case: Case) -> Launch:
@@ -223,10 +223,10 @@ def pattern_launch(case: Case) -> Launch:
 def compare_patterns(gpu: str = records.DEFAULT_GPU) -> tuple[Count, ...]:
     """All counts of the patterns that were measured. Raises LookupError where a kernel has changed since."""
     known = {case.label: case for case in cases()}
-    compiled = compiled_patterns()
     out: list[Count] = []
     for point in record(gpu).patterns:
         case = known[point["label"]]
+        compiled = compiled_patterns(case.path)
         if point["code_sha256"] != code_sha256(compiled, pattern_launch(case), {}):
             raise LookupError(f"stale counts of {case.label}: the kernel has changed; on a GPU: {COMMAND}")
         # The patterns write over each other and read what nobody wrote: it is their addresses that count.

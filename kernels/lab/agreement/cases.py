@@ -1,4 +1,4 @@
-"""Access patterns whose cost is compared with Nsight Compute's counts: the launches of `patterns.cu`, by name."""
+"""Access patterns whose cost is compared with Nsight Compute's counts: launches of `patterns.cu` and `counts.cu`."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 PATH = Path(__file__).with_name("patterns.cu")
+COUNTS = PATH.with_name("counts.cu")
 #: Bytes of an access, and the type that is accessed.
 TYPES = {1: "unsigned char", 2: "unsigned short", 4: "float", 8: "float2", 16: "float4"}
 THREADS = 64
@@ -29,6 +30,7 @@ class Case:
     shared: int = 0
     grid: tuple[int, ...] = GRID
     block: tuple[int, ...] = BLOCK
+    path: Path = PATH
 
 
 def where(
@@ -129,6 +131,21 @@ def _atomics() -> Iterator[Case]:
             yield Case(f"shared compare, {kind}, {name}", f"shared_compare<{kind}>", args, 4096 * width)
 
 
+#: Scattered over a table, as a histogram's counts are: the factor of a multiplicative hash, and how large the table is.
+SCATTERED = {f"scattered {n}, {size} elements": {"step": step, "shift": 7, "mask": size - 1}
+             for size in (16, 64, 256, 1024) for n, step in enumerate((40503, 60493, 28657))}  # fmt: skip
+
+
+def _counts() -> Iterator[Case]:
+    for name, shape in {**{name: SHAPES[name] for name in CONTENDED}, **SCATTERED}.items():
+        args = (_zeros(4, THREADS * 2), where(**shape))
+        yield Case(f"shared count, {name}", "shared_count", args, 16384, path=COUNTS)
+        yield Case(f"shared exchange, {name}", "shared_exchange", args, 16384, path=COUNTS)
+        if name in SCATTERED:
+            yield Case(f"shared max, {name}", "shared_max", args, 16384)
+            yield Case(f"shared compare, unsigned, {name}", "shared_compare<unsigned>", args, 16384)
+
+
 def _locals() -> Iterator[Case]:
     for width, kind in TYPES.items():
         for name in ("one element", "contiguous", "stride 3", "even lanes", "pairs share", "lane 7"):
@@ -138,4 +155,4 @@ def _locals() -> Iterator[Case]:
 
 def cases() -> tuple[Case, ...]:
     """All launches, in order."""
-    return (*_moves(), *_atomics(), *_locals())
+    return (*_moves(), *_atomics(), *_locals(), *_counts())

@@ -106,8 +106,8 @@ def rung_steps(ladder: str | None = None) -> Iterator[Step]:
 
 def pattern_steps() -> Iterator[Step]:
     """The patterns, in order."""
-    compiled = compiled_patterns()
     for case in cases():
+        compiled = compiled_patterns(case.path)
         launch = pattern_launch(case)
         code = code_sha256(compiled, launch, {})
         yield Step({"label": case.label}, case.label, compiled, launch, code, True, {}, asked(case.label))
