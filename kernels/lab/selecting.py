@@ -33,8 +33,9 @@ class Selected:
     @property
     def peer(self) -> Any | None:
         """The fastest peer that keeps to the limit, or None. One that passes it computes in a lower precision (TF32)
-        and is in another race."""
-        held = [p for p in self.peers if self.limit is None or p.median_s >= 0.98 * self.limit.seconds]
+        and is in another race; so is one that says TF32, even where it is too slow to pass the limit."""
+        own = [p for p in self.peers if (getattr(p, "library", None) or {}).get("precision") != "TF32"]
+        held = [p for p in own if self.limit is None or p.median_s >= 0.98 * self.limit.seconds]
         return min(held, key=lambda p: p.median_s, default=None)
 
     @property
