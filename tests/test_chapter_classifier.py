@@ -85,7 +85,7 @@ def test_what_would_take_too_long_is_refused(ladder) -> None:
 def test_rows_are_cut_into_pieces_only_where_a_block_needs_several_rounds() -> None:
     assert [len(LADDER["split"].launches(size)) for size in (CLASS1, CLASS2)] == [1, 1]
     first, second = LADDER["split"].launches({"inputs": 1 << 20, "outputs": 64, "batch": 1})
-    assert first.grid[0] > 64 * 40 and second.args[0] == "sums"
+    assert first.grid[0] == 64 and first.grid[1] > 40 and second.args[0] == "sums"
 
 
 def test_atomics_are_as_many_as_products_or_as_warps() -> None:

@@ -191,7 +191,7 @@ def _split(size: Size) -> tuple[Launch, ...]:
     weights, given, output, *extents = _args(size)
     name = f"classifier_pieces<{_width(size)}, {threads}, {unroll}>"
     args = (weights, given, output if pieces == 1 else "sums", *extents, np.int32(each))
-    first = Launch(name, (pieces * size["outputs"], size["batch"]), (threads,), args)
+    first = Launch(name, (size["outputs"], pieces, size["batch"]), (threads,), args)
     if pieces == 1:
         return (first,)
     last_args = ("sums", "output", np.uint64(n), np.int32(pieces))
@@ -204,8 +204,8 @@ def _piece_sums(size: Size) -> Mapping[str, tuple[tuple[int, ...], str]]:
 
 
 def _pieces_fit(size: Size) -> str | None:
-    if _pieces(size) * size["outputs"] > MAX_EXTENT:
-        return f"its rows have more than {MAX_EXTENT} pieces, and blocks are counted in 32 bits"
+    if _pieces(size) > MAX_GRID_Y:
+        return f"its rows have more than {MAX_GRID_Y} pieces, the most blocks in y"
     return _extents_fit(size)
 
 

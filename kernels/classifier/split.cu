@@ -1,6 +1,6 @@
 // Idea: a block per piece of a row, so that a few long rows keep all SMs busy; a second pass adds up the pieces.
 // From the rung before: plain loads; a block goes from the begin of its piece to its end, and leaves a sum per piece.
-// Requires: a block of kBlock threads; a grid of pieces and the batch; weights and input aligned to 16 bytes;
+// Requires: a block of kBlock threads; a grid of outputs, pieces and the batch; weights and input aligned to 16 bytes;
 // kWidth = 4 where inputs is a multiple of 4, kWidth = 1 otherwise. With one piece per row sums is the output.
 #include "classifier.cuh"
 
@@ -11,12 +11,10 @@ __global__ void __launch_bounds__(kBlock, 2) classifier_pieces(
 {
     using P = typename Pack<kWidth>::type;
     const int packs = inputs / kWidth;
-    const int pieces = gridDim.x / outputs;
-    const int row = blockIdx.x / pieces;
-    const int begin = blockIdx.x % pieces * packs_per_piece;
+    const int begin = blockIdx.y * packs_per_piece;
     const int end = min(begin + packs_per_piece, packs);
-    const P* mine = reinterpret_cast<const P*>(weights) + static_cast<size_t>(row) * packs;
-    const P* values = reinterpret_cast<const P*>(input) + static_cast<size_t>(blockIdx.y) * packs;
+    const P* mine = reinterpret_cast<const P*>(weights) + static_cast<size_t>(blockIdx.x) * packs;
+    const P* values = reinterpret_cast<const P*>(input) + static_cast<size_t>(blockIdx.z) * packs;
     float sum = 0.0f;
 #pragma unroll 1  // the packs of one round are unrolled, the rounds are not
     for (int first = begin + threadIdx.x; first < end; first += kBlock * kUnroll) {
@@ -37,7 +35,9 @@ __global__ void __launch_bounds__(kBlock, 2) classifier_pieces(
         }
     }
     sum = block_sum<kBlock>(sum);
-    if (threadIdx.x == 0) sums[static_cast<size_t>(blockIdx.y) * gridDim.x + blockIdx.x] = sum;
+    if (threadIdx.x == 0) {
+        sums[(static_cast<size_t>(blockIdx.z) * outputs + blockIdx.x) * gridDim.y + blockIdx.y] = sum;
+    }
 }
 
 // A warp per output adds up the sums of its pieces.
