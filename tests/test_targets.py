@@ -66,6 +66,14 @@ def _time(record: Record, name: str, **changed: int | str) -> float:
     return point.median_s
 
 
+def convolved(record: Record, work: str, k: int) -> float:
+    """Bytes or FLOPs per second of the best rung of conv2d with a filter of k x k."""
+    ladder = load_ladder("conv2d")
+    size = {**ladder.problem.headline[0], "k": k, "k_cols": k}
+    points = [record.find(name, size, "cold") for name in ladder.names]
+    return getattr(ladder.problem, work)(size) / min(point.median_s for point in points if point is not None)
+
+
 #: Products with 1, 8 and 64 outputs a thread.
 COARSER = ("tiled", "register_column", "register_tile")
 
@@ -146,6 +154,25 @@ PROMISES: dict[str, tuple[str, Callable[[Record], bool]]] = {
     "the 2D stencil of radius 2 reaches 88 % of the copy ceiling": (
         "stencil2d",
         lambda r: rate(r, "bytes") / (r.ceilings["copy_gb_s"] * 1e9) >= 0.88,
+    ),
+    "the 2D convolution reaches 90 % of the copy ceiling at 3 x 3, in at most 140 us": (
+        "conv2d",
+        lambda r: convolved(r, "bytes", 3) / (r.ceilings["copy_gb_s"] * 1e9) >= 0.9 and best(r) <= 140e-6,
+    ),
+    "the 2D convolution reaches 85 % of the copy ceiling at 5 x 5": (
+        "conv2d",
+        lambda r: convolved(r, "bytes", 5) / (r.ceilings["copy_gb_s"] * 1e9) >= 0.85,
+    ),
+    "the 2D convolution reaches 60 % of the FMA ceiling at 11 x 11": (
+        "conv2d",
+        lambda r: convolved(r, "flops", 11) / (r.ceilings["fp32_tflop_s"] * 1e12) >= 0.6,
+    ),
+    "the 2D convolution is 4 times as fast as cuDNN with every filter": (
+        "conv2d",
+        lambda r: all(
+            _time(r, "cuDNN", k=k, k_cols=k) * convolved(r, "flops", k) >= 4 * 2 * k * k * 8192**2
+            for k in (3, 5, 7, 9, 11)
+        ),
     ),
     "the 1D stencil is 4 times as fast as cuDNN": ("stencil1d", lambda r: of(r, "cuDNN") / best(r) >= 4),
     "the 2D stencil is 8 times as fast as cuDNN": ("stencil2d", lambda r: of(r, "cuDNN") / best(r) >= 8),

@@ -87,8 +87,10 @@ problem = Problem(
     tolerance=lambda size: 2.0**-24 * (size["k"] * size["k_cols"] + 1),
     flops=lambda size: 2 * size["k"] * size["k_cols"] * size["rows"] * size["cols"],
     bytes=lambda size: FLOAT * (2 * size["rows"] * size["cols"] + size["k"] * size["k_cols"]),
-    headline=tuple(_size(8192, 8192, k) for k in (3, 5, 7, 9, 11)),
+    headline=tuple(_size(8192, 8192, k) for k in (3, 5, 11)),
     sweep=(
+        _size(8192, 8192, 7),
+        _size(8192, 8192, 9),
         _size(8192, 8192, 3, border="reflect"),
         _size(8191, 8191, 3),
         _size(1024, 1024, 3),
@@ -220,6 +222,7 @@ ladder = Ladder(
             "naive.cu",
             _naive,
             requires=_requires(ROWS),
+            swept=False,
         ),
         Rung(
             "constant",
@@ -241,6 +244,7 @@ ladder = Ladder(
             "two_step.cu",
             _one_each("two_step", TILE),
             requires=_requires(TILE),
+            swept=False,
         ),
         Rung(
             "shuffle",
@@ -248,6 +252,7 @@ ladder = Ladder(
             "shuffle.cu",
             _one_each("shuffle", TILE),
             requires=_requires(TILE),
+            swept=False,
         ),
         Rung(
             "texture",
@@ -255,6 +260,7 @@ ladder = Ladder(
             "texture.cu",
             _texture,
             requires=_requires(ROWS, **MAX_TEXTURE),
+            swept=False,
         ),
         Rung(
             "float4",

@@ -1,0 +1,86 @@
+"""The chapter on the 2D convolution: its exercises tell right from wrong, and its exhibits fail in the way it says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kernels.emulator.errors import Uninitialised
+from kernels.exercises.conv2d import column, exhibit, lanes, mirror
+from kernels.lab import check, count_kernel, counters, load_ladder
+from kernels.lab.exercise import drifted
+from kernels.lab.references import correlate
+
+CHAPTER = Path(__file__).resolve().parents[1] / "book" / "conv2d.ipynb"
+EXERCISES = pytest.mark.parametrize("exercise", [mirror, lanes, column], ids=lambda exercise: exercise.name)
+
+
+@EXERCISES
+def test_a_solution_passes_and_the_skeleton_does_not(exercise) -> None:
+    assert check(exercise.solution, exercise)
+    assert not check(exercise.skeleton, exercise)
+
+
+@EXERCISES
+def test_the_cell_of_the_chapter_is_the_skeleton(exercise) -> None:
+    assert not drifted(CHAPTER, exercise)
+
+
+@pytest.mark.parametrize(
+    ("exercise", "change", "says"),
+    [
+        (mirror, ("n - 1 - abs(n - 1 - abs(i))", "n - abs(n - abs(i))"), "out of bounds"),
+        (mirror, ("n - 1 - abs(n - 1 - abs(i))", "min(abs(i), n - 1)"), "result are wrong"),
+        (lanes, ("lane < j ? beyond : own", "own"), "result are wrong"),
+        (lanes, ("lane < kTaps - 1 && ", "lane < kTaps - 2 && "), "result are wrong"),
+        (lanes, ("further < cols ?", "further <= cols ?"), "out of bounds"),
+        (column, ("y <= h + 1", "y <= h"), "result are wrong"),
+        (column, ("y <= kHigh; ++y", "y < kHigh; ++y"), "result are wrong"),
+    ],
+)
+def test_a_slip_in_a_solution_is_found(exercise, change: tuple[str, str], says: str) -> None:
+    assert exercise.solution.count(change[0]) == 1
+    assert says in repr(check(exercise.solution.replace(*change), exercise))
+
+
+def test_loading_every_row_three_times_is_right_and_too_much() -> None:
+    verdict = check(column.skeleton, column)
+    assert [c.wrong is None for c in verdict.checks] == [True] * len(column.sizes) + [False]
+
+
+def test_a_quotient_rounded_up_mends_the_tile() -> None:
+    pixels, nine = _data()
+    arguments = [pixels, nine, np.zeros_like(pixels), np.int32(128), np.int32(128)]
+    with pytest.raises(Uninitialised, match="which nothing has written"):
+        count_kernel(exhibit("halo"), "convolve", (4, 4), (32, 32), arguments)
+    mended = exhibit("halo").replace("kTile / kBlock", "(kTile + kBlock - 1) / kBlock")
+    count_kernel(mended, "convolve", (4, 4), (32, 32), arguments)
+    assert np.allclose(arguments[2], correlate(pixels, nine), rtol=1e-6)
+
+
+def test_one_output_in_eight_has_a_tap_outside_of_what_is_loaded() -> None:
+    """Of 32 x 32 outputs those whose 3 x 3 pixels lie in the 32 x 32 that are loaded: 30 x 30."""
+    pixels, nine = _data()
+    out = np.zeros_like(pixels)
+    arguments = [pixels, nine, out, np.int32(128), np.int32(128)]
+    count_kernel(exhibit("halo"), "convolve", (4, 4), (32, 32), arguments, checks=())
+    wrong = ~np.isclose(out, correlate(pixels, nine), rtol=1e-5)
+    inside = np.arange(128) % 32 < 30
+    assert not wrong[np.ix_(inside, inside)].any()
+    assert 0.1 < wrong.mean() <= 1 - (30 / 32) ** 2
+
+
+def test_two_steps_load_what_four_do() -> None:
+    ladder = load_ladder("conv2d")
+    for k, left in ((3, 132), (11, 740)):
+        size = {"rows": 96, "cols": 96, "k": k, "k_cols": k, "border": "clamp"}
+        four, two = (counters(ladder[name], size) for name in ("shared", "two_step"))
+        assert four.total("global load").lanes == two.total("global load").lanes == 9 * (32**2 + left)
+        assert two.total("global load").requests < four.total("global load").requests
+
+
+def _data() -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(4)
+    return rng.random((128, 128), dtype=np.float32), rng.random((3, 3), dtype=np.float32)
