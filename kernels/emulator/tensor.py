@@ -1,9 +1,9 @@
 """What tensor cores do: products of small matrices whose elements are spread over the lanes of a warp.
 
 Which lane holds which element is the PTX ISA's, section 9.7.14 (fragments of mma.m16n8k4, k8 and k16, and ldmatrix).
-The fragments of wmma are opaque there; they are those of two mma.m16n8k16 side by side here, and loads and stores are
-the accesses that ptxas makes of them for sm_90: rows of 16 bytes for a and b from shared memory, else 4 bytes for each
-register, 8 for two neighbouring float32.
+The fragments of wmma are opaque there; they are those of two mma.m16n8k16 (of tf32 m16n8k8) side by side here, and
+loads and stores are the accesses that ptxas makes of them for sm_90: rows of 16 bytes for a and b of halves from shared
+memory, else 4 bytes for each register, 8 for two neighbouring float32.
 
 Products are exact. The sum of the products of one instruction, in ascending k, and then of the accumulator, is formed
 in float64 and rounded once, to nearest even, to the type of the result. Hardware aligns and truncates the addends in
@@ -141,13 +141,16 @@ def multiply(
     return tuple(from_rows(group.lanes, each) for each in out)
 
 
-def tile_multiply(group: Group, site: Site, result: str, a: Registers, b: Registers, c: Registers) -> Registers:
-    """wmma.mma.m16n16k16: the registers of D."""
+def tile_multiply(
+    group: Group, site: Site, kind: str, result: str, a: Registers, b: Registers, c: Registers
+) -> Registers:
+    """wmma.mma.m16n16k16 of halves, or m16n16k8 of tf32: the registers of D."""
     _whole(group, site)
     left, right, plus = _rows_of(group, a[:4], b[:4], c)
     added, half = ("f32" if len(c) == 8 else "f16"), len(c) // 2
+    depth = 8 if kind == "tf32" else 16
     sides = ((right[:2], plus[:half]), (right[2:], plus[half:]))
-    out = [each for b_, c_ in sides for each in _product(left, b_, c_, 16, "f16", added, result)]
+    out = [each for b_, c_ in sides for each in _product(left, b_, c_, depth, kind, added, result)]
     return tuple(from_rows(group.lanes, each) for each in out)
 
 
@@ -203,8 +206,10 @@ STORES = {**access.STORES, "": access.store_}
 def tile_load(
     group: Group, site: Site, space: str, matrix: str, by_rows: bool, kind: str, address: np.ndarray, stride: np.ndarray
 ) -> Registers:
-    """wmma.load: the registers; halves of a and b stand in them twice, as PTX has eight registers for four."""
+    """wmma.load: the registers; float16 of a and b stands in them twice, as PTX has eight registers for four."""
     _whole(group, site)
+    if kind == "tf32":
+        return _load_singles(group, site, space, matrix, by_rows, address, stride)
     blocks, turn = _blocks(matrix, by_rows)
     out: list[np.ndarray] = []
     if kind == "f32":
@@ -221,13 +226,28 @@ def tile_load(
         lane = np.arange(WARP)
         starts = np.array(blocks)[lane // 8]
         where = _place(group, address, stride, starts[:, 0] + lane % 8, starts[:, 1], 2)
-        return load_rows(group, site, 4, turn, where) * 2
+        return load_rows(group, site, 4, turn, where) * (2 if kind == "f16" else 1)
     for line, place in blocks:
         block = LOADS[space](group, site, _place(group, address, stride, ROW + line, 2 * COLUMN + place, 2))
         if turn:
             block = from_rows(group.lanes, _turned(to_rows(group.lanes, block)[0]))
         out.append(block)
-    return tuple(out) if matrix == "c" else tuple(out) * 2
+    return tuple(out) if matrix == "c" or kind == "bf16" else tuple(out) * 2
+
+
+def _load_singles(
+    group: Group, site: Site, space: str, matrix: str, by_rows: bool, address: np.ndarray, stride: np.ndarray
+) -> Registers:
+    """A 16 x 8 tile a, or 8 x 16 tile b, of elements of 32 bits: four registers, one element each."""
+    if matrix == "a":
+        parts = [(row, column, ROW, COLUMN) for column in (0, 4) for row in (0, 8)]
+    else:
+        parts = [(row, column, COLUMN, ROW) for column in (0, 8) for row in (0, 4)]
+    out = []
+    for row, column, rows, columns in parts:
+        line, place = (rows + row, columns + column) if by_rows else (columns + column, rows + row)
+        out.append(LOADS[space](group, site, _place(group, address, stride, line, place, 4)))
+    return tuple(out)
 
 
 def tile_store(

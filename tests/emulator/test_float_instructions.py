@@ -359,3 +359,22 @@ def test_approximations_are_within_the_bounds_of_ptx():
         (got,) = run_ptx(f"{name}.approx.f32 %o0, %i0;", [("f32", values)], ["f32"])
         for x, y in zip(values, got.tolist(), strict=True):
             assert abs(y - function(x)) <= bound * max(1.0, abs(function(x))), (name, x)
+
+
+@pytest.mark.parametrize("mode", ["rna", "rn"])
+def test_tf32(mode):
+    """Ten bits of fraction; ties away from zero, or to even."""
+    rows = [1 + 2.0**-11, 1 + 3 * 2.0**-11, -(1 + 2.0**-11), 1 + 2.0**-11 + 2.0**-23, 1 + 2.0**-12, 0.0, -0.0, 3.0]
+    rows += [math.inf, -math.inf, 3.4e38, single(5), *(random.Random(7).uniform(-9, 9) for _ in range(200))]
+    rows = [float(np.float32(v)) for v in rows]
+    (got,) = run_ptx(f"cvt.{mode}.tf32.f32 %o0, %i0;", [("f32", rows)], ["b32"])
+    for value, bits in zip(rows, got.tolist(), strict=True):
+        if math.isinf(value):
+            want = value
+        else:
+            unit = Fraction(2) ** (max(math.frexp(value)[1] - 1, -126) - 10)
+            scaled = abs(Fraction(value)) / unit
+            whole = math.floor(scaled + Fraction(1, 2)) if mode == "rna" else round(scaled)
+            want = math.copysign(float(min(whole * unit, Fraction(2) ** 128)) if whole * unit < Fraction(2) ** 128
+                                 else math.inf, value)  # fmt: skip
+        assert single(bits) == want and math.copysign(1, single(bits)) == math.copysign(1, want), (value, bits)

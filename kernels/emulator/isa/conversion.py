@@ -185,3 +185,15 @@ def _same(emitter, instruction: ptx.Instruction) -> None:
 
 for _name in ("cvt.sat.f32.f32", "cvt.ftz.f32.f32", "cvt.ftz.sat.f32.f32", "cvt.f32.f32"):
     special(_name, results=("f32",), operands=("f32",))(_same)
+
+
+@helper
+def to_tf32(value: np.ndarray, away: bool) -> np.ndarray:
+    """float32 rounded to the 10 bits of fraction of tf32, ties away from zero or to even, as uint32 bits."""
+    bits = value.view(np.uint32)
+    half = np.uint32(0x1000) if away else np.uint32(0xFFF) + (bits >> np.uint32(13) & np.uint32(1))
+    return np.where(np.isnan(value), np.uint32(0x7FFFFFFF), (bits + half) & np.uint32(0xFFFFE000))
+
+
+for _mode in ("rna", "rn"):
+    simple(f"cvt.{_mode}.tf32.f32", "u32", ("f32",), f"to_tf32({{0}}, {_mode == 'rna'})")

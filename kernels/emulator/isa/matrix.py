@@ -1,4 +1,5 @@
-"""Matrix instructions of a warp: mma.sync, ldmatrix, and the PTX of nvcuda::wmma for 16 x 16 x 16 halves."""
+"""Matrix instructions of a warp: mma.sync, ldmatrix, and the PTX of nvcuda::wmma for 16 x 16 x 16 halves (both formats)
+and 16 x 16 x 8 tf32."""
 
 from __future__ import annotations
 
@@ -84,6 +85,8 @@ def _transfer(emitter, instruction: ptx.Instruction, action: str, matrix: str, l
     stride = emitter.read(strides[0], "u32") if strides else emitter.read(ptx.Immediate(16), "u32")
     if kind == "f32":
         site = emitter.site(instruction, space, action, dtype("f32"), 2 if layout == "row" else 1)
+    elif kind == "tf32":
+        site = emitter.site(instruction, space, action, dtype("u32"), 1)
     elif space == "shared" and matrix in "ab":
         site = emitter.site(instruction, space, action, dtype("u32"), 4)
     else:
@@ -92,11 +95,12 @@ def _transfer(emitter, instruction: ptx.Instruction, action: str, matrix: str, l
 
 
 def _load_tile(emitter, instruction: ptx.Instruction) -> None:
-    """wmma.load.MATRIX.sync.aligned.LAYOUT.m16n16k16.SPACE.TYPE"""
+    """wmma.load.MATRIX.sync.aligned.LAYOUT.SHAPE.SPACE.TYPE"""
     parts = instruction.opcode.split(".")
     matrix, layout, kind = parts[2], parts[5], parts[-1]
     code = f"tile_load(G, {_transfer(emitter, instruction, 'load', matrix, layout, kind)})"
-    _write(emitter, instruction.operands[0], _register(kind), code, 4 if matrix == "c" and kind == "f16" else 8)
+    few = kind in ("bf16", "tf32") or (matrix == "c" and kind == "f16")
+    _write(emitter, instruction.operands[0], _register(kind), code, 4 if few else 8)
 
 
 def _store_tile(emitter, instruction: ptx.Instruction) -> None:
@@ -108,23 +112,30 @@ def _store_tile(emitter, instruction: ptx.Instruction) -> None:
 
 
 def _multiply_tiles(emitter, instruction: ptx.Instruction) -> None:
-    """wmma.mma.sync.aligned.LAYOUT.LAYOUT.m16n16k16.D.C: layouts do not show in fragments."""
-    d, c = instruction.opcode.split(".")[-2:]
+    """wmma.mma.sync.aligned.LAYOUT.LAYOUT.SHAPE.D.C, or .D.A.B.C: layouts do not show in fragments."""
+    d, *kinds, c = instruction.opcode.split(".")[7:]
+    kind = kinds[0] if kinds else "f16"
     target, left, right, plus, _ = instruction.operands
     parts = f"{_tuple(emitter, left, 'u32')}, {_tuple(emitter, right, 'u32')}, {_tuple(emitter, plus, _register(c))}"
-    code = f"tile_multiply(G, {emitter.place(instruction)}, '{d}', {parts})"
+    code = f"tile_multiply(G, {emitter.place(instruction)}, '{kind}', '{d}', {parts})"
     _write(emitter, target, _register(d), code, 8 if d == "f32" else 4)
 
 
 for _layout in LAYOUTS:
     for _space in SPACES:
-        for _matrix, _kind in (("a", "f16"), ("b", "f16"), ("c", "f16"), ("c", "f32")):
-            special(f"wmma.load.{_matrix}.sync.aligned.{_layout}.m16n16k16{_space}.{_kind}", gate="warp")(_load_tile)
-        for _kind in ("f16", "f32"):
-            _name = f"wmma.store.d.sync.aligned.{_layout}.m16n16k16{_space}.{_kind}"
+        for _matrix, _kind in (
+            *((m, k) for m in "ab" for k in ("m16n16k16.f16", "m16n16k16.bf16", "m16n16k8.tf32")),
+            ("c", "m16n16k16.f16"), ("c", "m16n16k16.f32"), ("c", "m16n16k8.f32"),
+        ):  # fmt: skip
+            _shape, _type = _kind.split(".")
+            _name = f"wmma.load.{_matrix}.sync.aligned.{_layout}.{_shape}{_space}.{_type}"
+            special(_name, gate="warp")(_load_tile)
+        for _shape, _type in (("m16n16k16", "f16"), ("m16n16k16", "f32"), ("m16n16k8", "f32")):
+            _name = f"wmma.store.d.sync.aligned.{_layout}.{_shape}{_space}.{_type}"
             special(_name, writes=0, gate="warp")(_store_tile)
     for _other in LAYOUTS:
-        for _d in ("f16", "f32"):
-            for _c in ("f16", "f32"):
-                _name = f"wmma.mma.sync.aligned.{_layout}.{_other}.m16n16k16.{_d}.{_c}"
-                special(_name, gate="warp")(_multiply_tiles)
+        for _rest in (
+            *(f"m16n16k16.{d}.{c}" for d in ("f16", "f32") for c in ("f16", "f32")),
+            "m16n16k16.f32.bf16.bf16.f32", "m16n16k8.f32.tf32.tf32.f32",
+        ):  # fmt: skip
+            special(f"wmma.mma.sync.aligned.{_layout}.{_other}.{_rest}", gate="warp")(_multiply_tiles)
