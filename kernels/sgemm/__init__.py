@@ -82,6 +82,10 @@ def _portions_fit(size: Size) -> str | None:
     return _requires(0)(size)
 
 
+#: Rungs that are recorded at the sizes of the sweep too.
+SWEPT = ("buffered", "tuned", "stream")
+
+
 def _rung(name: str, idea: str, tile_rows: int = 0) -> Rung:
     plan, scratch = PLANS[name], SCRATCH.get(name, lambda product: {})
     return Rung(
@@ -92,6 +96,7 @@ def _rung(name: str, idea: str, tile_rows: int = 0) -> Rung:
         alignment={"A": 16, "B": 16, "C": 16},
         requires=_portions_fit if name in SCRATCH else _requires(tile_rows),
         workspace=lambda size: scratch(Product.of(size)),
+        swept=name in SWEPT,
     )
 
 

@@ -93,6 +93,8 @@ struct Multiplication {
         read_b = warp % T::kWarpsAcross * (T::kCols / T::kWarpsAcross) + across * 4;
     }
 
+    // Copies start at this step of a slice, behind the loads that the first steps wait for.
+    static constexpr int kCopyStep = 2;
     static constexpr int kCopyRowsA = T::kThreads / 8, kCopyRowsB = T::kThreads / (T::kCols / 4);
 
     // Starts this thread's copies of the next slice into a stage.
@@ -210,7 +212,7 @@ struct Multiplication {
                     __syncthreads();  // the next slice is there for all, and all have read this one, whose stage is free
                     read(left[next], above[next], stage, 0);
                 }
-                if (step == 0) {
+                if (step == kCopyStep) {
                     if (slice + T::kStages - 1 < slices) start_copies(free);
                     close_group();
                 }

@@ -21,6 +21,8 @@ SQUARE, SQUARE_THREADS = 128, 256
 GATHER_THREADS = 256
 #: Slices that a portion has at least: a pipeline has to fill.
 SHORTEST = 8
+#: What a slice of a portion costs, in slices of a whole tile, and what it costs to add the parts, in slices.
+PORTION_COST, GATHER_COST = 1.04, 5
 
 
 @dataclass(frozen=True)
@@ -99,47 +101,44 @@ class Shares:
 
 
 def share(product: Product, tile: Tile) -> Shares:
-    """Whole tiles for full waves of blocks; what is left in equal portions for one wave more."""
+    """Whole tiles for full waves of blocks; what is left in equal portions for a wave more, if that is any shorter.
+
+    A portion costs a little more than its slices would in a whole tile, and its sums have to be written and added.
+    """
     count, slots, slices = tile.count(product), SMS * tile.blocks, max(1, ceil_div(product.k, tile.depth))
     rest = count % slots
-    portion = min(slices, max(SHORTEST, ceil_div(rest * slices, slots)))
+    portion = max(SHORTEST, ceil_div(rest * slices, slots))
+    if rest == 0 or portion * PORTION_COST + GATHER_COST >= slices:
+        return Shares(count, 0, 0, 0)
     return Shares(count - rest, rest, portion, ceil_div(rest * slices, portion))
 
 
 def stream(choose: Callable[[Product], Tile]) -> tuple[Plan, Scratch]:
-    """Blocks for whole tiles and for portions, then the sum of what was cut, if anything was."""
+    """Blocks for whole tiles; blocks for portions of the rest, and the sum of what was cut."""
 
     def plan(product: Product) -> tuple[Launch, ...]:
         tile = choose(product)
-        shares = share(product, tile)
+        shares, variant = share(product, tile), tile.variant(product)
         m, n, k, alpha, a, lda, b, ldb, beta, c, ldc = product.args
-        head = (m, n, k, np.int32(shares.whole), np.int32(shares.portion), alpha)
-        cut = _is_cut(product, tile, shares)
-        # Where nothing is cut no block has parts to keep: any array of the product's will do.
-        parts = "parts" if cut else "C"
-        blocks = Launch(
-            f"sgemm_stream{tile.variant(product)}",
-            (shares.whole + shares.workers,),
-            (tile.threads,),
-            (*head, a, lda, b, ldb, beta, c, ldc, parts),
-            tile.shared_bytes,
-        )
-        if not cut:
-            return (blocks,)
-        grid = (ceil_div(tile.rows * tile.cols // 4, GATHER_THREADS), shares.rest)
-        gather = Launch(
-            f"sgemm_gather<{tile}, {product.width}>", grid, (GATHER_THREADS,), (*head, beta, c, ldc, "parts")
-        )
-        return (blocks, gather)
+        launches = []
+        if shares.whole:
+            block = (tile.threads,)
+            launches.append(Launch(f"sgemm_whole{variant}", (shares.whole,), block, product.args, tile.shared_bytes))
+        if shares.rest:
+            head = (m, n, k, np.int32(shares.whole), np.int32(shares.portion), alpha)
+            rest = (*head, a, lda, b, ldb, beta, c, ldc, "parts")
+            grid = (ceil_div(tile.rows * tile.cols // 4, GATHER_THREADS), shares.rest)
+            gather, sums = f"sgemm_gather<{tile}, {product.width}>", (*head, beta, c, ldc, "parts")
+            launches += [
+                Launch(f"sgemm_portion{variant}", (shares.workers,), (tile.threads,), rest, tile.shared_bytes),
+                Launch(gather, grid, (GATHER_THREADS,), sums),
+            ]
+        return tuple(launches)
 
     def scratch(product: Product) -> dict[str, tuple[tuple[int, ...], str]]:
         tile = choose(product)
-        shares = share(product, tile)
-        return (
-            {"parts": ((2 * shares.workers * tile.rows * tile.cols,), "float32")}
-            if _is_cut(product, tile, shares)
-            else {}
-        )
+        floats = 2 * share(product, tile).workers * tile.rows * tile.cols
+        return {"parts": ((floats,), "float32")} if floats else {}
 
     return plan, scratch
 
@@ -147,18 +146,14 @@ def stream(choose: Callable[[Product], Tile]) -> tuple[Plan, Scratch]:
 def counted_slices(product: Product) -> int:
     """The largest number of a slice that the kernel of stream counts to."""
     tile = choose(product)
-    return (share(product, tile).rest + 1) * ceil_div(product.k, tile.depth)
-
-
-def _is_cut(product: Product, tile: Tile, shares: Shares) -> bool:
-    return shares.rest > 0 and shares.portion < max(1, ceil_div(product.k, tile.depth))
+    return (tile.count(product) % (SMS * tile.blocks) + 1) * ceil_div(product.k, tile.depth)
 
 
 #: The tile of pipelined and read_ahead: that of the rungs before, in a ring of three stages of 16 steps of k.
 SQUARE_RING = Tile(128, 128, 16, 3, 2, 4, 8)
 #: The tile that was the fastest at 4096 x 4096 x 4096 in the search.
 BEST = Tile(128, 256, 16, 3, 2, 4, 8)
-#: The fastest where C has no more than 32 rows.
+#: Where C has no more than 32 rows, of which a higher tile would have few.
 SKINNY = Tile(32, 128, 16, 2, 1, 2, 4)
 
 

@@ -1,6 +1,6 @@
 """Which tile: ``python -m kernels.sgemm.search`` on a GPU tries them all and keeps what it found.
 
-Every tile in ``CANDIDATES`` is compiled, in several processes; at each of ``SIZES`` the kernel of the rung stream runs
+Every tile in ``CANDIDATES`` is compiled, in several processes; at each of ``SIZES`` the kernel of the rung tuned runs
 with each tile that divides the product, is verified against a product in float64 and timed from a cold L2 by events.
 The result goes to ``kernels/records/<gpu>/search/sgemm.json``: all that was tried. ``searched()`` reads it.
 """
@@ -25,18 +25,19 @@ from typing import Any
 
 from kernels.lab import hardware, records
 from kernels.lab.ladder import expand_includes
+from kernels.lab.problem import Launch
 
 from . import ladder, problem
 from .product import Product
-from .rungs import Tile, stream
+from .rungs import Tile, tiles
 
 COMMAND = "python -m kernels.sgemm.search"
-#: Where it searches: the recorded sizes, but for 8192, which takes long and wants what 4096 wants.
-SIZES = tuple(size for size in problem.recorded if max(size.values()) != 8192)
+#: Where it searches: two sizes that nearly fill their waves with the larger tiles.
+SIZES = tuple({"m": edge, "n": edge, "k": edge} for edge in (4096, 2048))
 #: Grids of warps, sides of what a thread computes, steps of k in a stage with the number of stages.
-WARPS = ((1, 1), (1, 2), (2, 1), (2, 2), (1, 4), (2, 4), (4, 2))
+WARPS = ((1, 2), (2, 1), (2, 2), (1, 4), (2, 4), (4, 2))
 SUMS = ((8, 8), (8, 16), (16, 8))
-RINGS = ((8, 3), (8, 4), (16, 2), (16, 3))
+RINGS = ((8, 4), (16, 2), (16, 3))
 #: Bytes of shared memory that a block may have, and that an SM has for all its blocks with 1 KiB for each.
 BLOCK_BYTES, SM_BYTES, RESERVED = 227 << 10, 228 << 10, 1 << 10
 #: The variant of the kernel that is searched: products that the tile divides.
@@ -61,8 +62,8 @@ CANDIDATES: tuple[Tile, ...] = tuple(_candidates())
 
 
 def source_sha256() -> str:
-    """The hash of what the search measures: the source of the rung stream with its includes."""
-    return hashlib.sha256(expand_includes(ladder["stream"].path).encode()).hexdigest()
+    """The hash of what the search measures: the source of the rung tuned with its includes."""
+    return hashlib.sha256(expand_includes(ladder["tuned"].path).encode()).hexdigest()
 
 
 @dataclass(frozen=True)
@@ -106,10 +107,10 @@ def _compile(tile: Tile) -> int:
     """Compile one tile into CuPy's cache; its registers, or -1 where the compiler refuses it."""
     import cupy
 
-    kernel = f"sgemm_stream<{tile}{WHOLE}"
+    kernel = f"sgemm_tuned<{tile}{WHOLE}"
     try:
-        module = cupy.RawModule(code=expand_includes(ladder["stream"].path), options=ladder["stream"].options,
-                                name_expressions=(kernel, f"sgemm_gather<{tile}, 4>"))  # fmt: skip
+        module = cupy.RawModule(code=expand_includes(ladder["tuned"].path), options=ladder["tuned"].options,
+                                name_expressions=(kernel,))  # fmt: skip
         return int(module.get_function(kernel).num_regs)
     except cupy.cuda.compiler.CompileException:
         return -1
@@ -137,8 +138,10 @@ def search(sizes: Sequence[Any] = SIZES) -> dict[str, Any]:
         a, b = (rng.standard_normal(shape, dtype=cupy.float32)
                 for shape in ((size["m"], size["k"]), (size["k"], size["n"])))  # fmt: skip
         expected = a.astype(cupy.float64) @ b.astype(cupy.float64)
-        tiles = [tile for tile in CANDIDATES if registers[tile] > 0 and tile.variant(Product.of(size)).endswith(WHOLE)]
-        found = [_trial(size, tile, {"A": a, "B": b}, expected, cold) for tile in tiles]
+        fitting = [
+            tile for tile in CANDIDATES if registers[tile] > 0 and tile.variant(Product.of(size)).endswith(WHOLE)
+        ]
+        found = [_trial(size, tile, {"A": a, "B": b}, expected, cold) for tile in fitting]
         for seconds, error, tile in sorted(found, key=lambda trial: trial[0]):
             rows.append([index, str(tile), registers[tile], seconds, error])
         _say(size, sorted(found, key=lambda trial: trial[0]), time.monotonic() - start)
@@ -176,11 +179,8 @@ def _trial(size: Any, tile: Tile, arrays: dict[str, Any], expected: Any, cold: C
     """The time of one product, in seconds, and its error."""
     import cupy
 
-    product = Product.of(size)
-    plan, scratch = stream(lambda product: tile)
     c = cupy.full((size["m"], size["n"]), cupy.nan, cupy.float32)
-    extra = {name: cupy.full(shape, cupy.nan, dtype) for name, (shape, dtype) in scratch(product).items()}
-    run = _bound(tile, plan(product), {**arrays, **extra, "C": c})
+    run = _bound(tiles("tuned", tile)(Product.of(size))[0], {**arrays, "C": c})
     run()
     error = float(abs(c - expected).max() / abs(expected).max())
     if not error <= problem.tolerance(size):
@@ -197,26 +197,18 @@ def _trial(size: Any, tile: Tile, arrays: dict[str, Any], expected: Any, cold: C
     return float(f"{statistics.median(samples):.4g}"), float(f"{error:.2g}"), tile
 
 
-def _bound(tile: Tile, launches: Sequence[Any], arrays: dict[str, Any]) -> Callable[[], None]:
-    """A function that makes these launches."""
+def _bound(launch: Launch, arrays: dict[str, Any]) -> Callable[[], None]:
+    """A function that makes this launch."""
     import cupy
 
-    rung, kernels = ladder["stream"], (f"sgemm_stream<{tile}{WHOLE}", f"sgemm_gather<{tile}, 4>")
+    rung = ladder["tuned"]
     # As in _compile, so that the cache has it.
-    module = cupy.RawModule(code=expand_includes(rung.path), options=rung.options, name_expressions=kernels)
-    ready = []
-    for launch in launches:
-        function = module.get_function(launch.kernel)
-        if launch.shared_mem > 48 << 10:
-            function.max_dynamic_shared_size_bytes = launch.shared_mem
-        args = tuple(arrays[a] if isinstance(a, str) else a for a in launch.args)
-        ready.append((function, launch, args))
-
-    def run() -> None:
-        for function, launch, args in ready:
-            function(launch.grid, launch.block, args, shared_mem=launch.shared_mem)
-
-    return run
+    module = cupy.RawModule(code=expand_includes(rung.path), options=rung.options, name_expressions=(launch.kernel,))
+    function = module.get_function(launch.kernel)
+    if launch.shared_mem > 48 << 10:
+        function.max_dynamic_shared_size_bytes = launch.shared_mem
+    args = tuple(arrays[a] if isinstance(a, str) else a for a in launch.args)
+    return lambda: function(launch.grid, launch.block, args, shared_mem=launch.shared_mem)
 
 
 def _say(size: Any, found: list[tuple[float, float, Tile]], elapsed: float) -> None:

@@ -1,27 +1,38 @@
 // Idea: equal portions of work for all SMs: tiles that do not fill a wave are cut along k, as many portions as blocks fit.
-// From the rung before: a block works on a range of slices, not on a tile; a second kernel adds what was cut.
-// Requires: as tuned; blocks 0 to `whole` - 1 have a tile each, those after it `portion` slices each, at most a tile's.
-// parts: two tiles for each of the latter. sgemm_gather: a block row of any length for each tile that is not whole.
+// From the rung before: full waves as before, sgemm_whole; then a range of slices a block; then the sums of what was cut.
+// Requires: as tuned; tiles from `whole` on are cut into portions of `portion` slices, at most a tile's; parts holds two
+// tiles for each portion. sgemm_gather: a row of blocks of any length for each tile that is cut.
 #include "pipeline.cuh"
 
 template <class T, int kWidth, bool kWhole>
 __global__ void __launch_bounds__(T::kThreads, T::kBlocks)
-sgemm_stream(int M, int N, int K, int whole, int portion, float alpha, const float* __restrict__ A, int lda,
-             const float* __restrict__ B, int ldb, float beta, float* __restrict__ C, int ldc,
-             float* __restrict__ parts)
+sgemm_whole(int M, int N, int K, float alpha, const float* __restrict__ A, int lda,
+            const float* __restrict__ B, int ldb, float beta, float* __restrict__ C, int ldc)
 {
     extern __shared__ __align__(16) float shared[];
     constexpr bool kAhead = true;
-    const int slices = slices_of<T>(K), tiles = tiles_of<T>(M, N);
-    const bool alone = blockIdx.x < whole;
-    // Slices are counted through all tiles, from the first that is not whole.
-    const int worker = blockIdx.x - whole;
-    int at = alone ? 0 : worker * portion;
-    const int end = alone ? slices : min(at + portion, (tiles - whole) * slices);
+    const int2 place = place_of_tile<T>(blockIdx.x, M, N);
+    Multiplication<T, kWidth, kWhole, kAhead> tile(M, N, A, lda, B, ldb, place, 0, K, shared);
+    tile.run(slices_of<T>(K));
+    tile.store(C, ldc, alpha, beta);
+}
+
+template <class T, int kWidth, bool kWhole>
+__global__ void __launch_bounds__(T::kThreads, T::kBlocks)
+sgemm_portion(int M, int N, int K, int whole, int portion, float alpha, const float* __restrict__ A, int lda,
+              const float* __restrict__ B, int ldb, float beta, float* __restrict__ C, int ldc,
+              float* __restrict__ parts)
+{
+    extern __shared__ __align__(16) float shared[];
+    constexpr bool kAhead = true;
+    // Slices are counted through all tiles, from the first that is cut.
+    const int slices = slices_of<T>(K);
+    int at = blockIdx.x * portion;
+    const int end = min(at + portion, (tiles_of<T>(M, N) - whole) * slices);
 #pragma unroll 1
     for (int piece = 0; at < end; ++piece) {
         const int tile = at / slices, first = at % slices, last = min(slices, first + end - at);
-        const int2 place = place_of_tile<T>(alone ? blockIdx.x : whole + tile, M, N);
+        const int2 place = place_of_tile<T>(whole + tile, M, N);
         if (piece > 0) __syncthreads();  // every thread has read the last stages of the piece before this one
         Multiplication<T, kWidth, kWhole, kAhead> sums(M, N, A, lda, B, ldb, place, first * T::kDepth,
                                                        min(K, last * T::kDepth), shared);
@@ -29,7 +40,7 @@ sgemm_stream(int M, int N, int K, int whole, int portion, float alpha, const flo
         if (first == 0 && last == slices) {
             sums.store(C, ldc, alpha, beta);
         } else {
-            sums.keep(parts + (2 * static_cast<size_t>(worker) + piece) * (T::kRows * T::kCols));
+            sums.keep(parts + (2 * static_cast<size_t>(blockIdx.x) + piece) * (T::kRows * T::kCols));
         }
         at += last - first;
     }
