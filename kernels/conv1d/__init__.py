@@ -57,7 +57,8 @@ UNET_COUNTS = (
 )
 UNET = tuple(size for size, _ in UNET_COUNTS)
 #: The layer that the worklog tunes, and one with twice the channels in, as a decoder's concatenation has them.
-HEADLINE = (layer(1024, 1024, 4, 5), layer(2048, 1024, 4, 5))
+HEADLINE = (layer(1024, 1024, 4, 5),)
+DOUBLE = layer(2048, 1024, 4, 5)
 
 
 def _inputs(size: Size, rng: np.random.Generator) -> dict[str, np.ndarray]:
@@ -95,7 +96,7 @@ problem = Problem(
     flops=lambda size: 2 * size["i"] * size["o"] * size["l"] * size["k"],
     bytes=lambda size: FLOAT * (size["o"] * size["i"] * size["k"] + (size["i"] + size["o"]) * size["l"] + size["o"]),
     headline=HEADLINE,
-    sweep=tuple(size for size in UNET if size not in HEADLINE),
+    sweep=(DOUBLE, *(size for size in UNET if size not in HEADLINE)),
     check=(
         layer(0, 3, 4, 5),
         layer(3, 0, 4, 5),
@@ -381,7 +382,29 @@ SMS = 132
 #: Shared memory of a multiprocessor of compute capability 9.0, and what the system takes of it for each block.
 SHARED_OF_SM, RESERVED = 228 << 10, 1 << 10
 MAX_SHARED = 227 << 10
-BEST_IN_FLIGHT: dict[tuple[int, int, int, int], Fit] = {}
+BEST_IN_FLIGHT: dict[tuple[int, int, int, int], Fit] = {
+    (1024, 1024, 4, 5): Fit(1, 8, 1, 1, 4, True),
+    (2048, 1024, 4, 5): Fit(1, 16, 2, 1, 4, True),
+    (2, 256, 16, 5): Fit(1, 1, 2, 1, 1),
+    (2, 256, 16, 1): Fit(1, 1, 1, 1, 1),
+    (256, 256, 16, 5): Fit(1, 8, 2, 1, 1),
+    (256, 512, 8, 5): Fit(1, 4, 1, 1, 2, True),
+    (256, 512, 8, 1): Fit(1, 4, 1, 1, 2, True),
+    (512, 512, 8, 5): Fit(1, 8, 1, 2, 1),
+    (512, 1024, 4, 5): Fit(2, 4, 1, 1, 4, True),
+    (512, 1024, 4, 1): Fit(1, 8, 4, 1, 2, True),
+    (2048, 512, 4, 5): Fit(1, 8, 1, 1, 4, True),
+    (2048, 512, 4, 1): Fit(1, 16, 4, 2, 2, True),
+    (512, 512, 4, 5): Fit(1, 8, 1, 2, 1),
+    (1024, 256, 8, 5): Fit(1, 16, 1, 1, 2, True),
+    (1024, 256, 8, 1): Fit(1, 16, 2, 1, 2, True),
+    (256, 256, 8, 5): Fit(1, 8, 1, 1, 1),
+    (256, 2, 16, 1): Fit(1, 4, 1, 1, 2, True),
+}
+#: The same for the rung in_order, where it is another: several output channels a block, one behind the other.
+BEST_IN_ORDER: dict[tuple[int, int, int, int], Fit] = {
+    (1024, 1024, 4, 5): Fit(1, 8, 4, 1, 4, True),
+}
 
 
 def staged_bytes(size: Size, block: Fit) -> int:
@@ -411,11 +434,16 @@ def in_flight_fit(size: Size) -> Fit:
     return Fit(1, warps, 1, groups, channels)
 
 
-def in_flight(size: Size, block: Fit) -> Launch:
-    """The launch of the rung in_flight with this block."""
+def in_order_fit(size: Size) -> Fit:
+    """The block of the rung in_order for a layer."""
+    return BEST_IN_ORDER.get(tuple(size[key] for key in "iolk")) or in_flight_fit(size)
+
+
+def in_flight(size: Size, block: Fit, kernel: str = "conv1d_in_flight") -> Launch:
+    """The launch of the rung in_flight, or of in_order, with this block."""
     more = (blocks_each(size, block), str(block.apart).lower())
     shared_mem = staged_bytes(size, block)
-    return _fit_launch("conv1d_in_flight", size, block, *more, row_floats=size["l"], shared_mem=shared_mem)
+    return _fit_launch(kernel, size, block, *more, row_floats=size["l"], shared_mem=shared_mem)
 
 
 def _cudnn(tf32: bool) -> Callable[[dict[str, Any], Size], Callable[[], None]]:
@@ -489,6 +517,7 @@ ladder = Ladder(
             _channels,
             alignment={"input": 16},
             requires=_requires,
+            swept=False,
         ),
         Rung(
             "wide_weights",
@@ -551,12 +580,22 @@ ladder = Ladder(
             lambda size: (fitted(size, fit(size)),),
             alignment={"input": 16, "weight": 16},
             requires=_requires,
+            swept=False,
         ),
         Rung(
             "in_flight",
             "filters on their way without registers",
             "in_flight.cu",
             lambda size: (in_flight(size, in_flight_fit(size)),),
+            alignment={"input": 16, "weight": 16},
+            requires=_requires,
+            swept=False,
+        ),
+        Rung(
+            "in_order",
+            "worked on while those behind are on their way",
+            "in_order.cu",
+            lambda size: (in_flight(size, in_order_fit(size), "conv1d_in_order"),),
             alignment={"input": 16, "weight": 16},
             requires=_requires,
         ),

@@ -43,6 +43,32 @@ __device__ void copy_async(float* to, const float* from)
 #endif
 }
 
+// Starts to copy a warp's piece of a filter, kFloats of them or, in the last piece, fewer: then zeros stand for the others.
+template <int kFloats, int kWidth>
+__device__ void copy_chunk(float* to, const float* from, int floats)
+{
+    const int first = threadIdx.x % kWarp * kWidth;
+    if (floats >= kFloats) {  // the same for all lanes, and nothing more is asked
+#pragma unroll
+        for (int i = 0; i < kFloats; i += kWarp * kWidth) {
+            if (i + kWarp * kWidth <= kFloats || i + first < kFloats) {
+                copy_async<kWidth>(to + first + i, from + first + i);
+            }
+        }
+    } else {
+#pragma unroll 1
+        for (int at = first; at < kFloats; at += kWarp * kWidth) {
+            if (at < floats) {
+                copy_async<kWidth>(to + at, from + at);
+            } else {
+                for (int e = 0; e < kWidth; ++e) {
+                    to[at + e] = 0.0f;
+                }
+            }
+        }
+    }
+}
+
 // The copies started since the last call are one group.
 __device__ void end_group()
 {
@@ -100,16 +126,15 @@ __device__ void for_each_group(Function function)
 // kRowWidth: floats per load of the rows, 4 where they are whole and a multiple of 16 bytes. kFilterWidth: of the filters,
 // 4 where channels * kTaps is a multiple of 4. kApart: a lane's channels lie 32 apart, so that neighbouring lanes load
 // neighbouring rows; else they are neighbours, and their filters come from shared memory in fewer loads.
+// The input is not __restrict__, or the compiler might move its loads behind the wait for the filters.
 template <int kLength, int kTaps, int kRowWidth, int kFilterWidth, int kTeams, int kWarps, int kOutputs, int kGroups,
           int kChannels, int kBlocks, bool kApart>
 __global__ void __launch_bounds__(kTeams* kWarps* kWarp, kBlocks)
-    conv1d_in_flight(const float* __restrict__ input, const float* __restrict__ weight,
+    conv1d_in_flight(const float* input, const float* __restrict__ weight,
                      const float* __restrict__ bias, float* __restrict__ output, int channels)
 {
     constexpr int kTile = tile_of(kLength), kPadding = kTaps / 2, kWindow = kTile + 2 * kPadding;
     constexpr int kChunk = kWarp * kChannels;  // channels of a warp at a time
-    constexpr int kPacks = kChunk * kTaps / kFilterWidth;
-    constexpr int kLoads = (kPacks + kWarp - 1) / kWarp;  // of a lane, for one filter's chunk
     constexpr int kSums = kOutputs * kTile, kFold = fold_of(kSums), kFolds = (kSums + kFold - 1) / kFold;
     static_assert(kTaps % 2 == 1, "with an even number of taps there is no middle one");
     static_assert(kSums <= kWarps * kWarp, "each thread asks for at most one bias");
@@ -127,28 +152,9 @@ __global__ void __launch_bounds__(kTeams* kWarps* kWarp, kBlocks)
     float sum[kFolds * kFold] = {};
     for (int base = warp * kChunk; base < channels; base += kGroups * kWarps * kChunk) {
         __syncwarp();  // every lane has read its filters of the chunks before
-        // All copies and loads first, so that all are on their way at once.
+        // All loads and copies first, so that all are on their way at once; rows before filters, for behind them the
+        // compiler would move their loads past the wait.
         float window[kGroups][kChannels][kWindow] = {};
-#pragma unroll
-        for (int g = 0; g < kGroups; ++g) {
-            const int chunk = base + g * kWarps * kChunk;
-            const int floats = min(kChunk, channels - chunk) * kTaps;
-#pragma unroll
-            for (int r = 0; r < kOutputs; ++r) {
-                const float* filters = weight + (static_cast<size_t>(out + r) * channels + chunk) * kTaps;
-                float* to = filters_of_warp + (g * kOutputs + r) * kChunk * kTaps;
-#pragma unroll
-                for (int i = 0; i < kLoads; ++i) {
-                    const int at = (i * kWarp + lane) * kFilterWidth;
-                    if (at < floats) {
-                        copy_async<kFilterWidth>(to + at, filters + at);
-                    } else if (at < kChunk * kTaps) {
-                        *reinterpret_cast<Pack<kFilterWidth>*>(to + at) = {};
-                    }
-                }
-            }
-            end_group();
-        }
 #pragma unroll
         for (int g = 0; g < kGroups; ++g) {
             const int chunk = base + g * kWarps * kChunk;
@@ -176,6 +182,18 @@ __global__ void __launch_bounds__(kTeams* kWarps* kWarp, kBlocks)
                     }
                 }
             }
+        }
+#pragma unroll
+        for (int g = 0; g < kGroups; ++g) {
+            const int chunk = base + g * kWarps * kChunk;
+            const int floats = min(kChunk, channels - chunk) * kTaps;
+#pragma unroll
+            for (int r = 0; r < kOutputs; ++r) {
+                const float* filters = weight + (static_cast<size_t>(out + r) * channels + chunk) * kTaps;
+                float* to = filters_of_warp + (g * kOutputs + r) * kChunk * kTaps;
+                copy_chunk<kChunk * kTaps, kFilterWidth>(to, filters, floats);
+            }
+            end_group();
         }
 
         for_each_group<kGroups, 0>([&](auto group) {

@@ -1,9 +1,15 @@
 // Idea: a small volume is over before a tile is filled: a thread takes what it needs straight from the caches, in float4.
-// From the rung before: no shared memory, no barrier, no march; kOut outputs in a row per thread, one plane.
-// Requires: a block of kThreads threads, arrays aligned to 16 bytes; kWidth = 4 where n is a multiple of 4, kWidth = 1
-// otherwise.
-constexpr int kThreads = 128;
+// From the rung before: no shared memory, no barrier, no march; a quad and its neighbours are loads, few weights by value.
+// Requires: a block of kAcross x kDown threads, arrays aligned to 16 bytes; kWidth = 4 where n is a multiple of 4,
+// kWidth = 1 otherwise. The 27 weights of K = 3 are passed by value, other weights by address.
+constexpr int kAcross = 16;
+constexpr int kDown = 16;
 constexpr int kOut = 4;
+
+// The weights of K = 3, passed by value: they lie in the constant bank, where a multiply-add takes them from.
+struct Few {
+    float at[27];
+};
 
 // Floats col to col + 3 of a row of n floats; zeros where it does not reach.
 template <int kWidth>
@@ -11,12 +17,12 @@ __device__ float4 load_quad(const float* __restrict__ row, int col, int n)
 {
     float4 quad = {};
     if constexpr (kWidth == 4) {
-        if (col >= 0 && col < n) quad = *reinterpret_cast<const float4*>(row + col);
+        if (col < n) quad = *reinterpret_cast<const float4*>(row + col);
     } else {
-        if (col >= 0 && col < n) quad.x = row[col];
-        if (col + 1 >= 0 && col + 1 < n) quad.y = row[col + 1];
-        if (col + 2 >= 0 && col + 2 < n) quad.z = row[col + 2];
-        if (col + 3 >= 0 && col + 3 < n) quad.w = row[col + 3];
+        if (col < n) quad.x = row[col];
+        if (col + 1 < n) quad.y = row[col + 1];
+        if (col + 2 < n) quad.z = row[col + 2];
+        if (col + 3 < n) quad.w = row[col + 3];
     }
     return quad;
 }
@@ -33,47 +39,63 @@ __device__ void store_quad(float* __restrict__ row, int col, int n, const float 
     }
 }
 
-template <int K, int kWidth>
-__global__ void __launch_bounds__(kThreads) conv3d_direct(
-    const float* __restrict__ source, const float* __restrict__ weights, float* __restrict__ target, int n)
+template <int K, int kWidth, typename Weight>
+__device__ void convolve(const float* __restrict__ source, Weight weight, float* __restrict__ target, int n)
 {
     constexpr int kRadius = K / 2;
-    constexpr int kHalo = (kRadius + kOut - 1) / kOut;  // in quads, to the left and to the right
-    constexpr int kRows = K == 3 ? K * K : K;           // how many rows are loaded before any is used
-    const int quads = (n + kOut - 1) / kOut;
-    const size_t at = static_cast<size_t>(blockIdx.x) * kThreads + threadIdx.x;
-    const size_t line = at / quads;
-    const int col = at % quads * kOut, row = line % n;
-    const size_t plane = line / n;
-    if (plane >= n) {
-        return;
-    }
+    constexpr int kRows = K == 3 ? K * K : K;  // how many rows are loaded before any is used
+    const int col = (blockIdx.x * kAcross + threadIdx.x) * kOut;
+    const int row = blockIdx.y * kDown + threadIdx.y, plane = blockIdx.z;
+    const size_t line = (static_cast<size_t>(plane) * n + row) * n;
+    const float* const here = source + line;
     float sum[kOut] = {};
 #pragma unroll 1
     for (int first = 0; first < K * K; first += kRows) {
-        float window[kRows][(1 + 2 * kHalo) * kOut];
+        float window[kRows][kOut + K - 1];
 #pragma unroll
         for (int i = 0; i < kRows; ++i) {
-            const int z = static_cast<int>(plane) + (first + i) / K - kRadius, y = row + (first + i) % K - kRadius;
-            const bool inside = z >= 0 && z < n && y >= 0 && y < n;
-            const float* const from = source + (inside ? (static_cast<size_t>(z) * n + y) * n : 0);
+            const int dz = (first + i) / K - kRadius, dy = (first + i) % K - kRadius;
+            const bool inside = plane + dz >= 0 && plane + dz < n && row + dy >= 0 && row + dy < n;
+            const float* const from = here + (dz * n + dy) * n;
+            const float4 own = inside ? load_quad<kWidth>(from, col, n) : float4{};
+            window[i][kRadius] = own.x;
+            window[i][kRadius + 1] = own.y;
+            window[i][kRadius + 2] = own.z;
+            window[i][kRadius + 3] = own.w;
 #pragma unroll
-            for (int q = 0; q < 1 + 2 * kHalo; ++q) {
-                *reinterpret_cast<float4*>(window[i] + q * kOut) =
-                    inside ? load_quad<kWidth>(from, col + (q - kHalo) * kOut, n) : float4{};
+            for (int x = 0; x < kRadius; ++x) {
+                const int left = col - kRadius + x, right = col + kOut + x;
+                window[i][x] = inside && left >= 0 && left < n ? from[left] : 0.0f;
+                window[i][kRadius + kOut + x] = inside && right < n ? from[right] : 0.0f;
             }
         }
 #pragma unroll
         for (int i = 0; i < kRows; ++i) {
 #pragma unroll
             for (int dx = 0; dx < K; ++dx) {
-                const float weight = weights[(first + i) * K + dx];
+                const float tap = weight((first + i) * K + dx);
 #pragma unroll
                 for (int o = 0; o < kOut; ++o) {
-                    sum[o] += weight * window[i][kHalo * kOut - kRadius + dx + o];
+                    sum[o] += tap * window[i][dx + o];
                 }
             }
         }
     }
-    store_quad<kWidth>(target + (plane * n + row) * n, col, n, sum);
+    if (row < n && col < n) {
+        store_quad<kWidth>(target + line, col, n, sum);
+    }
+}
+
+template <int kWidth>
+__global__ void __launch_bounds__(kAcross * kDown)
+conv3d_direct_few(const float* __restrict__ source, const Few weights, float* __restrict__ target, int n)
+{
+    convolve<3, kWidth>(source, [&](int i) { return weights.at[i]; }, target, n);
+}
+
+template <int K, int kWidth>
+__global__ void __launch_bounds__(kAcross * kDown) conv3d_direct(
+    const float* __restrict__ source, const float* __restrict__ weights, float* __restrict__ target, int n)
+{
+    convolve<K, kWidth>(source, [&](int i) { return weights[i]; }, target, n);
 }

@@ -5,11 +5,12 @@
 // otherwise.
 constexpr int kAcross = 4;
 constexpr int kDown = 16;
-constexpr int kGroups = 4;
-constexpr int kMembers = kAcross * kDown;  // threads of a group: two warps, which have a tile of outputs among them
-constexpr int kThreads = 256;
+constexpr int kGroups = 3;
+constexpr int kMembers = kAcross * kDown;  // threads of a group: they have a tile of outputs among them
+constexpr int kThreads = 192;
 constexpr int kOut = 8;
 constexpr int kDeep = 7;
+constexpr int kTogether = 3;  // planes of one step: a weight in a register serves an output row of each
 constexpr int kQuad = 4;
 constexpr int kFirst = 6;  // planes that are waited for before the adding begins; the others arrive meanwhile
 static_assert(kFirst > 11 / 2, "the first plane of the volume is among them");
@@ -24,7 +25,7 @@ struct Tile {
     // An odd number of float4: then the windows of two neighbouring rows lie in different banks.
     static constexpr int kPitch = kWide / kQuad % 2 == 1 ? kWide : kWide + kQuad;
     static constexpr int kPlane = kHigh * kPitch;
-    static constexpr int kPlanes = kDeep + K - 1;
+    static constexpr int kPlanes = (kDeep + K - 1 + kTogether - 1) / kTogether * kTogether;
     static constexpr int kWindow = (kLead + kOut + kRadius + kQuad - 1) / kQuad * kQuad;
     static constexpr int kTaps = (K + kQuad - 1) / kQuad * kQuad;  // the weights of one row
 };
@@ -88,19 +89,24 @@ __device__ void load_plane(
     }
 }
 
-// Adds row dy of input plane p to the sums of all outputs that it reaches: output s of the column has dz = p - s.
+// Adds row dy of the planes p to p + kTogether - 1 to the sums of all outputs that they reach: for plane p and output s of
+// the column dz is p - s, and so it is for plane p + 1 and output s + 1.
 template <int K>
-__device__ void add_row(
+__device__ void add_rows(
     float (&sum)[kDeep][kOut], const float* __restrict__ row, const float* __restrict__ taps, int p, int dy)
 {
     using T = Tile<K>;
-    float window[T::kWindow];
+    float window[kTogether][T::kWindow];
 #pragma unroll
-    for (int i = 0; i < T::kWindow; i += kQuad) {
-        *reinterpret_cast<float4*>(window + i) = *reinterpret_cast<const float4*>(row + i);
+    for (int next = 0; next < kTogether; ++next) {
+#pragma unroll
+        for (int i = 0; i < T::kWindow; i += kQuad) {
+            *reinterpret_cast<float4*>(window[next] + i) =
+                *reinterpret_cast<const float4*>(row + next * T::kPlane + i);
+        }
     }
 #pragma unroll
-    for (int s = 0; s < kDeep; ++s) {
+    for (int s = 1 - kTogether; s < kDeep; ++s) {
         const int dz = p - s;
         if (dz >= 0 && dz < K) {
             float weight[T::kTaps];
@@ -112,8 +118,13 @@ __device__ void add_row(
 #pragma unroll
             for (int dx = 0; dx < K; ++dx) {
 #pragma unroll
-                for (int o = 0; o < kOut; ++o) {
-                    sum[s][o] += weight[dx] * window[T::kLead - T::kRadius + dx + o];
+                for (int next = 0; next < kTogether; ++next) {
+                    if (s + next >= 0 && s + next < kDeep) {
+#pragma unroll
+                        for (int o = 0; o < kOut; ++o) {
+                            sum[s + next][o] += weight[dx] * window[next][T::kLead - T::kRadius + dx + o];
+                        }
+                    }
                 }
             }
         }
@@ -158,17 +169,20 @@ __global__ void __launch_bounds__(kThreads) conv3d_split(
     __syncthreads();  // the first planes and the weights are there for all threads
 
     float sum[kDeep][kOut] = {};
+    bool waited = false;
 #pragma unroll 1
-    for (int p = max(T::kRadius - begin, 0); p < min(T::kPlanes, n - begin + T::kRadius); ++p) {
-        if (p == kFirst) {
+    for (int p = max(T::kRadius - begin, 0) / kTogether * kTogether; p < min(T::kPlanes, n - begin + T::kRadius);
+         p += kTogether) {
+        if (p + kTogether > kFirst && !waited) {
             await_copies();
             __syncthreads();  // the other planes are there, too
+            waited = true;
         }
         const float* const from = planes + p * T::kPlane + ty * T::kPitch + tx * kOut;
-        // Every kGroups-th row, another one first in each plane: so all groups have the same number of rows, or nearly.
+        // Every kGroups-th row, another one first in each step: so all groups have the same number of rows, or nearly.
 #pragma unroll 1
-        for (int dy = (group + p) % kGroups; dy < K; dy += kGroups) {
-            add_row<K>(sum, from + dy * T::kPitch, taps, p, dy);
+        for (int dy = (group + p / kTogether) % kGroups; dy < K; dy += kGroups) {
+            add_rows<K>(sum, from + dy * T::kPitch, taps, p, dy);
         }
     }
 

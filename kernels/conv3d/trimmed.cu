@@ -1,10 +1,10 @@
 // Idea: a block makes no multiply-add for planes of outputs that belong to another block, and works out addresses once.
-// From the rung before: at both ends of a block's planes add_plane<K, kFrom, kTo> leaves slots out; a table of places.
+// From the rung before: add_plane<K, kFrom, kTo> leaves slots out; a table of places; a tile of 32 x 64; a short last block.
 // Requires: a block of kThreads threads; two planes of the tile, the table and all weights in shared memory; arrays
 // aligned to 16 bytes; kWidth = 4 where n is a multiple of 4, kWidth = 1 otherwise.
 constexpr int kAcross = 4;
-constexpr int kDown = 32;
-constexpr int kThreads = 128;
+constexpr int kDown = 64;
+constexpr int kThreads = 256;
 constexpr int kOut = 8;
 constexpr int kQuad = 4;
 
@@ -114,11 +114,11 @@ __device__ void add_plane(float (&sum)[K][kOut], const float* __restrict__ from,
     }
 }
 
-// As many of the slots before the first of this block's are left out as there is a body for: one for every kStep slots.
+// Slots before `slot` belong to another block. There is a body for every kStep of them.
 template <int K, int kFrom>
 __device__ void add_from(float (&sum)[K][kOut], const float* from, const float* taps, int slot)
 {
-    constexpr int kStep = K <= 7 ? 1 : 2;  // fewer bodies where they are long, lest they outgrow the instruction cache
+    constexpr int kStep = K <= 9 ? 1 : 2;  // fewer bodies where they are long, lest they outgrow the instruction cache
     if constexpr (kFrom <= 0) {
         add_plane<K, 0, K>(sum, from, taps);
     } else if (slot >= kFrom) {
@@ -128,11 +128,11 @@ __device__ void add_from(float (&sum)[K][kOut], const float* from, const float* 
     }
 }
 
-// The same for the slots from `slot` on, behind the last of this block's.
+// Slots from `slot` on belong to another block.
 template <int K, int kTo>
 __device__ void add_to(float (&sum)[K][kOut], const float* from, const float* taps, int slot)
 {
-    constexpr int kStep = K <= 7 ? 1 : 2;
+    constexpr int kStep = K <= 9 ? 1 : 2;
     if constexpr (kTo >= K) {
         add_plane<K, 0, K>(sum, from, taps);
     } else if (slot <= kTo) {
@@ -158,8 +158,9 @@ __device__ void store_row(float* __restrict__ row, int col, int n, const float (
 }
 
 template <int K, int kWidth>
-__global__ void __launch_bounds__(kThreads, K <= 9 ? 4 : 1) conv3d_trimmed(
-    const float* __restrict__ source, const float* __restrict__ weights, float* __restrict__ target, int n, int planes)
+__global__ void __launch_bounds__(kThreads, K <= 9 ? 2 : 1) conv3d_trimmed(
+    const float* __restrict__ source, const float* __restrict__ weights, float* __restrict__ target, int n, int planes,
+    int whole, int rest)
 {
     using T = Tile<K>;
     extern __shared__ float4 shared[];
@@ -168,7 +169,10 @@ __global__ void __launch_bounds__(kThreads, K <= 9 ? 4 : 1) conv3d_trimmed(
     int* const places = reinterpret_cast<int*>(ring + 2 * T::kPlane);
     const int tx = threadIdx.x % kAcross, ty = threadIdx.x / kAcross;
     const int first_col = blockIdx.x * kAcross * kOut, first_row = blockIdx.y * kDown;
-    const int begin = blockIdx.z * planes, end = min(begin + planes, n);
+    // The first `whole` blocks of a column have `planes` output planes each, those behind them have `rest`.
+    const int z_block = blockIdx.z;
+    const int begin = z_block < whole ? z_block * planes : whole * planes + (z_block - whole) * rest;
+    const int end = min(begin + (z_block < whole ? planes : rest), n);
     const size_t area = static_cast<size_t>(n) * n;
     find_places<K, kWidth>(places, n, first_row, first_col);
     load_weights<K>(taps, weights);
@@ -184,7 +188,7 @@ __global__ void __launch_bounds__(kThreads, K <= 9 ? 4 : 1) conv3d_trimmed(
             __syncthreads();  // the plane is whole for all threads, and all are done with the one before it
             if (z < last) load_plane<K, kWidth>(ring + (z + 1) % 2 * T::kPlane, source, (z + 1) * area, places);
             const float* const from = ring + z % 2 * T::kPlane + ty * T::kPitch + tx * kOut;
-            // Slots from - to ... belong to this block; when its planes are few, both ends are cut, and one is trimmed.
+            // Slots ours to theirs - 1 belong to this block; when it has few planes, only the first of the two is used.
             const int ours = begin - z + T::kRadius, theirs = end - z + T::kRadius;
             if (ours <= 0 && theirs >= K) {
                 add_plane<K, 0, K>(sum, from, taps);

@@ -83,6 +83,7 @@ ladder = Ladder(
             _launches("filter_sums_evict_first"),
             alignment={"filters": 16},
             requires=_requires,
+            swept=False,
         ),
     ),
     regimes=(*REGIMES, "dirty"),
