@@ -7,7 +7,9 @@ infinity.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -144,28 +146,38 @@ def compare(out: np.ndarray, reference: np.ndarray, tolerance: float) -> Compari
     when it and the reference are not NaN, or not infinite, alike.
     """
     flat, expected = out.reshape(-1), reference.reshape(-1)
-    scale: float | None = None
-    error, wrong, unwritten = 0.0, 0, 0
-    first_wrong = first_unwritten = None
-    for start in range(0, flat.size, CHUNK):
+
+    def differs(start: int) -> bool:
+        return not np.array_equal(flat[start : start + CHUNK], expected[start : start + CHUNK])
+
+    def look(start: int) -> Comparison:
         got, want = flat[start : start + CHUNK], expected[start : start + CHUNK]
-        if np.array_equal(got, want):
-            continue
-        if scale is None:  # a pass over the whole reference, which an output that is bit-equal does without
-            scale = _scale(expected, out.dtype)
         errors = _errors(got, want, scale)
-        error = max(error, float(errors.max()))
         bad = ~(errors <= tolerance)
-        if not bad.any():
-            continue
         never = bad & (got.view(f"u{got.itemsize}") == _pattern(got.dtype))
-        wrong += int(bad.sum())
-        unwritten += int(never.sum())
-        if first_wrong is None:
-            first_wrong = start + int(bad.argmax())
-        if first_unwritten is None and never.any():
-            first_unwritten = start + int(never.argmax())
-    return Comparison(error, wrong, unwritten, first_wrong, first_unwritten)
+        return Comparison(
+            float(errors.max()),
+            int(bad.sum()),
+            int(never.sum()),
+            start + int(bad.argmax()) if bad.any() else None,
+            start + int(never.argmax()) if never.any() else None,
+        )
+
+    # In threads, for NumPy lets go of Python while it computes, and an output may have hundreds of millions of
+    # elements.
+    with ThreadPoolExecutor(min(16, os.cpu_count() or 1)) as pool:
+        starts = range(0, flat.size, CHUNK)
+        apart = [start for start, other in zip(starts, pool.map(differs, starts), strict=True) if other]
+        # A pass over the whole reference, which an output that is bit-equal does without.
+        scale = _scale(expected, out.dtype) if apart else 0.0
+        found = list(pool.map(look, apart))
+    return Comparison(
+        max((c.error for c in found), default=0.0),
+        sum(c.wrong for c in found),
+        sum(c.unwritten for c in found),
+        next((c.first_wrong for c in found if c.first_wrong is not None), None),
+        next((c.first_unwritten for c in found if c.first_unwritten is not None), None),
+    )
 
 
 def _pattern(dtype: np.dtype) -> int:

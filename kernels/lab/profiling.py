@@ -95,6 +95,7 @@ INSTEAD: dict[str, tuple[dict[str, Any], ...]] = {
     "stencil1d": tuple({"n": 1 << 26, "radius": radius} for radius in (1, 4, 32)),
     "conv2d": tuple({"rows": 8192, "cols": 8192, "k": k, "k_cols": k, "border": "zero"} for k in (3, 11)),
     "stencil2d": tuple({"rows": 8192, "cols": 8192, "radius": radius} for radius in (1, 3)),
+    "conv3d": ({"n": 256, "k": 7}, {"n": 96, "k": 11}),
 }
 
 
