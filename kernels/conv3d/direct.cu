@@ -1,5 +1,5 @@
-// Idea: a small volume is over before a tile is filled: a thread takes what it needs straight from the caches, in float4.
-// From the rung before: no shared memory, no barrier, no march; a quad and its neighbours are loads, few weights by value.
+// Idea: a small volume is over before a tile is filled: a thread takes what it needs straight from the caches.
+// From the rung before: no shared memory, no barrier, no march; four outputs a thread, few weights by value.
 // Requires: a block of kAcross x kDown threads, arrays aligned to 16 bytes; kWidth = 4 where n is a multiple of 4,
 // kWidth = 1 otherwise. The 27 weights of K = 3 are passed by value, other weights by address.
 constexpr int kAcross = 16;

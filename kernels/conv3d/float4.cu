@@ -1,6 +1,6 @@
 // Idea: four weights per load. A kernel before this one gives each row of weights a length that float4 divides.
 // From the rung before: the weights come from a padded copy, a float4 for four taps; rows of K odd floats have none.
-// Requires: a block of kThreads threads; padded has room for K * K * kPadded floats and starts at a multiple of 16 bytes.
+// Requires: a block of kThreads threads; padded has room for K * K * kPadded floats, aligned to 16 bytes.
 constexpr int kThreads = 256;
 constexpr int kQuad = 4;
 

@@ -20,7 +20,7 @@ struct Tile {
     static constexpr int kPlane = kHigh * kPitch;
     static constexpr int kWindow = (kLead + kOut + kRadius + kQuad - 1) / kQuad * kQuad;
     static constexpr int kTaps = (K * K + kQuad - 1) / kQuad * kQuad;  // the weights of one dy
-    // Planes of one step: found by trying; the code must not outgrow the instruction cache, nor the sums the registers.
+    // Planes of one step, found by trying: the code must not outgrow the instruction cache, nor the sums the registers.
     static constexpr int kTogether = K == 9 ? 4 : K == 5 || K == 7 ? 3 : 2;
     static constexpr int kSlots = K + kTogether - 1;
 };
@@ -67,7 +67,8 @@ __device__ void find_places(int* __restrict__ places, int n, int first_row, int 
 // Starts copying the planes of one step, from z on; zeros for those that lie behind the last.
 template <int K, int kWidth>
 __device__ void load_planes(
-    float* __restrict__ planes, const float* __restrict__ source, int n, int z, int last, const int* __restrict__ places)
+    float* __restrict__ planes, const float* __restrict__ source, int n, int z, int last,
+    const int* __restrict__ places)
 {
     using T = Tile<K>;
     constexpr int kPieces = T::kPlane / kWidth;
@@ -97,7 +98,7 @@ __device__ void load_weights(float* __restrict__ taps, const float* __restrict__
     }
 }
 
-// Adds the windows of the planes of one step, K rows of each, to the sums of the slots from kFrom to kTo - 1. A weight of
+// Adds the windows of the planes of one step, K rows of each, to the sums of the slots kFrom to kTo - 1. A weight of
 // slot u for the first plane is one of slot u + p for plane p: it is loaded once for all of them.
 template <int K, int kFrom, int kTo>
 __device__ void add_planes(

@@ -89,8 +89,8 @@ __device__ void load_plane(
     }
 }
 
-// Adds row dy of the planes p to p + kTogether - 1 to the sums of all outputs that they reach: for plane p and output s of
-// the column dz is p - s, and so it is for plane p + 1 and output s + 1.
+// Adds row dy of the planes p to p + kTogether - 1 to the sums of all outputs that they reach: for plane p and output
+// s of the column dz is p - s, and so it is for plane p + 1 and output s + 1.
 template <int K>
 __device__ void add_rows(
     float (&sum)[kDeep][kOut], const float* __restrict__ row, const float* __restrict__ taps, int p, int dy)

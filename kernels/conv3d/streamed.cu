@@ -1,4 +1,4 @@
-// Idea: a block marches through the planes; an input plane, loaded once, is added to all K output planes that it reaches.
+// Idea: a block marches through the planes; an input plane, loaded once, is added to all K output planes it reaches.
 // From the rung before: the tile is one plane of 32 x 32 outputs; a thread keeps K rows of sums, for K planes.
 // Requires: a block of kThreads threads, one plane of the tile and all weights in shared memory, arrays aligned to 16
 // bytes; kWidth = 4 where n is a multiple of 4, kWidth = 1 otherwise.

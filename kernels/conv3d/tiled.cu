@@ -1,5 +1,5 @@
 // Idea: a block loads its tile of outputs and a halo of K / 2 floats on all six sides into shared memory, once.
-// From the rung before: neighbours come from the tile, the edges are looked at only while loading; weights lie beside it.
+// From the rung before: neighbours come from the tile, weights lie beside it; edges are looked at only while loading.
 // Requires: a block of kThreads = kTile^3 threads and (kTile + K - 1)^3 + K^3 floats of shared
 // memory, the latter rounded up to whole float4, for the compiler reads neighbouring weights together.
 constexpr int kTile = 8;

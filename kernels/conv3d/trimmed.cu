@@ -1,5 +1,5 @@
 // Idea: a block makes no multiply-add for planes of outputs that belong to another block, and works out addresses once.
-// From the rung before: add_plane<K, kFrom, kTo> leaves slots out; a table of places; a tile of 32 x 64; a short last block.
+// From the rung before: add_plane leaves slots out; a table of places; a tile of 32 x 64 outputs; short last blocks.
 // Requires: a block of kThreads threads; two planes of the tile, the table and all weights in shared memory; arrays
 // aligned to 16 bytes; kWidth = 4 where n is a multiple of 4, kWidth = 1 otherwise.
 constexpr int kAcross = 4;
