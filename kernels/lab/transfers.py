@@ -27,7 +27,7 @@ from .problem import Size, size_label
 from .registry import load_ladder
 
 _COMMAND = "python -m kernels.lab.transfers"
-SAMPLES = 7
+SAMPLES = 5
 #: What is measured, in the order in which a program does it.
 STEPS = ("allocate", "to_device", "to_device_pinned", "to_host", "to_host_pinned")
 
@@ -149,7 +149,7 @@ def main(arguments: Sequence[str]) -> int:
             "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
             "commit": hardware.commit(),
             "device": hardware.device_block(),
-            "points": [move(ladder, size) for size in ladder.problem.headline],
+            "points": [move(ladder, size) for size in ladder.problem.recorded],
         }
         path = transfers_path(ladder.name, hardware.gpu_slug(data["device"]["name"]))
         path = folder / path.name if folder else path
