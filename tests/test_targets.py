@@ -101,7 +101,7 @@ def of_cublas(record: Record, *extents: int) -> float:
 
 
 def classifier(record: Record, layer: int) -> tuple[float, float]:
-    """The shortest time of any rung of the classifier at one of its headline sizes, and cuBLAS's in float32, in seconds."""
+    """The shortest time of any rung of the classifier at a headline size, and that of cuBLAS in float32, in seconds."""
     ladder = load_ladder("classifier")
     size = ladder.problem.headline[layer]
     points = {p.name: p.median_s for p in record.points if p.size == dict(size) and p.regime == "cold"}
