@@ -421,6 +421,19 @@ def test_ladders_recorded_together_share_their_ceilings(on_a_gpu, tmp_path, capf
     assert "--together records whole ladders" in capfd.readouterr().err
 
 
+def test_a_ladder_that_fails_does_not_stop_the_others(on_a_gpu, tmp_path, capfd, monkeypatch):
+    wrong = "tiny_ladder.wrong"
+    monkeypatch.setitem(sys.modules, wrong, types.ModuleType(wrong))
+    sys.modules[wrong].ladder = replace(scale.faulty, problem=replace(scale.problem, name="wrong"), ceiling=None)
+    assert record.main([wrong, TINY, "--together", "--records", str(tmp_path)]) == 1
+    said = capfd.readouterr().err
+    assert "WrongResult" in said and "Its record is as it was." in said and "1 ladders in" in said
+    assert len(records.load_record("scale", folder=tmp_path).points) == 14
+    assert [p.name for p in tmp_path.iterdir()] == ["scale.json"]
+    assert record.main([wrong, "--together", "--records", str(tmp_path)]) == 1
+    assert "MeasurementFailed" in capfd.readouterr().err
+
+
 def test_the_command_leaves_the_record_alone_for_a_part_a_failure_and_an_interruption(
     on_a_gpu, tmp_path, capfd, monkeypatch
 ):

@@ -2,7 +2,7 @@
 
 NVBench runs all its benchmarks once in a process, so each run of ``measure`` starts one of these. Every
 regime of a target is one benchmark: verified at the very size on NVBench's stream, then sampled in each of its
-regimes. The first that is wrong stops the rest.
+regimes. The first that is wrong stops the rest of its ladder.
 
 Into ``OUT`` go ``nvbench.json`` (with the raw samples in ``nvbench.json-bin/``), ``nvbench.log``,
 ``points.json`` (the verification of each target, or its error) and ``device.json``. Progress goes to stderr,
@@ -82,7 +82,7 @@ class Run:
         self.gpu = gpu
         self.results: list[dict[str, Any] | None] = [None] * len(self.targets)
         self.ceilings: dict[str, float] = spec["ceilings"]
-        self.failed = False
+        self.failed: set[str] = set()
         self._case: tuple[tuple[str, str], Case] | None = None
         self._launch: Callable[[], None] | None = None
         self._clean: Callable[[], None] | None = None
@@ -91,14 +91,15 @@ class Run:
         """The function that NVBench calls with a State for the target of this index in one of its regimes."""
 
         def measure_point(state: Any) -> None:
-            if self.failed:
+            ladder = self.targets[index].ladder
+            if ladder in self.failed:
                 state.skip("an earlier point failed")
                 return
             try:
                 self._measure(index, regime, state)
             except BaseException as error:
-                # Through NVBench an exception would only be a skipped state: keep it, and stop the rest.
-                self.failed = True
+                # Through NVBench an exception would only be a skipped state: keep it, and stop the rest of the ladder.
+                self.failed.add(ladder)
                 self.results[index] = {"error": f"{type(error).__name__}: {error}"}
                 traceback.print_exc()
                 state.skip("failed")
@@ -216,7 +217,7 @@ def main(spec_path: Path, out: Path, gpu: Gpu | None = None) -> int:
     try:
         with _stdout_to(out / "nvbench.log"):
             _run_nvbench(run, out)
-        if not run.failed:
+        if not run.failed.issuperset(target.ladder for target in run.targets):
             device = hardware.device_block()
             (out / "device.json").write_text(json.dumps(device), encoding="utf-8")
     finally:

@@ -127,19 +127,24 @@ def ceiling_targets(besides: Collection[str], known: Sequence[Path]) -> list[Tar
 
 
 def record_ladders(
-    load_names: Sequence[str], sampling: Sampling, known: Sequence[Path], keep: Path | None = None
+    load_names: Sequence[str],
+    sampling: Sampling,
+    known: Sequence[Path],
+    keep: Path | None = None,
+    failures: dict[str, str] | None = None,
 ) -> list[Record]:
     """Measure whole ladders with their peers, and the ceilings once, in one run. Writes nothing; ``save_record`` does.
 
-    ``known`` are folders of records that say which points define the ceilings. Raises :class:`MeasurementFailed`.
+    ``known`` are folders of records that say which points define the ceilings. With ``failures``, a ladder that fails is
+    noted there and has no record. Raises :class:`MeasurementFailed`.
     """
     ladders = {name: load_ladder(name) for name in load_names}
     targets = ceiling_targets({ladder.name for ladder in ladders.values()}, known)
     for name, ladder in ladders.items():
         targets += targets_of(ladder, name)
-    points, device = run(targets, sampling, keep=keep)
-    ceilings, sources = find_ceilings((t, found[0]) for t, found in zip(targets, points, strict=True))
-    measured = list(zip(targets, points, strict=True))
+    points, device = run(targets, sampling, keep=keep, failures=failures)
+    measured = [(target, found) for target, found in zip(targets, points, strict=True) if found]
+    ceilings, sources = find_ceilings((target, found[0]) for target, found in measured)
     return [
         Record(
             ladder=ladder.name,
@@ -151,6 +156,7 @@ def record_ladders(
             points=tuple(point for target, found in measured if target.ladder == name for point in found),
         )
         for name, ladder in ladders.items()
+        if name not in (failures or {})
     ]
 
 
@@ -198,8 +204,12 @@ def run(
     seed: int = 0,
     keep: Path | None = None,
     ceilings: Mapping[str, float] | None = None,
+    failures: dict[str, str] | None = None,
 ) -> tuple[list[tuple[Point, ...]], dict[str, Any]]:
     """Measure targets in a child process; a point for each regime of each, in order, and the device.
+
+    With ``failures``, a ladder of which a point fails is noted there, with its message, and its targets have no points;
+    the others are measured all the same.
 
     ``keep`` is a folder for NVBench's own files; ``ceilings`` are known ones, for the progress lines. An interruption
     ends the child. Raises :class:`MeasurementFailed`.
@@ -218,10 +228,13 @@ def run(
         (out / "spec.json").write_text(json.dumps(spec, indent=1), encoding="utf-8")
         status = run_child(out / "spec.json", out)
         outcome = _load(out / "points.json") or []
+        failed = {} if failures is None else failures
         for target, result in zip(targets, outcome, strict=False):
             if result and result.get("error"):
-                raise MeasurementFailed(f"{target}: {result['error']}\n{_tail(out)}")
-        if status != 0:
+                failed[target.ladder] = f"{target}: {result['error']}"
+        if failed and (failures is None or set(failed) >= {target.ladder for target in targets}):
+            raise MeasurementFailed("\n".join([*failed.values(), _tail(out)]))
+        if status != 0 and not failed:
             raise MeasurementFailed(f"the measuring process ended with status {status}\n{_tail(out)}")
         try:
             found = read_results(out / "nvbench.json")
@@ -232,6 +245,9 @@ def run(
         points = []
         for index, (target, result) in enumerate(zip(targets, outcome, strict=True)):
             measured, throttled = {}, {}
+            if target.ladder in failed:
+                points.append(())
+                continue
             for regime in target.regimes:
                 name = benchmark_name(index, regime)
                 if name not in found:

@@ -83,8 +83,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         names = args.ladders or ceilings_first()
         if args.together:
-            _record_together(names, sampling, folder, known, args)
-            return 0
+            return _record_together(names, sampling, folder, known, args)
         for position, name in enumerate(names, start=1):
             targets = choose_targets(name, args.rung, args.size)
             keep = args.keep / name if args.keep else None
@@ -110,23 +109,27 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 def _record_together(
     names: Sequence[str], sampling: Sampling, folder: Path, known: Sequence[Path], args: argparse.Namespace
-) -> None:
+) -> int:
     if args.rung or args.size:
         raise ValueError("--together records whole ladders; --rung and --size measure parts")
     start = time.monotonic()
-    found = measure.record_ladders(names, sampling, known, keep=args.keep)
+    failures: dict[str, str] = {}
+    found = measure.record_ladders(names, sampling, known, keep=args.keep, failures=failures)
     for record in found:
         path = records.record_path(record.ladder, folder=folder)
         records.save_record(record, path)
         _say(f"{path}: {len(record.points)} points, {_ceilings(record)}")
+    for message in failures.values():
+        _say(f"{message}\nIts record is as it was.")
     _say(f"{len(found)} ladders in {time.monotonic() - start:.0f} s")
+    return 1 if failures else 0
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m kernels.lab.record", description=__doc__)
     parser.add_argument("ladders", nargs="*", metavar="ladder", help="all ladders, when none is named")
     parser.add_argument("--together", action="store_true",
-                        help="one run for all: the ceilings are measured once, and a failure leaves no record")  # fmt: skip
+                        help="one run for all: the ceilings are measured once")  # fmt: skip
     parser.add_argument("--seconds-per-point", type=float, default=Sampling().seconds, metavar="S",
                         help="wall time for the cold samples of one point (default %(default)s)")  # fmt: skip
     parser.add_argument("--rung", action="append", default=[], help="measure just this rung; may be repeated")
