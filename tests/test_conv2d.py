@@ -115,5 +115,5 @@ def test_a_structure_of_another_size_is_refused() -> None:
     out = standin.zeros(1, np.float32)
     kernel((1,), (1,), (by_value(np.arange(4, dtype=np.float32)), out))
     assert out.get()[0] == 3
-    with pytest.raises(TypeError, match="argument 1 .* is a structure of 12 bytes, but the kernel takes S"):
+    with pytest.raises(TypeError, match=r"argument 1 .* is a structure of 12 bytes, but the kernel takes S"):
         kernel((1,), (1,), (by_value(np.zeros(3, np.float32)), out))
