@@ -135,8 +135,8 @@ def record_ladders(
 ) -> list[Record]:
     """Measure whole ladders with their peers, and the ceilings once, in one run. Writes nothing; ``save_record`` does.
 
-    ``known`` are folders of records that say which points define the ceilings. With ``failures``, a ladder that fails is
-    noted there and has no record. Raises :class:`MeasurementFailed`.
+    ``known`` are folders of records that say which points define the ceilings. With ``failures``, a ladder that fails
+    is noted there and has no record. Raises :class:`MeasurementFailed`.
     """
     ladders = {name: load_ladder(name) for name in load_names}
     targets = ceiling_targets({ladder.name for ladder in ladders.values()}, known)
@@ -300,7 +300,8 @@ def make_points(
     points = []
     for regime, found in measured.items():
         if regime != "batch":
-            points.append(_point(regime, found.cold, _cold_sampling(found, result, throttled[regime], sampling), shared))
+            how = _cold_sampling(found, result, throttled[regime], sampling)
+            points.append(_point(regime, found.cold, how, shared))
         elif found.batch_mean_s is None:
             raise MeasurementFailed(f"{target}: NVBench gave no batch measurement")
         else:

@@ -76,7 +76,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     if cuda.backend != "cupy":
         print("recording needs an NVIDIA GPU and CuPy; this machine runs kernels on the emulator", file=sys.stderr)
         return 1
-    sampling = replace(Sampling(), seconds=args.seconds_per_point)
+    batch_seconds = min(Sampling().batch_seconds, args.seconds_per_point / 4)
+    sampling = replace(Sampling(), seconds=args.seconds_per_point, batch_seconds=batch_seconds)
     gpu = hardware.gpu_slug(hardware.device_block()["name"])
     folder = args.records or records.RECORDS / gpu
     known = (folder, records.RECORDS / gpu)
