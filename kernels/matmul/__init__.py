@@ -105,21 +105,6 @@ def _tiles_fit(tile: int) -> Callable[[Size], str | None]:
     return requires
 
 
-def _torch_product(tf32: bool):
-    def prepare(arrays: dict[str, Any], size: Size):
-        import torch
-
-        a, b, c = (torch.from_dlpack(arrays[name]) for name in ("A", "B", "C"))
-
-        def enqueue() -> None:
-            torch.backends.cuda.matmul.allow_tf32 = tf32
-            torch.matmul(a, b, out=c)
-
-        return enqueue
-
-    return prepare
-
-
 QUAD_ALIGNED = {"A": 16, "B": 16, "C": 16}
 
 ladder = Ladder(
@@ -193,11 +178,15 @@ ladder = Ladder(
         ),
     ),
     peers=(
-        Peer("cuBLAS fp32", _torch_product(tf32=False), libraries.cublas("torch.matmul, cuBLAS's own choice", "fp32")),
+        Peer(
+            "cuBLAS fp32",
+            libraries.cublas_product(tf32=False),
+            libraries.cublas("torch.matmul, cuBLAS's own choice", "fp32"),
+        ),
         # TF32 rounds each factor to 11 bits: a relative error of 2^-11 for each product, and they average out.
         Peer(
             "cuBLAS TF32",
-            _torch_product(tf32=True),
+            libraries.cublas_product(tf32=True),
             libraries.cublas("torch.matmul, cuBLAS's own choice", "TF32"),
             tolerance=lambda size: 2.0**-10,
         ),
