@@ -7,7 +7,18 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kernels.conv1d import BEST_CHANNELS, MAX_TAPS, UNET, UNET_COUNTS, Fit, fit, fitted, layer
+from kernels.conv1d import (
+    BEST_CHANNELS,
+    MAX_TAPS,
+    UNET,
+    UNET_COUNTS,
+    Fit,
+    fit,
+    in_flight_fit,
+    in_order_fit,
+    layer,
+    staged_bytes,
+)
 from kernels.conv1d_channels import CHANNELS, LAYERS
 from kernels.emulator.errors import OutOfBounds, WarpMismatch
 from kernels.exercises.conv1d import exhibit, filters, fold, padding
@@ -95,20 +106,26 @@ def test_many_taps_and_a_row_shorter_than_they(taps: int) -> None:
         (Fit(4, 1, 1, 1, 2), layer(77, 8, 19, 5)),
         (Fit(2, 4, 1, 2, 4), layer(136, 6, 4, 5)),
         (Fit(1, 4, 4, 1, 1), layer(96, 8, 4, 1)),
+        (Fit(2, 2, 2, 2, 2, True), layer(300, 8, 8, 5)),
     ],
 )
 def test_teams_outputs_groups_and_channels_fit_together(monkeypatch, block: Fit, size: dict[str, int]) -> None:
-    monkeypatch.setattr("kernels.conv1d.fit", lambda size: block)
-    assert CONV1D["fitted"].launches(size) == (fitted(size, block),)
-    verify(CONV1D["fitted"], size)
+    for chosen in ("fit", "in_flight_fit", "in_order_fit"):
+        monkeypatch.setattr(f"kernels.conv1d.{chosen}", lambda size: block)
+    for name in ("fitted", "in_flight", "in_order"):
+        assert CONV1D[name].launches(size)[0].block == (32 * block.teams * block.warps,)
+        verify(CONV1D[name], size)
 
 
 def test_every_fit_divides_the_outputs_and_covers_the_channels() -> None:
     for size in CONV1D.problem.recorded:
-        block = fit(size)
-        assert size["o"] % (block.teams * block.outputs) == 0
-        assert block.covered >= size["i"] or block.covered == size["i"] // 2
-        assert block.teams * block.warps <= 32 and block.shared_bytes(size) <= 48 << 10
+        for chosen in (fit, in_flight_fit, in_order_fit):
+            block = chosen(size)
+            assert size["o"] % (block.teams * block.outputs) == 0
+            assert block.covered >= size["i"] or size["i"] % block.covered == 0
+            assert block.teams * block.warps <= 32
+        assert fit(size).shared_bytes(size) <= 48 << 10
+        assert all(staged_bytes(size, chosen(size)) <= 200 << 10 for chosen in (in_flight_fit, in_order_fit))
 
 
 def test_our_padding_has_no_conflicts_and_neither_has_none() -> None:

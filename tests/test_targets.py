@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import prod
+from statistics import geometric_mean
 
 import pytest
 
+from kernels.conv1d import UNET_COUNTS
 from kernels.lab import Record, load_ladder, load_record, occupancy_of
 
 
@@ -106,6 +108,16 @@ def classifier(record: Record, layer: int) -> tuple[float, float]:
     size = ladder.problem.headline[layer]
     points = {p.name: p.median_s for p in record.points if p.size == dict(size) and p.regime == "cold"}
     return min(points[name] for name in ladder.names if name in points), points["cuBLAS fp32"]
+
+
+def layers(record: Record, peer: str) -> list[float]:
+    """How many times as fast as a peer the best rung is, for each layer of the U-Net, as often as that has it."""
+    found: list[float] = []
+    for size, count in UNET_COUNTS:
+        points = {p.name: p.median_s for p in record.points if p.size == size and p.regime == "cold"}
+        ours = min(points[name] for name in load_ladder("conv1d").names if name in points)
+        found += [points[peer] / ours] * count
+    return found
 
 
 PROMISES: dict[str, tuple[str, Callable[[Record], bool]]] = {
@@ -209,6 +221,16 @@ PROMISES: dict[str, tuple[str, Callable[[Record], bool]]] = {
     "histogram reaches 75 % of the read ceiling on every kind of data": (
         "histogram",
         lambda r: all(limit / fastest >= 0.75 for limit, fastest, _ in histograms(r)),
+    ),
+    "a U-Net layer of 1024 channels is 18 times as fast as cuDNN in float32 and 7 times as fast as in TF32": (
+        "conv1d",
+        lambda r: of(r, "cuDNN fp32") / best(r) >= 18 and of(r, "cuDNN TF32") / best(r) >= 7,
+    ),
+    "over the layers of the U-Net the mean is 10 times cuDNN's float32 and 4 times its TF32, and none is slower": (
+        "conv1d",
+        lambda r: geometric_mean(layers(r, "cuDNN fp32")) >= 10
+        and geometric_mean(layers(r, "cuDNN TF32")) >= 4
+        and min(*layers(r, "cuDNN fp32"), *layers(r, "cuDNN TF32")) > 1,
     ),
     "histogram is faster than CUB on every kind of data": (
         "histogram",
