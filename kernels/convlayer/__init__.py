@@ -14,10 +14,27 @@ import numpy as np
 from kernels.lab.ladder import Ladder
 from kernels.lab.problem import Launch, Rung, Size, ceil_div
 
+from .cuts import DIRECT, WINOGRAD, Cut, choose
 from .layer import CONV1, CONV2, args, first_rungs, make_problem, requires
+from .peers import PEERS
 
 SIDE, OUTS = 16, 16
 GEMM_OUTS, GEMM_PIXELS, GEMM_THREADS = 64, 128, 128
+ADD_THREADS = 128
+
+#: The other layers of VGG-16 with 3 x 3 weights: with conv1 and conv2 all that its thirteen are made of.
+VGG = tuple(
+    {"n": n, "c_in": c_in, "c_out": c_out, "k": 3}
+    for n, c_in, c_out in (
+        (224, 3, 64),
+        (112, 64, 128),
+        (112, 128, 128),
+        (56, 128, 256),
+        (56, 256, 256),
+        (28, 256, 512),
+        (28, 512, 512),
+    )
+)
 
 problem = make_problem(
     "convlayer",
@@ -27,6 +44,7 @@ problem = make_problem(
     lambda rng, shape: rng.standard_normal(shape, dtype=np.float32),
     # c_in k^2 terms round as often, by at most 2^-24 of a partial sum; the errors add up like a random walk.
     lambda size: 4 * 2.0**-24 * max(1.0, (size["c_in"] * size["k"] ** 2) ** 0.5),
+    sweep=VGG,
 )
 
 
@@ -51,6 +69,48 @@ def _product(kernel: str, wide: Callable[[Size], bool] | None = None) -> Callabl
     return launches
 
 
+def _direct(size: Size) -> tuple[Launch, ...]:
+    return (_tiled("convlayer_direct", DIRECT, size, 1, "output"),)
+
+
+def _tiled(kernel: str, cut: Cut, size: Size, parts: int, to: str, beside_ring: int = 0) -> Launch:
+    """Blocks for every tile and part of a layer; each writes to ``to``."""
+    name = f"{kernel}<{cut.arguments(size, parts)}>"
+    shared = cut.shared_bytes(size["k"]) + beside_ring
+    source, weights, _, *extents = args(size)
+    arguments = (source, weights, to, *extents, np.int32(cut.maps(size, parts)))
+    return Launch(name, (*cut.tiles(size), parts), (cut.threads,), arguments, shared)
+
+
+def _winograd(size: Size) -> tuple[Launch, ...]:
+    return (_tiled("convlayer_winograd", WINOGRAD, size, 1, "output", WINOGRAD.factor_bytes),)
+
+
+def _three_taps(size: Size) -> str | None:
+    return requires(size) or (None if size["k"] == 3 else "k must be 3, for F(2, 3) has three taps")
+
+
+def _split(size: Size) -> tuple[Launch, ...]:
+    cut, parts = choose(size)
+    if parts == 1:
+        return (_tiled("convlayer_direct", cut, size, 1, "output"),)
+    count = size["c_out"] * size["n"] ** 2
+    width = 4 if count % 4 == 0 else 1
+    blocks = max(1, ceil_div(count, ADD_THREADS * width))
+    add = Launch(
+        f"convlayer_add_parts<{width}>",
+        (blocks,),
+        (ADD_THREADS,),
+        ("parts", "output", np.uint64(count), np.int32(parts)),
+    )
+    return (_tiled("convlayer_direct", cut, size, parts, "parts"), add)
+
+
+def _parts(size: Size) -> dict[str, tuple[tuple[int, ...], str]]:
+    parts = choose(size)[1]
+    return {"parts": ((parts, size["c_out"], size["n"], size["n"]), "float32")} if parts > 1 else {}
+
+
 ladder = Ladder(
     problem,
     Path(__file__).parent,
@@ -62,6 +122,7 @@ ladder = Ladder(
             "shared_inputs.cu",
             _pieces("convlayer_shared_inputs", 1),
             requires=requires,
+            swept=False,
         ),
         Rung(
             "output_maps",
@@ -69,6 +130,7 @@ ladder = Ladder(
             "output_maps.cu",
             _pieces("convlayer_output_maps", OUTS),
             requires=requires,
+            swept=False,
         ),
         Rung(
             "implicit_gemm",
@@ -76,6 +138,7 @@ ladder = Ladder(
             "implicit_gemm.cu",
             _product("convlayer_implicit_gemm"),
             requires=requires,
+            swept=False,
         ),
         Rung(
             "vectorised",
@@ -86,6 +149,7 @@ ladder = Ladder(
             ),
             alignment={"weights": 16, "output": 16},
             requires=requires,
+            swept=False,
         ),
         Rung(
             "pipelined",
@@ -94,6 +158,34 @@ ladder = Ladder(
             _product("convlayer_pipelined", lambda size: size["n"] % 2 == 0),
             alignment={"output": 16},
             requires=requires,
+            swept=False,
+        ),
+        Rung(
+            "direct",
+            "a window of inputs in registers serves all its taps",
+            "direct.cu",
+            _direct,
+            alignment={"output": 16},
+            requires=requires,
+            swept=False,
+        ),
+        Rung(
+            "split",
+            "a cut for each layer, input maps split over blocks",
+            "split.cu",
+            _split,
+            alignment={"output": 16},
+            requires=requires,
+            workspace=_parts,
+        ),
+        Rung(
+            "winograd",
+            "two outputs of a row from four products",
+            "winograd.cu",
+            _winograd,
+            alignment={"output": 16},
+            requires=_three_taps,
         ),
     ),
+    peers=PEERS,
 )
