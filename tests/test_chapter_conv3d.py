@@ -1,4 +1,4 @@
-"""The chapter on the 3D convolution: exercises tell right from wrong, exhibits do what it says, blocks cover columns."""
+"""The chapter on the 3D convolution: exercises tell right from wrong, exhibits do what it says, columns are covered."""
 
 from __future__ import annotations
 
