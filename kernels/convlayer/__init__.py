@@ -75,7 +75,7 @@ def _direct(size: Size) -> tuple[Launch, ...]:
 
 def _tiled(kernel: str, cut: Cut, size: Size, parts: int, to: str, beside_ring: int = 0) -> Launch:
     """Blocks for every tile and part of a layer; each writes to ``to``."""
-    name = f"{kernel}<{cut.arguments(size, parts)}>"
+    name = f"{kernel}<{cut.arguments(size)}>"
     shared = cut.shared_bytes(size["k"]) + beside_ring
     source, weights, _, *extents = args(size)
     arguments = (source, weights, to, *extents, np.int32(cut.maps(size, parts)))

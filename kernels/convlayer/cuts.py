@@ -17,9 +17,9 @@ def _up(value: int, step: int) -> int:
 
 @dataclass(frozen=True)
 class Cut:
-    """Sums of a thread: ``outs`` maps x ``high`` x ``wide`` pixels. Threads of a block: ``groups`` of output maps, ``down``
-    x ``across`` of pixels. ``pad`` floats are added to a row of the tile, against bank conflicts; ``blocks`` fit an SM;
-    ``unroll`` input maps are unrolled.
+    """Sums of a thread: ``outs`` maps x ``high`` x ``wide`` pixels. Threads of a block: ``groups`` of output maps,
+    ``down`` x ``across`` of pixels. ``pad`` floats are added to a row of the tile, against bank conflicts; ``blocks``
+    fit an SM; ``unroll`` input maps are unrolled.
     """
 
     outs: int
@@ -58,15 +58,12 @@ class Cut:
         beside = ceil_div(size["n"], self.wide * self.across) * ceil_div(size["n"], self.high * self.down)
         return max(1, beside), max(1, ceil_div(size["c_out"], self.tile_outs))
 
-    def arguments(self, size: Size, parts: int) -> str:
+    def arguments(self, size: Size) -> str:
         """The kernel's template arguments: those of the cut, and what of its shortcuts this size allows."""
         k = size["k"]
-        whole = size["c_in"] == parts * self.maps(size, parts)
-        quads = size["n"] % 4 == 0 and self.wide % 4 == 0
-        numbers = (k, self.outs, self.high, self.wide, self.groups, self.down, self.across, self.pitch(k), self.blocks)
-        return ", ".join(
-            [*map(str, (*numbers, self.unroll)), *("true" if flag else "false" for flag in (whole, quads))]
-        )
+        whole, quads = size["c_in"] % MAPS == 0, size["n"] % 4 == 0 and self.wide % 4 == 0
+        cut = (self.outs, self.high, self.wide, self.groups, self.down, self.across, self.pitch(k), self.blocks)
+        return ", ".join(map(str, (k, *cut, self.unroll, *(str(flag).lower() for flag in (whole, quads)))))
 
     def maps(self, size: Size, parts: int) -> int:
         """Input maps of a part: a multiple of ``MAPS``."""

@@ -38,7 +38,7 @@ convlayer_winograd(const float* __restrict__ input, const float* __restrict__ we
     Fetch<C, kWhole> fetch(input, weights, n, c_in, c_out, place);
 
     float sum[kOuts][kHigh][kPairs][kProducts] = {};
-    const int stages = (maps_of_part + kMaps - 1) / kMaps;
+    const int stages = (max(place.maps, 0) + kMaps - 1) / kMaps;
     for (int stage = 0; stage < kStages - 1; ++stage) {
         if (stage < stages) fetch.stage(ring_at + stage * (kFloat * C::kStage));
         close_group();
