@@ -48,7 +48,7 @@ from .cases import cases
 #: How often each launch is counted: rungs twice, since some of what they do does not come out the same each time.
 RUNS = {"rungs": 2, "patterns": 1}
 #: Launches that one ncu looks at.
-AT_ONCE = 240
+AT_ONCE = 48
 
 
 @dataclass(frozen=True)
