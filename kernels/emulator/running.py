@@ -21,7 +21,7 @@ from . import ptx
 from .counters import Counters
 from .marks import marked
 from .memory import Allocation, DeviceMemory
-from .module import Kernel, load
+from .module import Kernel, Module, load
 from .trace import Trace
 
 
@@ -79,9 +79,12 @@ def launch(
     symbols: Mapping[str, np.ndarray] | None = None,
     trace: Trace | None = None,
     compare: bool = True,
+    module: Module | None = None,
 ) -> Result:
-    """As `run`, for what is compiled already. Without `compare` the machine code is not looked at, which saves time."""
-    module = load(compiled.ptx, compiled.sources)
+    """As `run`, for what is compiled already. Without `compare` the machine code is not looked at, and with a `module`
+    that was loaded of it before the PTX is not read again, which saves time; its variables hold what they held.
+    """
+    module = module or load(compiled.ptx, compiled.sources)
     function = module.kernel(compiled.lowered(kernel))
     for name, value in (symbols or {}).items():
         _fill(module.symbol(name), np.asarray(value))

@@ -232,8 +232,9 @@ def compare_patterns(gpu: str = records.DEFAULT_GPU) -> tuple[Count, ...]:
         # The patterns write over each other and read what nobody wrote: it is their addresses that count.
         with emulator.checking(()):
             done = launch_compiled(
-                compiled, case.kernel, case.grid, case.block, case.args, shared_mem=case.shared, compare=False
-            )
+                compiled, case.kernel, case.grid, case.block, case.args, shared_mem=case.shared, compare=False,
+                module=counting.module_of(compiled),
+            )  # fmt: skip
         changed = [mark for mark in launch_marks(compiled, pattern_launch(case)) if mark.changes]
         out += _counts(case.label, done.counters, point["counts"], changed, {})
     return tuple(out)

@@ -1,0 +1,53 @@
+"""What a chapter says of the planted faults: whom of the emulator and compute-sanitizer finds which."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from ..shown import Shown, table
+from . import TOOLS, record
+
+
+def asked(one: dict[str, Any]) -> bool:
+    """Whether every tool has looked at a fault."""
+    return all(one["tools"].get(tool) for tool in TOOLS)
+
+
+def found_by(one: dict[str, Any]) -> list[str]:
+    """The tools of compute-sanitizer that report something of a fault; a refused launch is the driver's finding."""
+    return [tool for tool in TOOLS if one["tools"].get(tool, {}).get("errors")]
+
+
+def refused(one: dict[str, Any]) -> bool:
+    """Whether the driver does not take the launch at all."""
+    return not found_by(one) and any(one["tools"].get(tool, {}).get("driver") for tool in TOOLS)
+
+
+def kind_of(one: dict[str, Any]) -> str:
+    """The class of the emulator's error."""
+    return one["emulator"].split(":")[0]
+
+
+def by_kind(faults: list[dict[str, Any]] | None = None) -> Shown:
+    """By class of the emulator's error: how many faults, how many compute-sanitizer reports, and with which tools."""
+    faults = [one for one in (faults if faults is not None else record()["faults"]) if asked(one)]
+    rows = []
+    for kind in dict.fromkeys(kind_of(one) for one in faults):
+        mine = [one for one in faults if kind_of(one) == kind]
+        tools = Counter(tool for one in mine for tool in found_by(one))
+        listed = ", ".join(f"{tool} {number}" for tool, number in tools.items())
+        driver = sum(refused(one) for one in mine)
+        rows.append([kind, len(mine), sum(bool(found_by(one)) for one in mine), driver, listed])
+    return table(rows, ["the emulator's error", "faults", "found by the sanitizer", "by the driver", "tools"])
+
+
+def missed(faults: list[dict[str, Any]] | None = None) -> list[dict[str, Any]]:
+    """The faults of which neither compute-sanitizer nor the driver says anything."""
+    faults = faults if faults is not None else record()["faults"]
+    return [one for one in faults if asked(one) and not found_by(one) and not refused(one)]
+
+
+def missed_table(faults: list[dict[str, Any]] | None = None) -> Shown:
+    """Those faults, and the emulator's word for them."""
+    return table([[one["name"], kind_of(one)] for one in missed(faults)], ["fault", "the emulator's error"])

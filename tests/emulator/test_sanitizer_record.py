@@ -1,0 +1,106 @@
+"""What compute-sanitizer says is read from its output, and the record of an H200 holds for the faults as they are."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+from kernels.emulator import DeviceMemory, load
+from kernels.lab.faults import TOOLS, child, record, summary
+from kernels.lab.faults.catalogue import FAULTS
+from kernels.lab.faults.measuring import Prepared, digest, read
+
+try:
+    RECORD = record()
+except LookupError:
+    RECORD = None
+
+SAID = """========= COMPUTE-SANITIZER
+
+launch fault_0
+========= Invalid __global__ write of size 4 bytes
+=========     at fault_0+0x90 in fault.cu:3
+=========     by thread (4,0,0) in block (3,0,0)
+========= Program hit CUDA_ERROR_LAUNCH_FAILED (error 719) due to "unspecified launch failure" on CUDA API call
+=========     Saved host backtrace up to driver entry point at error
+
+driver fault_0 CUDA_ERROR_LAUNCH_FAILED
+
+launch fault_12
+========= Error: Race reported between Write access at fault_12+0x130 in fault.cu:5
+=========     and Read access at fault_12+0x150 in fault.cu:6 [64 hazards]
+=========
+========= Error: Race reported between Read access at fault_12+0x170 in fault.cu:6
+=========     and Write access at fault_12+0x150 in fault.cu:5 [64 hazards]
+
+launch fault_13
+========= ERROR SUMMARY: 3 errors
+"""
+
+
+def test_each_report_goes_to_its_kernel() -> None:
+    found = read(SAID)
+    assert [(name, one["errors"]) for name, one in found.items()] == [("fault_0", 1), ("fault_12", 2), ("fault_13", 0)]
+    assert found["fault_0"]["says"] == "Invalid __global__ write of size 4 bytes"
+    assert found["fault_12"]["says"] == "Error: Race reported between Write access"
+    assert (found["fault_0"]["driver"], found["fault_13"]["driver"]) == ("CUDA_ERROR_LAUNCH_FAILED", "")
+
+
+def test_a_launch_is_packed_as_the_emulator_takes_it() -> None:
+    """The bytes of the arguments that the child passes to the driver give the same result here."""
+    fault = next(one for one in FAULTS if one.name == "negative index")
+    compiled = fault.compiled(False, "fault_3")
+    assert compiled.kernels == ("fault_3",)
+    plain = pickle.loads(pickle.dumps(Prepared(fault, False, "fault_3", b"").plain()))
+    assert (plain["kernel"], plain["grid"], plain["block"], plain["shared"]) == ("fault_3", (1, 1, 1), (32, 1, 1), 0)
+    memory = DeviceMemory()
+    args = []
+    for kind, value in plain["args"]:
+        assert kind == "array"
+        held = memory.allocate(len(value))
+        held.data[:] = np.frombuffer(value, np.uint8)
+        args.append(held.address.to_bytes(8, "little"))
+    load(compiled.ptx).kernel("fault_3").launch(plain["grid"], plain["block"], args, memory=memory)
+    assert child.HARMLESS
+
+
+def test_kinds_of_arguments() -> None:
+    by_name = {one.name: one for one in FAULTS}
+    for name, faulty, kind in (
+        ("use after free", True, "freed"), ("use after free", False, "fresh"), ("null pointer", True, "null"),
+        ("null pointer", False, "fresh"), ("adding to fresh memory", True, "fresh"),
+    ):  # fmt: skip
+        assert [each for each, _ in Prepared(by_name[name], faulty, "k", b"").plain()["args"]] == [kind]
+
+
+def test_the_tables() -> None:
+    none, some = (
+        {tool: {"errors": 0, "says": "", "driver": ""} for tool in TOOLS},
+        {"errors": 2, "says": "x", "driver": ""},
+    )
+    faults = [
+        {"name": "seen", "emulator": "Race: a", "tools": {**none, "racecheck": some}},
+        {"name": "not seen", "emulator": "Race: b", "tools": none},
+        {"name": "refused", "emulator": "LaunchError: c",
+         "tools": {**none, "memcheck": {"errors": 0, "says": "", "driver": "CUDA_ERROR_INVALID_VALUE"}}},
+        {"name": "not asked", "emulator": "Race: d", "tools": {**none, "memcheck": {}}},
+    ]  # fmt: skip
+    assert [one["name"] for one in summary.missed(faults)] == ["not seen"]
+    shown = summary.by_kind(faults)._repr_html_()
+    assert "racecheck 1" in shown and "not seen" in summary.missed_table(faults)._repr_html_()
+
+
+@pytest.mark.skipif(RECORD is None, reason="compute-sanitizer was not run on a GPU")
+def test_the_record_is_of_the_faults_as_they_are() -> None:
+    found = {one["name"]: one for one in RECORD["faults"]}
+    assert set(found) == {fault.name for fault in FAULTS}
+    for fault in FAULTS:
+        assert found[fault.name]["source_sha256"] == digest(fault), fault.name
+        assert found[fault.name]["emulator"].startswith(fault.error.__name__)
+    seen = [one for one in RECORD["faults"] if summary.found_by(one)]
+    assert len(seen) >= 20
+    for one in seen:
+        for tool in summary.found_by(one):
+            assert one["tools"][tool].get("mended", 0) in (0, None), (one["name"], tool)
