@@ -21,6 +21,11 @@ def exhibit(name: str) -> str:
     return (HERE.parent / "exhibits" / f"conv1d_{name}.cu").read_text(encoding="utf-8")
 
 
+def reader() -> str:
+    """The text of ``conv1d_reader.cu``: its loads stay together only if the compiler may use the registers for it."""
+    return (HERE / "conv1d_reader.cu").read_text(encoding="utf-8")
+
+
 def _no_barrier() -> Claim:
     def test(counters: Any) -> str | None:
         return f"{counters.barriers} barriers" if counters.barriers else None

@@ -1,6 +1,4 @@
-// Idea: read the filters of each output channel and add them up, with every load on its way at once.
-// From the rung before: the first rung; what a convolution must read of DRAM, and nothing else.
-// Requires: filters aligned to 16 bytes, a multiple of 4 floats a row; a block of kThreads threads for each row.
+// Reads the filters of each output channel and adds them up, a block for each, with every load on its way at once.
 constexpr int kThreads = 128;
 constexpr int kWarp = 32;
 constexpr int kWidth = sizeof(float4) / sizeof(float);
@@ -9,7 +7,7 @@ constexpr unsigned kAllLanes = 0xffffffffu;
 // At least one block per SM is all that is asked for, so that the compiler gives every load its own registers.
 template <int kLoads>
 __global__ void __launch_bounds__(kThreads, 1)
-    filter_sums_plain(const float* __restrict__ filters, float* __restrict__ sums, int length)
+    read_filters(const float* __restrict__ filters, float* __restrict__ sums, int length)
 {
     __shared__ float partial[kThreads / kWarp];
     const float4* row = reinterpret_cast<const float4*>(filters + static_cast<size_t>(blockIdx.x) * length);
