@@ -170,7 +170,7 @@ SIZES = {
             "n": st.one_of(st.integers(0, 17), st.sampled_from((28, 31, 33, 40))),
             "c_in": st.integers(0, 13),
             "c_out": st.one_of(st.integers(0, 9), st.sampled_from((16, 33, 65))),
-            "k": st.sampled_from((1, 2, 3, 3, 5)),
+            "k": st.sampled_from((1, 2, 3, 3, 4, 5)),
         }
     ),
 }
@@ -287,7 +287,7 @@ def test_the_launch_has_the_block_that_the_kernel_counts_on(rung: BoundRung) -> 
     """A kernel that names its block size (kThreads, or kTile x kRows) is launched with just that many threads."""
     constants = {name: int(value) for name, value in re.findall(r"constexpr int (k\w+) = (\d+);", rung.source)}
     for size in rung.ladder.problem.check:
-        for launch in rung.launches(size):
+        for launch in rung.launches(size) if rung.rung.requires(size) is None else ():
             one_thread = launch.grid == launch.block == (1,)  # it sets an output to where its atomics start
             if "kThreads" in constants and not one_thread:
                 assert np.prod(launch.block) == constants["kThreads"]
@@ -475,8 +475,6 @@ PLANTED = [
     ("convlayer", "direct", "window[down + tap / kSize]", "window[tap / kSize]", WrongResult),
     ("convlayer", "split", "part < number", "part < number - 1", WrongResult),
     ("convlayer", "winograd", "s[1] - s[2] - s[3]", "s[1] - s[2] + s[3]", WrongResult),
-    ("convlayer_int", "map_atomics", '#include "../convlayer/map_atomics.cu"', '#include "../convlayer/pair_atomics.cu"',
-     Exception),
 ]  # fmt: skip
 
 

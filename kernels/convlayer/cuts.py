@@ -53,15 +53,20 @@ class Cut:
         plane = (self.high * self.down + k - 1) * self.pitch(k)
         return FLOAT * STAGES * MAPS * (weights + plane)
 
+    def reads_past(self, k: int) -> bool:
+        """Whether a thread reads its window's last three floats by four: the fourth may be one that no copy wrote."""
+        return (self.wide + k - 1) % 4 == 3
+
     def tiles(self, size: Size) -> tuple[int, int]:
         """Blocks over the pixels, blocks over the output maps; at least one of each."""
         beside = ceil_div(size["n"], self.wide * self.across) * ceil_div(size["n"], self.high * self.down)
         return max(1, beside), max(1, ceil_div(size["c_out"], self.tile_outs))
 
-    def arguments(self, size: Size) -> str:
+    def arguments(self, size: Size, parts: int) -> str:
         """The kernel's template arguments: those of the cut, and what of its shortcuts this size allows."""
         k = size["k"]
-        whole, quads = size["c_in"] % MAPS == 0, size["n"] % 4 == 0 and self.wide % 4 == 0
+        whole = size["c_in"] == parts * self.maps(size, parts)
+        quads = size["n"] % 4 == 0 and self.wide % 4 == 0
         cut = (self.outs, self.high, self.wide, self.groups, self.down, self.across, self.pitch(k), self.blocks)
         return ", ".join(map(str, (k, *cut, self.unroll, *(str(flag).lower() for flag in (whole, quads)))))
 
@@ -102,8 +107,10 @@ ROOM, FEWEST = 264, 16
 def choose(size: Size) -> tuple[Cut, int]:
     """The cut and the parts of ``split``: those of the table, else parts enough to fill the GPU."""
     known = TABLE.get((size["n"], size["c_in"], size["c_out"]))
-    if known is not None:
+    if known is not None and size["k"] == 3:
         return known
     cut = _SMALL if size["n"] <= 14 else _NARROW if size["n"] < 112 else DIRECT
+    if cut.reads_past(size["k"]):
+        cut = _NARROW
     beside, maps = cut.tiles(size)
     return cut, max(1, min(ROOM // (beside * maps), size["c_in"] // FEWEST))

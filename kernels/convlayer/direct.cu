@@ -1,7 +1,7 @@
 // Idea: no matrix: a thread computes kOuts maps x kHigh x kWide pixels from a window of inputs that it reads once per map.
 // From the rung before: an input lies in shared memory once and not nine times, and serves all its taps from registers.
 // Requires: blocks of kOutGroups * kDown * kAcross threads, kStages stages of shared memory; output aligned to 16 bytes.
-// kWhole: c_in and maps_of_part are multiples of kMaps; kQuads: n is a multiple of 4, and so is kWide.
+// kWhole: every part has maps_of_part input maps, a multiple of kMaps; kQuads: n is a multiple of 4, and so is kWide.
 #include "tiles.cuh"
 
 template <int kSize, int kOuts, int kHigh, int kWide, int kOutGroups, int kDown, int kAcross, int kPitch, int kBlocks,
@@ -16,7 +16,6 @@ convlayer_direct(const float* __restrict__ input, const float* __restrict__ weig
     const float* const ring = reinterpret_cast<const float*>(memory);
     const unsigned ring_at = static_cast<unsigned>(__cvta_generic_to_shared(memory));
 
-    clear_gaps<C>(memory);
     // Neighbouring lanes compute the same pixels of two groups of maps: they share every read of the window.
     const int thread = threadIdx.x, group = thread % 2 + thread / (2 * kDown * kAcross) * 2;
     const int x = thread / 2 % kAcross, y = thread / 2 / kAcross % kDown;
@@ -24,7 +23,7 @@ convlayer_direct(const float* __restrict__ input, const float* __restrict__ weig
     Fetch<C, kWhole> fetch(input, weights, n, c_in, c_out, place);
 
     float sum[kOuts][kHigh][kWide] = {};
-    const int stages = (max(place.maps, 0) + kMaps - 1) / kMaps;
+    const int stages = (maps_of_part + kMaps - 1) / kMaps;
     for (int stage = 0; stage < kStages - 1; ++stage) {
         if (stage < stages) fetch.stage(ring_at + stage * (kFloat * C::kStage));
         close_group();

@@ -54,7 +54,6 @@ def make_problem(
     values: Callable[[np.random.Generator, tuple[int, ...]], np.ndarray],
     tolerance: Callable[[Size], float],
     check: tuple[Size, ...] = CHECK,
-    sweep: tuple[Size, ...] = (),
 ) -> Problem:
     """The problem in one type; ``values`` draws the elements of an input of a shape."""
 
@@ -82,7 +81,6 @@ def make_problem(
         flops=lambda size: 2 * size["n"] ** 2 * size["c_in"] * size["c_out"] * size["k"] ** 2,
         bytes=lambda size: ELEMENT * count(size),
         headline=headline,
-        sweep=sweep,
         check=check,
         accepts_empty=True,
     )
@@ -147,7 +145,6 @@ def first_rungs(kind: str) -> tuple[Rung, ...]:
             "map_atomics.cu",
             _map_atomics(kind),
             requires=requires,
-            swept=False,
         ),
         Rung(
             "pair_atomics",
@@ -155,7 +152,6 @@ def first_rungs(kind: str) -> tuple[Rung, ...]:
             "pair_atomics.cu",
             _pair_atomics(kind),
             requires=requires,
-            swept=False,
         ),
         Rung(
             "output_stationary",
@@ -163,6 +159,5 @@ def first_rungs(kind: str) -> tuple[Rung, ...]:
             "output_stationary.cu",
             _output_stationary(kind),
             requires=requires,
-            swept=False,
         ),
     )

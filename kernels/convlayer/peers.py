@@ -51,4 +51,4 @@ def cudnn(precision: str, layout: str) -> Peer:
     )
 
 
-PEERS = (cudnn("fp32", "NCHW"), cudnn("fp32", "NHWC"), cudnn("TF32", "NHWC"))
+PEERS = (cudnn("fp32", "NCHW"), cudnn("fp32", "NHWC"), cudnn("TF32", "NCHW"), cudnn("TF32", "NHWC"))

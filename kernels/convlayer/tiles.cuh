@@ -149,25 +149,15 @@ __device__ void read_row(float* to, const float* from)
 {
 #pragma unroll
     for (int q = 0; q < kCount; q += 4) {
-        if (kCount - q > 2) {
+        if (kCount - q > 3) {
             *reinterpret_cast<float4*>(to + q) = *reinterpret_cast<const float4*>(from + q);
         } else if (kCount - q == 2) {
             *reinterpret_cast<float2*>(to + q) = *reinterpret_cast<const float2*>(from + q);
         } else {
-            to[q] = from[q];
+            for (int i = q; i < kCount; ++i) {
+                to[i] = from[i];
+            }
         }
-    }
-}
-
-// Where three floats of a window are read by four, the fourth may be one that no copy ever writes: let it be zero.
-template <class C>
-__device__ void clear_gaps(float4* memory)
-{
-    if constexpr (C::kWindow % 4 == 3) {
-        for (int i = threadIdx.x; i < kStages * C::kStage / 4; i += C::kThreads) {
-            memory[i] = {};
-        }
-        __syncthreads();  // all is clear before any copy is asked for
     }
 }
 

@@ -30,7 +30,6 @@ convlayer_winograd(const float* __restrict__ input, const float* __restrict__ we
     const unsigned ring_at = static_cast<unsigned>(__cvta_generic_to_shared(memory));
     float* const factors = reinterpret_cast<float*>(memory) + kStages * C::kStage;  // [map and row][product][output map]
 
-    clear_gaps<C>(memory);
     // Neighbouring lanes compute the same pixels of two groups of maps: they share every read of the window.
     const int thread = threadIdx.x, group = thread % 2 + thread / (2 * kDown * kAcross) * 2;
     const int x = thread / 2 % kAcross, y = thread / 2 / kAcross % kDown;
@@ -38,7 +37,7 @@ convlayer_winograd(const float* __restrict__ input, const float* __restrict__ we
     Fetch<C, kWhole> fetch(input, weights, n, c_in, c_out, place);
 
     float sum[kOuts][kHigh][kPairs][kProducts] = {};
-    const int stages = (max(place.maps, 0) + kMaps - 1) / kMaps;
+    const int stages = (maps_of_part + kMaps - 1) / kMaps;
     for (int stage = 0; stage < kStages - 1; ++stage) {
         if (stage < stages) fetch.stage(ring_at + stage * (kFloat * C::kStage));
         close_group();

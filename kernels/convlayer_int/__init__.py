@@ -44,7 +44,6 @@ problem = replace(
     arguments=tuple(replace(argument, dtype="int32") for argument in OF_FLOATS.problem.arguments),
     make_inputs=_inputs,
     tolerance=lambda size: 0.0,  # whole numbers
-    sweep=(),
 )
 
 ladder = Ladder(
