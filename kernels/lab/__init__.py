@@ -23,6 +23,7 @@ _WHERE = {
     "figures": (
         "access_figure",
         "alt_text",
+        "compared",
         "ladder_figure",
         "lanes_figure",
         "overview_figure",

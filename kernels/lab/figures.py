@@ -12,6 +12,8 @@ from pathlib import Path
 from .access_drawing import access_figure
 from .ladder_drawing import ladder_figure, overview_figure
 from .lanes_drawing import lanes_figure
+from .records import DEFAULT_GPU, MissingRecord, Record, load_record
+from .registry import ladder_names, load_ladder
 from .roofline_drawing import roofline_figure
 from .steps_drawing import steps_figure, warp_steps
 from .style import alt_text, save
@@ -20,6 +22,7 @@ from .sweep_drawing import sweep_figure
 __all__ = [
     "access_figure",
     "alt_text",
+    "compared",
     "ladder_figure",
     "lanes_figure",
     "overview_figure",
@@ -31,24 +34,24 @@ __all__ = [
 ]
 
 
-def draw_readme_pictures(folder: Path) -> list[Path]:
-    """Draw the transpose ladder and the overview from the committed records into ``folder``. Returns the files.
-
-    A ladder of one rung is no climb and stays out of the overview.
-    """
-    from .records import MissingRecord, load_record
-    from .registry import ladder_names, load_ladder
-
-    transpose = save(ladder_figure(load_record("transpose")), folder / "ladder-transpose.svg")
+def compared(gpu: str = DEFAULT_GPU) -> tuple[Record, ...]:
+    """The records of the ladders that climb towards a vendor's library: of more than one rung, and with a peer."""
     found = []
     for name in ladder_names():
-        if len(load_ladder(name).names) < 2:
+        ladder = load_ladder(name)
+        if len(ladder.names) < 2 or not ladder.peers:
             continue
         try:
-            found.append(load_record(name))
+            found.append(load_record(name, gpu))
         except MissingRecord as missing:
             print(f"left out: {missing}", file=sys.stderr)
-    return [transpose, save(overview_figure(found), folder / "overview.svg")]
+    return tuple(found)
+
+
+def draw_readme_pictures(folder: Path) -> list[Path]:
+    """Draw the transpose ladder and the overview from the committed records into ``folder``. Returns the files."""
+    transpose = save(ladder_figure(load_record("transpose")), folder / "ladder-transpose.svg")
+    return [transpose, save(overview_figure(compared()), folder / "overview.svg")]
 
 
 if __name__ == "__main__":
