@@ -99,7 +99,7 @@ def of_cublas(record: Record, *extents: int) -> float:
     """The time of cuBLAS in float32 over that of the best rung, at m, n and k."""
     size = dict(zip(("m", "n", "k"), extents, strict=True))
     points = {p.name: p.median_s for p in record.points if p.size == size and p.regime == "cold"}
-    return points["cuBLAS fp32"] / min(points[name] for name in load_ladder(record.ladder).names)
+    return points["cuBLAS fp32"] / min(points[name] for name in load_ladder(record.ladder).names if name in points)
 
 
 def classifier(record: Record, layer: int) -> tuple[float, float]:
