@@ -137,3 +137,14 @@ def test_the_reader_adds_up_what_it_reads() -> None:
     filters_, sums = np.random.default_rng(2).random((3, 5120), dtype=np.float32), np.zeros(3, np.float32)
     count_kernel(reader(), "read_filters<10>", (3,), (128,), [filters_, sums, np.int32(5120)])
     assert np.allclose(sums, filters_.sum(axis=1, dtype=np.float64), rtol=1e-6)
+
+
+@pytest.mark.parametrize("channels_in", [513, 1031])
+def test_an_odd_number_of_many_channels(channels_in: int) -> None:
+    for rung in CONV1D:
+        verify(rung, layer(channels_in, 1, 4, 5))
+
+
+def test_channels_that_no_thread_has_are_refused() -> None:
+    with pytest.raises(ArgumentError, match="i must be a multiple of channels"):
+        load_ladder("conv1d_channels")["tree"].launches({**layer(7, 2, 4, 5), "channels": 4})

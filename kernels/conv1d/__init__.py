@@ -242,9 +242,9 @@ BEST_CHANNELS: dict[tuple[int, int, int, int], int] = {
 
 
 def best_channels(size: Size) -> int:
-    """Channels a thread: the best of the sweep, or for other shapes two where there are many channels, else one."""
+    """Channels a thread: the best of the sweep; elsewhere two for many channels, if their number is even, or one."""
     known = BEST_CHANNELS.get(tuple(size[key] for key in "iolk"))
-    return known or (2 if size["i"] >= 512 else 1)
+    return known or (2 if size["i"] >= 512 and size["i"] % 2 == 0 else 1)
 
 
 def _shuffles(size: Size) -> tuple[Launch, ...]:

@@ -93,7 +93,7 @@ problem = Problem(
     check=(
         {"i": 0, "o": 3, "l": 4, "k": 5, "channels": 2},
         {"i": 70, "o": 3, "l": 19, "k": 3, "channels": 2},
-        {"i": 300, "o": 2, "l": 4, "k": 5, "channels": 8},
+        {"i": 304, "o": 2, "l": 4, "k": 5, "channels": 8},
         {"i": 136, "o": 4, "l": 4, "k": 5, "channels": 4},
     ),
     parameters=("channels",),
@@ -112,6 +112,11 @@ def _grid(size: Size) -> tuple[int, int]:
 def _requires(size: Size) -> str | None:
     if size["channels"] not in CHANNELS:
         return f"channels must be one of {', '.join(map(str, CHANNELS))}"
+    if size["i"] % size["channels"]:
+        return (
+            "i must be a multiple of channels, for the compiler reads the filters of a thread's channels together, "
+            "and those of channels that are not there are not in shared memory"
+        )
     if size["k"] % 2 == 0 or size["k"] > MAX_TAPS:
         return f"k must be odd and at most {MAX_TAPS}, for taps are unrolled"
     if size["l"] > MAX_GRID_Y * MAX_TILE:

@@ -44,12 +44,17 @@ def replaced(text: str, old: str, new: str) -> str:
     return text.replace(old, new)
 
 
-def test_every_exhibit_names_its_seed_and_is_looked_at_here() -> None:
+def test_every_exhibit_names_its_seed_and_is_looked_at() -> None:
+    """Here, or in the tests of the chapter that shows it."""
     names = {path.stem for path in FOLDER.glob("*.cu")}
     here = Path(__file__).read_text(encoding="utf-8")
     assert len(names) >= 7
     for name in names:
-        assert source(name).startswith("// Exhibit. Seed: ") and f'source("{name}")' in here
+        seed, _, rest = name.partition("_")
+        chapter = Path(__file__).resolve().parents[1] / f"test_chapter_{seed}.py"
+        there = chapter.read_text(encoding="utf-8") if chapter.exists() else ""
+        assert source(name).startswith("// Exhibit. Seed: ")
+        assert f'source("{name}")' in here or f'exhibit("{rest}")' in there, name
 
 
 def test_conv1d_stages_its_input_past_the_allocation() -> None:
