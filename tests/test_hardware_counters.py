@@ -70,7 +70,7 @@ def test_what_is_there_is_fresh(path: Path) -> None:
     assert known.points
     for point in known.points:
         counts = known.at(point["name"], point["size"])  # a profile may hold but some of the metrics
-        assert counts.get("load_requests", counts.get("instructions", 0)) > 0
+        assert counts.get("load_requests") or counts.get("instructions")  # a texture is read without a load
 
 
 @pytest.mark.parametrize("stride", [1, 2, 4, 8, 16, 32, 64])

@@ -17,6 +17,7 @@ from kernels.lab import ArgumentError, BoundRung, Ladder, WrongResult, cp, ladde
 
 LADDERS = {ladder.name: ladder for ladder in map(load_ladder, ladder_names())}
 ARCHITECTURES = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120")
+ASSEMBLED = ("sm_75", "sm_90", "sm_120")
 
 
 def rungs() -> Iterator[BoundRung]:
@@ -270,7 +271,8 @@ def test_compiles_for_every_architecture(rung: BoundRung) -> None:
     size = rung.ladder.problem.headline[0]
     for arch in ARCHITECTURES:
         compiled = rung.compiled(size, arch)
-        assert compiled.ptx and compiled.cubin, arch
+        # Machine code for the oldest, the newest and that of the records: it takes most of the time of a compilation.
+        assert compiled.ptx and (arch not in ASSEMBLED or compiled.cubin), arch
 
 
 @each_rung
@@ -379,7 +381,7 @@ PLANTED = [
     ("conv3d", "float4", "if (dx + i < K)", "if (dx + i < K - 1)", WrongResult),
     ("conv3d", "tiled", "first_row - kRadius", "first_row", WrongResult),
     ("conv3d", "register_row", "window[o + dx]", "window[o]", WrongResult),
-    ("conv3d", "streamed", "        __syncthreads();  // all threads are done with the plane before this one", "//", Race),
+    ("conv3d", "streamed", "__syncthreads();  // all threads are done with the plane before this one", "//", Race),
     ("conv3d", "pipelined", "(z + 1) % 2", "z % 2", Race),
     ("conv3d", "trimmed", "ours = begin - z + T::kRadius", "ours = begin - z + T::kRadius + 1", WrongResult),
     ("conv3d", "grouped", "half = 1 - half", "half = half", WrongResult),

@@ -25,6 +25,9 @@ CHECK = (
     {"n": 4, "c_in": 3, "c_out": 2, "k": 2},
     {"n": 29, "c_in": 2, "c_out": 17, "k": 3},
     {"n": 6, "c_in": 9, "c_out": 66, "k": 5},
+    # Enough input maps to be split into parts, with outputs that are and are not a multiple of four.
+    {"n": 4, "c_in": 40, "c_out": 4, "k": 3},
+    {"n": 5, "c_in": 37, "c_out": 3, "k": 3},
     {"n": 14, "c_in": 12, "c_out": 20, "k": 3},
 )
 #: Blocks that clear the outputs, the piece of a map that the report's conv1 and conv2 have in a block, and the threads

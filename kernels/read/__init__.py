@@ -43,7 +43,7 @@ problem = Problem(
     flops=lambda size: size["n"],
     bytes=lambda size: FLOAT * (size["n"] + _chunks(size)),
     headline=({"n": 1 << 29},),
-    # Bytes up to twice what the L2 cache holds and far beyond: where a cache to be written back first shows, and where not.
+    # From less than the L2 cache holds to far more: where a cache that has to be written back shows, and where not.
     sweep=tuple({"n": 1 << power} for power in (20, 22, 24, 26, 28)),
     check=({"n": 1}, {"n": 255}, {"n": CHUNK - 1}, {"n": CHUNK}, {"n": 2 * CHUNK + 77}),
 )
