@@ -1,0 +1,95 @@
+"""The chapter on convolution layers: its exercises tell right from wrong, its exhibits fail in the way that it says,
+the cuts of its kernels fit the GPU."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from kernels.emulator import ALL_CHECKS, Race, checking, run
+from kernels.exercises.conv_layers import exhibit, extra_bytes, judge, keep, parts_for, window
+from kernels.lab import check, load_ladder, verify
+from kernels.lab.exercise import drifted
+from kernels.toolchain import resources
+
+ROOT = Path(__file__).resolve().parents[1]
+CHAPTER = ROOT / "book" / "conv-layers.ipynb"
+LAYER = load_ladder("convlayer")
+EXERCISES = pytest.mark.parametrize("exercise", [keep, window], ids=lambda exercise: exercise.name)
+
+
+@EXERCISES
+def test_a_solution_passes_and_the_skeleton_does_not(exercise) -> None:
+    assert check(exercise.solution, exercise)
+    assert not check(exercise.skeleton, exercise)
+
+
+@EXERCISES
+def test_the_cell_of_the_chapter_is_the_skeleton(exercise) -> None:
+    assert not drifted(CHAPTER, exercise)
+
+
+def test_the_exercise_on_paper_is_judged() -> None:
+    assert judge(parts_for, extra_bytes)
+    assert not judge(lambda n, c_out, multiprocessors: 1, extra_bytes)
+    assert not judge(parts_for, lambda n, c_out, parts: 8 * parts * n * n * c_out)
+
+
+def test_additions_of_several_blocks_race() -> None:
+    ones, taps, out = np.ones((4, 16, 16), np.int32), np.ones((3, 4, 3, 3), np.int32), np.zeros((3, 16, 16), np.int32)
+    text = exhibit("racing")
+    with pytest.raises(Race, match="race in global memory"), checking(ALL_CHECKS):
+        run(text, "layer", grid=(2, 2, 4), block=64, args=[ones, taps, out, 16, 4, 3])
+    old = "output[(out * n + row) * n + col] += sum;"
+    assert text.count(old) == 1
+    out[:] = 0
+    with checking(ALL_CHECKS):
+        mended = text.replace(old, "atomicAdd(&output[(out * n + row) * n + col], sum);")
+        run(mended, "layer", grid=(2, 2, 4), block=64, args=[ones, taps, out, 16, 4, 3])
+    assert out[0, 0, 0] == 16 and out[2, 5, 5] == 36
+
+
+def test_a_tap_wraps_around_to_the_row_above() -> None:
+    image, taps = np.arange(144, dtype=np.float32).reshape(1, 12, 12), np.zeros((1, 1, 3, 3), np.float32)
+    taps[0, 0, 1, 0] = 1.0  # the left neighbour
+    out = np.zeros((1, 12, 12), np.float32)
+    run(exhibit("borders"), "layer", grid=(5, 1), block=32, args=[image, taps, out, 12, 1, 1])
+    assert np.array_equal(out[0, :, 1:], image[0, :, :-1])
+    assert out[0, 0, 0] == 0 and np.array_equal(out[0, 1:, 0], image[0, :-1, -1])
+
+
+@pytest.mark.parametrize("rung", ["direct", "split", "winograd"])
+def test_the_fastest_kernels_spill_nothing_and_fit_an_sm_as_often_as_they_say(rung: str) -> None:
+    for size in LAYER.problem.headline:
+        compiled = LAYER[rung].compiled(size)
+        launch = LAYER[rung].launches(size)[0]
+        used = resources(compiled, launch.kernel)
+        blocks = int(launch.kernel.removesuffix(">").split(", ")[8])
+        assert used.spill_store_bytes == 0
+        assert blocks * launch.block[0] * used.registers <= 65536
+        assert blocks * (launch.shared_mem + 1024) <= 228 * 1024
+
+
+def test_every_cut_of_the_table_computes_its_layer() -> None:
+    """At few maps, for the emulator's sake; the cut and the parts are those of the layer, and its pixels too."""
+    from kernels.convlayer.cuts import TABLE, choose
+
+    for (n, c_in, c_out), (cut, parts) in TABLE.items():
+        size = {"n": n, "c_in": c_in, "c_out": c_out, "k": 3}
+        assert choose(size) == (cut, parts) and not cut.reads_past(3)
+        assert cut.threads % 16 == 0 and cut.tile_outs % 4 == 0 and parts * cut.maps(size, parts) >= c_in
+    verify(LAYER["split"], {"n": 14, "c_in": 40, "c_out": 33, "k": 3})
+
+
+def test_parts_are_added_in_one_order() -> None:
+    from kernels.lab import cp
+
+    size = {"n": 14, "c_in": 48, "c_out": 8, "k": 3}
+    inputs = LAYER.inputs(size)
+    assert len(LAYER["split"].launches(size)) == 2
+    first, second = (
+        cp.asnumpy(LAYER["split"](cp.asarray(inputs["input"]), cp.asarray(inputs["weights"]))) for _ in range(2)
+    )
+    assert np.array_equal(first.view(np.uint32), second.view(np.uint32))
