@@ -47,7 +47,7 @@ serve: book
 	@$(PY) -m http.server $(PORT) --bind $(HOST) --directory _build/html
 
 test: .venv/ok
-	WORKLOG_TIMINGS=record $(PY) -m pytest -n auto --dist loadgroup \
+	WORKLOG_TIMINGS=record $(PY) -m pytest -n auto --dist loadfile \
 	    --nbval --nbval-current-env --nbval-cell-timeout=300 $(ARGS) tests book
 
 run: export WORKLOG_TIMINGS := record
