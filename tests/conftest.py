@@ -10,6 +10,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [path for path in (str(ROOT),) if path not in sys.path]
+pytest.register_assert_rewrite("tools.rung_checks")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
