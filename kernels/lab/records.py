@@ -172,20 +172,25 @@ def parse_record(data: Any) -> Record:
     return Record(**{**data, "points": points})
 
 
+def write_whole(path: Path, text: str) -> None:
+    """Write a file so that an interruption leaves the old one as it was: to ``.partial``, then renamed."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    partial = path.with_name(f"{path.name}.partial")
+    try:
+        partial.write_text(text, encoding="utf-8")
+        os.replace(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
 def save_record(record: Record, path: Path) -> None:
-    """Write a record so that an interruption leaves the old one as it was: to ``.partial``, then renamed.
+    """Write a record, whole or not at all.
 
     Raises :class:`RecordError` rather than write what could not be read again.
     """
     data = asdict(record)
     parse_record(json.loads(json.dumps(data)))
-    path.parent.mkdir(parents=True, exist_ok=True)
-    partial = path.with_suffix(".json.partial")
-    try:
-        partial.write_text(_dump(data), encoding="utf-8")
-        os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)
+    write_whole(path, _dump(data))
 
 
 def expected_points(ladder: Ladder) -> list[tuple[str, str, Size]]:

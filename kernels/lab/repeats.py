@@ -113,8 +113,7 @@ def main(arguments: Sequence[str]) -> int:
     for name in names:
         data = repeat(load_ladder(name))
         path = repeats_path(data["ladder"], hardware.gpu_slug(data["device"]["name"]))
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+        records.write_whole(path, json.dumps(data, indent=1) + "\n")
         print(path)
     return 0
 

@@ -153,8 +153,7 @@ def main(arguments: Sequence[str]) -> int:
         }
         path = transfers_path(ladder.name, hardware.gpu_slug(data["device"]["name"]))
         path = folder / path.name if folder else path
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(json.dumps(data, indent=1) + "\n", encoding="utf-8")
+        records.write_whole(path, json.dumps(data, indent=1) + "\n")
         print(path)
     return 0
 

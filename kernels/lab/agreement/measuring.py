@@ -30,7 +30,7 @@ import numpy as np
 
 from kernels.toolchain import Compiled
 
-from .. import hardware
+from .. import hardware, records
 from ..problem import Launch
 from ..registry import ladder_names, load_ladder
 from . import (
@@ -123,10 +123,12 @@ def _prepared(ladder: str | None) -> list[Step]:
     return steps
 
 
-def prepare(kinds: Iterable[str] = tuple(STEPS), workers: int | None = None) -> dict[str, list[Step]]:
-    """The steps of each kind, compiled in several processes: this needs no GPU."""
+def prepare(
+    kinds: Iterable[str] = tuple(STEPS), ladders: Sequence[str] = (), workers: int | None = None
+) -> dict[str, list[Step]]:
+    """The steps of each kind, of all ladders or of those named, compiled in several processes: this needs no GPU."""
     kinds = list(kinds)
-    jobs = [*(ladder_names() if "rungs" in kinds else ()), *([None] if "patterns" in kinds else ())]
+    jobs = [*((ladders or ladder_names()) if "rungs" in kinds else ()), *([None] if "patterns" in kinds else ())]
     with ProcessPoolExecutor(workers) as pool:
         done = dict(zip(jobs, pool.map(_prepared, jobs), strict=True))
     rungs = [step for name, steps in done.items() if name is not None for step in steps]
@@ -210,8 +212,10 @@ def known_points(path: Path, steps: dict[str, list[Step]]) -> Points:
         return {}
     codes = {_key(step.names): step.code for which in steps.values() for step in which}
     every = [point for which in STEPS for point in data[which]]
-    # What was not asked for stays as it is.
-    kept = {_key(p): p for p in every if ("label" in p) not in {which == "patterns" for which in steps}}
+    # What was not asked for stays as it is, but for what there is no more.
+    asked_for = {step.names.get("ladder") for which in steps.values() for step in which}
+    there = {None, *ladder_names()}
+    kept = {_key(p): p for p in every if p.get("ladder") in there - asked_for}
     return kept | {_key(p): p for p in every if codes.get(_key(p)) == p["code_sha256"]}
 
 
@@ -285,8 +289,7 @@ def _write(path: Path, steps: dict[str, list[Step]], points: Points, gpu: dict[s
         "rungs": [point for point in every if "ladder" in point],
         "patterns": [point for point in every if "label" in point],
     }
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(dump(data), encoding="utf-8")
+    records.write_whole(path, dump(data))
 
 
 def main(arguments: list[str]) -> int:
@@ -294,6 +297,7 @@ def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m kernels.lab.agreement", description=__doc__.splitlines()[0])
     parser.add_argument("--child", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--only", choices=tuple(STEPS), help="count these only")
+    parser.add_argument("--ladder", action="append", default=[], help="the rungs of this ladder only; may be repeated")
     parser.add_argument("--seconds", type=float, default=600, help="begin nothing that would take longer")
     parser.add_argument("--prepare", type=Path, metavar="FILE", help="only compile, into a file; needs no GPU")
     parser.add_argument("--prepared", type=Path, metavar="FILE", help="take what --prepare has written")
@@ -302,11 +306,15 @@ def main(arguments: list[str]) -> int:
     if options.child is not None:
         launch_all(pickle.loads(options.child.read_bytes()))
         return 0
-    kinds = (options.only,) if options.only else tuple(STEPS)
+    kinds = ("rungs",) if options.ladder else (options.only,) if options.only else tuple(STEPS)
     if options.prepare is not None:
-        options.prepare.write_bytes(lzma.compress(pickle.dumps(prepare(kinds))))
+        options.prepare.write_bytes(lzma.compress(pickle.dumps(prepare(kinds, options.ladder))))
         return 0
-    steps = prepare(kinds) if options.prepared is None else pickle.loads(lzma.decompress(options.prepared.read_bytes()))
+    steps = (
+        prepare(kinds, options.ladder)
+        if options.prepared is None
+        else pickle.loads(lzma.decompress(options.prepared.read_bytes()))
+    )
     gpu = hardware.device_block()
     path = record_path(hardware.gpu_slug(gpu["name"]))
     complete = measure({kind: steps[kind] for kind in kinds}, path, gpu, options.seconds)

@@ -75,7 +75,7 @@ def read_summary(gpu: str = records.DEFAULT_GPU) -> Summary:
 def write_summary() -> Path:
     """Compare, and write what came out."""
     path = compared_path()
-    path.write_text(json.dumps(asdict(summarise()), indent=1) + "\n", encoding="utf-8")
+    records.write_whole(path, json.dumps(asdict(summarise()), indent=1) + "\n")
     return path
 
 

@@ -25,7 +25,7 @@ import numpy as np
 from kernels.emulator import EmulatorError, EndlessLoop
 from kernels.toolchain.nvrtc import nvrtc_version
 
-from .. import hardware
+from .. import hardware, records
 from . import TOOLS, Fault, Freed, Fresh, Null, emulate, number, record_path
 from .catalogue import FAULTS, STEPS
 
@@ -228,8 +228,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     device = hardware.device_block()
     path = record_path(hardware.gpu_slug(device["name"]))
     found = measure(prepared, options.workers, path, options.seconds) | {"device": device}
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    records.write_whole(path, json.dumps(found, indent=1) + "\n")
     for one in found["faults"]:
         said = {tool: said.get("errors", "missing") for tool, said in one["tools"].items()}
         print(one["name"], said)

@@ -18,7 +18,7 @@ import numpy as np
 from kernels.emulator import EmulatorError
 from kernels.toolchain.nvrtc import nvrtc_version
 
-from .. import hardware
+from .. import hardware, records
 from . import GRID, KINDS, Program, digest, emulate, program, record_path
 
 #: Programs of each kind of which the record keeps a hash.
@@ -128,8 +128,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             prepare(jobs, Path(folder), options.workers)
             found = compare(Path(folder))
     path = record_path(hardware.gpu_slug(found["device"]["name"]))
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    records.write_whole(path, json.dumps(found, indent=1) + "\n")
     for kind, mine in found["kinds"].items():
         print(f"{kind}: {mine['programs']} programs, {mine['words']} words compared, {len(mine['different'])} programs "
               f"differ, {len(mine['refused'])} refused")  # fmt: skip
