@@ -11,7 +11,7 @@ import numpy as np
 from . import faults, races, watch
 from .lanes import Selection, take
 from .layout import Extents
-from .memory import LOCAL_WINDOW, SHARED_WINDOW, Allocation
+from .memory import LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, WINDOW, Allocation
 from .patterns import (
     Tally,
     atomic_wavefronts,
@@ -328,7 +328,29 @@ def _local_index(group: Group, site: Site, address: np.ndarray) -> np.ndarray:
     return (full >> shift) + lane * (batch.local.shape[1] >> shift)
 
 
-SPACES = (("shared", SHARED_WINDOW, LOCAL_WINDOW), ("local", LOCAL_WINDOW, 2 * LOCAL_WINDOW - SHARED_WINDOW))
+def load_param(group: Group, site: Site, address: np.ndarray) -> np.ndarray:
+    """ld.param at an address that is computed: as `load_const`, from the parameters of the kernel."""
+    full = address + site.offset
+    if (full & (site.width - 1)).any():
+        faults.misaligned(group, site, address)
+    _within(group.batch.extents["param"], group, site, address, "param")
+    found = Tally(0, 0, int(full.min()), int(full.max()), False)
+    _note(group, site, found, address, "constant", "parameters")
+    memory = group.batch.parameter_memory
+    whole = memory[: memory.size // site.width * site.width].view(site.container)
+    value = whole.take(full >> (site.width.bit_length() - 1))
+    return value if site.count == 1 else _unpack(value, site)
+
+
+def store_param(group: Group, site: Site, address: np.ndarray, value: np.ndarray | tuple) -> None:
+    """A store to a parameter of the kernel, which no pointer may change. Raises OutOfBounds."""
+    faults.read_only(group, site, address)
+
+
+SPACES = tuple(
+    (name, start, start + WINDOW)
+    for name, start in (("shared", SHARED_WINDOW), ("local", LOCAL_WINDOW), ("param", PARAM_WINDOW))
+)
 
 
 def _by_space(group: Group, address: np.ndarray, offset: int) -> list[tuple[str, int, np.ndarray]]:
@@ -353,8 +375,8 @@ def _part(group: Group, where: np.ndarray) -> tuple[Group, Selection]:
     return type(group)(group.batch, selection.lanes(group.lanes), {}), selection
 
 
-LOADS = {"global": load_global, "shared": load_shared, "local": load_local}
-STORES = {"global": store_global, "shared": store_shared, "local": store_local}
+LOADS = {"global": load_global, "shared": load_shared, "local": load_local, "param": load_param}
+STORES = {"global": store_global, "shared": store_shared, "local": store_local, "param": store_param}
 
 
 def load_(group: Group, site: Site, address: np.ndarray) -> np.ndarray:
@@ -392,6 +414,7 @@ def store_(group: Group, site: Site, address: np.ndarray, value: np.ndarray | tu
 RUNTIME = {
     function.__name__: function
     for function in (
-        load_global, store_global, load_const, load_shared, store_shared, load_local, store_local, load_, store_,
+        load_global, store_global, load_const, load_shared, store_shared, load_local, store_local, load_param,
+        load_, store_,
     )
 }  # fmt: skip

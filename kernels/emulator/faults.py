@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from .groups import Group
     from .schedule import Batch
 
+_PARAMETER = re.compile(r"_param_(\d+)$")
 _LOCAL_NAME = re.compile(r"E(\d+)([A-Za-z_]\w*)$")
 
 
@@ -58,7 +59,7 @@ def out_of_bounds(group: Group, site: Site, address: np.ndarray, space: str = "g
         several = len(extents.starts) > 1
         raise OutOfBounds(
             f"out of bounds: {what} at {space} address {at}, {side} the {end - start} bytes of "
-            + (f"{name} in {space} memory" if several else f"{space} memory")
+            + (name if space == "param" else f"{name} in {space} memory" if several else f"{space} memory")
             + (" are left" if start <= at < end else ""),
             place_of(group, site, bad),
             address=at,
@@ -94,6 +95,20 @@ def out_of_bounds(group: Group, site: Site, address: np.ndarray, space: str = "g
     )
 
 
+def read_only(group: Group, site: Site, address: np.ndarray) -> NoReturn:
+    """Raise OutOfBounds for lanes that write to a parameter of the kernel."""
+    full = np.broadcast_to(address, group.lanes.shape) + site.offset
+    everywhere = np.ones(full.shape, np.bool_)
+    at = int(full.ravel()[0])
+    raise OutOfBounds(
+        f"out of bounds: {site.action} at {_variable(group.batch, 'param', at)[2]}, which cannot be written",
+        place_of(group, site, everywhere),
+        address=at,
+        allocation=None,
+        distance=0,
+    )
+
+
 def _variable(batch: Batch, space: str, at: int) -> tuple[int, int, str]:
     """(start, end, name) of the variable of shared or local memory that an address is nearest to."""
     extents = batch.extents[space]
@@ -104,7 +119,11 @@ def _variable(batch: Batch, space: str, at: int) -> tuple[int, int, str]:
 
 
 def readable(name: str) -> str:
-    """A variable's name in the source: of a local one, which is mangled with its function's, the last part."""
+    """A variable's name in the source: of a local one, which is mangled with its function's, the last part; a parameter
+    has none in PTX, but a number."""
+    parameter = _PARAMETER.search(name)
+    if parameter:
+        return f"parameter {parameter[1]}"
     found = _LOCAL_NAME.search(name.split("@")[0]) if name.startswith("_Z") else None
     return found[2][: int(found[1])] if found else name
 

@@ -59,7 +59,6 @@ class _Inliner:
         for name, targets in function.branch_targets.items():
             rename[name] = name + suffix
             self.out.branch_targets[name + suffix] = tuple(t + suffix for t in targets)
-        entry = {p.name for p in function.params} if function.entry else set()
         for item in function.body:
             if isinstance(item, ptx.Label):
                 self.out.body.append(ptx.Label(rename[item.name]))
@@ -71,7 +70,7 @@ class _Inliner:
                 self._call(item, (*stack, function.name))
             elif operation == "ret" and end is not None:
                 self.out.body.append(replace(item, opcode="bra", operands=(ptx.Symbol(end),)))
-            elif item.opcode.startswith(("ld.param", "st.param")) and _base(item) not in entry:
+            elif item.opcode.startswith(("ld.param", "st.param")) and not _of_kernel(item, function):
                 self._parameter(item)
             else:
                 self.out.body.append(item)
@@ -142,9 +141,12 @@ class _Inliner:
             self.out.body.append(replace(item, opcode=opcode, operands=(target, source)))
 
 
-def _base(item: ptx.Instruction) -> str:
+def _of_kernel(item: ptx.Instruction, function: ptx.Function) -> bool:
+    """Whether a ld.param is of a parameter of the kernel itself, as any at a computed address of a kernel is."""
     address = next(operand for operand in item.operands if isinstance(operand, ptx.Address))
-    return address.base.name if isinstance(address.base, ptx.Symbol) else ""
+    if not isinstance(address.base, ptx.Symbol):
+        return function.entry
+    return function.entry and any(p.name == address.base.name for p in function.params)
 
 
 def _rename(operand: ptx.Operand, names: dict[str, str]) -> ptx.Operand:

@@ -18,7 +18,7 @@ from . import ptx
 from .memory import Allocation
 
 #: Bytes between two variables.
-GAPS = {"shared": 1024, "local": 64}
+GAPS = {"shared": 1024, "local": 64, "param": 4096}
 
 
 @dataclass(frozen=True)
@@ -55,13 +55,15 @@ class Extents:
 class Layout:
     """Where the kernel's variables are: `addresses` in their own space, `parameters` as byte offsets.
 
-    `shared_span` and `local_bytes` are with gaps, `shared_bytes` without. `dynamic` names the variables whose size the
-    launch gives, which begin at `shared_span`.
+    A parameter has an address too, for a kernel that indexes one: `param_span` bytes, with gaps. `shared_span` and
+    `local_bytes` are with gaps, `shared_bytes` without. `dynamic` names the variables whose size the launch gives,
+    which begin at `shared_span`.
     """
 
     addresses: dict[str, tuple[str, int]]
     parameters: dict[str, int]
     parameter_bytes: int
+    param_span: int
     shared_bytes: int
     shared_span: int
     local_bytes: int
@@ -69,7 +71,7 @@ class Layout:
     dynamic: tuple[str, ...]
 
     def extents(self, space: str, dynamic_bytes: int = 0) -> Extents:
-        """The variables of shared or local memory, in a launch with so much dynamic shared memory."""
+        """The variables of shared or local memory, or the parameters, with so much dynamic shared memory."""
         found = sorted((at, at + self.sizes[name], name) for name, (where, at) in self.addresses.items()
                        if where == space and name in self.sizes)  # fmt: skip
         if space == "shared" and self.dynamic:
@@ -113,13 +115,16 @@ def lay_out(function: ptx.Function, variables: Iterable[ptx.Variable], symbols: 
             addresses[variable.name] = ("shared", span["shared"])
     for name, allocation in symbols.items():
         addresses[name] = (spaces[name], allocation.address)
-    parameters, end = {}, 0
+    parameters, end, place = {}, 0, 0
     for parameter in function.params:
-        end = _aligned(end, parameter.align)
+        end, place = _aligned(end, parameter.align), _aligned(place, parameter.align)
         parameters[parameter.name] = end
-        end += parameter.nbytes or ptx.TYPE_BYTES[parameter.type]
+        addresses[parameter.name] = ("param", place)
+        sizes[parameter.name] = parameter.nbytes or ptx.TYPE_BYTES[parameter.type]
+        end += sizes[parameter.name]
+        place += sizes[parameter.name] + GAPS["param"]
     names = tuple(variable.name for variable in dynamic)
-    return Layout(addresses, parameters, end, packed["shared"], span["shared"], span["local"], sizes, names)
+    return Layout(addresses, parameters, end, place, packed["shared"], span["shared"], span["local"], sizes, names)
 
 
 def _aligned(value: int, to: int) -> int:

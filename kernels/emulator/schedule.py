@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from .errors import BarrierDivergence, EndlessLoop, WarpMismatch, Where
 from .groups import Group, merge
 from .lanes import Lanes, Selection, divide, rectangle
-from .memory import Allocation, DeviceMemory
+from .memory import Allocation, DeviceMemory, buffer
 from .named import NamedBarriers
 from .policy import Waiting
 from .ptx import Immediate, Instruction, Location
@@ -73,6 +74,7 @@ class Batch:
         self.local_bytes = kernel.layout.local_bytes
         self.extents = {
             "shared": kernel.layout.extents("shared", dynamic_bytes), "local": kernel.layout.extents("local"),
+            "param": kernel.layout.extents("param"),
         }  # fmt: skip
         self.shared = _rows(blocks, self.shared_bytes)
         self.local = _rows(blocks * self.threads, self.local_bytes)
@@ -100,6 +102,15 @@ class Batch:
             found = np.frombuffer(self.parameters[offset : offset + size].tobytes(), dtype).reshape(1, 1)
             self._values[offset, dtype] = found
         return found
+
+    @cached_property
+    def parameter_memory(self) -> np.ndarray:
+        """The parameters where a kernel that takes their address finds them: uint8, with what lies between them."""
+        layout, out = self.kernel.layout, buffer(self.kernel.layout.param_span)
+        for name, offset in layout.parameters.items():
+            place, size = layout.addresses[name][1], layout.sizes[name]
+            out[place : place + size] = self.parameters[offset : offset + size]
+        return out
 
     def shared_view(self, dtype: np.dtype) -> np.ndarray:
         """Shared memory of all blocks, flat, as elements of `dtype`."""

@@ -11,7 +11,7 @@ import numpy as np
 
 from .errors import AssertionFailed, OutOfBounds, Trap, UnsupportedInstruction
 from .faults import place_of
-from .memory import LOCAL_WINDOW, SHARED_WINDOW
+from .memory import LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW
 
 if TYPE_CHECKING:
     from .access import Site
@@ -39,7 +39,7 @@ class _Reader:
     def read(self, address: int, nbytes: int) -> bytes:
         """Raises OutOfBounds."""
         batch = self.group.batch
-        if LOCAL_WINDOW <= address < 2 * LOCAL_WINDOW - SHARED_WINDOW:
+        if LOCAL_WINDOW <= address < PARAM_WINDOW:
             data = batch.local[self.block * batch.threads + self.thread, : batch.local_bytes]
             start = address - LOCAL_WINDOW
         elif SHARED_WINDOW <= address < LOCAL_WINDOW:

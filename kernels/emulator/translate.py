@@ -19,7 +19,7 @@ from .isa import HELPERS, RULES, Rule
 from .isa.move import SPECIAL_TYPES
 from .isa.types import DTYPES, dtype, open_kind, size
 from .layout import Layout
-from .memory import LOCAL_WINDOW, SHARED_WINDOW
+from .memory import LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW
 
 _NAMES = {name: getattr(np, name) for name in set(DTYPES.values()) if name != "bool"}
 _VARIABLE = re.compile(r"\b_[A-Za-z]\w*\b")
@@ -419,6 +419,7 @@ class Translation:
         self.sites: list[access.Site] = []
         self.namespace: dict = {
             "np": np, "bool": np.bool_, "SHARED_WINDOW": SHARED_WINDOW, "LOCAL_WINDOW": LOCAL_WINDOW,
+            "PARAM_WINDOW": PARAM_WINDOW,
             **_NAMES, **HELPERS, **access.RUNTIME, **warps.RUNTIME, **atomics.RUNTIME,
             **watch.RUNTIME, **copies.RUNTIME, **system.RUNTIME, **tensor.RUNTIME, **textures.RUNTIME,
             **named.RUNTIME,

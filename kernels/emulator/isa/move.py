@@ -83,6 +83,6 @@ def _window(sign: str, name: str):
 for _space in ("global", "const"):
     for _to in ("", "to."):
         special(f"cvta.{_to}{_space}.u64", results=("b64",), operands=())(_convert)
-for _space in ("shared", "local"):
+for _space in ("shared", "local", "param"):
     special(f"cvta.{_space}.u64", results=("s64",), operands=("s64",))(_window("+", f"{_space.upper()}_WINDOW"))
     special(f"cvta.to.{_space}.u64", results=("s64",), operands=("s64",))(_window("-", f"{_space.upper()}_WINDOW"))

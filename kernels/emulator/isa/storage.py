@@ -52,7 +52,7 @@ def _load(emitter, instruction: ptx.Instruction) -> None:
     targets = _targets(target)
     # b32 may hold any type: load straight into the one that the destination has.
     have = emitter.resolve(kind, targets[0]) if kind[0] == "b" and kind != "b8" else kind
-    if space == "param":
+    if space == "param" and isinstance(address.base, ptx.Symbol):
         offset = emitter.parameter_offset(instruction, address)
         each = dtype(kind).itemsize
         for index, item in enumerate(targets):

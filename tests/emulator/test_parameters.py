@@ -1,0 +1,85 @@
+"""Structs passed by value: indexed, handed on by reference, and kept apart from the parameters beside them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from kernels.emulator import OutOfBounds, run
+from kernels.emulator.running import Result
+
+SOURCE = """
+struct Weights { float w[64]; int n; };
+extern "C" __global__ void indexed(const __grid_constant__ Weights w, const float* in, float* out) {
+    out[threadIdx.x] = in[threadIdx.x] * w.w[threadIdx.x % w.n];
+}
+extern "C" __global__ void looped(Weights w, const float* in, float* out) {
+    float sum = 0;
+    for (int k = 0; k < w.n; ++k) sum += in[threadIdx.x] * w.w[k];
+    out[threadIdx.x] = sum;
+}
+__device__ __noinline__ float pick(const Weights& w, int i) { return w.w[i & 63]; }
+extern "C" __global__ void handed_on(const __grid_constant__ Weights w, const float* in, float* out) {
+    out[threadIdx.x] = in[threadIdx.x] * pick(w, threadIdx.x);
+}
+extern "C" __global__ void copied(Weights w, const float* in, float* out) {
+    w.w[threadIdx.x & 63] += in[threadIdx.x];
+    out[threadIdx.x] = w.w[(threadIdx.x * 7) & 63];
+}
+extern "C" __global__ void too_far(const __grid_constant__ Weights w, const float* in, float* out) {
+    out[threadIdx.x] = w.w[threadIdx.x + w.n];
+}
+__device__ __noinline__ void set(float* w, int i) { w[i] = 1; }
+extern "C" __global__ void changed(const __grid_constant__ Weights w, const float* in, float* out) {
+    set(const_cast<float*>(w.w), threadIdx.x & 63);
+    out[threadIdx.x] = in[0];
+}
+"""
+THREADS, TAPS = 96, 48
+RNG = np.random.default_rng(3)
+WEIGHTS = RNG.random(64, dtype=np.float32)
+INPUT = RNG.random(THREADS, dtype=np.float32)
+T = np.arange(THREADS)
+
+
+def launch(kernel: str) -> tuple[np.ndarray, Result]:
+    out = np.zeros(THREADS, np.float32)
+    struct = WEIGHTS.tobytes() + np.int32(TAPS).tobytes()
+    return out, run(SOURCE, kernel, grid=1, block=THREADS, args=[struct, INPUT, out])
+
+
+def _copied() -> np.ndarray:
+    place = T * 7 & 63
+    return WEIGHTS[place] + np.where(place == (T & 63), INPUT, 0)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "expected"),
+    [
+        ("indexed", INPUT * WEIGHTS[T % TAPS]),
+        ("looped", INPUT * WEIGHTS[:TAPS].sum()),
+        ("handed_on", INPUT * WEIGHTS[T & 63]),
+        ("copied", _copied()),
+    ],
+)
+def test_a_struct_is_indexed(kernel: str, expected: np.ndarray) -> None:
+    found, _ = launch(kernel)
+    assert np.allclose(found, expected, rtol=1e-5)
+
+
+def test_an_index_that_differs_between_lanes_is_a_load_from_the_constant_bank() -> None:
+    _, done = launch("indexed")
+    assert done.counters.total("constant load").lanes >= THREADS
+
+
+def test_past_the_end_of_a_struct() -> None:
+    """The struct is 260 bytes; beside it lies the next parameter."""
+    with pytest.raises(OutOfBounds, match="right after the end of the 260 bytes of parameter 0") as caught:
+        launch("too_far")
+    assert caught.value.where.thread == (65 - TAPS, 0, 0)
+    assert caught.value.where.text == "out[threadIdx.x] = w.w[threadIdx.x + w.n];"
+
+
+def test_a_parameter_is_not_written() -> None:
+    with pytest.raises(OutOfBounds, match="store at parameter 0, which cannot be written"):
+        launch("changed")
