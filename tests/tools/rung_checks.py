@@ -37,7 +37,9 @@ def _rungs(ladders: Iterable[Ladder]) -> Iterator[BoundRung]:
 def _identify(value: object) -> str | None:
     if isinstance(value, BoundRung):
         return f"{value.ladder.name}-{value.name}"
-    return value.name if isinstance(value, Ladder) else None
+    if isinstance(value, Ladder):
+        return value.name
+    return "-".join(value[:2]) if isinstance(value, tuple) else None  # a planted fault: where it is
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -63,15 +63,15 @@ def fma32(a: np.ndarray, b: np.ndarray, c: np.ndarray, ftz: bool = False) -> np.
     out = total.astype(np.float32)
     suspect = np.bitwise_and(total.view(np.int64), _LOW) == _HALF
     size = np.abs(out)
-    small = not size.min() > TINY
-    if small or suspect.any():
-        if small:
-            suspect |= (size <= TINY) & (total != 0)
-        if suspect.any():
-            wide = np.broadcast_to(c, total.shape)[suspect].astype(np.float64)
-            sums = two_sum(np.broadcast_to(product, total.shape)[suspect], wide)
-            out[suspect] = to_odd(*sums).astype(np.float32)
-        if ftz and small:
+    tiny = np.False_
+    if not size.min() > TINY:
+        tiny = (size <= TINY) & (total != 0)  # an exact zero is neither rounded nor flushed
+        suspect |= tiny
+    if suspect.any():
+        wide = np.broadcast_to(c, total.shape)[suspect].astype(np.float64)
+        sums = two_sum(np.broadcast_to(product, total.shape)[suspect], wide)
+        out[suspect] = to_odd(*sums).astype(np.float32)
+        if ftz and tiny.any():
             out = flushed_sum(out, a, b, c)
     return out
 
