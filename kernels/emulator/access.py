@@ -38,7 +38,7 @@ class Site:
 
     `element` is what one destination holds, `count` how many there are; `offset` is added to the base. `combined`: an
     atomic of shared memory that counts up by one and whose result nobody wants, of which hardware does all lanes at
-    one address together.
+    one address together. `part`: of an access that is counted as a whole, by another site.
     """
 
     index: int
@@ -52,6 +52,7 @@ class Site:
     ptx: str
     spin: bool = False
     combined: bool = False
+    part: bool = False
 
     @cached_property
     def _opcode(self) -> list[str]:
@@ -91,6 +92,8 @@ class Site:
 
 
 def _note(group: Group, site: Site, found: Tally, address: np.ndarray, space: str, allocation: str) -> None:
+    if site.part:
+        return
     counts = group.batch.counts[space, site.index]
     lanes = group.lanes
     counts[0] += lanes.warps
@@ -322,7 +325,8 @@ def _local_index(group: Group, site: Site, address: np.ndarray) -> np.ndarray:
     if (full & (site.width - 1)).any():
         faults.misaligned(group, site, address)
     _note(group, site, tally(lanes, address, site.offset, site.width, local_sectors), address, "local", "local")
-    batch.counts["local", site.index][0] += lanes.warps * (max(site.width // 4, 1) - 1)
+    if not site.part:
+        batch.counts["local", site.index][0] += lanes.warps * (max(site.width // 4, 1) - 1)
     shift = site.container.itemsize.bit_length() - 1
     lane = lanes.block * lanes.threads + lanes.thread
     return (full >> shift) + lane * (batch.local.shape[1] >> shift)
@@ -351,6 +355,29 @@ SPACES = tuple(
     (name, start, start + WINDOW)
     for name, start in (("shared", SHARED_WINDOW), ("local", LOCAL_WINDOW), ("param", PARAM_WINDOW))
 )
+
+
+def count_load(group: Group, site: Site, address: np.ndarray) -> None:
+    """Count a load that the compiler has made wider than the source asks for. What the source asks for is loaded, and
+    checked, by sites of its own; the rest may lie where nothing is. Raises Misaligned."""
+    spaces = _by_space(group, address, site.offset) if not site.space else [(site.space, 0, None)]
+    for space, window, where in spaces:
+        part, here = group, address - window
+        if len(spaces) > 1:
+            part, selection = _part(group, where)
+            here = take(address, selection, group.lanes.shape) - window
+        if space in ("const", "param"):
+            _note(part, site, Tally(0, 0, 0, 0, False), here, "constant", space)
+            continue
+        measure = {"global": sectors, "shared": load_wavefronts, "local": local_sectors}[space]
+        if space == "local":
+            here = np.broadcast_to(here, part.lanes.shape)
+            part.batch.counts["local", site.index][0] += part.lanes.warps * (max(site.width // 4, 1) - 1)
+        found = tally(part.lanes, here, site.offset, site.width, measure)
+        if found.misaligned:
+            faults.misaligned(part, site, here)
+        near = part.batch.find(found.lowest, 1) if space == "global" else None
+        _note(part, site, found, here, space, near.name if near else space)
 
 
 def _by_space(group: Group, address: np.ndarray, offset: int) -> list[tuple[str, int, np.ndarray]]:
@@ -415,6 +442,6 @@ RUNTIME = {
     function.__name__: function
     for function in (
         load_global, store_global, load_const, load_shared, store_shared, load_local, store_local, load_param,
-        load_, store_,
+        load_, store_, count_load,
     )
 }  # fmt: skip

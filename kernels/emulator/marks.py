@@ -90,7 +90,7 @@ def marks(kernel: Kernel, sass: Sequence[Instruction]) -> tuple[Mark, ...]:
     """The lines of a kernel on which PTX and machine code access memory differently, in the order of the source."""
     static: dict[tuple[str, int, str], Counter] = {}
     for site in kernel.code.sites:
-        if site.action in _ACTIONS and site.space not in ("const", "param"):
+        if site.action in _ACTIONS and site.space not in ("const", "param") and not site.part:
             key = (site.location.file, site.location.line, f"{site.space or 'generic'} {site.action}")
             static.setdefault(key, Counter())[site.width] += 1
     machine: dict[tuple[str, int, str], Counter] = {}

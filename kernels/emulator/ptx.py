@@ -106,13 +106,15 @@ Operand = Register | Immediate | Symbol | Address | Vector | Pair | Negated | Gr
 
 @dataclass(frozen=True)
 class Instruction:
-    """One PTX instruction. `opcode` has every modifier; `guard` is (register, negated) or None."""
+    """One PTX instruction. `opcode` has every modifier; `guard` is (register, negated) or None. `used`: of a load that
+    the compiler has made wider, a bit for each byte that the source asks for."""
 
     opcode: str
     operands: tuple[Operand, ...]
     location: Location
     guard: tuple[Register, bool] | None = None
     text: str = ""
+    used: int | None = None
 
 
 @dataclass(frozen=True)
@@ -171,6 +173,8 @@ _COMMENT = re.compile(r'"[^"\n]*"|//[^\n]*|/\*.*?\*/', re.S)
 _FILE = re.compile(r'^\s*\.file\s+(\d+)\s+"([^"]*)".*$', re.M)
 _SECTION = re.compile(r"^\s*\.section\s+[^\{]*\{[^}]*\}", re.M)
 _LABEL = re.compile(r"([A-Za-z_$%][\w$]*)\s*:(?!:)")
+#: What precedes a load that the compiler has made wider than the source asks for.
+_USED_BYTES = re.compile(r'\.pragma\s+"used_bytes_mask\s+(\w+)"$')
 _LOC = re.compile(r"\.loc\s+(\d+)\s+(\d+)\s+(\d+)(?:[^\n]*\binlined_at\s+(\d+)\s+(\d+)\s+(\d+))?[^\n]*")
 _TOOLKIT = re.compile(r"cuda/")  # what they do is done by the line that calls them
 _INSTRUCTION = re.compile(r"(?:@(!?)\s*([%\w$]+)\s+)?([a-z][\w.:]*)\s*(.*)$", re.S)
@@ -392,7 +396,7 @@ class _Scopes:
 
 def _body(program: Program, function: Function, text: str) -> None:
     scopes, body = _Scopes(), []
-    location, callers = Location(), {}
+    location, callers, used = Location(), {}, None
     position, end = 0, len(text)
     space = re.compile(r"\s*")
     while True:
@@ -437,8 +441,12 @@ def _body(program: Program, function: Function, text: str) -> None:
             raise PtxSyntaxError(f"unfinished statement: {text[position : position + 80].strip()}")
         statement = text[position:stop].strip()
         position = stop + 1
-        if statement:
-            _statement(function, scopes, body, statement, location)
+        pragma = _USED_BYTES.match(statement)
+        if pragma:
+            used = int(pragma.group(1), 0)
+        elif statement:
+            _statement(function, scopes, body, statement, location, used)
+            used = None
     function.body = body
 
 
@@ -456,7 +464,9 @@ def _located(program: Program, loc: re.Match, callers: dict[tuple, Location]) ->
     return location
 
 
-def _statement(function: Function, scopes: _Scopes, body: list, statement: str, location: Location) -> None:
+def _statement(
+    function: Function, scopes: _Scopes, body: list, statement: str, location: Location, used: int | None
+) -> None:
     if statement.startswith(".reg"):
         kind, names = _REGISTER_DECLARATION.match(statement).groups()
         if names.startswith(".v"):
@@ -489,6 +499,7 @@ def _statement(function: Function, scopes: _Scopes, body: list, statement: str, 
             location,
             (Register(scopes.find(guard) or guard), negated == "!") if guard else None,
             " ".join(statement.split()),
+            used,
         )
     )
 

@@ -301,6 +301,14 @@ class Emitter:
             offset += address + operand.base.offset
         return self.translation.site(instruction, space, action, element, count, offset)
 
+    def part(self, instruction: ptx.Instruction, space: str, element: np.dtype, count: int, start: int) -> str:
+        """As `site`, for the elements from byte `start` on of a load that another site counts."""
+        name = self.site(instruction, space, "load", element, count)
+        found = self.translation.namespace[name]
+        found = self.translation.namespace[name] = replace(found, offset=found.offset + start, part=True)
+        self.translation.sites[found.index] = found
+        return name
+
     def combine(self, site: str, result: ptx.Operand | None) -> None:
         """Say that an atomic counts up by one, where nobody reads its result."""
         if result is None or not set(_names(result)) & self.translation.wanted:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from .. import ptx
 from . import special
 from .types import dtype
@@ -60,6 +62,9 @@ def _load(emitter, instruction: ptx.Instruction) -> None:
             emitter.write_extended(item, have, code)
         return
     site = emitter.site(instruction, space, "load", dtype(have), count)
+    if instruction.used is not None:
+        _load_used(emitter, instruction, space, have, site)
+        return
     code = f"load_{space}(G, {site}, {emitter.address(address, space)})"
     if count == 1:
         emitter.write_extended(target, have, code)
@@ -68,6 +73,41 @@ def _load(emitter, instruction: ptx.Instruction) -> None:
     for index, item in enumerate(targets):
         if item != ptx.Register("_"):
             emitter.write_extended(item, have, f"{many}[:, :, {index}]")
+
+
+def _load_used(emitter, instruction: ptx.Instruction, space: str, kind: str, whole: str) -> None:
+    """A load that the compiler has made wider: it is counted as it is, but only the bytes used are read."""
+    target, address = instruction.operands
+    targets = _targets(target)
+    each, used = dtype(kind).itemsize, instruction.used
+    base = emitter.address(address, space)
+    emitter.line(f"count_load(G, {whole}, {base})")
+    asked = [used >> index * each & (1 << each) - 1 for index in range(len(targets))]
+    index = 0
+    while index < len(targets):
+        wanted = asked[index]
+        many = 1
+        if wanted == (1 << each) - 1:  # as many whole elements as one load may have
+            fitting = (n for n in (4, 2) if index % n == 0 and asked[index : index + n] == [wanted] * n)
+            many = next(fitting, 1)
+            site = emitter.part(instruction, space, dtype(kind), many, index * each)
+            code = emitter.fresh(f"load_{space}(G, {site}, {base})")
+            codes = [code] if many == 1 else [f"{code}[:, :, {n}]" for n in range(many)]
+        else:
+            nothing = emitter.translation.constant(np.zeros((), np.uint8))
+            parts = []
+            for byte in range(each):
+                site = (
+                    emitter.part(instruction, space, dtype("u8"), 1, index * each + byte) if wanted >> byte & 1 else ""
+                )
+                parts.append(emitter.fresh(f"load_{space}(G, {site}, {base})") if site else nothing)
+            codes = [f"pack(({', '.join(parts)},), '{dtype(kind)}')" if each > 1 else parts[0]]
+        for item, code in zip(targets[index : index + many], codes, strict=True):
+            if item != ptx.Register("_") and wanted:
+                emitter.write_extended(item, kind, code)
+            elif item != ptx.Register("_"):
+                emitter.write_extended(item, kind, emitter.translation.constant(np.zeros((), dtype(kind))))
+        index += many
 
 
 def _store(emitter, instruction: ptx.Instruction) -> None:

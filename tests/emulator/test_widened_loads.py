@@ -1,0 +1,79 @@
+"""Loads that the compiler has made wider: what they read beyond what the source asks for is no fault of the source."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from kernels.emulator import OutOfBounds, Uninitialised, run
+from kernels.emulator.running import Result
+
+SOURCE = """
+constexpr int kLength = @@;  // of it the kernel reads seven floats
+extern "C" __global__ void shared_end(float* out, int filled) {
+    __shared__ __align__(16) float s[kLength];
+    if (threadIdx.x < filled) s[threadIdx.x] = threadIdx.x + 1;
+    __syncthreads();
+    out[threadIdx.x] = s[0] + s[1] + s[2] + s[4] + s[5] + s[6];
+}
+extern "C" __global__ void global_end(const float* __restrict__ in, float* out) {
+    const float* own = static_cast<const float*>(__builtin_assume_aligned(in + 4 * threadIdx.x, 16));
+    out[threadIdx.x] = own[0] + own[1] + own[2];
+}
+extern "C" __global__ void bytes_of_a_word(float* out) {
+    __shared__ __align__(4) unsigned char s[4];
+    if (threadIdx.x < 3) s[threadIdx.x] = threadIdx.x + 1;
+    __syncthreads();
+    out[threadIdx.x] = s[0] | s[1] << 8 | s[2] << 16;
+}
+extern "C" __global__ void whole(const float4* __restrict__ in, float* out) {
+    const float4 four = in[threadIdx.x];
+    out[threadIdx.x] = four.x + four.y + four.z;
+}
+"""
+
+
+def launch(kernel: str, *args: object, length: int = 7) -> tuple[np.ndarray, Result]:
+    out = np.zeros(8, np.float32)
+    given = [out if arg is None else arg for arg in args]
+    return out, run(SOURCE.replace("@@", str(length)), kernel, grid=1, block=8, args=given)
+
+
+def test_the_end_of_a_shared_array() -> None:
+    """Seven floats are two loads of 16 bytes, which is how they are counted."""
+    out, done = launch("shared_end", None, 7)
+    assert "used_bytes_mask 4095" in done.compiled.ptx
+    assert (out == 24).all()
+    loads = done.counters.total("shared load")
+    assert (loads.width, loads.requests, loads.lanes) == (16, 2, 16)
+
+
+def test_what_the_source_reads_past_the_end_is_found() -> None:
+    with pytest.raises(OutOfBounds, match="the 24 bytes of"):
+        launch("shared_end", None, 6, length=6)
+
+
+def test_what_the_source_reads_and_nothing_has_written_is_found() -> None:
+    """Six of seven are filled: byte 24 is asked for, byte 28 is not."""
+    with pytest.raises(Uninitialised, match="a load reads byte 24 of s"):
+        launch("shared_end", None, 6)
+
+
+def test_the_end_of_global_memory() -> None:
+    values = np.arange(31, dtype=np.float32)
+    out, done = launch("global_end", values, None)
+    assert (out == 3 + 12 * np.arange(8)).all()
+    assert done.counters.total("global load").width == 16
+    with pytest.raises(OutOfBounds, match="right after the end of argument 0"):
+        launch("global_end", values[:30], None)
+
+
+def test_some_bytes_of_a_word() -> None:
+    out, _ = launch("bytes_of_a_word", None)
+    assert (out == 0x030201).all()
+
+
+def test_a_float4_of_the_source_is_read_whole() -> None:
+    """Its last member is not used, but the source asks for it: on a GPU that is a fault."""
+    with pytest.raises(OutOfBounds):
+        launch("whole", np.arange(31, dtype=np.float32), None)
