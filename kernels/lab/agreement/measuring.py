@@ -20,7 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -135,12 +135,16 @@ def prepare(
     return {kind: rungs if kind == "rungs" else done[None] for kind in kinds}
 
 
-def launch_all(steps: Sequence[Step]) -> None:
-    """Launch each step once, through CuPy. This is what ncu looks at."""
+def launch_all(
+    steps: Sequence[Step], announce: Callable[[Step], None] | None = None, fresh: Callable[..., Any] | None = None
+) -> None:
+    """Launch each step once, through CuPy: this is what ncu looks at. Each may be announced; what is no input is made
+    by `fresh`, or else zeros."""
     import cupy
 
     from ..binding import bound
 
+    fresh = fresh or cupy.zeros
     modules: dict[str, Any] = {}
     held: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as folder:
@@ -152,11 +156,13 @@ def launch_all(steps: Sequence[Step]) -> None:
                 modules[key] = cupy.RawModule(path=str(path))
             if step.first:
                 held = {name: cupy.asarray(value) for name, value in step.arrays().items()}
-                held |= {name: cupy.zeros(max(n, 1), cupy.uint8) for name, n in step.zeros.items()}
+                held |= {name: fresh(max(n, 1), cupy.uint8) for name, n in step.zeros.items()}
             function = modules[key].get_function(step.compiled.lowered(step.launch.kernel))
             if step.launch.shared_mem > 48 * 1024:
                 function.max_dynamic_shared_size_bytes = step.launch.shared_mem
             args = tuple(np.array([a]) if isinstance(a, np.generic) else bound(a, held) for a in step.launch.args)
+            if announce:
+                announce(step)
             function(step.launch.grid, step.launch.block, args, shared_mem=step.launch.shared_mem)
             cupy.cuda.Device().synchronize()
 

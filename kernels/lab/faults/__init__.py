@@ -28,7 +28,7 @@ TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 
 @dataclass(frozen=True)
 class Pair:
-    """A launch parameter: what it is in the faulty launch, and in the mended one."""
+    """A launch parameter or argument: what it is in the faulty launch, and in the mended one."""
 
     wrong: Any
     mended: Any
@@ -86,9 +86,14 @@ class Fault:
         found = getattr(self, name)
         return (found.wrong if faulty else found.mended) if isinstance(found, Pair) else found
 
+    def arguments(self, faulty: bool) -> list[Any]:
+        """The arguments of one of the two launches."""
+        return [(arg.wrong if faulty else arg.mended) if isinstance(arg, Pair) else arg for arg in self.args]
+
     def compiled(self, faulty: bool, kernel: str = "k") -> Compiled:
         """The kernel with its fault, or mended, under a name of its own where one is given."""
-        source = 'extern "C" ' + self.body.replace("@@", self.wrong if faulty else self.mended)
+        source = self.body.replace("@@", self.wrong if faulty else self.mended)
+        source = source.replace("__global__", 'extern "C" __global__', 1)
         return compile_cuda(re.sub(r"\bk\(", f"{kernel}(", source, count=1), filename="fault.cu")
 
 
@@ -103,7 +108,7 @@ def emulate(fault: Fault, faulty: bool, max_steps: int) -> None:
     """Run one of the two launches with every check. Raises what the emulator finds."""
     compiled, memory = fault.compiled(faulty), DeviceMemory()
     packed = []
-    for index, arg in enumerate(fault.args):
+    for index, arg in enumerate(fault.arguments(faulty)):
         if isinstance(arg, np.ndarray):
             held = memory.allocate(arg.nbytes, f"argument {index}")
             held.data[:] = arg.reshape(-1).view(np.uint8)

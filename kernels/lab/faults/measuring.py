@@ -28,7 +28,10 @@ from kernels.toolchain.nvrtc import nvrtc_version
 from .. import hardware, records
 from . import TOOLS, Fault, Freed, Fresh, Null, emulate, number, record_path
 from .catalogue import FAULTS, STEPS
+from .exhibits import EXHIBITS
 
+#: What is looked at.
+ALL = (*FAULTS, *EXHIBITS)
 CHILD = Path(__file__).with_name("child.py")
 #: Seconds after which a kernel is taken for one that does not end; the sanitizer itself needs a few.
 PATIENCE = 10
@@ -52,7 +55,7 @@ class Prepared:
     def plain(self) -> dict[str, Any]:
         """As `child.Driver.launch` takes it."""
         args: list[tuple[str, Any]] = []
-        for arg in self.fault.args:
+        for arg in self.fault.arguments(self.faulty):
             if isinstance(arg, np.ndarray):
                 args.append(("array", arg.tobytes()))
             elif isinstance(arg, Null) and self.faulty:
@@ -71,7 +74,7 @@ def prepare() -> list[Prepared]:
     """Every fault, and every mended kernel; this needs no GPU."""
     return [
         Prepared(fault, faulty, f"fault_{index}", fault.compiled(faulty, f"fault_{index}").cubin)
-        for index, fault in enumerate(FAULTS)
+        for index, fault in enumerate(ALL)
         for faulty in (True, False)
     ]
 
@@ -131,7 +134,7 @@ def known(path: Path) -> dict[tuple[str, str], dict[str, Any]]:
     if not path.exists():
         return {}
     data = json.loads(path.read_text(encoding="utf-8"))
-    sources = {fault.name: digest(fault) for fault in FAULTS}
+    sources = {fault.name: digest(fault) for fault in ALL}
     return {
         (one["name"], tool): said
         for one in data["faults"]
@@ -148,8 +151,8 @@ def digest(fault: Fault) -> str:
 
 
 def measure(prepared: Sequence[Prepared], workers: int, path: Path, seconds: float) -> dict[str, Any]:
-    """The record: every fault under every tool; a tool that found something sees the mended kernel too. What the record
-    at `path` has already is kept; what would begin later than `seconds` is left out, and missing."""
+    """The record: every fault, and its mended kernel, under every tool. What the record at `path` has already is kept;
+    what would begin later than `seconds` is left out, and missing."""
     start = time.monotonic()
     wrong = {one.fault.name: one for one in prepared if one.faulty}
     mended = {one.fault.name: one for one in prepared if not one.faulty}
@@ -171,7 +174,7 @@ def measure(prepared: Sequence[Prepared], workers: int, path: Path, seconds: flo
         jobs = []
         for tool in TOOLS:
             mine = [which[name] for name, under_tool in keys if under_tool == tool]
-            alone = [one for one in mine if issubclass(one.fault.error, EndlessLoop)]
+            alone = [one for one in mine if one.faulty and issubclass(one.fault.error, EndlessLoop)]
             rest = [one for one in mine if one not in alone]
             size = AT_ONCE[tool]
             parts = [rest[at : at + size] for at in range(0, len(rest), size)] + [[one] for one in alone]
@@ -185,16 +188,15 @@ def measure(prepared: Sequence[Prepared], workers: int, path: Path, seconds: flo
         }
 
     with tempfile.TemporaryDirectory() as name, ThreadPoolExecutor(workers) as pool:
-        keys = [(fault.name, tool) for fault in FAULTS for tool in TOOLS if (fault.name, tool) not in found]
-        found |= asked(wrong, keys, pool, Path(name))
-        again = [key for key in keys if found.get(key, {}).get("errors")]
-        for key, said in asked(mended, again, pool, Path(name)).items():
-            found[key]["mended"] = said["errors"]
-    version = subprocess.run(["compute-sanitizer", "--version"], capture_output=True, text=True, check=True).stdout
+        every = [(fault.name, tool) for fault in ALL for tool in TOOLS]
+        found |= asked(wrong, [key for key in every if key not in found], pool, Path(name))
+        rest = [key for key in every if key in found and "mended" not in found[key]]
+        for key, said in asked(mended, rest, pool, Path(name)).items():
+            found[key] |= {"mended": said["errors"], "mended_driver": said["driver"]}
     return {
         "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
         "commit": hardware.commit(),
-        "tool": "compute-sanitizer " + re.findall(r"Version (\S+)", version)[0],
+        "tool": sanitizer_version(),
         "nvrtc": ".".join(map(str, nvrtc_version())),
         "faults": [
             {
@@ -203,9 +205,15 @@ def measure(prepared: Sequence[Prepared], workers: int, path: Path, seconds: flo
                 "emulator": emulator_says(fault),
                 "tools": {tool: found.get((fault.name, tool), {}) for tool in TOOLS},
             }
-            for fault in FAULTS
+            for fault in ALL
         ],
     }
+
+
+def sanitizer_version() -> str:
+    """The tool's name and version."""
+    said = subprocess.run(["compute-sanitizer", "--version"], capture_output=True, text=True, check=True).stdout
+    return "compute-sanitizer " + re.findall(r"Version (\S+)", said)[0]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -220,7 +228,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options.prepare.write_bytes(pickle.dumps([(one.kernel, one.cubin) for one in prepare()]))
         return 0
     if options.prepared:
-        every = [(fault, faulty) for fault in FAULTS for faulty in (True, False)]
+        every = [(fault, faulty) for fault in ALL for faulty in (True, False)]
         made = pickle.loads(options.prepared.read_bytes())
         prepared = [Prepared(*key, *one) for key, one in zip(every, made, strict=True)]
     else:

@@ -1,0 +1,181 @@
+"""Every rung under the tools of compute-sanitizer: none of them has anything to report.
+
+``python -m kernels.lab.faults.clean`` launches the rungs of every ladder on a GPU, at the small size at which their
+counts are compared, and writes ``kernels/records/<gpu>/emulator/clean.json``: a row for each ladder.
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import hashlib
+import json
+import lzma
+import pickle
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from .. import hardware, records
+from ..agreement.measuring import Step, launch_all, prepare, rung_steps
+from . import TOOLS
+from .measuring import OPTIONS, sanitizer_version
+
+COMMAND = "python -m kernels.lab.faults.clean"
+#: Processes that share the ladders under one tool: importing takes longer than launching.
+GROUPS = 4
+_REPORT = re.compile(r"^========= (?!COMPUTE-SANITIZER|ERROR SUMMARY|RACECHECK SUMMARY|LEAK SUMMARY| )(\S.*)$")
+_LAUNCH = re.compile(r"^launch (\S+) (.*)$")
+
+
+def clean_path(gpu: str = records.DEFAULT_GPU) -> Path:
+    """Where stands what compute-sanitizer said of the rungs."""
+    return records.RECORDS / gpu / "emulator" / "clean.json"
+
+
+def clean_record(gpu: str = records.DEFAULT_GPU) -> dict[str, Any]:
+    """What compute-sanitizer said of the rungs. Raises LookupError where nobody has asked it."""
+    path = clean_path(gpu)
+    if not path.exists():
+        raise LookupError(f"the rungs were not run under compute-sanitizer on {gpu}; there: {COMMAND}")
+    return json.loads(path.read_text(encoding="utf-8"))
+
+
+def code_of(steps: Sequence[Step]) -> str:
+    """The hash of what a ladder launches."""
+    return hashlib.sha256("".join(step.code for step in steps).encode()).hexdigest()
+
+
+def current_code(ladder: str) -> str:
+    """The hash of what a ladder launches today."""
+    return code_of(list(rung_steps(ladder)))
+
+
+def read(said: str) -> dict[str, dict[str, Any]]:
+    """The output of compute-sanitizer and of the launches, by ladder: how many were launched, how many reports there
+    were (`errors`), and the first (`says`). A report belongs to the launch before it."""
+    found: dict[str, dict[str, Any]] = {}
+    ladder = where = ""
+    for line in said.splitlines():
+        launched = _LAUNCH.match(line)
+        if launched:
+            ladder, where = launched[1], launched[2]
+            found.setdefault(ladder, {"launches": 0, "errors": 0, "says": ""})["launches"] += 1
+        report = _REPORT.match(line)
+        if report:
+            one = found.setdefault(ladder, {"launches": 0, "errors": 0, "says": ""})
+            one["errors"] += 1
+            one["says"] = one["says"] or f"{where}: {report[1]}"
+    return found
+
+
+def under(tool: str, steps: Sequence[Step], folder: Path, seconds: float) -> dict[str, dict[str, Any]]:
+    """What a tool says of the launches, by ladder; of those that it came to within the time."""
+    file = folder / f"{tool}_{steps[0].names['ladder']}.pickle"
+    file.write_bytes(pickle.dumps(list(steps)))
+    command = ["compute-sanitizer", "--tool", tool, "--print-limit", "1000", *OPTIONS.get(tool, ()),
+               sys.executable, "-m", "kernels.lab.faults.clean", "--child", str(file)]  # fmt: skip
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=max(seconds, 1))
+        return read(done.stdout + done.stderr)
+    except subprocess.TimeoutExpired as late:
+        out = late.stdout or b""
+        print(f"{tool}: not through with {file.name} after {seconds:.0f} s")
+        return read(out.decode() if isinstance(out, bytes) else out)
+
+
+def shares(ladders: dict[str, list[Step]], number: int) -> list[list[Step]]:
+    """The ladders dealt out: as many launches in each share as can be, a ladder in one piece."""
+    out: list[list[Step]] = [[] for _ in range(min(number, len(ladders)))]
+    for steps in sorted(ladders.values(), key=len, reverse=True):
+        min(out, key=len).extend(steps)
+    return out
+
+
+def measure(ladders: dict[str, list[Step]], seconds: float) -> list[dict[str, Any]]:
+    """A row for each ladder."""
+    start = time.monotonic()
+    found: dict[str, dict[str, Any]] = {name: {} for name in ladders}
+    with tempfile.TemporaryDirectory() as name, ThreadPoolExecutor(GROUPS * len(TOOLS)) as pool:
+        left = seconds - (time.monotonic() - start)
+        jobs = [
+            (tool, pool.submit(under, tool, share, Path(name), left))
+            for share in shares(ladders, GROUPS)
+            for tool in TOOLS
+        ]
+        for tool, job in jobs:
+            for ladder, said in job.result().items():
+                if ladder in found and said["launches"] == len(ladders[ladder]):
+                    found[ladder][tool] = said
+                elif said["errors"] or ladder not in found:
+                    print(f"{tool}: {ladder}: {said}")
+    return [
+        {
+            "ladder": ladder,
+            "rungs": len({step.names["rung"] for step in steps}),
+            "launches": len(steps),
+            "code_sha256": code_of(steps),
+            "tools": {tool: {key: found[ladder][tool][key] for key in ("errors", "says")} for tool in found[ladder]},
+        }
+        for ladder, steps in sorted(ladders.items())
+    ]
+
+
+def child(steps: Sequence[Step]) -> None:
+    """What compute-sanitizer looks at: every array is an allocation of its own, and outputs hold nothing."""
+    import cupy
+
+    cupy.cuda.set_allocator(None)
+
+    def announce(step: Step) -> None:
+        print(f"launch {step.names['ladder']} {step.names['rung']} {step.names['launch']}", flush=True)
+
+    launch_all(steps, announce, cupy.empty)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command."""
+    parser = argparse.ArgumentParser(prog="python -m kernels.lab.faults.clean", description=__doc__)
+    parser.add_argument("--child", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--seconds", type=float, default=600, help="wait no longer than this")
+    parser.add_argument(
+        "--prepared", type=Path, metavar="FILE", help="what kernels.lab.agreement --prepare has written"
+    )
+    options = parser.parse_args(arguments)
+    if options.child:
+        child(pickle.loads(options.child.read_bytes()))
+        return 0
+    given = options.prepared
+    steps = pickle.loads(lzma.decompress(given.read_bytes())) if given else prepare(["rungs"])
+    ladders: dict[str, list[Step]] = {}
+    for step in steps["rungs"]:
+        ladders.setdefault(step.names["ladder"], []).append(step)
+    device = hardware.device_block()
+    data = {
+        "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
+        "commit": hardware.commit(),
+        "tool": sanitizer_version(),
+        "device": device,
+        "ladders": measure(ladders, options.seconds),
+    }
+    path = clean_path(hardware.gpu_slug(device["name"]))
+    records.write_whole(path, json.dumps(data, indent=1) + "\n")
+    bad = [
+        row
+        for row in data["ladders"]
+        if len(row["tools"]) < len(TOOLS) or any(t["errors"] for t in row["tools"].values())
+    ]
+    for row in bad:
+        print(row["ladder"], row["tools"])
+    print(path)
+    return int(bool(bad))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
