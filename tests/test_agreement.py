@@ -137,12 +137,15 @@ def test_a_page_of_ncu_is_read() -> None:
         parse(page.replace("smsp__inst_executed.sum", "another"))
 
 
-def test_what_is_launched_on_a_gpu_is_what_is_compared() -> None:
-    steps = list(STEPS["rungs"]())
+@pytest.mark.parametrize("ladder", ["transpose", "histogram"])
+def test_what_is_launched_on_a_gpu_is_what_is_compared(ladder: str) -> None:
+    steps = list(STEPS["rungs"](ladder))
     code = {(s.names["ladder"], s.names["rung"], s.names["launch"]): s.code for s in steps}
     assert len(code) == len(steps)
-    first = next(point for point in record().rungs if point["ladder"] == "transpose")
-    assert code["transpose", first["rung"], 0] == first["code_sha256"]
+    measured = [point for point in record().rungs if point["ladder"] == ladder]
+    assert len(measured) == len(steps)
+    for point in measured:
+        assert code[ladder, point["rung"], point["launch"]] == point["code_sha256"]
 
 
 def test_a_record_is_one_launch_a_line() -> None:

@@ -17,13 +17,12 @@ def launch(source: str, grid, block, *args):
         return Device(source).launch("k", grid, block, *args)
 
 
-@pytest.mark.parametrize("size", [1, 2, 4, 8, 16, 32])
-def test_tiles(size):
-    """Sums, maxima, scans, shuffles, votes and ranks of tiles of a warp."""
-    source = (
-        CG
-        + """extern "C" __global__ void k(const int* a, int* o, int n) {
-    auto tile = cg::tiled_partition<SIZE>(cg::this_thread_block());
+SIZES = (1, 2, 4, 8, 16, 32)
+#: A kernel for each size of a tile, all compiled together: the headers take longer than what is in them.
+TILES = (
+    CG
+    + """template <int size> __device__ void body(const int* a, int* o, int n) {
+    auto tile = cg::tiled_partition<size>(cg::this_thread_block());
     int i = blockIdx.x * blockDim.x + threadIdx.x, v = a[i];
     o[i] = cg::reduce(tile, v, cg::plus<int>());
     o[n + i] = cg::reduce(tile, v, cg::greater<int>());
@@ -33,11 +32,22 @@ def test_tiles(size):
     o[5 * n + i] = tile.any(v > 95) + 2 * tile.all(v > 3);
     o[6 * n + i] = tile.thread_rank() + 100 * tile.meta_group_rank() + 10000 * tile.meta_group_size();
     tile.sync();
-}""".replace("SIZE", str(size))
+}
+"""
+    + "".join(
+        f'extern "C" __global__ void tiles_{size}(const int* a, int* o, int n) {{ body<{size}>(a, o, n); }}\n'
+        for size in SIZES
     )
+)
+
+
+@pytest.mark.parametrize("size", SIZES)
+def test_tiles(size):
+    """Sums, maxima, scans, shuffles, votes and ranks of tiles of a warp."""
     n = 192
     data, out = np.random.default_rng(0).integers(0, 100, n, np.int32), np.zeros(7 * n, np.int32)
-    launch(source, 2, 96, data, out, n)
+    with checking(ALL_CHECKS):
+        Device(TILES).launch(f"tiles_{size}", 2, 96, data, out, n)
     tiles = data.reshape(-1, size)
     found = out.reshape(7, -1, size)
     assert (found[0] == tiles.sum(axis=1, keepdims=True)).all()

@@ -36,11 +36,15 @@ def test_hints_change_nothing():
     body = """extern "C" __global__ void k(int* o) {
     asm volatile("prefetch.global.L2 [%0];" :: "l"(o));
     asm volatile("prefetch.global.L1 [%0];" :: "l"(o + 1000000));
-    o[threadIdx.x] = __ldcg(o + 32) + __ldcv(o + 33) + __ldlu(o + 34);
+    asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" :: "l"(o), "r"(64));
+    int far, once;
+    asm volatile("ld.global.L2::128B.s32 %0, [%1];" : "=r"(far) : "l"(o + 35));
+    asm volatile("ld.global.nc.L1::no_allocate.L2::256B.s32 %0, [%1];" : "=r"(once) : "l"(o + 36));
+    o[threadIdx.x] = __ldcg(o + 32) + __ldcv(o + 33) + __ldlu(o + 34) + far + once;
 }"""
     out = np.arange(64, dtype=np.int32)
     Device(body).launch("k", 1, 32, out)
-    assert out[:32].tolist() == [32 + 33 + 34] * 32
+    assert out[:32].tolist() == [32 + 33 + 34 + 35 + 36] * 32
 
 
 def test_one_lane_is_elected():
@@ -129,7 +133,8 @@ extern "C" __global__ void k(int* o) {
     ],
 )
 def test_what_is_refused_says_its_name(code, says):
-    body = f'#include <cooperative_groups.h>\nextern "C" __global__ void k(int* o) {{\n{code}\n}}'
+    header = "#include <cooperative_groups.h>" if "cooperative_groups" in code else ""
+    body = f'{header}\nextern "C" __global__ void k(int* o) {{\n{code}\n}}'
     with pytest.raises(UnsupportedInstruction, match=says) as caught:
         Device(body).launch("k", 1, 32, np.zeros(4, np.int32))
     assert caught.value.where.line == 3

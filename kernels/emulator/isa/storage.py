@@ -9,18 +9,17 @@ from . import special
 from .types import dtype
 
 KINDS = ("b8", "u8", "s8", "b16", "u16", "s16", "b32", "u32", "s32", "b64", "u64", "s64", "f32", "f64")
+_L1 = ("evict_normal", "evict_unchanged", "evict_first", "evict_last", "no_allocate")
+_FETCHES = ("", ".L2::64B", ".L2::128B", ".L2::256B")
 HINTS = {
-    "global": (
-        "",
-        ".nc",
-        ".ca",
-        ".cg",
-        ".cs",
-        ".cv",
-        ".lu",
-        ".L1::no_allocate",
-        ".L1::evict_last",
-        ".nc.L1::no_allocate",
+    "global": tuple(
+        f"{path}{keep}{fetch}"
+        for path, keeps in (
+            *((path, ("",)) for path in (".ca", ".cg", ".cs", ".cv", ".lu")),
+            *((path, ("", *(f".L1::{how}" for how in _L1))) for path in ("", ".nc")),
+        )
+        for keep in keeps
+        for fetch in _FETCHES
     ),
     "": ("", ".ca", ".cg", ".cs", ".cv", ".lu"),
     "shared": ("",),
@@ -29,7 +28,7 @@ HINTS = {
     "local": ("",),
 }
 STORE_HINTS = {
-    "global": ("", ".wb", ".cg", ".cs", ".wt"),
+    "global": ("", ".wb", ".cg", ".cs", ".wt", *(f".L1::{how}" for how in _L1)),
     "": ("", ".wb", ".cg", ".cs", ".wt"),
     "shared": ("",),
     "local": ("",),

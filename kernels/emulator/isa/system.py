@@ -32,6 +32,6 @@ def _nothing(emitter, instruction: ptx.Instruction) -> None:
 for _name in (
     "nanosleep.u32", "prefetch.global.L1", "prefetch.global.L2", "prefetch.L1", "prefetch.L2", "prefetchu.L1",
     "prefetch.local.L1", "prefetch.local.L2", "prefetch.global.L2::evict_last", "prefetch.global.L2::evict_normal",
-    "pmevent",
+    "pmevent", "cp.async.bulk.prefetch.L2.global",
 ):  # fmt: skip
     special(_name, writes=0)(_nothing)

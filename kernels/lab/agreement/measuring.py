@@ -87,7 +87,8 @@ def asked(label: str) -> tuple[str, ...]:
     kinds = {kind for kind, _ in QUANTITIES if kind.startswith(space)}
     moves = any(label.startswith(f"{space} {move}") for move in ("load", "store", "array"))
     kinds = {kind for kind in kinds if kind.endswith("atomic") != moves}
-    return tuple(dict.fromkeys(m for (kind, _), metrics in QUANTITIES.items() if kind in kinds for m in metrics))
+    last = [ways[-1] for (kind, _), ways in QUANTITIES.items() if kind in kinds]
+    return tuple(dict.fromkeys(metric for way in last for metric in way.plus))
 
 
 def rung_steps(ladder: str | None = None) -> Iterator[Step]:
@@ -214,10 +215,15 @@ def known_points(path: Path, steps: dict[str, list[Step]]) -> Points:
     if not path.exists():
         return {}
     data = json.loads(path.read_text(encoding="utf-8"))
-    if data["nvrtc"] != compiler(steps) or data["metrics"] != list(METRICS):
+    if data["nvrtc"] != compiler(steps):
         return {}
     codes = {_key(step.names): step.code for which in steps.values() for step in which}
+    wanted = {_key(step.names): step.metrics for which in steps.values() for step in which}
     every = [point for which in STEPS for point in data[which]]
+    for point in every:
+        runs = [dict(zip(data["metrics"], run, strict=True)) for run in point["counts"]]
+        whole = [run for run in runs if all(run.get(name) is not None for name in wanted.get(_key(point), ()))]
+        point["counts"] = [[run.get(name) for name in METRICS] for run in whole]
     # What was not asked for stays as it is, but for what there is no more.
     asked_for = {step.names.get("ladder") for which in steps.values() for step in which}
     there = {None, *ladder_names()}
