@@ -22,7 +22,7 @@ import numpy as np
 import pytest
 from tiny_ladder import made, scale
 
-from kernels.lab import bench_child, hardware, measure, nvbench_results, record, records
+from kernels.lab import bench_child, hardware, measure, nvbench_results, placing, record, records
 from kernels.lab.measure import MeasurementFailed, Sampling, Target
 from kernels.lab.nvbench_results import ResultsError
 from kernels.lab.registry import load_ladder
@@ -140,6 +140,9 @@ class Gpu(bench_child.Gpu):
     def stream(self, handle):
         assert handle == 77
         yield
+
+    def placed(self, array):
+        return array
 
     def synchronize(self):
         pass
@@ -481,3 +484,16 @@ def test_the_commit_is_given_or_read(monkeypatch):
     assert hardware.commit() == "f00"
     monkeypatch.setattr(hardware, "_output", lambda *command: None)
     assert hardware.commit() == "unknown"
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("shape", [(0,), (1,), (3, 5)])
+def test_what_is_measured_begins_on_the_boundary(shape):
+    import cupy
+
+    held = cupy.empty(129, dtype=cupy.float32)  # so that the next small array does not begin on it by chance
+    array = cupy.arange(int(np.prod(shape)), dtype=cupy.float32).reshape(shape)
+    moved = placing.placed(array)
+    assert moved.size == 0 or moved.data.ptr % placing.BOUNDARY == 0
+    assert moved.flags.c_contiguous and moved.dtype == array.dtype and cupy.array_equal(moved, array)
+    assert held.size and placing.placed(moved) is moved

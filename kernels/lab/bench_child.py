@@ -26,6 +26,7 @@ from . import hardware, measure, nvbench_results, roofline
 from .checking import Case, run_and_check
 from .cold import CacheCleaner
 from .measure import Sampling, Target
+from .placing import placed
 from .registry import load_ladder
 
 
@@ -63,6 +64,10 @@ class Gpu:
     def cleaner(self) -> Callable[[], None]:
         """What leaves the L2 cache without a line of the kernel's data and without a modified one."""
         return CacheCleaner()
+
+    def placed(self, array: Any) -> Any:
+        """The array, or a copy of it, on the boundary on which all are measured."""
+        return placed(array)
 
     def release(self) -> None:
         """Give unused memory back, so that the next size finds room."""
@@ -142,7 +147,7 @@ class Run:
         self._launch = None
         case = self._make_case(target)
         # Arrays belong to the default stream's memory pool, which outlives NVBench's streams.
-        arrays = case.arrays()
+        arrays = {name: self.gpu.placed(array) for name, array in case.arrays().items()}
         launch = candidate.prepare(arrays, target.size)
         self.gpu.synchronize()
         with self.gpu.stream(stream):

@@ -161,12 +161,13 @@ def _profiled(rung: BoundRung, size: Size, kernels: Sequence[str]) -> int:
 def launch_all(ladder: Ladder) -> None:
     """Launch each case once. The inputs are zeros, unless the problem has kinds of data: then the values count."""
     from .cuda import cp
+    from .placing import placed
 
     for rung, size in cases(ladder):
         arrays = {a.name: cp.zeros(a.extents(size), dtype=a.dtype) for a in ladder.problem.arguments}
         if ladder.problem.kinds:
             arrays |= {name: cp.asarray(values) for name, values in ladder.inputs(size).items()}
-        rung.prepare(arrays, size)()
+        rung.prepare({name: placed(array) for name, array in arrays.items()}, size)()
         cp.cuda.Device().synchronize()
         del arrays
         cp.get_default_memory_pool().free_all_blocks()

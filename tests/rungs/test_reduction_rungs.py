@@ -21,6 +21,9 @@ SIZES = {
             "data": st.sampled_from(("uniform", "constant", "zipf")),
         }
     ),
+    "histogram_place": st.fixed_dictionaries(
+        {"n": st.one_of(st.integers(0, 40), st.integers(0, 5000)), "before": st.integers(0, 600)}
+    ),
     "histogram_bins": st.fixed_dictionaries(
         {
             "n": st.one_of(st.integers(0, 40), st.integers(0, 5000), st.integers(65000, 140000)),
@@ -61,6 +64,7 @@ PLANTED = [
     ("histogram", "in_flight", "    for (; i < quads; i += stride) {", "    for (; i + stride < quads; i += stride) {",
      WrongResult),
     ("histogram", "permuted", "% kCopies * kWordBytes", "% kCopies * 8", WrongResult),
+    ("histogram_place", "place", "counts[before + values[i]]", "counts[values[i]]", WrongResult),
     ("histogram_bins", "copies_4", "constexpr int kCopies = 4;", "constexpr int kCopies = 8;", OutOfBounds),
     ("coarse_histogram", "chunks", "first + (kOut - 1) * kThreads < quads", "first < quads", OutOfBounds),
 ]  # fmt: skip
