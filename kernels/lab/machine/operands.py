@@ -1,0 +1,54 @@
+"""The operands of a machine instruction, from nvdisasm's text to data."""
+
+from __future__ import annotations
+
+import functools
+import re
+from dataclasses import dataclass
+
+
+class NotRead(Exception):
+    """Machine code that is not understood here: an opcode, an operand, or what a launch would need for it."""
+
+
+@dataclass(frozen=True)
+class Operand:
+    """One operand. `kind`: "R", "UR" (registers), "P", "UP" (predicates), "c" (constant bank), "[" (address),
+    "number", "name" (a special register, a label). `index`: of a register, -1 for the one that always reads zero or
+    true. `negative`, `inverted`, `absolute`: what stands before it. `value`: a number as written; `text`: the rest."""
+
+    kind: str
+    index: int = -1
+    negative: bool = False
+    inverted: bool = False
+    absolute: bool = False
+    value: str = ""
+    text: str = ""
+
+
+_REGISTER = re.compile(r"^(-?)(~?)(!?)(\|?)(UR|UP|R|P)(\d+|Z|T)((?:\.\w+)*)\|?((?:\.\w+)*)$")
+_CONSTANT = re.compile(r"^(-?)(\|?)c\[(0x[0-9a-f]+)\]\[(.+)\]\|?$")
+_NUMBER = re.compile(r"^-?(0x[0-9a-f]+|\d+(\.\d+)?(e[+-]?\d+)?)$|^[+-](INF|QNAN|SNAN)$", re.IGNORECASE)
+
+
+def split(text: str) -> tuple[Operand, ...]:
+    """The operands of an instruction, as nvdisasm writes them. Raises NotRead."""
+    return tuple(operand(part.strip()) for part in re.split(r",(?![^\[]*\])", text) if part.strip())
+
+
+@functools.cache
+def operand(text: str) -> Operand:
+    """One operand. Raises NotRead for what is none."""
+    if found := _REGISTER.match(text):
+        minus, tilde, bang, bars, kind, index, before, after = found.groups()
+        number = -1 if index in "ZT" else int(index)
+        return Operand(kind, number, bool(minus), bool(tilde or bang), bool(bars), "", before + after)
+    if found := _CONSTANT.match(text):
+        return Operand("c", int(found[3], 16), bool(found[1]), False, bool(found[2]), text=found[4])
+    if _NUMBER.match(text):
+        return Operand("number", value=text)
+    if text.startswith(("[", "desc[")):
+        return Operand("[", text=text)
+    if text.startswith("`(") or re.match(r"^(SR\w*|B\d+)(\.\w+)*$", text):
+        return Operand("name", text=text.strip("`()"))
+    raise NotRead(f"the operand {text}")

@@ -1,0 +1,91 @@
+"""From a compiled kernel to what each of its machine instructions was executed by."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from kernels.toolchain import Compiled, disassemble
+from kernels.toolchain.targets import labels
+
+from .state import Memory, State, constants
+from .warps import Program, Warps
+
+
+@dataclass(frozen=True)
+class InstructionCount:
+    """One instruction: ``warps`` that executed it, ``threads`` active in them, and those ``on``, whose guard held."""
+
+    offset: int
+    text: str
+    warps: int
+    threads: int
+    on: int
+
+
+@dataclass(frozen=True)
+class MachineCounts:
+    """Of one launch, in the order of the code."""
+
+    instructions: tuple[InstructionCount, ...]
+
+    @property
+    def warp_instructions(self) -> int:
+        """smsp__inst_executed.sum"""
+        return sum(one.warps for one in self.instructions)
+
+    @property
+    def thread_instructions(self) -> int:
+        """smsp__thread_inst_executed.sum"""
+        return sum(one.threads for one in self.instructions)
+
+    @property
+    def thread_instructions_on(self) -> int:
+        """smsp__thread_inst_executed_pred_on.sum"""
+        return sum(one.on for one in self.instructions)
+
+    @property
+    def lane_efficiency(self) -> float:
+        """Active lanes per warp instruction, of 32; nan where nothing ran."""
+        return self.thread_instructions / (32 * self.warp_instructions) if self.warp_instructions else float("nan")
+
+    @property
+    def lane_efficiency_on(self) -> float:
+        """The same of the lanes whose guard holds."""
+        return self.thread_instructions_on / (32 * self.warp_instructions) if self.warp_instructions else float("nan")
+
+
+def run_machine(
+    compiled: Compiled,
+    kernel: str,
+    grid: Sequence[int],
+    block: Sequence[int],
+    args: Sequence[np.ndarray | np.generic],
+) -> MachineCounts:
+    """Run the machine code of ``kernel`` (a name or a name expression) on NumPy arrays and scalars.
+
+    Arrays are copied in, and what the code wrote is copied back. Raises NotRead for what is not understood, with its
+    place, IndexError for an access outside of every array, TypeError for an argument that is neither.
+    """
+    bad = next((type(one).__name__ for one in args if not isinstance(one, np.ndarray | np.generic)), None)
+    if bad is not None:
+        raise TypeError(f"an argument is a {bad}; expected NumPy arrays and scalars")
+    shape = [tuple(int(n) for n in (*one, 1, 1)[:3]) for one in (grid, block)]
+    memory = Memory([one for one in args if isinstance(one, np.ndarray)])
+    addresses = iter(memory.addresses)
+    packed = [
+        np.uint64(next(addresses)).tobytes() if isinstance(one, np.ndarray) else one.tobytes() for one in args
+    ]
+    program = Program.of(disassemble(compiled, kernel), labels(compiled, kernel))
+    state = State(int(np.prod(shape[0])), int(np.prod(shape[1])))
+    warps = Warps(program, state, constants(shape[0], shape[1], packed), memory, *shape)
+    warps.run()
+    memory.copy_back()
+    return MachineCounts(
+        tuple(
+            InstructionCount(one.offset, str(one.instruction).split(None, 1)[1].strip(), *map(int, counts))
+            for one, counts in zip(program.steps, warps.counts, strict=True)
+        )
+    )

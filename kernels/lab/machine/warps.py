@@ -1,0 +1,302 @@
+"""Warps on their way through machine code: who goes where, who waits for whom.
+
+The lanes of a warp that are together run together. A branch on which they disagree parts them, and only BSYNC brings
+them together again: it waits for the lanes that were together at the BSSY of its barrier and are still there. Which
+part goes first makes no difference to what is counted here.
+"""
+
+from __future__ import annotations
+
+import heapq
+from dataclasses import dataclass
+
+import numpy as np
+
+from kernels.toolchain import Instruction
+
+from .operands import NotRead, Operand, operand, split
+from .operations import OPERATIONS
+from .state import Memory, State, View
+
+_BITS = np.arange(32, dtype=np.uint32)
+_SIZES = {"64": 8, "128": 16, "U8": 1, "S8": 1, "U16": 2, "S16": 2}
+#: Modifiers of a load or store that say nothing of what is read or written.
+_HINTS = {"E", "CONSTANT", "NA", "EF", "EL", "LU", "STRONG", "WEAK", "GPU", "SYS", "SM", "LTC128B", "LTC64B", "LTC256B"}
+
+
+@dataclass(frozen=True)
+class Step:
+    """An instruction, read: `name`, `modifiers`, `operands`, its guard, and where it jumps (a number of a step)."""
+
+    offset: int
+    instruction: Instruction
+    name: str
+    modifiers: tuple[str, ...]
+    operands: tuple[Operand, ...]
+    guard: Operand | None
+    uniform: bool
+    target: int = -1
+
+
+@dataclass(frozen=True)
+class Program:
+    """The steps of a kernel, in order."""
+
+    steps: tuple[Step, ...]
+
+    @staticmethod
+    def of(code: tuple[Instruction, ...], labels: dict[str, int]) -> Program:
+        """Raises NotRead for an opcode or operand that is not known, with its place."""
+        places = {one.offset: number for number, one in enumerate(code)}
+        steps = []
+        for one in code:
+            try:
+                steps.append(_read(one, places, labels))
+            except NotRead as error:
+                raise NotRead(f"{error}, in {one}") from None
+        return Program(tuple(steps))
+
+
+def _read(one: Instruction, places: dict[int, int], labels: dict[str, int]) -> Step:
+    name, *modifiers = one.opcode.split(".")
+    operands = split(one.operands)
+    known = name in OPERATIONS or name[0] == "U" and name[1:] in OPERATIONS
+    if not known and not hasattr(Warps, f"_do_{name.lower()}"):
+        raise NotRead(f"the instruction {one.opcode}")
+    guard = operand(one.predicate.lstrip("@")) if one.predicate else None
+    names = [each.text for each in operands if each.kind == "name" and each.text in labels]
+    target = places.get(labels[names[0]], -1) if names else -1
+    uniform = name[0] == "U" or name == "S2UR"
+    return Step(one.offset, one, name, tuple(modifiers), operands, guard, uniform, target)
+
+
+class Warps:
+    """A launch. `counts` int64 (steps, 3): of each step the warps that executed it, their active threads, and those
+    whose guard held."""
+
+    def __init__(
+        self,
+        program: Program,
+        state: State,
+        bank: bytes,
+        memory: Memory,
+        grid: tuple[int, int, int],
+        block: tuple[int, int, int],
+    ) -> None:
+        self.program, self.state, self.bank, self.memory = program, state, bank, memory
+        self.grid, self.block = grid, block
+        self.counts = np.zeros((len(program.steps), 3), np.int64)
+        per_block = np.minimum(np.maximum(state.threads - 32 * np.arange(state.warps), 0), 32)
+        full = ((np.uint64(1) << per_block.astype(np.uint64)) - np.uint64(1)).astype(np.uint32)
+        self.alive = np.tile(full, state.blocks)
+        #: Of each barrier register, the lanes that a lane's BSSY was executed with: (16, lanes).
+        self.together = np.zeros((16, state.registers.shape[1]), np.uint32)
+        self.parked: dict[int, np.ndarray] = {}
+        self.pending: dict[int, list[tuple[np.ndarray, np.ndarray]]] = {}
+        self.order: list[int] = []
+        self._push(0, np.arange(self.alive.size), self.alive.copy())
+
+    def run(self) -> None:
+        """Until all lanes have left. Raises NotRead, IndexError."""
+        while True:
+            if not self.order:
+                if not self._release():
+                    break
+                continue
+            at = heapq.heappop(self.order)
+            groups = self.pending.pop(at)
+            warps, masks = (np.concatenate(part) for part in zip(*groups, strict=True))
+            self._segment(at, warps, masks)
+        if self.alive.any():
+            raise NotRead("lanes wait for each other for ever")
+
+    def _push(self, at: int, warps: np.ndarray, masks: np.ndarray) -> None:
+        there = masks != 0
+        if there.any():
+            if at not in self.pending:
+                heapq.heappush(self.order, at)
+            self.pending.setdefault(at, []).append((warps[there], masks[there]))
+
+    def _segment(self, at: int, warps: np.ndarray, masks: np.ndarray) -> None:
+        """Run these parts of warps from step `at` up to where they may part, or meet others on their way."""
+        row, lane = np.nonzero(masks[:, None] >> _BITS & np.uint32(1))
+        lanes = warps[row] * 32 + lane
+        while True:
+            step = self.program.steps[at]
+            holds = self._guard(step, lanes)
+            self.counts[at] += (warps.size, lanes.size, lanes.size if holds is None else np.count_nonzero(holds))
+            on = masks if holds is None else self._mask(holds, row, lane, warps.size)
+            control = getattr(self, f"_go_{step.name.lower()}", None)
+            try:
+                if control is not None:
+                    control(step, at, warps, masks, on)
+                    return
+                self._execute(step, warps, masks, on, lanes if holds is None else lanes[holds])
+            except NotRead as error:
+                raise NotRead(f"{error}, in {step.instruction}") from None
+            at += 1
+            if at in self.pending:
+                self._push(at, warps, masks)
+                return
+
+    def _guard(self, step: Step, lanes: np.ndarray) -> np.ndarray | None:
+        if step.guard is None:
+            return None
+        holds = View(self.state, self.bank, lanes, False).holds(step.guard)
+        return np.broadcast_to(holds, lanes.shape)
+
+    @staticmethod
+    def _mask(holds: np.ndarray, row: np.ndarray, lane: np.ndarray, rows: int) -> np.ndarray:
+        """uint32 of each row: the lanes for which it holds."""
+        values = np.where(holds, np.uint32(1) << lane.astype(np.uint32), np.uint32(0))
+        return np.bincount(row, values, rows).astype(np.uint32)  # distinct bits: a sum is their union
+
+    def _execute(self, step: Step, warps: np.ndarray, masks: np.ndarray, on: np.ndarray, lanes: np.ndarray) -> None:
+        if step.uniform:
+            lanes = np.unique(warps[on != 0])
+        if not lanes.size:
+            return
+        view = View(self.state, self.bank, lanes, step.uniform)
+        special = getattr(self, f"_do_{step.name.lower()}", None)
+        if special is not None:
+            special(step, view, warps[on != 0], on[on != 0])
+            return
+        name = step.name if step.name in OPERATIONS else step.name[1:]
+        OPERATIONS[name](view, step.modifiers, step.operands)
+
+    # Ways ---------------------------------------------------------------------------------------------------------------
+
+    def _go_bra(self, step: Step, at: int, warps: np.ndarray, masks: np.ndarray, on: np.ndarray) -> None:
+        if step.target < 0 or set(step.modifiers) - {"U", "DIV", "CONV"}:
+            raise NotRead("a branch of this kind")
+        also = [one for one in step.operands if one.kind in ("P", "UP")]
+        for one in also:  # a second condition
+            row, lane = np.nonzero(on[:, None] >> _BITS & np.uint32(1))
+            lanes = warps[row] * 32 + lane
+            holds = np.broadcast_to(View(self.state, self.bank, lanes, False).holds(one), lanes.shape)
+            on = self._mask(holds, row, lane, warps.size)
+        self._push(step.target, warps, on)
+        self._push(at + 1, warps, masks & ~on)
+
+    def _go_exit(self, step: Step, at: int, warps: np.ndarray, masks: np.ndarray, on: np.ndarray) -> None:
+        np.bitwise_and.at(self.alive, warps, ~on)
+        self._push(at + 1, warps, masks & ~on)
+
+    def _go_bsync(self, step: Step, at: int, warps: np.ndarray, masks: np.ndarray, on: np.ndarray) -> None:
+        if step.guard is not None:
+            raise NotRead("a guarded BSYNC")
+        waiting = self.parked.setdefault(at, np.zeros(self.alive.size, np.uint32))
+        np.bitwise_or.at(waiting, warps, masks)
+
+    def _release(self) -> bool:
+        """Let go the lanes at a BSYNC whose fellows are all there or gone; whether there were any."""
+        moved = False
+        for at, waiting in list(self.parked.items()):
+            barrier = self.program.steps[at].operands[0]
+            warps = np.flatnonzero(waiting)
+            row, lane = np.nonzero(waiting[warps][:, None] >> _BITS & np.uint32(1))
+            group = self.together[int(barrier.text[1:])][warps[row] * 32 + lane] & self.alive[warps[row]]
+            ready = group & ~waiting[warps[row]] == 0
+            if ready.any():
+                pairs = np.unique(np.stack([warps[row][ready], group[ready]]), axis=1)
+                released, masks = pairs[0].astype(np.int64), pairs[1].astype(np.uint32)
+                np.bitwise_and.at(waiting, released, ~masks)
+                self._push(at + 1, released, masks)
+                moved = True
+            if not waiting.any():
+                del self.parked[at]
+        return moved
+
+    # What needs to know more than its lanes --------------------------------------------------------------------------------
+
+    def _do_bra(self, *_: object) -> None: ...
+
+    _do_exit = _do_bsync = _do_bra
+
+    def _do_nop(self, *_: object) -> None:
+        """Nothing."""
+
+    def _do_bssy(self, step: Step, view: View, warps: np.ndarray, masks: np.ndarray) -> None:
+        row, _ = np.nonzero(masks[:, None] >> _BITS & np.uint32(1))
+        self.together[int(step.operands[0].text[1:])][view.at] = masks[row]
+
+    def _do_vote(self, step: Step, view: View, warps: np.ndarray, masks: np.ndarray) -> None:
+        if step.modifiers not in (("ANY",), ("ALL",)):
+            raise NotRead("a vote of this kind")
+        *targets, condition = step.operands
+        row, lane = np.nonzero(masks[:, None] >> _BITS & np.uint32(1))
+        ballot = self._mask(np.broadcast_to(view.holds(condition), lane.shape), row, lane, warps.size)
+        verdict = ballot != 0 if step.modifiers == ("ANY",) else ballot == masks
+        for target in targets:
+            if target.kind == "R":
+                view.set_words(target, ballot[row])
+            else:
+                view.set_holds(target, verdict[row])
+
+    def _do_s2r(self, step: Step, view: View, warps: np.ndarray, masks: np.ndarray) -> None:
+        lanes = view.at
+        thread, block = lanes % (self.state.warps * 32), lanes // (self.state.warps * 32)
+        view.set_words(step.operands[0], self._special(step.operands[1].text, thread, block).astype(np.uint32))
+
+    def _do_s2ur(self, step: Step, view: View, warps: np.ndarray, masks: np.ndarray) -> None:
+        if not step.operands[1].text.startswith("SR_CTAID"):
+            raise NotRead(f"the special register {step.operands[1].text} of a warp")
+        block = view.at // self.state.warps
+        values = self._special(step.operands[1].text, np.zeros_like(block), block)
+        view.set_words(step.operands[0], values.astype(np.uint32))
+
+    def _special(self, name: str, thread: np.ndarray, block: np.ndarray) -> np.ndarray:
+        x, y, _ = self.block
+        across, down, _ = self.grid
+        known = {
+            "SR_TID.X": thread % x, "SR_TID.Y": thread // x % y, "SR_TID.Z": thread // (x * y),
+            "SR_CTAID.X": block % across, "SR_CTAID.Y": block // across % down, "SR_CTAID.Z": block // (across * down),
+            "SR_LANEID": thread % 32,
+        }  # fmt: skip
+        if name not in known:
+            raise NotRead(f"the special register {name}")
+        return known[name]
+
+    def _do_cs2r(self, step: Step, view: View, warps: np.ndarray, masks: np.ndarray) -> None:
+        if step.operands[1].text != "SRZ" or step.modifiers not in ((), ("32",)):
+            raise NotRead(f"the special register {step.operands[1].text}")
+        for part in range(1 if step.modifiers else 2):
+            view.set_words(step.operands[0], np.zeros(1, np.uint32), part)
+
+    def _do_ldc(self, step: Step, view: View, warps: np.ndarray, masks: np.ndarray) -> None:
+        if step.modifiers not in ((), ("64",)):
+            raise NotRead("a constant of this width")
+        for part in range(2 if step.modifiers else 1):
+            view.set_words(step.operands[0], view.words(step.operands[1], part), part)
+
+    _do_uldc = _do_ldc
+
+    def _width(self, step: Step) -> int:
+        unknown = set(step.modifiers) - _HINTS - set(_SIZES)
+        if unknown:
+            raise NotRead(f"the modifier .{unknown.pop()}")
+        return next((_SIZES[one] for one in step.modifiers if one in _SIZES), 4)
+
+    def _do_ldg(self, step: Step, view: View, warps: np.ndarray, masks: np.ndarray) -> None:
+        target, address = step.operands[0], step.operands[-1]
+        if len(step.operands) != 2:
+            raise NotRead("a load with a predicate")
+        width = self._width(step)
+        data = self.memory.data[self.memory.at(view.addresses(address.text), width)]
+        if width < 4:
+            signed = any(one in ("S8", "S16") for one in step.modifiers)
+            values = np.ascontiguousarray(data).view(f"{'i' if signed else 'u'}{width}")[:, 0]
+            view.set_words(target, values.astype(np.int32).view(np.uint32))
+            return
+        for part in range(width // 4):
+            view.set_words(target, np.ascontiguousarray(data[:, 4 * part : 4 * part + 4]).view(np.uint32)[:, 0], part)
+
+    def _do_stg(self, step: Step, view: View, warps: np.ndarray, masks: np.ndarray) -> None:
+        address, value = step.operands
+        width = self._width(step)
+        places = self.memory.at(view.addresses(address.text), width)
+        for part in range(-(-width // 4)):
+            words = np.broadcast_to(view.words(value, part), view.at.shape).astype(np.uint32)
+            bytes_ = words[:, None].view(np.uint8)
+            here = places[:, 4 * part : 4 * part + 4]
+            self.memory.data[here] = bytes_[:, : here.shape[1]]
