@@ -1,4 +1,4 @@
-"""What all tests share: the repository on the import path, the `gpu` marker, and how many run at a time."""
+"""What all tests share: the repository on the import path, the markers, and how many run at a time."""
 
 from __future__ import annotations
 
@@ -13,16 +13,24 @@ sys.path[:0] = [path for path in (str(ROOT),) if path not in sys.path]
 pytest.register_assert_rewrite("tools.rung_checks")
 
 
+#: What each marker asks for: the backend, and why a test without it is skipped.
+_NEEDS = {
+    "gpu": ("cupy", "needs an NVIDIA GPU"),
+    "emulated": ("emulator", "runs what is wrong, which only the emulator survives"),
+}
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip what is marked `gpu` where kernels do not run on one."""
-    marked = [item for item in items if item.get_closest_marker("gpu")]
+    """Skip what is marked `gpu` where kernels run on the emulator, and what is marked `emulated` where they do not."""
+    marked = [(item, marker) for item in items for marker in _NEEDS if item.get_closest_marker(marker)]
     if not marked:
         return
     from kernels.lab import cuda
 
-    if cuda.backend != "cupy":
-        for item in marked:
-            item.add_marker(pytest.mark.skip(reason="needs an NVIDIA GPU"))
+    for item, marker in marked:
+        backend, reason = _NEEDS[marker]
+        if cuda.backend != backend:
+            item.add_marker(pytest.mark.skip(reason=reason))
 
 
 @pytest.hookimpl(optionalhook=True)

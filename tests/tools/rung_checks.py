@@ -172,6 +172,7 @@ def test_each_rung_is_another_program(ladder: Ladder) -> None:
     assert len({rung.sha256(size) for rung in ladder}) == len(ladder.rungs)
 
 
+@pytest.mark.emulated
 def test_a_planted_fault_is_found(tmp_path: Path, planted: tuple[str, str, str, str, type]) -> None:
     """The checks that pass above fail for a kernel with one small mistake in it."""
     name, rung_name, old, new, error = planted
