@@ -52,6 +52,8 @@ def sgemm(A: Any, B: Any, C: Any, *, alpha: float = 1.0, beta: float = 0.0, rung
 def _pitch(name: str, array: Any) -> int:
     """The floats from one row to the next. Raises ArgumentError."""
     rows, cols = array.shape
+    if array.size == 0:  # CuPy gives the strides of an empty array as zeros
+        return cols
     if cols > 1 and array.strides[1] != FLOAT:
         raise ArgumentError(
             f"argument '{name}' has strides {array.strides} bytes; expected the floats of a row adjoining"
