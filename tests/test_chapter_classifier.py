@@ -88,6 +88,21 @@ def test_rows_are_cut_into_pieces_only_where_a_block_needs_several_rounds() -> N
     assert first.grid[0] == 64 and first.grid[1] > 40 and second.args[0] == "sums"
 
 
+def test_rows_that_a_block_covers_are_asked_nothing() -> None:
+    """class2 has no bounds; class1, and rows of one pack more than a block covers, have."""
+    kernels = [LADDER["whole"].launches(size)[0].kernel for size in (CLASS2, CLASS1, {**CLASS2, "inputs": 4100})]
+    assert [kernel.endswith("true>") for kernel in kernels] == [True, False, False]
+    rung = LADDER["whole"]
+    order = opcodes(rung.compiled(CLASS2), kernels[0], "LDG|FFMA|ISETP")
+    assert [opcode.split(".")[0] for opcode in order[:8]] == ["LDG"] * 8
+
+
+def test_a_slice_of_the_inputs_meets_no_bank_twice() -> None:
+    size = {"inputs": 260, "outputs": 70, "batch": 33}
+    lines = [a for a in counters(LADDER["slices"], size).lines if a.kind.startswith("shared")]
+    assert lines and sum(a.bank_conflicts for a in lines) == 0
+
+
 def test_atomics_are_as_many_as_products_or_as_warps() -> None:
     size = {"inputs": 96, "outputs": 40, "batch": 1}
     lanes = {

@@ -16,13 +16,14 @@ from kernels.conv1d import (
     fit,
     in_flight_fit,
     in_order_fit,
+    inside_fit,
     layer,
     staged_bytes,
 )
 from kernels.conv1d_channels import CHANNELS, LAYERS
 from kernels.emulator.errors import OutOfBounds, WarpMismatch
 from kernels.exercises.conv1d import exhibit, filters, fold, padding, reader
-from kernels.lab import ArgumentError, check, count_kernel, counters, load_ladder, verify
+from kernels.lab import ArgumentError, check, count_kernel, counters, cp, load_ladder, verify
 from kernels.lab.exercise import drifted
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -107,22 +108,35 @@ def test_many_taps_and_a_row_shorter_than_they(taps: int) -> None:
     ],
 )
 def test_teams_outputs_groups_and_channels_fit_together(monkeypatch, block: Fit, size: dict[str, int]) -> None:
-    for chosen in ("fit", "in_flight_fit", "in_order_fit"):
+    for chosen in ("fit", "in_flight_fit", "in_order_fit", "inside_fit"):
         monkeypatch.setattr(f"kernels.conv1d.{chosen}", lambda size: block)
-    for name in ("fitted", "in_flight", "in_order"):
+    for name in ("fitted", "in_flight", "in_order", "inside"):
         assert CONV1D[name].launches(size)[0].block == (32 * block.teams * block.warps,)
         verify(CONV1D[name], size)
 
 
 def test_every_fit_divides_the_outputs_and_covers_the_channels() -> None:
+    cp_async = (in_flight_fit, in_order_fit, inside_fit)
     for size in CONV1D.problem.recorded:
-        for chosen in (fit, in_flight_fit, in_order_fit):
+        for chosen in (fit, *cp_async):
             block = chosen(size)
             assert size["o"] % (block.teams * block.outputs) == 0
             assert block.covered >= size["i"] or size["i"] % block.covered == 0
             assert block.teams * block.warps <= 32
         assert fit(size).shared_bytes(size) <= 48 << 10
-        assert all(staged_bytes(size, chosen(size)) <= 200 << 10 for chosen in (in_flight_fit, in_order_fit))
+        assert all(staged_bytes(size, chosen(size)) <= 200 << 10 for chosen in cp_async)
+
+
+def test_what_lies_beyond_the_row_is_not_multiplied() -> None:
+    """An infinite tap that meets no input makes no NaN, as it does where it is multiplied by a zero."""
+    size = layer(8, 1, 4, 5)
+    inputs = CONV1D.inputs(size)
+    inputs["weight"][0, 0, 0] = np.inf  # of the channel before: it has an input for the positions 2 and 3 alone
+    arrays = [cp.asarray(inputs[name]) for name in ("input", "weight", "bias")]
+    found = {name: cp.asnumpy(CONV1D[name](*arrays))[0] for name in ("in_order", "inside")}
+    assert np.isnan(found["in_order"][:2]).all() and np.isfinite(found["inside"][:2]).all()
+    for output in found.values():
+        assert np.isinf(output[2:]).all()
 
 
 def test_our_padding_has_no_conflicts_and_neither_has_none() -> None:

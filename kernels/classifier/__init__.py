@@ -26,12 +26,17 @@ ROWS = 4
 #: Threads of a block and packs that each has in flight, where a block has a row: the first that covers the row, or the
 #: last, which then goes over it several times.
 SHAPES = ((64, 1), (64, 2), (128, 2), (256, 2), (512, 2), (448, 7))
+#: The same for ``whole``: where a block of so many threads covers a row exactly, it need not ask where the row ends.
+WHOLE_SHAPES = ((64, 1), (64, 2), (128, 2), (256, 2), (256, 4), (256, 7))
 SECOND_THREADS = 128
 #: Rows that keep 132 SMs busy, with four blocks each.
 ENOUGH_BLOCKS = 528
 #: The batched rung's kTileRows and kTileSamples, kThreads and kStages, and the SMs that its pieces are to keep busy.
 TILE_ROWS, TILE_SAMPLES, BATCHED_THREADS, STAGES = 32, 32, 256, 5
 SMS = 132
+#: The rung slices' kTileRows and kTileSamples, kStep, kWarps, and the bytes of shared memory that its stages take.
+SLICE_ROWS, SLICE_SAMPLES, SLICE_STEP, SLICE_WARPS = 64, 32, 16, 4
+SLICE_BYTES = FLOAT * SLICE_WARPS * 3 * (SLICE_ROWS + SLICE_SAMPLES) * (SLICE_STEP + 4)
 #: The grid's extent in y and z ends here.
 MAX_GRID_Y = 65535
 #: Rows and inputs are ints in the kernels, and a tile may reach past the edge.
@@ -176,6 +181,14 @@ def _row_blocks(kernel: str) -> Callable[[Size], tuple[Launch, ...]]:
     return launches
 
 
+def _whole(size: Size) -> tuple[Launch, ...]:
+    packs = size["inputs"] // _width(size)
+    threads, unroll = next((shape for shape in WHOLE_SHAPES if shape[0] * shape[1] >= packs), WHOLE_SHAPES[-1])
+    whole = str(threads * unroll == packs).lower()
+    name = f"classifier_whole<{_width(size)}, {threads}, {unroll}, {whole}>"
+    return (Launch(name, (size["outputs"], size["batch"]), (threads,), _args(size)),)
+
+
 def _pieces(size: Size) -> int:
     """Blocks per row: one where the rows keep the SMs busy, else one for each round of a block."""
     threads, unroll = _shape(size)
@@ -239,6 +252,35 @@ def _batched(size: Size) -> tuple[Launch, ...]:
 
 def _batched_sums(size: Size) -> Mapping[str, tuple[tuple[int, ...], str]]:
     pieces, _ = _batched_plan(size)
+    return {"sums": ((pieces, size["batch"], size["outputs"]), "float32")} if pieces > 1 else {}
+
+
+def _slices_plan(size: Size) -> tuple[int, int]:
+    """Pieces of the inputs, and steps of each warp: as many pieces as make the tiles two blocks per SM."""
+    steps = max(1, ceil_div(size["inputs"], SLICE_STEP))
+    tiles = ceil_div(size["outputs"], SLICE_ROWS) * ceil_div(size["batch"], SLICE_SAMPLES)
+    pieces = max(1, min(2 * SMS // max(1, tiles), steps // SLICE_WARPS))
+    each = ceil_div(steps, pieces * SLICE_WARPS)
+    return ceil_div(steps, each * SLICE_WARPS), each
+
+
+def _slices(size: Size) -> tuple[Launch, ...]:
+    pieces, steps = _slices_plan(size)
+    n = size["outputs"] * size["batch"]
+    weights, given, _, *extents = _args(size)
+    sums = "output" if pieces == 1 else "sums"
+    grid = (ceil_div(size["outputs"], SLICE_ROWS), pieces, ceil_div(size["batch"], SLICE_SAMPLES))
+    args = (weights, given, sums, *extents, np.int32(size["batch"]), np.int32(steps))
+    threads = WARP * SLICE_WARPS
+    first = Launch(f"classifier_slices<{_width(size)}>", grid, (threads,), args, SLICE_BYTES)
+    if pieces == 1:
+        return (first,)
+    last_args = ("sums", "output", np.uint64(n), np.int32(pieces))
+    return (first, Launch("add_slices", (ceil_div(n, threads),), (threads,), last_args))
+
+
+def _slice_sums(size: Size) -> Mapping[str, tuple[tuple[int, ...], str]]:
+    pieces, _ = _slices_plan(size)
     return {"sums": ((pieces, size["batch"], size["outputs"]), "float32")} if pieces > 1 else {}
 
 
@@ -373,6 +415,14 @@ ladder = Ladder(
             workspace=_piece_sums,
         ),
         Rung(
+            "whole",
+            "no bounds for rows that a block covers",
+            "whole.cu",
+            _whole,
+            alignment=QUAD_ALIGNED,
+            requires=_extents_fit,
+        ),
+        Rung(
             "batched",
             "weights meet 32 samples in shared memory",
             "batched.cu",
@@ -380,6 +430,15 @@ ladder = Ladder(
             alignment=QUAD_ALIGNED,
             requires=_extents_fit,
             workspace=_batched_sums,
+        ),
+        Rung(
+            "slices",
+            "a warp per slice of the inputs, 64 sums a lane",
+            "slices.cu",
+            _slices,
+            alignment=QUAD_ALIGNED,
+            requires=_extents_fit,
+            workspace=_slice_sums,
         ),
     ),
     peers=(

@@ -406,6 +406,13 @@ BEST_IN_ORDER: dict[tuple[int, int, int, int], Fit] = {
     (1024, 1024, 4, 5): Fit(1, 8, 4, 1, 4, True),
 }
 
+#: And for the rung inside, which has less to do once the filters are there.
+BEST_INSIDE: dict[tuple[int, int, int, int], Fit] = {
+    (1024, 1024, 4, 5): Fit(1, 8, 1, 2, 2),
+    (2048, 1024, 4, 5): Fit(2, 4, 1, 4, 2),
+    (2048, 512, 4, 5): Fit(2, 8, 1, 2, 2),
+}
+
 
 def staged_bytes(size: Size, block: Fit) -> int:
     """Dynamic shared memory of a block: all pieces of the filters that its warps load at once."""
@@ -439,8 +446,13 @@ def in_order_fit(size: Size) -> Fit:
     return BEST_IN_ORDER.get(tuple(size[key] for key in "iolk")) or in_flight_fit(size)
 
 
+def inside_fit(size: Size) -> Fit:
+    """The block of the rung inside for a layer."""
+    return BEST_INSIDE.get(tuple(size[key] for key in "iolk")) or in_flight_fit(size)
+
+
 def in_flight(size: Size, block: Fit, kernel: str = "conv1d_in_flight") -> Launch:
-    """The launch of the rung in_flight, or of in_order, with this block."""
+    """The launch of the rung in_flight, or of one that came after it, with this block."""
     more = (blocks_each(size, block), str(block.apart).lower())
     shared_mem = staged_bytes(size, block)
     return _fit_launch(kernel, size, block, *more, row_floats=size["l"], shared_mem=shared_mem)
@@ -596,6 +608,15 @@ ladder = Ladder(
             "worked on while those behind are on their way",
             "in_order.cu",
             lambda size: (in_flight(size, in_order_fit(size), "conv1d_in_order"),),
+            alignment={"input": 16, "weight": 16},
+            requires=_requires,
+            swept=False,
+        ),
+        Rung(
+            "inside",
+            "no products with what lies beyond the row",
+            "inside.cu",
+            lambda size: (in_flight(size, inside_fit(size), "conv1d_inside"),),
             alignment={"input": 16, "weight": 16},
             requires=_requires,
         ),

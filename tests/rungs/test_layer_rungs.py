@@ -57,6 +57,9 @@ PLANTED = [
     ("classifier", "split", "begin = blockIdx.y * packs_per_piece", "begin = 0", WrongResult),
     ("classifier", "batched", "row < outputs && sample < batch", "row < outputs", EmulatorError),
     ("classifier", "batched", "wait_for_copies<kStages - 2>", "wait_for_copies<kStages - 1>", EmulatorError),
+    ("classifier", "whole", "offset = kWarps / 2", "offset = kWarps / 4", WrongResult),
+    ("classifier", "slices", "first_row + r < outputs && first_sample", "first_sample", EmulatorError),
+    ("classifier", "slices", "wait_for_copies<kStages - 2>", "wait_for_copies<kStages - 1>", EmulatorError),
     ("classifier_int", "tiles", "row < outputs && i < inputs", "row < outputs", OutOfBounds),
     ("classifier_int", "lone_loader", "__syncthreads();  ", "", Race),
     ("classifier_int", "in_flight", "weight.y * value.y", "weight.y * value.x", WrongResult),
@@ -72,4 +75,5 @@ PLANTED = [
     ("convlayer", "direct", "window[down + tap / kSize]", "window[tap / kSize]", WrongResult),
     ("convlayer", "split", "part < number", "part < number - 1", WrongResult),
     ("convlayer", "winograd", "s[1] - s[2] - s[3]", "s[1] - s[2] + s[3]", WrongResult),
+    ("convlayer", "winograd_2d", "__syncthreads();  // every thread has read the last stage", "// ", Race),
 ]  # fmt: skip

@@ -15,6 +15,7 @@ from kernels.lab import WrongResult, cp, load_ladder, verify
 SIZES = {
     "copy": st.fixed_dictionaries({"n": st.one_of(st.integers(1, 40), st.integers(1, 9000))}),
     "read": st.fixed_dictionaries({"n": st.one_of(st.integers(1, 40), st.integers(1, 25000))}),
+    "cold_read": st.fixed_dictionaries({"n": st.one_of(st.integers(0, 40), st.integers(0, 25000))}),
     "strided": st.fixed_dictionaries({"n": st.integers(1, 600), "stride": st.integers(1, 70)}),
     "saxpy": st.fixed_dictionaries({"n": st.one_of(st.integers(0, 40), st.integers(0, 9000))}),
     "transpose": st.fixed_dictionaries({"rows": EDGE, "cols": EDGE}),
@@ -50,6 +51,7 @@ PLANTED = [
     ("copy", "float4", "quads * kWidth + i", "quads * kWidth + i + 1", WrongResult),
     ("copy", "in_flight", STORES_FROM, STORES_FROM.replace("< kUnroll", "< kUnroll - 1"), WrongResult),
     ("read", "float4", "start + kChunk <= n", "start + kChunk <= n + kChunk", OutOfBounds),
+    ("cold_read", "warps", "start + kChunk <= n", "start < n", OutOfBounds),
     ("strided", "strided", "[i * stride]", "[(i + 1) * stride]", OutOfBounds),
     ("saxpy", "float2", "pairs * kWidth + i", "pairs * kWidth + i + 1", WrongResult),
     ("saxpy", "float4", "a * p.w + q.w", "a * p.w + q.z", WrongResult),

@@ -86,6 +86,7 @@ PLANTED = [
     ("conv1d", "fitted", "value[i] : value[i + kFold / 2]", "value[i] : value[i]", WrongResult),
     ("conv1d", "in_flight", "            wait_for_groups<kGroups - 1 - g>();\n", "", EmulatorError),
     ("conv1d", "in_order", "if constexpr (g == kGroups - 1)", "if constexpr (g == 0)", WrongResult),
+    ("conv1d", "inside", "p + k < kPadding + kLength", "p + k < kLength", WrongResult),
     ("conv1d_channels", "channels", "bias[i / length]", "bias[i % length]", EmulatorError),
     ("conv1d_channels", "unpadded", "row < here && at >= 0", "at >= 0", EmulatorError),
     ("conv1d_channels", "tree", "stride /= 2) {\n            if", "stride /= 4) {\n            if", WrongResult),
