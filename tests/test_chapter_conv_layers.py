@@ -72,6 +72,58 @@ def test_the_fastest_kernels_spill_nothing_and_fit_an_sm_as_often_as_they_say(ru
         assert blocks * (launch.shared_mem + 1024) <= 228 * 1024
 
 
+def test_the_sixteen_products_spill_nothing_and_fit_an_sm_as_often_as_they_say() -> None:
+    from kernels.convlayer.planes import choose_plane
+
+    for size in LAYER.problem.recorded:
+        plane, _ = choose_plane(size)
+        launch = LAYER["winograd_2d"].launches(size)[0]
+        used = resources(LAYER["winograd_2d"].compiled(size), launch.kernel)
+        assert used.spill_store_bytes == 0
+        assert plane.blocks * launch.block[0] * used.registers <= 65536
+        assert plane.blocks * (launch.shared_mem + 1024) <= 228 * 1024
+
+
+@pytest.mark.parametrize(
+    ("n", "c_in", "c_out"),
+    [(14, 100, 70), (7, 9, 5), (1, 17, 65), (2, 8, 3), (13, 40, 33), (0, 3, 2), (3, 0, 2), (3, 2, 0)],
+    ids=lambda value: str(value),
+)
+def test_sixteen_products_are_right_whatever_the_tiles_the_parts_and_the_stages(n: int, c_in: int, c_out: int) -> None:
+    verify(LAYER["winograd_2d"], {"n": n, "c_in": c_in, "c_out": c_out, "k": 3})
+
+
+def test_sixteen_products_err_no_more_than_nine_times_four() -> None:
+    """Against float64, where an output sums as many maps as the record's smaller layer has in a part."""
+    size = {"n": 14, "c_in": 64, "c_out": 64, "k": 3}
+    direct, winograd = (verify(LAYER[name], size).errors["output"] for name in ("direct", "winograd_2d"))
+    assert 0 < winograd < 2 * direct
+
+
+def test_every_plane_of_the_table_is_that_of_its_layer() -> None:
+    from kernels.convlayer.planes import TABLE, choose_plane, maps_of_part
+
+    for (n, c_in, c_out), (plane, parts) in TABLE.items():
+        size = {"n": n, "c_in": c_in, "c_out": c_out, "k": 3}
+        assert choose_plane(size) == (plane, parts)
+        assert (parts - 1) * maps_of_part(size, parts) < c_in <= parts * maps_of_part(size, parts)
+        squares = plane.quads_out * plane.quads_tile * (16 // plane.warps)
+        assert plane.outs * plane.tiles * 16 == plane.threads * 16 * squares
+
+
+@pytest.mark.parametrize("shape", [(13, 20, 40), (14, 9, 33)], ids=["two parts", "odd maps"])
+def test_every_plane_of_the_table_is_right(shape: tuple[int, int, int], monkeypatch: pytest.MonkeyPatch) -> None:
+    """At a small size, put in the table for it, in two parts."""
+    from kernels.convlayer import planes
+
+    for plane in {plane for plane, _ in planes.TABLE.values()}:
+        monkeypatch.setitem(planes.TABLE, shape, (plane, 2))
+        size = {**dict(zip(("n", "c_in", "c_out"), shape, strict=True)), "k": 3}
+        name = f"convlayer_winograd_2d<{plane.arguments(size)}>"
+        assert LAYER["winograd_2d"].launches(size)[0].kernel == name
+        verify(LAYER["winograd_2d"], size)
+
+
 def test_every_cut_of_the_table_computes_its_layer() -> None:
     """At few maps, for the emulator's sake; the cut and the parts are those of the layer, and its pixels too."""
     from kernels.convlayer.cuts import TABLE, choose

@@ -15,8 +15,9 @@ from kernels.lab.ladder import Ladder
 from kernels.lab.problem import Launch, Rung, Size, ceil_div
 
 from .cuts import DIRECT, WINOGRAD, Cut, choose
-from .layer import CONV1, CONV2, args, first_rungs, make_problem, requires
+from .layer import CONV1, CONV2, args, first_rungs, make_problem, requires, vgg
 from .peers import PEERS
+from .planes import choose_plane, maps_of_part
 
 SIDE, OUTS = 16, 16
 GEMM_OUTS, GEMM_PIXELS, GEMM_THREADS = 64, 128, 128
@@ -30,6 +31,7 @@ problem = make_problem(
     lambda rng, shape: rng.standard_normal(shape, dtype=np.float32),
     # c_in k^2 terms round as often, by at most 2^-24 of a partial sum; the errors add up like a random walk.
     lambda size: 4 * 2.0**-24 * max(1.0, (size["c_in"] * size["k"] ** 2) ** 0.5),
+    sweep=tuple(size for size in vgg() if size not in (CONV1, CONV2)),
 )
 
 
@@ -80,28 +82,44 @@ def _windows(size: Size) -> str | None:
 
 
 def _three_taps(size: Size) -> str | None:
-    return requires(size) or (None if size["k"] == 3 else "k must be 3, for F(2, 3) has three taps")
+    return requires(size) or (None if size["k"] == 3 else "k must be 3, for these transforms have three taps")
 
 
 def _split(size: Size) -> tuple[Launch, ...]:
     cut, parts = choose(size)
     if parts == 1:
         return (_tiled("convlayer_direct", cut, size, 1, "output"),)
+    return (_tiled("convlayer_direct", cut, size, parts, "parts"), _add(size, parts))
+
+
+def _add(size: Size, parts: int) -> Launch:
+    """The second pass: the parts of every output are added."""
     count = size["c_out"] * size["n"] ** 2
     width = 4 if count % 4 == 0 else 1
     blocks = max(1, ceil_div(count, ADD_THREADS * width))
-    add = Launch(
-        f"convlayer_add_parts<{width}>",
-        (blocks,),
-        (ADD_THREADS,),
-        ("parts", "output", np.uint64(count), np.int32(parts)),
-    )
-    return (_tiled("convlayer_direct", cut, size, parts, "parts"), add)
+    arguments = ("parts", "output", np.uint64(count), np.int32(parts))
+    return Launch(f"convlayer_add_parts<{width}>", (blocks,), (ADD_THREADS,), arguments)
 
 
-def _parts(size: Size) -> dict[str, tuple[tuple[int, ...], str]]:
-    parts = choose(size)[1]
-    return {"parts": ((parts, size["c_out"], size["n"], size["n"]), "float32")} if parts > 1 else {}
+def _winograd_2d(size: Size) -> tuple[Launch, ...]:
+    plane, parts = choose_plane(size)
+    source, weights, _, *extents = args(size)
+    arguments = (source, weights, "output" if parts == 1 else "parts", *extents, np.int32(maps_of_part(size, parts)))
+    name = f"convlayer_winograd_2d<{plane.arguments(size)}>"
+    products = Launch(name, plane.grid(size, parts), (plane.threads,), arguments, plane.shared_bytes)
+    return (products,) if parts == 1 else (products, _add(size, parts))
+
+
+def _parts(
+    choice: Callable[[Size], tuple[object, int]],
+) -> Callable[[Size], dict[str, tuple[tuple[int, ...], str]]]:
+    """Room for the parts, where ``choice`` has more than one."""
+
+    def workspace(size: Size) -> dict[str, tuple[tuple[int, ...], str]]:
+        parts = choice(size)[1]
+        return {"parts": ((parts, size["c_out"], size["n"], size["n"]), "float32")} if parts > 1 else {}
+
+    return workspace
 
 
 ladder = Ladder(
@@ -115,6 +133,7 @@ ladder = Ladder(
             "shared_inputs.cu",
             _pieces("convlayer_shared_inputs", 1),
             requires=requires,
+            swept=False,
         ),
         Rung(
             "output_maps",
@@ -122,6 +141,7 @@ ladder = Ladder(
             "output_maps.cu",
             _pieces("convlayer_output_maps", OUTS),
             requires=requires,
+            swept=False,
         ),
         Rung(
             "implicit_gemm",
@@ -129,6 +149,7 @@ ladder = Ladder(
             "implicit_gemm.cu",
             _product("convlayer_implicit_gemm"),
             requires=requires,
+            swept=False,
         ),
         Rung(
             "vectorised",
@@ -139,6 +160,7 @@ ladder = Ladder(
             ),
             alignment={"weights": 16, "output": 16},
             requires=requires,
+            swept=False,
         ),
         Rung(
             "pipelined",
@@ -147,6 +169,7 @@ ladder = Ladder(
             _product("convlayer_pipelined", lambda size: size["n"] % 2 == 0),
             alignment={"output": 16},
             requires=requires,
+            swept=False,
         ),
         Rung(
             "direct",
@@ -155,6 +178,7 @@ ladder = Ladder(
             _direct,
             alignment={"output": 16},
             requires=_windows,
+            swept=False,
         ),
         Rung(
             "split",
@@ -163,7 +187,7 @@ ladder = Ladder(
             _split,
             alignment={"output": 16},
             requires=_windows,
-            workspace=_parts,
+            workspace=_parts(choose),
         ),
         Rung(
             "winograd",
@@ -172,6 +196,16 @@ ladder = Ladder(
             _winograd,
             alignment={"output": 16},
             requires=_three_taps,
+            swept=False,
+        ),
+        Rung(
+            "winograd_2d",
+            "two by two outputs from sixteen products",
+            "winograd_2d.cu",
+            _winograd_2d,
+            alignment={"weights": 16, "output": 16},
+            requires=_three_taps,
+            workspace=_parts(choose_plane),
         ),
     ),
     peers=PEERS,

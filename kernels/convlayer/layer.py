@@ -15,7 +15,19 @@ ELEMENT = 4
 MAX_N, MAX_K = 32768, 7
 #: Blocks in y.
 MAX_MAPS = 65535
-#: conv1 and conv2 of the course report, layers of VGG-16.
+#: VGG-16's thirteen 3 x 3 layers: (n, c_in, c_out) of each shape, and how many there are of it.
+VGG = {
+    (224, 3, 64): 1,
+    (224, 64, 64): 1,
+    (112, 64, 128): 1,
+    (112, 128, 128): 1,
+    (56, 128, 256): 1,
+    (56, 256, 256): 2,
+    (28, 256, 512): 1,
+    (28, 512, 512): 2,
+    (14, 512, 512): 3,
+}
+#: conv1 and conv2 of the course report, two of them.
 CONV1 = {"n": 224, "c_in": 64, "c_out": 64, "k": 3}
 CONV2 = {"n": 14, "c_in": 512, "c_out": 512, "k": 3}
 CHECK = (
@@ -57,6 +69,7 @@ def make_problem(
     values: Callable[[np.random.Generator, tuple[int, ...]], np.ndarray],
     tolerance: Callable[[Size], float],
     check: tuple[Size, ...] = CHECK,
+    sweep: tuple[Size, ...] = (),
 ) -> Problem:
     """The problem in one type; ``values`` draws the elements of an input of a shape."""
 
@@ -85,8 +98,14 @@ def make_problem(
         bytes=lambda size: ELEMENT * count(size),
         headline=headline,
         check=check,
+        sweep=sweep,
         accepts_empty=True,
     )
+
+
+def vgg() -> tuple[Size, ...]:
+    """The nine shapes of VGG-16's layers, in their order."""
+    return tuple({"n": n, "c_in": c_in, "c_out": c_out, "k": 3} for n, c_in, c_out in VGG)
 
 
 def args(size: Size) -> tuple[Any, ...]:
@@ -148,6 +167,7 @@ def first_rungs(kind: str) -> tuple[Rung, ...]:
             "map_atomics.cu",
             _map_atomics(kind),
             requires=requires,
+            swept=False,
         ),
         Rung(
             "pair_atomics",
@@ -155,6 +175,7 @@ def first_rungs(kind: str) -> tuple[Rung, ...]:
             "pair_atomics.cu",
             _pair_atomics(kind),
             requires=requires,
+            swept=False,
         ),
         Rung(
             "output_stationary",
@@ -162,5 +183,6 @@ def first_rungs(kind: str) -> tuple[Rung, ...]:
             "output_stationary.cu",
             _output_stationary(kind),
             requires=requires,
+            swept=False,
         ),
     )
