@@ -13,9 +13,10 @@ from kernels import emulator
 from kernels.exercises.sgemm import BETA, beta, fewest_parts, full, judge, lanes, rounds
 from kernels.lab import ArgumentError, count_kernel, counters, cp, load_ladder
 from kernels.lab.exercise import check, drifted
+from kernels.sgemm import rungs
 from kernels.sgemm.blas import sgemm
 from kernels.sgemm.product import Product
-from kernels.sgemm.rungs import SHORTEST, SMS, choose, share
+from kernels.sgemm.rungs import BEST, SHORTEST, SKINNY, SMS, SQUARER, choose, share
 from kernels.sgemm.search import CANDIDATES, SIZES, searched
 
 CHAPTER = Path(__file__).resolve().parents[1] / "book" / "sgemm.ipynb"
@@ -120,6 +121,26 @@ def test_what_fills_its_waves_is_not_cut_and_what_does_not_is() -> None:
     assert share(Product.of({"m": 2048, "n": 2048, "k": 2048}), tile).rest == 0
     assert share(Product.of({"m": 1024, "n": 1024, "k": 1024}), tile).whole == 0
     assert share(Product.of({"m": 4096, "n": 4096, "k": 4096}), tile).rest == 512 - 3 * SMS
+
+
+def test_whole_tiles_and_portions_of_one_product(monkeypatch) -> None:
+    """On a GPU of two SMs three tiles are two whole ones and one that is cut in two."""
+    monkeypatch.setattr(rungs, "SMS", 2)
+    m, n, k = 132, 260, 272
+    product = Product.of({"m": m, "n": n, "k": k})
+    shares = share(product, choose(product))
+    assert (shares.whole, shares.rest, shares.workers) == (2, 1, 2)
+    product_of_views("stream", m, n, k, (4, 4, 4), 4, 2.0, 0.5)
+
+
+@pytest.mark.parametrize(
+    ("m", "n", "tile"), [(4096, 4096, BEST), (16384, 768, SQUARER), (512, 11008, SQUARER), (32, 4096, SKINNY)]
+)
+def test_the_tile_of_which_fewest_cover_c_is_chosen(m: int, n: int, tile) -> None:
+    product = Product.of({"m": m, "n": n, "k": 64})
+    assert choose(product) == tile
+    if tile != SKINNY:
+        assert tile.count(product) == min(BEST.count(product), SQUARER.count(product))
 
 
 @pytest.mark.parametrize("size", SIZES, ids=str)

@@ -151,15 +151,20 @@ def counted_slices(product: Product) -> int:
 
 #: The tile of pipelined and read_ahead: that of the rungs before, in a ring of three stages of 16 steps of k.
 SQUARE_RING = Tile(128, 128, 16, 3, 2, 4, 8)
-#: The tile that was the fastest at 4096 x 4096 x 4096 in the search.
-BEST = Tile(128, 256, 16, 3, 2, 4, 8)
+#: The tile that was the fastest at 4096 x 4096 x 4096 in the search, and one of as many elements that is less wide.
+BEST, SQUARER = Tile(64, 512, 16, 3, 2, 4, 4), Tile(128, 256, 16, 3, 2, 4, 8)
 #: Where C has no more than 32 rows, of which a higher tile would have few.
 SKINNY = Tile(32, 128, 16, 2, 1, 2, 4)
 
 
+def searched_tile(product: Product) -> Tile:
+    """The best tile, or the squarer one where fewer of those cover C."""
+    return min(BEST, SQUARER, key=lambda tile: tile.count(product))
+
+
 def choose(product: Product) -> Tile:
     """The tile for a product."""
-    return SKINNY if product.m <= SKINNY.rows else BEST
+    return SKINNY if product.m <= SKINNY.rows else searched_tile(product)
 
 
 STREAM, STREAM_SCRATCH = stream(choose)
@@ -170,7 +175,7 @@ PLANS: dict[str, Plan] = {
     "buffered": square_tiles("buffered"),
     "pipelined": tiles("pipelined", SQUARE_RING),
     "read_ahead": tiles("read_ahead", SQUARE_RING),
-    "tuned": tiles("tuned", BEST),
+    "tuned": lambda product: tiles("tuned", searched_tile(product))(product),
     "stream": STREAM,
 }
 #: The scratch arrays of the rungs that need any.

@@ -1,4 +1,4 @@
-// Idea: 8 x 16 sums a thread and a tile of 128 x 256, out of a search: 24 operands for 128 products, not 16 for 64.
+// Idea: 8 x 16 sums a thread and a tile of 64 x 512, out of a search: 24 operands for 128 products, not 16 for 64.
 // From the rung before: the tile alone, and its name; what the search tried is in a record of its own.
 // Requires: a block of Tile::kThreads threads and Tile::kBytes of shared memory. kWidth = 4: rows start at multiples of
 // 16 bytes, n and k are multiples of 4. kWhole: kWidth = 4, and the tile divides m, n and k.
