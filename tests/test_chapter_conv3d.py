@@ -11,6 +11,7 @@ import pytest
 from kernels.conv3d import EDGES, Tile
 from kernels.exercises.conv3d import exhibit, judge, march, planes_per_block, tile_width
 from kernels.lab import ArgumentError, count_kernel, counters, load_ladder
+from kernels.lab.checking import verify
 from kernels.lab.exercise import check, drifted
 from kernels.lab.references import correlate
 from kernels.lab.spectral import smooth_lengths
@@ -72,10 +73,36 @@ def test_other_weights_are_refused_by_name(k: int):
         CONV["naive"].launches({"n": 8, "k": k})
 
 
-@pytest.mark.parametrize("name", ["trimmed", "grouped"])
+@pytest.mark.parametrize("at, value", [((0, 0, 0), np.nan), ((2, 1, 0), np.inf), ((2, 2, 2), -np.inf)])
+@pytest.mark.parametrize("name", CONV.names)
+def test_a_weight_that_is_not_finite_meets_the_zeros_outside(name: str, at: tuple[int, ...], value: float):
+    size = {"n": 4, "k": 3}
+    inputs = CONV.inputs(size)
+    inputs["weights"][at] = value
+    verify(CONV[name], size, inputs=inputs)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("plane", range(6))
+def test_karatsuba_lets_no_value_get_further_than_the_sum_does(plane: int, value: float):
+    size = {"n": 6, "k": 3}
+    inputs = CONV.inputs(size)
+    inputs["source"][plane, 2, 3] = value
+    verify(CONV["karatsuba"], size, inputs=inputs)
+
+
+def test_karatsuba_overflows_where_the_sum_does_and_nowhere_else():
+    size = {"n": 6, "k": 3}
+    inputs = {"source": np.full((6,) * 3, 2.5e38, np.float32), "weights": np.zeros((3,) * 3, np.float32)}
+    inputs["weights"][1, 1, 1] = 1.0  # the sum of two planes overflows, their difference would be NaN
+    verify(CONV["karatsuba"], size, inputs=inputs)
+
+
+@pytest.mark.parametrize("name", ["trimmed", "grouped", "karatsuba"])
 @pytest.mark.parametrize("n, k", [(n, k) for n in (1, 2, 31, 64, 96, 100, 255, 256, 257, 512) for k in EDGES])
 def test_the_blocks_of_a_column_cover_its_planes_once(name: str, n: int, k: int):
     (launch,) = CONV[name].launches({"n": n, "k": k})
+    n = -(-n // 2) if name == "karatsuba" else n  # it counts pairs of planes
     planes, whole, rest = (int(a) for a in launch.args[-3:])
     covered: list[int] = []
     for block in range(launch.grid[2]):

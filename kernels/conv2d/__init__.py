@@ -91,7 +91,9 @@ problem = Problem(
     sweep=(
         _size(8192, 8192, 7),
         _size(8192, 8192, 9),
+        _size(8192, 8192, 3, border="clamp"),
         _size(8192, 8192, 3, border="reflect"),
+        _size(8192, 8192, 3, 9),
         _size(8191, 8191, 3),
         _size(1024, 1024, 3),
     ),

@@ -29,6 +29,8 @@ SMS = 132
 TOGETHER = {3: 2, 5: 3, 7: 3, 9: 4, 11: 2}
 #: Rows of outputs of a block of trimmed, and planes of its short blocks.
 TRIMMED_DOWN, REST = 64, 8
+#: Blocks of karatsuba on an SM, by the weights' edge.
+RESIDENT = {3: 3, 5: 3, 7: 3, 9: 3, 11: 2}
 #: Rows and planes of outputs of a block of split, groups of its warps, and input planes of one step.
 SPLIT_DOWN, SPLIT_DEEP, SPLIT_GROUPS, SPLIT_TOGETHER = 16, 7, 3, 3
 #: Threads of a block of direct; each has QUAD outputs.
@@ -67,7 +69,7 @@ problem = Problem(
     # The zeros around the volume count as they do in every library: k^3 multiply-adds for every output.
     flops=lambda size: 2 * size["k"] ** 3 * size["n"] ** 3,
     bytes=lambda size: FLOAT * (2 * size["n"] ** 3 + size["k"] ** 3),
-    # The worklog's four sizes. The largest is for the rungs that are made for it: a first rung takes its time there.
+    # The worklog's four sizes. The largest is not for the rungs that are made for small volumes.
     headline=({"n": 256, "k": 7}, {"n": 96, "k": 11}, {"n": 64, "k": 3}),
     sweep=({"n": 512, "k": 9},),
     check=(
@@ -220,6 +222,22 @@ def _grouped(size: Size) -> tuple[Launch, ...]:
     return (Launch(f"conv3d_grouped<{k}, {width}>", grid, (THREADS,), args, shared),)
 
 
+def _karatsuba(size: Size) -> tuple[Launch, ...]:
+    """As :func:`_trimmed`, in pairs of output planes; what is left of a column is one more block."""
+    n, k = size["n"], size["k"]
+    tile, width = Tile(k), _width(size)
+    x, y, _ = tile.grid(n, 1)
+    total, even = ceil_div(n, 2), ceil_div(k, 2)
+    pairs = max(even, total // max(1, SMS * RESIDENT[k] // (x * y)))
+    whole = max(1, total // pairs)
+    rest = max(1, total - whole * pairs)
+    weights = FLOAT * k * ceil_div((k + even) * k, QUAD) * QUAD
+    shared = weights + 4 * tile.plane + tile.plane // width
+    args = (*_args(size), np.int32(pairs), np.int32(whole), np.int32(rest))
+    grid = (x, y, whole + (total > whole * pairs))
+    return (Launch(f"conv3d_karatsuba<{k}, {width}>", grid, (THREADS // 2,), args, shared),)
+
+
 def _split(size: Size) -> tuple[Launch, ...]:
     n, k = size["n"], size["k"]
     tile = Tile(k, down=SPLIT_DOWN)
@@ -259,14 +277,13 @@ ladder = Ladder(
     problem,
     Path(__file__).parent,
     rungs=(
-        Rung("naive", "a thread per output, planes first", "naive.cu", _naive, requires=_size_is_taken, swept=False),
+        Rung("naive", "a thread per output, planes first", "naive.cu", _naive, requires=_size_is_taken),
         Rung(
             "coalesced",
             "neighbouring threads along the rows",
             "coalesced.cu",
             lambda size: (_numbered("conv3d_coalesced", "weights", size),),
             requires=_size_is_taken,
-            swept=False,
         ),
         Rung(
             "float4",
@@ -274,17 +291,15 @@ ladder = Ladder(
             "float4.cu",
             _float4,
             requires=_size_is_taken,
-            swept=False,
             workspace=_padded,
         ),
-        Rung("tiled", "tile and halo in shared memory", "tiled.cu", _tiled, requires=_size_is_taken, swept=False),
+        Rung("tiled", "tile and halo in shared memory", "tiled.cu", _tiled, requires=_size_is_taken),
         Rung(
             "register_row",
             "eight outputs in a row per thread",
             "register_row.cu",
             _register_row,
             requires=_size_is_taken,
-            swept=False,
         ),
         Rung(
             "streamed",
@@ -293,7 +308,6 @@ ladder = Ladder(
             _marching("conv3d_streamed", 1),
             alignment=QUAD_ALIGNED,
             requires=_size_is_taken,
-            swept=False,
         ),
         Rung(
             "pipelined",
@@ -302,7 +316,6 @@ ladder = Ladder(
             _marching("conv3d_pipelined", 2),
             alignment=QUAD_ALIGNED,
             requires=_size_is_taken,
-            swept=False,
         ),
         Rung(
             "trimmed",
@@ -337,6 +350,14 @@ ladder = Ladder(
             alignment=QUAD_ALIGNED,
             requires=_size_is_taken,
             swept=False,
+        ),
+        Rung(
+            "karatsuba",
+            "a fifth fewer products: three sums for four",
+            "karatsuba.cu",
+            _karatsuba,
+            alignment=QUAD_ALIGNED,
+            requires=_size_is_taken,
         ),
     ),
     peers=(

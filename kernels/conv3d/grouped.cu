@@ -2,6 +2,8 @@
 // From the rung before: kTogether planes a step and as many fewer loads of weights; four outputs in a row, not eight.
 // Requires: a block of kThreads threads; two steps of planes of the tile, the table and all weights in shared memory;
 // arrays aligned to 16 bytes; kWidth = 4 where n is a multiple of 4, kWidth = 1 otherwise.
+#include "outside.cuh"
+
 constexpr int kAcross = 8;
 constexpr int kDown = 32;
 constexpr int kThreads = 256;
@@ -89,13 +91,16 @@ __device__ void load_planes(
 
 // taps[dy][slot][dx]: for the sums of slot s the first plane of a step is the one with dz = K - 1 - s.
 template <int K>
-__device__ void load_weights(float* __restrict__ taps, const float* __restrict__ weights)
+__device__ bool load_weights(float* __restrict__ taps, const float* __restrict__ weights)
 {
     constexpr int kTaps = Tile<K>::kTaps;
+    bool found = false;
     for (int i = threadIdx.x; i < K * kTaps; i += kThreads) {
         const int dy = i / kTaps, slot = i % kTaps / K, dx = i % kTaps % K;
         taps[i] = slot < K ? weights[((K - 1 - slot) * K + dy) * K + dx] : 0.0f;
+        found |= is_strange(taps[i]);
     }
+    return found;
 }
 
 // Adds the windows of the planes of one step, K rows of each, to the sums of the slots kFrom to kTo - 1. A weight of
@@ -197,8 +202,8 @@ __global__ void __launch_bounds__(kThreads, 2) conv3d_grouped(
     const int begin = z_block < whole ? z_block * planes : whole * planes + (z_block - whole) * rest;
     const int end = min(begin + (z_block < whole ? planes : rest), n);
     find_places<K, kWidth>(places, n, first_row, first_col);
-    load_weights<K>(taps, weights);
-    __syncthreads();  // the table is whole before it is read
+    // The table is whole before it is read; with a strange weight in it the planes outside the volume count, too.
+    const bool strange = __syncthreads_or(load_weights<K>(taps, weights));
     int z = max(begin - T::kRadius, 0), half = 0;
     const int last = min(end + T::kRadius, n) - 1;
     load_planes<K, kWidth>(ring, source, n, z, last, places);
@@ -238,5 +243,8 @@ __global__ void __launch_bounds__(kThreads, 2) conv3d_grouped(
                 sum[s][o] = s + T::kTogether < T::kSlots ? sum[s + T::kTogether][o] : 0.0f;
             }
         }
+    }
+    if (strange) {
+        add_outside<K>(target, weights, n, begin, end, first_row + ty, first_col + tx * kOut, kOut);
     }
 }

@@ -2,6 +2,8 @@
 // From the rung before: two planes in shared memory, one barrier for each instead of two, no registers on the way.
 // Requires: a block of kThreads threads, two planes of the tile and all weights in shared memory, arrays aligned to 16
 // bytes; kWidth = 4 where n is a multiple of 4, kWidth = 1 otherwise.
+#include "outside.cuh"
+
 constexpr int kAcross = 4;
 constexpr int kDown = 32;
 constexpr int kThreads = 128;
@@ -66,13 +68,16 @@ __device__ void load_plane(
 
 // taps[dy][slot][dx]: for the sums of slot s this plane is the one with dz = K - 1 - s.
 template <int K>
-__device__ void load_weights(float* __restrict__ taps, const float* __restrict__ weights)
+__device__ bool load_weights(float* __restrict__ taps, const float* __restrict__ weights)
 {
     constexpr int kTaps = Tile<K>::kTaps;
+    bool found = false;
     for (int i = threadIdx.x; i < K * kTaps; i += kThreads) {
         const int dy = i / kTaps, slot = i % kTaps / K, dx = i % kTaps % K;
         taps[i] = slot < K ? weights[((K - 1 - slot) * K + dy) * K + dx] : 0.0f;
+        found |= is_strange(taps[i]);
     }
+    return found;
 }
 
 // Adds the window of one plane, K rows of it, to the sums of all slots: K * K * K * kOut multiply-adds.
@@ -129,7 +134,8 @@ __global__ void __launch_bounds__(kThreads) conv3d_pipelined(
     const int begin = blockIdx.z * planes, end = min(begin + planes, n);
     int z = max(begin - T::kRadius, 0);
     load_plane<K, kWidth>(ring + z % 2 * T::kPlane, source, n, z, first_row, first_col);
-    load_weights<K>(taps, weights);
+    // Whether there is a weight for which the planes outside the volume count; the table is whole for all threads.
+    const bool strange = __syncthreads_or(load_weights<K>(taps, weights));
     // sum[s] belongs to the output plane z - radius + s; when z has been added, that of slot 0 is complete.
     float sum[K][kOut] = {};
     for (; z < end + T::kRadius; ++z) {
@@ -150,5 +156,8 @@ __global__ void __launch_bounds__(kThreads) conv3d_pipelined(
                 sum[s][o] = s + 1 < K ? sum[s + 1][o] : 0.0f;
             }
         }
+    }
+    if (strange) {
+        add_outside<K>(target, weights, n, begin, end, first_row + ty, first_col + tx * kOut, kOut);
     }
 }

@@ -2,6 +2,8 @@
 // From the rung before: the tile is one plane of 32 x 32 outputs; a thread keeps K rows of sums, for K planes.
 // Requires: a block of kThreads threads, one plane of the tile and all weights in shared memory, arrays aligned to 16
 // bytes; kWidth = 4 where n is a multiple of 4, kWidth = 1 otherwise.
+#include "outside.cuh"
+
 constexpr int kAcross = 4;
 constexpr int kDown = 32;
 constexpr int kThreads = 128;
@@ -56,13 +58,16 @@ __device__ void load_plane(
 
 // taps[dy][slot][dx]: for the sums of slot s this plane is the one with dz = K - 1 - s.
 template <int K>
-__device__ void load_weights(float* __restrict__ taps, const float* __restrict__ weights)
+__device__ bool load_weights(float* __restrict__ taps, const float* __restrict__ weights)
 {
     constexpr int kTaps = Tile<K>::kTaps;
+    bool found = false;
     for (int i = threadIdx.x; i < K * kTaps; i += kThreads) {
         const int dy = i / kTaps, slot = i % kTaps / K, dx = i % kTaps % K;
         taps[i] = slot < K ? weights[((K - 1 - slot) * K + dy) * K + dx] : 0.0f;
+        found |= is_strange(taps[i]);
     }
+    return found;
 }
 
 // Adds the window of one plane, K rows of it, to the sums of all slots: K * K * K * kOut multiply-adds.
@@ -117,7 +122,8 @@ __global__ void __launch_bounds__(kThreads) conv3d_streamed(
     const int tx = threadIdx.x % kAcross, ty = threadIdx.x / kAcross;
     const int first_col = blockIdx.x * kAcross * kOut, first_row = blockIdx.y * kDown;
     const int begin = blockIdx.z * planes, end = min(begin + planes, n);
-    load_weights<K>(taps, weights);
+    // Whether there is a weight for which the planes outside the volume count; the table is whole for all threads.
+    const bool strange = __syncthreads_or(load_weights<K>(taps, weights));
     // sum[s] belongs to the output plane z - radius + s; when z has been added, that of slot 0 is complete.
     float sum[K][kOut] = {};
     for (int z = max(begin - T::kRadius, 0); z < end + T::kRadius; ++z) {
@@ -138,5 +144,8 @@ __global__ void __launch_bounds__(kThreads) conv3d_streamed(
                 sum[s][o] = s + 1 < K ? sum[s + 1][o] : 0.0f;
             }
         }
+    }
+    if (strange) {
+        add_outside<K>(target, weights, n, begin, end, first_row + ty, first_col + tx * kOut, kOut);
     }
 }

@@ -2,6 +2,8 @@
 // From the rung before: add_plane leaves slots out; a table of places; a tile of 32 x 64 outputs; short last blocks.
 // Requires: a block of kThreads threads; two planes of the tile, the table and all weights in shared memory; arrays
 // aligned to 16 bytes; kWidth = 4 where n is a multiple of 4, kWidth = 1 otherwise.
+#include "outside.cuh"
+
 constexpr int kAcross = 4;
 constexpr int kDown = 64;
 constexpr int kThreads = 256;
@@ -78,13 +80,16 @@ __device__ void load_plane(
 
 // taps[dy][slot][dx]: for the sums of slot s this plane is the one with dz = K - 1 - s.
 template <int K>
-__device__ void load_weights(float* __restrict__ taps, const float* __restrict__ weights)
+__device__ bool load_weights(float* __restrict__ taps, const float* __restrict__ weights)
 {
     constexpr int kTaps = Tile<K>::kTaps;
+    bool found = false;
     for (int i = threadIdx.x; i < K * kTaps; i += kThreads) {
         const int dy = i / kTaps, slot = i % kTaps / K, dx = i % kTaps % K;
         taps[i] = slot < K ? weights[((K - 1 - slot) * K + dy) * K + dx] : 0.0f;
+        found |= is_strange(taps[i]);
     }
+    return found;
 }
 
 // Adds the window of one plane, K rows of it, to the sums of the slots from kFrom to kTo - 1.
@@ -175,8 +180,8 @@ __global__ void __launch_bounds__(kThreads, K <= 9 ? 2 : 1) conv3d_trimmed(
     const int end = min(begin + (z_block < whole ? planes : rest), n);
     const size_t area = static_cast<size_t>(n) * n;
     find_places<K, kWidth>(places, n, first_row, first_col);
-    load_weights<K>(taps, weights);
-    __syncthreads();  // the table is whole before it is read
+    // The table is whole before it is read; with a strange weight in it the planes outside the volume count, too.
+    const bool strange = __syncthreads_or(load_weights<K>(taps, weights));
     int z = max(begin - T::kRadius, 0);
     const int last = min(end + T::kRadius, n) - 1;
     load_plane<K, kWidth>(ring + z % 2 * T::kPlane, source, z * area, places);
@@ -209,5 +214,8 @@ __global__ void __launch_bounds__(kThreads, K <= 9 ? 2 : 1) conv3d_trimmed(
                 sum[s][o] = s + 1 < K ? sum[s + 1][o] : 0.0f;
             }
         }
+    }
+    if (strange) {
+        add_outside<K>(target, weights, n, begin, end, first_row + ty, first_col + tx * kOut, kOut);
     }
 }

@@ -31,4 +31,5 @@ PLANTED = [
     ("conv3d", "grouped", "half = 1 - half", "half = half", WrongResult),
     ("conv3d", "split", "other < kGroups - 1", "other < kGroups - 2", WrongResult),
     ("conv3d", "direct", "left = col - kRadius + x", "left = col - x", WrongResult),
+    ("conv3d", "karatsuba", "sums.both[1][o] -= sums.earlier[1][o]", "sums.both[1][o] -= 0.0f", WrongResult),
 ]  # fmt: skip

@@ -1,0 +1,37 @@
+// What the rungs share that leave out the planes outside the volume.
+#pragma once
+
+// Whether a weight is NaN or infinite: then even its products with the zeros outside the volume count.
+__device__ bool is_strange(float weight)
+{
+    return !(fabsf(weight) <= 3.402823466e38f);
+}
+
+// Adds to a thread's outputs of the planes begin to end - 1, in one row and `columns` columns from col on, what they
+// lack: the products of the weights with the zeros of the planes outside. Nothing, but for weights that are strange.
+template <int K>
+__device__ void add_outside(
+    float* __restrict__ target, const float* __restrict__ weights, int n, int begin, int end, int row, int col,
+    int columns)
+{
+#pragma unroll 1
+    for (int z = begin; z < end && row < n; ++z) {
+        if (z >= K / 2 && z + K / 2 < n) {
+            continue;
+        }
+        float products = 0.0f;
+#pragma unroll 1
+        for (int dz = 0; dz < K; ++dz) {
+            if (z + dz < K / 2 || z + dz >= n + K / 2) {
+#pragma unroll 1
+                for (int i = 0; i < K * K; ++i) {
+                    products += 0.0f * weights[dz * K * K + i];
+                }
+            }
+        }
+#pragma unroll 1
+        for (int x = col; x < min(col + columns, n); ++x) {
+            target[(static_cast<size_t>(z) * n + row) * n + x] += products;
+        }
+    }
+}
