@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING
 
@@ -73,6 +73,16 @@ class Site:
     def operation(self) -> str:
         """What an atomic does: add, cas, ..."""
         return next((part for part in self._opcode if part in _OPERATIONS), "")
+
+    @cached_property
+    def past_cache(self) -> bool:
+        """Whether it is a copy to shared memory that the first-level cache takes no part in."""
+        return self._opcode[:3] == ["cp", "async", "cg"]
+
+    @cached_property
+    def uncounted(self) -> Site:
+        """The same access as a part of one that is counted already."""
+        return replace(self, part=True)
 
     @cached_property
     def native(self) -> bool:

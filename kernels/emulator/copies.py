@@ -18,8 +18,8 @@ import numpy as np
 from . import access, faults, watch
 from .errors import OutOfBounds
 from .groups import Group
-from .lanes import Lanes, Selection, take
-from .patterns import sectors, tally
+from .lanes import INACTIVE, Lanes, Selection, take
+from .patterns import LINE, copy_sectors, sectors, tally
 
 if TYPE_CHECKING:
     from .access import Site
@@ -70,10 +70,39 @@ def begin(
     access.check_shared(group, store, target)
     if batch.shadow is not None:
         batch.shadow.overwrites(group, store, target)
+    if load.past_cache:
+        _count(group, load, store, source, target, present)
+        load = load.uncounted
     value = _read(group, load, source, present)
     value = np.broadcast_to(value, np.broadcast_shapes(value.shape, target.shape))
     state = pending(batch)
     state.copies.append(Copy(store, lanes, target, value, state.commits[lanes.linear()]))
+
+
+def _count(
+    group: Group, load: Site, store: Site, source: np.ndarray, target: np.ndarray, present: np.ndarray | None
+) -> None:
+    """Count copies past the first-level cache, of the lanes that read at least one byte."""
+    if present is not None and not present.all():
+        shape = group.lanes.shape
+        here = np.broadcast_to(present, shape) > 0
+        if not here.any():
+            return
+        group, selection = access._part(group, here)
+        source, target = (np.broadcast_to(take(each, selection, shape), group.lanes.shape) for each in (source, target))
+    lanes = group.lanes
+    found = tally(lanes, source, load.offset, load.width, sectors)
+    if found.misaligned:
+        faults.misaligned(group, load, source)
+    shape = np.broadcast_shapes(source.shape, target.shape, (1, lanes.shape[1]))
+    lines, repeat = lanes.layout.matrix(np.broadcast_to((source + load.offset) // LINE, shape), lanes)
+    places, _ = lanes.layout.matrix(np.broadcast_to(target + store.offset, shape), lanes)
+    mask = lanes.layout.full_mask(lines.shape[0])
+    if mask is not None:
+        lines = np.where(mask, lines, INACTIVE)
+    achieved = int(copy_sectors(lines, places).sum()) * repeat
+    near = group.batch.find(found.lowest, 1)
+    access._note(group, load, replace(found, achieved=achieved), source, "global", near.name if near else "several")
 
 
 def _read(group: Group, site: Site, source: np.ndarray, present: np.ndarray | None) -> np.ndarray:

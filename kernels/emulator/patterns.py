@@ -20,6 +20,7 @@ import numpy as np
 from .lanes import INACTIVE, WARP, Lanes
 
 SECTOR = 32
+LINE = 128
 BANKS = 32
 _LIMIT = 1 << 16
 
@@ -40,6 +41,19 @@ def sectors(relative: np.ndarray, residue: np.ndarray, width: int) -> np.ndarray
     return np.stack([distinct, -(-nbytes // SECTOR)], axis=1)
 
 
+def copy_sectors(lines: np.ndarray, target: np.ndarray) -> np.ndarray:
+    """(rows,): what copies of 16 bytes past the first-level cache count as sectors, of rows of 32 lanes.
+
+    `lines` (rows, 32): the lines that the lanes read from, INACTIVE where absent; `target`: the shared addresses that
+    they write to. Each sector of shared memory counts once for each line from which it takes something. An H200 agrees.
+    """
+    wanted = np.where(lines == INACTIVE, INACTIVE, (lines << 20) + (target >> 5))
+    wanted.sort(axis=1)
+    fresh = wanted != INACTIVE
+    fresh[:, 1:] &= wanted[:, 1:] != wanted[:, :-1]
+    return fresh.sum(axis=1)
+
+
 def distinct(relative: np.ndarray, residue: np.ndarray, width: int) -> np.ndarray:
     """(rows, 2): distinct addresses of each row, twice; arguments as for `sectors`."""
     wanted = np.sort(np.where(relative == INACTIVE, 0, relative), axis=1)
@@ -47,24 +61,67 @@ def distinct(relative: np.ndarray, residue: np.ndarray, width: int) -> np.ndarra
     return np.stack([number, number], axis=1)
 
 
-def atomic_sectors(relative: np.ndarray, residue: np.ndarray, width: int) -> np.ndarray:
-    """(rows, 2): as `sectors`, for atomic operations of global memory.
+#: Of a line's number, the bits whose parity is a bit of its set: bits 7 to 17 of an address, as an H200 was found to
+#: have them. Of higher ones nothing is known.
+SET_BITS = (0b01010110101, 0b10111011010)
+#: After so many bytes the sets are taken to come again.
+PERIOD = LINE << 11
 
-    Lanes that meet at one address come one after the other: a sector counts as often as its most wanted address is
-    wanted.
+
+def _sets(line: np.ndarray) -> np.ndarray:
+    """The set of each line, 0 to 3."""
+    out = np.zeros(line.shape, np.int64)
+    for number, bits in enumerate(SET_BITS):
+        each = line & bits
+        for shift in (8, 4, 2, 1):
+            each = each ^ each >> shift
+        out |= (each & 1) << number
+    return out
+
+
+def atomic_sectors(relative: np.ndarray, residue: np.ndarray, width: int) -> np.ndarray:
+    """(rows, 2): as `sectors`, for atomic operations of global memory; residue modulo `PERIOD`.
+
+    They are served in turns. Lines fall into four sets. In a turn, each bank of each set offers the first of its lanes
+    that are left, and the set serves those that want the line which the first of all its lanes wants. A sector counts
+    in each turn in which it is served: so as often, at least, as its most wanted address is wanted. An H200 agrees, in
+    sectors, in turns and in lines by turn, on every table of addresses drawn at random.
     """
-    order = np.sort(relative, axis=1)  # absent lanes come first
-    active = order != INACTIVE
-    turn = np.zeros(order.shape, np.int64)
-    for lane in range(1, WARP):
-        again = active[:, lane] & (order[:, lane] == order[:, lane - 1])
-        turn[:, lane] = np.where(again, turn[:, lane - 1] + 1, 0)
-    place = (order + residue.reshape(-1, 1)) >> 5
-    seat = np.sort(np.where(active, place * WARP + turn, INACTIVE), axis=1)
-    fresh = seat != INACTIVE
-    fresh[:, 1:] &= seat[:, 1:] != seat[:, :-1]
-    out = sectors(relative, residue, width)
-    out[:, 0] = fresh.sum(axis=1)
+    out = sectors(relative, residue & SECTOR - 1, width)
+    lanes = np.arange(WARP)
+    word = (relative + residue.reshape(-1, 1)) >> 2
+    line = word // (LINE // 4)
+    sets = _sets(line)
+    queue = np.where(relative == INACTIVE, 1 << 20, (sets * BANKS + (word & BANKS - 1)) * WARP + lanes)
+    order = np.argsort(queue, axis=1)
+    queue, line, sets, place = (np.take_along_axis(each, order, axis=1) for each in (queue, line, sets, word >> 3 & 3))
+    begins = np.ones(queue.shape, np.bool_)
+    begins[:, 1:] = queue[:, 1:] // WARP != queue[:, :-1] // WARP
+    left = queue < 1 << 20
+    slot = np.int64(1) << (sets * (LINE // SECTOR) + place)
+    mine = [sets == number for number in range(4)]
+    achieved = np.zeros(queue.shape[0], np.int64)
+    rows = np.arange(queue.shape[0])
+    while left.any():
+        so_far = left.cumsum(axis=1)
+        before = np.maximum.accumulate(np.where(begins, so_far - left, 0), axis=1)
+        served = left & (so_far - before == 1)
+        for number in range(4):
+            # The set's first lane of all that are left says which line is served.
+            first = np.where(left & mine[number], order, WARP).argmin(axis=1)
+            served &= ~mine[number] | (line == line[rows, first].reshape(-1, 1))
+        touched = np.bitwise_or.reduce(np.where(served, slot, 0), axis=1)
+        achieved += _ones(touched)
+        left &= ~served
+    out[:, 0] = achieved
+    return out
+
+
+def _ones(value: np.ndarray) -> np.ndarray:
+    """How many of the lowest 16 bits are set."""
+    out = np.zeros(value.shape, np.int64)
+    for bit in range(16):
+        out += value >> bit & 1
     return out
 
 
@@ -197,11 +254,25 @@ def _one(measure: Measure, row: np.ndarray, residue: int, width: int) -> tuple[i
     return found
 
 
+def _meet(row: np.ndarray) -> bool:
+    """Whether lanes of a warp want different words of one bank, so that it matters for atomics which lines share a set;
+    where all want one word, or each has a bank of its own, it does not."""
+    word = row[row != INACTIVE] >> 2
+    return bool((word != word[0]).any()) and np.unique(word & BANKS - 1).size < word.size
+
+
 def _shared_pattern(
     measure: Measure, row: np.ndarray, first: np.ndarray, modulus: int, width: int, repeat: int
 ) -> tuple[int, int]:
     """The sums over warps which all have the pattern `row`, `first` being the address of each one's first lane."""
     residue = first & (modulus - 1)
+    if modulus == PERIOD:
+        if not _meet(row):
+            modulus, residue = SECTOR, residue & SECTOR - 1
+        else:
+            each, number = np.unique(residue, return_counts=True)
+            counts = measure(np.broadcast_to(row, (each.size, WARP)), each, width)
+            return tuple((counts * number.reshape(-1, 1)).sum(axis=0) * repeat)
     counts = np.bincount(residue) if modulus > 1 else (first.size,)
     achieved = ideal = 0
     for low, number in enumerate(counts):
@@ -217,7 +288,9 @@ _BY_WORDS = (wavefronts, load_wavefronts, atomic_wavefronts, swap_wavefronts, lo
 
 def tally(lanes: Lanes, address: np.ndarray, offset: int, width: int, measure: Measure) -> Tally:
     """Count an access of `width` bytes by `lanes` at `address + offset` (int64, broadcasting to the lanes' shape)."""
-    if measure in (sectors, atomic_sectors):
+    if measure is atomic_sectors:
+        modulus = PERIOD
+    elif measure is sectors:
         modulus = SECTOR
     else:
         modulus = 4 if measure in _BY_WORDS and width < 4 else 1

@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import pickle
+import re
 
 import numpy as np
 import pytest
 
 from kernels.emulator import DeviceMemory, load
-from kernels.lab.faults import TOOLS, child, record, summary
-from kernels.lab.faults.catalogue import FAULTS
-from kernels.lab.faults.measuring import Prepared, digest, read
+from kernels.lab.agreement import record as counted
+from kernels.lab.faults import TOOLS, child, clean, clean_record, emulate, record, summary
+from kernels.lab.faults.catalogue import FAULTS, STEPS
+from kernels.lab.faults.exhibits import EXHIBITS
+from kernels.lab.faults.measuring import ALL, Prepared, digest, read
+from kernels.lab.registry import ladder_names
 
 try:
     RECORD = record()
@@ -92,15 +96,57 @@ def test_the_tables() -> None:
     assert "racecheck 1" in shown and "not seen" in summary.missed_table(faults)._repr_html_()
 
 
+def test_a_report_on_a_rung_goes_to_the_launch_before_it() -> None:
+    said = """launch copy scalar 0
+========= COMPUTE-SANITIZER
+launch saxpy float4 0
+========= Invalid __global__ read of size 4 bytes
+=========     at saxpy+0x90
+launch saxpy float4 1
+========= ERROR SUMMARY: 1 error
+"""
+    assert clean.read(said) == {
+        "copy": {"launches": 1, "errors": 0, "says": ""},
+        "saxpy": {"launches": 2, "errors": 1, "says": "float4 0: Invalid __global__ read of size 4 bytes"},
+    }
+
+
+def test_ladders_are_dealt_out_whole() -> None:
+    ladders = {name: [name] * number for name, number in (("a", 5), ("b", 2), ("c", 2), ("d", 1))}
+    assert sorted(map(sorted, clean.shares(ladders, 2))) == [["a"] * 5, ["b"] * 2 + ["c"] * 2 + ["d"]]
+    assert len(clean.shares(ladders, 9)) == 4
+
+
+@pytest.mark.parametrize("exhibit", EXHIBITS, ids=lambda fault: fault.name)
+def test_published_mistakes_are_found_and_mended(exhibit) -> None:
+    with pytest.raises(exhibit.error, match=re.compile(exhibit.says, re.DOTALL)):
+        emulate(exhibit, True, STEPS)
+    emulate(exhibit, False, STEPS)
+
+
 @pytest.mark.skipif(RECORD is None, reason="compute-sanitizer was not run on a GPU")
 def test_the_record_is_of_the_faults_as_they_are() -> None:
+    """Every tool has seen every faulty kernel and every mended one, and says nothing of those."""
     found = {one["name"]: one for one in RECORD["faults"]}
-    assert set(found) == {fault.name for fault in FAULTS}
-    for fault in FAULTS:
-        assert found[fault.name]["source_sha256"] == digest(fault), fault.name
-        assert found[fault.name]["emulator"].startswith(fault.error.__name__)
-    seen = [one for one in RECORD["faults"] if summary.found_by(one)]
-    assert len(seen) >= 20
-    for one in seen:
-        for tool in summary.found_by(one):
-            assert one["tools"][tool].get("mended", 0) in (0, None), (one["name"], tool)
+    assert set(found) == {fault.name for fault in ALL}
+    for fault in ALL:
+        one = found[fault.name]
+        assert one["source_sha256"] == digest(fault), fault.name
+        assert one["emulator"].startswith(fault.error.__name__)
+        assert set(one["tools"]) == set(TOOLS)
+        for said in one["tools"].values():
+            assert "errors" in said and (said["mended"], said["mended_driver"]) == (0, ""), fault.name
+    assert len([one for one in RECORD["faults"] if summary.found_by(one)]) >= 30
+
+
+@pytest.mark.skipif(RECORD is None, reason="compute-sanitizer was not run on a GPU")
+def test_every_rung_is_clean_under_every_tool() -> None:
+    """The kernels are those whose counts are compared."""
+    codes: dict[str, list[str]] = {}
+    for point in counted().rungs:
+        codes.setdefault(point["ladder"], []).append(point["code_sha256"])
+    rows = {row["ladder"]: row for row in clean_record()["ladders"]}
+    assert set(rows) == set(ladder_names())
+    for name, row in rows.items():
+        assert {tool: said["errors"] for tool, said in row["tools"].items()} == dict.fromkeys(TOOLS, 0), name
+        assert row["code_sha256"] == clean.code_of(codes[name]), name

@@ -54,6 +54,7 @@ class Way:
 #: What instructions ask of shared memory, as the tool's source view counts it. The pipe through which they go needs a
 #: wavefront more here and there, not the same number in each run: of that its metrics say more than of the kernel.
 _LOADS = (_ASKED.format("ld"), _ASKED.format("ldsm"))
+_STORES = (_ASKED.format("st"),)
 #: What is compared: kind of access, what is counted of it, and the ways to it, of which the first that was asked for
 #: counts.
 QUANTITIES: dict[tuple[str, str], tuple[Way, ...]] = {
@@ -70,18 +71,20 @@ QUANTITIES: dict[tuple[str, str], tuple[Way, ...]] = {
         for what in ("requests", "sectors")
     },
     ("shared load", "wavefronts"): (Way(_LOADS), Way((_PIPE.format("ld"),))),
-    ("shared store", "wavefronts"): (Way((_PIPE.format("st"),)),),
+    ("shared store", "wavefronts"): (Way(_STORES), Way((_PIPE.format("st"),))),
     ("shared atomic", "wavefronts"): (Way((_ASKED.format("atom"),)), Way((_PIPE.format("atom"),))),
     ("shared load", "bank_conflicts"): (
         Way((_CONFLICTS.format("ld"), *_LOADS), (_PIPE.format("ld"),)),
         Way((_CONFLICTS.format("ld"),)),
     ),
-    ("shared store", "bank_conflicts"): (Way((_CONFLICTS.format("st"),)),),
+    ("shared store", "bank_conflicts"): (
+        Way((_CONFLICTS.format("st"), *_STORES), (_PIPE.format("st"),)),
+        Way((_CONFLICTS.format("st"),)),
+    ),
     ("shared atomic", "requests"): (Way(("smsp__inst_executed_op_shared_atom.sum",)),),
 }
 METRICS = (
     *dict.fromkeys(metric for ways in QUANTITIES.values() for way in ways for metric in (*way.plus, *way.less)),
-    "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_st.sum",
     "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_ldgsts.sum",
     "smsp__sass_l1tex_t_sectors_pipe_lsu_mem_global_op_atom.sum",
     "smsp__sass_l1tex_t_sectors_pipe_lsu_mem_global_op_red.sum",

@@ -1,4 +1,5 @@
-"""Access patterns whose cost is compared with Nsight Compute's counts: launches of `patterns.cu` and `counts.cu`."""
+"""Access patterns whose cost is compared with Nsight Compute's counts: launches of `patterns.cu`, `counts.cu`
+and `copies.cu`."""
 
 from __future__ import annotations
 
@@ -10,6 +11,7 @@ import numpy as np
 
 PATH = Path(__file__).with_name("patterns.cu")
 COUNTS = PATH.with_name("counts.cu")
+COPIES = PATH.with_name("copies.cu")
 #: Bytes of an access, and the type that is accessed.
 TYPES = {1: "unsigned char", 2: "unsigned short", 4: "float", 8: "float2", 16: "float4"}
 THREADS = 64
@@ -153,6 +155,60 @@ def _locals() -> Iterator[Case]:
             yield Case(f"local array, {width} bytes, {name}", f"local_array<{kind}, 16>", args)
 
 
+#: Of copies: which lanes copy, the others store zeros: (lane & keep) == kept.
+KEEPING = {"even lanes": (1, 0), "lanes 0 to 15": (16, 0), "lane 7": (31, 7), "every fourth": (3, 0), "no lane": (0, 1)}
+COPIED = ("contiguous", "offset 1", "offset 3", "one element", "stride 2", "stride 3", "pairs share", "permuted by 7",
+          "permuted by xor 5", "lanes 0 to 15", "even lanes")  # fmt: skip
+
+
+def _copies() -> Iterator[Case]:
+    for width, kind in TYPES.items():
+        if width < 4:
+            continue
+        for name in COPIED:
+            args = (_data(width), _zeros(width, THREADS * 2), where(**SHAPES[name]))
+            label = f"global load by copy, {width} bytes, {name}"
+            whole = (*args, np.int32(0), np.int32(0))
+            yield Case(label, f"global_copy<{kind}, false>", whole, path=COPIES)
+            for keeping, (keep, kept) in KEEPING.items():
+                part = (*args, np.int32(keep), np.int32(kept))
+                yield Case(f"{label}, of {keeping}", f"global_copy<{kind}, true>", part, path=COPIES)
+
+
+def _other_copies() -> Iterator[Case]:
+    for name in COPIED:
+        args = (_data(16), _zeros(16, THREADS * 2), where(**SHAPES[name]))
+        for other, how in (("false", "through the cache"), ("true", "to scattered places")):
+            for keeping, (keep, kept) in {"all": (0, 0), "lanes 0 to 15": (16, 0), "even lanes": (1, 0)}.items():
+                some = "false" if keeping == "all" else "true"
+                label = f"global load by copy, 16 bytes {how}, {name}, of {keeping}"
+                part = (*args, np.int32(keep), np.int32(kept))
+                yield Case(label, f"global_copy_other<{some}, {other}>", part, path=COPIES)
+
+
+def crowd(number: int, words: int) -> np.ndarray:
+    """int32 (2 THREADS,): places among so many words for two blocks of lanes, the first words oftener than the last."""
+    lane = np.arange(2 * THREADS, dtype=np.uint64)
+    mixed = (lane + np.uint64(1 + 1000 * number)) * np.uint64(0x9E3779B97F4A7C15)
+    mixed = (mixed ^ mixed >> np.uint64(29)) * np.uint64(0xBF58476D1CE4E5B9)
+    share = (mixed >> np.uint64(40)).astype(np.float64) / 2**24
+    return (words * share**3).astype(np.int32)
+
+
+def _crowds() -> Iterator[Case]:
+    """Atomics at places that nothing orders: in which turns they are served follows from all of them."""
+    for words in (16, 64, 256, 1024, 16384):
+        for number in range(6):
+            table = crowd(number, words)
+            for kind, width in (("unsigned", 4), ("unsigned long long", 8)):
+                sums, old = _zeros(width, 16384), _zeros(width, 2 * THREADS)
+                label = f"{kind}, crowd {number} in {words} words"
+                yield Case(f"global add, {label}", f"global_table<{kind}>", (table, sums), path=COUNTS)
+                if number < 2:
+                    args = (table, sums, old)
+                    yield Case(f"global add with result, {label}", f"global_table_returns<{kind}>", args, path=COUNTS)
+
+
 def cases() -> tuple[Case, ...]:
     """All launches, in order."""
-    return (*_moves(), *_atomics(), *_locals(), *_counts())
+    return (*_moves(), *_atomics(), *_locals(), *_counts(), *_copies(), *_crowds(), *_other_copies())

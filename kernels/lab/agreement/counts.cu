@@ -32,3 +32,14 @@ __global__ void shared_exchange(int* __restrict__ out, Where w) {
     __syncthreads();  // all slots are empty before any is filled
     if (runs(w)) out[thread()] = atomicExch(&slots[element(w, threadIdx.x)], int(threadIdx.x) + 1);
 }
+
+// Each lane adds at the place that a table has for it: lanes of a warp meet in words, in banks and in lines.
+template <typename T>
+__global__ void global_table(const int* __restrict__ table, T* __restrict__ out) {
+    atomicAdd(&out[table[thread()]], T(1));
+}
+
+template <typename T>
+__global__ void global_table_returns(const int* __restrict__ table, T* __restrict__ out, T* __restrict__ old) {
+    old[thread()] = atomicAdd(&out[table[thread()]], T(1));
+}

@@ -28,6 +28,8 @@ from typing import Any
 
 import numpy as np
 
+from kernels.emulator import DeviceMemory
+from kernels.emulator.patterns import PERIOD
 from kernels.toolchain import Compiled
 
 from .. import hardware, records
@@ -47,8 +49,8 @@ from .cases import cases
 
 #: How often each launch is counted: rungs twice, since some of what they do does not come out the same each time.
 RUNS = {"rungs": 2, "patterns": 1}
-#: Launches that one ncu looks at.
-AT_ONCE = 48
+#: Launches that one ncu looks at, and seconds that it takes before the first.
+AT_ONCE, STARTING = 40, 5
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,9 @@ class Step:
         """The inputs by name: made when they are needed."""
         if "label" in self.names:
             return _pattern_arrays()[self.names["label"]]
-        return load_ladder(self.names["ladder"]).inputs(self.names["size"])
+        ladder = load_ladder(self.names["ladder"])
+        made = ladder.inputs(self.names["size"])
+        return {argument.name: made[argument.name] for argument in ladder.problem.inputs}
 
 
 @functools.cache
@@ -139,13 +143,13 @@ def prepare(
 def launch_all(
     steps: Sequence[Step], announce: Callable[[Step], None] | None = None, fresh: Callable[..., Any] | None = None
 ) -> None:
-    """Launch each step once, through CuPy: this is what ncu looks at. Each may be announced; what is no input is made
-    by `fresh`, or else zeros."""
+    """Launch each step once, through CuPy: this is what ncu looks at. Each may be announced. Where there is `fresh`, it
+    makes what is no input, and arrays are where CuPy puts them; else that is zeros, and arrays begin, within the period
+    that the cost of atomics has, where they do on the emulator."""
     import cupy
 
     from ..binding import bound
 
-    fresh = fresh or cupy.zeros
     modules: dict[str, Any] = {}
     held: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as folder:
@@ -156,8 +160,12 @@ def launch_all(
                 path.write_bytes(step.compiled.cubin)
                 modules[key] = cupy.RawModule(path=str(path))
             if step.first:
-                held = {name: cupy.asarray(value) for name, value in step.arrays().items()}
-                held |= {name: fresh(max(n, 1), cupy.uint8) for name, n in step.zeros.items()}
+                arrays = step.arrays()
+                if fresh is None:
+                    held = placed({**arrays, **{name: np.zeros(n, np.uint8) for name, n in step.zeros.items()}})
+                else:
+                    held = {name: cupy.asarray(value) for name, value in arrays.items()}
+                    held |= {name: fresh(max(n, 1), cupy.uint8) for name, n in step.zeros.items()}
             function = modules[key].get_function(step.compiled.lowered(step.launch.kernel))
             if step.launch.shared_mem > 48 * 1024:
                 function.max_dynamic_shared_size_bytes = step.launch.shared_mem
@@ -166,6 +174,21 @@ def launch_all(
                 announce(step)
             function(step.launch.grid, step.launch.block, args, shared_mem=step.launch.shared_mem)
             cupy.cuda.Device().synchronize()
+
+
+def placed(arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+    """The arrays on the GPU, at addresses that are those of the emulator modulo `PERIOD`."""
+    import cupy
+
+    memory, out = DeviceMemory(), {}
+    for name, array in arrays.items():
+        array = np.ascontiguousarray(array)
+        room = cupy.empty(array.nbytes + PERIOD, cupy.uint8)
+        start = (memory.allocate(array.nbytes).address - room.data.ptr) % PERIOD
+        out[name] = room[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+        if array.nbytes:
+            out[name].set(array)
+    return out
 
 
 def count(steps: Sequence[Step], seconds: float | None = None) -> list[dict[str, float]]:
@@ -263,17 +286,20 @@ def portions(groups: Iterable[list[Step]]) -> Iterator[list[Step]]:
 def measure(steps: dict[str, list[Step]], path: Path, gpu: dict[str, Any], seconds: float) -> bool:
     """Count what is missing and write the record at `path` after each portion, for about `seconds`; whether all is
     there. Every launch is counted once before any is counted again."""
-    points, start, each, complete = known_points(path, steps), time.monotonic(), 0.1, True
+    points, start, complete = known_points(path, steps), time.monotonic(), True
     for runs in range(1, max(RUNS.values()) + 1):
         every = [step for kind, which in steps.items() if runs <= RUNS[kind] for step in which]
         for portion in portions(to_count(every, points, runs)):
-            left = seconds - (time.monotonic() - start)
-            if each * len(portion) > left:
-                print(f"{len(portion)} launches would take longer than the {left:.0f} s that are left", flush=True)
-                return False
             begun = time.monotonic()
+            left = seconds - (begun - start)
+            if left < STARTING:
+                print(f"no time is left for {portion[0].group} and {len(portion) - 1} other launches", flush=True)
+                return False
             try:
                 rows = count(portion, left)
+            except TimeoutError as error:
+                print(error, flush=True)
+                return False
             except RuntimeError as error:  # the other portions are none the worse for it
                 print(f"{portion[0].group} to {portion[-1].group}: {error}", flush=True)
                 complete = False

@@ -14,7 +14,7 @@ from typing import Any
 
 from .. import records
 from ..shown import Shown, table
-from . import Count, all_rungs, compare_patterns, compare_rung, record, record_path
+from . import QUANTITIES, Count, all_rungs, compare_patterns, compare_rung, record, record_path
 from .cases import cases
 
 
@@ -77,6 +77,35 @@ def write_summary() -> Path:
     path = compared_path()
     records.write_whole(path, json.dumps(asdict(summarise()), indent=1) + "\n")
     return path
+
+
+@dataclass(frozen=True)
+class Excess:
+    """How much more the pipe of shared memory counts than the instructions ask of it: in how many launches of rungs, of
+    how many; the largest share; and in how many of them two runs were not alike."""
+
+    launches: int
+    of: int
+    most: float
+    unlike: int
+
+
+def pipe_excess() -> Excess:
+    """The counts of the pipe beside those of the instructions, of the rungs' loads, stores and atomics together."""
+    ways = [QUANTITIES[f"shared {kind}", "wavefronts"] for kind in ("load", "store", "atomic")]
+    launches = of = unlike = 0
+    most = 0.0
+    for point in record().rungs:
+        asked = [sum(way[0].of(run) for way in ways) for run in point["counts"]]
+        pipe = [sum(way[1].of(run) for way in ways) for run in point["counts"]]
+        if not any(asked):
+            continue
+        of += 1
+        more = [one / other - 1 for one, other in zip(pipe, asked, strict=True)]
+        launches += any(more)
+        unlike += len(set(pipe)) > 1
+        most = max(most, *more)
+    return Excess(launches, of, most, unlike)
 
 
 def agreement_table(summary: Summary | None = None) -> Shown:

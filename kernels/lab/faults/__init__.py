@@ -147,3 +147,16 @@ def record(gpu: str = records.DEFAULT_GPU) -> dict[str, Any]:
     if not path.exists():
         raise LookupError(f"compute-sanitizer was not run on {gpu}; on that GPU: {COMMAND}")
     return json.loads(path.read_text(encoding="utf-8"))
+
+
+def clean_path(gpu: str = records.DEFAULT_GPU) -> Path:
+    """Where stands what compute-sanitizer said of the rungs."""
+    return records.RECORDS / gpu / "emulator" / "clean.json"
+
+
+def clean_record(gpu: str = records.DEFAULT_GPU) -> dict[str, Any]:
+    """What compute-sanitizer said of the rungs. Raises LookupError where nobody has asked it."""
+    path = clean_path(gpu)
+    if not path.exists():
+        raise LookupError(f"the rungs were not run under compute-sanitizer on {gpu}; there: {COMMAND}.clean")
+    return json.loads(path.read_text(encoding="utf-8"))

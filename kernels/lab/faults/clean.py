@@ -17,44 +17,25 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 from .. import hardware, records
-from ..agreement.measuring import Step, launch_all, prepare, rung_steps
-from . import TOOLS
+from ..agreement.measuring import Step, launch_all, prepare
+from . import TOOLS, clean_path
 from .measuring import OPTIONS, sanitizer_version
 
-COMMAND = "python -m kernels.lab.faults.clean"
 #: Processes that share the ladders under one tool: importing takes longer than launching.
 GROUPS = 4
 _REPORT = re.compile(r"^========= (?!COMPUTE-SANITIZER|ERROR SUMMARY|RACECHECK SUMMARY|LEAK SUMMARY| )(\S.*)$")
 _LAUNCH = re.compile(r"^launch (\S+) (.*)$")
 
 
-def clean_path(gpu: str = records.DEFAULT_GPU) -> Path:
-    """Where stands what compute-sanitizer said of the rungs."""
-    return records.RECORDS / gpu / "emulator" / "clean.json"
-
-
-def clean_record(gpu: str = records.DEFAULT_GPU) -> dict[str, Any]:
-    """What compute-sanitizer said of the rungs. Raises LookupError where nobody has asked it."""
-    path = clean_path(gpu)
-    if not path.exists():
-        raise LookupError(f"the rungs were not run under compute-sanitizer on {gpu}; there: {COMMAND}")
-    return json.loads(path.read_text(encoding="utf-8"))
-
-
-def code_of(steps: Sequence[Step]) -> str:
-    """The hash of what a ladder launches."""
-    return hashlib.sha256("".join(step.code for step in steps).encode()).hexdigest()
-
-
-def current_code(ladder: str) -> str:
-    """The hash of what a ladder launches today."""
-    return code_of(list(rung_steps(ladder)))
+def code_of(codes: Iterable[str]) -> str:
+    """The hash of what a ladder launches, of those of its launches."""
+    return hashlib.sha256("".join(sorted(codes)).encode()).hexdigest()
 
 
 def read(said: str) -> dict[str, dict[str, Any]]:
@@ -120,7 +101,7 @@ def measure(ladders: dict[str, list[Step]], seconds: float) -> list[dict[str, An
             "ladder": ladder,
             "rungs": len({step.names["rung"] for step in steps}),
             "launches": len(steps),
-            "code_sha256": code_of(steps),
+            "code_sha256": code_of(step.code for step in steps),
             "tools": {tool: {key: found[ladder][tool][key] for key in ("errors", "says")} for tool in found[ladder]},
         }
         for ladder, steps in sorted(ladders.items())

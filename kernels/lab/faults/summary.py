@@ -6,7 +6,16 @@ from collections import Counter
 from typing import Any
 
 from ..shown import Shown, table
-from . import TOOLS, record
+from . import TOOLS, clean_record, record
+
+
+def clean_table() -> Shown:
+    """By ladder: how many rungs and launches the tools of compute-sanitizer looked at, and their reports."""
+    rows = [
+        [row["ladder"], row["rungs"], row["launches"], *(row["tools"][tool]["errors"] for tool in TOOLS)]
+        for row in clean_record()["ladders"]
+    ]
+    return table(rows, ["ladder", "rungs", "launches", *TOOLS])
 
 
 def asked(one: dict[str, Any]) -> bool:
