@@ -1,17 +1,23 @@
-"""What ncu counts of kernels that diverge: ``PYTHONPATH=tests python -m tools.divergence_profile [FILE]``.
+"""What ncu counts of kernels that diverge: ``PYTHONPATH=tests python -m tools.divergence_profile``.
 
 Needs an NVIDIA GPU and Nsight Compute. Writes ``tests/ncu/divergence.json``, which ``tests/test_divergence.py`` holds
-against the emulator. Every case is launched once, in a child process that ncu looks at.
+against the emulator and against the machine code, run on a CPU. Every case is launched once, in a child process that
+ncu looks at, with the machine code that the toolchain here makes: ``--prepare FILE`` writes that, and
+``--prepared FILE`` takes it along to a GPU where another compiler is installed.
 """
 
 from __future__ import annotations
 
+import argparse
 import csv
 import datetime
+import hashlib
 import json
+import pickle
 import re
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +26,7 @@ from typing import Any
 import numpy as np
 
 from kernels.lab import hardware, load_ladder
+from kernels.toolchain import Compiled, compile_cuda
 
 ROOT = Path(__file__).resolve().parents[2]
 PROFILE = ROOT / "tests" / "ncu" / "divergence.json"
@@ -76,15 +83,42 @@ def cases() -> Iterator[Case]:
         yield Case(kernel, text("parity"), kernel, grid, (THREADS,), (numbers, np.int32(ELEMENTS)))
 
 
-def launch_all() -> None:
+def compiled(case: Case) -> Compiled:
+    """The case's kernel, as the toolchain here compiles it."""
+    return compile_cuda(case.source, filename="kernel.cu", options=("-std=c++17",), name_expressions=(case.kernel,))
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Machine code by label, its kernel's name in it, and the version of NVRTC that made it."""
+
+    nvrtc: tuple[int, int]
+    code: dict[str, tuple[bytes, str]]
+
+
+def prepare() -> Prepared:
+    """Compile every case. Needs no GPU."""
+    found = {case.label: compiled(case) for case in cases()}
+    (version,) = {one.nvrtc_version for one in found.values()}
+    kernels = {case.label: case.kernel for case in cases()}
+    return Prepared(version, {label: (one.cubin, one.lowered(kernels[label])) for label, one in found.items()})
+
+
+def launch_all(prepared: Prepared) -> None:
     """Launch every case once, through CuPy."""
     import cupy
 
-    for case in cases():
-        module = cupy.RawModule(code=case.source, options=("-std=c++17",), name_expressions=(case.kernel,))
-        args = tuple(cupy.asarray(a) if isinstance(a, np.ndarray) else a for a in case.args)
-        module.get_function(case.kernel)(case.grid, case.block, args)
-        cupy.cuda.Device().synchronize()
+    modules: dict[bytes, Any] = {}
+    with tempfile.TemporaryDirectory() as folder:
+        for case in cases():
+            cubin, name = prepared.code[case.label]
+            if cubin not in modules:
+                path = Path(folder, f"{len(modules)}.cubin")
+                path.write_bytes(cubin)
+                modules[cubin] = cupy.RawModule(path=str(path))
+            args = tuple(cupy.asarray(a) if isinstance(a, np.ndarray) else a for a in case.args)
+            modules[cubin].get_function(name)(case.grid, case.block, args)
+            cupy.cuda.Device().synchronize()
 
 
 def parse(page: str) -> list[dict[str, float]]:
@@ -94,13 +128,15 @@ def parse(page: str) -> list[dict[str, float]]:
     return [{name: float(row[metric].replace(",", "")) for name, metric in METRICS.items()} for row in rows]
 
 
-def profile() -> dict[str, Any]:
+def profile(prepared: Prepared) -> dict[str, Any]:
     """Run ncu over the child. Raises RuntimeError with what it said."""
-    command = ["ncu", "--csv", "--page", "raw", "--print-units", "base", "--clock-control", "none",
-               "--kernel-name", "regex:^(escape_|sides|with_branch|without_branch)",
-               "--metrics", ",".join(METRICS.values()),
-               sys.executable, "-m", "tools.divergence_profile", "--child"]  # fmt: skip
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    with tempfile.NamedTemporaryFile(suffix=".pickle") as file:
+        pickle.dump(prepared, file)
+        file.flush()
+        command = ["ncu", "--csv", "--page", "raw", "--print-units", "base", "--clock-control", "none",
+                   "--metrics", ",".join(METRICS.values()),
+                   sys.executable, "-m", "tools.divergence_profile", "--child", file.name]  # fmt: skip
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
     rows, labels = parse(done.stdout), [case.label for case in cases()]
     if done.returncode or len(rows) != len(labels):
         raise RuntimeError(f"ncu profiled {len(rows)} of {len(labels)}:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
@@ -109,19 +145,35 @@ def profile() -> dict[str, Any]:
         "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
         "tool": "Nsight Compute " + re.findall(r"Version (\S+)", version)[0],
         "device": hardware.device_block(),
+        "nvrtc": ".".join(map(str, prepared.nvrtc)),
         "metrics": METRICS,
+        "cubins": {label: hashlib.sha256(cubin).hexdigest() for label, (cubin, _) in prepared.code.items()},
         "counts": dict(zip(labels, rows, strict=True)),
     }
 
 
 def main(arguments: list[str]) -> None:
-    if arguments == ["--child"]:
-        launch_all()
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--prepare", type=Path, metavar="FILE", help="write the machine code, and no more")
+    parser.add_argument("--prepared", type=Path, metavar="FILE", help="machine code that was written so")
+    parser.add_argument("--child", type=Path, help=argparse.SUPPRESS)
+    asked = parser.parse_args(arguments)
+    if asked.prepare:
+        asked.prepare.write_bytes(pickle.dumps(prepare()))
         return
-    path = Path(arguments[0]) if arguments else PROFILE
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(profile(), indent=1) + "\n", encoding="utf-8")
+    if asked.child:
+        launch_all(pickle.loads(asked.child.read_bytes()))
+        return
+    prepared = pickle.loads(asked.prepared.read_bytes()) if asked.prepared else prepare()
+    PROFILE.parent.mkdir(parents=True, exist_ok=True)
+    text_now = json.dumps(profile(prepared), indent=1) + "\n"
+    fresh = PROFILE.with_suffix(".new")
+    fresh.write_text(text_now, encoding="utf-8")
+    fresh.replace(PROFILE)
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    # Under its own name, so that what is pickled is read back as what it is.
+    from tools import divergence_profile
+
+    divergence_profile.main(sys.argv[1:])
