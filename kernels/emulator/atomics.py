@@ -21,6 +21,8 @@ UFUNCS = {
     "add": np.add, "min": np.minimum, "max": np.maximum,
     "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor,
 }  # fmt: skip
+#: Steps of other modules: (old, value) -> new.
+STEPS: dict[str, Callable[[np.ndarray, np.ndarray], np.ndarray]] = {}
 MANY = 64  # lanes at one address, from which on they are followed one address at a time
 
 
@@ -55,6 +57,8 @@ def _step(how: str) -> Callable[[np.ndarray, np.ndarray, np.ndarray | None], np.
         return lambda old, value, other: halves(old, value)
     if how == "exch":
         return lambda old, value, other: value
+    if how in STEPS:
+        return lambda old, value, other: STEPS[how](old, value)
     if how == "cas":
         return lambda old, value, other: np.where(old == value, other, old)
     return lambda old, value, other: (_increase if how == "inc" else _decrease)(old, value)

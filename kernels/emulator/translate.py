@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from . import access, atomics, cfg, copies, named, ptx, system, tensor, textures, warps, watch
+from . import access, atomics, cfg, copies, mbarrier, named, ptx, system, tensor, textures, warps, watch
 from .errors import UnsupportedInstruction
 from .isa import HELPERS, RULES, Rule
 from .isa.move import SPECIAL_TYPES
@@ -309,6 +309,12 @@ class Emitter:
         self.translation.sites[found.index] = found
         return name
 
+    def uncounted(self, site: str) -> None:
+        """Say that the accesses of a site are counted as none."""
+        found = self.translation.namespace[site]
+        found = self.translation.namespace[site] = replace(found, part=True)
+        self.translation.sites[found.index] = found
+
     def combine(self, site: str, result: ptx.Operand | None) -> None:
         """Say that an atomic counts up by one, where nobody reads its result."""
         if result is None or not set(_names(result)) & self.translation.wanted:
@@ -430,7 +436,7 @@ class Translation:
             "PARAM_WINDOW": PARAM_WINDOW,
             **_NAMES, **HELPERS, **access.RUNTIME, **warps.RUNTIME, **atomics.RUNTIME,
             **watch.RUNTIME, **copies.RUNTIME, **system.RUNTIME, **tensor.RUNTIME, **textures.RUNTIME,
-            **named.RUNTIME,
+            **named.RUNTIME, **mbarrier.RUNTIME,
         }  # fmt: skip
         self.constants: dict[tuple[str, bytes], str] = {}
         self.instruction: ptx.Instruction | None = None

@@ -340,3 +340,14 @@ def test_warp_size_in_cuda():
     out = np.zeros(40, np.int32)
     device.launch("lanes", 1, 40, out)
     assert (out == np.arange(40) % 32 + 32).all()
+
+
+@pytest.mark.parametrize("mode", ["clamp", "wrap"])
+def test_a_run_of_ones(mode):
+    """bmsk: from a bit on, so many; what is past bit 31 is lost."""
+
+    def mask(start, length):
+        start, length = (min(v, 32) if mode == "clamp" else v & 31 for v in (start & 0xFFFFFFFF, length & 0xFFFFFFFF))
+        return (((1 << length) - 1) << start) & 0xFFFFFFFF
+
+    check(f"bmsk.{mode}.b32", ("u32", "u32"), "u32", mask)

@@ -137,6 +137,7 @@ from . import (  # noqa: E402
     half_pairs,  # noqa: F401
     logic,  # noqa: F401
     matrix,  # noqa: F401
+    mbarrier,  # noqa: F401
     move,  # noqa: F401
     rounding,  # noqa: F401
     storage,  # noqa: F401

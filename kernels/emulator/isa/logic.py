@@ -16,6 +16,13 @@ for _bits in ("16", "32", "64"):
 for _name, _sign in (("and", "&"), ("or", "|"), ("xor", "^")):
     simple(f"{_name}.pred", "pred", ("pred", "pred"), f"{{0}} {_sign} {{1}}")
 simple("not.pred", "pred", ("pred",), "~{0}")
+for _mode, _limit in (("clamp", "np.minimum({0}, np.uint32(32))"), ("wrap", "({0} & np.uint32(31))")):
+    # A run of {1} ones from bit {0} on.
+    _start, _length = (_limit.replace("{0}", each) + ".astype(uint64)" for each in ("{0}", "{1}"))
+    simple(
+        f"bmsk.{_mode}.b32", "u32", ("u32", "u32"),
+        f"((((np.uint64(1) << {_length}) - np.uint64(1)) << {_start}) & np.uint64(0xFFFFFFFF)).astype(uint32)",
+    )  # fmt: skip
 simple("cnot.b{n}", "u{n}", ("u{n}",), "({0} == 0).astype(uint{n})", n=("16", "32", "64"))
 
 

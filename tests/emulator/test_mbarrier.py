@@ -1,0 +1,138 @@
+"""Barriers in shared memory: phases, tokens and parities, and what is wrong with their use."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from harness import Device
+
+from kernels.emulator import ALL_CHECKS, EndlessLoop, Race, Uninitialised, WarpMismatch, checking
+
+PTX = """
+__device__ unsigned word(void* p) { return (unsigned)__cvta_generic_to_shared(p); }
+__device__ void init(unsigned long long* b, int n) {
+    asm volatile("mbarrier.init.shared.b64 [%0], %1;" :: "r"(word(b)), "r"(n) : "memory");
+}
+__device__ unsigned long long arrive(unsigned long long* b) {
+    unsigned long long state;
+    asm volatile("mbarrier.arrive.shared.b64 %0, [%1];" : "=l"(state) : "r"(word(b)) : "memory");
+    return state;
+}
+__device__ void leave(unsigned long long* b) {
+    asm volatile("mbarrier.arrive_drop.shared.b64 _, [%0];" :: "r"(word(b)) : "memory");
+}
+__device__ bool over(unsigned long long* b, unsigned long long state) {
+    unsigned p;
+    asm volatile("{.reg .pred p; mbarrier.try_wait.shared.b64 p, [%1], %2; selp.u32 %0, 1, 0, p;}"
+                 : "=r"(p) : "r"(word(b)), "l"(state) : "memory");
+    return p;
+}
+__device__ bool over_parity(unsigned long long* b, unsigned parity) {
+    unsigned p;
+    asm volatile("{.reg .pred p; mbarrier.test_wait.parity.shared::cta.b64 p, [%1], %2; selp.u32 %0, 1, 0, p;}"
+                 : "=r"(p) : "r"(word(b)), "r"(parity) : "memory");
+    return p;
+}
+"""
+KERNEL = (
+    PTX
+    + """
+extern "C" __global__ void k(const int* a, int* o) {
+    __shared__ unsigned long long bar;
+    __shared__ int s[128];
+    int t = threadIdx.x;
+    if (t == 0) init(&bar, COUNT);
+    __syncthreads();
+    BODY
+}
+"""
+)
+TURN = "s[t] = a[t]; unsigned long long state = arrive(&bar); WAIT o[t] = s[127 - t];"
+DATA = np.random.default_rng(0).integers(0, 1000, 128).astype(np.int32)
+
+
+def launch(body: str, count: int = 128, source: str = KERNEL, steps: int = 100_000) -> np.ndarray:
+    out = np.zeros(128, np.int32)
+    text = source.replace("COUNT", str(count)).replace("BODY", body)
+    with checking(ALL_CHECKS):
+        Device(text).launch("k", 1, 128, DATA, out, max_steps=steps)
+    return out
+
+
+def test_a_thread_arrives_and_waits() -> None:
+    assert (launch(TURN.replace("WAIT", "while (!over(&bar, state));")) == DATA[::-1]).all()
+
+
+def test_phases_alternate() -> None:
+    """Five rounds on one barrier, by parity; what a round writes the next one reads."""
+    body = """s[t] = a[t];
+    for (unsigned round = 0; round < 5; ++round) {
+        arrive(&bar);
+        while (!over_parity(&bar, round & 1));
+        int next = s[(t + 1) % 128];
+        __syncthreads();  // all have read before any writes
+        s[t] = next;
+    }
+    o[t] = s[t];"""
+    assert (launch(body) == np.roll(DATA, -5)).all()
+
+
+def test_one_warp_makes_what_others_use() -> None:
+    """Producers arrive and go on; consumers wait and do not count."""
+    body = """unsigned long long state = 0;
+    if (t < 32) { for (int i = t; i < 128; i += 32) s[i] = 2 * a[i]; arrive(&bar); o[t] = -1; }
+    else { while (!over(&bar, state)); o[t] = s[t]; }"""
+    assert (launch(body, 32) == np.where(np.arange(128) < 32, -1, 2 * DATA)).all()
+
+
+def test_who_leaves_is_not_waited_for() -> None:
+    body = """if (t >= 64) { leave(&bar); o[t] = 0; return; }
+    for (unsigned round = 0; round < 3; ++round) { arrive(&bar); while (!over_parity(&bar, round & 1)); }
+    o[t] = t;"""
+    assert (launch(body) == np.where(np.arange(128) < 64, np.arange(128), 0)).all()
+
+
+def test_no_access_is_counted() -> None:
+    out = np.zeros(128, np.int32)
+    text = KERNEL.replace("COUNT", "128").replace("BODY", TURN.replace("WAIT", "while (!over(&bar, state));"))
+    found = Device(text).launch("k", 1, 128, DATA, out)
+    assert found.total("shared atomic").requests == 0
+    assert (found.total("shared load").requests, found.total("shared store").requests) == (4, 4)
+
+
+def test_a_wait_that_is_forgotten_is_a_race() -> None:
+    with pytest.raises(Race, match="race in shared memory"):
+        launch(TURN.replace("WAIT", ""))
+
+
+def test_a_barrier_that_is_not_set_up() -> None:
+    source = KERNEL.replace("if (t == 0) init(&bar, COUNT);", "")
+    with pytest.raises(Uninitialised, match="byte 0 of bar"):
+        launch(TURN.replace("WAIT", "while (!over(&bar, state));"), source=source)
+
+
+def test_an_arrival_too_few_and_one_too_many() -> None:
+    wait = TURN.replace("WAIT", "while (!over(&bar, state));")
+    with pytest.raises(EndlessLoop):
+        launch(wait, 129, steps=3000)
+    with pytest.raises(WarpMismatch, match="more arrivals at an mbarrier than its phase has left"):
+        asked = 'asm volatile("mbarrier.arrive.shared.b64 _, [%0], 70;" :: "r"(word(&bar)) : "memory");'
+        launch(f"if (t < 2) {{ {asked} }}")
+
+
+def test_the_barrier_of_libcu() -> None:
+    source = """#include <cuda/barrier>
+extern "C" __global__ void k(const int* a, int* o) {
+    __shared__ cuda::barrier<cuda::thread_scope_block> bar;
+    __shared__ int s[128];
+    int t = threadIdx.x;
+    if (t == 0) init(&bar, blockDim.x);
+    __syncthreads();
+    s[t] = a[t];
+    bar.arrive_and_wait();
+    int mine = s[127 - t];
+    auto token = bar.arrive();
+    o[t] = mine;
+    bar.wait(std::move(token));
+}"""
+    assert (launch("", source=source) == DATA[::-1]).all()
