@@ -10,6 +10,10 @@ import numpy as np
 from kernels.toolchain import Compiled, disassemble
 from kernels.toolchain.targets import labels
 
+from ..checking import compare, poisoned
+from ..ladder import BoundRung
+from ..problem import Size
+from .operands import NotRead
 from .state import Memory, State, constants
 from .warps import Program, Warps
 
@@ -27,9 +31,11 @@ class InstructionCount:
 
 @dataclass(frozen=True)
 class MachineCounts:
-    """Of one launch, in the order of the code."""
+    """Of one launch, in the order of the code. ``contested``: the offsets of the BSYNCs whose counts, and so the
+    totals, a GPU may have otherwise (``Program.contested``)."""
 
     instructions: tuple[InstructionCount, ...]
+    contested: tuple[int, ...] = ()
 
     @property
     def warp_instructions(self) -> int:
@@ -75,9 +81,7 @@ def run_machine(
     shape = [tuple(int(n) for n in (*one, 1, 1)[:3]) for one in (grid, block)]
     memory = Memory([one for one in args if isinstance(one, np.ndarray)])
     addresses = iter(memory.addresses)
-    packed = [
-        np.uint64(next(addresses)).tobytes() if isinstance(one, np.ndarray) else one.tobytes() for one in args
-    ]
+    packed = [np.uint64(next(addresses)).tobytes() if isinstance(one, np.ndarray) else one.tobytes() for one in args]
     program = Program.of(disassemble(compiled, kernel), labels(compiled, kernel))
     state = State(int(np.prod(shape[0])), int(np.prod(shape[1])))
     warps = Warps(program, state, constants(shape[0], shape[1], packed), memory, *shape)
@@ -87,5 +91,29 @@ def run_machine(
         tuple(
             InstructionCount(one.offset, str(one.instruction).split(None, 1)[1].strip(), *map(int, counts))
             for one, counts in zip(program.steps, warps.counts, strict=True)
-        )
+        ),
+        tuple(one.offset for one in program.contested),
     )
+
+
+def machine_counts(bound: BoundRung, size: Size, seed: int = 0) -> MachineCounts:
+    """Run a rung's machine code on random inputs, as ``counters`` runs its PTX.
+
+    Raises NotRead as ``run_machine`` does, and for a rung of several launches; AssertionError where the results are not
+    the reference's: then the machine code has been misread, and its counts are worth nothing.
+    """
+    problem = bound.ladder.problem
+    launches = bound.launches(size)
+    if len(launches) != 1 or launches[0].shared_mem:
+        raise NotRead(f"{bound.name}: several launches, or shared memory")
+    inputs = bound.ladder.inputs(size, seed)
+    arrays = {key: value.copy() for key, value in inputs.items()}
+    arrays |= {one.name: poisoned(one.extents(size), one.dtype) for one in problem.outputs}
+    args = [arrays[one] if isinstance(one, str) else one for one in launches[0].args]
+    done = run_machine(bound.compiled(size), launches[0].kernel, launches[0].grid, launches[0].block, args)
+    tolerance = problem.tolerance(size)
+    for key, expected in problem.reference(inputs, size).items():
+        found = compare(arrays[key], expected, tolerance)
+        if found.wrong or not found.error <= tolerance:
+            raise AssertionError(f"{bound.name}: the machine code, as it is read here, gives a wrong {key}")
+    return done

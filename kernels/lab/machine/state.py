@@ -59,8 +59,8 @@ def constants(grid: tuple[int, int, int], block: tuple[int, int, int], packed: S
 
 
 class State:
-    """Registers of all threads and warps. `registers` uint32 (256, threads), `predicates` bool (7, threads); the same of
-    the uniform ones, for each warp."""
+    """Registers of all threads and warps. `registers` uint32 (256, threads), `predicates` bool (7, threads); the same
+    of the uniform ones, for each warp."""
 
     def __init__(self, blocks: int, threads: int) -> None:
         self.blocks, self.threads = blocks, threads

@@ -56,11 +56,25 @@ class Program:
                 raise NotRead(f"{error}, in {one}") from None
         return Program(tuple(steps))
 
+    @property
+    def contested(self) -> tuple[Step, ...]:
+        """The BSYNCs to which more than one branch with a guard leads at once: with nothing to do on the way, lanes
+        of several partings come there, and a GPU then counts some of them together that come one after the other
+        here."""
+        found = []
+        for at, step in enumerate(self.steps):
+            before = self.steps[at - 1] if at else None
+            leading = [one for one in self.steps if one.name == "BRA" and one.guard is not None and one.target == at]
+            falls = before is not None and before.name == "BRA" and before.guard is not None
+            if step.name == "BSYNC" and len(leading) + falls > 1:
+                found.append(step)
+        return tuple(found)
+
 
 def _read(one: Instruction, places: dict[int, int], labels: dict[str, int]) -> Step:
     name, *modifiers = one.opcode.split(".")
     operands = split(one.operands)
-    known = name in OPERATIONS or name[0] == "U" and name[1:] in OPERATIONS
+    known = name in OPERATIONS or (name[0] == "U" and name[1:] in OPERATIONS)
     if not known and not hasattr(Warps, f"_do_{name.lower()}"):
         raise NotRead(f"the instruction {one.opcode}")
     guard = operand(one.predicate.lstrip("@")) if one.predicate else None
@@ -140,10 +154,14 @@ class Warps:
                 return
 
     def _guard(self, step: Step, lanes: np.ndarray) -> np.ndarray | None:
-        if step.guard is None:
+        """For which lanes the guard holds; None without one. A branch may have a second: a lane needs both."""
+        guards = [] if step.guard is None else [step.guard]
+        if step.name == "BRA":
+            guards += [one for one in step.operands if one.kind in ("P", "UP")]
+        if not guards:
             return None
-        holds = View(self.state, self.bank, lanes, False).holds(step.guard)
-        return np.broadcast_to(holds, lanes.shape)
+        view = View(self.state, self.bank, lanes, False)
+        return np.logical_and.reduce([np.broadcast_to(view.holds(one), lanes.shape) for one in guards])
 
     @staticmethod
     def _mask(holds: np.ndarray, row: np.ndarray, lane: np.ndarray, rows: int) -> np.ndarray:
@@ -164,17 +182,11 @@ class Warps:
         name = step.name if step.name in OPERATIONS else step.name[1:]
         OPERATIONS[name](view, step.modifiers, step.operands)
 
-    # Ways ---------------------------------------------------------------------------------------------------------------
+    # Ways ---------------------------------------------------------------------------------------------------
 
     def _go_bra(self, step: Step, at: int, warps: np.ndarray, masks: np.ndarray, on: np.ndarray) -> None:
         if step.target < 0 or set(step.modifiers) - {"U", "DIV", "CONV"}:
             raise NotRead("a branch of this kind")
-        also = [one for one in step.operands if one.kind in ("P", "UP")]
-        for one in also:  # a second condition
-            row, lane = np.nonzero(on[:, None] >> _BITS & np.uint32(1))
-            lanes = warps[row] * 32 + lane
-            holds = np.broadcast_to(View(self.state, self.bank, lanes, False).holds(one), lanes.shape)
-            on = self._mask(holds, row, lane, warps.size)
         self._push(step.target, warps, on)
         self._push(at + 1, warps, masks & ~on)
 
@@ -207,7 +219,7 @@ class Warps:
                 del self.parked[at]
         return moved
 
-    # What needs to know more than its lanes --------------------------------------------------------------------------------
+    # What needs to know more than its lanes -----------------------------------------------------------------
 
     def _do_bra(self, *_: object) -> None: ...
 

@@ -1,0 +1,121 @@
+"""Machine code on a CPU: its results are the PTX's, its counts are Nsight Compute's."""
+
+from __future__ import annotations
+
+from functools import cache
+
+import numpy as np
+import pytest
+
+from kernels.lab import load_ladder
+from kernels.lab.agreement import code_sha256, record
+from kernels.lab.machine import MachineCounts, NotRead, machine_counts, run_machine
+from kernels.lab.machine.operands import operand, split
+from kernels.lab.machine.warps import Program
+from kernels.toolchain import Instruction, compile_cuda
+
+#: Rungs that the allow-list can read, besides those of divergence: what they compute is compared with the reference,
+#: their instructions with what Nsight Compute counted for the record of the emulator's agreement.
+READ = (
+    "copy grid_stride", "copy in_flight", "saxpy four_scalars", "conv2d naive", "conv3d direct", "fma many_warps",
+    "intensity float4", "matmul coalesced", "transpose naive", "classifier row_thread",
+)  # fmt: skip
+#: Of those, the ones with a place at which lanes of several branches wait.
+CONTESTED = ("conv3d direct",)
+
+
+def machine(source: str, kernel: str, grid: int, block: int, *args: np.ndarray | np.generic) -> MachineCounts:
+    compiled = compile_cuda(source, filename="kernel.cu", name_expressions=(kernel,))
+    return run_machine(compiled, kernel, (grid,), (block,), args)
+
+
+@cache
+def point(ladder: str, rung: str) -> dict:
+    (found,) = (p for p in record().rungs if (p["ladder"], p["rung"]) == (ladder, rung))
+    return found
+
+
+@pytest.mark.parametrize("name", READ)
+def test_rungs_of_other_ladders_execute_the_hardwares_instructions(name: str) -> None:
+    ladder, rung = load_ladder(name.split()[0]), name.split()[1]
+    measured = point(ladder.name, rung)
+    size = measured["size"]
+    compiled = ladder[rung].compiled(size)
+    (launch,) = ladder[rung].launches(size)
+    if code_sha256(compiled, launch, ladder.inputs(size)) != measured["code_sha256"]:
+        assert compiled.nvrtc_version != record().nvrtc, "counted of another kernel"
+        pytest.skip("another compiler than the record's")
+    done = machine_counts(ladder[rung], size)  # which finds that the results are right
+    for counts in measured["counts"]:
+        assert done.warp_instructions == counts["smsp__inst_executed.sum"]
+        ratio = counts["smsp__thread_inst_executed_per_inst_executed.ratio"]
+        # The tool gives two digits behind the point.
+        assert done.contested or 32 * done.lane_efficiency == pytest.approx(ratio, abs=0.0051)
+    assert bool(done.contested) == (name in CONTESTED)
+
+
+LEAVES = """
+__global__ void leaves(const int* steps, int* out)
+{
+    const int lane = threadIdx.x;
+    if (steps[lane] < 0) {
+        return;
+    }
+    out[lane] = __ballot_sync(__activemask(), steps[lane] > 1);
+}
+"""
+
+
+def test_lanes_that_have_left_execute_nothing() -> None:
+    steps, out = np.array([-1, 0, 1, 2] * 8, np.int32), np.zeros(32, np.int32)
+    try:
+        done = machine(LEAVES, "leaves", 1, 32, steps, out)
+    except NotRead as error:
+        pytest.skip(f"this compiler's code is not read: {error}")
+    assert out.tolist() == [0 if n < 0 else -0x77777778 for n in steps]
+    last = done.instructions[-1]
+    assert (last.warps, last.threads) == (1, 24)
+
+
+def test_a_warp_of_a_short_block_has_its_lanes() -> None:
+    source = "__global__ void one(int* out) { out[blockIdx.x * blockDim.x + threadIdx.x] = blockIdx.x; }"
+    out = np.full(80, -1, np.int32)
+    done = machine(source, "one", 2, 40, out)
+    assert out.tolist() == [0] * 40 + [1] * 40
+    assert all(each.warps == 4 and each.threads == each.on == 80 for each in done.instructions)
+
+
+def test_an_access_outside_of_every_array_is_an_error() -> None:
+    source = "__global__ void over(int* out) { out[threadIdx.x] = 1; }"
+    with pytest.raises(IndexError, match="in no array"):
+        machine(source, "over", 1, 32, np.zeros(31, np.int32))
+
+
+@pytest.mark.parametrize(
+    ("source", "what"),
+    [
+        ("__global__ void f(double* x) { x[threadIdx.x] *= 1.5; }", "the instruction DMUL"),
+        ("__global__ void f(float* x) { x[threadIdx.x] = sinf(x[0]); }", "the instruction"),
+    ],
+)
+def test_what_is_not_known_is_refused_by_name(source: str, what: str) -> None:
+    with pytest.raises(NotRead, match=what):
+        machine(source, "f", 1, 32, np.zeros(32, np.float64))
+
+
+def test_an_unknown_modifier_or_operand_is_refused() -> None:
+    code = (Instruction(0, "", "FADD.FTZ.SAT", "R0, R1, R2", 1, "a.cu"),)
+    assert Program.of(code, {}).steps[0].modifiers == ("FTZ", "SAT")
+    with pytest.raises(NotRead, match="the operand B0"):
+        split("R1, B0-")
+    with pytest.raises(TypeError, match="list"):
+        machine("__global__ void f(int* x) { *x = 1; }", "f", 1, 32, [1])  # type: ignore[arg-type]
+
+
+def test_operands_are_read_with_their_signs() -> None:
+    assert operand("-R3.reuse") == operand("-R3.reuse") and operand("-R3.reuse").negative
+    assert operand("~UR2").inverted and operand("!P0").inverted and operand("PT").index == -1
+    assert operand("|R4|").absolute and operand("-|R4|").negative
+    assert operand("c[0x0][0x210]").text == "0x210"
+    assert [one.kind for one in split("desc[UR4][R6.64+0x10], R7")] == ["[", "R"]
+
