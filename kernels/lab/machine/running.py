@@ -7,13 +7,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kernels.toolchain import Compiled, disassemble
+from kernels.toolchain import Compiled, disassemble, resources
 from kernels.toolchain.targets import labels
 
 from ..checking import compare, poisoned
 from ..ladder import BoundRung
 from ..problem import Size
 from .operands import NotRead
+from .shared import Shared
 from .state import Memory, State, constants
 from .warps import Program, Warps
 
@@ -69,8 +70,10 @@ def run_machine(
     grid: Sequence[int],
     block: Sequence[int],
     args: Sequence[np.ndarray | np.generic],
+    shared_bytes: int = 0,
 ) -> MachineCounts:
-    """Run the machine code of ``kernel`` (a name or a name expression) on NumPy arrays and scalars.
+    """Run the machine code of ``kernel`` (a name or a name expression) on NumPy arrays and scalars, with so many bytes
+    of shared memory besides those that it declares.
 
     Arrays are copied in, and what the code wrote is copied back. Raises NotRead for what is not understood, with its
     place, IndexError for an access outside of every array, TypeError for an argument that is neither.
@@ -84,7 +87,8 @@ def run_machine(
     packed = [np.uint64(next(addresses)).tobytes() if isinstance(one, np.ndarray) else one.tobytes() for one in args]
     program = Program.of(disassemble(compiled, kernel), labels(compiled, kernel))
     state = State(int(np.prod(shape[0])), int(np.prod(shape[1])))
-    warps = Warps(program, state, constants(shape[0], shape[1], packed), memory, *shape)
+    shared = Shared(state.blocks, resources(compiled, kernel).shared_bytes + shared_bytes)
+    warps = Warps(program, state, constants(shape[0], shape[1], packed), memory, shared, *shape)
     warps.run()
     memory.copy_back()
     return MachineCounts(
@@ -104,13 +108,14 @@ def machine_counts(bound: BoundRung, size: Size, seed: int = 0) -> MachineCounts
     """
     problem = bound.ladder.problem
     launches = bound.launches(size)
-    if len(launches) != 1 or launches[0].shared_mem:
-        raise NotRead(f"{bound.name}: several launches, or shared memory")
+    if len(launches) != 1:
+        raise NotRead(f"{bound.name}: several launches")
     inputs = bound.ladder.inputs(size, seed)
     arrays = {key: value.copy() for key, value in inputs.items()}
     arrays |= {one.name: poisoned(one.extents(size), one.dtype) for one in problem.outputs}
     args = [arrays[one] if isinstance(one, str) else one for one in launches[0].args]
-    done = run_machine(bound.compiled(size), launches[0].kernel, launches[0].grid, launches[0].block, args)
+    (one,) = launches
+    done = run_machine(bound.compiled(size), one.kernel, one.grid, one.block, args, one.shared_mem)
     tolerance = problem.tolerance(size)
     for key, expected in problem.reference(inputs, size).items():
         found = compare(arrays[key], expected, tolerance)

@@ -16,6 +16,7 @@ from kernels.toolchain import Instruction
 
 from .operands import NotRead, Operand, operand, split
 from .operations import OPERATIONS
+from .shared import Shared, shuffle
 from .state import Memory, State, View
 
 _BITS = np.arange(32, dtype=np.uint32)
@@ -94,11 +95,12 @@ class Warps:
         state: State,
         bank: bytes,
         memory: Memory,
+        shared: Shared,
         grid: tuple[int, int, int],
         block: tuple[int, int, int],
     ) -> None:
         self.program, self.state, self.bank, self.memory = program, state, bank, memory
-        self.grid, self.block = grid, block
+        self.shared, self.grid, self.block = shared, grid, block
         self.counts = np.zeros((len(program.steps), 3), np.int64)
         per_block = np.minimum(np.maximum(state.threads - 32 * np.arange(state.warps), 0), 32)
         full = ((np.uint64(1) << per_block.astype(np.uint64)) - np.uint64(1)).astype(np.uint32)
@@ -106,6 +108,7 @@ class Warps:
         #: Of each barrier register, the lanes that a lane's BSSY was executed with: (16, lanes).
         self.together = np.zeros((16, state.registers.shape[1]), np.uint32)
         self.parked: dict[int, np.ndarray] = {}
+        self.arrived: dict[int, np.ndarray] = {}
         self.pending: dict[int, list[tuple[np.ndarray, np.ndarray]]] = {}
         self.order: list[int] = []
         self._push(0, np.arange(self.alive.size), self.alive.copy())
@@ -114,7 +117,7 @@ class Warps:
         """Until all lanes have left. Raises NotRead, IndexError."""
         while True:
             if not self.order:
-                if not self._release():
+                if not self._release() and not self._release_blocks():
                     break
                 continue
             at = heapq.heappop(self.order)
@@ -219,11 +222,28 @@ class Warps:
                 del self.parked[at]
         return moved
 
+    def _go_bar(self, step: Step, at: int, warps: np.ndarray, masks: np.ndarray, on: np.ndarray) -> None:
+        whole = step.modifiers[:1] == ("SYNC",) and len(step.operands) == 1 and step.operands[0].value == "0x0"
+        if step.guard is not None or not whole:
+            raise NotRead("a barrier of this kind")
+        np.bitwise_or.at(self.arrived.setdefault(at, np.zeros(self.alive.size, np.uint32)), warps, masks)
+
+    def _release_blocks(self) -> bool:
+        """Let go the blocks whose threads are all at a barrier or gone; whether there were any."""
+        waiting = np.bitwise_or.reduce([*self.arrived.values(), np.zeros(self.alive.size, np.uint32)])
+        there = (waiting == self.alive).reshape(self.state.blocks, -1).all(axis=1)
+        ready = np.repeat(there, self.state.warps) & (waiting != 0)
+        for at, masks in self.arrived.items():
+            released = np.flatnonzero(ready & (masks != 0))
+            self._push(at + 1, released, masks[released])
+            masks[released] = 0
+        return bool(ready.any())
+
     # What needs to know more than its lanes -----------------------------------------------------------------
 
     def _do_bra(self, *_: object) -> None: ...
 
-    _do_exit = _do_bsync = _do_bra
+    _do_exit = _do_bsync = _do_bar = _do_bra
 
     def _do_nop(self, *_: object) -> None:
         """Nothing."""
@@ -251,7 +271,7 @@ class Warps:
         view.set_words(step.operands[0], self._special(step.operands[1].text, thread, block).astype(np.uint32))
 
     def _do_s2ur(self, step: Step, view: View, warps: np.ndarray, masks: np.ndarray) -> None:
-        if not step.operands[1].text.startswith("SR_CTAID"):
+        if not step.operands[1].text.startswith(("SR_CTAID", "SR_CgaCtaId")):
             raise NotRead(f"the special register {step.operands[1].text} of a warp")
         block = view.at // self.state.warps
         values = self._special(step.operands[1].text, np.zeros_like(block), block)
@@ -263,7 +283,7 @@ class Warps:
         known = {
             "SR_TID.X": thread % x, "SR_TID.Y": thread // x % y, "SR_TID.Z": thread // (x * y),
             "SR_CTAID.X": block % across, "SR_CTAID.Y": block // across % down, "SR_CTAID.Z": block // (across * down),
-            "SR_LANEID": thread % 32,
+            "SR_LANEID": thread % 32, "SR_CgaCtaId": np.zeros_like(block),  # no clusters here
         }  # fmt: skip
         if name not in known:
             raise NotRead(f"the special register {name}")
@@ -290,25 +310,42 @@ class Warps:
         return next((_SIZES[one] for one in step.modifiers if one in _SIZES), 4)
 
     def _do_ldg(self, step: Step, view: View, warps: np.ndarray, masks: np.ndarray) -> None:
-        target, address = step.operands[0], step.operands[-1]
         if len(step.operands) != 2:
             raise NotRead("a load with a predicate")
         width = self._width(step)
-        data = self.memory.data[self.memory.at(view.addresses(address.text), width)]
+        self._take(step, view, self.memory.data[self.memory.at(view.addresses(step.operands[1].text), width)])
+
+    def _do_lds(self, step: Step, view: View, warps: np.ndarray, masks: np.ndarray) -> None:
+        block = view.at // (32 * self.state.warps)
+        self._take(step, view, self.shared.data[self.shared.at(view, step.operands[1].text, self._width(step), block)])
+
+    def _take(self, step: Step, view: View, data: np.ndarray) -> None:
+        """uint8 (lanes, bytes) into registers."""
+        width = data.shape[1]
         if width < 4:
             signed = any(one in ("S8", "S16") for one in step.modifiers)
             values = np.ascontiguousarray(data).view(f"{'i' if signed else 'u'}{width}")[:, 0]
-            view.set_words(target, values.astype(np.int32).view(np.uint32))
+            view.set_words(step.operands[0], values.astype(np.int32).view(np.uint32))
             return
+        words = np.ascontiguousarray(data).view(np.uint32)
         for part in range(width // 4):
-            view.set_words(target, np.ascontiguousarray(data[:, 4 * part : 4 * part + 4]).view(np.uint32)[:, 0], part)
+            view.set_words(step.operands[0], words[:, part], part)
 
     def _do_stg(self, step: Step, view: View, warps: np.ndarray, masks: np.ndarray) -> None:
-        address, value = step.operands
         width = self._width(step)
-        places = self.memory.at(view.addresses(address.text), width)
-        for part in range(-(-width // 4)):
-            words = np.broadcast_to(view.words(value, part), view.at.shape).astype(np.uint32)
-            bytes_ = words[:, None].view(np.uint8)
-            here = places[:, 4 * part : 4 * part + 4]
-            self.memory.data[here] = bytes_[:, : here.shape[1]]
+        self.memory.data[self.memory.at(view.addresses(step.operands[0].text), width)] = self._given(step, view, width)
+
+    def _do_sts(self, step: Step, view: View, warps: np.ndarray, masks: np.ndarray) -> None:
+        width, block = self._width(step), view.at // (32 * self.state.warps)
+        places = self.shared.at(view, step.operands[0].text, width, block)
+        self.shared.data[places] = self._given(step, view, width)
+
+    def _given(self, step: Step, view: View, width: int) -> np.ndarray:
+        """uint8 (lanes, width): what a store writes."""
+        words = [np.broadcast_to(view.words(step.operands[1], part), view.at.shape) for part in range(-(-width // 4))]
+        return np.ascontiguousarray(np.stack(words, axis=1)).view(np.uint8)[:, :width]
+
+    def _do_shfl(self, step: Step, view: View, warps: np.ndarray, masks: np.ndarray) -> None:
+        held = np.zeros(self.state.registers.shape[1], np.bool_)
+        held[view.at] = True
+        shuffle(view, step.modifiers[0], step.operands, held)
