@@ -131,6 +131,12 @@ def layers(record: Record, peer: str) -> list[float]:
     return found
 
 
+def seconds_of(record: Record, n: int) -> float:
+    """The shortest cold time of any rung at a size of one key, in seconds."""
+    points = [record.find(name, {"n": n}, "cold") for name in load_ladder(record.ladder).names]
+    return min(point.median_s for point in points if point is not None)
+
+
 def cube(record: Record, n: int, k: int, name: str | None = None) -> float:
     """The cold time of one rung or peer of conv3d at a size, or of the best rung, in seconds."""
     points = {p.name: p.median_s for p in record.points if p.size == {"n": n, "k": k} and p.regime == "cold"}
@@ -168,11 +174,22 @@ PROMISES: dict[str, tuple[str, Callable[[Record], bool]]] = {
         and classifier(r, 0)[0] < classifier(r, 0)[1]
         and rate(r, "bytes") / (r.ceilings["read_gb_s"] * 1e9) >= 0.92,
     ),
-    # The 7 us that were aimed at are less than a kernel takes that only reads these bytes.
-    "class2 is 8 % faster than cuBLAS": ("classifier", lambda r: classifier(r, 1)[1] / classifier(r, 1)[0] >= 1.08),
-    "class1 with a batch of 32 is faster than cuBLAS in float32": (
+    # The 7 us that were aimed at are less than a launch, a trip to DRAM and the bytes at full rate: see cold_read.
+    "class2 takes at most 8 us and is 15 % faster than cuBLAS": (
         "classifier",
-        lambda r: classifier(r, 2)[1] / classifier(r, 2)[0] > 1,
+        lambda r: classifier(r, 1)[0] <= 8e-6 and classifier(r, 1)[1] / classifier(r, 1)[0] >= 1.15,
+    ),
+    "class1 with a batch of 32 is a tenth faster than cuBLAS in float32": (
+        "classifier",
+        lambda r: classifier(r, 2)[1] / classifier(r, 2)[0] >= 1.1,
+    ),
+    "a cold read of class2's weights takes at most a tenth more than one warp's 2 KB and the bytes at full rate": (
+        "cold_read",
+        lambda r: best(r) <= 1.1 * (seconds_of(r, 512) + 4 * 4096 * 1024 / (r.ceilings["read_gb_s"] * 1e9)),
+    ),
+    "twice the bytes are read at no less than 90 % of the read ceiling": (
+        "cold_read",
+        lambda r: 4 * (5 << 20) / (seconds_of(r, 10 << 20) - seconds_of(r, 5 << 20)) >= 0.9e9 * r.ceilings["read_gb_s"],
     ),
     "saxpy reaches 98 % of the rate of copying, and PyTorch's": (
         "saxpy",
@@ -235,10 +252,9 @@ PROMISES: dict[str, tuple[str, Callable[[Record], bool]]] = {
         lambda r: best(r) < min(of(r, "PyTorch contiguous"), of(r, "cuBLAS geam")),
     ),
     "matmul reaches 70 % of cuBLAS in float32": ("matmul", lambda r: of(r, "cuBLAS fp32") / best(r) >= 0.70),
-    # The aim was cuBLAS's time at 4096 too; the chapter says what is missing, and what bounds it.
-    "sgemm comes to 98 % of cuBLAS in float32 at 4096 and passes it at 8192": (
+    "sgemm reaches cuBLAS in float32 at 4096 and passes it at 8192": (
         "sgemm",
-        lambda r: of_cublas(r, 4096, 4096, 4096) >= 0.98 and of_cublas(r, 8192, 8192, 8192) >= 1.0,
+        lambda r: of_cublas(r, 4096, 4096, 4096) >= 1.0 and of_cublas(r, 8192, 8192, 8192) >= 1.01,
     ),
     "sgemm reaches 95 % of cuBLAS at 2048 and at 8192": (
         "sgemm",
@@ -285,10 +301,11 @@ PROMISES: dict[str, tuple[str, Callable[[Record], bool]]] = {
         "histogram",
         lambda r: all(limit / fastest >= 0.75 for limit, fastest, _ in histograms(r)),
     ),
-    "a U-Net layer of 1024 channels is 18 times as fast as cuDNN in float32 and 7 times as fast as in TF32": (
+    "a U-Net layer of 1024 channels is 20 times as fast as cuDNN in float32 and 7 times as fast as in TF32": (
         "conv1d",
-        lambda r: of(r, "cuDNN fp32") / best(r) >= 18 and of(r, "cuDNN TF32") / best(r) >= 7,
+        lambda r: of(r, "cuDNN fp32") / best(r) >= 20 and of(r, "cuDNN TF32") / best(r) >= 7,
     ),
+    "a U-Net layer of 1024 channels takes at most 9.2 us": ("conv1d", lambda r: best(r) <= 9.2e-6),
     "over the layers of the U-Net the mean is 10 times cuDNN's float32 and 4 times its TF32, and none is slower": (
         "conv1d",
         lambda r: geometric_mean(layers(r, "cuDNN fp32")) >= 10
