@@ -2,11 +2,13 @@
 
 The emulator runs PTX, the hardware SASS. Where ptxas kept the branches that PTX has, their numbers are equal. Where it
 made predicated instructions of them, the emulator counts branches that are gone; those cases are marked, with what
-ptxas did, which is looked up in the SASS.
+ptxas did, which is looked up in the SASS. The machine code, run on a CPU, executes what the hardware executes: the
+warp instructions, the thread instructions, and so lane efficiency are equal, but where a mark says why not.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 from functools import cache
 from typing import Any
@@ -14,11 +16,12 @@ from typing import Any
 import numpy as np
 import pytest
 from tools import divergence_profile
-from tools.divergence_profile import Case
+from tools.divergence_profile import Case, compiled
 
 from kernels.divergence import DATA, MAX_STEPS, POINTS, escape_counts, sampled_counts
 from kernels.emulator import Counters
 from kernels.lab import count_kernel, load_ladder, opcodes
+from kernels.lab.machine import MachineCounts, run_machine
 
 PROFILE = json.loads(divergence_profile.PROFILE.read_text(encoding="utf-8"))
 CASES = {case.label: case for case in divergence_profile.cases()}
@@ -38,10 +41,15 @@ def predicated(label: str) -> bool:
 
 
 @cache
-def counted(label: str) -> Counters:
+def emulated(label: str) -> tuple[Counters, list[Any]]:
+    """What the emulator counts of a case, and its arguments afterwards."""
     case = CASES[label]
     args = [a.copy() if isinstance(a, np.ndarray) else a for a in case.args]
-    return count_kernel(case.source, case.kernel, case.grid, case.block, args, options=("-std=c++17",))
+    return count_kernel(case.source, case.kernel, case.grid, case.block, args, options=("-std=c++17",)), args
+
+
+def counted(label: str) -> Counters:
+    return emulated(label)[0]
 
 
 def ncu(label: str) -> dict[str, Any]:
@@ -50,6 +58,15 @@ def ncu(label: str) -> dict[str, Any]:
 
 def efficiency(label: str) -> float:
     return ncu(label)["thread_instructions"] / (32 * ncu(label)["warp_instructions"])
+
+
+def machine(label: str) -> MachineCounts:
+    """What the case's machine code executes on a CPU. What it writes has to be what the PTX writes."""
+    case = CASES[label]
+    args = [a.copy() if isinstance(a, np.ndarray) else a for a in case.args]
+    found = run_machine(compiled(case), case.kernel, case.grid, case.block, args)
+    assert all(np.array_equal(one, other) for one, other in zip(args, emulated(label)[1], strict=True))
+    return found
 
 
 def test_the_profile_says_where_it_is_from_and_has_every_case() -> None:
@@ -69,6 +86,47 @@ def test_divergent_branches_and_lane_efficiency_are_the_hardwares(label: str) ->
     # The same lanes execute each line, but PTX and SASS have different numbers of instructions for it, and lane
     # efficiency is a mean over instructions: what stands outside the loop may weigh a little more or less.
     assert counted(label).lane_efficiency == pytest.approx(efficiency(label), abs=0.01)
+
+
+#: Cases with a BSYNC to which several branches lead at once, where a GPU may count some arrivals together.
+CONTESTED = ("flattened", "rejoined")
+#: One arrangement of the points, the most mixed one for the rungs with a mark, and the single kernels.
+RUN = [
+    label
+    for label in CASES
+    if not label.endswith(("shuffled", "sorted", "periodic"))
+    or (label.startswith(CONTESTED) and label.endswith("shuffled"))
+]
+
+
+def same_code(label: str) -> bool:
+    """Whether the case's machine code is that which was profiled. Another compiler's may be another."""
+    case = CASES[label]
+    if hashlib.sha256(compiled(case).cubin).hexdigest() == PROFILE["cubins"][label]:
+        return True
+    assert ".".join(map(str, compiled(case).nvrtc_version)) != PROFILE["nvrtc"], "profiled another kernel: profile anew"
+    return False
+
+
+@pytest.mark.parametrize("label", RUN)
+def test_the_machine_code_executes_what_the_hardware_executes(label: str) -> None:
+    if not same_code(label):
+        pytest.skip("another compiler than the profile's")
+    found, hardware = machine(label), ncu(label)
+    mine = (found.warp_instructions, found.thread_instructions, found.thread_instructions_on)
+    theirs = tuple(
+        hardware[f"{what}_instructions{on}"] for what, on in (("warp", ""), ("thread", ""), ("thread", "_on"))
+    )
+    assert bool(found.contested) == label.startswith(CONTESTED)
+    if not found.contested:
+        assert mine == theirs and found.lane_efficiency == efficiency(label)
+        return
+    # The BSYNC at the mark is executed once for several arrivals; then lanes that wait there already are counted again.
+    (place,) = (one for one in found.instructions if one.offset in found.contested)
+    more = [b - a for a, b in zip(mine, theirs, strict=True)]
+    assert "BSYNC" in place.text and -place.warps < more[0] <= 0
+    assert 0 <= more[1] == more[2] < 32 * place.warps
+    assert found.lane_efficiency == pytest.approx(efficiency(label), abs=1.1e-4)
 
 
 @pytest.mark.parametrize("label", [label for label in CASES if predicated(label)])

@@ -7,7 +7,7 @@ from functools import cache
 import numpy as np
 import pytest
 
-from kernels.lab import load_ladder
+from kernels.lab import count_kernel, load_ladder
 from kernels.lab.agreement import code_sha256, record
 from kernels.lab.machine import MachineCounts, NotRead, machine_counts, run_machine
 from kernels.lab.machine.operands import operand, split
@@ -17,8 +17,8 @@ from kernels.toolchain import Instruction, compile_cuda
 #: Rungs that the allow-list can read, besides those of divergence: what they compute is compared with the reference,
 #: their instructions with what Nsight Compute counted for the record of the emulator's agreement.
 READ = (
-    "copy grid_stride", "copy in_flight", "saxpy four_scalars", "conv2d naive", "conv3d direct", "fma many_warps",
-    "intensity float4", "matmul coalesced", "transpose naive", "classifier row_thread",
+    "copy in_flight", "saxpy four_scalars", "conv2d naive", "conv3d direct", "matmul coalesced", "transpose padded",
+    "stencil1d tiled",
 )  # fmt: skip
 #: Of those, the ones with a place at which lanes of several branches wait.
 CONTESTED = ("conv3d direct",)
@@ -85,6 +85,31 @@ def test_a_warp_of_a_short_block_has_its_lanes() -> None:
     assert all(each.warps == 4 and each.threads == each.on == 80 for each in done.instructions)
 
 
+SHUFFLES = """
+__global__ void shuffles(const int* in, int* out)
+{
+    __shared__ int turned[64];
+    const int i = threadIdx.x;
+    const int v = in[i];
+    turned[63 - i] = v;
+    __syncthreads();
+    out[i] = __shfl_down_sync(~0u, v, 3);
+    out[64 + i] = __shfl_up_sync(~0u, v, 5, 16);
+    out[128 + i] = __shfl_xor_sync(~0u, v, 9);
+    out[192 + i] = __shfl_sync(~0u, v, in[i] & 7, 8);
+    out[256 + i] = turned[i];
+}
+"""
+
+
+def test_shuffles_and_shared_memory_are_those_of_the_emulator() -> None:
+    given = np.random.default_rng(0).permutation(64).astype(np.int32)
+    out, expected = np.zeros(320, np.int32), np.zeros(320, np.int32)
+    machine(SHUFFLES, "shuffles", 1, 64, given, out)
+    count_kernel(SHUFFLES, "shuffles", (1,), (64,), [given, expected])
+    assert np.array_equal(out, expected) and len(set(out.tolist())) > 32
+
+
 def test_an_access_outside_of_every_array_is_an_error() -> None:
     source = "__global__ void over(int* out) { out[threadIdx.x] = 1; }"
     with pytest.raises(IndexError, match="in no array"):
@@ -118,4 +143,3 @@ def test_operands_are_read_with_their_signs() -> None:
     assert operand("|R4|").absolute and operand("-|R4|").negative
     assert operand("c[0x0][0x210]").text == "0x210"
     assert [one.kind for one in split("desc[UR4][R6.64+0x10], R7")] == ["[", "R"]
-
