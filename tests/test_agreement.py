@@ -7,14 +7,14 @@ import dataclasses
 import pytest
 
 from kernels.lab import agreement, load_ladder
-from kernels.lab.agreement import EXCESS, EXPECTED, NOISE, Count, compare_patterns, compare_rung, record, summary
+from kernels.lab.agreement import UNSTABLE, Count, compare_patterns, compare_rung, record, summary
 from kernels.lab.agreement.cases import cases
 from kernels.lab.agreement.measuring import STEPS, dump, parse
 from kernels.lab.agreement.summary import agreement_table, differences_table
 from kernels.lab.ladder import BoundRung
 
-#: Rungs that were measured, of those that the ladders still have.
-MEASURED = {(point["ladder"], point["rung"]) for point in record().rungs}
+#: Rungs that were measured, of those that the ladders still have, and of which the code stays the same.
+MEASURED = {(point["ladder"], point["rung"]) for point in record().rungs} - UNSTABLE
 RUNGS = [rung for rung in agreement.all_rungs() if (rung.ladder.name, rung.name) in MEASURED]
 
 needs_the_compiler = pytest.mark.skipif(
@@ -42,7 +42,8 @@ def test_every_pattern_is_counted_exactly(patterns) -> None:
 @needs_the_compiler
 def test_the_patterns_tell_rules_apart(patterns) -> None:
     """Of 32 lanes, one request takes anything from one sector to 32: all widths are there, and many costs."""
-    loads = [one for one in patterns if (one.kind, one.quantity) == ("global load", "sectors")]
+    moves = [one for one in patterns if "by copy" not in one.what]
+    loads = [one for one in moves if (one.kind, one.quantity) == ("global load", "sectors")]
     assert {one.what.split(",")[1].strip() for one in loads} == {f"{n} bytes" for n in (1, 2, 4, 8, 16)}
     assert len({one.emulator for one in loads}) >= 10
 
@@ -58,14 +59,14 @@ def compared() -> dict[str, tuple[Count, ...]]:
 def test_every_rung_is_counted_exactly_or_marked(rung: BoundRung, compared) -> None:
     counts = compared[f"{rung.ladder.name} {rung.name}"] = compare_rung(rung)
     assert any(one.emulator for one in counts)
-    unexplained = [one for one in counts if not one.equal and not one.why]
-    assert unexplained == []
-    known = {kind: why for (*name, kind), why in EXPECTED.items() if name == [rung.ladder.name, rung.name]}
-    different = {one.kind for one in counts if not one.equal and not one.compiler}
-    assert different == set(known)
-    for one in counts:
-        if known.get(one.kind) in (NOISE, EXCESS) and not one.compiler:
-            assert min(one.hardware) >= one.emulator
+    assert [one for one in counts if not one.equal and not (one.compiler and one.why)] == []
+
+
+def test_hardly_a_rung_is_left_out() -> None:
+    """All rungs were counted but those that a GPU has not run since they changed."""
+    every = {(rung.ladder.name, rung.name) for rung in agreement.all_rungs()}
+    assert every >= UNSTABLE and len(UNSTABLE) <= 4
+    assert summary.read_summary().missing == []
 
 
 @needs_the_compiler
@@ -77,9 +78,7 @@ def test_the_summary_is_what_comes_out(patterns, compared, monkeypatch) -> None:
 
     monkeypatch.setattr(summary, "compare_rung", once)
     monkeypatch.setattr(summary, "compare_patterns", lambda: patterns)
-    monkeypatch.setattr(summary, "all_rungs", lambda: iter(RUNGS))
-    now, then = summary.summarise(), summary.read_summary()
-    assert dataclasses.replace(now, missing=[]) == dataclasses.replace(then, missing=[])
+    assert summary.summarise() == summary.read_summary()
 
 
 def test_the_tables_show_every_difference() -> None:

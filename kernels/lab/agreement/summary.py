@@ -14,7 +14,7 @@ from typing import Any
 
 from .. import records
 from ..shown import Shown, table
-from . import QUANTITIES, Count, all_rungs, compare_patterns, compare_rung, record, record_path
+from . import QUANTITIES, UNSTABLE, Count, all_rungs, compare_patterns, compare_rung, record, record_path
 from .cases import cases
 
 
@@ -22,12 +22,13 @@ from .cases import cases
 class Summary:
     """``sums``: by "rungs" and "patterns", then by "kind, quantity", how many counts other than nothing were compared
     and how many are equal. ``different``: the others. ``launches``: how many were compared. ``missing``: rungs that
-    nobody has measured yet."""
+    nobody has measured yet. ``unstable``: those that cannot be compared, for they do not stay the same."""
 
     sums: dict[str, dict[str, list[int]]]
     launches: dict[str, int]
     different: list[dict[str, Any]]
     missing: list[str]
+    unstable: list[str]
     cases: int
 
     def compared(self, which: str) -> int:
@@ -42,14 +43,16 @@ class Summary:
 def summarise() -> Summary:
     """Compare everything that was measured. Raises LookupError for a kernel that has changed since."""
     measured = {(point["ladder"], point["rung"]) for point in record().rungs}
-    rungs = list(all_rungs())
+    every = list(all_rungs())
+    rungs = [rung for rung in every if (rung.ladder.name, rung.name) not in UNSTABLE]
+    unstable = [f"{r.ladder.name} {r.name}" for r in every if (r.ladder.name, r.name) in UNSTABLE]
     known = [rung for rung in rungs if (rung.ladder.name, rung.name) in measured]
     missing = [f"{r.ladder.name} {r.name}" for r in rungs if (r.ladder.name, r.name) not in measured]
     counts = {"rungs": [count for rung in known for count in compare_rung(rung)], "patterns": compare_patterns()}
     sums = {which: _sums(found) for which, found in counts.items()}
     launches = {which: len({count.what for count in found}) for which, found in counts.items()}
     different = [asdict(count) for found in counts.values() for count in found if not count.equal]
-    return Summary(sums, launches, json.loads(json.dumps(different)), missing, len(cases()))
+    return Summary(sums, launches, json.loads(json.dumps(different)), missing, unstable, len(cases()))
 
 
 def _sums(counts: Iterable[Count]) -> dict[str, list[int]]:
