@@ -113,7 +113,7 @@ def test_the_machine_code_executes_what_the_hardware_executes(label: str) -> Non
     if not same_code(label):
         pytest.skip("another compiler than the profile's")
     found, hardware = machine(label), ncu(label)
-    mine = (found.warp_instructions, found.thread_instructions, found.thread_instructions_on)
+    mine = found.totals
     theirs = tuple(
         hardware[f"{what}_instructions{on}"] for what, on in (("warp", ""), ("thread", ""), ("thread", "_on"))
     )

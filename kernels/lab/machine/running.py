@@ -54,6 +54,11 @@ class MachineCounts:
         return sum(one.on for one in self.instructions)
 
     @property
+    def totals(self) -> tuple[int, int, int]:
+        """Of warps, of threads, of threads whose guard holds."""
+        return self.warp_instructions, self.thread_instructions, self.thread_instructions_on
+
+    @property
     def lane_efficiency(self) -> float:
         """Active lanes per warp instruction, of 32; nan where nothing ran."""
         return self.thread_instructions / (32 * self.warp_instructions) if self.warp_instructions else float("nan")
