@@ -7,15 +7,18 @@ gives the same PTX everywhere.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import os
 import re
 import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from importlib import metadata
 from pathlib import Path, PurePosixPath
 from types import ModuleType
 
+from kernels.toolchain import kept
 from kernels.toolchain.diagnostics import Diagnostic, parse_log, shorten
 from kernels.toolchain.errors import CompileError, KernelNotFound, ToolchainError
 from kernels.toolchain.includes import cuda_include_dirs, included_files
@@ -152,6 +155,17 @@ def nvrtc_version() -> tuple[int, int]:
 
 
 @functools.cache
+def _packages() -> list[str]:
+    """The versions of the packages that NVRTC and the headers may come from, as far as they are installed."""
+    found = []
+    for name in ("nvrtc", "runtime", "cccl", "nvcc"):
+        for package in (f"nvidia-cuda-{name}-cu12", f"nvidia-cuda-{name}"):
+            with contextlib.suppress(metadata.PackageNotFoundError):
+                found.append(f"{package} {metadata.version(package)}")
+    return found
+
+
+@functools.cache
 def _nvrtc() -> ModuleType:
     """The bindings, with the library behind them loaded."""
     try:
@@ -193,13 +207,20 @@ class _Program:
         self.include_dirs = include_dirs
         self.ptx = ptx  # what ptxas's messages count their lines in
 
-    def compile(self, arch: str, options: tuple[str, ...], *, want: str) -> tuple[str, bytes, dict[str, str]]:
-        """Log, image ("ptx" or "cubin", as `want` says) and lowered names."""
-        nvrtc = _nvrtc()
+    def compile(self, arch: str, options: tuple[str, ...], *, want: str) -> kept.Made:
+        """Log, image ("ptx" or "cubin", as `want` says) and lowered names; made now, or kept since they were."""
         # For a virtual architecture NVRTC stops at PTX, the same PTX, and does not run ptxas.
         target = arch.replace("sm_", "compute_") if want == "ptx" else arch
         system = cuda_include_dirs(nvrtc_version()[0])
         flags = [f"-arch={target}", *options, *(f"-I{folder}" for folder in (*self.include_dirs, *system))]
+        texts = sorted(included_files(self.source, self.include_dirs).items())
+        headers = [Path(folder).stat().st_mtime_ns for folder in system]
+        own = [self.source, self.filename, self.expressions, flags, want]
+        name = kept.digest([_packages(), nvrtc_version(), headers, texts, *own])
+        return kept.keep(name, lambda: self._compile(flags, arch, options, want))
+
+    def _compile(self, flags: list[str], arch: str, options: tuple[str, ...], want: str) -> kept.Made:
+        nvrtc = _nvrtc()
         status, program = nvrtc.nvrtcCreateProgram(
             self.source.encode(), (_ROOT + self.filename).encode(), 0, None, None
         )
