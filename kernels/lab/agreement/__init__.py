@@ -95,7 +95,9 @@ METRICS = (
 
 #: Rungs of which NVRTC does not make the same PTX in every process: it merges neighbouring loads in an order that
 #: hangs on addresses of its own. What was counted of one PTX says nothing of another, so they are left out.
-UNSTABLE = frozenset(("sgemm", rung) for rung in ("pipelined", "read_ahead", "tuned", "stream"))
+UNSTABLE = frozenset(
+    {("classifier", "slices"), *(("sgemm", rung) for rung in ("pipelined", "read_ahead", "tuned", "stream"))}
+)
 
 
 @dataclass(frozen=True)
