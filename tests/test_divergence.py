@@ -118,6 +118,7 @@ def test_the_machine_code_executes_what_the_hardware_executes(label: str) -> Non
         hardware[f"{what}_instructions{on}"] for what, on in (("warp", ""), ("thread", ""), ("thread", "_on"))
     )
     assert bool(found.contested) == label.startswith(CONTESTED)
+    assert mine[1] == hardware["patched_thread_instructions"]
     if not found.contested:
         assert mine == theirs and found.lane_efficiency == efficiency(label)
         return

@@ -36,6 +36,9 @@ METRICS = {
     "thread_instructions_on": "smsp__thread_inst_executed_pred_on.sum",
     "threads_per_instruction": "smsp__thread_inst_executed_per_inst_executed.ratio",
     "divergent_branches": "smsp__sass_branch_targets_threads_divergent.sum",
+    # The same again, counted by instructions that ncu puts into the machine code.
+    "patched_warp_instructions": "smsp__sass_inst_executed.sum",
+    "patched_thread_instructions": "smsp__sass_thread_inst_executed.sum",
 }
 #: Points of the ladder, and elements of the single kernels: small enough to be emulated in a moment.
 POINTS, ELEMENTS = 1 << 14, 1 << 12
