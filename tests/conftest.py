@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from pathlib import Path
@@ -11,6 +12,8 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [path for path in (str(ROOT),) if path not in sys.path]
 pytest.register_assert_rewrite("tools.rung_checks")
+# Thousands of tests and parsed kernels live as long as the run: looking for cycles among them takes a tenth of it.
+gc.set_threshold(100_000, 50, 100)
 
 
 #: What each marker asks for: the backend, and why a test without it is skipped.

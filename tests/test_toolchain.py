@@ -388,3 +388,11 @@ class TestSass:
         monkeypatch.delenv("CUDA_PATH", raising=False)
         monkeypatch.setenv("CUDA_HOME", str(tmp_path))
         assert sass._find_tool.__wrapped__("nvdisasm") == str(tool)
+
+
+def test_the_front_end_alone_finds_an_error_for_an_architecture():
+    source = 'extern "C" __global__ void k() {\n#if __CUDA_ARCH__ >= 900\n    nonsense;\n#endif\n}'
+    compiled = compile_cuda(source, filename="k.cu", arch="sm_80")
+    compiled.check_syntax("sm_89")
+    with pytest.raises(CompileError, match="nonsense"):
+        compiled.check_syntax("sm_100")

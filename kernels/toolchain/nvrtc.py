@@ -60,6 +60,12 @@ class Compiled:
         log, cubin, _ = program.compile(self.arch, reporting, want="cubin")
         return cubin, log
 
+    def check_syntax(self, arch: str) -> None:
+        """Ask NVRTC's front end alone whether it takes the source for another architecture, in a twentieth of the time
+        of a compilation. Raises CompileError if it does not."""
+        program = _Program(self.source, self.filename, tuple(self.names), self.include_dirs)
+        program.compile(arch, (*self.options, "-fdevice-syntax-only"), want="ptx")
+
     @property
     def cubin(self) -> bytes:
         """Machine code for `arch`, made when first asked for. Raises CompileError if ptxas refuses it."""

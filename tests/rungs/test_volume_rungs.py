@@ -14,7 +14,7 @@ SIZES = {
     "conv3d": st.one_of(
         st.fixed_dictionaries({"n": st.integers(0, 37), "k": st.just(3)}),
         st.fixed_dictionaries({"n": st.integers(0, 11), "k": st.sampled_from((5, 7))}),
-        st.fixed_dictionaries({"n": st.integers(1, 6), "k": st.sampled_from((9, 11))}),
+        st.fixed_dictionaries({"n": st.integers(1, 6), "k": st.just(9)}),  # and 11 among those to check
     ),
 }
 
