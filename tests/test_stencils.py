@@ -67,7 +67,7 @@ def test_the_weights_are_constants_at_every_radius(rung) -> None:
     largest = 64 if rung.ladder.name == "stencil1d" else 8
     extents = [{"n": 4096}] if rung.ladder.name == "stencil1d" else [{"rows": 64, "cols": cols} for cols in (64, 63)]
     for extent in extents:
-        for radius in (1, largest // 2, largest):
+        for radius in (1, largest // 2, largest) if extent is extents[0] else (largest,):
             size = {**extent, "radius": radius}
             kernels = [launch.kernel for launch in rung.launches(size)]
             found = opcode_counts(rung.compiled(size), kernels, "FFMA|MUFU|CALL")

@@ -12,7 +12,7 @@ import functools
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -199,9 +199,14 @@ def compare_rung(rung: BoundRung, gpu: str = records.DEFAULT_GPU) -> tuple[Count
         if point["code_sha256"] != code_sha256(compiled, launch, inputs):
             raise LookupError(f"stale counts of {name[0]} {name[1]}: the kernel has changed; on a GPU: {COMMAND}")
         what = f"{name[0]} {name[1]}" + (f", launch {index + 1}" if len(points) > 1 else "")
-        changed = [mark for mark in launch_marks(compiled, launch) if mark.changes]
+        changed = functools.cache(functools.partial(_changed, compiled, launch))
         out += _counts(what, counted[index], point["counts"], changed)
     return tuple(out)
+
+
+def _changed(compiled: Compiled, launch: Launch) -> list[Mark]:
+    """The marks that explain a difference. Disassembling takes longer than counting, so who has none does not ask."""
+    return [mark for mark in launch_marks(compiled, launch) if mark.changes]
 
 
 def launch_marks(compiled: Compiled, launch: Launch) -> tuple[Mark, ...]:
@@ -214,7 +219,7 @@ def _counts(
     what: str,
     counted: emulator.Counters,
     hardware: list[dict[str, int]],
-    changed: list[Mark],
+    changed: Callable[[], list[Mark]],
 ) -> Iterator[Count]:
     for (kind, quantity), ways in QUANTITIES.items():
         every = [tuple(way.of(run) for run in hardware) for way in ways]
@@ -224,7 +229,7 @@ def _counts(
         ours = getattr(counted.total(kind), quantity)
         why, compiler = "", False
         if any(one != ours for one in seen):
-            reasons = list(dict.fromkeys(mark.reason for mark in changed if mark.kind == kind))
+            reasons = list(dict.fromkeys(mark.reason for mark in changed() if mark.kind == kind))
             compiler = bool(reasons)
             why = "; ".join(reasons)
         yield Count(what, kind, quantity, ours, seen, why, compiler)
@@ -258,6 +263,6 @@ def compare_patterns(gpu: str = records.DEFAULT_GPU) -> tuple[Count, ...]:
                 compiled, case.kernel, case.grid, case.block, case.args, shared_mem=case.shared, compare=False,
                 module=counting.module_of(compiled),
             )  # fmt: skip
-        changed = [mark for mark in launch_marks(compiled, pattern_launch(case)) if mark.changes]
+        changed = functools.cache(functools.partial(_changed, compiled, pattern_launch(case)))
         out += _counts(case.label, done.counters, point["counts"], changed)
     return tuple(out)
