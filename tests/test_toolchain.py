@@ -8,6 +8,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from tools.code import memory_instructions
 
 from kernels.toolchain import (
     CompileError,
@@ -74,12 +75,17 @@ class TestCompiling:
     def test_virtual_and_real_architecture_give_the_same_ptx(self) -> None:
         """The emulator runs the PTX of one compilation, SASS comes from another; they must be of the same code."""
         compiled = compile_cuda(TILE, filename="tile.cu", name_expressions=["flip<32>"])
-        memory = re.compile(r"(?:ld|st|bar)\.[.\w]+")
-        ours = memory.findall(compiled.ptx.split("{", 1)[1])
-        # The cubin carries, line by line, the PTX that it was assembled from.
-        theirs = [match[0].decode() for match in re.finditer(rb"(?<=\0)(?:ld|st|bar)\.[.\w]+", compiled.cubin)]
+        ours, theirs = memory_instructions(compiled)
         assert len(ours) >= 7
         assert theirs == ours
+
+    def test_both_from_one_run(self) -> None:
+        compiled = compile_cuda(TILE, filename="tile.cu", name_expressions=["flip<32>"])
+        both = compiled.in_one_run()
+        assert (both.ptx, both.cubin, both.names) == (compiled.ptx, compiled.cubin, compiled.names)
+        assert "registers" in both.ptxas_report
+        kept = compiled.with_code("// PTX", b"code")
+        assert (kept.ptx, kept.cubin, kept.source) == ("// PTX", b"code", TILE)
 
     def test_ptx_names_no_path_of_this_machine(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         here = compile_cuda(COPY, filename="copy/float4.cu").ptx

@@ -32,9 +32,12 @@ def counters(
     return functools.reduce(operator.add, [launched for launched, _ in _run(bound, size, seed, inputs, None)])
 
 
-def launch_counters(bound: BoundRung, size: Size, seed: int = 0) -> tuple[emulator.Counters, ...]:
-    """As ``counters``, of each of a rung's launches by itself."""
-    return tuple(launched for launched, _ in _run(bound, size, seed, None, None))
+def launch_counters(
+    bound: BoundRung, size: Size, seed: int = 0, compiled: Compiled | None = None
+) -> tuple[emulator.Counters, ...]:
+    """As ``counters``, of each of a rung's launches by itself. ``compiled``: the code to run, if not what the rung is
+    compiled to now."""
+    return tuple(launched for launched, _ in _run(bound, size, seed, None, None, compiled))
 
 
 def trace(
@@ -95,6 +98,7 @@ def _run(
     seed: int,
     inputs: Mapping[str, np.ndarray] | None,
     traced: tuple[int, tuple[int, int, int], int] | None,
+    compiled: Compiled | None = None,
 ) -> list[tuple[emulator.Counters, emulator.Trace | None]]:
     """Launch the rung's kernels in order on new emulated memory; outputs and workspace are uninitialised."""
     problem, rung = bound.ladder.problem, bound.rung
@@ -106,7 +110,7 @@ def _run(
         held[argument.name] = _allocate(memory, argument.extents(size), argument.dtype, argument.name)
     for name, (shape, dtype) in rung.workspace(size).items():
         held[name] = _allocate(memory, shape, dtype, name)
-    compiled = bound.compiled(size)
+    compiled = compiled or bound.compiled(size)
     module = module_of(compiled)
     done: list[tuple[emulator.Counters, emulator.Trace | None]] = []
     for position, launch in enumerate(bound.launches(size)):

@@ -13,7 +13,7 @@ import os
 import re
 import threading
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import metadata
 from pathlib import Path, PurePosixPath
 from types import ModuleType
@@ -51,20 +51,35 @@ class Compiled:
     nvrtc_version: tuple[int, int]
     sources: dict[str, str]
     include_dirs: tuple[str, ...] = field(repr=False)
+    made_before: tuple[bytes, str] | None = field(default=None, repr=False)
 
     @functools.cached_property
     def _machine_code(self) -> tuple[bytes, str]:
-        program = _Program(self.source, self.filename, tuple(self.names), self.include_dirs, ptx=self.ptx)
-        # Where there is a driver, NVRTC keeps machine code in the driver's cache, without ptxas's report.
-        reporting = (*self.options, "--ptxas-options=-v", "--no-cache")
-        log, cubin, _ = program.compile(self.arch, reporting, want="cubin")
+        """Machine code and ptxas's report: those made before, with this PTX, or else another run of the compiler's."""
+        if self.made_before is not None:
+            return self.made_before
+        log, cubin, _ = self._program.compile(self.arch, self.options, want="cubin")
         return cubin, log
+
+    @property
+    def _program(self) -> _Program:
+        return _Program(self.source, self.filename, tuple(self.names), self.include_dirs, ptx=self.ptx)
+
+    def in_one_run(self) -> Compiled:
+        """The same source with PTX and machine code of one new run of NVRTC. Usually each has its own; but of some
+        kernels NVRTC merges neighbouring loads in an order that hangs on its own addresses, which no two runs share.
+        """
+        log, ptx, cubin = self._program.compile_both(self.arch, self.options)
+        return self.with_code(_without_machine_paths(ptx.decode(), self.include_dirs), cubin, log)
+
+    def with_code(self, ptx: str, cubin: bytes, report: str = "") -> Compiled:
+        """The same source with PTX, machine code and ptxas's report of an earlier run."""
+        return replace(self, ptx=ptx, made_before=(cubin, report))
 
     def check_syntax(self, arch: str) -> None:
         """Ask NVRTC's front end alone whether it takes the source for another architecture, in a twentieth of the time
         of a compilation. Raises CompileError if it does not."""
-        program = _Program(self.source, self.filename, tuple(self.names), self.include_dirs)
-        program.compile(arch, (*self.options, "-fdevice-syntax-only"), want="ptx")
+        self._program.compile(arch, (*self.options, "-fdevice-syntax-only"), want="ptx")
 
     @property
     def cubin(self) -> bytes:
@@ -216,16 +231,35 @@ class _Program:
     def compile(self, arch: str, options: tuple[str, ...], *, want: str) -> kept.Made:
         """Log, image ("ptx" or "cubin", as `want` says) and lowered names; made now, or kept since they were."""
         # For a virtual architecture NVRTC stops at PTX, the same PTX, and does not run ptxas.
-        target = arch.replace("sm_", "compute_") if want == "ptx" else arch
-        system = cuda_include_dirs(nvrtc_version()[0])
-        flags = [f"-arch={target}", *options, *(f"-I{folder}" for folder in (*self.include_dirs, *system))]
+        flags = self._flags(arch.replace("sm_", "compute_"), options) if want == "ptx" else self._whole(arch, options)
         texts = sorted(included_files(self.source, self.include_dirs).items())
-        headers = [Path(folder).stat().st_mtime_ns for folder in system]
+        headers = [Path(folder).stat().st_mtime_ns for folder in cuda_include_dirs(nvrtc_version()[0])]
         own = [self.source, self.filename, self.expressions, flags, want]
         name = kept.digest([_packages(), nvrtc_version(), headers, texts, *own])
-        return kept.keep(name, lambda: self._compile(flags, arch, options, want))
 
-    def _compile(self, flags: list[str], arch: str, options: tuple[str, ...], want: str) -> kept.Made:
+        def make() -> kept.Made:
+            log, images, names = self._compile(flags, arch, options)
+            return log, images[want], names
+
+        return kept.keep(name, make)
+
+    def compile_both(self, arch: str, options: tuple[str, ...]) -> tuple[str, bytes, bytes]:
+        """Log, PTX and cubin of one compilation, made now."""
+        log, images, _ = self._compile(self._whole(arch, options), arch, options)
+        return log, images["ptx"], images["cubin"]
+
+    def _flags(self, target: str, options: tuple[str, ...]) -> list[str]:
+        folders = (*self.include_dirs, *cuda_include_dirs(nvrtc_version()[0]))
+        return [f"-arch={target}", *options, *(f"-I{folder}" for folder in folders)]
+
+    def _whole(self, arch: str, options: tuple[str, ...]) -> list[str]:
+        """The flags for machine code. Where there is a driver, NVRTC keeps that in the driver's cache, without ptxas's
+        report, unless told not to."""
+        return self._flags(arch, (*options, "--ptxas-options=-v", "--no-cache"))
+
+    def _compile(
+        self, flags: list[str], arch: str, options: tuple[str, ...]
+    ) -> tuple[str, dict[str, bytes], dict[str, str]]:
         nvrtc = _nvrtc()
         status, program = nvrtc.nvrtcCreateProgram(
             self.source.encode(), (_ROOT + self.filename).encode(), 0, None, None
@@ -240,10 +274,10 @@ class _Program:
             log = log.rstrip("\0\n")
             if int(status) != 0:
                 raise self._error(log, arch, options, getattr(status, "name", str(status)))
-            if want == "ptx":
-                image = _fetch(nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX, program).rstrip(b"\0")
-            else:
-                image = _fetch(nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN, program)
+            images = {
+                "ptx": _fetch(nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX, program).rstrip(b"\0"),
+                "cubin": _fetch(nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN, program),
+            }
             names = {}
             for expression in self.expressions:
                 status, lowered = nvrtc.nvrtcGetLoweredName(program, expression.encode())
@@ -251,7 +285,7 @@ class _Program:
                 names[expression] = lowered.decode()
         finally:
             nvrtc.nvrtcDestroyProgram(program)
-        return log, image, names
+        return log, images, names
 
     def _error(self, log: str, arch: str, options: tuple[str, ...], status: str) -> CompileError:
         files = {
@@ -319,6 +353,8 @@ def _fetch(size_of: object, read: object, program: object) -> bytes:
     """One of NVRTC's pairs of calls: how long, then into a buffer of that length."""
     status, size = size_of(program)  # type: ignore[operator]
     _check(status, "asking for a size")
+    if not size:
+        return b""  # no machine code for a virtual architecture
     # The bindings write into the buffer. A bytes object of length one is shared by the whole process: never give that.
     buffer = bytearray(max(size, 2))
     _check(read(program, buffer)[0], "reading a result")  # type: ignore[operator]

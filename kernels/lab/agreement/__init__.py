@@ -30,6 +30,7 @@ from ..ladder import BoundRung
 from ..problem import Launch, Size
 from ..registry import ladder_names, load_ladder
 from .cases import PATH, Case, cases
+from .code import counted_code
 
 COMMAND = "python -m kernels.lab.agreement"
 _PIPE = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{}.sum"
@@ -91,12 +92,6 @@ METRICS = (
     "smsp__inst_executed.sum",
     "smsp__thread_inst_executed_per_inst_executed.ratio",
     "smsp__sass_branch_targets_threads_divergent.sum",
-)
-
-#: Rungs of which NVRTC does not make the same PTX in every process: it merges neighbouring loads in an order that
-#: hangs on addresses of its own. What was counted of one PTX says nothing of another, so they are left out.
-UNSTABLE = frozenset(
-    {("classifier", "slices"), *(("sgemm", rung) for rung in ("pipelined", "read_ahead", "tuned", "stream"))}
 )
 
 
@@ -192,8 +187,12 @@ def compare_rung(rung: BoundRung, gpu: str = records.DEFAULT_GPU) -> tuple[Count
         raise LookupError(f"no counts of {name[0]} {name[1]}; on a GPU: {COMMAND}")
     size = points[0]["size"]
     inputs = rung.ladder.inputs(size)
-    compiled, launches = rung.compiled(size), rung.launches(size)
-    counted = counting.launch_counters(rung, size)
+    try:
+        compiled = counted_code(rung, size, gpu)
+    except LookupError as error:
+        raise LookupError(f"{error}; on a GPU: {COMMAND}") from None
+    launches = rung.launches(size)
+    counted = counting.launch_counters(rung, size, compiled=compiled)
     out: list[Count] = []
     for index, (launch, point) in enumerate(zip(launches, points, strict=True)):
         if point["code_sha256"] != code_sha256(compiled, launch, inputs):

@@ -46,6 +46,7 @@ from . import (
     record_path,
 )
 from .cases import cases
+from .code import WANDERING, code_path, counted_code, keep_code
 
 #: How often each launch is counted: rungs twice, since some of what they do does not come out the same each time.
 RUNS = {"rungs": 2, "patterns": 1}
@@ -99,7 +100,11 @@ def rung_steps(ladder: str | None = None) -> Iterator[Step]:
     """The launches of all rungs, or of one ladder's, in order."""
     for rung in all_rungs(None if ladder is None else [ladder]):
         problem, size = rung.ladder.problem, measured_size(rung)
-        inputs, compiled = rung.ladder.inputs(size), rung.compiled(size)
+        inputs = rung.ladder.inputs(size)
+        try:
+            compiled = counted_code(rung, size)
+        except LookupError:  # never counted, or changed since
+            compiled = rung.compiled(size).in_one_run()
         shapes = {a.name: (a.extents(size), a.dtype) for a in problem.outputs} | dict(rung.rung.workspace(size))
         zeros = {n: int(np.prod(s, dtype=np.int64)) * np.dtype(d).itemsize for n, (s, d) in shapes.items()}
         for index, launch in enumerate(rung.launches(size)):
@@ -309,6 +314,8 @@ def measure(steps: dict[str, list[Step]], path: Path, gpu: dict[str, Any], secon
             for step, row in zip(portion, rows, strict=True):
                 found = points.setdefault(_key(step.names), {**step.names, "code_sha256": step.code, "counts": []})
                 found["counts"] = [*found["counts"], [row.get(metric) for metric in METRICS]][-max(RUNS.values()) :]
+                if (name := (step.names.get("ladder"), step.names.get("rung"))) in WANDERING:
+                    keep_code(code_path(*name, hardware.gpu_slug(gpu["name"])), step.compiled)
             _write(path, steps, points, gpu)
     return complete
 

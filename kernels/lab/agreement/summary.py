@@ -14,21 +14,23 @@ from typing import Any
 
 from .. import records
 from ..shown import Shown, table
-from . import QUANTITIES, UNSTABLE, Count, all_rungs, compare_patterns, compare_rung, record, record_path
+from . import QUANTITIES, Count, all_rungs, compare_patterns, compare_rung, record, record_path
 from .cases import cases
+from .code import WANDERING
 
 
 @dataclass(frozen=True)
 class Summary:
     """``sums``: by "rungs" and "patterns", then by "kind, quantity", how many counts other than nothing were compared
     and how many are equal. ``different``: the others. ``launches``: how many were compared. ``missing``: rungs that
-    nobody has measured yet. ``unstable``: those that cannot be compared, for they do not stay the same."""
+    nobody has measured yet. ``kept``: those of which the code that was counted is kept, for it does not stay the same.
+    """
 
     sums: dict[str, dict[str, list[int]]]
     launches: dict[str, int]
     different: list[dict[str, Any]]
     missing: list[str]
-    unstable: list[str]
+    kept: list[str]
     cases: int
 
     def compared(self, which: str) -> int:
@@ -43,16 +45,15 @@ class Summary:
 def summarise() -> Summary:
     """Compare everything that was measured. Raises LookupError for a kernel that has changed since."""
     measured = {(point["ladder"], point["rung"]) for point in record().rungs}
-    every = list(all_rungs())
-    rungs = [rung for rung in every if (rung.ladder.name, rung.name) not in UNSTABLE]
-    unstable = [f"{r.ladder.name} {r.name}" for r in every if (r.ladder.name, r.name) in UNSTABLE]
+    rungs = list(all_rungs())
     known = [rung for rung in rungs if (rung.ladder.name, rung.name) in measured]
     missing = [f"{r.ladder.name} {r.name}" for r in rungs if (r.ladder.name, r.name) not in measured]
     counts = {"rungs": [count for rung in known for count in compare_rung(rung)], "patterns": compare_patterns()}
+    kept = [f"{rung.ladder.name} {rung.name}" for rung in known if (rung.ladder.name, rung.name) in WANDERING]
     sums = {which: _sums(found) for which, found in counts.items()}
     launches = {which: len({count.what for count in found}) for which, found in counts.items()}
     different = [asdict(count) for found in counts.values() for count in found if not count.equal]
-    return Summary(sums, launches, json.loads(json.dumps(different)), missing, unstable, len(cases()))
+    return Summary(sums, launches, json.loads(json.dumps(different)), missing, kept, len(cases()))
 
 
 def _sums(counts: Iterable[Count]) -> dict[str, list[int]]:

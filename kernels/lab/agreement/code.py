@@ -1,0 +1,59 @@
+"""The code that was counted, of rungs whose code is not the same in every process.
+
+Of these NVRTC merges neighbouring loads in an order that hangs on addresses of its own. What was counted of one PTX
+says nothing of another, so their PTX and machine code are kept beside the counts, and it is these that are compared.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import lzma
+from pathlib import Path
+
+from kernels.toolchain import Compiled
+
+from .. import records
+from ..ladder import BoundRung
+from ..problem import Size
+
+WANDERING = frozenset(
+    {("classifier", "slices"), *(("sgemm", rung) for rung in ("pipelined", "read_ahead", "tuned", "stream"))}
+)
+
+
+def code_path(ladder: str, rung: str, gpu: str = records.DEFAULT_GPU) -> Path:
+    """Where the code of a rung stands that was counted on a GPU."""
+    return records.RECORDS / gpu / "emulator" / "code" / f"{ladder}.{rung}.json"
+
+
+def made_from(compiled: Compiled) -> str:
+    """The hash of what the compiler was given, and of which compiler."""
+    given = (sorted(compiled.sources.items()), compiled.filename, compiled.arch, compiled.options,
+             sorted(compiled.names), compiled.nvrtc_version)  # fmt: skip
+    return hashlib.sha256(json.dumps(given).encode()).hexdigest()
+
+
+def keep_code(path: Path, compiled: Compiled) -> None:
+    """Write PTX and machine code, compressed, with the hash of what they were made from."""
+    images = {"ptx": compiled.ptx.encode(), "cubin": compiled.cubin}
+    packed = {name: base64.b85encode(lzma.compress(image)).decode() for name, image in images.items()}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    records.write_whole(path, json.dumps({"made_from": made_from(compiled), **packed}, indent=1) + "\n")
+
+
+def counted_code(rung: BoundRung, size: Size, gpu: str = records.DEFAULT_GPU) -> Compiled:
+    """What the rung is compiled to, or of a wandering one what was counted. Raises LookupError where nothing was, or
+    the source has changed since."""
+    compiled, name = rung.compiled(size), (rung.ladder.name, rung.name)
+    if name not in WANDERING:
+        return compiled
+    path = code_path(*name, gpu)
+    if not path.exists():
+        raise LookupError(f"no code of {name[0]} {name[1]} beside its counts")
+    held = json.loads(path.read_text(encoding="utf-8"))
+    if held["made_from"] != made_from(compiled):
+        raise LookupError(f"stale counts of {name[0]} {name[1]}: the source has changed")
+    ptx, cubin = (lzma.decompress(base64.b85decode(held[image])) for image in ("ptx", "cubin"))
+    return compiled.with_code(ptx.decode(), cubin)
