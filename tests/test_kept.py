@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kernels.toolchain import CompileError, compile_cuda, kept, nvrtc
+from kernels.toolchain import CompileError, compile_cuda, disassemble, kept, nvrtc, sass
 
 SOURCE = 'extern "C" __global__ void kept(float* a) { a[threadIdx.x] = N; }'
 
@@ -34,6 +34,18 @@ def test_what_is_kept_is_what_was_made(runs):
     second = again()
     assert len(runs) == 1 and first.ptx == second.ptx and first.names == second.names and first.log == second.log
     assert first.cubin == again().cubin and len(runs) == 2
+
+
+def test_ptx_and_machine_code_of_one_run(runs):
+    whole = again(whole=True)
+    assert whole.cubin == again(whole=True).cubin and len(runs) == 1
+    assert again(whole=True).ptx == again().ptx and len(runs) == 2
+
+
+def test_what_is_disassembled_is_kept(runs, monkeypatch):
+    first = disassemble(again(), "kept")
+    monkeypatch.setattr(sass.subprocess, "run", None)
+    assert disassemble(again(), "kept") == first and len(first) > 3
 
 
 @pytest.mark.parametrize("given", [{"options": ("-DN=2",)}, {"arch": "sm_80"}, {"source": SOURCE + "\n"}])

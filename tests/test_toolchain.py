@@ -81,9 +81,9 @@ class TestCompiling:
 
     def test_both_from_one_run(self) -> None:
         compiled = compile_cuda(TILE, filename="tile.cu", name_expressions=["flip<32>"])
-        both = compiled.in_one_run()
+        both = compile_cuda(TILE, filename="tile.cu", name_expressions=["flip<32>"], whole=True)
         assert (both.ptx, both.cubin, both.names) == (compiled.ptx, compiled.cubin, compiled.names)
-        assert "registers" in both.ptxas_report
+        assert "registers" in both.ptxas_report and both.diagnostics == compiled.diagnostics
         kept = compiled.with_code("// PTX", b"code")
         assert (kept.ptx, kept.cubin, kept.source) == ("// PTX", b"code", TILE)
 

@@ -103,8 +103,9 @@ class BoundRung:
         }
         return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()
 
-    def compiled(self, size: Size, arch: str = "sm_90") -> Compiled:
-        """Compile the kernels used at this size, with no GPU: PTX, cubin, and what SASS is read from."""
+    def compiled(self, size: Size, arch: str = "sm_90", whole: bool = False) -> Compiled:
+        """Compile the kernels used at this size, with no GPU: PTX, cubin, and what SASS is read from. With ``whole``
+        these are of one run of the compiler."""
         return compile_cuda(
             self.source,
             filename=f"{self.ladder.folder.name}/{self.rung.source}",
@@ -112,6 +113,7 @@ class BoundRung:
             name_expressions=_kernel_names(self.rung.launches(size)),
             include_dirs=(str(self.ladder.folder),),
             arch=arch,
+            whole=whole,
         )
 
     def __call__(self, *inputs: Any, out: Any = None, **parameters: int) -> Any:

@@ -1,7 +1,8 @@
-"""What NVRTC has made, kept from one process to the next: ``_build/compiled``, which ``make clean`` empties.
+"""What NVIDIA's tools have made, kept from one process to the next: ``_build/compiled``, which ``make clean`` empties.
 
-Tests and chapters run in many processes and compile the same kernels. A file holds one image with its log and lowered
-names; its name is a digest of everything that went in. What cannot be read or written is compiled again.
+Tests and chapters run in many processes and compile and disassemble the same kernels. A file holds the images of one
+run, or none, with its log and lowered names; its name is a digest of everything that went in. What cannot be read or
+written is made again.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from pathlib import Path
 
 FOLDER = Path(__file__).resolve().parents[2] / "_build" / "compiled"
 
-#: Log, image and lowered names by name expression.
-Made = tuple[str, bytes, dict[str, str]]
+#: Log, images by name, and lowered names by name expression.
+Made = tuple[str, dict[str, bytes], dict[str, str]]
 
 
 def digest(parts: Iterable[object]) -> str:
@@ -31,9 +32,11 @@ def keep(name: str, make: Callable[[], Made]) -> Made:
     path = FOLDER / name[:2] / name
     with contextlib.suppress(OSError, ValueError, KeyError, zlib.error):
         held = json.loads(zlib.decompress(path.read_bytes()))
-        return held["log"], base64.b64decode(held["image"], validate=True), held["names"]
-    log, image, names = make()
-    text = json.dumps({"log": log, "image": base64.b64encode(image).decode(), "names": names})
+        images = {key: base64.b64decode(image, validate=True) for key, image in held["images"].items()}
+        return held["log"], images, held["names"]
+    log, images, names = make()
+    packed = {key: base64.b64encode(image).decode() for key, image in images.items()}
+    text = json.dumps({"log": log, "images": packed, "names": names})
     partial = path.with_name(f"{name}.{os.getpid()}.partial")
     with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -42,4 +45,4 @@ def keep(name: str, make: Callable[[], Made]) -> Made:
             os.replace(partial, path)
         finally:
             partial.unlink(missing_ok=True)
-    return log, image, names
+    return log, images, names

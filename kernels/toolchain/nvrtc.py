@@ -51,30 +51,23 @@ class Compiled:
     nvrtc_version: tuple[int, int]
     sources: dict[str, str]
     include_dirs: tuple[str, ...] = field(repr=False)
-    made_before: tuple[bytes, str] | None = field(default=None, repr=False)
+    made_with: tuple[bytes, str] | None = field(default=None, repr=False)
 
     @functools.cached_property
     def _machine_code(self) -> tuple[bytes, str]:
-        """Machine code and ptxas's report: those made before, with this PTX, or else another run of the compiler's."""
-        if self.made_before is not None:
-            return self.made_before
-        log, cubin, _ = self._program.compile(self.arch, self.options, want="cubin")
-        return cubin, log
+        """Machine code and ptxas's report: those made with this PTX, or else of another run of the compiler."""
+        if self.made_with is not None:
+            return self.made_with
+        log, images, _ = self._program.compile(self.arch, self.options, want="cubin")
+        return images["cubin"], log
 
     @property
     def _program(self) -> _Program:
         return _Program(self.source, self.filename, tuple(self.names), self.include_dirs, ptx=self.ptx)
 
-    def in_one_run(self) -> Compiled:
-        """The same source with PTX and machine code of one new run of NVRTC. Usually each has its own; but of some
-        kernels NVRTC merges neighbouring loads in an order that hangs on its own addresses, which no two runs share.
-        """
-        log, ptx, cubin = self._program.compile_both(self.arch, self.options)
-        return self.with_code(_without_machine_paths(ptx.decode(), self.include_dirs), cubin, log)
-
     def with_code(self, ptx: str, cubin: bytes, report: str = "") -> Compiled:
         """The same source with PTX, machine code and ptxas's report of an earlier run."""
-        return replace(self, ptx=ptx, made_before=(cubin, report))
+        return replace(self, ptx=ptx, made_with=(cubin, report))
 
     def check_syntax(self, arch: str) -> None:
         """Ask NVRTC's front end alone whether it takes the source for another architecture, in a twentieth of the time
@@ -94,7 +87,8 @@ class Compiled:
     @functools.cached_property
     def diagnostics(self) -> tuple[Diagnostic, ...]:
         """The compiler's warnings."""
-        return parse_log(self.log, self.sources, strip=shown_prefixes(self.include_dirs))
+        found = parse_log(self.log, self.sources, strip=shown_prefixes(self.include_dirs))
+        return tuple(one for one in found if one.severity != "info")  # what ptxas reports
 
     @functools.cached_property
     def kernels(self) -> tuple[str, ...]:
@@ -128,12 +122,17 @@ def compile_cuda(
     name_expressions: Iterable[str] = (),
     include_dirs: Sequence[str | Path] = (),
     arch: str = "sm_90",
+    whole: bool = False,
 ) -> Compiled:
     """Compile CUDA C++ `source` for `arch` ("sm_75" to "sm_120"), cached by content, includes and all.
 
     `filename` names the source in messages and line tables; of an absolute path only the last part is kept.
     `options` are added to DEFAULT_OPTIONS and win over them. `name_expressions` are C++ names of kernels,
     such as "transpose<32>". CUDA's own headers are found by themselves.
+
+    PTX is made now and machine code when it is asked for, by another run of NVRTC; with `whole` both now, by the same
+    run. That takes less time than two, and their instructions are the same: of some kernels NVRTC merges neighbouring
+    loads in an order that hangs on its own addresses, which differs from one run to the next.
 
     Raises CompileError with the compiler's diagnostics, ToolchainError when NVRTC is not installed.
     """
@@ -144,24 +143,25 @@ def compile_cuda(
     own_dirs = tuple(dict.fromkeys(str(Path(folder).resolve()) for folder in (*include_dirs, *named_dirs)))
     texts = included_files(source, own_dirs)
     expressions = tuple(dict.fromkeys(name_expressions))
-    key = (source, name, tuple(options), expressions, own_dirs, arch, tuple(sorted(texts.items())))
+    key = (source, name, tuple(options), expressions, own_dirs, arch, whole, tuple(sorted(texts.items())))
     with _lock:
         if key in _cache:
             return _cache[key]
     merged = _merge_options(options)
     program = _Program(source, name, expressions, own_dirs)
-    log, ptx, names = program.compile(arch, merged, want="ptx")
+    log, images, names = program.compile(arch, merged, want="cubin" if whole else "ptx")
     compiled = Compiled(
         source=source,
         filename=name,
         arch=arch,
         options=merged,
         names=names,
-        ptx=_without_machine_paths(ptx.decode(), own_dirs),
+        ptx=_without_machine_paths(images["ptx"].decode(), own_dirs),
         log=log,
         nvrtc_version=nvrtc_version(),
         sources={name: source, **texts},
         include_dirs=own_dirs,
+        made_with=(images["cubin"], log) if whole else None,
     )
     with _lock:
         return _cache.setdefault(key, compiled)
@@ -229,7 +229,8 @@ class _Program:
         self.ptx = ptx  # what ptxas's messages count their lines in
 
     def compile(self, arch: str, options: tuple[str, ...], *, want: str) -> kept.Made:
-        """Log, image ("ptx" or "cubin", as `want` says) and lowered names; made now, or kept since they were."""
+        """Log, images and lowered names, made now or kept since they were: of a `want` of "cubin" both images, of "ptx"
+        no machine code."""
         # For a virtual architecture NVRTC stops at PTX, the same PTX, and does not run ptxas.
         flags = self._flags(arch.replace("sm_", "compute_"), options) if want == "ptx" else self._whole(arch, options)
         texts = sorted(included_files(self.source, self.include_dirs).items())
@@ -237,16 +238,7 @@ class _Program:
         own = [self.source, self.filename, self.expressions, flags, want]
         name = kept.digest([_packages(), nvrtc_version(), headers, texts, *own])
 
-        def make() -> kept.Made:
-            log, images, names = self._compile(flags, arch, options)
-            return log, images[want], names
-
-        return kept.keep(name, make)
-
-    def compile_both(self, arch: str, options: tuple[str, ...]) -> tuple[str, bytes, bytes]:
-        """Log, PTX and cubin of one compilation, made now."""
-        log, images, _ = self._compile(self._whole(arch, options), arch, options)
-        return log, images["ptx"], images["cubin"]
+        return kept.keep(name, lambda: self._compile(flags, arch, options))
 
     def _flags(self, target: str, options: tuple[str, ...]) -> list[str]:
         folders = (*self.include_dirs, *cuda_include_dirs(nvrtc_version()[0]))
@@ -257,9 +249,7 @@ class _Program:
         report, unless told not to."""
         return self._flags(arch, (*options, "--ptxas-options=-v", "--no-cache"))
 
-    def _compile(
-        self, flags: list[str], arch: str, options: tuple[str, ...]
-    ) -> tuple[str, dict[str, bytes], dict[str, str]]:
+    def _compile(self, flags: list[str], arch: str, options: tuple[str, ...]) -> kept.Made:
         nvrtc = _nvrtc()
         status, program = nvrtc.nvrtcCreateProgram(
             self.source.encode(), (_ROOT + self.filename).encode(), 0, None, None

@@ -16,6 +16,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from kernels.toolchain import kept
 from kernels.toolchain.diagnostics import shorten
 from kernels.toolchain.errors import ToolchainError
 from kernels.toolchain.includes import site_packages
@@ -164,14 +165,19 @@ _REPORT = re.compile(
 
 
 def _run(tool: str, options: tuple[str, ...], cubin: bytes) -> str:
-    """What `tool` prints for `cubin`."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "kernel.cubin")
-        path.write_bytes(cubin)
-        finished = subprocess.run([_find_tool(tool), *options, str(path)], capture_output=True, text=True, check=False)
-    if finished.returncode != 0 or not finished.stdout.strip():
-        raise ToolchainError(f"{tool} failed: {finished.stderr.strip() or finished.stdout.strip()}")
-    return finished.stdout
+    """What `tool` prints for `cubin`; now, or kept since it did."""
+    command = (_find_tool(tool), *options)
+
+    def make() -> kept.Made:
+        with tempfile.TemporaryDirectory() as folder:
+            path = Path(folder, "kernel.cubin")
+            path.write_bytes(cubin)
+            done = subprocess.run([*command, str(path)], capture_output=True, text=True, check=False)
+        if done.returncode != 0 or not done.stdout.strip():
+            raise ToolchainError(f"{tool} failed: {done.stderr.strip() or done.stdout.strip()}")
+        return done.stdout, {}, {}
+
+    return kept.keep(kept.digest([*command, os.stat(command[0]).st_mtime_ns, cubin]), make)[0]
 
 
 _TOOLKITS = ("/usr/local/cuda",)

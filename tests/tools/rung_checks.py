@@ -138,7 +138,7 @@ def test_compiles_for_every_architecture(rung: BoundRung) -> None:
     what it says to one of the two. The chapters read the machine code for the GPU of the records."""
     size = rung.ladder.problem.headline[0]
     for arch in ASSEMBLED:
-        compiled = rung.compiled(size, arch)
+        compiled = rung.compiled(size, arch, whole=True)
         assert compiled.ptx and compiled.cubin, arch
         for text in compiled.sources.values():
             assert text.count("__CUDA_ARCH__") == text.count("#if __CUDA_ARCH__ >= 800\n")

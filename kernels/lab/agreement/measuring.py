@@ -104,7 +104,7 @@ def rung_steps(ladder: str | None = None) -> Iterator[Step]:
         try:
             compiled = counted_code(rung, size)
         except LookupError:  # never counted, or changed since
-            compiled = rung.compiled(size).in_one_run()
+            compiled = rung.compiled(size, whole=True)
         shapes = {a.name: (a.extents(size), a.dtype) for a in problem.outputs} | dict(rung.rung.workspace(size))
         zeros = {n: int(np.prod(s, dtype=np.int64)) * np.dtype(d).itemsize for n, (s, d) in shapes.items()}
         for index, launch in enumerate(rung.launches(size)):
@@ -256,7 +256,13 @@ def known_points(path: Path, steps: dict[str, list[Step]]) -> Points:
     asked_for = {step.names.get("ladder") for which in steps.values() for step in which}
     there = {None, *ladder_names()}
     kept = {_key(p): p for p in every if p.get("ladder") in there - asked_for}
-    return kept | {_key(p): p for p in every if codes.get(_key(p)) == p["code_sha256"]}
+    return kept | {_key(p): p for p in every if codes.get(_key(p)) == p["code_sha256"] and _code_is_kept(p)}
+
+
+def _code_is_kept(point: dict[str, Any]) -> bool:
+    """Whether there still is what was counted: of a wandering rung, the same PTX may have had other machine code."""
+    name = (point.get("ladder"), point.get("rung"))
+    return name not in WANDERING or code_path(*name).exists()
 
 
 def compiler(steps: dict[str, list[Step]]) -> str:

@@ -12,6 +12,7 @@ from typing import Protocol
 
 import numpy as np
 
+from kernels.emulator.isa.floating import flush as flush_denormal
 from kernels.emulator.isa.rounding import fma32
 
 from .operands import NotRead, Operand
@@ -79,14 +80,7 @@ def number(lanes: Lanes, operand: Operand, flush: bool) -> Values:
         bits = bits & np.uint32(0x7FFFFFFF)
     if operand.negative:
         bits = bits ^ np.uint32(0x80000000)
-    return flushed(bits.view(np.float32)) if flush else bits.view(np.float32)
-
-
-def flushed(values: Values) -> Values:
-    """Denormal numbers replaced by zeros of their sign."""
-    bits = values.view(np.uint32)
-    small = (bits & np.uint32(0x7F800000)) == 0
-    return np.where(small, bits & np.uint32(0x80000000), bits).astype(np.uint32).view(np.float32)
+    return flush_denormal(bits.view(np.float32)) if flush else bits.view(np.float32)
 
 
 def wide(lanes: Lanes, operand: Operand) -> Values:
@@ -125,7 +119,7 @@ def _arithmetic(name: str) -> Operation:
             else:
                 out = fma32(*np.broadcast_arrays(*sources), flush)
         out = np.asarray(out, np.float32)
-        lanes.set_words(operands[0], (flushed(out) if flush else out).view(np.uint32))
+        lanes.set_words(operands[0], (flush_denormal(out) if flush else out).view(np.uint32))
 
     return run
 
