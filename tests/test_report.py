@@ -33,6 +33,18 @@ def test_the_table_is_markdown():
     assert len({line.count("|") for line in lines}) == 1
 
 
+def test_a_shortcut_is_marked_and_large_powers_of_two_are_written_as_such(tmp_path, monkeypatch):
+    quicker = dataclasses.replace(scale.ladder, rungs=(dataclasses.replace(scale.vector, shortcut=True),))
+    (first, *_) = report.rows_of(quicker, made.record())
+    assert "| 50.0 % \\* |" in report.table([first])
+    large = dataclasses.replace(first, size={"n": 1 << 29, "m": 10**5, "border": "zero"})
+    assert "| 2^29 x 100000 x zero |" in report.table([large])
+    save_record(made.record(), tmp_path / "scale.json")
+    assert not report.report(TINY, folder=tmp_path).endswith(report._SHORTCUT)
+    monkeypatch.setattr(report, "load_ladder", lambda name: quicker)
+    assert report.report(TINY, folder=tmp_path).endswith(report._SHORTCUT)
+
+
 def test_a_stale_record_is_called_stale():
     changed = dataclasses.replace(scale.ladder, rungs=(dataclasses.replace(scale.vector, options=("-DX",)),))
     (row, _) = report.rows_of(changed, made.record())

@@ -356,6 +356,7 @@ ladder = Ladder(
             _karatsuba,
             alignment=QUAD_ALIGNED,
             requires=_size_is_taken,
+            shortcut=True,
         ),
     ),
     peers=(

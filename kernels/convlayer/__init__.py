@@ -197,6 +197,7 @@ ladder = Ladder(
             alignment={"output": 16},
             requires=_three_taps,
             swept=False,
+            shortcut=True,
         ),
         Rung(
             "winograd_2d",
@@ -206,6 +207,7 @@ ladder = Ladder(
             alignment={"weights": 16, "output": 16},
             requires=_three_taps,
             workspace=_parts(choose_plane),
+            shortcut=True,
         ),
     ),
     peers=PEERS,

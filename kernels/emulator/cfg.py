@@ -235,11 +235,12 @@ def post_dominators(blocks: list[Block]) -> list[int]:
             if new != sets[block.index]:
                 sets[block.index] = new
                 changed = True
+    whose = {one: index for index, one in enumerate(sets)}
     out = []
     for block in blocks:
         strict = sets[block.index] & ~(1 << block.index)
-        # The closest one is post-dominated by all others: it has the largest set.
-        best = max((i for i in range(end + 1) if strict >> i & 1), key=lambda i: sets[i].bit_count(), default=end)
+        # The closest one is post-dominated by all others: together they are its set. Where no path ends, none is.
+        best = whose.get(strict, end)
         out.append(best if best < end else -1)
     return out
 

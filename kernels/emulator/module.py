@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NoReturn
 
@@ -32,6 +33,7 @@ MAX_GRID = (2**31 - 1, 65535, 65535)
 MAX_SHARED = 227 * 1024
 MAX_STEPS = 2_000_000
 _modules = itertools.count()
+_NAME = re.compile(r"%[\w.]+")  # of a register, in a kernel's Python
 
 
 class Module:
@@ -109,10 +111,7 @@ class Kernel:
         spaces = {variable.name: variable.space for variable in module.program.variables.values()}
         self.layout = lay_out(self.function, module.program.variables.values(), module._symbols, spaces)
         self.code: Code = Translation(self.function, self.layout, module.sources).run()
-        self.specials = frozenset().union(*(b.reads for b in self.code.blocks)) | frozenset(
-            name for name in self.code.kinds if name.startswith("%") and name not in self.function.registers
-        )
-        self.specials = frozenset(n for n in self.specials if n in self.code.source)
+        self.specials = frozenset(_NAME.findall(self.code.source)) - frozenset(self.function.registers)
         self.zeros = {name: np.zeros((1, 1), DTYPES[kind]) for name, kind in self.code.kinds.items()}
 
     def _refuse(self, instruction: ptx.Instruction, why: str) -> NoReturn:

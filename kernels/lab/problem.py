@@ -172,7 +172,8 @@ class Rung:
     the only place where a launch configuration stands. ``requires`` returns a sentence when a size is not supported.
     ``alignment`` gives bytes by argument name where the kernel needs more than the element type's own alignment.
     ``workspace`` gives ``{name: (shape, dtype)}`` of scratch arrays, allocated for a launch and not initialised.
-    A rung that is not ``swept`` is recorded at the headline sizes alone.
+    A rung that is not ``swept`` is recorded at the headline sizes alone. One with a ``shortcut`` gets by with fewer
+    operations than the problem counts, so that its share of the limit is none of what the hardware can do.
     """
 
     name: str
@@ -184,6 +185,7 @@ class Rung:
     requires: Callable[[Size], str | None] = _no_demand
     workspace: Callable[[Size], Mapping[str, tuple[tuple[int, ...], str]]] = _no_workspace
     swept: bool = True
+    shortcut: bool = False
 
 
 @dataclass(frozen=True)

@@ -22,6 +22,7 @@ from .units import time_text
 
 README = Path(__file__).resolve().parents[2] / "README.md"
 BEGIN, END = "<!-- report -->", "<!-- /report -->"
+_SHORTCUT = "\\* With fewer operations than the definition has, which the limit counts."
 _HEAD = ("ladder", "size", "best rung", "time, cold", "against", "of the limit", "noise", "record")
 
 
@@ -35,6 +36,7 @@ class Row:
     against: dict[str, float]
     of_limit: float | None
     state: str
+    shortcut: bool = False
 
 
 def rows_of(ladder: Ladder, record: Record | None) -> list[Row]:
@@ -61,7 +63,8 @@ def report(names: Sequence[str] | None = None, gpu: str = records.DEFAULT_GPU, f
         record = find_record(ladder.name, gpu, folder)
         rows += rows_of(ladder, record)
         found += [record] if record else []
-    return f"{_source(found)}\n\n{table(rows)}"
+    note = f"\n\n{_SHORTCUT}" if any(row.shortcut for row in rows) else ""
+    return f"{_source(found)}\n\n{table(rows)}{note}"
 
 
 def find_stale(
@@ -128,18 +131,25 @@ def _row(ladder: Ladder, record: Record | None, size: Size, state: str) -> Row:
         of_limit = roofline.limit_s(ladder.problem, size, record.ceilings) / best.median_s
     except roofline.MissingCeiling:
         of_limit = None
-    return Row(ladder.name, size, best, against, of_limit, state)
+    return Row(ladder.name, size, best, against, of_limit, state, ladder[best.name].rung.shortcut)
 
 
 def _cells(row: Row) -> list[str]:
-    size = " x ".join(str(extent) for extent in row.size.values())
+    size = " x ".join(_extent(extent) for extent in row.size.values())
     state = row.state if row.state == "fresh" else f"{row.state}: `make record LADDER={row.ladder}`"
     if row.best is None:
         return [row.ladder, size, "", "", "", "", "", state]
     against = ", ".join(f"{ratio:.2f} x {name}" for name, ratio in row.against.items())
-    limit = "" if row.of_limit is None else f"{100 * row.of_limit:.1f} %"
+    limit = "" if row.of_limit is None else f"{100 * row.of_limit:.1f} %" + " \\*" * row.shortcut
     noise = f"{100 * row.best.noise:.2g} %"
     return [row.ladder, size, row.best.name, time_text(row.best.median_s), against, limit, noise, state]
+
+
+def _extent(extent: int | str) -> str:
+    """As it is, but large powers of two as such."""
+    if isinstance(extent, int) and extent > 1 << 16 and extent.bit_count() == 1:
+        return f"2^{extent.bit_length() - 1}"
+    return str(extent)
 
 
 def _source(found: Sequence[Record]) -> str:
