@@ -104,6 +104,11 @@ def _html(page: str) -> Callable[[Notebook], None]:
     return _set("cells/3/outputs", [new_output("display_data", {"text/html": page})])
 
 
+def _excerpt(shown: str) -> Callable[[Notebook], None]:
+    data = {"text/html": '<div class="rl-source highlight"></div>', "text/plain": shown}
+    return _set("cells/1/outputs", [new_output("display_data", data)])
+
+
 FAULTS: dict[str, tuple[Callable[[Notebook], None], str]] = {
     "an older format": (_older, "format 4.4, not 4.5"),
     "a notebook that is none": (_set("cells/0/cell_type", "poem"), "not a valid notebook"),
@@ -148,6 +153,9 @@ FAULTS: dict[str, tuple[Callable[[Notebook], None], str]] = {
     "an exercise without a solution": (_set("cells/6/source", ":::{exercise-end}\n:::"), "ex-b has no solution"),
     "a solution that is open": (_set("cells/6/source", ":::{solution-start} ex-b\n:::"), "is not folded"),
     "an exercise without a label": (_set("cells/5/source", ":::{exercise-start}\n:::"), "without a label"),
+    "half a loop": (_excerpt("4      for (;;) {\n5          f();"), "brackets do not close"),
+    "a loop's end": (_excerpt("4      }\n5      {"), "did not open"),
+    "a pragma of nothing": (_excerpt("4      f();\n5  #pragma unroll"), "ends with '#pragma unroll'"),
     "a solution of nothing": (_set("cells/2/source", "```{solution} ex-c\n:class: dropdown\n```"), "of no exercise"),
 }  # fmt: skip
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import itertools
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -198,9 +199,28 @@ def exercise_problems(nb: Notebook) -> list[str]:
     return found + [f"a solution of no exercise: {name}" for name in solutions if name not in labels]
 
 
+def excerpt_problems(nb: Notebook) -> list[str]:
+    """What is shown of a file is whole: each bracket has its fellow, and it ends with something. Line numbers stand in
+    the chapter, and the file moves on without them."""
+    found = []
+    for number, cell in _code(nb):
+        for output in cell.outputs:
+            data = output.get("data", {})
+            if "rl-source" not in data.get("text/html", ""):
+                continue
+            rows = [re.sub(r"^ *\d+(?:  |$)", "", row) for row in data["text/plain"].split("\n")]
+            code = [re.sub(r"//.*", "", re.sub(r'"(?:\\.|[^"\\])*"', '""', row)).strip() for row in rows]
+            depths = list(itertools.accumulate((c in "([{") - (c in ")]}") for c in "".join(code)))
+            if depths and (min(depths) < 0 or depths[-1]):
+                found.append(f"cell {number} shows an excerpt whose brackets do not close, or did not open")
+            if not rows[-1].strip() or code[-1].startswith("#pragma"):
+                found.append(f"cell {number} shows an excerpt that ends with {rows[-1].strip()!r}")
+    return found
+
+
 RULES: tuple[Rule, ...] = (
     format_problems, execution_problems, tag_problems, first_cell_problems,
-    length_problems, figure_problems, prose_problems, exercise_problems,
+    length_problems, figure_problems, prose_problems, exercise_problems, excerpt_problems,
 )  # fmt: skip
 
 
