@@ -11,7 +11,7 @@ from kernels.lab import agreement, load_ladder
 from kernels.lab.agreement import Count, code, compare_patterns, compare_rung, record, summary
 from kernels.lab.agreement.cases import cases
 from kernels.lab.agreement.measuring import STEPS, dump, parse
-from kernels.lab.agreement.summary import agreement_table, differences_table
+from kernels.lab.agreement.summary import agreement_table, differences_table, reasons_table
 from kernels.lab.ladder import BoundRung
 
 #: Rungs that were measured, of those that the ladders still have.
@@ -113,10 +113,13 @@ def test_the_tables_show_every_difference() -> None:
     shown = differences_table()._repr_html_()
     for one in found.different:
         assert one["what"] in shown
-        assert one["why"]
+        assert one["why"][1:] in shown
     patterns = [one for one in found.different if one["what"].startswith("shared add")]
     assert found.compared("patterns") - found.equal("patterns") == len(patterns)
     assert "global load, sectors" in agreement_table()._repr_html_()
+    reasons = repr(reasons_table()).splitlines()[2:]
+    assert sum(int(row.split()[-1]) for row in reasons) == len(found.different)
+    assert {row.rsplit(maxsplit=2)[0].strip() for row in reasons} == {one["why"] for one in found.different}
 
 
 def test_a_wrong_count_has_no_reason(monkeypatch) -> None:

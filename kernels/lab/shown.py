@@ -8,6 +8,10 @@ from html import escape
 from typing import Any
 
 
+#: Letters of a text that goes over several lines of its cell.
+_LONG = 40
+
+
 @dataclass(frozen=True, repr=False)
 class Shown:
     """HTML and what it says as plain text. A notebook shows the one, a terminal and a screen without CSS the other."""
@@ -68,6 +72,11 @@ def table(
     return Shown("\n".join(html), _plain(cells, columns, text_columns, caption))
 
 
+def together(parts: Sequence[Shown]) -> Shown:
+    """Several things, one below the other."""
+    return Shown("\n".join(part.html for part in parts), "\n\n".join(part.text for part in parts))
+
+
 def _cells(row: Sequence[Any] | Mapping[str, Any], columns: Sequence[str]) -> list[Any]:
     if isinstance(row, Mapping):
         if unknown := set(row) - set(columns):
@@ -86,8 +95,10 @@ def _is_number(text: str) -> bool:
     return text[:1].isdigit() or (text[:1] in "+-<" and text[1:2].isdigit()) or text in ("", "-")
 
 
-def _class(is_text: bool) -> str:
-    return ' class="rl-text"' if is_text else ""
+def _class(is_text: bool, is_long: bool = False) -> str:
+    if not is_text:
+        return ""
+    return ' class="rl-text rl-long"' if is_long else ' class="rl-text"'
 
 
 def _td(value: Any, is_text: bool) -> str:
@@ -96,7 +107,9 @@ def _td(value: Any, is_text: bool) -> str:
     body = escape(str(value))
     if not is_text:
         body = body.replace(" ", "\u00a0")  # a number keeps its unit on a narrow screen
-    return f"<td{_class(is_text)}>{f'<code>{body}</code>' if isinstance(value, Code) else body}</td>"
+    if isinstance(value, Code):
+        return f"<td{_class(is_text)}><code>{body}</code></td>"
+    return f"<td{_class(is_text, len(body) > _LONG)}>{body}</td>"
 
 
 def _plain(cells: list[list[Any]], columns: Sequence[str], text_columns: list[bool], caption: str) -> str:

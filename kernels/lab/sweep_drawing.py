@@ -57,20 +57,13 @@ def sweep_figure(
                 zorder=4,
                 linestyle="--" if newest not in (None, name) else "-",
             )
-        for name, value in (lines or {}).items() if row == 0 else ():
+        for value in (lines or {}).values() if row == 0 else ():
             axes.axhline(value, color=style.LIMIT, linewidth=1.6)
-            axes.annotate(
-                name,
-                (0, value),
-                (2, 4),
-                xycoords=("axes fraction", "data"),
-                textcoords="offset points",
-                color=style.LIMIT,
-                weight="bold",
-            )
         if not (logy and row == 0):
             heights = [y for values in panel.values() for _, y in _known(xs, values)]
             axes.set_ylim(0, 1.15 * max([*heights, *((lines or {}).values() if row == 0 else ())]))
+        for name, value in (lines or {}).items() if row == 0 else ():
+            _label_line(axes, xs, panel, name, value)
         axes.set_title(label, fontsize=11, weight="normal")
         axes.grid(axis="y")
         if len(panel) > 1:
@@ -127,6 +120,25 @@ def _check_sweep(xs: list[float], panels: Sequence[Mapping[str, Sequence[float]]
                 raise ValueError(f"series '{name}' has no value at all")
     if newest is not None and newest not in panels[0]:
         raise ValueError(f"newest is '{newest}'; the series are {', '.join(panels[0])}")
+
+
+def _label_line(axes: Axes, xs: list[float], panel: Mapping[str, Sequence[float]], name: str, value: float) -> None:
+    """The name of a horizontal line at its left end: above, or below where a series runs along just above it."""
+    axes.get_xlim(), axes.get_ylim()  # a logarithmic axis has no limits before it is asked for them
+    to_axes = axes.transData + axes.transAxes.inverted()
+    level = to_axes.transform((xs[0], value))[1]
+    starts = [to_axes.transform(_known(xs, values)[0]) for values in panel.values()]
+    crowded = any(x < 0.2 and 0 < y - level < 0.1 for x, y in starts)
+    axes.annotate(
+        name,
+        (0, value),
+        (2, -4 if crowded else 4),
+        xycoords=("axes fraction", "data"),
+        textcoords="offset points",
+        va="top" if crowded else "baseline",
+        color=style.LIMIT,
+        weight="bold",
+    )
 
 
 def _label_ends(axes: Axes, xs: list[float], panel: Mapping[str, Sequence[float]], newest: str | None) -> None:

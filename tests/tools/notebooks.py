@@ -184,6 +184,16 @@ def prose_problems(nb: Notebook) -> list[str]:
     return found
 
 
+def said_problems(nb: Notebook) -> list[str]:
+    """What `say` and `number` print is for who reads the notebook; in the book it stands in the text."""
+    return [
+        f"cell {number} says numbers for the text, which the book would show: tag it remove-cell, or split it"
+        for number, cell in _code(nb)
+        if re.search(r"(?m)^(?:say|number)\(", cell.source)
+        and not {"remove-output", "remove-cell"} & set(cell.metadata.get("tags", []))
+    ]
+
+
 def exercise_problems(nb: Notebook) -> list[str]:
     """Every exercise has a label and a folded solution."""
     text = "\n".join(cell.source for cell in nb.cells if cell.cell_type == "markdown")
@@ -220,7 +230,8 @@ def excerpt_problems(nb: Notebook) -> list[str]:
 
 RULES: tuple[Rule, ...] = (
     format_problems, execution_problems, tag_problems, first_cell_problems,
-    length_problems, figure_problems, prose_problems, exercise_problems, excerpt_problems,
+    length_problems, figure_problems, prose_problems, said_problems, exercise_problems,
+    excerpt_problems,
 )  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from .. import records
-from ..shown import Shown, table
+from ..shown import Shown, table, together
 from . import QUANTITIES, Count, all_rungs, compare_patterns, compare_rung, record, record_path
 from .cases import cases
 from .code import WANDERING
@@ -123,17 +123,33 @@ def agreement_table(summary: Summary | None = None) -> Shown:
     return table(rows, ["what is counted", "of", "compared", "equal"])
 
 
-def differences_table(summary: Summary | None = None) -> Shown:
-    """Every count that is not equal: the emulator's, the hardware's in each run, and why."""
-    found = summary or read_summary()
+def reasons_table(summary: Summary | None = None) -> Shown:
+    """Why counts are not equal: of how many kernels, and how many counts, for each reason."""
     rows = [
-        [
-            one["what"],
-            f"{one['kind']}, {one['quantity'].replace('_', ' ')}",
-            one["emulator"],
-            " / ".join(str(count) for count in dict.fromkeys(one["hardware"])),
-            one["why"],
-        ]
-        for one in found.different
+        [why, len({one["what"] for one in counts}), len(counts)] for why, counts in _by_reason(summary).items()
     ]
-    return table(rows, ["kernel", "count", "emulator", "hardware", "why"])
+    return table(rows, ["what the compiler does", "kernels and patterns", "counts that differ"])
+
+
+def differences_table(summary: Summary | None = None) -> Shown:
+    """Every count that is not equal, the emulator's and the hardware's in each run: a table for each reason."""
+    columns = ["kernel", "count", "emulator", "hardware"]
+    return together(
+        [
+            table([_difference(one) for one in counts], columns, caption=f"{why[0].upper()}{why[1:]}")
+            for why, counts in _by_reason(summary).items()
+        ]
+    )
+
+
+def _by_reason(summary: Summary | None) -> dict[str, list[dict[str, Any]]]:
+    """What differs, by why; the commonest reason first."""
+    found: dict[str, list[dict[str, Any]]] = {}
+    for one in (summary or read_summary()).different:
+        found.setdefault(one["why"], []).append(one)
+    return dict(sorted(found.items(), key=lambda item: -len(item[1])))
+
+
+def _difference(one: dict[str, Any]) -> list[str | int]:
+    hardware = " / ".join(str(count) for count in dict.fromkeys(one["hardware"]))
+    return [one["what"], f"{one['kind']}, {one['quantity'].replace('_', ' ')}", one["emulator"], hardware]
