@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-
 #: Letters of a text that goes over several lines of its cell.
 _LONG = 40
 
