@@ -79,6 +79,18 @@ class TestCompiling:
         assert len(ours) >= 7
         assert theirs == ours
 
+    @pytest.mark.parametrize(
+        ("source", "hint"),
+        [
+            ('#include <stdio.h>\n__global__ void k() { printf("a"); }', "leave out stdio.h, and what runs"),
+            ("#include <cuda/nowhere>\n__global__ void k() {}", ""),
+            ("__global__ void k() {}\nint main() { void* p; cudaMalloc(&p, 4); }", "such as main and cudaMalloc"),
+        ],
+    )
+    def test_host_code_gets_a_hint(self, source: str, hint: str) -> None:
+        said = str(compiled_error(source))
+        assert hint in said and ("leave out" in said) == bool(hint)
+
     def test_both_from_one_run(self) -> None:
         compiled = compile_cuda(TILE, filename="tile.cu", name_expressions=["flip<32>"])
         both = compile_cuda(TILE, filename="tile.cu", name_expressions=["flip<32>"], whole=True)

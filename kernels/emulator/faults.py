@@ -13,8 +13,11 @@ from .memory import distance
 if TYPE_CHECKING:
     from .access import Site
     from .groups import Group
+    from .memory import Allocation
     from .schedule import Batch
 
+NULL = 1 << 16  # addresses below it come from a null pointer
+FAR = 1 << 40  # bytes from an allocation to an address that has nothing to do with it
 _PARAMETER = re.compile(r"_param_(\d+)$")
 _LOCAL_NAME = re.compile(r"E(\d+)([A-Za-z_]\w*)$")
 
@@ -70,9 +73,9 @@ def out_of_bounds(group: Group, site: Site, address: np.ndarray, space: str = "g
     known = np.array([batch.find(int(value), width) is not None for value in values])
     bad = ~known[inverse].reshape(full.shape)
     at = _pick(full, bad)
-    nearest = batch.nearest(at)
+    nearest = _near(batch.nearest(at), at)
     if nearest is None:
-        text, far = "and no allocation exists", None
+        text, far = "a null pointer" if 0 <= at < NULL else "where no array is", None
     else:
         freed = " (freed)" if nearest.freed else ""
         far = at - nearest.end if at >= nearest.end else nearest.address - at
@@ -128,6 +131,11 @@ def readable(name: str) -> str:
     return found[2][: int(found[1])] if found else name
 
 
+def _near(allocation: Allocation | None, at: int) -> Allocation | None:
+    """The allocation, unless it is so far from the address that the two have nothing to do with each other."""
+    return allocation if allocation is not None and distance(allocation, at) <= FAR else None
+
+
 def _apart(nbytes: int, side: str) -> str:
     return f"{nbytes} byte{'s' * (nbytes != 1)} {side}" if nbytes else f"right {side}"
 
@@ -137,7 +145,7 @@ def misaligned(group: Group, site: Site, address: np.ndarray) -> NoReturn:
     full = np.broadcast_to(address, group.lanes.shape) + site.offset
     bad = (full & (site.width - 1)) != 0
     at = _pick(full, bad)
-    nearest = group.batch.nearest(at) if site.space == "global" else None
+    nearest = _near(group.batch.nearest(at), at) if site.space == "global" else None
     inside = f", byte {at - nearest.address} of {nearest.name}" if nearest else ""
     raise Misaligned(
         f"misaligned: {site.width}-byte {site.action} at {at:#x}{inside}, which is no multiple of {site.width}",

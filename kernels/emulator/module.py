@@ -29,6 +29,7 @@ from .watch import Watch
 
 LANES = 1 << 15  # lanes of a batch: registers of 128 KiB, which the second-level cache holds
 MAX_THREADS = 1024
+MAX_BLOCK = (1024, 1024, 64)
 MAX_GRID = (2**31 - 1, 65535, 65535)
 MAX_SHARED = 227 * 1024
 MAX_STEPS = 2_000_000
@@ -154,6 +155,8 @@ class Kernel:
             raise self._wrong(f"a block of {threads} threads; at most {MAX_THREADS} are possible")
         if self.function.max_threads and threads > self.function.max_threads:
             raise self._wrong(f"a block of {threads} threads, but __launch_bounds__ says {self.function.max_threads}")
+        if any(extent > most for extent, most in zip(block, MAX_BLOCK, strict=True)):
+            raise self._wrong(f"the block {block} is larger than {MAX_BLOCK}")
         if any(extent > most for extent, most in zip(grid, MAX_GRID, strict=True)):
             raise self._wrong(f"the grid {grid} is larger than {MAX_GRID}")
         total = self.layout.shared_bytes + shared_bytes
@@ -194,7 +197,7 @@ class Kernel:
                 flush(counts)
 
     def _extent(self, value: Sequence[int] | int, what: str) -> tuple[int, int, int]:
-        given = (value,) if isinstance(value, int | np.integer) else tuple(value)
+        given = (value,) if not isinstance(value, Sequence | np.ndarray) else tuple(value)
         if not 1 <= len(given) <= 3 or not all(isinstance(v, int | np.integer) and v >= 1 for v in given):
             raise self._wrong(f"{what} must be one to three positive integers, not {value!r}")
         return (*(int(v) for v in given), 1, 1)[:3]

@@ -92,15 +92,13 @@ def launch(
     parameters = function.function.params
     if len(args) != len(parameters):
         raise TypeError(f"{kernel} takes {len(parameters)} arguments, {len(args)} given")
-    held = {n: _upload(memory, arg, n) for n, arg in enumerate(args) if isinstance(arg, np.ndarray)}
+    held = _upload_all(memory, {n: arg for n, arg in enumerate(args) if isinstance(arg, np.ndarray)})
     packed = [_pack(arg, parameter, n, held) for n, (arg, parameter) in enumerate(zip(args, parameters, strict=True))]
     try:
         counters = function.launch(grid, block, packed, memory=memory, shared_bytes=shared_mem, trace=trace)
     finally:
         for position, allocation in held.items():
-            array = args[position]
-            if array.flags.writeable:
-                array[...] = allocation.data.view(array.dtype).reshape(array.shape)
+            _download(allocation, args[position], position)
     if compare:
         counters = with_marks(counters, function, compiled)
     return Result(replace(counters, kernel=kernel), {n: args[n] for n in held}, compiled)
@@ -132,12 +130,45 @@ def _only_kernel(compiled: Compiled) -> str:
     raise ValueError(f"{compiled.filename} has several kernels, name one of them: {', '.join(compiled.kernels)}")
 
 
+def _upload_all(memory: DeviceMemory, arrays: Mapping[int, np.ndarray]) -> dict[int, Allocation]:
+    """An allocation for each array; one that is given twice has one, as one pointer would be given twice."""
+    out: dict[int, Allocation] = {}
+    for position, array in arrays.items():
+        for other in out:
+            if not np.shares_memory(array, arrays[other]):
+                continue
+            if _extent(array) != _extent(arrays[other]):
+                raise ValueError(f"arguments {other} and {position} share a part of their memory; copy one of them")
+            out[position] = out[other]
+            break
+        else:
+            out[position] = _upload(memory, array, position)
+    return out
+
+
+def _extent(array: np.ndarray) -> tuple[object, ...]:
+    """Where an array lies: arrays of the same extent are one array, perhaps of another type."""
+    packed = (array.nbytes,) if array.flags.c_contiguous else (array.shape, array.strides)
+    return (array.__array_interface__["data"][0], *packed)
+
+
 def _upload(memory: DeviceMemory, array: np.ndarray, position: int) -> Allocation:
     if array.dtype.hasobject:
         raise TypeError(f"argument {position} is an array of Python objects; expected numbers")
+    if not array.dtype.isnative:
+        raise TypeError(f"argument {position} is of type {array.dtype}, whose bytes are in the other order")
     out = memory.allocate(array.nbytes, f"argument {position}")
     out.data[:] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
     return out
+
+
+def _download(allocation: Allocation, array: np.ndarray, position: int) -> None:
+    """Write back what the kernel left. Raises ValueError where it has written to an array that cannot be."""
+    left = allocation.data.view(array.dtype).reshape(array.shape)
+    if array.flags.writeable:
+        array[...] = left
+    elif np.ascontiguousarray(array).tobytes() != left.tobytes():
+        raise ValueError(f"the kernel has written to argument {position}, which is a read-only array")
 
 
 def _fill(symbol: Allocation, value: np.ndarray) -> None:
@@ -162,7 +193,10 @@ def _pack(arg: object, parameter: ptx.Variable, position: int, held: Mapping[int
     if not isinstance(arg, int | float) or nbytes not in (1, 2, 4, 8):
         raise TypeError(f"{where} is a {type(arg).__name__}; expected a NumPy array, a number, or bytes")
     if parameter.type.startswith("f"):
-        return struct.pack({4: "<f", 8: "<d"}[nbytes], arg)
+        try:
+            return struct.pack({4: "<f", 8: "<d"}[nbytes], arg)
+        except OverflowError:
+            raise ValueError(f"{where} is {arg}, which does not fit in a float of {nbytes} bytes") from None
     if isinstance(arg, float) and not (math.isfinite(arg) and arg == int(arg)):
         raise TypeError(f"{where} is {arg}, but the parameter is a whole number of {nbytes} bytes")
     number = int(arg)

@@ -293,7 +293,12 @@ class Batch:
         return True if ready.all() else ready
 
     def _warp_ready(self, group: Group, at: int) -> np.ndarray | bool:
-        """Lanes whose mask names no lane that is still on its way."""
+        """Lanes whose mask names no lane that is still on its way.
+
+        Lanes that have left the kernel are not waited for, as CUDA has it. But where a value is made of the lanes of a
+        mask (all but `__syncwarp`), one that has left is an error. That is stricter than CUDA, which lets a vote or a
+        reduction be one of the lanes that are there: whoever wrote the mask has counted on the others.
+        """
         instruction = self.kernel.code.blocks[at].instructions[0]
         mask, lanes = _mask(group, instruction), group.lanes
         own = mask >> (lanes.thread % 32).astype(np.uint32) & np.uint32(1)
@@ -307,7 +312,7 @@ class Batch:
         warp = lanes.thread // 32
         elsewhere = alive[lanes.block, warp] & absent
         gone = absent & exists[0, warp] & ~alive[lanes.block, warp]
-        if gone.any():
+        if gone.any() and not instruction.opcode.startswith("bar.warp."):
             lane = int(gone[gone != 0].ravel()[0])
             lane = (lane & -lane).bit_length() - 1
             self._mismatch(group, instruction, gone != 0, f"the mask names lane {lane}, which has left the kernel")

@@ -399,7 +399,7 @@ def _release(lines: list[str]) -> list[str]:
 
 
 def _immediate(operand: ptx.Immediate, kind: str) -> np.ndarray:
-    """A literal as a scalar array of the type; integers wrap."""
+    """A literal as a scalar array of the type; integers wrap, and where a float is expected they are its bits."""
     target = dtype(kind)
     if kind == "pred":
         return np.array(bool(operand.value))
@@ -408,7 +408,7 @@ def _immediate(operand: ptx.Immediate, kind: str) -> np.ndarray:
         if kind[0] != "f":
             return value.astype(f"uint{8 * target.itemsize}").view(target)
         return value.view(f"float{operand.bits}").astype(target)
-    if kind[0] == "f":
+    if isinstance(operand.value, float):
         return np.array(operand.value, target)
     bits = 8 * target.itemsize
     return np.array(operand.value & ((1 << bits) - 1), f"uint{bits}").view(target)

@@ -322,15 +322,31 @@ class _Program:
         return hints
 
 
+#: What a file has that nvcc compiles: host code needs them.
+_HOST_HEADER = re.compile(
+    r'(?:cannot|could not) open source file "('
+    r"(?:std(?:io|lib|int|def|bool)|string|math|assert|time|float|limits|cuda)\.h|"
+    r"c(?:std(?:io|lib|int|def)|string|math|assert|float|limits|time)|iostream|iomanip|[fs]stream|string|vector|array|"
+    r'algorithm|numeric|random|chrono|utility|memory|functional|type_traits|limits|tuple|map|set)"'
+)
+
+
 def _hints(diagnostic: Diagnostic, arch: str) -> list[str]:
     message = diagnostic.message
     if option := re.search(r"unrecognized option (\S*)", message):
         return [f"NVRTC knows no option {option[1]!r}; its options are those of nvcc that concern device code."]
     if "invalid value for --gpu-architecture" in message:
         return [f"This NVRTC ({'.'.join(map(str, nvrtc_version()))}) has no architecture {arch!r}."]
-    if "could not open source file" in message and not cuda_include_dirs(nvrtc_version()[0]):
+    if re.search("(cannot|could not) open source file", message) and not cuda_include_dirs(nvrtc_version()[0]):
         package = "nvidia-cuda-runtime-cu12" if nvrtc_version()[0] == 12 else "nvidia-cuda-runtime"
         return [f"CUDA's headers are not installed here; the package {package} brings them."]
+    if header := _HOST_HEADER.search(message):
+        return [
+            f"NVRTC compiles device code alone: leave out {header[1]}, and what runs on the host. printf, assert and "
+            "the functions of math.h are built in; uint32_t and the like come with <cuda/std/cstdint>."
+        ]
+    if re.search(r'identifier "(cuda[A-Z]\w+|main)" is undefined', message):
+        return ["NVRTC compiles device code alone: leave out what runs on the host, such as main and cudaMalloc."]
     if used := re.search(r"uses too much shared data \((\w+) bytes, (\w+) max\)", message):
         return [
             f"The kernel declares {int(used[1], 16)} bytes of shared memory; a block may declare at most "

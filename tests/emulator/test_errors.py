@@ -114,9 +114,20 @@ def test_an_index_that_overflows(device):
 
 def test_nothing_allocated_and_null():
     device = Device('extern "C" __global__ void k(int* p) { p[threadIdx.x] = 1; }')
-    with pytest.raises(OutOfBounds, match="at 0x0, and no allocation exists") as caught:
+    with pytest.raises(OutOfBounds, match="at 0x0, a null pointer") as caught:
         device.kernel("k").launch(1, 32, [bytes(8)], memory=device.memory)
     assert caught.value.where.lanes == 32 and caught.value.allocation is None
+
+
+@pytest.mark.parametrize(("at", "says"), [(12, "at 0xc, a null pointer"), (123456, "at 0x1e240, where no array is")])
+def test_an_address_far_from_every_array_is_held_against_none(at: int, says: str) -> None:
+    device = Device('extern "C" __global__ void k(int* p) { p[0] = 1; }')
+    device.memory.allocate(512, "scratch")
+    with pytest.raises(OutOfBounds, match=says) as caught:
+        device.kernel("k").launch(1, 1, [at.to_bytes(8, "little")], memory=device.memory)
+    assert caught.value.allocation is None
+    with pytest.raises(Misaligned, match="4-byte store at 0xd, which"):
+        device.kernel("k").launch(1, 1, [(13).to_bytes(8, "little")], memory=device.memory)
 
 
 def test_use_after_free_is_named():

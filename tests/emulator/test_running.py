@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kernels.emulator import OutOfBounds, UnsupportedInstruction, run
+from kernels.emulator import ALL_CHECKS, LaunchError, OutOfBounds, Race, UnsupportedInstruction, checking, run
 from kernels.emulator.__main__ import main
 from kernels.toolchain import CompileError, KernelNotFound, disassemble
 
@@ -79,11 +79,49 @@ def test_shared_memory_and_arrays_that_are_no_rows() -> None:
         ([np.int64(3), 1.0, np.zeros(4), np.zeros(4)], TypeError, "argument 0 has 8 bytes.*has 4"),
         ([1, 1.0, [1.0], np.zeros(4)], TypeError, "argument 2 is a list; expected a NumPy array"),
         ([1, 1.0, np.array(["a"], object), np.zeros(4)], TypeError, "argument 2 is an array of Python objects"),
+        ([1, 1.0, np.zeros(4, ">f4"), np.zeros(4)], TypeError, "argument 2 is of type >f4.*other order"),
+        ([1, 1e300, np.zeros(4), np.zeros(4)], ValueError, "argument 1 is 1e\\+300.*float of 4 bytes"),
     ],
 )  # fmt: skip
 def test_arguments_that_do_not_fit_are_named(args, error, says) -> None:
     with pytest.raises(error, match=says):
         run(SAXPY, "saxpy", grid=1, block=32, args=args)
+
+
+INCREMENT = "__global__ void inc(float* o, const float* x, int n) { int t = threadIdx.x; if (t < n) o[t] = x[t] + 1; }"
+
+
+def test_an_array_given_twice_is_one_array() -> None:
+    x = np.arange(40, dtype=np.float32)
+    run(INCREMENT, grid=1, block=64, args=[x, x, 40])
+    assert (x == np.arange(1, 41)).all()
+    run(INCREMENT, grid=1, block=64, args=[x[::2], x[1::2], 20])  # one memory, but no element of it twice
+    assert (x[::2] == x[1::2] + 1).all()
+    with pytest.raises(ValueError, match="arguments 0 and 1 share a part of their memory"):
+        run(INCREMENT, grid=1, block=64, args=[x[1:], x[:39], 39])
+
+
+def test_a_race_through_two_names_of_one_array_is_found() -> None:
+    source = "__global__ void shift(float* o, const float* x) { o[threadIdx.x] = x[threadIdx.x + 1]; }"
+    x = np.zeros(65, np.float32)
+    with checking(ALL_CHECKS), pytest.raises(Race):
+        run(source, grid=1, block=64, args=[x, x])
+
+
+def test_a_kernel_that_writes_to_a_read_only_array_is_told_of() -> None:
+    out, x = np.zeros(4, np.float32), np.zeros(4, np.float32)
+    out.setflags(write=False), x.setflags(write=False)
+    with pytest.raises(ValueError, match="written to argument 0, which is a read-only array"):
+        run(INCREMENT, grid=1, block=4, args=[out, x, 4])
+    run(INCREMENT, grid=1, block=4, args=[np.zeros(4, np.float32), x, 4])
+
+
+@pytest.mark.parametrize(("grid", "block", "says"), [
+    (1, (1, 1, 65), r"the block \(1, 1, 65\) is larger"), (2.0, 1, "grid must be .*2.0"), (1, "xy", "block must be"),
+])  # fmt: skip
+def test_a_launch_that_no_gpu_takes(grid, block, says: str) -> None:
+    with pytest.raises(LaunchError, match=says):
+        run("__global__ void k() {}", grid=grid, block=block)
 
 
 def test_what_else_can_be_wrong() -> None:

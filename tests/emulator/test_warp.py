@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from harness import Device
 
-from kernels.emulator import WarpMismatch
+from kernels.emulator import ALL_CHECKS, WarpMismatch, checking
 
 SHUFFLES = r"""
 #define FULL 0xffffffffu
@@ -155,10 +155,21 @@ def test_block_votes():
     assert out.tolist() == want and found.barriers == 18
 
 
+def test_lanes_that_have_left_are_not_waited_for():
+    """CUDA C++ Programming Guide: all *non-exited* threads that the mask of __syncwarp names must come."""
+    source = """extern "C" __global__ void k(int* o) { __shared__ int s[32]; int t = threadIdx.x; if (t >= 20) return;
+    s[t] = o[t]; __syncwarp(); o[t] = s[19 - t]; }"""
+    out = np.arange(32, dtype=np.int32)
+    with checking(ALL_CHECKS):
+        Device(source).launch("k", 1, 32, out)
+    assert out.tolist() == [*range(19, -1, -1), *range(20, 32)]
+
+
 @pytest.mark.parametrize(
     "body,message",
     [
         ("if (t < 16) v = __shfl_sync(0xffffffffu, v, 20);", "left the kernel|lanes 0-15 wait here for lanes 16-31"),
+        ("if (t >= 10) return; v = __shfl_down_sync(0xffffffffu, v, 1);", "names lane 10, which has left the kernel"),
         ("if (t >= 10) return; v = __ballot_sync(0xffffffffu, v);", "names lane 10, which has left the kernel"),
         ("if (t < 8) v = __shfl_sync(0xf0u, v, 5);", "not in its own mask"),
         ("if (t < 8) v = __shfl_down_sync(0xffu, v, 4);", "reads the value of lane 8, which takes no part"),
