@@ -1,8 +1,8 @@
 """Who has waited for whom, so that two accesses can be said to be ordered or not.
 
 Every access, of all lanes of a group at once, has a tick. An earlier access by thread u is ordered before one by thread
-t of the same warp if t has since passed a warp operation with a mask (or a barrier), and before one by a thread of
-another warp of the block if t has since passed a barrier.
+t of the same warp if t has since passed a warp operation whose mask names u (or a barrier), and before one by a thread
+of another warp of the block if t has since passed a barrier at which u's warp was waited for.
 
 Threads of different blocks are ordered by what is handed over at a place of global memory: u's block fences after the
 access, then works on the place (an atomic, a volatile or releasing store, or a plain one of few lanes), and t's block
@@ -21,6 +21,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+
+from .meetings import WARP, Meetings
 
 if TYPE_CHECKING:
     from .access import Site
@@ -111,6 +113,10 @@ class Clock:
         self.events, self.start, self.shape = events, start, (blocks, threads)
         self.barriers = self.warps = np.full((1, 1), events.now, np.int64)
         self.floor = events.now  # no thread's last barrier is earlier
+        self.warps_in_block = -(-threads // WARP)
+        #: Of the lanes of each warp, of the warps of each block: made when some of them meet without the others.
+        self.lanes_met: Meetings | None = None
+        self.warps_met: Meetings | None = None
         self._fences: np.ndarray | None = None
         self._acquires: np.ndarray | None = None
 
@@ -125,6 +131,34 @@ class Clock:
         if whole:
             self.floor = now
         return whole
+
+    def met(self, lanes: Lanes, mask: np.ndarray) -> None:
+        """Lanes have waited for those that their masks (uint32) name, which are not whole warps."""
+        if self.lanes_met is None:
+            self.lanes_met = Meetings(self.shape[0] * self.warps_in_block)
+        each = (lanes.block, lanes.thread, mask)
+        block, thread, masks = (np.broadcast_to(one, lanes.shape).ravel() for one in each)
+        groups = block * self.warps_in_block + thread // WARP
+        base = self._by_warp(self.warps).reshape(-1, WARP)
+        self.lanes_met.meet_all(groups, masks, base, self.events.now)
+
+    def met_at_barrier(self, blocks: np.ndarray, waiting: np.ndarray, arrived: np.ndarray) -> None:
+        """In each of `blocks` (n,) warps have come to one barrier: `waiting` bool (n, warps) for the others, or, when
+        `arrived` (n, warps) says, without waiting."""
+        if self.warps_met is None:
+            self.warps_met = Meetings(self.shape[0])
+        pad = ((0, 0), (0, WARP - self.warps_in_block))
+        base = np.pad(self._by_warp(self.barriers).max(axis=2), pad)
+        masks = (waiting.astype(np.uint32) << np.arange(self.warps_in_block, dtype=np.uint32)).sum(axis=1)
+        for number, block in enumerate(blocks.tolist()):  # a block may be there twice, at two barriers
+            one, here = slice(number, number + 1), np.array([block])
+            self.warps_met.meet(here, masks[one], base[here], self.events.now, np.pad(arrived[one], pad))
+
+    def _by_warp(self, times: np.ndarray) -> np.ndarray:
+        """int64 (blocks, warps, 32) of `barriers` or `warps`; 0 for lanes that are not."""
+        out = np.zeros((self.shape[0], self.warps_in_block * WARP), np.int64)
+        out[:, : self.shape[1]] = times
+        return out.reshape(self.shape[0], self.warps_in_block, WARP)
 
     def _set(self, times: np.ndarray, lanes: Lanes, now: int, whole: bool) -> np.ndarray:
         if whole:
@@ -187,9 +221,29 @@ class Clock:
             same_block = (who // threads == ids // threads) & (kind != BLOCKS)
             inside |= ~same_block
         found = other & inside
+        if found.any() and (self.lanes_met is not None or self.warps_met is not None):
+            found = found & ~self._since_met(before, lanes, many)
         if not found.any() or not self.events.fenced:
             return found
         return found & ~self._handed_over(before, lanes, ids, many)
+
+    def _since_met(self, before: np.ndarray, lanes: Lanes, many: bool) -> np.ndarray:
+        """Where the later thread has since waited for the earlier one without waiting for all."""
+        shape, threads = np.broadcast_shapes(before.shape, (*lanes.shape, 1)), self.shape[1]
+        block, thread = (np.broadcast_to(each[:, :, None], shape) for each in (lanes.block, lanes.thread))
+        who, kind = before & _ID, before >> KIND & 3
+        other = np.broadcast_to(who % threads if many else who, shape)
+        kind = np.broadcast_to(kind, shape)
+        same = (who // threads == block + self.start) & (kind != BLOCKS) if many else np.ones(shape, np.bool_)
+        warp, its = thread // WARP, other // WARP
+        inside = (warp == its) & (kind <= WARP_LANES)
+        out = np.zeros(shape, np.bool_)
+        if self.lanes_met is not None:
+            groups = block * self.warps_in_block + warp
+            out |= inside & (self.lanes_met.times(groups, thread % WARP, other % WARP, kind == ONE) > before)
+        if self.warps_met is not None:
+            out |= ~inside & (self.warps_met.times(block, warp, its % WARP, kind <= WARP_LANES) > before)
+        return same & out
 
     def _handed_over(self, before: np.ndarray, lanes: Lanes, ids: np.ndarray, many: bool) -> np.ndarray:
         """Where what the earlier thread did has been handed over to the later one."""

@@ -56,6 +56,7 @@ class NamedBarriers:
         self.warps = -(-batch.threads // WARP)
         self.arrivals = np.zeros((batch.blocks, BARRIERS, self.warps), np.int64)
         self.wanted = np.zeros((batch.blocks, BARRIERS), np.int64)
+        self.arrived = np.zeros_like(self.arrivals)  # when
 
     def come(self, group: Group, at: int, parked: Parked, waiting: Waiting) -> None:
         """Lanes have come to a barrier: they wait, or go on if they only arrive; whoever may go on does."""
@@ -69,6 +70,8 @@ class NamedBarriers:
             self._wrong(group, at, "threads disagree on how many it is to wait for")
         if ".arrive" in instruction.opcode:
             np.add.at(self.arrivals, (block, number, warp), 1)
+            if self.batch.clock is not None:
+                self.arrived[block, number, warp] = self.batch.clock.events.now
             self.batch.enter(at, group)
             self._push(waiting, at, group)
         elif at in parked:
@@ -104,11 +107,15 @@ class NamedBarriers:
                 parts = [(_selection(group, free), live), (_selection(group, ~free), live)]
                 group, parked[at] = group.split(parts)
             if self.batch.clock is not None:
-                (self.batch.shadow or self.batch.clock).passed("barrier", group.lanes)
+                self.batch.clock.passed("warp", group.lanes)
             self.batch.enter(at, group)
             self._push(waiting, at, group)
         self.batch.counts.barriers += int(np.count_nonzero(done))
-        self.arrivals[done] = 0
+        if self.batch.clock is not None:
+            block, number = np.nonzero(done)
+            came, waiting = self.arrivals[done] > 0, complete[done] & (self.arrivals[done] == 0)
+            self.batch.clock.met_at_barrier(block, waiting, np.where(came, self.arrived[done], 0))
+        self.arrivals[done] = self.arrived[done] = 0
         self.wanted[done] = 0
         return True
 

@@ -18,6 +18,7 @@ from .trace import Trace
 from .warps import bits_of, from_rows, missing, present, to_rows
 
 if TYPE_CHECKING:
+    from .cfg import Block
     from .clock import Clock
     from .copies import Pending
     from .module import Kernel
@@ -178,7 +179,7 @@ class Batch:
                 if group is None:
                     continue
                 if self.clock is not None:
-                    (self.shadow or self.clock).passed(block.gate, group.lanes)
+                    self._passed(block, group)
             steps += 1
             if steps > self.max_steps:
                 self._endless(at, group, parked)
@@ -275,6 +276,17 @@ class Batch:
                 return group
         parked[at] = group
         return None
+
+    def _passed(self, block: Block, group: Group) -> None:
+        """Note that the lanes of a group have waited for each other at a gate."""
+        lanes = group.lanes
+        if block.gate != "barrier":
+            mask, last = _mask(group, block.instructions[0]), self.threads // 32
+            there = np.where(lanes.thread // 32 == last, np.uint32((1 << self.threads % 32) - 1), np.uint32(0xFFFFFFFF))
+            if ((mask & there) != there).any():
+                self.clock.met(lanes, mask)
+                return
+        (self.shadow or self.clock).passed(block.gate, lanes)
 
     def _ready(self, group: Group, at: int) -> np.ndarray | bool:
         """Which lanes need not wait at the gate: True for all, else bool, one for each lane."""
