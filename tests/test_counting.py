@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from tiny_ladder import scale
 
+from kernels.lab import load_ladder, pace
 from kernels.lab.arguments import ArgumentError
 from kernels.lab.counting import count_kernel, counters, trace
 
@@ -75,3 +76,13 @@ def test_a_python_number_is_refused_because_its_type_is_unknown():
     source = 'extern "C" __global__ void f(int n) {}'
     with pytest.raises(TypeError, match=r"argument 0 is a int; expected a NumPy array, or a NumPy scalar"):
         count_kernel(source, "f", (1,), (1,), (3,))
+
+
+def test_the_pace_of_a_ladder(capsys):
+    size = load_ladder("copy").problem.check[-1]
+    found = pace.pace(load_ladder("copy"))
+    assert found.rungs == 5 and found.seconds > 0
+    assert found.thread_instructions == sum(counters(rung, size).thread_instructions for rung in load_ladder("copy"))
+    assert pace.main(["copy"]) == 0
+    head, line = capsys.readouterr().out.split("\n")[1:3]
+    assert head.split()[:2] == ["ladder", "rungs"] and line.split()[:2] == ["copy", "5"]

@@ -108,13 +108,13 @@ class Layout:
 def _layout(lanes: Lanes) -> Layout:
     if lanes.ragged:
         per_block = -(-lanes.threads // WARP)
-        warp = lanes.block[0] * per_block + lanes.thread[0] // WARP
+        warp = lanes.block[0] * per_block + (lanes.thread[0] >> 5)
         starts = np.empty(warp.shape[0], np.bool_)
         starts[:1] = True
         np.not_equal(warp[1:], warp[:-1], out=starts[1:])
         row = np.cumsum(starts) - 1
         rows = int(row[-1]) + 1 if row.size else 0
-        place = row * WARP + lanes.thread[0] % WARP
+        place = (row << 5) + (lanes.thread[0] & WARP - 1)
         mask = np.zeros(rows * WARP, np.bool_)
         mask[place] = True
         mask = mask.reshape(rows, WARP)
@@ -147,6 +147,18 @@ class Selection:
     rows: np.ndarray | None = None
     columns: np.ndarray | None = None
     flat: np.ndarray | None = None
+
+    def split(self, width: int) -> tuple[np.ndarray, np.ndarray]:
+        """Of `flat`, the rows and columns in lanes of `width` columns; kept, since many values are taken by them."""
+        found = self.__dict__.get("_split")
+        if found is None or found[0] != width:
+            if width & width - 1:
+                rows, columns = np.divmod(self.flat, width)
+            else:
+                rows, columns = self.flat >> width.bit_length() - 1, self.flat & width - 1
+            found = (width, rows, columns)
+            object.__setattr__(self, "_split", found)
+        return found[1:]
 
     def lanes(self, of: Lanes) -> Lanes:
         """The lanes selected."""
@@ -201,8 +213,8 @@ def take(value: np.ndarray, selection: Selection, shape: tuple[int, int], spread
         if rows == 1 and columns == 1:
             return np.broadcast_to(value, (1, flat.size))
         if columns == 1:
-            return value[flat // shape[1], 0].reshape(1, -1)
-        return value[:, flat % shape[1]]
+            return value[:, 0].take(selection.split(shape[1])[0]).reshape(1, -1)
+        return value[0].take(selection.split(shape[1])[1]).reshape(1, -1)
     if selection.rows is not None and rows > 1:
         value = value[selection.rows]
     if selection.columns is not None and columns > 1:

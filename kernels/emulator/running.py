@@ -97,8 +97,9 @@ def launch(
     try:
         counters = function.launch(grid, block, packed, memory=memory, shared_bytes=shared_mem, trace=trace)
     finally:
-        for position, allocation in held.items():
-            _download(allocation, args[position], position)
+        unwritable = [position for position, allocation in held.items() if not _download(allocation, args[position])]
+    if unwritable:
+        raise ValueError(f"the kernel has written to argument {unwritable[0]}, which is a read-only array")
     if compare:
         counters = with_marks(counters, function, compiled)
     return Result(replace(counters, kernel=kernel), {n: args[n] for n in held}, compiled)
@@ -162,13 +163,13 @@ def _upload(memory: DeviceMemory, array: np.ndarray, position: int) -> Allocatio
     return out
 
 
-def _download(allocation: Allocation, array: np.ndarray, position: int) -> None:
-    """Write back what the kernel left. Raises ValueError where it has written to an array that cannot be."""
+def _download(allocation: Allocation, array: np.ndarray) -> bool:
+    """Write back what the kernel left. Whether that is there now: a read-only array stays as it is."""
     left = allocation.data.view(array.dtype).reshape(array.shape)
     if array.flags.writeable:
         array[...] = left
-    elif np.ascontiguousarray(array).tobytes() != left.tobytes():
-        raise ValueError(f"the kernel has written to argument {position}, which is a read-only array")
+        return True
+    return np.ascontiguousarray(array).tobytes() == left.tobytes()
 
 
 def _fill(symbol: Allocation, value: np.ndarray) -> None:
