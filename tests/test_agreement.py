@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 
 import pytest
 from tools.code import memory_instructions
@@ -13,6 +14,7 @@ from kernels.lab.agreement.cases import cases
 from kernels.lab.agreement.measuring import STEPS, dump, parse
 from kernels.lab.agreement.summary import agreement_table, differences_table, reasons_table
 from kernels.lab.ladder import BoundRung
+from kernels.toolchain import disassemble
 
 #: Rungs that were measured, of those that the ladders still have.
 MEASURED = {(point["ladder"], point["rung"]) for point in record().rungs}
@@ -78,6 +80,10 @@ def test_kept_code_is_that_of_todays_source(name: tuple[str, str]) -> None:
     assert kept.names == fresh.names and kept.kernels == fresh.kernels
     ours, theirs = memory_instructions(kept)
     assert ours and ours == theirs
+    # The line table is of another machine, and holds no directory of it.
+    for kernel in kept.kernels:
+        assert {one.file for one in disassemble(kept, kernel)} <= {"", *kept.sources}
+    assert not re.search(rb"(?<![\w./])/(?:home|root|tmp|work|Users)/", kept.cubin)
 
 
 def test_kept_code_of_another_source_is_refused(tmp_path, monkeypatch) -> None:
@@ -93,7 +99,9 @@ def test_kept_code_of_another_source_is_refused(tmp_path, monkeypatch) -> None:
         compare_rung(rung)
     code.keep_code(tmp_path / "code" / "it.json", compiled)
     kept = code.counted_code(rung, size)
-    assert (kept.ptx, kept.cubin) == (compiled.ptx, compiled.cubin)
+    assert kept.ptx == compiled.ptx and len(kept.cubin) == len(compiled.cubin)
+    kernel = kept.kernels[0]
+    assert disassemble(kept, kernel) == disassemble(compiled, kernel)
 
 
 @needs_the_compiler

@@ -96,8 +96,8 @@ class TestCompiling:
         both = compile_cuda(TILE, filename="tile.cu", name_expressions=["flip<32>"], whole=True)
         assert (both.ptx, both.cubin, both.names) == (compiled.ptx, compiled.cubin, compiled.names)
         assert "registers" in both.ptxas_report and both.diagnostics == compiled.diagnostics
-        kept = compiled.with_code("// PTX", b"code")
-        assert (kept.ptx, kept.cubin, kept.source) == ("// PTX", b"code", TILE)
+        kept = compiled.with_code("// PTX", b"code", ("/elsewhere",))
+        assert (kept.ptx, kept.cubin, kept.source, kept.include_dirs) == ("// PTX", b"code", TILE, ("/elsewhere",))
 
     def test_ptx_names_no_path_of_this_machine(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         here = compile_cuda(COPY, filename="copy/float4.cu").ptx

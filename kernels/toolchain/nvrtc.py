@@ -65,9 +65,9 @@ class Compiled:
     def _program(self) -> _Program:
         return _Program(self.source, self.filename, tuple(self.names), self.include_dirs, ptx=self.ptx)
 
-    def with_code(self, ptx: str, cubin: bytes, report: str = "") -> Compiled:
-        """The same source with PTX, machine code and ptxas's report of an earlier run."""
-        return replace(self, ptx=ptx, made_with=(cubin, report))
+    def with_code(self, ptx: str, cubin: bytes, include_dirs: tuple[str, ...]) -> Compiled:
+        """The same source with PTX and machine code of an earlier run, whose line table names these directories."""
+        return replace(self, ptx=ptx, made_with=(cubin, ""), include_dirs=include_dirs)
 
     def check_syntax(self, arch: str) -> None:
         """Ask NVRTC's front end alone whether it takes the source for another architecture, in a twentieth of the time

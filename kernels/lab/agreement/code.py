@@ -36,11 +36,16 @@ def made_from(compiled: Compiled) -> str:
 
 
 def keep_code(path: Path, compiled: Compiled) -> None:
-    """Write PTX and machine code, compressed, with the hash of what they were made from."""
-    images = {"ptx": compiled.ptx.encode(), "cubin": compiled.cubin}
+    """Write PTX and machine code, compressed, with the hash of what they were made from. In the line table directories
+    of this machine become slashes, as many as they have letters."""
+    cubin, names = compiled.cubin, ["/" * len(folder.encode()) for folder in compiled.include_dirs]
+    for folder, name in zip(compiled.include_dirs, names, strict=True):
+        cubin = cubin.replace(folder.encode(), name.encode())
+    images = {"ptx": compiled.ptx.encode(), "cubin": cubin}
     packed = {name: base64.b85encode(lzma.compress(image)).decode() for name, image in images.items()}
     path.parent.mkdir(parents=True, exist_ok=True)
-    records.write_whole(path, json.dumps({"made_from": made_from(compiled), **packed}, indent=1) + "\n")
+    data = {"made_from": made_from(compiled), "include_dirs": names, **packed}
+    records.write_whole(path, json.dumps(data, indent=1) + "\n")
 
 
 def counted_code(rung: BoundRung, size: Size, gpu: str = records.DEFAULT_GPU) -> Compiled:
@@ -56,4 +61,4 @@ def counted_code(rung: BoundRung, size: Size, gpu: str = records.DEFAULT_GPU) ->
     if held["made_from"] != made_from(compiled):
         raise LookupError(f"stale counts of {name[0]} {name[1]}: the source has changed")
     ptx, cubin = (lzma.decompress(base64.b85decode(held[image])) for image in ("ptx", "cubin"))
-    return compiled.with_code(ptx.decode(), cubin)
+    return compiled.with_code(ptx.decode(), cubin, tuple(held["include_dirs"]))
