@@ -121,8 +121,8 @@ def _fill(allocation: Allocation, rng: np.random.Generator, whole: bool) -> None
     allocation.data[:] = values.view(np.uint8)
 
 
-def main() -> None:
-    """Print one line for each case, then for each ladder."""
+def main() -> int:
+    """Print one line for each case, then for each ladder. Returns the exit status."""
     compiled = compile_cuda(SOURCE, filename="bench.cu")
     rng = np.random.default_rng(0)
     print(f"{'kernel':12} {'size':14} {'ready ms':>9} {'run ms':>8} {'thread instr. M':>16} {'M per second':>13}")
@@ -145,8 +145,8 @@ def main() -> None:
             f"{case.kernel:12} {case.size:14} {1e3 * ready:9.1f} {1e3 * best:8.1f} {number:16.1f} {number / best:13.0f}"
         )
     sys.stdout.flush()
-    raise SystemExit(subprocess.run([sys.executable, "-m", "kernels.lab.pace"], check=False).returncode)
+    return subprocess.run([sys.executable, "-m", "kernels.lab.pace"], check=False).returncode
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main())

@@ -22,7 +22,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .meetings import WARP, Meetings
+from .lanes import WARP
+from .meetings import Meetings
+from .warps import BITS
 
 if TYPE_CHECKING:
     from .access import Site
@@ -135,24 +137,18 @@ class Clock:
     def met(self, lanes: Lanes, mask: np.ndarray) -> None:
         """Lanes have waited for those that their masks (uint32) name, which are not whole warps."""
         if self.lanes_met is None:
-            self.lanes_met = Meetings(self.shape[0] * self.warps_in_block)
-        each = (lanes.block, lanes.thread, mask)
-        block, thread, masks = (np.broadcast_to(one, lanes.shape).ravel() for one in each)
-        groups = block * self.warps_in_block + thread // WARP
+            self.lanes_met = Meetings(self.shape[0] * self.warps_in_block, WARP)
+        each = (lanes.block * self.warps_in_block + lanes.thread // WARP, mask.astype(np.int64))
+        groups, masks = np.unique([np.broadcast_to(one, lanes.shape).ravel() for one in each], axis=1)
         base = self._by_warp(self.warps).reshape(-1, WARP)
-        self.lanes_met.meet_all(groups, masks, base, self.events.now)
+        self.lanes_met.meet(groups, (masks[:, None] & BITS) != 0, base, self.events.now)
 
     def met_at_barrier(self, blocks: np.ndarray, waiting: np.ndarray, arrived: np.ndarray) -> None:
-        """In each of `blocks` (n,) warps have come to one barrier: `waiting` bool (n, warps) for the others, or, when
-        `arrived` (n, warps) says, without waiting."""
+        """In each of `blocks` (n,), which ascend, warps have come to one barrier: `waiting` bool (n, warps) for the
+        others, or, when `arrived` (n, warps) says, without waiting."""
         if self.warps_met is None:
-            self.warps_met = Meetings(self.shape[0])
-        pad = ((0, 0), (0, WARP - self.warps_in_block))
-        base = np.pad(self._by_warp(self.barriers).max(axis=2), pad)
-        masks = (waiting.astype(np.uint32) << np.arange(self.warps_in_block, dtype=np.uint32)).sum(axis=1)
-        for number, block in enumerate(blocks.tolist()):  # a block may be there twice, at two barriers
-            one, here = slice(number, number + 1), np.array([block])
-            self.warps_met.meet(here, masks[one], base[here], self.events.now, np.pad(arrived[one], pad))
+            self.warps_met = Meetings(self.shape[0], self.warps_in_block)
+        self.warps_met.meet(blocks, waiting, self._by_warp(self.barriers).max(axis=2), self.events.now, arrived)
 
     def _by_warp(self, times: np.ndarray) -> np.ndarray:
         """int64 (blocks, warps, 32) of `barriers` or `warps`; 0 for lanes that are not."""
@@ -242,7 +238,7 @@ class Clock:
             groups = block * self.warps_in_block + warp
             out |= inside & (self.lanes_met.times(groups, thread % WARP, other % WARP, kind == ONE) > before)
         if self.warps_met is not None:
-            out |= ~inside & (self.warps_met.times(block, warp, its % WARP, kind <= WARP_LANES) > before)
+            out |= ~inside & (self.warps_met.times(block, warp, its, kind <= WARP_LANES) > before)
         return same & out
 
     def _handed_over(self, before: np.ndarray, lanes: Lanes, ids: np.ndarray, many: bool) -> np.ndarray:

@@ -281,9 +281,8 @@ class Batch:
         """Note that the lanes of a group have waited for each other at a gate."""
         lanes = group.lanes
         if block.gate != "barrier":
-            mask, last = _mask(group, block.instructions[0]), self.threads // 32
-            there = np.where(lanes.thread // 32 == last, np.uint32((1 << self.threads % 32) - 1), np.uint32(0xFFFFFFFF))
-            if ((mask & there) != there).any():
+            mask, every = _mask(group, block.instructions[0]), self._existing[0, lanes.thread // 32]
+            if ((mask & every) != every).any():
                 self.clock.met(lanes, mask)
                 return
         (self.shadow or self.clock).passed(block.gate, lanes)
@@ -320,10 +319,9 @@ class Batch:
         if not absent.any():
             return True
         alive = self._bits(self._alive())
-        exists = self._bits(np.ones((1, self.threads), np.bool_))
         warp = lanes.thread // 32
         elsewhere = alive[lanes.block, warp] & absent
-        gone = absent & exists[0, warp] & ~alive[lanes.block, warp]
+        gone = absent & self._existing[0, warp] & ~alive[lanes.block, warp]
         if gone.any() and not instruction.opcode.startswith("bar.warp."):
             lane = int(gone[gone != 0].ravel()[0])
             lane = (lane & -lane).bit_length() - 1
@@ -338,6 +336,11 @@ class Batch:
         for lanes in self.gone:
             alive[lanes.linear()] = False
         return alive.reshape(self.blocks, self.threads)
+
+    @cached_property
+    def _existing(self) -> np.ndarray:
+        """uint32 (1, warps): the lanes that each warp of a block has."""
+        return self._bits(np.ones((1, self.threads), np.bool_))
 
     def _bits(self, flags: np.ndarray) -> np.ndarray:
         """bool (n, threads) as uint32 (n, warps)."""

@@ -85,13 +85,13 @@ def test_no_alarm_where_everyone_was_waited_for(name: str) -> None:
 def test_order_carries_over_against_plain_sets() -> None:
     """Random meetings, beside sets of who knows of whose last step."""
     rng = np.random.default_rng(3)
-    met, knows = Meetings(2), {(g, t): {} for g in range(2) for t in range(32)}
+    met, knows = Meetings(2, 32), {(g, t): {} for g in range(2) for t in range(32)}
     base = np.zeros((2, 32), np.int64)
     for now in range(1, 60):
         groups = np.array([0, 1, 1])
         masks = rng.integers(1, 1 << 32, 3, dtype=np.uint64).astype(np.uint32)
         masks[2] &= ~masks[1]
-        met.meet_all(groups, masks, base, now)
+        met.meet(groups, masks[:, None] >> np.arange(32, dtype=np.uint32) & 1 == 1, base, now)
         for g, mask in zip(groups.tolist(), masks.tolist(), strict=True):
             members = [t for t in range(32) if mask >> t & 1]
             joint: dict[int, int] = {}

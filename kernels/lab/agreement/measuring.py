@@ -320,7 +320,7 @@ def measure(steps: dict[str, list[Step]], path: Path, gpu: dict[str, Any], secon
             for step, row in zip(portion, rows, strict=True):
                 found = points.setdefault(_key(step.names), {**step.names, "code_sha256": step.code, "counts": []})
                 found["counts"] = [*found["counts"], [row.get(metric) for metric in METRICS]][-max(RUNS.values()) :]
-                if (name := (step.names.get("ladder"), step.names.get("rung"))) in WANDERING:
+                if step.first and (name := (step.names.get("ladder"), step.names.get("rung"))) in WANDERING:
                     keep_code(code_path(*name, hardware.gpu_slug(gpu["name"])), step.compiled)
             _write(path, steps, points, gpu)
     return complete
