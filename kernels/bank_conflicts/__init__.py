@@ -1,0 +1,1 @@
+"""What the chapter ``book/bank-conflicts.ipynb`` runs."""

@@ -1,0 +1,187 @@
+"""Divergence: how many steps each of n points takes to leave. The work of a lane is known only when it is done."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from kernels.lab.ladder import Ladder
+from kernels.lab.problem import Argument, Launch, Problem, Rung, Size, ceil_div
+
+FLOAT = 4
+MAX_STEPS = 256
+#: Points per thread of all rungs from blocked to rejoined, and the period of the periodic data; the kernels' kPoints.
+POINTS = 8
+THREADS = 256
+REFILLED_POINTS = 16
+#: A point of the periodic data that is no heavy one leaves within so many steps.
+LIGHT_STEPS = 8
+#: Multiplications and additions of one step, those of the test included.
+FLOPS_PER_STEP = 8
+#: The part of the plane that the points cover: a square whose lower left corner is here.
+CORNER, SIDE = (-2.0, -1.375), 2.75
+_CHUNK, _DROP_EVERY = 1 << 14, 8
+
+#: How the points are arranged: at random; row by row as in a picture; by their number of steps; and another set of
+#: points, of which every eighth takes all steps and the others leave at once.
+DATA = ("shuffled", "image", "sorted", "periodic")
+
+
+def escape_counts(re: np.ndarray, im: np.ndarray) -> np.ndarray:
+    """Steps of z <- z^2 + c, from zero, before which z was within distance 2; at most MAX_STEPS. In float32 throughout.
+
+    ``re`` and ``im`` are float32 of one shape (n,); returns int32 (n,). A chunk at a time, which a CPU's
+    cache holds, and now and then the points that have left are dropped.
+    """
+    counts = np.zeros(re.shape, np.int32)
+    four = np.float32(4)
+    for start in range(0, re.size, _CHUNK):
+        here = np.arange(start, min(start + _CHUNK, re.size))
+        c_re, c_im = re[here], im[here]
+        z_re, z_im = np.zeros_like(c_re), np.zeros_like(c_im)
+        inside, count = np.ones(here.size, bool), np.zeros(here.size, np.int32)
+        with np.errstate(all="ignore"):
+            for done in range(1, MAX_STEPS + 1):
+                re2, im2, product = z_re * z_re, z_im * z_im, z_re * z_im
+                inside &= re2 + im2 <= four
+                count += inside
+                z_re, z_im = (re2 - im2) + c_re, (product + product) + c_im
+                if done % _DROP_EVERY == 0:
+                    counts[here] = count
+                    here, c_re, c_im, z_re, z_im, count = (a[inside] for a in (here, c_re, c_im, z_re, z_im, count))
+                    inside = np.ones(here.size, bool)
+                    if not here.size:
+                        break
+    return counts
+
+
+def image(n: int) -> tuple[np.ndarray, np.ndarray]:
+    """The first n points of a square picture, row by row: float32 re and im of shape (n,)."""
+    return _plane(np.arange(n), max(1, int(np.ceil(np.sqrt(n)))))
+
+
+def _plane(at: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray]:
+    """The points of these indices of a picture of ``width`` x ``width``."""
+    re = CORNER[0] + SIDE * (at % width + 0.5) / width
+    im = CORNER[1] + SIDE * (at // width + 0.5) / width
+    return re.astype(np.float32), im.astype(np.float32)
+
+
+@functools.lru_cache(maxsize=1)
+def _image_counts(n: int) -> np.ndarray:
+    return escape_counts(*image(n))
+
+
+def _inputs(size: Size, rng: np.random.Generator) -> dict[str, np.ndarray]:
+    n = size["n"]
+    re, im = image(n)
+    match size["data"]:
+        case "image":
+            return {"re": re, "im": im}
+        case "shuffled":
+            chosen = rng.permutation(n)
+        case "sorted":
+            chosen = np.argsort(_image_counts(n), kind="stable")
+        case "periodic":
+            chosen = _periodic(_image_counts(n), rng)
+    return {"re": re[chosen], "im": im[chosen]}
+
+
+def _periodic(counts: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    """Indices such that every POINTS-th point takes the most steps that there are, and the others few."""
+    heavy = np.flatnonzero(counts == counts.max(initial=0))
+    light = np.flatnonzero(counts <= LIGHT_STEPS)
+    light = light if light.size else heavy
+    at = np.arange(counts.size)
+    drawn = (rng.choice(points, counts.size) if points.size else at for points in (heavy, light))
+    return np.where(at % POINTS == 0, *drawn)
+
+
+@functools.cache
+def sampled_counts(data: str, every: int = 64) -> np.ndarray:
+    """Steps of a 64th of the headline's points, arranged as those are: int32 (2^18,). For predictions on paper.
+
+    Of the picture whole rows are taken, so that the neighbours of a point are its neighbours.
+    """
+    width = 1 << 12
+    if data == "periodic":
+        given = _inputs({"n": width * width // every, "data": data}, np.random.default_rng(0))
+        return escape_counts(given["re"], given["im"])
+    rows = np.arange(0, width, every)
+    counts = escape_counts(*_plane((rows[:, None] * width + np.arange(width)).reshape(-1), width))
+    if data == "shuffled":
+        return np.random.default_rng(0).permutation(counts)
+    return np.sort(counts) if data == "sorted" else counts
+
+
+@functools.cache
+def _mean_steps(data: str) -> float:
+    """Steps per point, from a picture of 512 x 512: those of a finer one differ by less than a hundredth."""
+    size = {"n": 1 << 18, "data": data}
+    given = _inputs(size, np.random.default_rng(0))
+    return float(escape_counts(given["re"], given["im"]).mean())
+
+
+def _flops(size: Size) -> int:
+    data = "periodic" if size["data"] == "periodic" else "image"  # the other three hold the same points
+    return round(FLOPS_PER_STEP * _mean_steps(data) * size["n"])
+
+
+problem = Problem(
+    name="divergence",
+    title="Steps to leave, for n points",
+    size_keys=("n", "data"),
+    arguments=(
+        Argument("re", "float32", ("n",)),
+        Argument("im", "float32", ("n",)),
+        Argument("counts", "int32", ("n",), role="output"),
+    ),
+    make_inputs=_inputs,
+    reference=lambda inputs, size: {"counts": escape_counts(inputs["re"], inputs["im"])},
+    tolerance=lambda size: 0.0,  # whole numbers, and each operation is rounded alike
+    flops=_flops,
+    bytes=lambda size: 3 * FLOAT * size["n"],
+    headline=({"n": 1 << 24, "data": "shuffled"},),
+    sweep=tuple({"n": 1 << 24, "data": data} for data in DATA[1:]),
+    check=(
+        {"n": 1, "data": "image"},
+        {"n": 3, "data": "sorted"},
+        {"n": 127, "data": "periodic"},
+        {"n": 1000, "data": "shuffled"},
+        {"n": 4099, "data": "image"},
+    ),
+    kinds={"data": DATA},
+    accepts_empty=True,
+)
+
+
+def _launches(kernel: str, threads: int, points: int) -> Callable[[Size], tuple[Launch, ...]]:
+    def launches(size: Size) -> tuple[Launch, ...]:
+        grid = (max(1, ceil_div(size["n"], threads * points)),)
+        return (Launch(kernel, grid, (threads,), ("re", "im", "counts", np.uint64(size["n"]))),)
+
+    return launches
+
+
+ladder = Ladder(
+    problem,
+    Path(__file__).parent,
+    rungs=(
+        Rung("fixed", "all steps for every point", "fixed.cu", _launches("escape_fixed", THREADS, 1)),
+        Rung("early_exit", "leave the loop when the point has left", "early_exit.cu",
+             _launches("escape_early_exit", THREADS, 1)),
+        Rung("blocked", "eight consecutive points per thread", "blocked.cu",
+             _launches("escape_blocked", THREADS, POINTS)),
+        Rung("strided", "eight points per thread, a block apart", "strided.cu",
+             _launches("escape_strided", THREADS, POINTS)),
+        Rung("flattened", "one loop instead of two", "flattened.cu",
+             _launches("escape_flattened", THREADS, POINTS)),
+        Rung("rejoined", "the lanes meet every sixteen steps", "rejoined.cu",
+             _launches("escape_rejoined", THREADS, POINTS)),
+        Rung("refilled", "the warp deals out its points", "refilled.cu",
+             _launches("escape_refilled", THREADS, REFILLED_POINTS)),
+    ),
+)  # fmt: skip

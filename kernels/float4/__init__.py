@@ -1,0 +1,1 @@
+"""What the chapter ``book/float4.ipynb`` runs."""

@@ -1,0 +1,133 @@
+"""General matrix product C = alpha A B + beta C in float32, row-major, any leading dimensions: matmul's upper half."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from kernels.lab import libraries
+from kernels.lab.ladder import Ladder
+from kernels.lab.problem import Argument, Peer, Problem, Rung, Size
+
+from .product import MAX_EXTENT, MAX_GRID_Y, Product
+from .rungs import PLANS, SCRATCH, SQUARE, counted_slices
+
+FLOAT = 4
+
+
+def _reference(inputs: dict[str, np.ndarray], size: Size) -> dict[str, np.ndarray]:
+    return {"C": inputs["A"].astype(np.float64) @ inputs["B"].astype(np.float64)}
+
+
+def _inputs(size: Size, rng: np.random.Generator) -> dict[str, np.ndarray]:
+    return {
+        "A": rng.standard_normal((size["m"], size["k"]), dtype=np.float32),
+        "B": rng.standard_normal((size["k"], size["n"]), dtype=np.float32),
+    }
+
+
+problem = Problem(
+    name="sgemm",
+    title="General matrix product, float32",
+    size_keys=("m", "n", "k"),
+    arguments=(
+        Argument("A", "float32", ("m", "k")),
+        Argument("B", "float32", ("k", "n")),
+        Argument("C", "float32", ("m", "n"), role="output"),
+    ),
+    make_inputs=_inputs,
+    reference=_reference,
+    # A dot product of k terms rounds k times, by at most 2^-24 of a partial sum; the errors add up like a random walk.
+    tolerance=lambda size: 4 * 2.0**-24 * max(1.0, size["k"] ** 0.5),
+    flops=lambda size: 2 * size["m"] * size["n"] * size["k"],
+    bytes=lambda size: FLOAT * (size["m"] * size["k"] + size["k"] * size["n"] + size["m"] * size["n"]),
+    headline=({"m": 4096, "n": 4096, "k": 4096},),
+    sweep=(
+        *({"m": edge, "n": edge, "k": edge} for edge in (1024, 2048, 8192)),
+        {"m": 32, "n": 4096, "k": 4096},
+        {"m": 512, "n": 11008, "k": 4096},
+        {"m": 16384, "n": 768, "k": 768},
+    ),
+    check=(
+        {"m": 0, "n": 3, "k": 4},
+        {"m": 5, "n": 3, "k": 0},
+        {"m": 1, "n": 1, "k": 1},
+        {"m": 1, "n": 33, "k": 7},
+        {"m": 33, "n": 1, "k": 64},
+        {"m": 31, "n": 65, "k": 17},
+        {"m": 132, "n": 260, "k": 20},
+        {"m": 20, "n": 36, "k": 296},
+        {"m": 96, "n": 64, "k": 32},
+    ),
+    accepts_empty=True,
+)
+
+
+def _requires(tile_rows: int) -> Callable[[Size], str | None]:
+    def requires(size: Size) -> str | None:
+        if tile_rows and size["m"] > MAX_GRID_Y * tile_rows:
+            return f"m may be at most {MAX_GRID_Y * tile_rows}, for the grid has at most {MAX_GRID_Y} blocks in y"
+        if max(size["m"], size["n"], size["k"]) > MAX_EXTENT:
+            return f"m, n and k may be at most {MAX_EXTENT}, for positions in a row are 32-bit"
+        return None
+
+    return requires
+
+
+def _portions_fit(size: Size) -> str | None:
+    if counted_slices(Product.of(size)) > MAX_EXTENT:
+        return "k is too large: slices of all tiles that are cut are counted in 32 bits"
+    return _requires(0)(size)
+
+
+#: Rungs that are recorded at the sizes of the sweep too.
+SWEPT = ("buffered", "tuned", "stream")
+
+
+def _rung(name: str, idea: str, tile_rows: int = 0) -> Rung:
+    plan, scratch = PLANS[name], SCRATCH.get(name, lambda product: {})
+    return Rung(
+        name,
+        idea,
+        f"{name}.cu",
+        lambda size: plan(Product.of(size)),
+        alignment={"A": 16, "B": 16, "C": 16},
+        requires=_portions_fit if name in SCRATCH else _requires(tile_rows),
+        workspace=lambda size: scratch(Product.of(size)),
+        swept=name in SWEPT,
+    )
+
+
+ladder = Ladder(
+    problem,
+    Path(__file__).parent,
+    rungs=(
+        _rung("square", "8 x 8 sums a thread, 16 bytes per access, conflicts left in", SQUARE),
+        _rung("linearised", "B's columns dealt out in the order in which lanes read them", SQUARE),
+        _rung("offset", "B's rows in shared memory 5 floats longer", SQUARE),
+        _rung("padded", "the padding where the conflicts are", SQUARE),
+        _rung("warp_tile", "compact tiles of warps, lanes 8 x 4", SQUARE),
+        _rung("neighbours", "lanes that share a quad are neighbours", SQUARE),
+        _rung("buffered", "the next tiles on their way through registers", SQUARE),
+        _rung("pipelined", "asynchronous copies, three stages deep"),
+        _rung("read_ahead", "operands of the next step read before this one's are used"),
+        _rung("tuned", "a searched tile, 16 x 8 sums a thread"),
+        _rung("stream", "equal portions of work for all SMs, cut along k"),
+    ),
+    peers=(
+        Peer(
+            "cuBLAS fp32",
+            libraries.cublas_product(tf32=False),
+            libraries.cublas("torch.matmul, cuBLAS's own choice", "fp32"),
+        ),
+        # TF32 rounds each factor to 11 bits: a relative error of 2^-11 for each product, and they average out.
+        Peer(
+            "cuBLAS TF32",
+            libraries.cublas_product(tf32=True),
+            libraries.cublas("torch.matmul, cuBLAS's own choice", "TF32"),
+            tolerance=lambda size: 2.0**-10,
+        ),
+    ),
+)

@@ -1,0 +1,1 @@
+"""What the chapter ``book/warp-shuffles.ipynb`` runs."""
