@@ -77,11 +77,11 @@ done
 endef
 
 record: .venv/ok
-	$(PY) -m kernels.lab.record $(LADDER)
+	$(PY) -m climb.bench.record $(LADDER)
 
 report: .venv/ok
-	$(PY) -m kernels.lab.report --readme
-	$(PY) -m kernels.lab.figures
+	$(PY) -m climb.bench.report --readme
+	$(PY) -m climb.display.figures
 
 # The GPU lock replaces three of torch's exact pins (requirements-gpu-overrides.in says why), so pip must not resolve.
 gpu: .venv/ok
@@ -93,7 +93,7 @@ lock: .venv/uv/ok
 
 clean:
 	rm -rf _build .pytest_cache .hypothesis .ruff_cache
-	find book kernels tests -name __pycache__ -type d -prune -exec rm -rf {} +
+	find book climb kernels tests -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The environment. PYTHON=/path/to/python chooses the interpreter; otherwise the first that fits is taken.
 FITS := import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))

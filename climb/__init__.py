@@ -1,7 +1,7 @@
-"""The bench: what chapters, tests and problems import.
+"""Tools of Climb to the Roofline: what chapters, tests and ladders import.
 
-``from kernels.lab import cp, announce, ladder_figure`` and so on. A name is looked up in its module when it is first
-used, so that importing the bench is quick and matplotlib is loaded only by a chapter that draws. The first figure
+``from climb import cp, announce, ladder_figure`` and so on. A name is looked up in its module when it is first
+used, so that ``import climb`` is quick and matplotlib is loaded only by a chapter that draws. The first figure
 function that is asked for also makes the notebook show figures as SVG.
 """
 
@@ -10,17 +10,14 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-# By name and at once: the function and its module are both called timings, and the function must win.
-from .timings import timings as timings
-
 _WHERE = {
-    "access": ("pick",),
-    "arguments": ("ArgumentError",),
-    "checking": ("WrongResult", "compare", "poisoned", "verify"),
-    "counting": ("count_kernel", "counters", "trace"),
-    "cuda": ("announce", "backend", "cp", "describe", "replaying"),
-    "exercise": ("Claim", "Exercise", "Verdict", "at_most", "check", "no_bank_conflicts", "skeleton", "solution"),
-    "figures": (
+    "display.access": ("pick",),
+    "bench.arguments": ("ArgumentError",),
+    "bench.checking": ("WrongResult", "compare", "poisoned", "verify"),
+    "bench.counting": ("count_kernel", "counters", "trace"),
+    "bench.cuda": ("announce", "backend", "cp", "describe", "replaying"),
+    "bench.exercise": ("Claim", "Exercise", "Verdict", "at_most", "check", "no_bank_conflicts", "skeleton", "solution"),
+    "display.figures": (
         "access_figure",
         "alt_text",
         "compared",
@@ -33,14 +30,14 @@ _WHERE = {
         "sweep_figure",
         "warp_steps",
     ),
-    "ladder": ("BoundRung", "Ladder"),
-    "occupancy": ("CannotLaunch", "MULTIPROCESSORS", "kernel_occupancy", "occupancy_of", "occupancy_profile"),
-    "problem": ("Argument", "Launch", "Peer", "Problem", "Rung", "size_label"),
-    "profiling": ("hardware_counters",),
-    "records": ("MissingRecord", "Point", "Record", "load_record"),
-    "registry": ("ladder_names", "load_ladder"),
-    "roofline": ("arithmetic_intensity", "limit", "limit_s"),
-    "show": (
+    "bench.ladder": ("BoundRung", "Ladder"),
+    "bench.occupancy": ("CannotLaunch", "MULTIPROCESSORS", "kernel_occupancy", "occupancy_of", "occupancy_profile"),
+    "bench.problem": ("Argument", "Launch", "Peer", "Problem", "Rung", "size_label"),
+    "bench.profiling": ("hardware_counters",),
+    "bench.records": ("MissingRecord", "Point", "Record", "load_record"),
+    "bench.registry": ("ladder_names", "load_ladder"),
+    "bench.roofline": ("arithmetic_intensity", "limit", "limit_s"),
+    "display.show": (
         "Code",
         "card",
         "counters_table",
@@ -53,21 +50,21 @@ _WHERE = {
         "table",
         "timing_table",
     ),
-    "tables": ("opcode_counts", "opcodes"),
-    "timings": ("Timings", "verdict"),
-    "units": ("percent_text", "rate_text", "ratio_text", "significant", "time_text"),
+    "display.tables": ("opcode_counts", "opcodes"),
+    "bench.timings": ("Timings", "timings", "verdict"),
+    "bench.units": ("percent_text", "rate_text", "ratio_text", "significant", "time_text"),
 }
 _MODULE_OF = {name: module for module, names in _WHERE.items() for name in names}
 
-__all__ = sorted(("timings", *_MODULE_OF))
+__all__ = sorted(_MODULE_OF)
 
 
 def __getattr__(name: str) -> Any:
     if name not in _MODULE_OF:
-        raise AttributeError(f"kernels.lab has no '{name}'; it has {', '.join(__all__)}")
+        raise AttributeError(f"climb has no '{name}'; it has {', '.join(__all__)}")
     module = import_module(f"{__name__}.{_MODULE_OF[name]}")
-    if _MODULE_OF[name] == "figures":
-        import_module(f"{__name__}.style").use_in_notebook()
+    if _MODULE_OF[name] == "display.figures":
+        import_module(f"{__name__}.display.style").use_in_notebook()
     value = getattr(module, name)
     globals()[name] = value
     return value

@@ -1,1 +1,1 @@
-"""The CUDA kernels of the book, and the Python that compiles, runs, counts and measures them."""
+"""The CUDA of the book: a folder for each chapter, in it a folder for each ladder, its exercises and its exhibits."""

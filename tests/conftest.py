@@ -28,7 +28,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     marked = [(item, marker) for item in items for marker in _NEEDS if item.get_closest_marker(marker)]
     if not marked:
         return
-    from kernels.lab import cuda
+    from climb.bench import cuda
 
     for item, marker in marked:
         backend, reason = _NEEDS[marker]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .problem import Argument, Problem, Rung, Size, size_label
+from climb.bench.problem import Argument, Problem, Rung, Size, size_label
 
 
 class ArgumentError(ValueError):

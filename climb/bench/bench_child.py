@@ -1,4 +1,4 @@
-"""The process that measures: ``python -m kernels.lab.bench_child SPEC.json OUT``.
+"""The process that measures: ``python -m climb.bench.bench_child SPEC.json OUT``.
 
 NVBench runs all its benchmarks once in a process, so each run of ``measure`` starts one of these. Every
 regime of a target is one benchmark: verified at the very size on NVBench's stream, then sampled in each of its
@@ -22,12 +22,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-from . import hardware, measure, nvbench_results, roofline
-from .checking import Case, run_and_check
-from .cold import CacheCleaner
-from .measure import Sampling, Target
-from .placing import placed
-from .registry import load_ladder
+from climb.bench import hardware, measure, nvbench_results, roofline
+from climb.bench.alignment import placed
+from climb.bench.checking import Case, run_and_check
+from climb.bench.cold import CacheCleaner
+from climb.bench.measure import Sampling, Target
+from climb.bench.registry import load_ladder
 
 
 class Gpu:

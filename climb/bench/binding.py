@@ -10,10 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from kernels import emulator
-
-from .cuda import cp
-from .problem import ByValue, Textured
+from climb import emulator
+from climb.bench.cuda import cp
+from climb.bench.problem import ByValue, Textured
 
 
 def bound(arg: Any, arrays: Mapping[str, Any]) -> Any:

@@ -15,11 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from kernels import emulator
-
-from .cuda import cp
-from .ladder import BoundRung, Ladder
-from .problem import Peer, Problem, Size, size_label
+from climb import emulator
+from climb.bench.cuda import cp
+from climb.bench.ladder import BoundRung, Ladder
+from climb.bench.problem import Peer, Problem, Size, size_label
 
 #: Elements compared at a time; the float64 temporaries of one chunk stay below 100 MB.
 CHUNK = 1 << 20

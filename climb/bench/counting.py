@@ -12,13 +12,12 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from kernels import emulator
-from kernels.toolchain import Compiled, compile_cuda
-
-from . import arguments
-from .binding import emulated
-from .ladder import BoundRung
-from .problem import ByValue, Size, Textured
+from climb import emulator
+from climb.bench import arguments
+from climb.bench.binding import emulated
+from climb.bench.ladder import BoundRung
+from climb.bench.problem import ByValue, Size, Textured
+from climb.toolchain import Compiled, compile_cuda
 
 
 def counters(

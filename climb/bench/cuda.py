@@ -1,6 +1,6 @@
 """Where the kernels run: one decision, made once, when this module is imported.
 
-``cp`` is CuPy where CuPy imports and an NVIDIA GPU answers, else the stand-in of :mod:`kernels.lab.standin`, which
+``cp`` is CuPy where CuPy imports and an NVIDIA GPU answers, else the stand-in of :mod:`climb.fake_cupy`, which
 runs the same CUDA C++ on the emulator. ``WORKLOG_BACKEND=emulator`` or ``cupy`` decides instead;
 ``WORKLOG_TIMINGS=record`` makes timings come from the record even where there is a GPU.
 """
@@ -25,7 +25,7 @@ class BackendError(RuntimeError):
 
 
 class RecordLike(Protocol):
-    """What `describe` needs of a record: :class:`kernels.lab.records.Record` has it."""
+    """What `describe` needs of a record: :class:`climb.bench.records.Record` has it."""
 
     date: str
 
@@ -78,7 +78,7 @@ def _choose() -> _Choice:
 
 
 def _standin() -> ModuleType:
-    return importlib.import_module("kernels.lab.standin")
+    return importlib.import_module("climb.fake_cupy")
 
 
 def _timings() -> Literal["record", "live", ""]:
@@ -136,7 +136,7 @@ def _replayed(record: RecordLike | None) -> str:
 
 def _newest_record() -> tuple[str, str]:
     """Name of the reference GPU and date of its newest record; ("", "") if there is none."""
-    from . import records  # its ladders import this module
+    from climb.bench import records  # its ladders import this module
 
     found = [
         json.loads(path.read_text(encoding="utf-8")) for path in (records.RECORDS / records.DEFAULT_GPU).glob("*.json")

@@ -4,14 +4,14 @@ An exercise stands in ``kernels/exercises/<chapter>.py``; its skeleton and its s
 ``kernels/exercises/<name>.cu`` and ``<name>_solution.cu``. The chapter's cell holds the skeleton's text, so that a
 reader edits the kernel where it stands::
 
-    from kernels.exercises.bank_conflicts import first
+    from kernels.bank_conflicts.exercises import first
 
     mine = r\"\"\"
     __global__ void ...
     \"\"\"
     check(mine, first)
 
-``python -m kernels.lab.exercise kernels.exercises.bank_conflicts`` prints those cells, and ``drifted(notebook,
+``python -m climb.bench.exercise kernels.bank_conflicts.exercises`` prints those cells, and ``drifted(notebook,
 exercise)`` tells a test when a cell and its file have parted.
 """
 
@@ -26,10 +26,9 @@ from typing import Any
 
 import numpy as np
 
-from kernels.toolchain import Compiled, CompileError, compile_cuda
-
-from .problem import Launch, Problem, Size, size_label
-from .shown import Shown
+from climb.bench.problem import Launch, Problem, Size, size_label
+from climb.display.shown import Shown
+from climb.toolchain import Compiled, CompileError, compile_cuda
 
 Fulfilled = Callable[[Any], str | None]
 
@@ -114,7 +113,7 @@ def check(source: str, exercise: Exercise) -> Verdict:
     not yet: shared load without bank conflicts: 32 wavefronts per request
     first: not yet
     """
-    from kernels.emulator import EmulatorError
+    from climb.emulator import EmulatorError
 
     if not source.strip():
         return Verdict(exercise.name, (Check("the kernel", "there is no source yet"),))
@@ -177,14 +176,14 @@ def no_bank_conflicts() -> Claim:
 
 def skeleton(exercise: Exercise) -> Shown:
     """The kernel to complete, highlighted."""
-    from .show import source
+    from climb.display.show import source
 
     return source(exercise.skeleton)
 
 
 def solution(exercise: Exercise) -> Shown:
     """The completed kernel, highlighted; tag its cell ``hide-cell``. The tests check this very text."""
-    from .show import source
+    from climb.display.show import source
 
     return source(exercise.solution)
 
@@ -215,10 +214,9 @@ def _run(source: str, exercise: Exercise, size: Size) -> tuple[dict[str, np.ndar
 
     Returns the outputs, poisoned before, and the counters of all launches together.
     """
-    from kernels.emulator import ALL_CHECKS, checking
-
-    from .checking import poisoned
-    from .counting import count_kernel
+    from climb.bench.checking import poisoned
+    from climb.bench.counting import count_kernel
+    from climb.emulator import ALL_CHECKS, checking
 
     problem = exercise.problem
     arrays = dict(problem.make_inputs(size, np.random.default_rng(0)))
@@ -251,7 +249,7 @@ def _built(source: str, exercise: Exercise) -> Compiled:
 
 def _judged(outputs: Mapping[str, np.ndarray], exercise: Exercise, size: Size) -> str | None:
     """None when every output is right, else what is wrong with the first that is not, in one line."""
-    from .checking import compare
+    from climb.bench.checking import compare
 
     problem = exercise.problem
     inputs = problem.make_inputs(size, np.random.default_rng(0))
@@ -282,7 +280,7 @@ def _told(error: Exception) -> str:
 def main(arguments: Sequence[str]) -> int:
     """Print the cells of the exercises of the modules named, to paste into their chapter."""
     if not arguments:
-        print("usage: python -m kernels.lab.exercise MODULE ...   (say kernels.exercises.coalescing)", file=sys.stderr)
+        print("usage: python -m climb.bench.exercise MODULE ...   (say kernels.coalescing.exercises)", file=sys.stderr)
         return 2
     for name in arguments:
         for exercise in exercises_in(importlib.import_module(name)):
@@ -292,4 +290,4 @@ def main(arguments: Sequence[str]) -> int:
 
 if __name__ == "__main__":
     # Under the module's own name, so that its Exercise is the one that the chapters' modules use.
-    raise SystemExit(importlib.import_module("kernels.lab.exercise").main(sys.argv[1:]))
+    raise SystemExit(importlib.import_module("climb.bench.exercise").main(sys.argv[1:]))

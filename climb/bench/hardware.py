@@ -45,7 +45,7 @@ def device_block() -> dict[str, Any]:
 
 
 def commit() -> str:
-    """The commit that is measured, with ``+dirty`` when ``kernels/`` differs from it, but for its records.
+    """The commit that is measured, with ``+dirty`` when ``kernels/`` or ``climb/`` differ from it.
 
     ``WORKLOG_COMMIT`` replaces it where the files are no checkout; without either it is ``unknown``.
     """
@@ -54,7 +54,7 @@ def commit() -> str:
     head = _output("git", "-C", str(_ROOT), "rev-parse", "HEAD")
     if head is None:
         return "unknown"
-    changed = _output("git", "-C", str(_ROOT), "status", "--porcelain", "--", "kernels", ":!kernels/records")
+    changed = _output("git", "-C", str(_ROOT), "status", "--porcelain", "--", "kernels", "climb")
     return head.strip() + ("+dirty" if changed else "")
 
 

@@ -17,12 +17,11 @@ from typing import Any
 
 import numpy as np
 
-from kernels.toolchain import Compiled, compile_cuda
-
-from . import arguments
-from .binding import bound
-from .cuda import cp
-from .problem import Launch, Peer, Problem, Rung, Size
+from climb.bench import arguments
+from climb.bench.binding import bound
+from climb.bench.cuda import cp
+from climb.bench.problem import Launch, Peer, Problem, Rung, Size
+from climb.toolchain import Compiled, compile_cuda
 
 _STANDARD = ("-std=c++17",)
 _LOCAL_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.MULTILINE)
@@ -70,7 +69,9 @@ class BoundRung:
     @property
     def path(self) -> Path:
         """The rung's ``.cu`` file."""
-        return self.ladder.folder / self.rung.source
+        if self.rung.source:
+            return self.ladder.folder / self.rung.source
+        return self.ladder.folder / f"{self.ladder.names.index(self.name) + 1:02d}_{self.name}.cu"
 
     @property
     def source(self) -> str:
@@ -108,7 +109,7 @@ class BoundRung:
         these are of one run of the compiler."""
         return compile_cuda(
             self.source,
-            filename=f"{self.ladder.folder.name}/{self.rung.source}",
+            filename=f"{self.ladder.folder.name}/{self.path.name}",
             options=self.options,
             name_expressions=_kernel_names(self.rung.launches(size)),
             include_dirs=(str(self.ladder.folder),),

@@ -21,12 +21,12 @@ from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
 
-from . import hardware, records, roofline
-from .ladder import REGIMES, Ladder
-from .nvbench_results import Measured, ResultsError, read_log, read_results, throttled_samples
-from .problem import Peer, Size, size_label
-from .records import Point, Record
-from .registry import ladder_names, load_ladder
+from climb.bench import hardware, records, roofline
+from climb.bench.ladder import REGIMES, Ladder
+from climb.bench.nvbench_results import Measured, ResultsError, read_log, read_results, throttled_samples
+from climb.bench.problem import Peer, Size, size_label
+from climb.bench.records import Point, Record
+from climb.bench.registry import ladder_names, load_ladder
 
 _ROOT = Path(__file__).resolve().parents[2]
 #: How many of a ceiling ladder's fastest points are measured again beside another ladder.
@@ -259,7 +259,7 @@ def run(
 
 def run_child(spec: Path, out: Path) -> int:
     """Run ``bench_child`` in its own session; its exit status. It is killed when this process is interrupted."""
-    command = [sys.executable, "-m", "kernels.lab.bench_child", str(spec), str(out)]
+    command = [sys.executable, "-m", "climb.bench.bench_child", str(spec), str(out)]
     child = subprocess.Popen(command, cwd=_ROOT, start_new_session=True)
     try:
         return child.wait()

@@ -14,10 +14,9 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from kernels.toolchain import Compiled, resources
-
-from . import records
-from .problem import size_label
+from climb.bench import records
+from climb.bench.problem import size_label
+from climb.toolchain import Compiled, resources
 
 WARP = 32
 KB = 1024
@@ -154,7 +153,7 @@ def kernel_occupancy(
 ) -> Occupancy:
     """The occupancy of a compiled kernel: registers and static shared memory are read from its cubin.
 
-    Raises CannotLaunch, and what ``kernels.toolchain.resources`` raises.
+    Raises CannotLaunch, and what ``climb.toolchain.resources`` raises.
     """
     takes = resources(compiled, name)
     shared = takes.shared_bytes + dynamic_shared

@@ -168,8 +168,10 @@ def _no_workspace(size: Size) -> Mapping[str, tuple[tuple[int, ...], str]]:
 class Rung:
     """One kernel that solves a problem: one idea more than the rung before it.
 
-    ``source`` is the file's name in the ladder's folder. ``launches`` gives, for a size, the launches in order; it is
-    the only place where a launch configuration stands. ``requires`` returns a sentence when a size is not supported.
+    Its file is ``<number>_<name>.cu`` in the ladder's folder, where the number is the rung's place in the ladder, from
+    01; ``source`` names another file, relative to that folder. ``launches`` gives, for a size, the launches in order;
+    it is the only place where a launch configuration stands. ``requires`` returns a sentence when a size is not
+    supported.
     ``alignment`` gives bytes by argument name where the kernel needs more than the element type's own alignment.
     ``workspace`` gives ``{name: (shape, dtype)}`` of scratch arrays, allocated for a launch and not initialised.
     A rung that is not ``swept`` is recorded at the headline sizes alone. One with a ``shortcut`` gets by with fewer
@@ -178,7 +180,6 @@ class Rung:
 
     name: str
     idea: str
-    source: str
     launches: Callable[[Size], tuple[Launch, ...]]
     options: tuple[str, ...] = ()
     alignment: Mapping[str, int] = field(default_factory=dict)
@@ -186,6 +187,7 @@ class Rung:
     workspace: Callable[[Size], Mapping[str, tuple[tuple[int, ...], str]]] = _no_workspace
     swept: bool = True
     shortcut: bool = False
+    source: str = ""
 
 
 @dataclass(frozen=True)

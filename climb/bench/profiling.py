@@ -1,8 +1,8 @@
-"""What the hardware's own counters say: ``python -m kernels.lab.profiling [ladder ...]`` on a GPU with ``ncu``.
+"""What the hardware's own counters say: ``python -m climb.bench.profiling [ladder ...]`` on a GPU with ``ncu``.
 
 The emulator counts what a kernel asks for. What the caches then make of it (hits, bytes that reach DRAM, cycles in
 which a unit was busy) only the hardware knows, and Nsight Compute reads it. The command profiles each rung at each
-recorded size and at those of ``ALSO``, cold, and writes ``kernels/records/<gpu>/hardware/<ladder>.json``. A chapter
+recorded size and at those of ``ALSO``, cold, and writes ``records/<gpu>/hardware/<ladder>.json``. A chapter
 reads it with ``hardware_counters(ladder)``, which refuses counts of a kernel that has changed since.
 """
 
@@ -19,12 +19,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from . import hardware, records
-from .ladder import BoundRung, Ladder
-from .problem import Size, size_label
-from .registry import load_ladder
+from climb.bench import hardware, records
+from climb.bench.ladder import BoundRung, Ladder
+from climb.bench.problem import Size, size_label
+from climb.bench.registry import load_ladder
 
-_COMMAND = "python -m kernels.lab.profiling"
+_COMMAND = "python -m climb.bench.profiling"
 #: What is read, by the name under which it is kept: Nsight Compute's own names, and their unit.
 METRICS: dict[str, tuple[str, str]] = {
     "load_requests": ("l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum", "requests"),
@@ -160,8 +160,8 @@ def _profiled(rung: BoundRung, size: Size, kernels: Sequence[str]) -> int:
 
 def launch_all(ladder: Ladder) -> None:
     """Launch each case once. The inputs are zeros, unless the problem has kinds of data: then the values count."""
-    from .cuda import cp
-    from .placing import placed
+    from climb.bench.alignment import placed
+    from climb.bench.cuda import cp
 
     for rung, size in cases(ladder):
         arrays = {a.name: cp.zeros(a.extents(size), dtype=a.dtype) for a in ladder.problem.arguments}
@@ -180,7 +180,7 @@ def profile(name: str) -> dict[str, Any]:
     command = ["ncu", "--csv", "--page", "raw", "--print-units", "base", "--clock-control", "none",
                "--cache-control", "all", "--kernel-name", f"regex:^({'|'.join(kernels)})",
                "--metrics", ",".join(name for name, _ in METRICS.values()),
-               sys.executable, "-m", "kernels.lab.profiling", "--child", name]  # fmt: skip
+               sys.executable, "-m", "climb.bench.profiling", "--child", name]  # fmt: skip
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     rows = parse(done.stdout)
     wanted = list(cases(ladder))
@@ -223,7 +223,7 @@ def main(arguments: Sequence[str]) -> int:
         launch_all(load_ladder(arguments[1]))
         return 0
     if not arguments:
-        print("usage: python -m kernels.lab.profiling LADDER ...", file=sys.stderr)
+        print("usage: python -m climb.bench.profiling LADDER ...", file=sys.stderr)
         return 2
     for name in arguments:
         data = profile(name)

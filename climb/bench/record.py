@@ -1,4 +1,4 @@
-"""``python -m kernels.lab.record [ladder ...]``: measure ladders on this GPU and write their records.
+"""``python -m climb.bench.record [ladder ...]``: measure ladders on this GPU and write their records.
 
 A ladder is recorded whole, with its peers and the ceilings, because ratios must come from one run. With
 ``--rung`` or ``--size`` a part is measured and printed, and no record is written. ``--together`` records several
@@ -17,10 +17,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from . import cuda, hardware, measure, records
-from .measure import MeasurementFailed, Sampling, Target
-from .problem import Size
-from .registry import UnknownLadder, ladder_names, load_ladder
+from climb.bench import cuda, hardware, measure, records
+from climb.bench.measure import MeasurementFailed, Sampling, Target
+from climb.bench.problem import Size
+from climb.bench.registry import UnknownLadder, ladder_names, load_ladder
 
 
 def parse_size(text: str) -> dict[str, Any]:
@@ -127,7 +127,7 @@ def _record_together(
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="python -m kernels.lab.record", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m climb.bench.record", description=__doc__)
     parser.add_argument("ladders", nargs="*", metavar="ladder", help="all ladders, when none is named")
     parser.add_argument("--together", action="store_true",
                         help="one run for all: the ceilings are measured once")  # fmt: skip
@@ -136,9 +136,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--rung", action="append", default=[], help="measure just this rung; may be repeated")
     parser.add_argument("--size", action="append", default=[], type=parse_size, metavar="K=V,K=V",
                         help="measure at this size; may be repeated")  # fmt: skip
-    parser.add_argument(
-        "--records", type=Path, metavar="DIR", help="folder to write to (default kernels/records/<gpu>)"
-    )
+    parser.add_argument("--records", type=Path, metavar="DIR", help="folder to write to (default records/<gpu>)")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="keep NVBench's own files there")
     parser.add_argument("--commit", help="the commit measured, where the files are no git checkout")
     return parser

@@ -1,6 +1,6 @@
 """Records: the committed measurements of a ladder on one GPU, and whether they still belong to its kernels.
 
-One JSON object a ladder, in ``kernels/records/<gpu>/<ladder>.json``. Times are in seconds, sizes in elements,
+One JSON object a ladder, in ``records/<gpu>/<ladder>.json``. Times are in seconds, sizes in elements,
 work in bytes and FLOPs. ``source_sha256`` is the hash of what was measured; when the kernel of today has
 another, the point is stale.
 """
@@ -16,10 +16,10 @@ from typing import Any
 
 import numpy as np
 
-from .ladder import REGIMES, Ladder
-from .problem import Size, size_label
+from climb.bench.ladder import REGIMES, Ladder
+from climb.bench.problem import Size, size_label
 
-RECORDS = Path(__file__).resolve().parents[1] / "records"
+RECORDS = Path(__file__).resolve().parents[2] / "records"
 DEFAULT_GPU = "nvidia-h200"
 #: All regimes that there are; ``measure`` says what they mean.
 ALL_REGIMES = (*REGIMES, "dirty")

@@ -1,4 +1,4 @@
-"""Ladders, found by folder: every ``kernels/<name>/__init__.py`` that assigns ``ladder``."""
+"""Ladders, found by folder: every ``kernels/<chapter>/<name>/__init__.py`` that assigns ``ladder``."""
 
 from __future__ import annotations
 
@@ -7,10 +7,9 @@ import importlib
 from functools import cache
 from pathlib import Path
 
-from .ladder import Ladder
+from climb.bench.ladder import Ladder
 
-KERNELS = Path(__file__).resolve().parents[1]
-_ROOMS = frozenset({"lab", "emulator", "toolchain", "records"})
+KERNELS = Path(__file__).resolve().parents[2] / "kernels"
 
 
 class UnknownLadder(LookupError):
@@ -19,8 +18,7 @@ class UnknownLadder(LookupError):
 
 def ladder_names() -> tuple[str, ...]:
     """The names of all ladders of the book, in alphabetical order, without importing them."""
-    inits = KERNELS.glob("*/__init__.py")
-    return tuple(sorted(p.parent.name for p in inits if p.parent.name not in _ROOMS and _assigns_ladder(p)))
+    return tuple(sorted(_folders()))
 
 
 def load_ladder(name: str) -> Ladder:
@@ -30,13 +28,32 @@ def load_ladder(name: str) -> Ladder:
     """
     if "." in name:
         return importlib.import_module(name).ladder
-    known = ladder_names()
-    if name not in known:
-        raise UnknownLadder(f"no ladder '{name}'; the ladders are {', '.join(known) or 'none yet'}")
-    ladder = importlib.import_module(f"kernels.{name}").ladder
+    folder = _folders().get(name)
+    if folder is None:
+        raise UnknownLadder(f"no ladder '{name}'; the ladders are {', '.join(ladder_names()) or 'none yet'}")
+    place = folder.relative_to(KERNELS)
+    ladder = importlib.import_module(".".join(("kernels", *place.parts))).ladder
     if ladder.name != name:
-        raise ValueError(f"kernels/{name} holds the ladder '{ladder.name}'; folder and problem must have one name")
+        raise ValueError(
+            f"kernels/{place.as_posix()} holds the ladder '{ladder.name}'; folder and problem must have one name"
+        )
     return ladder
+
+
+def chapter_of(name: str) -> str:
+    """The chapter in whose folder a ladder of the book stands. Raises :class:`UnknownLadder`."""
+    return load_ladder(name).folder.parent.name
+
+
+def _folders() -> dict[str, Path]:
+    """The folder of each ladder by its name, which is unique over all chapters."""
+    found: dict[str, Path] = {}
+    for init in sorted(KERNELS.glob("*/*/__init__.py")):
+        if _assigns_ladder(init) and init.parent.name != "exercises":
+            if (other := found.get(init.parent.name)) is not None:
+                raise ValueError(f"two ladders are called {init.parent.name}: {other} and {init.parent}")
+            found[init.parent.name] = init.parent
+    return found
 
 
 @cache

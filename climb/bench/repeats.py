@@ -1,8 +1,8 @@
-"""Whether a rung gives the same bits every time: ``python -m kernels.lab.repeats LADDER ...`` on a GPU.
+"""Whether a rung gives the same bits every time: ``python -m climb.bench.repeats LADDER ...`` on a GPU.
 
 Blocks finish in an order that no program chooses, so a sum by atomics may differ from launch to launch. The command
 launches each rung many times on the same inputs, counts how often which result came, and writes
-``kernels/records/<gpu>/repeats/<ladder>.json``. It is for problems whose one output has one element.
+``records/<gpu>/repeats/<ladder>.json``. It is for problems whose one output has one element.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from . import hardware, records
-from .ladder import Ladder
-from .registry import load_ladder
+from climb.bench import hardware, records
+from climb.bench.ladder import Ladder
+from climb.bench.registry import load_ladder
 
-_COMMAND = "python -m kernels.lab.repeats"
+_COMMAND = "python -m climb.bench.repeats"
 LAUNCHES = 300
 
 
@@ -69,7 +69,7 @@ def repeats_path(ladder: str, gpu: str = records.DEFAULT_GPU) -> Path:
 
 def repeat(ladder: Ladder, launches: int = LAUNCHES) -> dict[str, Any]:
     """Launch every rung so many times at the first headline size and count the results."""
-    from .cuda import cp
+    from climb.bench.cuda import cp
 
     problem = ladder.problem
     size = dict(problem.headline[0])
@@ -108,7 +108,7 @@ def main(arguments: Sequence[str]) -> int:
         os.environ["WORKLOG_COMMIT"] = names[at + 1]
         del names[at : at + 2]
     if not names:
-        print("usage: python -m kernels.lab.repeats [--commit HASH] LADDER ...", file=sys.stderr)
+        print("usage: python -m climb.bench.repeats [--commit HASH] LADDER ...", file=sys.stderr)
         return 2
     for name in names:
         data = repeat(load_ladder(name))

@@ -1,4 +1,4 @@
-"""``python -m kernels.lab.report``: every ladder at its headline sizes, from the committed records, as
+"""``python -m climb.bench.report``: every ladder at its headline sizes, from the committed records, as
 Markdown.
 
 ``--readme`` writes the table into README.md between its two markers, ``--check`` fails when README.md differs
@@ -13,12 +13,12 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from . import records, roofline
-from .ladder import Ladder
-from .problem import Size
-from .records import Point, Record, Stale
-from .registry import ladder_names, load_ladder
-from .units import time_text
+from climb.bench import records, roofline
+from climb.bench.ladder import Ladder
+from climb.bench.problem import Size
+from climb.bench.records import Point, Record, Stale
+from climb.bench.registry import ladder_names, load_ladder
+from climb.bench.units import time_text
 
 README = Path(__file__).resolve().parents[2] / "README.md"
 BEGIN, END = "<!-- report -->", "<!-- /report -->"
@@ -99,7 +99,7 @@ def replace_block(text: str, block: str) -> str:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """The command. Exit status 1 when ``--check`` finds a difference."""
-    parser = argparse.ArgumentParser(prog="python -m kernels.lab.report", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m climb.bench.report", description=__doc__)
     parser.add_argument("--readme", action="store_true", help="write the table into README.md")
     parser.add_argument("--check", action="store_true", help="fail when README.md or a record is out of date")
     parser.add_argument("--gpu", default=records.DEFAULT_GPU, help="whose records (default %(default)s)")
@@ -112,7 +112,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     problems = [str(stale) for stale in find_stale(gpu=args.gpu)]
     if readme_block(README.read_text(encoding="utf-8")) != block:
-        problems.append("README.md differs from the records; run: python -m kernels.lab.report --readme")
+        problems.append("README.md differs from the records; run: python -m climb.bench.report --readme")
     for problem in problems:
         print(problem, file=sys.stderr)
     return 1 if problems else 0

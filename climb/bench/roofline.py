@@ -13,7 +13,7 @@ from typing import Literal
 
 import numpy as np
 
-from .problem import Problem, Size
+from climb.bench.problem import Problem, Size
 
 #: A problem that writes less than this share of its bytes is held to the ceiling for reading.
 READ_ONLY_SHARE = 0.01

@@ -1,6 +1,6 @@
-"""How fast the book's ladders run on the emulator, counters on: ``python -m kernels.lab.pace``.
+"""How fast the book's ladders run on the emulator, counters on: ``python -m climb.bench.speed``.
 
-A line for each ladder, at the largest of the sizes at which its rungs are checked. ``python -m kernels.emulator.bench``
+A line for each ladder, at the largest of the sizes at which its rungs are checked. ``python -m climb.emulator.bench``
 prints it below its own kernels.
 """
 
@@ -11,9 +11,9 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from . import counting
-from .ladder import Ladder
-from .registry import ladder_names, load_ladder
+from climb.bench import counting
+from climb.bench.ladder import Ladder
+from climb.bench.registry import ladder_names, load_ladder
 
 
 @dataclass(frozen=True)

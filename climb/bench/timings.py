@@ -7,12 +7,12 @@ import time
 from dataclasses import dataclass
 from typing import Literal
 
-from . import cuda, hardware, measure, records, roofline
-from .ladder import Ladder
-from .measure import Sampling
-from .problem import Size, size_label
-from .records import Point, Record
-from .registry import load_ladder
+from climb.bench import cuda, hardware, measure, records, roofline
+from climb.bench.ladder import Ladder
+from climb.bench.measure import Sampling
+from climb.bench.problem import Size, size_label
+from climb.bench.records import Point, Record
+from climb.bench.registry import load_ladder
 
 Verdict = Literal["same", "faster", "slower", "ambiguous"]
 

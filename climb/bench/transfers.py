@@ -1,9 +1,9 @@
-"""What moving a problem's arrays costs: ``python -m kernels.lab.transfers LADDER ...`` on a GPU.
+"""What moving a problem's arrays costs: ``python -m climb.bench.transfers LADDER ...`` on a GPU.
 
 A kernel's time begins with its arrays on the device. This measures what comes before and after: reserving device
 memory for all arguments, copying the inputs there, copying the outputs back, from ordinary (pageable) and from pinned
 host memory, by the clock of the host with the device idle before and after. It writes
-``kernels/records/<gpu>/transfers/<ladder>.json``; a chapter reads it with ``transfers(ladder)``.
+``records/<gpu>/transfers/<ladder>.json``; a chapter reads it with ``transfers(ladder)``.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from typing import Any
 
 import numpy as np
 
-from . import hardware, records
-from .ladder import Ladder
-from .problem import Size, size_label
-from .registry import load_ladder
+from climb.bench import hardware, records
+from climb.bench.ladder import Ladder
+from climb.bench.problem import Size, size_label
+from climb.bench.registry import load_ladder
 
-_COMMAND = "python -m kernels.lab.transfers"
+_COMMAND = "python -m climb.bench.transfers"
 SAMPLES = 5
 #: What is measured, in the order in which a program does it.
 STEPS = ("allocate", "to_device", "to_device_pinned", "to_host", "to_host_pinned")

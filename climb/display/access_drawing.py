@@ -16,8 +16,18 @@ from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from . import style
-from .access import BANKS, LANES, LINE, GlobalPicture, SharedPicture, describe, headline, picture_of, plural
+from climb.display import style
+from climb.display.access import (
+    BANKS,
+    LANES,
+    LINE,
+    GlobalPicture,
+    SharedPicture,
+    describe,
+    headline,
+    picture_of,
+    plural,
+)
 
 # From light to dark, so that it also reads in grey: lane 0 is pale, lane 31 is dark.
 _LANE_COLOURS = LinearSegmentedColormap.from_list("lanes", ["#9fd3f2", "#0072b2", "#0b2545"])

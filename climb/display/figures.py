@@ -1,7 +1,8 @@
 """The figures of the book: ladder, overview, roofline, sweep, access picture, lanes picture and steps picture.
 
 Each function returns a matplotlib figure in the book's style, which a notebook shows as SVG. ``alt_text(figure)`` says
-in words what it shows. ``python -m kernels.lab.figures [folder]`` draws the pictures of the README and the front page.
+in words what it shows. ``python -m climb.display.figures [folder]`` draws the pictures of the README and the front
+page.
 """
 
 from __future__ import annotations
@@ -9,15 +10,15 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from .access_drawing import access_figure
-from .ladder_drawing import ladder_figure, overview_figure
-from .lanes_drawing import lanes_figure
-from .records import DEFAULT_GPU, MissingRecord, Record, load_record
-from .registry import ladder_names, load_ladder
-from .roofline_drawing import roofline_figure
-from .steps_drawing import steps_figure, warp_steps
-from .style import alt_text, save
-from .sweep_drawing import sweep_figure
+from climb.bench.records import DEFAULT_GPU, MissingRecord, Record, load_record
+from climb.bench.registry import ladder_names, load_ladder
+from climb.display.access_drawing import access_figure
+from climb.display.ladder_drawing import ladder_figure, overview_figure
+from climb.display.lanes_drawing import lanes_figure
+from climb.display.roofline_drawing import roofline_figure
+from climb.display.steps_drawing import steps_figure, warp_steps
+from climb.display.style import alt_text, save
+from climb.display.sweep_drawing import sweep_figure
 
 __all__ = [
     "access_figure",

@@ -9,10 +9,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, NullFormatter
 
-from . import style
-from .problem import Size
-from .selecting import has_mine, select
-from .units import percent_text, time_text
+from climb.bench.problem import Size
+from climb.bench.units import percent_text, time_text
+from climb.display import style
+from climb.display.selecting import has_mine, select
 
 #: Bars are drawn on a logarithmic axis when the slowest takes more than this many times the fastest.
 LOG_SPREAD = 20

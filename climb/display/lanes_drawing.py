@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from matplotlib.figure import Figure
 
-from . import style
+from climb.display import style
 
 LANES = 32
 

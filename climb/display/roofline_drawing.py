@@ -10,10 +10,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
-from . import style
-from .problem import Size
-from .selecting import Selected, select
-from .units import rate_text, significant, spread
+from climb.bench.problem import Size
+from climb.bench.units import rate_text, significant, spread
+from climb.display import style
+from climb.display.selecting import Selected, select
 
 
 @style.styled

@@ -8,9 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from .problem import Size, size_label
-from .roofline import Limit, MissingCeiling, limit
-from .units import Resource
+from climb.bench.problem import Size, size_label
+from climb.bench.roofline import Limit, MissingCeiling, limit
+from climb.bench.units import Resource
 
 
 @dataclass(frozen=True)
@@ -102,6 +102,6 @@ def ladder_of(timings: Any) -> Any:
     """The ladder that timings belong to, found by its name where they hold just that."""
     if not isinstance(timings.ladder, str):
         return timings.ladder
-    from .registry import load_ladder
+    from climb.bench.registry import load_ladder
 
     return load_ladder(timings.ladder)

@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from .problem import Size
-from .selecting import ladder_of, record_of
-from .shown import Code, Shown, table
-from .tables import counters_table, sass, timing_table
-from .units import significant
+from climb.bench.problem import Size
+from climb.bench.units import significant
+from climb.display.selecting import ladder_of, record_of
+from climb.display.shown import Code, Shown, table
+from climb.display.tables import counters_table, sass, timing_table
 
 __all__ = [
     "Code",

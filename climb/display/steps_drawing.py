@@ -7,11 +7,10 @@ from typing import Any
 
 from matplotlib.figure import Figure
 
-from kernels.emulator import DeviceMemory, load
-from kernels.emulator.steps import Step, follow
-from kernels.toolchain import compile_cuda
-
-from . import style
+from climb.display import style
+from climb.emulator import DeviceMemory, load
+from climb.emulator.steps import Step, follow
+from climb.toolchain import compile_cuda
 
 LANES = 32
 

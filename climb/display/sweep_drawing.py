@@ -9,8 +9,8 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
 
-from . import style
-from .units import significant, spread
+from climb.bench.units import significant, spread
+from climb.display import style
 
 
 @style.styled

@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from .problem import Size
-from .selecting import has_mine, select
-from .shown import Code, Shown, table
-from .units import percent_text, rate_text, ratio_text, significant, time_text
+from climb.bench.problem import Size
+from climb.bench.units import percent_text, rate_text, ratio_text, significant, time_text
+from climb.display.selecting import has_mine, select
+from climb.display.shown import Code, Shown, table
 
 
 def counters_table(counters: Any, before: Any = None, *, caption: str = "") -> Shown:
@@ -97,7 +97,7 @@ def timing_table(timings: Any, size: Size | None = None, upto: str | None = None
 
     >>> timing_table(timings("transpose"), upto="padded")                                   # doctest: +SKIP
     """
-    from .timings import verdict
+    from climb.bench.timings import verdict
 
     chosen = select(timings, size, upto)
     own = select(timings, chosen.size, mine=True) if has_mine(timings) else None
@@ -169,7 +169,7 @@ def opcode_counts(compiled: Any, kernels: Iterable[str], only: str = "") -> dict
     >>> counted = opcode_counts(rung.compiled(size), ["copy_float4"], "LDG")                  # doctest: +SKIP
     >>> assert {opcode for _, _, opcode in counted} == {"LDG.E.128.CONSTANT"}                 # doctest: +SKIP
     """
-    from kernels.toolchain import disassemble
+    from climb.toolchain import disassemble
 
     pattern = re.compile(only)
     found: dict[tuple[str, int, str], int] = {}
@@ -189,7 +189,7 @@ def opcodes(code: Any, kernel: str, only: str = "") -> tuple[str, ...]:
 
     >>> opcodes(rung.compiled(size), "copy_in_flight", "LDG|STG")                             # doctest: +SKIP
     """
-    from kernels.toolchain import compile_cuda, disassemble
+    from climb.toolchain import compile_cuda, disassemble
 
     if isinstance(code, str):
         code = compile_cuda(code, filename="kernel.cu", options=("-std=c++17",), name_expressions=(kernel,))

@@ -1,6 +1,6 @@
 """Run a kernel of a CUDA file on the emulator, from a shell.
 
-    python -m kernels.emulator saxpy.cu --kernel saxpy --grid 4 --block 256 \\
+    python -m climb.emulator saxpy.cu --kernel saxpy --grid 4 --block 256 \\
         --arg 1024 --arg 2.0 --arg x:float32:1024:random --arg y:float32:1024:ones
 
 An --arg is a number, or NAME:TYPE:SHAPE[:FILL] for an array: TYPE is NumPy's (float32, int32, uint8, ...), SHAPE such
@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 
-from kernels.toolchain import CompileError, KernelNotFound, ToolchainError
+from climb.toolchain import CompileError, KernelNotFound, ToolchainError
 
 from .errors import EmulatorError
 from .ptx import PtxSyntaxError
@@ -58,7 +58,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="python -m kernels.emulator", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        prog="python -m climb.emulator", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("file", help="a .cu file")
     parser.add_argument("--kernel", help="its name, or a C++ name expression such as 'scale<float>'; may be left out "

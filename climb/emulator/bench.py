@@ -1,4 +1,4 @@
-"""How fast the emulator is, counters on: `python -m kernels.emulator.bench` prints thread-instructions per second.
+"""How fast the emulator is, counters on: `python -m climb.emulator.bench` prints thread-instructions per second.
 
 Each kernel is launched once to warm up, then three times; the best is shown, with the time to load and translate the
 PTX. The book's ladders come after them, from a room above this one and so in a process of their own.
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kernels.toolchain import compile_cuda
+from climb.toolchain import compile_cuda
 
 from .memory import Allocation, DeviceMemory
 from .module import load
@@ -145,7 +145,7 @@ def main() -> int:
             f"{case.kernel:12} {case.size:14} {1e3 * ready:9.1f} {1e3 * best:8.1f} {number:16.1f} {number / best:13.0f}"
         )
     sys.stdout.flush()
-    return subprocess.run([sys.executable, "-m", "kernels.lab.pace"], check=False).returncode
+    return subprocess.run([sys.executable, "-m", "climb.bench.speed"], check=False).returncode
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@
 "global"         races in global memory, within a block and between the blocks of a launch.
 
 The first two are on by default: they cost little. `checking(ALL)` turns on the third for the launches inside it, as
-`kernels.lab.checking.verify` does.
+`climb.bench.checking.verify` does.
 """
 
 from __future__ import annotations

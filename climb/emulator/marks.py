@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from kernels.toolchain import Compiled, disassemble
-from kernels.toolchain.sass import Instruction
+from climb.toolchain import Compiled, disassemble
+from climb.toolchain.sass import Instruction
 
 from .counters import Counters
 

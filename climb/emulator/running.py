@@ -1,6 +1,6 @@
 """A kernel of your own: source in, arrays in and out, counters and errors as text.
 
-from kernels.emulator import run
+from climb.emulator import run
 result = run("saxpy.cu", "saxpy", grid=4, block=256, args=[1024, 2.0, x, y])     # x, y: NumPy arrays
 print(result)
 """
@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from kernels.toolchain import Compiled, ToolchainError, compile_cuda
+from climb.toolchain import Compiled, ToolchainError, compile_cuda
 
 from . import ptx
 from .counters import Counters

@@ -10,11 +10,11 @@ from typing import NoReturn
 
 import numpy as _np
 
-from kernels.lab.standin import cuda as cuda
-from kernels.lab.standin.arrays import ndarray as ndarray
-from kernels.lab.standin.functions import FUNCTIONS as _FUNCTIONS
-from kernels.lab.standin.rawkernels import RawKernel as RawKernel
-from kernels.lab.standin.rawkernels import RawModule as RawModule
+from climb.fake_cupy import cuda as cuda
+from climb.fake_cupy.arrays import ndarray as ndarray
+from climb.fake_cupy.functions import FUNCTIONS as _FUNCTIONS
+from climb.fake_cupy.rawkernels import RawKernel as RawKernel
+from climb.fake_cupy.rawkernels import RawModule as RawModule
 
 # fmt: off
 _SCALARS = (

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from kernels.lab.standin.memory import Memory, MemoryPointer, allocate
+from climb.fake_cupy.memory import Memory, MemoryPointer, allocate
 
 #: The type codes of the dtypes that CuPy has.
 DTYPES = frozenset("?bhilqBHILQefdFD")
@@ -113,7 +113,7 @@ class ndarray(np.lib.mixins.NDArrayOperatorsMixin):
 
     @property
     def device(self) -> Any:
-        from kernels.lab.standin.cuda import Device
+        from climb.fake_cupy.cuda import Device
 
         return Device()
 
@@ -292,7 +292,7 @@ class ndarray(np.lib.mixins.NDArrayOperatorsMixin):
         return tuple(map(fresh, result)) if isinstance(result, tuple) else fresh(result)
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        from kernels.lab import standin
+        from climb import fake_cupy as standin
 
         name = function.__name__
         own = standin.__dict__.get(name)

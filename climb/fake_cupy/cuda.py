@@ -5,9 +5,9 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Any, NoReturn
 
-from kernels.lab.standin import texture as texture
-from kernels.lab.standin.memory import Memory as Memory
-from kernels.lab.standin.memory import MemoryPointer as MemoryPointer
+from climb.fake_cupy import texture as texture
+from climb.fake_cupy.memory import Memory as Memory
+from climb.fake_cupy.memory import MemoryPointer as MemoryPointer
 
 #: The compute capability that kernels are compiled for, that of an H100 or H200.
 COMPUTE_CAPABILITY = "90"
@@ -108,7 +108,7 @@ runtime = _Namespace(
 driver = _Namespace("driver", CUDADriverError=CUDADriverError)
 
 _INSTEAD = {
-    "Event": "a time on the emulator would say nothing about a GPU; kernels.lab has the times of the record",
+    "Event": "a time on the emulator would say nothing about a GPU; climb has the times of the record",
 }
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from kernels.lab.standin.arrays import check_dtype, fresh, ndarray, to_host
+from climb.fake_cupy.arrays import check_dtype, fresh, ndarray, to_host
 
 # Making arrays
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from kernels.lab.standin.cuda import CUDADriverError
+from climb.fake_cupy.cuda import CUDADriverError
 
 MAX_THREADS = 1024
 MAX_BLOCK = (1024, 1024, 64)

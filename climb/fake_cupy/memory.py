@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from kernels import emulator
+from climb import emulator
 
 #: The memory of the one emulated GPU; every array of the stand-in lives in it.
 device_memory = emulator.DeviceMemory()

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from kernels.lab.standin.arrays import ndarray
-from kernels.lab.standin.memory import MemoryPointer
-from kernels.lab.standin.texture import TextureObject
+from climb.fake_cupy.arrays import ndarray
+from climb.fake_cupy.memory import MemoryPointer
+from climb.fake_cupy.texture import TextureObject
 
 
 @dataclass(frozen=True)

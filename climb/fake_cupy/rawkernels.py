@@ -7,13 +7,13 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from kernels import emulator
-from kernels.lab.standin import limits
-from kernels.lab.standin.arrays import ndarray
-from kernels.lab.standin.cuda import COMPUTE_CAPABILITY
-from kernels.lab.standin.memory import Memory, MemoryPointer, device_memory
-from kernels.lab.standin.parameters import Parameter, pack, read_parameters
-from kernels.toolchain import Compiled, CompileError, KernelNotFound, compile_cuda, resources
+from climb import emulator
+from climb.fake_cupy import limits
+from climb.fake_cupy.arrays import ndarray
+from climb.fake_cupy.cuda import COMPUTE_CAPABILITY
+from climb.fake_cupy.memory import Memory, MemoryPointer, device_memory
+from climb.fake_cupy.parameters import Parameter, pack, read_parameters
+from climb.toolchain import Compiled, CompileError, KernelNotFound, compile_cuda, resources
 
 #: What messages call a source that was given as a string.
 FILENAME = "kernel.cu"

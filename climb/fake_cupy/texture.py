@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from kernels import emulator
-from kernels.lab.standin.arrays import ndarray
+from climb import emulator
+from climb.fake_cupy.arrays import ndarray
 
 _ADDRESSING = ("wrap", "clamp", "mirror", "border")
 _FILTERS = ("point", "linear")

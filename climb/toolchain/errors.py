@@ -5,7 +5,7 @@ from __future__ import annotations
 import traceback
 from collections.abc import Sequence
 
-from kernels.toolchain.diagnostics import Diagnostic
+from climb.toolchain.diagnostics import Diagnostic
 
 
 class ToolchainError(Exception):

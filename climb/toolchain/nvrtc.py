@@ -18,10 +18,10 @@ from importlib import metadata
 from pathlib import Path, PurePosixPath
 from types import ModuleType
 
-from kernels.toolchain import kept
-from kernels.toolchain.diagnostics import Diagnostic, parse_log, shorten
-from kernels.toolchain.errors import CompileError, KernelNotFound, ToolchainError
-from kernels.toolchain.includes import cuda_include_dirs, included_files
+from climb.toolchain import cache
+from climb.toolchain.diagnostics import Diagnostic, parse_log, shorten
+from climb.toolchain.errors import CompileError, KernelNotFound, ToolchainError
+from climb.toolchain.includes import cuda_include_dirs, included_files
 
 __all__ = ["DEFAULT_OPTIONS", "Compiled", "compile_cuda", "nvrtc_version"]
 
@@ -228,7 +228,7 @@ class _Program:
         self.include_dirs = include_dirs
         self.ptx = ptx  # what ptxas's messages count their lines in
 
-    def compile(self, arch: str, options: tuple[str, ...], *, want: str) -> kept.Made:
+    def compile(self, arch: str, options: tuple[str, ...], *, want: str) -> cache.Made:
         """Log, images and lowered names, made now or kept since they were: of a `want` of "cubin" both images, of "ptx"
         no machine code."""
         # For a virtual architecture NVRTC stops at PTX, the same PTX, and does not run ptxas.
@@ -236,9 +236,9 @@ class _Program:
         texts = sorted(included_files(self.source, self.include_dirs).items())
         headers = [Path(folder).stat().st_mtime_ns for folder in cuda_include_dirs(nvrtc_version()[0])]
         own = [self.source, self.filename, self.expressions, flags, want]
-        name = kept.digest([_packages(), nvrtc_version(), headers, texts, *own])
+        name = cache.digest([_packages(), nvrtc_version(), headers, texts, *own])
 
-        return kept.keep(name, lambda: self._compile(flags, arch, options))
+        return cache.keep(name, lambda: self._compile(flags, arch, options))
 
     def _flags(self, target: str, options: tuple[str, ...]) -> list[str]:
         folders = (*self.include_dirs, *cuda_include_dirs(nvrtc_version()[0]))
@@ -249,7 +249,7 @@ class _Program:
         report, unless told not to."""
         return self._flags(arch, (*options, "--ptxas-options=-v", "--no-cache"))
 
-    def _compile(self, flags: list[str], arch: str, options: tuple[str, ...]) -> kept.Made:
+    def _compile(self, flags: list[str], arch: str, options: tuple[str, ...]) -> cache.Made:
         nvrtc = _nvrtc()
         status, program = nvrtc.nvrtcCreateProgram(
             self.source.encode(), (_ROOT + self.filename).encode(), 0, None, None

@@ -16,11 +16,11 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from kernels.toolchain import kept
-from kernels.toolchain.diagnostics import shorten
-from kernels.toolchain.errors import ToolchainError
-from kernels.toolchain.includes import site_packages
-from kernels.toolchain.nvrtc import Compiled, shown_prefixes
+from climb.toolchain import cache
+from climb.toolchain.diagnostics import shorten
+from climb.toolchain.errors import ToolchainError
+from climb.toolchain.includes import site_packages
+from climb.toolchain.nvrtc import Compiled, shown_prefixes
 
 
 @dataclass(frozen=True)
@@ -168,7 +168,7 @@ def _run(tool: str, options: tuple[str, ...], cubin: bytes) -> str:
     """What `tool` prints for `cubin`; now, or kept since it did."""
     command = (_find_tool(tool), *options)
 
-    def make() -> kept.Made:
+    def make() -> cache.Made:
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "kernel.cubin")
             path.write_bytes(cubin)
@@ -177,7 +177,7 @@ def _run(tool: str, options: tuple[str, ...], cubin: bytes) -> str:
             raise ToolchainError(f"{tool} failed: {done.stderr.strip() or done.stdout.strip()}")
         return done.stdout, {}, {}
 
-    return kept.keep(kept.digest([*command, os.stat(command[0]).st_mtime_ns, cubin]), make)[0]
+    return cache.keep(cache.digest([*command, os.stat(command[0]).st_mtime_ns, cubin]), make)[0]
 
 
 _TOOLKITS = ("/usr/local/cuda",)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import functools
 import re
 
-from kernels.toolchain.nvrtc import Compiled
-from kernels.toolchain.sass import _CODE, _SECTION, _run
+from climb.toolchain.nvrtc import Compiled
+from climb.toolchain.sass import _CODE, _SECTION, _run
 
 _LABEL = re.compile(r"^(\.L_\w+):")
 

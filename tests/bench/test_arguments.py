@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from tiny_ladder import product
 
-from kernels.lab.arguments import ArgumentError, solve_size
-from kernels.lab.cuda import cp
-from kernels.lab.ladder import Ladder
+from climb.bench.arguments import ArgumentError, solve_size
+from climb.bench.cuda import cp
+from climb.bench.ladder import Ladder
 
 
 @pytest.fixture(autouse=True)

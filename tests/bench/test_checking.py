@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from tiny_ladder import scale
 
-from kernels.lab import checking
-from kernels.lab.arguments import ArgumentError
-from kernels.lab.checking import WrongResult, compare, poisoned, verify
+from climb.bench import checking
+from climb.bench.arguments import ArgumentError
+from climb.bench.checking import WrongResult, compare, poisoned, verify
 
 SIZE = {"n": 1000}
 INF, NAN = np.inf, np.nan

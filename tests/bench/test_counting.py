@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 from tiny_ladder import scale
 
-from kernels.lab import load_ladder, pace
-from kernels.lab.arguments import ArgumentError
-from kernels.lab.counting import count_kernel, counters, trace
+from climb import load_ladder
+from climb.bench import speed as pace
+from climb.bench.arguments import ArgumentError
+from climb.bench.counting import count_kernel, counters, trace
 
 
 def test_a_coalesced_load_is_four_sectors_a_request():

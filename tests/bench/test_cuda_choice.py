@@ -13,9 +13,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from kernels.lab import cuda
+from climb.bench import cuda
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 NO_GPU = bool(cuda.missing_gpu())
 needs_no_gpu = pytest.mark.skipif(not NO_GPU, reason="says what happens where there is no GPU")
 
@@ -84,7 +84,7 @@ def choose(monkeypatch: pytest.MonkeyPatch) -> None:
 class TestWithoutGpu:
     def test_quick_and_without_cupy(self) -> None:
         code = (
-            "import time, sys, numpy; start = time.perf_counter(); import kernels.lab.cuda as cuda; "
+            "import time, sys, numpy; start = time.perf_counter(); import climb.bench.cuda as cuda; "
             "print(time.perf_counter() - start, 'cupy' in sys.modules, cuda.backend)"
         )
         taken = []
@@ -95,33 +95,33 @@ class TestWithoutGpu:
         assert min(taken) < 0.5
 
     def test_no_compiler_is_loaded_before_it_is_needed(self) -> None:
-        assert run("import kernels.lab.cuda, sys; print('cuda.bindings.nvrtc' in sys.modules)").stdout.split() == [
+        assert run("import climb.bench.cuda, sys; print('cuda.bindings.nvrtc' in sys.modules)").stdout.split() == [
             "False"
         ]
 
     def test_cupy_forced_says_why_not(self) -> None:
-        done = run("import kernels.lab.cuda", WORKLOG_BACKEND="cupy")
+        done = run("import climb.bench.cuda", WORKLOG_BACKEND="cupy")
         assert done.returncode != 0
         last = done.stderr.strip().splitlines()[-1]
-        assert last.startswith("kernels.lab.cuda.BackendError: WORKLOG_BACKEND=cupy asks for a GPU, but ")
+        assert last.startswith("climb.bench.cuda.BackendError: WORKLOG_BACKEND=cupy asks for a GPU, but ")
         assert "NVIDIA driver" in last
 
     def test_live_timings_need_a_gpu(self) -> None:
-        done = run("from kernels.lab import cuda; cuda.replaying()", WORKLOG_TIMINGS="live")
+        done = run("from climb import cuda; cuda.replaying()", WORKLOG_TIMINGS="live")
         assert "BackendError: WORKLOG_TIMINGS=live asks for live timings" in done.stderr
 
 
 class TestEnvironment:
     def test_emulator_forced(self) -> None:
-        done = run("from kernels.lab.cuda import backend, cp; print(backend, cp.__name__)", WORKLOG_BACKEND="emulator")
-        assert done.stdout.split() == ["emulator", "kernels.lab.standin"]
+        done = run("from climb.bench.cuda import backend, cp; print(backend, cp.__name__)", WORKLOG_BACKEND="emulator")
+        assert done.stdout.split() == ["emulator", "climb.fake_cupy"]
 
     @pytest.mark.parametrize(
         ("name", "value", "expected"),
         [("WORKLOG_BACKEND", "gpu", "'cupy', 'emulator'"), ("WORKLOG_TIMINGS", "replay", "'record' or 'live'")],
     )
     def test_another_value_is_an_error(self, name: str, value: str, expected: str) -> None:
-        done = run("import kernels.lab.cuda", **{name: value})
+        done = run("import climb.bench.cuda", **{name: value})
         assert done.returncode != 0
         assert f"{name} is {value!r}; expected {expected}" in done.stderr
 
@@ -200,7 +200,7 @@ class TestDescribe:
         assert "of a Tesla T4, 2026-11-21" in cuda.describe(Recorded("Tesla T4"))
 
     def test_the_newest_record_by_default(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        from kernels.lab import records
+        from climb.bench import records
 
         monkeypatch.setattr(records, "RECORDS", tmp_path)
         assert "no record" in cuda.describe()

@@ -12,12 +12,12 @@ import numpy as np
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
-from kernels.lab.exercise import Exercise, at_most, cell, check, drifted, exercises_in, no_bank_conflicts, solution
-from kernels.lab.problem import Argument, Launch, Problem, ceil_div
+from climb.bench.exercise import Exercise, at_most, cell, check, drifted, exercises_in, no_bank_conflicts, solution
+from climb.bench.problem import Argument, Launch, Problem, ceil_div
 
-ROOT = Path(__file__).resolve().parents[1]
-MODULES = sorted(p.stem for p in (ROOT / "kernels" / "exercises").glob("*.py") if p.stem != "__init__")
-BOOK = [e for name in MODULES for e in exercises_in(importlib.import_module(f"kernels.exercises.{name}"))]
+ROOT = Path(__file__).resolve().parents[2]
+MODULES = sorted(p.parts[-3] for p in (ROOT / "kernels").glob("*/exercises/__init__.py"))
+BOOK = [e for name in MODULES for e in exercises_in(importlib.import_module(f"kernels.{name}.exercises"))]
 
 SOLUTION = """
 __global__ void turn(const float* from, float* to, int rows, int cols)
@@ -167,7 +167,7 @@ def test_no_source_is_not_yet(exercise, source):
 
 def test_a_claim_about_an_access_that_is_not_there_does_not_hold(exercise):
     claim = at_most("shared load", 1, "wavefronts")
-    from kernels.lab.counting import count_kernel
+    from climb.bench.counting import count_kernel
 
     source, target = np.ones((64, 64), np.float32), np.ones((64, 64), np.float32)
     counted = count_kernel(STRIDED, "turn", (2, 2), (32, 32), [source, target, np.int32(64), np.int32(64)])
@@ -200,11 +200,11 @@ def test_an_exercise_needs_a_size(exercise):
 
 def test_the_command_prints_the_cells_of_a_module(exercise, tmp_path):
     (tmp_path / "chapter.py").write_text(
-        "from pathlib import Path\nfrom kernels.lab.exercise import Exercise\n"
+        "from pathlib import Path\nfrom climb.bench.exercise import Exercise\n"
         f"first = Exercise('turn', None, None, ({{}},), Path({str(tmp_path)!r}))\n",
         encoding="utf-8",
     )
-    command = [sys.executable, "-m", "kernels.lab.exercise", "chapter"]
+    command = [sys.executable, "-m", "climb.bench.exercise", "chapter"]
     done = subprocess.run(
         command, capture_output=True, text=True, check=True, env={"PYTHONPATH": f"{ROOT}:{tmp_path}"}, cwd=ROOT
     )
@@ -231,6 +231,6 @@ def test_the_published_skeleton_compiles_and_is_not_yet_done(one):
 @pytest.mark.parametrize("name", MODULES)
 def test_the_chapter_holds_the_skeletons_as_they_are_in_their_files(name):
     notebook = ROOT / "book" / f"{name.replace('_', '-')}.ipynb"
-    module = importlib.import_module(f"kernels.exercises.{name}")
-    assert exercises_in(module), f"kernels/exercises/{name}.py has no exercise"
+    module = importlib.import_module(f"kernels.{name}.exercises")
+    assert exercises_in(module), f"kernels/{name}/exercises has no exercise"
     assert [e.name for e in exercises_in(module) if drifted(notebook, e)] == []

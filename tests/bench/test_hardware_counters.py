@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from kernels.lab import counters, hardware_counters, load_ladder, profiling, records
+from climb import counters, hardware_counters, load_ladder
+from climb.bench import profiling, records
 
 FILES = sorted(records.RECORDS.glob("*/hardware/*.json"))
 
@@ -51,7 +52,7 @@ def test_counters_of_a_changed_kernel_are_refused(tmp_path, monkeypatch) -> None
     (tmp_path / "gpu" / "hardware").mkdir(parents=True)
     (tmp_path / "gpu" / "hardware" / "strided.json").write_text(json.dumps(data), encoding="utf-8")
     monkeypatch.setattr(profiling.records, "RECORDS", tmp_path)
-    with pytest.raises(LookupError, match=r"stale hardware counters of strided.*kernels\.lab\.profiling strided"):
+    with pytest.raises(LookupError, match=r"stale hardware counters of strided.*climb\.bench\.profiling strided"):
         hardware_counters("strided", "gpu").at("strided", size)
 
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 from tiny_ladder import scale
 
-from kernels.lab import registry
-from kernels.lab.cuda import cp
-from kernels.lab.ladder import Ladder, expand_includes
-from kernels.lab.problem import Launch
+from climb.bench import registry
+from climb.bench.cuda import cp
+from climb.bench.ladder import Ladder, expand_includes
+from climb.bench.problem import Launch
 
 X = np.arange(64, dtype=np.float32)
 
@@ -117,16 +117,17 @@ def test_a_ladder_elsewhere_is_loaded_by_module():
 
 
 def test_a_folder_with_another_name_than_its_problem_is_refused(tmp_path, monkeypatch):
-    (tmp_path / "scales").mkdir()
-    (tmp_path / "scales" / "__init__.py").write_text("from tiny_ladder.scale import ladder\n")
-    (tmp_path / "lab").mkdir()
-    (tmp_path / "lab" / "__init__.py").write_text("ladder = None\n")
-    (tmp_path / "plain").mkdir()
-    (tmp_path / "plain" / "__init__.py").write_text("def ladder_of(): ...\n")
+    for place, text in (
+        ("chapter/scales", "from tiny_ladder.scale import ladder\n"),
+        ("chapter/exercises", "ladder = None\n"),
+        ("chapter/plain", "def ladder_of(): ...\n"),
+    ):
+        (tmp_path / place).mkdir(parents=True)
+        (tmp_path / place / "__init__.py").write_text(text)
     monkeypatch.setattr(registry, "KERNELS", tmp_path)
     assert registry.ladder_names() == ("scales",)
     monkeypatch.setattr(registry.importlib, "import_module", lambda name: scale)
-    with pytest.raises(ValueError, match="kernels/scales holds the ladder 'scale'"):
+    with pytest.raises(ValueError, match="kernels/chapter/scales holds the ladder 'scale'"):
         registry.load_ladder("scales")
 
 

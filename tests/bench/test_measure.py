@@ -22,10 +22,11 @@ import numpy as np
 import pytest
 from tiny_ladder import made, scale
 
-from kernels.lab import bench_child, hardware, measure, nvbench_results, placing, record, records
-from kernels.lab.measure import MeasurementFailed, Sampling, Target
-from kernels.lab.nvbench_results import ResultsError
-from kernels.lab.registry import load_ladder
+from climb.bench import alignment as placing
+from climb.bench import bench_child, hardware, measure, nvbench_results, record, records
+from climb.bench.measure import MeasurementFailed, Sampling, Target
+from climb.bench.nvbench_results import ResultsError
+from climb.bench.registry import load_ladder
 
 SAMPLE = Path(__file__).parent / "nvbench_sample"
 TINY = "tiny_ladder.scale"
@@ -477,7 +478,7 @@ def test_the_commit_is_given_or_read(monkeypatch):
     monkeypatch.setenv("WORKLOG_COMMIT", "abc")
     assert hardware.commit() == "abc"
     monkeypatch.delenv("WORKLOG_COMMIT")
-    answers = {"rev-parse": "f00\n", "status": " M kernels/copy/scalar.cu\n"}
+    answers = {"rev-parse": "f00\n", "status": " M kernels/light_speed/copy/01_scalar.cu\n"}
     monkeypatch.setattr(hardware, "_output", lambda *command: answers[command[3]])
     assert hardware.commit() == "f00+dirty"
     answers["status"] = ""

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernels.lab import ArgumentError, cp, load_ladder
-from kernels.lab.occupancy import (
+from climb import ArgumentError, cp, load_ladder
+from climb.bench.occupancy import (
     KB,
     MULTIPROCESSORS,
     CannotLaunch,
@@ -21,7 +21,7 @@ from kernels.lab.occupancy import (
     occupancy_profile,
     refusal,
 )
-from kernels.toolchain import compile_cuda
+from climb.toolchain import compile_cuda
 
 ARCHITECTURES = tuple(MULTIPROCESSORS)
 
@@ -178,7 +178,7 @@ def test_the_profile_is_of_many_kernels() -> None:
 @pytest.mark.parametrize("unit", ["REGISTER_UNIT", "SCHEDULERS", "KB"])
 def test_the_profile_would_find_a_wrong_unit(monkeypatch: pytest.MonkeyPatch, unit: str) -> None:
     """With any of the three units off, some kernel of the profile comes out differently."""
-    module = sys.modules["kernels.lab.occupancy"]
+    module = sys.modules["climb.bench.occupancy"]
     if unit == "KB":
         sm = replace(MULTIPROCESSORS["sm_90"], reserved_shared=0)
         monkeypatch.setitem(module.MULTIPROCESSORS, "sm_90", sm)

@@ -8,11 +8,11 @@ import json
 import pytest
 from tiny_ladder import made, scale
 
-from kernels.lab import records
-from kernels.lab.records import MissingRecord, RecordError, load_record, parse_record, save_record, stale_points
-from kernels.lab.registry import ladder_names, load_ladder
-from kernels.lab.timings import Timings, timings
-from kernels.lab.timings import verdict as verdict_of
+from climb.bench import records
+from climb.bench.records import MissingRecord, RecordError, load_record, parse_record, save_record, stale_points
+from climb.bench.registry import ladder_names, load_ladder
+from climb.bench.timings import Timings, timings
+from climb.bench.timings import verdict as verdict_of
 
 
 @pytest.mark.parametrize("name", ladder_names())

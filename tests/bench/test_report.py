@@ -7,15 +7,15 @@ import dataclasses
 import pytest
 from tiny_ladder import made, scale
 
-from kernels.lab import report
-from kernels.lab.records import save_record
+from climb.bench import report
+from climb.bench.records import save_record
 
 TINY = ["tiny_ladder.scale"]
 
 
 def test_the_readme_shows_the_report():
     block = report.readme_block(report.README.read_text(encoding="utf-8"))
-    assert block == report.report(), "README.md differs from the records; run: python -m kernels.lab.report --readme"
+    assert block == report.report(), "README.md differs from the records; run: python -m climb.bench.report --readme"
 
 
 def test_a_row_has_best_rung_ratio_limit_and_noise():
@@ -91,7 +91,7 @@ def tiny_book(tmp_path, monkeypatch):
 
 def test_check_fails_until_readme_writes(tiny_book, capsys):
     assert report.main(["--check"]) == 1
-    assert "run: python -m kernels.lab.report --readme" in capsys.readouterr().err
+    assert "run: python -m climb.bench.report --readme" in capsys.readouterr().err
     assert report.main(["--readme"]) == 0
     assert report.main(["--check"]) == 0
 

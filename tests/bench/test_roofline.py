@@ -7,9 +7,9 @@ import dataclasses
 import pytest
 from tiny_ladder import product, scale
 
-from kernels.lab import roofline
-from kernels.lab.problem import Argument
-from kernels.lab.roofline import MissingCeiling, arithmetic_intensity, bandwidth_ceiling, limit, limit_s
+from climb.bench import roofline
+from climb.bench.problem import Argument
+from climb.bench.roofline import MissingCeiling, arithmetic_intensity, bandwidth_ceiling, limit, limit_s
 
 CEILINGS = {"copy_gb_s": 4000.0, "read_gb_s": 5000.0, "fp32_tflop_s": 50.0}
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from tools import notebooks, site
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 
 
 def build(root: Path, into: Path) -> subprocess.CompletedProcess[str]:

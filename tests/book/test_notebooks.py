@@ -11,7 +11,7 @@ import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 from tools import notebooks, prose
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 CHAPTERS = sorted((ROOT / "book").rglob("*.ipynb"))
 PAGES = [*sorted((ROOT / "book").rglob("*.md")), ROOT / "README.md"]
 #: Pages that are not chapters of the anatomy, and so need no exercises.
@@ -57,7 +57,7 @@ def good() -> Notebook:
     svg = new_output("display_data", {"image/svg+xml": "<svg></svg>", "text/plain": "<Figure>"})
     cells = [
         new_markdown_cell("# A chapter\n\nSectors per request fall from 32 to 4, and {numref}`fig-a` shows it."),
-        new_code_cell(notebooks.FIRST_CELL + "from kernels.lab import announce\n\nannounce()", execution_count=1,
+        new_code_cell(notebooks.FIRST_CELL + "from climb import announce\n\nannounce()", execution_count=1,
                       outputs=[new_output("stream", name="stdout", text="running on the emulator\n")],
                       metadata={"tags": ["nbval-ignore-output"]}),
         new_markdown_cell("We draw it."),
@@ -130,7 +130,7 @@ FAULTS: dict[str, tuple[Callable[[Notebook], None], str]] = {
     "an error not meant": (
         _set("cells/1/outputs", [new_output("error", ename="E", evalue="", traceback=[])]), "raises-exception"),
     "an error that did not come": (_set("cells/3/metadata/tags", ["raises-exception"]), "raises-exception"),
-    "another first cell": (_set("cells/1/source", "from kernels.lab import announce\nannounce()"), "must begin with"),
+    "another first cell": (_set("cells/1/source", "from climb import announce\nannounce()"), "must begin with"),
     "a silent first cell": (_set("cells/1/source", notebooks.FIRST_CELL), "must call announce()"),
     "a long cell": (_set("cells/3/source", "\n".join(["f()"] * 15)), "cell 3 has 15 lines"),
     "a long cell beside a kernel": (

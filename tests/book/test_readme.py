@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 
@@ -44,7 +44,7 @@ def test_the_rooms_are_on_the_map() -> None:
 
 
 def test_the_picture_is_drawn_from_the_record(tmp_path: Path) -> None:
-    from kernels.lab.figures import draw_readme_pictures
+    from climb.display.figures import draw_readme_pictures
 
     for drawn in draw_readme_pictures(tmp_path):
         committed = ROOT / "book" / "_static" / drawn.name

@@ -20,10 +20,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kernels.emulator.patterns import sectors, wavefronts
-from kernels.lab import style
-from kernels.lab.access import global_picture, headline, pick, shared_picture
-from kernels.lab.figures import (
+from climb.bench.problem import Argument, Problem
+from climb.bench.units import percent_text, rate_text, ratio_text, significant, spread, time_text
+from climb.display import style
+from climb.display.access import global_picture, headline, pick, shared_picture
+from climb.display.figures import (
     access_figure,
     alt_text,
     draw_readme_pictures,
@@ -34,12 +35,11 @@ from kernels.lab.figures import (
     save,
     sweep_figure,
 )
-from kernels.lab.problem import Argument, Problem
-from kernels.lab.selecting import select
-from kernels.lab.sweep_drawing import size_text
-from kernels.lab.units import percent_text, rate_text, ratio_text, significant, spread, time_text
+from climb.display.selecting import select
+from climb.display.sweep_drawing import size_text
+from climb.emulator.patterns import sectors, wavefronts
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 LANES = np.arange(32)
 BASE = 0x7F00_0000_0000
 CEILINGS = {"copy_gb_s": 4000.0, "read_gb_s": 4100.0, "fp32_tflop_s": 60.0}
@@ -136,7 +136,7 @@ def accesses(draw, kind):
 
 def counted(measure, one, modulus):
     """What the emulator counts for the same access: (achieved, ideal)."""
-    from kernels.emulator.lanes import INACTIVE
+    from climb.emulator.lanes import INACTIVE
 
     first = one.addresses[one.active][0]
     relative = np.where(one.active, one.addresses - first, INACTIVE).reshape(1, 32)
@@ -402,9 +402,9 @@ def test_lanes_that_are_no_warp_are_refused(warps):
 
 DRAW = """
 import sys
-sys.path.insert(0, "tests")
+sys.path[:0] = ["tests", "tests/display"]
 import test_figures as t
-from kernels.lab import style
+from climb.display import style
 figures = [t.ladder_figure(t.made_up(peers=(("library", 1.5e-3),))), t.access_figure(t.access(t.BASE + 28 * t.LANES)),
            t.roofline_figure(t.made_up(flops=4000)), t.overview_figure([t.made_up()]),
            t.sweep_figure([1, 2, 4], {"a": [1, 2, 3], "b": [2, 2, 2]}, xlabel="x", ylabel="y"),
@@ -466,7 +466,7 @@ def test_the_pictures_of_the_readme_are_those_of_the_records(tmp_path):
     for drawn in draw_readme_pictures(tmp_path):
         committed = ROOT / "book" / "_static" / drawn.name
         assert committed.exists() and committed.read_bytes() == drawn.read_bytes(), (
-            f"book/_static/{drawn.name} is not what the records say; run: python -m kernels.lab.figures"
+            f"book/_static/{drawn.name} is not what the records say; run: python -m climb.display.figures"
         )
 
 

@@ -14,13 +14,13 @@ import numpy as np
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
-from kernels.lab import show
-from kernels.lab.problem import Launch
-from kernels.lab.show import card, counters_table, diff, launch, number, sass, say, source, table, timing_table
-from kernels.lab.tables import opcode_counts, opcodes
-from kernels.toolchain import compile_cuda
+from climb.bench.problem import Launch
+from climb.display import show
+from climb.display.show import card, counters_table, diff, launch, number, sass, say, source, table, timing_table
+from climb.display.tables import opcode_counts, opcodes
+from climb.toolchain import compile_cuda
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[2]
 FIRST = """// Idea: copy.
 constexpr int kTile = 32;  // one comment /* in
 __global__ void copy(const float* from, float* to)
@@ -332,7 +332,7 @@ def executed(tmp_path_factory):
     from nbconvert.preprocessors import ExecutePreprocessor
 
     code = [
-        "import sys; sys.path[:0] = ['.', 'tests']\nimport test_figures as t\nfrom kernels.lab import *",
+        "import sys; sys.path[:0] = ['.', 'tests', 'tests/display']\nimport test_figures as t\nfrom climb import *",
         "say(ratio=2.13456, sectors=32)",
         "ladder_figure(t.made_up())",
     ]
@@ -389,20 +389,20 @@ def test_prose_takes_the_numbers_and_a_missing_one_fails_the_build(executed, tmp
 
 
 def test_the_public_names_exist_and_import_is_lazy():
-    import kernels.lab
+    import climb
 
-    for name in kernels.lab.__all__:
-        assert getattr(kernels.lab, name) is not None, name
-    assert callable(kernels.lab.timings) and callable(kernels.lab.counters)
-    assert set(show.__all__) <= {*kernels.lab.__all__, "Shown"}
-    with pytest.raises(AttributeError, match=r"kernels\.lab has no 'nonsense'"):
-        _ = kernels.lab.nonsense
-    code = "import sys, kernels.lab; from kernels.lab import cp, timings; sys.exit('matplotlib' in sys.modules)"
+    for name in climb.__all__:
+        assert getattr(climb, name) is not None, name
+    assert callable(climb.timings) and callable(climb.counters)
+    assert set(show.__all__) <= {*climb.__all__, "Shown"}
+    with pytest.raises(AttributeError, match=r"climb has no 'nonsense'"):
+        _ = climb.nonsense
+    code = "import sys, climb; from climb import cp, timings; sys.exit('matplotlib' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def test_a_number_and_its_unit_are_pasted_as_one_word():
-    from kernels.lab.show import _kept_together
+    from climb.display.show import _kept_together
 
     assert _kept_together("17 %") == "17\u00a0%"
     assert _kept_together("4.28 TB/s") == "4.28\u00a0TB/s"

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from kernels.emulator import Allocation, Counters, DeviceMemory, Kernel, Trace, load
-from kernels.toolchain import compile_cuda
+from climb.emulator import Allocation, Counters, DeviceMemory, Kernel, Trace, load
+from climb.toolchain import compile_cuda
 
 NUMPY = {
     "u8": "<u1", "s8": "<i1", "b8": "<u1", "u16": "<u2", "s16": "<i2", "b16": "<u2", "u32": "<u4", "s32": "<i4",

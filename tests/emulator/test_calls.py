@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from harness import Device
 
-from kernels.emulator import UnsupportedInstruction
+from climb.emulator import UnsupportedInstruction
 
 SOURCE = r"""
 struct Point { float x, y, z; char c; };

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from harness import Device
 
-from kernels.emulator import ALL_CHECKS, Race, Trace, Uninitialised, checking
-from kernels.emulator.checks import DEFAULT, NONE, chosen, current
-from kernels.emulator.clock import BLOCK_THREADS, BLOCKS, KIND, ONE, WARP_LANES, Clock, Events, together
+from climb.emulator import ALL_CHECKS, Race, Trace, Uninitialised, checking
+from climb.emulator.checks import DEFAULT, NONE, chosen, current
+from climb.emulator.clock import BLOCK_THREADS, BLOCKS, KIND, ONE, WARP_LANES, Clock, Events, together
 
 #: Kernels that are right, with (grid, threads, shared) and the shapes of their int arrays.
 CLEAN = {
@@ -197,7 +197,8 @@ def test_what_a_kernel_writes_may_be_read_by_the_next_and_nothing_more() -> None
 
 
 def test_the_stand_in_knows_what_the_host_has_written() -> None:
-    from kernels.lab import cuda, standin
+    from climb import fake_cupy as standin
+    from climb.bench import cuda
 
     if cuda.backend != "emulator":
         pytest.skip("CuPy is in use")
@@ -334,7 +335,7 @@ def test_what_was_handed_over_is_handed_on():
 
 def test_more_places_than_are_followed_are_taken_together(monkeypatch):
     """Then a race may be missed, but nothing that is ordered is called one."""
-    from kernels.emulator import clock
+    from climb.emulator import clock
 
     monkeypatch.setattr(clock, "PAIRS", 2)
     out = np.zeros(5, np.float32)

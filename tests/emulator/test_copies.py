@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from harness import Device
 
-from kernels.emulator import Misaligned, OutOfBounds, Race, Uninitialised, UnsupportedInstruction
+from climb.emulator import Misaligned, OutOfBounds, Race, Uninitialised, UnsupportedInstruction
 
 PIPELINE = r"""
 #include <cuda_pipeline.h>

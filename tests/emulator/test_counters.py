@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from harness import Device
 
-from kernels.emulator import Trace, run
-from kernels.emulator.lanes import INACTIVE
-from kernels.emulator.patterns import load_wavefronts, sectors
+from climb.emulator import Trace, run
+from climb.emulator.lanes import INACTIVE
+from climb.emulator.patterns import load_wavefronts, sectors
 
 ACCESS = r"""
 extern "C" {
@@ -257,7 +257,7 @@ def test_a_shared_address_that_is_uniform_is_one_wavefront():
 
 
 def test_counts_do_not_depend_on_how_blocks_are_batched(device, monkeypatch):
-    from kernels.emulator import module
+    from climb.emulator import module
 
     rng = np.random.default_rng(8)
     data, index = rng.random(5000).astype(np.float32), rng.integers(0, 5000, 64).astype(np.int32)
@@ -389,7 +389,7 @@ def test_local_memory_is_interleaved(index, sectors):
     ],
 )
 def test_shared_atomics(operation, index, wavefronts):
-    """As an H200 counts them: records of kernels.lab.agreement."""
+    """As an H200 counts them: records of climb.validation.agreement."""
     body = f"""extern "C" __global__ void k(int* o) {{
     __shared__ __align__(8) int s[1024];
     int t = threadIdx.x;

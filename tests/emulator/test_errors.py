@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from harness import Device, pointer
 
-from kernels.emulator import (
+from climb.emulator import (
     BarrierDivergence,
     EndlessLoop,
     LaunchError,
@@ -273,7 +273,7 @@ def test_unknown_kernel(device):
 
 
 def test_text_that_is_not_ptx():
-    from kernels.emulator.ptx import PtxSyntaxError
+    from climb.emulator.ptx import PtxSyntaxError
 
     with pytest.raises(PtxSyntaxError):
         load(".version 8.8\n.target sm_90\nthis is not ptx")

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from harness import Device
 
-from kernels.emulator import (
+from climb.emulator import (
     ALL_CHECKS,
     Allocation,
     Counters,

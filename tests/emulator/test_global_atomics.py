@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from harness import Device
 
-from kernels.emulator.lanes import INACTIVE
-from kernels.emulator.patterns import PERIOD, atomic_sectors, sectors
-from kernels.lab.agreement.cases import crowd
+from climb.emulator.lanes import INACTIVE
+from climb.emulator.patterns import PERIOD, atomic_sectors, sectors
+from climb.validation.agreement.cases import crowd
 
 
 def turns(addresses: list[int]) -> list[set[int]]:

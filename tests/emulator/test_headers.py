@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from harness import Device
 
-from kernels.emulator import ALL_CHECKS, WarpMismatch, checking
+from climb.emulator import ALL_CHECKS, WarpMismatch, checking
 
 CG = "#include <cooperative_groups.h>\n#include <cooperative_groups/reduce.h>\n#include <cooperative_groups/scan.h>\n"
 CG += "namespace cg = cooperative_groups;\n"

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from harness import Device
 
-from kernels.emulator import UnsupportedInstruction, WarpMismatch
-from kernels.emulator.isa.half import narrow, widen
+from climb.emulator import UnsupportedInstruction, WarpMismatch
+from climb.emulator.isa.half import narrow, widen
 
 WARPS = 4  # two blocks of two warps, each with matrices of its own
 

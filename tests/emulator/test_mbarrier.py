@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from harness import Device
 
-from kernels.emulator import ALL_CHECKS, EndlessLoop, Race, Uninitialised, WarpMismatch, checking
+from climb.emulator import ALL_CHECKS, EndlessLoop, Race, Uninitialised, WarpMismatch, checking
 
 PTX = """
 __device__ unsigned word(void* p) { return (unsigned)__cvta_generic_to_shared(p); }

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from harness import Device
 
-from kernels.emulator import ALL_CHECKS, Race, checking
-from kernels.emulator.meetings import Meetings
+from climb.emulator import ALL_CHECKS, Race, checking
+from climb.emulator.meetings import Meetings
 
 HEAD = """#include <cooperative_groups.h>
 namespace cg = cooperative_groups;

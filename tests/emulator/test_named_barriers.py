@@ -6,15 +6,7 @@ import numpy as np
 import pytest
 from harness import Device, ptx_of
 
-from kernels.emulator import (
-    ALL_CHECKS,
-    BarrierDivergence,
-    DeviceMemory,
-    Race,
-    UnsupportedInstruction,
-    checking,
-    load,
-)
+from climb.emulator import ALL_CHECKS, BarrierDivergence, DeviceMemory, Race, UnsupportedInstruction, checking, load
 
 HEAD = """
 __device__ void wait_for(int n, int threads) { asm volatile("bar.sync %0, %1;" :: "r"(n), "r"(threads) : "memory"); }

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kernels.emulator import OutOfBounds, run
-from kernels.emulator.running import Result
+from climb.emulator import OutOfBounds, run
+from climb.emulator.running import Result
 
 SOURCE = """
 struct Weights { float w[64]; int n; };

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from harness import Device
 
-from kernels.emulator import AssertionFailed, OutOfBounds, Trap, UnsupportedInstruction, system
+from climb.emulator import AssertionFailed, OutOfBounds, Trap, UnsupportedInstruction, system
 
 LIBC = ctypes.CDLL(None)
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kernels.emulator import ALL_CHECKS, LaunchError, OutOfBounds, Race, UnsupportedInstruction, checking, run
-from kernels.emulator.__main__ import main
-from kernels.toolchain import CompileError, KernelNotFound, disassemble
+from climb.emulator import ALL_CHECKS, LaunchError, OutOfBounds, Race, UnsupportedInstruction, checking, run
+from climb.emulator.__main__ import main
+from climb.toolchain import CompileError, KernelNotFound, disassemble
 
 SAXPY = """
 __global__ void saxpy(int n, float a, const float* x, float* y) {
@@ -216,7 +216,7 @@ def test_the_command(file, tmp_path, capsys) -> None:
 
 def test_the_command_as_a_program(file) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "kernels.emulator", file, "--grid", "1", "--block", "64", "--arg", "64", "--arg", "1",
+        [sys.executable, "-m", "climb.emulator", file, "--grid", "1", "--block", "64", "--arg", "64", "--arg", "1",
          "--arg", "x:float32:32:random", "--arg", "y:float32:64"],
         capture_output=True, text=True, check=False, cwd=Path(__file__).resolve().parents[2],
     )  # fmt: skip

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from harness import Device
 
-from kernels.emulator import ALL_CHECKS, Misaligned, UnsupportedInstruction, checking
+from climb.emulator import ALL_CHECKS, Misaligned, UnsupportedInstruction, checking
 
 
 def test_clocks_grow_and_are_the_same_in_every_run():

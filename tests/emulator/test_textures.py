@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from harness import Device
 
-from kernels.emulator import OutOfBounds, Texture, UnsupportedInstruction
+from climb.emulator import OutOfBounds, Texture, UnsupportedInstruction
 
 SOURCE = r"""
 extern "C" __global__ void k(cudaTextureObject_t a, const float* x, const float* y, const float* z, V* o) {

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from harness import DeviceMemory, pointer
 
-from kernels.emulator import load, run
-from kernels.toolchain import compile_cuda
+from climb.emulator import load, run
+from climb.toolchain import compile_cuda
 
 SOURCE = r"""
 extern "C" __global__ void k(const float* a, float* o, const double* d, int n) {

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from harness import Device
 
-from kernels.emulator import EndlessLoop
+from climb.emulator import EndlessLoop
 
 
 def test_a_lock_that_lanes_of_one_warp_contend_for():

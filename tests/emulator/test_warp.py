@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from harness import Device
 
-from kernels.emulator import ALL_CHECKS, WarpMismatch, checking
+from climb.emulator import ALL_CHECKS, WarpMismatch, checking
 
 SHUFFLES = r"""
 #define FULL 0xffffffffu

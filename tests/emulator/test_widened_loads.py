@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kernels.emulator import OutOfBounds, Uninitialised, run
-from kernels.emulator.running import Result
+from climb.emulator import OutOfBounds, Uninitialised, run
+from climb.emulator.running import Result
 
 SOURCE = """
 constexpr int kLength = @@;  // of it the kernel reads seven floats

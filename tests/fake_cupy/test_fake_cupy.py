@@ -12,14 +12,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kernels.emulator import EmulatorError
-from kernels.lab import cuda as choice
-from kernels.lab import standin as cp
-from kernels.lab.standin import limits
-from kernels.lab.standin.cuda import CUDADriverError
-from kernels.lab.standin.memory import device_memory
-from kernels.lab.standin.parameters import pack, read_parameters
-from kernels.toolchain import CompileError, KernelNotFound, compile_cuda, resources
+from climb import fake_cupy as cp
+from climb.bench import cuda as choice
+from climb.emulator import EmulatorError
+from climb.fake_cupy import limits
+from climb.fake_cupy.cuda import CUDADriverError
+from climb.fake_cupy.memory import device_memory
+from climb.fake_cupy.parameters import pack, read_parameters
+from climb.toolchain import CompileError, KernelNotFound, compile_cuda, resources
 
 SOURCE = r"""
 __constant__ float filter[4];

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kernels.lab import standin as cp
-from kernels.lab.standin.cuda import texture
+from climb import fake_cupy as cp
+from climb.fake_cupy.cuda import texture
 
 SOURCE = r"""
 extern "C" __global__ void blur(cudaTextureObject_t image, float* out, int n) {

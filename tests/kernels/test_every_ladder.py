@@ -6,7 +6,7 @@ import importlib.util
 from pathlib import Path
 from types import ModuleType
 
-from kernels.lab import ladder_names
+from climb import ladder_names
 
 
 def _loaded(path: Path) -> ModuleType:

@@ -8,14 +8,15 @@ import numpy as np
 import pytest
 from harness import Device
 
-from kernels.emulator import ALL_CHECKS, Misaligned, OutOfBounds, Race, Uninitialised, WarpMismatch, checking
-from kernels.lab.checking import compare, poisoned
+from climb.bench.checking import compare, poisoned
+from climb.emulator import ALL_CHECKS, Misaligned, OutOfBounds, Race, Uninitialised, WarpMismatch, checking
 
-FOLDER = Path(__file__).resolve().parents[2] / "kernels" / "exhibits"
+KERNELS = Path(__file__).resolve().parents[2] / "kernels"
 
 
 def source(name: str) -> str:
-    return (FOLDER / f"{name}.cu").read_text(encoding="utf-8")
+    chapter, _, short = name.partition("_")
+    return (KERNELS / chapter / "exhibits" / f"{short}.cu").read_text(encoding="utf-8")
 
 
 def device(text: str, *options: str) -> Device:
@@ -46,12 +47,13 @@ def replaced(text: str, old: str, new: str) -> str:
 
 def test_every_exhibit_names_its_seed_and_is_looked_at() -> None:
     """Here, or in the tests of the chapter that shows it."""
-    names = {path.stem for path in FOLDER.glob("*.cu")}
+    exhibits = {f"{path.parts[-3]}_{path.stem}": path for path in KERNELS.glob("*/exhibits/*.cu")}
+    names = {name for name, path in exhibits.items() if path.read_text(encoding="utf-8").startswith("// Exhibit. ")}
     here = Path(__file__).read_text(encoding="utf-8")
     assert len(names) >= 7
     for name in names:
         seed, _, rest = name.partition("_")
-        chapter = Path(__file__).resolve().parents[1] / f"test_chapter_{seed}.py"
+        chapter = Path(__file__).parent / seed / "test_chapter.py"
         there = chapter.read_text(encoding="utf-8") if chapter.exists() else ""
         assert source(name).startswith("// Exhibit. Seed: ")
         assert f'source("{name}")' in here or f'exhibit("{rest}")' in there, name

@@ -11,9 +11,9 @@ from statistics import geometric_mean
 
 import pytest
 
-from kernels.conv1d import UNET_COUNTS
-from kernels.convlayer.layer import VGG
-from kernels.lab import Record, load_ladder, load_record, occupancy_of
+from climb import Record, load_ladder, load_record, occupancy_of
+from kernels.conv1d.conv1d import UNET_COUNTS
+from kernels.conv_layers.convlayer.layer import VGG
 
 
 def best(record: Record) -> float:
@@ -147,9 +147,11 @@ PROMISES: dict[str, tuple[str, Callable[[Record], bool]]] = {
     "the 3D convolution of 512^3 with 9^3 weights takes at most 3.75 ms, 80 % of the FMA ceiling, 18 times cuDNN": (
         "conv3d",
         # By the sum itself: karatsuba makes fewer multiply-adds, so its rate says nothing of the FMA ceiling.
-        lambda r: cube(r, 512, 9, "grouped") <= 3.75e-3
-        and 2 * 9**3 * 512**3 / cube(r, 512, 9, "grouped") >= 0.8e12 * r.ceilings["fp32_tflop_s"]
-        and cube(r, 512, 9, "cuDNN") / cube(r, 512, 9, "grouped") >= 18,
+        lambda r: (
+            cube(r, 512, 9, "grouped") <= 3.75e-3
+            and 2 * 9**3 * 512**3 / cube(r, 512, 9, "grouped") >= 0.8e12 * r.ceilings["fp32_tflop_s"]
+            and cube(r, 512, 9, "cuDNN") / cube(r, 512, 9, "grouped") >= 18
+        ),
     ),
     "the 3D convolution of 512^3 with 9^3 weights takes at most 3.2 ms by karatsuba, less than cuFFT": (
         "conv3d",
@@ -170,9 +172,11 @@ PROMISES: dict[str, tuple[str, Callable[[Record], bool]]] = {
     ),
     "class1 takes at most 99 us, less than cuBLAS, and reaches 92 % of the limit": (
         "classifier",
-        lambda r: classifier(r, 0)[0] <= 99e-6
-        and classifier(r, 0)[0] < classifier(r, 0)[1]
-        and rate(r, "bytes") / (r.ceilings["read_gb_s"] * 1e9) >= 0.92,
+        lambda r: (
+            classifier(r, 0)[0] <= 99e-6
+            and classifier(r, 0)[0] < classifier(r, 0)[1]
+            and rate(r, "bytes") / (r.ceilings["read_gb_s"] * 1e9) >= 0.92
+        ),
     ),
     # The 7 us that were aimed at are less than a launch, a trip to DRAM and the bytes at full rate: see cold_read.
     "class2 takes at most 8 us and is 15 % faster than cuBLAS": (
@@ -222,13 +226,13 @@ PROMISES: dict[str, tuple[str, Callable[[Record], bool]]] = {
     ),
     "the convolution layer conv2 takes at most 34 us and is 4 times as fast as cuDNN in float32": (
         "convlayer",
-        lambda r: _time(r, "winograd_2d", n=14, c_in=512, c_out=512) <= 34e-6
-        and against_cudnn(r, (14, 512, 512)) >= 4,
+        lambda r: _time(r, "winograd_2d", n=14, c_in=512, c_out=512) <= 34e-6 and against_cudnn(r, (14, 512, 512)) >= 4,
     ),
     "at least ten of VGG-16's thirteen 3x3 layers are faster than cuDNN in float32, in its better layout": (
         "convlayer",
-        lambda r: sum(VGG.values()) == 13
-        and sum(count for shape, count in VGG.items() if against_cudnn(r, shape) > 1) >= 10,
+        lambda r: (
+            sum(VGG.values()) == 13 and sum(count for shape, count in VGG.items() if against_cudnn(r, shape) > 1) >= 10
+        ),
     ),
     "copy reaches 98 % of the driver's device-to-device copy": (
         "copy",
@@ -308,9 +312,11 @@ PROMISES: dict[str, tuple[str, Callable[[Record], bool]]] = {
     "a U-Net layer of 1024 channels takes at most 9.2 us": ("conv1d", lambda r: best(r) <= 9.2e-6),
     "over the layers of the U-Net the mean is 10 times cuDNN's float32 and 4 times its TF32, and none is slower": (
         "conv1d",
-        lambda r: geometric_mean(layers(r, "cuDNN fp32")) >= 10
-        and geometric_mean(layers(r, "cuDNN TF32")) >= 4
-        and min(*layers(r, "cuDNN fp32"), *layers(r, "cuDNN TF32")) > 1,
+        lambda r: (
+            geometric_mean(layers(r, "cuDNN fp32")) >= 10
+            and geometric_mean(layers(r, "cuDNN TF32")) >= 4
+            and min(*layers(r, "cuDNN fp32"), *layers(r, "cuDNN TF32")) > 1
+        ),
     ),
     "histogram is faster than CUB on every kind of data": (
         "histogram",
@@ -351,8 +357,10 @@ PROMISES: dict[str, tuple[str, Callable[[Record], bool]]] = {
     "argmax is faster than CUB and PyTorch": ("argmax", lambda r: best(r) < min(of(r, "CUB"), of(r, "PyTorch"))),
     "an accurate sum costs at most 5 % more than the limit of a plain one and beats the libraries": (
         "accurate_sum",
-        lambda r: rate(r, "bytes") / (r.ceilings["read_gb_s"] * 1e9) >= 0.95
-        and best(r) < min(of(r, "CuPy"), of(r, "PyTorch")),
+        lambda r: (
+            rate(r, "bytes") / (r.ceilings["read_gb_s"] * 1e9) >= 0.95
+            and best(r) < min(of(r, "CuPy"), of(r, "PyTorch"))
+        ),
     ),
     "of products with 1, 8 and 64 outputs a thread the coarsest with a block for every SM is the fastest": (
         "matmul",

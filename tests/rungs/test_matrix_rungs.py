@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from tools.rung_checks import *  # noqa: F403
 from tools.rung_checks import EDGE
 
-from kernels.emulator import EmulatorError, OutOfBounds, Race
-from kernels.lab import WrongResult
+from climb import WrongResult
+from climb.emulator import EmulatorError, OutOfBounds, Race
 
 #: Sizes to draw from: small, with ones, primes and tile edges among them.
 SIZES = {

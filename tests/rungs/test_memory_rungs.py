@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from tools.rung_checks import *  # noqa: F403
 from tools.rung_checks import EDGE
 
-from kernels.emulator import EmulatorError, OutOfBounds, Uninitialised
-from kernels.lab import WrongResult, cp, load_ladder, verify
+from climb import WrongResult, cp, load_ladder, verify
+from climb.emulator import EmulatorError, OutOfBounds, Uninitialised
 
 #: Sizes to draw from: small, with ones, primes and tile edges among them.
 SIZES = {

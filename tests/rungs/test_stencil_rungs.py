@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from tools.rung_checks import *  # noqa: F403
 from tools.rung_checks import EDGE
 
-from kernels.emulator import EmulatorError, OutOfBounds, Race, Uninitialised
-from kernels.lab import WrongResult
+from climb import WrongResult
+from climb.emulator import EmulatorError, OutOfBounds, Race, Uninitialised
 
 #: Filters of conv2d with a border: few, for each is another kernel to compile. test_conv2d.py has the others.
 CONV2D_FILTERS = (

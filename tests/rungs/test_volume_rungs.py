@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import strategies as st
 from tools.rung_checks import *  # noqa: F403
 
-from kernels.emulator import OutOfBounds, Race
-from kernels.lab import WrongResult
+from climb import WrongResult
+from climb.emulator import OutOfBounds, Race
 
 #: Sizes to draw from: small, with ones, primes and tile edges among them.
 SIZES = {

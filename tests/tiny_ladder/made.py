@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from kernels.lab import records
-from kernels.lab.ladder import Ladder
-from kernels.lab.records import Point, Record
+from climb.bench import records
+from climb.bench.ladder import Ladder
+from climb.bench.records import Point, Record
 from tiny_ladder import scale
 
 DEVICE = {

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from kernels.lab.ladder import Ladder
-from kernels.lab.problem import Argument, Launch, Problem, Rung
+from climb.bench.ladder import Ladder
+from climb.bench.problem import Argument, Launch, Problem, Rung
 
 problem = Problem(
     name="product",
@@ -44,13 +44,13 @@ ladder = Ladder(
     problem,
     Path(__file__).parent,
     (
-        Rung("wide", "aligned", "absent.cu", _launches, alignment={"a": 16}),
+        Rung("wide", "aligned", _launches, alignment={"a": 16}, source="absent.cu"),
         Rung(
             "small",
             "few rows",
-            "absent.cu",
             _launches,
             requires=lambda s: None if s["m"] <= 4 else f"m = {s['m']} exceeds 4",
+            source="absent.cu",
         ),
     ),
 )

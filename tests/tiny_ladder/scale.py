@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from kernels.lab.ladder import Ladder
-from kernels.lab.problem import Argument, Launch, Peer, Problem, Rung
+from climb.bench.ladder import Ladder
+from climb.bench.problem import Argument, Launch, Peer, Problem, Rung
 
 FOLDER = Path(__file__).parent
 BLOCK = 64
@@ -33,7 +33,7 @@ def _launch(kernel: str, n: int, args: tuple[str, ...], per_thread: int = 1) -> 
 
 
 def _one(kernel: str, source: str, per_thread: int = 1, **more: object) -> Rung:
-    return Rung(kernel, kernel, source, lambda s: (_launch(kernel, s["n"], ("y", "x"), per_thread),), **more)
+    return Rung(kernel, kernel, lambda s: (_launch(kernel, s["n"], ("y", "x"), per_thread),), **more, source=source)
 
 
 plain = _one("plain", "plain.cu")
@@ -47,9 +47,9 @@ vector = _one(
 twice = Rung(
     "twice",
     "two launches",
-    "twice.cu",
     lambda s: (_launch("doubled", s["n"], ("t", "x")), _launch("plus_one", s["n"], ("y", "t"))),
     workspace=lambda s: {"t": ((s["n"],), "float32")},
+    source="twice.cu",
 )
 
 

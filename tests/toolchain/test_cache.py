@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kernels.toolchain import CompileError, compile_cuda, disassemble, kept, nvrtc, sass
+from climb.toolchain import CompileError, cache, compile_cuda, disassemble, nvrtc, sass
 
 SOURCE = 'extern "C" __global__ void kept(float* a) { a[threadIdx.x] = N; }'
 
@@ -12,7 +12,7 @@ SOURCE = 'extern "C" __global__ void kept(float* a) { a[threadIdx.x] = N; }'
 @pytest.fixture
 def runs(tmp_path, monkeypatch):
     """How often NVRTC ran, with an empty folder to keep things in and nothing remembered in this process."""
-    monkeypatch.setattr(kept, "FOLDER", tmp_path)
+    monkeypatch.setattr(cache, "FOLDER", tmp_path)
     made, compiling = [], nvrtc._Program._compile
 
     def count(*args):
@@ -26,7 +26,7 @@ def runs(tmp_path, monkeypatch):
 
 def again(source=SOURCE, **given):
     nvrtc._cache.clear()
-    return compile_cuda(source, filename="kept.cu", **{"options": ("-DN=1",), **given})
+    return compile_cuda(source, filename="cache.cu", **{"options": ("-DN=1",), **given})
 
 
 def test_what_is_kept_is_what_was_made(runs):
@@ -67,7 +67,7 @@ def test_a_header_that_changed_is_compiled(runs, tmp_path):
 
 def test_a_spoilt_file_is_made_again(runs):
     whole = again()
-    (path,) = (path for path in kept.FOLDER.rglob("*") if path.is_file())
+    (path,) = (path for path in cache.FOLDER.rglob("*") if path.is_file())
     path.write_bytes(path.read_bytes()[:40])
     assert again().ptx == whole.ptx and len(runs) == 2
     assert again().ptx == whole.ptx and len(runs) == 2
@@ -77,10 +77,10 @@ def test_an_error_is_not_kept(runs):
     for _ in range(2):
         with pytest.raises(CompileError):
             again("nonsense")
-    assert len(runs) == 2 and not any(path.is_file() for path in kept.FOLDER.rglob("*"))
+    assert len(runs) == 2 and not any(path.is_file() for path in cache.FOLDER.rglob("*"))
 
 
 def test_a_folder_that_cannot_be_written_does_no_harm(runs, tmp_path, monkeypatch):
     (tmp_path / "file").write_text("", encoding="utf-8")
-    monkeypatch.setattr(kept, "FOLDER", tmp_path / "file" / "below")
+    monkeypatch.setattr(cache, "FOLDER", tmp_path / "file" / "below")
     assert again().ptx == again().ptx and len(runs) == 2

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from tools.code import memory_instructions
 
-from kernels.toolchain import (
+from climb.toolchain import (
     CompileError,
     KernelNotFound,
     ToolchainError,
@@ -20,7 +20,7 @@ from kernels.toolchain import (
     resources,
     sass,
 )
-from kernels.toolchain.includes import cuda_include_dirs, included_files
+from climb.toolchain.includes import cuda_include_dirs, included_files
 
 ARCHITECTURES = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from kernels.toolchain import Compiled
+from climb.toolchain import Compiled
 
 
 def memory_instructions(compiled: Compiled) -> tuple[list[str], list[str]]:

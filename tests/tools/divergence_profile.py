@@ -25,8 +25,9 @@ from typing import Any
 
 import numpy as np
 
-from kernels.lab import hardware, load_ladder
-from kernels.toolchain import Compiled, compile_cuda
+from climb import load_ladder
+from climb.bench import hardware
+from climb.toolchain import Compiled, compile_cuda
 
 ROOT = Path(__file__).resolve().parents[2]
 PROFILE = ROOT / "tests" / "ncu" / "divergence.json"
@@ -60,12 +61,12 @@ class Case:
 
 
 def text(name: str) -> str:
-    return (ROOT / "kernels" / "exercises" / f"divergence_{name}.cu").read_text(encoding="utf-8")
+    return (ROOT / "kernels" / "divergence" / "exhibits" / f"{name}.cu").read_text(encoding="utf-8")
 
 
 def cases() -> Iterator[Case]:
     """What is profiled, in order. Arrays among the arguments are NumPy's."""
-    from kernels.lab.ladder import expand_includes
+    from climb.bench.ladder import expand_includes
 
     ladder = load_ladder("divergence")
     for data in ladder.problem.kinds["data"]:

@@ -20,8 +20,8 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
 LIBRARIES: dict[str, frozenset[str]] = {"emulator": frozenset({"numpy"})}
 #: Imports whose name is made at run time: where, and why that is no way upwards that a reader would miss.
 COMPUTED: dict[str, str] = {
-    "kernels/lab/registry.py": "finds the ladders by their folders, so that adding a problem changes nothing below it",
-    "kernels/lab/exercise.py": "its command prints the cells of the exercises that the command line names",
+    "climb/bench/registry.py": "finds the ladders by their folders, so that adding a problem changes nothing below it",
+    "climb/bench/exercise.py": "its command prints the cells of the exercises that the command line names",
 }
 _NOT_ROOMS = ("tests", "book")
 _IMPORTERS = ("import_module", "__import__", "find_spec", "run_module")

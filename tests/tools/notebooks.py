@@ -17,8 +17,8 @@ from . import prose
 Notebook = nbformat.NotebookNode
 Rule = Callable[[Notebook], list[str]]
 
-#: What the first code cell of every chapter begins with: the kernel starts in book/, and kernels/ lies beside it.
-FIRST_CELL = 'import sys\n\nsys.path.insert(0, "..")  # the repository: kernels/ lies beside book/\n'
+#: What the first code cell of every chapter begins with: the kernel starts in book/, beside climb/ and kernels/.
+FIRST_CELL = 'import sys\n\nsys.path.insert(0, "..")  # the repository: climb/ and kernels/ lie beside book/\n'
 KERNELSPEC = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 #: The tags that a cell may have, and why there is such a tag at all.
 TAGS: dict[str, str] = {
@@ -122,7 +122,7 @@ def tag_problems(nb: Notebook) -> list[str]:
 
 
 def first_cell_problems(nb: Notebook) -> list[str]:
-    """The first code cell finds kernels/, and says where the chapter runs."""
+    """The first code cell finds climb/, and says where the chapter runs."""
     code = _code(nb)
     if not code:
         return []
@@ -138,7 +138,7 @@ def length_problems(nb: Notebook) -> list[str]:
     found = []
     for number, cell in _code(nb):
         if (lines := _lines(cell.source)) > LINES:
-            found.append(f"cell {number} has {lines} lines; the most is {LINES}, plumbing belongs into kernels.lab")
+            found.append(f"cell {number} has {lines} lines; the most is {LINES}, plumbing belongs into climb")
         shown = not {"remove-input", "hide-input", "hide-cell", "remove-cell"} & set(cell.metadata.get("tags", []))
         if shown and (number == 0 or nb.cells[number - 1].cell_type != "markdown"):
             found.append(f"cell {number} has no sentence before it")

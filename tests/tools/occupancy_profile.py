@@ -1,7 +1,7 @@
 """What ncu says of occupancy: ``PYTHONPATH=tests python -m tools.occupancy_profile [FILE]``.
 
-Needs an NVIDIA GPU and Nsight Compute. Writes ``kernels/records/<gpu>/profiles/occupancy.json``, which
-``tests/test_occupancy.py`` holds against ``kernels.lab.occupancy`` and the chapter reads. Every case is launched once,
+Needs an NVIDIA GPU and Nsight Compute. Writes ``records/<gpu>/profiles/occupancy.json``, which
+``tests/test_occupancy.py`` holds against ``climb.bench.occupancy`` and the chapter reads. Every case is launched once,
 in a child process that ncu looks at.
 """
 
@@ -19,7 +19,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kernels.lab import hardware, load_ladder, records
+from climb import load_ladder
+from climb.bench import hardware, records
 
 METRICS = {
     "theoretical_pct": "sm__maximum_warps_per_active_cycle_pct",

@@ -20,9 +20,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kernels.lab import ArgumentError, BoundRung, Ladder, cp, load_ladder, verify
-from kernels.lab.checking import Case, run_and_check
-from kernels.lab.problem import Size
+from climb import ArgumentError, BoundRung, Ladder, cp, load_ladder, verify
+from climb.bench.checking import Case, run_and_check
+from climb.bench.problem import Size
 
 ARCHITECTURES = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120")
 ASSEMBLED = ("sm_75", "sm_120")
@@ -169,7 +169,7 @@ def test_the_launch_has_the_block_that_the_kernel_counts_on(rung: BoundRung) -> 
 
 
 def test_every_source_is_a_rung(ladder: Ladder) -> None:
-    assert {path.name for path in ladder.folder.glob("*.cu")} == {rung.rung.source for rung in ladder}
+    assert {path.name for path in ladder.folder.glob("*.cu")} == {rung.path.name for rung in ladder}
 
 
 def test_each_rung_is_another_program(ladder: Ladder) -> None:
@@ -186,7 +186,7 @@ def test_a_planted_fault_is_found(tmp_path: Path, planted: tuple[str, str, str, 
     assert rung.source.count(old) == 1
     for included in ladder.folder.glob("*.cu*"):
         shutil.copy(included, tmp_path)
-    (tmp_path / rung.rung.source).write_text(rung.source.replace(old, new), encoding="utf-8")
+    (tmp_path / rung.path.name).write_text(rung.source.replace(old, new), encoding="utf-8")
     faulty = replace(ladder, folder=tmp_path)
     with pytest.raises(error):
         for size in ladder.problem.check:

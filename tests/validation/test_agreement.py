@@ -8,13 +8,14 @@ import re
 import pytest
 from tools.code import memory_instructions
 
-from kernels.lab import agreement, load_ladder
-from kernels.lab.agreement import Count, code, compare_patterns, compare_rung, record, summary
-from kernels.lab.agreement.cases import cases
-from kernels.lab.agreement.measuring import STEPS, dump, parse
-from kernels.lab.agreement.summary import agreement_table, differences_table, reasons_table
-from kernels.lab.ladder import BoundRung
-from kernels.toolchain import disassemble
+from climb import load_ladder
+from climb.bench.ladder import BoundRung
+from climb.toolchain import disassemble
+from climb.validation import agreement
+from climb.validation.agreement import Count, code, compare_patterns, compare_rung, record, summary
+from climb.validation.agreement.cases import cases
+from climb.validation.agreement.measuring import STEPS, dump, parse
+from climb.validation.agreement.summary import agreement_table, differences_table, reasons_table
 
 #: Rungs that were measured, of those that the ladders still have.
 MEASURED = {(point["ladder"], point["rung"]) for point in record().rungs}
@@ -106,7 +107,7 @@ def test_kept_code_of_another_source_is_refused(tmp_path, monkeypatch) -> None:
 
 @needs_the_compiler
 def test_the_summary_is_what_comes_out(patterns, compared, monkeypatch) -> None:
-    """The chapter's tables. Mended by `python -m kernels.lab.agreement --compare`."""
+    """The chapter's tables. Mended by `python -m climb.validation.agreement --compare`."""
 
     def once(rung: BoundRung) -> tuple[Count, ...]:
         return compared.get(f"{rung.ladder.name} {rung.name}") or compare_rung(rung)

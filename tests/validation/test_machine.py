@@ -7,12 +7,12 @@ from functools import cache
 import numpy as np
 import pytest
 
-from kernels.lab import count_kernel, load_ladder
-from kernels.lab.agreement import code_sha256, record
-from kernels.lab.machine import MachineCounts, NotRead, machine_counts, run_machine
-from kernels.lab.machine.operands import operand, split
-from kernels.lab.machine.warps import Program
-from kernels.toolchain import Instruction, compile_cuda
+from climb import count_kernel, load_ladder
+from climb.toolchain import Instruction, compile_cuda
+from climb.validation.agreement import code_sha256, record
+from climb.validation.machine import MachineCounts, NotRead, machine_counts, run_machine
+from climb.validation.machine.operands import operand, split
+from climb.validation.machine.warps import Program
 
 #: Rungs that the allow-list can read, besides those of divergence: what they compute is compared with the reference,
 #: their instructions with what Nsight Compute counted for the record of the emulator's agreement.

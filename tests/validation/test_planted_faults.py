@@ -6,9 +6,9 @@ import re
 
 import pytest
 
-from kernels.emulator import LaunchError
-from kernels.lab.faults import Fault, emulate
-from kernels.lab.faults.catalogue import FAULTS, STEPS
+from climb.emulator import LaunchError
+from climb.validation.faults import Fault, emulate
+from climb.validation.faults.catalogue import FAULTS, STEPS
 
 
 def test_there_are_enough_and_no_two_are_alike() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from harness import Device
 
-from kernels.lab.fuzzing import KINDS, control, digest, emulate, program, record, values
+from climb.validation.fuzzing import KINDS, control, digest, emulate, program, record, values
 
 try:
     RECORD = record()

@@ -8,13 +8,13 @@ import re
 import numpy as np
 import pytest
 
-from kernels.emulator import DeviceMemory, load
-from kernels.lab.agreement import record as counted
-from kernels.lab.faults import TOOLS, child, clean, clean_record, emulate, record, summary
-from kernels.lab.faults.catalogue import FAULTS, STEPS
-from kernels.lab.faults.exhibits import EXHIBITS
-from kernels.lab.faults.measuring import ALL, Prepared, digest, read
-from kernels.lab.registry import ladder_names
+from climb.bench.registry import ladder_names
+from climb.emulator import DeviceMemory, load
+from climb.validation.agreement import record as counted
+from climb.validation.faults import TOOLS, child, clean, clean_record, emulate, record, summary
+from climb.validation.faults.catalogue import FAULTS, STEPS
+from climb.validation.faults.exhibits import EXHIBITS
+from climb.validation.faults.measuring import ALL, Prepared, digest, read
 
 try:
     RECORD = record()

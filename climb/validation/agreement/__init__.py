@@ -1,9 +1,9 @@
 """The emulator's counts beside those of the hardware.
 
-``kernels/records/<gpu>/emulator/agreement.json`` holds what Nsight Compute counted, in two runs, of the rungs at a
+``records/<gpu>/emulator/agreement.json`` holds what Nsight Compute counted, in two runs, of the rungs at a
 small size and of access patterns (``cases``). ``compare_rung(rung)`` and ``compare_patterns()`` run the same launches
 on the emulator, and say of each count whether it is equal, and if not, why: exactly, with no tolerance. On a GPU with
-``ncu``, ``python -m kernels.lab.agreement`` measures again.
+``ncu``, ``python -m climb.validation.agreement`` measures again.
 """
 
 from __future__ import annotations
@@ -19,20 +19,19 @@ from typing import Any
 
 import numpy as np
 
-from kernels import emulator
-from kernels.emulator.marks import Mark, marks
-from kernels.emulator.running import launch as launch_compiled
-from kernels.toolchain import Compiled, compile_cuda, disassemble
-from kernels.toolchain.nvrtc import nvrtc_version
+from climb import emulator
+from climb.bench import counting, records
+from climb.bench.ladder import BoundRung
+from climb.bench.problem import Launch, Size
+from climb.bench.registry import ladder_names, load_ladder
+from climb.emulator.marks import Mark, marks
+from climb.emulator.running import launch as launch_compiled
+from climb.toolchain import Compiled, compile_cuda, disassemble
+from climb.toolchain.nvrtc import nvrtc_version
+from climb.validation.agreement.cases import PATH, Case, cases
+from climb.validation.agreement.code import counted_code
 
-from .. import counting, records
-from ..ladder import BoundRung
-from ..problem import Launch, Size
-from ..registry import ladder_names, load_ladder
-from .cases import PATH, Case, cases
-from .code import counted_code
-
-COMMAND = "python -m kernels.lab.agreement"
+COMMAND = "python -m climb.validation.agreement"
 _PIPE = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{}.sum"
 _CONFLICTS = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_{}.sum"
 _ASKED = "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_{}.sum"

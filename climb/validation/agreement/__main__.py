@@ -1,12 +1,12 @@
-"""``python -m kernels.lab.agreement``: count on a GPU what the emulator's counts are compared with, and compare.
+"""``python -m climb.validation.agreement``: count on a GPU what the emulator's counts are compared with, and compare.
 
 With ``--compare`` no GPU is needed: the counts that are there are compared again.
 """
 
 import sys
 
-from .measuring import main
-from .summary import write_summary
+from climb.validation.agreement.measuring import main
+from climb.validation.agreement.summary import write_summary
 
 if __name__ == "__main__":
     compare = sys.argv[1:] == ["--compare"]

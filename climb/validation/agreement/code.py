@@ -12,11 +12,10 @@ import json
 import lzma
 from pathlib import Path
 
-from kernels.toolchain import Compiled
-
-from .. import records
-from ..ladder import BoundRung
-from ..problem import Size
+from climb.bench import records
+from climb.bench.ladder import BoundRung
+from climb.bench.problem import Size
+from climb.toolchain import Compiled
 
 WANDERING = frozenset(
     {("classifier", "slices"), *(("sgemm", rung) for rung in ("pipelined", "read_ahead", "tuned", "stream"))}

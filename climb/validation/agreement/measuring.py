@@ -1,4 +1,4 @@
-"""Counting on the hardware: the launches of `kernels.lab.agreement`, once each, under Nsight Compute.
+"""Counting on the hardware: the launches of `climb.validation.agreement`, once each, under Nsight Compute.
 
 The kernels are loaded as the toolchain here compiles them, so that the machine code that is counted is the one that the
 marks are read from. What has been counted of the same code is kept; ncu is given some launches at a time, and the
@@ -28,14 +28,13 @@ from typing import Any
 
 import numpy as np
 
-from kernels.emulator import DeviceMemory
-from kernels.emulator.patterns import PERIOD
-from kernels.toolchain import Compiled
-
-from .. import hardware, records
-from ..problem import Launch
-from ..registry import ladder_names, load_ladder
-from . import (
+from climb.bench import hardware, records
+from climb.bench.problem import Launch
+from climb.bench.registry import ladder_names, load_ladder
+from climb.emulator import DeviceMemory
+from climb.emulator.patterns import PERIOD
+from climb.toolchain import Compiled
+from climb.validation.agreement import (
     METRICS,
     QUANTITIES,
     all_rungs,
@@ -45,8 +44,8 @@ from . import (
     pattern_launch,
     record_path,
 )
-from .cases import cases
-from .code import WANDERING, code_path, counted_code, keep_code
+from climb.validation.agreement.cases import cases
+from climb.validation.agreement.code import WANDERING, code_path, counted_code, keep_code
 
 #: How often each launch is counted: rungs twice, since some of what they do does not come out the same each time.
 RUNS = {"rungs": 2, "patterns": 1}
@@ -153,7 +152,7 @@ def launch_all(
     that the cost of atomics has, where they do on the emulator."""
     import cupy
 
-    from ..binding import bound
+    from climb.bench.binding import bound
 
     modules: dict[str, Any] = {}
     held: dict[str, Any] = {}
@@ -207,7 +206,7 @@ def count(steps: Sequence[Step], seconds: float | None = None) -> list[dict[str,
         file.flush()
         command = ["ncu", "--csv", "--page", "raw", "--print-units", "base", "--clock-control", "none",
                    "--cache-control", "none", "--metrics", ",".join(metrics),
-                   sys.executable, "-m", "kernels.lab.agreement", "--child", file.name]  # fmt: skip
+                   sys.executable, "-m", "climb.validation.agreement", "--child", file.name]  # fmt: skip
         try:
             done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=seconds)
         except subprocess.TimeoutExpired as error:
@@ -345,7 +344,7 @@ def _write(path: Path, steps: dict[str, list[Step]], points: Points, gpu: dict[s
 
 def main(arguments: list[str]) -> int:
     """The command. `--child` is what ncu looks at."""
-    parser = argparse.ArgumentParser(prog="python -m kernels.lab.agreement", description=__doc__.splitlines()[0])
+    parser = argparse.ArgumentParser(prog="python -m climb.validation.agreement", description=__doc__.splitlines()[0])
     parser.add_argument("--child", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--only", choices=tuple(STEPS), help="count these only")
     parser.add_argument("--ladder", action="append", default=[], help="the rungs of this ladder only; may be repeated")

@@ -1,7 +1,7 @@
 """What a chapter says of the agreement: how many counts are equal, and the table of those that are not.
 
 It is read from ``compared.json`` beside the counts, since comparing takes a while and needs the compiler with which
-was measured; ``python -m kernels.lab.agreement --compare`` writes it, and a test compares anew.
+was measured; ``python -m climb.validation.agreement --compare`` writes it, and a test compares anew.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from .. import records
-from ..shown import Shown, table, together
-from . import QUANTITIES, Count, all_rungs, compare_patterns, compare_rung, record, record_path
-from .cases import cases
-from .code import WANDERING
+from climb.bench import records
+from climb.display.shown import Shown, table, together
+from climb.validation.agreement import QUANTITIES, Count, all_rungs, compare_patterns, compare_rung, record, record_path
+from climb.validation.agreement.cases import cases
+from climb.validation.agreement.code import WANDERING
 
 
 @dataclass(frozen=True)
@@ -125,9 +125,7 @@ def agreement_table(summary: Summary | None = None) -> Shown:
 
 def reasons_table(summary: Summary | None = None) -> Shown:
     """Why counts are not equal: of how many kernels, and how many counts, for each reason."""
-    rows = [
-        [why, len({one["what"] for one in counts}), len(counts)] for why, counts in _by_reason(summary).items()
-    ]
+    rows = [[why, len({one["what"] for one in counts}), len(counts)] for why, counts in _by_reason(summary).items()]
     return table(rows, ["what the compiler does", "kernels and patterns", "counts that differ"])
 
 

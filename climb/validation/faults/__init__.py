@@ -1,7 +1,7 @@
 """Planted faults: small kernels with one mistake each, run on the emulator and under NVIDIA's compute-sanitizer.
 
-``catalogue.FAULTS`` has them, with what the emulator says of each. ``python -m kernels.lab.faults`` runs them on a GPU
-under the four tools of compute-sanitizer; ``kernels/records/<gpu>/emulator/sanitizer.json`` keeps what those said.
+``catalogue.FAULTS`` has them, with what the emulator says of each. ``python -m climb.validation.faults`` runs them on
+a GPU under the four tools of compute-sanitizer; ``records/<gpu>/emulator/sanitizer.json`` keeps what those said.
 """
 
 from __future__ import annotations
@@ -16,12 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from kernels.emulator import ALL_CHECKS, DeviceMemory, EmulatorError, checking, load
-from kernels.toolchain import Compiled, compile_cuda
+from climb.bench import records
+from climb.emulator import ALL_CHECKS, DeviceMemory, EmulatorError, checking, load
+from climb.toolchain import Compiled, compile_cuda
 
-from .. import records
-
-COMMAND = "python -m kernels.lab.faults"
+COMMAND = "python -m climb.validation.faults"
 #: The tools of compute-sanitizer.
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 

@@ -1,6 +1,6 @@
-"""``python -m kernels.lab.faults``: the planted faults on this GPU, under compute-sanitizer."""
+"""``python -m climb.validation.faults``: the planted faults on this GPU, under compute-sanitizer."""
 
-from .measuring import main
+from climb.validation.faults.measuring import main
 
 if __name__ == "__main__":
     raise SystemExit(main())

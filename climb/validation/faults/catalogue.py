@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from kernels.emulator import (
+from climb.emulator import (
     BarrierDivergence,
     EndlessLoop,
     LaunchError,
@@ -19,8 +19,7 @@ from kernels.emulator import (
     Uninitialised,
     WarpMismatch,
 )
-
-from . import Fault, Freed, Fresh, Null, Pair
+from climb.validation.faults import Fault, Freed, Fresh, Null, Pair
 
 #: Steps after which the emulator takes a kernel here for an endless loop.
 STEPS = 3000

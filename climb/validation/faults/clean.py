@@ -1,7 +1,7 @@
 """Every rung under the tools of compute-sanitizer: none of them has anything to report.
 
-``python -m kernels.lab.faults.clean`` launches the rungs of every ladder on a GPU, at the small size at which their
-counts are compared, and writes ``kernels/records/<gpu>/emulator/clean.json``: a row for each ladder.
+``python -m climb.validation.faults.clean`` launches the rungs of every ladder on a GPU, at the small size at which
+their counts are compared, and writes ``records/<gpu>/emulator/clean.json``: a row for each ladder.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from .. import hardware, records
-from ..agreement.measuring import Step, launch_all, prepare
-from . import TOOLS, clean_path
-from .measuring import OPTIONS, sanitizer_version
+from climb.bench import hardware, records
+from climb.validation.agreement.measuring import Step, launch_all, prepare
+from climb.validation.faults import TOOLS, clean_path
+from climb.validation.faults.measuring import OPTIONS, sanitizer_version
 
 #: Processes that share the ladders under one tool: importing takes longer than launching.
 GROUPS = 4
@@ -61,7 +61,7 @@ def under(tool: str, steps: Sequence[Step], folder: Path, seconds: float) -> dic
     file = folder / f"{tool}_{steps[0].names['ladder']}.pickle"
     file.write_bytes(pickle.dumps(list(steps)))
     command = ["compute-sanitizer", "--tool", tool, "--print-limit", "1000", *OPTIONS.get(tool, ()),
-               sys.executable, "-m", "kernels.lab.faults.clean", "--child", str(file)]  # fmt: skip
+               sys.executable, "-m", "climb.validation.faults.clean", "--child", str(file)]  # fmt: skip
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=max(seconds, 1))
         return read(done.stdout + done.stderr)
@@ -122,11 +122,11 @@ def child(steps: Sequence[Step]) -> None:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command."""
-    parser = argparse.ArgumentParser(prog="python -m kernels.lab.faults.clean", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m climb.validation.faults.clean", description=__doc__)
     parser.add_argument("--child", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--seconds", type=float, default=600, help="wait no longer than this")
     parser.add_argument(
-        "--prepared", type=Path, metavar="FILE", help="what kernels.lab.agreement --prepare has written"
+        "--prepared", type=Path, metavar="FILE", help="what climb.validation.agreement --prepare has written"
     )
     options = parser.parse_args(arguments)
     if options.child:

@@ -1,6 +1,7 @@
 """Mistakes that were published, as launches that the emulator and compute-sanitizer look at as they do at planted ones.
 
-The kernels are those of ``kernels/exhibits``; what is wrong there by its result alone, or by its cost, is not here.
+The kernels are those of ``kernels/<chapter>/exhibits``; what is wrong there by its result alone, or by its cost,
+is not here.
 """
 
 from __future__ import annotations
@@ -11,11 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from kernels.emulator import EmulatorError, Misaligned, OutOfBounds, Race, Uninitialised, WarpMismatch
+from climb.emulator import EmulatorError, Misaligned, OutOfBounds, Race, Uninitialised, WarpMismatch
+from climb.validation.faults import Fault, Fresh, Pair
 
-from . import Fault, Fresh, Pair
-
-FOLDER = Path(__file__).resolve().parents[2] / "exhibits"
+KERNELS = Path(__file__).resolve().parents[3] / "kernels"
 
 
 def _exhibit(
@@ -30,7 +30,8 @@ def _exhibit(
 ) -> Fault:
     """The kernel of an exhibit, in whose text `wrong` or `mended` comes in place of `place`; "" where its launch is at
     fault."""
-    text = (FOLDER / f"{name}.cu").read_text(encoding="utf-8").replace('extern "C" ', "")
+    chapter, _, short = name.partition("_")
+    text = (KERNELS / chapter / "exhibits" / f"{short}.cu").read_text(encoding="utf-8").replace('extern "C" ', "")
     (kernel,) = re.findall(r"__global__ void (\w+)\(", text)
     if place not in text:
         raise ValueError(f"{name}.cu has no such place: {place}")

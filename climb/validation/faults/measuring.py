@@ -22,13 +22,12 @@ from typing import Any
 
 import numpy as np
 
-from kernels.emulator import EmulatorError, EndlessLoop
-from kernels.toolchain.nvrtc import nvrtc_version
-
-from .. import hardware, records
-from . import TOOLS, Fault, Freed, Fresh, Null, emulate, number, record_path
-from .catalogue import FAULTS, STEPS
-from .exhibits import EXHIBITS
+from climb.bench import hardware, records
+from climb.emulator import EmulatorError, EndlessLoop
+from climb.toolchain.nvrtc import nvrtc_version
+from climb.validation.faults import TOOLS, Fault, Freed, Fresh, Null, emulate, number, record_path
+from climb.validation.faults.catalogue import FAULTS, STEPS
+from climb.validation.faults.exhibits import EXHIBITS
 
 #: What is looked at.
 ALL = (*FAULTS, *EXHIBITS)
@@ -218,7 +217,7 @@ def sanitizer_version() -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command."""
-    parser = argparse.ArgumentParser(prog="python -m kernels.lab.faults", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m climb.validation.faults", description=__doc__)
     parser.add_argument("--seconds", type=float, default=600, help="begin nothing later than this")
     parser.add_argument("--workers", type=int, default=8, help="processes at a time")
     parser.add_argument("--prepare", type=Path, metavar="FILE", help="only compile, into a file; needs no GPU")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from ..shown import Shown, table
-from . import TOOLS, clean_record, record
+from climb.display.shown import Shown, table
+from climb.validation.faults import TOOLS, clean_record, record
 
 
 def clean_table() -> Shown:

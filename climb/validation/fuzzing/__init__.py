@@ -1,8 +1,8 @@
 """Random programs, run on the emulator and on a GPU: the same bits, or a fault of the emulator.
 
 ``control``: nested branches and loops, which plain Python follows too. ``values``: typed operations. A program, its
-inputs and so its outputs are given by its kind and its seed. ``python -m kernels.lab.fuzzing`` runs many on a GPU, of
-which ``kernels/records/<gpu>/emulator/fuzz.json`` says what came out, with a hash of the GPU's words of the first ones,
+inputs and so its outputs are given by its kind and its seed. ``python -m climb.validation.fuzzing`` runs many on a
+GPU, of which ``records/<gpu>/emulator/fuzz.json`` says what came out, with a hash of the GPU's words of the first ones,
 which the tests hold the emulator to.
 """
 
@@ -17,13 +17,12 @@ from typing import Any
 
 import numpy as np
 
-from kernels.emulator.running import launch
-from kernels.toolchain import Compiled, compile_cuda
+from climb.bench import records
+from climb.emulator.running import launch
+from climb.toolchain import Compiled, compile_cuda
+from climb.validation.fuzzing import control, values
 
-from .. import records
-from . import control, values
-
-COMMAND = "python -m kernels.lab.fuzzing"
+COMMAND = "python -m climb.validation.fuzzing"
 KINDS = ("control", "values")
 GRID = 2
 

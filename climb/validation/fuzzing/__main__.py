@@ -1,6 +1,6 @@
-"""``python -m kernels.lab.fuzzing``: random programs on this GPU and on the emulator."""
+"""``python -m climb.validation.fuzzing``: random programs on this GPU and on the emulator."""
 
-from .measuring import main
+from climb.validation.fuzzing.measuring import main
 
 if __name__ == "__main__":
     raise SystemExit(main())

@@ -15,11 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from kernels.emulator import EmulatorError
-from kernels.toolchain.nvrtc import nvrtc_version
-
-from .. import hardware, records
-from . import GRID, KINDS, Program, digest, emulate, program, record_path
+from climb.bench import hardware, records
+from climb.emulator import EmulatorError
+from climb.toolchain.nvrtc import nvrtc_version
+from climb.validation.fuzzing import GRID, KINDS, Program, digest, emulate, program, record_path
 
 #: Programs of each kind of which the record keeps a hash.
 KEPT = 40
@@ -110,7 +109,7 @@ def compare(folder: Path) -> dict[str, Any]:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command; 1 where a program came out differently."""
-    parser = argparse.ArgumentParser(prog="python -m kernels.lab.fuzzing", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m climb.validation.fuzzing", description=__doc__)
     parser.add_argument("--programs", type=int, default=500, help="of each kind")
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--workers", type=int, help="processes that emulate")

@@ -10,7 +10,7 @@ in the arrays what the machine code has written: that it is what the PTX writes 
 
 from __future__ import annotations
 
-from .operands import NotRead
-from .running import InstructionCount, MachineCounts, machine_counts, run_machine
+from climb.validation.machine.operands import NotRead
+from climb.validation.machine.running import InstructionCount, MachineCounts, machine_counts, run_machine
 
 __all__ = ["InstructionCount", "MachineCounts", "NotRead", "machine_counts", "run_machine"]

@@ -12,10 +12,9 @@ from typing import Protocol
 
 import numpy as np
 
-from kernels.emulator.isa.floating import flush as flush_denormal
-from kernels.emulator.isa.rounding import fma32
-
-from .operands import NotRead, Operand
+from climb.emulator.isa.floating import flush as flush_denormal
+from climb.emulator.isa.rounding import fma32
+from climb.validation.machine.operands import NotRead, Operand
 
 Values = np.ndarray
 LOW = np.uint64(0xFFFFFFFF)

@@ -7,16 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kernels.toolchain import Compiled, disassemble, resources
-from kernels.toolchain.targets import labels
-
-from ..checking import compare, poisoned
-from ..ladder import BoundRung
-from ..problem import Size
-from .operands import NotRead
-from .shared import Shared
-from .state import Memory, State, constants
-from .warps import Program, Warps
+from climb.bench.checking import compare, poisoned
+from climb.bench.ladder import BoundRung
+from climb.bench.problem import Size
+from climb.toolchain import Compiled, disassemble, resources
+from climb.toolchain.targets import labels
+from climb.validation.machine.operands import NotRead
+from climb.validation.machine.shared import Shared
+from climb.validation.machine.state import Memory, State, constants
+from climb.validation.machine.warps import Program, Warps
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ import re
 
 import numpy as np
 
-from .operands import NotRead, Operand, operand
-from .state import View
+from climb.validation.machine.operands import NotRead, Operand, operand
+from climb.validation.machine.state import View
 
 _TERM = re.compile(r"^(R\d+|RZ|UR\d+|URZ|-?0x[0-9a-f]+)((?:\.X\d+)?)$")
 #: What the system keeps of the shared memory of each block, in front of the block's own (sm_90).

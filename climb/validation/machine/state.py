@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .operands import NotRead, Operand, operand
+from climb.validation.machine.operands import NotRead, Operand, operand
 
 #: Where the kernel's parameters begin in the constant bank, on the architectures from sm_90 on that the book uses.
 PARAMETERS = 0x210

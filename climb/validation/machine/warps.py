@@ -12,12 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kernels.toolchain import Instruction
-
-from .operands import NotRead, Operand, operand, split
-from .operations import OPERATIONS
-from .shared import Shared, shuffle
-from .state import Memory, State, View
+from climb.toolchain import Instruction
+from climb.validation.machine.operands import NotRead, Operand, operand, split
+from climb.validation.machine.operations import OPERATIONS
+from climb.validation.machine.shared import Shared, shuffle
+from climb.validation.machine.state import Memory, State, View
 
 _BITS = np.arange(32, dtype=np.uint32)
 _SIZES = {"64": 8, "128": 16, "U8": 1, "S8": 1, "U16": 2, "S16": 2}

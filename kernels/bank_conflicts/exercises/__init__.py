@@ -1,6 +1,6 @@
 """The exercises and exhibits of the chapter on bank conflicts, and its tile of any width as a ladder.
 
-``python -m kernels.lab.profiling kernels.exercises.bank_conflicts`` counts that ladder on a GPU.
+``python -m climb.bench.profiling kernels.bank_conflicts.exercises`` counts that ladder on a GPU.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from pathlib import Path
 
 import numpy as np
 
-from kernels.lab.exercise import Exercise, at_most, no_bank_conflicts
-from kernels.lab.ladder import Ladder
-from kernels.lab.problem import Argument, Launch, Problem, Rung, Size, ceil_div
+from climb.bench.exercise import Exercise, at_most, no_bank_conflicts
+from climb.bench.ladder import Ladder
+from climb.bench.problem import Argument, Launch, Problem, Rung, Size, ceil_div
 
 HERE = Path(__file__).parent
 TILE, LINES = 32, 8
@@ -22,8 +22,8 @@ PITCHES = (33, 34, 36, 40, 48, 32)
 
 
 def exhibit(name: str) -> str:
-    """The text of ``bank_conflicts_<name>.cu``."""
-    return (HERE / f"bank_conflicts_{name}.cu").read_text(encoding="utf-8")
+    """The text of ``kernels/bank_conflicts/exhibits/<name>.cu``."""
+    return (HERE.parent / "exhibits" / f"{name}.cu").read_text(encoding="utf-8")
 
 
 def _turned(pair: bool) -> Problem:
@@ -59,7 +59,7 @@ def _launch(kernel: str, rows_per_tile: int, size: Size) -> tuple[Launch, ...]:
 
 
 columns = Exercise(
-    name="bank_conflicts_columns",
+    name="columns",
     problem=_turned(pair=False),
     launches=lambda size: _launch("columns", COLUMN_ROWS, size),
     sizes=({"rows": 1, "cols": 5}, {"rows": 65, "cols": 33}, {"rows": 128, "cols": 64}),
@@ -68,7 +68,7 @@ columns = Exercise(
 )
 
 pairs = Exercise(
-    name="bank_conflicts_pairs",
+    name="pairs",
     problem=_turned(pair=True),
     launches=lambda size: _launch("pairs", TILE, size),
     sizes=({"rows": 1, "cols": 5}, {"rows": 33, "cols": 65}, {"rows": 64, "cols": 64}),
@@ -77,7 +77,7 @@ pairs = Exercise(
 )
 
 row_sums = Exercise(
-    name="bank_conflicts_row_sums",
+    name="row_sums",
     problem=Problem(
         name="row_sums",
         title="Add up the rows of a matrix",
@@ -127,8 +127,8 @@ pitched = Ladder(
         parameters=("pitch",),
     ),
     HERE,
-    rungs=(Rung("pitched", "rows of the tile are pitch floats wide", "bank_conflicts_pitch.cu", _pitched_launch),),
+    rungs=(Rung("pitched", "rows of the tile are pitch floats wide", _pitched_launch, source="../exhibits/pitch.cu"),),
 )
 
-# Where ``python -m kernels.lab.profiling`` finds it.
+# Where ``python -m climb.bench.profiling`` finds it.
 ladder = pitched

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from kernels.lab import libraries
-from kernels.lab.ladder import Ladder
-from kernels.lab.problem import Argument, Launch, Peer, Problem, Rung, Size, ceil_div
+from climb.bench import libraries
+from climb.bench.ladder import Ladder
+from climb.bench.problem import Argument, Launch, Peer, Problem, Rung, Size, ceil_div
 
 FLOAT = 4
 TILE, ROWS = 32, 8
@@ -125,42 +125,36 @@ ladder = Ladder(
         Rung(
             "naive",
             "read along rows, write along columns",
-            "naive.cu",
             _across_first("transpose_naive"),
             requires=_grid_y_from("rows", TILE),
         ),
         Rung(
             "tiled",
             "turn the tile in shared memory",
-            "tiled.cu",
             _across_first("transpose_tiled"),
             requires=_grid_y_from("rows", TILE),
         ),
         Rung(
             "padded",
             "one unused float at the end of each row",
-            "padded.cu",
             _across_first("transpose_padded"),
             requires=_grid_y_from("rows", TILE),
         ),
         Rung(
             "swizzled",
             "columns exchanged by an exclusive or",
-            "swizzled.cu",
             _across_first("transpose_swizzled"),
             requires=_grid_y_from("rows", TILE),
         ),
         Rung(
             "reordered",
             "neighbouring blocks write neighbouring tiles",
-            "reordered.cu",
             _down_first,
             requires=_grid_y_from("cols", TILE),
         ),
         Rung(
             "vectorised",
             "16 bytes per access, turned in registers first",
-            "vectorised.cu",
             _vectorised,
             alignment={"source": 16, "target": 16},
             requires=_grid_y_from("cols", VECTOR_TILE),

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from kernels.lab import libraries
-from kernels.lab.ladder import Ladder
-from kernels.lab.problem import Argument, Launch, Peer, Problem, Rung, Size, ceil_div
+from climb.bench import libraries
+from climb.bench.ladder import Ladder
+from climb.bench.problem import Argument, Launch, Peer, Problem, Rung, Size, ceil_div
 
 FLOAT = 4
 WARP = 32
@@ -313,7 +313,6 @@ ladder = Ladder(
         Rung(
             "tiles",
             "a thread per weight, an atomic per product",
-            "tiles.cu",
             _zeroed("tiles", TILE, TILE),
             requires=_atomics_fit(TILE),
             swept=False,
@@ -321,7 +320,6 @@ ladder = Ladder(
         Rung(
             "tile_sums",
             "an atomic per warp",
-            "tile_sums.cu",
             _zeroed("tile_sums", TILE, TILE),
             requires=_atomics_fit(TILE),
             swept=False,
@@ -329,7 +327,6 @@ ladder = Ladder(
         Rung(
             "lone_loader",
             "a block per input, one thread fetches",
-            "lone_loader.cu",
             _zeroed("lone_loader", 1, ATOMIC_THREADS),
             requires=_atomics_fit(ATOMIC_THREADS),
             swept=False,
@@ -337,7 +334,6 @@ ladder = Ladder(
         Rung(
             "columns",
             "a block per input, every thread fetches",
-            "columns.cu",
             _zeroed("columns", 1, ATOMIC_THREADS),
             requires=_atomics_fit(ATOMIC_THREADS),
             swept=False,
@@ -345,7 +341,6 @@ ladder = Ladder(
         Rung(
             "row_thread",
             "a thread per output",
-            "row_thread.cu",
             _rows("classifier_row_thread", THREADS, THREADS),
             requires=_extents_fit,
             swept=False,
@@ -353,14 +348,12 @@ ladder = Ladder(
         Rung(
             "row_warp",
             "a warp per output",
-            "row_warp.cu",
             _rows("classifier_row_warp", THREADS, THREADS // WARP),
             requires=_extents_fit,
         ),
         Rung(
             "float4",
             "16 bytes per load",
-            "float4.cu",
             _rows("classifier_float4<", THREADS, THREADS // WARP),
             alignment=QUAD_ALIGNED,
             requires=_extents_fit,
@@ -368,7 +361,6 @@ ladder = Ladder(
         Rung(
             "shared_input",
             "the input in shared memory",
-            "shared_input.cu",
             _rows("classifier_shared_input<", SHARED_THREADS, SHARED_THREADS // WARP),
             alignment=QUAD_ALIGNED,
             requires=_extents_fit,
@@ -376,7 +368,6 @@ ladder = Ladder(
         Rung(
             "several_rows",
             "four rows per warp for one load of the input",
-            "several_rows.cu",
             _rows("classifier_several_rows<", THREADS, THREADS // WARP * ROWS),
             alignment=QUAD_ALIGNED,
             requires=_extents_fit,
@@ -384,7 +375,6 @@ ladder = Ladder(
         Rung(
             "row_block",
             "a block per output",
-            "row_block.cu",
             _row_blocks("classifier_row_block"),
             alignment=QUAD_ALIGNED,
             requires=_extents_fit,
@@ -392,7 +382,6 @@ ladder = Ladder(
         Rung(
             "in_flight",
             "registers for a whole row in flight",
-            "in_flight.cu",
             _row_blocks("classifier_in_flight"),
             alignment=QUAD_ALIGNED,
             requires=_extents_fit,
@@ -400,7 +389,6 @@ ladder = Ladder(
         Rung(
             "streaming",
             "weights leave the L2 cache first",
-            "streaming.cu",
             _row_blocks("classifier_streaming"),
             alignment=QUAD_ALIGNED,
             requires=_extents_fit,
@@ -408,7 +396,6 @@ ladder = Ladder(
         Rung(
             "split",
             "a block per piece of a row, then a second pass",
-            "split.cu",
             _split,
             alignment=QUAD_ALIGNED,
             requires=_pieces_fit,
@@ -417,7 +404,6 @@ ladder = Ladder(
         Rung(
             "whole",
             "no bounds for rows that a block covers",
-            "whole.cu",
             _whole,
             alignment=QUAD_ALIGNED,
             requires=_extents_fit,
@@ -425,7 +411,6 @@ ladder = Ladder(
         Rung(
             "batched",
             "weights meet 32 samples in shared memory",
-            "batched.cu",
             _batched,
             alignment=QUAD_ALIGNED,
             requires=_extents_fit,
@@ -434,7 +419,6 @@ ladder = Ladder(
         Rung(
             "slices",
             "a warp per slice of the inputs, 64 sums a lane",
-            "slices.cu",
             _slices,
             alignment=QUAD_ALIGNED,
             requires=_extents_fit,

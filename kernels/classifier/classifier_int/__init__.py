@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from kernels.lab import libraries
-from kernels.lab.ladder import Ladder
-from kernels.lab.problem import Argument, Launch, Peer, Problem, Rung, Size, ceil_div
+from climb.bench import libraries
+from climb.bench.ladder import Ladder
+from climb.bench.problem import Argument, Launch, Peer, Problem, Rung, Size, ceil_div
 
 WORD = 4
 #: The rungs' kTile and kThreads, and threads of a block with packs that each has in flight, as in ``classifier``.
@@ -137,21 +137,18 @@ ladder = Ladder(
         Rung(
             "tiles",
             "a thread per weight, an atomic per product",
-            "tiles.cu",
             _zeroed("tiles", TILE, TILE),
             requires=_atomics_fit(TILE),
         ),
         Rung(
             "lone_loader",
             "a block per input, one thread fetches",
-            "lone_loader.cu",
             _zeroed("lone_loader", 1, ATOMIC_THREADS),
             requires=_atomics_fit(ATOMIC_THREADS),
         ),
         Rung(
             "in_flight",
             "a block per output, a whole row in flight",
-            "in_flight.cu",
             _in_flight,
             alignment={"weights": 16, "input": 16},
             requires=_extents_fit,

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from kernels.lab.ladder import Ladder
-from kernels.lab.problem import Argument, Launch, Problem, Rung, Size, ceil_div
+from climb.bench.ladder import Ladder
+from climb.bench.problem import Argument, Launch, Problem, Rung, Size, ceil_div
 
 FLOAT = 4
 THREADS = 256
@@ -74,5 +74,5 @@ problem = Problem(
 ladder = Ladder(
     problem,
     Path(__file__).parent,
-    rungs=(Rung("warps", "four 16-byte loads a lane, a sum a warp", "warps.cu", _launch, alignment={"source": 16}),),
+    rungs=(Rung("warps", "four 16-byte loads a lane, a sum a warp", _launch, alignment={"source": 16}),),
 )

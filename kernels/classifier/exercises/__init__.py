@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from kernels.lab.exercise import Claim, Exercise, at_most
-from kernels.lab.problem import Argument, Launch, Problem, Size, ceil_div
+from climb.bench.exercise import Claim, Exercise, at_most
+from climb.bench.problem import Argument, Launch, Problem, Size, ceil_div
 
 HERE = Path(__file__).parent
 FLOAT, WARP, THREADS, SAMPLES = 4, 32, 128, 4
 
 
 def exhibit(name: str) -> str:
-    """The text of ``kernels/exhibits/classifier_<name>.cu``."""
-    return (HERE.parent / "exhibits" / f"classifier_{name}.cu").read_text(encoding="utf-8")
+    """The text of ``kernels/classifier/exhibits/<name>.cu``."""
+    return (HERE.parent / "exhibits" / f"{name}.cu").read_text(encoding="utf-8")
 
 
 def no_atomics() -> Claim:
@@ -57,7 +57,7 @@ def _bytes(size: Size, samples: int = 1) -> int:
 
 
 gradient = Exercise(
-    name="classifier_gradient",
+    name="gradient",
     problem=Problem(
         name="layer_gradient",
         title="Gradient of a fully connected layer with respect to its input",
@@ -93,7 +93,7 @@ gradient = Exercise(
 )
 
 quarters = Exercise(
-    name="classifier_quarters",
+    name="quarters",
     problem=Problem(
         name="layer_quarters",
         title="Fully connected layer, a block per output",
@@ -128,7 +128,7 @@ quarters = Exercise(
 )
 
 samples = Exercise(
-    name="classifier_samples",
+    name="samples",
     problem=Problem(
         name="layer_samples",
         title="Fully connected layer, four samples",

@@ -6,17 +6,17 @@ from pathlib import Path
 
 import numpy as np
 
-from kernels.lab.exercise import Exercise, at_most
-from kernels.lab.ladder import Ladder
-from kernels.lab.problem import Argument, Launch, Problem, Rung, Size, ceil_div
+from climb.bench.exercise import Exercise, at_most
+from climb.bench.ladder import Ladder
+from climb.bench.problem import Argument, Launch, Problem, Rung, Size, ceil_div
 
 HERE = Path(__file__).parent
 FLOAT, WARP, THREADS = 4, 32, 256
 
 
 def exhibit(name: str) -> str:
-    """The text of ``coalescing_<name>.cu``."""
-    return (HERE / f"coalescing_{name}.cu").read_text(encoding="utf-8")
+    """The text of ``kernels/coalescing/exhibits/<name>.cu``."""
+    return (HERE.parent / "exhibits" / f"{name}.cu").read_text(encoding="utf-8")
 
 
 #: A copy that begins ``offset`` floats into its source. A ladder of one rung, so that its accesses can be traced.
@@ -43,7 +43,6 @@ shifted = Ladder(
         Rung(
             "shifted",
             "lane i reads element i + offset",
-            "coalescing_shifted.cu",
             lambda size: (
                 Launch(
                     "copy_shifted",
@@ -52,11 +51,12 @@ shifted = Ladder(
                     ("source", "target", np.int32(size["n"]), np.int32(size["offset"])),
                 ),
             ),
+            source="../exhibits/shifted.cu",
         ),
     ),
 )
 
-#: For ``python -m kernels.lab.profiling kernels.exercises.coalescing``.
+#: For ``python -m climb.bench.profiling kernels.coalescing.exercises``.
 ladder = shifted
 
 
@@ -65,7 +65,7 @@ def _lengths(inputs: dict[str, np.ndarray], size: Size) -> dict[str, np.ndarray]
 
 
 fields = Exercise(
-    name="coalescing_fields",
+    name="fields",
     problem=Problem(
         name="lengths",
         title="Squared lengths of n points",
@@ -91,7 +91,7 @@ fields = Exercise(
 )
 
 rows = Exercise(
-    name="coalescing_rows",
+    name="rows",
     problem=Problem(
         name="row_sums",
         title="Add up the rows of a matrix",

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from kernels.lab.ladder import Ladder
-from kernels.lab.problem import Argument, Launch, Problem, Rung, Size, ceil_div
+from climb.bench.ladder import Ladder
+from climb.bench.problem import Argument, Launch, Problem, Rung, Size, ceil_div
 
 FLOAT = 4
 THREADS = 256
@@ -49,7 +49,6 @@ ladder = Ladder(
         Rung(
             "strided",
             "lane i reads element i * stride",
-            "strided.cu",
             lambda size: (
                 Launch(
                     "copy_strided",

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from kernels.lab.ladder import Ladder
-from kernels.lab.problem import Argument, Launch, Problem, Rung, Size, ceil_div
+from climb.bench.ladder import Ladder
+from climb.bench.problem import Argument, Launch, Problem, Rung, Size, ceil_div
 
 COUNT = 4
 THREADS = 1024
@@ -81,7 +81,6 @@ ladder = Ladder(
         Rung(
             "chunks",
             "a block counts a chunk in a copy of its own",
-            "chunks.cu",
             _launches,
             alignment={"values": QUAD},
             requires=_requires,

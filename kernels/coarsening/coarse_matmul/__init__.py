@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from kernels.lab.ladder import Ladder
-from kernels.lab.problem import Argument, Launch, Problem, Rung, Size, ceil_div
+from climb.bench.ladder import Ladder
+from climb.bench.problem import Argument, Launch, Problem, Rung, Size, ceil_div
 
 FLOAT = 4
 #: Columns of C in a block's tile, rows of it for each output of a thread, and threads of the block.
@@ -85,5 +85,5 @@ def _launches(size: Size) -> tuple[Launch, ...]:
 ladder = Ladder(
     problem,
     Path(__file__).parent,
-    rungs=(Rung("column", "a thread's outputs below one another", "column.cu", _launches, requires=_requires),),
+    rungs=(Rung("column", "a thread's outputs below one another", _launches, requires=_requires),),
 )

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from kernels.lab.ladder import Ladder
-from kernels.lab.problem import Argument, Launch, Problem, Rung, Size, ceil_div
-from kernels.lab.references import correlate
+from climb.bench.ladder import Ladder
+from climb.bench.problem import Argument, Launch, Problem, Rung, Size, ceil_div
+from climb.bench.references import correlate
 
 FLOAT = 4
 #: The block, in threads across and down.
@@ -89,7 +89,7 @@ def _launches(name: str) -> Callable[[Size], tuple[Launch, ...]]:
 
 
 def _rung(name: str, idea: str) -> Rung:
-    return Rung(name, idea, f"{name}.cu", _launches(name), requires=_requires)
+    return Rung(name, idea, _launches(name), requires=_requires)
 
 
 ladder = Ladder(

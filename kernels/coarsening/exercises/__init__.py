@@ -11,13 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from kernels.lab.exercise import Claim, Exercise, at_most
-from kernels.lab.problem import Argument, Launch, Problem, Size, ceil_div
+from climb.bench.exercise import Claim, Exercise, at_most
+from climb.bench.problem import Argument, Launch, Problem, Size, ceil_div
 
 HERE = Path(__file__).parent
 FLOAT = 4
 #: The exhibit: two neighbouring elements a thread.
-PAIRS = (HERE / "coarsening_pairs.cu").read_text(encoding="utf-8")
+PAIRS = (HERE / "../exhibits/pairs.cu").read_text(encoding="utf-8")
 #: The kernels' kThreads and kOut in spread, and kTaps and kOut in window, whose blocks are ACROSS x DOWN threads.
 SPREAD_THREADS, SPREAD_OUT = 128, 4
 TAPS, WINDOW_OUT, ACROSS, DOWN = 7, 8, 32, 2
@@ -41,7 +41,7 @@ def _spread_launch(size: Size) -> tuple[Launch, ...]:
 _SPREAD_SIZES: tuple[dict[str, int], ...] = ({"n": 1}, {"n": 513}, {"n": 1030}, {"n": 4096})
 
 spread = Exercise(
-    name="coarsening_spread",
+    name="spread",
     problem=Problem(
         name="spread",
         title="z = x + y",
@@ -98,7 +98,7 @@ _WINDOW_SIZES: tuple[dict[str, int], ...] = (
 )
 
 window = Exercise(
-    name="coarsening_window",
+    name="window",
     problem=Problem(
         name="window",
         title="Sums of seven rows",

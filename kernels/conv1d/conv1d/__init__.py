@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from kernels.lab import libraries
-from kernels.lab.ladder import Ladder
-from kernels.lab.problem import Argument, Launch, Peer, Problem, Rung, Size, ceil_div
+from climb.bench import libraries
+from climb.bench.ladder import Ladder
+from climb.bench.problem import Argument, Launch, Peer, Problem, Rung, Size, ceil_div
 
 FLOAT = 4
 WARP = 32
@@ -482,7 +482,6 @@ ladder = Ladder(
         Rung(
             "unoptimised",
             "a thread a channel, a tree a block",
-            "unoptimised.cu",
             _unoptimised,
             requires=_requires,
             swept=False,
@@ -490,7 +489,6 @@ ladder = Ladder(
         Rung(
             "coalesced",
             "rows and filters through shared memory",
-            "coalesced.cu",
             _staged("conv1d_coalesced", wide=False, padded=False),
             requires=_requires,
             swept=False,
@@ -498,7 +496,6 @@ ladder = Ladder(
         Rung(
             "float4",
             "four floats of the rows per load",
-            "float4.cu",
             _staged("conv1d_float4", wide=True, padded=False),
             alignment={"input": 16},
             requires=_requires,
@@ -507,7 +504,6 @@ ladder = Ladder(
         Rung(
             "padded",
             "one unused float after every 32",
-            "padded.cu",
             _staged("conv1d_padded", wide=True, padded=True),
             alignment={"input": 16},
             requires=_requires,
@@ -516,7 +512,6 @@ ladder = Ladder(
         Rung(
             "shuffles",
             "sums by shuffles and atomics",
-            "shuffles.cu",
             _shuffles,
             alignment={"input": 16},
             requires=_requires,
@@ -525,7 +520,6 @@ ladder = Ladder(
         Rung(
             "channels",
             "several channels a thread",
-            "channels.cu",
             _channels,
             alignment={"input": 16},
             requires=_requires,
@@ -534,7 +528,6 @@ ladder = Ladder(
         Rung(
             "wide_weights",
             "four floats of the filters per load",
-            "wide_weights.cu",
             _wide_weights,
             alignment={"input": 16, "weight": 16},
             requires=_requires,
@@ -543,7 +536,6 @@ ladder = Ladder(
         Rung(
             "two_stores",
             "rows and filters on their way at once",
-            "two_stores.cu",
             _two_stores,
             alignment={"input": 16, "weight": 16},
             requires=_requires,
@@ -552,7 +544,6 @@ ladder = Ladder(
         Rung(
             "registers",
             "rows and filters straight to registers",
-            "registers.cu",
             _registers,
             alignment={"input": 16, "weight": 16},
             requires=_requires,
@@ -561,7 +552,6 @@ ladder = Ladder(
         Rung(
             "turned",
             "filters loaded as they lie, turned by the warp",
-            "turned.cu",
             _turned("conv1d_turned"),
             alignment={"input": 16, "weight": 16},
             requires=_requires,
@@ -570,7 +560,6 @@ ladder = Ladder(
         Rung(
             "evict_first",
             "filters give way first in the caches",
-            "evict_first.cu",
             _turned("conv1d_evict_first"),
             alignment={"input": 16, "weight": 16},
             requires=_requires,
@@ -579,7 +568,6 @@ ladder = Ladder(
         Rung(
             "bias_first",
             "the bias is asked for first",
-            "bias_first.cu",
             _turned("conv1d_bias_first"),
             alignment={"input": 16, "weight": 16},
             requires=_requires,
@@ -588,7 +576,6 @@ ladder = Ladder(
         Rung(
             "fitted",
             "the block fitted to the layer",
-            "fitted.cu",
             lambda size: (fitted(size, fit(size)),),
             alignment={"input": 16, "weight": 16},
             requires=_requires,
@@ -597,7 +584,6 @@ ladder = Ladder(
         Rung(
             "in_flight",
             "filters on their way without registers",
-            "in_flight.cu",
             lambda size: (in_flight(size, in_flight_fit(size)),),
             alignment={"input": 16, "weight": 16},
             requires=_requires,
@@ -606,7 +592,6 @@ ladder = Ladder(
         Rung(
             "in_order",
             "worked on while those behind are on their way",
-            "in_order.cu",
             lambda size: (in_flight(size, in_order_fit(size), "conv1d_in_order"),),
             alignment={"input": 16, "weight": 16},
             requires=_requires,
@@ -615,7 +600,6 @@ ladder = Ladder(
         Rung(
             "inside",
             "no products with what lies beyond the row",
-            "inside.cu",
             lambda size: (in_flight(size, inside_fit(size), "conv1d_inside"),),
             alignment={"input": 16, "weight": 16},
             requires=_requires,

@@ -1,6 +1,6 @@
 """The conv1d rung with several channels a thread, swept over a U-Net's layers; and what two of its parts are worth.
 
-``kernels/conv1d`` says what is computed. Here the number of channels a thread is part of the size.
+``kernels/conv1d/conv1d`` says what is computed. Here the number of channels a thread is part of the size.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from pathlib import Path
 
 import numpy as np
 
-from kernels.lab.ladder import Ladder
-from kernels.lab.problem import Argument, Launch, Problem, Rung, Size, ceil_div
+from climb.bench.ladder import Ladder
+from climb.bench.problem import Argument, Launch, Problem, Rung, Size, ceil_div
 
 FLOAT = 4
 WARP = 32
@@ -22,7 +22,7 @@ MAX_TAPS = 63
 MAX_GRID_Y = 65535
 #: Shared memory that every GPU gives a block unasked, less the 4 KB of a tree.
 STAGED_BYTES = (48 << 10) - 4096
-#: The layers, channels in, channels out, length, taps: those of kernels/conv1d with more than a warp of channels in.
+#: The layers, channels in, channels out, length, taps: those of ../conv1d with more than a warp of channels in.
 LAYERS = (
     (1024, 1024, 4, 5),
     (2048, 1024, 4, 5),
@@ -173,7 +173,6 @@ ladder = Ladder(
         Rung(
             "channels",
             "several channels a thread",
-            "channels.cu",
             _with_atomics("conv1d_channels"),
             alignment={"input": 16},
             requires=_requires,
@@ -181,7 +180,6 @@ ladder = Ladder(
         Rung(
             "unpadded",
             "the bank conflicts of the rows back",
-            "unpadded.cu",
             _with_atomics("conv1d_unpadded"),
             alignment={"input": 16},
             requires=_requires,
@@ -190,7 +188,6 @@ ladder = Ladder(
         Rung(
             "tree",
             "the tree over the block back",
-            "tree.cu",
             _with_tree,
             alignment={"input": 16},
             requires=_requires,

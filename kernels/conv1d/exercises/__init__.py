@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from kernels.lab.exercise import Claim, Exercise, at_most
-from kernels.lab.problem import Argument, Launch, Problem, Size, ceil_div
-from kernels.lab.tables import opcode_counts
+from climb.bench.exercise import Claim, Exercise, at_most
+from climb.bench.problem import Argument, Launch, Problem, Size, ceil_div
+from climb.display.tables import opcode_counts
 
 HERE = Path(__file__).parent
 FLOAT, WARP, THREADS, TAPS, COLUMNS = 4, 32, 64, 5, 4
@@ -17,13 +17,13 @@ SHUFFLES = 6
 
 
 def exhibit(name: str) -> str:
-    """The text of ``kernels/exhibits/conv1d_<name>.cu``."""
-    return (HERE.parent / "exhibits" / f"conv1d_{name}.cu").read_text(encoding="utf-8")
+    """The text of ``kernels/conv1d/exhibits/<name>.cu``."""
+    return (HERE.parent / "exhibits" / f"{name}.cu").read_text(encoding="utf-8")
 
 
 def reader() -> str:
     """The text of ``conv1d_reader.cu``: its loads stay together only if the compiler may use the registers for it."""
-    return (HERE / "conv1d_reader.cu").read_text(encoding="utf-8")
+    return (HERE / "../exhibits/reader.cu").read_text(encoding="utf-8")
 
 
 def _no_barrier() -> Claim:
@@ -43,7 +43,7 @@ def _weighed(inputs: dict[str, np.ndarray], size: Size) -> dict[str, np.ndarray]
 
 
 filters = Exercise(
-    name="conv1d_filters",
+    name="filters",
     problem=Problem(
         name="weigh",
         title="The taps of n filters, weighed",
@@ -69,7 +69,7 @@ filters = Exercise(
 )
 
 fold = Exercise(
-    name="conv1d_fold",
+    name="fold",
     problem=Problem(
         name="column_sums",
         title="Sums of four columns by each warp",
@@ -93,7 +93,7 @@ fold = Exercise(
 )
 
 padding = Exercise(
-    name="conv1d_padding",
+    name="padding",
     problem=Problem(
         name="row_sums",
         title="Sums of 32 rows",

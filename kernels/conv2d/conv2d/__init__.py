@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from kernels.lab import libraries
-from kernels.lab.ladder import Ladder
-from kernels.lab.problem import Argument, ByValue, Launch, Peer, Problem, Rung, Size, Textured, ceil_div
-from kernels.lab.references import correlate
+from climb.bench import libraries
+from climb.bench.ladder import Ladder
+from climb.bench.problem import Argument, ByValue, Launch, Peer, Problem, Rung, Size, Textured, ceil_div
+from climb.bench.references import correlate
 
 FLOAT = 4
 #: Side of the square of outputs of one block, in the rungs with a tile in shared memory.
@@ -221,7 +221,6 @@ ladder = Ladder(
         Rung(
             "naive",
             "pixels and weights from global memory",
-            "naive.cu",
             _naive,
             requires=_requires(ROWS),
             swept=False,
@@ -229,21 +228,18 @@ ladder = Ladder(
         Rung(
             "constant",
             "the filter in the constant bank",
-            "constant.cu",
             _one_each("constant", ROWS),
             requires=_requires(ROWS),
         ),
         Rung(
             "shared",
             "tile and halo in shared memory",
-            "shared.cu",
             _one_each("shared", TILE),
             requires=_requires(TILE),
         ),
         Rung(
             "two_step",
             "the halo loaded in one more step",
-            "two_step.cu",
             _one_each("two_step", TILE),
             requires=_requires(TILE),
             swept=False,
@@ -251,7 +247,6 @@ ladder = Ladder(
         Rung(
             "shuffle",
             "a row handed on from lane to lane",
-            "shuffle.cu",
             _one_each("shuffle", TILE),
             requires=_requires(TILE),
             swept=False,
@@ -259,7 +254,6 @@ ladder = Ladder(
         Rung(
             "texture",
             "pixels through the texture unit",
-            "texture.cu",
             _texture,
             requires=_requires(ROWS, **MAX_TEXTURE),
             swept=False,
@@ -267,7 +261,6 @@ ladder = Ladder(
         Rung(
             "float4",
             "four outputs a thread, 16 bytes a load",
-            "float4.cu",
             _quads("float4", ROWS, 1),
             alignment=QUAD_ALIGNED,
             requires=_requires(ROWS),
@@ -275,7 +268,6 @@ ladder = Ladder(
         Rung(
             "register_tile",
             "4 x 8 outputs in registers, no tile",
-            "register_tile.cu",
             _quads("register_tile", HIGH_ROWS, HIGH),
             alignment=QUAD_ALIGNED,
             requires=_requires(HIGH_ROWS * HIGH),
@@ -283,7 +275,6 @@ ladder = Ladder(
         Rung(
             "streamed",
             "down the rows, all sums in registers",
-            "streamed.cu",
             _streamed,
             alignment=QUAD_ALIGNED,
             requires=_requires(STRIP),
@@ -291,7 +282,6 @@ ladder = Ladder(
         Rung(
             "ahead",
             "eight columns, two rows on their way",
-            "ahead.cu",
             _ahead,
             alignment=QUAD_ALIGNED,
             requires=_requires(2),

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from kernels.lab.exercise import Claim, Exercise
-from kernels.lab.problem import Argument, Launch, Problem, Size, ceil_div
-from kernels.lab.references import correlate
+from climb.bench.exercise import Claim, Exercise
+from climb.bench.problem import Argument, Launch, Problem, Size, ceil_div
+from climb.bench.references import correlate
 
 HERE = Path(__file__).parent
 FLOAT, WARP = 4, 32
@@ -19,8 +19,8 @@ HIGH = 4
 
 
 def exhibit(name: str) -> str:
-    """The text of ``kernels/exhibits/conv2d_<name>.cu``."""
-    return (HERE.parent / "exhibits" / f"conv2d_{name}.cu").read_text(encoding="utf-8")
+    """The text of ``kernels/conv2d/exhibits/<name>.cu``."""
+    return (HERE.parent / "exhibits" / f"{name}.cu").read_text(encoding="utf-8")
 
 
 def _image(size: Size, rng: np.random.Generator) -> dict[str, np.ndarray]:
@@ -66,7 +66,7 @@ _LANES: tuple[dict[str, int], ...] = (
 )
 
 lanes = Exercise(
-    name="conv2d_lanes",
+    name="lanes",
     problem=_problem(
         "smooth_rows",
         "Rows weighed with 1 4 6 4 1",
@@ -94,7 +94,7 @@ def _mirrored(inputs: dict[str, np.ndarray], size: Size) -> dict[str, np.ndarray
 
 
 mirror = Exercise(
-    name="conv2d_mirror",
+    name="mirror",
     problem=_problem("sum9", "Sums of 3 x 3 pixels, mirrored at the border", _mirrored, 9),
     launches=lambda size: (
         Launch(
@@ -111,7 +111,7 @@ mirror = Exercise(
 _COLUMN: tuple[dict[str, int], ...] = ({"rows": 1, "cols": 1}, {"rows": 7, "cols": 45}, {"rows": 64, "cols": 64})
 
 column = Exercise(
-    name="conv2d_column",
+    name="column",
     problem=_problem(
         "sum9_column",
         "Sums of 3 x 3 pixels",

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from kernels.lab import libraries, spectral
-from kernels.lab.ladder import Ladder
-from kernels.lab.problem import Argument, ByValue, Launch, Peer, Problem, Rung, Size, ceil_div
-from kernels.lab.references import correlate
+from climb.bench import libraries, spectral
+from climb.bench.ladder import Ladder
+from climb.bench.problem import Argument, ByValue, Launch, Peer, Problem, Rung, Size, ceil_div
+from climb.bench.references import correlate
 
 FLOAT = 4
 QUAD = 4
@@ -277,34 +277,30 @@ ladder = Ladder(
     problem,
     Path(__file__).parent,
     rungs=(
-        Rung("naive", "a thread per output, planes first", "naive.cu", _naive, requires=_size_is_taken),
+        Rung("naive", "a thread per output, planes first", _naive, requires=_size_is_taken),
         Rung(
             "coalesced",
             "neighbouring threads along the rows",
-            "coalesced.cu",
             lambda size: (_numbered("conv3d_coalesced", "weights", size),),
             requires=_size_is_taken,
         ),
         Rung(
             "float4",
             "four weights per load, from padded rows",
-            "float4.cu",
             _float4,
             requires=_size_is_taken,
             workspace=_padded,
         ),
-        Rung("tiled", "tile and halo in shared memory", "tiled.cu", _tiled, requires=_size_is_taken),
+        Rung("tiled", "tile and halo in shared memory", _tiled, requires=_size_is_taken),
         Rung(
             "register_row",
             "eight outputs in a row per thread",
-            "register_row.cu",
             _register_row,
             requires=_size_is_taken,
         ),
         Rung(
             "streamed",
             "each plane loaded once, added to K planes of sums",
-            "streamed.cu",
             _marching("conv3d_streamed", 1),
             alignment=QUAD_ALIGNED,
             requires=_size_is_taken,
@@ -312,7 +308,6 @@ ladder = Ladder(
         Rung(
             "pipelined",
             "the next plane on its way while this one is added",
-            "pipelined.cu",
             _marching("conv3d_pipelined", 2),
             alignment=QUAD_ALIGNED,
             requires=_size_is_taken,
@@ -320,7 +315,6 @@ ladder = Ladder(
         Rung(
             "trimmed",
             "no work for other blocks' planes",
-            "trimmed.cu",
             _trimmed,
             alignment=QUAD_ALIGNED,
             requires=_size_is_taken,
@@ -328,7 +322,6 @@ ladder = Ladder(
         Rung(
             "grouped",
             "several planes a step: a weight serves them all",
-            "grouped.cu",
             _grouped,
             alignment=QUAD_ALIGNED,
             requires=_size_is_taken,
@@ -336,7 +329,6 @@ ladder = Ladder(
         Rung(
             "split",
             "small: groups of warps share the weights' rows",
-            "split.cu",
             _split,
             alignment=QUAD_ALIGNED,
             requires=_size_is_taken,
@@ -345,7 +337,6 @@ ladder = Ladder(
         Rung(
             "direct",
             "small: straight from the caches, no barrier",
-            "direct.cu",
             _direct,
             alignment=QUAD_ALIGNED,
             requires=_size_is_taken,
@@ -354,7 +345,6 @@ ladder = Ladder(
         Rung(
             "karatsuba",
             "a fifth fewer products: three sums for four",
-            "karatsuba.cu",
             _karatsuba,
             alignment=QUAD_ALIGNED,
             requires=_size_is_taken,

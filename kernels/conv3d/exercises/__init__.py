@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from kernels.lab.exercise import Check, Claim, Exercise, Verdict
-from kernels.lab.problem import Argument, Launch, Problem, Size, ceil_div
+from climb.bench.exercise import Check, Claim, Exercise, Verdict
+from climb.bench.problem import Argument, Launch, Problem, Size, ceil_div
 
 HERE = Path(__file__).parent
 FLOAT = 4
@@ -22,8 +22,8 @@ THREADS = 64
 
 
 def exhibit(name: str) -> str:
-    """The text of ``kernels/exhibits/conv3d_<name>.cu``."""
-    return (HERE.parent / "exhibits" / f"conv3d_{name}.cu").read_text(encoding="utf-8")
+    """The text of ``kernels/conv3d/exhibits/<name>.cu``."""
+    return (HERE.parent / "exhibits" / f"{name}.cu").read_text(encoding="utf-8")
 
 
 def _march_reference(inputs: dict[str, np.ndarray], size: Size) -> dict[str, np.ndarray]:
@@ -57,7 +57,7 @@ def _each_plane_once() -> Claim:
 
 
 march = Exercise(
-    name="conv3d_march",
+    name="march",
     problem=Problem(
         name="march",
         title="Weighted sums along the planes",

@@ -2,7 +2,7 @@
 // From the rung before: sums down the columns as well; a transformed window serves all output maps of its block.
 // Requires: blocks of 32 * kWarps threads; shared memory of two stages and weights, or of all sums; kWidth = 4 only
 // where 4 divides c_in and weights are aligned to 16 bytes; kPairs only where n is even and output aligned to 8 bytes.
-#include "split.cu"  // the second pass, where the input maps are split
+#include "10_split.cu"  // the second pass, where the input maps are split
 #include "windows.cuh"
 
 // kSpread: the transforms for the next stage lie between the products of this one, else before them.

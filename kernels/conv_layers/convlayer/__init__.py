@@ -11,13 +11,12 @@ from pathlib import Path
 
 import numpy as np
 
-from kernels.lab.ladder import Ladder
-from kernels.lab.problem import Launch, Rung, Size, ceil_div
-
-from .cuts import DIRECT, WINOGRAD, Cut, choose
-from .layer import CONV1, CONV2, args, first_rungs, make_problem, requires, vgg
-from .peers import PEERS
-from .planes import choose_plane, maps_of_part
+from climb.bench.ladder import Ladder
+from climb.bench.problem import Launch, Rung, Size, ceil_div
+from kernels.conv_layers.convlayer.cuts import DIRECT, WINOGRAD, Cut, choose
+from kernels.conv_layers.convlayer.layer import CONV1, CONV2, args, first_rungs, make_problem, requires, vgg
+from kernels.conv_layers.convlayer.peers import PEERS
+from kernels.conv_layers.convlayer.planes import choose_plane, maps_of_part
 
 SIDE, OUTS = 16, 16
 GEMM_OUTS, GEMM_PIXELS, GEMM_THREADS = 64, 128, 128
@@ -130,7 +129,6 @@ ladder = Ladder(
         Rung(
             "shared_inputs",
             "pieces of eight input maps in shared memory",
-            "shared_inputs.cu",
             _pieces("convlayer_shared_inputs", 1),
             requires=requires,
             swept=False,
@@ -138,7 +136,6 @@ ladder = Ladder(
         Rung(
             "output_maps",
             "sixteen output maps of a pixel in registers",
-            "output_maps.cu",
             _pieces("convlayer_output_maps", OUTS),
             requires=requires,
             swept=False,
@@ -146,7 +143,6 @@ ladder = Ladder(
         Rung(
             "implicit_gemm",
             "a matrix product with an image unfolded tile by tile",
-            "implicit_gemm.cu",
             _product("convlayer_implicit_gemm"),
             requires=requires,
             swept=False,
@@ -154,7 +150,6 @@ ladder = Ladder(
         Rung(
             "vectorised",
             "16 bytes per access",
-            "vectorised.cu",
             _product(
                 "convlayer_vectorised", lambda size: size["n"] % 2 == 0 and size["c_in"] * size["k"] ** 2 % 4 == 0
             ),
@@ -165,7 +160,6 @@ ladder = Ladder(
         Rung(
             "pipelined",
             "two tiles on their way while one is used",
-            "pipelined.cu",
             _product("convlayer_pipelined", lambda size: size["n"] % 2 == 0),
             alignment={"output": 16},
             requires=requires,
@@ -174,7 +168,6 @@ ladder = Ladder(
         Rung(
             "direct",
             "a window of inputs in registers serves all its taps",
-            "direct.cu",
             _direct,
             alignment={"output": 16},
             requires=_windows,
@@ -183,7 +176,6 @@ ladder = Ladder(
         Rung(
             "split",
             "a cut for each layer, input maps split over blocks",
-            "split.cu",
             _split,
             alignment={"output": 16},
             requires=_windows,
@@ -192,7 +184,6 @@ ladder = Ladder(
         Rung(
             "winograd",
             "two outputs of a row from four products",
-            "winograd.cu",
             _winograd,
             alignment={"output": 16},
             requires=_three_taps,
@@ -202,7 +193,6 @@ ladder = Ladder(
         Rung(
             "winograd_2d",
             "two by two outputs from sixteen products",
-            "winograd_2d.cu",
             _winograd_2d,
             alignment={"weights": 16, "output": 16},
             requires=_three_taps,

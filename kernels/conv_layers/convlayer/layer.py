@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from kernels.lab.problem import Argument, Launch, Problem, Rung, Size, ceil_div
+from climb.bench.problem import Argument, Launch, Problem, Rung, Size, ceil_div
 
 #: Bytes of an element, of either type.
 ELEMENT = 4
@@ -164,7 +164,6 @@ def first_rungs(kind: str) -> tuple[Rung, ...]:
         Rung(
             "map_atomics",
             "the report's conv1, mended: all output maps from a piece of one input map",
-            "map_atomics.cu",
             _map_atomics(kind),
             requires=requires,
             swept=False,
@@ -172,7 +171,6 @@ def first_rungs(kind: str) -> tuple[Rung, ...]:
         Rung(
             "pair_atomics",
             "the report's conv2, mended: a block for each pair of maps",
-            "pair_atomics.cu",
             _pair_atomics(kind),
             requires=requires,
             swept=False,
@@ -180,7 +178,6 @@ def first_rungs(kind: str) -> tuple[Rung, ...]:
         Rung(
             "output_stationary",
             "a thread keeps the sum of its output",
-            "output_stationary.cu",
             _output_stationary(kind),
             requires=requires,
             swept=False,

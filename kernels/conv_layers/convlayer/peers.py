@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from kernels.lab import libraries
-from kernels.lab.problem import Peer, Size
+from climb.bench import libraries
+from climb.bench.problem import Peer, Size
 
 
 def _prepare(tf32: bool, channels_last: bool) -> Callable[[dict[str, Any], Size], Callable[[], None]]:

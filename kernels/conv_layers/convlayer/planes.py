@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from kernels.lab.problem import Size, ceil_div
+from climb.bench.problem import Size, ceil_div
 
 FLOAT, WARP = 4, 32
 #: The kernel's kTile, kDepth, kProducts and kTaps.

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
-from kernels.lab import load_ladder
-from kernels.lab.ladder import Ladder
-from kernels.lab.problem import Launch, Rung, Size
+from climb import load_ladder
+from climb.bench.ladder import Ladder
+from climb.bench.problem import Launch, Rung, Size
 
 #: Magnitudes that keep a sum of millions of products within 32 bits.
 LARGEST = 20

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import numpy as np
 
-from kernels.lab.exercise import Check, Claim, Exercise, Verdict
-from kernels.lab.problem import Argument, Launch, Problem, Size, ceil_div
-from kernels.lab.references import correlate
+from climb.bench.exercise import Check, Claim, Exercise, Verdict
+from climb.bench.problem import Argument, Launch, Problem, Size, ceil_div
+from climb.bench.references import correlate
 
 HERE = Path(__file__).parent
 FLOAT = 4
@@ -26,8 +26,8 @@ TILE_OUTS, TILE_PIXELS = 64, 128
 
 
 def exhibit(name: str) -> str:
-    """The text of ``conv_layers_<name>.cu``."""
-    return (HERE / f"conv_layers_{name}.cu").read_text(encoding="utf-8")
+    """The text of ``kernels/conv_layers/exhibits/<name>.cu``."""
+    return (HERE.parent / "exhibits" / f"{name}.cu").read_text(encoding="utf-8")
 
 
 def _layer(inputs: dict[str, np.ndarray], size: Size) -> dict[str, np.ndarray]:
@@ -66,7 +66,7 @@ def _written_once() -> Claim:
 
 
 keep = Exercise(
-    name="conv_layers_keep",
+    name="keep",
     problem=Problem(
         name="layer",
         title="Convolution layer, 3 x 3",
@@ -114,7 +114,7 @@ def _eighteen() -> Claim:
 
 
 window = Exercise(
-    name="conv_layers_window",
+    name="window",
     problem=Problem(
         name="convolve",
         title="One map convolved with 3 x 3 weights",

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from kernels.lab.ladder import Ladder
-from kernels.lab.problem import Argument, Launch, Problem, Rung, Size, ceil_div
+from climb.bench.ladder import Ladder
+from climb.bench.problem import Argument, Launch, Problem, Rung, Size, ceil_div
 
 FLOAT = 4
 MAX_STEPS = 256
@@ -170,18 +170,12 @@ ladder = Ladder(
     problem,
     Path(__file__).parent,
     rungs=(
-        Rung("fixed", "all steps for every point", "fixed.cu", _launches("escape_fixed", THREADS, 1)),
-        Rung("early_exit", "leave the loop when the point has left", "early_exit.cu",
-             _launches("escape_early_exit", THREADS, 1)),
-        Rung("blocked", "eight consecutive points per thread", "blocked.cu",
-             _launches("escape_blocked", THREADS, POINTS)),
-        Rung("strided", "eight points per thread, a block apart", "strided.cu",
-             _launches("escape_strided", THREADS, POINTS)),
-        Rung("flattened", "one loop instead of two", "flattened.cu",
-             _launches("escape_flattened", THREADS, POINTS)),
-        Rung("rejoined", "the lanes meet every sixteen steps", "rejoined.cu",
-             _launches("escape_rejoined", THREADS, POINTS)),
-        Rung("refilled", "the warp deals out its points", "refilled.cu",
-             _launches("escape_refilled", THREADS, REFILLED_POINTS)),
+        Rung("fixed", "all steps for every point", _launches("escape_fixed", THREADS, 1)),
+        Rung("early_exit", "leave the loop when the point has left", _launches("escape_early_exit", THREADS, 1)),
+        Rung("blocked", "eight consecutive points per thread", _launches("escape_blocked", THREADS, POINTS)),
+        Rung("strided", "eight points per thread, a block apart", _launches("escape_strided", THREADS, POINTS)),
+        Rung("flattened", "one loop instead of two", _launches("escape_flattened", THREADS, POINTS)),
+        Rung("rejoined", "the lanes meet every sixteen steps", _launches("escape_rejoined", THREADS, POINTS)),
+        Rung("refilled", "the warp deals out its points", _launches("escape_refilled", THREADS, REFILLED_POINTS)),
     ),
 )  # fmt: skip

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from kernels.lab.exercise import Claim, Exercise, at_most
-from kernels.lab.problem import Argument, Launch, Problem, Size, ceil_div
+from climb.bench.exercise import Claim, Exercise, at_most
+from climb.bench.problem import Argument, Launch, Problem, Size, ceil_div
 
 HERE = Path(__file__).parent
 THREADS = 256
@@ -18,8 +18,8 @@ RARE = 16
 
 
 def exhibit(name: str) -> str:
-    """The text of ``divergence_<name>.cu``."""
-    return (HERE / f"divergence_{name}.cu").read_text(encoding="utf-8")
+    """The text of ``kernels/divergence/exhibits/<name>.cu``."""
+    return (HERE.parent / "exhibits" / f"{name}.cu").read_text(encoding="utf-8")
 
 
 def undivided() -> Claim:
@@ -85,7 +85,7 @@ def _rare(n: int, rng: np.random.Generator) -> np.ndarray:
 
 
 alternating = Exercise(
-    name="divergence_alternating",
+    name="alternating",
     problem=_problem(
         "alternating",
         "Two kinds of elements in turn",
@@ -99,7 +99,7 @@ alternating = Exercise(
 )
 
 few = Exercise(
-    name="divergence_few",
+    name="few",
     problem=_problem(
         "few",
         "Work for few elements",

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from kernels.lab.exercise import Exercise, at_most
-from kernels.lab.problem import Argument, Launch, Problem, Size, ceil_div
+from climb.bench.exercise import Exercise, at_most
+from climb.bench.problem import Argument, Launch, Problem, Size, ceil_div
 
 HERE = Path(__file__).parent
 FLOAT, WARP, THREADS, COLOURS = 4, 32, 128, 8
@@ -19,7 +19,7 @@ def _smoothed(inputs: dict[str, np.ndarray], size: Size) -> dict[str, np.ndarray
 
 
 smooth = Exercise(
-    name="emulator_smooth",
+    name="smooth",
     problem=Problem(
         name="smooth",
         title="Add up each element and its neighbours",
@@ -47,7 +47,7 @@ def _shaded(inputs: dict[str, np.ndarray], size: Size) -> dict[str, np.ndarray]:
 
 
 palette = Exercise(
-    name="emulator_palette",
+    name="palette",
     problem=Problem(
         name="shade",
         title="Eight colours in turn",

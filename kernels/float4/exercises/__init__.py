@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from kernels.lab.exercise import Claim, Exercise
-from kernels.lab.problem import Argument, Launch, Problem, Size, ceil_div
+from climb.bench.exercise import Claim, Exercise
+from climb.bench.problem import Argument, Launch, Problem, Size, ceil_div
 
 HERE = Path(__file__).parent
 THREADS = 128
@@ -16,8 +16,8 @@ WIDTH = 4
 
 
 def exhibit(name: str) -> str:
-    """The text of ``float4_<name>.cu``."""
-    return (HERE / f"float4_{name}.cu").read_text(encoding="utf-8")
+    """The text of ``kernels/float4/exhibits/<name>.cu``."""
+    return (HERE.parent / "exhibits" / f"{name}.cu").read_text(encoding="utf-8")
 
 
 def requests(kind: str, limit: int) -> Claim:
@@ -36,7 +36,7 @@ def requests(kind: str, limit: int) -> Claim:
 _ROWS, _COLS = 5, 1001
 
 rows = Exercise(
-    name="float4_rows",
+    name="rows",
     problem=Problem(
         name="rows_copy",
         title="Copy a matrix row by row",
@@ -73,7 +73,7 @@ def _pixels(size: Size) -> tuple[Launch, ...]:
 
 
 pixels = Exercise(
-    name="float4_pixels",
+    name="pixels",
     problem=Problem(
         name="pixels",
         title="Bytes to floats",

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from kernels.lab import libraries
-from kernels.lab.ladder import Ladder
-from kernels.lab.problem import Argument, Launch, Peer, Problem, Rung, Size, ceil_div
+from climb.bench import libraries
+from climb.bench.ladder import Ladder
+from climb.bench.problem import Argument, Launch, Peer, Problem, Rung, Size, ceil_div
 
 FLOAT = 4
 A = np.float32(2.5)
@@ -93,20 +93,18 @@ ladder = Ladder(
     problem,
     Path(__file__).parent,
     rungs=(
-        Rung("scalar", "one thread, one element", "scalar.cu", _launches("saxpy_scalar", 1)),
-        Rung("float2", "8 bytes per access", "float2.cu", _launches("saxpy_float2", 2), alignment=_aligned(8)),
-        Rung("float4", "16 bytes per access", "float4.cu", _launches("saxpy_float4", 4), alignment=_aligned(16)),
+        Rung("scalar", "one thread, one element", _launches("saxpy_scalar", 1)),
+        Rung("float2", "8 bytes per access", _launches("saxpy_float2", 2), alignment=_aligned(8)),
+        Rung("float4", "16 bytes per access", _launches("saxpy_float4", 4), alignment=_aligned(16)),
         Rung(
             "in_flight",
             "two 16-byte loads of each array in flight",
-            "in_flight.cu",
             _launches("saxpy_in_flight", 4 * QUADS_IN_FLIGHT),
             alignment=_aligned(16),
         ),
         Rung(
             "four_scalars",
             "four 4-byte loads of each array in flight",
-            "four_scalars.cu",
             _launches("saxpy_four_scalars", SCALARS_IN_FLIGHT),
         ),
     ),

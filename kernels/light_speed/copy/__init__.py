@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from kernels.lab import libraries
-from kernels.lab.ladder import REGIMES, Ladder
-from kernels.lab.problem import Argument, Launch, Peer, Problem, Rung, Size, ceil_div
+from climb.bench import libraries
+from climb.bench.ladder import REGIMES, Ladder
+from climb.bench.problem import Argument, Launch, Peer, Problem, Rung, Size, ceil_div
 
 FLOAT = 4
 THREADS = 256
@@ -67,26 +67,22 @@ ladder = Ladder(
         Rung(
             "scalar",
             "one thread, one float",
-            "scalar.cu",
             lambda size: _one_launch("copy_scalar", _grid(size["n"], THREADS), THREADS, size),
         ),
         Rung(
             "grid_stride",
             "a full GPU of threads, each in a loop",
-            "grid_stride.cu",
             lambda size: _one_launch("copy_grid_stride", (GRID_STRIDE_BLOCKS,), THREADS, size),
         ),
         Rung(
             "float4",
             "16 bytes per load and store",
-            "float4.cu",
             lambda size: _one_launch("copy_float4", _grid(ceil_div(size["n"], 4), SMALL_BLOCK), SMALL_BLOCK, size),
             alignment=QUAD_ALIGNED,
         ),
         Rung(
             "in_flight",
             "four 16-byte loads before the first store",
-            "in_flight.cu",
             lambda size: _one_launch(
                 "copy_in_flight", _grid(ceil_div(size["n"], 4), IN_FLIGHT * THREADS), THREADS, size
             ),
@@ -95,7 +91,6 @@ ladder = Ladder(
         Rung(
             "streaming",
             "evict-first loads and stores",
-            "streaming.cu",
             lambda size: _one_launch("copy_streaming", _grid(ceil_div(size["n"], 4), SMALL_BLOCK), SMALL_BLOCK, size),
             alignment=QUAD_ALIGNED,
         ),

@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from kernels.lab.exercise import Check, Claim, Exercise, Verdict, at_most
-from kernels.lab.problem import Argument, Launch, Problem, ceil_div
+from climb.bench.exercise import Check, Claim, Exercise, Verdict, at_most
+from climb.bench.problem import Argument, Launch, Problem, ceil_div
 
 HERE = Path(__file__).parent
 FLOAT = 4
@@ -26,7 +26,7 @@ EACH = 8
 A = np.float32(0.75)
 
 #: The exhibit: one float per thread, launched by a host that counts four.
-SHORT_COPY = (HERE / "light_speed_short_copy.cu").read_text(encoding="utf-8")
+SHORT_COPY = (HERE / "../exhibits/short_copy.cu").read_text(encoding="utf-8")
 
 
 def _at_most_requests(kind: str, arrays: int, n: int) -> Claim:
@@ -49,7 +49,7 @@ def _triad_launch(size: Mapping[str, int]) -> tuple[Launch, ...]:
 _TRIAD_SIZES: tuple[dict[str, int], ...] = ({"n": 1}, {"n": 3}, {"n": 130}, {"n": 4099})
 
 triad = Exercise(
-    name="light_speed_triad",
+    name="triad",
     problem=Problem(
         name="triad",
         title="z = a x + y",
@@ -89,7 +89,7 @@ def _reversed_launch(size: Mapping[str, int]) -> tuple[Launch, ...]:
 _REVERSED_SIZES: tuple[dict[str, int], ...] = ({"n": 1}, {"n": 257}, {"n": 5003}, {"n": 8192})
 
 reversed_copy = Exercise(
-    name="light_speed_reversed",
+    name="reversed",
     problem=Problem(
         name="reversed",
         title="Copy n floats, last to first",

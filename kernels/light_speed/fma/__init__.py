@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from kernels.lab.ladder import Ladder
-from kernels.lab.problem import Argument, Launch, Problem, Rung, Size, ceil_div
+from climb.bench.ladder import Ladder
+from climb.bench.problem import Argument, Launch, Problem, Rung, Size, ceil_div
 
 FLOAT = 4
 #: Multiply-adds per value; the kernels' kSteps.
@@ -57,19 +57,16 @@ ladder = Ladder(
         Rung(
             "one_chain",
             "each multiply-add waits for the last",
-            "one_chain.cu",
             lambda size: _launch("fma_one_chain", *ONE_WARP_PER_SCHEDULER, size),
         ),
         Rung(
             "many_warps",
             "other warps issue while one waits",
-            "many_warps.cu",
             lambda size: _launch("fma_many_warps", (ceil_div(size["n"], THREADS),), (THREADS,), size),
         ),
         Rung(
             "immediate",
             "two register operands instead of three",
-            "immediate.cu",
             lambda size: (
                 Launch(
                     "fma_immediate",
@@ -82,7 +79,6 @@ ladder = Ladder(
         Rung(
             "many_chains",
             "eight independent chains in each thread",
-            "many_chains.cu",
             lambda size: _launch("fma_many_chains", (ceil_div(size["n"], THREADS * CHAINS),), (THREADS,), size),
         ),
     ),

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from kernels.lab.ladder import Ladder
-from kernels.lab.problem import Argument, Launch, Problem, Rung, Size, ceil_div
+from climb.bench.ladder import Ladder
+from climb.bench.problem import Argument, Launch, Problem, Rung, Size, ceil_div
 
 FLOAT = 4
 THREADS = 256
@@ -65,11 +65,10 @@ ladder = Ladder(
     problem,
     Path(__file__).parent,
     rungs=(
-        Rung("scalar", "one thread, one float", "scalar.cu", _launches("intensity_scalar", 1)),
+        Rung("scalar", "one thread, one float", _launches("intensity_scalar", 1)),
         Rung(
             "float4",
             "one thread, four floats",
-            "float4.cu",
             _launches("intensity_float4", 4),
             alignment={"source": 16, "target": 16},
         ),

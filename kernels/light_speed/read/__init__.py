@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from kernels.lab.ladder import REGIMES, Ladder
-from kernels.lab.problem import Argument, Launch, Problem, Rung, Size, ceil_div
+from climb.bench.ladder import REGIMES, Ladder
+from climb.bench.problem import Argument, Launch, Problem, Rung, Size, ceil_div
 
 FLOAT = 4
 THREADS = 256
@@ -52,11 +52,10 @@ ladder = Ladder(
     problem,
     Path(__file__).parent,
     rungs=(
-        Rung("scalar", "one float per load", "scalar.cu", lambda size: _launch("read_scalar", size)),
+        Rung("scalar", "one float per load", lambda size: _launch("read_scalar", size)),
         Rung(
             "float4",
             "eight 16-byte loads in flight per thread",
-            "float4.cu",
             lambda size: _launch("read_float4", size),
             alignment={"source": 16},
         ),

@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from kernels.lab.exercise import Claim, Exercise
-from kernels.lab.occupancy import kernel_occupancy
-from kernels.lab.problem import Argument, Launch, Problem, Size, ceil_div
-from kernels.lab.tables import opcodes
+from climb.bench.exercise import Claim, Exercise
+from climb.bench.occupancy import kernel_occupancy
+from climb.bench.problem import Argument, Launch, Problem, Size, ceil_div
+from climb.display.tables import opcodes
 
 HERE = Path(__file__).parent
 THREADS, PIECE, EACH = 128, 2048, 4
@@ -20,8 +20,8 @@ BLOCKS = 16
 
 
 def exhibit(name: str) -> str:
-    """The text of ``occupancy_<name>.cu``."""
-    return (HERE / f"occupancy_{name}.cu").read_text(encoding="utf-8")
+    """The text of ``kernels/occupancy/exhibits/<name>.cu``."""
+    return (HERE.parent / "exhibits" / f"{name}.cu").read_text(encoding="utf-8")
 
 
 def loads_in_a_row(compiled: Any, kernel: str) -> int:
@@ -59,7 +59,7 @@ def _in_flight(compiled: Any) -> str | None:
 
 
 smooth = Exercise(
-    name="occupancy_smooth",
+    name="smooth",
     problem=Problem(
         name="smooth",
         title="Means of three neighbours, piece by piece",
@@ -82,7 +82,7 @@ smooth = Exercise(
 )
 
 scale = Exercise(
-    name="occupancy_scale",
+    name="scale",
     problem=Problem(
         name="scale",
         title="Multiply by a factor",

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from kernels.lab.ladder import Ladder
-from kernels.lab.occupancy import refusal
-from kernels.lab.problem import Argument, Launch, Problem, Rung, Size, ceil_div
+from climb.bench.ladder import Ladder
+from climb.bench.occupancy import refusal
+from climb.bench.problem import Argument, Launch, Problem, Rung, Size, ceil_div
 
 FLOAT, QUAD = 4, 16
 N = 1 << 26
@@ -70,7 +70,7 @@ ALIGNED = {"source": QUAD, "target": QUAD}
 
 def _rung(name: str, idea: str, floats: int, aligned: bool = False) -> Rung:
     alignment = ALIGNED if aligned else {}
-    return Rung(name, idea, f"{name}.cu", _launches(f"copy_{name}", floats), alignment=alignment, requires=demand)
+    return Rung(name, idea, _launches(f"copy_{name}", floats), alignment=alignment, requires=demand)
 
 
 ladder = Ladder(

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from kernels.lab.ladder import Ladder
-from kernels.lab.occupancy import refusal
-from kernels.lab.problem import Argument, Launch, Problem, Rung, Size, ceil_div
+from climb.bench.ladder import Ladder
+from climb.bench.occupancy import refusal
+from climb.bench.problem import Argument, Launch, Problem, Rung, Size, ceil_div
 
 FLOAT = 4
 #: Multiply-adds per value; the kernels' kSteps. x <- A x + B; the kernels' kA is the same float32.
@@ -46,7 +46,7 @@ def _launches(kernel: str, chains: int) -> Callable[[Size], tuple[Launch, ...]]:
 
 
 def _rung(name: str, idea: str, chains: int) -> Rung:
-    return Rung(name, idea, f"{name}.cu", _launches(f"fma_{name}", chains), requires=demand)
+    return Rung(name, idea, _launches(f"fma_{name}", chains), requires=demand)
 
 
 def _size(threads: int, shared: int, n: int = N) -> dict[str, int]:

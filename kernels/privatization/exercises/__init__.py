@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from kernels.lab import load_ladder
-from kernels.lab.exercise import Claim, Exercise, no_bank_conflicts
-from kernels.lab.problem import Argument, Launch, Problem, Size, ceil_div
+from climb import load_ladder
+from climb.bench.exercise import Claim, Exercise, no_bank_conflicts
+from climb.bench.problem import Argument, Launch, Problem, Size, ceil_div
 
 HERE = Path(__file__).parent
 THREADS, WARP = 256, 32
@@ -17,8 +17,8 @@ BLOCKS = 4
 
 
 def exhibit(name: str) -> str:
-    """The text of ``privatization_<name>.cu``."""
-    return (HERE / f"privatization_{name}.cu").read_text(encoding="utf-8")
+    """The text of ``kernels/privatization/exhibits/<name>.cu``."""
+    return (HERE.parent / "exhibits" / f"{name}.cu").read_text(encoding="utf-8")
 
 
 def _launches(kernel: str, blocks: int | None, size: Size) -> tuple[Launch, ...]:
@@ -31,7 +31,7 @@ def _launches(kernel: str, blocks: int | None, size: Size) -> tuple[Launch, ...]
 
 
 merge = Exercise(
-    name="privatization_merge",
+    name="merge",
     problem=load_ladder("histogram").problem,
     launches=lambda size: _launches("merged", BLOCKS, size),
     sizes=tuple(
@@ -52,7 +52,7 @@ def _two_per_warp(counters: Any) -> str | None:
 
 
 votes = Exercise(
-    name="privatization_votes",
+    name="votes",
     problem=Problem(
         name="votes",
         title="Count the bytes below 128 and the others",

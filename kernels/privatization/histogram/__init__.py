@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from kernels.lab import cccl, libraries
-from kernels.lab.ladder import Ladder
-from kernels.lab.problem import Argument, Launch, Peer, Problem, Rung, Size, ceil_div
+from climb.bench import cccl, libraries
+from climb.bench.ladder import Ladder
+from climb.bench.problem import Argument, Launch, Peer, Problem, Rung, Size, ceil_div
 
 COUNT = 4
 #: Threads of a block: the first rung's, and the others'.
@@ -130,7 +130,7 @@ def _rung(
             Launch(f"histogram_{name}<{bins}>", (blocks(size),), (block,), args, shared_per_bin * bins),
         )
 
-    return Rung(name, idea, f"{name}.cu", launches, requires=_requires, alignment=alignment or {})
+    return Rung(name, idea, launches, requires=_requires, alignment=alignment or {})
 
 
 def _cub(arrays: dict[str, Any], size: Size):

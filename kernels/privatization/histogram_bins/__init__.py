@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from kernels.lab import cccl
-from kernels.lab.ladder import Ladder
-from kernels.lab.problem import Argument, Launch, Peer, Problem, Rung, Size, ceil_div
+from climb.bench import cccl
+from climb.bench.ladder import Ladder
+from climb.bench.problem import Argument, Launch, Peer, Problem, Rung, Size, ceil_div
 
 WORD = 4
 THREADS = 1024
@@ -90,7 +90,7 @@ def _launches(copies: int):
 
 
 def _rung(copies: int, idea: str) -> Rung:
-    return Rung(f"copies_{copies}", idea, f"copies_{copies}.cu", _launches(copies), alignment={"values": 16},
+    return Rung(f"copies_{copies}", idea, _launches(copies), alignment={"values": 16},
                 requires=_requires(copies))  # fmt: skip
 
 

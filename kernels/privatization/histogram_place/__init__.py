@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from kernels.lab.ladder import Ladder
-from kernels.lab.problem import Argument, Launch, Problem, Rung, Size, ceil_div
+from climb.bench.ladder import Ladder
+from climb.bench.problem import Argument, Launch, Problem, Rung, Size, ceil_div
 
 BINS, COUNT, THREADS = 256, 4, 256
 
@@ -52,5 +52,5 @@ def _launches(size: Size) -> tuple[Launch, ...]:
 ladder = Ladder(
     problem,
     Path(__file__).parent,
-    rungs=(Rung("place", "256 counts, with others before them", "place.cu", _launches),),
+    rungs=(Rung("place", "256 counts, with others before them", _launches),),
 )

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
-from kernels.lab.exercise import Check, Claim, Exercise, Verdict, at_most
-from kernels.lab.ladder import Ladder
-from kernels.lab.problem import Argument, Launch, Problem, Rung, Size, ceil_div
+from climb.bench.exercise import Check, Claim, Exercise, Verdict, at_most
+from climb.bench.ladder import Ladder
+from climb.bench.problem import Argument, Launch, Problem, Rung, Size, ceil_div
 
 HERE = Path(__file__).parent
 FLOAT = 4
@@ -24,7 +24,7 @@ TILE = 16
 #: The paper exercise: SMs of an H200, parts that are tried, and how full the last wave should be.
 SMS, MOST_PARTS, FULL = 132, 16, Fraction(9, 10)
 
-BETA = (HERE / "sgemm_beta.cu").read_text(encoding="utf-8")
+BETA = (HERE / "../exhibits/beta.cu").read_text(encoding="utf-8")
 
 
 def _product(check: tuple[dict[str, int], ...]) -> Problem:
@@ -61,7 +61,7 @@ def _launch(rows: int, cols: int, block: tuple[int, ...]) -> Callable[[Size], tu
 _LANES_SIZES = ({"m": 1, "n": 1, "k": 1}, {"m": 33, "n": 20, "k": 13}, {"m": 64, "n": 32, "k": 16})
 
 lanes = Exercise(
-    name="sgemm_lanes",
+    name="lanes",
     problem=_product(_LANES_SIZES),
     launches=_launch(LANES_ROWS, LANES_COLS, (WARP,)),
     sizes=_LANES_SIZES,
@@ -85,7 +85,7 @@ def _one_barrier_a_round() -> Claim:
 
 
 rounds = Exercise(
-    name="sgemm_rounds",
+    name="rounds",
     problem=_product(_ROUNDS_SIZES),
     launches=_launch(TILE, TILE, (TILE, TILE)),
     sizes=_ROUNDS_SIZES,
@@ -103,7 +103,7 @@ def _beta_launch(size: Size) -> tuple[Launch, ...]:
 beta = Ladder(
     _product(({"m": 8, "n": 8, "k": 8},)),
     HERE,
-    (Rung("beta", "C is scaled by zero instead of not being read", "sgemm_beta.cu", _beta_launch),),
+    (Rung("beta", "C is scaled by zero instead of not being read", _beta_launch, source="../exhibits/beta.cu"),),
 )["beta"]
 
 

@@ -7,12 +7,11 @@ from pathlib import Path
 
 import numpy as np
 
-from kernels.lab import libraries
-from kernels.lab.ladder import Ladder
-from kernels.lab.problem import Argument, Peer, Problem, Rung, Size
-
-from .product import MAX_EXTENT, MAX_GRID_Y, Product
-from .rungs import PLANS, SCRATCH, SQUARE, counted_slices
+from climb.bench import libraries
+from climb.bench.ladder import Ladder
+from climb.bench.problem import Argument, Peer, Problem, Rung, Size
+from kernels.sgemm.sgemm.product import MAX_EXTENT, MAX_GRID_Y, Product
+from kernels.sgemm.sgemm.rungs import PLANS, SCRATCH, SQUARE, counted_slices
 
 FLOAT = 4
 
@@ -91,7 +90,6 @@ def _rung(name: str, idea: str, tile_rows: int = 0) -> Rung:
     return Rung(
         name,
         idea,
-        f"{name}.cu",
         lambda size: plan(Product.of(size)),
         alignment={"A": 16, "B": 16, "C": 16},
         requires=_portions_fit if name in SCRATCH else _requires(tile_rows),

@@ -6,13 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from kernels.lab import ArgumentError, cp
-from kernels.lab.arguments import check_device
-from kernels.lab.ladder import expand_includes
-
-from . import ladder
-from .product import MAX_EXTENT, Product
-from .rungs import PLANS, SCRATCH
+from climb import ArgumentError, cp
+from climb.bench.arguments import check_device
+from climb.bench.ladder import expand_includes
+from kernels.sgemm.sgemm import ladder
+from kernels.sgemm.sgemm.product import MAX_EXTENT, Product
+from kernels.sgemm.sgemm.rungs import PLANS, SCRATCH
 
 FLOAT = 4
 QUAD = 16

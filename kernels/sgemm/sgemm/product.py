@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from kernels.lab.problem import Launch, Size
+from climb.bench.problem import Launch, Size
 
 MAX_GRID_Y = 65535
 #: Rows, columns and leading dimensions are ints in the kernels, and a tile may reach past the edge.

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from kernels.lab.problem import Launch, ceil_div
-
-from .product import Plan, Product, Scratch
+from climb.bench.problem import Launch, ceil_div
+from kernels.sgemm.sgemm.product import Plan, Product, Scratch
 
 FLOAT = 4
 WARP = 32

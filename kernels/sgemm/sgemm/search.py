@@ -2,7 +2,7 @@
 
 Every tile in ``CANDIDATES`` is compiled, in several processes; at each of ``SIZES`` the kernel of the rung tuned runs
 with each tile that divides the product, is verified against a product in float64 and timed from a cold L2 by events.
-The result goes to ``kernels/records/<gpu>/search/sgemm.json``: all that was tried. ``searched()`` reads it.
+The result goes to ``records/<gpu>/search/sgemm.json``: all that was tried. ``searched()`` reads it.
 """
 
 from __future__ import annotations
@@ -23,13 +23,12 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from kernels.lab import hardware, records
-from kernels.lab.ladder import expand_includes
-from kernels.lab.problem import Launch
-
-from . import ladder, problem
-from .product import Product
-from .rungs import Tile, tiles
+from climb.bench import hardware, records
+from climb.bench.ladder import expand_includes
+from climb.bench.problem import Launch
+from kernels.sgemm.sgemm import ladder, problem
+from kernels.sgemm.sgemm.product import Product
+from kernels.sgemm.sgemm.rungs import Tile, tiles
 
 COMMAND = "python -m kernels.sgemm.search"
 #: Where it searches: two sizes that nearly fill their waves with the larger tiles.
@@ -221,7 +220,7 @@ def _say(size: Any, found: list[tuple[float, float, Tile]], elapsed: float) -> N
 def main(argv: Sequence[str] | None = None) -> int:
     """The command."""
     parser = argparse.ArgumentParser(prog=COMMAND, description=__doc__)
-    parser.add_argument("--records", type=Path, help="folder to write to, instead of kernels/records/<gpu>")
+    parser.add_argument("--records", type=Path, help="folder to write to, instead of records/<gpu>")
     parser.add_argument("--commit", help="the commit measured, where the files are no git checkout")
     parser.add_argument("--compile", action="store_true", help="only compile, into CuPy's cache")
     args = parser.parse_args(argv)

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import numpy as np
 
-from kernels.lab.exercise import Check, Claim, Exercise, Verdict
-from kernels.lab.problem import Argument, Launch, Problem, Size, ceil_div
-from kernels.lab.references import correlate
+from climb.bench.exercise import Check, Claim, Exercise, Verdict
+from climb.bench.problem import Argument, Launch, Problem, Size, ceil_div
+from climb.bench.references import correlate
 
 HERE = Path(__file__).parent
 FLOAT = 4
@@ -25,8 +25,8 @@ TILE, ROWS = 32, 8
 
 
 def exhibit(name: str) -> str:
-    """The text of ``tiling_<name>.cu``."""
-    return (HERE / f"tiling_{name}.cu").read_text(encoding="utf-8")
+    """The text of ``kernels/tiling/exhibits/<name>.cu``."""
+    return (HERE.parent / "exhibits" / f"{name}.cu").read_text(encoding="utf-8")
 
 
 def _halo_launch(size: Size) -> tuple[Launch, ...]:
@@ -53,7 +53,7 @@ def _each_float_once() -> Claim:
 
 
 halo = Exercise(
-    name="tiling_halo",
+    name="halo",
     problem=Problem(
         name="neighbours",
         title="Sum of the 5 x 5 floats around each element",
@@ -105,7 +105,7 @@ def _five_for_four() -> Claim:
 
 
 column = Exercise(
-    name="tiling_column",
+    name="column",
     problem=Problem(
         name="product",
         title="Matrix product",

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from kernels.lab import libraries
-from kernels.lab.ladder import Ladder
-from kernels.lab.problem import Argument, Launch, Peer, Problem, Rung, Size, ceil_div
+from climb.bench import libraries
+from climb.bench.ladder import Ladder
+from climb.bench.problem import Argument, Launch, Peer, Problem, Rung, Size, ceil_div
 
 FLOAT = 4
 BLOCK = 32
@@ -114,7 +114,6 @@ ladder = Ladder(
         Rung(
             "naive",
             "neighbouring threads on neighbouring rows",
-            "naive.cu",
             lambda size: (
                 Launch(
                     "matmul_naive",
@@ -128,7 +127,6 @@ ladder = Ladder(
         Rung(
             "coalesced",
             "neighbouring threads on neighbouring columns",
-            "coalesced.cu",
             lambda size: (
                 Launch(
                     "matmul_coalesced",
@@ -142,28 +140,24 @@ ladder = Ladder(
         Rung(
             "tiled",
             "tiles of A and B in shared memory",
-            "tiled.cu",
             _square("matmul_tiled", BLOCK, (BLOCK, BLOCK)),
             requires=_tiles_fit(BLOCK),
         ),
         Rung(
             "register_column",
             "eight sums per thread, one below another",
-            "register_column.cu",
             _square("matmul_register_column", COLUMN_TILE, (COLUMN_THREADS,)),
             requires=_tiles_fit(COLUMN_TILE),
         ),
         Rung(
             "register_tile",
             "a square of 8 x 8 sums per thread",
-            "register_tile.cu",
             _square("matmul_register_tile", SQUARE_TILE, (SQUARE_THREADS,)),
             requires=_tiles_fit(SQUARE_TILE),
         ),
         Rung(
             "vectorised",
             "16 bytes per access, A turned on the way in",
-            "vectorised.cu",
             _wide("matmul_vectorised"),
             alignment=QUAD_ALIGNED,
             requires=_tiles_fit(SQUARE_TILE),
@@ -171,7 +165,6 @@ ladder = Ladder(
         Rung(
             "prefetched",
             "the next tiles on their way while these are used",
-            "prefetched.cu",
             _wide("matmul_prefetched"),
             alignment=QUAD_ALIGNED,
             requires=_tiles_fit(SQUARE_TILE),

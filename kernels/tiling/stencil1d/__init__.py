@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from kernels.lab import libraries
-from kernels.lab.ladder import Ladder
-from kernels.lab.problem import Argument, Launch, Peer, Problem, Rung, Size, ceil_div
-from kernels.lab.references import correlate
+from climb.bench import libraries
+from climb.bench.ladder import Ladder
+from climb.bench.problem import Argument, Launch, Peer, Problem, Rung, Size, ceil_div
+from climb.bench.references import correlate
 
 FLOAT = 4
 THREADS = 256
@@ -97,12 +97,11 @@ ladder = Ladder(
     problem,
     Path(__file__).parent,
     rungs=(
-        Rung("naive", "every neighbour from global memory", "naive.cu", _launch("stencil1d_naive"), requires=_requires),
-        Rung("tiled", "tile and halo in shared memory", "tiled.cu", _launch("stencil1d_tiled"), requires=_requires),
+        Rung("naive", "every neighbour from global memory", _launch("stencil1d_naive"), requires=_requires),
+        Rung("tiled", "tile and halo in shared memory", _launch("stencil1d_tiled"), requires=_requires),
         Rung(
             "windowed",
             "four outputs from a window in registers",
-            "windowed.cu",
             _launch("stencil1d_windowed", WINDOW_THREADS, OUT),
             alignment=QUAD_ALIGNED,
             requires=_requires,
@@ -110,7 +109,6 @@ ladder = Ladder(
         Rung(
             "direct",
             "the window straight from global memory",
-            "direct.cu",
             _launch("stencil1d_direct", WINDOW_THREADS, OUT),
             alignment=QUAD_ALIGNED,
             requires=_requires,

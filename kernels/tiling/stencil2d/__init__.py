@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from kernels.lab import libraries
-from kernels.lab.ladder import Ladder
-from kernels.lab.problem import Argument, Launch, Peer, Problem, Rung, Size, ceil_div
-from kernels.lab.references import correlate
+from climb.bench import libraries
+from climb.bench.ladder import Ladder
+from climb.bench.problem import Argument, Launch, Peer, Problem, Rung, Size, ceil_div
+from climb.bench.references import correlate
 
 FLOAT = 4
 TILE = 32
@@ -139,28 +139,24 @@ ladder = Ladder(
         Rung(
             "naive",
             "every neighbour from global memory",
-            "naive.cu",
             _tiles("stencil2d_naive", (TILE, ROWS)),
             requires=_requires(ROWS),
         ),
         Rung(
             "tiled",
             "tile and halo in shared memory",
-            "tiled.cu",
             _tiles("stencil2d_tiled", (TILE, TILE)),
             requires=_requires(TILE),
         ),
         Rung(
             "register_column",
             "eight outputs below one another",
-            "register_column.cu",
             _tiles("stencil2d_register_column", (TILE, ROWS), COLUMN),
             requires=_requires(ROWS * COLUMN),
         ),
         Rung(
             "direct",
             "4 x 8 outputs in registers, no tile",
-            "direct.cu",
             _direct,
             alignment=QUAD_ALIGNED,
             requires=_requires(ROWS * 4),
@@ -168,7 +164,6 @@ ladder = Ladder(
         Rung(
             "marching",
             "down the rows, all sums in registers",
-            "marching.cu",
             _marching,
             alignment=QUAD_ALIGNED,
             requires=_requires(STRIP),

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from kernels.lab import libraries
-from kernels.lab.ladder import Ladder
-from kernels.lab.problem import Argument, Launch, Peer, Problem, Rung, Size, ceil_div
+from climb.bench import libraries
+from climb.bench.ladder import Ladder
+from climb.bench.problem import Argument, Launch, Peer, Problem, Rung, Size, ceil_div
 
 FLOAT, INDEX = 4, 8
 #: Threads of a block and the floats that it compares; the kernels' kThreads and kChunk.
@@ -72,7 +72,6 @@ def _rung(name: str, idea: str, launches) -> Rung:
     return Rung(
         name,
         idea,
-        f"{name}.cu",
         launches,
         alignment=QUAD_ALIGNED,
         requires=_requires,

@@ -7,17 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from kernels.lab.exercise import Claim, Exercise
-from kernels.lab.ladder import Ladder
-from kernels.lab.problem import Argument, Launch, Problem, Rung, Size, ceil_div
+from climb.bench.exercise import Claim, Exercise
+from climb.bench.ladder import Ladder
+from climb.bench.problem import Argument, Launch, Problem, Rung, Size, ceil_div
+from climb.bench.registry import load_ladder
 
 HERE = Path(__file__).parent
 FLOAT, WARP, THREADS = 4, 32, 256
 
 
 def exhibit(name: str) -> str:
-    """The text of ``warp_shuffles_<name>.cu``."""
-    return (HERE / f"warp_shuffles_{name}.cu").read_text(encoding="utf-8")
+    """The text of ``kernels/warp_shuffles/exhibits/<name>.cu``."""
+    return (HERE.parent / "exhibits" / f"{name}.cu").read_text(encoding="utf-8")
 
 
 def one_barrier() -> Claim:
@@ -40,11 +41,16 @@ def _one_pass(name: str, source: str, kernel: str, chunk: int = THREADS, shared_
     def requires(size: Size) -> str | None:
         return None if size["chunk"] == chunk else f"its blocks sum {chunk} floats each"
 
-    return Rung(name, f"one pass of {name}", source, launches, requires=requires)
+    return Rung(name, f"one pass of {name}", launches, requires=requires, source=source)
+
+
+def _reduction(name: str) -> str:
+    """The file of a rung of the ladder ``reduction``, as seen from here."""
+    return f"../reduction/{load_ladder('reduction')[name].path.name}"
 
 
 #: The first launch of the trees and of the shuffles by itself, for what the hardware counts in it; and the same trees
-#: with a block size that is known only at run time. For ``python -m kernels.lab.profiling`` with this module.
+#: with a block size that is known only at run time. For ``python -m climb.bench.profiling`` with this module.
 ladder = Ladder(
     Problem(
         name="tree_pass",
@@ -67,13 +73,10 @@ ladder = Ladder(
     ),
     HERE,
     rungs=(
+        *(_one_pass(name, _reduction(name), f"sum_{name}") for name in ("interleaved", "packed", "sequential")),
+        *(_one_pass(name, _reduction(name), f"sum_{name}", 2 * THREADS) for name in ("first_add", "shuffle")),
         *(
-            _one_pass(name, f"../reduction/{name}.cu", f"sum_{name}")
-            for name in ("interleaved", "packed", "sequential")
-        ),
-        *(_one_pass(name, f"../reduction/{name}.cu", f"sum_{name}", 2 * THREADS) for name in ("first_add", "shuffle")),
-        *(
-            _one_pass(f"runtime_{name}", "warp_shuffles_runtime.cu", f"runtime_{name}", THREADS, FLOAT * THREADS)
+            _one_pass(f"runtime_{name}", "../exhibits/runtime.cu", f"runtime_{name}", THREADS, FLOAT * THREADS)
             for name in ("interleaved", "packed", "sequential")
         ),
     ),
@@ -89,7 +92,7 @@ def _block_maxima(inputs: dict[str, np.ndarray], size: Size) -> dict[str, np.nda
 
 
 block_max = Exercise(
-    name="warp_shuffles_block_max",
+    name="block_max",
     problem=Problem(
         name="block_max",
         title="The largest float of each block",
@@ -112,7 +115,7 @@ block_max = Exercise(
 )
 
 argmax = Exercise(
-    name="warp_shuffles_argmax",
+    name="argmax",
     problem=Problem(
         name="warp_argmax",
         title="Where the largest of n floats stands",
@@ -140,7 +143,7 @@ def _warp_scans(inputs: dict[str, np.ndarray], size: Size) -> dict[str, np.ndarr
 
 
 scan = Exercise(
-    name="warp_shuffles_scan",
+    name="scan",
     problem=Problem(
         name="warp_scan",
         title="Running sums within each warp",

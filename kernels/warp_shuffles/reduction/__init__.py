@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from kernels.lab import libraries
-from kernels.lab.ladder import Ladder
-from kernels.lab.problem import Argument, Launch, Peer, Problem, Rung, Size, ceil_div
+from climb.bench import libraries
+from climb.bench.ladder import Ladder
+from climb.bench.problem import Argument, Launch, Peer, Problem, Rung, Size, ceil_div
 
 FLOAT = 4
 #: The trees: floats that one block of 256 threads sums, and with the first addition on load.
@@ -74,7 +74,6 @@ def _tree(name: str, idea: str, per_block: int) -> Rung:
     return Rung(
         name,
         idea,
-        f"{name}.cu",
         lambda size: _passes(f"sum_{name}", per_block, THREADS, size),
         workspace=lambda size: _pass_workspace(per_block, size),
         requires=_fits(per_block),
@@ -126,7 +125,6 @@ ladder = Ladder(
         Rung(
             "float4",
             "eight 16-byte loads in flight per thread",
-            "float4.cu",
             lambda size: _passes("sum_float4", CHUNK, WIDE_THREADS, size),
             alignment=QUAD_ALIGNED,
             workspace=lambda size: _pass_workspace(CHUNK, size),
@@ -135,7 +133,6 @@ ladder = Ladder(
         Rung(
             "atomics",
             "one pass, an atomicAdd per block",
-            "atomics.cu",
             _atomics,
             alignment=QUAD_ALIGNED,
             requires=_fits(CHUNK),
@@ -143,7 +140,6 @@ ladder = Ladder(
         Rung(
             "last_block",
             "one launch; the last block adds up, in order",
-            "last_block.cu",
             _last_block,
             alignment=QUAD_ALIGNED,
             workspace=lambda size: {"sums": ((_blocks(size["n"], CHUNK),), "float32")},

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from kernels.lab import libraries
-from kernels.lab.ladder import Ladder
-from kernels.lab.problem import Argument, Launch, Peer, Problem, Rung, Size, ceil_div
+from climb.bench import libraries
+from climb.bench.ladder import Ladder
+from climb.bench.problem import Argument, Launch, Peer, Problem, Rung, Size, ceil_div
 
 FLOAT = 4
 #: Threads of a block and the floats that it compares; the kernels' kThreads and kChunk.
@@ -77,7 +77,6 @@ ladder = Ladder(
         Rung(
             "two_pass",
             "floats as ordered integers, shuffles, float4",
-            "two_pass.cu",
             _two_pass,
             alignment=QUAD_ALIGNED,
             requires=_requires,
@@ -86,7 +85,6 @@ ladder = Ladder(
         Rung(
             "atomics",
             "an atomic per block; the order does not matter",
-            "atomics.cu",
             _atomics,
             alignment=QUAD_ALIGNED,
         ),

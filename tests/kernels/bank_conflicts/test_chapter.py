@@ -9,12 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kernels.emulator import BarrierDivergence, OutOfBounds
-from kernels.exercises.bank_conflicts import PITCHES, columns, exhibit, pairs, pitched, row_sums
-from kernels.lab import check, count_kernel, counters, hardware_counters, load_ladder, profiling, trace, verify
-from kernels.lab.access import pick
+from climb import check, count_kernel, counters, hardware_counters, load_ladder, trace, verify
+from climb.bench import profiling
+from climb.display.access import pick
+from climb.emulator import BarrierDivergence, OutOfBounds
+from kernels.bank_conflicts.exercises import PITCHES, columns, exhibit, pairs, pitched, row_sums
 
-CHAPTER = Path(__file__).resolve().parents[1] / "book" / "bank-conflicts.ipynb"
+CHAPTER = Path(__file__).resolve().parents[3] / "book" / "bank-conflicts.ipynb"
 SMALL = {"rows": 1024, "cols": 1024}
 RUNGS = load_ladder("transpose").names
 

@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kernels.emulator.errors import OutOfBounds, Race
-from kernels.exercises.classifier import exhibit, gradient, quarters, samples
-from kernels.lab import ArgumentError, check, count_kernel, counters, load_ladder, opcodes
-from kernels.lab.exercise import drifted
+from climb import ArgumentError, check, count_kernel, counters, load_ladder, opcodes
+from climb.bench.exercise import drifted
+from climb.emulator.errors import OutOfBounds, Race
+from kernels.classifier.exercises import exhibit, gradient, quarters, samples
 
-CHAPTER = Path(__file__).resolve().parents[1] / "book" / "classifier.ipynb"
+CHAPTER = Path(__file__).resolve().parents[3] / "book" / "classifier.ipynb"
 LADDER, WHOLE = load_ladder("classifier"), load_ladder("classifier_int")
 CLASS1, CLASS2, BATCH = LADDER.problem.headline
 EXERCISES = pytest.mark.parametrize("exercise", [gradient, quarters, samples], ids=lambda exercise: exercise.name)

@@ -9,12 +9,13 @@ import nbformat
 import numpy as np
 import pytest
 
-from kernels.exercises.coalescing import HERE, exhibit, fields, rows, shifted
-from kernels.lab import check, count_kernel, counters, hardware_counters, load_ladder, pick, profiling, trace, verify
-from kernels.lab.problem import size_label
-from kernels.toolchain import CompileError
+from climb import check, count_kernel, counters, hardware_counters, load_ladder, pick, trace, verify
+from climb.bench import profiling
+from climb.bench.problem import size_label
+from climb.toolchain import CompileError
+from kernels.coalescing.exercises import HERE, exhibit, fields, rows, shifted
 
-CHAPTER = Path(__file__).resolve().parents[1] / "book" / "coalescing.ipynb"
+CHAPTER = Path(__file__).resolve().parents[3] / "book" / "coalescing.ipynb"
 
 
 @pytest.mark.parametrize("exercise", [fields, rows], ids=lambda exercise: exercise.name)
@@ -133,6 +134,7 @@ def test_the_banks_of_the_naive_load(k: int) -> None:
 
 
 def test_every_file_of_the_chapter_is_used() -> None:
-    used = {f"{e.name}{end}" for e in (fields, rows) for end in (".cu", "_solution.cu")} | {shifted.rungs[0].source}
-    used |= {f"coalescing_{name}.cu" for name in ("undeclared", "halved", "swapped")}
-    assert {path.name for path in HERE.glob("coalescing_*.cu")} == used
+    used = {f"{e.name}{end}" for e in (fields, rows) for end in (".cu", "_solution.cu")}
+    assert {path.name for path in HERE.glob("*.cu")} == used
+    shown = {"shifted.cu", *(f"{name}.cu" for name in ("undeclared", "halved", "swapped"))}
+    assert {path.name for path in (HERE.parent / "exhibits").glob("*.cu")} == shown

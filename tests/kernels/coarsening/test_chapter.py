@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kernels.exercises.coarsening import PAIRS, most_outputs, spread, window
-from kernels.lab import count_kernel, load_ladder
-from kernels.lab.exercise import check, drifted
+from climb import count_kernel, load_ladder
+from climb.bench.exercise import check, drifted
+from kernels.coarsening.exercises import PAIRS, most_outputs, spread, window
 
-CHAPTER = Path(__file__).resolve().parents[1] / "book" / "coarsening.ipynb"
+CHAPTER = Path(__file__).resolve().parents[3] / "book" / "coarsening.ipynb"
 
 
 @pytest.mark.parametrize("exercise", [spread, window], ids=lambda one: one.name)

@@ -7,7 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kernels.conv1d import (
+from climb import ArgumentError, check, count_kernel, counters, cp, load_ladder, verify
+from climb.bench.exercise import drifted
+from climb.emulator.errors import OutOfBounds, WarpMismatch
+from kernels.conv1d.conv1d import (
     BEST_CHANNELS,
     MAX_TAPS,
     UNET,
@@ -20,13 +23,10 @@ from kernels.conv1d import (
     layer,
     staged_bytes,
 )
-from kernels.conv1d_channels import CHANNELS, LAYERS
-from kernels.emulator.errors import OutOfBounds, WarpMismatch
-from kernels.exercises.conv1d import exhibit, filters, fold, padding, reader
-from kernels.lab import ArgumentError, check, count_kernel, counters, cp, load_ladder, verify
-from kernels.lab.exercise import drifted
+from kernels.conv1d.conv1d_channels import CHANNELS, LAYERS
+from kernels.conv1d.exercises import exhibit, filters, fold, padding, reader
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[3]
 CHAPTER = ROOT / "book" / "conv1d.ipynb"
 CONV1D = load_ladder("conv1d")
 EXERCISES = pytest.mark.parametrize("exercise", [filters, fold, padding], ids=lambda exercise: exercise.name)
@@ -109,7 +109,7 @@ def test_many_taps_and_a_row_shorter_than_they(taps: int) -> None:
 )
 def test_teams_outputs_groups_and_channels_fit_together(monkeypatch, block: Fit, size: dict[str, int]) -> None:
     for chosen in ("fit", "in_flight_fit", "in_order_fit", "inside_fit"):
-        monkeypatch.setattr(f"kernels.conv1d.{chosen}", lambda size: block)
+        monkeypatch.setattr(f"kernels.conv1d.conv1d.{chosen}", lambda size: block)
     for name in ("fitted", "in_flight", "in_order", "inside"):
         assert CONV1D[name].launches(size)[0].block == (32 * block.teams * block.warps,)
         verify(CONV1D[name], size)

@@ -7,13 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kernels.emulator.errors import Uninitialised
-from kernels.exercises.conv2d import column, exhibit, lanes, mirror
-from kernels.lab import check, count_kernel, counters, load_ladder
-from kernels.lab.exercise import drifted
-from kernels.lab.references import correlate
+from climb import check, count_kernel, counters, load_ladder
+from climb.bench.exercise import drifted
+from climb.bench.references import correlate
+from climb.emulator.errors import Uninitialised
+from kernels.conv2d.exercises import column, exhibit, lanes, mirror
 
-CHAPTER = Path(__file__).resolve().parents[1] / "book" / "conv2d.ipynb"
+CHAPTER = Path(__file__).resolve().parents[3] / "book" / "conv2d.ipynb"
 EXERCISES = pytest.mark.parametrize("exercise", [mirror, lanes, column], ids=lambda exercise: exercise.name)
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kernels.conv2d import beyond, ladder, problem, strip_height
-from kernels.lab import ArgumentError, cp, verify
-from kernels.lab.binding import by_value
-from kernels.lab.problem import ByValue, Launch, Textured
-from kernels.toolchain.sass import resources
+from climb import ArgumentError, cp, verify
+from climb.bench.binding import by_value
+from climb.bench.problem import ByValue, Launch, Textured
+from climb.toolchain.sass import resources
+from kernels.conv2d.conv2d import beyond, ladder, problem, strip_height
 
 RUNGS = pytest.mark.parametrize("rung", list(ladder), ids=lambda rung: rung.name)
 MODES = {"zero": ("constant", 3), "clamp": ("edge", 9), "reflect": ("reflect", 3)}
@@ -107,7 +107,7 @@ def test_such_arguments_are_named_in_records_and_shown() -> None:
 
 
 def test_a_structure_of_another_size_is_refused() -> None:
-    from kernels.lab import standin
+    from climb import fake_cupy as standin
 
     kernel = standin.RawKernel(
         'struct S { float at[4]; }; extern "C" __global__ void f(S s, float* out) { out[0] = s.at[3]; }', "f"

@@ -8,16 +8,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kernels.conv3d import EDGES, Tile
-from kernels.exercises.conv3d import exhibit, judge, march, planes_per_block, tile_width
-from kernels.lab import ArgumentError, count_kernel, counters, load_ladder
-from kernels.lab.checking import verify
-from kernels.lab.exercise import check, drifted
-from kernels.lab.references import correlate
-from kernels.lab.spectral import smooth_lengths
-from kernels.lab.transfers import STEPS, transfers, transfers_path
+from climb import ArgumentError, count_kernel, counters, load_ladder
+from climb.bench.checking import verify
+from climb.bench.exercise import check, drifted
+from climb.bench.references import correlate
+from climb.bench.spectral import smooth_lengths
+from climb.bench.transfers import STEPS, transfers, transfers_path
+from kernels.conv3d.conv3d import EDGES, Tile
+from kernels.conv3d.exercises import exhibit, judge, march, planes_per_block, tile_width
 
-CHAPTER = Path(__file__).resolve().parents[1] / "book" / "conv3d.ipynb"
+CHAPTER = Path(__file__).resolve().parents[3] / "book" / "conv3d.ipynb"
 CONV = load_ladder("conv3d")
 
 

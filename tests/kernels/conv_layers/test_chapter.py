@@ -8,13 +8,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kernels.emulator import ALL_CHECKS, Race, checking, run
-from kernels.exercises.conv_layers import exhibit, extra_bytes, judge, keep, parts_for, window
-from kernels.lab import check, load_ladder, verify
-from kernels.lab.exercise import drifted
-from kernels.toolchain import resources
+from climb import check, load_ladder, verify
+from climb.bench.exercise import drifted
+from climb.emulator import ALL_CHECKS, Race, checking, run
+from climb.toolchain import resources
+from kernels.conv_layers.exercises import exhibit, extra_bytes, judge, keep, parts_for, window
 
-ROOT = Path(__file__).resolve().parents[1]
+ROOT = Path(__file__).resolve().parents[3]
 CHAPTER = ROOT / "book" / "conv-layers.ipynb"
 LAYER = load_ladder("convlayer")
 EXERCISES = pytest.mark.parametrize("exercise", [keep, window], ids=lambda exercise: exercise.name)
@@ -73,7 +73,7 @@ def test_the_fastest_kernels_spill_nothing_and_fit_an_sm_as_often_as_they_say(ru
 
 
 def test_the_sixteen_products_spill_nothing_and_fit_an_sm_as_often_as_they_say() -> None:
-    from kernels.convlayer.planes import choose_plane
+    from kernels.conv_layers.convlayer.planes import choose_plane
 
     for size in LAYER.problem.recorded:
         plane, _ = choose_plane(size)
@@ -101,7 +101,7 @@ def test_sixteen_products_err_no_more_than_nine_times_four() -> None:
 
 
 def test_every_plane_of_the_table_is_that_of_its_layer() -> None:
-    from kernels.convlayer.planes import TABLE, choose_plane, maps_of_part
+    from kernels.conv_layers.convlayer.planes import TABLE, choose_plane, maps_of_part
 
     for (n, c_in, c_out), (plane, parts) in TABLE.items():
         size = {"n": n, "c_in": c_in, "c_out": c_out, "k": 3}
@@ -114,7 +114,7 @@ def test_every_plane_of_the_table_is_that_of_its_layer() -> None:
 @pytest.mark.parametrize("shape", [(13, 20, 40), (14, 9, 33)], ids=["two parts", "odd maps"])
 def test_every_plane_of_the_table_is_right(shape: tuple[int, int, int], monkeypatch: pytest.MonkeyPatch) -> None:
     """At a small size, put in the table for it, in two parts."""
-    from kernels.convlayer import planes
+    from kernels.conv_layers.convlayer import planes
 
     for plane in {plane for plane, _ in planes.TABLE.values()}:
         monkeypatch.setitem(planes.TABLE, shape, (plane, 2))
@@ -126,7 +126,7 @@ def test_every_plane_of_the_table_is_right(shape: tuple[int, int, int], monkeypa
 
 def test_every_cut_of_the_table_computes_its_layer() -> None:
     """At few maps, for the emulator's sake; the cut and the parts are those of the layer, and its pixels too."""
-    from kernels.convlayer.cuts import TABLE, choose
+    from kernels.conv_layers.convlayer.cuts import TABLE, choose
 
     for (n, c_in, c_out), (cut, parts) in TABLE.items():
         size = {"n": n, "c_in": c_in, "c_out": c_out, "k": 3}
@@ -136,7 +136,7 @@ def test_every_cut_of_the_table_computes_its_layer() -> None:
 
 
 def test_parts_are_added_in_one_order() -> None:
-    from kernels.lab import cp
+    from climb import cp
 
     size = {"n": 14, "c_in": 48, "c_out": 8, "k": 3}
     inputs = LAYER.inputs(size)

@@ -18,10 +18,10 @@ import pytest
 from tools import divergence_profile
 from tools.divergence_profile import Case, compiled
 
-from kernels.divergence import DATA, MAX_STEPS, POINTS, escape_counts, sampled_counts
-from kernels.emulator import Counters
-from kernels.lab import count_kernel, load_ladder, opcodes
-from kernels.lab.machine import MachineCounts, run_machine
+from climb import count_kernel, load_ladder, opcodes
+from climb.emulator import Counters
+from climb.validation.machine import MachineCounts, run_machine
+from kernels.divergence.divergence import DATA, MAX_STEPS, POINTS, escape_counts, sampled_counts
 
 PROFILE = json.loads(divergence_profile.PROFILE.read_text(encoding="utf-8"))
 CASES = {case.label: case for case in divergence_profile.cases()}

@@ -7,11 +7,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kernels.exercises.emulator import palette, smooth
-from kernels.lab import alt_text, check, steps_figure, warp_steps
-from kernels.lab.exercise import drifted
+from climb import alt_text, check, steps_figure, warp_steps
+from climb.bench.exercise import drifted
+from kernels.emulator.exercises import palette, smooth
 
-CHAPTER = Path(__file__).resolve().parents[1] / "book" / "emulator.ipynb"
+CHAPTER = Path(__file__).resolve().parents[3] / "book" / "emulator.ipynb"
 
 
 @pytest.mark.parametrize("exercise", [smooth, palette], ids=lambda one: one.name)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kernels.exercises.occupancy import exhibit, loads_in_a_row, scale, smooth
-from kernels.lab import check, count_kernel, load_ladder, occupancy_of, occupancy_profile
-from kernels.toolchain import compile_cuda
+from climb import check, count_kernel, load_ladder, occupancy_of, occupancy_profile
+from climb.toolchain import compile_cuda
+from kernels.occupancy.exercises import exhibit, loads_in_a_row, scale, smooth
 
 EXERCISES = (smooth, scale)
 

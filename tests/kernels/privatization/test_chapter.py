@@ -7,12 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kernels.emulator import EmulatorError
-from kernels.exercises.privatization import HERE, exhibit, merge, votes
-from kernels.lab import check, count_kernel, counters, hardware_counters, load_ladder, profiling
-from kernels.lab.exercise import drifted
+from climb import check, count_kernel, counters, hardware_counters, load_ladder
+from climb.bench import profiling
+from climb.bench.exercise import drifted
+from climb.emulator import EmulatorError
+from kernels.privatization.exercises import HERE, exhibit, merge, votes
 
-CHAPTER = Path(__file__).resolve().parents[1] / "book" / "privatization.ipynb"
+CHAPTER = Path(__file__).resolve().parents[3] / "book" / "privatization.ipynb"
 
 
 @pytest.mark.parametrize("exercise", [merge, votes], ids=lambda exercise: exercise.name)
@@ -85,5 +86,6 @@ def test_the_racing_histogram_is_right_on_different_values_only() -> None:
 
 def test_every_file_of_the_chapter_is_used() -> None:
     used = {f"{e.name}{end}" for e in (merge, votes) for end in (".cu", "_solution.cu")}
-    used |= {f"privatization_{name}.cu" for name in ("racing", "local", "blocked")}
-    assert {path.name for path in HERE.glob("privatization_*.cu")} == used
+    assert {path.name for path in HERE.glob("*.cu")} == used
+    shown = {f"{name}.cu" for name in ("racing", "local", "blocked")}
+    assert {path.name for path in (HERE.parent / "exhibits").glob("*.cu")} == shown

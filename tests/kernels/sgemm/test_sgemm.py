@@ -9,17 +9,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from kernels import emulator
-from kernels.exercises.sgemm import BETA, beta, fewest_parts, full, judge, lanes, rounds
-from kernels.lab import ArgumentError, count_kernel, counters, cp, load_ladder
-from kernels.lab.exercise import check, drifted
-from kernels.sgemm import rungs
-from kernels.sgemm.blas import sgemm
-from kernels.sgemm.product import Product
-from kernels.sgemm.rungs import BEST, SHORTEST, SKINNY, SMS, SQUARER, choose, share
-from kernels.sgemm.search import CANDIDATES, SIZES, searched
+from climb import ArgumentError, count_kernel, counters, cp, emulator, load_ladder
+from climb.bench.exercise import check, drifted
+from kernels.sgemm.exercises import BETA, beta, fewest_parts, full, judge, lanes, rounds
+from kernels.sgemm.sgemm import rungs
+from kernels.sgemm.sgemm.blas import sgemm
+from kernels.sgemm.sgemm.product import Product
+from kernels.sgemm.sgemm.rungs import BEST, SHORTEST, SKINNY, SMS, SQUARER, choose, share
+from kernels.sgemm.sgemm.search import CANDIDATES, SIZES, searched
 
-CHAPTER = Path(__file__).resolve().parents[1] / "book" / "sgemm.ipynb"
+CHAPTER = Path(__file__).resolve().parents[3] / "book" / "sgemm.ipynb"
 LADDER = load_ladder("sgemm")
 RNG = np.random.default_rng(5)
 

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kernels.lab import ArgumentError, load_ladder
-from kernels.lab.references import correlate
-from kernels.stencil1d import weights as weights_1d
-from kernels.stencil2d import weights as weights_2d
+from climb import ArgumentError, load_ladder
+from climb.bench.references import correlate
+from kernels.tiling.stencil1d import weights as weights_1d
+from kernels.tiling.stencil2d import weights as weights_2d
 
 LADDERS = {name: load_ladder(name) for name in ("stencil1d", "stencil2d")}
 RUNGS = [rung for ladder in LADDERS.values() for rung in ladder]
@@ -47,7 +47,7 @@ def test_the_reference_is_the_sum_written_out(shape: tuple[int, ...], data: st.D
 def test_the_reference_is_the_same_in_many_bands(monkeypatch) -> None:
     source = np.random.default_rng(3).random((37, 11), dtype=np.float32)
     whole = correlate(source, weights_2d(3))
-    monkeypatch.setattr("kernels.lab.references.BAND", 25)
+    monkeypatch.setattr("climb.bench.references.BAND", 25)
     assert np.array_equal(correlate(source, weights_2d(3)), whole)
 
 
@@ -88,7 +88,7 @@ def test_a_size_beyond_what_the_kernel_takes_is_refused_by_name(rung, key: str) 
 
 @each_rung
 def test_a_radius_must_be_given_and_be_at_least_one(rung) -> None:
-    from kernels.lab import cp
+    from climb import cp
 
     source = cp.zeros((4,) * len(rung.ladder.problem.inputs[0].shape), dtype="float32")
     with pytest.raises(ArgumentError, match="parameter 'radius' is missing"):

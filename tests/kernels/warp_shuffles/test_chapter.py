@@ -7,14 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from kernels.emulator.errors import Race, WarpMismatch
-from kernels.exercises.warp_shuffles import argmax, block_max, exhibit, ladder, scan
-from kernels.lab import ArgumentError, check, count_kernel, counters, hardware_counters, load_ladder, verify
-from kernels.lab.exercise import drifted
-from kernels.lab.problem import ceil_div
-from kernels.lab.repeats import repeated
+from climb import ArgumentError, check, count_kernel, counters, hardware_counters, load_ladder, verify
+from climb.bench.exercise import drifted
+from climb.bench.problem import ceil_div
+from climb.bench.repeats import repeated
+from climb.emulator.errors import Race, WarpMismatch
+from kernels.warp_shuffles.exercises import argmax, block_max, exhibit, ladder, scan
 
-CHAPTER = Path(__file__).resolve().parents[1] / "book" / "warp-shuffles.ipynb"
+CHAPTER = Path(__file__).resolve().parents[3] / "book" / "warp-shuffles.ipynb"
 REDUCTION = load_ladder("reduction")
 EXERCISES = pytest.mark.parametrize("exercise", [block_max, argmax, scan], ids=lambda exercise: exercise.name)
 

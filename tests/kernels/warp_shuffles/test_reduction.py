@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from kernels.lab import ArgumentError, BoundRung, cp, load_ladder, verify
+from climb import ArgumentError, BoundRung, cp, load_ladder, verify
 
 LADDERS = {name: load_ladder(name) for name in ("reduction", "reduction_max", "argmax", "accurate_sum")}
 NAN, INF = math.nan, math.inf

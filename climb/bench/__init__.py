@@ -1,0 +1,1 @@
+"""The bench: problems, ladders, checked launches, verifying, measuring, records."""
