@@ -6,9 +6,6 @@ output. Chapters, tests and records all launch through here, so a launch configu
 
 from __future__ import annotations
 
-import hashlib
-import json
-import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,35 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from climb.bench import arguments
+from climb.bench import arguments, identity
 from climb.bench.binding import bound
 from climb.bench.cuda import cp
+from climb.bench.identity import expand_includes
 from climb.bench.problem import Launch, Peer, Problem, Rung, Size
 from climb.toolchain import Compiled, compile_cuda
 
 _STANDARD = ("-std=c++17",)
-_LOCAL_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.MULTILINE)
-
-
-def expand_includes(path: Path) -> str:
-    """The text of a source with each ``#include "..."`` replaced by that file's text (once each), newlines as ``\\n``.
-
-    Used for hashing and for showing; compilers get the file and an include directory. Raises FileNotFoundError.
-    """
-    seen: set[Path] = set()
-
-    def read(file: Path) -> str:
-        seen.add(file.resolve())
-        text = file.read_text(encoding="utf-8")
-
-        def replace(match: re.Match[str]) -> str:
-            inner = file.parent / match[1]
-            return "" if inner.resolve() in seen else read(inner)
-
-        return _LOCAL_INCLUDE.sub(replace, text)
-
-    return read(path)
-
 
 #: The regimes in which every ladder is measured.
 REGIMES = ("cold", "batch")
@@ -95,14 +71,13 @@ class BoundRung:
         return self.rung.launches(size)
 
     def sha256(self, size: Size) -> str:
-        """The hash of what is measured: the source with its includes, the options and the launches at this size."""
-        what = {
-            "source": expand_includes(self.path),
-            "options": list(self.options),
-            "launches": [launch.as_json() for launch in self.launches(size)],
-            "workspace": {k: [list(s), d] for k, (s, d) in self.rung.workspace(size).items()},
-        }
-        return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()
+        """The hash of what is measured at this size: code, options and launches, by the rule of ``identity``."""
+        return identity.sha256(
+            expand_includes(self.path),
+            self.options,
+            [launch.as_json() for launch in self.launches(size)],
+            {name: [list(shape), dtype] for name, (shape, dtype) in self.rung.workspace(size).items()},
+        )
 
     def compiled(self, size: Size, arch: str = "sm_90", whole: bool = False) -> Compiled:
         """Compile the kernels used at this size, with no GPU: PTX, cubin, and what SASS is read from. With ``whole``

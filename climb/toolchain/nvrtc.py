@@ -65,9 +65,17 @@ class Compiled:
     def _program(self) -> _Program:
         return _Program(self.source, self.filename, tuple(self.names), self.include_dirs, ptx=self.ptx)
 
-    def with_code(self, ptx: str, cubin: bytes, include_dirs: tuple[str, ...]) -> Compiled:
-        """The same source with PTX and machine code of an earlier run, whose line table names these directories."""
-        return replace(self, ptx=ptx, made_with=(cubin, ""), include_dirs=include_dirs)
+    def with_code(
+        self, ptx: str, cubin: bytes, include_dirs: tuple[str, ...], *, filename: str = "", lowered: Sequence[str] = ()
+    ) -> Compiled:
+        """Return the same source with PTX and machine code of an earlier run.
+
+        Their line table names ``include_dirs``, and ``filename`` if the file has moved since. ``lowered`` are the names
+        that the kernels had then, in the order of ``names``, if they have been renamed.
+        """
+        names = dict(zip(self.names, lowered, strict=True)) if lowered else self.names
+        sources = {**self.sources, filename or self.filename: self.source}
+        return replace(self, ptx=ptx, made_with=(cubin, ""), include_dirs=include_dirs, names=names, sources=sources)
 
     def check_syntax(self, arch: str) -> None:
         """Ask NVRTC's front end alone whether it takes the source for another architecture, in a twentieth of the time

@@ -107,7 +107,7 @@ class TestWithoutGpu:
         assert "NVIDIA driver" in last
 
     def test_live_timings_need_a_gpu(self) -> None:
-        done = run("from climb import cuda; cuda.replaying()", WORKLOG_TIMINGS="live")
+        done = run("from climb.bench import cuda; cuda.replaying()", WORKLOG_TIMINGS="live")
         assert "BackendError: WORKLOG_TIMINGS=live asks for live timings" in done.stderr
 
 

@@ -136,7 +136,7 @@ def test_a_changed_kernel_is_stale_and_says_what_mends_it(tmp_path):
         (tmp_path / path.name).write_text(path.read_text())
     edited = dataclasses.replace(scale.ladder, folder=tmp_path)
     assert stale_points(made.record(), edited) == []
-    (tmp_path / "vector.cu").write_text((tmp_path / "vector.cu").read_text() + "// changed\n")
+    (tmp_path / "vector.cu").write_text((tmp_path / "vector.cu").read_text() + "__device__ int changed;\n")
     (stale,) = stale_points(made.record(), edited)
     assert str(stale) == (
         "stale record: scale 'vector' at n=1024: its kernel, options or launch have changed since it was measured; "

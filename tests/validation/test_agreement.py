@@ -9,6 +9,7 @@ import pytest
 from tools.code import memory_instructions
 
 from climb import load_ladder
+from climb.bench.identity import expand_includes
 from climb.bench.ladder import BoundRung
 from climb.toolchain import disassemble
 from climb.validation import agreement
@@ -94,11 +95,10 @@ def test_kept_code_of_another_source_is_refused(tmp_path, monkeypatch) -> None:
     with pytest.raises(LookupError, match="no code of classifier slices"):
         code.counted_code(rung, size)
     compiled = rung.compiled(size)
-    changed = dataclasses.replace(compiled, sources={**compiled.sources, compiled.filename: "// another"})
-    code.keep_code(tmp_path / "code" / "it.json", changed)
-    with pytest.raises(LookupError, match=r"stale counts of classifier slices.*kernels\.lab\.agreement"):
+    code.keep_code(tmp_path / "code" / "it.json", compiled, "int another;")
+    with pytest.raises(LookupError, match=r"stale counts of classifier slices.*climb\.validation\.agreement"):
         compare_rung(rung)
-    code.keep_code(tmp_path / "code" / "it.json", compiled)
+    code.keep_code(tmp_path / "code" / "it.json", compiled, expand_includes(rung.path))
     kept = code.counted_code(rung, size)
     assert kept.ptx == compiled.ptx and len(kept.cubin) == len(compiled.cubin)
     kernel = kept.kernels[0]
@@ -149,15 +149,21 @@ def test_a_wrong_count_has_no_reason(monkeypatch) -> None:
 def test_counts_of_another_kernel_are_refused(monkeypatch) -> None:
     stale = [{**point, "code_sha256": "0" * 64} for point in record().rungs]
     monkeypatch.setattr(agreement, "record", lambda gpu=None: dataclasses.replace(record.__wrapped__(), rungs=stale))
-    with pytest.raises(LookupError, match=r"stale counts of copy scalar.*kernels\.lab\.agreement"):
+    with pytest.raises(LookupError, match=r"stale counts of copy scalar.*climb\.validation\.agreement"):
         compare_rung(load_ladder("copy")["scalar"])
 
 
-def test_a_comment_makes_no_counts_stale() -> None:
-    """What is hashed is the code, the launch and the inputs."""
-    text = ".visible .entry k(\n)\n{\n\t.loc\t1 4 0\n\tret;\n$L__tmp0:\n}\n"
-    assert agreement._code(text, "k") == agreement._code(text.replace("1 4 0", "1 9 0"), "k")
-    assert agreement._code(text, "k") != agreement._code(text.replace("ret", "exit"), "k")
+def test_comments_and_names_make_no_counts_stale_and_code_does() -> None:
+    text = (
+        ".visible .entry k(\n.param .u64 k_param_0)\n{\n\t.loc\t1 4 0\n\tmov.u64 %rd1, _ZZ1kE4tile;\n"
+        "\tst [_ZZ1kE3sum];\n\tld %r1, [k_param_0];\n\tret;\n$L__tmp0:\n}\n"
+    )
+    nameless = agreement.nameless_ptx
+    assert nameless(text, "k") == nameless(text.replace("1 4 0", "1 9 0"), "k")
+    renamed = text.replace("entry k(", "entry kk(").replace("k_param", "kk_param").replace("_ZZ1kE", "_ZZ2kkE")
+    assert nameless(renamed, "kk") == nameless(text, "k")
+    for old, new in (("ret", "exit"), ("_ZZ1kE3sum", "_ZZ1kE4tile"), ("k_param_0]", "k_param_1]")):
+        assert nameless(text.replace(old, new), "k") != nameless(text, "k")
 
 
 def test_cases_are_named_once() -> None:

@@ -147,18 +147,27 @@ def same_compiler(gpu: str = records.DEFAULT_GPU) -> bool:
 
 
 def code_sha256(compiled: Compiled, launch: Launch, inputs: dict[str, np.ndarray]) -> str:
-    """The hash of what counts depend on: the kernel's PTX without line numbers, its launch, and the inputs."""
-    digest = hashlib.sha256(json.dumps(launch.as_json(), sort_keys=True).encode())
-    digest.update(_code(compiled.ptx, compiled.lowered(launch.kernel)).encode())
+    """The hash of what counts depend on: the kernel's PTX, its launch, and the inputs.
+
+    Line numbers and the names of kernels, files and variables do not count: see :func:`nameless_ptx`.
+    """
+    digest = hashlib.sha256(json.dumps({**launch.as_json(), "kernel": ""}, sort_keys=True).encode())
+    digest.update(nameless_ptx(compiled.ptx, compiled.lowered(launch.kernel)).encode())
     for name in sorted(inputs):
         digest.update(name.encode() + np.ascontiguousarray(inputs[name]).tobytes())
     return digest.hexdigest()
 
 
-def _code(ptx: str, kernel: str) -> str:
-    """The kernel's text, from `.entry` to its closing brace, without what only debuggers read."""
+def nameless_ptx(ptx: str, kernel: str) -> str:
+    """The PTX of a kernel, from ``.entry`` to its closing brace, without what only debuggers read.
+
+    Mangled names are numbered in the order in which they appear, so that the text stays the same when the kernel, or a
+    function or variable that it uses, is renamed. ``kernel`` is the lowered name.
+    """
     match = re.search(rf"^\.(?:visible|weak) \.entry {re.escape(kernel)}\(.*?^}}", ptx, re.MULTILINE | re.DOTALL)
-    text = match[0] if match else ptx
+    text = re.sub(rf"\b{re.escape(kernel)}(?=_param_\d|\b)", "kernel", match[0] if match else ptx)
+    numbers: dict[str, str] = {}
+    text = re.sub(r"\b_Z\w+", lambda name: numbers.setdefault(name[0], f"symbol_{len(numbers)}"), text)
     return "\n".join(row for row in text.splitlines() if row.strip() and not re.match(r"\s*(\.loc|//|\$L__tmp)", row))
 
 

@@ -12,7 +12,8 @@ import json
 import lzma
 from pathlib import Path
 
-from climb.bench import records
+from climb.bench import identity, records
+from climb.bench.identity import expand_includes
 from climb.bench.ladder import BoundRung
 from climb.bench.problem import Size
 from climb.toolchain import Compiled
@@ -27,15 +28,17 @@ def code_path(ladder: str, rung: str, gpu: str = records.DEFAULT_GPU) -> Path:
     return records.RECORDS / gpu / "emulator" / "code" / f"{ladder}.{rung}.json"
 
 
-def made_from(compiled: Compiled) -> str:
-    """The hash of what the compiler was given, and of which compiler."""
-    given = (sorted(compiled.sources.items()), compiled.filename, compiled.arch, compiled.options,
-             sorted(compiled.names), compiled.nvrtc_version)  # fmt: skip
+def made_from(compiled: Compiled, source: str) -> str:
+    """The hash of what the compiler was given, by the rule of ``climb.bench.identity``, and of which compiler."""
+    code, kernels = identity.canonical(source, sorted(compiled.names))
+    given = (identity.RULE, code, kernels, compiled.arch, compiled.options, compiled.nvrtc_version)
     return hashlib.sha256(json.dumps(given).encode()).hexdigest()
 
 
-def keep_code(path: Path, compiled: Compiled) -> None:
-    """Write PTX and machine code, compressed, with the hash of what they were made from. In the line table directories
+def keep_code(path: Path, compiled: Compiled, source: str) -> None:
+    """Write PTX and machine code, compressed, with the hash of the source, includes in place, that they were made from.
+
+    In the line table directories
     of this machine become slashes, as many as they have letters."""
     cubin, names = compiled.cubin, ["/" * len(folder.encode()) for folder in compiled.include_dirs]
     for folder, name in zip(compiled.include_dirs, names, strict=True):
@@ -43,7 +46,13 @@ def keep_code(path: Path, compiled: Compiled) -> None:
     images = {"ptx": compiled.ptx.encode(), "cubin": cubin}
     packed = {name: base64.b85encode(lzma.compress(image)).decode() for name, image in images.items()}
     path.parent.mkdir(parents=True, exist_ok=True)
-    data = {"made_from": made_from(compiled), "include_dirs": names, **packed}
+    data = {
+        "made_from": made_from(compiled, source),
+        "filename": compiled.filename,
+        "lowered": list(compiled.names.values()),
+        "include_dirs": names,
+        **packed,
+    }
     records.write_whole(path, json.dumps(data, indent=1) + "\n")
 
 
@@ -57,7 +66,9 @@ def counted_code(rung: BoundRung, size: Size, gpu: str = records.DEFAULT_GPU) ->
     if not path.exists():
         raise LookupError(f"no code of {name[0]} {name[1]} beside its counts")
     held = json.loads(path.read_text(encoding="utf-8"))
-    if held["made_from"] != made_from(compiled):
+    if held["made_from"] != made_from(compiled, expand_includes(rung.path)):
         raise LookupError(f"stale counts of {name[0]} {name[1]}: the source has changed")
     ptx, cubin = (lzma.decompress(base64.b85decode(held[image])) for image in ("ptx", "cubin"))
-    return compiled.with_code(ptx.decode(), cubin, tuple(held["include_dirs"]))
+    return compiled.with_code(
+        ptx.decode(), cubin, tuple(held["include_dirs"]), filename=held["filename"], lowered=held["lowered"]
+    )

@@ -29,6 +29,7 @@ from typing import Any
 import numpy as np
 
 from climb.bench import hardware, records
+from climb.bench.identity import expand_includes
 from climb.bench.problem import Launch
 from climb.bench.registry import ladder_names, load_ladder
 from climb.emulator import DeviceMemory
@@ -320,7 +321,8 @@ def measure(steps: dict[str, list[Step]], path: Path, gpu: dict[str, Any], secon
                 found = points.setdefault(_key(step.names), {**step.names, "code_sha256": step.code, "counts": []})
                 found["counts"] = [*found["counts"], [row.get(metric) for metric in METRICS]][-max(RUNS.values()) :]
                 if step.first and (name := (step.names.get("ladder"), step.names.get("rung"))) in WANDERING:
-                    keep_code(code_path(*name, hardware.gpu_slug(gpu["name"])), step.compiled)
+                    source = expand_includes(load_ladder(name[0])[name[1]].path)
+                    keep_code(code_path(*name, hardware.gpu_slug(gpu["name"])), step.compiled, source)
             _write(path, steps, points, gpu)
     return complete
 

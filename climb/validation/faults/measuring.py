@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from climb.bench import hardware, records
+from climb.bench import hardware, identity, records
 from climb.emulator import EmulatorError, EndlessLoop
 from climb.toolchain.nvrtc import nvrtc_version
 from climb.validation.faults import TOOLS, Fault, Freed, Fresh, Null, emulate, number, record_path
@@ -144,8 +144,9 @@ def known(path: Path) -> dict[tuple[str, str], dict[str, Any]]:
 
 
 def digest(fault: Fault) -> str:
-    """The hash of what is launched."""
-    what = (fault.body, fault.wrong, fault.mended, *(str(getattr(fault, n)) for n in ("grid", "threads", "shared")))
+    """The hash of what is launched, by the rule of ``climb.bench.identity``."""
+    code = [identity.tokens(text) for text in (fault.body, fault.wrong, fault.mended)]
+    what = (identity.RULE, code, *(str(getattr(fault, n)) for n in ("grid", "threads", "shared")))
     return hashlib.sha256(repr((what, fault.args)).encode()).hexdigest()
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import argparse
 import datetime
-import hashlib
 import itertools
 import json
 import os
@@ -23,8 +22,8 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from climb.bench import hardware, records
-from climb.bench.ladder import expand_includes
+from climb.bench import hardware, identity, records
+from climb.bench.identity import expand_includes
 from climb.bench.problem import Launch
 from kernels.sgemm.sgemm import ladder, problem
 from kernels.sgemm.sgemm.product import Product
@@ -62,7 +61,7 @@ CANDIDATES: tuple[Tile, ...] = tuple(_candidates())
 
 def source_sha256() -> str:
     """The hash of what the search measures: the source of the rung tuned with its includes."""
-    return hashlib.sha256(expand_includes(ladder["tuned"].path).encode()).hexdigest()
+    return identity.code_sha256(expand_includes(ladder["tuned"].path))
 
 
 @dataclass(frozen=True)
