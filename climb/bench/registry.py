@@ -7,9 +7,10 @@ import importlib
 from functools import cache
 from pathlib import Path
 
+from climb import paths
 from climb.bench.ladder import Ladder
 
-KERNELS = Path(__file__).resolve().parents[2] / "kernels"
+KERNELS = paths.KERNELS
 
 
 class UnknownLadder(LookupError):
@@ -26,6 +27,7 @@ def load_ladder(name: str) -> Ladder:
 
     Raises :class:`UnknownLadder`, and ValueError when a folder and its problem are named differently.
     """
+    paths.make_kernels_importable()
     if "." in name:
         return importlib.import_module(name).ladder
     folder = _folders().get(name)
@@ -38,11 +40,6 @@ def load_ladder(name: str) -> Ladder:
             f"kernels/{place.as_posix()} holds the ladder '{ladder.name}'; folder and problem must have one name"
         )
     return ladder
-
-
-def chapter_of(name: str) -> str:
-    """The chapter in whose folder a ladder of the book stands. Raises :class:`UnknownLadder`."""
-    return load_ladder(name).folder.parent.name
 
 
 def _folders() -> dict[str, Path]:

@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import sys
 from collections.abc import Iterator
@@ -21,7 +22,7 @@ from climb.bench import records
 from climb.bench.identity import expand_includes
 from climb.bench.ladder import BoundRung, Ladder
 from climb.bench.problem import Size
-from climb.bench.registry import load_ladder
+from climb.bench.registry import ladder_names, load_ladder
 from climb.validation import agreement
 from climb.validation.agreement import code, measuring
 from climb.validation.faults import measuring as faults
@@ -104,9 +105,14 @@ def counts() -> list[dict[str, Any]]:
 
 
 def _searches() -> dict[str, str]:
-    from kernels.sgemm.sgemm import search
-
-    return {"sgemm": search.source_sha256()}
+    """The hash of what each search tunes: of the ladders that have a module ``search``."""
+    found = {}
+    for name in ladder_names():
+        ladder = load_ladder(name)
+        if (ladder.folder / "search.py").exists():
+            module = importlib.import_module(f"kernels.{ladder.folder.parent.name}.{name}.search")
+            found[name] = module.source_sha256()
+    return found
 
 
 if __name__ == "__main__":
