@@ -16,7 +16,8 @@ _WHERE = {
     "bench.checking": ("WrongResult", "compare", "poisoned", "verify"),
     "bench.counting": ("count_kernel", "counters", "trace"),
     "bench.cuda": ("announce", "backend", "cp", "describe", "replaying"),
-    "bench.exercise": ("Claim", "Exercise", "Verdict", "at_most", "check", "no_bank_conflicts", "skeleton", "solution"),
+    "bench.exercise": ("Claim", "Exercise", "Verdict", "at_most", "check", "no_bank_conflicts"),
+    "display.exercises": ("skeleton", "solution"),
     "display.figures": (
         "access_figure",
         "alt_text",
@@ -31,6 +32,7 @@ _WHERE = {
         "warp_steps",
     ),
     "bench.ladder": ("BoundRung", "Ladder"),
+    "bench.machine_code": ("opcode_counts", "opcodes"),
     "bench.occupancy": ("CannotLaunch", "MULTIPROCESSORS", "kernel_occupancy", "occupancy_of", "occupancy_profile"),
     "bench.problem": ("Argument", "Launch", "Peer", "Problem", "Rung", "size_label"),
     "bench.profiling": ("hardware_counters",),
@@ -50,7 +52,6 @@ _WHERE = {
         "table",
         "timing_table",
     ),
-    "display.tables": ("opcode_counts", "opcodes"),
     "bench.timings": ("Timings", "timings", "verdict"),
     "bench.units": ("percent_text", "rate_text", "ratio_text", "significant", "time_text"),
 }

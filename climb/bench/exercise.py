@@ -1,25 +1,23 @@
-"""Exercises: a kernel to complete in a cell, and a check that runs it on the emulator, GPU or not.
+"""Exercises: a kernel to complete in a cell, and a check that runs it on the emulator, with or without a GPU.
 
-An exercise stands in ``kernels/exercises/<chapter>.py``; its skeleton and its solution are the files
-``kernels/exercises/<name>.cu`` and ``<name>_solution.cu``. The chapter's cell holds the skeleton's text, so that a
-reader edits the kernel where it stands::
+An exercise is defined in ``kernels/<chapter>/exercises/__init__.py``; its skeleton and its solution are the files
+``<name>.cu`` and ``<name>_solution.cu`` beside it. The chapter's cell holds the skeleton's text, so that readers edit
+the kernel in place::
 
-    from kernels.bank_conflicts.exercises import first
+    from kernels.coalescing.exercises import fields
 
     mine = r\"\"\"
     __global__ void ...
     \"\"\"
-    check(mine, first)
+    check(mine, fields)
 
-``python -m climb.bench.exercise kernels.bank_conflicts.exercises`` prints those cells, and ``drifted(notebook,
-exercise)`` tells a test when a cell and its file have parted.
+``climb check --cells coalescing`` prints those cells; ``drifted(notebook, exercise)`` tells a test that a cell and its
+file differ.
 """
 
 from __future__ import annotations
 
-import importlib
-import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,7 +25,6 @@ from typing import Any
 import numpy as np
 
 from climb.bench.problem import Launch, Problem, Size, size_label
-from climb.display.shown import Shown
 from climb.toolchain import Compiled, CompileError, compile_cuda
 
 Fulfilled = Callable[[Any], str | None]
@@ -174,20 +171,6 @@ def no_bank_conflicts() -> Claim:
     return Claim("shared memory without bank conflicts", test)
 
 
-def skeleton(exercise: Exercise) -> Shown:
-    """The kernel to complete, highlighted."""
-    from climb.display.show import source
-
-    return source(exercise.skeleton)
-
-
-def solution(exercise: Exercise) -> Shown:
-    """The completed kernel, highlighted; tag its cell ``hide-cell``. The tests check this very text."""
-    from climb.display.show import source
-
-    return source(exercise.solution)
-
-
 def cell(exercise: Exercise, variable: str = "mine") -> str:
     """The code of the chapter's cell: the skeleton as text, ready to edit."""
     if '"""' in exercise.skeleton:
@@ -205,8 +188,24 @@ def drifted(notebook: Path, exercise: Exercise) -> bool:
 
 
 def exercises_in(module: Any) -> list[Exercise]:
-    """The exercises of a chapter's module, in the order in which they stand there."""
+    """The exercises of a chapter's module, in the order of their definitions."""
     return [value for value in vars(module).values() if isinstance(value, Exercise)]
+
+
+def exhibit_reader(file: str | Path) -> Callable[[str], str]:
+    """The function ``exhibit(name)`` of a chapter: it returns the text of ``kernels/<chapter>/exhibits/<name>.cu``.
+
+    ``file`` is the ``__file__`` of ``kernels/<chapter>/exercises/__init__.py``. ``exhibit`` raises FileNotFoundError.
+
+    >>> exhibit = exhibit_reader(__file__)                                                  # doctest: +SKIP
+    """
+    folder = Path(file).resolve().parents[1] / "exhibits"
+
+    def exhibit(name: str) -> str:
+        """The text of an exhibit of this chapter."""
+        return (folder / f"{name}.cu").read_text(encoding="utf-8")
+
+    return exhibit
 
 
 def _run(source: str, exercise: Exercise, size: Size) -> tuple[dict[str, np.ndarray], Any]:
@@ -275,19 +274,3 @@ def _judged(outputs: Mapping[str, np.ndarray], exercise: Exercise, size: Size) -
 def _told(error: Exception) -> str:
     """An error's own words, its further lines indented under the first."""
     return "\n         ".join(str(error).rstrip().split("\n"))
-
-
-def main(arguments: Sequence[str]) -> int:
-    """Print the cells of the exercises of the modules named, to paste into their chapter."""
-    if not arguments:
-        print("usage: python -m climb.bench.exercise MODULE ...   (say kernels.coalescing.exercises)", file=sys.stderr)
-        return 2
-    for name in arguments:
-        for exercise in exercises_in(importlib.import_module(name)):
-            print(f"# {exercise.name}\n{cell(exercise)}\n")
-    return 0
-
-
-if __name__ == "__main__":
-    # Under the module's own name, so that its Exercise is the one that the chapters' modules use.
-    raise SystemExit(importlib.import_module("climb.bench.exercise").main(sys.argv[1:]))

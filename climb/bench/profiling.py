@@ -1,9 +1,9 @@
-"""What the hardware's own counters say: ``python -m climb.bench.profiling [ladder ...]`` on a GPU with ``ncu``.
+"""The hardware's own counters, read with Nsight Compute: ``climb profile LADDER ...`` on a GPU with ``ncu``.
 
-The emulator counts what a kernel asks for. What the caches then make of it (hits, bytes that reach DRAM, cycles in
-which a unit was busy) only the hardware knows, and Nsight Compute reads it. The command profiles each rung at each
-recorded size and at those of ``ALSO``, cold, and writes ``records/<gpu>/hardware/<ladder>.json``. A chapter
-reads it with ``hardware_counters(ladder)``, which refuses counts of a kernel that has changed since.
+The emulator counts what a kernel asks for. What the caches make of it (hits, bytes that reach DRAM, cycles in which a
+unit was busy) is known to the hardware alone. The command profiles each rung at each recorded size and at those of
+``ALSO``, cold, and writes ``records/<gpu>/hardware/<ladder>.json``. A chapter reads it with
+``hardware_counters(ladder)``, which refuses the counts of a kernel that has changed since.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from climb.bench.ladder import BoundRung, Ladder
 from climb.bench.problem import Size, size_label
 from climb.bench.registry import load_ladder
 
-_COMMAND = "python -m climb.bench.profiling"
+_COMMAND = "climb profile"
 #: What is read, by the name under which it is kept: Nsight Compute's own names, and their unit.
 METRICS: dict[str, tuple[str, str]] = {
     "load_requests": ("l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum", "requests"),
@@ -131,9 +131,9 @@ def hardware_counters(ladder: str | Ladder, gpu: str = records.DEFAULT_GPU) -> H
     return HardwareCounters(ladder, data["device"]["name"], data["date"], data["command"], tuple(data["points"]))
 
 
-def counters_path(ladder: str, gpu: str = records.DEFAULT_GPU) -> Path:
-    """Where the counters of a ladder stand."""
-    return records.RECORDS / gpu / "hardware" / f"{ladder}.json"
+def counters_path(ladder: str, gpu: str = records.DEFAULT_GPU, folder: Path | None = None) -> Path:
+    """The file of a ladder's counters; ``folder`` replaces ``records/<gpu>``."""
+    return (folder or records.RECORDS / gpu) / "hardware" / f"{ladder}.json"
 
 
 def cases(ladder: Ladder) -> Iterator[tuple[BoundRung, Size]]:
@@ -180,7 +180,7 @@ def profile(name: str) -> dict[str, Any]:
     command = ["ncu", "--csv", "--page", "raw", "--print-units", "base", "--clock-control", "none",
                "--cache-control", "all", "--kernel-name", f"regex:^({'|'.join(kernels)})",
                "--metrics", ",".join(name for name, _ in METRICS.values()),
-               sys.executable, "-m", "climb.bench.profiling", "--child", name]  # fmt: skip
+               sys.executable, "-m", "climb.bench.profiling", name]  # fmt: skip
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     rows = parse(done.stdout)
     wanted = list(cases(ladder))
@@ -217,21 +217,13 @@ def _number(text: str) -> float:
     return int(value) if value.is_integer() else value
 
 
-def main(arguments: Sequence[str]) -> int:
-    """The command: ladders by name, or by the module that holds one. ``--child LADDER`` is what ncu looks at."""
-    if arguments[:1] == ["--child"]:
-        launch_all(load_ladder(arguments[1]))
-        return 0
-    if not arguments:
-        print("usage: python -m climb.bench.profiling LADDER ...", file=sys.stderr)
-        return 2
-    for name in arguments:
-        data = profile(name)
-        path = counters_path(data["ladder"], hardware.gpu_slug(data["device"]["name"]))
-        records.write_whole(path, json.dumps(data, indent=1) + "\n")
-        print(path)
-    return 0
+def record_counters(name: str, folder: Path | None = None) -> Path:
+    """Profile a ladder and write its counters below ``folder`` (``records/<gpu>`` by default). Raises RuntimeError."""
+    data = profile(name)
+    path = counters_path(data["ladder"], hardware.gpu_slug(data["device"]["name"]), folder)
+    records.write_whole(path, json.dumps(data, indent=1) + "\n")
+    return path
 
 
-if __name__ == "__main__":
-    raise SystemExit(main(sys.argv[1:]))
+if __name__ == "__main__":  # the process that ncu profiles
+    launch_all(load_ladder(sys.argv[1]))

@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 
 from climb import paths
+from climb.bench.exercise import Exercise, exercises_in
 from climb.bench.ladder import Ladder
 
 KERNELS = paths.KERNELS
@@ -28,18 +29,33 @@ def load_ladder(name: str) -> Ladder:
     Raises :class:`UnknownLadder`, and ValueError when a folder and its problem are named differently.
     """
     paths.make_kernels_importable()
+    module = ladder_module(name)
+    ladder: Ladder = importlib.import_module(module).ladder
+    if module != name and ladder.name != name:
+        place = module.replace(".", "/")
+        raise ValueError(f"{place} holds the ladder '{ladder.name}'; folder and problem must have one name")
+    return ladder
+
+
+def ladder_module(name: str) -> str:
+    """The module that holds a ladder; a dotted name is one already. Raises :class:`UnknownLadder`."""
     if "." in name:
-        return importlib.import_module(name).ladder
+        return name
     folder = _folders().get(name)
     if folder is None:
         raise UnknownLadder(f"no ladder '{name}'; the ladders are {', '.join(ladder_names()) or 'none yet'}")
-    place = folder.relative_to(KERNELS)
-    ladder = importlib.import_module(".".join(("kernels", *place.parts))).ladder
-    if ladder.name != name:
-        raise ValueError(
-            f"kernels/{place.as_posix()} holds the ladder '{ladder.name}'; folder and problem must have one name"
-        )
-    return ladder
+    return ".".join(("kernels", *folder.relative_to(KERNELS).parts))
+
+
+def exercise_chapters() -> tuple[str, ...]:
+    """The chapters that have exercises, in alphabetical order, without importing them."""
+    return tuple(sorted(init.parts[-3] for init in KERNELS.glob("*/exercises/__init__.py")))
+
+
+def load_exercises(chapter: str) -> list[Exercise]:
+    """The exercises of a chapter, in their order. Raises ModuleNotFoundError for a chapter that has none."""
+    paths.make_kernels_importable()
+    return exercises_in(importlib.import_module(f"kernels.{chapter}.exercises"))
 
 
 def _folders() -> dict[str, Path]:

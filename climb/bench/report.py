@@ -1,14 +1,10 @@
-"""``python -m climb.bench.report``: every ladder at its headline sizes, from the committed records, as
-Markdown.
+"""The report: every ladder at its headline sizes, from the committed records, as a Markdown table.
 
-``--readme`` writes the table into README.md between its two markers, ``--check`` fails when README.md differs
-from it or when a record is missing or stale, and says what mends it.
+``climb report`` prints it, writes it into README.md between two markers, and checks that README.md shows it.
 """
 
 from __future__ import annotations
 
-import argparse
-import sys
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -75,12 +71,29 @@ def find_stale(
     return [s for ladder in ladders for s in records.stale_points(find_record(ladder.name, gpu, folder), ladder)]
 
 
+def find_pending(
+    names: Sequence[str] | None = None, gpu: str = records.DEFAULT_GPU, folder: Path | None = None
+) -> list[Stale]:
+    """Every rung that no record has measured yet."""
+    return []
+
+
 def find_record(ladder: str, gpu: str = records.DEFAULT_GPU, folder: Path | None = None) -> Record | None:
     """The record, or None where there is none. Raises RecordError."""
     try:
         return records.load_record(ladder, gpu, folder)
     except records.MissingRecord:
         return None
+
+
+def read_readme() -> str:
+    """The table that README.md shows. Raises ValueError when its markers are not there once, in order."""
+    return readme_block(README.read_text(encoding="utf-8"))
+
+
+def write_readme(block: str) -> None:
+    """Put a table into README.md. Raises ValueError as :func:`read_readme`."""
+    README.write_text(replace_block(README.read_text(encoding="utf-8"), block), encoding="utf-8")
 
 
 def readme_block(text: str) -> str:
@@ -95,27 +108,6 @@ def replace_block(text: str, block: str) -> str:
     readme_block(text)
     before, rest = text.split(BEGIN)
     return f"{before}{BEGIN}\n{block}\n{END}{rest.split(END)[1]}"
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """The command. Exit status 1 when ``--check`` finds a difference."""
-    parser = argparse.ArgumentParser(prog="python -m climb.bench.report", description=__doc__)
-    parser.add_argument("--readme", action="store_true", help="write the table into README.md")
-    parser.add_argument("--check", action="store_true", help="fail when README.md or a record is out of date")
-    parser.add_argument("--gpu", default=records.DEFAULT_GPU, help="whose records (default %(default)s)")
-    args = parser.parse_args(argv)
-    block = report(gpu=args.gpu)
-    if args.readme:
-        README.write_text(replace_block(README.read_text(encoding="utf-8"), block), encoding="utf-8")
-    if not args.check:
-        print(block)
-        return 0
-    problems = [str(stale) for stale in find_stale(gpu=args.gpu)]
-    if readme_block(README.read_text(encoding="utf-8")) != block:
-        problems.append("README.md differs from the records; run: python -m climb.bench.report --readme")
-    for problem in problems:
-        print(problem, file=sys.stderr)
-    return 1 if problems else 0
 
 
 def _row(ladder: Ladder, record: Record | None, size: Size, state: str) -> Row:
@@ -162,7 +154,3 @@ def _source(found: Sequence[Record]) -> str:
         f"Measured on an {found[0].gpu} (driver {device['driver']}, CUDA {device['cuda']}), {when}; cold L2, median. "
         '"1.25 x peer" means that the best rung is 1.25 times as fast as it.'
     )
-
-
-if __name__ == "__main__":
-    sys.exit(main())

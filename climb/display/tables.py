@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
 from typing import Any
 
+from climb.bench.machine_code import opcode_counts
 from climb.bench.problem import Size
+from climb.bench.timings import verdict
 from climb.bench.units import percent_text, rate_text, ratio_text, significant, time_text
 from climb.display.selecting import has_mine, select
 from climb.display.shown import Code, Shown, table
@@ -97,8 +97,6 @@ def timing_table(timings: Any, size: Size | None = None, upto: str | None = None
 
     >>> timing_table(timings("transpose"), upto="padded")                                   # doctest: +SKIP
     """
-    from climb.bench.timings import verdict
-
     chosen = select(timings, size, upto)
     own = select(timings, chosen.size, mine=True) if has_mine(timings) else None
     mine = {p.name: p for p in (*own.rungs, *own.peers)} if own else {}
@@ -161,37 +159,3 @@ def sass(rung: Any, size: Size, only: str = "LDG|STG|LDS|STS") -> Shown:
         text = listing[line - 1].strip() if 1 <= line <= len(listing) else ""
         rows.append([str(line) if line else "", Code(opcode), count, Code(text)])
     return table(rows, ["line", "instruction", "times in the code", "source"])
-
-
-def opcode_counts(compiled: Any, kernels: Iterable[str], only: str = "") -> dict[tuple[str, int, str], int]:
-    """How often each opcode that starts like ``only`` stands in the kernels, by ``(file, line, opcode)``, sorted.
-
-    >>> counted = opcode_counts(rung.compiled(size), ["copy_float4"], "LDG")                  # doctest: +SKIP
-    >>> assert {opcode for _, _, opcode in counted} == {"LDG.E.128.CONSTANT"}                 # doctest: +SKIP
-    """
-    from climb.toolchain import disassemble
-
-    pattern = re.compile(only)
-    found: dict[tuple[str, int, str], int] = {}
-    for kernel in kernels:
-        for instruction in disassemble(compiled, kernel):
-            if pattern.match(instruction.opcode):
-                key = (instruction.file, instruction.line, instruction.opcode)
-                found[key] = found.get(key, 0) + 1
-    return dict(sorted(found.items()))
-
-
-def opcodes(code: Any, kernel: str, only: str = "") -> tuple[str, ...]:
-    """The machine instructions of a kernel in the order in which they stand, those that start like ``only``.
-
-    ``code`` is what ``rung.compiled(size)`` gives, or CUDA C++ as text; ``kernel`` is a name expression. An instruction
-    that only some lanes carry out begins with its predicate: ``@P0 FADD``. Needs no GPU.
-
-    >>> opcodes(rung.compiled(size), "copy_in_flight", "LDG|STG")                             # doctest: +SKIP
-    """
-    from climb.toolchain import compile_cuda, disassemble
-
-    if isinstance(code, str):
-        code = compile_cuda(code, filename="kernel.cu", options=("-std=c++17",), name_expressions=(kernel,))
-    pattern = re.compile(only)
-    return tuple(f"{i.predicate} {i.opcode}".strip() for i in disassemble(code, kernel) if pattern.match(i.opcode))

@@ -7,9 +7,10 @@ import pytest
 from tiny_ladder import scale
 
 from climb import load_ladder
-from climb.bench import speed as pace
+from climb.bench import speed
 from climb.bench.arguments import ArgumentError
 from climb.bench.counting import count_kernel, counters, trace
+from climb.cli import main
 
 
 def test_a_coalesced_load_is_four_sectors_a_request():
@@ -81,9 +82,9 @@ def test_a_python_number_is_refused_because_its_type_is_unknown():
 
 def test_the_pace_of_a_ladder(capsys):
     size = load_ladder("copy").problem.check[-1]
-    found = pace.pace(load_ladder("copy"))
+    found = speed.pace(load_ladder("copy"))
     assert found.rungs == 5 and found.seconds > 0
     assert found.thread_instructions == sum(counters(rung, size).thread_instructions for rung in load_ladder("copy"))
-    assert pace.main(["copy"]) == 0
+    assert main(["speed", "copy"]) == 0
     head, line = capsys.readouterr().out.split("\n")[1:3]
     assert head.split()[:2] == ["ladder", "rungs"] and line.split()[:2] == ["copy", "5"]

@@ -9,13 +9,14 @@ from tiny_ladder import made, scale
 
 from climb.bench import report
 from climb.bench.records import save_record
+from climb.cli import main
 
 TINY = ["tiny_ladder.scale"]
 
 
 def test_the_readme_shows_the_report():
     block = report.readme_block(report.README.read_text(encoding="utf-8"))
-    assert block == report.report(), "README.md differs from the records; run: python -m climb.bench.report --readme"
+    assert block == report.report(), "README.md differs from the records; run: climb report --readme"
 
 
 def test_a_row_has_best_rung_ratio_limit_and_noise():
@@ -90,16 +91,16 @@ def tiny_book(tmp_path, monkeypatch):
 
 
 def test_check_fails_until_readme_writes(tiny_book, capsys):
-    assert report.main(["--check"]) == 1
-    assert "run: python -m climb.bench.report --readme" in capsys.readouterr().err
-    assert report.main(["--readme"]) == 0
-    assert report.main(["--check"]) == 0
+    assert main(["report", "--check"]) == 1
+    assert "run: climb report --readme" in capsys.readouterr().err
+    assert main(["report", "--readme"]) == 0
+    assert main(["report", "--check"]) == 0
 
 
 def test_check_fails_for_a_record_that_is_missing(tiny_book, capsys):
-    report.main(["--readme"])
+    main(["report", "--readme"])
     (tiny_book / "nvidia-h200" / "scale.json").unlink()
-    assert report.main(["--check"]) == 1
+    assert main(["report", "--check"]) == 1
     assert "stale record: scale 'plain': there is no record; on the GPU run: make record LADDER=scale" in (
         capsys.readouterr().err
     )

@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
+from climb.bench.machine_code import opcode_counts, opcodes
 from climb.bench.problem import Launch
 from climb.display import show
 from climb.display.show import card, counters_table, diff, launch, number, sass, say, source, table, timing_table
-from climb.display.tables import opcode_counts, opcodes
 from climb.toolchain import compile_cuda
 
 ROOT = Path(__file__).resolve().parents[2]

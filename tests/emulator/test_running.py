@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from climb.cli import main
 from climb.emulator import ALL_CHECKS, LaunchError, OutOfBounds, Race, UnsupportedInstruction, checking, run
-from climb.emulator.__main__ import main
 from climb.toolchain import CompileError, KernelNotFound, disassemble
 
 SAXPY = """
@@ -202,7 +202,7 @@ def file(tmp_path: Path) -> str:
 
 def test_the_command(file, tmp_path, capsys) -> None:
     saved = tmp_path / "y.npy"
-    code = main([file, "--kernel", "saxpy", "--grid", "4", "--block", "256", "--arg", "1024", "--arg", "2.0",
+    code = main(["emulate", file, "--kernel", "saxpy", "--grid", "4", "--block", "256", "--arg", "1024", "--arg", "2.0",
                  "--arg", "x:float32:1024:range", "--arg", "y:float32:32x32:ones", "--show", "3",
                  "--save", f"y={saved}"])  # fmt: skip
     shown = capsys.readouterr().out
@@ -211,12 +211,12 @@ def test_the_command(file, tmp_path, capsys) -> None:
     assert "4 sectors" in shown
     assert (np.load(saved).ravel() == 2 * np.arange(1024) + 1).all()
     again = ["--grid", "1", "--block", "32", "--arg", "32", "--arg", "1", "--arg", f"x:float32:32x32:{saved}"]
-    assert main([file, *again, "--arg", "y:float32:32"]) == 0
+    assert main(["emulate", file, *again, "--arg", "y:float32:32"]) == 0
 
 
 def test_the_command_as_a_program(file) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "climb.emulator", file, "--grid", "1", "--block", "64", "--arg", "64", "--arg", "1",
+        [sys.executable, "-m", "climb", "emulate", file, "--grid", "1", "--block", "64", "--arg", "64", "--arg", "1",
          "--arg", "x:float32:32:random", "--arg", "y:float32:64"],
         capture_output=True, text=True, check=False, cwd=Path(__file__).resolve().parents[2],
     )  # fmt: skip
@@ -247,21 +247,21 @@ def test_the_command_as_a_program(file) -> None:
 def test_a_wrong_command_says_what_is_wrong(file, capsys, arguments, says) -> None:
     given = [*arguments, *(["--grid", "1"] if "--grid" not in arguments else [])]
     given += ["--block", "32"] if "--block" not in arguments else []
-    assert main([file, *given]) in (1, 2)
+    assert main(["emulate", file, *given]) in (1, 2)
     shown = capsys.readouterr()
     assert says in shown.err
     assert shown.out == ""
 
 
 def test_a_file_that_is_not_there(capsys) -> None:
-    assert main(["nowhere.cu", "--grid", "1", "--block", "1"]) == 2
+    assert main(["emulate", "nowhere.cu", "--grid", "1", "--block", "1"]) == 2
     assert "no file nowhere.cu" in capsys.readouterr().err
 
 
 def test_a_file_that_does_not_compile(tmp_path, capsys) -> None:
     path = tmp_path / "wrong.cu"
     path.write_text("__global__ void k(float* x) { x[0] = y; }\n")
-    assert main([str(path), "--grid", "1", "--block", "1", "--arg", "x:float32:1"]) == 1
+    assert main(["emulate", str(path), "--grid", "1", "--block", "1", "--arg", "x:float32:1"]) == 1
     assert 'identifier "y" is undefined' in capsys.readouterr().err
 
 

@@ -96,7 +96,7 @@ def test_kept_code_of_another_source_is_refused(tmp_path, monkeypatch) -> None:
         code.counted_code(rung, size)
     compiled = rung.compiled(size)
     code.keep_code(tmp_path / "code" / "it.json", compiled, "int another;")
-    with pytest.raises(LookupError, match=r"stale counts of classifier slices.*climb\.validation\.agreement"):
+    with pytest.raises(LookupError, match=r"stale counts of classifier slices.*climb agreement"):
         compare_rung(rung)
     code.keep_code(tmp_path / "code" / "it.json", compiled, expand_includes(rung.path))
     kept = code.counted_code(rung, size)
@@ -107,7 +107,7 @@ def test_kept_code_of_another_source_is_refused(tmp_path, monkeypatch) -> None:
 
 @needs_the_compiler
 def test_the_summary_is_what_comes_out(patterns, compared, monkeypatch) -> None:
-    """The chapter's tables. Mended by `python -m climb.validation.agreement --compare`."""
+    """The chapter's tables. Mended by `climb agreement --compare`."""
 
     def once(rung: BoundRung) -> tuple[Count, ...]:
         return compared.get(f"{rung.ladder.name} {rung.name}") or compare_rung(rung)
@@ -149,7 +149,7 @@ def test_a_wrong_count_has_no_reason(monkeypatch) -> None:
 def test_counts_of_another_kernel_are_refused(monkeypatch) -> None:
     stale = [{**point, "code_sha256": "0" * 64} for point in record().rungs]
     monkeypatch.setattr(agreement, "record", lambda gpu=None: dataclasses.replace(record.__wrapped__(), rungs=stale))
-    with pytest.raises(LookupError, match=r"stale counts of copy scalar.*climb\.validation\.agreement"):
+    with pytest.raises(LookupError, match=r"stale counts of copy scalar.*climb agreement"):
         compare_rung(load_ladder("copy")["scalar"])
 
 

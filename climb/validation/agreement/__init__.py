@@ -3,7 +3,7 @@
 ``records/<gpu>/emulator/agreement.json`` holds what Nsight Compute counted, in two runs, of the rungs at a
 small size and of access patterns (``cases``). ``compare_rung(rung)`` and ``compare_patterns()`` run the same launches
 on the emulator, and say of each count whether it is equal, and if not, why: exactly, with no tolerance. On a GPU with
-``ncu``, ``python -m climb.validation.agreement`` measures again.
+``ncu``, ``climb agreement`` measures again.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from climb.toolchain.nvrtc import nvrtc_version
 from climb.validation.agreement.cases import PATH, Case, cases
 from climb.validation.agreement.code import counted_code
 
-COMMAND = "python -m climb.validation.agreement"
+COMMAND = "climb agreement"
 _PIPE = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{}.sum"
 _CONFLICTS = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_{}.sum"
 _ASKED = "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_{}.sum"
@@ -123,9 +123,9 @@ class Record:
     patterns: list[dict[str, Any]]
 
 
-def record_path(gpu: str = records.DEFAULT_GPU) -> Path:
-    """Where the counts of a GPU stand."""
-    return records.RECORDS / gpu / "emulator" / "agreement.json"
+def record_path(gpu: str = records.DEFAULT_GPU, folder: Path | None = None) -> Path:
+    """The file of a GPU's counts; ``folder`` replaces ``records/<gpu>``."""
+    return (folder or records.RECORDS / gpu) / "emulator" / "agreement.json"
 
 
 @functools.cache

@@ -1,16 +1,10 @@
-"""``python -m climb.validation.agreement``: count on a GPU what the emulator's counts are compared with, and compare.
+"""The process that ncu profiles for ``climb agreement``: it launches the pickled steps of a file once each."""
 
-With ``--compare`` no GPU is needed: the counts that are there are compared again.
-"""
-
+import pickle
 import sys
+from pathlib import Path
 
-from climb.validation.agreement.measuring import main
-from climb.validation.agreement.summary import write_summary
+from climb.validation.agreement.measuring import launch_all
 
 if __name__ == "__main__":
-    compare = sys.argv[1:] == ["--compare"]
-    code = 0 if compare else main(sys.argv[1:])
-    if compare or (not code and not {"--child", "--prepare", "--counts-only"} & set(sys.argv)):
-        print(write_summary())
-    raise SystemExit(code)
+    launch_all(pickle.loads(Path(sys.argv[1]).read_bytes()))

@@ -7,7 +7,6 @@ record is written after each time, so that an interrupted command loses little.
 
 from __future__ import annotations
 
-import argparse
 import csv
 import datetime
 import functools
@@ -207,7 +206,7 @@ def count(steps: Sequence[Step], seconds: float | None = None) -> list[dict[str,
         file.flush()
         command = ["ncu", "--csv", "--page", "raw", "--print-units", "base", "--clock-control", "none",
                    "--cache-control", "none", "--metrics", ",".join(metrics),
-                   sys.executable, "-m", "climb.validation.agreement", "--child", file.name]  # fmt: skip
+                   sys.executable, "-m", "climb.validation.agreement", file.name]  # fmt: skip
         try:
             done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=seconds)
         except subprocess.TimeoutExpired as error:
@@ -322,7 +321,7 @@ def measure(steps: dict[str, list[Step]], path: Path, gpu: dict[str, Any], secon
                 found["counts"] = [*found["counts"], [row.get(metric) for metric in METRICS]][-max(RUNS.values()) :]
                 if step.first and (name := (step.names.get("ladder"), step.names.get("rung"))) in WANDERING:
                     source = expand_includes(load_ladder(name[0])[name[1]].path)
-                    keep_code(code_path(*name, hardware.gpu_slug(gpu["name"])), step.compiled, source)
+                    keep_code(path.with_name("code") / code_path(*name).name, step.compiled, source)
             _write(path, steps, points, gpu)
     return complete
 
@@ -344,34 +343,32 @@ def _write(path: Path, steps: dict[str, list[Step]], points: Points, gpu: dict[s
     records.write_whole(path, dump(data))
 
 
-def main(arguments: list[str]) -> int:
-    """The command. `--child` is what ncu looks at."""
-    parser = argparse.ArgumentParser(prog="python -m climb.validation.agreement", description=__doc__.splitlines()[0])
-    parser.add_argument("--child", type=Path, help=argparse.SUPPRESS)
-    parser.add_argument("--only", choices=tuple(STEPS), help="count these only")
-    parser.add_argument("--ladder", action="append", default=[], help="the rungs of this ladder only; may be repeated")
-    parser.add_argument("--seconds", type=float, default=600, help="begin nothing that would take longer")
-    parser.add_argument("--prepare", type=Path, metavar="FILE", help="only compile, into a file; needs no GPU")
-    parser.add_argument("--prepared", type=Path, metavar="FILE", help="take what --prepare has written")
-    parser.add_argument("--counts-only", action="store_true", help="do not compare afterwards")
-    options = parser.parse_args(arguments)
-    if options.child is not None:
-        launch_all(pickle.loads(options.child.read_bytes()))
-        return 0
-    kinds = ("rungs",) if options.ladder else (options.only,) if options.only else tuple(STEPS)
-    if options.prepare is not None:
-        options.prepare.write_bytes(lzma.compress(pickle.dumps(prepare(kinds, options.ladder))))
-        return 0
-    steps = (
-        prepare(kinds, options.ladder)
-        if options.prepared is None
-        else pickle.loads(lzma.decompress(options.prepared.read_bytes()))
-    )
+def write_prepared(file: Path, kinds: Sequence[str] = tuple(STEPS), ladders: Sequence[str] = ()) -> None:
+    """Compile the launches of ``kinds``, or of the rungs of ``ladders``, into a file; needs no GPU."""
+    file.write_bytes(lzma.compress(pickle.dumps(prepare(kinds, ladders))))
+
+
+def read_prepared(file: Path) -> dict[str, list[Step]]:
+    """The launches that ``write_prepared`` wrote."""
+    return pickle.loads(lzma.decompress(file.read_bytes()))
+
+
+def record_agreement(
+    kinds: Sequence[str] = tuple(STEPS),
+    ladders: Sequence[str] = (),
+    seconds: float = 600,
+    folder: Path | None = None,
+    prepared: Path | None = None,
+) -> tuple[Path, bool]:
+    """Count what is missing on this GPU and write it below ``folder`` (``records/<gpu>`` by default).
+
+    ``ladders`` restricts the rungs; no launch that would exceed ``seconds`` is begun. Returns the file, and whether it
+    is complete.
+    """
+    steps = prepare(kinds, ladders) if prepared is None else read_prepared(prepared)
     gpu = hardware.device_block()
-    path = record_path(hardware.gpu_slug(gpu["name"]))
-    complete = measure({kind: steps[kind] for kind in kinds}, path, gpu, options.seconds)
-    print(path)
-    return 0 if complete else 1
+    path = record_path(hardware.gpu_slug(gpu["name"]), folder)
+    return path, measure({kind: steps[kind] for kind in kinds}, path, gpu, seconds)
 
 
 def dump(data: dict[str, Any]) -> str:

@@ -1,7 +1,7 @@
 """What a chapter says of the agreement: how many counts are equal, and the table of those that are not.
 
 It is read from ``compared.json`` beside the counts, since comparing takes a while and needs the compiler with which
-was measured; ``python -m climb.validation.agreement --compare`` writes it, and a test compares anew.
+was measured; ``climb agreement --compare`` writes it, and a test compares anew.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Planted faults: small kernels with one mistake each, run on the emulator and under NVIDIA's compute-sanitizer.
 
-``catalogue.FAULTS`` has them, with what the emulator says of each. ``python -m climb.validation.faults`` runs them on
+``catalogue.FAULTS`` has them, with what the emulator says of each. ``climb sanitize faults`` runs them on
 a GPU under the four tools of compute-sanitizer; ``records/<gpu>/emulator/sanitizer.json`` keeps what those said.
 """
 
@@ -20,7 +20,7 @@ from climb.bench import records
 from climb.emulator import ALL_CHECKS, DeviceMemory, EmulatorError, checking, load
 from climb.toolchain import Compiled, compile_cuda
 
-COMMAND = "python -m climb.validation.faults"
+COMMAND = "climb sanitize"
 #: The tools of compute-sanitizer.
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 
@@ -135,27 +135,27 @@ def emulate(fault: Fault, faulty: bool, max_steps: int) -> None:
         )
 
 
-def record_path(gpu: str = records.DEFAULT_GPU) -> Path:
-    """Where stands what compute-sanitizer said on a GPU."""
-    return records.RECORDS / gpu / "emulator" / "sanitizer.json"
+def record_path(gpu: str = records.DEFAULT_GPU, folder: Path | None = None) -> Path:
+    """The file of what compute-sanitizer reported of the planted faults; ``folder`` replaces ``records/<gpu>``."""
+    return (folder or records.RECORDS / gpu) / "emulator" / "sanitizer.json"
 
 
 def record(gpu: str = records.DEFAULT_GPU) -> dict[str, Any]:
     """What compute-sanitizer said. Raises LookupError where nobody has asked it."""
     path = record_path(gpu)
     if not path.exists():
-        raise LookupError(f"compute-sanitizer was not run on {gpu}; on that GPU: {COMMAND}")
+        raise LookupError(f"compute-sanitizer was not run on {gpu}; on that GPU: {COMMAND} faults")
     return json.loads(path.read_text(encoding="utf-8"))
 
 
-def clean_path(gpu: str = records.DEFAULT_GPU) -> Path:
-    """Where stands what compute-sanitizer said of the rungs."""
-    return records.RECORDS / gpu / "emulator" / "clean.json"
+def clean_path(gpu: str = records.DEFAULT_GPU, folder: Path | None = None) -> Path:
+    """The file of what compute-sanitizer reported of the rungs; ``folder`` replaces ``records/<gpu>``."""
+    return (folder or records.RECORDS / gpu) / "emulator" / "clean.json"
 
 
 def clean_record(gpu: str = records.DEFAULT_GPU) -> dict[str, Any]:
     """What compute-sanitizer said of the rungs. Raises LookupError where nobody has asked it."""
     path = clean_path(gpu)
     if not path.exists():
-        raise LookupError(f"the rungs were not run under compute-sanitizer on {gpu}; there: {COMMAND}.clean")
+        raise LookupError(f"the rungs were not run under compute-sanitizer on {gpu}; on that GPU: {COMMAND} clean")
     return json.loads(path.read_text(encoding="utf-8"))

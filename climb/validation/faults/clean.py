@@ -1,16 +1,14 @@
 """Every rung under the tools of compute-sanitizer: none of them has anything to report.
 
-``python -m climb.validation.faults.clean`` launches the rungs of every ladder on a GPU, at the small size at which
+``climb sanitize clean`` launches the rungs of every ladder on a GPU, at the small size at which
 their counts are compared, and writes ``records/<gpu>/emulator/clean.json``: a row for each ladder.
 """
 
 from __future__ import annotations
 
-import argparse
 import datetime
 import hashlib
 import json
-import lzma
 import pickle
 import re
 import subprocess
@@ -23,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from climb.bench import hardware, records
-from climb.validation.agreement.measuring import Step, launch_all, prepare
+from climb.validation.agreement.measuring import Step, launch_all, prepare, read_prepared
 from climb.validation.faults import TOOLS, clean_path
 from climb.validation.faults.measuring import OPTIONS, sanitizer_version
 
@@ -61,7 +59,7 @@ def under(tool: str, steps: Sequence[Step], folder: Path, seconds: float) -> dic
     file = folder / f"{tool}_{steps[0].names['ladder']}.pickle"
     file.write_bytes(pickle.dumps(list(steps)))
     command = ["compute-sanitizer", "--tool", tool, "--print-limit", "1000", *OPTIONS.get(tool, ()),
-               sys.executable, "-m", "climb.validation.faults.clean", "--child", str(file)]  # fmt: skip
+               sys.executable, "-m", "climb.validation.faults.clean", str(file)]  # fmt: skip
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=max(seconds, 1))
         return read(done.stdout + done.stderr)
@@ -120,43 +118,39 @@ def child(steps: Sequence[Step]) -> None:
     launch_all(steps, announce, cupy.empty)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """The command."""
-    parser = argparse.ArgumentParser(prog="python -m climb.validation.faults.clean", description=__doc__)
-    parser.add_argument("--child", type=Path, help=argparse.SUPPRESS)
-    parser.add_argument("--seconds", type=float, default=600, help="wait no longer than this")
-    parser.add_argument(
-        "--prepared", type=Path, metavar="FILE", help="what climb.validation.agreement --prepare has written"
-    )
-    options = parser.parse_args(arguments)
-    if options.child:
-        child(pickle.loads(options.child.read_bytes()))
-        return 0
-    given = options.prepared
-    steps = pickle.loads(lzma.decompress(given.read_bytes())) if given else prepare(["rungs"])
-    ladders: dict[str, list[Step]] = {}
+def record_clean(
+    ladders: Sequence[str] = (), seconds: float = 600, folder: Path | None = None, prepared: Path | None = None
+) -> tuple[Path, list[dict[str, Any]]]:
+    """Run the rungs of all ladders, or of those named, and write a row for each below ``folder`` (``records/<gpu>``).
+
+    The rows of other ladders stay. Returns the file, and the rows with a report or with a tool that has not finished.
+    """
+    steps = read_prepared(prepared) if prepared else prepare(["rungs"], ladders)
+    asked: dict[str, list[Step]] = {}
     for step in steps["rungs"]:
-        ladders.setdefault(step.names["ladder"], []).append(step)
+        asked.setdefault(step.names["ladder"], []).append(step)
     device = hardware.device_block()
+    path = clean_path(hardware.gpu_slug(device["name"]), folder)
+    rows = measure(asked, seconds)
+    kept = _rows(path) if ladders else []
     data = {
         "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
         "commit": hardware.commit(),
         "tool": sanitizer_version(),
         "device": device,
-        "ladders": measure(ladders, options.seconds),
+        "ladders": sorted([*(row for row in kept if row["ladder"] not in asked), *rows], key=lambda row: row["ladder"]),
     }
-    path = clean_path(hardware.gpu_slug(device["name"]))
     records.write_whole(path, json.dumps(data, indent=1) + "\n")
-    bad = [
-        row
-        for row in data["ladders"]
-        if len(row["tools"]) < len(TOOLS) or any(t["errors"] for t in row["tools"].values())
-    ]
-    for row in bad:
-        print(row["ladder"], row["tools"])
-    print(path)
-    return int(bool(bad))
+    return path, [row for row in rows if not _is_clean(row)]
 
 
-if __name__ == "__main__":
-    raise SystemExit(main())
+def _rows(path: Path) -> list[dict[str, Any]]:
+    return json.loads(path.read_text(encoding="utf-8"))["ladders"] if path.exists() else []
+
+
+def _is_clean(row: dict[str, Any]) -> bool:
+    return len(row["tools"]) == len(TOOLS) and not any(said["errors"] for said in row["tools"].values())
+
+
+if __name__ == "__main__":  # the process that compute-sanitizer watches
+    child(pickle.loads(Path(sys.argv[1]).read_bytes()))

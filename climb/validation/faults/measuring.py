@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import datetime
 import hashlib
 import json
@@ -216,29 +215,27 @@ def sanitizer_version() -> str:
     return "compute-sanitizer " + re.findall(r"Version (\S+)", said)[0]
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """The command."""
-    parser = argparse.ArgumentParser(prog="python -m climb.validation.faults", description=__doc__)
-    parser.add_argument("--seconds", type=float, default=600, help="begin nothing later than this")
-    parser.add_argument("--workers", type=int, default=8, help="processes at a time")
-    parser.add_argument("--prepare", type=Path, metavar="FILE", help="only compile, into a file; needs no GPU")
-    parser.add_argument("--prepared", type=Path, metavar="FILE", help="take what --prepare has written")
-    options = parser.parse_args(arguments)
-    if options.prepare:
-        options.prepare.write_bytes(pickle.dumps([(one.kernel, one.cubin) for one in prepare()]))
-        return 0
-    if options.prepared:
-        every = [(fault, faulty) for fault in ALL for faulty in (True, False)]
-        made = pickle.loads(options.prepared.read_bytes())
-        prepared = [Prepared(*key, *one) for key, one in zip(every, made, strict=True)]
-    else:
-        prepared = prepare()
+def write_prepared(file: Path) -> None:
+    """Compile every fault, and every mended kernel, into a file; needs no GPU."""
+    file.write_bytes(pickle.dumps([(one.kernel, one.cubin) for one in prepare()]))
+
+
+def read_prepared(file: Path) -> list[Prepared]:
+    """The kernels that ``write_prepared`` wrote."""
+    every = [(fault, faulty) for fault in ALL for faulty in (True, False)]
+    return [Prepared(*key, *one) for key, one in zip(every, pickle.loads(file.read_bytes()), strict=True)]
+
+
+def record_faults(
+    seconds: float = 600, workers: int = 8, folder: Path | None = None, prepared: Path | None = None
+) -> tuple[Path, dict[str, Any]]:
+    """Run all faults on this GPU and write what the tools say below ``folder`` (``records/<gpu>`` by default).
+
+    No process begins later than after ``seconds``. Returns the file and the record.
+    """
+    kernels = read_prepared(prepared) if prepared else prepare()
     device = hardware.device_block()
-    path = record_path(hardware.gpu_slug(device["name"]))
-    found = measure(prepared, options.workers, path, options.seconds) | {"device": device}
+    path = record_path(hardware.gpu_slug(device["name"]), folder)
+    found = measure(kernels, workers, path, seconds) | {"device": device}
     records.write_whole(path, json.dumps(found, indent=1) + "\n")
-    for one in found["faults"]:
-        said = {tool: said.get("errors", "missing") for tool, said in one["tools"].items()}
-        print(one["name"], said)
-    print(path)
-    return int(any(not said for one in found["faults"] for said in one["tools"].values()))
+    return path, found

@@ -1,7 +1,7 @@
 """Random programs, run on the emulator and on a GPU: the same bits, or a fault of the emulator.
 
 ``control``: nested branches and loops, which plain Python follows too. ``values``: typed operations. A program, its
-inputs and so its outputs are given by its kind and its seed. ``python -m climb.validation.fuzzing`` runs many on a
+inputs and so its outputs are given by its kind and its seed. ``climb fuzz`` runs many on a
 GPU, of which ``records/<gpu>/emulator/fuzz.json`` says what came out, with a hash of the GPU's words of the first ones,
 which the tests hold the emulator to.
 """
@@ -22,7 +22,7 @@ from climb.emulator.running import launch
 from climb.toolchain import Compiled, compile_cuda
 from climb.validation.fuzzing import control, values
 
-COMMAND = "python -m climb.validation.fuzzing"
+COMMAND = "climb fuzz"
 KINDS = ("control", "values")
 GRID = 2
 
@@ -90,9 +90,9 @@ def digest(outputs: Sequence[np.ndarray]) -> str:
     return found.hexdigest()
 
 
-def record_path(gpu: str = records.DEFAULT_GPU) -> Path:
-    """Where what came out on a GPU stands."""
-    return records.RECORDS / gpu / "emulator" / "fuzz.json"
+def record_path(gpu: str = records.DEFAULT_GPU, folder: Path | None = None) -> Path:
+    """The file of what a GPU computed; ``folder`` replaces ``records/<gpu>``."""
+    return (folder or records.RECORDS / gpu) / "emulator" / "fuzz.json"
 
 
 def record(gpu: str = records.DEFAULT_GPU) -> dict[str, Any]:

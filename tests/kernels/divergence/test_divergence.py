@@ -15,15 +15,15 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tools import divergence_profile
-from tools.divergence_profile import Case, compiled
 
 from climb import count_kernel, load_ladder, opcodes
 from climb.emulator import Counters
 from climb.validation.machine import MachineCounts, run_machine
+from climb.validation.profiles import divergence as divergence_profile
+from climb.validation.profiles.divergence import Case, compiled
 from kernels.divergence.divergence import DATA, MAX_STEPS, POINTS, escape_counts, sampled_counts
 
-PROFILE = json.loads(divergence_profile.PROFILE.read_text(encoding="utf-8"))
+PROFILE = json.loads(divergence_profile.profile_path().read_text(encoding="utf-8"))
 CASES = {case.label: case for case in divergence_profile.cases()}
 #: Cases in which ptxas turned branches of the PTX into predicates, by how their label begins, and what shows it: an
 #: instruction of the SASS that carries a predicate where the PTX branches around it.

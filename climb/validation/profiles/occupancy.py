@@ -1,8 +1,7 @@
-"""What ncu says of occupancy: ``PYTHONPATH=tests python -m tools.occupancy_profile [FILE]``.
+"""Occupancy as Nsight Compute reports it: ``climb occupancy`` on a GPU with ``ncu``.
 
-Needs an NVIDIA GPU and Nsight Compute. Writes ``records/<gpu>/profiles/occupancy.json``, which
-``tests/test_occupancy.py`` holds against ``climb.bench.occupancy`` and the chapter reads. Every case is launched once,
-in a child process that ncu looks at.
+It writes ``records/<gpu>/profiles/occupancy.json``. The tests compare ``climb.bench.occupancy`` with it, and the
+chapter reads it. Every case is launched once, in a child process that ncu profiles.
 """
 
 from __future__ import annotations
@@ -19,8 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from climb import load_ladder
 from climb.bench import hardware, records
+from climb.bench.registry import load_ladder
 
 METRICS = {
     "theoretical_pct": "sm__maximum_warps_per_active_cycle_pct",
@@ -127,7 +126,7 @@ def launch_all() -> None:
 
 
 def parse(page: str) -> list[dict[str, float]]:
-    """The figures of each launch from ncu's raw page as CSV. Raises KeyError for one that ncu did not give."""
+    """The counts of each launch from ncu's raw page as CSV. Raises KeyError for a metric that ncu did not give."""
     lines = [line for line in page.splitlines() if line.startswith('"')]
     rows = list(csv.DictReader(lines))[1:]  # the row under the head holds units
     return [{name: _number(row[metric]) for name, metric in METRICS.items()} for row in rows]
@@ -138,16 +137,14 @@ def _number(text: str) -> float:
     return int(value) if value.is_integer() else value
 
 
-def profile(page_file: Path | None = None) -> dict[str, Any]:
-    """Run ncu over the child; its page is kept in ``page_file``. Raises RuntimeError with what it said."""
+def profile() -> dict[str, Any]:
+    """Run ncu over the child process. Raises RuntimeError with ncu's output."""
     command = ["ncu", "--csv", "--page", "raw", "--print-units", "base", "--clock-control", "none",
                "--profile-from-start", "off", "--section", "Occupancy", "--section", "LaunchStats",
                "--metrics", ",".join(m for m in METRICS.values() if not m.startswith("launch")),
                # What begins with "launch" is in the two sections.
-               sys.executable, "-W", "ignore", "-m", "tools.occupancy_profile", "--child"]  # fmt: skip
+               sys.executable, "-W", "ignore", "-m", "climb.validation.profiles.occupancy"]  # fmt: skip
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if page_file is not None:
-        page_file.write_text(done.stdout + done.stderr, encoding="utf-8")
     rows, wanted = parse(done.stdout), list(cases())
     first = list(itertools.accumulate((case.launches for case in wanted), initial=0))
     if done.returncode or len(rows) != first.pop():
@@ -168,19 +165,13 @@ def profile(page_file: Path | None = None) -> dict[str, Any]:
     }
 
 
-def default_path() -> Path:
-    """Where the committed profile stands."""
-    return records.RECORDS / records.DEFAULT_GPU / "profiles" / "occupancy.json"
+def record_occupancy(folder: Path | None = None) -> Path:
+    """Profile every case and write the record below ``folder`` (``records/<gpu>`` by default). Raises RuntimeError."""
+    data = profile()
+    path = (folder or records.RECORDS / hardware.gpu_slug(data["device"]["name"])) / "profiles" / "occupancy.json"
+    records.write_whole(path, json.dumps(data, indent=1) + "\n")
+    return path
 
 
-def main(arguments: list[str]) -> None:
-    if arguments == ["--child"]:
-        launch_all()
-        return
-    path = Path(arguments[0]) if arguments else default_path()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(profile(path.with_suffix(".csv")), indent=1) + "\n", encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])
+if __name__ == "__main__":  # the process that ncu profiles
+    launch_all()

@@ -1,14 +1,13 @@
-"""What ncu counts of kernels that diverge: ``PYTHONPATH=tests python -m tools.divergence_profile``.
+"""What Nsight Compute counts of kernels that diverge: ``climb divergence`` on a GPU with ``ncu``.
 
-Needs an NVIDIA GPU and Nsight Compute. Writes ``tests/ncu/divergence.json``, which ``tests/test_divergence.py`` holds
-against the emulator and against the machine code, run on a CPU. Every case is launched once, in a child process that
-ncu looks at, with the machine code that the toolchain here makes: ``--prepare FILE`` writes that, and
-``--prepared FILE`` takes it along to a GPU where another compiler is installed.
+It writes ``records/<gpu>/profiles/divergence.json``. The tests compare it with the emulator, and with the machine code
+run on a CPU. Every case is launched once, in a child process that ncu profiles, with the machine code that the
+toolchain here makes: ``--prepare FILE`` writes that code, and ``--prepared FILE`` uses it on a GPU whose machine has
+another compiler.
 """
 
 from __future__ import annotations
 
-import argparse
 import csv
 import datetime
 import hashlib
@@ -25,12 +24,12 @@ from typing import Any
 
 import numpy as np
 
-from climb import load_ladder
-from climb.bench import hardware
+from climb.bench import hardware, records
+from climb.bench.ladder import expand_includes
+from climb.bench.registry import load_ladder
 from climb.toolchain import Compiled, compile_cuda
 
-ROOT = Path(__file__).resolve().parents[2]
-PROFILE = ROOT / "tests" / "ncu" / "divergence.json"
+EXHIBITS = Path(__file__).resolve().parents[3] / "kernels" / "divergence" / "exhibits"
 METRICS = {
     "warp_instructions": "smsp__inst_executed.sum",
     "thread_instructions": "smsp__thread_inst_executed.sum",
@@ -61,13 +60,12 @@ class Case:
 
 
 def text(name: str) -> str:
-    return (ROOT / "kernels" / "divergence" / "exhibits" / f"{name}.cu").read_text(encoding="utf-8")
+    """The source of an exhibit of the chapter on divergence."""
+    return (EXHIBITS / f"{name}.cu").read_text(encoding="utf-8")
 
 
 def cases() -> Iterator[Case]:
     """What is profiled, in order. Arrays among the arguments are NumPy's."""
-    from climb.bench.ladder import expand_includes
-
     ladder = load_ladder("divergence")
     for data in ladder.problem.kinds["data"]:
         size = {"n": POINTS, "data": data}
@@ -133,13 +131,13 @@ def parse(page: str) -> list[dict[str, float]]:
 
 
 def profile(prepared: Prepared) -> dict[str, Any]:
-    """Run ncu over the child. Raises RuntimeError with what it said."""
+    """Run ncu over the child process. Raises RuntimeError with ncu's output."""
     with tempfile.NamedTemporaryFile(suffix=".pickle") as file:
-        pickle.dump(prepared, file)
+        pickle.dump((prepared.nvrtc, prepared.code), file)
         file.flush()
         command = ["ncu", "--csv", "--page", "raw", "--print-units", "base", "--clock-control", "none",
                    "--metrics", ",".join(METRICS.values()),
-                   sys.executable, "-m", "tools.divergence_profile", "--child", file.name]  # fmt: skip
+                   sys.executable, "-m", "climb.validation.profiles.divergence", file.name]  # fmt: skip
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     rows, labels = parse(done.stdout), [case.label for case in cases()]
     if done.returncode or len(rows) != len(labels):
@@ -156,28 +154,29 @@ def profile(prepared: Prepared) -> dict[str, Any]:
     }
 
 
-def main(arguments: list[str]) -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--prepare", type=Path, metavar="FILE", help="write the machine code, and no more")
-    parser.add_argument("--prepared", type=Path, metavar="FILE", help="machine code that was written so")
-    parser.add_argument("--child", type=Path, help=argparse.SUPPRESS)
-    asked = parser.parse_args(arguments)
-    if asked.prepare:
-        asked.prepare.write_bytes(pickle.dumps(prepare()))
-        return
-    if asked.child:
-        launch_all(pickle.loads(asked.child.read_bytes()))
-        return
-    prepared = pickle.loads(asked.prepared.read_bytes()) if asked.prepared else prepare()
-    PROFILE.parent.mkdir(parents=True, exist_ok=True)
-    text_now = json.dumps(profile(prepared), indent=1) + "\n"
-    fresh = PROFILE.with_suffix(".new")
-    fresh.write_text(text_now, encoding="utf-8")
-    fresh.replace(PROFILE)
+def profile_path(gpu: str = records.DEFAULT_GPU, folder: Path | None = None) -> Path:
+    """The file of the profile; ``folder`` replaces ``records/<gpu>``."""
+    return (folder or records.RECORDS / gpu) / "profiles" / "divergence.json"
 
 
-if __name__ == "__main__":
-    # Under its own name, so that what is pickled is read back as what it is.
-    from tools import divergence_profile
+def write_prepared(file: Path) -> None:
+    """Compile every case into a file; needs no GPU."""
+    prepared = prepare()
+    file.write_bytes(pickle.dumps((prepared.nvrtc, prepared.code)))
 
-    divergence_profile.main(sys.argv[1:])
+
+def read_prepared(file: Path) -> Prepared:
+    """What ``write_prepared`` wrote. Plain values are pickled, so that the file does not depend on a module's name."""
+    return Prepared(*pickle.loads(file.read_bytes()))
+
+
+def record_divergence(folder: Path | None = None, prepared: Path | None = None) -> Path:
+    """Profile every case and write the record below ``folder`` (``records/<gpu>`` by default). Raises RuntimeError."""
+    data = profile(read_prepared(prepared) if prepared else prepare())
+    path = profile_path(hardware.gpu_slug(data["device"]["name"]), folder)
+    records.write_whole(path, json.dumps(data, indent=1) + "\n")
+    return path
+
+
+if __name__ == "__main__":  # the process that ncu profiles
+    launch_all(read_prepared(Path(sys.argv[1])))
