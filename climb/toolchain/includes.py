@@ -36,14 +36,15 @@ def included_files(source: str, include_dirs: Sequence[str | Path]) -> dict[str,
 
 @functools.cache
 def cuda_include_dirs(major: int) -> tuple[Path, ...]:
-    """The directories of CUDA's headers for NVRTC `major`; empty if no headers are installed."""
-    candidates = [
-        folder
+    """The directories of CUDA's headers for NVRTC `major`; empty if no headers of that version are installed."""
+    versions = {
+        folder: _cuda_major(folder)
         for folder in _header_candidates(major)
         if (folder / "cuda_runtime.h").is_file() or (folder / "cuda_runtime_api.h").is_file()
-    ]
-    fitting = [folder for folder in candidates if _cuda_major(folder) == major]
-    chosen = (fitting or candidates)[:1]
+    }
+    # Headers of another major version use macros that this NVRTC lacks: better none, and a message that says so.
+    fitting = [folder for wanted in (major, 0) for folder, version in versions.items() if version == wanted]
+    chosen = fitting[:1]
     return tuple(path for folder in chosen for path in (folder, *_companions(folder)) if path.is_dir())
 
 

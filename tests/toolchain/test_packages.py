@@ -21,11 +21,14 @@ HEADERS = [
 ]
 
 
-def install_headers(root: Path, *parts: str) -> Path:
-    """A site-packages folder in `root` laid out as pip's packages for CUDA 12: "runtime", "cccl" and "crt"."""
+def install_headers(root: Path, *parts: str, major: int = 12) -> Path:
+    """Make `root` a site-packages folder with `parts` ("runtime", "cccl", "crt"), laid out as pip does for CUDA 12.
+
+    `major` is the version that cuda.h states.
+    """
     (root / "nvidia").mkdir()
     layout = {
-        "runtime": ("cuda_runtime", "cuda.h", "#define CUDA_VERSION 12090\n"),
+        "runtime": ("cuda_runtime", "cuda.h", f"#define CUDA_VERSION {major}090\n"),
         "cccl": ("cuda_cccl", "cuda/std/array", ""),
         "crt": ("cuda_nvcc", "crt/mma.h", ""),
     }
@@ -64,11 +67,23 @@ class TestHeaders:
         assert not any(missing_package(header, 12) for header, _, _ in HEADERS)
 
     @pytest.mark.parametrize(("header", "cuda12", "cuda13"), HEADERS)
-    def test_missing_package_of_a_header_is_named(self, only: Path, header: str, cuda12: str, cuda13: str) -> None:
-        parts = {"nvidia-cuda-runtime-cu12": (), "nvidia-cuda-cccl-cu12": ("runtime", "crt")}
-        install_headers(only, *parts.get(cuda12, ("runtime", "cccl")))
-        assert missing_package(header, 12) == f"`pip install {cuda12}`"
-        assert missing_package(header, 13) == f'`pip install "{cuda13}"`'
+    @pytest.mark.parametrize("major", [12, 13])
+    def test_missing_package_of_a_header_is_named(
+        self, only: Path, header: str, cuda12: str, cuda13: str, major: int
+    ) -> None:
+        installed = {"nvidia-cuda-runtime-cu12": (), "nvidia-cuda-cccl-cu12": ("runtime", "crt")}
+        install_headers(only, *installed.get(cuda12, ("runtime", "cccl")), major=major)
+        assert missing_package(header, major) == (
+            f"`pip install {cuda12}`" if major == 12 else f'`pip install "{cuda13}"`'
+        )
+
+    def test_headers_of_another_major_version_are_not_used(self, only: Path) -> None:
+        """A toolkit of CUDA 13 beside NVRTC 12: its headers do not compile, and the error says nothing of the cause."""
+        install_headers(only, "runtime", "cccl", "crt")
+        assert includes.cuda_include_dirs(13) == ()
+        assert missing_package("cuda_fp16.h", 13) == '`pip install "nvidia-cuda-runtime==13.*"`'
+        (only / "nvidia/cuda_runtime/include/cuda.h").unlink()
+        assert includes.cuda_include_dirs(13), "headers that state no version may fit"
 
     def test_header_of_no_package_names_none(self, only: Path) -> None:
         install_headers(only, "runtime")
