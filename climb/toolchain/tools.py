@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import functools
 import os
-import shutil
-import subprocess
-import tempfile
 from pathlib import Path
 
 from climb.toolchain import cache
@@ -21,6 +18,9 @@ def run_tool(tool: str, options: tuple[str, ...], cubin: bytes) -> str:
     command = (find_tool(tool), *options)
 
     def make() -> cache.Made:
+        import subprocess  # only when a tool runs, so that importing the toolchain is quick
+        import tempfile
+
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder, "kernel.cubin")
             path.write_bytes(cubin)
@@ -38,6 +38,8 @@ def find_tool(tool: str) -> str:
 
     Raises ToolchainError, naming the package to install, if it is nowhere.
     """
+    import shutil
+
     program = f"{tool}.exe" if os.name == "nt" else tool
     # Packages for Windows have one more folder, for the architecture: nvidia/cu13/bin/x86_64.
     layouts = (f"nvidia/*/bin/{program}", f"nvidia/*/bin/*/{program}")

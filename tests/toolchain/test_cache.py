@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from climb.toolchain import CompileError, cache, compilation, compile_cuda, disassemble, program, tools
+from climb.toolchain import CompileError, cache, compilation, compile_cuda, disassemble, program
 
 SOURCE = 'extern "C" __global__ void kept(float* a) { a[threadIdx.x] = N; }'
 
@@ -51,7 +51,7 @@ def test_whole_keeps_ptx_and_machine_code_of_one_run(runs):
 
 def test_disassembly_is_kept(runs, monkeypatch):
     first = disassemble(compile_again(), "kept")
-    monkeypatch.setattr(tools.subprocess, "run", None)
+    monkeypatch.setattr(subprocess, "run", None)
     assert disassemble(compile_again(), "kept") == first and len(first) > 3
 
 
