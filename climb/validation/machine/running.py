@@ -11,7 +11,7 @@ from climb.bench.checking import compare, poisoned
 from climb.bench.ladder import BoundRung
 from climb.bench.problem import Size
 from climb.toolchain import Compiled, disassemble, resources
-from climb.toolchain.targets import labels
+from climb.toolchain.branch_targets import labels
 from climb.validation.machine.operands import NotRead
 from climb.validation.machine.shared import Shared
 from climb.validation.machine.state import Memory, State, constants
