@@ -14,7 +14,6 @@ import re
 import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from importlib import metadata
 from pathlib import Path, PurePosixPath
 from types import ModuleType
 
@@ -178,6 +177,8 @@ def nvrtc_version() -> tuple[int, int]:
 @functools.cache
 def _packages() -> list[str]:
     """The versions of the packages that NVRTC and the headers may come from, as far as they are installed."""
+    from importlib import metadata  # slow to import, and only compiling needs it
+
     found = []
     for name in ("nvrtc", "runtime", "cccl", "nvcc"):
         for package in (f"nvidia-cuda-{name}-cu12", f"nvidia-cuda-{name}"):
