@@ -10,12 +10,13 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass, replace
+from typing import NoReturn
 
 import numpy as np
 
 from . import access, atomics, cfg, copies, mbarrier, named, ptx, system, tensor, textures, warps, watch
 from .errors import UnsupportedInstruction
-from .isa import HELPERS, RULES, Rule
+from .isa import HELPERS, Rule, lookup
 from .isa.move import SPECIAL_TYPES
 from .isa.types import DTYPES, dtype, open_kind, size
 from .layout import Layout
@@ -43,7 +44,7 @@ def find_rule(instruction: ptx.Instruction, kernel: str, sources: dict[str, list
 
     Raises UnsupportedInstruction, with the source line, where there is none.
     """
-    rule = RULES.get(instruction.opcode)
+    rule = lookup(instruction.opcode)
     if rule is None:
         raise UnsupportedInstruction.at(
             kernel, instruction.location, sources, f"{instruction.opcode} is not supported (in: {instruction.text})"
@@ -68,7 +69,7 @@ def _names(operand: ptx.Operand | None) -> list[str]:
 
 def roles(instruction: ptx.Instruction) -> tuple[list[str], list[str]]:
     """The registers that an instruction writes, and those that it reads."""
-    rule = RULES[instruction.opcode]
+    rule = lookup(instruction.opcode)
     if rule.terminator or rule.emit is None:
         return [], [n for operand in instruction.operands for n in _names(operand)]
     writes = [n for operand in instruction.operands[: rule.writes] for n in _names(operand)]
@@ -88,7 +89,7 @@ def _kinds(function: ptx.Function) -> dict[str, str]:
     for item in function.body:
         if isinstance(item, ptx.Label):
             continue
-        rule = RULES[item.opcode]
+        rule = lookup(item.opcode)
         kinds = rule.results + rule.operands
         for operand, kind in zip(item.operands, kinds, strict=False):
             vote(operand, kind)
@@ -130,7 +131,7 @@ def _flushed(function: ptx.Function) -> frozenset[str]:
         return False
 
     def flushes(item: ptx.Instruction) -> bool:
-        rule = RULES[item.opcode]
+        rule = lookup(item.opcode)
         if rule.ftz:
             return rule.results == ("f32",)
         if item.opcode in ("mov.f32", "mov.b32", "mov.u32"):
@@ -171,6 +172,10 @@ class Emitter:
         name = f"_{_INVALID.sub('_', hint.lstrip('%'))}_{self.count}"
         self.lines.append(f"{name} = {code}")
         return name
+
+    def constant(self, value: np.ndarray) -> str:
+        """The name of a constant, a (1, 1) array."""
+        return self.translation.constant(value)
 
     def resolve(self, kind: str, target: ptx.Operand) -> str:
         """The type that an open kind (`i32`, `b32`) means for this destination."""
@@ -221,11 +226,9 @@ class Emitter:
             return self.translation.constant(np.array(address + operand.offset, np.int64).astype(DTYPES[kind]))
         return self.refuse(f"cannot read the operand {operand}")
 
-    read_narrow = read
-
-    def sources(self, instruction: ptx.Instruction, rule: Rule | None = None) -> list[str]:
+    def sources(self, instruction: ptx.Instruction) -> list[str]:
         """The source operands as the rule types them."""
-        rule = rule or RULES[instruction.opcode]
+        rule = lookup(instruction.opcode)
         operands = instruction.operands[rule.writes :]
         if len(operands) != len(rule.operands):
             self.refuse(f"{len(rule.operands)} operands expected, {len(operands)} found")
@@ -326,7 +329,7 @@ class Emitter:
         """The name in generated code of a site that stands for the place of an instruction, for errors."""
         return self.translation.site(instruction, "", "warp", dtype("u32"), 1, 0)
 
-    def refuse(self, why: str) -> str:
+    def refuse(self, why: str) -> NoReturn:
         """Raise UnsupportedInstruction for the instruction that is being translated."""
         instruction = self.translation.instruction
         raise UnsupportedInstruction.at(
@@ -492,7 +495,7 @@ class Translation:
             self.spinning = block.spin
             for instruction in block.instructions:
                 self.instruction = instruction
-                what = RULES[instruction.opcode]
+                what = lookup(instruction.opcode)
                 if what.emit is not None:
                     what.emit(emitter, instruction)
             live = frozenset().union(*(blocks[s].live for s in block.successors))

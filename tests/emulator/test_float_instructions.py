@@ -12,6 +12,8 @@ import reference
 from harness import run_ptx
 from values import cases, random_value, single
 
+from climb.emulator import UnsupportedInstruction
+
 MODES = ("rn", "rz", "rm", "rp")
 
 
@@ -247,6 +249,15 @@ def test_minimum_that_keeps_nan():
         return math.nan if math.isnan(a) or math.isnan(b) else min(a, b, key=lambda x: (x, math.copysign(1, x)))
 
     check("min.NaN.f32", ("f32", "f32"), "f32", least)
+
+
+def test_minimum_that_keeps_nan_flushes_with_the_modifiers_in_the_order_of_ptx():
+    tiny, nan = [("u32", [0x00000001]), ("u32", [0x3F800000])], [("u32", [0x7FC00000]), ("u32", [0x3F800000])]
+    assert int(run_ptx("min.ftz.NaN.f32 %o0, %i0, %i1;", tiny, ["u32"], "")[0][0]) == 0
+    assert hex(int(run_ptx("min.ftz.NaN.f32 %o0, %i0, %i1;", nan, ["u32"], "")[0][0])) == "0x7fffffff"
+    for refused in ("min.NaN.ftz.f32 %o0, %i0, %i1;", "max.NaN.ftz.f32 %o0, %i0, %i1;"):
+        with pytest.raises(UnsupportedInstruction):
+            run_ptx(refused, tiny, ["u32"], "")
 
 
 def test_both_nan_gives_the_canonical_one():

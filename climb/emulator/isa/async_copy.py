@@ -1,20 +1,24 @@
-"""cp.async: copies from global to shared memory that a thread has to wait for."""
+"""cp.async: asynchronous copies from global to shared memory, and waiting for them."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 from .. import ptx
-from . import special
+from .emitter import Emitter
+from .registry import special
 from .types import dtype
 
 SIZES = {"ca": (4, 8, 16), "cg": (16,)}
-PREFETCHES = ("", ".L2::64B", ".L2::128B", ".L2::256B")
 
 
-def _copy(emitter, instruction: ptx.Instruction) -> None:
+@special(
+    "cp.async.{cache}.{window}.global{prefetch}", writes=0, cache=tuple(SIZES), window=("shared", "shared::cta"),
+    prefetch=("", ".L2::64B", ".L2::128B", ".L2::256B"),
+)  # fmt: skip
+def _copy(emitter: Emitter, instruction: ptx.Instruction, cache: str, **_: str) -> None:
     target, source, width, *rest = instruction.operands
-    sizes = SIZES[instruction.opcode.split(".")[2]]
+    sizes = SIZES[cache]
     if not isinstance(width, ptx.Immediate) or width.value not in sizes:
         emitter.refuse(f"the size of a copy must be one of the constants {', '.join(map(str, sizes))}")
     if len(rest) > 1:
@@ -32,19 +36,13 @@ def _copy(emitter, instruction: ptx.Instruction) -> None:
     emitter.line(f"copy_begin(G, {load}, {store}, {addresses}, {present})")
 
 
-for _cache in SIZES:
-    for _window in ("shared", "shared::cta"):
-        for _prefetch in PREFETCHES:
-            special(f"cp.async.{_cache}.{_window}.global{_prefetch}", writes=0)(_copy)
-
-
 @special("cp.async.commit_group", writes=0)
-def _commit(emitter, instruction: ptx.Instruction) -> None:
+def _commit(emitter: Emitter, instruction: ptx.Instruction) -> None:
     emitter.line("copy_commit(G)")
 
 
 @special("cp.async.wait_group", writes=0)
-def _wait_group(emitter, instruction: ptx.Instruction) -> None:
+def _wait_group(emitter: Emitter, instruction: ptx.Instruction) -> None:
     (pending,) = instruction.operands
     if not isinstance(pending, ptx.Immediate):
         emitter.refuse("the number of groups must be a constant")
@@ -52,6 +50,6 @@ def _wait_group(emitter, instruction: ptx.Instruction) -> None:
 
 
 @special("cp.async.wait_all", writes=0)
-def _wait_all(emitter, instruction: ptx.Instruction) -> None:
+def _wait_all(emitter: Emitter, instruction: ptx.Instruction) -> None:
     emitter.line("copy_commit(G)")
     emitter.line("copy_wait(G, 0)")

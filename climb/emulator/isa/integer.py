@@ -2,41 +2,32 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
-from . import helper, simple
-from .types import INTEGERS, SIGNED, UNSIGNED
+from .registry import helper, simple
+from .types import DTYPES, INTEGERS, SIGNED, UNSIGNED, WIDTHS, size
 
-SIZES = ("16", "32", "64")
+# The low bits of these are the same for both signs, so the destination chooses the dtype.
+simple("add.{sign}{n}", "i{n}", ("i{n}", "i{n}"), "{0} + {1}", sign=("s", "u"), n=WIDTHS)
+simple("sub.{sign}{n}", "i{n}", ("i{n}", "i{n}"), "{0} - {1}", sign=("s", "u"), n=WIDTHS)
+simple("mul.lo.{sign}{n}", "i{n}", ("i{n}", "i{n}"), "{0} * {1}", sign=("s", "u"), n=WIDTHS)
+simple("mad.lo.{sign}{n}", "i{n}", ("i{n}", "i{n}", "i{n}"), "{0} * {1} + {2}", sign=("s", "u"), n=WIDTHS)
+simple("neg.s{n}", "i{n}", ("i{n}",), "-{0}", n=WIDTHS)
 
-
-def _agnostic(name: str, expression: str, operands: int, kinds: str = "su") -> None:
-    for kind in kinds:
-        for bits in SIZES:
-            simple(f"{name}.{kind}{bits}", f"i{bits}", (f"i{bits}",) * operands, expression)
-
-
-_agnostic("add", "{0} + {1}", 2)
-_agnostic("sub", "{0} - {1}", 2)
-_agnostic("mul.lo", "{0} * {1}", 2)
-_agnostic("mad.lo", "{0} * {1} + {2}", 3)
-_agnostic("neg", "-{0}", 1, "s")
-
-WIDE = {"s16": "s32", "u16": "u32", "s32": "s64", "u32": "u64"}
-NUMPY = {"s16": "int16", "u16": "uint16", "s32": "int32", "u32": "uint32", "s64": "int64", "u64": "uint64"}
-for narrow, wide in WIDE.items():
-    product = f"{{0}}.astype({NUMPY[wide]}) * {{1}}.astype({NUMPY[wide]})"
-    simple(f"mul.wide.{narrow}", wide, (narrow, narrow), product)
-    simple(f"mad.wide.{narrow}", wide, (narrow, narrow, wide), product + " + {2}")
-    shift = str(8 * np.dtype(NUMPY[narrow]).itemsize)
-    high = f"(({product}) >> {shift}).astype({NUMPY[narrow]})"
-    simple(f"mul.hi.{narrow}", narrow, (narrow, narrow), high)
-    simple(f"mad.hi.{narrow}", narrow, (narrow, narrow, narrow), high + " + {2}")
+for _narrow, _wide in {"s16": "s32", "u16": "u32", "s32": "s64", "u32": "u64"}.items():
+    _product = f"{{0}}.astype({DTYPES[_wide]}) * {{1}}.astype({DTYPES[_wide]})"
+    simple(f"mul.wide.{_narrow}", _wide, (_narrow, _narrow), _product)
+    simple(f"mad.wide.{_narrow}", _wide, (_narrow, _narrow, _wide), f"{_product} + {{2}}")
+    _high = f"(({_product}) >> {8 * size(_narrow)}).astype({DTYPES[_narrow]})"
+    simple(f"mul.hi.{_narrow}", _narrow, (_narrow, _narrow), _high)
+    simple(f"mad.hi.{_narrow}", _narrow, (_narrow, _narrow, _narrow), f"{_high} + {{2}}")
 
 
 @helper
 def mulhi_u64(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """The upper 64 bits of a 128-bit product, from four products of halves."""
+    """The upper 64 bits of a 128-bit product, from four products of 32-bit halves."""
     mask, half = np.uint64(0xFFFFFFFF), np.uint64(32)
     al, ah, bl, bh = a & mask, a >> half, b & mask, b >> half
     low = al * bl
@@ -52,14 +43,13 @@ def mulhi_s64(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return high - np.where(a < 0, b, 0) - np.where(b < 0, a, 0)
 
 
-for kind in ("s64", "u64"):
-    simple(f"mul.hi.{kind}", kind, (kind, kind), f"mulhi_{kind}({{0}}, {{1}})")
-    simple(f"mad.hi.{kind}", kind, (kind, kind, kind), f"mulhi_{kind}({{0}}, {{1}}) + {{2}}")
+simple("mul.hi.{t}", "{t}", ("{t}", "{t}"), "mulhi_{t}({0}, {1})", t=("s64", "u64"))
+simple("mad.hi.{t}", "{t}", ("{t}", "{t}", "{t}"), "mulhi_{t}({0}, {1}) + {2}", t=("s64", "u64"))
 
 
 @helper
 def divide(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Quotient towards zero. By zero: all bits set, as NVIDIA GPUs return (PTX leaves it open)."""
+    """The quotient, truncated towards zero. Division by zero sets all bits, as NVIDIA GPUs do; PTX leaves it open."""
     zero = b == 0
     safe = np.where(zero, b.dtype.type(1), b)
     if a.dtype.kind == "u":
@@ -76,7 +66,7 @@ def divide(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 @helper
 def remainder(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """a - divide(a, b) * b: the sign of a; by zero, a - (all bits set) * 0 = a."""
+    """a - divide(a, b) * b, which has the sign of a; for b = 0 it is a."""
     if a.dtype.kind == "u" and b.shape == (1, 1):
         divisor = int(b[0, 0])
         if divisor and not divisor & (divisor - 1):
@@ -116,23 +106,26 @@ simple("sad.{t}", "{t}", ("{t}", "{t}", "{t}"), "np.where({0} < {1}, {1} - {0}, 
 
 @helper
 def part(word: np.ndarray, start: int, bits: int, signed: bool) -> np.ndarray:
-    """`bits` bits of uint32 words from bit `start` on, as int64."""
+    """Extract `bits` bits of uint32 words from bit `start` on, as int64."""
     found = word.astype(np.int64) >> start & (1 << bits) - 1
     return found - ((found >> bits - 1) << bits) if signed else found
 
 
 @helper
 def dot(a: np.ndarray, b: np.ndarray, c: np.ndarray, signed: tuple[bool, bool], bits: int, first: int) -> np.ndarray:
-    """c plus the products of the parts of `a`, of `bits` bits, and of bytes of `b` from byte `first` on; uint32."""
+    """Add to c the dot product of the `bits`-bit parts of a and the bytes of b from byte `first` on; uint32."""
     out = c.astype(np.int64)
     for i in range(32 // bits):
         out = out + part(a, bits * i, bits, signed[0]) * part(b, 8 * (first + i), 8, signed[1])
     return out.astype(np.uint32)
 
 
-for _a in "su":
-    for _b in "su":
-        for _name, _bits, _first in (("dp4a", 8, 0), ("dp2a.lo", 16, 0), ("dp2a.hi", 16, 2)):
-            _signs = f"({_a == 's'}, {_b == 's'})"
-            _call = f"dot({{0}}, {{1}}, {{2}}, {_signs}, {_bits}, {_first})"
-            simple(f"{_name}.{_a}32.{_b}32", "u32", ("u32", "u32", "u32"), _call)
+def _dot_product(bits: int, first: int) -> Callable[[str, str], str]:
+    return lambda a, b: f"dot({{0}}, {{1}}, {{2}}, {(a == 's', b == 's')}, {bits}, {first})"
+
+
+for _name, _bits, _first in (("dp4a", 8, 0), ("dp2a.lo", 16, 0), ("dp2a.hi", 16, 2)):
+    simple(
+        f"{_name}.{{a}}32.{{b}}32", "u32", ("u32", "u32", "u32"), _dot_product(_bits, _first),
+        a=("s", "u"), b=("s", "u"),
+    )  # fmt: skip
