@@ -1,4 +1,4 @@
-"""Nothing imports upwards, no two modules import each other (pyproject.toml, tool.importlinter), and one style holds."""
+"""Nothing imports upwards, no two modules import each other (tool.importlinter in pyproject.toml); one style holds."""
 
 from __future__ import annotations
 
@@ -30,7 +30,11 @@ def test_layers_hold_and_no_modules_import_each_other() -> None:
     ("file", "line", "broken"),
     [
         ("climb/toolchain/errors.py", "import climb.emulator", "Nothing imports upwards BROKEN"),
-        ("climb/emulator/errors.py", "def late():\n    from climb.bench.cuda import cp", "Nothing imports upwards BROKEN"),
+        (
+            "climb/emulator/errors.py",
+            "def late():\n    from climb.bench.cuda import cp",
+            "Nothing imports upwards BROKEN",
+        ),
         ("climb/bench/units.py", "from climb.display import style", "Nothing imports upwards BROKEN"),
         ("climb/bench/units.py", "import kernels.tiling.matmul", "The tools know no ladder BROKEN"),
         ("kernels/light_speed/copy/__init__.py", "from climb.display import style", "Ladders and exercises"),

@@ -109,7 +109,20 @@ def test_import_works_from_any_folder(environment: Path, tmp_path: Path) -> None
 def test_emulate_runs_a_file_and_prints_its_counters(environment: Path, tmp_path: Path) -> None:
     (tmp_path / "saxpy.cu").write_text(SAXPY, encoding="utf-8")
     np.save(tmp_path / "x.npy", np.ones(64, np.float32))
-    launch = ("--grid", "1", "--block", "64", "--arg", "64", "--arg", "2.0", "--arg", "x:float32:64:x.npy", "--arg", "y:float32:64")
+    launch = (
+        "--grid",
+        "1",
+        "--block",
+        "64",
+        "--arg",
+        "64",
+        "--arg",
+        "2.0",
+        "--arg",
+        "x:float32:64:x.npy",
+        "--arg",
+        "y:float32:64",
+    )
     done = run(environment, tmp_path, "climb", "emulate", "saxpy.cu", *launch)
     assert done.returncode == 0, done.stderr
     assert "y[i] += a * x[i]" in done.stdout
