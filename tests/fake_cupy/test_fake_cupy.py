@@ -16,9 +16,10 @@ from climb import fake_cupy as cp
 from climb.bench import cuda as choice
 from climb.emulator import EmulatorError
 from climb.fake_cupy import limits
-from climb.fake_cupy.cuda import CUDADriverError
+from climb.fake_cupy.errors import CUDADriverError
 from climb.fake_cupy.memory import device_memory
-from climb.fake_cupy.parameters import pack, read_parameters
+from climb.fake_cupy.packing import pack
+from climb.fake_cupy.parameters import read_parameters
 from climb.toolchain import CompileError, KernelNotFound, compile_cuda, resources
 
 SOURCE = r"""
@@ -189,7 +190,7 @@ class TestArguments:
         [
             (lambda x: (x, x, np.float32(1)), r"takes 4 arguments, got 3: float\* x, float\* y, float a, int n"),
             (lambda x: (x, x, np.float32(1), 4, 5), "takes 4 arguments, got 5"),
-            (lambda x: x, "a tuple, here a ndarray; a single one is written"),
+            (lambda x: x, "must be a tuple, not ndarray; write a single argument as"),
             (
                 lambda x: (x.get(), x, np.float32(1), 4),
                 r"argument 1 \('x'\) is a NumPy array, in host memory; cp.asarray",
@@ -213,7 +214,7 @@ class TestArguments:
                 lambda x: (x, x, np.float32(1), 2**31),
                 r"argument 4 \('n'\) is the Python int 2147483648, which does not fit",
             ),
-            (lambda x: (x, x, np.float32(1), x), r"argument 4 \('n'\) is a device array of float32.*no pointer"),
+            (lambda x: (x, x, np.float32(1), x), r"argument 4 \('n'\) is a device array of float32.*not a pointer"),
             (lambda x: (x, x, np.float32(1), None), r"argument 4 \('n'\) is a NoneType"),
             (lambda x: (np.float32(1), x, np.float32(1), 4), r"argument 1 \('x'\) is np.float32"),
             (lambda x: ("x", x, np.float32(1), 4), r"argument 1 \('x'\) is a str"),
@@ -690,7 +691,7 @@ class TestLikeCupy:
     @pytest.mark.gpu
     def test_every_name_is_cupys(self) -> None:
         for name, value in vars(cp).items():
-            own = isinstance(value, types.ModuleType) and value.__name__.startswith("kernels.")
+            own = isinstance(value, types.ModuleType) and value.__name__.startswith("climb.")
             if not own and not name.startswith("_") and name not in ("annotations", "NoReturn"):
                 assert hasattr(choice.cp, name), name
 
