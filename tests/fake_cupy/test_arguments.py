@@ -23,7 +23,7 @@ def module() -> cp.RawModule:
 
 
 class TestArguments:
-    """Silent errors on a GPU, exceptions here."""
+    """Arguments that a GPU would silently misread are refused here."""
 
     @pytest.mark.parametrize(
         ("args", "said"),
@@ -60,17 +60,19 @@ class TestArguments:
             (lambda x: ("x", x, np.float32(1), 4), r"argument 1 \('x'\) is a str"),
         ],
     )
-    def test_says_which_and_what(self, module: cp.RawModule, args: Callable[[Any], Any], said: str) -> None:
+    def test_wrong_argument_is_named_with_what_the_kernel_takes(
+        self, module: cp.RawModule, args: Callable[[Any], Any], said: str
+    ) -> None:
         x = cp.zeros(4, dtype=cp.float32)
         with pytest.raises(TypeError, match=said):
             module.get_function("axpy")((1,), (4,), args(x))
 
-    def test_unsigned_and_signed_arrays_are_alike(self, module: cp.RawModule) -> None:
+    def test_unsigned_array_is_accepted_for_a_signed_parameter(self, module: cp.RawModule) -> None:
         out = cp.zeros(4, dtype=cp.uint32)
         module.get_function("small")((1,), (4,), (out,))
         assert out.tolist() == [1, 1, 1, 1]
 
-    def test_a_template_parameter_is_checked_by_size(self, module: cp.RawModule) -> None:
+    def test_parameter_of_template_type_is_checked_by_size(self, module: cp.RawModule) -> None:
         x = cp.zeros(128, dtype=cp.float32)
         with pytest.raises(TypeError, match=r"argument 2 \('out'\) is np.int32\(0\), 4 bytes"):
             module.get_function("shifted<float, 128>")((1,), (128,), (x, np.int32(0)))
@@ -80,7 +82,7 @@ class TestArguments:
         name=st.sampled_from(["signed char", "unsigned short", "int", "unsigned", "long long", "size_t"]),
     )
     @settings(max_examples=200, deadline=None)
-    def test_a_python_int_is_passed_whole_or_not_at_all(self, value: int, name: str) -> None:
+    def test_python_int_is_passed_exactly_or_refused(self, value: int, name: str) -> None:
         kinds = {
             "signed char": "i1",
             "unsigned short": "u2",
@@ -107,7 +109,7 @@ class TestParameterNames:
         found = read_parameters(compiled.ptx, compiled.lowered(expression), source, expression)
         return [(p.name, p.declared, p.nbytes) for p in found]
 
-    def test_plain(self) -> None:
+    def test_plain_declarations_are_read(self) -> None:
         source = (
             'extern "C" __global__ void __launch_bounds__(256, 2)\n'
             "f(const float *__restrict__ a, unsigned int n, float b[], float2 v) {}"
@@ -119,26 +121,26 @@ class TestParameterNames:
             ("v", "float2", 8),
         ]
 
-    def test_template(self) -> None:
+    def test_template_declaration_is_read(self) -> None:
         source = "template <typename T, int N>\n__global__ void f(const T* a, /* how many, */ int n) {}"
         assert self.parameters(source, "f<float, 4>") == [("a", "T*", 8), ("n", "int", 4)]
 
-    def test_comments_that_look_like_kernels(self) -> None:
+    def test_kernels_in_comments_are_ignored(self) -> None:
         comments = "// __global__ void f(int a)\n/* __global__ void f(int a, int b) */\n"
         source = comments + 'extern "C" __global__ void f(int real) {}'
         assert self.parameters(source) == [("real", "int", 4)]
 
-    def test_two_kernels_of_one_name_are_not_guessed(self) -> None:
+    def test_ambiguous_kernel_name_leaves_parameters_unnamed(self) -> None:
         source = "namespace a { __global__ void f(int x) {} }\nnamespace b { __global__ void f(float y) {} }"
         assert self.parameters(source, "b::f") == [("", "", 4)]
 
-    def test_a_declaration_and_its_definition_are_one(self) -> None:
+    def test_repeated_declaration_is_read_once(self) -> None:
         source = 'extern "C" __global__ void f(int x);\nextern "C" __global__ void f(int x) {}'
         assert self.parameters(source) == [("x", "int", 4)]
 
-    def test_what_is_not_plain_is_left_unnamed(self) -> None:
+    def test_involved_declaration_leaves_parameters_unnamed(self) -> None:
         source = 'struct S { int x[3]; };\nextern "C" __global__ void f(S s, void (*g)(int)) {}'
         assert self.parameters(source) == [("", "", 12), ("", "", 8)]
 
-    def test_no_parameters(self) -> None:
+    def test_kernel_without_parameters_has_none(self) -> None:
         assert self.parameters('extern "C" __global__ void f() {}') == []

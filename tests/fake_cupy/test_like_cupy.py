@@ -25,35 +25,35 @@ def same(ours: Any, theirs: Any) -> None:
 
 class TestLikeCupy:
     @pytest.mark.parametrize("name", SNIPPETS)
-    def test_runs(self, name: str) -> None:
+    def test_snippet_runs(self, name: str) -> None:
         SNIPPETS[name](cp)
 
     @pytest.mark.parametrize("name", REFUSED)
-    def test_refuses(self, name: str) -> None:
+    def test_wrong_snippet_is_refused(self, name: str) -> None:
         with pytest.raises((TypeError, ValueError, IndexError, LookupError, CUDADriverError, CompileError)):
             REFUSED[name](cp)
 
     @pytest.mark.gpu
     @pytest.mark.parametrize("name", SNIPPETS)
-    def test_cupy_gives_the_same(self, name: str) -> None:
+    def test_cupy_gives_the_same_result(self, name: str) -> None:
         same(SNIPPETS[name](cp), SNIPPETS[name](choice.cp))
 
     @pytest.mark.gpu
     @pytest.mark.parametrize("name", REFUSED)
-    def test_cupy_refuses_too(self, name: str) -> None:
+    def test_cupy_refuses_the_wrong_snippet(self, name: str) -> None:
         with pytest.raises(Exception):  # noqa: B017 (CuPy has many)
             REFUSED[name](choice.cp)
         choice.cp.cuda.Device().synchronize()
 
     @pytest.mark.gpu
-    def test_every_name_is_cupys(self) -> None:
+    def test_every_public_name_exists_in_cupy(self) -> None:
         for name, value in vars(cp).items():
             own = isinstance(value, types.ModuleType) and value.__name__.startswith("climb.")
             if not own and not name.startswith("_") and name not in ("annotations", "NoReturn"):
                 assert hasattr(choice.cp, name), name
 
-    def test_every_name_is_cupys_by_its_files(self) -> None:
-        """The same without a GPU: CuPy's __init__ imports every public name by its own name."""
+    def test_every_function_exists_in_the_source_of_cupy(self) -> None:
+        """Needs no GPU: CuPy's __init__ imports or defines every public name."""
         import importlib.util
 
         found = importlib.util.find_spec("cupy")

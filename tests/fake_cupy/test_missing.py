@@ -28,7 +28,7 @@ class TestWhatIsMissing:
             (lambda: cp.ones(3).not_a_method, "no attribute 'not_a_method'"),
         ],
     )
-    def test_says_what_to_do(self, use: Callable[[], Any], said: str) -> None:
+    def test_missing_name_says_what_to_do_instead(self, use: Callable[[], Any], said: str) -> None:
         with pytest.raises(AttributeError, match=said):
             use()
 
@@ -44,11 +44,11 @@ class TestWhatIsMissing:
             (lambda: cp.ones(3).sum(out=cp.ones(1)), "takes no out"),
         ],
     )
-    def test_refuses_what_it_cannot_do(self, use: Callable[[], Any], said: str) -> None:
+    def test_unsupported_call_is_refused_with_a_reason(self, use: Callable[[], Any], said: str) -> None:
         with pytest.raises((TypeError, IndexError, CUDADriverError), match=said):
             use()
 
-    def test_feature_probes_work(self) -> None:
+    def test_missing_attributes_can_be_probed(self) -> None:
         assert not hasattr(cp, "__version__")
         assert not hasattr(cp.ones(1), "__cuda_array_interface__")
         assert "RawModule" in dir(cp)
