@@ -176,5 +176,6 @@ class TestSitePackages:
         (tmp_path / "venv" / "nvidia").mkdir()
         (tmp_path / "system" / "nvidia").mkdir()
         (tmp_path / "venv" / "nvidia" / "__init__.py").write_text("")
+        monkeypatch.chdir(tmp_path / "venv")  # the working directory, "" in sys.path, is not searched
         monkeypatch.setattr(sys, "path", ["", *(str(tmp_path / name) for name in ("venv", "empty", "system", "venv"))])
         assert packages.site_packages() == [tmp_path / "venv", tmp_path / "system"]
