@@ -8,9 +8,11 @@ counters = module.kernel(name).launch((8,), (128,), [x.address.to_bytes(8, "litt
 print(counters)
 """
 
-from .checks import ALL as ALL_CHECKS
-from .checks import checking
-from .counters import AccessCounters, BranchCounters, Counters
+from .checks.enabled import ALL as ALL_CHECKS
+from .checks.enabled import checking
+from .counters.counters import Counters
+from .counters.lines import AccessCounters, BranchCounters
+from .counters.trace import Access, Trace
 from .errors import (
     AssertionFailed,
     BarrierDivergence,
@@ -25,11 +27,11 @@ from .errors import (
     UnsupportedInstruction,
     WarpMismatch,
 )
-from .memory import Allocation, DeviceMemory
-from .module import Kernel, Module, load
+from .execution.kernel import Kernel
+from .execution.module import Module, load
+from .memory.device_memory import Allocation, DeviceMemory
 from .running import Result, run
-from .textures import Texture
-from .trace import Access, Trace
+from .runtime.textures import Texture
 
 __all__ = [
     "ALL_CHECKS",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .ptx import Location
+from .ptx.model import Location
 
 
 @dataclass

@@ -15,14 +15,15 @@ from pathlib import Path
 
 import numpy as np
 
-from climb.toolchain import Compiled, ToolchainError, compile_cuda
+from climb.toolchain import Compiled, ToolchainError, compile_cuda, disassemble
 
 from . import ptx
-from .counters import Counters
-from .marks import marked
-from .memory import Allocation, DeviceMemory
-from .module import Kernel, Module, load
-from .trace import Trace
+from .counters.counters import Counters
+from .counters.marks import marks
+from .counters.trace import Trace
+from .execution.kernel import Kernel
+from .execution.module import Module, load
+from .memory.device_memory import Allocation, DeviceMemory
 
 
 @dataclass(frozen=True)
@@ -89,7 +90,7 @@ def launch(
     for name, value in (symbols or {}).items():
         _fill(module.symbol(name), np.asarray(value))
     memory = DeviceMemory()
-    parameters = function.function.params
+    parameters = function.parameters
     if len(args) != len(parameters):
         raise TypeError(f"{kernel} takes {len(parameters)} arguments, {len(args)} given")
     held = _upload_all(memory, {n: arg for n, arg in enumerate(args) if isinstance(arg, np.ndarray)})
@@ -106,11 +107,12 @@ def launch(
 
 
 def with_marks(counters: Counters, kernel: Kernel, compiled: Compiled) -> Counters:
-    """The counters with the marks of their kernel; without, where there is no disassembler."""
+    """The counters with the marks of their kernel; without marks if the disassembler is missing."""
     try:
-        return marked(counters, kernel, compiled)
+        sass = disassemble(compiled, kernel.name)
     except ToolchainError:
         return counters
+    return replace(counters, marks=marks(kernel.code, sass))
 
 
 def _read(source: str | Path) -> tuple[str, str, tuple[str, ...]]:

@@ -8,7 +8,7 @@ from harness import Device
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from climb.emulator.atomics import apply
+from climb.emulator.runtime.atomics import apply
 
 FUNCTIONS = {
     "add": lambda a, v, c: (a + v) & 0xFFFFFFFF,

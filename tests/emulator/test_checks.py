@@ -9,8 +9,8 @@ import pytest
 from harness import Device
 
 from climb.emulator import ALL_CHECKS, Race, Trace, Uninitialised, checking
-from climb.emulator.checks import DEFAULT, NONE, chosen, current
-from climb.emulator.clock import BLOCK_THREADS, BLOCKS, KIND, ONE, WARP_LANES, Clock, Events, together
+from climb.emulator.checks.enabled import DEFAULT, NONE, chosen, current
+from climb.emulator.checks.happens_before import BLOCK_THREADS, BLOCKS, KIND, ONE, WARP_LANES, Clock, Events, together
 
 #: Kernels that are right, with (grid, threads, shared) and the shapes of their int arrays.
 CLEAN = {
@@ -335,9 +335,9 @@ def test_what_was_handed_over_is_handed_on():
 
 def test_more_places_than_are_followed_are_taken_together(monkeypatch):
     """Then a race may be missed, but nothing that is ordered is called one."""
-    from climb.emulator import clock
+    from climb.emulator.checks import happens_before
 
-    monkeypatch.setattr(clock, "PAIRS", 2)
+    monkeypatch.setattr(happens_before, "PAIRS", 2)
     out = np.zeros(5, np.float32)
     checked(Device(NEIGHBOUR.replace("@@", "atomicAdd(&other[b], 1);")), 5, 32, np.zeros(5, np.float32),
            np.zeros(5, np.int32), out)  # fmt: skip

@@ -7,8 +7,8 @@ import pytest
 from harness import Device
 
 from climb.emulator import Trace, run
-from climb.emulator.lanes import INACTIVE
-from climb.emulator.patterns import load_wavefronts, sectors
+from climb.emulator.simt.lanes import INACTIVE
+from climb.emulator.counters.cost_model import load_wavefronts, sectors
 
 ACCESS = r"""
 extern "C" {
@@ -257,7 +257,7 @@ def test_a_shared_address_that_is_uniform_is_one_wavefront():
 
 
 def test_counts_do_not_depend_on_how_blocks_are_batched(device, monkeypatch):
-    from climb.emulator import module
+    from climb.emulator.execution import kernel
 
     rng = np.random.default_rng(8)
     data, index = rng.random(5000).astype(np.float32), rng.integers(0, 5000, 64).astype(np.int32)
@@ -266,7 +266,7 @@ def test_counts_do_not_depend_on_how_blocks_are_batched(device, monkeypatch):
         "indexed": (1, 64, data, index, np.zeros(64, np.float32)),
     }
     first = [device.launch(name, *args) for name, args in kernels.items()]
-    monkeypatch.setattr(module, "LANES", 64)
+    monkeypatch.setattr(kernel, "LANES", 64)
     assert [device.launch(name, *args) for name, args in kernels.items()] == first
 
 

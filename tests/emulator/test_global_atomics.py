@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from harness import Device
 
-from climb.emulator.lanes import INACTIVE
-from climb.emulator.patterns import PERIOD, atomic_sectors, sectors
+from climb.emulator.simt.lanes import INACTIVE
+from climb.emulator.counters.cost_model import PERIOD, atomic_sectors, sectors
 from climb.validation.agreement.cases import crowd
 
 

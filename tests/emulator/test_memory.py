@@ -253,7 +253,14 @@ def test_an_empty_allocation_may_be_passed_but_not_read():
 
 
 def test_variables_of_many_modules_stay_apart_from_memory_and_from_each_other():
-    from climb.emulator.memory import BASE, LOCAL_WINDOW, SHARED_WINDOW, SYMBOL_BASE, SYMBOL_RANGE, SYMBOL_RANGES
+    from climb.emulator.memory.device_memory import (
+        BASE,
+        LOCAL_WINDOW,
+        SHARED_WINDOW,
+        SYMBOL_BASE,
+        SYMBOL_RANGE,
+        SYMBOL_RANGES,
+    )
 
     assert SYMBOL_BASE + SYMBOL_RANGES * SYMBOL_RANGE <= BASE and 2 * LOCAL_WINDOW - SHARED_WINDOW <= SYMBOL_BASE
     text = ".version 8.8\n.target sm_90\n.address_size 64\n.visible .global .align 4 .b8 v[4000];\n"

@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 from harness import Device
 
-from climb.emulator import AssertionFailed, OutOfBounds, Trap, UnsupportedInstruction, system
+from climb.emulator import AssertionFailed, OutOfBounds, Trap, UnsupportedInstruction
+from climb.emulator.runtime import system_calls
 
 LIBC = ctypes.CDLL(None)
 
@@ -84,8 +85,8 @@ def test_strings_of_the_kernels_own_and_of_its_arguments(capsys):
 
 def test_output_is_bounded(capsys):
     lines = printed(capsys, 'for (int i = 0; i < 100; ++i) printf("%d\\n", t);', 1, 100).splitlines()
-    assert lines[: system.LIMIT] == [str(n % 100) for n in range(system.LIMIT)]
-    assert f"{10000 - system.LIMIT} more" in lines[-1] and len(lines) == system.LIMIT + 2
+    assert lines[: system_calls.LIMIT] == [str(n % 100) for n in range(system_calls.LIMIT)]
+    assert f"{10000 - system_calls.LIMIT} more" in lines[-1] and len(lines) == system_calls.LIMIT + 2
 
 
 @pytest.mark.parametrize(

@@ -15,14 +15,12 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from .. import ptx
 
-if TYPE_CHECKING:
-    from ..translate import Emitter
-
-Emit = Callable[["Emitter", ptx.Instruction], None]
+Emitter = Any
+Emit = Callable[[Emitter, ptx.Instruction], None]
 
 
 @dataclass(frozen=True)

@@ -93,7 +93,7 @@ def _load_used(emitter, instruction: ptx.Instruction, space: str, kind: str, who
             code = emitter.fresh(f"load_{space}(G, {site}, {base})")
             codes = [code] if many == 1 else [f"{code}[:, :, {n}]" for n in range(many)]
         else:
-            nothing = emitter.translation.constant(np.zeros((), np.uint8))
+            nothing = emitter.constant(np.zeros((), np.uint8))
             parts = []
             for byte in range(each):
                 site = (
@@ -105,7 +105,7 @@ def _load_used(emitter, instruction: ptx.Instruction, space: str, kind: str, who
             if item != ptx.Register("_") and wanted:
                 emitter.write_extended(item, kind, code)
             elif item != ptx.Register("_"):
-                emitter.write_extended(item, kind, emitter.translation.constant(np.zeros((), dtype(kind))))
+                emitter.write_extended(item, kind, emitter.constant(np.zeros((), dtype(kind))))
         index += many
 
 

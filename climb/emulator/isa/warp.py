@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .. import ptx
-from ..named import PREFIX
+from ..ptx.barriers import PREFIX
 from . import Rule, register, special
 
 
