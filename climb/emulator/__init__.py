@@ -1,5 +1,4 @@
-"""Run CUDA kernels on a CPU: PTX, as NVRTC makes it, executed with NumPy, and counted as the hardware would have to
-work.
+"""Run CUDA kernels on a CPU: execute PTX from NVRTC with NumPy, and count what the hardware would have to do.
 
 module = load(ptx_text, {"kernel.cu": source})
 memory = DeviceMemory()

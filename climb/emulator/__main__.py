@@ -1,11 +1,11 @@
-"""Run a kernel of a CUDA file on the emulator, from a shell.
+"""Run a kernel from a CUDA file on the emulator.
 
     python -m climb.emulator saxpy.cu --kernel saxpy --grid 4 --block 256 \\
         --arg 1024 --arg 2.0 --arg x:float32:1024:random --arg y:float32:1024:ones
 
-An --arg is a number, or NAME:TYPE:SHAPE[:FILL] for an array: TYPE is NumPy's (float32, int32, uint8, ...), SHAPE such
-as 1024 or 64x128, FILL one of zeros (if left out), ones, range, random, or a .npy file. They come in the kernel's
-order.
+Give one --arg for each parameter, in order: a number, or NAME:TYPE:SHAPE[:FILL] for an array. TYPE is a NumPy dtype
+(float32, int32, uint8, ...), SHAPE is 1024 or 64x128 or the like, FILL is zeros (the default), ones, range, random, or
+a .npy file.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ FILLS = ("zeros", "ones", "range", "random")
 
 
 class BadArgument(ValueError):
-    """What is wrong with an argument of the command."""
+    """An argument of the command is wrong."""
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command. 0: the kernel ran; 1: it did something wrong, or does not compile; 2: the command is wrong."""
+    """Run the command. Returns 0 if the kernel ran, 1 for a fault or a compile error, 2 for a wrong command."""
     given = _parser().parse_args(arguments)
     rng = np.random.default_rng(given.seed)
     try:
@@ -61,14 +61,14 @@ def _parser() -> argparse.ArgumentParser:
         prog="python -m climb.emulator", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("file", help="a .cu file")
-    parser.add_argument("--kernel", help="its name, or a C++ name expression such as 'scale<float>'; may be left out "
-                        "where the file has one kernel")  # fmt: skip
+    parser.add_argument("--kernel", help="its name, or a C++ name expression such as 'scale<float>'; optional if the "
+                        "file has only one kernel")  # fmt: skip
     parser.add_argument("--grid", required=True, help="blocks, such as 4 or 8x8")
     parser.add_argument("--block", required=True, help="threads of a block, such as 256 or 32x8")
     parser.add_argument("--arg", action="append", default=[], help="a number, or NAME:TYPE:SHAPE[:FILL]")
     parser.add_argument("--shared", type=int, default=0, metavar="BYTES", help="dynamic shared memory")
-    parser.add_argument("--option", action="append", default=[], help="for the compiler, as in --option=-DTILE=16")
-    parser.add_argument("--seed", type=int, default=0, help="of random arrays")
+    parser.add_argument("--option", action="append", default=[], help="a compiler option, as in --option=-DTILE=16")
+    parser.add_argument("--seed", type=int, default=0, help="the seed of random arrays")
     parser.add_argument("--show", type=int, default=8, metavar="N", help="elements of each array to print")
     parser.add_argument(
         "--save", action="append", default=[], metavar="NAME=FILE", help="write an array to a .npy file"
@@ -79,12 +79,12 @@ def _parser() -> argparse.ArgumentParser:
 def _extent(text: str) -> tuple[int, ...]:
     parts = text.lower().split("x")
     if len(parts) > 3 or not all(part.isdigit() and int(part) for part in parts):
-        raise BadArgument(f"'{text}' is no extent; expected one to three positive numbers, such as 256 or 32x8")
+        raise BadArgument(f"'{text}' is not an extent; expected one to three positive numbers, such as 256 or 32x8")
     return tuple(int(part) for part in parts)
 
 
 def _argument(text: str, rng: np.random.Generator) -> tuple[str, np.ndarray | int | float]:
-    """(name, value) of an --arg."""
+    """The name and value of an --arg."""
     if ":" not in text:
         return text, _number(text)
     name, kind, *rest = text.split(":", 3)
@@ -93,13 +93,13 @@ def _argument(text: str, rng: np.random.Generator) -> tuple[str, np.ndarray | in
     try:
         dtype = np.dtype(kind)
     except TypeError:
-        raise BadArgument(f"--arg {text}: '{kind}' is no type of NumPy's") from None
+        raise BadArgument(f"--arg {text}: '{kind}' is not a NumPy dtype") from None
     if dtype.kind not in "biuf":
-        raise BadArgument(f"--arg {text}: expected a type of numbers, not '{kind}'")
+        raise BadArgument(f"--arg {text}: expected a numeric type, not '{kind}'")
     try:
         shape = tuple(int(part) for part in rest[0].lower().split("x"))
     except ValueError:
-        raise BadArgument(f"--arg {text}: '{rest[0]}' is no shape; expected one such as 1024 or 64x128") from None
+        raise BadArgument(f"--arg {text}: '{rest[0]}' is not a shape; expected one such as 1024 or 64x128") from None
     return name, _filled(rest[1] if len(rest) > 1 else "zeros", shape, dtype, rng, text)
 
 
@@ -125,7 +125,7 @@ def _filled(how: str, shape: tuple[int, ...], dtype: np.dtype, rng: np.random.Ge
         )
         return values.astype(dtype)
     if not how.endswith(".npy"):
-        raise BadArgument(f"--arg {text}: '{how}' is none of {', '.join(FILLS)}, and no .npy file")
+        raise BadArgument(f"--arg {text}: '{how}' is neither {', '.join(FILLS)} nor a .npy file")
     if not Path(how).is_file():
         raise BadArgument(f"--arg {text}: no file {how}")
     loaded = np.load(how, allow_pickle=False)

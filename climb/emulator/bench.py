@@ -1,15 +1,17 @@
-"""How fast the emulator is, counters on: `python -m climb.emulator.bench` prints thread-instructions per second.
+"""Measure the speed of the emulator with counters on: `python -m climb.emulator.bench` prints instructions per second.
 
-Each kernel is launched once to warm up, then three times; the best is shown, with the time to load and translate the
-PTX. The book's ladders come after them, from a room above this one and so in a process of their own.
+Each kernel is launched once to warm up and then three times; the table shows the best time, and the time to load and
+translate the PTX. The ladders of the book follow, in a process of their own, because they are in a layer above this.
 """
 
 from __future__ import annotations
 
+import argparse
 import struct
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -93,7 +95,7 @@ extern "C" __global__ void histogram(const unsigned char* in, unsigned* bins, in
 
 @dataclass(frozen=True)
 class Case:
-    """A launch: sizes of the two or three buffers in bytes, and the last argument n."""
+    """One launch. `buffers`: the sizes of the two or three buffers in bytes. `n`: the last argument."""
 
     kernel: str
     size: str
@@ -121,8 +123,20 @@ def _fill(allocation: Allocation, rng: np.random.Generator, whole: bool) -> None
     allocation.data[:] = values.view(np.uint8)
 
 
-def main() -> int:
-    """Print one line for each case, then for each ladder. Returns the exit status."""
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Print one line for each kernel, then one for each ladder. Returns the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m climb.emulator.bench", description=__doc__)
+    parser.add_argument("--no-ladders", action="store_true", help="measure only the kernels of this module")
+    given = parser.parse_args(arguments)
+    measure()
+    if given.no_ladders:
+        return 0
+    sys.stdout.flush()
+    return subprocess.run([sys.executable, "-m", "climb.bench.speed"], check=False).returncode
+
+
+def measure() -> None:
+    """Print one line for each kernel."""
     compiled = compile_cuda(SOURCE, filename="bench.cu")
     rng = np.random.default_rng(0)
     print(f"{'kernel':12} {'size':14} {'ready ms':>9} {'run ms':>8} {'thread instr. M':>16} {'M per second':>13}")
@@ -144,8 +158,6 @@ def main() -> int:
         print(
             f"{case.kernel:12} {case.size:14} {1e3 * ready:9.1f} {1e3 * best:8.1f} {number:16.1f} {number / best:13.0f}"
         )
-    sys.stdout.flush()
-    return subprocess.run([sys.executable, "-m", "climb.bench.speed"], check=False).returncode
 
 
 if __name__ == "__main__":

@@ -158,7 +158,7 @@ def test_the_checks_of_a_launch() -> None:
     with checking(NONE):
         assert chosen(None) == NONE
     assert current() == DEFAULT
-    with pytest.raises(ValueError, match=r"no check is called races; there are global, shared, uninitialised"):
+    with pytest.raises(ValueError, match=r"unknown check races; there are global, shared, uninitialised"):
         chosen(["races"])
 
 

@@ -66,7 +66,7 @@ def test_producer_and_consumer_at_different_places():
 
 def test_a_consumer_whose_producer_never_arrives():
     data, out = np.arange(160, dtype=np.int32), np.zeros(160, np.int32)
-    with pytest.raises(BarrierDivergence, match="barrier 1 waits for 64 threads, of which 32 have come") as caught:
+    with pytest.raises(BarrierDivergence, match="barrier 1 waits for 64 threads, but only 32 have arrived") as caught:
         run(PIPE.replace("@@", ""), 1, 64, data, out, 1)
     assert caught.value.where.lanes == 32 and 'asm volatile("bar.sync' in caught.value.where.text
 
@@ -120,7 +120,7 @@ def test_a_vote_over_different_places_is_refused():
     else { wait_for(1, 64); n = 0; }
     o[threadIdx.x] = n;
 }"""
-    with pytest.raises(UnsupportedInstruction, match="a vote over threads that are at different places"):
+    with pytest.raises(UnsupportedInstruction, match="a vote over threads at different places"):
         run(body, 1, 64, np.zeros(64, np.int32))
 
 
@@ -141,9 +141,9 @@ def test_a_race_that_the_barrier_of_others_does_not_order():
 @pytest.mark.parametrize(
     ("call", "says"),
     [
-        ("wait_for(16, 64)", "there is no barrier 16, they end at 15"),
+        ("wait_for(16, 64)", "there is no barrier 16; barriers are numbered 0 to 15"),
         ("wait_for(1, 40)", "a barrier waits for whole warps, not for 40 threads"),
-        ("wait_for(1, threadIdx.x < 32 ? 64 : 96)", "threads disagree on how many it is to wait for"),
+        ("wait_for(1, threadIdx.x < 32 ? 64 : 96)", "threads disagree on how many threads the barrier waits for"),
     ],
 )
 def test_wrong_numbers(call, says):

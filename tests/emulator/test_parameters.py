@@ -81,5 +81,5 @@ def test_past_the_end_of_a_struct() -> None:
 
 
 def test_a_parameter_is_not_written() -> None:
-    with pytest.raises(OutOfBounds, match="store at parameter 0, which cannot be written"):
+    with pytest.raises(OutOfBounds, match="store at parameter 0, which is read-only"):
         launch("changed")

@@ -73,13 +73,13 @@ def test_shared_memory_and_arrays_that_are_no_rows() -> None:
     ("args", "error", "says"),
     [
         ([1, 2.0, np.zeros(4)], TypeError, "saxpy takes 4 arguments, 3 given"),
-        ([np.zeros(4), 1.0, np.zeros(4), np.zeros(4)], TypeError, "argument 0 is an array.*no pointer"),
+        ([np.zeros(4), 1.0, np.zeros(4), np.zeros(4)], TypeError, "argument 0 is an array.*not a pointer"),
         ([1.5, 1.0, np.zeros(4), np.zeros(4)], TypeError, r"argument 0 is 1\.5.*whole number of 4 bytes"),
         ([2**40, 1.0, np.zeros(4), np.zeros(4)], ValueError, "argument 0 is 1099511627776.*4 bytes"),
         ([np.int64(3), 1.0, np.zeros(4), np.zeros(4)], TypeError, "argument 0 has 8 bytes.*has 4"),
         ([1, 1.0, [1.0], np.zeros(4)], TypeError, "argument 2 is a list; expected a NumPy array"),
         ([1, 1.0, np.array(["a"], object), np.zeros(4)], TypeError, "argument 2 is an array of Python objects"),
-        ([1, 1.0, np.zeros(4, ">f4"), np.zeros(4)], TypeError, "argument 2 is of type >f4.*other order"),
+        ([1, 1.0, np.zeros(4, ">f4"), np.zeros(4)], TypeError, "argument 2 is of type >f4.*byte order"),
         ([1, 1e300, np.zeros(4), np.zeros(4)], ValueError, "argument 1 is 1e\\+300.*float of 4 bytes"),
     ],
 )  # fmt: skip
@@ -97,7 +97,7 @@ def test_an_array_given_twice_is_one_array() -> None:
     assert (x == np.arange(1, 41)).all()
     run(INCREMENT, grid=1, block=64, args=[x[::2], x[1::2], 20])  # one memory, but no element of it twice
     assert (x[::2] == x[1::2] + 1).all()
-    with pytest.raises(ValueError, match="arguments 0 and 1 share a part of their memory"):
+    with pytest.raises(ValueError, match="arguments 0 and 1 overlap in memory"):
         run(INCREMENT, grid=1, block=64, args=[x[1:], x[:39], 39])
 
 
@@ -129,7 +129,7 @@ def test_what_else_can_be_wrong() -> None:
         run("missing.cu", grid=1, block=1)
     with pytest.raises((CompileError, KernelNotFound), match="nothing"):
         run(SAXPY, "nothing", grid=1, block=1)
-    with pytest.raises(ValueError, match="several kernels, name one"):
+    with pytest.raises(ValueError, match="several kernels; name one"):
         run(SAXPY + SAXPY.replace("saxpy", "other"), grid=1, block=1)
     with pytest.raises(ValueError, match="has no kernel; a template"):
         run("template <int n> __global__ void k(int* o) { *o = n; }", grid=1, block=1)
@@ -229,15 +229,15 @@ def test_the_command_as_a_program(file) -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["--grid", "0", "--block", "1"], "'0' is no extent"),
-        (["--grid", "1x1x1x1", "--block", "1"], "is no extent"),
-        (["--grid", "1", "--block", "many"], "'many' is no extent"),
+        (["--grid", "0", "--block", "1"], "'0' is not an extent"),
+        (["--grid", "1x1x1x1", "--block", "1"], "is not an extent"),
+        (["--grid", "1", "--block", "many"], "'many' is not an extent"),
         (["--arg", "ten"], "--arg ten: expected a number, or NAME:TYPE:SHAPE"),
         (["--arg", "x:float32"], "--arg x:float32: expected a number, or NAME:TYPE:SHAPE"),
-        (["--arg", "x:float33:4"], "'float33' is no type of NumPy's"),
-        (["--arg", "x:str:4"], "expected a type of numbers, not 'str'"),
-        (["--arg", "x:int32:4y4"], "'4y4' is no shape"),
-        (["--arg", "x:int32:4:chaos"], "'chaos' is none of zeros, ones, range, random"),
+        (["--arg", "x:float33:4"], "'float33' is not a NumPy dtype"),
+        (["--arg", "x:str:4"], "expected a numeric type, not 'str'"),
+        (["--arg", "x:int32:4y4"], "'4y4' is not a shape"),
+        (["--arg", "x:int32:4:chaos"], "'chaos' is neither zeros, ones, range, random nor a .npy file"),
         (["--arg", "x:int32:4:no.npy"], "no file no.npy"),
         (["--arg", "1", "--save", "y=a.npy"], "expected NAME=FILE"),
         (["--arg", "1"], "saxpyifPKfPf takes 4 arguments, 1 given"),

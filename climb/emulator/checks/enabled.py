@@ -35,7 +35,7 @@ def chosen(names: Iterable[str] | None) -> frozenset[str]:
         return current()
     found = frozenset({names} if isinstance(names, str) else names)
     if unknown := found - ALL:
-        raise ValueError(f"no check is called {', '.join(sorted(unknown))}; there are {', '.join(sorted(ALL))}")
+        raise ValueError(f"unknown check {', '.join(sorted(unknown))}; the checks are {', '.join(sorted(ALL))}")
     return found
 
 

@@ -83,7 +83,7 @@ def out_of_bounds(group: Group, site: Site, address: np.ndarray, space: str = "g
     at = _pick(full, bad)
     nearest = _near(batch.nearest(at), at)
     if nearest is None:
-        text, far = "a null pointer" if 0 <= at < NULL else "where no array is", None
+        text, far = "a null pointer" if 0 <= at < NULL else "far from every array", None
     else:
         freed = " (freed)" if nearest.freed else ""
         far = at - nearest.end if at >= nearest.end else nearest.address - at
@@ -112,7 +112,7 @@ def read_only(group: Group, site: Site, address: np.ndarray) -> NoReturn:
     everywhere = np.ones(full.shape, np.bool_)
     at = int(full.ravel()[0])
     raise OutOfBounds(
-        f"out of bounds: {site.action} at {_variable(group.batch, 'param', at)[2]}, which cannot be written",
+        f"out of bounds: {site.action} at {_variable(group.batch, 'param', at)[2]}, which is read-only",
         place_of(group, site, everywhere),
         address=at,
         allocation=None,

@@ -49,7 +49,7 @@ class NamedBarriers:
         known = self.wanted[block, number]
         self.wanted[block, number] = wanted
         if ((known != 0) & (known != wanted)).any() or (self.wanted[block, number] != wanted).any():
-            self._wrong(group, instruction, "threads disagree on how many it is to wait for")
+            self._wrong(group, instruction, "threads disagree on how many threads the barrier waits for")
         if ".arrive" in instruction.opcode:
             np.add.at(self.arrivals, (block, number, warp), 1)
             if self.batch.clock is not None:
@@ -115,7 +115,7 @@ class NamedBarriers:
                 complete, _ = self._complete(lanes)
                 arrived = WARP * int(complete[block[0], number[0]].sum())
                 wanted = int(self.wanted[block[0], number[0]])
-                what = f"barrier {number[0]} waits for {wanted} threads, of which {arrived} have come"
+                what = f"barrier {number[0]} waits for {wanted} threads, but only {arrived} have arrived"
                 self._wrong(group, blocks[at].instructions[0], what)
 
     def _run_block(self, at: int, group: Group) -> None:
@@ -129,7 +129,7 @@ class NamedBarriers:
         group.clean -= code.blocks[at].writes
 
     def _complete(self, lanes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Which warps have arrived and which barriers are complete, given the `lanes` (blocks, barriers, warps) there."""
+        """Which warps have arrived and which barriers are complete; `lanes` (blocks, barriers, warps) have arrived."""
         alive = self.batch.alive()
         padded = np.zeros((alive.shape[0], self.warps * WARP), np.int64)
         padded[:, : alive.shape[1]] = alive
@@ -142,7 +142,7 @@ class NamedBarriers:
         lanes = group.lanes
         number = self._value(group, instruction, 0)
         if (number >= BARRIERS).any():
-            self._wrong(group, instruction, f"there is no barrier {int(number.max())}, they end at 15")
+            self._wrong(group, instruction, f"there is no barrier {int(number.max())}; barriers are numbered 0 to 15")
         each = (lanes.block, lanes.thread // WARP, number)
         block, warp, number = (np.broadcast_to(one, lanes.shape).reshape(-1) for one in each)
         return block, warp, number
@@ -171,7 +171,7 @@ class NamedBarriers:
         np.add.at(here, (block, number), 1)
         if (here[block, number] != lanes.sum(axis=2)[block, number]).any():
             location = self.batch.kernel.code.blocks[at].instructions[0].location
-            what = "a vote over threads that are at different places of the program is not supported"
+            what = "a vote over threads at different places of the program is not supported"
             place = place_in_block(self.batch, location, group.lanes, int(block[0]), group.lanes.count)
             raise UnsupportedInstruction(what, place)
 

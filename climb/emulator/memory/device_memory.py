@@ -74,7 +74,7 @@ class DeviceMemory:
         Raises ValueError for a negative size.
         """
         if nbytes < 0:
-            raise ValueError(f"nbytes must not be negative, not {nbytes}")
+            raise ValueError(f"nbytes must not be negative: {nbytes}")
         address = self._next
         out = Allocation(address, nbytes, name or f"allocation {len(self._starts)}", buffer(nbytes))
         if not initialised:
@@ -91,7 +91,7 @@ class DeviceMemory:
         Raises ValueError if it is not allocated in this memory, or already freed.
         """
         if allocation.freed or not any(a is allocation for a in self._near(allocation.address)):
-            raise ValueError(f"{allocation.name} is not allocated here")
+            raise ValueError(f"{allocation.name} is not allocated in this memory")
         allocation.freed = True
         allocation.data = np.zeros(0, np.uint8)
         allocation.written = None

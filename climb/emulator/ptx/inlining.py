@@ -91,7 +91,7 @@ class _Inliner:
         if name in ("malloc", "free"):
             self.refuse(item, f"{name} in a kernel is not supported: memory is allocated before the launch")
         if callee is None or callee.body is None:
-            self.refuse(item, f"the function {name} has no body here")
+            self.refuse(item, f"the function {name} has no body in this module")
         if name in stack or len(stack) > DEPTH:
             self.refuse(item, f"{name} calls itself; recursion is not supported")
         if item.guard is not None:
@@ -117,14 +117,14 @@ class _Inliner:
         address, value = item.operands[::-1] if load else item.operands
         kind = item.opcode.split(".")[-1]
         if not isinstance(address.base, ptx.Symbol):
-            self.refuse(item, "a parameter of a function at an address that is not constant")
+            self.refuse(item, "a parameter of a function is accessed at an address that is not constant")
         nbytes = ptx.TYPE_BYTES[kind]
         items = value.items if isinstance(value, ptx.Vector) else (value,)
         for index, one in enumerate(items):
             offset = address.offset + address.base.offset + index * nbytes
             name = f"%{address.base.name}+{offset}"
             if load and name not in self.out.registers:
-                self.refuse(item, "a parameter is read at a place where it was not written")
+                self.refuse(item, "a parameter is read where it was not written")
             place = self._register(address.base.name, offset, f"b{max(8 * nbytes, 16)}")
             have = ptx.TYPE_BYTES[self.out.registers[place.name]]
             if have < nbytes or (not load and have != max(nbytes, 2)):

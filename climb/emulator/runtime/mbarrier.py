@@ -26,7 +26,7 @@ def init(group: Group, site: Site, address: np.ndarray, count: np.ndarray) -> No
     many = count.astype(np.uint64)
     if ((many == 0) | (many > _COUNT)).any():
         bad = np.broadcast_to((many == 0) | (many > _COUNT), group.lanes.shape)
-        faults.warp_mismatch(group, site, bad, f"an mbarrier of no arrival, or of more than {int(_COUNT)}")
+        faults.warp_mismatch(group, site, bad, f"an mbarrier must expect 1 to {int(_COUNT)} arrivals")
     store_shared(group, site, address, many << _EXPECTED | many)
 
 

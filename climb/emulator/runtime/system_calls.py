@@ -173,7 +173,7 @@ def print_output(counts: LaunchCounts) -> None:
     for *_, text in sorted(counts.printed, key=lambda each: each[:3]):
         print(text, end="")
     if counts.unprinted:
-        print(f"\n(and {counts.unprinted} more outputs of printf, of which a launch shows {LIMIT})")
+        print(f"\n(and {counts.unprinted} more outputs of printf; a launch shows at most {LIMIT})")
     counts.printed, counts.unprinted = [], 0
 
 

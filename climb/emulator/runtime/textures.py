@@ -55,13 +55,13 @@ class Texture:
         if self.as_fractions and self.data.dtype.name not in FRACTIONS:
             raise ValueError(f"only integers of 8 or 16 bits can be read as fractions, not {self.data.dtype}")
         if self.filtering == "linear" and self.reads != "f32":
-            raise ValueError(f"linear filtering gives floats: not of {self.data.dtype}, unless read as fractions")
+            raise ValueError(f"linear filtering returns floats; {self.data.dtype} must be read as fractions for it")
         if self.linear and self.data.ndim != 2:
             raise ValueError("linear memory has one dimension")
         if self.data.ndim not in (2, 3, 4) or self.data.shape[-1] not in (1, 2, 4):
             raise ValueError(f"a texture has one to three dimensions and 1, 2 or 4 channels, not {self.data.shape}")
         if self.filtering not in FILTERS or any(mode not in ADDRESSING for mode in self.addressing):
-            raise ValueError(f"no such filtering or addressing: {self.filtering}, {self.addressing}")
+            raise ValueError(f"unknown filtering or addressing mode: {self.filtering}, {self.addressing}")
         self.addressing = (*self.addressing, *("clamp",) * 3)[:3]
         self.handle = next(_numbers)
         _live[self.handle] = self
@@ -167,7 +167,7 @@ def read(
         texture = _live.get(int(number))
         if texture is None:
             raise OutOfBounds(
-                f"out of bounds: {int(number):#x} is no texture object, or one that is gone",
+                f"out of bounds: {int(number):#x} is not a live texture object",
                 place_of(group, site, which),
                 address=int(number),
                 allocation=None,

@@ -62,7 +62,7 @@ class KernelContext:
         """The space and address of a variable. Raises UnsupportedInstruction if it has none."""
         found = self.layout.addresses.get(name)
         if found is None:
-            self.refuse(f"{name} is not a variable that has an address here")
+            self.refuse(f"{name} is not a variable with an address")
         return found
 
     def site(

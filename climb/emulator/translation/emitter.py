@@ -85,7 +85,9 @@ class Emitter:
             if have == kind:
                 return name
             if (have == "pred") != (kind == "pred"):
-                self.refuse(f"{operand.name} is a predicate" if have == "pred" else f"{operand.name} is no predicate")
+                self.refuse(
+                    f"{operand.name} is a predicate" if have == "pred" else f"{operand.name} is not a predicate"
+                )
             if size(have) == size(kind):
                 return f"{name}.view({DTYPES[kind]})"
             if size(have) < size(kind):
@@ -122,7 +124,7 @@ class Emitter:
         kind = self.resolve(kind, target)
         have = self.kind(target.name)
         if size(have) != size(kind) or (have == "pred") != (kind == "pred"):
-            self.refuse(f"{target.name} has not the size of {kind}")
+            self.refuse(f"{target.name} does not have the width of {kind}")
         self.current[target.name] = (self.fresh(code, target.name), kind)
         self.written.append(target.name)
 
