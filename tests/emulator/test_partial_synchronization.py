@@ -1,4 +1,4 @@
-"""Lanes that some lanes wait for, warps that some warps wait for: who is ordered after whom, and who is not."""
+"""Partial synchronisation: which accesses are ordered if only some lanes, or some warps, wait for each other."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ RACES = {
 
 
 @pytest.mark.parametrize("name", RACES)
-def test_a_race_with_who_was_not_waited_for(name: str) -> None:
+def test_an_access_by_threads_not_waited_for_is_a_race(name: str) -> None:
     with pytest.raises(Race):
         run(RACES[name], 96, blocks=3)
 
@@ -75,15 +75,15 @@ ORDERED = {
 
 
 @pytest.mark.parametrize("name", ORDERED)
-def test_no_alarm_where_everyone_was_waited_for(name: str) -> None:
+def test_no_race_if_all_threads_involved_were_waited_for(name: str) -> None:
     body, wanted = ORDERED[name]
     assert run(body, 96).tolist() == np.asarray(wanted(np.arange(96))).tolist()
     several = run(body, 96, blocks=3).reshape(3, 96)
     assert (several[0] == wanted(np.arange(96))).all()
 
 
-def test_order_carries_over_against_plain_sets() -> None:
-    """Random meetings, beside sets of who knows of whose last step."""
+def test_order_is_transitive_as_in_a_model_with_sets() -> None:
+    """Compare random synchronisations with sets of the steps that each member knows of."""
     rng = np.random.default_rng(3)
     order, knows = PartialSynchronization(2, 32), {(g, t): {} for g in range(2) for t in range(32)}
     base = np.zeros((2, 32), np.int64)

@@ -1,4 +1,4 @@
-"""Clocks, pauses, hints, elections, atomics of halves and of vectors, and what is refused by its name."""
+"""Clocks, pauses, hints, elections, atomics of halves and vectors, and unsupported instructions."""
 
 from __future__ import annotations
 
@@ -62,8 +62,8 @@ def test_one_lane_is_elected():
 
 
 @pytest.mark.parametrize("space", ["global", "shared"])
-def test_atomics_of_halves(space):
-    """Sums of small whole numbers are exact in both formats; pairs are added part by part."""
+def test_atomics_of_halves_sum_exactly(space):
+    """Sums of small integers are exact in both formats; pairs are added separately."""
     body = """#include <cuda_fp16.h>
 #include <cuda_bf16.h>
 extern "C" __global__ void k(__half* h, __half2* h2, __nv_bfloat16* b, __nv_bfloat162* b2, float* old) {
@@ -90,7 +90,7 @@ extern "C" __global__ void k(__half* h, __half2* h2, __nv_bfloat16* b, __nv_bflo
     assert counters.total(f"{space} atomic").lanes >= 64
 
 
-def test_atomics_of_vectors():
+def test_atomics_of_vectors_add_each_element():
     body = """extern "C" __global__ void k(float2* two, float4* four, float* old) {
     float2 before = atomicAdd(two + threadIdx.x % 3, make_float2(1.f, threadIdx.x));
     old[threadIdx.x] = before.x;
@@ -106,7 +106,7 @@ def test_atomics_of_vectors():
         Device(body.replace("two + threadIdx.x % 3", "(float2*)((float*)two + 1)")).launch("k", 1, 64, two, four, old)
 
 
-def test_atomics_of_cuda_atomic_ref():
+def test_cuda_atomic_ref_works():
     body = """#include <cuda/atomic>
 extern "C" __global__ void k(int* o) {
     cuda::atomic_ref<int, cuda::thread_scope_device> sum(o[0]), flag(o[1]), most(o[2]);
@@ -132,7 +132,7 @@ extern "C" __global__ void k(int* o) {
         ("cooperative_groups::this_cluster().sync(); o[0] = 1;", "barrier.cluster.arrive is not supported"),
     ],
 )
-def test_what_is_refused_says_its_name(code, says):
+def test_unsupported_instructions_are_refused_by_name(code, says):
     header = "#include <cooperative_groups.h>" if "cooperative_groups" in code else ""
     body = f'{header}\nextern "C" __global__ void k(int* o) {{\n{code}\n}}'
     with pytest.raises(UnsupportedInstruction, match=says) as caught:
