@@ -20,7 +20,7 @@ def haxpy(fault: int) -> None:
 
 def machine(fault: int) -> None:
     device = Foreign("language", fault)
-    # From n the loop makes n!; what is left becomes -((n! + 6) ^ 5) << 2.
+    # The loop computes n! from n; the remaining statements make -((n! + 6) ^ 5) << 2 of it.
     push, add, mul, sub, dup, swap, jnz, halt, over, xor, shl, neg = range(12)
     code = [(push, 1), (over, 0), (mul, 0), (swap, 0), (push, 1), (sub, 0), (swap, 0), (over, 0), (jnz, -7)]
     code += [(push, 3), (dup, 0), (add, 0), (add, 0), (push, 5), (xor, 0), (neg, 0), (push, 2), (shl, 0), (halt, 0)]

@@ -6,7 +6,7 @@ import math
 import struct
 from fractions import Fraction
 
-#: Bits of the significand, exponents of the least and of the largest power of two, codes of struct.
+#: By format: bits of the significand, exponents of the smallest and the largest power of two, `struct` codes.
 FORMATS = {
     "f32": (24, -149, 127, "<f", "<I"), "f64": (53, -1074, 1023, "<d", "<Q"),
     "f16": (11, -24, 15, "<e", "<H"), "bf16": (8, -133, 127, "", ""),
@@ -135,7 +135,7 @@ def sqrt(a: float, kind: str, mode: str = "rn") -> float:
     scale = 1 << 1400
     root = math.isqrt(value.numerator * scale * scale // value.denominator)
     exact = root * root * value.denominator == value.numerator * scale * scale
-    # A bit far below stands for the digits cut off.
+    # A bit far below represents the digits that were cut off.
     return round_to(Fraction(2 * root + (not exact), 2 * scale), kind, mode)
 
 

@@ -100,7 +100,7 @@ def test_all_operations_of_cuda_match_python():
     dec = 0
     for _ in range(64):
         dec = 9 if dec == 0 or dec > 9 else dec - 1
-    # atomicCAS in the order of lanes climbs by one each time.
+    # atomicCAS in the order of lanes increases the value by one each time.
     assert out.tolist() == [5, 189, 0xFFFFFFFF & ~0x7F, 0xFFFFFFFF, xor, 63, 64 % 10, dec, 1000 - 128, 64]
     assert wide.tolist() == [-37, -63]
 
@@ -136,8 +136,8 @@ def test_lanes_at_one_address_are_counted():
     device = Device('extern "C" __global__ void k(const int* a, int* o) { atomicAdd(o + a[threadIdx.x], 1); }')
     data = np.array([0] * 32 + list(range(32)) + [1, 1, 2, 2] * 8, np.int32)
     found = device.launch("k", 1, 96, data, np.zeros(32, np.int32)).total("global atomic")
-    # 31 lanes find lane 0 before them; none; two addresses for 32 lanes: 30.
-    # Sectors: 32 turns at one address, 4, 16 turns at two addresses of one sector.
+    # All at one address: 31 lanes come after lane 0. All apart: none. Two addresses for 32 lanes: 30.
+    # Sectors: 32 turns at one address; 4 in one turn; 16 turns at two addresses of one sector.
     assert (found.requests, found.same_address, found.sectors) == (3, 61, 32 + 4 + 16)
 
 

@@ -12,7 +12,7 @@ from climb.emulator import ALL_CHECKS, Race, Trace, Uninitialised, checking
 from climb.emulator.checks.enabled import DEFAULT, NONE, chosen, current
 from climb.emulator.checks.happens_before import BLOCK_THREADS, BLOCKS, KIND, ONE, WARP_LANES, Clock, Events, together
 
-#: Kernels that are right, with (grid, threads, shared) and the shapes of their int arrays.
+#: Correct kernels, with (grid, threads, shared) and the shapes of their int arrays.
 CLEAN = {
     "a flag that all threads set": ("__global__ void k(int* o) { __shared__ int any; if (threadIdx.x == 0) any = 0;\n"
         "__syncthreads(); if (threadIdx.x % 3) any = 1; __syncthreads(); o[threadIdx.x] = any; o[0] = 1; }",
@@ -119,7 +119,7 @@ def test_correct_kernels_raise_nothing_and_results_stay_the_same(case: str) -> N
     assert [(a.line, a.kind) for a in traces[0].accesses] == [(a.line, a.kind) for a in traces[1].accesses]
 
 
-#: What makes a clean kernel faulty: (case, what is taken out, what is put in its place).
+#: Changes that make a correct kernel faulty: (case, text to remove, its replacement).
 SPOILT = [
     ("the last block, all threads write and fence", "__threadfence();", ""),
     ("a lock", "*sum += 1; __threadfence();", "*sum += 1;"),
@@ -189,7 +189,7 @@ def test_the_next_kernel_may_read_only_what_a_kernel_wrote() -> None:
     device.launch("fill", 1, 64, fresh, 63)
     with pytest.raises(Uninitialised, match="byte 496 of fresh") as caught:
         device.launch("read", 1, 32, fresh, out)
-    # The pair of elements 62 and 63, of which the second was never written.
+    # The pair of elements 62 and 63; element 63 was never written.
     assert (caught.value.where.thread, caught.value.where.lanes) == ((31, 0, 0), 1)
     device.launch("fill", 1, 64, fresh, 64)
     device.launch("read", 1, 32, fresh, out)

@@ -203,7 +203,7 @@ def test_results_equal_one_thread_at_a_time(device, function, threads):
         counters = device.launch(function.__name__, -(-n // threads), threads, data, out, n)
         plain = data.tolist()
         assert out.tolist() == [function(plain, i) for i in range(n)]
-        # Each lane's instructions are its own, whatever the others do.
+        # Each lane executes its own instructions, whatever the others do.
         assert counters.thread_instructions <= 32 * counters.warp_instructions
 
 
@@ -252,7 +252,7 @@ def test_an_early_return_does_not_affect_other_lanes():
     out = np.full(100, -1, np.int32)
     found = device.launch("k", 4, 32, out, 100)
     assert out.tolist() == [-1 if i % 5 == 0 else i for i in range(100)]
-    # Of the threads 0 to 99 the 20 multiples of five return first, the rest store.
+    # Among threads 0 to 99, the 20 multiples of five return first; the others store.
     assert found.total("global store").lanes == 80
 
 

@@ -34,10 +34,10 @@ def test_double_buffering_works_for_each_width(kind, words):
     found = device.launch("k", 3, 64, data, out, 5)
     assert (out.reshape(15, 64, words) == data.reshape(15, 64, words)[:, ::-1]).all()
     loads = [line for line in found.lines if line.kind == "global load"]
-    # 15 blocks x steps x 2 warps, each of 32 lanes in a row: 4, 8 or 16 sectors.
+    # 15 blocks x steps x 2 warps, each with 32 consecutive lanes: 4, 8 or 16 sectors.
     assert sum(line.requests for line in loads) == 30 and {line.width for line in loads} == {4 * words}
     assert sum(line.sectors for line in loads) == 30 * 4 * words
-    # Counted are the five reads of each block; the copies are no stores.
+    # Only the five reads of each block count; the copies are not stores.
     assert not any(line.kind == "shared store" for line in found.lines)
 
 

@@ -44,7 +44,7 @@ def device():
 def test_strided_loads_cost_the_expected_sectors(device, stride, expected):
     found = device.launch("strided", 1, 32, np.zeros(32 * 32, np.float32), np.zeros(32, np.float32), stride)
     load = found.total("global load")
-    # The distinct bytes are 128, or 4 where all lanes read one float.
+    # There are 128 distinct bytes, or 4 if all lanes read one float.
     assert (load.requests, load.sectors, load.ideal_sectors) == (1, expected, 4 if stride else 1)
     assert found.total("global store").sectors == 4
 
@@ -52,14 +52,14 @@ def test_strided_loads_cost_the_expected_sectors(device, stride, expected):
 @pytest.mark.parametrize("shift,expected", [(0, 4), (1, 5), (7, 5), (8, 4), (9, 5)])
 def test_an_offset_costs_one_more_sector_per_warp(device, shift, expected):
     found = device.launch("offset", 10, 128, np.zeros(1280 + 16, np.float32), np.zeros(1280, np.float32), shift)
-    # 40 warps; 128 bytes that start at byte 4 * shift lie in 4 sectors if that is a multiple of 32, else in 5.
+    # 40 warps; 128 bytes from byte 4 * shift on take 4 sectors if that is a multiple of 32, otherwise 5.
     load = found.total("global load")
     assert (load.requests, load.sectors, load.ideal_sectors) == (40, 40 * expected, 160)
 
 
 def test_byte_loads_cost_the_expected_sectors(device):
     found = device.launch("bytes", 1, 96, np.zeros(96, np.uint8), np.zeros(96, np.uint8))
-    # 32 bytes a warp: one sector.
+    # 32 bytes per warp: one sector.
     load = found.total("global load")
     assert (load.requests, load.sectors, load.ideal_sectors, load.width) == (3, 3, 3, 1)
 
@@ -67,13 +67,13 @@ def test_byte_loads_cost_the_expected_sectors(device):
 @pytest.mark.parametrize("stride,expected", [(1, 16), (2, 32), (3, 32), (0, 1)])
 def test_vector_loads_cost_the_expected_sectors(device, stride, expected):
     found = device.launch("quads", 1, 32, np.zeros((96, 4), np.float32), np.zeros((32, 4), np.float32), stride)
-    # 512 bytes: 16 sectors; with a stride of two a lane's 16 bytes are alone in their sector.
+    # 512 bytes: 16 sectors; with a stride of two, each lane's 16 bytes have a sector of their own.
     load = found.total("global load")
     assert (load.requests, load.sectors, load.ideal_sectors) == (1, expected, 16 if stride else 1)
 
 
 def test_partial_warps_count_only_their_lanes(device):
-    # 50 threads: one full warp (4 sectors), one of 18 lanes: 72 bytes, 3 sectors.
+    # 50 threads: one full warp (4 sectors) and one with 18 lanes (72 bytes, 3 sectors).
     found = device.launch("strided", 1, 50, np.zeros(50, np.float32), np.zeros(50, np.float32), 1)
     for kind in ("global load", "global store"):
         total = found.total(kind)
@@ -119,7 +119,7 @@ def test_random_gathers_cost_their_distinct_sectors(device, warps):
     gather = max(found.lines, key=lambda one: one.sectors)
     want = sum(brute_sectors(4 * each, 4) for each in index.reshape(warps, 32)) + 4 * warps
     ideal = sum(-(-len(set(each.tolist())) * 4 // 32) for each in index.reshape(warps, 32)) + 4 * warps
-    # The line holds the load of the index too, four sectors for each warp.
+    # The line also loads the index: four sectors for each warp.
     assert (gather.requests, gather.sectors, gather.ideal_sectors) == (2 * warps, want, ideal)
 
 
@@ -156,7 +156,7 @@ def test_bytes_of_one_word_are_one_bank_access(device):
     out = np.zeros(32, np.uint8)
     index = (np.arange(32) + 3).astype(np.int32)
     found = device.launch("shared_bytes", 1, 32, index, out, 64, shared=64)
-    # Bytes 3 to 34: words 0 to 8, in nine banks.
+    # Bytes 3 to 34 are in words 0 to 8, hence in nine banks.
     assert found.total("shared load").wavefronts == 1
     index = (np.arange(32) * 130 % 1024).astype(np.int32)
     found = device.launch("shared_bytes", 1, 32, index, np.zeros(32, np.uint8), 1024, shared=1024)
@@ -206,7 +206,7 @@ def test_transpose_counts_equal_nsight_compute():
     assert (out == data.T).all()
     load, store = found.total("global load"), found.total("shared load")
     assert (load.requests, load.sectors, store.wavefronts, store.bank_conflicts) == (32768, 131072, 1048576, 1015808)
-    # 1024 blocks of 8 warps pass one barrier each.
+    # 1024 blocks pass one barrier each.
     assert found.barriers == 1024 and found.divergent_branches == 0
     padded = device.launch("shared<1>", (32, 32), (32, 8), data, out, 1024)
     assert padded.total("shared load").bank_conflicts == padded.total("shared store").bank_conflicts == 0
@@ -238,7 +238,7 @@ def test_rows_cost_32_sectors_and_a_broadcast_costs_one():
 def test_instructions_and_lane_efficiency_are_counted():
     device = Device('extern "C" __global__ void k(int* o) { o[threadIdx.x] = 1; }')
     found = device.launch("k", 3, 40, np.zeros(40, np.int32))
-    # 3 blocks of two warps, the second with 8 lanes.
+    # 3 blocks of two warps; the second warp has 8 lanes.
     instructions = found.warp_instructions // 6
     assert found.warp_instructions == 6 * instructions and found.thread_instructions == 120 * instructions
     assert found.lane_efficiency == 40 / 64

@@ -101,13 +101,13 @@ def test_a_write_far_past_the_end_hits_no_other_array(device):
     first = np.zeros((4, 8), np.float32)
     with pytest.raises(OutOfBounds) as caught:
         device.launch("row", 1, (8, 4), first, 5000)
-    # Rows 1 to 3 are out: the first begins 20000 bytes after the start, 19872 after the end of 128.
+    # Rows 1 to 3 are out of bounds: row 1 begins 20000 bytes after the start, 19872 after the end of the 128 bytes.
     assert (caught.value.where.thread, caught.value.where.lanes, caught.value.distance) == ((0, 1, 0), 24, 19872)
     assert "write of 4 bytes" in str(caught.value)
 
 
 def test_an_overflowing_index_is_found(device):
-    # 40000 * 60000 is 2.4e9, as an int -1894967296: 7579869184 bytes before the start.
+    # 40000 * 60000 is 2.4e9, which overflows to -1894967296: 7579869184 bytes before the start.
     with pytest.raises(OutOfBounds, match="7579869184 bytes before the start of argument 0"):
         Device(SOURCE).launch("huge", 40, 1024, np.zeros(64, np.float32), 60000)
 
@@ -148,7 +148,7 @@ def test_an_access_that_straddles_the_end_is_found():
 def test_an_access_past_shared_memory_is_found(device):
     with pytest.raises(OutOfBounds, match="right after the end of the 128 bytes of shared memory") as caught:
         device.launch("shared_past", 1, 32, np.zeros(32, np.float32))
-    # 2 * t reaches 32 at t = 16; 16 lanes are out.
+    # 2 * t reaches 32 at t = 16, so 16 lanes are out of bounds.
     assert (caught.value.where.thread, caught.value.where.lanes) == ((16, 0, 0), 16)
     assert caught.value.where.text == "s[threadIdx.x * 2] = 1;"
 

@@ -47,9 +47,9 @@ def test_the_cost_model_serves_random_addresses_in_turns(words: int, width: int)
         assert cost(addresses, width) == sum(map(len, turns(addresses)))
 
 
-#: Words of one warp, from a base at 512 * n bytes, and what an H200 counted: sectors, and turns.
+#: The words that a warp accesses, from a base at 512 * n bytes, and an H200's counts of sectors and turns.
 COUNTED = (
-    # Word 168 lies in a line of the same set as words 0 to 31, in the bank of word 8, and comes before both of those.
+    # Word 168 is in a line of the same set as words 0 to 31 and in the bank of word 8, and its lane precedes both.
     ([92, 3, 33, 1, 15, 61, 0, 47, 0, 198, 9, 6, 45, 13, 48, 0, 17, 16, 168, 0, 8, 26, 15, 0, 20, 1, 1, 121, 1, 8, 55,
       42], 0, 19, 6),
     ([8, 198, 33, 47, 0, 20, 6, 0, 45, 16, 1, 121, 42, 0, 1, 8, 3, 17, 1, 55, 168, 15, 1, 0, 9, 13, 15, 92, 61, 26, 48,

@@ -57,7 +57,7 @@ def test_arithmetic_matches_exact_results(kind, pair):
         operands = "%i0, %i1, %i2" if name == "fma" else "%i0, %i1"
         opcode = f"{name}{'.rn' if name == 'fma' else ''}.{kind}{'x2' if pair else ''}"
         if pair:
-            # The upper halves run through the same values the other way round.
+            # The upper halves take the same values in reverse order.
             inputs = [("u32", [low | high << 16 for low, high in zip(c, reversed(c), strict=True)]) for c in columns]
             (got,) = run_ptx(f"{opcode} %o0, {operands};", inputs, ["u32"])
             assert [int(g) >> 16 for g in got] == [int(g) & 0xFFFF for g in reversed(got)]

@@ -18,7 +18,7 @@ def launch(source: str, grid, block, *args):
 
 
 SIZES = (1, 2, 4, 8, 16, 32)
-#: A kernel for each size of a tile, all compiled together: the headers take longer than what is in them.
+#: A kernel for each tile size, compiled together because the headers take longer to compile than the kernels.
 TILES = (
     CG
     + """template <int size> __device__ void body(const int* a, int* o, int n) {

@@ -228,7 +228,7 @@ def tiles(space: str, la: str, lb: str, lc: str, added: str, result: str, pitch:
     return Device(source, options=options)
 
 
-# What ptxas makes of each load and store for sm_90: (requests, bytes per lane) for each warp.
+# The accesses that ptxas makes for each load and store on sm_90: (requests, bytes per lane) for each warp.
 ACCESSES = {
     ("load", "a", "global"): {"row": (4, 4), "col": (4, 4)}, ("load", "a", "shared"): {"row": (1, 16), "col": (1, 16)},
     ("f32",): {"row": (4, 8), "col": (8, 4)}, ("f16",): {"row": (4, 4), "col": (4, 4)},
