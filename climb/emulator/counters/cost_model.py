@@ -238,7 +238,8 @@ class AccessCost:
 
 
 _known: dict[tuple, tuple[int, int]] = {}
-_MULTIPLIERS = np.random.default_rng(20).integers(0, 2**63, WARP, dtype=np.int64) | 1
+#: Odd multipliers that hash the addresses of a warp: powers of Knuth's, modulo 2^64.
+_MULTIPLIERS = np.full(WARP, 6364136223846793005, np.int64).cumprod()
 _ZEROS = np.zeros(WARP, np.int64)
 
 

@@ -24,9 +24,9 @@ UFUNCS = {
 MANY = 64  # with more lanes at one address, all operations at that address are executed together
 
 
-def _halves(how: str) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+def _halves(operation: str) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
     """add.f16 and the like: (old, value) -> new as bits, each half separately."""
-    name, kind = how.split(".")
+    name, kind = operation.split(".")
     if not kind.endswith("x2"):
         return lambda old, value: half_operation(name, kind, (), old, value)
     kind = kind.removesuffix("x2")
@@ -46,31 +46,36 @@ def _decrease(old: np.ndarray, value: np.ndarray) -> np.ndarray:
     return np.where((old == 0) | (old > value), value, old - old.dtype.type(1))
 
 
-def _step(how: str | Step) -> Step:
+def _step(operation: str | Step) -> Step:
     """The function that an operation applies to one value in memory."""
-    if callable(how):
-        return how
-    if how in UFUNCS:
-        return lambda old, value, other: UFUNCS[how](old, value)
-    if "." in how:
-        halves = _halves(how)
+    if callable(operation):
+        return operation
+    if operation in UFUNCS:
+        return lambda old, value, other: UFUNCS[operation](old, value)
+    if "." in operation:
+        halves = _halves(operation)
         return lambda old, value, other: halves(old, value)
-    if how == "exch":
+    if operation == "exch":
         return lambda old, value, other: value
 
-    if how == "cas":
+    if operation == "cas":
         return lambda old, value, other: np.where(old == value, other, old)
-    return lambda old, value, other: (_increase if how == "inc" else _decrease)(old, value)
+    return lambda old, value, other: (_increase if operation == "inc" else _decrease)(old, value)
 
 
 def apply(
-    memory: np.ndarray, index: np.ndarray, how: str | Step, value: np.ndarray, other: np.ndarray | None, returns: bool
+    memory: np.ndarray,
+    index: np.ndarray,
+    operation: str | Step,
+    value: np.ndarray,
+    other: np.ndarray | None,
+    returns: bool,
 ) -> np.ndarray | None:
     """Apply the operation at `memory[index]` (1-D each) in order; return the old values if `returns`, else None."""
-    if not returns and how in UFUNCS:
-        UFUNCS[how].at(memory, index, value)
+    if not returns and operation in UFUNCS:
+        UFUNCS[operation].at(memory, index, value)
         return None
-    step = _step(how)
+    step = _step(operation)
     order = np.argsort(index, kind="stable")
     place = index[order]
     starts = np.flatnonzero(np.concatenate(([True], place[1:] != place[:-1])))
@@ -78,7 +83,7 @@ def apply(
     old = np.empty(index.size, memory.dtype)
     heavy = counts > MANY
     for start, count in zip(starts[heavy].tolist(), counts[heavy].tolist(), strict=True):
-        _apply_at_one_address(memory, int(place[start]), order[start : start + count], how, value, other, old)
+        _apply_at_one_address(memory, int(place[start]), order[start : start + count], operation, value, other, old)
     rank = np.arange(place.size) - np.repeat(starts, counts)
     light = np.repeat(~heavy, counts)
     for turn in range(int(counts[~heavy].max(initial=0))):
@@ -94,19 +99,19 @@ def _apply_at_one_address(
     memory: np.ndarray,
     at: int,
     lanes: np.ndarray,
-    how: str | Step,
+    operation: str | Step,
     value: np.ndarray,
     other: np.ndarray | None,
     old: np.ndarray,
 ) -> None:
     """Execute all operations at one address, one after the other."""
     values = value[lanes]
-    if how in UFUNCS:
-        chain = UFUNCS[how].accumulate(np.concatenate((memory[at : at + 1], values)), dtype=memory.dtype)
-    elif how == "exch":
+    if operation in UFUNCS:
+        chain = UFUNCS[operation].accumulate(np.concatenate((memory[at : at + 1], values)), dtype=memory.dtype)
+    elif operation == "exch":
         chain = np.concatenate((memory[at : at + 1], values))
     else:
-        step, current, chain = _step(how), memory[at : at + 1].copy(), [memory[at]]
+        step, current, chain = _step(operation), memory[at : at + 1].copy(), [memory[at]]
         for k in range(values.size):
             current = step(current, values[k : k + 1], None if other is None else other[lanes[k : k + 1]])
             chain.append(current[0])
@@ -119,7 +124,7 @@ def apply_by_lane(
     group: Group,
     memory: np.ndarray,
     index: np.ndarray,
-    how: str | Step,
+    operation: str | Step,
     value: np.ndarray,
     other: np.ndarray | None,
     returns: bool,
@@ -129,12 +134,18 @@ def apply_by_lane(
     def flat(each: np.ndarray) -> np.ndarray:
         return np.broadcast_to(each, shape).reshape(-1)
 
-    old = apply(memory, flat(index), how, flat(value), None if other is None else flat(other), returns)
+    old = apply(memory, flat(index), operation, flat(value), None if other is None else flat(other), returns)
     return None if old is None else old.reshape(shape)
 
 
 def atomic_global(
-    group: Group, site: Site, how: str, address: np.ndarray, value: np.ndarray, other: np.ndarray | None, returns: bool
+    group: Group,
+    site: Site,
+    operation: str,
+    address: np.ndarray,
+    value: np.ndarray,
+    other: np.ndarray | None,
+    returns: bool,
 ) -> np.ndarray | None:
     """atom.global and red.global."""
     cost = access_cost(group.lanes, address, site.offset, site.width, atomic_sectors)
@@ -142,16 +153,22 @@ def atomic_global(
         faults.misaligned(group, site, address)
     allocation = find_allocation(group, site, cost)
     if allocation is None:
-        return _atomic_scattered(group, site, how, address, value, other, returns)
+        return _atomic_scattered(group, site, operation, address, value, other, returns)
     count_access(group, site, cost, address, "global", allocation.name)
     _contention(group, site, address, "global")
     hooks.atomic(group, site, allocation, address)
     index = (address + (site.offset - allocation.address)) >> (site.width.bit_length() - 1)
-    return apply_by_lane(group, allocation.view(site.element), index, how, value, other, returns)
+    return apply_by_lane(group, allocation.view(site.element), index, operation, value, other, returns)
 
 
 def _atomic_scattered(
-    group: Group, site: Site, how: str, address: np.ndarray, value: np.ndarray, other: np.ndarray | None, returns: bool
+    group: Group,
+    site: Site,
+    operation: str,
+    address: np.ndarray,
+    value: np.ndarray,
+    other: np.ndarray | None,
+    returns: bool,
 ) -> np.ndarray | None:
     """An atomic whose lanes reach several allocations: execute it for one allocation after the other."""
     shape = group.lanes.shape
@@ -164,7 +181,7 @@ def _atomic_scattered(
         where = left & (full >= allocation.address) & (full <= allocation.end - site.width)
         part, selection = subgroup(group, where)
         cut = [take(each, selection, shape) if each is not None else None for each in (address, value, other)]
-        result = atomic_global(part, site, how, *cut, returns)
+        result = atomic_global(part, site, operation, *cut, returns)
         if returns:
             out[where] = result[0]
         left &= ~where
@@ -172,7 +189,13 @@ def _atomic_scattered(
 
 
 def atomic_shared(
-    group: Group, site: Site, how: str, address: np.ndarray, value: np.ndarray, other: np.ndarray | None, returns: bool
+    group: Group,
+    site: Site,
+    operation: str,
+    address: np.ndarray,
+    value: np.ndarray,
+    other: np.ndarray | None,
+    returns: bool,
 ) -> np.ndarray | None:
     """atom.shared and red.shared."""
     index = shared_index(group, site, address)
@@ -180,7 +203,7 @@ def atomic_shared(
     if group.batch.shared_shadow is not None:
         hooks.ordered(group, site)
         group.batch.shared_shadow.atomic(group, site, address)
-    return apply_by_lane(group, group.batch.shared_view(site.element), index, how, value, other, returns)
+    return apply_by_lane(group, group.batch.shared_view(site.element), index, operation, value, other, returns)
 
 
 def _contention(group: Group, site: Site, address: np.ndarray, space: str) -> None:
@@ -190,7 +213,13 @@ def _contention(group: Group, site: Site, address: np.ndarray, space: str) -> No
 
 
 def atomic_(
-    group: Group, site: Site, how: str, address: np.ndarray, value: np.ndarray, other: np.ndarray | None, returns: bool
+    group: Group,
+    site: Site,
+    operation: str,
+    address: np.ndarray,
+    value: np.ndarray,
+    other: np.ndarray | None,
+    returns: bool,
 ) -> np.ndarray | None:
     """atom and red with a generic address."""
     functions = {"global": atomic_global, "shared": atomic_shared}
@@ -198,14 +227,14 @@ def atomic_(
     shape = group.lanes.shape
     if len(spaces) == 1 and spaces[0][0] in functions:
         name, window, _ = spaces[0]
-        return functions[name](group, site, how, address - window, value, other, returns)
+        return functions[name](group, site, operation, address - window, value, other, returns)
     out = np.empty(shape, site.element)
     for name, window, where in spaces:
         if name not in functions:
             faults.out_of_bounds(group, site, address)
         part, selection = subgroup(group, where)
         cut = [take(each, selection, shape) if each is not None else None for each in (address, value, other)]
-        result = functions[name](part, site, how, cut[0] - window, *cut[1:], returns)
+        result = functions[name](part, site, operation, cut[0] - window, *cut[1:], returns)
         if returns:
             out.reshape(-1)[selection.flatten(shape)] = result[0]
     return out if returns else None

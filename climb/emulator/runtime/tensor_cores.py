@@ -32,15 +32,17 @@ _NAN = np.uint32(0x7FFFFFFF)
 Registers = tuple[np.ndarray, ...]
 
 
-def _whole(group: Group, site: Site) -> None:
+def _require_full_warps(group: Group, site: Site) -> None:
     """Raise WarpMismatch if a warp has fewer than 32 lanes."""
     lanes = group.lanes
     if lanes.layout.kind == "whole":
         return
     here = present(lanes, lanes.layout.rows)
     if not here.all():
-        few = here & ~here.all(axis=1, keepdims=True)
-        faults.warp_mismatch(group, site, from_rows(lanes, few), "a matrix instruction needs all 32 lanes of the warp")
+        partial = here & ~here.all(axis=1, keepdims=True)
+        faults.warp_mismatch(
+            group, site, from_rows(lanes, partial), "a matrix instruction needs all 32 lanes of the warp"
+        )
 
 
 def _pairs(register_rows: list[int], register_columns: list[int], along: str) -> tuple[np.ndarray, np.ndarray]:
@@ -135,7 +137,7 @@ def multiply(
     group: Group, site: Site, depth: int, kind: str, result: str, a: Registers, b: Registers, c: Registers
 ) -> Registers:
     """mma.sync.m16n8k{depth}. Returns the registers of D, which has the type of C."""
-    _whole(group, site)
+    _require_full_warps(group, site)
     out = _product(*_rows_of(group, a, b, c), depth, kind, result, result)
     return tuple(from_rows(group.lanes, each) for each in out)
 
@@ -144,7 +146,7 @@ def tile_multiply(
     group: Group, site: Site, kind: str, result: str, a: Registers, b: Registers, c: Registers
 ) -> Registers:
     """wmma.mma.m16n16k16 of halves, or m16n16k8 of tf32. Returns the registers of D."""
-    _whole(group, site)
+    _require_full_warps(group, site)
     left, right, plus = _rows_of(group, a[:4], b[:4], c)
     added, half = ("f32" if len(c) == 8 else "f16"), len(c) // 2
     depth = 8 if kind == "tf32" else 16
@@ -153,18 +155,18 @@ def tile_multiply(
     return tuple(from_rows(group.lanes, each) for each in out)
 
 
-def _turned(block: np.ndarray) -> np.ndarray:
+def _transposed(block: np.ndarray) -> np.ndarray:
     """Transpose matrices of 8 x 8 halves, held in registers (warps, 32)."""
     halves = np.ascontiguousarray(block).view(np.uint16).reshape(-1, 8, 8)
     return np.ascontiguousarray(halves.swapaxes(1, 2)).reshape(-1, 64).view(np.uint32)
 
 
-def load_rows(group: Group, site: Site, count: int, turn: bool, address: np.ndarray) -> Registers:
-    """ldmatrix: `count` matrices of 8 x 8 halves, transposed if `turn`.
+def load_rows(group: Group, site: Site, count: int, transposed: bool, address: np.ndarray) -> Registers:
+    """ldmatrix: `count` matrices of 8 x 8 halves, each transposed if `transposed`.
 
     Lanes 8 i to 8 i + 7 hold the addresses of the rows of matrix i; the access counts as a 16-byte load by those lanes.
     """
-    _whole(group, site)
+    _require_full_warps(group, site)
     lanes, readers = group.lanes, group
     if count < 4:
         readers, selection = subgroup(group, np.broadcast_to(lanes.thread % WARP < 8 * count, lanes.shape))
@@ -175,7 +177,7 @@ def load_rows(group: Group, site: Site, count: int, turn: bool, address: np.ndar
     out = []
     for index in range(count):
         block = np.ascontiguousarray(rows[:, 8 * index : 8 * index + 8]).reshape(-1, WARP)
-        out.append(from_rows(lanes, _turned(block) if turn else block))
+        out.append(from_rows(lanes, _transposed(block) if transposed else block))
     return tuple(out)
 
 
@@ -183,14 +185,14 @@ def _blocks(matrix: str, by_rows: bool) -> tuple[list[tuple[int, int]], bool]:
     """Where the 8 x 8 blocks of a tile begin in memory, as (line, place in the line), in the order of the registers;
     and whether the two halves of a register are not neighbours in memory."""
     order = [(0, 0), (8, 0), (0, 8), (8, 8)]
-    turned = [(column, row) for row, column in order]
+    by_column = [(column, row) for row, column in order]
     if matrix == "b":
         # Registers hold neighbours of a column: (k, n) = (0, 0), (8, 0), (0, 8), (8, 8).
-        return (order, True) if by_rows else (turned, False)
-    return (order, False) if by_rows else (turned, True)
+        return (order, True) if by_rows else (by_column, False)
+    return (order, False) if by_rows else (by_column, True)
 
 
-def _place(
+def _element_address(
     group: Group, address: np.ndarray, stride: np.ndarray, line: np.ndarray, place: np.ndarray, size: int
 ) -> np.ndarray:
     """The address of one element for each lane; `line` and `place` (32,) locate it in the tile."""
@@ -206,30 +208,32 @@ def tile_load(
     group: Group, site: Site, space: str, matrix: str, by_rows: bool, kind: str, address: np.ndarray, stride: np.ndarray
 ) -> Registers:
     """wmma.load. Returns the registers; PTX has eight for a and b of float16, so four distinct ones appear twice."""
-    _whole(group, site)
+    _require_full_warps(group, site)
     if kind == "tf32":
         return _load_singles(group, site, space, matrix, by_rows, address, stride)
-    blocks, turn = _blocks(matrix, by_rows)
+    blocks, transposed = _blocks(matrix, by_rows)
     out: list[np.ndarray] = []
     if kind == "f32":
         for line, place in blocks:
             if by_rows:
-                both = _LOADS[space](group, site, _place(group, address, stride, ROW + line, 2 * COLUMN + place, 4))
+                both = _LOADS[space](
+                    group, site, _element_address(group, address, stride, ROW + line, 2 * COLUMN + place, 4)
+                )
                 out += [both[:, :, 0], both[:, :, 1]]
             else:
                 for half in range(2):
-                    where = _place(group, address, stride, 2 * COLUMN + half + line, ROW + place, 4)
+                    where = _element_address(group, address, stride, 2 * COLUMN + half + line, ROW + place, 4)
                     out.append(_LOADS[space](group, site, where))
         return tuple(out)
     if site.count == 4:
         lane = np.arange(WARP)
         starts = np.array(blocks)[lane // 8]
-        where = _place(group, address, stride, starts[:, 0] + lane % 8, starts[:, 1], 2)
-        return load_rows(group, site, 4, turn, where) * (2 if kind == "f16" else 1)
+        where = _element_address(group, address, stride, starts[:, 0] + lane % 8, starts[:, 1], 2)
+        return load_rows(group, site, 4, transposed, where) * (2 if kind == "f16" else 1)
     for line, place in blocks:
-        block = _LOADS[space](group, site, _place(group, address, stride, ROW + line, 2 * COLUMN + place, 2))
-        if turn:
-            block = from_rows(group.lanes, _turned(to_rows(group.lanes, block)[0]))
+        block = _LOADS[space](group, site, _element_address(group, address, stride, ROW + line, 2 * COLUMN + place, 2))
+        if transposed:
+            block = from_rows(group.lanes, _transposed(to_rows(group.lanes, block)[0]))
         out.append(block)
     return tuple(out) if matrix == "c" or kind == "bf16" else tuple(out) * 2
 
@@ -245,7 +249,7 @@ def _load_singles(
     out = []
     for row, column, rows, columns in parts:
         line, place = (rows + row, columns + column) if by_rows else (columns + column, rows + row)
-        out.append(_LOADS[space](group, site, _place(group, address, stride, line, place, 4)))
+        out.append(_LOADS[space](group, site, _element_address(group, address, stride, line, place, 4)))
     return tuple(out)
 
 
@@ -254,23 +258,23 @@ def tile_store(
     stride: np.ndarray, registers: Registers,
 ) -> None:  # fmt: skip
     """wmma.store.d."""
-    _whole(group, site)
-    blocks, turn = _blocks(matrix, by_rows)
+    _require_full_warps(group, site)
+    blocks, transposed = _blocks(matrix, by_rows)
     for index, (line, place) in enumerate(blocks):
         if kind == "f32":
             pair = registers[2 * index : 2 * index + 2]
             if by_rows:
-                where = _place(group, address, stride, ROW + line, 2 * COLUMN + place, 4)
+                where = _element_address(group, address, stride, ROW + line, 2 * COLUMN + place, 4)
                 _STORES[space](group, site, where, pair)
                 continue
             for half in range(2):
-                where = _place(group, address, stride, 2 * COLUMN + half + line, ROW + place, 4)
+                where = _element_address(group, address, stride, 2 * COLUMN + half + line, ROW + place, 4)
                 _STORES[space](group, site, where, pair[half])
             continue
         block = registers[index]
-        if turn:
-            block = from_rows(group.lanes, _turned(to_rows(group.lanes, block)[0]))
-        where = _place(group, address, stride, ROW + line, 2 * COLUMN + place, 2)
+        if transposed:
+            block = from_rows(group.lanes, _transposed(to_rows(group.lanes, block)[0]))
+        where = _element_address(group, address, stride, ROW + line, 2 * COLUMN + place, 2)
         _STORES[space](group, site, where, block)
 
 

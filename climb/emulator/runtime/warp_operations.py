@@ -36,27 +36,27 @@ def shuffle(
     source = np.where(inside, source, LANE)
     here = present(lanes, values.shape[0])
     bit = named >> source.astype(np.uint32) & np.uint32(1)
-    fine = np.take_along_axis(here, source, axis=1) & (bit == 1)
-    if not fine.all() and (here & ~fine).any():
-        bad = from_rows(lanes, here & ~fine)
+    valid = np.take_along_axis(here, source, axis=1) & (bit == 1)
+    if not valid.all() and (here & ~valid).any():
+        bad = from_rows(lanes, here & ~valid)
         lane = int(from_rows(lanes, source)[bad][0])
         what = f"a lane reads the value of lane {lane}, which takes no part in the shuffle"
         faults.warp_mismatch(group, site, bad, what)
     return from_rows(lanes, np.take_along_axis(values, source, axis=1)), from_rows(lanes, inside)
 
 
-def vote(group: Group, how: str, flag: np.ndarray, mask: np.ndarray) -> np.ndarray:
+def vote(group: Group, mode: str, flag: np.ndarray, mask: np.ndarray) -> np.ndarray:
     """vote.sync.{all,any,uni,ballot} over the lanes that the mask names: bool, or uint32 for ballot."""
     lanes = group.lanes
     flags, named = to_rows(lanes, flag, mask)
-    there = present(lanes, flags.shape[0])
-    votes = bits_of(flags & there).reshape(-1, 1) & named
-    named = named & bits_of(there).reshape(-1, 1)
-    if how == "ballot":
+    here = present(lanes, flags.shape[0])
+    votes = bits_of(flags & here).reshape(-1, 1) & named
+    named = named & bits_of(here).reshape(-1, 1)
+    if mode == "ballot":
         return from_rows(lanes, votes)
-    if how == "any":
+    if mode == "any":
         return from_rows(lanes, votes != 0)
-    if how == "all":
+    if mode == "all":
         return from_rows(lanes, votes == named)
     return from_rows(lanes, (votes == 0) | (votes == named))
 
@@ -65,18 +65,18 @@ def active(group: Group) -> np.ndarray:
     """activemask: the lanes of the warp that are running together."""
     lanes = group.lanes
     rows = lanes.layout.rows
-    there = bits_of(present(lanes, rows)).reshape(-1, 1)
-    return from_rows(lanes, np.broadcast_to(there, (rows, WARP)))
+    here = bits_of(present(lanes, rows)).reshape(-1, 1)
+    return from_rows(lanes, np.broadcast_to(here, (rows, WARP)))
 
 
 def match_any(group: Group, value: np.ndarray, mask: np.ndarray) -> np.ndarray:
     """match.any.sync: for each lane, the named lanes with an equal value, as uint32."""
     lanes = group.lanes
     values, named = to_rows(lanes, value, mask)
-    there = present(lanes, values.shape[0])
+    here = present(lanes, values.shape[0])
     out = np.zeros(values.shape, np.uint32)
     for lane in range(WARP):
-        same = (values == values[:, lane : lane + 1]) & there[:, lane : lane + 1]
+        same = (values == values[:, lane : lane + 1]) & here[:, lane : lane + 1]
         out |= np.where(same, BITS[lane], np.uint32(0))
     return from_rows(lanes, out & named)
 
@@ -106,23 +106,23 @@ REDUCE = {
 }  # fmt: skip
 
 
-def reduce(group: Group, how: str, value: np.ndarray, mask: np.ndarray) -> np.ndarray:
+def reduce(group: Group, mode: str, value: np.ndarray, mask: np.ndarray) -> np.ndarray:
     """redux.sync: reduce the values of the lanes that the mask names."""
     lanes = group.lanes
     values, named = to_rows(lanes, value, mask)
-    there = present(lanes, values.shape[0])
-    function, neutral = REDUCE[how]
+    here = present(lanes, values.shape[0])
+    function, neutral = REDUCE[mode]
     bounds = np.iinfo(values.dtype)
     if neutral is None:
-        neutral = bounds.max if how == "min" else bounds.min
+        neutral = bounds.max if mode == "min" else bounds.min
     fill = np.array(neutral).astype(values.dtype)
     out = np.zeros(values.shape, values.dtype)
-    left = there.copy()
+    left = here.copy()
     while left.any():
         # Take one mask of each warp at a time; nearly always there is only one.
         lane = left.argmax(axis=1)
         mine = named[np.arange(named.shape[0]), lane].reshape(-1, 1)
-        members = there & ((mine & BITS) != 0)
+        members = here & ((mine & BITS) != 0)
         result = function.reduce(np.where(members, values, fill), axis=1, dtype=values.dtype)
         takers = left & (named == mine)
         out = np.where(takers, result.reshape(-1, 1), out)
@@ -130,22 +130,22 @@ def reduce(group: Group, how: str, value: np.ndarray, mask: np.ndarray) -> np.nd
     return from_rows(lanes, out)
 
 
-def block_vote(group: Group, how: str, flag: np.ndarray) -> np.ndarray:
+def block_vote(group: Group, mode: str, flag: np.ndarray) -> np.ndarray:
     """bar.red.{popc,and,or} over all threads of each block, all of which are in the group."""
     lanes = group.lanes
     if lanes.ragged:
         flags = np.broadcast_to(flag, lanes.shape).reshape(-1, lanes.threads)
     else:
         flags = np.broadcast_to(flag, (flag.shape[0], lanes.shape[1]))
-    if how == "popc":
+    if mode == "popc":
         out = np.count_nonzero(flags, axis=1).astype(np.uint32)
     else:
-        out = flags.all(axis=1) if how == "and" else flags.any(axis=1)
+        out = flags.all(axis=1) if mode == "and" else flags.any(axis=1)
     out = out.reshape(-1, 1)
     return np.repeat(out, lanes.threads, axis=0).reshape(1, -1) if lanes.ragged else out
 
 
-def named_vote(group: Group, how: str, number: np.ndarray, flag: np.ndarray) -> np.ndarray:
+def named_vote(group: Group, mode: str, number: np.ndarray, flag: np.ndarray) -> np.ndarray:
     """bar.red.{popc,and,or} over the lanes of each block at the same named barrier, whose `number` may differ."""
     lanes = group.lanes
     flags, block, numbers = (np.broadcast_to(each, lanes.shape).reshape(-1) for each in (flag, lanes.block, number))
@@ -157,7 +157,7 @@ def named_vote(group: Group, how: str, number: np.ndarray, flag: np.ndarray) -> 
         "and": lambda: true == every,
         "or": lambda: true > 0,
     }
-    return found[how]()[place].reshape(lanes.shape)
+    return found[mode]()[place].reshape(lanes.shape)
 
 
 RUNTIME = {

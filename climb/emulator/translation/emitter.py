@@ -101,7 +101,7 @@ class Emitter:
             return self.context.constant(np.array(address + operand.offset, np.int64).astype(DTYPES[kind]))
         return self.refuse(f"cannot read the operand {operand}")
 
-    read_narrow = read
+    read_narrow = read  # `isa.storage` calls it by this name
 
     def sources(self, instruction: ptx.Instruction, rule: Rule | None = None) -> list[str]:
         """Expressions for the source operands, in the types that the rule states."""
