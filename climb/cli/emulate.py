@@ -25,8 +25,8 @@ FILLS = ("zeros", "ones", "range", "random")
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of ``climb emulate``."""
     parser.add_argument("file", help="a .cu file")
-    parser.add_argument("--kernel", help="its name, or a C++ name expression such as 'scale<float>'; may be left out "
-                        "if the file has one kernel")  # fmt: skip
+    parser.add_argument("--kernel", help="its name, or a C++ name expression such as 'scale<float>'; optional if "
+                        "the file has only one kernel")  # fmt: skip
     parser.add_argument("--grid", required=True, help="blocks, such as 4 or 8x8")
     parser.add_argument("--block", required=True, help="threads of a block, such as 256 or 32x8")
     parser.add_argument("--arg", action="append", default=[], help="a number, or NAME:TYPE:SHAPE[:FILL]")
@@ -71,12 +71,12 @@ def run(args: argparse.Namespace) -> int:
 def _extent(text: str) -> tuple[int, ...]:
     parts = text.lower().split("x")
     if len(parts) > 3 or not all(part.isdigit() and int(part) for part in parts):
-        raise UsageError(f"'{text}' is no extent; expected one to three positive numbers, such as 256 or 32x8")
+        raise UsageError(f"'{text}' is not an extent; expected one to three positive numbers, such as 256 or 32x8")
     return tuple(int(part) for part in parts)
 
 
 def _argument(text: str, rng: np.random.Generator) -> tuple[str, np.ndarray | int | float]:
-    """(name, value) of an --arg."""
+    """The name and value of an --arg."""
     if ":" not in text:
         return text, _number(text)
     name, kind, *rest = text.split(":", 3)
@@ -85,13 +85,13 @@ def _argument(text: str, rng: np.random.Generator) -> tuple[str, np.ndarray | in
     try:
         dtype = np.dtype(kind)
     except TypeError:
-        raise UsageError(f"--arg {text}: '{kind}' is no type of NumPy's") from None
+        raise UsageError(f"--arg {text}: '{kind}' is not a NumPy dtype") from None
     if dtype.kind not in "biuf":
-        raise UsageError(f"--arg {text}: expected a type of numbers, not '{kind}'")
+        raise UsageError(f"--arg {text}: expected a numeric type, not '{kind}'")
     try:
         shape = tuple(int(part) for part in rest[0].lower().split("x"))
     except ValueError:
-        raise UsageError(f"--arg {text}: '{rest[0]}' is no shape; expected one such as 1024 or 64x128") from None
+        raise UsageError(f"--arg {text}: '{rest[0]}' is not a shape; expected one such as 1024 or 64x128") from None
     return name, _filled(rest[1] if len(rest) > 1 else "zeros", shape, dtype, rng, text)
 
 
@@ -117,7 +117,7 @@ def _filled(how: str, shape: tuple[int, ...], dtype: np.dtype, rng: np.random.Ge
         )
         return values.astype(dtype)
     if not how.endswith(".npy"):
-        raise UsageError(f"--arg {text}: '{how}' is none of {', '.join(FILLS)}, and no .npy file")
+        raise UsageError(f"--arg {text}: '{how}' is neither {', '.join(FILLS)} nor a .npy file")
     if not Path(how).is_file():
         raise UsageError(f"--arg {text}: no file {how}")
     loaded = np.load(how, allow_pickle=False)

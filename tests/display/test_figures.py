@@ -37,7 +37,7 @@ from climb.display.figures import (
 )
 from climb.display.selecting import select
 from climb.display.sweep_drawing import size_text
-from climb.emulator.patterns import sectors, wavefronts
+from climb.emulator.counters.cost_model import sectors, wavefronts
 
 ROOT = Path(__file__).resolve().parents[2]
 LANES = np.arange(32)
@@ -136,7 +136,7 @@ def accesses(draw, kind):
 
 def counted(measure, one, modulus):
     """What the emulator counts for the same access: (achieved, ideal)."""
-    from climb.emulator.lanes import INACTIVE
+    from climb.emulator.simt.lanes import INACTIVE
 
     first = one.addresses[one.active][0]
     relative = np.where(one.active, one.addresses - first, INACTIVE).reshape(1, 32)

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from .. import ptx
-from ..named import PREFIX
+from ..ptx.barriers import PREFIX
 from .emitter import Emitter
 from .registry import Rule, register, special
 

@@ -1,4 +1,4 @@
-"""What a rule may call while it writes the code of an instruction; `translate.Emitter` implements it."""
+"""What a rule may call while it writes the code of an instruction; `translation.emitter.Emitter` implements it."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from climb.bench import counting, records
 from climb.bench.ladder import BoundRung
 from climb.bench.problem import Launch, Size
 from climb.bench.registry import ladder_names, load_ladder
-from climb.emulator.marks import Mark, marks
+from climb.emulator.counters.marks import Mark, marks
 from climb.emulator.running import launch as launch_compiled
 from climb.toolchain import Compiled, compile_cuda, disassemble
 from climb.toolchain.nvrtc import nvrtc_version
@@ -219,7 +219,7 @@ def _changed(compiled: Compiled, launch: Launch) -> list[Mark]:
 def launch_marks(compiled: Compiled, launch: Launch) -> tuple[Mark, ...]:
     """Where the launch's machine code accesses memory otherwise than its PTX."""
     kernel = counting.module_of(compiled).kernel(compiled.lowered(launch.kernel))
-    return marks(kernel, disassemble(compiled, launch.kernel))
+    return marks(kernel.code, disassemble(compiled, launch.kernel))
 
 
 def _counts(

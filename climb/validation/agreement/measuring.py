@@ -32,7 +32,7 @@ from climb.bench.identity import expand_includes
 from climb.bench.problem import Launch
 from climb.bench.registry import ladder_names, load_ladder
 from climb.emulator import DeviceMemory
-from climb.emulator.patterns import PERIOD
+from climb.emulator.counters.cost_model import PERIOD
 from climb.toolchain import Compiled
 from climb.validation.agreement import (
     METRICS,
