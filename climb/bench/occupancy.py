@@ -11,11 +11,8 @@ The units of allocation are those of NVIDIA's occupancy calculator in Nsight Com
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 
-from climb.bench import records
-from climb.bench.problem import size_label
 from climb.toolchain import Compiled, resources
 
 WARP = 32
@@ -184,55 +181,3 @@ def _pieces(amount: int, unit: int) -> int:
 
 def _round_up(amount: int, unit: int) -> int:
     return _pieces(amount, unit) * unit
-
-
-@dataclass(frozen=True)
-class Profiled:
-    """One launch as Nsight Compute saw it on a GPU: ``counts`` by the names under ``metrics`` in the committed file
-    (registers per thread, bytes of shared memory, the block limit of each resource, theoretical and achieved occupancy
-    in percent, nanoseconds under the profiler)."""
-
-    label: str
-    ladder: str
-    rung: str
-    size: dict[str, int]
-    counts: dict[str, float]
-
-    @property
-    def limits(self) -> dict[str, int]:
-        """The blocks that each resource allows, by the names that ``Occupancy.limits`` uses."""
-        of = {"warps": "warps", "blocks": "sm", "registers": "registers", "shared memory": "shared"}
-        return {name: int(self.counts[f"blocks_by_{key}"]) for name, key in of.items()}
-
-    def theory(self, *, as_configured: bool = False) -> Occupancy:
-        """Our occupancy of the launch, from the registers and the shared memory that the profiler saw;
-        ``as_configured`` with the carve-out that the driver had chosen for it."""
-        c = self.counts
-        shared = int(c["static_shared"] + c["dynamic_shared"])
-        carveout = int(c["shared_configured"]) if as_configured else None
-        return occupancy_of(int(c["registers"]), shared, int(c["block"]), carveout=carveout)
-
-
-@dataclass(frozen=True)
-class Profile:
-    """What ``tests/tools/occupancy_profile.py`` had ncu say of many launches on one GPU."""
-
-    gpu: str
-    date: str
-    tool: str
-    points: tuple[Profiled, ...]
-
-    def at(self, ladder: str, rung: str, **size: int) -> Profiled:
-        """The launch of a rung at a size. Raises LookupError."""
-        for point in self.points:
-            if (point.ladder, point.rung, point.size) == (ladder, rung, size):
-                return point
-        raise LookupError(f"ncu was not asked about {ladder} {rung} at {size_label(size)}")
-
-
-def occupancy_profile(gpu: str = records.DEFAULT_GPU) -> Profile:
-    """Read the committed profile of occupancy. Raises FileNotFoundError where there is none."""
-    path = records.RECORDS / gpu / "profiles" / "occupancy.json"
-    data = json.loads(path.read_text(encoding="utf-8"))
-    points = tuple(Profiled(**point) for point in data["points"])
-    return Profile(data["device"]["name"], data["date"], data["tool"], points)

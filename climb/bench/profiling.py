@@ -22,6 +22,7 @@ from typing import Any
 from climb.bench import hardware, records
 from climb.bench.ladder import BoundRung, Ladder
 from climb.bench.problem import Size, size_label
+from climb.bench.records.kinds import HardwarePoint, HardwareRecord
 from climb.bench.registry import load_ladder
 
 _COMMAND = "climb profile"
@@ -107,28 +108,28 @@ class HardwareCounters:
     gpu: str
     date: str
     command: str
-    points: tuple[dict[str, Any], ...]
+    points: tuple[HardwarePoint, ...]
 
-    def at(self, rung: str, size: Size) -> dict[str, float]:
+    def at(self, rung: str, size: Size) -> dict[str, int | float]:
         """The counts of one rung at one size. Raises LookupError when there are none, or when they are stale."""
         for point in self.points:
-            if point["name"] == rung and point["size"] == dict(size):
-                if point["source_sha256"] != self.ladder[rung].sha256(size):
+            if point.name == rung and point.size == dict(size):
+                if point.source_sha256 != self.ladder[rung].sha256(size):
                     raise LookupError(
                         f"stale hardware counters of {rung}: the kernel has changed; on that GPU: {self.command}"
                     )
-                return point["counts"]
+                return point.counts
         raise LookupError(f"no hardware counters of {rung} at {size_label(size)}; on that GPU: {self.command}")
 
 
 def hardware_counters(ladder: str | Ladder, gpu: str = records.DEFAULT_GPU) -> HardwareCounters:
-    """Read the committed counters of a ladder. Raises LookupError where there are none."""
+    """Read the committed counters of a ladder. Raises LookupError where there are none, and RecordError."""
     ladder = load_ladder(ladder) if isinstance(ladder, str) else ladder
     path = counters_path(ladder.name, gpu)
     if not path.exists():
         raise LookupError(f"no hardware counters of {ladder.name} on {gpu}; on that GPU: {_COMMAND} {ladder.name}")
-    data = json.loads(path.read_text(encoding="utf-8"))
-    return HardwareCounters(ladder, data["device"]["name"], data["date"], data["command"], tuple(data["points"]))
+    found = records.load(path, HardwareRecord)
+    return HardwareCounters(ladder, found.device["name"], found.date, found.command, found.points)
 
 
 def counters_path(ladder: str, gpu: str = records.DEFAULT_GPU, folder: Path | None = None) -> Path:

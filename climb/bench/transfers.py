@@ -22,6 +22,7 @@ import numpy as np
 from climb.bench import hardware, records
 from climb.bench.ladder import Ladder
 from climb.bench.problem import Size, size_label
+from climb.bench.records.kinds import TransfersPoint, TransfersRecord
 from climb.bench.registry import load_ladder
 
 _COMMAND = "climb transfers"
@@ -37,18 +38,18 @@ class Transfers:
     ladder: str
     gpu: str
     date: str
-    points: tuple[dict[str, Any], ...]
+    points: tuple[TransfersPoint, ...]
 
-    def point(self, size: Size) -> dict[str, Any]:
-        """Everything that was kept of one size: ``bytes_in``, ``bytes_out``, ``samples`` in seconds by step."""
+    def point(self, size: Size) -> TransfersPoint:
+        """The record of one size: ``bytes_in``, ``bytes_out``, ``samples`` in seconds by step. Raises LookupError."""
         for point in self.points:
-            if point["size"] == dict(size):
+            if point.size == dict(size):
                 return point
         raise LookupError(f"no transfers of {self.ladder} at {size_label(size)}; on that GPU: {_COMMAND} {self.ladder}")
 
     def at(self, size: Size) -> dict[str, float]:
         """The median time of each of ``STEPS`` in seconds. Raises LookupError for a size that was not measured."""
-        return {step: median(samples) for step, samples in self.point(size)["samples"].items()}
+        return {step: median(samples) for step, samples in self.point(size).samples.items()}
 
 
 def transfers(ladder: str | Ladder, gpu: str = records.DEFAULT_GPU) -> Transfers:
@@ -57,8 +58,8 @@ def transfers(ladder: str | Ladder, gpu: str = records.DEFAULT_GPU) -> Transfers
     path = transfers_path(name, gpu)
     if not path.exists():
         raise LookupError(f"no transfers of {name} on {gpu}; on that GPU: {_COMMAND} {name}")
-    data = json.loads(path.read_text(encoding="utf-8"))
-    return Transfers(name, data["device"]["name"], data["date"], tuple(data["points"]))
+    found = records.load(path, TransfersRecord)
+    return Transfers(name, found.device["name"], found.date, found.points)
 
 
 def transfers_path(ladder: str, gpu: str = records.DEFAULT_GPU, folder: Path | None = None) -> Path:

@@ -9,6 +9,7 @@ import pytest
 
 from climb import counters, hardware_counters, load_ladder
 from climb.bench import profiling, records
+from climb.bench.records.kinds import HardwareRecord
 
 FILES = sorted(records.RECORDS.glob("*/hardware/*.json"))
 
@@ -66,11 +67,11 @@ def test_what_is_not_there_is_named() -> None:
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
 def test_what_is_there_is_fresh(path: Path) -> None:
     """A ladder may have rungs that nobody has profiled yet; what was profiled must be the kernel of today."""
-    data = json.loads(path.read_text(encoding="utf-8"))
-    known = hardware_counters(load_ladder(data["command"].split()[-1]), path.parent.parent.name)
+    command = records.load(path, HardwareRecord).command
+    known = hardware_counters(load_ladder(command.split()[-1]), path.parent.parent.name)
     assert known.points
     for point in known.points:
-        counts = known.at(point["name"], point["size"])  # a profile may hold but some of the metrics
+        counts = known.at(point.name, point.size)  # a profile may hold but some of the metrics
         assert counts.get("load_requests") or counts.get("instructions")  # a texture is read without a load
 
 

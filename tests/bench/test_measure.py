@@ -11,6 +11,7 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 from tiny_ladder import made, scale
@@ -160,7 +161,7 @@ def test_a_ladder_may_be_measured_after_nvbenchs_flush_alone_too(nvbench, tmp_pa
     assert found == [("plain", "cold", 4e-3), ("plain", "batch", 3.6e-3), ("plain", "dirty", 4.4e-3)]
     assert made_now.ceiling_points["copy_gb_s"]["regime"] == "cold"
     assert records.stale_points(made_now, scale.ladder) == []
-    without = dataclasses.replace(made_now, points=tuple(p for p in made_now.points if p.regime != "dirty"))
+    without = msgspec.structs.replace(made_now, points=tuple(p for p in made_now.points if p.regime != "dirty"))
     assert "missing in the regime 'dirty'" in str(records.stale_points(without, scale.ladder)[0])
 
 

@@ -15,12 +15,11 @@ from climb.bench.occupancy import (
     KB,
     MULTIPROCESSORS,
     CannotLaunch,
-    Profiled,
     kernel_occupancy,
     occupancy_of,
-    occupancy_profile,
     refusal,
 )
+from climb.bench.occupancy_profile import Profiled, occupancy_profile
 from climb.toolchain import compile_cuda
 
 ARCHITECTURES = tuple(MULTIPROCESSORS)
