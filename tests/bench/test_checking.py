@@ -140,6 +140,60 @@ def test_chunks_add_up(monkeypatch):
     assert (found.wrong, found.first_wrong, found.unwritten, found.first_unwritten) == (2, 34, 1, 99)
 
 
+@pytest.fixture
+def small_chunks(monkeypatch):
+    """Chunks of eight elements, and a result of four chunks that equals its reference: 1 to 32 as float32."""
+    monkeypatch.setattr(checking, "CHUNK", 8)
+    reference = np.arange(1.0, 33.0)
+    return reference.astype(np.float32), reference
+
+
+def test_each_chunk_reports_its_first_wrong_element_by_its_place_in_the_whole(small_chunks):
+    out, reference = small_chunks
+    for first in (0, 7, 8, 15, 23, 31):
+        broken = out.copy()
+        broken[first] = broken[-1] = 1000.0
+        found = compare(broken, reference, 1e-6)
+        assert (found.wrong, found.first_wrong) == (1 if first == 31 else 2, first)
+        assert (found.unwritten, found.first_unwritten) == (0, None)
+
+
+def test_an_error_of_exactly_the_tolerance_is_right_and_the_next_float_is_wrong(small_chunks):
+    out, reference = small_chunks
+    # The largest reference value is 32; 20.5 instead of 20 is off by 1/64 of it, exactly.
+    out[19] = 20.5
+    found = compare(out, reference, 1 / 64)
+    assert (found.error, found.wrong, found.first_wrong) == (1 / 64, 0, None)
+    found = compare(out, reference, np.nextafter(1 / 64, 0))
+    assert (found.error, found.wrong, found.first_wrong) == (1 / 64, 1, 19)
+
+
+def test_the_largest_error_of_any_chunk_counts(small_chunks):
+    out, reference = small_chunks
+    out[3], out[12], out[30] = 5.0, 17.0, 32.0  # off by 1, 4 and 1 of 32
+    found = compare(out, reference, 1e-6)
+    assert (found.error, found.wrong, found.first_wrong) == (4 / 32, 3, 3)
+
+
+def test_only_wrong_elements_can_be_unwritten(small_chunks):
+    """The poison of an integer is a value that a kernel may compute; where the reference has it too, it was written."""
+    poison = int(poisoned((1,), "int32")[0])
+    reference = np.full(32, poison, np.int32)
+    out = reference.copy()
+    out[9] = 7
+    found = compare(out, reference, 0.0)
+    assert (found.wrong, found.first_wrong, found.unwritten, found.first_unwritten) == (1, 9, 0, None)
+
+
+def test_wrong_and_unwritten_elements_of_one_chunk_are_told_apart(small_chunks):
+    out, reference = small_chunks
+    out[17] = -1.0
+    out[20:23] = poisoned((3,), "float32")
+    found = compare(out, reference, 1e-6)
+    assert (found.wrong, found.first_wrong, found.unwritten, found.first_unwritten) == (4, 17, 3, 20)
+    assert found.error == np.inf
+
+
 def test_indices_are_those_of_the_shape():
     case = checking.Case(scale.problem, {"n": 6}, {}, {"y": np.zeros((2, 3))})
     with pytest.raises(WrongResult, match=r"first at y\[1, 1\]: got 4.0, expected 0.0"):

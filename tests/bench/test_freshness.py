@@ -79,6 +79,15 @@ def test_a_rung_that_lacks_one_size_is_stale_and_not_pending():
     assert pending_rungs(record, scale.ladder) == ()
 
 
+@pytest.mark.parametrize("regime", ["cold", "batch"])
+def test_a_rung_that_lacks_one_regime_is_stale_and_not_pending(regime):
+    record = without(made.record(), lambda p: (p.name, p.regime) == ("vector", regime))
+    assert [(s.name, s.reason) for s in stale_points(record, scale.ladder)] == [
+        ("vector", f"missing in the regime '{regime}'")
+    ]
+    assert pending_rungs(record, scale.ladder) == ()
+
+
 def test_a_peer_without_a_point_is_stale():
     found = stale_points(without(made.record(), lambda p: p.kind == "peer"), scale.ladder)
     assert {(stale.name, stale.reason) for stale in found} == {("library", "missing in the regime 'cold'")}
