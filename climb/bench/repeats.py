@@ -50,7 +50,7 @@ class Repeats:
 
 
 def repeated(ladder: str | Ladder, gpu: str = records.DEFAULT_GPU) -> Repeats:
-    """Read what was committed for a ladder. Raises LookupError where there is nothing."""
+    """Read a ladder's committed repeats. Raises LookupError where there are none, and RecordError."""
     ladder = load_ladder(ladder) if isinstance(ladder, str) else ladder
     path = repeats_path(ladder.name, gpu)
     if not path.exists():

@@ -85,7 +85,7 @@ def find_pending(
 
 
 def read_readme() -> str:
-    """The table that README.md shows. Raises ValueError when its markers are not there once, in order."""
+    """The table that README.md shows. Raises ValueError unless each marker is there once, in order."""
     return readme_block(README.read_text(encoding="utf-8"))
 
 
@@ -95,14 +95,14 @@ def write_readme(block: str) -> None:
 
 
 def readme_block(text: str) -> str:
-    """What stands between the markers. Raises ValueError when they are not there once, in order."""
+    """The text between the markers. Raises ValueError unless each marker is there once, in order."""
     if text.count(BEGIN) != 1 or text.count(END) != 1 or text.index(BEGIN) > text.index(END):
         raise ValueError(f"README.md needs the lines {BEGIN} and {END} once, in this order")
     return text.split(BEGIN)[1].split(END)[0].strip("\n")
 
 
 def replace_block(text: str, block: str) -> str:
-    """The text with the block between the markers replaced. Raises ValueError as :func:`readme_block`."""
+    """The text with a new block between the markers. Raises ValueError as :func:`readme_block`."""
     readme_block(text)
     before, rest = text.split(BEGIN)
     return f"{before}{BEGIN}\n{block}\n{END}{rest.split(END)[1]}"
@@ -138,7 +138,7 @@ def _cells(row: Row) -> list[str]:
 
 
 def _extent(extent: int | str) -> str:
-    """As it is, but large powers of two as such."""
+    """An extent as text, with large powers of two as ``2^29``."""
     if isinstance(extent, int) and extent > 1 << 16 and extent.bit_count() == 1:
         return f"2^{extent.bit_length() - 1}"
     return str(extent)

@@ -27,7 +27,7 @@ from climb.bench.registry import load_ladder
 
 _COMMAND = "climb transfers"
 SAMPLES = 5
-#: What is measured, in the order in which a program does it.
+#: The steps that are measured, in the order of a program.
 STEPS = ("allocate", "to_device", "to_device_pinned", "to_host", "to_host_pinned")
 
 
@@ -53,7 +53,7 @@ class Transfers:
 
 
 def transfers(ladder: str | Ladder, gpu: str = records.DEFAULT_GPU) -> Transfers:
-    """Read what was committed for a ladder. Raises LookupError where there is nothing."""
+    """Read a ladder's committed transfers. Raises LookupError where there are none, and RecordError."""
     name = ladder if isinstance(ladder, str) else ladder.name
     path = transfers_path(name, gpu)
     if not path.exists():
@@ -119,7 +119,7 @@ def move(ladder: Ladder, size: Size, samples: int = SAMPLES) -> dict[str, Any]:
 
 
 def _pinned(cupy: Any, value: np.ndarray) -> np.ndarray:
-    """A copy of an array in memory that the driver may copy from without staging it."""
+    """A copy of an array in pinned memory, which the driver copies from without staging."""
     memory = cupy.cuda.alloc_pinned_memory(max(1, value.nbytes))
     copy = np.frombuffer(memory, value.dtype, value.size).reshape(value.shape)
     copy[...] = value

@@ -1,4 +1,4 @@
-"""Where the kernels run is decided once, quickly, and can be forced."""
+"""CuPy or the emulator: the choice is made once, needs no CuPy, and can be forced."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class TestWithoutGpu:
             "False"
         ]
 
-    def test_cupy_forced_says_why_not(self) -> None:
+    def test_forced_cupy_without_a_gpu_says_why_not(self) -> None:
         done = run("import climb.bench.cuda", WORKLOG_BACKEND="cupy")
         assert done.returncode != 0
         last = done.stderr.strip().splitlines()[-1]
@@ -105,7 +105,7 @@ class TestWithoutGpu:
 
 
 class TestEnvironment:
-    def test_emulator_forced(self) -> None:
+    def test_emulator_can_be_forced_without_a_gpu(self) -> None:
         done = run("from climb.bench.cuda import backend, cp; print(backend, cp.__name__)", WORKLOG_BACKEND="emulator")
         assert done.stdout.split() == ["emulator", "climb.fake_cupy"]
 
@@ -113,12 +113,12 @@ class TestEnvironment:
         ("name", "value", "expected"),
         [("WORKLOG_BACKEND", "gpu", "'cupy', 'emulator'"), ("WORKLOG_TIMINGS", "replay", "'record' or 'live'")],
     )
-    def test_another_value_is_an_error(self, name: str, value: str, expected: str) -> None:
+    def test_unknown_value_of_a_variable_is_an_error(self, name: str, value: str, expected: str) -> None:
         done = run("import climb.bench.cuda", **{name: value})
         assert done.returncode != 0
         assert f"{name} is {value!r}; expected {expected}" in done.stderr
 
-    def test_timings_of_the_record_on_a_gpu(self, gpu: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_timings_can_be_replayed_on_a_gpu(self, gpu: None, monkeypatch: pytest.MonkeyPatch) -> None:
         choose(monkeypatch)
         assert not cuda.replaying()
         monkeypatch.setenv("WORKLOG_TIMINGS", "live")
@@ -128,20 +128,20 @@ class TestEnvironment:
 
 
 class TestWithGpu:
-    def test_cupy_it_is(self, gpu: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_cupy_is_chosen_if_there_is_a_gpu(self, gpu: None, monkeypatch: pytest.MonkeyPatch) -> None:
         choose(monkeypatch)
         assert cuda.backend == "cupy"
         assert cuda.cp is sys.modules["cupy"]
         assert announcement.describe() == "running on NVIDIA H200 through CuPy 14.2"
 
-    def test_with_timings_of_the_record(self, gpu: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_description_names_the_replayed_record(self, gpu: None, monkeypatch: pytest.MonkeyPatch) -> None:
         choose(monkeypatch)
         monkeypatch.setenv("WORKLOG_TIMINGS", "record")
         assert announcement.describe(Recorded()) == (
             "running on NVIDIA H200 through CuPy 14.2; timings replayed from the record of an NVIDIA H200, 2026-11-21"
         )
 
-    def test_a_cupy_that_does_not_work_is_named(self, gpu: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_cupy_that_does_not_work_is_reported(self, gpu: None, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, "cupy", fake_cupy(broken=True))
         choose(monkeypatch)
         assert cuda.backend == "emulator"
@@ -153,7 +153,7 @@ class TestWithGpu:
         with pytest.raises(cuda.BackendError, match="cudaErrorInsufficientDriver"):
             cuda._choose()
 
-    def test_no_cupy_installed(self, gpu: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_missing_cupy_is_reported(self, gpu: None, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, "cupy", None)
         choose(monkeypatch)
         assert cuda.backend == "emulator"
@@ -170,7 +170,9 @@ class TestDriver:
     @pytest.mark.parametrize(
         ("status", "count", "why"), [(100, 0, "cuInit gives 100"), (0, 0, "finds no GPU"), (0, 2, "")]
     )
-    def test_what_the_driver_says(self, status: int, count: int, why: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_driver_without_a_usable_gpu_is_explained(
+        self, status: int, count: int, why: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setattr(ctypes, "CDLL", lambda name: Driver(status, count))
         said = cuda.missing_gpu()
         assert why in said
@@ -184,16 +186,18 @@ class TestDescribe:
         monkeypatch.delenv("WORKLOG_TIMINGS", raising=False)
         choose(monkeypatch)
 
-    def test_names_the_record(self, capsys: pytest.CaptureFixture[str]) -> None:
+    def test_description_names_the_given_record(self, capsys: pytest.CaptureFixture[str]) -> None:
         sentence = "running on the emulator; timings replayed from the record of an NVIDIA H200, 2026-11-21"
         assert announcement.describe(Recorded()) == sentence
         announcement.announce(Recorded())
         assert capsys.readouterr().out == sentence + "\n"
 
-    def test_another_gpu_has_its_article(self) -> None:
+    def test_description_uses_the_article_of_the_gpu(self) -> None:
         assert "of a Tesla T4, 2026-11-21" in announcement.describe(Recorded("Tesla T4"))
 
-    def test_the_newest_record_by_default(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_description_names_the_newest_record_by_default(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         from climb.bench import records
 
         monkeypatch.setattr(records, "RECORDS", tmp_path)

@@ -119,13 +119,13 @@ def test_a_field_that_is_missing_is_named():
         parse_record([])
 
 
-def test_a_file_that_is_no_json_is_named(tmp_path):
+def test_file_that_is_not_json_is_named(tmp_path):
     (tmp_path / "scale.json").write_text('{"ladder": ')
     with pytest.raises(RecordError, match=r"scale\.json"):
         load_record("scale", folder=tmp_path)
 
 
-def test_what_cannot_be_read_again_is_not_written(tmp_path):
+def test_record_that_could_not_be_read_again_is_not_written(tmp_path):
     bad = replace(made.record(), ceilings={"copy_gb_s": -1.0})
     with pytest.raises(RecordError):
         save_record(bad, tmp_path / "scale.json")

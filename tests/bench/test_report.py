@@ -1,4 +1,4 @@
-"""The report: what it computes, and that README.md shows just that."""
+"""The report computes its rows from records, and README.md shows exactly its table."""
 
 from __future__ import annotations
 

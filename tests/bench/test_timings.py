@@ -25,14 +25,14 @@ def test_times_ratios_and_shares(times):
     assert times.best() == "vector" and times.best({"n": 1023}) == "plain"
 
 
-def test_what_was_not_measured_is_named(times):
+def test_time_that_was_not_measured_is_named(times):
     with pytest.raises(LookupError, match="no cold time of 'vector' at n=1023; there are: library at n=1023; "):
         times.seconds("vector", {"n": 1023})
     with pytest.raises(LookupError, match="scale was not measured on this machine"):
         times.seconds("plain", mine=True)
 
 
-def test_my_own_times_stand_beside_the_reference():
+def test_own_times_are_kept_beside_the_reference():
     slower = made.record()
     mine = replace(slower, points=tuple(replace(p, median_s=2 * p.median_s) for p in slower.points))
     both = Timings(scale.ladder, "cold", made.record(), mine)
