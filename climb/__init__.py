@@ -12,10 +12,11 @@ from typing import Any
 
 _WHERE = {
     "display.access": ("pick",),
+    "bench.announcement": ("announce", "describe"),
     "bench.arguments": ("ArgumentError",),
     "bench.checking": ("WrongResult", "compare", "poisoned", "verify"),
     "bench.counting": ("count_kernel", "counters", "trace"),
-    "bench.cuda": ("announce", "backend", "cp", "describe", "replaying"),
+    "bench.cuda": ("backend", "cp", "replaying"),
     "bench.exercise": ("Claim", "Exercise", "Verdict", "at_most", "check", "no_bank_conflicts"),
     "display.exercises": ("skeleton", "solution"),
     "display.figures": (
@@ -33,10 +34,11 @@ _WHERE = {
     ),
     "bench.ladder": ("BoundRung", "Ladder"),
     "bench.machine_code": ("opcode_counts", "opcodes"),
-    "bench.occupancy": ("CannotLaunch", "MULTIPROCESSORS", "kernel_occupancy", "occupancy_of", "occupancy_profile"),
+    "bench.occupancy": ("CannotLaunch", "MULTIPROCESSORS", "kernel_occupancy", "occupancy_of"),
+    "bench.occupancy_profile": ("occupancy_profile",),
     "bench.problem": ("Argument", "Launch", "Peer", "Problem", "Rung", "size_label"),
     "bench.profiling": ("hardware_counters",),
-    "bench.records": ("MissingRecord", "Point", "Record", "load_record"),
+    "bench.records": ("MissingRecord", "PendingRung", "Point", "Record", "load_record", "pending"),
     "bench.registry": ("ladder_names", "load_ladder"),
     "bench.roofline": ("arithmetic_intensity", "limit", "limit_s"),
     "display.show": (

@@ -32,8 +32,11 @@ Fulfilled = Callable[[Any], str | None]
 
 @dataclass(frozen=True)
 class Claim:
-    """What the counters must say. ``test`` takes the emulator's counters and returns None, or what is not so yet. Among
-    an exercise's ``builds`` it takes what the compiler made instead: a ``Compiled``, with SASS and registers."""
+    """One thing that the counters must show.
+
+    ``test`` takes the emulator's counters and returns None, or what is not true yet. Among an exercise's ``builds``, it
+    takes the compiled code instead: a ``Compiled``, with SASS and registers.
+    """
 
     says: str
     test: Fulfilled
@@ -41,10 +44,10 @@ class Claim:
 
 @dataclass(frozen=True)
 class Exercise:
-    """A kernel to complete. ``launches`` gives, for a size, how it is launched; ``sizes`` are small and awkward.
+    """A kernel to complete. ``launches`` gives the launches at a size; ``sizes`` are small and awkward.
 
-    ``claims`` are checked at the last of the ``sizes``, once all results are right, and so are ``builds``. ``expects``
-    names what the reader must not rename: the kernel. ``workspace`` as in :class:`Rung`.
+    ``claims`` and ``builds`` are checked at the last of the ``sizes``, once all results are right. ``workspace`` is as
+    in :class:`Rung`.
     """
 
     name: str
@@ -63,18 +66,18 @@ class Exercise:
 
     @property
     def skeleton(self) -> str:
-        """The kernel as the reader finds it."""
+        """The kernel that the reader starts from."""
         return (self.folder / f"{self.name}.cu").read_text(encoding="utf-8")
 
     @property
     def solution(self) -> str:
-        """The kernel completed."""
+        """The completed kernel."""
         return (self.folder / f"{self.name}_solution.cu").read_text(encoding="utf-8")
 
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that was looked at: what, and None or what is wrong with it."""
+    """One thing that was checked, and None or what is wrong with it."""
 
     what: str
     wrong: str | None
@@ -82,7 +85,7 @@ class Check:
 
 @dataclass(frozen=True, repr=False)
 class Verdict:
-    """What a check found; true when all is right. A notebook shows one line per check."""
+    """The outcome of a check, true when everything is right. A notebook shows one line per check."""
 
     name: str
     checks: tuple[Check, ...]
@@ -100,9 +103,9 @@ class Verdict:
 
 
 def check(source: str, exercise: Exercise) -> Verdict:
-    """Compile a reader's kernel, run it on the emulator at every size of the exercise, and look at its counters.
+    """Compile a reader's kernel, run it on the emulator at every size of the exercise, and check its counters.
 
-    Never raises for what the reader wrote: a source that does not compile, a launch that the emulator stops, a wrong
+    Nothing that the reader wrote raises: a source that does not compile, a launch that the emulator stops, a wrong
     result and a claim that does not hold are all lines of the verdict. Stops at the first size that does not run.
 
     >>> check(mine, first)                                                                  # doctest: +SKIP
@@ -135,9 +138,9 @@ def check(source: str, exercise: Exercise) -> Verdict:
 
 
 def at_most(kind: str, limit: float, measure: str = "sectors") -> Claim:
-    """Claim that accesses of ``kind`` take at most so many ``sectors`` (or ``wavefronts``) per request.
+    """Claim that accesses of ``kind`` take at most ``limit`` ``sectors`` (or ``wavefronts``) per request.
 
-    A kernel without any such access does not fulfil it: it solves another exercise.
+    A kernel without any such access does not fulfil it, because it solves another exercise.
 
     >>> at_most("global store", 4)                                                          # doctest: +SKIP
     """
@@ -156,7 +159,7 @@ def at_most(kind: str, limit: float, measure: str = "sectors") -> Claim:
 
 
 def no_bank_conflicts() -> Claim:
-    """Claim that every shared load and store takes as few wavefronts as its bytes need, and that there are some."""
+    """Claim that there are shared loads or stores, and that each takes as few wavefronts as its bytes need."""
 
     def test(counters: Any) -> str | None:
         found = [a for a in counters.lines if a.kind.startswith("shared")]
@@ -172,14 +175,14 @@ def no_bank_conflicts() -> Claim:
 
 
 def cell(exercise: Exercise, variable: str = "mine") -> str:
-    """The code of the chapter's cell: the skeleton as text, ready to edit."""
+    """The code of the chapter's cell: the skeleton as text, ready to edit. Raises ValueError for three quotes in it."""
     if '"""' in exercise.skeleton:
         raise ValueError(f"the skeleton of {exercise.name} contains three quotes and cannot stand in a cell")
     return f'{variable} = r"""\n{exercise.skeleton.rstrip()}\n"""'
 
 
 def drifted(notebook: Path, exercise: Exercise) -> bool:
-    """Whether no code cell of the chapter holds the skeleton as it is in its file."""
+    """Whether no code cell of the chapter holds the skeleton exactly as its file does."""
     import json
 
     cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
@@ -211,7 +214,7 @@ def exhibit_reader(file: str | Path) -> Callable[[str], str]:
 def _run(source: str, exercise: Exercise, size: Size) -> tuple[dict[str, np.ndarray], Any]:
     """Launch on the emulator, with all its checks.
 
-    Returns the outputs, poisoned before, and the counters of all launches together.
+    Returns the outputs, which were poisoned before, and the sum of the launches' counters.
     """
     from climb.bench.checking import poisoned
     from climb.bench.counting import count_kernel
@@ -240,14 +243,14 @@ def _run(source: str, exercise: Exercise, size: Size) -> tuple[dict[str, np.ndar
 
 
 def _built(source: str, exercise: Exercise) -> Compiled:
-    """What the compiler makes of the source, with the kernels of the last size."""
+    """The compiled source, with the kernels of the last size."""
     kernels = tuple(dict.fromkeys(launch.kernel for launch in exercise.launches(exercise.sizes[-1])))
     options = ("-std=c++17", *exercise.options)
     return compile_cuda(source, filename=f"{exercise.name}.cu", options=options, name_expressions=kernels)
 
 
 def _judged(outputs: Mapping[str, np.ndarray], exercise: Exercise, size: Size) -> str | None:
-    """None when every output is right, else what is wrong with the first that is not, in one line."""
+    """None when every output is right, otherwise what is wrong with the first wrong one, in one line."""
     from climb.bench.checking import compare
 
     problem = exercise.problem
@@ -272,5 +275,5 @@ def _judged(outputs: Mapping[str, np.ndarray], exercise: Exercise, size: Size) -
 
 
 def _told(error: Exception) -> str:
-    """An error's own words, its further lines indented under the first."""
+    """An error's message, with its further lines indented under the first."""
     return "\n         ".join(str(error).rstrip().split("\n"))

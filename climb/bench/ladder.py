@@ -1,7 +1,7 @@
 """A ladder: a problem with its rungs in order, and the one way to launch them.
 
 ``ladder["padded"](a)`` checks the arguments, allocates the output and the workspace, launches, and returns the
-output. Chapters, tests and records all launch through here, so a launch configuration stands in one place.
+output. Chapters, tests and records all launch through here, so each launch configuration is written once.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class BoundRung:
 
     @property
     def options(self) -> tuple[str, ...]:
-        """What the compiler is told, but for include directories, which depend on the machine."""
+        """The compiler's options, except the include directories, which depend on the machine."""
         return (*_STANDARD, *self.rung.options)
 
     def launches(self, size: Size) -> tuple[Launch, ...]:
@@ -80,8 +80,10 @@ class BoundRung:
         )
 
     def compiled(self, size: Size, arch: str = "sm_90", whole: bool = False) -> Compiled:
-        """Compile the kernels used at this size, with no GPU: PTX, cubin, and what SASS is read from. With ``whole``
-        these are of one run of the compiler."""
+        """Compile the kernels used at this size, without a GPU, to PTX and to the cubin that SASS is read from.
+
+        With ``whole``, one run of the compiler makes both.
+        """
         return compile_cuda(
             self.source,
             filename=f"{self.ladder.folder.name}/{self.path.name}",
@@ -151,7 +153,7 @@ class BoundRung:
         key = (self.name, kernel)
         if key not in modules:
             modules[key] = cp.RawModule(
-                # Includes are put in place: CuPy's cache of compiled kernels looks at the code, not at included files.
+                # Includes are expanded because CuPy's cache of compiled kernels sees the code, not included files.
                 code=expand_includes(self.path),
                 options=self.options,
                 name_expressions=(kernel,),
@@ -164,10 +166,10 @@ class BoundRung:
 
 @dataclass(frozen=True)
 class Ladder:
-    """A problem with its rungs in order, the peers beside them, and the ceiling that it defines, if any.
+    """A problem with its rungs in order, its peers, and the ceiling that it defines, if any.
 
     ``ceiling`` is ``{"name": "copy_gb_s", "per": "bytes"}`` for a ladder whose fastest point is a ceiling of the GPU.
-    ``regimes`` are those in which it is measured, cold first; ``measure`` says what they mean.
+    ``regimes`` are the regimes in which it is measured, cold first; ``climb.bench.measure`` defines them.
     """
 
     problem: Problem
@@ -193,7 +195,7 @@ class Ladder:
 
     @cached_property
     def modules(self) -> dict[tuple[str, str], Any]:
-        """Compiled modules by rung and kernel, kept for the life of the process."""
+        """Compiled modules by rung and kernel, cached for the life of the process."""
         return {}
 
     def __getitem__(self, name: str) -> BoundRung:

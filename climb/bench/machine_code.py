@@ -1,4 +1,4 @@
-"""What the compiler made of a kernel: its SASS opcodes, in order or counted, read without a GPU."""
+"""A kernel's machine code: its SASS opcodes, in order or counted, read without a GPU."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from climb.toolchain import compile_cuda, disassemble
 
 
 def opcode_counts(compiled: Any, kernels: Iterable[str], only: str = "") -> dict[tuple[str, int, str], int]:
-    """How often each opcode that starts like ``only`` stands in the kernels, by ``(file, line, opcode)``, sorted.
+    """Count the opcodes of the kernels that start with ``only`` (a regular expression), by ``(file, line, opcode)``.
 
     >>> counted = opcode_counts(rung.compiled(size), ["copy_float4"], "LDG")                  # doctest: +SKIP
     >>> assert {opcode for _, _, opcode in counted} == {"LDG.E.128.CONSTANT"}                 # doctest: +SKIP
@@ -26,10 +26,10 @@ def opcode_counts(compiled: Any, kernels: Iterable[str], only: str = "") -> dict
 
 
 def opcodes(code: Any, kernel: str, only: str = "") -> tuple[str, ...]:
-    """The machine instructions of a kernel in the order in which they stand, those that start like ``only``.
+    """The machine instructions of a kernel that start with ``only`` (a regular expression), in the order of the code.
 
-    ``code`` is what ``rung.compiled(size)`` gives, or CUDA C++ as text; ``kernel`` is a name expression. An instruction
-    that only some lanes carry out begins with its predicate: ``@P0 FADD``. Needs no GPU.
+    ``code`` is what ``rung.compiled(size)`` returns, or CUDA C++ as text; ``kernel`` is a name expression. A predicated
+    instruction begins with its predicate: ``@P0 FADD``. Needs no GPU.
 
     >>> opcodes(rung.compiled(size), "copy_in_flight", "LDG|STG")                             # doctest: +SKIP
     """

@@ -22,10 +22,11 @@ from typing import Any
 from climb.bench import hardware, records
 from climb.bench.ladder import BoundRung, Ladder
 from climb.bench.problem import Size, size_label
+from climb.bench.records.kinds import HardwarePoint, HardwareRecord
 from climb.bench.registry import load_ladder
 
 _COMMAND = "climb profile"
-#: What is read, by the name under which it is kept: Nsight Compute's own names, and their unit.
+#: The counters by their names in the record: Nsight Compute's name and the unit of each.
 METRICS: dict[str, tuple[str, str]] = {
     "load_requests": ("l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum", "requests"),
     "load_sectors": ("l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum", "sectors"),
@@ -63,14 +64,14 @@ METRICS: dict[str, tuple[str, str]] = {
     "nanoseconds": ("gpu__time_duration.sum", "ns, under the profiler"),
 }
 
-#: Sizes that are profiled besides the recorded ones, by ladder: each differs from one of those in a single cause.
+#: Further sizes that are profiled, by ladder: each differs from a recorded size in one respect.
 ALSO: dict[str, tuple[dict[str, int], ...]] = {
-    # Rows whose length is no multiple of 32 floats: the same sectors and lines, other banks.
+    # Rows whose length is not a multiple of 32 floats: the same sectors and lines, other banks.
     "matmul": (
         *({"m": 512, "n": 512, "k": k} for k in (513, 514, 516, 520, 528, 544)),
         {"m": 4096, "n": 4096, "k": 4097},
     ),
-    # A quarter of the memory touched, and strides that are no multiple of 32 floats.
+    # A quarter of the memory, and strides that are not multiples of 32 floats.
     "strided": (
         *({"n": 1 << 22, "stride": stride} for stride in (16, 32, 64)),
         *({"n": 1 << 24, "stride": stride} for stride in (33, 65)),
@@ -78,20 +79,20 @@ ALSO: dict[str, tuple[dict[str, int], ...]] = {
     "shifted": tuple({"n": 1 << 24, "offset": offset} for offset in (0, 1)),
 }
 
-#: Sizes that are profiled instead of the recorded ones, where a first rung is too slow to be replayed for each counter.
+#: Sizes that are profiled instead of the recorded ones, because a first rung is too slow to replay for each counter.
 INSTEAD: dict[str, tuple[dict[str, Any], ...]] = {
     "conv1d": ({"i": 1024, "o": 1024, "l": 4, "k": 5},),
     "histogram": (
         *({"n": 1 << 18, "bins": 256, "data": data} for data in ("uniform", "constant", "zipf")),
         {"n": 1 << 28, "bins": 256, "data": "uniform"},
     ),
-    # At a batch of one each rung but those that zero the output first is a single launch.
+    # At a batch of one, each rung is a single launch, except those that zero the output first.
     "classifier": (
         {"inputs": 25088, "outputs": 4096, "batch": 1},
         {"inputs": 4096, "outputs": 1024, "batch": 1},
     ),
     "sgemm": ({"m": 4096, "n": 4096, "k": 4096},),
-    # Radii that the caches serve, and one that keeps L1 busy.
+    # Radii that the caches serve, and one that saturates L1.
     "stencil1d": tuple({"n": 1 << 26, "radius": radius} for radius in (1, 4, 32)),
     "conv2d": tuple({"rows": 8192, "cols": 8192, "k": k, "k_cols": k, "border": "zero"} for k in (3, 11)),
     "stencil2d": tuple({"rows": 8192, "cols": 8192, "radius": radius} for radius in (1, 3)),
@@ -107,28 +108,28 @@ class HardwareCounters:
     gpu: str
     date: str
     command: str
-    points: tuple[dict[str, Any], ...]
+    points: tuple[HardwarePoint, ...]
 
-    def at(self, rung: str, size: Size) -> dict[str, float]:
+    def at(self, rung: str, size: Size) -> dict[str, int | float]:
         """The counts of one rung at one size. Raises LookupError when there are none, or when they are stale."""
         for point in self.points:
-            if point["name"] == rung and point["size"] == dict(size):
-                if point["source_sha256"] != self.ladder[rung].sha256(size):
+            if point.name == rung and point.size == dict(size):
+                if point.source_sha256 != self.ladder[rung].sha256(size):
                     raise LookupError(
                         f"stale hardware counters of {rung}: the kernel has changed; on that GPU: {self.command}"
                     )
-                return point["counts"]
+                return point.counts
         raise LookupError(f"no hardware counters of {rung} at {size_label(size)}; on that GPU: {self.command}")
 
 
 def hardware_counters(ladder: str | Ladder, gpu: str = records.DEFAULT_GPU) -> HardwareCounters:
-    """Read the committed counters of a ladder. Raises LookupError where there are none."""
+    """Read the committed counters of a ladder. Raises LookupError where there are none, and RecordError."""
     ladder = load_ladder(ladder) if isinstance(ladder, str) else ladder
     path = counters_path(ladder.name, gpu)
     if not path.exists():
         raise LookupError(f"no hardware counters of {ladder.name} on {gpu}; on that GPU: {_COMMAND} {ladder.name}")
-    data = json.loads(path.read_text(encoding="utf-8"))
-    return HardwareCounters(ladder, data["device"]["name"], data["date"], data["command"], tuple(data["points"]))
+    found = records.load(path, HardwareRecord)
+    return HardwareCounters(ladder, found.device["name"], found.date, found.command, found.points)
 
 
 def counters_path(ladder: str, gpu: str = records.DEFAULT_GPU, folder: Path | None = None) -> Path:
@@ -137,8 +138,10 @@ def counters_path(ladder: str, gpu: str = records.DEFAULT_GPU, folder: Path | No
 
 
 def cases(ladder: Ladder) -> Iterator[tuple[BoundRung, Size]]:
-    """What is profiled, in order: every rung whose work is one launch at every recorded size, then at those of ``ALSO``
-    (or at those of ``INSTEAD`` alone)."""
+    """The profiled cases, in order: every rung at every recorded size and at the sizes of ``ALSO``, or of ``INSTEAD``.
+
+    A rung is left out at a size at which its last kernel is launched more than once.
+    """
     also = ALSO.get(ladder.name, ())
     for size in INSTEAD.get(ladder.name, (*ladder.problem.recorded, *also)):
         for rung in ladder:
@@ -147,34 +150,33 @@ def cases(ladder: Ladder) -> Iterator[tuple[BoundRung, Size]]:
 
 
 def _kernel(rung: BoundRung, size: Size) -> str | None:
-    """The kernel that is profiled: the last to be launched. None where the launches before it are of the same one."""
+    """The kernel that is profiled, the last one launched; None if earlier launches run the same kernel."""
     *before, last = (launch.kernel.split("<")[0] for launch in rung.launches(size))
     return None if last in before else last
 
 
 def _profiled(rung: BoundRung, size: Size, kernels: Sequence[str]) -> int:
-    """How many launches of a rung ncu profiles, of which the last is the one that counts: names that begin like one of
-    ``kernels``."""
+    """How many launches of a rung ncu profiles: all whose names begin like one of ``kernels``."""
     return sum(launch.kernel.startswith(tuple(kernels)) for launch in rung.launches(size))
 
 
 def launch_all(ladder: Ladder) -> None:
-    """Launch each case once. The inputs are zeros, unless the problem has kinds of data: then the values count."""
-    from climb.bench.alignment import placed
+    """Launch each case once. Inputs are zeros, or the problem's inputs if it has kinds of data, whose values matter."""
+    from climb.bench.alignment import aligned
     from climb.bench.cuda import cp
 
     for rung, size in cases(ladder):
         arrays = {a.name: cp.zeros(a.extents(size), dtype=a.dtype) for a in ladder.problem.arguments}
         if ladder.problem.kinds:
             arrays |= {name: cp.asarray(values) for name, values in ladder.inputs(size).items()}
-        rung.prepare({name: placed(array) for name, array in arrays.items()}, size)()
+        rung.prepare({name: aligned(array) for name, array in arrays.items()}, size)()
         cp.cuda.Device().synchronize()
         del arrays
         cp.get_default_memory_pool().free_all_blocks()
 
 
 def profile(name: str) -> dict[str, Any]:
-    """Run ``ncu`` over a child process that launches all cases of a ladder. Raises RuntimeError with what it said."""
+    """Run ``ncu`` on a child process that launches all cases of a ladder. Raises RuntimeError with ncu's output."""
     ladder = load_ladder(name)
     kernels = sorted({str(_kernel(rung, size)) for rung, size in cases(ladder)})
     command = ["ncu", "--csv", "--page", "raw", "--print-units", "base", "--clock-control", "none",
@@ -184,7 +186,7 @@ def profile(name: str) -> dict[str, Any]:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     rows = parse(done.stdout)
     wanted = list(cases(ladder))
-    # A kernel that is the last launch of one case may be an earlier one of another, and is then profiled there too.
+    # The last kernel of one case may be an earlier kernel of another case, and is then profiled there too.
     ends = list(itertools.accumulate(_profiled(rung, size, kernels) for rung, size in wanted))
     if done.returncode or len(rows) != ends[-1]:
         said = done.stdout[-2000:] + done.stderr[-2000:]
@@ -205,8 +207,10 @@ def profile(name: str) -> dict[str, Any]:
 
 
 def parse(text: str) -> list[dict[str, float]]:
-    """The counts of each launch from ncu's raw page as CSV: whole numbers as int. Raises KeyError for a metric that
-    ncu did not give."""
+    """The counts of each launch from ncu's raw page as CSV, whole numbers as int.
+
+    Raises KeyError for a metric that ncu did not report.
+    """
     lines = [line for line in text.splitlines() if line.startswith('"')]
     table = list(csv.DictReader(lines))[1:]  # the row under the head holds units
     return [{name: _number(row[metric]) for name, (metric, _) in METRICS.items()} for row in table]

@@ -1,4 +1,8 @@
-"""Ladders, found by folder: every ``kernels/<chapter>/<name>/__init__.py`` that assigns ``ladder``."""
+"""Find ladders and exercises by folder.
+
+A ladder is every ``kernels/<chapter>/<name>/__init__.py`` that assigns ``ladder``; the exercises of a chapter are in
+``kernels/<chapter>/exercises/__init__.py``.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +19,7 @@ KERNELS = paths.KERNELS
 
 
 class UnknownLadder(LookupError):
-    """No ladder of that name; the message lists the known ones."""
+    """No ladder has that name; the message lists those that exist."""
 
 
 def ladder_names() -> tuple[str, ...]:
@@ -24,7 +28,7 @@ def ladder_names() -> tuple[str, ...]:
 
 
 def load_ladder(name: str) -> Ladder:
-    """The ladder of that name; a dotted name is the module of a ladder that lives elsewhere.
+    """The ladder of that name; a dotted name is the module of a ladder outside the book.
 
     Raises :class:`UnknownLadder`, and ValueError when a folder and its problem are named differently.
     """
@@ -59,7 +63,7 @@ def load_exercises(chapter: str) -> list[Exercise]:
 
 
 def _folders() -> dict[str, Path]:
-    """The folder of each ladder by its name, which is unique over all chapters."""
+    """The folder of each ladder by its name. Raises ValueError for a name in two chapters."""
     found: dict[str, Path] = {}
     for init in sorted(KERNELS.glob("*/*/__init__.py")):
         if _assigns_ladder(init) and init.parent.name != "exercises":

@@ -17,6 +17,7 @@ from typing import Any
 
 from climb.bench import hardware, records
 from climb.bench.ladder import Ladder
+from climb.bench.records.kinds import RepeatsPoint, RepeatsRecord
 from climb.bench.registry import load_ladder
 
 _COMMAND = "climb repeats"
@@ -25,22 +26,22 @@ LAUNCHES = 300
 
 @dataclass(frozen=True)
 class Repeats:
-    """How often each result came, by rung, at ``size`` in ``launches`` launches; ``reference`` is in float64."""
+    """How often each result appeared, by rung, at ``size`` in ``launches`` launches; ``reference`` is in float64."""
 
     ladder: Ladder
     gpu: str
     size: dict[str, Any]
     launches: int
     reference: float
-    points: tuple[dict[str, Any], ...]
+    points: tuple[RepeatsPoint, ...]
 
     def of(self, rung: str) -> dict[float, int]:
-        """The results of one rung, each with how often it came. Raises LookupError for none, and for stale ones."""
+        """The results of one rung, each with how often it appeared. Raises LookupError for none, and for stale ones."""
         for point in self.points:
-            if point["name"] == rung:
-                if point["source_sha256"] != self.ladder[rung].sha256(self.size):
+            if point.name == rung:
+                if point.source_sha256 != self.ladder[rung].sha256(self.size):
                     raise LookupError(f"stale repeats of {rung}: the kernel has changed; on that GPU: {self._again}")
-                return {float.fromhex(value): count for value, count in point["results"].items()}
+                return {float.fromhex(value): count for value, count in point.results.items()}
         raise LookupError(f"no repeats of {rung}; on that GPU: {self._again}")
 
     @property
@@ -49,15 +50,13 @@ class Repeats:
 
 
 def repeated(ladder: str | Ladder, gpu: str = records.DEFAULT_GPU) -> Repeats:
-    """Read what was committed for a ladder. Raises LookupError where there is nothing."""
+    """Read a ladder's committed repeats. Raises LookupError where there are none, and RecordError."""
     ladder = load_ladder(ladder) if isinstance(ladder, str) else ladder
     path = repeats_path(ladder.name, gpu)
     if not path.exists():
         raise LookupError(f"no repeats of {ladder.name} on {gpu}; on that GPU: {_COMMAND} {ladder.name}")
-    data = json.loads(path.read_text(encoding="utf-8"))
-    return Repeats(
-        ladder, data["device"]["name"], data["size"], data["launches"], data["reference"], tuple(data["points"])
-    )
+    found = records.load(path, RepeatsRecord)
+    return Repeats(ladder, found.device["name"], found.size, found.launches, found.reference, found.points)
 
 
 def repeats_path(ladder: str, gpu: str = records.DEFAULT_GPU, folder: Path | None = None) -> Path:

@@ -13,7 +13,7 @@ from climb.bench.ladder import Ladder
 
 
 @dataclass(frozen=True)
-class Pace:
+class Speed:
     """The rungs of a ladder that take the size, the instructions that their threads execute, and the time for all."""
 
     ladder: str
@@ -30,7 +30,7 @@ class Pace:
 HEAD = f"{'ladder':18} {'rungs':>5} {'run ms':>9} {'thread instr. M':>16} {'M per second':>13}"
 
 
-def pace(ladder: Ladder) -> Pace:
+def speed_of(ladder: Ladder) -> Speed:
     """Run each rung twice and take the second time: the first run compiles and translates."""
     size = ladder.problem.check[-1]
     rungs = [rung for rung in ladder if rung.rung.requires(size) is None]
@@ -40,4 +40,4 @@ def pace(ladder: Ladder) -> Pace:
         start = time.perf_counter()
         executed += counting.counters(rung, size).thread_instructions
         seconds += time.perf_counter() - start
-    return Pace(ladder.name, len(rungs), executed, seconds)
+    return Speed(ladder.name, len(rungs), executed, seconds)

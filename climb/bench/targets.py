@@ -1,4 +1,4 @@
-"""What ``climb record`` measures: the points of a part of a ladder, and the order of the ladders."""
+"""The targets of ``climb record`` for a part of a ladder, and the order in which it records the ladders."""
 
 from __future__ import annotations
 

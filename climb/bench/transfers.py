@@ -22,11 +22,12 @@ import numpy as np
 from climb.bench import hardware, records
 from climb.bench.ladder import Ladder
 from climb.bench.problem import Size, size_label
+from climb.bench.records.kinds import TransfersPoint, TransfersRecord
 from climb.bench.registry import load_ladder
 
 _COMMAND = "climb transfers"
 SAMPLES = 5
-#: What is measured, in the order in which a program does it.
+#: The steps that are measured, in the order of a program.
 STEPS = ("allocate", "to_device", "to_device_pinned", "to_host", "to_host_pinned")
 
 
@@ -37,28 +38,28 @@ class Transfers:
     ladder: str
     gpu: str
     date: str
-    points: tuple[dict[str, Any], ...]
+    points: tuple[TransfersPoint, ...]
 
-    def point(self, size: Size) -> dict[str, Any]:
-        """Everything that was kept of one size: ``bytes_in``, ``bytes_out``, ``samples`` in seconds by step."""
+    def point(self, size: Size) -> TransfersPoint:
+        """The record of one size: ``bytes_in``, ``bytes_out``, ``samples`` in seconds by step. Raises LookupError."""
         for point in self.points:
-            if point["size"] == dict(size):
+            if point.size == dict(size):
                 return point
         raise LookupError(f"no transfers of {self.ladder} at {size_label(size)}; on that GPU: {_COMMAND} {self.ladder}")
 
     def at(self, size: Size) -> dict[str, float]:
         """The median time of each of ``STEPS`` in seconds. Raises LookupError for a size that was not measured."""
-        return {step: median(samples) for step, samples in self.point(size)["samples"].items()}
+        return {step: median(samples) for step, samples in self.point(size).samples.items()}
 
 
 def transfers(ladder: str | Ladder, gpu: str = records.DEFAULT_GPU) -> Transfers:
-    """Read what was committed for a ladder. Raises LookupError where there is nothing."""
+    """Read a ladder's committed transfers. Raises LookupError where there are none, and RecordError."""
     name = ladder if isinstance(ladder, str) else ladder.name
     path = transfers_path(name, gpu)
     if not path.exists():
         raise LookupError(f"no transfers of {name} on {gpu}; on that GPU: {_COMMAND} {name}")
-    data = json.loads(path.read_text(encoding="utf-8"))
-    return Transfers(name, data["device"]["name"], data["date"], tuple(data["points"]))
+    found = records.load(path, TransfersRecord)
+    return Transfers(name, found.device["name"], found.date, found.points)
 
 
 def transfers_path(ladder: str, gpu: str = records.DEFAULT_GPU, folder: Path | None = None) -> Path:
@@ -118,7 +119,7 @@ def move(ladder: Ladder, size: Size, samples: int = SAMPLES) -> dict[str, Any]:
 
 
 def _pinned(cupy: Any, value: np.ndarray) -> np.ndarray:
-    """A copy of an array in memory that the driver may copy from without staging it."""
+    """A copy of an array in pinned memory, which the driver copies from without staging."""
     memory = cupy.cuda.alloc_pinned_memory(max(1, value.nbytes))
     copy = np.frombuffer(memory, value.dtype, value.size).reshape(value.shape)
     copy[...] = value

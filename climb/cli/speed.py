@@ -28,5 +28,5 @@ def run(args: argparse.Namespace) -> int:
     if ladders:
         print(f"\n{speed.HEAD}", flush=True)
     for ladder in ladders:
-        print(speed.pace(ladder), flush=True)
+        print(speed.speed_of(ladder), flush=True)
     return 0

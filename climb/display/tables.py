@@ -92,8 +92,8 @@ def timing_table(timings: Any, size: Size | None = None, upto: str | None = None
     Per row: the time, the rate (TFLOP/s where arithmetic sets the limit, else GB/s), the share of the limit, how many
     times as fast as the fastest peer of the same precision, and the verdict against the rung before it (faster,
     slower, same or ambiguous, by the intervals from the 25th to the 75th percentile). Where the reader's own GPU was
-    measured, a column gives its times. The newest rung is emphasised. Raises ValueError when nothing was measured at
-    this size.
+    measured, a column gives its times. The newest rung is emphasised. A rung that is pending has the word in place of
+    its time. Raises ValueError when nothing was measured at this size.
 
     >>> timing_table(timings("transpose"), upto="padded")                                   # doctest: +SKIP
     """
@@ -107,7 +107,12 @@ def timing_table(timings: Any, size: Size | None = None, upto: str | None = None
     columns += ["against the rung before"] + (["time here"] if mine else [])
     rows: list[dict[str, Any]] = []
     previous = None
-    for point in (*chosen.rungs, *chosen.peers):
+    points = {p.name: p for p in chosen.rungs}
+    for point in (*(points.get(name, name) for name in chosen.names), *chosen.peers):
+        if isinstance(point, str):
+            rows.append({"rung": point, "time": "pending"})
+            previous = None  # the rung after it has nothing to be compared with
+            continue
         row = {
             "rung": point.name,
             "time": time_text(point.median_s),
@@ -126,7 +131,8 @@ def timing_table(timings: Any, size: Size | None = None, upto: str | None = None
     if chosen.limit:
         rows.append({"rung": "limit", "time": time_text(chosen.limit.seconds), "of the limit": "100 %"})
     caption = f"{chosen.ladder.problem.title}, {_spelled(chosen.size)}, {chosen.regime}. {chosen.record.gpu}, "
-    return table(rows, columns, caption=caption + chosen.record.date[:10], newest=len(chosen.rungs) - 1)
+    when = chosen.record.date[:10] or "not measured yet"
+    return table(rows, columns, caption=caption + when, newest=len(chosen.names) - 1)
 
 
 def _change(verdict: str, ratio: float) -> str:

@@ -1,4 +1,4 @@
-"""The exercises' checker, on an exercise made up here, and every exercise of the book with its own texts."""
+"""The checker of exercises on an exercise made up here, and every exercise of the book with its own files."""
 
 from __future__ import annotations
 

@@ -11,13 +11,13 @@ import time
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 from tiny_ladder import made, scale
 from tools.nvbench_double import State, nvbench_double  # noqa: F401
 
-from climb.bench import alignment as placing
-from climb.bench import hardware, measure, nvbench_results, records, targets
+from climb.bench import alignment, hardware, measure, nvbench_results, records, targets
 from climb.bench.measure import MeasurementFailed, Sampling, Target
 from climb.bench.nvbench_results import ResultsError
 from climb.bench.registry import load_ladder
@@ -160,7 +160,7 @@ def test_a_ladder_may_be_measured_after_nvbenchs_flush_alone_too(nvbench, tmp_pa
     assert found == [("plain", "cold", 4e-3), ("plain", "batch", 3.6e-3), ("plain", "dirty", 4.4e-3)]
     assert made_now.ceiling_points["copy_gb_s"]["regime"] == "cold"
     assert records.stale_points(made_now, scale.ladder) == []
-    without = dataclasses.replace(made_now, points=tuple(p for p in made_now.points if p.regime != "dirty"))
+    without = msgspec.structs.replace(made_now, points=tuple(p for p in made_now.points if p.regime != "dirty"))
     assert "missing in the regime 'dirty'" in str(records.stale_points(without, scale.ladder)[0])
 
 
@@ -274,12 +274,12 @@ def test_the_commit_is_given_or_read(monkeypatch):
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("shape", [(0,), (1,), (3, 5)])
-def test_what_is_measured_begins_on_the_boundary(shape):
+def test_measured_arrays_begin_on_the_boundary(shape):
     import cupy
 
     held = cupy.empty(129, dtype=cupy.float32)  # so that the next small array does not begin on it by chance
     array = cupy.arange(int(np.prod(shape)), dtype=cupy.float32).reshape(shape)
-    moved = placing.placed(array)
-    assert moved.size == 0 or moved.data.ptr % placing.BOUNDARY == 0
+    moved = alignment.aligned(array)
+    assert moved.size == 0 or moved.data.ptr % alignment.BOUNDARY == 0
     assert moved.flags.c_contiguous and moved.dtype == array.dtype and cupy.array_equal(moved, array)
-    assert held.size and placing.placed(moved) is moved
+    assert held.size and alignment.aligned(moved) is moved

@@ -1,4 +1,4 @@
-"""The report: what it computes, and that README.md shows just that."""
+"""The report computes its rows from records, and README.md shows exactly its table."""
 
 from __future__ import annotations
 
@@ -52,9 +52,9 @@ def test_a_stale_record_is_called_stale():
     assert row.state == "stale" and "stale: `make record LADDER=scale`" in report.table([row])
 
 
-def test_without_a_record_the_row_says_so():
+def test_without_a_record_the_rows_say_pending():
     text = report.table(report.rows_of(scale.ladder, None))
-    assert text.count("missing: `make record LADDER=scale`") == 2
+    assert text.count("pending: `make record LADDER=scale`") == 2
 
 
 def test_the_report_names_the_gpu_and_the_date(tmp_path):
@@ -63,7 +63,8 @@ def test_the_report_names_the_gpu_and_the_date(tmp_path):
     assert text.startswith("Measured on an NVIDIA H200 (driver 580.00, CUDA 12.9), 2026-11-20;")
     assert report.find_stale(TINY, folder=tmp_path) == []
     assert report.report(TINY, folder=tmp_path / "none").startswith("Nothing is recorded yet.")
-    assert len(report.find_stale(TINY, folder=tmp_path / "none")) == 3
+    assert report.find_stale(TINY, folder=tmp_path / "none") == report.find_pending(TINY, folder=tmp_path) == []
+    assert [one.name for one in report.find_pending(TINY, folder=tmp_path / "none")] == ["plain", "vector", "twice"]
 
 
 def test_the_block_is_replaced_and_nothing_else():
@@ -97,10 +98,20 @@ def test_check_fails_until_readme_writes(tiny_book, capsys):
     assert main(["report", "--check"]) == 0
 
 
-def test_check_fails_for_a_record_that_is_missing(tiny_book, capsys):
+def test_check_lists_the_rungs_of_a_record_that_is_missing_and_wants_the_readme_to_say_so(tiny_book, capsys):
     main(["report", "--readme"])
     (tiny_book / "nvidia-h200" / "scale.json").unlink()
     assert main(["report", "--check"]) == 1
-    assert "stale record: scale 'plain': there is no record; on the GPU run: make record LADDER=scale" in (
-        capsys.readouterr().err
-    )
+    said = capsys.readouterr().err
+    assert "pending: scale 'plain' has no record on nvidia-h200; there run: make record LADDER=scale" in said
+    assert said.count("pending: scale") == 3 and "README.md differs from the records" in said
+    assert main(["report", "--readme"]) == main(["report", "--check"]) == 0
+    assert "pending: `make record LADDER=scale`" in report.read_readme()
+
+
+def test_check_fails_for_a_stale_record(tiny_book, capsys, monkeypatch):
+    changed = dataclasses.replace(scale.vector, options=("-DX",))
+    monkeypatch.setattr(scale, "ladder", dataclasses.replace(scale.ladder, rungs=(scale.plain, changed, scale.twice)))
+    main(["report", "--readme"])
+    assert main(["report", "--check"]) == 1
+    assert "stale record: scale 'vector' at n=1024: its kernel, options or launch" in capsys.readouterr().err

@@ -101,7 +101,6 @@ class Emitter:
             return self.context.constant(np.array(address + operand.offset, np.int64).astype(DTYPES[kind]))
         return self.refuse(f"cannot read the operand {operand}")
 
-
     def sources(self, instruction: ptx.Instruction) -> list[str]:
         """Expressions for the source operands, in the types that the rule states."""
         rule = rule_of(instruction.opcode)

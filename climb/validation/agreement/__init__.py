@@ -30,6 +30,7 @@ from climb.toolchain import Compiled, compile_cuda, disassemble
 from climb.toolchain.nvrtc import nvrtc_version
 from climb.validation.agreement.cases import PATH, Case, cases
 from climb.validation.agreement.code import counted_code
+from climb.validation.schema import AgreementRecord
 
 COMMAND = "climb agreement"
 _PIPE = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{}.sum"
@@ -134,11 +135,13 @@ def record(gpu: str = records.DEFAULT_GPU) -> Record:
     path = record_path(gpu)
     if not path.exists():
         raise LookupError(f"no counts of {gpu} to hold the emulator against; on that GPU: {COMMAND}")
-    data = json.loads(path.read_text(encoding="utf-8"))
-    major, minor = (int(part) for part in data["nvrtc"].split("."))
-    for point in (*data["rungs"], *data["patterns"]):
-        point["counts"] = [dict(zip(data["metrics"], run, strict=True)) for run in point["counts"]]
-    return Record(data["date"], data["tool"], data["device"], (major, minor), data["rungs"], data["patterns"])
+    data = records.load(path, AgreementRecord)
+    major, minor = (int(part) for part in data.nvrtc.split("."))
+    rungs, patterns = (
+        [{**point, "counts": [dict(zip(data.metrics, run, strict=True)) for run in point["counts"]]} for point in which]
+        for which in (data.rungs, data.patterns)
+    )
+    return Record(data.date, data.tool, dict(data.device), (major, minor), rungs, patterns)
 
 
 def same_compiler(gpu: str = records.DEFAULT_GPU) -> bool:

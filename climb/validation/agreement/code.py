@@ -17,6 +17,7 @@ from climb.bench.identity import expand_includes
 from climb.bench.ladder import BoundRung
 from climb.bench.problem import Size
 from climb.toolchain import Compiled
+from climb.validation.schema import KeptCode
 
 WANDERING = frozenset(
     {("classifier", "slices"), *(("sgemm", rung) for rung in ("pipelined", "read_ahead", "tuned", "stream"))}
@@ -65,10 +66,8 @@ def counted_code(rung: BoundRung, size: Size, gpu: str = records.DEFAULT_GPU) ->
     path = code_path(*name, gpu)
     if not path.exists():
         raise LookupError(f"no code of {name[0]} {name[1]} beside its counts")
-    held = json.loads(path.read_text(encoding="utf-8"))
-    if held["made_from"] != made_from(compiled, expand_includes(rung.path)):
+    held = records.load(path, KeptCode)
+    if held.made_from != made_from(compiled, expand_includes(rung.path)):
         raise LookupError(f"stale counts of {name[0]} {name[1]}: the source has changed")
-    ptx, cubin = (lzma.decompress(base64.b85decode(held[image])) for image in ("ptx", "cubin"))
-    return compiled.with_code(
-        ptx.decode(), cubin, tuple(held["include_dirs"]), filename=held["filename"], lowered=held["lowered"]
-    )
+    ptx, cubin = (lzma.decompress(base64.b85decode(image)) for image in (held.ptx, held.cubin))
+    return compiled.with_code(ptx.decode(), cubin, held.include_dirs, filename=held.filename, lowered=held.lowered)

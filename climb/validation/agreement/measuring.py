@@ -46,6 +46,7 @@ from climb.validation.agreement import (
 )
 from climb.validation.agreement.cases import cases
 from climb.validation.agreement.code import WANDERING, code_path, counted_code, keep_code
+from climb.validation.schema import AgreementRecord
 
 #: How often each launch is counted: rungs twice, since some of what they do does not come out the same each time.
 RUNS = {"rungs": 2, "patterns": 1}
@@ -241,14 +242,14 @@ def known_points(path: Path, steps: dict[str, list[Step]]) -> Points:
     """What the record at `path` has of these steps: counted of the same code, as the same compiler makes it."""
     if not path.exists():
         return {}
-    data = json.loads(path.read_text(encoding="utf-8"))
-    if data["nvrtc"] != compiler(steps):
+    data = records.load(path, AgreementRecord)
+    if data.nvrtc != compiler(steps):
         return {}
     codes = {_key(step.names): step.code for which in steps.values() for step in which}
     wanted = {_key(step.names): step.metrics for which in steps.values() for step in which}
-    every = [point for which in STEPS for point in data[which]]
+    every: list[dict[str, Any]] = [dict(point) for which in STEPS for point in getattr(data, which)]
     for point in every:
-        runs = [dict(zip(data["metrics"], run, strict=True)) for run in point["counts"]]
+        runs = [dict(zip(data.metrics, run, strict=True)) for run in point["counts"]]
         whole = [run for run in runs if all(run.get(name) is not None for name in wanted.get(_key(point), ()))]
         point["counts"] = [[run.get(name) for name in METRICS] for run in whole]
     # What was not asked for stays as it is, but for what there is no more.

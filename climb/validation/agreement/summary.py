@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from climb.bench import records
+from climb.bench.registry import ladder_names
 from climb.display.shown import Shown, table, together
 from climb.validation.agreement import QUANTITIES, Count, all_rungs, compare_patterns, compare_rung, record, record_path
 from climb.validation.agreement.cases import cases
@@ -47,13 +48,16 @@ def summarise() -> Summary:
     measured = {(point["ladder"], point["rung"]) for point in record().rungs}
     rungs = list(all_rungs())
     known = [rung for rung in rungs if (rung.ladder.name, rung.name) in measured]
-    missing = [f"{r.ladder.name} {r.name}" for r in rungs if (r.ladder.name, r.name) not in measured]
+    waiting = {(name, rung) for name in ladder_names() for rung in records.pending(name)}
+    missing = sorted({(r.ladder.name, r.name) for r in rungs} - measured - waiting)
     counts = {"rungs": [count for rung in known for count in compare_rung(rung)], "patterns": compare_patterns()}
     kept = [f"{rung.ladder.name} {rung.name}" for rung in known if (rung.ladder.name, rung.name) in WANDERING]
     sums = {which: _sums(found) for which, found in counts.items()}
     launches = {which: len({count.what for count in found}) for which, found in counts.items()}
     different = [asdict(count) for found in counts.values() for count in found if not count.equal]
-    return Summary(sums, launches, json.loads(json.dumps(different)), missing, kept, len(cases()))
+    return Summary(
+        sums, launches, json.loads(json.dumps(different)), [" ".join(one) for one in missing], kept, len(cases())
+    )
 
 
 def _sums(counts: Iterable[Count]) -> dict[str, list[int]]:
@@ -73,7 +77,7 @@ def compared_path(gpu: str = records.DEFAULT_GPU) -> Path:
 
 def read_summary(gpu: str = records.DEFAULT_GPU) -> Summary:
     """The committed summary."""
-    return Summary(**json.loads(compared_path(gpu).read_text(encoding="utf-8")))
+    return records.load(compared_path(gpu), Summary)
 
 
 def write_summary() -> Path:

@@ -6,7 +6,6 @@ a GPU under the four tools of compute-sanitizer; ``records/<gpu>/emulator/saniti
 
 from __future__ import annotations
 
-import json
 import re
 import struct
 from collections.abc import Sequence
@@ -19,6 +18,7 @@ import numpy as np
 from climb.bench import records
 from climb.emulator import ALL_CHECKS, DeviceMemory, EmulatorError, checking, load
 from climb.toolchain import Compiled, compile_cuda
+from climb.validation.schema import CleanRecord, SanitizerRecord
 
 COMMAND = "climb sanitize"
 #: The tools of compute-sanitizer.
@@ -140,12 +140,12 @@ def record_path(gpu: str = records.DEFAULT_GPU, folder: Path | None = None) -> P
     return (folder or records.RECORDS / gpu) / "emulator" / "sanitizer.json"
 
 
-def record(gpu: str = records.DEFAULT_GPU) -> dict[str, Any]:
-    """What compute-sanitizer said. Raises LookupError where nobody has asked it."""
+def record(gpu: str = records.DEFAULT_GPU) -> SanitizerRecord:
+    """What compute-sanitizer reported of the planted faults. Raises LookupError where it was not run, RecordError."""
     path = record_path(gpu)
     if not path.exists():
         raise LookupError(f"compute-sanitizer was not run on {gpu}; on that GPU: {COMMAND} faults")
-    return json.loads(path.read_text(encoding="utf-8"))
+    return records.load(path, SanitizerRecord)
 
 
 def clean_path(gpu: str = records.DEFAULT_GPU, folder: Path | None = None) -> Path:
@@ -153,9 +153,9 @@ def clean_path(gpu: str = records.DEFAULT_GPU, folder: Path | None = None) -> Pa
     return (folder or records.RECORDS / gpu) / "emulator" / "clean.json"
 
 
-def clean_record(gpu: str = records.DEFAULT_GPU) -> dict[str, Any]:
-    """What compute-sanitizer said of the rungs. Raises LookupError where nobody has asked it."""
+def clean_record(gpu: str = records.DEFAULT_GPU) -> CleanRecord:
+    """What compute-sanitizer reported of the rungs. Raises LookupError where it was not run, and RecordError."""
     path = clean_path(gpu)
     if not path.exists():
         raise LookupError(f"the rungs were not run under compute-sanitizer on {gpu}; on that GPU: {COMMAND} clean")
-    return json.loads(path.read_text(encoding="utf-8"))
+    return records.load(path, CleanRecord)

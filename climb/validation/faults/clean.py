@@ -24,6 +24,7 @@ from climb.bench import hardware, records
 from climb.validation.agreement.measuring import Step, launch_all, prepare, read_prepared
 from climb.validation.faults import TOOLS, clean_path
 from climb.validation.faults.measuring import OPTIONS, sanitizer_version
+from climb.validation.schema import CleanRecord
 
 #: Processes that share the ladders under one tool: importing takes longer than launching.
 GROUPS = 4
@@ -144,8 +145,8 @@ def record_clean(
     return path, [row for row in rows if not _is_clean(row)]
 
 
-def _rows(path: Path) -> list[dict[str, Any]]:
-    return json.loads(path.read_text(encoding="utf-8"))["ladders"] if path.exists() else []
+def _rows(path: Path) -> list[Any]:
+    return list(records.load(path, CleanRecord)["ladders"]) if path.exists() else []
 
 
 def _is_clean(row: dict[str, Any]) -> bool:

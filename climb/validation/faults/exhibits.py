@@ -7,15 +7,15 @@ is not here.
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from climb import paths
 from climb.emulator import EmulatorError, Misaligned, OutOfBounds, Race, Uninitialised, WarpMismatch
 from climb.validation.faults import Fault, Fresh, Pair
 
-KERNELS = Path(__file__).resolve().parents[3] / "kernels"
+KERNELS = paths.KERNELS
 
 
 def _exhibit(

@@ -27,6 +27,7 @@ from climb.toolchain.nvrtc import nvrtc_version
 from climb.validation.faults import TOOLS, Fault, Freed, Fresh, Null, emulate, number, record_path
 from climb.validation.faults.catalogue import FAULTS, STEPS
 from climb.validation.faults.exhibits import EXHIBITS
+from climb.validation.schema import SanitizerRecord
 
 #: What is looked at.
 ALL = (*FAULTS, *EXHIBITS)
@@ -131,7 +132,7 @@ def known(path: Path) -> dict[tuple[str, str], dict[str, Any]]:
     """What a record has of each (fault, tool), of the kernels as they are now."""
     if not path.exists():
         return {}
-    data = json.loads(path.read_text(encoding="utf-8"))
+    data = records.load(path, SanitizerRecord)
     sources = {fault.name: digest(fault) for fault in ALL}
     return {
         (one["name"], tool): said

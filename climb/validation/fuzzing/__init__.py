@@ -9,11 +9,9 @@ which the tests hold the emulator to.
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -21,6 +19,7 @@ from climb.bench import records
 from climb.emulator.running import launch
 from climb.toolchain import Compiled, compile_cuda
 from climb.validation.fuzzing import control, values
+from climb.validation.schema import FuzzRecord
 
 COMMAND = "climb fuzz"
 KINDS = ("control", "values")
@@ -95,9 +94,9 @@ def record_path(gpu: str = records.DEFAULT_GPU, folder: Path | None = None) -> P
     return (folder or records.RECORDS / gpu) / "emulator" / "fuzz.json"
 
 
-def record(gpu: str = records.DEFAULT_GPU) -> dict[str, Any]:
-    """What came out. Raises LookupError where nobody has run it."""
+def record(gpu: str = records.DEFAULT_GPU) -> FuzzRecord:
+    """What a GPU computed. Raises LookupError where no programs were run, and RecordError."""
     path = record_path(gpu)
     if not path.exists():
         raise LookupError(f"no random programs were run on {gpu}; on that GPU: {COMMAND}")
-    return json.loads(path.read_text(encoding="utf-8"))
+    return records.load(path, FuzzRecord)

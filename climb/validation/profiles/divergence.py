@@ -24,12 +24,14 @@ from typing import Any
 
 import numpy as np
 
+from climb import paths
 from climb.bench import hardware, records
 from climb.bench.ladder import expand_includes
 from climb.bench.registry import load_ladder
 from climb.toolchain import Compiled, compile_cuda
+from climb.validation.schema import DivergenceRecord
 
-EXHIBITS = Path(__file__).resolve().parents[3] / "kernels" / "divergence" / "exhibits"
+EXHIBITS = paths.KERNELS / "divergence" / "exhibits"
 METRICS = {
     "warp_instructions": "smsp__inst_executed.sum",
     "thread_instructions": "smsp__thread_inst_executed.sum",
@@ -157,6 +159,11 @@ def profile(prepared: Prepared) -> dict[str, Any]:
 def profile_path(gpu: str = records.DEFAULT_GPU, folder: Path | None = None) -> Path:
     """The file of the profile; ``folder`` replaces ``records/<gpu>``."""
     return (folder or records.RECORDS / gpu) / "profiles" / "divergence.json"
+
+
+def divergence_profile(gpu: str = records.DEFAULT_GPU) -> DivergenceRecord:
+    """Read the committed profile. Raises FileNotFoundError where there is none, and RecordError."""
+    return records.load(profile_path(gpu), DivergenceRecord)
 
 
 def write_prepared(file: Path) -> None:

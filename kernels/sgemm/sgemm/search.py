@@ -24,6 +24,7 @@ from typing import Any
 from climb.bench import hardware, identity, records
 from climb.bench.identity import expand_includes
 from climb.bench.problem import Launch
+from climb.bench.records.kinds import SearchRecord
 from kernels.sgemm.sgemm import ladder, problem
 from kernels.sgemm.sgemm.product import Product
 from kernels.sgemm.sgemm.rungs import Tile, tiles
@@ -85,14 +86,13 @@ def searched(gpu: str = records.DEFAULT_GPU) -> Search:
     path = search_path(gpu)
     if not path.exists():
         raise LookupError(f"no search of sgemm on {gpu}; on that GPU: {COMMAND}")
-    data = json.loads(path.read_text(encoding="utf-8"))
-    if data["source_sha256"] != source_sha256():
+    data = records.load(path, SearchRecord)
+    if data.source_sha256 != source_sha256():
         raise LookupError(f"stale search of sgemm on {gpu}: the kernel has changed; on that GPU: {COMMAND}")
-    sizes = data["sizes"]
-    trials = tuple(dict(zip(data["columns"], row, strict=True)) for row in data["trials"])
+    trials: tuple[dict[str, Any], ...] = tuple(dict(zip(data.columns, row, strict=True)) for row in data.trials)
     for trial in trials:
-        trial["size"] = sizes[trial["size"]]
-    return Search(data["device"]["name"], data["date"], data["source_sha256"], trials)
+        trial["size"] = data.sizes[trial["size"]]
+    return Search(data.device["name"], data.date, data.source_sha256, trials)
 
 
 def search_path(gpu: str = records.DEFAULT_GPU, folder: Path | None = None) -> Path:
