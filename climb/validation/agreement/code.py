@@ -45,7 +45,7 @@ def keep_code(path: Path, compiled: Compiled) -> None:
     packed = {name: base64.b85encode(lzma.compress(image)).decode() for name, image in images.items()}
     path.parent.mkdir(parents=True, exist_ok=True)
     data = {"made_from": made_from(compiled), "include_dirs": names, **packed}
-    records.write_whole(path, json.dumps(data, indent=1) + "\n")
+    records.save(path, data, KeptCode)
 
 
 def counted_code(rung: BoundRung, size: Size, gpu: str = records.DEFAULT_GPU) -> Compiled:

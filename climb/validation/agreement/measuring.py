@@ -339,7 +339,7 @@ def _write(path: Path, steps: dict[str, list[Step]], points: Points, gpu: dict[s
         "rungs": [point for point in every if "ladder" in point],
         "patterns": [point for point in every if "label" in point],
     }
-    records.write_whole(path, dump(data))
+    records.save(path, data, AgreementRecord, dump(data))
 
 
 def write_prepared(file: Path, kinds: Sequence[str] = tuple(STEPS), ladders: Sequence[str] = ()) -> None:
