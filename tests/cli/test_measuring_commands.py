@@ -108,6 +108,20 @@ def test_agreement_without_all_counts_is_not_compared(monkeypatch, capsys, tmp_p
     assert capsys.readouterr().out == f"{tmp_path / 'agreement.json'}\n"
 
 
+def test_a_part_counted_with_another_compiler_does_not_drop_the_rest(monkeypatch, capsys, tmp_path):
+    path = tmp_path / "emulator" / "agreement.json"
+    path.parent.mkdir()
+    path.write_bytes((HERE / "emulator" / "agreement.json").read_bytes())
+    monkeypatch.setattr(measuring, "prepare", lambda kinds, ladders: {kind: [] for kind in kinds})
+    monkeypatch.setattr(measuring, "compiler", lambda steps: "99.9")
+    monkeypatch.setattr(measuring, "measure", lambda *args: True)
+    for part in (["--ladder", "copy"], ["--only", "patterns"]):
+        assert main(["agreement", *part, "--records", str(tmp_path)]) == 2
+        assert "and here is 99.9; count everything: climb agreement" in capsys.readouterr().err
+    assert path.read_bytes() == (HERE / "emulator" / "agreement.json").read_bytes()
+    assert main(["agreement", "--counts-only", "--records", str(tmp_path)]) == 0
+
+
 def step(ladder, rung):
     """A launch, as far as the sanitizer's record looks at it."""
     return SimpleNamespace(names={"ladder": ladder, "rung": rung, "launch": 0}, code=f"{ladder} {rung}")
