@@ -11,7 +11,6 @@ from __future__ import annotations
 import csv
 import datetime
 import itertools
-import json
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -225,7 +224,7 @@ def record_counters(name: str, folder: Path | None = None) -> Path:
     """Profile a ladder and write its counters below ``folder`` (``records/<gpu>`` by default). Raises RuntimeError."""
     data = profile(name)
     path = counters_path(data["ladder"], hardware.gpu_slug(data["device"]["name"]), folder)
-    records.write_whole(path, json.dumps(data, indent=1) + "\n")
+    records.save(path, data, HardwareRecord)
     return path
 
 

@@ -8,7 +8,6 @@ launches each rung many times on the same inputs, counts how often each result a
 from __future__ import annotations
 
 import datetime
-import json
 import sys
 from collections import Counter
 from dataclasses import dataclass
@@ -101,5 +100,5 @@ def record_repeats(name: str, folder: Path | None = None) -> Path:
     """Count the results of a ladder's rungs and write them below ``folder`` (``records/<gpu>`` by default)."""
     data = repeat(load_ladder(name))
     path = repeats_path(data["ladder"], hardware.gpu_slug(data["device"]["name"]), folder)
-    records.write_whole(path, json.dumps(data, indent=1) + "\n")
+    records.save(path, data, RepeatsRecord)
     return path

@@ -9,7 +9,6 @@ memory. The host's clock measures, with the device idle before and after. The co
 from __future__ import annotations
 
 import datetime
-import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -138,5 +137,5 @@ def record_transfers(name: str, folder: Path | None = None) -> Path:
         "points": [move(ladder, size) for size in ladder.problem.recorded],
     }
     path = transfers_path(ladder.name, hardware.gpu_slug(data["device"]["name"]), folder)
-    records.write_whole(path, json.dumps(data, indent=1) + "\n")
+    records.save(path, data, TransfersRecord)
     return path

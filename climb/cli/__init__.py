@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import os
 import sys
 from collections.abc import Sequence
 from types import ModuleType
@@ -75,7 +76,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         module = _module(chosen) if chosen else None
         args = _parser(chosen, module).parse_args(given)
-        return module.run(args) if module else 2
+        status = module.run(args) if module else 2
+        sys.stdout.flush()
+        return status
     except SystemExit as ended:  # argparse: 0 after --help, 2 for a wrong command line
         return int(ended.code or 0)
     except UsageError as error:
@@ -89,6 +92,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise
         print(f"climb {chosen}: error: {missing}", file=sys.stderr)
         return 2
+    except BrokenPipeError:  # whoever read our output, such as head, has enough of it
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
     except KeyboardInterrupt:
         print(f"climb {chosen}: interrupted", file=sys.stderr)
         return 130

@@ -27,6 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Count and compare. Exit status 1 when counts are missing. Raises UsageError and Unavailable."""
+    from climb.bench.records import RecordError
     from climb.validation.agreement.measuring import record_agreement, write_prepared
     from climb.validation.agreement.summary import write_summary
 
@@ -43,7 +44,10 @@ def run(args: argparse.Namespace) -> int:
     common.need_gpu("counting")
     common.need_tool("ncu")
     common.use_commit(args)
-    path, complete = record_agreement(kinds, args.ladder, args.seconds, args.records, args.prepared)
+    try:
+        path, complete = record_agreement(kinds, args.ladder, args.seconds, args.records, args.prepared)
+    except RecordError as error:
+        raise UsageError(str(error)) from None
     print(path)
     if complete and not args.counts_only:
         print(write_summary())

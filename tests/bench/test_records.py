@@ -160,3 +160,20 @@ def test_a_record_of_another_kind_names_file_field_and_expectation(tmp_path, cha
     path.write_text(json.dumps(data), encoding="utf-8")
     with pytest.raises(RecordError, match=message):
         records.load(path, kinds.HardwareRecord)
+
+
+def test_every_kind_is_written_as_it_was_read(tmp_path):
+    """The bytes of a committed record, read and saved again, are the same."""
+    path = records.RECORDS / records.DEFAULT_GPU / "hardware" / "transpose.json"
+    data = json.loads(path.read_text(encoding="utf-8"))
+    records.save(tmp_path / "deep" / "again.json", data, kinds.HardwareRecord)
+    assert (tmp_path / "deep" / "again.json").read_bytes() == path.read_bytes()
+
+
+@pytest.mark.parametrize("wrong", [{"points": [{}]}, {"device": {"name": "a GPU"}}, {"date": float("nan")}])
+def test_a_record_of_another_kind_that_could_not_be_read_again_is_not_written(tmp_path, wrong):
+    path = records.RECORDS / records.DEFAULT_GPU / "hardware" / "transpose.json"
+    data = json.loads(path.read_text(encoding="utf-8")) | wrong
+    with pytest.raises(RecordError, match=r"again\.json: not written: "):
+        records.save(tmp_path / "again.json", data, kinds.HardwareRecord)
+    assert not list(tmp_path.iterdir())

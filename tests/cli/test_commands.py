@@ -168,6 +168,12 @@ def test_python_m_climb_is_the_same_command():
     assert done.stdout.startswith("usage: climb ")
 
 
+def test_output_that_nobody_reads_to_its_end_is_no_error():
+    command = f"{sys.executable} -m climb check --list | head -n 1"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, cwd=ROOT, check=False)
+    assert done.stdout.count("\n") == 1 and done.stderr == ""
+
+
 def test_cells_of_a_chapters_exercises_are_printed(capsys):
     from climb.bench.exercise import cell
     from climb.bench.registry import load_exercises

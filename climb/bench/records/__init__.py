@@ -36,7 +36,7 @@ from climb.bench.records.schema import (
     quantiles,
     rounded,
 )
-from climb.bench.records.store import RecordError, load, parse, write_whole
+from climb.bench.records.store import RecordError, load, parse, save, write_whole
 from climb.bench.registry import load_ladder
 
 __all__ = [
@@ -67,6 +67,7 @@ __all__ = [
     "quantiles",
     "record_path",
     "rounded",
+    "save",
     "save_record",
     "stale_points",
     "write_whole",

@@ -7,6 +7,7 @@ bench, ``climb.validation.schema`` those of the validation.
 from __future__ import annotations
 
 import functools
+import json
 import os
 import re
 from pathlib import Path
@@ -37,6 +38,19 @@ def parse(data: Any, kind: type[Kind]) -> Kind:
         return msgspec.convert(data, kind)
     except msgspec.MsgspecError as error:
         raise RecordError(explained(error)) from None
+
+
+def save(path: Path, data: Any, kind: Any, text: str | None = None) -> None:
+    """Write a record, whole or not at all; ``text`` is its JSON where it has a layout of its own.
+
+    Raises :class:`RecordError` rather than write what could not be read again as this kind.
+    """
+    text = json.dumps(data, indent=1) + "\n" if text is None else text
+    try:
+        _decoder(kind).decode(text)
+    except msgspec.MsgspecError as error:
+        raise RecordError(f"{path}: not written: {explained(error)}") from None
+    write_whole(path, text)
 
 
 def explained(error: msgspec.MsgspecError) -> str:

@@ -54,7 +54,7 @@ def keep_code(path: Path, compiled: Compiled, source: str) -> None:
         "include_dirs": names,
         **packed,
     }
-    records.write_whole(path, json.dumps(data, indent=1) + "\n")
+    records.save(path, data, KeptCode)
 
 
 def counted_code(rung: BoundRung, size: Size, gpu: str = records.DEFAULT_GPU) -> Compiled:

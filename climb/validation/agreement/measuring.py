@@ -256,13 +256,18 @@ def known_points(path: Path, steps: dict[str, list[Step]]) -> Points:
     asked_for = {step.names.get("ladder") for which in steps.values() for step in which}
     there = {None, *ladder_names()}
     kept = {_key(p): p for p in every if p.get("ladder") in there - asked_for}
-    return kept | {_key(p): p for p in every if codes.get(_key(p)) == p["code_sha256"] and _code_is_kept(p)}
+    return kept | {_key(p): p for p in every if codes.get(_key(p)) == p["code_sha256"] and _code_is_kept(p, path)}
 
 
-def _code_is_kept(point: dict[str, Any]) -> bool:
+def _code_is_kept(point: dict[str, Any], path: Path) -> bool:
     """Whether there still is what was counted: of a wandering rung, the same PTX may have had other machine code."""
     name = (point.get("ladder"), point.get("rung"))
-    return name not in WANDERING or code_path(*name).exists()
+    return name not in WANDERING or _kept_beside(path, name).exists()
+
+
+def _kept_beside(path: Path, name: tuple[str, str]) -> Path:
+    """The file of a rung's code beside the counts at ``path``."""
+    return path.with_name("code") / code_path(*name).name
 
 
 def compiler(steps: dict[str, list[Step]]) -> str:
@@ -322,7 +327,7 @@ def measure(steps: dict[str, list[Step]], path: Path, gpu: dict[str, Any], secon
                 found["counts"] = [*found["counts"], [row.get(metric) for metric in METRICS]][-max(RUNS.values()) :]
                 if step.first and (name := (step.names.get("ladder"), step.names.get("rung"))) in WANDERING:
                     source = expand_includes(load_ladder(name[0])[name[1]].path)
-                    keep_code(path.with_name("code") / code_path(*name).name, step.compiled, source)
+                    keep_code(_kept_beside(path, name), step.compiled, source)
             _write(path, steps, points, gpu)
     return complete
 
@@ -341,7 +346,7 @@ def _write(path: Path, steps: dict[str, list[Step]], points: Points, gpu: dict[s
         "rungs": [point for point in every if "ladder" in point],
         "patterns": [point for point in every if "label" in point],
     }
-    records.write_whole(path, dump(data))
+    records.save(path, data, AgreementRecord, dump(data))
 
 
 def write_prepared(file: Path, kinds: Sequence[str] = tuple(STEPS), ladders: Sequence[str] = ()) -> None:
@@ -364,12 +369,22 @@ def record_agreement(
     """Count what is missing on this GPU and write it below ``folder`` (``records/<gpu>`` by default).
 
     ``ladders`` restricts the rungs; no launch that would exceed ``seconds`` is begun. Returns the file, and whether it
-    is complete.
+    is complete. Raises RecordError when a part would be counted with another compiler than the rest of the file.
     """
     steps = prepare(kinds, ladders) if prepared is None else read_prepared(prepared)
     gpu = hardware.device_block()
     path = record_path(hardware.gpu_slug(gpu["name"]), folder)
+    if ladders or set(kinds) != set(STEPS):
+        _refuse_another_compiler(path, compiler(steps))
     return path, measure({kind: steps[kind] for kind in kinds}, path, gpu, seconds)
+
+
+def _refuse_another_compiler(path: Path, version: str) -> None:
+    """A file holds the counts of one compiler's code: counting a part with another would drop all the rest."""
+    if path.exists() and (held := records.load(path, AgreementRecord).nvrtc) != version:
+        raise records.RecordError(
+            f"{path}: its counts are of NVRTC {held}, and here is {version}; count everything: climb agreement"
+        )
 
 
 def dump(data: dict[str, Any]) -> str:

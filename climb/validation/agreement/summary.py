@@ -83,7 +83,7 @@ def read_summary(gpu: str = records.DEFAULT_GPU) -> Summary:
 def write_summary() -> Path:
     """Compare, and write what came out."""
     path = compared_path()
-    records.write_whole(path, json.dumps(asdict(summarise()), indent=1) + "\n")
+    records.save(path, asdict(summarise()), Summary)
     return path
 
 

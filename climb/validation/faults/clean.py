@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import datetime
 import hashlib
-import json
 import pickle
 import re
 import subprocess
@@ -141,7 +140,7 @@ def record_clean(
         "device": device,
         "ladders": sorted([*(row for row in kept if row["ladder"] not in asked), *rows], key=lambda row: row["ladder"]),
     }
-    records.write_whole(path, json.dumps(data, indent=1) + "\n")
+    records.save(path, data, CleanRecord)
     return path, [row for row in rows if not _is_clean(row)]
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import hashlib
-import json
 import os
 import pickle
 import re
@@ -238,5 +237,5 @@ def record_faults(
     device = hardware.device_block()
     path = record_path(hardware.gpu_slug(device["name"]), folder)
     found = measure(kernels, workers, path, seconds) | {"device": device}
-    records.write_whole(path, json.dumps(found, indent=1) + "\n")
+    records.save(path, found, SanitizerRecord)
     return path, found

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import json
 import pickle
 import tempfile
 from collections.abc import Sequence
@@ -18,6 +17,7 @@ from climb.bench import hardware, records
 from climb.emulator import EmulatorError
 from climb.toolchain.nvrtc import nvrtc_version
 from climb.validation.fuzzing import GRID, KINDS, Program, digest, emulate, program, record_path
+from climb.validation.schema import FuzzRecord
 
 #: Programs of each kind of which the record keeps a hash.
 KEPT = 40
@@ -121,5 +121,5 @@ def record_fuzzing(
             prepare(jobs, Path(scratch), workers)
         found = compare(prepared or Path(scratch))
     path = record_path(hardware.gpu_slug(found["device"]["name"]), folder)
-    records.write_whole(path, json.dumps(found, indent=1) + "\n")
+    records.save(path, found, FuzzRecord)
     return path, found

@@ -11,7 +11,6 @@ from __future__ import annotations
 import csv
 import datetime
 import hashlib
-import json
 import pickle
 import re
 import subprocess
@@ -181,7 +180,7 @@ def record_divergence(folder: Path | None = None, prepared: Path | None = None) 
     """Profile every case and write the record below ``folder`` (``records/<gpu>`` by default). Raises RuntimeError."""
     data = profile(read_prepared(prepared) if prepared else prepare())
     path = profile_path(hardware.gpu_slug(data["device"]["name"]), folder)
-    records.write_whole(path, json.dumps(data, indent=1) + "\n")
+    records.save(path, data, DivergenceRecord)
     return path
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import csv
 import datetime
 import itertools
-import json
 import re
 import subprocess
 import sys
@@ -19,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from climb.bench import hardware, records
+from climb.bench.records.kinds import OccupancyRecord
 from climb.bench.registry import load_ladder
 
 METRICS = {
@@ -169,7 +169,7 @@ def record_occupancy(folder: Path | None = None) -> Path:
     """Profile every case and write the record below ``folder`` (``records/<gpu>`` by default). Raises RuntimeError."""
     data = profile()
     path = (folder or records.RECORDS / hardware.gpu_slug(data["device"]["name"])) / "profiles" / "occupancy.json"
-    records.write_whole(path, json.dumps(data, indent=1) + "\n")
+    records.save(path, data, OccupancyRecord)
     return path
 
 

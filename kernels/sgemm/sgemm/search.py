@@ -221,5 +221,6 @@ def record_search(folder: Path | None = None) -> Path:
     path = search_path(hardware.gpu_slug(data["device"]["name"]), folder)
     head = {key: value for key, value in data.items() if key != "trials"}
     lines = ",\n".join("  " + json.dumps(row) for row in data["trials"])
-    records.write_whole(path, json.dumps(head, indent=1)[:-2] + f',\n "trials": [\n{lines}\n ]\n}}\n')
+    text = json.dumps(head, indent=1)[:-2] + f',\n "trials": [\n{lines}\n ]\n}}\n'
+    records.save(path, data, SearchRecord, text)
     return path
