@@ -10,7 +10,16 @@ from harness import Device
 
 from climb.emulator import ALL_CHECKS, Race, Trace, Uninitialised, checking
 from climb.emulator.checks.enabled import DEFAULT, NONE, chosen, current
-from climb.emulator.checks.happens_before import BLOCK_THREADS, BLOCKS, KIND, ONE, WARP_LANES, Clock, Events, together
+from climb.emulator.checks.happens_before import (
+    BLOCK_THREADS,
+    BLOCKS,
+    KIND,
+    ONE,
+    WARP_LANES,
+    Clock,
+    Events,
+    combine_stamps,
+)
 
 #: Correct kernels, with (grid, threads, shared) and the shapes of their int arrays.
 CLEAN = {
@@ -245,9 +254,9 @@ def stamp(tick: int, thread: int, kind: int = ONE) -> np.ndarray:
 def test_two_accesses_combine_into_one_stamp(old: np.ndarray, new: np.ndarray, kind: int) -> None:
     """Blocks of 100 threads: 103 is thread 3 of the second block."""
     apart = np.ones((1, 1, 1), np.bool_)
-    both = int(together(old, new, apart, 100, True)[0, 0, 0])
+    both = int(combine_stamps(old, new, apart, 100, True)[0, 0, 0])
     assert (both >> KIND & 3, both >> 30) == (kind, 2)
-    assert int(together(old, new, ~apart, 100, True)[0, 0, 0]) == int(new[0, 0, 0])
+    assert int(combine_stamps(old, new, ~apart, 100, True)[0, 0, 0]) == int(new[0, 0, 0])
 
 
 def test_a_clock_starts_after_all_earlier_accesses() -> None:

@@ -151,7 +151,7 @@ def _apart(nbytes: int, side: str) -> str:
 
 
 def misaligned(group: Group, site: Site, address: np.ndarray) -> NoReturn:
-    """Raise Misaligned for the lanes whose address is no multiple of the access width."""
+    """Raise Misaligned for the lanes whose address is not a multiple of the access width."""
     full = np.broadcast_to(address, group.lanes.shape) + site.offset
     bad = (full & (site.width - 1)) != 0
     at = _pick(full, bad)

@@ -150,7 +150,7 @@ class GlobalShadow:
         if where is not None and found.any():
             found = found & where()[:, :, None]
         if found.any():
-            races.judge(group, site, address, before, found, clock, "global", allocation)
+            races.check_race(group, site, address, before, found, clock, "global", allocation)
 
     def _join(self, into: np.ndarray, index: np.ndarray, stamps: np.ndarray, group: Group) -> None:
         shape = np.broadcast_shapes(index.shape, stamps.shape)

@@ -265,7 +265,7 @@ class Clock:
         return out
 
 
-def together(old: np.ndarray, new: np.ndarray, apart: np.ndarray, threads: int, launch_wide: bool) -> np.ndarray:
+def combine_stamps(old: np.ndarray, new: np.ndarray, apart: np.ndarray, threads: int, launch_wide: bool) -> np.ndarray:
     """Combine the stamps of two accesses to a cell into one, with the time of the newer access.
 
     Where they are not `apart`, the older access (0: none) is ordered before the newer one. Everything ordered after the

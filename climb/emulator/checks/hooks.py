@@ -87,7 +87,7 @@ def store(
     if clash is not None and clash.any():
         clash = clash & differ(data, index, value)
         if clash.any():
-            races.clash(group, site, address, clash, "global", allocation)
+            races.write_conflict(group, site, address, clash, "global", allocation)
     if allocation.written is not None:
         mark_written(site, allocation, address)
 

@@ -41,7 +41,7 @@ def _reported(earlier: Site, later: Site, space: str, same_warp: bool) -> bool:
     return space == "shared" and not (waits and (both or not same_warp)) and (same_warp or not both)
 
 
-def judge(
+def check_race(
     group: Group,
     site: Site,
     address: np.ndarray,
@@ -80,7 +80,7 @@ def judge(
     _raise(group, site, bad, int(full[block, thread]), stamp, bool(same_warp[block, thread, cell]), space, allocation)
 
 
-def clash(
+def write_conflict(
     group: Group, site: Site, address: np.ndarray, bad: np.ndarray, space: str, allocation: Allocation | None
 ) -> NoReturn:
     """Raise Race for lanes that store different values to one place in one instruction.

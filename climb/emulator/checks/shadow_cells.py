@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ..simt.lanes import Lanes
-from .happens_before import KIND, Clock, together
+from .happens_before import KIND, Clock, combine_stamps
 
 
 class Cells:
@@ -34,14 +34,14 @@ class Cells:
         apart = clock.unordered(old, lanes, stamps & ~(-1 << KIND), launch_wide)
         if apart.shape[0] > index.shape[0]:
             apart = apart.all(axis=0, keepdims=True)
-        new = together(old, stamps, apart, threads, launch_wide)
+        new = combine_stamps(old, stamps, apart, threads, launch_wide)
         into[index] = new
         # If lanes of this access share a cell, only the last one is entered so far; add the others one by one.
         left = np.flatnonzero((into.take(index) != new).ravel())
         index, stamps, apart = index.ravel(), stamps.ravel(), np.ones((), np.bool_)
         while left.size:
-            into[index[left]] = together(into[index[left]], stamps[left], apart, threads, launch_wide)
+            into[index[left]] = combine_stamps(into[index[left]], stamps[left], apart, threads, launch_wide)
             now = into[index[left]]
             # A combined stamp of several warps or blocks covers every lane; of one warp, the lanes of that warp.
-            joined = together(now, stamps[left], apart, threads, launch_wide)
+            joined = combine_stamps(now, stamps[left], apart, threads, launch_wide)
             left = left[joined >> KIND & 3 != now >> KIND & 3]

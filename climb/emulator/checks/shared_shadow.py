@@ -158,7 +158,7 @@ class SharedShadow:
         if where is not None and found.any():
             found = found & where()[:, :, None]
         if found.any():
-            races.judge(group, site, address, before, found, self.clock, "shared", None)
+            races.check_race(group, site, address, before, found, self.clock, "shared", None)
 
     def _log(self, log: list, index: np.ndarray, stamps: np.ndarray, lanes: Lanes) -> None:
         log.append((index, stamps, lanes))

@@ -33,7 +33,7 @@ class Extents:
     def _arrays(self) -> tuple[np.ndarray, np.ndarray]:
         return np.array(self.starts), np.array(self.ends)
 
-    def hold(self, lowest: int, highest: int, width: int) -> bool:
+    def contains(self, lowest: int, highest: int, width: int) -> bool:
         """Whether accesses of `width` bytes between the addresses `lowest` and `highest` stay in one variable."""
         at = bisect_right(self.starts, lowest) - 1
         return at >= 0 and highest + width <= self.ends[at]

@@ -63,7 +63,7 @@ def build(function: ptx.Function, rule: Callable[[ptx.Instruction], Rule], roles
 
     `roles` gives the registers that an instruction writes and reads.
     """
-    blocks, labels = _cut(function, rule)
+    blocks, labels = _split_into_blocks(function, rule)
     _connect(blocks, labels)
     order = _order(blocks)
     if _violations(blocks, list(range(len(blocks)))) > _violations(blocks, order):
@@ -72,13 +72,13 @@ def build(function: ptx.Function, rule: Callable[[ptx.Instruction], Rule], roles
     rank = {node: i for i, node in enumerate(reversed(_post_order(blocks)))}
     for body in _loops(blocks, rank).values():
         inside = [blocks[node] for node in sorted(body)]
-        if any(rule(one).waits for block in inside for one in block.instructions) and _decides(inside, roles):
+        if any(rule(one).waits for block in inside for one in block.instructions) and _depends_on_memory(inside, roles):
             for block in inside:
                 block.spin = True
     return blocks
 
 
-def _decides(loop: list[Block], roles: Roles) -> bool:
+def _depends_on_memory(loop: list[Block], roles: Roles) -> bool:
     """Whether a branch of the loop depends on what the loop reads from memory; otherwise the loop cannot wait."""
     found: set[str] = set()
     known = -1
@@ -91,7 +91,9 @@ def _decides(loop: list[Block], roles: Roles) -> bool:
     return any(block.guard is not None and block.guard[0].name in found for block in loop)
 
 
-def _cut(function: ptx.Function, rule: Callable[[ptx.Instruction], Rule]) -> tuple[list[Block], dict[str, int]]:
+def _split_into_blocks(
+    function: ptx.Function, rule: Callable[[ptx.Instruction], Rule]
+) -> tuple[list[Block], dict[str, int]]:
     blocks: list[Block] = []
     labels: dict[str, int] = {}
     targets: list[str] = []

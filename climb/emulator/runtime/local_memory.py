@@ -41,7 +41,7 @@ def _local_index(group: Group, site: Site, address: np.ndarray) -> np.ndarray:
     """
     batch, lanes = group.batch, group.lanes
     full = np.broadcast_to(address, lanes.shape) + site.offset
-    if not batch.extents["local"].hold(int(full.min()), int(full.max()), site.width):
+    if not batch.extents["local"].contains(int(full.min()), int(full.max()), site.width):
         check_extents(batch.extents["local"], group, site, address, "local")
     if (full & (site.width - 1)).any():
         faults.misaligned(group, site, address)

@@ -25,7 +25,7 @@ def check_shared(group: Group, site: Site, address: np.ndarray) -> AccessCost:
         measure = atomic_wavefronts if site.native else swap_wavefronts
     cost = access_cost(group.lanes, address, site.offset, site.width, measure)
     extents = group.batch.extents["shared"]
-    if not extents.hold(cost.lowest, cost.highest, site.width):
+    if not extents.contains(cost.lowest, cost.highest, site.width):
         check_extents(extents, group, site, address, "shared")
     if cost.misaligned:
         faults.misaligned(group, site, address)
@@ -80,7 +80,7 @@ def _store(group: Group, site: Site, address: np.ndarray, value: np.ndarray, ind
     if lost.any():
         lost = lost & hooks.differ(data, index, value)
         if lost.any():
-            races.clash(group, site, address, lost, "shared", None)
+            races.write_conflict(group, site, address, lost, "shared", None)
 
 
 RUNTIME = {"load_shared": load_shared, "store_shared": store_shared}

@@ -30,9 +30,13 @@ class Events(Protocol):
 
 
 class Clock(Protocol):
-    """When the threads of a batch last synchronised; see `checks.happens_before`."""
+    """When the threads of a batch last synchronised; see `checks.happens_before`. `shape`: (blocks, threads)."""
 
     events: Events
+    shape: tuple[int, int]
+
+    def unordered(self, before: np.ndarray, lanes: Lanes, ids: np.ndarray, launch_wide: bool) -> np.ndarray:
+        """Where accesses stamped `before` are not ordered before one by `lanes`."""
 
     def synchronize(self, gate: str, lanes: Lanes) -> bool:
         """All of `lanes` have waited for each other."""
