@@ -1,8 +1,8 @@
 """What is asked of every rung of every ladder: right on awkward sizes and values, tidy, and compilable for every GPU.
 
-``tests/rungs`` has one module for each kind of ladder, so that they can be run side by side. A module names its
-ladders in ``SIZES`` (a ladder: the sizes to draw from) and the faults that its checks must find in ``PLANTED`` (ladder,
-rung, what is replaced, by what, what must come of it), and takes the tests from here with
+Each chapter has a module ``tests/kernels/<chapter>/test_rungs.py``, so that chapters can be tested side by side. The
+module names the chapter's ladders in ``SIZES`` (ladder: the sizes to draw from) and lists in ``PLANTED`` the faults that
+the checks must find (ladder, rung, original text, faulty text, expected error). It takes the tests from here with
 ``from tools.rung_checks import *``.
 """
 
@@ -53,7 +53,6 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             rung for rung in _rungs(ladders) if all(np.dtype(a.dtype).kind == "f" for a in rung.ladder.problem.inputs)
         ],
         "ladder": ladders,
-        "moving": [ladder for ladder in ladders if ladder.name in ("copy", "strided", "transpose", "occupancy")],
         "planted": metafunc.module.PLANTED,
     }
     for name in values.keys() & metafunc.fixturenames:
@@ -62,7 +61,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture(scope="module")
 def module(request: pytest.FixtureRequest) -> ModuleType:
-    """The module of ``tests/rungs`` that took the test."""
+    """The chapter's module that took the test."""
     return request.module
 
 
