@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from hypothesis import strategies as st
+from tools.corners import *  # noqa: F403
+from tools.corners import Corner
 from tools.rung_checks import *  # noqa: F403
 from tools.rung_checks import EDGE
 
@@ -23,6 +25,11 @@ SIZES = {
     ),
     "cold_read": st.fixed_dictionaries({"n": st.one_of(st.integers(0, 40), st.integers(0, 25000))}),
 }
+
+#: Sizes, constants and inputs that reach what the sizes above leave out.
+CORNERS = [
+    Corner("classifier", "two groups of samples", {"inputs": 132, "outputs": 70, "batch": 40}, only="kTileSamples"),
+]
 
 #: Faults planted in rungs: what is replaced by what, and what must come of it.
 PLANTED = [
@@ -49,4 +56,12 @@ PLANTED = [
     ("classifier_int", "lone_loader", "__syncthreads();  ", "", Race),
     ("classifier_int", "in_flight", "weight.y * value.y", "weight.y * value.x", WrongResult),
     ("cold_read", "warps", "start + kChunk <= n", "start < n", OutOfBounds),
+]  # fmt: skip
+
+#: The same, of faults that only the corners reach.
+HIDDEN = [
+    ("classifier", "batched", "warp % kSampleWarps * kWarpSamples;",
+     "warp % kSampleWarps * (kWarpSamples / 2);", WrongResult),
+    ("classifier", "slices", "min(first_sample + line - kTileRows, batch - 1)",
+     "min(line - kTileRows, batch - 1)", WrongResult),
 ]  # fmt: skip

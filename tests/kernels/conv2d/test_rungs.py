@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from hypothesis import strategies as st
+from tools.corners import *  # noqa: F403
+from tools.corners import Corner
 from tools.rung_checks import *  # noqa: F403
 from tools.rung_checks import EDGE
 
 from climb import WrongResult
-from climb.emulator import Uninitialised
+from climb.emulator import OutOfBounds, Uninitialised
 
 #: Filters of conv2d with a border: few, for each is another kernel to compile. test_conv2d.py has the others.
 CONV2D_FILTERS = (
@@ -26,6 +28,19 @@ SIZES = {
     ),
 }
 
+#: Sizes, constants and inputs that reach what the sizes above leave out.
+CORNERS = [
+    *(
+        Corner(
+            "conv2d",
+            f"blocks inside the image, {cols} columns, {border}",
+            {"rows": 49, "cols": cols, "k": 5, "k_cols": 5, "border": border},
+            only='"quads.cuh"',
+        )
+        for cols, border in ((384, "clamp"), (400, "clamp"), (400, "reflect"))
+    ),
+]
+
 #: Faults planted in rungs: what is replaced by what, and what must come of it.
 PLANTED = [
     ("conv2d", "naive", "i * kAcross + j", "j * kAcross + i", WrongResult),
@@ -38,4 +53,10 @@ PLANTED = [
     ("conv2d", "register_tile", "y - h < kDown", "y - h < kDown - 1", WrongResult),
     ("conv2d", "streamed", "min(row + 1, last)", "row", WrongResult),
     ("conv2d", "ahead", "row + kAhead", "row + kAhead - 1", WrongResult),
+]  # fmt: skip
+
+#: The same, of faults that only the corners reach.
+HIDDEN = [
+    ("conv2d", "register_tile", "kOut <= cols;", "kOut <= cols + kOut;", WrongResult),
+    ("conv2d", "register_tile", "kPixelRows <= rows &&", "kPixelRows <= rows + 1 &&", OutOfBounds),
 ]  # fmt: skip

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from hypothesis import strategies as st
+from tools.corners import *  # noqa: F403
+from tools.corners import Corner
 from tools.rung_checks import *  # noqa: F403
 
 from climb import WrongResult
@@ -22,6 +24,11 @@ STORES_FROM = """u < kUnroll; ++u) {
         if (i < quads) {
             reinterpret"""
 
+#: Sizes, constants and inputs that reach what the sizes above leave out.
+CORNERS = [
+    Corner("copy", "a second step", {"n": 4099}, {"kernels.light_speed.copy.GRID_STRIDE_BLOCKS": 1}),
+]
+
 #: Faults planted in rungs: what is replaced by what, and what must come of it.
 PLANTED = [
     ("copy", "float4", "quads * kWidth + i", "quads * kWidth + i + 1", WrongResult),
@@ -30,4 +37,9 @@ PLANTED = [
     ("fma", "many_chains", "step < kSteps", "step < kSteps - kUnroll", WrongResult),
     ("intensity", "scalar", "step < steps", "step <= steps", WrongResult),
     ("intensity", "float4", "quads * kWidth + i", "quads * kWidth + i + 1", WrongResult),
+]  # fmt: skip
+
+#: The same, of faults that only the corners reach.
+HIDDEN = [
+    ("copy", "grid_stride", "i += step", "i += 2 * step", WrongResult),
 ]  # fmt: skip

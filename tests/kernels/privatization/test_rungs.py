@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 from hypothesis import strategies as st
+from tools.corners import *  # noqa: F403
+from tools.corners import Corner
 from tools.rung_checks import *  # noqa: F403
 
 from climb import WrongResult
@@ -28,6 +31,25 @@ SIZES = {
     ),
 }
 
+#: Sizes, constants and inputs that reach what the sizes above leave out.
+CORNERS = [
+    *(
+        Corner(
+            "histogram",
+            f"several turns of a block, {bins} bins",
+            {"n": 16 * 1024 * 11 + 7, "bins": bins, "data": "zipf"},
+            {"kernels.privatization.histogram.RESIDENT_BLOCKS": 1},
+        )
+        for bins in (10, 256)
+    ),
+    Corner(
+        "histogram",
+        "values beyond the bins",
+        {"n": 3001, "bins": 10, "data": "uniform"},
+        inputs=lambda size: {"values": (np.arange(size["n"]) * 7 % 256).astype(np.uint8)},
+    ),
+]
+
 #: Faults planted in rungs: what is replaced by what, and what must come of it.
 PLANTED = [
     ("histogram", "global", "i < n && ", "i <= n && ", OutOfBounds),
@@ -41,4 +63,11 @@ PLANTED = [
     ("histogram", "permuted", "% kCopies * kWordBytes", "% kCopies * 8", WrongResult),
     ("histogram_place", "place", "counts[before + values[i]]", "counts[values[i]]", WrongResult),
     ("histogram_bins", "copies_4", "constexpr int kCopies = 4;", "constexpr int kCopies = 8;", OutOfBounds),
+]  # fmt: skip
+
+#: The same, of faults that only the corners reach.
+HIDDEN = [
+    ("histogram", "permuted", "i += kUnroll * stride", "i += (kUnroll + 1) * stride", WrongResult),
+    ("histogram", "vectorised", "if (value < kBins) {", "if (value <= kBins) {", OutOfBounds),
+    ("histogram", "per_warp", "if (value < kBins) {", "if (value <= kBins) {", WrongResult),
 ]  # fmt: skip

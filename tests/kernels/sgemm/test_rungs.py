@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from hypothesis import strategies as st
+from tools.corners import *  # noqa: F403
+from tools.corners import Corner
 from tools.rung_checks import *  # noqa: F403
 from tools.rung_checks import EDGE
 
@@ -13,6 +15,16 @@ from climb.emulator import EmulatorError, OutOfBounds, Race
 SIZES = {
     "sgemm": st.fixed_dictionaries({"m": EDGE, "n": st.one_of(st.just(256), EDGE), "k": EDGE}),
 }
+
+#: Sizes, constants and inputs that reach what the sizes above leave out.
+CORNERS = [
+    Corner(
+        "sgemm",
+        "several pieces of a portion",
+        {"m": 129, "n": 64, "k": 272},
+        {"kernels.sgemm.sgemm.rungs.SMS": 3, "kernels.sgemm.sgemm.rungs.GATHER_COST": 0},
+    ),
+]
 
 #: Faults planted in rungs: what is replaced by what, and what must come of it.
 PLANTED = [
@@ -27,4 +39,9 @@ PLANTED = [
     ("sgemm", "read_ahead", "place, 0, K, shared", "place, 0, K + 1, shared", EmulatorError),
     ("sgemm", "tuned", "tile.store(C, ldc", "tile.store(C, ldc + 1", EmulatorError),
     ("sgemm", "stream", "worker <= last", "worker < last", WrongResult),
+]  # fmt: skip
+
+#: The same, of faults that only the corners reach.
+HIDDEN = [
+    ("sgemm", "stream", "if (piece > 0) __syncthreads();", "", Race),
 ]  # fmt: skip
