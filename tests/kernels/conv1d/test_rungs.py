@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 from hypothesis import strategies as st
 from tools.rung_checks import *  # noqa: F403
 
 from climb import WrongResult
+from climb.bench.problem import Size
 from climb.emulator import EmulatorError, OutOfBounds, Race
 
 #: Sizes to draw from: small, with ones, primes and tile edges among them.
@@ -28,6 +30,21 @@ SIZES = {
         }
     ),
 }
+
+
+def _without_products_beyond_the_row(inputs: dict[str, np.ndarray], size: Size) -> dict[str, np.ndarray]:
+    """The convolution without the products of weights with the zeros beyond the row."""
+    given, weight = inputs["input"].astype(np.float64), inputs["weight"].astype(np.float64)
+    out = np.repeat(inputs["bias"].astype(np.float64)[:, None], size["l"], axis=1)
+    for position in range(size["l"]):
+        first = position - size["k"] // 2
+        taps = [tap for tap in range(size["k"]) if 0 <= first + tap < size["l"]]
+        out[:, position] += np.einsum("oct,ct->o", weight[:, :, taps], given[:, [first + tap for tap in taps]])
+    return {"output": out}
+
+
+#: The reference of a rung for which a NaN in a weight that only meets zeros reaches nothing.
+NAN_REFERENCES = {("conv1d", "inside"): _without_products_beyond_the_row}
 
 #: Faults planted in rungs: what is replaced by what, and what must come of it.
 PLANTED = [
