@@ -13,7 +13,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import types
 from dataclasses import replace
 from pathlib import Path
@@ -342,10 +341,9 @@ def test_an_interruption_ends_the_child(tmp_path, monkeypatch):
             return super().wait(timeout)
 
     monkeypatch.setattr(measure.subprocess, "Popen", Sleeper)
-    began = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         measure.run_child(tmp_path / "spec.json", tmp_path)
-    assert started[0].returncode == -signal.SIGKILL and time.monotonic() - began < 30
+    assert started[0].returncode == -signal.SIGKILL  # it was still asleep, or it would have ended with 0
 
 
 # Which points make the ceilings.
