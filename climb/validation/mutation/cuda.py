@@ -15,6 +15,7 @@ _LEFT_ALONE = re.compile(
     r"""//[^\n]*|/\*.*?\*/            # comments
     |"(?:\\.|[^"\\\n])*"|'(?:\\.|[^'\\\n])'   # strings and characters
     |^[ \t]*\#(?:[^\n]*\\\n)*[^\n]*  # preprocessor lines
+    |__shared__[^;{}]*;               # extents of arrays
     |static_assert\s*\(.*?\);        # what the compiler asks
     |template\s*<[^>]*>              # parameters and their defaults
     |__launch_bounds__\s*\([^)]*\)
@@ -76,4 +77,4 @@ def _declares(visible: str, match: re.Match[str]) -> bool:
     if not match[0].startswith("["):
         return False
     line = visible[visible.rfind("\n", 0, match.start()) + 1 : match.start()]
-    return bool(_TYPE_BEFORE.search(re.sub(r"\[[^\]]*\]", "", line))) or "__shared__" in line
+    return bool(_TYPE_BEFORE.search(re.sub(r"\[[^\]]*\]", "", line)))

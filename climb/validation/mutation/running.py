@@ -23,6 +23,8 @@ from climb.validation.mutation.noticing import Noticing, Stage
 
 #: Seconds that the tests of a rung, or what is listed for a module, may take; a longer run is taken for a hang.
 LIMIT = 120.0
+#: The least that what is listed for a module may take.
+SHORTEST = 30.0
 _LEFT_BEHIND = (".git", ".venv", "_build", "__pycache__", ".hypothesis", ".pytest_cache", ".ruff_cache")
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (\S.*?)(?: - .*)?$", re.MULTILINE)
 _NO_TESTS = 5
@@ -120,16 +122,18 @@ def run_one(copy: Copy, noticing: Noticing, mutant: Mutant) -> Outcome:
     stages = noticing.stages(mutant)
     if not stages:
         return Outcome.of(mutant, "unreached", "no test calls it", 0.0)
+    remarks = []
     for stage in stages:
         status, how = _run_stage(copy, noticing, mutant, stage)
         if status != "survived":
             return Outcome.of(mutant, status, how, time.monotonic() - began)
-    return Outcome.of(mutant, "survived", "", time.monotonic() - began)
+        remarks += [how] if how else []
+    return Outcome.of(mutant, "survived", "; ".join(remarks), time.monotonic() - began)
 
 
 def _run_stage(copy: Copy, noticing: Noticing, mutant: Mutant, stage: Stage) -> tuple[str, str]:
     arguments, broken = list(stage.arguments), []
-    limit = max(LIMIT if not stage.tests else 20.0, 5 * noticing.expected_seconds(stage))
+    limit = max(LIMIT if not stage.tests else SHORTEST, 5 * noticing.expected_seconds(stage))
     listed = copy.folder / "_build" / "mutation_tests.txt"
     while True:
         if stage.tests:
