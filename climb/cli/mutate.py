@@ -19,8 +19,17 @@ from climb.validation.mutation.running import Outcome
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "_build" / "mutation.json"
 CALLS = ROOT / "_build" / "mutation_calls.json"
-#: Tests of modules, which are traced once to know what they call.
-TESTED = ("bench", "emulator")
+#: Areas whose mutants are noticed by the tests that call the mutated function.
+CALLED = ("bench", "emulator")
+#: Test files that are traced once to know what each test calls: folders and files from the repository's root.
+TRACED = (
+    "tests/bench",
+    "tests/emulator",
+    "tests/fake_cupy",
+    "tests/display",
+    "tests/kernels/bank_conflicts",
+    "tests/kernels/conv2d/test_conv2d.py",
+)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,7 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run the mutants; 0 if each survivor is named with its reason, else 1."""
     areas = args.area or list(choosing.AREAS)
-    calls = _calls(args.jobs) if set(areas) & set(TESTED) else {}
+    calls = _calls(args.jobs) if set(areas) & set(CALLED) else {}
     known = summary.known_survivors()
     earlier = summary.load_results(RESULTS)
     usable = {key: one for key, one in earlier.items() if one.status in ("killed", "invalid") or not args.again}
@@ -61,22 +70,25 @@ def run(args: argparse.Namespace) -> int:
 
 def _calls(jobs: int) -> dict[str, dict]:
     """What each test of a module calls, kept until a module or a test changes."""
-    files = sorted(
-        path for area in TESTED for where in ("climb", "tests") for path in (ROOT / where / area).rglob("*.py")
-    )
-    digest = hashlib.sha256(b"".join(path.read_bytes() for path in files)).hexdigest()
+    tests = sorted(path for name in TRACED for path in _python(ROOT / name) if path.name.startswith("test_"))
+    sources = [path for area in CALLED for path in _python(ROOT / "climb" / area)]
+    digest = hashlib.sha256(b"".join(path.read_bytes() for path in (*sources, *tests))).hexdigest()
     try:
         kept = json.loads(CALLS.read_text(encoding="utf-8"))
         if kept["sources"] == digest:
             return kept["tests"]
     except (OSError, ValueError, KeyError):
         pass
-    tests = [path.relative_to(ROOT).as_posix() for path in files if path.name.startswith("test_")]
     print(f"Tracing what the tests of {len(tests)} files call, once.", flush=True)
-    made = running.trace(ROOT, tests, jobs)
+    made = running.trace(ROOT, [path.relative_to(ROOT).as_posix() for path in tests], jobs)
     CALLS.parent.mkdir(exist_ok=True)
     CALLS.write_text(json.dumps({"sources": digest, "tests": made}), encoding="utf-8")
     return made
+
+
+def _python(path: Path) -> list[Path]:
+    """A Python file, or all of a folder."""
+    return [path] if path.suffix == ".py" else sorted(path.rglob("*.py"))
 
 
 def main() -> int:
