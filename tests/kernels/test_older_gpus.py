@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from tools.corners import with_fault
 
-from climb import BoundRung, WrongResult, ladder_names, load_ladder, verify
+from climb import BoundRung, WrongResult, cp, ladder_names, load_ladder, verify
 from climb.bench.ladder import expand_includes
 from climb.emulator import EmulatorError
 
@@ -29,7 +30,7 @@ pytestmark = pytest.mark.emulated
 @pytest.fixture(autouse=True)
 def before_8(monkeypatch: pytest.MonkeyPatch) -> None:
     """Compile for compute capability 7.5."""
-    monkeypatch.setattr("climb.fake_cupy.rawkernels.COMPUTE_CAPABILITY", "75")
+    monkeypatch.setattr(sys.modules[cp.RawModule.__module__], "COMPUTE_CAPABILITY", "75")
 
 
 def _verify_at_a_middling_size(rung: BoundRung) -> None:

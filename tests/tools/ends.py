@@ -12,6 +12,7 @@ import pytest
 
 from climb import BoundRung, cp
 from climb.bench.problem import Size
+from climb.emulator import DeviceMemory, Kernel
 
 #: MAP_NORESERVE, which Python's mmap has no name for before 3.13. Only Linux needs it.
 _NO_RESERVE = 0x4000 if sys.platform == "linux" else 0
@@ -29,7 +30,7 @@ def empty(shape: tuple[int, ...], dtype: str) -> Any:
 
     nbytes = int(np.prod(shape, dtype=np.int64)) * np.dtype(dtype).itemsize
     with pytest.MonkeyPatch.context() as context:
-        context.setattr("climb.emulator.memory.buffer", _untouched)
+        context.setattr(sys.modules[DeviceMemory.__module__], "buffer", _untouched)
         memory = Memory(device_memory.allocate(nbytes), owned=True)
     return cp.ndarray(shape, dtype, MemoryPointer(memory, 0))
 
@@ -39,29 +40,24 @@ def run_ends(rung: BoundRung, size: Size, corner: Mapping[str, np.ndarray]) -> A
 
     ``corner`` has, for every input, the values of its last elements along each axis; the elements before are zeros.
     """
-    from climb.emulator import module
+    grids = [(*launch.grid, 1, 1)[:3] for launch in rung.launches(size)]
 
-    batch = module.Batch
-
-    class Ends:
-        """A batch that has the first block or one of the last corner's four, or one that does nothing."""
-
-        def __init__(self, kernel: Any, grid: Any, block: Any, start: int, blocks: int, *rest: Any) -> None:
-            last = int(np.prod(grid, dtype=np.int64)) - 1
-            wanted = (0, last, last - 1, last - grid[0], last - grid[0] - 1)
-            ours = any(start <= index < start + blocks for index in wanted)
-            self._batch = batch(kernel, grid, block, start, blocks, *rest) if ours else None
-
-        def run(self) -> None:
-            if self._batch is not None:
-                self._batch.run()
+    def starts(*extent: int) -> Any:
+        """``range``, of which only what holds the first block or one of the last corner's four is left for a grid."""
+        plain = range(*extent)
+        across = {int(np.prod(grid, dtype=np.int64)): grid[0] for grid in grids}
+        if len(extent) < 3 or plain.stop not in across:
+            return plain
+        last = plain.stop - 1
+        wanted = {0, last, last - 1, last - across[plain.stop], last - across[plain.stop] - 1}
+        return [start for start in plain if any(start <= block < start + plain.step for block in wanted)]
 
     arrays = {a.name: empty(a.extents(size), a.dtype) for a in rung.ladder.problem.arguments}
     for name, values in corner.items():
         arrays[name][tuple(slice(-extent, None) for extent in values.shape)] = cp.asarray(values)
     launch = rung.prepare(arrays, size)
     with pytest.MonkeyPatch.context() as context:
-        context.setattr(module, "Batch", Ends)
+        context.setattr(sys.modules[Kernel.__module__], "range", starts, raising=False)
         launch()
     (output,) = rung.ladder.problem.outputs
     return arrays[output.name]

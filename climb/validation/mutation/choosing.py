@@ -65,8 +65,3 @@ def _in_turn(columns: Iterable[Iterable[Mutant]]) -> Iterator[Mutant]:
 def drawn_of_areas(root: Path, areas: Iterable[str], seed: int) -> Iterator[Mutant]:
     """Mutants of several areas in turn."""
     return _in_turn(drawn(root, files_of(root, area), seed) for area in areas)
-
-
-def area_of(file: str) -> str:
-    """The area that a file belongs to."""
-    return "rungs" if file.startswith("kernels/") else file.split("/")[1]
