@@ -97,9 +97,10 @@ class Copy:
             return None, process.communicate()[0]
 
     def passes(self, test: str) -> bool:
-        """Whether a test passes here without a mutant."""
+        """Whether a test passes here without a mutant, or a file of tests is collected."""
         if test not in self._clean:
-            self._clean[test] = self.pytest([test], LIMIT)[0] == 0
+            how = [test] if "::" in test else ["--collect-only", test]
+            self._clean[test] = self.pytest(how, LIMIT)[0] == 0
         return self._clean[test]
 
     def finishes(self, arguments: tuple[str, ...], seconds: float) -> bool:
@@ -154,7 +155,7 @@ def _run_stage(copy: Copy, noticing: Noticing, mutant: Mutant, stage: Stage) -> 
             return "killed", f"pytest ended with {status}"
         if mutant.file.endswith((".cu", ".cuh")) and "CompileError" in output:
             return "invalid", "does not compile"
-        if "::" not in failed[1] or copy.passes(failed[1]):
+        if copy.passes(failed[1]):
             return "killed", failed[1]
         broken.append(failed[1])  # it fails without the mutant too
 
