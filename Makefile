@@ -22,7 +22,7 @@ CHAPTERS := $(if $(NOTEBOOK),$(basename $(notdir $(NOTEBOOK))),$(basename $(notd
 export JUPYTER_PREFER_ENV_PATH := 1
 unexport PYTHONHOME
 
-.PHONY: help book serve test run live record report gpu lock clean
+.PHONY: help book serve test mutate run live record report gpu lock clean
 .DEFAULT_GOAL := help
 
 help:
@@ -30,6 +30,8 @@ help:
 	@echo 'make serve                build it and serve it on http://$(HOST):$(PORT)'
 	@echo 'make test                 all tests, and every chapter executed again and compared'
 	@echo '                          ARGS="-k transpose" is handed to pytest'
+	@echo 'make mutate               plant mistakes in kernels and tools, and say which no test notices'
+	@echo '                          ARGS="--area rungs --count 60 --seed 1" chooses others'
 	@echo 'make run                  execute the chapters in place, timings replayed from the records'
 	@echo '                          NOTEBOOK=coalescing executes one'
 	@echo 'make live                 execute them on your GPU, measuring anew, into _build/live'
@@ -50,6 +52,9 @@ serve: book
 test: .venv/ok
 	WORKLOG_TIMINGS=record $(PY) -m pytest -n auto --dist loadfile \
 	    --nbval --nbval-current-env --nbval-cell-timeout=300 $(ARGS) tests book
+
+mutate: .venv/ok
+	$(PY) -m climb.cli.mutate $(ARGS)
 
 run: export WORKLOG_TIMINGS := record
 run: INTO := book

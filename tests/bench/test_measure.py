@@ -7,7 +7,6 @@ import json
 import signal
 import subprocess
 import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -204,10 +203,9 @@ def test_an_interruption_ends_the_child(tmp_path, monkeypatch):
             return super().wait(timeout)
 
     monkeypatch.setattr(measure.subprocess, "Popen", Sleeper)
-    began = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
         measure.run_child(tmp_path / "spec.json", tmp_path)
-    assert started[0].returncode == -signal.SIGKILL and time.monotonic() - began < 30
+    assert started[0].returncode == -signal.SIGKILL  # it was still asleep, or it would have ended with 0
 
 
 # Which points make the ceilings.

@@ -389,3 +389,16 @@ def test_tf32_conversion_rounds_to_ten_bits(mode):
             want = math.copysign(float(min(whole * unit, Fraction(2) ** 128)) if whole * unit < Fraction(2) ** 128
                                  else math.inf, value)  # fmt: skip
         assert single(bits) == want and math.copysign(1, single(bits)) == math.copysign(1, want), (value, bits)
+
+
+@pytest.mark.parametrize("scale", [1, 0, -1, -2, -30])
+@pytest.mark.parametrize("sign", [1, -1])
+def test_a_fused_product_at_half_a_digit_is_rounded_by_the_last_bit_of_the_sum(scale: int, sign: int) -> None:
+    """(1 + 2^-12)^2 lies halfway between two floats; a sum far too small for a float64 to hold decides."""
+    factor, half = np.float32(1 + 2.0**-12), 1 + 2.0**-11
+    unit = 2.0**scale
+    tiny = [np.float32(unit * small) for small in (2.0**-60, -(2.0**-60), 0.0)]
+    left = [np.float32(sign * unit * factor)] * 3
+    (out,) = run_ptx("fma.rn.f32 %o0, %i0, %i1, %i2;", [("f32", left), ("f32", [factor] * 3), ("f32", tiny)], ["f32"])
+    away, toward = sign * unit * (half + 2.0**-23), sign * unit * half
+    assert out.tolist() == ([away, toward, toward] if sign > 0 else [toward, away, toward])

@@ -45,7 +45,7 @@ def replaced(text: str, old: str, new: str) -> str:
     return text.replace(old, new)
 
 
-def test_every_exhibit_names_its_seed_and_is_looked_at() -> None:
+def test_every_exhibit_names_its_source_and_is_tested() -> None:
     """Here, or in the tests of the chapter that shows it."""
     exhibits = {f"{path.parts[-3]}_{path.stem}": path for path in KERNELS.glob("*/exhibits/*.cu")}
     names = {name for name, path in exhibits.items() if path.read_text(encoding="utf-8").startswith("// Exhibit. ")}
@@ -81,7 +81,7 @@ def test_conv1d_shuffles_with_lanes_that_a_block_of_two_does_not_have() -> None:
     assert compare(out, data.reshape(2, 32).sum(axis=1, dtype=np.float64), 1e-6).wrong == 0
 
 
-def test_conv1d_adds_to_an_output_that_no_one_set_to_zero() -> None:
+def test_conv1d_adds_to_an_uninitialised_output() -> None:
     text, parts, bias = source("conv1d_bias"), random(3, 2), random(3)
     on = device(text)
     fresh = on.memory.allocate(12, "output", initialised=False)
@@ -98,7 +98,7 @@ def test_conv1d_adds_to_an_output_that_no_one_set_to_zero() -> None:
     assert compare(out, want, 1e-6).wrong == 0
 
 
-def test_the_classifier_races_over_blocks() -> None:
+def test_classifier_races_between_blocks() -> None:
     text = source("classifier_sum")
     data, weights = np.arange(64, dtype=np.int32), np.arange(64 * 40, dtype=np.int32).reshape(64, 40) % 7
     says = "race in global memory: this write of byte 0 of argument 2, which"
@@ -134,7 +134,7 @@ def test_conv3d_without_its_guard_reads_misaligned_weights(size: int) -> None:
     assert "reinterpret_cast<const float4*>(&weights[row * K + k])" in caught.value.where.text
 
 
-def test_conv2d_loads_a_part_of_its_halo() -> None:
+def test_conv2d_loads_only_part_of_its_halo() -> None:
     text, image, weights = source("conv2d_halo"), random(70, 50), random(3, 3)
     out = np.zeros_like(image)
     with pytest.raises(Uninitialised, match="a load reads byte 128 of tile in shared memory") as caught:

@@ -370,6 +370,6 @@ PROMISES: dict[str, tuple[str, Callable[[Record], bool]]] = {
 
 
 @pytest.mark.parametrize("promise", PROMISES)
-def test_the_record_keeps_the_promise(promise: str) -> None:
+def test_record_meets_the_ladders_target(promise: str) -> None:
     ladder, holds = PROMISES[promise]
     assert holds(load_record(ladder)), promise

@@ -1,15 +1,14 @@
 """What is asked of every rung of every ladder: right on awkward sizes and values, tidy, and compilable for every GPU.
 
-``tests/rungs`` has one module for each kind of ladder, so that they can be run side by side. A module names its
-ladders in ``SIZES`` (a ladder: the sizes to draw from) and the faults that its checks must find in ``PLANTED`` (ladder,
-rung, what is replaced, by what, what must come of it), and takes the tests from here with
-``from tools.rung_checks import *``.
+Each chapter has a module ``tests/kernels/<chapter>/test_rungs.py``, so that chapters can be tested side by side. The
+module names the chapter's ladders in ``SIZES`` (ladder: the sizes to draw from) and lists in ``PLANTED`` the faults
+that the checks must find (ladder, rung, original text, faulty text, expected error). It takes the tests from here with
+``from tools.rung_checks import *``. What ``SIZES`` cannot reach is for ``tools.corners``.
 """
 
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -23,11 +22,19 @@ from hypothesis import strategies as st
 from climb import ArgumentError, BoundRung, Ladder, cp, load_ladder, verify
 from climb.bench.checking import Case, run_and_check
 from climb.bench.problem import Size
+from tools.corners import Corner, with_fault
 
 ARCHITECTURES = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120")
 ASSEMBLED = ("sm_75", "sm_120")
 #: A length of a small array: any, with those around a warp and a tile among them.
 EDGE = st.one_of(st.integers(1, 70), st.sampled_from((31, 32, 33, 63, 64, 65, 127, 128, 129)))
+#: Inputs each of whose elements every output depends on: by ladder and name. With zeros beyond the edge of an image or
+#: a volume a weight is multiplied there too, and 0 x NaN is NaN, as in the reference.
+REACHES_ALL = {
+    *((ladder, "source") for ladder in ("accurate_sum", "argmax", "reduction", "reduction_max")),
+    ("conv2d", "filter"),
+    ("conv3d", "weights"),
+}
 
 
 def _rungs(ladders: Iterable[Ladder]) -> Iterator[BoundRung]:
@@ -40,21 +47,32 @@ def _identify(value: object) -> str | None:
         return f"{value.ladder.name}-{value.name}"
     if isinstance(value, Ladder):
         return value.name
-    return "-".join(value[:2]) if isinstance(value, tuple) else None  # a planted fault: where it is
+    if not isinstance(value, tuple):
+        return None
+    if isinstance(value[0], Corner):
+        return f"{_identify(value[1])}-{value[0].why}"
+    if isinstance(value[0], BoundRung):
+        return f"{_identify(value[0])}-{value[1]}"
+    return "-".join(value[:2])  # a planted fault: where it is
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """``rung``: each of the module's ladders'; ``float_rung``: those that NaN can be put into, for whole numbers have
-    none; ``ladder``: each."""
+    """``rung``: each of the module's ladders'; ``poisoned``: each with each input that NaN can be put into, for whole
+    numbers have none; ``ladder``: each."""
     ladders = [load_ladder(name) for name in metafunc.module.SIZES]
+    corners = getattr(metafunc.module, "CORNERS", ())
     values: dict[str, list] = {
         "rung": list(_rungs(ladders)),
-        "float_rung": [
-            rung for rung in _rungs(ladders) if all(np.dtype(a.dtype).kind == "f" for a in rung.ladder.problem.inputs)
+        "cornered": [(corner, rung) for corner in corners for rung in _rungs(ladders) if corner.applies(rung)],
+        "poisoned": [
+            (rung, a.name)
+            for rung in _rungs(ladders)
+            for a in rung.ladder.problem.inputs
+            if np.dtype(a.dtype).kind == "f"
         ],
         "ladder": ladders,
-        "moving": [ladder for ladder in ladders if ladder.name in ("copy", "strided", "transpose", "occupancy")],
         "planted": metafunc.module.PLANTED,
+        "hidden": getattr(metafunc.module, "HIDDEN", ()),
     }
     for name in values.keys() & metafunc.fixturenames:
         metafunc.parametrize(name, values[name], ids=_identify)
@@ -62,7 +80,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture(scope="module")
 def module(request: pytest.FixtureRequest) -> ModuleType:
-    """The module of ``tests/rungs`` that took the test."""
+    """The chapter's module that took the test."""
     return request.module
 
 
@@ -94,13 +112,44 @@ def test_zeros_give_what_the_reference_gives(rung: BoundRung) -> None:
     verify(rung, size, inputs=zeros)
 
 
-def test_nan_comes_out_where_it_must_and_nowhere_else(float_rung: BoundRung) -> None:
-    size = float_rung.ladder.problem.check[-1]
-    inputs = float_rung.ladder.inputs(size)
-    for value in inputs.values():
-        flat = value.reshape(-1)
-        flat[:: max(1, flat.size // 3)] = np.nan
-    verify(float_rung, size, inputs=inputs)
+def _poisonings(size_of_input: int) -> Iterator[np.ndarray]:
+    """Positions for a few NaNs: four spread out, or one at the start, at the end or in the middle."""
+    yield np.arange(0, size_of_input, max(1, size_of_input // 3))
+    yield from (np.array([at]) for at in (0, size_of_input - 1, size_of_input // 2))
+
+
+def _poisoned(ladder: Ladder, name: str) -> Iterator[tuple[Size, dict[str, np.ndarray], bool]]:
+    """Sizes, the last first, and inputs with NaNs in one of them, and whether those reach some outputs but not all."""
+    problem = ladder.problem
+    for size in reversed(problem.check):
+        clean = ladder.inputs(size)
+        if not clean[name].size or any(0 in a.extents(size) for a in problem.outputs):
+            continue
+        before = problem.reference(clean, size)
+        for positions in _poisonings(clean[name].size):
+            inputs = ladder.inputs(size)
+            inputs[name].reshape(-1)[positions] = np.nan
+            with np.errstate(all="ignore"):
+                after = problem.reference(inputs, size)
+            same = np.concatenate([np.ravel(before[key] == after[key]) for key in before])
+            yield size, inputs, bool(same.any() and not same.all())
+
+
+def test_nan_in_one_input_reaches_the_outputs_that_depend_on_it_and_no_others(
+    poisoned: tuple[BoundRung, str], module: ModuleType
+) -> None:
+    """A chapter names in ``NAN_REFERENCES`` the rungs that leave out products with zeros, as the problem's docstring
+    allows, with a reference that leaves them out too."""
+    rung, name = poisoned
+    choices = [choice for choice in _poisoned(rung.ladder, name) if rung.rung.requires(choice[0]) is None]
+    size, inputs, partial = next((choice for choice in choices if choice[2]), choices[0])
+    assert partial or (rung.ladder.name, name) in REACHES_ALL, "no NaN leaves some outputs alone: nothing is tested"
+    case = Case.make(rung.ladder, size, inputs=inputs)
+    own = getattr(module, "NAN_REFERENCES", {}).get((rung.ladder.name, rung.name))
+    if own is not None:
+        case = replace(case, reference=own(inputs, size))
+    arrays = case.arrays()
+    run_and_check(case, rung, arrays, rung.prepare(arrays, size))
 
 
 def _refusal(rung: BoundRung, name: str) -> str:
@@ -181,14 +230,9 @@ def test_each_rung_is_another_program(ladder: Ladder) -> None:
 def test_a_planted_fault_is_found(tmp_path: Path, planted: tuple[str, str, str, str, type]) -> None:
     """The checks that pass above fail for a kernel with one small mistake in it."""
     name, rung_name, old, new, error = planted
-    ladder = load_ladder(name)
-    rung = ladder[rung_name]
-    assert rung.source.count(old) == 1
-    for included in ladder.folder.glob("*.cu*"):
-        shutil.copy(included, tmp_path)
-    (tmp_path / rung.path.name).write_text(rung.source.replace(old, new), encoding="utf-8")
-    faulty = replace(ladder, folder=tmp_path)
+    rung = load_ladder(name)[rung_name]
+    faulty = with_fault(rung, old, new, tmp_path)
     with pytest.raises(error):
-        for size in ladder.problem.check:
+        for size in rung.ladder.problem.check:
             if rung.rung.requires(size) is None:
-                verify(faulty[rung_name], size)
+                verify(faulty, size)

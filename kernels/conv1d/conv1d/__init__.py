@@ -1,6 +1,8 @@
 """One-dimensional convolution, a layer of a network at batch 1: many channels and short rows, so the bytes are weights.
 
 ``output[o, p] = bias[o] + sum over c, t of weight[o, c, t] * input[c, p + t - k // 2]``, with zeros outside the rows.
+A rung may leave out the products with those zeros, so that a weight that is NaN or infinite and meets only them changes
+nothing.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ def test_the_cell_of_the_chapter_is_the_skeleton(exercise) -> None:
         (samples, ("sum[sample] += weight", "sum[0] += weight"), "output are wrong"),
     ],
 )
-def test_a_slip_in_a_solution_is_found(exercise, change: tuple[str, str], says: str) -> None:
+def test_planted_mistake_in_a_solution_is_found(exercise, change: tuple[str, str], says: str) -> None:
     assert exercise.solution.count(change[0]) == 1
     assert says in repr(check(exercise.solution.replace(*change), exercise))
 
@@ -75,7 +75,7 @@ def test_the_published_kernel_races() -> None:
 
 
 @pytest.mark.parametrize("ladder", [LADDER, WHOLE], ids=lambda ladder: ladder.name)
-def test_what_would_take_too_long_is_refused(ladder) -> None:
+def test_atomic_rungs_refuse_sizes_that_take_too_long(ladder) -> None:
     for name in ("tiles", "lone_loader"):
         with pytest.raises(ArgumentError, match="products; at most 268435456"):
             ladder[name].launches(BATCH)
@@ -88,7 +88,7 @@ def test_rows_are_cut_into_pieces_only_where_a_block_needs_several_rounds() -> N
     assert first.grid[0] == 64 and first.grid[1] > 40 and second.args[0] == "sums"
 
 
-def test_rows_that_a_block_covers_are_asked_nothing() -> None:
+def test_rows_that_a_block_covers_exactly_have_no_bounds_checks() -> None:
     """class2 has no bounds; class1, and rows of one pack more than a block covers, have."""
     kernels = [LADDER["whole"].launches(size)[0].kernel for size in (CLASS2, CLASS1, {**CLASS2, "inputs": 4100})]
     assert [kernel.endswith("true>") for kernel in kernels] == [True, False, False]
@@ -97,7 +97,7 @@ def test_rows_that_a_block_covers_are_asked_nothing() -> None:
     assert [opcode.split(".")[0] for opcode in order[:8]] == ["LDG"] * 8
 
 
-def test_a_slice_of_the_inputs_meets_no_bank_twice() -> None:
+def test_shared_memory_reads_of_a_slice_have_no_bank_conflicts() -> None:
     size = {"inputs": 260, "outputs": 70, "batch": 33}
     lines = [a for a in counters(LADDER["slices"], size).lines if a.kind.startswith("shared")]
     assert lines and sum(a.bank_conflicts for a in lines) == 0

@@ -42,7 +42,7 @@ def test_the_row_sums_are_right_and_merely_slow() -> None:
         (("squared[i] = x * x", "squared[i ^ 1] = x * x"), "out of bounds"),
     ],
 )
-def test_a_slip_in_the_fields_is_found(change: tuple[str, str], says: str) -> None:
+def test_planted_mistake_in_the_fields_is_found(change: tuple[str, str], says: str) -> None:
     assert change[0] in fields.solution
     assert says in repr(check(fields.solution.replace(*change), fields))
 
@@ -54,7 +54,7 @@ def test_a_slip_in_the_fields_is_found(change: tuple[str, str], says: str) -> No
         (("32 * j + lane", "32 * lane + j"), "sums are wrong"),
     ],
 )
-def test_a_slip_in_the_rows_is_found(change: tuple[str, str], says: str) -> None:
+def test_planted_mistake_in_the_rows_is_found(change: tuple[str, str], says: str) -> None:
     assert change[0] in rows.solution
     assert says in repr(check(rows.solution.replace(*change), rows))
 
@@ -65,7 +65,7 @@ def test_the_shifted_copy_is_right(size: dict[str, int]) -> None:
 
 
 @pytest.mark.parametrize("offset", range(10))
-def test_an_offset_costs_a_sector(offset: int) -> None:
+def test_offset_of_one_float_costs_one_sector_a_request(offset: int) -> None:
     loads = counters(shifted["shifted"], {"n": 1024, "offset": offset}).total("global load")
     assert loads.sectors_per_request == (4 if offset % 8 == 0 else 5)
 
@@ -78,7 +78,7 @@ def test_the_shifted_copy_is_what_the_hardware_counted() -> None:
         assert hardware["load_sectors"] * counted.requests == counted.sectors * hardware["load_requests"]
 
 
-def test_the_undeclared_names_are_named() -> None:
+def test_compile_error_names_the_undeclared_variables() -> None:
     with pytest.raises(CompileError) as caught:
         count_kernel(exhibit("undeclared"), "first_product", (1,), (256,), [])
     assert {m[1] for m in re.finditer(r'identifier "(\w+)" is undefined', str(caught.value))} == {"Tile", "K"}
@@ -103,7 +103,7 @@ def test_swapping_the_grid_is_right_for_squares_only() -> None:
 
 
 @pytest.mark.parametrize("stride", [2, 4])
-def test_the_strided_increment_does_a_part_of_the_work(stride: int) -> None:
+def test_halved_exhibit_writes_only_part_of_its_output(stride: int) -> None:
     n = 1 << 12
     out = np.full(n, np.nan, np.float32)
     arguments = [np.ones(n, np.float32), out, np.int32(n), np.int32(stride)]
@@ -126,7 +126,7 @@ def test_the_answers_on_paper_are_what_the_emulator_counts() -> None:
 
 
 @pytest.mark.parametrize("k", [64, 65, 72, 80])
-def test_the_banks_of_the_naive_load(k: int) -> None:
+def test_naive_load_of_rows_of_k_floats_conflicts_in_gcd_of_k_and_32_ways(k: int) -> None:
     """Rows of k floats: the 32 words of A lie in 32 / gcd(k, 32) banks, as the chapter's table predicts."""
     load = pick(trace(load_ladder("matmul")["naive"], {"m": 32, "n": 32, "k": k}), "global load", of="A")
     words = [int(address) // 4 for address in load.addresses]

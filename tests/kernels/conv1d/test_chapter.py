@@ -53,7 +53,7 @@ def test_the_cell_of_the_chapter_is_the_skeleton(exercise) -> None:
         (padding, ("(i + 3) / kLength", "i / kLength"), "l=6"),
     ],
 )
-def test_a_slip_in_a_solution_is_found(exercise, change: tuple[str, str], says: str) -> None:
+def test_planted_mistake_in_a_solution_is_found(exercise, change: tuple[str, str], says: str) -> None:
     assert exercise.solution.count(change[0]) == 1
     verdict = check(exercise.solution.replace(*change), exercise)
     assert not verdict and says in repr(verdict)
@@ -92,7 +92,7 @@ def test_taps_without_a_middle_or_too_many_are_refused(taps: int) -> None:
 
 
 @pytest.mark.parametrize("taps", [31, MAX_TAPS])
-def test_many_taps_and_a_row_shorter_than_they(taps: int) -> None:
+def test_filters_longer_than_the_row_are_right(taps: int) -> None:
     for rung in CONV1D:
         verify(rung, layer(40, 2, 5, taps))
 
@@ -139,7 +139,7 @@ def test_what_lies_beyond_the_row_is_not_multiplied() -> None:
         assert np.isinf(output[2:]).all()
 
 
-def test_our_padding_has_no_conflicts_and_neither_has_none() -> None:
+def test_float4_and_padded_rungs_have_no_bank_conflicts() -> None:
     """The chapter's point: the compiler merges the four stores, and so there was nothing to repair."""
     two = layer(1024, 2, 4, 5)
     for name in ("float4", "padded"):
@@ -147,18 +147,18 @@ def test_our_padding_has_no_conflicts_and_neither_has_none() -> None:
         assert sum(a.bank_conflicts for a in lines) == 0
 
 
-def test_the_reader_adds_up_what_it_reads() -> None:
+def test_readers_kernel_sums_the_filters_that_it_reads() -> None:
     filters_, sums = np.random.default_rng(2).random((3, 5120), dtype=np.float32), np.zeros(3, np.float32)
     count_kernel(reader(), "read_filters<10>", (3,), (128,), [filters_, sums, np.int32(5120)])
     assert np.allclose(sums, filters_.sum(axis=1, dtype=np.float64), rtol=1e-6)
 
 
 @pytest.mark.parametrize("channels_in", [513, 1031])
-def test_an_odd_number_of_many_channels(channels_in: int) -> None:
+def test_odd_numbers_of_channels_are_right(channels_in: int) -> None:
     for rung in CONV1D:
         verify(rung, layer(channels_in, 1, 4, 5))
 
 
-def test_channels_that_no_thread_has_are_refused() -> None:
+def test_inputs_not_divisible_by_channels_are_refused() -> None:
     with pytest.raises(ArgumentError, match="i must be a multiple of channels"):
         load_ladder("conv1d_channels")["tree"].launches({**layer(7, 2, 4, 5), "channels": 4})

@@ -40,12 +40,12 @@ def test_the_cell_of_the_chapter_is_the_skeleton(exercise) -> None:
         (column, ("y <= kHigh; ++y", "y < kHigh; ++y"), "result are wrong"),
     ],
 )
-def test_a_slip_in_a_solution_is_found(exercise, change: tuple[str, str], says: str) -> None:
+def test_planted_mistake_in_a_solution_is_found(exercise, change: tuple[str, str], says: str) -> None:
     assert exercise.solution.count(change[0]) == 1
     assert says in repr(check(exercise.solution.replace(*change), exercise))
 
 
-def test_loading_every_row_three_times_is_right_and_too_much() -> None:
+def test_loading_every_row_three_times_is_right_and_wasteful() -> None:
     verdict = check(column.skeleton, column)
     assert [c.wrong is None for c in verdict.checks] == [True] * len(column.sizes) + [False]
 
@@ -72,7 +72,7 @@ def test_one_output_in_eight_has_a_tap_outside_of_what_is_loaded() -> None:
     assert 0.1 < wrong.mean() <= 1 - (30 / 32) ** 2
 
 
-def test_two_steps_load_what_four_do() -> None:
+def test_two_loading_steps_load_what_four_do() -> None:
     ladder = load_ladder("conv2d")
     for k, left in ((3, 132), (11, 740)):
         size = {"rows": 96, "cols": 96, "k": k, "k_cols": k, "border": "clamp"}

@@ -21,7 +21,7 @@ def size(rows: int, cols: int, k: int, k_cols: int, border: str) -> dict[str, ob
 
 @pytest.mark.parametrize("border", MODES)
 @pytest.mark.parametrize("n", [1, 2, 3, 7])
-def test_a_border_is_that_of_numpy(border: str, n: int) -> None:
+def test_borders_equal_numpys_padding_modes(border: str, n: int) -> None:
     mode, reach = MODES[border]
     axis = np.arange(1, n + 1)
     where = beyond(np.arange(-reach, n + reach), n, border)
@@ -29,7 +29,7 @@ def test_a_border_is_that_of_numpy(border: str, n: int) -> None:
 
 
 @pytest.mark.parametrize("border", MODES)
-def test_the_reference_is_the_sum_written_out(border: str) -> None:
+def test_reference_equals_the_sum_written_out(border: str) -> None:
     """Filters lie as in cuDNN, with row 0 over the pixels above: a filter turned over would differ."""
     at = size(5, 8, 3, 7, border)
     inputs = ladder.inputs(at, seed=3)
@@ -44,37 +44,37 @@ def test_the_reference_is_the_sum_written_out(border: str) -> None:
     [(20, 40, 7, 7, "zero"), (21, 37, 9, 9, "clamp"), (9, 36, 11, 11, "reflect"), (19, 20, 1, 11, "reflect"),
      (40, 33, 11, 1, "clamp"), (1, 300, 5, 3, "zero"), (300, 1, 3, 5, "clamp")],
 )  # fmt: skip
-def test_filters_of_every_size(rung, at: tuple[int, int, int, int, str]) -> None:
+def test_filters_of_every_size_are_right(rung, at: tuple[int, int, int, int, str]) -> None:
     verify(rung, size(*at))
 
 
 @RUNGS
-def test_filters_without_a_middle_are_refused_and_so_are_large_ones(rung) -> None:
+def test_even_and_large_filters_are_refused(rung) -> None:
     for k, k_cols, says in ((4, 3, "k must be odd"), (3, 2, "k_cols must be odd"), (3, 13, "k_cols may be at most 11")):
         with pytest.raises(ArgumentError, match=says):
             rung.launches(size(8, 8, k, k_cols, "zero"))
 
 
-def test_a_border_that_no_one_knows_is_refused_by_name() -> None:
+def test_unknown_border_is_refused_by_name() -> None:
     image, weights = cp.zeros((4, 4), cp.float32), cp.ones((3, 3), cp.float32)
     with pytest.raises(ArgumentError, match="'border' is 'wrap'; expected one of zero, clamp, reflect"):
         ladder["naive"](image, weights, border="wrap")
     assert cp.asnumpy(ladder["naive"](image + 1, weights))[0, 0] == 4  # zeros beyond the border, unless it is said
 
 
-def test_a_texture_ends_where_the_hardware_says() -> None:
+def test_image_wider_than_a_texture_is_refused() -> None:
     with pytest.raises(ArgumentError, match="cols may be at most 131072"):
         ladder["texture"].launches(size(1, 131073, 3, 3, "zero"))
 
 
-def test_an_image_smaller_than_the_filter_is_mirrored_as_often_as_it_takes() -> None:
+def test_image_smaller_than_the_filter_is_reflected_repeatedly() -> None:
     for rows, cols, kernel in ((5, 6, "kReflect,"), (2, 9, "kReflectOften,"), (9, 1, "kReflectOften,")):
         (launch,) = ladder["ahead"].launches(size(rows, cols, 5, 5, "reflect"))
         assert kernel in launch.kernel
         verify(ladder["ahead"], size(rows, cols, 5, 5, "reflect"))
 
 
-def test_strips_let_all_blocks_run_at_once() -> None:
+def test_strip_height_lets_all_blocks_be_resident_at_once() -> None:
     for k, resident in ((3, 8), (5, 8), (7, 8), (9, 6), (11, 4)):
         at = size(8192, 8192, k, k, "zero")
         (launch,) = ladder["ahead"].launches(at)
@@ -85,7 +85,7 @@ def test_strips_let_all_blocks_run_at_once() -> None:
     assert strip_height(size(64, 64, 11, 11, "zero")) == 22
 
 
-def test_the_filter_is_as_it_was_when_the_rung_was_prepared() -> None:
+def test_filter_by_value_keeps_its_values_of_when_the_rung_was_prepared() -> None:
     at = size(4, 4, 3, 3, "zero")
     arrays = {"image": cp.ones((4, 4), cp.float32), "filter": cp.ones((3, 3), cp.float32)}
     arrays["result"] = cp.zeros((4, 4), cp.float32)
@@ -95,18 +95,18 @@ def test_the_filter_is_as_it_was_when_the_rung_was_prepared() -> None:
     assert cp.asnumpy(arrays["result"])[1, 1] == 9
 
 
-def test_an_array_by_value_is_one_structure() -> None:
+def test_array_by_value_is_one_structure() -> None:
     values = np.arange(6, dtype=np.float32).reshape(2, 3)
     structure = by_value(values)
     assert structure.shape == (1,) and structure.tobytes() == values.tobytes()
 
 
-def test_such_arguments_are_named_in_records_and_shown() -> None:
+def test_arguments_by_value_and_textures_are_named_in_records() -> None:
     launch = Launch("f", (1,), (32,), (ByValue("filter"), Textured("image", "clamp"), "result", np.int32(4)))
     assert launch.as_json()["args"] == ["filter by value", "image as a texture, clamp", "result", "int32(4)"]
 
 
-def test_a_structure_of_another_size_is_refused() -> None:
+def test_structure_of_another_size_is_refused() -> None:
     from climb import fake_cupy
 
     kernel = fake_cupy.RawKernel(

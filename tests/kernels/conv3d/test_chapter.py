@@ -34,7 +34,7 @@ def test_the_solution_passes_and_the_skeleton_is_right_and_wasteful():
 @pytest.mark.parametrize(
     "old, new", [("planes + kRadius", "planes"), ("kTaps - 1 - s", "s"), ("s + 1 < kTaps", "s < 0")]
 )
-def test_a_march_gone_wrong_is_found(old: str, new: str):
+def test_planted_mistake_in_the_march_is_found(old: str, new: str):
     assert march.solution.count(old) == 1
     verdict = check(march.solution.replace(old, new), march)
     assert not verdict.passed and any(word in repr(verdict) for word in ("wrong", "never written"))
@@ -47,7 +47,7 @@ def test_the_paper_exercise_tells_right_from_wrong():
     assert (tile_width(9, 100) + 8) ** 3 <= 2 * tile_width(9, 100) ** 3
 
 
-def test_the_turned_tile_is_right_and_conflicted():
+def test_transposed_tile_is_right_and_has_bank_conflicts():
     rng = np.random.default_rng(0)
     cube, taps = (rng.random((edge,) * 3, dtype=np.float32) for edge in (16, 3))
     out = np.zeros_like(cube)
@@ -67,14 +67,14 @@ def test_rows_of_the_tile_are_whole_float4_and_the_window_fits(k: int):
 
 
 @pytest.mark.parametrize("k", [1, 2, 4, 8, 13])
-def test_other_weights_are_refused_by_name(k: int):
+def test_unsupported_filter_sizes_are_refused_by_name(k: int):
     with pytest.raises(ArgumentError, match="k may be 3, 5, 7, 9 or 11"):
         CONV["naive"].launches({"n": 8, "k": k})
 
 
 @pytest.mark.parametrize("at, value", [((0, 0, 0), np.nan), ((2, 1, 0), np.inf), ((2, 2, 2), -np.inf)])
 @pytest.mark.parametrize("name", CONV.names)
-def test_a_weight_that_is_not_finite_meets_the_zeros_outside(name: str, at: tuple[int, ...], value: float):
+def test_non_finite_weight_times_zero_padding_is_nan(name: str, at: tuple[int, ...], value: float):
     size = {"n": 4, "k": 3}
     inputs = CONV.inputs(size)
     inputs["weights"][at] = value
@@ -83,7 +83,7 @@ def test_a_weight_that_is_not_finite_meets_the_zeros_outside(name: str, at: tupl
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("plane", range(6))
-def test_karatsuba_lets_no_value_get_further_than_the_sum_does(plane: int, value: float):
+def test_karatsuba_spreads_no_value_further_than_the_definition(plane: int, value: float):
     size = {"n": 6, "k": 3}
     inputs = CONV.inputs(size)
     inputs["source"][plane, 2, 3] = value

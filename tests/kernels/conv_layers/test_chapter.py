@@ -31,7 +31,7 @@ def test_the_cell_of_the_chapter_is_the_skeleton(exercise) -> None:
     assert not drifted(CHAPTER, exercise)
 
 
-def test_the_exercise_on_paper_is_judged() -> None:
+def test_right_and_wrong_paper_answers_are_told_apart() -> None:
     assert judge(parts_for, extra_bytes)
     assert not judge(lambda n, c_out, multiprocessors: 1, extra_bytes)
     assert not judge(parts_for, lambda n, c_out, parts: 8 * parts * n * n * c_out)
@@ -51,7 +51,7 @@ def test_additions_of_several_blocks_race() -> None:
     assert out[0, 0, 0] == 16 and out[2, 5, 5] == 36
 
 
-def test_a_tap_wraps_around_to_the_row_above() -> None:
+def test_borders_exhibit_reads_the_end_of_the_row_above() -> None:
     image, taps = np.arange(144, dtype=np.float32).reshape(1, 12, 12), np.zeros((1, 1, 3, 3), np.float32)
     taps[0, 0, 1, 0] = 1.0  # the left neighbour
     out = np.zeros((1, 12, 12), np.float32)
@@ -135,7 +135,7 @@ def test_every_cut_of_the_table_computes_its_layer() -> None:
     verify(LAYER["split"], {"n": 14, "c_in": 40, "c_out": 33, "k": 3})
 
 
-def test_parts_are_added_in_one_order() -> None:
+def test_split_adds_its_parts_in_the_same_order_each_time() -> None:
     from climb import cp
 
     size = {"n": 14, "c_in": 48, "c_out": 8, "k": 3}

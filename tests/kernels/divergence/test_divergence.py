@@ -74,13 +74,13 @@ def test_the_profile_says_where_it_is_from_and_has_every_case() -> None:
     assert list(PROFILE["counts"]) == list(CASES)
 
 
-def test_ncu_agrees_with_itself() -> None:
+def test_nsight_compute_counters_are_consistent() -> None:
     for label in CASES:
         assert ncu(label)["threads_per_instruction"] == pytest.approx(32 * efficiency(label), abs=0.006)
 
 
 @pytest.mark.parametrize("label", [label for label in CASES if not predicated(label)])
-def test_divergent_branches_and_lane_efficiency_are_the_hardwares(label: str) -> None:
+def test_divergent_branches_and_lane_efficiency_equal_the_hardwares(label: str) -> None:
     assert counted(label).divergent_branches == ncu(label)["divergent_branches"]
     # The same lanes execute each line, but PTX and SASS have different numbers of instructions for it, and lane
     # efficiency is a mean over instructions: what stands outside the loop may weigh a little more or less.
@@ -152,7 +152,7 @@ def test_a_warp_takes_the_steps_of_its_slowest_lane(data: str) -> None:
     assert 10 * steps <= ncu(f"early_exit, {data}")["warp_instructions"] <= 10.2 * steps + 60 * warps
 
 
-def test_the_arrangements_are_what_they_say() -> None:
+def test_arrangements_of_points_have_the_order_of_their_names() -> None:
     plain = sampled_counts("image")
     assert np.array_equal(np.sort(plain), sampled_counts("sorted"))
     assert np.array_equal(np.sort(plain), np.sort(sampled_counts("shuffled")))
@@ -160,7 +160,7 @@ def test_the_arrangements_are_what_they_say() -> None:
     assert (periodic[:, 0] == MAX_STEPS).all() and periodic[:, 1:].max() <= 8
 
 
-def test_counts_of_points_that_are_known() -> None:
+def test_known_points_have_known_counts() -> None:
     """0, -1 and -2 never leave; 1 goes 0, 1, 2, 5; 2 goes 0, 2, 6; NaN and infinity are outside after one step."""
     re = np.array([0, -1, -2, 1, 2, 3, np.nan, np.inf], np.float32)
     assert escape_counts(re, np.zeros_like(re)).tolist() == [256, 256, 256, 3, 2, 1, 1, 1]

@@ -30,7 +30,7 @@ def test_both_bugs_are_found_one_after_the_other() -> None:
 @pytest.mark.parametrize(
     ("pixel", "wavefronts"), [("lane", 4), ("lane % 2 * 16 + lane / 2", 2), ("lane % 16 * 2 + lane / 16", 4)]
 )
-def test_which_pixels_help(pixel: str, wavefronts: int) -> None:
+def test_pixel_order_decides_the_wavefronts_per_request(pixel: str, wavefronts: int) -> None:
     """Pairs of lanes that want one colour are enough."""
     verdict = check(palette.solution.replace("lane % 4 * kColours + lane / 4", pixel), palette)
     wrong = [c.wrong for c in verdict.checks if c.wrong]
@@ -47,7 +47,7 @@ DIVERGING = """__global__ void k(int* o) {
 """
 
 
-def test_lanes_part_and_meet() -> None:
+def test_lanes_diverge_and_reconverge() -> None:
     steps = [s for s in warp_steps(DIVERGING, "k", [np.zeros(32, np.int32)]) if s.lines]
     counts = [int(s.lanes.sum()) for s in steps]
     assert (counts[0], sorted(counts[1:3]), counts[3:]) == (32, [8, 24], [32])
@@ -58,6 +58,6 @@ def test_lanes_part_and_meet() -> None:
     assert len(figure.axes[0].patches) == 4 * 32
 
 
-def test_a_picture_of_nothing_is_refused() -> None:
+def test_empty_picture_is_refused() -> None:
     with pytest.raises(ValueError, match="at least one step"):
         steps_figure([])

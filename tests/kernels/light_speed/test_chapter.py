@@ -25,14 +25,14 @@ def test_the_triads_skeleton_is_right_and_makes_four_times_the_requests():
     assert [c.wrong for c in verdict.checks] == [None] * 4 + ["258 requests", "129 requests"]
 
 
-def test_a_triad_that_forgets_the_tail_is_wrong():
+def test_triad_without_the_tail_is_wrong():
     source = triad.solution.replace("if (tail < n)", "if (false)")
     assert source != triad.solution
     assert "nothing was written to z" in repr(check(source, triad))
     assert "3 of 4099 elements of z were never written" in repr(check(source, triad))
 
 
-def test_a_triad_with_wide_loads_and_narrow_stores_is_not_done():
+def test_triad_with_wide_loads_and_narrow_stores_does_not_pass():
     wide = "reinterpret_cast<float4*>(z)[i] =\n            make_float4("
     source = triad.solution.replace(wide, "const float4 w = make_float4(").replace(
         "fmaf(a, u.w, v.w));",
@@ -42,7 +42,7 @@ def test_a_triad_with_wide_loads_and_narrow_stores_is_not_done():
     assert wrong == [None] * 5 + ["129 requests"]
 
 
-def test_the_reversed_copy_is_about_neighbouring_lanes():
+def test_reversed_copys_skeleton_fails_at_sectors_per_request_alone():
     wrong = [c.wrong for c in check(reversed_copy.skeleton, reversed_copy).checks]
     assert wrong == [None] * 4 + ["32 sectors per request"] * 2
     assert check(reversed_copy.solution, reversed_copy).passed
@@ -85,7 +85,7 @@ def test_a_wrong_answer_is_told_what_is_wrong(answer, says):
 
 
 @pytest.mark.parametrize("n", [1 << 10, 1 << 14])
-def test_the_exhibit_writes_a_quarter(n):
+def test_exhibit_writes_a_quarter_of_its_output(n):
     source = np.random.default_rng(0).random(n, dtype=np.float32)
     target = poisoned((n,), "float32")
     count_kernel(SHORT_COPY, "copy_fast", (n // 1024,), (256,), [source, target, np.int32(n)])

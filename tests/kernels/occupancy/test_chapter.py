@@ -20,7 +20,7 @@ def test_a_solution_passes_and_the_skeleton_does_not(exercise) -> None:
     assert [c.wrong for c in verdict.checks][:-1] == [None] * len(exercise.sizes)  # right, but not yet as asked
 
 
-def test_the_other_way_out_of_the_second_exercise() -> None:
+def test_second_exercise_accepts_the_other_solution() -> None:
     """``__restrict__`` on both arrays, as the solution's text says."""
     promised = scale.skeleton.replace("const float* source, float* target", "const float* __restrict__ source, "
                                       "float* __restrict__ target")  # fmt: skip
@@ -45,7 +45,7 @@ def test_a_mistake_in_a_solution_is_found(exercise, old: str, new: str, says: st
     assert says in repr(verdict)
 
 
-def test_a_kernel_that_does_not_fit_is_told_how_many_do() -> None:
+def test_solution_with_too_much_shared_memory_is_told_how_many_blocks_fit() -> None:
     """Another element of shared memory than the exercise allows."""
     wide = smooth.solution.replace("before[kPiece];", "before[7 * kPiece / 4];")
     assert "there is room for" in repr(check(wide, smooth))
@@ -69,7 +69,7 @@ def test_forty_blocks_copy_forty_blocks() -> None:
     assert np.isnan(copied[40960:]).all()
 
 
-def test_forty_is_the_answer_of_a_t4() -> None:
+def test_paper_answer_for_a_t4_is_forty() -> None:
     assert 40 * occupancy_of(16, 0, 1024, "sm_75").blocks == 40
     assert 132 * occupancy_of(16, 0, 1024, "sm_90").blocks == 264
 
@@ -82,6 +82,6 @@ def test_every_recorded_size_was_profiled(name: str) -> None:
             assert profile.at(name, rung.name, **size).counts["nanoseconds"] > 0
 
 
-def test_what_was_not_profiled_is_refused_by_name() -> None:
+def test_size_without_a_profile_is_refused_by_name() -> None:
     with pytest.raises(LookupError, match="occupancy one_float at n=5"):
         occupancy_profile().at("occupancy", "one_float", n=5)

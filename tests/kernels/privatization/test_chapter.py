@@ -40,7 +40,7 @@ def test_the_chapter_shows_the_skeleton(exercise) -> None:
         (votes, (">= kHalf", "> kHalf"), "counts are wrong"),
     ],
 )
-def test_a_slip_in_an_exercise_is_found(exercise, change: tuple[str, str], says: str) -> None:
+def test_planted_mistake_in_an_exercise_is_found(exercise, change: tuple[str, str], says: str) -> None:
     assert exercise.solution.count(change[0]) == 1
     assert says in repr(check(exercise.solution.replace(*change), exercise))
 

@@ -59,13 +59,13 @@ EDGE = st.one_of(st.integers(1, 40), st.sampled_from((64, 127, 128, 129)))
     m=EDGE, n=EDGE, k=st.one_of(EDGE, st.just(300)), gaps=st.tuples(*[st.integers(0, 9)] * 3),
     offset=st.sampled_from((0, 1, 4)), alpha=st.sampled_from((1.0, -0.5, 0.0)), beta=st.sampled_from((0.0, 1.0, 0.25)),
 )  # fmt: skip
-def test_any_leading_dimensions_alpha_and_beta(m, n, k, gaps, offset, alpha, beta) -> None:
+def test_products_with_any_leading_dimensions_alpha_and_beta_are_right(m, n, k, gaps, offset, alpha, beta) -> None:
     product_of_views("stream", m, n, k, gaps, offset, alpha, beta)
 
 
 @pytest.mark.parametrize("rung", LADDER.names)
 @pytest.mark.parametrize("gaps", [(4, 8, 12), (1, 2, 3)])
-def test_every_rung_takes_them(rung: str, gaps) -> None:
+def test_every_rung_takes_leading_dimensions_alpha_and_beta(rung: str, gaps) -> None:
     product_of_views(rung, 36, 44, 20, gaps, 4, 2.0, 0.5)
 
 
@@ -76,7 +76,7 @@ def test_rows_that_start_at_16_bytes_are_read_by_quads() -> None:
     product_of_views("tuned", 24, 20, 16, (3, 4, 4), 0, 1.0, 0.0)
 
 
-def test_nothing_to_add_scales_c_and_nothing_to_write_does_nothing() -> None:
+def test_k_of_zero_scales_c_and_an_empty_c_is_left_alone() -> None:
     product_of_views("stream", 5, 7, 0, (0, 0, 0), 0, 3.0, 0.5)
     sgemm(cp.empty((0, 4), np.float32), cp.empty((4, 3), np.float32), cp.empty((0, 3), np.float32))
 
@@ -97,7 +97,7 @@ def arrays(m=4, n=6, k=5):
         (lambda a, b, c: (a, b, b[:4]), "'C' overlaps argument 'B'"),
     ],
 )
-def test_what_does_not_fit_is_refused_by_name(spoil, says: str) -> None:
+def test_arguments_that_do_not_fit_are_refused_by_name(spoil, says: str) -> None:
     with pytest.raises(ArgumentError, match=says):
         sgemm(*spoil(*arrays()))
 
@@ -115,14 +115,14 @@ def test_every_slice_is_worked_on_once_and_no_portion_is_longer_than_a_tile(tile
         assert covered == shares.rest * slices
 
 
-def test_what_fills_its_waves_is_not_cut_and_what_does_not_is() -> None:
+def test_only_products_that_leave_a_partial_wave_are_cut() -> None:
     tile = choose(Product.of({"m": 4096, "n": 4096, "k": 4096}))
     assert share(Product.of({"m": 2048, "n": 2048, "k": 2048}), tile).rest == 0
     assert share(Product.of({"m": 1024, "n": 1024, "k": 1024}), tile).whole == 0
     assert share(Product.of({"m": 4096, "n": 4096, "k": 4096}), tile).rest == 512 - 3 * SMS
 
 
-def test_whole_tiles_and_portions_of_one_product(monkeypatch) -> None:
+def test_product_of_whole_tiles_and_portions_is_right(monkeypatch) -> None:
     """On a GPU of two SMs three tiles are two whole ones and one that is cut in two."""
     monkeypatch.setattr(rungs, "SMS", 2)
     m, n, k = 132, 260, 272
@@ -135,7 +135,7 @@ def test_whole_tiles_and_portions_of_one_product(monkeypatch) -> None:
 @pytest.mark.parametrize(
     ("m", "n", "tile"), [(4096, 4096, BEST), (16384, 768, SQUARER), (512, 11008, SQUARER), (32, 4096, SKINNY)]
 )
-def test_the_tile_of_which_fewest_cover_c_is_chosen(m: int, n: int, tile) -> None:
+def test_chosen_tile_covers_c_with_the_fewest_blocks(m: int, n: int, tile) -> None:
     product = Product.of({"m": m, "n": n, "k": 64})
     assert choose(product) == tile
     if tile != SKINNY:
@@ -161,17 +161,17 @@ def test_the_cell_of_an_exercise_is_its_skeleton(exercise) -> None:
     assert not drifted(CHAPTER, exercise)
 
 
-def test_two_tiles_and_no_barrier_is_a_race() -> None:
+def test_two_tiles_without_a_barrier_race() -> None:
     source = rounds.solution.replace("__syncthreads();", "")
     assert source != rounds.solution and "race" in repr(check(source, rounds))
 
 
-def test_the_paper_answer_is_judged() -> None:
+def test_right_and_wrong_paper_answers_are_told_apart() -> None:
     assert judge(fewest_parts).passed and not judge(lambda *case: 1).passed
     assert full(1024, 1024, 128, 256, 4) == pytest.approx(128 / 132)
 
 
-def test_the_exhibit_reads_what_beta_zero_must_not() -> None:
+def test_exhibit_reads_c_although_beta_is_zero() -> None:
     a, c = np.ones((2, 2), np.float32), np.full((2, 2), np.nan, np.float32)
     two, one, zero = np.int32(2), np.float32(1), np.float32(0)
     count_kernel(BETA, "sgemm", (1, 1), (2, 2), [two, two, two, one, a, a, zero, c])

@@ -36,7 +36,7 @@ def by_hand(source: np.ndarray, weights: np.ndarray) -> np.ndarray:
     shape=st.one_of(st.tuples(st.integers(0, 40)), st.tuples(st.integers(0, 9), st.integers(0, 12))),
     data=st.data(),
 )
-def test_the_reference_is_the_sum_written_out(shape: tuple[int, ...], data: st.DataObject) -> None:
+def test_reference_equals_the_sum_written_out(shape: tuple[int, ...], data: st.DataObject) -> None:
     reach = [data.draw(st.integers(0, 4)) for _ in shape]
     rng = np.random.default_rng(data.draw(st.integers(0, 99)))
     source = rng.standard_normal(shape, dtype=np.float32)
@@ -44,7 +44,7 @@ def test_the_reference_is_the_sum_written_out(shape: tuple[int, ...], data: st.D
     assert np.allclose(correlate(source, weights), by_hand(source, weights), rtol=1e-12, atol=1e-12)
 
 
-def test_the_reference_is_the_same_in_many_bands(monkeypatch) -> None:
+def test_reference_does_not_depend_on_its_band_size(monkeypatch) -> None:
     source = np.random.default_rng(3).random((37, 11), dtype=np.float32)
     whole = correlate(source, weights_2d(3))
     monkeypatch.setattr("climb.bench.references.BAND", 25)
@@ -77,7 +77,7 @@ def test_the_weights_are_constants_at_every_radius(rung) -> None:
 
 @each_rung
 @pytest.mark.parametrize("key", ["radius", "n", "rows", "cols"])
-def test_a_size_beyond_what_the_kernel_takes_is_refused_by_name(rung, key: str) -> None:
+def test_size_above_the_kernels_maximum_is_refused_by_name(rung, key: str) -> None:
     size = dict(rung.ladder.problem.headline[0])
     if key not in size:
         pytest.skip("a size key of the other stencil")

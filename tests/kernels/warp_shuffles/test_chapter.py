@@ -46,12 +46,12 @@ def test_the_block_maximum_is_right_and_merely_slow() -> None:
         (scan, ("if (i < n) {", "if (i <= n) {"), "out of bounds"),
     ],
 )
-def test_a_slip_in_a_solution_is_found(exercise, change: tuple[str, str], says: str) -> None:
+def test_planted_mistake_in_a_solution_is_found(exercise, change: tuple[str, str], says: str) -> None:
     assert exercise.solution.count(change[0]) == 1
     assert says in repr(check(exercise.solution.replace(*change), exercise))
 
 
-def test_one_mistake_of_the_scan_mended_leaves_the_other() -> None:
+def test_scan_with_one_of_two_mistakes_mended_still_fails() -> None:
     guarded = scan.skeleton.replace("value += __shfl", "const float left = __shfl").replace(
         "to its left?\n", "to its left?\n        if (lane >= offset) { value += left; }\n"
     )
@@ -71,7 +71,7 @@ def test_the_unrolled_last_warp_returns_28(word: str, total: float) -> None:
 
 
 @pytest.mark.parametrize(("barrier", "error"), [("__syncwarp();", Race), ("", None)])
-def test_a_synchronisation_between_the_lines_is_not_enough(barrier: str, error: type | None) -> None:
+def test_last_warp_is_right_only_with_syncwarps_between_read_and_write(barrier: str, error: type | None) -> None:
     """Within one line lane 0 reads what lane 16 writes; only reading, waiting and writing apart are in order."""
     lines = {f"partial[t] += partial[t + {s}];": s for s in (32, 16, 8, 4, 2, 1)}
     source = exhibit("last_warp")

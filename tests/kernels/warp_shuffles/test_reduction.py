@@ -30,18 +30,18 @@ def test_whole_numbers_add_up_exactly_in_any_order(rung: BoundRung, n: int) -> N
 
 
 @pytest.mark.parametrize("rung", rungs("reduction", "accurate_sum"))
-def test_the_sum_of_nothing_is_zero(rung: BoundRung) -> None:
+def test_sum_of_an_empty_array_is_zero(rung: BoundRung) -> None:
     assert run(rung, []) == 0.0
 
 
 @pytest.mark.parametrize("rung", rungs("reduction_max", "argmax"))
-def test_the_largest_of_nothing_is_refused_by_name(rung: BoundRung) -> None:
+def test_maximum_of_an_empty_array_is_refused_by_name(rung: BoundRung) -> None:
     with pytest.raises(ArgumentError, match="argument 'source' is empty"):
         run(rung, [])
 
 
 @pytest.mark.parametrize("rung", rungs("reduction"))
-def test_the_same_bits_twice(rung: BoundRung) -> None:
+def test_repeated_sums_have_the_same_bits(rung: BoundRung) -> None:
     """A second launch finds tickets, totals and workspace as the first one left them."""
     source = cp.asarray(LADDERS["reduction"].inputs({"n": 70001})["source"])
     first, second = (cp.asnumpy(rung(source)) for _ in range(2))
@@ -50,7 +50,7 @@ def test_the_same_bits_twice(rung: BoundRung) -> None:
 
 @pytest.mark.parametrize("rung", rungs("reduction", "accurate_sum"))
 @pytest.mark.parametrize(("special", "total"), [([INF], INF), ([-INF, 1], -INF), ([INF, -INF], NAN), ([NAN, INF], NAN)])
-def test_infinities_and_nan_go_through_a_sum(rung: BoundRung, special: list[float], total: float) -> None:
+def test_sum_passes_infinities_and_nan_on(rung: BoundRung, special: list[float], total: float) -> None:
     values = np.ones(40000, dtype=np.float32)
     values[[77, 35000][: len(special)]] = special
     assert np.array_equal(run(rung, values), total, equal_nan=True)
@@ -75,7 +75,7 @@ ORDERED = {
 
 @pytest.mark.parametrize("rung", rungs("reduction_max", "argmax"))
 @pytest.mark.parametrize("case", ORDERED)
-def test_the_largest_as_numpy_has_it(rung: BoundRung, case: str) -> None:
+def test_maximum_equals_numpys(rung: BoundRung, case: str) -> None:
     values = np.array(ORDERED[case], dtype=np.float32)
     reference = {"reduction_max": np.max, "argmax": np.argmax}[rung.ladder.name]
     assert np.array_equal(run(rung, values), reference(values), equal_nan=True)
@@ -85,13 +85,13 @@ def test_the_largest_as_numpy_has_it(rung: BoundRung, case: str) -> None:
 
 
 @pytest.mark.parametrize("rung", rungs("argmax"))
-def test_a_place_is_kept_in_32_bits(rung: BoundRung) -> None:
+def test_argmax_refuses_positions_beyond_32_bits(rung: BoundRung) -> None:
     with pytest.raises(ArgumentError, match="n may be at most 4294967296"):
         rung.launches({"n": (1 << 32) + 1})
 
 
 @pytest.mark.parametrize("rung", rungs("accurate_sum"))
-def test_what_a_float_would_lose_is_kept(rung: BoundRung) -> None:
+def test_accurate_sum_keeps_what_a_float_sum_loses(rung: BoundRung) -> None:
     """A large value comes and goes; float additions would lose most of the small ones between."""
     rng = np.random.default_rng(3)
     values = rng.random(50000, dtype=np.float32)
@@ -102,7 +102,7 @@ def test_what_a_float_would_lose_is_kept(rung: BoundRung) -> None:
 
 
 @pytest.mark.parametrize("rung", rungs("accurate_sum"))
-def test_one_float_left_out_would_be_found(rung: BoundRung) -> None:
+def test_accurate_sums_tolerance_finds_one_missing_float(rung: BoundRung) -> None:
     size = {"n": 1 << 28}
     assert LADDERS["accurate_sum"].problem.tolerance(size) < 0.5 / size["n"] / 1000
     verify(rung, {"n": 100001})

@@ -1,0 +1,11 @@
+"""Mutation testing: plant one mistake at a time, and see whether a test notices.
+
+``operators`` makes mutants of a text (``cuda``: by tokens; ``python``: by syntax tree), ``choosing`` draws some of them
+with a seed, ``noticing`` says which tests should notice a mutant of a file, ``running`` runs those tests in copies of
+the repository, ``summary`` prints what came of it. Tests that compare hashes of sources do not take part, and neither
+do those that plant faults of their own by text.
+"""
+
+from climb.validation.mutation.mutants import Mutant
+
+__all__ = ["Mutant"]

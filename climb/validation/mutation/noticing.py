@@ -1,0 +1,131 @@
+"""Which tests should notice a mutant: for a rung those of the rung, for a module those that call the mutated function.
+
+Left out are tests that would notice by the text alone: records and counts that are fresh as long as a source's hash is
+the same, rungs that must differ from each other, faults that tests plant themselves.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+
+from climb.validation.mutation.mutants import Mutant
+from climb.validation.mutation.tracing import function_name
+
+_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.MULTILINE)
+#: Tests that look at the text, by words of their names.
+BY_TEXT = ("fresh", "stale", "hash", "sha256", "planted", "fault", "another_program", "opens_with", "architecture")
+#: Tests of several chapters that pick their rungs by themselves.
+ACROSS = ("test_older_gpus.py", "test_fences.py", "test_large_indices.py", "test_moved_bits.py")
+#: Seconds of tests that one mutant of a module is worth, the quickest first.
+BUDGET = 40.0
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One run of pytest: its arguments, and the tests that it is to run where those are listed one by one."""
+
+    arguments: tuple[str, ...]
+    tests: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Noticing:
+    """The tests of a repository at ``root``; ``calls`` is what ``tracing`` wrote of the tests of modules."""
+
+    root: Path
+    calls: Mapping[str, Mapping] = field(default_factory=dict)
+
+    def stages(self, mutant: Mutant) -> list[Stage]:
+        """What to run, in order, until a test fails; empty where no test reaches the mutant."""
+        if mutant.file.startswith("kernels/"):
+            return list(self._stages_of_rungs(mutant.file))
+        chosen = self._tests_of(mutant)
+        return [Stage((), tuple(chosen))] if chosen else []
+
+    # Rungs
+
+    def rungs_of(self, file: str) -> list[tuple[str, str, str]]:
+        """(chapter, ladder, rung) of every rung whose source is this file or includes it."""
+        return self._rungs_by_file.get(file, [])
+
+    @cached_property
+    def _rungs_by_file(self) -> dict[str, list[tuple[str, str, str]]]:
+        out: dict[str, list[tuple[str, str, str]]] = {}
+        for path in sorted(self.root.glob("kernels/*/*/*.cu")):
+            chapter, ladder = path.parent.parent.name, path.parent.name
+            if ladder not in ("exercises", "exhibits"):
+                rung = re.sub(r"^\d+_", "", path.stem)
+                for file in self._closure(path):
+                    out.setdefault(file.relative_to(self.root).as_posix(), []).append((chapter, ladder, rung))
+        return out
+
+    def _closure(self, path: Path) -> set[Path]:
+        """The file and everything that it includes from the repository."""
+        seen: set[Path] = set()
+        waiting = [path.resolve()]
+        while waiting:
+            one = waiting.pop()
+            if one not in seen and one.is_file() and one.is_relative_to(self.root.resolve()):
+                seen.add(one)
+                text = one.read_text(encoding="utf-8")
+                waiting += [(one.parent / match[1]).resolve() for match in _INCLUDE.finditer(text)]
+        return {self.root / one.relative_to(self.root.resolve()) for one in seen}
+
+    def _stages_of_rungs(self, file: str) -> Iterator[Stage]:
+        rungs = self.rungs_of(file)
+        if not rungs:
+            return
+        chapters = sorted({chapter for chapter, *_ in rungs})
+        names = " or ".join(f"{ladder}-{rung}" for _, ladder, rung in rungs)
+        left_out = " and ".join(f"not {word}" for word in BY_TEXT)
+        modules = [f"tests/kernels/{chapter}/test_rungs.py" for chapter in chapters]
+        yield Stage((*modules, "-k", f"({names}) and {left_out}"))
+        yield Stage((*(f"tests/kernels/{name}" for name in ACROSS), "-k", f"({names}) and {left_out}"))
+        folders = [f"tests/kernels/{chapter}" for chapter in chapters]
+        yield Stage((*folders, *(f"--ignore={module}" for module in modules), "-k", left_out))
+
+    # Modules
+
+    def _tests_of(self, mutant: Mutant) -> list[str]:
+        """The ids of the tests that call the mutated function, the quickest first, as far as the budget goes."""
+        function = enclosing(mutant)
+        if function is None:
+            stem = Path(mutant.file).stem
+            wanted = [test for test, made in self.calls.items() if any(f"/{stem}." in f for f in made["functions"])]
+        else:
+            name = function_name(mutant.file, function)
+            wanted = [test for test, made in self.calls.items() if name in made["functions"]]
+        taken, seconds = [], 0.0
+        for test in sorted(wanted, key=lambda test: self.calls[test]["seconds"]):
+            seconds += self.calls[test]["seconds"]
+            if taken and seconds > BUDGET:
+                break
+            if not any(word in test.split("::", 1)[-1] for word in ("fresh",)):
+                taken.append(test)
+        return taken
+
+    def expected_seconds(self, stage: Stage) -> float:
+        """What the listed tests took when they were traced; 0 where none are listed."""
+        return sum(self.calls[test]["seconds"] for test in stage.tests)
+
+
+def enclosing(mutant: Mutant) -> str | None:
+    """The qualified name of the outermost function around the mutant; None at the top level of a module or class."""
+    line = mutant.line
+
+    def search(body: list[ast.stmt], prefix: str) -> str | None:
+        for node in body:
+            if not node.lineno <= line <= (node.end_lineno or node.lineno):
+                continue
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                return None if line < node.body[0].lineno and node.body[0].lineno != node.lineno else prefix + node.name
+            if isinstance(node, ast.ClassDef):
+                return search(node.body, f"{prefix}{node.name}.")
+        return None
+
+    return search(ast.parse(mutant.text).body, "")

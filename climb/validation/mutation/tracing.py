@@ -1,0 +1,57 @@
+"""A pytest plugin that writes which functions of ``climb`` each test calls, and how long the test takes.
+
+``-p climb.validation.mutation.tracing`` with ``MUTATION_TRACE=<file>`` in the environment: a JSON object of the tests
+by id, ``{"seconds": s, "functions": ["climb/emulator/warps.py::shuffle", ...]}``. What a test runs in another process
+is not seen.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+import time
+from collections.abc import Generator
+from pathlib import Path
+from types import CodeType, FrameType
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[3]
+_FOLDER = str(ROOT / "climb") + os.sep
+_TESTS: dict[str, dict[str, object]] = {}
+
+
+def function_name(file: str, qualname: str) -> str:
+    """A function as the map names it: nested ones belong to the outermost, for they are called by it."""
+    return f"{file}::{qualname.split('.<locals>')[0]}"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """Trace one test with its fixtures."""
+    called: set[CodeType] = set()
+
+    def trace(frame: FrameType, event: str, argument: object) -> None:
+        called.add(frame.f_code)
+
+    began = time.perf_counter()
+    threading.settrace(trace)
+    sys.settrace(trace)
+    try:
+        return (yield)
+    finally:
+        sys.settrace(None)
+        threading.settrace(None)  # type: ignore[arg-type]
+        names = {
+            function_name(Path(code.co_filename).relative_to(ROOT).as_posix(), code.co_qualname)
+            for code in called
+            if code.co_filename.startswith(_FOLDER)
+        }
+        _TESTS[item.nodeid] = {"seconds": round(time.perf_counter() - began, 3), "functions": sorted(names)}
+
+
+def pytest_sessionfinish() -> None:
+    """Write the map."""
+    Path(os.environ["MUTATION_TRACE"]).write_text(json.dumps(_TESTS), encoding="utf-8")

@@ -1,0 +1,293 @@
+"""Mutation testing: operators make the mistakes that they name, seeds reproduce, killed and survived are told apart."""
+
+from __future__ import annotations
+
+import ast
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from climb.cli import mutate
+from climb.validation.mutation import Mutant, choosing, cuda, python, running, summary
+from climb.validation.mutation.noticing import Noticing, Stage, enclosing
+
+ROOT = Path(__file__).resolve().parents[2]
+
+KERNEL = """// Idea: a < b in a comment.
+#include "other.cuh"
+constexpr int kThreads = 256;
+template <int kWidth>
+__global__ void __launch_bounds__(kThreads) scale(const float* x, float* y, size_t n)
+{
+    __shared__ float tile[kThreads + 1];
+    for (size_t i = threadIdx.x; i < n; i += blockDim.x) {
+        tile[i] = x[i] * 2;
+        __syncthreads();  // a barrier
+        __threadfence();
+        if (i > 0 && n != 3) y[i] += tile[i + 1];
+    }
+}
+"""
+
+
+def _lines(text: str, operator: str) -> set[tuple[str, str]]:
+    return {
+        (mutant.original_line, mutant.mutated_line)
+        for mutant in cuda.mutants("k.cu", text)
+        if mutant.operator == operator
+    }
+
+
+@pytest.mark.parametrize(
+    ("operator", "old", "new"),
+    [
+        ("bounds", "i < n;", "i <= n;"),
+        ("bounds", "i > 0", "i >= 0"),
+        ("guards", "&&", "||"),
+        ("guards", "n != 3", "n == 3"),
+        ("strides", "i += blockDim.x)", "i += 2 * blockDim.x)"),
+        ("barriers", "__syncthreads();", ";"),
+        ("fences", "__threadfence();", ";"),
+        ("indices", "tile[i + 1]", "tile[i + 1 + 1]"),
+        ("indices", "tile[i + 1]", "tile[i - 1]"),
+        ("indices", "x[i] * 2", "x[i] + 2"),
+        ("indices", "= threadIdx.x", "= threadIdx.y"),
+        ("constants", "x[i] * 2", "x[i] * (2 + 1)"),
+        ("accumulates", "y[i] += tile", "y[i] = tile"),
+        ("accumulates", "y[i] += tile", "y[i] -= tile"),
+    ],
+)
+def test_cuda_operator_makes_the_mistake_that_it_names(operator: str, old: str, new: str) -> None:
+    (line,) = [line.strip() for line in KERNEL.splitlines() if old in line]
+    assert (line, line.replace(old, new)) in _lines(KERNEL, operator)
+
+
+def test_comments_includes_constants_and_declarations_are_left_alone() -> None:
+    for mutant in cuda.mutants("k.cu", KERNEL):
+        left = ("//", "#", "constexpr", "template", "__global__", "__shared__")
+        assert not mutant.original_line.startswith(left), str(mutant)
+        assert mutant.mutated_line.split("//")[1:] == mutant.original_line.split("//")[1:]
+        assert mutant.mutated != KERNEL and mutant.mutated.count("\n") == KERNEL.count("\n")
+
+
+MODULE = '''"""A docstring with 1 < 2."""
+
+def kept(a: int = 3) -> int:
+    """Another, 4."""
+    if a < 2 and not a == 1:
+        raise ValueError(f"{a + 1} is below 2")
+    total = a * 5
+    total += 7
+    print(total)
+    for each in range(a):
+        continue
+    return total
+'''
+
+
+@pytest.mark.parametrize(
+    ("operator", "old", "new"),
+    [
+        ("bounds", "a < 2", "a <= 2"),
+        ("bounds", "a == 1", "a != 1"),
+        ("guards", "2 and not", "2 or not"),
+        ("guards", "not a == 1", "(a == 1)"),
+        ("guards", "a < 2 and not a == 1:", "not (a < 2 and not a == 1):"),
+        ("guards", "continue", "break"),
+        ("indices", "a * 5", "a + 5"),
+        ("constants", "a * 5", "a * 6"),
+        ("constants", "= 3", "= 4"),
+        ("accumulates", "+= 7", "= 7"),
+        ("calls", "print(total)", "pass"),
+    ],
+)
+def test_python_operator_makes_the_mistake_that_it_names(operator: str, old: str, new: str) -> None:
+    made = {mutant.mutated for mutant in python.mutants("m.py", MODULE) if mutant.operator == operator}
+    assert MODULE.count(old) == 1
+    assert MODULE.replace(old, new) in made
+
+
+def test_docstrings_and_messages_are_left_alone() -> None:
+    for mutant in python.mutants("m.py", MODULE):
+        ast.parse(mutant.mutated)
+        assert '"""' not in mutant.original_line and "raise" not in mutant.original_line, str(mutant)
+
+
+def test_positions_are_right_behind_letters_of_several_bytes() -> None:
+    text = 'x = "µµ" if 1 < 2 else 0\n'
+    assert 'x = "µµ" if 1 <= 2 else 0\n' in {mutant.mutated for mutant in python.mutants("m.py", text)}
+
+
+def test_a_seed_draws_the_same_mutants_and_another_seed_others() -> None:
+    files = choosing.files_of(ROOT, "rungs")[:12]
+    first, again, other = ([m.key for m in choosing.drawn(ROOT, files, seed)][:24] for seed in (1, 1, 2))
+    assert first == again != other
+
+
+def test_one_mutant_of_each_file_is_drawn_before_a_second() -> None:
+    files = choosing.files_of(ROOT, "rungs")[:12]
+    drawn = [mutant.file for mutant, _ in zip(choosing.drawn(ROOT, files, 0), range(12), strict=False)]
+    assert sorted(drawn) == sorted(files)
+
+
+def test_areas_hold_rungs_and_modules_but_no_exhibits() -> None:
+    assert all(choosing.files_of(ROOT, area) for area in choosing.AREAS)
+    assert not any("exhibits" in file or "exercises" in file for file in choosing.files_of(ROOT, "rungs"))
+
+
+def test_a_header_is_noticed_by_the_rungs_that_include_it() -> None:
+    noticing = Noticing(ROOT)
+    for header in (file for file in choosing.files_of(ROOT, "rungs") if file.endswith(".cuh")):
+        assert noticing.rungs_of(header), header
+
+
+def test_enclosing_function_is_the_outermost_one() -> None:
+    text = "a = 1\nclass C:\n    b = 2\n    def f(self):\n        def g():\n            return 3\n        return g\n"
+    found = {mutant.line: enclosing(mutant) for mutant in python.mutants("m.py", text)}
+    assert found == {1: None, 3: None, 6: "C.f"}
+
+
+def test_a_module_is_noticed_by_the_tests_that_call_the_function_quickest_first() -> None:
+    text = "def f():\n    return 1 + 1\n"
+    mutant = next(python.mutants("climb/emulator/m.py", text))
+    calls = {
+        "slow": {"seconds": 2.0, "functions": ["climb/emulator/m.py::f"]},
+        "other": {"seconds": 0.1, "functions": ["climb/emulator/m.py::g"]},
+        "quick": {"seconds": 0.5, "functions": ["climb/emulator/m.py::f"]},
+    }
+    assert Noticing(ROOT, calls).stages(mutant) == [Stage((), ("quick", "slow"))]
+    assert Noticing(ROOT, {}).stages(mutant) == []
+
+
+@pytest.fixture
+def toy(tmp_path: Path) -> Path:
+    """A repository with one module, and a test that notices some of its mistakes, hangs at one and fails anyhow."""
+    root = tmp_path / "toy"
+    (root / "climb" / "bench").mkdir(parents=True)
+    (root / "climb" / "bench" / "m.py").write_text(
+        "def count(n):\n    i = 0\n    while i < n:\n        i += 1\n    return i\n\n\n"
+        "def unseen(n):\n    return n + 1\n"
+    )
+    (root / "tests").mkdir()
+    (root / "tests" / "test_m.py").write_text(
+        "import sys\nsys.path.insert(0, '.')\nfrom climb.bench.m import count, unseen\n\n\n"
+        "def test_always_fails():\n    count(1)\n    assert False\n\n\n"
+        "def test_count():\n    assert count(3) == 3\n\n\n"
+        "def test_unseen():\n    assert unseen(0)\n"
+    )
+    return root
+
+
+def _toy_mutant(root: Path, old: str, new: str) -> Mutant:
+    text = (root / "climb/bench/m.py").read_text()
+    (mutant,) = [m for m in python.mutants("climb/bench/m.py", text) if m.mutated == text.replace(old, new)]
+    return mutant
+
+
+def test_killed_survived_and_unreached_are_told_apart(toy: Path, tmp_path: Path) -> None:
+    names = {"test_always_fails": "count", "test_count": "count", "test_unseen": "unseen"}
+    calls = {
+        f"tests/test_m.py::{test}": {"seconds": 0.1, "functions": [f"climb/bench/m.py::{function}"]}
+        for test, function in names.items()
+    }
+    copy, noticing = running.Copy(toy, tmp_path / "copy"), Noticing(toy, calls)
+    killed = running.run_one(copy, noticing, _toy_mutant(toy, "i < n", "i <= n"))
+    assert (killed.status, killed.how) == ("killed", "tests/test_m.py::test_count")  # not by the test that fails anyhow
+    survived = running.run_one(copy, noticing, _toy_mutant(toy, "n + 1", "n + 2"))
+    assert (survived.status, survived.how) == ("survived", "")
+    unreached = running.run_one(copy, Noticing(toy, {}), _toy_mutant(toy, "n + 1", "n - 1"))
+    assert unreached.status == "unreached"
+    assert (tmp_path / "copy/climb/bench/m.py").read_text() == (toy / "climb/bench/m.py").read_text()
+
+
+@pytest.mark.parametrize(("clean", "status", "how"), [(0, "killed", "hangs"), (None, "survived", "its tests need")])
+def test_a_hang_kills_a_mutant_if_its_tests_end_without_it(toy: Path, tmp_path: Path, clean, status, how) -> None:
+    class Hanging(running.Copy):
+        def pytest(self, arguments, seconds, **environment):
+            mutated = (self.folder / "climb/bench/m.py").read_text() != (toy / "climb/bench/m.py").read_text()
+            return (None if mutated else clean), ""
+
+    calls = {"tests/test_m.py::test_count": {"seconds": 0.1, "functions": ["climb/bench/m.py::count"]}}
+    outcome = running.run_one(
+        Hanging(toy, tmp_path / "copy"), Noticing(toy, calls), _toy_mutant(toy, "i += 1", "i = 1")
+    )
+    assert outcome.status == status and outcome.how.startswith(how)
+
+
+def test_a_run_that_does_not_end_is_ended(toy: Path, tmp_path: Path) -> None:
+    copy = running.Copy(toy, tmp_path / "copy")
+    with copy.planted(_toy_mutant(toy, "i += 1", "i = 1")):
+        status, _ = copy.pytest(["tests/test_m.py::test_count"], 1.0)
+    assert status is None
+
+
+def test_the_repository_itself_is_never_changed(toy: Path) -> None:
+    before = (toy / "climb/bench/m.py").read_text()
+    calls = {"tests/test_m.py::test_count": {"seconds": 0.1, "functions": ["climb/bench/m.py::count"]}}
+    mutants = iter([_toy_mutant(toy, "i < n", "i <= n"), _toy_mutant(toy, "i = 0", "i = 1")])
+    said: list[running.Outcome] = []
+    outcomes = running.run_all(toy, mutants, 2, Noticing(toy, calls), {}, said.append, jobs=2)
+    assert {outcome.operator: outcome.status for outcome in outcomes} == {"bounds": "killed", "constants": "survived"}
+    assert (toy / "climb/bench/m.py").read_text() == before and outcomes == said
+    again = running.run_all(toy, iter([_toy_mutant(toy, "i < n", "i <= n")]), 1, Noticing(toy, {}),
+                            {outcome.key: outcome for outcome in outcomes}, said.append)  # fmt: skip
+    assert again == [next(o for o in outcomes if o.operator == "bounds")]  # known, and so not run again
+
+
+def test_a_survivor_needs_a_reason(tmp_path: Path) -> None:
+    mutant = Mutant("a.cu", "bounds", 2, 3, "<=", "i < n\n")
+    outcome = running.Outcome.of(mutant, "survived", "", 1.0)
+    path = tmp_path / "equivalent.json"
+    entry = {"file": "a.cu", "original": "i < n", "mutated": "i <= n", "reason": "n is never reached"}
+    path.write_text(json.dumps([entry]))
+    known = summary.known_survivors(path)
+    assert summary.unexplained([outcome], known) == [] and summary.unexplained([outcome], []) == [outcome]
+    assert "0 of 1 mutants killed" in summary.summary([outcome], known)
+    assert "n is never reached" in summary.summary([outcome], known)
+    assert "NO REASON IS KNOWN" in summary.summary([outcome], [])
+    path.write_text(json.dumps([{**entry, "reason": " "}]))
+    with pytest.raises(ValueError, match="no reason is given"):
+        summary.known_survivors(path)
+    path.write_text(json.dumps([entry, entry]))
+    with pytest.raises(ValueError, match="there twice"):
+        summary.known_survivors(path)
+
+
+def test_every_known_survivor_is_a_mutant_of_its_file() -> None:
+    for one in summary.known_survivors():
+        made = choosing.mutants_of(ROOT, one.file)
+        assert any((m.original_line, m.mutated_line) == (one.original, one.mutated) for m in made), one
+
+
+def test_results_of_an_interrupted_run_are_read_again(tmp_path: Path) -> None:
+    outcome = running.Outcome.of(Mutant("a.cu", "bounds", 2, 3, "<=", "i < n\n"), "killed", "test_a", 1.0)
+    path = tmp_path / "mutation.json"
+    assert summary.load_results(path) == {}
+    path.write_text(json.dumps({"mutants": running.as_json([outcome])}))
+    assert summary.load_results(path) == {outcome.key: outcome}
+    path.write_text("{")
+    assert summary.load_results(path) == {}
+
+
+def test_a_toy_rung_is_killed_by_its_own_checks_and_not_by_its_text(tmp_path: Path) -> None:
+    """The real checks of one rung, in a copy of this repository with that chapter alone."""
+    pytest.importorskip("hypothesis")
+    file = "kernels/coalescing/strided/01_strided.cu"
+    text = (ROOT / file).read_text(encoding="utf-8")
+    mutants = {m.mutated_line: m for m in cuda.mutants(file, text) if m.operator == "bounds"}
+    mutant = next(iter(mutants.values()))
+    copy = running.Copy(ROOT, tmp_path / "copy")
+    outcome = running.run_one(copy, Noticing(ROOT), mutant)
+    assert outcome.status == "killed" and "right_at" in outcome.how
+    shutil.rmtree(tmp_path / "copy")
+
+
+def test_command_has_its_options() -> None:
+    import argparse
+
+    parser = argparse.ArgumentParser()
+    mutate.add_arguments(parser)
+    args = parser.parse_args(["--count", "3", "--area", "rungs"])
+    assert (args.count, args.seed, args.area, args.jobs) == (3, 0, ["rungs"], 2)
