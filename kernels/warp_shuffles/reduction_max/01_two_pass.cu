@@ -1,6 +1,7 @@
-// Idea: floats compared as integers, which puts NaN above everything; shuffles and float4 as in the sum.
+// Idea: compare floats as integers, which puts NaN above everything.
 // From the rung before: the first rung.
-// Requires: source aligned to 16 bytes; a block of kThreads threads; one block per kChunk floats, then one for the rest.
+// Requires: source aligned to 16 bytes; a block of kThreads threads; one block per
+// kChunk floats, then one block for their maxima.
 constexpr int kThreads = 1024;
 constexpr int kUnroll = 8;
 constexpr int kWidth = sizeof(float4) / sizeof(float);
@@ -8,11 +9,15 @@ constexpr int kChunk = kThreads * kUnroll * kWidth;
 constexpr int kWarp = 32;
 constexpr int kWarps = kThreads / kWarp;
 constexpr unsigned kAllLanes = 0xffffffffu;
-static_assert(kThreads % kWarp == 0 && kWarps <= kWarp, "whole warps, and no more than one warp can compare");
+static_assert(
+    kThreads % kWarp == 0 && kWarps <= kWarp,
+    "whole warps, and no more than one warp can compare");
 constexpr int kLeast = 0x80000000;  // below the key of every float
-constexpr int kNan = 0x7fffffff;    // above the key of every float, and itself the bits of a NaN
+// Above the key of every float; these are the bits of a NaN.
+constexpr int kNan = 0x7fffffff;
 
-// An integer that orders floats: a larger float has a larger key, and a NaN the largest of all.
+// Map a float to an integer of the same order: a larger float has a larger key, and a
+// NaN has the largest of all.
 __device__ int key_of(float value)
 {
     const int bits = __float_as_int(value);
@@ -36,7 +41,8 @@ __device__ int warp_max(int value)
     return value;
 }
 
-// The largest of the block's values, in thread 0. Every thread of the block must call it.
+// The largest of the block's values, in thread 0. Every thread of the block must call
+// it.
 __device__ int block_max(int value)
 {
     __shared__ int partial[kWarps];
@@ -46,14 +52,14 @@ __device__ int block_max(int value)
     if (lane == 0) {
         partial[warp] = value;
     }
-    __syncthreads();  // every warp has written its value before the first warp reads them
+    __syncthreads();  // every warp has written before the first warp reads
     if (warp == 0) {
         value = warp_max(lane < kWarps ? partial[lane] : kLeast);
     }
     return value;
 }
 
-// The largest key of this thread's floats of the block's chunk.
+// The largest key among this thread's floats of the block's chunk.
 __device__ int thread_max(const float* __restrict__ source, size_t n)
 {
     const size_t start = static_cast<size_t>(blockIdx.x) * kChunk;

@@ -1,6 +1,8 @@
-// Idea: one atomic per block; the largest is the same in whatever order they come, so the bits are too.
-// From the rung before: an integer atomicMax on the float itself; a launch of one thread sets it to minus infinity first.
-// Requires: source aligned to 16 bytes; a block of kThreads threads; one block per kChunk floats; max_reset before it.
+// Idea: one atomic per block: a maximum does not depend on their order.
+// From the rung before: an integer atomicMax on the float itself; a launch of one
+// thread sets it to minus infinity first.
+// Requires: source aligned to 16 bytes; a block of kThreads threads; one block per
+// kChunk floats; max_reset launched before it.
 constexpr int kThreads = 1024;
 constexpr int kUnroll = 8;
 constexpr int kWidth = sizeof(float4) / sizeof(float);
@@ -8,11 +10,15 @@ constexpr int kChunk = kThreads * kUnroll * kWidth;
 constexpr int kWarp = 32;
 constexpr int kWarps = kThreads / kWarp;
 constexpr unsigned kAllLanes = 0xffffffffu;
-static_assert(kThreads % kWarp == 0 && kWarps <= kWarp, "whole warps, and no more than one warp can compare");
+static_assert(
+    kThreads % kWarp == 0 && kWarps <= kWarp,
+    "whole warps, and no more than one warp can compare");
 constexpr int kLeast = 0x80000000;  // below the key of every float
-constexpr int kNan = 0x7fffffff;    // above the key of every float, and itself the bits of a NaN
+// Above the key of every float; these are the bits of a NaN.
+constexpr int kNan = 0x7fffffff;
 
-// An integer that orders floats: a larger float has a larger key, and a NaN the largest of all.
+// Map a float to an integer of the same order: a larger float has a larger key, and a
+// NaN has the largest of all.
 __device__ int key_of(float value)
 {
     const int bits = __float_as_int(value);
@@ -36,7 +42,8 @@ __device__ int warp_max(int value)
     return value;
 }
 
-// The largest of the block's values, in thread 0. Every thread of the block must call it.
+// The largest of the block's values, in thread 0. Every thread of the block must call
+// it.
 __device__ int block_max(int value)
 {
     __shared__ int partial[kWarps];
@@ -46,14 +53,14 @@ __device__ int block_max(int value)
     if (lane == 0) {
         partial[warp] = value;
     }
-    __syncthreads();  // every warp has written its value before the first warp reads them
+    __syncthreads();  // every warp has written before the first warp reads
     if (warp == 0) {
         value = warp_max(lane < kWarps ? partial[lane] : kLeast);
     }
     return value;
 }
 
-// The largest key of this thread's floats of the block's chunk.
+// The largest key among this thread's floats of the block's chunk.
 __device__ int thread_max(const float* __restrict__ source, size_t n)
 {
     const size_t start = static_cast<size_t>(blockIdx.x) * kChunk;
@@ -78,7 +85,9 @@ __device__ int thread_max(const float* __restrict__ source, size_t n)
     return largest;
 }
 
-// Floats from +0 up order as signed integers, floats from -0 down against unsigned ones; minus infinity loses to both.
+// From +0 up, floats have the order of their bits as signed integers. From -0 down,
+// they have the reverse order of their bits as unsigned integers. Minus infinity loses
+// to both.
 __device__ void atomic_max(float* target, float value)
 {
     const int bits = __float_as_int(value);

@@ -52,8 +52,9 @@ def test_a_slip_in_a_solution_is_found(exercise, change: tuple[str, str], says: 
 
 
 def test_one_mistake_of_the_scan_mended_leaves_the_other() -> None:
-    guarded = scan.skeleton.replace("value += __shfl", "const float left = __shfl").replace(
-        "to its left?\n", "to its left?\n        if (lane >= offset) { value += left; }\n"
+    shuffle = "__shfl_up_sync(kAllLanes, value, offset);\n"
+    guarded = scan.skeleton.replace(
+        f"value += {shuffle}", f"const float left = {shuffle}        if (lane >= offset) {{ value += left; }}\n"
     )
     verdict = check(guarded, scan)
     assert verdict.checks[0].wrong is None and "warp mismatch" in verdict.checks[1].wrong
