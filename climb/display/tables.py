@@ -187,7 +187,7 @@ def opcodes(code: Any, kernel: str, only: str = "") -> tuple[str, ...]:
     ``code`` is what ``rung.compiled(size)`` gives, or CUDA C++ as text; ``kernel`` is a name expression. An instruction
     that only some lanes carry out begins with its predicate: ``@P0 FADD``. Needs no GPU.
 
-    >>> opcodes(rung.compiled(size), "copy_in_flight", "LDG|STG")                             # doctest: +SKIP
+    >>> opcodes(rung.compiled(size), "copy_unrolled", "LDG|STG")                             # doctest: +SKIP
     """
     from climb.toolchain import compile_cuda, disassemble
 

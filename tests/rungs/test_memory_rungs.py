@@ -40,7 +40,7 @@ SIZES = {
     ),
 }
 
-#: The head of the loop in which copy's in_flight rung stores.
+#: The head of the loop in which copy's rung unrolled stores.
 STORES_FROM = """u < kUnroll; ++u) {
         const size_t i = first + u * kThreads;
         if (i < quads) {
@@ -49,13 +49,13 @@ STORES_FROM = """u < kUnroll; ++u) {
 #: Faults planted in rungs: what is replaced by what, and what must come of it.
 PLANTED = [
     ("copy", "float4", "quads * kWidth + i", "quads * kWidth + i + 1", WrongResult),
-    ("copy", "in_flight", STORES_FROM, STORES_FROM.replace("< kUnroll", "< kUnroll - 1"), WrongResult),
+    ("copy", "unrolled", STORES_FROM, STORES_FROM.replace("< kUnroll", "< kUnroll - 1"), WrongResult),
     ("read", "float4", "start + kChunk <= n", "start + kChunk <= n + kChunk", OutOfBounds),
     ("cold_read", "warps", "start + kChunk <= n", "start < n", OutOfBounds),
     ("strided", "strided", "[i * stride]", "[(i + 1) * stride]", OutOfBounds),
     ("saxpy", "float2", "pairs * kWidth + i", "pairs * kWidth + i + 1", WrongResult),
     ("saxpy", "float4", "a * p.w + q.w", "a * p.w + q.z", WrongResult),
-    ("saxpy", "in_flight", "quads = n / kWidth", "quads = (n + kWidth - 1) / kWidth", EmulatorError),
+    ("saxpy", "unrolled", "quads = n / kWidth", "quads = (n + kWidth - 1) / kWidth", EmulatorError),
     ("saxpy", "four_scalars", "blockIdx.x) * kThreads * kUnroll", "blockIdx.x) * kThreads", WrongResult),
     ("transpose", "naive", "row + j < rows", "row + j <= rows", OutOfBounds),
     ("transpose", "tiled", "row + j < cols", "row + j <= cols", Uninitialised),
@@ -81,7 +81,7 @@ PLANTED = [
     ("divergence", "early_exit", "count < kMaxSteps", "count <= kMaxSteps", WrongResult),
     ("divergence", "strided", "if (i >= n)", "if (i > n)", OutOfBounds),
     ("divergence", "flattened", "        z = {0.0f, 0.0f};", "        z = c;", WrongResult),
-    ("divergence", "rejoined", "count == kMaxSteps", "count == kBatch", WrongResult),
+    ("divergence", "reconverged", "count == kMaxSteps", "count == kBatch", WrongResult),
     ("divergence", "refilled", "finished & ((1u << lane) - 1)", "finished", WrongResult),
 ]  # fmt: skip
 

@@ -42,7 +42,7 @@ SIZES = {
 #: Faults planted in rungs: what is replaced by what, and what must come of it.
 PLANTED = [
     ("reduction", "interleaved", "t % (2 * stride) == 0", "t % stride == 0", EmulatorError),
-    ("reduction", "packed", "left < kThreads", "left <= kThreads", EmulatorError),
+    ("reduction", "non_divergent", "left < kThreads", "left <= kThreads", EmulatorError),
     ("reduction", "sequential", "stride = kThreads / 2", "stride = kThreads / 4", WrongResult),
     ("reduction", "first_add", "i + kThreads < n", "i < n", OutOfBounds),
     ("reduction", "shuffle", "offset = kWarp / 2", "offset = kWarp / 4", WrongResult),
@@ -61,9 +61,9 @@ PLANTED = [
     ("histogram", "vectorised", "quads = n / sizeof(uint4);", "quads = n / sizeof(uint4) + 1;", EmulatorError),
     ("histogram", "per_warp", "threadIdx.x / kWarpSize * kBins", "threadIdx.x * kBins", OutOfBounds),
     ("histogram", "interleaved", "(bin + step) % kCopies", "(bin + step) % (kCopies / 2)", WrongResult),
-    ("histogram", "in_flight", "    for (; i < quads; i += stride) {", "    for (; i + stride < quads; i += stride) {",
+    ("histogram", "unrolled", "    for (; i < quads; i += stride) {", "    for (; i + stride < quads; i += stride) {",
      WrongResult),
-    ("histogram", "permuted", "% kCopies * kWordBytes", "% kCopies * 8", WrongResult),
+    ("histogram", "byte_perm", "% kCopies * kWordBytes", "% kCopies * 8", WrongResult),
     ("histogram_place", "place", "counts[before + values[i]]", "counts[values[i]]", WrongResult),
     ("histogram_bins", "copies_4", "constexpr int kCopies = 4;", "constexpr int kCopies = 8;", OutOfBounds),
     ("coarse_histogram", "chunks", "first + (kOut - 1) * kThreads < quads", "first < quads", OutOfBounds),

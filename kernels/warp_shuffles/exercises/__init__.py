@@ -73,11 +73,11 @@ ladder = Ladder(
     ),
     HERE,
     rungs=(
-        *(_one_pass(name, _reduction(name), f"sum_{name}") for name in ("interleaved", "packed", "sequential")),
+        *(_one_pass(name, _reduction(name), f"sum_{name}") for name in ("interleaved", "non_divergent", "sequential")),
         *(_one_pass(name, _reduction(name), f"sum_{name}", 2 * THREADS) for name in ("first_add", "shuffle")),
         *(
             _one_pass(f"runtime_{name}", "../exhibits/runtime.cu", f"runtime_{name}", THREADS, FLOAT * THREADS)
-            for name in ("interleaved", "packed", "sequential")
+            for name in ("interleaved", "non_divergent", "sequential")
         ),
     ),
 )

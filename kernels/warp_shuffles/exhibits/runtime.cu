@@ -29,7 +29,7 @@ __global__ void runtime_interleaved(
     store(sums);
 }
 
-__global__ void runtime_packed(
+__global__ void runtime_non_divergent(
     const float* __restrict__ source, float* __restrict__ sums, size_t n)
 {
     const int t = threadIdx.x;

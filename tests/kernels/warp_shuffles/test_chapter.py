@@ -138,5 +138,5 @@ def test_packing_costs_the_wavefronts_that_the_conflicts_say() -> None:
     for name in REDUCTION.names[:3]:
         at = profile.at(name, {"n": 1 << 24, "chunk": 256})
         wavefronts[name] = at["l1_data_busy"] / 100 * at["cycles"] * 132 / (1 << 16)
-    assert wavefronts["packed"] - wavefronts["interleaved"] == pytest.approx(105, abs=6)
+    assert wavefronts["non_divergent"] - wavefronts["interleaved"] == pytest.approx(105, abs=6)
     assert wavefronts["sequential"] == pytest.approx(wavefronts["interleaved"], abs=6)

@@ -11,7 +11,7 @@ __device__ constexpr float weight(int down, int across)
 }
 
 template <int kRadius, int kOut>
-__global__ void __launch_bounds__(kTile * kRows) coarse_stencil_apart(
+__global__ void __launch_bounds__(kTile * kRows) coarse_stencil_strided(
     const float* __restrict__ source, float* __restrict__ target, int rows, int cols)
 {
     constexpr int kHigh = kRows * kOut + 2 * kRadius;

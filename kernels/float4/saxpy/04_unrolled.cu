@@ -6,7 +6,7 @@ constexpr size_t kWidth = sizeof(float4) / sizeof(float);
 constexpr int kThreads = 256;
 constexpr int kUnroll = 2;
 
-__global__ void saxpy_in_flight(
+__global__ void saxpy_unrolled(
     float a, const float* __restrict__ x, const float* __restrict__ y,
     float* __restrict__ z, size_t n)
 {

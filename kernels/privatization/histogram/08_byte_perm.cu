@@ -43,7 +43,7 @@ __device__ __forceinline__ void count_quad(char* copies, unsigned place, uint4 q
 }
 
 template <int kBins>
-__global__ void __launch_bounds__(kThreads) histogram_permuted(
+__global__ void __launch_bounds__(kThreads) histogram_byte_perm(
     const unsigned char* __restrict__ values, unsigned* __restrict__ counts, size_t n)
 {
     static_assert(kBins <= 256, "a value is a byte");

@@ -6,7 +6,7 @@
 constexpr int kTile = 32;
 
 template <int kDown, int kAcross, Border kBorder>
-__global__ void __launch_bounds__(kTile * kTile) conv2d_shared(
+__global__ void __launch_bounds__(kTile * kTile) conv2d_tiled(
     const float* __restrict__ image, const Filter<kDown, kAcross> parameter,
     float* __restrict__ result, int rows, int cols)
 {

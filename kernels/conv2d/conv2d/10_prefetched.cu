@@ -11,7 +11,7 @@ constexpr int kMine = 2;   // float4 of columns that are the thread's own
 constexpr int kAhead = 2;  // rows in flight
 
 template <int kDown, int kAcross, Border kBorder, int kWidth>
-__global__ void __launch_bounds__(kThreads, 1) conv2d_ahead(
+__global__ void __launch_bounds__(kThreads, 1) conv2d_prefetched(
     const float* __restrict__ image, const Filter<kDown, kAcross> parameter,
     float* __restrict__ result, int rows, int cols, int height)
 {

@@ -43,7 +43,7 @@ __device__ void store_quad(float* __restrict__ row, int col, int cols, const flo
 }
 
 template <int kRadius, int kWidth>
-__global__ void __launch_bounds__(kThreads) stencil2d_marching(
+__global__ void __launch_bounds__(kThreads) stencil2d_streamed(
     const float* __restrict__ source, float* __restrict__ target, int rows, int cols)
 {
     constexpr int kHalo = (kRadius + kOut - 1) / kOut;

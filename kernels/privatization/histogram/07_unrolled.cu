@@ -11,7 +11,7 @@ constexpr int kCopies = 32;  // one per lane, which is also one per bank
 constexpr int kUnroll = 4;
 
 template <int kBins>
-__global__ void __launch_bounds__(kThreads) histogram_in_flight(
+__global__ void __launch_bounds__(kThreads) histogram_unrolled(
     const unsigned char* __restrict__ values, unsigned* __restrict__ counts, size_t n)
 {
     __shared__ unsigned copies[kBins * kCopies];

@@ -9,7 +9,7 @@ constexpr int kBatch = 16;
 static_assert(
     kMaxSteps % kBatch == 0, "a point in the set is done at the end of a batch");
 
-__global__ void escape_rejoined(
+__global__ void escape_reconverged(
     const float* __restrict__ re, const float* __restrict__ im,
     int* __restrict__ counts, size_t n)
 {

@@ -5,7 +5,7 @@
 // launches on its own sums until one is left.
 constexpr int kThreads = 256;
 
-__global__ void sum_packed(
+__global__ void sum_non_divergent(
     const float* __restrict__ source, float* __restrict__ sums, size_t n)
 {
     __shared__ float partial[kThreads];

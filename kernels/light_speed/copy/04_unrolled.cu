@@ -6,7 +6,7 @@ constexpr size_t kWidth = sizeof(float4) / sizeof(float);
 constexpr int kThreads = 256;
 constexpr int kUnroll = 4;
 
-__global__ void copy_in_flight(
+__global__ void copy_unrolled(
     const float* __restrict__ source, float* __restrict__ target, size_t n)
 {
     const size_t quads = n / kWidth;
