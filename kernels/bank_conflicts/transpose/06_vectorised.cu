@@ -3,37 +3,11 @@
 // thread; float4 into and out of shared memory.
 // Requires: a block of kThreads threads; both arrays aligned to 16 bytes; kWidth = 4
 // where rows and cols are multiples of 4, kWidth = 1 otherwise.
+#include "../../common/quads.cuh"
+
 constexpr int kTile = 64;
 constexpr int kQuads = kTile / 4;
 constexpr int kThreads = kQuads * kQuads;
-
-template <int kWidth>
-__device__ float4 load_quad(const float* __restrict__ from, int available)
-{
-    if constexpr (kWidth == 4) {
-        return available > 0 ? *reinterpret_cast<const float4*>(from) : float4{};
-    } else {
-        float4 quad = {};
-        if (available > 0) quad.x = from[0];
-        if (available > 1) quad.y = from[1];
-        if (available > 2) quad.z = from[2];
-        if (available > 3) quad.w = from[3];
-        return quad;
-    }
-}
-
-template <int kWidth>
-__device__ void store_quad(float* __restrict__ to, float4 quad, int available)
-{
-    if constexpr (kWidth == 4) {
-        if (available > 0) *reinterpret_cast<float4*>(to) = quad;
-    } else {
-        if (available > 0) to[0] = quad.x;
-        if (available > 1) to[1] = quad.y;
-        if (available > 2) to[2] = quad.z;
-        if (available > 3) to[3] = quad.w;
-    }
-}
 
 // The index of quad q in row c of the transposed tile. Eight lanes that store a quad
 // each to eight rows (c / 4 differs) touch all 32 banks once; so do eight lanes that

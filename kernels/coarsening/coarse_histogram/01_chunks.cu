@@ -18,6 +18,8 @@ __global__ void coarse_histogram_clear(unsigned* __restrict__ counts)
     }
 }
 
+// As in count.cuh of the ladder histogram. Included from there, it would compile to
+// other instructions than those measured.
 template <int kBins>
 __device__ __forceinline__ void count(unsigned* copy, unsigned value)
 {

@@ -2,13 +2,10 @@
 // From the rung before: the first rung; kOut = 1 is the kernel with one output per
 // thread.
 // Requires: a block of kTile x kRows threads.
+#include "../../common/stencil_weights.cuh"
+
 constexpr int kTile = 32;
 constexpr int kRows = 8;
-
-__device__ constexpr float weight(int down, int across)
-{
-    return 1.0f / static_cast<float>(1 + down * down + across * across);
-}
 
 template <int kRadius, int kOut>
 __global__ void __launch_bounds__(kTile * kRows) coarse_stencil_strided(

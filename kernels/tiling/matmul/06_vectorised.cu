@@ -3,6 +3,8 @@
 // that lanes read adjacent float4.
 // Requires: a block of kThreads threads; all arrays aligned to 16 bytes; kWidth = 4
 // where n and k are multiples of 4, kWidth = 1 otherwise.
+#include "../../common/quads.cuh"
+
 constexpr int kTile = 128;
 constexpr int kHalf = kTile / 2;
 constexpr int kDepth = 8;
@@ -16,34 +18,6 @@ static_assert(
     kThreads == kAcross * kAcross, "each thread computes kOut x kOut elements");
 static_assert(
     kThreads * 4 == kTile * kDepth, "each thread loads one quad of A and one of B");
-
-template <int kWidth>
-__device__ float4 load_quad(const float* __restrict__ from, int available)
-{
-    if constexpr (kWidth == 4) {
-        return available > 0 ? *reinterpret_cast<const float4*>(from) : float4{};
-    } else {
-        float4 quad = {};
-        if (available > 0) quad.x = from[0];
-        if (available > 1) quad.y = from[1];
-        if (available > 2) quad.z = from[2];
-        if (available > 3) quad.w = from[3];
-        return quad;
-    }
-}
-
-template <int kWidth>
-__device__ void store_quad(float* __restrict__ to, float4 quad, int available)
-{
-    if constexpr (kWidth == 4) {
-        if (available > 0) *reinterpret_cast<float4*>(to) = quad;
-    } else {
-        if (available > 0) to[0] = quad.x;
-        if (available > 1) to[1] = quad.y;
-        if (available > 2) to[2] = quad.z;
-        if (available > 3) to[3] = quad.w;
-    }
-}
 
 // Read eight floats for one thread: a quad from each half of the tile's row.
 __device__ void read_halves(float (&into)[kOut], const float* row, int quad)

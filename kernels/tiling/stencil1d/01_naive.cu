@@ -2,10 +2,7 @@
 // From the rung before: the first rung.
 // Requires: the radius as a template argument, so that the loop unrolls and the weights
 // become constants; outside the array are zeros.
-__device__ constexpr float weight(int offset)
-{
-    return 1.0f / static_cast<float>(1 + offset * offset);
-}
+#include "../../common/stencil_weights.cuh"
 
 template <int kRadius>
 __global__ void stencil1d_naive(

@@ -2,12 +2,9 @@
 // From the rung before: the neighbours come from the tile; only the load checks the
 // ends of the array.
 // Requires: a block of kThreads threads.
-constexpr int kThreads = 256;
+#include "../../common/stencil_weights.cuh"
 
-__device__ constexpr float weight(int offset)
-{
-    return 1.0f / static_cast<float>(1 + offset * offset);
-}
+constexpr int kThreads = 256;
 
 template <int kRadius>
 __global__ void __launch_bounds__(kThreads)

@@ -2,10 +2,7 @@
 // From the rung before: the first rung.
 // Requires: the radius as a template argument, so that the loops unroll and the weights
 // become constants; outside the grid are zeros.
-__device__ constexpr float weight(int down, int across)
-{
-    return 1.0f / static_cast<float>(1 + down * down + across * across);
-}
+#include "../../common/stencil_weights.cuh"
 
 template <int kRadius>
 __global__ void stencil2d_naive(

@@ -2,12 +2,9 @@
 // From the rung before: the neighbours come from the tile; only the load checks the
 // edges of the grid.
 // Requires: a block of kTile x kTile threads.
-constexpr int kTile = 32;
+#include "../../common/stencil_weights.cuh"
 
-__device__ constexpr float weight(int down, int across)
-{
-    return 1.0f / static_cast<float>(1 + down * down + across * across);
-}
+constexpr int kTile = 32;
 
 template <int kRadius>
 __global__ void __launch_bounds__(kTile * kTile) stencil2d_tiled(

@@ -2,14 +2,11 @@
 // From the rung before: kOut sums and a column of kOut + 2 radius floats in registers;
 // the tile is 32 wide and 64 high.
 // Requires: a block of kTile x kRows threads.
+#include "../../common/stencil_weights.cuh"
+
 constexpr int kTile = 32;
 constexpr int kRows = 8;
 constexpr int kOut = 8;
-
-__device__ constexpr float weight(int down, int across)
-{
-    return 1.0f / static_cast<float>(1 + down * down + across * across);
-}
 
 template <int kRadius>
 __global__ void __launch_bounds__(kTile * kRows) stencil2d_register_column(

@@ -4,44 +4,11 @@
 // Requires: a block of kAcross x kDown threads; both arrays aligned to 16 bytes; kWidth
 // = 4 where cols is a multiple of 4, kWidth = 1 otherwise. kHigh is 8 up to radius 4
 // and 4 beyond, or the code would outgrow the instruction cache.
+#include "../../common/stencil_weights.cuh"
+#include "quads.cuh"
+
 constexpr int kAcross = 32;
 constexpr int kDown = 8;
-constexpr int kOut = 4;
-
-__device__ constexpr float weight(int down, int across)
-{
-    return 1.0f / static_cast<float>(1 + down * down + across * across);
-}
-
-// Floats col to col + 3 of a row of cols floats, with zeros outside the row.
-template <int kWidth>
-__device__ float4 load_quad(const float* __restrict__ row, int col, int cols)
-{
-    float4 quad = {};
-    if constexpr (kWidth == 4) {
-        if (col >= 0 && col < cols) quad = *reinterpret_cast<const float4*>(row + col);
-    } else if (col >= 0) {
-        if (col < cols) quad.x = row[col];
-        if (col + 1 < cols) quad.y = row[col + 1];
-        if (col + 2 < cols) quad.z = row[col + 2];
-        if (col + 3 < cols) quad.w = row[col + 3];
-    }
-    return quad;
-}
-
-template <int kWidth>
-__device__ void store_quad(float* __restrict__ row, int col, int cols, const float* sum)
-{
-    if constexpr (kWidth == 4) {
-        if (col < cols) {
-            *reinterpret_cast<float4*>(row + col) = {sum[0], sum[1], sum[2], sum[3]};
-        }
-    } else {
-        for (int o = 0; o < kOut; ++o) {
-            if (col + o < cols) row[col + o] = sum[o];
-        }
-    }
-}
 
 template <int kRadius, int kWidth>
 __global__ void __launch_bounds__(kAcross * kDown) stencil2d_direct(
