@@ -26,7 +26,7 @@ TAPS, WINDOW_OUT, ACROSS, DOWN = 7, 8, 32, 2
 def most_outputs(edge: int, sms: int, tile: int = 32, warps: int = 8, most: int = 32) -> int:
     """The most outputs per thread, a power of two up to ``most``, with which every SM has a block.
 
-    The outputs are edge x edge; a block of ``warps`` warps computes ``tile`` of them across and ``warps * outputs`` down.
+    The outputs are edge x edge. A block of ``warps`` warps computes ``tile`` across and ``warps * outputs`` down.
     """
     counts = [1 << power for power in range(most.bit_length())]
     enough = [o for o in counts if ceil_div(edge, tile) * ceil_div(edge, warps * o) >= sms]
