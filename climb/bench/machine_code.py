@@ -31,7 +31,7 @@ def opcodes(code: Any, kernel: str, only: str = "") -> tuple[str, ...]:
     ``code`` is what ``rung.compiled(size)`` returns, or CUDA C++ as text; ``kernel`` is a name expression. A predicated
     instruction begins with its predicate: ``@P0 FADD``. Needs no GPU.
 
-    >>> opcodes(rung.compiled(size), "copy_in_flight", "LDG|STG")                             # doctest: +SKIP
+    >>> opcodes(rung.compiled(size), "copy_unrolled", "LDG|STG")                             # doctest: +SKIP
     """
     if isinstance(code, str):
         code = compile_cuda(code, filename="kernel.cu", options=("-std=c++17",), name_expressions=(kernel,))

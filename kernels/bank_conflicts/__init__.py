@@ -1,1 +1,1 @@
-"""What the chapter ``book/bank-conflicts.ipynb`` runs."""
+"""Bank conflicts: the ladder transpose, exercises, exhibits, and a transpose through a tile of any pitch."""

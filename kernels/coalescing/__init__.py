@@ -1,1 +1,1 @@
-"""What the chapter ``book/coalescing.ipynb`` runs."""
+"""Coalescing: the ladder strided, exercises, exhibits, and the shifted copy whose sectors the chapter counts."""

@@ -1,1 +1,1 @@
-"""What the chapter ``book/coarsening.ipynb`` runs."""
+"""Thread coarsening: the ladders coarse_stencil, coarse_matmul and coarse_histogram, exercises, and an exhibit."""

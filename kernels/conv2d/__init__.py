@@ -1,1 +1,1 @@
-"""What the chapter ``book/conv2d.ipynb`` runs."""
+"""2D convolution: the ladder conv2d, exercises, and exhibits of two published mistakes."""

@@ -1,1 +1,1 @@
-"""What the chapter ``book/divergence.ipynb`` runs."""
+"""Divergence: the ladder divergence, exercises, and exhibits whose branches the chapter counts."""

@@ -1,1 +1,1 @@
-"""What the chapter ``book/emulator.ipynb`` runs."""
+"""The emulator: the exercises of its chapter, which has no ladder of its own."""

@@ -1,1 +1,1 @@
-"""What the chapter ``book/float4.ipynb`` runs."""
+"""Vectorised access: the ladder saxpy, exercises, and exhibits of misaligned, oversized and narrow accesses."""

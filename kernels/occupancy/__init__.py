@@ -1,1 +1,1 @@
-"""What the chapter ``book/occupancy.ipynb`` runs."""
+"""Occupancy: the ladders occupancy (bandwidth) and occupancy_fma (arithmetic), exercises, and an exhibit."""

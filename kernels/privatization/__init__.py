@@ -1,1 +1,1 @@
-"""What the chapter ``book/privatization.ipynb`` runs."""
+"""Privatization: the ladders histogram, histogram_bins and histogram_place, exercises, and exhibits."""

@@ -1,1 +1,1 @@
-"""What the chapter ``book/tiling.ipynb`` runs."""
+"""Tiling: the ladders matmul, stencil1d and stencil2d, exercises, and exhibits."""

@@ -1,1 +1,1 @@
-"""What the chapter ``book/warp-shuffles.ipynb`` runs."""
+"""Warp shuffles: the ladders reduction, reduction_max, accurate_sum and argmax, exercises, and exhibits."""

@@ -10,7 +10,6 @@ reach, in the form of ``PLANTED``. It takes the two tests from here with ``from 
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -21,6 +20,7 @@ import numpy as np
 import pytest
 
 from climb import BoundRung, Ladder, load_ladder, verify
+from climb.bench.identity import expand_includes
 
 Inputs = dict[str, np.ndarray]
 
@@ -47,7 +47,7 @@ class Corner:
         """Whether the corner reaches anything in the rung that its plain sizes do not."""
         if rung.ladder.name != self.ladder or rung.rung.requires(self.size) is not None:
             return False
-        if not all(text in rung.source for text in (*self.source, self.only)):
+        if not all(text in expand_includes(rung.path) for text in (*self.source, self.only)):
             return False
         if not self.constants or self.source:
             return True
@@ -65,7 +65,7 @@ class Corner:
         self._set(monkeypatch)
         if not self.source:
             return rung
-        text = rung.source
+        text = expand_includes(rung.path)
         for old, new in self.source.items():
             assert text.count(old) == 1, f"{rung.path.name} has {old!r} {text.count(old)} times"
             text = text.replace(old, new)
@@ -73,10 +73,8 @@ class Corner:
 
 
 def rewritten(rung: BoundRung, text: str, folder: Path) -> BoundRung:
-    """The rung with another text as its source, in a copy of its ladder's folder."""
+    """The rung with another text as its source, headers in place, in a folder of its own."""
     folder.mkdir(exist_ok=True)
-    for included in rung.ladder.folder.glob("*.cu*"):
-        shutil.copy(included, folder)
     (folder / rung.path.name).write_text(text, encoding="utf-8")
     ladder: Ladder = replace(rung.ladder, folder=folder)
     return ladder[rung.name]

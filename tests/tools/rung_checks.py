@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 
 from climb import ArgumentError, BoundRung, Ladder, cp, load_ladder, verify
 from climb.bench.checking import Case, run_and_check
+from climb.bench.ladder import expand_includes
 from climb.bench.problem import Size
 from tools.corners import Corner, with_fault
 
@@ -206,7 +207,9 @@ def test_the_file_opens_with_idea_difference_and_demands(rung: BoundRung) -> Non
 
 def test_the_launch_has_the_block_that_the_kernel_counts_on(rung: BoundRung) -> None:
     """A kernel that names its block size (kThreads, or kTile x kRows) is launched with just that many threads."""
-    constants = {name: int(value) for name, value in re.findall(r"constexpr int (k\w+) = (\d+);", rung.source)}
+    constants = {
+        name: int(value) for name, value in re.findall(r"constexpr int (k\w+) = (\d+);", expand_includes(rung.path))
+    }
     for size in rung.ladder.problem.check:
         for launch in rung.launches(size) if rung.rung.requires(size) is None else ():
             one_thread = launch.grid == launch.block == (1,)  # it sets an output to where its atomics start

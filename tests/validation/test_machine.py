@@ -17,7 +17,7 @@ from climb.validation.machine.warps import Program
 #: Rungs that the allow-list can read, besides those of divergence: what they compute is compared with the reference,
 #: their instructions with what Nsight Compute counted for the record of the emulator's agreement.
 READ = (
-    "copy in_flight", "saxpy four_scalars", "conv2d naive", "conv3d direct", "matmul coalesced", "transpose padded",
+    "copy unrolled", "saxpy four_scalars", "conv2d naive", "conv3d direct", "matmul coalesced", "transpose padded",
     "stencil1d tiled",
 )  # fmt: skip
 #: Of those, the ones with a place at which lanes of several branches wait.

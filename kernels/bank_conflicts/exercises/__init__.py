@@ -1,4 +1,4 @@
-"""The exercises and exhibits of the chapter on bank conflicts, and its tile of any width as a ladder.
+"""The exercises and exhibits of the chapter on bank conflicts, and a ladder: a transpose through a tile of any pitch.
 
 ``climb profile kernels.bank_conflicts.exercises`` counts that ladder on a GPU.
 """
@@ -16,8 +16,8 @@ from climb.bench.problem import Argument, Launch, Problem, Rung, Size, ceil_div
 HERE = Path(__file__).parent
 TILE, LINES = 32, 8
 COLUMN_ROWS = 64
-#: Widths of the tile's rows in floats. A column's words lie ``pitch`` words apart, so gcd(pitch, 32) lanes meet in each
-#: bank: none, 2, 4, 8, 16, all.
+#: Widths of the tile's rows in floats. A column's words are ``pitch`` words apart, so gcd(pitch, 32) lanes conflict in
+#: each bank: 1 (no conflict), 2, 4, 8, 16, 32.
 PITCHES = (33, 34, 36, 40, 48, 32)
 
 
@@ -44,7 +44,7 @@ def _turned(pair: bool) -> Problem:
         ),
         make_inputs=inputs,
         reference=lambda given, size: {"target": np.ascontiguousarray(np.swapaxes(given["source"], 0, 1))},
-        tolerance=lambda size: 0.0,  # only moved, so bit-equal
+        tolerance=lambda size: 0.0,  # elements are only moved, so bit-exact
         flops=lambda size: 0,
         bytes=lambda size: (16 if pair else 8) * size["rows"] * size["cols"],
         headline=(),
@@ -119,7 +119,7 @@ pitched = Ladder(
         arguments=_turned(pair=False).arguments,
         make_inputs=_turned(pair=False).make_inputs,
         reference=_turned(pair=False).reference,
-        tolerance=lambda size: 0.0,  # only moved, so bit-equal
+        tolerance=lambda size: 0.0,  # elements are only moved, so bit-exact
         flops=lambda size: 0,
         bytes=lambda size: 8 * size["rows"] * size["cols"],
         headline=tuple({"rows": 16384, "cols": 16384, "pitch": pitch} for pitch in PITCHES),

@@ -1,17 +1,19 @@
-// Transpose a matrix of float2, 8 bytes an element, through a tile without padding.
+// Transpose a matrix of float2, 8 bytes per element, through a tile without padding.
 constexpr int kTile = 32;
 constexpr int kLines = 8;
 
-// Where element (y, x) of the tile lies within row y: a permutation of 0 to 31 for every y.
+// The column of row y that holds element (y, x): a permutation of 0 to 31 for each y.
 __device__ int column(int y, int x)
 {
     return x ^ y;
 }
 
-__global__ void pairs(const float2* __restrict__ source, float2* __restrict__ target, int rows, int cols)
+__global__ void pairs(
+    const float2* __restrict__ source, float2* __restrict__ target, int rows, int cols)
 {
     __shared__ float2 tile[kTile][kTile];
-    static_assert(sizeof(tile) == kTile * kTile * sizeof(float2), "no padding in this exercise");
+    static_assert(
+        sizeof(tile) == kTile * kTile * sizeof(float2), "no padding in this exercise");
     const int tile_row = blockIdx.y * kTile;
     const int tile_col = blockIdx.x * kTile;
     const int lane = threadIdx.x;
@@ -20,11 +22,12 @@ __global__ void pairs(const float2* __restrict__ source, float2* __restrict__ ta
             tile[y][column(y, lane)] = source[(tile_row + y) * cols + tile_col + lane];
         }
     }
-    __syncthreads();  // the tile is complete before any thread reads what another wrote
+    __syncthreads();  // the tile is complete before any thread reads from it
 
     for (int x = threadIdx.y; x < kTile; x += kLines) {
         if (tile_col + x < cols && tile_row + lane < rows) {
-            target[(tile_col + x) * rows + tile_row + lane] = tile[lane][column(lane, x)];
+            target[(tile_col + x) * rows + tile_row + lane] =
+                tile[lane][column(lane, x)];
         }
     }
 }

@@ -1,16 +1,18 @@
-// Idea: read along rows, write along columns; one block moves one tile straight through registers.
+// Idea: read along rows, write along columns, straight through registers.
 // From the rung before: the first rung.
 // Requires: a block of kTile x kRows threads.
 constexpr int kTile = 32;
 constexpr int kRows = 8;
 
-__global__ void transpose_naive(const float* __restrict__ source, float* __restrict__ target, int rows, int cols)
+__global__ void transpose_naive(
+    const float* __restrict__ source, float* __restrict__ target, int rows, int cols)
 {
     const int col = blockIdx.x * kTile + threadIdx.x;
     const int row = blockIdx.y * kTile + threadIdx.y;
     for (int j = 0; j < kTile; j += kRows) {
         if (row + j < rows && col < cols) {
-            target[static_cast<size_t>(col) * rows + row + j] = source[static_cast<size_t>(row + j) * cols + col];
+            target[static_cast<size_t>(col) * rows + row + j] =
+                source[static_cast<size_t>(row + j) * cols + col];
         }
     }
 }

@@ -1,4 +1,4 @@
-"""Transpose a row-major float32 matrix: a copy whose reads and writes want different orders."""
+"""Transpose a row-major float32 matrix: a copy whose reads and writes coalesce in different orders."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ problem = Problem(
     ),
     make_inputs=lambda size, rng: {"source": rng.random((size["rows"], size["cols"]), dtype=np.float32)},
     reference=_reference,
-    tolerance=lambda size: 0.0,  # only moved, so bit-equal
+    tolerance=lambda size: 0.0,  # elements are only moved, so bit-exact
     flops=lambda size: 0,
     bytes=lambda size: 2 * FLOAT * size["rows"] * size["cols"],
     headline=({"rows": 16384, "cols": 16384},),
-    # A matrix that stays in L2, and one whose sides no float4 divides.
+    # A matrix that stays in L2, and one whose extents are no multiples of four.
     sweep=({"rows": 1024, "cols": 1024}, {"rows": 16383, "cols": 16381}),
     check=(
         {"rows": 1, "cols": 1},
@@ -79,11 +79,11 @@ def _vectorised(size: Size) -> tuple[Launch, ...]:
 
 
 def _grid_y_from(key: str, tile: int) -> Callable[[Size], str | None]:
-    """The grid's y extent, which counts tiles along ``key``, ends at 65535 blocks."""
+    """A requirement on the size: at most 65535 tiles along ``key``, which the grid's y extent counts."""
 
     def requires(size: Size) -> str | None:
         if size[key] > MAX_GRID_Y * tile:
-            return f"{key} may be at most {MAX_GRID_Y * tile}, for the grid has at most {MAX_GRID_Y} blocks in y"
+            return f"{key} may be at most {MAX_GRID_Y * tile}, because a grid has at most {MAX_GRID_Y} blocks in y"
         if max(size["rows"], size["cols"]) > MAX_EXTENT:
             return f"rows and cols may be at most {MAX_EXTENT}"
         return None
@@ -130,19 +130,19 @@ ladder = Ladder(
         ),
         Rung(
             "tiled",
-            "turn the tile in shared memory",
+            "transpose the tile in shared memory",
             _across_first("transpose_tiled"),
             requires=_grid_y_from("rows", TILE),
         ),
         Rung(
             "padded",
-            "one unused float at the end of each row",
+            "one float of padding per row of the tile",
             _across_first("transpose_padded"),
             requires=_grid_y_from("rows", TILE),
         ),
         Rung(
             "swizzled",
-            "columns exchanged by an exclusive or",
+            "columns of the tile permuted with XOR",
             _across_first("transpose_swizzled"),
             requires=_grid_y_from("rows", TILE),
         ),
@@ -154,7 +154,7 @@ ladder = Ladder(
         ),
         Rung(
             "vectorised",
-            "16 bytes per access, turned in registers first",
+            "16 bytes per access, transposed in registers first",
             _vectorised,
             alignment={"source": 16, "target": 16},
             requires=_grid_y_from("cols", VECTOR_TILE),

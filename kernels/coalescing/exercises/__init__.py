@@ -19,7 +19,7 @@ def exhibit(name: str) -> str:
     return (HERE.parent / "exhibits" / f"{name}.cu").read_text(encoding="utf-8")
 
 
-#: A copy that begins ``offset`` floats into its source. A ladder of one rung, so that its accesses can be traced.
+#: A copy that starts ``offset`` floats into its source: a ladder of one rung, so that its accesses can be traced.
 shifted = Ladder(
     Problem(
         name="shifted",
@@ -31,7 +31,7 @@ shifted = Ladder(
         ),
         make_inputs=lambda size, rng: {"source": rng.random(size["n"] + size["offset"], dtype=np.float32)},
         reference=lambda inputs, size: {"target": inputs["source"][size["offset"] :]},
-        tolerance=lambda size: 0.0,  # a copy is bit-equal
+        tolerance=lambda size: 0.0,  # a copy is bit-exact
         flops=lambda size: 0,
         bytes=lambda size: 2 * FLOAT * size["n"],
         headline=(),
@@ -76,7 +76,7 @@ fields = Exercise(
         ),
         make_inputs=lambda size, rng: {"points": rng.standard_normal((3, size["n"]), dtype=np.float32)},
         reference=_lengths,
-        tolerance=lambda size: 3 * 2.0**-24,  # three products and two sums, each rounded once at most
+        tolerance=lambda size: 3 * 2.0**-24,  # three products and two sums, each rounded at most once
         flops=lambda size: 5 * size["n"],
         bytes=lambda size: 4 * FLOAT * size["n"],
         headline=(),

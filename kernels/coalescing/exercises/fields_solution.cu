@@ -1,5 +1,7 @@
-// points holds all x, then all y, then all z: float points[3][n]. Neighbouring lanes read neighbouring floats of each.
-__global__ void lengths(const float* __restrict__ points, float* __restrict__ squared, int n)
+// points holds all x, then all y, then all z: float points[3][n]. Neighbouring lanes
+// read neighbouring floats of each.
+__global__ void lengths(
+    const float* __restrict__ points, float* __restrict__ squared, int n)
 {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) {

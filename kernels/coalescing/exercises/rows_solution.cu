@@ -1,5 +1,7 @@
-// One block of 32 threads, so one warp, adds up one row: in each step its lanes read 32 neighbouring columns.
-__global__ void row_sums(const float* __restrict__ matrix, float* __restrict__ sums, int cols)
+// A block of 32 threads, one warp, adds up one row. In each step its lanes read 32
+// neighbouring columns.
+__global__ void row_sums(
+    const float* __restrict__ matrix, float* __restrict__ sums, int cols)
 {
     __shared__ float partial[32];
     const int row = blockIdx.x;
@@ -13,7 +15,7 @@ __global__ void row_sums(const float* __restrict__ matrix, float* __restrict__ s
         }
     }
     partial[lane] = sum;
-    __syncthreads();  // every lane's part is written before lane 0 reads them
+    __syncthreads();  // every lane has written its part before lane 0 reads
     if (lane == 0) {
         float total = 0.0f;
         for (int i = 0; i < 32; ++i) {

@@ -1,4 +1,4 @@
-// M and N are multiples of 32, and the grid covers C exactly, so nothing has to be checked.
+// M and N are multiples of 32 and the grid covers C exactly, so no bounds are checked.
 __global__ void product(const float* A, const float* B, float* C, int M, int N, int K)
 {
     const int row = blockIdx.y * 32 + threadIdx.y;

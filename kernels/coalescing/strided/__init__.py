@@ -1,4 +1,4 @@
-"""Strided copy: lane i reads element i * stride. How many 32-byte sectors does a warp fetch, and what do they cost?"""
+"""Strided copy: lane i reads element i * stride. How many 32-byte sectors does a warp fetch, and at what cost?"""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ problem = Problem(
     ),
     make_inputs=lambda size, rng: {"source": rng.random(size["n"] * size["stride"], dtype=np.float32)},
     reference=_reference,
-    tolerance=lambda size: 0.0,  # a copy is bit-equal
+    tolerance=lambda size: 0.0,  # a copy is bit-exact
     flops=lambda size: 0,
     bytes=lambda size: 2 * FLOAT * size["n"],
-    # 2^24 floats read and written are 128 MiB at every stride: the useful bytes stay, and exceed the L2 cache.
+    # 2^24 floats read and written are 128 MiB at every stride: the useful bytes stay the same and exceed the L2 cache.
     headline=({"n": 1 << 24, "stride": 1}, {"n": 1 << 24, "stride": 64}),
-    # At 2^18 floats stride 8 touches 8 MiB and stride 64 touches 64: nearly all of it stays in L2.
+    # With 2^18 floats, stride 8 touches 8 MiB and stride 64 touches 64 MiB: nearly all of it stays in L2.
     sweep=(
         *({"n": 1 << 24, "stride": stride} for stride in STRIDES[1:-1]),
         *({"n": 1 << 18, "stride": stride} for stride in STRIDES),

@@ -1,12 +1,15 @@
-// Idea: a thread counts kOut quads of 16 values: fewer blocks, and so fewer copies to clear and to merge.
-// From the rung before: the first rung; kOut = 1 is the kernel with one load a thread.
-// Requires: counts that are zero; values aligned to 16 bytes; a block of kThreads threads; values of kBins or more are
-// not counted.
+// Idea: a thread counts kOut loads of 16 values: fewer blocks, fewer copies to merge.
+// From the rung before: the first rung; kOut = 1 is the kernel with one load per
+// thread.
+// Requires: counts set to zero; values aligned to 16 bytes; a block of kThreads
+// threads; values of kBins or more are not counted.
 constexpr int kThreads = 1024;
-constexpr int kCopies = 32;  // one per lane, which is also one per bank: bin b of lane l is word b * kCopies + l
+// One per lane, which is also one per bank: bin b of lane l is word b * kCopies + l.
+constexpr int kCopies = 32;
 constexpr int kBitsPerValue = 8;
 
-// Zero the counts before any block adds to them: a launch of its own, for blocks of one launch cannot wait for another.
+// Zero the counts before any block adds to them. This is a launch of its own, because
+// blocks of one launch cannot wait for each other.
 template <int kBins>
 __global__ void coarse_histogram_clear(unsigned* __restrict__ counts)
 {
@@ -15,6 +18,8 @@ __global__ void coarse_histogram_clear(unsigned* __restrict__ counts)
     }
 }
 
+// As in count.cuh of the ladder histogram. Included from there, it would compile to
+// other instructions than those measured.
 template <int kBins>
 __device__ __forceinline__ void count(unsigned* copy, unsigned value)
 {
@@ -37,8 +42,8 @@ __device__ __forceinline__ void count_quad(unsigned* copy, uint4 quad)
 }
 
 template <int kBins, int kOut>
-__global__ void __launch_bounds__(kThreads)
-coarse_histogram_chunks(const unsigned char* __restrict__ values, unsigned* __restrict__ counts, size_t n)
+__global__ void __launch_bounds__(kThreads) coarse_histogram_chunks(
+    const unsigned char* __restrict__ values, unsigned* __restrict__ counts, size_t n)
 {
     __shared__ unsigned copies[kBins * kCopies];
     for (int word = threadIdx.x; word < kBins * kCopies; word += kThreads) {
@@ -49,7 +54,8 @@ coarse_histogram_chunks(const unsigned char* __restrict__ values, unsigned* __re
     unsigned* copy = &copies[threadIdx.x % kCopies];
     const uint4* from = reinterpret_cast<const uint4*>(values);
     const size_t quads = n / sizeof(uint4);
-    const size_t first = static_cast<size_t>(blockIdx.x) * kThreads * kOut + threadIdx.x;
+    const size_t first =
+        static_cast<size_t>(blockIdx.x) * kThreads * kOut + threadIdx.x;
     if (first + (kOut - 1) * kThreads < quads) {
         uint4 quad[kOut];
 #pragma unroll
@@ -65,7 +71,8 @@ coarse_histogram_chunks(const unsigned char* __restrict__ values, unsigned* __re
             count_quad<kBins>(copy, from[i]);
         }
     }
-    const size_t tail = quads * sizeof(uint4) + threadIdx.x;  // at most 15 values are left behind the last whole quad
+    // At most 15 values follow the last whole quad.
+    const size_t tail = quads * sizeof(uint4) + threadIdx.x;
     if (blockIdx.x == 0 && tail < n) {
         count<kBins>(copy, values[tail]);
     }
@@ -74,7 +81,8 @@ coarse_histogram_chunks(const unsigned char* __restrict__ values, unsigned* __re
     for (int bin = threadIdx.x; bin < kBins; bin += kThreads) {
         unsigned sum = 0;
         for (int step = 0; step < kCopies; ++step) {
-            sum += copies[bin * kCopies + (bin + step) % kCopies];  // lanes are on different bins: start apart, by bank
+            // Lanes read different bins, so each starts in another bank.
+            sum += copies[bin * kCopies + (bin + step) % kCopies];
         }
         if (sum > 0) {
             atomicAdd(&counts[bin], sum);

@@ -1,4 +1,4 @@
-"""Histogram with 1 to 16 loads of 16 values a thread: the private copy that every block clears and merges."""
+"""Histogram with 1 to 16 loads of 16 values per thread: fewer blocks clear and merge fewer private copies."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def _reference(inputs: dict[str, np.ndarray], size: Size) -> dict[str, np.ndarra
 
 problem = Problem(
     name="coarse_histogram",
-    title="Histogram of n bytes, some loads of 16 values a thread",
+    title="Histogram of n bytes, several loads of 16 values per thread",
     size_keys=("n", "bins", "outputs"),
     arguments=(
         Argument("values", "uint8", ("n",)),
@@ -56,11 +56,11 @@ problem = Problem(
 
 def _requires(size: Size) -> str | None:
     if size["outputs"] not in OUTPUTS:
-        return f"outputs may be {', '.join(map(str, OUTPUTS))}"
+        return f"outputs must be one of {', '.join(map(str, OUTPUTS))}"
     if size["bins"] > MAX_BINS:
-        return f"bins may be at most {MAX_BINS}, for a value is a byte"
+        return f"bins may be at most {MAX_BINS}, because a value is a byte"
     if size["n"] >= 1 << 32:
-        return "n may be at most 4294967295, for a count has 32 bits"
+        return "n may be at most 4294967295, because a count has 32 bits"
     return None
 
 

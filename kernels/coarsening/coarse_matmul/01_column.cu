@@ -1,16 +1,18 @@
-// Idea: a thread computes kOut elements of one column of C: a float of B, read once, serves kOut products.
-// From the rung before: the first rung; kOut = 1 is the kernel with one element a thread.
+// Idea: a thread computes kOut elements of a column; one float of B serves all.
+// From the rung before: the first rung; kOut = 1 is the kernel with one element per
+// thread.
 // Requires: a block of kThreads threads.
-constexpr int kWide = 32;  // columns of C in a block's tile: one for each lane of a warp
+constexpr int kWide = 32;
 constexpr int kDepth = 32;
 constexpr int kThreads = 256;
 constexpr int kWarps = kThreads / kWide;
-static_assert(kDepth == kWide, "a warp loads a row of A's tile, or of B's, in one access");
+static_assert(
+    kDepth == kWide, "a warp loads a row of A's tile, or of B's, in one access");
 
 template <int kOut>
-__global__ void __launch_bounds__(kThreads)
-coarse_matmul_column(const float* __restrict__ A, const float* __restrict__ B, float* __restrict__ C,
-                     int M, int N, int K)
+__global__ void __launch_bounds__(kThreads) coarse_matmul_column(
+    const float* __restrict__ A, const float* __restrict__ B, float* __restrict__ C,
+    int M, int N, int K)
 {
     constexpr int kHigh = kWarps * kOut;
     __shared__ __align__(16) float a[kHigh][kDepth];
@@ -23,28 +25,32 @@ coarse_matmul_column(const float* __restrict__ A, const float* __restrict__ B, f
 #pragma unroll
         for (int line = warp; line < kHigh; line += kWarps) {
             const bool inside = first_row + line < M && k0 + lane < K;
-            a[line][lane] = inside ? A[static_cast<size_t>(first_row + line) * K + k0 + lane] : 0.0f;
+            a[line][lane] =
+                inside ? A[static_cast<size_t>(first_row + line) * K + k0 + lane]
+                       : 0.0f;
         }
 #pragma unroll
         for (int line = warp; line < kDepth; line += kWarps) {
             const bool inside = k0 + line < K && col < N;
             b[line][lane] = inside ? B[static_cast<size_t>(k0 + line) * N + col] : 0.0f;
         }
-        __syncthreads();  // both tiles are whole before any thread reads what another has loaded
+        __syncthreads();  // both tiles are loaded before any thread reads them
 
 #pragma unroll
         for (int k = 0; k < kDepth; k += 4) {
-            const float above[] = {b[k][lane], b[k + 1][lane], b[k + 2][lane], b[k + 3][lane]};
+            const float above[] = {
+                b[k][lane], b[k + 1][lane], b[k + 2][lane], b[k + 3][lane]};
 #pragma unroll
             for (int o = 0; o < kOut; ++o) {
-                const float4 left = *reinterpret_cast<const float4*>(&a[warp * kOut + o][k]);
+                const float4 left =
+                    *reinterpret_cast<const float4*>(&a[warp * kOut + o][k]);
                 sum[o] += left.x * above[0];
                 sum[o] += left.y * above[1];
                 sum[o] += left.z * above[2];
                 sum[o] += left.w * above[3];
             }
         }
-        __syncthreads();  // every thread has read these tiles before any overwrites them with the next
+        __syncthreads();  // all threads have read the tiles before they are replaced
     }
 #pragma unroll
     for (int o = 0; o < kOut; ++o) {

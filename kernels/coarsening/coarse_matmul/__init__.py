@@ -1,4 +1,4 @@
-"""Matrix product with 1 to 32 elements of C a thread: when a large product gains, and a small one loses."""
+"""Matrix product with 1 to 32 elements of C per thread: when a large product gains and a small one loses."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from climb.bench.ladder import Ladder
 from climb.bench.problem import Argument, Launch, Problem, Rung, Size, ceil_div
 
 FLOAT = 4
-#: Columns of C in a block's tile, rows of it for each output of a thread, and threads of the block.
+#: Columns of a block's tile of C, its rows per output of a thread, and threads of the block.
 WIDE, WARPS, THREADS = 32, 8, 256
 OUTPUTS = (1, 2, 4, 8, 16, 32)
 MAX_GRID_Y = 65535
@@ -35,7 +35,7 @@ def _sweep(edge: int) -> tuple[Size, ...]:
 
 problem = Problem(
     name="coarse_matmul",
-    title="Matrix product, float32, some outputs a thread",
+    title="Matrix product, float32, several outputs per thread",
     size_keys=("m", "n", "k", "outputs"),
     arguments=(
         Argument("A", "float32", ("m", "k")),
@@ -49,7 +49,7 @@ problem = Problem(
     flops=lambda size: 2 * size["m"] * size["n"] * size["k"],
     bytes=lambda size: FLOAT * (size["m"] * size["k"] + size["k"] * size["n"] + size["m"] * size["n"]),
     headline=({"m": 2048, "n": 2048, "k": 2048, "outputs": 8},),
-    # At 512 the product has fewer blocks than the H200 has SMs from 8 outputs a thread on.
+    # At 512, from 8 outputs per thread on, the product has fewer blocks than the H200 has SMs.
     sweep=(*(size for size in _sweep(2048) if size["outputs"] != 8), *_sweep(512)),
     check=(
         {"m": 0, "n": 3, "k": 4, "outputs": 2},
@@ -67,12 +67,12 @@ problem = Problem(
 
 def _requires(size: Size) -> str | None:
     if size["outputs"] not in OUTPUTS:
-        return f"outputs may be {', '.join(map(str, OUTPUTS))}"
+        return f"outputs must be one of {', '.join(map(str, OUTPUTS))}"
     most = MAX_GRID_Y * WARPS * size["outputs"]
     if size["m"] > most:
-        return f"m may be at most {most}, for the grid has at most {MAX_GRID_Y} blocks in y"
+        return f"m may be at most {most}, because a grid has at most {MAX_GRID_Y} blocks in y"
     if max(size["n"], size["k"]) > MAX_EXTENT:
-        return f"n and k may be at most {MAX_EXTENT}, for positions in a row are 32-bit"
+        return f"n and k may be at most {MAX_EXTENT}, because positions in a row are 32-bit"
     return None
 
 
@@ -85,5 +85,5 @@ def _launches(size: Size) -> tuple[Launch, ...]:
 ladder = Ladder(
     problem,
     Path(__file__).parent,
-    rungs=(Rung("column", "a thread's outputs below one another", _launches, requires=_requires),),
+    rungs=(Rung("column", "adjacent outputs of a column per thread", _launches, requires=_requires),),
 )

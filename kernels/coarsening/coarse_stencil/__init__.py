@@ -1,4 +1,4 @@
-"""2D stencil with 1 to 32 outputs a thread: the halo that blocks load twice, and the floats that threads read twice."""
+"""2D stencil with 1 to 32 outputs per thread: blocks load less halo twice, and threads read fewer floats twice."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FLOAT = 4
 #: The block, in threads across and down.
 TILE, ROWS = 32, 8
 OUTPUTS = (1, 2, 4, 8, 16, 32)
-#: With more, a tile of 32 outputs a thread and its halo would exceed the 48 KB of a block.
+#: With more, a tile of 32 outputs per thread and its halo would exceed the 48 KB of a block.
 MAX_RADIUS = 4
 MAX_GRID_Y = 65535
 #: Rows and columns are ints in the kernels, and a tile with its halo may reach past the edge.
@@ -23,7 +23,7 @@ MAX_EXTENT = (1 << 31) - TILE - 2 * MAX_RADIUS
 
 
 def weights(radius: int) -> np.ndarray:
-    """The (2 radius + 1)^2 weights as the kernels have them: 1 / (1 + down^2 + across^2), rounded to float32."""
+    """The (2 radius + 1)^2 weights of the kernels, float32: 1 / (1 + down^2 + across^2), rounded."""
     offsets = np.arange(-radius, radius + 1, dtype=np.int32)
     return np.float32(1.0) / (1 + offsets[:, None] ** 2 + offsets[None, :] ** 2).astype(np.float32)
 
@@ -38,7 +38,7 @@ def _sweep(rows: int, cols: int, radius: int) -> tuple[Size, ...]:
 
 problem = Problem(
     name="coarse_stencil",
-    title="2D stencil, float32, some outputs a thread",
+    title="2D stencil, float32, several outputs per thread",
     size_keys=("rows", "cols", "radius", "outputs"),
     arguments=(
         Argument("source", "float32", ("rows", "cols")),
@@ -68,14 +68,14 @@ problem = Problem(
 
 def _requires(size: Size) -> str | None:
     if size["outputs"] not in OUTPUTS:
-        return f"outputs may be {', '.join(map(str, OUTPUTS))}"
+        return f"outputs must be one of {', '.join(map(str, OUTPUTS))}"
     if size["radius"] > MAX_RADIUS:
-        return f"radius may be at most {MAX_RADIUS}, for tile and halo must fit the 48 KB of a block"
+        return f"radius may be at most {MAX_RADIUS}, because tile and halo must fit the 48 KB of a block"
     if size["rows"] > MAX_GRID_Y * ROWS * size["outputs"]:
         most = MAX_GRID_Y * ROWS * size["outputs"]
-        return f"rows may be at most {most}, for the grid has at most {MAX_GRID_Y} blocks in y"
+        return f"rows may be at most {most}, because a grid has at most {MAX_GRID_Y} blocks in y"
     if size["cols"] > MAX_EXTENT:
-        return f"cols may be at most {MAX_EXTENT}, for positions in a row are 32-bit"
+        return f"cols may be at most {MAX_EXTENT}, because positions in a row are 32-bit"
     return None
 
 
@@ -96,7 +96,7 @@ ladder = Ladder(
     problem,
     Path(__file__).parent,
     rungs=(
-        _rung("apart", "a thread's outputs eight rows apart"),
-        _rung("column", "a thread's outputs below one another"),
+        _rung("strided", "a thread's outputs eight rows apart"),
+        _rung("column", "adjacent outputs of a column per thread"),
     ),
 )

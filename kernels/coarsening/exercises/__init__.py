@@ -1,7 +1,7 @@
 """The exercises of the chapter on coarsening, and its exhibit.
 
-``spread`` and ``window`` are kernels to complete, ``most_outputs`` is the answer to the one on paper, and ``PAIRS`` is
-the source of a kernel that is coarse in the wrong direction.
+``spread`` and ``window`` are kernels to complete, ``most_outputs`` answers the exercise on paper, and ``PAIRS`` is the
+source of a kernel that is coarsened in the wrong direction.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from climb.bench.problem import Argument, Launch, Problem, Size, ceil_div
 
 HERE = Path(__file__).parent
 FLOAT = 4
-#: The exhibit: two neighbouring elements a thread.
+#: The exhibit: two neighbouring elements per thread.
 PAIRS = (HERE / "../exhibits/pairs.cu").read_text(encoding="utf-8")
 #: The kernels' kThreads and kOut in spread, and kTaps and kOut in window, whose blocks are ACROSS x DOWN threads.
 SPREAD_THREADS, SPREAD_OUT = 128, 4
@@ -24,9 +24,9 @@ TAPS, WINDOW_OUT, ACROSS, DOWN = 7, 8, 32, 2
 
 
 def most_outputs(edge: int, sms: int, tile: int = 32, warps: int = 8, most: int = 32) -> int:
-    """The most outputs a thread, a power of two up to ``most``, that leave no SM without a block.
+    """The most outputs per thread, a power of two up to ``most``, with which every SM has a block.
 
-    Outputs are edge x edge; a block of ``warps`` warps computes ``tile`` of them across and ``warps * outputs`` down.
+    The outputs are edge x edge. A block of ``warps`` warps computes ``tile`` across and ``warps * outputs`` down.
     """
     counts = [1 << power for power in range(most.bit_length())]
     enough = [o for o in counts if ceil_div(edge, tile) * ceil_div(edge, warps * o) >= sms]
@@ -78,7 +78,7 @@ def _window_reference(inputs: dict[str, np.ndarray], size: Size) -> dict[str, np
 
 
 def _each_float_once() -> Claim:
-    """Claim that a thread asks for each float of its column once: kOut + kTaps - 1 for kOut outputs."""
+    """Claim that a thread loads each float of its column once: kOut + kTaps - 1 for kOut outputs."""
     last = _WINDOW_SIZES[-1]
     limit = last["rows"] // WINDOW_OUT * (WINDOW_OUT + TAPS - 1) * last["cols"]
 

@@ -1,8 +1,11 @@
-// z = x + y: a block of kThreads threads adds kThreads * kOut elements, kOut a thread.
+// z = x + y: a block of kThreads threads adds kThreads * kOut elements, kOut per
+// thread.
 constexpr int kThreads = 128;
 constexpr int kOut = 4;
 
-__global__ void spread(const float* __restrict__ x, const float* __restrict__ y, float* __restrict__ z, int n)
+__global__ void spread(
+    const float* __restrict__ x, const float* __restrict__ y, float* __restrict__ z,
+    int n)
 {
     const int first = blockIdx.x * kThreads * kOut;
     for (int o = 0; o < kOut; ++o) {

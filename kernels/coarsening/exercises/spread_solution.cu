@@ -1,12 +1,17 @@
-// z = x + y: a block of kThreads threads adds kThreads * kOut elements, kOut a thread.
+// z = x + y: a block of kThreads threads adds kThreads * kOut elements, kOut per
+// thread.
 constexpr int kThreads = 128;
 constexpr int kOut = 4;
 
-__global__ void spread(const float* __restrict__ x, const float* __restrict__ y, float* __restrict__ z, int n)
+__global__ void spread(
+    const float* __restrict__ x, const float* __restrict__ y, float* __restrict__ z,
+    int n)
 {
     const int first = blockIdx.x * kThreads * kOut;
     for (int o = 0; o < kOut; ++o) {
-        const int i = first + o * kThreads + threadIdx.x;  // lanes are neighbours, a thread's elements a block apart
+        // Neighbouring lanes take neighbouring elements; a thread's elements are a
+        // block apart.
+        const int i = first + o * kThreads + threadIdx.x;
         if (i < n) {
             z[i] = x[i] + y[i];
         }

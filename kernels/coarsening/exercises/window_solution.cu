@@ -1,8 +1,10 @@
-// Every output is the sum of the kTaps floats from its own downwards. A thread computes kOut outputs of a column.
+// Every output is the sum of kTaps floats of its column, from its own row down. A
+// thread computes kOut outputs of a column.
 constexpr int kTaps = 7;
 constexpr int kOut = 8;
 
-__global__ void window(const float* __restrict__ source, float* __restrict__ target, int rows, int cols)
+__global__ void window(
+    const float* __restrict__ source, float* __restrict__ target, int rows, int cols)
 {
     const int col = blockIdx.x * blockDim.x + threadIdx.x;
     const int first = (blockIdx.y * blockDim.y + threadIdx.y) * kOut;

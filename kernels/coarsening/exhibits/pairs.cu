@@ -1,5 +1,7 @@
 // z = x + y: a thread adds two neighbouring elements.
-__global__ void pairs(const float* __restrict__ x, const float* __restrict__ y, float* __restrict__ z, int n)
+__global__ void pairs(
+    const float* __restrict__ x, const float* __restrict__ y, float* __restrict__ z,
+    int n)
 {
     const int i = 2 * (blockIdx.x * blockDim.x + threadIdx.x);
     if (i < n) {

@@ -1,11 +1,12 @@
-// Idea: one thread per output reads every pixel under the filter, and the filter, from global memory.
+// Idea: one thread per output reads all pixels and weights under it from global memory.
 // From the rung before: the first rung.
-// Requires: the extents of the filter are template arguments, so that the loops unroll.
+// Requires: the extents of the filter as template arguments, so that the loops unroll.
 #include "border.cuh"
 
 template <int kDown, int kAcross, Border kBorder>
 __global__ void conv2d_naive(
-    const float* __restrict__ image, const float* __restrict__ filter, float* __restrict__ result, int rows, int cols)
+    const float* __restrict__ image, const float* __restrict__ filter,
+    float* __restrict__ result, int rows, int cols)
 {
     const int row = blockIdx.y * blockDim.y + threadIdx.y;
     const int col = blockIdx.x * blockDim.x + threadIdx.x;
@@ -18,7 +19,8 @@ __global__ void conv2d_naive(
 #pragma unroll
         for (int j = 0; j < kAcross; ++j) {
             sum += filter[i * kAcross + j] *
-                   pixel<kBorder>(image, row + i - kDown / 2, col + j - kAcross / 2, rows, cols);
+                   pixel<kBorder>(
+                       image, row + i - kDown / 2, col + j - kAcross / 2, rows, cols);
         }
     }
     result[static_cast<size_t>(row) * cols + col] = sum;

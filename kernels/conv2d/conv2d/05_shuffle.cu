@@ -1,17 +1,17 @@
-// Idea: the lanes of a warp read a row of the tile once, and hand the pixels on by shuffles instead of reading again.
-// From the rung before: two loads a row for any filter, the second for the pixels beyond the last lane; the tile as in
-// the rung shared.
-// Requires: a block of kTile x kTile threads, so that a warp is a row of it; a filter at most one warp wide.
+// Idea: the lanes of a warp read a row of the tile once and shuffle its pixels.
+// From the rung before: two loads per row for any filter, the second for the pixels
+// beyond the last lane; the tile is loaded as in the rung tiled.
+// Requires: a block of kTile x kTile threads, so that a warp is a row of it; a filter
+// at most one warp wide.
 #include "border.cuh"
 
 constexpr int kTile = 32;
 constexpr unsigned kAll = 0xffffffffu;
 
 template <int kDown, int kAcross, Border kBorder>
-__global__ void __launch_bounds__(kTile * kTile)
-conv2d_shuffle(
-    const float* __restrict__ image, const Filter<kDown, kAcross> parameter, float* __restrict__ result,
-    int rows, int cols)
+__global__ void __launch_bounds__(kTile * kTile) conv2d_shuffle(
+    const float* __restrict__ image, const Filter<kDown, kAcross> parameter,
+    float* __restrict__ result, int rows, int cols)
 {
     const Filter<kDown, kAcross> filter = weights(parameter);
     constexpr int kHigh = kTile + kDown - 1, kWide = kTile + kAcross - 1;
@@ -22,11 +22,12 @@ conv2d_shuffle(
         for (int left = 0; left < kWide; left += kTile) {
             const int y = top + threadIdx.y, x = left + threadIdx.x;
             if (y < kHigh && x < kWide) {
-                tile[y][x] = pixel<kBorder>(image, first_row + y, first_col + x, rows, cols);
+                tile[y][x] =
+                    pixel<kBorder>(image, first_row + y, first_col + x, rows, cols);
             }
         }
     }
-    __syncthreads();  // tile and halo are whole before any thread reads what others have loaded
+    __syncthreads();  // tile and halo are loaded before any thread reads them
 
     const int lane = threadIdx.x;
     float sum = 0.0f;
@@ -37,13 +38,16 @@ conv2d_shuffle(
         const float beyond = lane < kAcross - 1 ? line[kTile + lane] : 0.0f;
 #pragma unroll
         for (int j = 0; j < kAcross; ++j) {
-            // Lane l needs pixel l + j of the row: the own one of lane l + j, or the one beyond of lane l + j - kTile.
-            // So a lane is asked for its own pixel by those below it, and by the last j lanes for the one beyond.
+            // Lane l needs pixel l + j of the row: `own` of lane l + j or, past the
+            // last lane, `beyond` of lane l + j - kTile. So lanes below j hand out
+            // beyond, and all others own.
             const float handed = lane < j ? beyond : own;
-            sum += filter.at[i][j] * (j == 0 ? own : __shfl_sync(kAll, handed, (lane + j) % kTile));
+            sum += filter.at[i][j] *
+                   (j == 0 ? own : __shfl_sync(kAll, handed, (lane + j) % kTile));
         }
     }
-    const int row = blockIdx.y * kTile + threadIdx.y, col = blockIdx.x * kTile + threadIdx.x;
+    const int row = blockIdx.y * kTile + threadIdx.y,
+              col = blockIdx.x * kTile + threadIdx.x;
     if (row < rows && col < cols) {
         result[static_cast<size_t>(row) * cols + col] = sum;
     }

@@ -1,12 +1,14 @@
-// Idea: the texture unit fetches the pixels, has a cache for neighbours in two dimensions, and sees to the border.
-// From the rung before: no tile, no barrier, no shuffle; a tap is a fetch, with no guard for borders zero and clamp.
-// Requires: the image as a texture of whole texels that gives zeros or the nearest texel beyond its edges.
+// Idea: the texture unit fetches the pixels and handles the border.
+// From the rung before: no tile, no barrier, no shuffle; a tap is a fetch, without a
+// guard for the borders zero and clamp.
+// Requires: the image as a texture without filtering that gives zeros or the nearest
+// texel beyond its edges.
 #include "border.cuh"
 
 template <int kDown, int kAcross, Border kBorder>
 __global__ void conv2d_texture(
-    cudaTextureObject_t image, const Filter<kDown, kAcross> parameter, float* __restrict__ result,
-    int rows, int cols)
+    cudaTextureObject_t image, const Filter<kDown, kAcross> parameter,
+    float* __restrict__ result, int rows, int cols)
 {
     const Filter<kDown, kAcross> filter = weights(parameter);
     const int row = blockIdx.y * blockDim.y + threadIdx.y;
@@ -20,11 +22,13 @@ __global__ void conv2d_texture(
 #pragma unroll
         for (int j = 0; j < kAcross; ++j) {
             int r = row + i - kDown / 2, c = col + j - kAcross / 2;
-            if (kBorder != kZero && kBorder != kClamp) {  // textures mirror too, but at a texel's edge, not its middle
+            // Textures can mirror too, but about a texel's edge, not its centre.
+            if (kBorder != kZero && kBorder != kClamp) {
                 r = inside<kBorder>(r, rows);
                 c = inside<kBorder>(c, cols);
             }
-            sum += filter.at[i][j] * tex2D<float>(image, c + 0.5f, r + 0.5f);  // a texel's middle
+            // The centre of the texel.
+            sum += filter.at[i][j] * tex2D<float>(image, c + 0.5f, r + 0.5f);
         }
     }
     result[static_cast<size_t>(row) * cols + col] = sum;

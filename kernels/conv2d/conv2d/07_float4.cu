@@ -1,17 +1,17 @@
-// Idea: a thread computes four outputs beside one another, and loads and stores 16 bytes at a time.
-// From the rung before: from global memory again, a row at a time: its pixels in registers serve four outputs.
-// Requires: a block of kTile x kRows threads; image and result aligned to 16 bytes; kWidth = 4 where cols is a multiple
-// of 4, kWidth = 1 otherwise.
+// Idea: a thread computes four neighbouring outputs, with 16-byte accesses.
+// From the rung before: global memory again, a row at a time: its pixels in registers
+// serve four outputs.
+// Requires: a block of kTile x kRows threads; image and result aligned to 16 bytes;
+// kWidth = 4 where cols is a multiple of 4, kWidth = 1 otherwise.
 #include "quads.cuh"
 
 constexpr int kTile = 32;
 constexpr int kRows = 8;
 
 template <int kDown, int kAcross, Border kBorder, int kWidth>
-__global__ void __launch_bounds__(kTile * kRows)
-conv2d_float4(
-    const float* __restrict__ image, const Filter<kDown, kAcross> parameter, float* __restrict__ result,
-    int rows, int cols)
+__global__ void __launch_bounds__(kTile * kRows) conv2d_float4(
+    const float* __restrict__ image, const Filter<kDown, kAcross> parameter,
+    float* __restrict__ result, int rows, int cols)
 {
     const Filter<kDown, kAcross> filter = weights(parameter);
     constexpr int kHalo = quads(kAcross / 2), kQuads = 1 + 2 * kHalo;
@@ -25,8 +25,10 @@ conv2d_float4(
 #pragma unroll
     for (int i = 0; i < kDown; ++i) {
         float4 quad[kQuads];
-        load_window<kBorder, kWidth>(quad, image, row + i - kDown / 2, columns, rows, cols);
-        const float* window = reinterpret_cast<const float*>(quad) + kHalo * kOut - kAcross / 2;
+        load_window<kBorder, kWidth>(
+            quad, image, row + i - kDown / 2, columns, rows, cols);
+        const float* window =
+            reinterpret_cast<const float*>(quad) + kHalo * kOut - kAcross / 2;
 #pragma unroll
         for (int j = 0; j < kAcross; ++j) {
 #pragma unroll

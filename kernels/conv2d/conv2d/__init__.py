@@ -1,6 +1,6 @@
 """2D convolution of one image with a small filter: each output is the weighted sum of the pixels under the filter.
 
-As in cuDNN and PyTorch the filter is not turned over (a cross-correlation), and its middle lies on the output's pixel.
+As in cuDNN and PyTorch, the filter is not flipped (a cross-correlation) and is centred on the output's pixel.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from climb.bench.references import correlate
 FLOAT = 4
 #: Side of the square of outputs of one block, in the rungs with a tile in shared memory.
 TILE = 32
-#: Rows of threads in a block of the rungs without one.
+#: Rows of threads in a block, in the rungs without a tile.
 ROWS = 8
 #: Neighbouring outputs of one thread in a row, in the rungs that load float4.
 OUT = 4
 #: Rows of threads in a block of register_tile, and rows of outputs of each; the kernel's kRows and kHigh.
 HIGH_ROWS, HIGH = 2, 8
 #: The rung streamed: threads of a block, rows of a strip of outputs.
-STREAMERS, STRIP = 128, 128
-#: The rung ahead: threads of a block, columns of each; SMs of an H200, and blocks that are to run on one at a time, by
-#: rows of the filter: 8, or what the registers hold. Any height of a strip is right; where all blocks run at once, none
-#: waits for a last few.
-AHEAD_THREADS, AHEAD_OUT = 64, 8
+STREAM_THREADS, STRIP = 128, 128
+#: The rung prefetched: threads of a block, columns of each thread.
+PREFETCH_THREADS, PREFETCH_OUT = 64, 8
+#: SMs of an H200, and blocks per SM by rows of the filter: 8, or fewer if the registers hold fewer. Strips of any
+#: height give the right result; with these, all blocks run at once and none has to wait for the last few.
 SMS, RESIDENT = 132, {9: 6, 11: 4}
 MAX_FILTER = 11
 MAX_GRID_Y = 65535
@@ -38,13 +38,13 @@ MAX_GRID_Y = 65535
 MAX_TEXTURE = {"cols": 131072, "rows": 65536}
 #: Rows and columns are ints in the kernels, and a tile with its halo may reach past the edge.
 MAX_EXTENT = (1 << 31) - 4096
-#: What lies beyond the edge of the image: zeros, the nearest pixel, or the image mirrored at the middle of that pixel.
+#: What is beyond the edge of the image: zeros, the nearest pixel, or the image mirrored about that pixel's centre.
 BORDERS = {"zero": "kZero", "clamp": "kClamp", "reflect": "kReflect"}
 
 
 def beyond(position: np.ndarray, n: int, border: str) -> np.ndarray:
-    """Where positions of an axis of n elements are read: -1 where there is a zero. Clamp is the ``edge`` of
-    ``numpy.pad``, reflect its ``reflect``, repeated where the filter is larger than the image."""
+    """The elements read for positions of an axis of n elements, -1 for a zero. Clamp is the ``edge`` of ``numpy.pad``;
+    reflect is its ``reflect``, repeated if the filter is larger than the image."""
     if border == "zero":
         return np.where((position < 0) | (position >= n), -1, position)
     if border == "clamp":
@@ -113,7 +113,7 @@ problem = Problem(
 
 
 def _border(size: Size) -> str:
-    """The kernels' name of the border. Mirroring once is enough unless half the filter is larger than the image."""
+    """The kernels' name for the border. Mirroring once is enough unless half the filter exceeds the image."""
     small = size["rows"] <= size["k"] // 2 or size["cols"] <= size["k_cols"] // 2
     return "kReflectOften" if size["border"] == "reflect" and small else BORDERS[size["border"]]
 
@@ -137,13 +137,13 @@ def _naive(size: Size) -> tuple[Launch, ...]:
 
 
 def _texture(size: Size) -> tuple[Launch, ...]:
-    # Reflected places are computed by the kernel, so beyond the edge nothing is read.
+    # The kernel computes reflected positions itself, so it reads nothing beyond the edge.
     args = _args(size, image=Textured("image", "border" if size["border"] == "zero" else "clamp"))
     return (Launch(_kernel("texture", size), _grid(size, TILE, ROWS), (TILE, ROWS), args),)
 
 
 def _one_each(name: str, rows: int) -> Callable[[Size], tuple[Launch, ...]]:
-    """Blocks of TILE x rows threads with one output each."""
+    """One launch of blocks of TILE x ``rows`` threads, one output per thread."""
 
     def launches(size: Size) -> tuple[Launch, ...]:
         return (Launch(_kernel(name, size), _grid(size, TILE, rows), (TILE, rows), _args(size)),)
@@ -152,12 +152,12 @@ def _one_each(name: str, rows: int) -> Callable[[Size], tuple[Launch, ...]]:
 
 
 def _width(size: Size, columns: int = OUT) -> int:
-    """Floats per access in the rungs that load float4, for threads with so many columns: each must have all of them."""
+    """Floats per access in the rungs that load float4: 4 if every thread has all of its ``columns``."""
     return 4 if size["cols"] % columns == 0 else 1
 
 
 def _quads(name: str, rows: int, high: int) -> Callable[[Size], tuple[Launch, ...]]:
-    """Blocks of TILE x rows threads with high rows of OUT outputs each."""
+    """One launch of blocks of TILE x ``rows`` threads, each with ``high`` rows of OUT outputs."""
 
     def launches(size: Size) -> tuple[Launch, ...]:
         kernel = _kernel(name, size, _width(size))
@@ -167,23 +167,23 @@ def _quads(name: str, rows: int, high: int) -> Callable[[Size], tuple[Launch, ..
 
 
 def _streamed(size: Size) -> tuple[Launch, ...]:
-    grid = _grid(size, STREAMERS * OUT, STRIP)
+    grid = _grid(size, STREAM_THREADS * OUT, STRIP)
     args = (*_args(size), np.int32(STRIP))
-    return (Launch(_kernel("streamed", size, _width(size)), grid, (STREAMERS,), args),)
+    return (Launch(_kernel("streamed", size, _width(size)), grid, (STREAM_THREADS,), args),)
 
 
 def strip_height(size: Size) -> int:
-    """Rows of a strip of the rung ahead: as many as let all blocks run at once, and at least twice the filter's."""
-    across = max(1, ceil_div(size["cols"], AHEAD_THREADS * AHEAD_OUT))
+    """Rows of a strip in the rung prefetched: so many that all blocks run at once, and at least twice the filter's."""
+    across = max(1, ceil_div(size["cols"], PREFETCH_THREADS * PREFETCH_OUT))
     strips = max(1, SMS * RESIDENT.get(size["k"], 8) // across)
     return max(ceil_div(size["rows"], strips), 2 * size["k"])
 
 
-def _ahead(size: Size) -> tuple[Launch, ...]:
+def _prefetched(size: Size) -> tuple[Launch, ...]:
     height = strip_height(size)
-    grid = _grid(size, AHEAD_THREADS * AHEAD_OUT, height)
+    grid = _grid(size, PREFETCH_THREADS * PREFETCH_OUT, height)
     args = (*_args(size), np.int32(height))
-    return (Launch(_kernel("ahead", size, _width(size, AHEAD_OUT)), grid, (AHEAD_THREADS,), args),)
+    return (Launch(_kernel("prefetched", size, _width(size, PREFETCH_OUT)), grid, (PREFETCH_THREADS,), args),)
 
 
 def _requires(rows_per_block: int, **most: int) -> Callable[[Size], str | None]:
@@ -192,12 +192,12 @@ def _requires(rows_per_block: int, **most: int) -> Callable[[Size], str | None]:
     def requires(size: Size) -> str | None:
         for key in ("k", "k_cols"):
             if size[key] % 2 == 0:
-                return f"{key} must be odd, so that the filter has a middle"
+                return f"{key} must be odd, so that the filter has a centre"
             if size[key] > MAX_FILTER:
-                return f"{key} may be at most {MAX_FILTER}, for every tap is unrolled"
+                return f"{key} may be at most {MAX_FILTER}, because the loops over taps are unrolled"
         for key, limit in limits.items():
             if size[key] > limit:
-                return f"{key} may be at most {limit}, for the grid, a texture or a position ends there"
+                return f"{key} may be at most {limit}, the limit of the grid, of a texture or of a 32-bit position"
         return None
 
     return requires
@@ -232,21 +232,21 @@ ladder = Ladder(
             requires=_requires(ROWS),
         ),
         Rung(
-            "shared",
+            "tiled",
             "tile and halo in shared memory",
-            _one_each("shared", TILE),
+            _one_each("tiled", TILE),
             requires=_requires(TILE),
         ),
         Rung(
-            "two_step",
-            "the halo loaded in one more step",
-            _one_each("two_step", TILE),
+            "halo_second_pass",
+            "the halo loaded in one more pass",
+            _one_each("halo_second_pass", TILE),
             requires=_requires(TILE),
             swept=False,
         ),
         Rung(
             "shuffle",
-            "a row handed on from lane to lane",
+            "a row exchanged between lanes",
             _one_each("shuffle", TILE),
             requires=_requires(TILE),
             swept=False,
@@ -260,7 +260,7 @@ ladder = Ladder(
         ),
         Rung(
             "float4",
-            "four outputs a thread, 16 bytes a load",
+            "four outputs per thread, 16 bytes per load",
             _quads("float4", ROWS, 1),
             alignment=QUAD_ALIGNED,
             requires=_requires(ROWS),
@@ -280,9 +280,9 @@ ladder = Ladder(
             requires=_requires(STRIP),
         ),
         Rung(
-            "ahead",
-            "eight columns, two rows on their way",
-            _ahead,
+            "prefetched",
+            "eight columns, two rows in flight",
+            _prefetched,
             alignment=QUAD_ALIGNED,
             requires=_requires(2),
         ),
@@ -293,7 +293,7 @@ ladder = Ladder(
             "cuDNN TF32",
             _cudnn(True),
             libraries.cudnn("cudnn_convolution, benchmark mode", "TF32"),
-            # TF32 keeps 10 bits of each factor: it is off by less than 2^-9 of every term, and all terms are positive.
+            # TF32 keeps 10 bits of each factor: each term is off by less than 2^-9, and all terms are positive.
             tolerance=lambda size: 2.0**-9,
         ),
     ),

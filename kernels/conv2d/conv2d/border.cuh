@@ -1,18 +1,21 @@
-// What all rungs share: the filter as a structure, and what lies beyond the borders of the image.
+// What all rungs share: the filter as a structure, and the pixels beyond the border of
+// the image.
 #pragma once
 
-// kReflect mirrors once, which does for an image that is larger than half the filter; kReflectOften for any.
+// kReflect mirrors once, which is enough if the image is larger than half the filter;
+// kReflectOften works for any image.
 enum Border { kZero, kClamp, kReflect, kReflectOften };
 
-// A filter that is handed over by value lies in the constant bank, beside the other parameters.
+// A filter passed by value lies in the constant bank, like the other parameters.
 template <int kDown, int kAcross>
 struct Filter {
     float at[kDown][kAcross];
 };
 
-// The weights of a filter that is a parameter, each read at its own fixed place, at the start of the kernel: volatile
-// keeps the compiler from reading them through a pointer, which the emulator does not follow. In the machine code a
-// weight comes from the constant bank where it is used.
+// Read the weights of a filter that is a parameter, each at its fixed offset, at the
+// start of the kernel. volatile keeps the compiler from reading them through a pointer,
+// which the emulator does not follow. In the machine code each weight is an operand in
+// the constant bank.
 template <int kDown, int kAcross>
 __device__ Filter<kDown, kAcross> weights(const Filter<kDown, kAcross>& parameter)
 {
@@ -27,15 +30,17 @@ __device__ Filter<kDown, kAcross> weights(const Filter<kDown, kAcross>& paramete
     return own;
 }
 
-// Where position i of an axis of n elements is read. Clamp: the nearest element. Reflect: mirrored at the middle of the
-// first and the last element. Zero: where it is; whoever asks looks again.
+// The element to read for position i of an axis of n elements. Clamp: the nearest
+// element. Reflect: mirrored about the centre of the first and the last element. Zero:
+// i itself; the caller checks whether it is inside.
 template <Border kBorder>
 __device__ int inside(int i, int n)
 {
     if constexpr (kBorder == kClamp) {
         return min(max(i, 0), n - 1);
     } else if constexpr (kBorder == kReflect) {
-        return max(n - 1 - abs(n - 1 - abs(i)), 0);  // farther out no output looks, but a tile may reach there
+        // No output needs positions farther out, but a tile may contain them.
+        return max(n - 1 - abs(n - 1 - abs(i)), 0);
     } else if constexpr (kBorder == kReflectOften) {
         const int period = max(2 * (n - 1), 1);
         i = abs(i) % period;
@@ -45,9 +50,10 @@ __device__ int inside(int i, int n)
     }
 }
 
-// The pixel at this place, which may lie beyond the border.
+// The pixel at this position, which may be beyond the border.
 template <Border kBorder>
-__device__ float pixel(const float* __restrict__ image, int row, int col, int rows, int cols)
+__device__ float pixel(
+    const float* __restrict__ image, int row, int col, int rows, int cols)
 {
     const int r = inside<kBorder>(row, rows), c = inside<kBorder>(col, cols);
     if (kBorder == kZero && (r < 0 || r >= rows || c < 0 || c >= cols)) {

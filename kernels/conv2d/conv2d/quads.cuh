@@ -1,17 +1,19 @@
-// Rows of pixels in float4, for threads that own four or more neighbouring columns: windows with a halo on both sides.
+// Rows of pixels as float4, for threads that own four or more neighbouring columns. A
+// window is a thread's own columns with a halo on both sides.
 #pragma once
 #include "border.cuh"
 
 constexpr int kOut = 4;
 
-// Whole float4 that hold this many pixels.
+// How many float4 hold this many pixels.
 __host__ __device__ constexpr int quads(int pixels)
 {
     return (pixels + kOut - 1) / kOut;
 }
 
-// The columns of a window of kQuads float4, kHalo of them on either side of the thread's own: the first column, and which
-// float4 the image has. Asked once, and not in each row; the thread's own are there in any case.
+// The columns of a window of kQuads float4, with kHalo of them on either side of the
+// thread's own: the first column, and which float4 are inside the image. Computed once,
+// not for each row; the thread's own are always inside.
 template <int kQuads, int kHalo>
 struct Columns {
     int first;
@@ -27,11 +29,13 @@ struct Columns {
     }
 };
 
-// A row of the image in a window, where the border is zero and every row starts at a multiple of 16 bytes. from: where
-// the window's first column is in that row; in: whether the image has the row.
+// Load a row of the image into a window, for a zero border and rows that start at
+// multiples of 16 bytes. from: the window's first column in that row; in: whether the
+// row is inside the image.
 template <int kQuads, int kHalo>
 __device__ void load_quads(
-    float4 (&window)[kQuads], const float* __restrict__ from, bool in, const Columns<kQuads, kHalo>& columns)
+    float4 (&window)[kQuads], const float* __restrict__ from, bool in,
+    const Columns<kQuads, kHalo>& columns)
 {
 #pragma unroll
     for (int q = 0; q < kQuads; ++q) {
@@ -43,17 +47,19 @@ __device__ void load_quads(
     }
 }
 
-// A row of the image in a window, for any border. kWidth = 4 where every row starts at a multiple of 16 bytes and ends with
-// a thread's last own column; kWidth = 1 loads pixel by pixel.
+// Load a row of the image into a window, for any border. kWidth = 4 requires that every
+// row starts at a multiple of 16 bytes and ends with a thread's last own column; kWidth
+// = 1 loads pixel by pixel.
 template <Border kBorder, int kWidth, int kQuads, int kHalo>
 __device__ void load_window(
-    float4 (&window)[kQuads], const float* __restrict__ image, int row, const Columns<kQuads, kHalo>& columns,
-    int rows, int cols)
+    float4 (&window)[kQuads], const float* __restrict__ image, int row,
+    const Columns<kQuads, kHalo>& columns, int rows, int cols)
 {
     const int r = inside<kBorder>(row, rows);
     const bool in = r >= 0 && r < rows;
     const float* line = image + static_cast<ptrdiff_t>(r) * cols;
-    if (kWidth == 4 && (kBorder == kZero || (columns.there[0] && columns.there[kQuads - 1]))) {
+    if (kWidth == 4 &&
+        (kBorder == kZero || (columns.there[0] && columns.there[kQuads - 1]))) {
         load_quads(window, line + columns.first, in, columns);
     } else {
 #pragma unroll
@@ -69,8 +75,8 @@ __device__ void load_window(
     }
 }
 
-// Four outputs beside one another, from column col on. to: where the first of them goes. With kWidth = 4 the row has all
-// four; with kWidth = 1 perhaps only some.
+// Store four neighbouring outputs, from column col on, to `to`. With kWidth = 4 all
+// four are inside the row; with kWidth = 1 perhaps only some are.
 template <int kWidth>
 __device__ void store_quad(float* __restrict__ to, int col, int cols, const float* sum)
 {

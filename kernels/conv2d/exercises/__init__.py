@@ -14,7 +14,7 @@ from climb.bench.references import correlate
 HERE = Path(__file__).parent
 FLOAT, WARP = 4, 32
 BINOMIAL = np.array([[1, 4, 6, 4, 1]]) / 16
-#: Outputs of a thread in the exercise with a column; the kernel's kHigh.
+#: Outputs per thread in the exercise ``column``; the kernel's kHigh.
 HIGH = 4
 
 
@@ -24,7 +24,7 @@ def exhibit(name: str) -> str:
 
 
 def _image(size: Size, rng: np.random.Generator) -> dict[str, np.ndarray]:
-    # Whole numbers: their sums, and their sixteenths, are exact in any order.
+    # Whole numbers: sums of them, and of their sixteenths, are exact in any order.
     return {"image": rng.integers(0, 200, (size["rows"], size["cols"])).astype(np.float32)}
 
 
@@ -48,7 +48,7 @@ def _problem(name: str, title: str, reference: Any, taps: int) -> Problem:
 
 
 def _requests(limit_of: Any, size: Size) -> Claim:
-    """Claim that the loads from global memory are at most so many requests."""
+    """Claim that loads from global memory make at most ``limit_of(size)`` requests."""
     limit = limit_of(size)
 
     def test(counters: Any) -> str | None:
@@ -69,7 +69,7 @@ lanes = Exercise(
     name="lanes",
     problem=_problem(
         "smooth_rows",
-        "Rows weighed with 1 4 6 4 1",
+        "Rows weighted with 1 4 6 4 1",
         lambda inputs, size: {"result": correlate(inputs["image"], BINOMIAL)},
         5,
     ),

@@ -1,16 +1,20 @@
-// The sum of the 3 x 3 pixels around each pixel, zeros beyond the border. A thread computes kHigh outputs of a column.
+// The sum of the 3 x 3 pixels around each pixel, with zeros beyond the border. A thread
+// computes kHigh outputs of a column.
 constexpr int kHigh = 4;
 
 __device__ float pixel(const float* image, int row, int col, int rows, int cols)
 {
-    return row >= 0 && row < rows && col >= 0 && col < cols ? image[row * cols + col] : 0.0f;
+    return row >= 0 && row < rows && col >= 0 && col < cols ? image[row * cols + col]
+                                                            : 0.0f;
 }
 
-__global__ void sum9_column(const float* __restrict__ image, float* __restrict__ result, int rows, int cols)
+__global__ void sum9_column(
+    const float* __restrict__ image, float* __restrict__ result, int rows, int cols)
 {
     const int col = blockIdx.x * blockDim.x + threadIdx.x;
     const int first = blockIdx.y * kHigh;
-    // TODO: four outputs lie under six rows of three pixels, and each pixel is loaded up to three times. Load it once.
+    // TODO: four outputs need six rows of three pixels, but each pixel is loaded up to
+    // three times. Load it once.
 #pragma unroll 1
     for (int h = 0; h < kHigh; ++h) {
         float sum = 0.0f;

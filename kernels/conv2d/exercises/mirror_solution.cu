@@ -1,13 +1,16 @@
-// The sum of the 3 x 3 pixels around each pixel. Beyond the border the image is to be mirrored, at the middle of its last
-// pixel: the pixel beyond the first is the second.
+// The sum of the 3 x 3 pixels around each pixel. Beyond the border the image is
+// mirrored about the centre of its last pixel: the pixel before the first is the
+// second.
 __device__ int inside(int i, int n)
 {
     return n - 1 - abs(n - 1 - abs(i));
 }
 
-__global__ void sum9(const float* __restrict__ image, float* __restrict__ result, int rows, int cols)
+__global__ void sum9(
+    const float* __restrict__ image, float* __restrict__ result, int rows, int cols)
 {
-    const int row = blockIdx.y * blockDim.y + threadIdx.y, col = blockIdx.x * blockDim.x + threadIdx.x;
+    const int row = blockIdx.y * blockDim.y + threadIdx.y,
+              col = blockIdx.x * blockDim.x + threadIdx.x;
     if (row >= rows || col >= cols) {
         return;
     }

@@ -1,10 +1,11 @@
-// Idea: every lane takes all kMaxSteps steps, whether its point has left or not; a flag says which steps count.
+// Idea: every lane takes all kMaxSteps steps; a flag says which of them count.
 // From the rung before: the first rung.
 // Requires: nothing.
 #include "escape.cuh"
 
-__global__ void escape_fixed(const float* __restrict__ re, const float* __restrict__ im, int* __restrict__ counts,
-                             size_t n)
+__global__ void escape_fixed(
+    const float* __restrict__ re, const float* __restrict__ im,
+    int* __restrict__ counts, size_t n)
 {
     const size_t i = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
     if (i >= n) {

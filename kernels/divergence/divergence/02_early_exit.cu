@@ -1,10 +1,11 @@
-// Idea: a lane leaves the loop when its point has left; the warp leaves when its last lane does.
-// From the rung before: the loop ends with the data, not after kMaxSteps.
+// Idea: a lane leaves the loop with its point; the warp leaves with its last lane.
+// From the rung before: the data ends the loop, not kMaxSteps.
 // Requires: nothing.
 #include "escape.cuh"
 
-__global__ void escape_early_exit(const float* __restrict__ re, const float* __restrict__ im, int* __restrict__ counts,
-                                  size_t n)
+__global__ void escape_early_exit(
+    const float* __restrict__ re, const float* __restrict__ im,
+    int* __restrict__ counts, size_t n)
 {
     const size_t i = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
     if (i >= n) {

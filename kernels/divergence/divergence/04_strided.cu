@@ -1,14 +1,16 @@
-// Idea: neighbouring lanes take neighbouring points; a thread's own points lie a block apart.
-// From the rung before: the same points per block, dealt out the other way.
+// Idea: neighbouring lanes take neighbouring points; a thread's are a block apart.
+// From the rung before: the same points per block, assigned the other way.
 // Requires: nothing.
 #include "escape.cuh"
 
 constexpr int kPoints = 8;
 
-__global__ void escape_strided(const float* __restrict__ re, const float* __restrict__ im, int* __restrict__ counts,
-                               size_t n)
+__global__ void escape_strided(
+    const float* __restrict__ re, const float* __restrict__ im,
+    int* __restrict__ counts, size_t n)
 {
-    const size_t first = static_cast<size_t>(blockIdx.x) * blockDim.x * kPoints + threadIdx.x;
+    const size_t first =
+        static_cast<size_t>(blockIdx.x) * blockDim.x * kPoints + threadIdx.x;
     for (int p = 0; p < kPoints; ++p) {
         const size_t i = first + static_cast<size_t>(p) * blockDim.x;
         if (i >= n) {

@@ -1,15 +1,17 @@
-// Idea: one loop in place of two: a lane that is done stores, takes its next point and goes on stepping.
+// Idea: one loop instead of two: a lane that is done takes its next point.
 // From the rung before: no lane should wait for the others between two of its points.
 // Requires: nothing.
 #include "escape.cuh"
 
 constexpr int kPoints = 8;
 
-__global__ void escape_flattened(const float* __restrict__ re, const float* __restrict__ im, int* __restrict__ counts,
-                                 size_t n)
+__global__ void escape_flattened(
+    const float* __restrict__ re, const float* __restrict__ im,
+    int* __restrict__ counts, size_t n)
 {
     size_t i = static_cast<size_t>(blockIdx.x) * blockDim.x * kPoints + threadIdx.x;
-    const size_t end = min(static_cast<size_t>(blockIdx.x + 1) * blockDim.x * kPoints, n);
+    const size_t end =
+        min(static_cast<size_t>(blockIdx.x + 1) * blockDim.x * kPoints, n);
     if (i >= end) {
         return;
     }

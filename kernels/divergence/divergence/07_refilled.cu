@@ -1,25 +1,31 @@
-// Idea: points belong to the warp. Every kBatch steps its lanes vote, and those that are done take the next points.
-// From the rung before: a lane with quick points takes more of them; within a batch no lane leaves, and none branches.
+// Idea: the warp owns the points and gives new ones to lanes that are done.
+// From the rung before: a lane with quick points takes more of them; within a batch no
+// lane leaves or branches, and the lanes vote after it.
 // Requires: a block of kThreads threads.
 #include "escape.cuh"
 
 constexpr int kThreads = 256;
 constexpr int kLanes = 32;
-constexpr int kPoints = 16;  // of a warp, for each of its lanes
+constexpr int kPoints = 16;  // of a warp, per lane
 constexpr int kBatch = 8;
 constexpr unsigned kAllLanes = 0xffffffffu;
-static_assert(kMaxSteps % kBatch == 0, "a point in the set is done at the end of a batch");
+static_assert(
+    kMaxSteps % kBatch == 0, "a point in the set is done at the end of a batch");
 
-__global__ void escape_refilled(const float* __restrict__ re, const float* __restrict__ im, int* __restrict__ counts,
-                                size_t n)
+__global__ void escape_refilled(
+    const float* __restrict__ re, const float* __restrict__ im,
+    int* __restrict__ counts, size_t n)
 {
     const unsigned lane = threadIdx.x % kLanes;
-    const size_t first = (static_cast<size_t>(blockIdx.x) * kThreads + threadIdx.x - lane) * kPoints;
+    const size_t first =
+        (static_cast<size_t>(blockIdx.x) * kThreads + threadIdx.x - lane) * kPoints;
     if (first >= n) {
         return;
     }
-    const unsigned share = static_cast<unsigned>(min(n - first, static_cast<size_t>(kLanes * kPoints)));
-    unsigned next = kLanes;  // the first point of the share that no lane has taken: the same number in all lanes
+    const unsigned share =
+        static_cast<unsigned>(min(n - first, static_cast<size_t>(kLanes * kPoints)));
+    // The first point of the share that no lane has taken, the same in all lanes.
+    unsigned next = kLanes;
     unsigned mine = lane;
     Point c = {0.0f, 0.0f};
     if (mine < share) {
@@ -35,7 +41,8 @@ __global__ void escape_refilled(const float* __restrict__ re, const float* __res
         }
         int stayed = kBatch;
 #pragma unroll
-        for (int k = kBatch - 1; k >= 0; --k) {  // backwards, so that the first step outside has the last word
+        // Backwards, so that the first step outside decides.
+        for (int k = kBatch - 1; k >= 0; --k) {
             stayed = inside[k] ? stayed : k;
         }
         count += stayed;
@@ -45,7 +52,8 @@ __global__ void escape_refilled(const float* __restrict__ re, const float* __res
             if (mine < share) {
                 counts[first + mine] = count;
             }
-            mine = next + __popc(finished & ((1u << lane) - 1));  // as many lanes before this one take a point
+            // Skip the points that lower lanes take.
+            mine = next + __popc(finished & ((1u << lane) - 1));
             if (mine < share) {
                 c = {re[first + mine], im[first + mine]};
             }

@@ -1,4 +1,4 @@
-"""Divergence: how many steps each of n points takes to leave. The work of a lane is known only when it is done."""
+"""Divergence: how many steps each of n points takes to escape. A lane's work is known only when it is done."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from climb.bench.problem import Argument, Launch, Problem, Rung, Size, ceil_div
 
 FLOAT = 4
 MAX_STEPS = 256
-#: Points per thread of all rungs from blocked to rejoined, and the period of the periodic data; the kernels' kPoints.
+#: Points per thread in the rungs blocked to reconverged, and the period of the periodic data; the kernels' kPoints.
 POINTS = 8
 THREADS = 256
 REFILLED_POINTS = 16
-#: A point of the periodic data that is no heavy one leaves within so many steps.
+#: Within so many steps the light points of the periodic data escape.
 LIGHT_STEPS = 8
-#: Multiplications and additions of one step, those of the test included.
+#: Multiplications and additions of one step, including the test.
 FLOPS_PER_STEP = 8
 #: The part of the plane that the points cover: a square whose lower left corner is here.
 CORNER, SIDE = (-2.0, -1.375), 2.75
 _CHUNK, _DROP_EVERY = 1 << 14, 8
 
-#: How the points are arranged: at random; row by row as in a picture; by their number of steps; and another set of
-#: points, of which every eighth takes all steps and the others leave at once.
+#: How the points are arranged: at random, row by row as in a picture, or by their number of steps. The periodic data
+#: are other points: every eighth takes all steps, and the others escape at once.
 DATA = ("shuffled", "image", "sorted", "periodic")
 
 
 def escape_counts(re: np.ndarray, im: np.ndarray) -> np.ndarray:
     """Steps of z <- z^2 + c, from zero, before which z was within distance 2; at most MAX_STEPS. In float32 throughout.
 
-    ``re`` and ``im`` are float32 of one shape (n,); returns int32 (n,). A chunk at a time, which a CPU's
-    cache holds, and now and then the points that have left are dropped.
+    ``re`` and ``im`` are float32 of shape (n,); returns int32 (n,). Works on chunks that fit a CPU's cache, and drops
+    the points that have escaped every few steps.
     """
     counts = np.zeros(re.shape, np.int32)
     four = np.float32(4)
@@ -64,7 +64,7 @@ def image(n: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _plane(at: np.ndarray, width: int) -> tuple[np.ndarray, np.ndarray]:
-    """The points of these indices of a picture of ``width`` x ``width``."""
+    """The points with these indices in a picture of ``width`` x ``width``: float32 re and im."""
     re = CORNER[0] + SIDE * (at % width + 0.5) / width
     im = CORNER[1] + SIDE * (at // width + 0.5) / width
     return re.astype(np.float32), im.astype(np.float32)
@@ -91,7 +91,7 @@ def _inputs(size: Size, rng: np.random.Generator) -> dict[str, np.ndarray]:
 
 
 def _periodic(counts: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Indices such that every POINTS-th point takes the most steps that there are, and the others few."""
+    """Indices of points: every POINTS-th takes the most steps, and the others take few."""
     heavy = np.flatnonzero(counts == counts.max(initial=0))
     light = np.flatnonzero(counts <= LIGHT_STEPS)
     light = light if light.size else heavy
@@ -102,9 +102,9 @@ def _periodic(counts: np.ndarray, rng: np.random.Generator) -> np.ndarray:
 
 @functools.cache
 def sampled_counts(data: str, every: int = 64) -> np.ndarray:
-    """Steps of a 64th of the headline's points, arranged as those are: int32 (2^18,). For predictions on paper.
+    """Steps of a 64th of the headline's points in the same arrangement: int32 (2^18,). For predictions on paper.
 
-    Of the picture whole rows are taken, so that the neighbours of a point are its neighbours.
+    Takes whole rows of the picture, so that neighbouring points stay neighbours.
     """
     width = 1 << 12
     if data == "periodic":
@@ -119,7 +119,7 @@ def sampled_counts(data: str, every: int = 64) -> np.ndarray:
 
 @functools.cache
 def _mean_steps(data: str) -> float:
-    """Steps per point, from a picture of 512 x 512: those of a finer one differ by less than a hundredth."""
+    """Steps per point of a picture of 512 x 512; a finer picture differs by less than 1 %."""
     size = {"n": 1 << 18, "data": data}
     given = _inputs(size, np.random.default_rng(0))
     return float(escape_counts(given["re"], given["im"]).mean())
@@ -132,7 +132,7 @@ def _flops(size: Size) -> int:
 
 problem = Problem(
     name="divergence",
-    title="Steps to leave, for n points",
+    title="Steps to escape, for n points",
     size_keys=("n", "data"),
     arguments=(
         Argument("re", "float32", ("n",)),
@@ -141,7 +141,7 @@ problem = Problem(
     ),
     make_inputs=_inputs,
     reference=lambda inputs, size: {"counts": escape_counts(inputs["re"], inputs["im"])},
-    tolerance=lambda size: 0.0,  # whole numbers, and each operation is rounded alike
+    tolerance=lambda size: 0.0,  # whole numbers, and each operation rounds the same way
     flops=_flops,
     bytes=lambda size: 3 * FLOAT * size["n"],
     headline=({"n": 1 << 24, "data": "shuffled"},),
@@ -171,11 +171,11 @@ ladder = Ladder(
     Path(__file__).parent,
     rungs=(
         Rung("fixed", "all steps for every point", _launches("escape_fixed", THREADS, 1)),
-        Rung("early_exit", "leave the loop when the point has left", _launches("escape_early_exit", THREADS, 1)),
+        Rung("early_exit", "leave the loop when the point escapes", _launches("escape_early_exit", THREADS, 1)),
         Rung("blocked", "eight consecutive points per thread", _launches("escape_blocked", THREADS, POINTS)),
         Rung("strided", "eight points per thread, a block apart", _launches("escape_strided", THREADS, POINTS)),
         Rung("flattened", "one loop instead of two", _launches("escape_flattened", THREADS, POINTS)),
-        Rung("rejoined", "the lanes meet every sixteen steps", _launches("escape_rejoined", THREADS, POINTS)),
-        Rung("refilled", "the warp deals out its points", _launches("escape_refilled", THREADS, REFILLED_POINTS)),
+        Rung("reconverged", "lanes reconverge every 16 steps", _launches("escape_reconverged", THREADS, POINTS)),
+        Rung("refilled", "the warp hands out its points", _launches("escape_refilled", THREADS, REFILLED_POINTS)),
     ),
 )  # fmt: skip

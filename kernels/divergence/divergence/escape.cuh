@@ -1,16 +1,20 @@
-// One step of z <- z^2 + c in float32, each operation rounded by itself, so that every kernel and NumPy agree bit by bit.
+// One step of z <- z^2 + c in float32. Each operation rounds by itself, so that every
+// kernel and NumPy agree bit by bit.
 constexpr int kMaxSteps = 256;
 
 struct Point {
     float re, im;
 };
 
-// Whether z was still within distance 2 of the origin; z moves on. NaN is outside.
+// Advance z by one step; return whether it was still within distance 2 of the origin.
+// NaN is outside.
 __device__ __forceinline__ bool step(Point& z, Point c)
 {
     const float re2 = __fmul_rn(z.re, z.re);
     const float im2 = __fmul_rn(z.im, z.im);
     const float product = __fmul_rn(z.re, z.im);
-    z = {__fadd_rn(__fsub_rn(re2, im2), c.re), __fadd_rn(__fadd_rn(product, product), c.im)};
+    z = {
+        __fadd_rn(__fsub_rn(re2, im2), c.re),
+        __fadd_rn(__fadd_rn(product, product), c.im)};
     return __fadd_rn(re2, im2) <= 4.0f;
 }

@@ -13,7 +13,7 @@ from climb.bench.problem import Argument, Launch, Problem, Size, ceil_div
 
 HERE = Path(__file__).parent
 THREADS = 256
-#: One element in so many needs work in the second exercise.
+#: In the second exercise, one element in this many needs work.
 RARE = 16
 
 
@@ -23,7 +23,7 @@ def exhibit(name: str) -> str:
 
 
 def undivided() -> Claim:
-    """Claim that the lanes of no warp go both ways at a branch."""
+    """Claim that no branch diverges."""
 
     def test(counters: Any) -> str | None:
         return f"{counters.divergent_branches} branches diverge" if counters.divergent_branches else None
@@ -32,7 +32,7 @@ def undivided() -> Claim:
 
 
 def lanes_busy(least: float) -> Claim:
-    """Claim that at least this share of the lanes is active, over all instructions."""
+    """Claim that the lane efficiency over all instructions is at least ``least``."""
 
     def test(counters: Any) -> str | None:
         found = counters.lane_efficiency
@@ -49,7 +49,7 @@ def _problem(name: str, title: str, make: Callable[..., Any], reference: Callabl
         arguments=(Argument("source", "float32", ("n",)), Argument("target", "float32", ("n",), "output")),
         make_inputs=lambda size, rng: {"source": make(size["n"], rng)},
         reference=lambda given, size: {"target": reference(given["source"].astype(np.float64))},
-        tolerance=lambda size: 2.0**-20,  # the iteration halves every error that it has made
+        tolerance=lambda size: 2.0**-20,  # each iteration halves the error so far
         flops=lambda size: 0,
         bytes=lambda size: 8 * size["n"],
         headline=(),
@@ -77,7 +77,7 @@ def _alternating(v: np.ndarray) -> np.ndarray:
 
 
 def _rare(n: int, rng: np.random.Generator) -> np.ndarray:
-    """Positive for about one element in RARE, and for the first."""
+    """Values of which about one in RARE is positive, and always the first."""
     values = rng.random(n, dtype=np.float32) + np.float32(0.5)
     busy = rng.integers(0, RARE, n) == 0
     busy[:1] = True

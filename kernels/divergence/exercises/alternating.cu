@@ -1,9 +1,11 @@
-// Elements of two kinds alternate. Both kinds cost the same, but every warp runs both. Let a thread choose its element
-// so that the lanes of a warp have elements of one kind. The block still handles the same kThreads elements.
+// Elements of two kinds alternate. Both kinds cost the same, but every warp runs both.
+// Let each thread choose its element so that all lanes of a warp have elements of one
+// kind. The block still handles the same kThreads elements.
 constexpr int kThreads = 256;
 constexpr int kWork = 64;
 
-__global__ void alternating(const float* __restrict__ source, float* __restrict__ target, int n)
+__global__ void alternating(
+    const float* __restrict__ source, float* __restrict__ target, int n)
 {
     const int within = threadIdx.x;  // TODO: which of the block's elements is mine?
     const int i = blockIdx.x * kThreads + within;

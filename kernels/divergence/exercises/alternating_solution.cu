@@ -1,8 +1,10 @@
-// The first half of the threads takes the even elements, the second half the odd ones; 128 is a multiple of 32.
+// The first half of the threads takes the even elements, the second half the odd ones.
+// 128 is a multiple of 32, so no warp has both.
 constexpr int kThreads = 256;
 constexpr int kWork = 64;
 
-__global__ void alternating(const float* __restrict__ source, float* __restrict__ target, int n)
+__global__ void alternating(
+    const float* __restrict__ source, float* __restrict__ target, int n)
 {
     constexpr int kHalf = kThreads / 2;
     const int within = 2 * (threadIdx.x % kHalf) + threadIdx.x / kHalf;

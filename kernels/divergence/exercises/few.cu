@@ -1,5 +1,6 @@
-// Few elements need work: those that are positive. Right, but their lanes keep 31 others waiting each. Let the block
-// first list its busy elements in shared memory, and then deal them out to its threads, densely.
+// Only the few positive elements need work. Right, but each of their lanes keeps up to
+// 31 others waiting. Let the block first list its busy elements in shared memory, and
+// then give them to its first threads, without gaps.
 constexpr int kThreads = 256;
 constexpr int kWork = 200;
 

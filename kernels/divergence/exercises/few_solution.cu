@@ -1,4 +1,5 @@
-// The list's order does not matter, since each entry says where its result belongs.
+// The order of the list does not matter, since each entry says where its result
+// belongs.
 constexpr int kThreads = 256;
 constexpr int kWork = 200;
 
@@ -17,7 +18,7 @@ __global__ void few(const float* __restrict__ source, float* __restrict__ target
     if (threadIdx.x == 0) {
         count = 0;
     }
-    __syncthreads();  // the list is empty before anyone adds to it
+    __syncthreads();  // the list is empty before any thread adds to it
 
     const int i = blockIdx.x * kThreads + threadIdx.x;
     if (i < n) {
@@ -27,7 +28,7 @@ __global__ void few(const float* __restrict__ source, float* __restrict__ target
             target[i] = 0.0f;
         }
     }
-    __syncthreads();  // the list is complete before anyone reads it
+    __syncthreads();  // the list is complete before any thread reads it
 
     if (threadIdx.x < count) {
         const int mine = busy[threadIdx.x];

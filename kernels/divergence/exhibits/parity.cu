@@ -1,4 +1,5 @@
-// Doubles even numbers and increments odd ones, in place: with an if, and "without divergence".
+// Double even numbers and increment odd ones, in place: with an if, and "without
+// divergence".
 __global__ void with_branch(int* data, int n)
 {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;

@@ -1,6 +1,8 @@
-// The halves of a branch do kWork dependent multiply-adds each, with other constants: x for positive values, y for the rest.
+// Each side of a branch does kWork dependent multiply-adds, with its own constants: one
+// side for positive values, the other for the rest.
 template <int kWork>
-__global__ void sides(const float* __restrict__ source, float* __restrict__ target, int n)
+__global__ void sides(
+    const float* __restrict__ source, float* __restrict__ target, int n)
 {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n) {

@@ -1,4 +1,4 @@
-// Each element and its two neighbours, added up; beyond the ends there are zeros.
+// The sum of each element and its two neighbours, with zeros beyond the ends.
 constexpr int kThreads = 128;
 
 __global__ void smooth(const float* __restrict__ x, float* __restrict__ y, int n)

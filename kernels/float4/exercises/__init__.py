@@ -21,7 +21,7 @@ def exhibit(name: str) -> str:
 
 
 def requests(kind: str, limit: int) -> Claim:
-    """Claim that a launch makes at most so many requests of ``kind``, and makes some."""
+    """Claim that a launch makes at least one and at most ``limit`` requests of ``kind``."""
 
     def test(counters: Any) -> str | None:
         made = counters.total(kind).requests
@@ -32,7 +32,7 @@ def requests(kind: str, limit: int) -> Claim:
     return Claim(f"{kind}: at most {limit} requests", test)
 
 
-#: Five rows of 1001 floats. A row is 250 quads, 8 requests of 32 lanes, and at most one request before and one after.
+#: Five rows of 1001 floats. A row takes 250 quads, or 8 requests of 32 lanes, and at most one request on either side.
 _ROWS, _COLS = 5, 1001
 
 rows = Exercise(
@@ -47,7 +47,7 @@ rows = Exercise(
         ),
         make_inputs=lambda size, rng: {"source": rng.random((size["rows"], size["cols"]), dtype=np.float32)},
         reference=lambda given, size: {"target": given["source"]},
-        tolerance=lambda size: 0.0,  # a copy is bit-equal
+        tolerance=lambda size: 0.0,  # a copy is bit-exact
         flops=lambda size: 0,
         bytes=lambda size: 8 * size["rows"] * size["cols"],
         headline=(),

@@ -1,5 +1,6 @@
-// A filter over one row. Weights come four at a time where their number allows it.
-__global__ void window(const float* source, const float* weights, float* target, int n, int width)
+// A filter over one row. It loads the weights four at a time if their number allows it.
+__global__ void window(
+    const float* source, const float* weights, float* target, int n, int width)
 {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n) {

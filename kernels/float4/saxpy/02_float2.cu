@@ -1,10 +1,12 @@
-// Idea: one thread computes two neighbouring elements, with 8-byte loads and an 8-byte store.
-// From the rung before: half the threads and half the requests for the same bytes; the last n % 2 elements go one by one.
+// Idea: one thread computes two neighbouring elements, with 8-byte accesses.
+// From the rung before: half the threads and half the requests for the same bytes; if n
+// is odd, the last element is computed by itself.
 // Requires: all three arrays aligned to 8 bytes.
 constexpr size_t kWidth = sizeof(float2) / sizeof(float);
 
-__global__ void saxpy_float2(float a, const float* __restrict__ x, const float* __restrict__ y,
-                             float* __restrict__ z, size_t n)
+__global__ void saxpy_float2(
+    float a, const float* __restrict__ x, const float* __restrict__ y,
+    float* __restrict__ z, size_t n)
 {
     const size_t i = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
     const size_t pairs = n / kWidth;

@@ -1,10 +1,12 @@
-// Idea: one thread computes four neighbouring elements, with 16-byte loads and a 16-byte store, the widest there are.
-// From the rung before: again half the threads and half the requests; the last n % 4 elements go one by one.
+// Idea: one thread computes four elements with 16-byte accesses, the widest there are.
+// From the rung before: again half the threads and half the requests; the last n % 4
+// elements are computed one by one.
 // Requires: all three arrays aligned to 16 bytes.
 constexpr size_t kWidth = sizeof(float4) / sizeof(float);
 
-__global__ void saxpy_float4(float a, const float* __restrict__ x, const float* __restrict__ y,
-                             float* __restrict__ z, size_t n)
+__global__ void saxpy_float4(
+    float a, const float* __restrict__ x, const float* __restrict__ y,
+    float* __restrict__ z, size_t n)
 {
     const size_t i = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
     const size_t quads = n / kWidth;

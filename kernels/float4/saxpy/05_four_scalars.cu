@@ -1,13 +1,16 @@
-// Idea: four 4-byte loads of each array in flight carry as many bytes as one of 16, and need no alignment.
-// From the rung before: scalar accesses again, kUnroll of each array before the first store; a view may begin anywhere.
+// Idea: four 4-byte loads carry as many bytes as one of 16, without alignment.
+// From the rung before: scalar accesses again, kUnroll of each array before the first
+// store; a view may begin anywhere.
 // Requires: a block of kThreads threads.
 constexpr int kThreads = 256;
 constexpr int kUnroll = 4;
 
-__global__ void saxpy_four_scalars(float a, const float* __restrict__ x, const float* __restrict__ y,
-                                   float* __restrict__ z, size_t n)
+__global__ void saxpy_four_scalars(
+    float a, const float* __restrict__ x, const float* __restrict__ y,
+    float* __restrict__ z, size_t n)
 {
-    const size_t first = static_cast<size_t>(blockIdx.x) * kThreads * kUnroll + threadIdx.x;
+    const size_t first =
+        static_cast<size_t>(blockIdx.x) * kThreads * kUnroll + threadIdx.x;
     float p[kUnroll], q[kUnroll];
 #pragma unroll
     for (int u = 0; u < kUnroll; ++u) {

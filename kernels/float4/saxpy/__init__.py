@@ -15,8 +15,8 @@ from climb.bench.problem import Argument, Launch, Peer, Problem, Rung, Size, cei
 FLOAT = 4
 A = np.float32(2.5)
 THREADS = 256
-#: Quads per thread of in_flight, and elements per thread of four_scalars; the kernels' kUnroll.
-QUADS_IN_FLIGHT, SCALARS_IN_FLIGHT = 2, 4
+#: float4 per thread of unrolled, and floats per thread of four_scalars; the kernels' kUnroll.
+UNROLLED_QUADS, UNROLLED_SCALARS = 2, 4
 
 
 def _inputs(size: Size, rng: np.random.Generator) -> dict[str, np.ndarray]:
@@ -38,7 +38,7 @@ problem = Problem(
     ),
     make_inputs=_inputs,
     reference=_reference,
-    # Both terms are positive, so each rounding is of a value no larger than the result: one with FMA, two without.
+    # Both terms are positive, so no rounded value exceeds the result: one rounding with FMA, two without.
     tolerance=lambda size: 2 * 2.0**-24,
     flops=lambda size: 2 * size["n"],
     bytes=lambda size: 3 * FLOAT * size["n"],
@@ -59,7 +59,7 @@ def _launches(kernel: str, elements_per_thread: int) -> Callable[[Size], tuple[L
 
 
 def _cublas(arrays: dict[str, Any], size: Size):
-    """cuBLAS adds to y in place. The first call, which is verified, copies y to z before; all others only add to z."""
+    """cuBLAS adds to y in place: the first call, which is verified, copies y to z first; later calls only add to z."""
     import cupy
     from cupy_backends.cuda.libs import cublas
 
@@ -93,19 +93,19 @@ ladder = Ladder(
     problem,
     Path(__file__).parent,
     rungs=(
-        Rung("scalar", "one thread, one element", _launches("saxpy_scalar", 1)),
+        Rung("scalar", "one element per thread", _launches("saxpy_scalar", 1)),
         Rung("float2", "8 bytes per access", _launches("saxpy_float2", 2), alignment=_aligned(8)),
         Rung("float4", "16 bytes per access", _launches("saxpy_float4", 4), alignment=_aligned(16)),
         Rung(
-            "in_flight",
+            "unrolled",
             "two 16-byte loads of each array in flight",
-            _launches("saxpy_in_flight", 4 * QUADS_IN_FLIGHT),
+            _launches("saxpy_unrolled", 4 * UNROLLED_QUADS),
             alignment=_aligned(16),
         ),
         Rung(
             "four_scalars",
             "four 4-byte loads of each array in flight",
-            _launches("saxpy_four_scalars", SCALARS_IN_FLIGHT),
+            _launches("saxpy_four_scalars", UNROLLED_SCALARS),
         ),
     ),
     peers=(

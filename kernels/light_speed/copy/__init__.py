@@ -1,4 +1,4 @@
-"""Copy: read every byte once, write it once. The ceiling of everything that moves memory."""
+"""Copy: read every byte once and write it once. Its rate is the ceiling for kernels that only move memory."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from climb.bench.problem import Argument, Launch, Peer, Problem, Rung, Size, cei
 
 FLOAT = 4
 THREADS = 256
-#: A block of 128 threads, four warps: small blocks leave an SM warp by warp and are replaced as they go.
+#: Threads of a small block, four warps. As small blocks finish, an SM replaces them a few warps at a time.
 SMALL_BLOCK = 128
-#: Blocks of the grid-stride rung: eight for each of the H200's 132 SMs. Another GPU may want another number.
+#: Blocks of the grid-stride rung: eight for each of the H200's 132 SMs. Another GPU may need another number.
 GRID_STRIDE_BLOCKS = 8 * 132
-IN_FLIGHT = 4
+#: float4 per thread of the rung unrolled; the kernel's kUnroll.
+UNROLL = 4
 
 problem = Problem(
     name="copy",
@@ -29,7 +30,7 @@ problem = Problem(
     ),
     make_inputs=lambda size, rng: {"source": rng.random(size["n"], dtype=np.float32)},
     reference=lambda inputs, size: {"target": inputs["source"]},
-    tolerance=lambda size: 0.0,  # a copy is bit-equal
+    tolerance=lambda size: 0.0,  # a copy is bit-exact
     flops=lambda size: 0,
     bytes=lambda size: 2 * FLOAT * size["n"],
     headline=({"n": 1 << 29},),
@@ -66,12 +67,12 @@ ladder = Ladder(
     rungs=(
         Rung(
             "scalar",
-            "one thread, one float",
+            "one float per thread",
             lambda size: _one_launch("copy_scalar", _grid(size["n"], THREADS), THREADS, size),
         ),
         Rung(
             "grid_stride",
-            "a full GPU of threads, each in a loop",
+            "just enough threads to fill the GPU, each in a loop",
             lambda size: _one_launch("copy_grid_stride", (GRID_STRIDE_BLOCKS,), THREADS, size),
         ),
         Rung(
@@ -81,11 +82,9 @@ ladder = Ladder(
             alignment=QUAD_ALIGNED,
         ),
         Rung(
-            "in_flight",
+            "unrolled",
             "four 16-byte loads before the first store",
-            lambda size: _one_launch(
-                "copy_in_flight", _grid(ceil_div(size["n"], 4), IN_FLIGHT * THREADS), THREADS, size
-            ),
+            lambda size: _one_launch("copy_unrolled", _grid(ceil_div(size["n"], 4), UNROLL * THREADS), THREADS, size),
             alignment=QUAD_ALIGNED,
         ),
         Rung(
@@ -97,6 +96,6 @@ ladder = Ladder(
     ),
     peers=(Peer("driver memcpy", _driver_copy, libraries.driver("cudaMemcpyAsync, device to device")),),
     ceiling={"name": "copy_gb_s", "per": "bytes"},
-    # What a cache full of modified lines costs, at the sizes of the sweep.
+    # Dirty: the L2 cache is full of modified lines before each launch of the sweep.
     regimes=(*REGIMES, "dirty"),
 )

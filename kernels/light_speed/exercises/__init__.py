@@ -1,7 +1,7 @@
 """The exercises of the chapter on the speed of light, and its exhibit.
 
-``triad`` and ``reversed_copy`` are kernels to complete, ``judge`` looks at an answer that is worked out on paper, and
-``SHORT_COPY`` is the source of a kernel that copies only a part.
+``triad`` and ``reversed_copy`` are kernels to complete, ``judge`` checks an answer worked out on paper, and
+``SHORT_COPY`` is the source of a kernel whose launch copies only a part.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ TRIAD_THREADS, REVERSED_THREADS = 128, 256
 EACH = 8
 A = np.float32(0.75)
 
-#: The exhibit: one float per thread, launched by a host that counts four.
+#: The exhibit: one float per thread, but launched as if each thread copied four.
 SHORT_COPY = (HERE / "../exhibits/short_copy.cu").read_text(encoding="utf-8")
 
 
 def _at_most_requests(kind: str, arrays: int, n: int) -> Claim:
-    """Claim that ``arrays`` arrays of n floats are touched in 16-byte accesses, but for the last n % 4 floats."""
+    """Claim that accesses to ``arrays`` arrays of n floats take 16 bytes each, except for the last n % 4 floats."""
     quads, tail = divmod(n, QUAD)
     limit = arrays * (ceil_div(quads, WARP) + ceil_div(tail, WARP))
 
@@ -85,7 +85,7 @@ def _reversed_launch(size: Mapping[str, int]) -> tuple[Launch, ...]:
     return (Launch("reversed", (blocks,), (REVERSED_THREADS,), ("source", "target", np.uint64(size["n"]))),)
 
 
-# The last size is a multiple of a sector's floats: only there can a reversed warp stay within four sectors.
+# The last size is a multiple of a sector's floats: only then can a reversed warp stay within four sectors.
 _REVERSED_SIZES: tuple[dict[str, int], ...] = ({"n": 1}, {"n": 257}, {"n": 5003}, {"n": 8192})
 
 reversed_copy = Exercise(
@@ -114,14 +114,14 @@ reversed_copy = Exercise(
 
 Answer = Callable[[int, int, int, Mapping[str, float]], tuple[int, int, float]]
 
-#: What an answer is tried on: a matrix of rows x cols times this many vectors.
+#: What answers are checked on: rows and columns of a matrix, and vectors that it multiplies.
 _TRIED = ((1024, 512, 1), (4096, 25088, 1), (4096, 4096, 8), (4096, 4096, 512))
 
 
 def work(rows: int, cols: int, vectors: int, ceilings: Mapping[str, float]) -> tuple[int, int, float]:
     """FLOPs, least bytes and limit in seconds of Y = W X: W of rows x cols, X of cols x vectors, in float32.
 
-    ``ceilings`` as a record has them. The outputs are few beside the weights, so reading is the ceiling for bytes.
+    ``ceilings`` are a record's. There are few outputs beside the weights, so the read ceiling applies to the bytes.
     """
     flops = 2 * rows * cols * vectors
     moved = FLOAT * (rows * cols + cols * vectors + rows * vectors)

@@ -1,14 +1,19 @@
-// Idea: each multiply-add waits for the one before it; one warp per scheduler has nothing else to issue.
-// From the rung before: the first rung.
+// Idea: every multiply-add waits for the one before, and its warp with it.
+// From the rung before: the first rung; one warp per scheduler, which has nothing else
+// to issue.
 // Requires: nothing; any grid.
 constexpr int kSteps = 8192;
 constexpr int kUnroll = 256;
-static_assert(kSteps % kUnroll == 0, "the unrolled body must divide the number of steps");
+static_assert(
+    kSteps % kUnroll == 0, "the unrolled body must divide the number of steps");
 
-__global__ void fma_one_chain(const float* __restrict__ source, float* __restrict__ target, size_t n, float a, float b)
+__global__ void fma_one_chain(
+    const float* __restrict__ source, float* __restrict__ target, size_t n, float a,
+    float b)
 {
     const size_t threads = static_cast<size_t>(gridDim.x) * blockDim.x;
-    for (size_t i = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < n; i += threads) {
+    for (size_t i = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < n;
+         i += threads) {
         float x = source[i];
 #pragma unroll 1
         for (int step = 0; step < kSteps; step += kUnroll) {

@@ -1,15 +1,20 @@
-// Idea: several independent chains in each thread; a warp need not wait for itself.
-// From the rung before: the multiplier is an argument again; kChains values per thread, a kChains-th of the threads.
+// Idea: several independent chains in each thread, so a warp need not wait for itself.
+// From the rung before: the multiplier is an argument again; kChains values per thread,
+// and a kChains-th of the threads.
 // Requires: a block of kThreads threads.
 constexpr int kSteps = 8192;
 constexpr int kUnroll = 32;
 constexpr int kChains = 8;
 constexpr int kThreads = 256;
-static_assert(kSteps % kUnroll == 0, "the unrolled body must divide the number of steps");
+static_assert(
+    kSteps % kUnroll == 0, "the unrolled body must divide the number of steps");
 
-__global__ void fma_many_chains(const float* __restrict__ source, float* __restrict__ target, size_t n, float a, float b)
+__global__ void fma_many_chains(
+    const float* __restrict__ source, float* __restrict__ target, size_t n, float a,
+    float b)
 {
-    const size_t first = static_cast<size_t>(blockIdx.x) * kThreads * kChains + threadIdx.x;
+    const size_t first =
+        static_cast<size_t>(blockIdx.x) * kThreads * kChains + threadIdx.x;
     float x[kChains];
 #pragma unroll
     for (int c = 0; c < kChains; ++c) {

@@ -1,4 +1,4 @@
-"""FMA: 8192 multiply-adds on every float, in registers. The ceiling of fp32 arithmetic."""
+"""FMA: 8192 multiply-adds on every float, in registers. Its rate is the ceiling for float32 arithmetic."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from climb.bench.problem import Argument, Launch, Problem, Rung, Size, ceil_div
 FLOAT = 4
 #: Multiply-adds per value; the kernels' kSteps.
 STEPS = 8192
-#: x <- A x + B. With A below 1 the chain forgets its start slowly: after all steps a fifth of it is left.
+#: x <- A x + B. A is just below 1, so a fifth of the start value is left after all steps.
 A, B = np.float32(0.9998), np.float32(0.25)
 THREADS = 256
 CHAINS = 8
@@ -41,7 +41,7 @@ problem = Problem(
     ),
     make_inputs=lambda size, rng: {"source": (1000 * rng.random(size["n"], dtype=np.float32)).astype(np.float32)},
     reference=_reference,
-    # Each step rounds by at most 2^-24 of the value, and a^k of that is left k steps later: 2^-24 / (1 - a) in all.
+    # Each step rounds by at most 2^-24 of the value, and a^k of that is left k steps later; the sum is 2^-24 / (1 - a).
     tolerance=lambda size: 2.0**-24 / (1 - float(A)),
     flops=lambda size: 2 * STEPS * size["n"],
     bytes=lambda size: 2 * FLOAT * size["n"],
@@ -56,12 +56,12 @@ ladder = Ladder(
     rungs=(
         Rung(
             "one_chain",
-            "each multiply-add waits for the last",
+            "each multiply-add waits for the one before",
             lambda size: _launch("fma_one_chain", *ONE_WARP_PER_SCHEDULER, size),
         ),
         Rung(
             "many_warps",
-            "other warps issue while one waits",
+            "while one warp waits, others issue",
             lambda size: _launch("fma_many_warps", (ceil_div(size["n"], THREADS),), (THREADS,), size),
         ),
         Rung(

@@ -1,12 +1,15 @@
-// Idea: one thread takes four neighbouring floats with one load, works on all of them, and stores them at once.
-// From the rung before: 16-byte accesses and four independent chains per thread; the last n % 4 floats go one by one.
+// Idea: one thread loads four neighbouring floats, works on all four, and stores them.
+// From the rung before: 16-byte accesses and four independent chains per thread; the
+// last n % 4 floats are handled one by one.
 // Requires: both arrays aligned to 16 bytes.
 constexpr size_t kWidth = sizeof(float4) / sizeof(float);
 constexpr float kA = 0.9998f;
-constexpr int kUnroll = 16;  // of four chains each: as many multiply-adds per turn of the loop as before
+// Each step advances four chains: as many multiply-adds per iteration as before.
+constexpr int kUnroll = 16;
 
-__global__ void intensity_float4(const float* __restrict__ source, float* __restrict__ target, size_t n, int steps,
-                                 float b)
+__global__ void intensity_float4(
+    const float* __restrict__ source, float* __restrict__ target, size_t n, int steps,
+    float b)
 {
     const size_t i = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
     const size_t quads = n / kWidth;
@@ -14,7 +17,9 @@ __global__ void intensity_float4(const float* __restrict__ source, float* __rest
         float4 v = reinterpret_cast<const float4*>(source)[i];
 #pragma unroll kUnroll
         for (int step = 0; step < steps; ++step) {
-            v = make_float4(__fmaf_rn(v.x, kA, b), __fmaf_rn(v.y, kA, b), __fmaf_rn(v.z, kA, b), __fmaf_rn(v.w, kA, b));
+            v = make_float4(
+                __fmaf_rn(v.x, kA, b), __fmaf_rn(v.y, kA, b), __fmaf_rn(v.z, kA, b),
+                __fmaf_rn(v.w, kA, b));
         }
         reinterpret_cast<float4*>(target)[i] = v;
     }

@@ -1,4 +1,4 @@
-"""Intensity: the same multiply-add, `steps` times on each of n floats, from a copy to pure arithmetic."""
+"""Intensity: `steps` multiply-adds on each of n floats, from nearly a copy to nearly pure arithmetic."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ problem = Problem(
     bytes=lambda size: 2 * FLOAT * size["n"],
     # 2^26 floats are 512 MiB in and out, far above the L2 cache; from an eighth of a FLOP per byte to 256.
     headline=({"n": 1 << 26, "steps": 1}, {"n": 1 << 26, "steps": 1024}),
-    # Multiples of the 64 that the loops are unrolled by (or next to nothing): a remainder loop is another subject.
+    # Multiples of 64, by which the loops are unrolled, or nearly zero: a remainder loop is another subject.
     sweep=tuple({"n": 1 << 26, "steps": steps} for steps in (4, 64, 128, 256)),
     check=(
         {"n": 1, "steps": 1},
@@ -65,10 +65,10 @@ ladder = Ladder(
     problem,
     Path(__file__).parent,
     rungs=(
-        Rung("scalar", "one thread, one float", _launches("intensity_scalar", 1)),
+        Rung("scalar", "one float per thread", _launches("intensity_scalar", 1)),
         Rung(
             "float4",
-            "one thread, four floats",
+            "four floats per thread",
             _launches("intensity_float4", 4),
             alignment={"source": 16, "target": 16},
         ),

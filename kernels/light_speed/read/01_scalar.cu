@@ -4,7 +4,8 @@
 constexpr int kThreads = 256;
 constexpr int kChunk = 8192;
 
-__global__ void read_scalar(const float* __restrict__ source, float* __restrict__ sums, size_t n)
+__global__ void read_scalar(
+    const float* __restrict__ source, float* __restrict__ sums, size_t n)
 {
     __shared__ float partial[kThreads];
     const size_t start = static_cast<size_t>(blockIdx.x) * kChunk;
@@ -16,7 +17,7 @@ __global__ void read_scalar(const float* __restrict__ source, float* __restrict_
     }
     partial[threadIdx.x] = sum;
     for (int half = kThreads / 2; half > 0; half /= 2) {
-        __syncthreads();  // the sums of the step before are written before this step reads them
+        __syncthreads();  // the last step's sums are written before this one reads
         if (threadIdx.x < half) {
             partial[threadIdx.x] += partial[threadIdx.x + half];
         }

@@ -1,4 +1,4 @@
-"""Read: sum chunks of an array and write one float each. The ceiling of what only reads memory."""
+"""Read: sum chunks of an array and write one float per chunk. Its rate is the ceiling for kernels that only read."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from climb.bench.problem import Argument, Launch, Problem, Rung, Size, ceil_div
 
 FLOAT = 4
 THREADS = 256
-#: Floats summed by one block; the kernels' kChunk.
+#: Floats that one block sums; the kernels' kChunk.
 CHUNK = 8192
 
 
@@ -43,7 +43,7 @@ problem = Problem(
     flops=lambda size: size["n"],
     bytes=lambda size: FLOAT * (size["n"] + _chunks(size)),
     headline=({"n": 1 << 29},),
-    # From less than the L2 cache holds to far more: where a cache that has to be written back shows, and where not.
+    # From less than the L2 cache holds to far more: a cache that must be written back shows at the small sizes only.
     sweep=tuple({"n": 1 << power} for power in (20, 22, 24, 26, 28)),
     check=({"n": 1}, {"n": 255}, {"n": CHUNK - 1}, {"n": CHUNK}, {"n": 2 * CHUNK + 77}),
 )
@@ -61,6 +61,6 @@ ladder = Ladder(
         ),
     ),
     ceiling={"name": "read_gb_s", "per": "bytes"},
-    # What a cache full of modified lines costs, at the sizes of the sweep.
+    # Dirty: the L2 cache is full of modified lines before each launch of the sweep.
     regimes=(*REGIMES, "dirty"),
 )

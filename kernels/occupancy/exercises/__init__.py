@@ -15,7 +15,7 @@ from climb.bench.problem import Argument, Launch, Problem, Size, ceil_div
 HERE = Path(__file__).parent
 THREADS, PIECE, EACH = 128, 2048, 4
 FACTOR = np.float32(0.5)
-#: What the first exercise asks of an SM of compute capability 9.0: it has places for 16 blocks of 4 warps.
+#: Blocks that must fit on an SM in the first exercise: compute capability 9.0 has 64 warps, or 16 blocks of 4.
 BLOCKS = 16
 
 
@@ -25,8 +25,8 @@ def exhibit(name: str) -> str:
 
 
 def loads_in_a_row(compiled: Any, kernel: str) -> int:
-    """The most loads from global memory that stand between two stores, in the machine code of the kernel: how many a
-    thread can have in flight. ``compiled`` is what the toolchain made of the source."""
+    """The most loads from global memory between two stores in the kernel's machine code: how many a thread can have in
+    flight."""
     most = run = 0
     for opcode in opcodes(compiled, kernel, "LDG|STG"):
         run = run + 1 if "LDG" in opcode else 0

@@ -1,5 +1,5 @@
-// Multiplies by a factor; a thread takes four floats, 32 apart.
-// To complete: all four loads of a thread in flight before its first store.
+// Multiply by a factor; a thread takes four floats, 32 apart. Let all four loads of a
+// thread be in flight before its first store.
 constexpr int kGroup = 32;
 constexpr int kEach = 4;
 

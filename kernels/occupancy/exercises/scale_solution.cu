@@ -1,6 +1,6 @@
-// Multiplies by a factor; a thread takes four floats, 32 apart.
-// Solved: two loops over registers, so that the order stands in the source; the compiler cannot swap a store and a load
-// that may touch the same bytes.
+// Multiply by a factor; a thread takes four floats, 32 apart. Two loops put the loads
+// first in the source: the compiler itself cannot swap a store and a load that may
+// touch the same bytes.
 constexpr int kGroup = 32;
 constexpr int kEach = 4;
 

@@ -1,10 +1,10 @@
-// Each block smooths a piece of 2048 values: every value becomes the mean
-// of itself and its two neighbours in the piece.
-// To complete: the same results, with room for 16 blocks on an SM.
+// Each block smooths a piece of 2048 values: every value becomes the mean of itself and
+// its two neighbours in the piece. Keep the results, but let 16 blocks fit on an SM.
 constexpr int kPiece = 2048;
 constexpr int kThreads = 128;
 
-__global__ void smooth(const float* __restrict__ source, float* __restrict__ target, int n)
+__global__ void smooth(
+    const float* __restrict__ source, float* __restrict__ target, int n)
 {
     __shared__ float before[kPiece];
     __shared__ float after[kPiece];
@@ -19,7 +19,7 @@ __global__ void smooth(const float* __restrict__ source, float* __restrict__ tar
         const float right = before[min(i + 1, length - 1)];
         after[i] = (left + before[i] + right) / 3.0f;
     }
-    __syncthreads();  // every mean is there before it is stored
+    __syncthreads();  // all means are written before any is stored
     for (int i = threadIdx.x; i < length; i += kThreads) {
         target[first + i] = after[i];
     }

@@ -1,10 +1,11 @@
-// Each block smooths a piece of 2048 values: every value becomes the mean
-// of itself and its two neighbours in the piece.
-// Solved: a mean goes to global memory as soon as it is known; nobody else in the block needs it.
+// Each block smooths a piece of 2048 values: every value becomes the mean of itself and
+// its two neighbours in the piece. A mean goes straight to global memory, because no
+// other thread needs it.
 constexpr int kPiece = 2048;
 constexpr int kThreads = 128;
 
-__global__ void smooth(const float* __restrict__ source, float* __restrict__ target, int n)
+__global__ void smooth(
+    const float* __restrict__ source, float* __restrict__ target, int n)
 {
     __shared__ float before[kPiece];
     const int first = blockIdx.x * kPiece;

@@ -1,5 +1,6 @@
-// One thread copies one float. How many blocks it is launched with is the caller's business.
-__global__ void one_each(const float* __restrict__ source, float* __restrict__ target, int n)
+// One thread copies one float. The caller chooses the number of blocks.
+__global__ void one_each(
+    const float* __restrict__ source, float* __restrict__ target, int n)
 {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) {

@@ -1,9 +1,11 @@
-// Idea: four loads of 16 bytes in flight per thread.
-// From the rung before: number times width; 16 registers hold what was loaded.
+// Idea: four 16-byte loads in flight per thread.
+// From the rung before: more accesses and wider ones; 16 registers hold what was
+// loaded.
 // Requires: both arrays aligned to 16 bytes.
 #include "pieces.cuh"
 
-__global__ void copy_four_quads(const float* __restrict__ source, float* __restrict__ target, size_t n)
+__global__ void copy_four_quads(
+    const float* __restrict__ source, float* __restrict__ target, size_t n)
 {
     copy_pieces<float4, 4>(source, target, n);
 }

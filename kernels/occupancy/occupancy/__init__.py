@@ -1,4 +1,4 @@
-"""Occupancy, bandwidth: one copy with more or fewer warps on an SM, and more or fewer bytes in flight per thread."""
+"""Occupancy and bandwidth: a copy with more or fewer warps on an SM, and more or fewer bytes in flight per thread."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ def _size(threads: int, shared: int, n: int = N) -> dict[str, int]:
 
 
 def demand(size: Size) -> str | None:
-    """What keeps a block of this size from being launched, or None."""
+    """Why a block of this size cannot be launched, or None."""
     return refusal(size["threads"], size["shared"])
 
 
 def _launches(kernel: str, floats: int) -> Callable[[Size], tuple[Launch, ...]]:
     def launches(size: Size) -> tuple[Launch, ...]:
-        # Threads in groups of 32, each group with its own run of the array: the last group must be whole.
+        # Groups of 32 threads, each with its own run of the array: the last group must be whole.
         groups = max(1, ceil_div(size["n"], 32 * floats))
         grid = (ceil_div(32 * groups, size["threads"]),)
         args = ("source", "target", np.uint64(size["n"]))
@@ -41,7 +41,7 @@ def _launches(kernel: str, floats: int) -> Callable[[Size], tuple[Launch, ...]]:
 
 problem = Problem(
     name="occupancy",
-    title="Copy n floats with blocks of so many threads and so much shared memory",
+    title="Copy n floats with a given block size and shared memory",
     size_keys=("n", "threads", "shared"),
     arguments=(
         Argument("source", "float32", ("n",)),
@@ -49,7 +49,7 @@ problem = Problem(
     ),
     make_inputs=lambda size, rng: {"source": rng.random(size["n"], dtype=np.float32)},
     reference=lambda inputs, size: {"target": inputs["source"]},
-    tolerance=lambda size: 0.0,  # a copy is bit-equal
+    tolerance=lambda size: 0.0,  # a copy is bit-exact
     flops=lambda size: 0,
     bytes=lambda size: 2 * FLOAT * size["n"],
     # 2^26 floats are 512 MiB in and out, far above the L2 cache.

@@ -1,9 +1,11 @@
-// A copy in which each thread loads kPieces pieces before it stores the first. A piece is a float or a float4; those of
-// one thread are kGroup apart, a distance known to the compiler, so that one address register serves them all.
+// A copy in which each thread loads kPieces pieces before it stores the first. A piece
+// is a float or a float4. A thread's pieces are kGroup apart; the compiler knows this
+// distance, so one address register serves them all.
 constexpr int kGroup = 32;
 
 template <typename Piece, int kPieces>
-__device__ void copy_pieces(const float* __restrict__ source, float* __restrict__ target, size_t n)
+__device__ void copy_pieces(
+    const float* __restrict__ source, float* __restrict__ target, size_t n)
 {
     constexpr size_t kWidth = sizeof(Piece) / sizeof(float);
     const Piece* from = reinterpret_cast<const Piece*>(source);
@@ -22,7 +24,8 @@ __device__ void copy_pieces(const float* __restrict__ source, float* __restrict_
             to[first + p * kGroup] = value[p];
         }
     } else {
-        for (size_t i = first; i < pieces && i < first + kPieces * kGroup; i += kGroup) {
+        for (size_t i = first; i < pieces && i < first + kPieces * kGroup;
+             i += kGroup) {
             to[i] = from[i];
         }
     }

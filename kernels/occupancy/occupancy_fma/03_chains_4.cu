@@ -3,7 +3,8 @@
 // Requires: nothing.
 #include "chains.cuh"
 
-__global__ void fma_chains_4(const float* __restrict__ source, float* __restrict__ target, size_t n, float b)
+__global__ void fma_chains_4(
+    const float* __restrict__ source, float* __restrict__ target, size_t n, float b)
 {
     multiply_add_chains<4>(source, target, n, b);
 }

@@ -1,4 +1,4 @@
-"""Occupancy, arithmetic: multiply-adds with more or fewer warps on an SM, and more or fewer chains per thread."""
+"""Occupancy and arithmetic: multiply-adds with more or fewer warps on an SM, and more or fewer chains per thread."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def _reference(inputs: dict[str, np.ndarray], size: Size) -> dict[str, np.ndarra
 
 
 def demand(size: Size) -> str | None:
-    """What keeps a block of this size from being launched, or None."""
+    """Why a block of this size cannot be launched, or None."""
     return refusal(size["threads"], size["shared"])
 
 
 def _launches(kernel: str, chains: int) -> Callable[[Size], tuple[Launch, ...]]:
     def launches(size: Size) -> tuple[Launch, ...]:
-        # Threads in groups of 32, each group with its own run of the array: the last group must be whole.
+        # Groups of 32 threads, each with its own run of the array: the last group must be whole.
         groups = max(1, ceil_div(size["n"], 32 * chains))
         grid = (ceil_div(32 * groups, size["threads"]),)
         args = ("source", "target", np.uint64(size["n"]), B)
@@ -55,7 +55,7 @@ def _size(threads: int, shared: int, n: int = N) -> dict[str, int]:
 
 problem = Problem(
     name="occupancy_fma",
-    title=f"{STEPS} multiply-adds on each of n floats, with blocks of so many threads and so much shared memory",
+    title=f"{STEPS} multiply-adds on each of n floats, with a given block size and shared memory",
     size_keys=("n", "threads", "shared"),
     arguments=(
         Argument("source", "float32", ("n",)),
@@ -63,7 +63,7 @@ problem = Problem(
     ),
     make_inputs=lambda size, rng: {"source": (1000 * rng.random(size["n"], dtype=np.float32)).astype(np.float32)},
     reference=_reference,
-    # Each step rounds by at most 2^-24 of the value, and a^k of that is left k steps later: 2^-24 / (1 - a) in all.
+    # Each step rounds by at most 2^-24 of the value, and a^k of that is left k steps later; the sum is 2^-24 / (1 - a).
     tolerance=lambda size: 2.0**-24 / (1 - float(A)),
     flops=lambda size: 2 * STEPS * size["n"],
     bytes=lambda size: 2 * FLOAT * size["n"],

@@ -1,14 +1,19 @@
-// kChains values per thread, each taken through kSteps dependent multiply-adds. The chains do not depend on each other.
-constexpr int kGroup = 32;  // what the values of one thread are apart
+// Take kChains values per thread through kSteps dependent multiply-adds each. The
+// chains do not depend on each other.
+constexpr int kGroup = 32;  // the distance between the values of one thread
 constexpr int kSteps = 4096;
-constexpr float kA = 0.9998f;  // a constant, so that it stands in the instruction and not in a register
+// A constant, so that the instruction holds it and not a register.
+constexpr float kA = 0.9998f;
 
 template <int kChains>
-__device__ void multiply_add_chains(const float* __restrict__ source, float* __restrict__ target, size_t n, float b)
+__device__ void multiply_add_chains(
+    const float* __restrict__ source, float* __restrict__ target, size_t n, float b)
 {
-    // About 256 multiply-adds in a turn of the loop: the loop costs nothing, and the turn fits the instruction cache.
+    // About 256 multiply-adds per iteration: enough to hide the cost of the loop, and
+    // few enough for the instruction cache.
     constexpr int kUnroll = kChains < 32 ? 256 / kChains : 4;
-    static_assert(kSteps % kUnroll == 0, "the unrolled body must divide the number of steps");
+    static_assert(
+        kSteps % kUnroll == 0, "the unrolled body must divide the number of steps");
     const size_t thread = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
     const size_t first = thread / kGroup * kGroup * kChains + thread % kGroup;
     float x[kChains];

@@ -22,7 +22,7 @@ def exhibit(name: str) -> str:
 
 
 def _launches(kernel: str, blocks: int | None, size: Size) -> tuple[Launch, ...]:
-    """Clear the counts, then count: with so many blocks, or with a thread for each value."""
+    """Clear the counts, then count: with ``blocks`` blocks, or with a thread per value for None."""
     grid = (blocks or max(1, ceil_div(size["n"], THREADS)),)
     return (
         Launch("clear", (1,), (THREADS,), ("counts",)),
@@ -43,7 +43,7 @@ merge = Exercise(
 
 
 def _two_per_warp(counters: Any) -> str | None:
-    """Whether the lanes that add to global memory are at most two per warp, one for each bin."""
+    """Check that at most two lanes per warp add to global memory, one for each bin."""
     total = counters.total("global atomic")
     if not total.requests:
         return "the kernel adds nothing to global memory"

@@ -1,4 +1,5 @@
-// Two bins: counts[0] of the values below 128, counts[1] of the others. As it stands every lane adds to global memory.
+// Two bins: counts[0] for values below 128, counts[1] for the others. As it is, every
+// lane adds to global memory.
 constexpr int kThreads = 256;
 constexpr int kHalf = 128;
 constexpr int kWarpSize = 32;
@@ -9,11 +10,12 @@ __global__ void clear(unsigned* __restrict__ counts)
     if (threadIdx.x < 2) counts[threadIdx.x] = 0;
 }
 
-__global__ void votes(const unsigned char* __restrict__ values, unsigned* __restrict__ counts, size_t n)
+__global__ void votes(
+    const unsigned char* __restrict__ values, unsigned* __restrict__ counts, size_t n)
 {
     const size_t i = static_cast<size_t>(blockIdx.x) * kThreads + threadIdx.x;
     const bool inside = i < n;
     const bool high = inside && values[i] >= kHalf;
-    // TODO: let each lane vote, and one lane per warp add what the warp has counted.
+    // TODO: let each lane vote, and let one lane per warp add what the warp counted.
     if (inside) atomicAdd(&counts[high], 1u);
 }

@@ -1,6 +1,8 @@
-// EXHIBIT, slow on purpose: each thread counts a run of neighbouring values, A B C D, as a thread of a CPU would.
+// An exhibit, slow on purpose: each thread counts a run of neighbouring values, as a
+// thread of a CPU would.
 template <int kBins>
-__global__ void histogram_blocked(const unsigned char* __restrict__ values, unsigned* __restrict__ counts, size_t n)
+__global__ void histogram_blocked(
+    const unsigned char* __restrict__ values, unsigned* __restrict__ counts, size_t n)
 {
     __shared__ unsigned copy[kBins];
     for (int bin = threadIdx.x; bin < kBins; bin += blockDim.x) {
@@ -10,7 +12,8 @@ __global__ void histogram_blocked(const unsigned char* __restrict__ values, unsi
 
     const size_t threads = static_cast<size_t>(gridDim.x) * blockDim.x;
     const size_t run = (n + threads - 1) / threads;
-    const size_t first = (static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x) * run;
+    const size_t first =
+        (static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x) * run;
     for (size_t i = first; i < first + run && i < n; ++i) {
         if (values[i] < kBins) {
             atomicAdd(&copy[values[i]], 1u);

@@ -1,5 +1,7 @@
-// EXHIBIT, wrong on purpose: a private copy in shared memory, and a plain ++ in place of the atomic.
-__global__ void histogram_racing(const unsigned char* __restrict__ values, unsigned* __restrict__ counts, int n)
+// An exhibit, wrong on purpose: a private copy in shared memory, and a plain ++ in
+// place of the atomic.
+__global__ void histogram_racing(
+    const unsigned char* __restrict__ values, unsigned* __restrict__ counts, int n)
 {
     __shared__ unsigned copy[256];
     for (int bin = threadIdx.x; bin < 256; bin += blockDim.x) copy[bin] = 0;
@@ -11,5 +13,7 @@ __global__ void histogram_racing(const unsigned char* __restrict__ values, unsig
     }
     __syncthreads();
 
-    for (int bin = threadIdx.x; bin < 256; bin += blockDim.x) atomicAdd(&counts[bin], copy[bin]);
+    for (int bin = threadIdx.x; bin < 256; bin += blockDim.x) {
+        atomicAdd(&counts[bin], copy[bin]);
+    }
 }

@@ -1,10 +1,12 @@
-// Idea: each block counts into a copy of its own in shared memory, and adds that copy to the counts once.
-// From the rung before: one private copy per block; two barriers; global atomics for the copy's bins only.
-// Requires: counts that are zero; values of kBins or more are not counted.
+// Idea: each block counts into a private copy in shared memory and merges it once.
+// From the rung before: one private copy per block; two barriers; global atomics only
+// for the bins of the copy.
+// Requires: counts set to zero; values of kBins or more are not counted.
 #include "clear.cuh"
 
 template <int kBins>
-__global__ void histogram_shared(const unsigned char* __restrict__ values, unsigned* __restrict__ counts, size_t n)
+__global__ void histogram_shared(
+    const unsigned char* __restrict__ values, unsigned* __restrict__ counts, size_t n)
 {
     __shared__ unsigned copy[kBins];
     for (int bin = threadIdx.x; bin < kBins; bin += blockDim.x) {

@@ -1,10 +1,11 @@
-// Idea: no more blocks than fit on the GPU at once, each with a long way to go: few copies to merge.
-// From the rung before: a loop over the values, with a stride of the whole grid.
-// Requires: counts that are zero; values of kBins or more are not counted.
+// Idea: only as many blocks as fit on the GPU: there are few copies to merge.
+// From the rung before: a grid-stride loop over the values.
+// Requires: counts set to zero; values of kBins or more are not counted.
 #include "clear.cuh"
 
 template <int kBins>
-__global__ void histogram_coarsened(const unsigned char* __restrict__ values, unsigned* __restrict__ counts, size_t n)
+__global__ void histogram_coarsened(
+    const unsigned char* __restrict__ values, unsigned* __restrict__ counts, size_t n)
 {
     __shared__ unsigned copy[kBins];
     for (int bin = threadIdx.x; bin < kBins; bin += blockDim.x) {
@@ -13,7 +14,8 @@ __global__ void histogram_coarsened(const unsigned char* __restrict__ values, un
     __syncthreads();  // every bin of the copy is zero before any thread counts
 
     const size_t stride = static_cast<size_t>(gridDim.x) * blockDim.x;
-    for (size_t i = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < n; i += stride) {
+    for (size_t i = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x; i < n;
+         i += stride) {
         if (values[i] < kBins) {
             atomicAdd(&copy[values[i]], 1u);
         }

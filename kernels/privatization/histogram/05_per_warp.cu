@@ -1,7 +1,8 @@
-// Idea: a copy per warp, so that warps of a block do not add to the same words.
-// From the rung before: kWarps copies, one behind the other, and a sum over them before the merge.
-// Requires: counts that are zero; values aligned to 16 bytes; a block of kThreads threads; values of kBins or more are
-// not counted.
+// Idea: one copy per warp, so that the warps of a block do not add to the same words.
+// From the rung before: kWarps copies, one behind the other, and a sum over them before
+// the merge.
+// Requires: counts set to zero; values aligned to 16 bytes; a block of kThreads
+// threads; values of kBins or more are not counted.
 #include "clear.cuh"
 #include "count.cuh"
 
@@ -10,8 +11,8 @@ constexpr int kWarpSize = 32;
 constexpr int kWarps = kThreads / kWarpSize;
 
 template <int kBins>
-__global__ void __launch_bounds__(kThreads)
-histogram_per_warp(const unsigned char* __restrict__ values, unsigned* __restrict__ counts, size_t n)
+__global__ void __launch_bounds__(kThreads) histogram_per_warp(
+    const unsigned char* __restrict__ values, unsigned* __restrict__ counts, size_t n)
 {
     __shared__ unsigned copies[kWarps * kBins];
     for (int word = threadIdx.x; word < kWarps * kBins; word += kThreads) {
@@ -22,7 +23,8 @@ histogram_per_warp(const unsigned char* __restrict__ values, unsigned* __restric
     unsigned* copy = &copies[threadIdx.x / kWarpSize * kBins];
     const size_t quads = n / sizeof(uint4);
     const size_t stride = static_cast<size_t>(gridDim.x) * kThreads;
-    for (size_t i = static_cast<size_t>(blockIdx.x) * kThreads + threadIdx.x; i < quads; i += stride) {
+    for (size_t i = static_cast<size_t>(blockIdx.x) * kThreads + threadIdx.x; i < quads;
+         i += stride) {
         count_quad<kBins, 1>(copy, reinterpret_cast<const uint4*>(values)[i]);
     }
     count_tail<kBins, 1>(copy, values, n);

@@ -1,7 +1,8 @@
-// Idea: a copy per lane, interleaved: word bin * 32 + lane. Lane l always meets bank l, whatever the values are.
-// From the rung before: as many copies in as many bytes, but lane by lane instead of warp by warp.
-// Requires: counts that are zero; values aligned to 16 bytes; a block of kThreads threads; values of kBins or more are
-// not counted.
+// Idea: one copy per lane, interleaved: lane l uses bank l, whatever the values.
+// From the rung before: as many copies in as many bytes, but one for each lane instead
+// of each warp: word bin * 32 + lane.
+// Requires: counts set to zero; values aligned to 16 bytes; a block of kThreads
+// threads; values of kBins or more are not counted.
 #include "clear.cuh"
 #include "count.cuh"
 
@@ -9,8 +10,8 @@ constexpr int kThreads = 1024;
 constexpr int kCopies = 32;  // one per lane, which is also one per bank
 
 template <int kBins>
-__global__ void __launch_bounds__(kThreads)
-histogram_interleaved(const unsigned char* __restrict__ values, unsigned* __restrict__ counts, size_t n)
+__global__ void __launch_bounds__(kThreads) histogram_interleaved(
+    const unsigned char* __restrict__ values, unsigned* __restrict__ counts, size_t n)
 {
     __shared__ unsigned copies[kBins * kCopies];
     for (int word = threadIdx.x; word < kBins * kCopies; word += kThreads) {
@@ -21,7 +22,8 @@ histogram_interleaved(const unsigned char* __restrict__ values, unsigned* __rest
     unsigned* copy = &copies[threadIdx.x % kCopies];
     const size_t quads = n / sizeof(uint4);
     const size_t stride = static_cast<size_t>(gridDim.x) * kThreads;
-    for (size_t i = static_cast<size_t>(blockIdx.x) * kThreads + threadIdx.x; i < quads; i += stride) {
+    for (size_t i = static_cast<size_t>(blockIdx.x) * kThreads + threadIdx.x; i < quads;
+         i += stride) {
         count_quad<kBins, kCopies>(copy, reinterpret_cast<const uint4*>(values)[i]);
     }
     count_tail<kBins, kCopies>(copy, values, n);
@@ -30,7 +32,8 @@ histogram_interleaved(const unsigned char* __restrict__ values, unsigned* __rest
     for (int bin = threadIdx.x; bin < kBins; bin += kThreads) {
         unsigned sum = 0;
         for (int step = 0; step < kCopies; ++step) {
-            sum += copies[bin * kCopies + (bin + step) % kCopies];  // lanes are on different bins: start apart, by bank
+            // Lanes read different bins, so each starts in another bank.
+            sum += copies[bin * kCopies + (bin + step) % kCopies];
         }
         if (sum > 0) {
             atomicAdd(&counts[bin], sum);

@@ -1,4 +1,4 @@
-"""Histogram: how often each byte occurs. Every value is read once; the counts are what everybody wants to write."""
+"""Histogram: how often each byte occurs. Every value is read once; all threads contend for the counts."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from climb.bench.ladder import Ladder
 from climb.bench.problem import Argument, Launch, Peer, Problem, Rung, Size, ceil_div
 
 COUNT = 4
-#: Threads of a block: the first rung's, and the others'.
+#: Threads of a block: in the first rung, and in the others.
 SMALL_BLOCK, THREADS = 256, 1024
-#: As many blocks as the H200's 132 SMs hold at once, two each. Another GPU may want another number.
+#: As many blocks as the H200's 132 SMs hold at once, two each. Another GPU may need another number.
 RESIDENT_BLOCKS = 2 * 132
-#: Values that one vector load brings, and those for which a block is worth its copy: four loads a thread.
+#: Values that one vector load brings, and values per block for which its copy pays: four loads per thread.
 QUAD, CHUNK = 16, 4 * 16 * THREADS
 #: Values made or counted at a time on the host: NumPy turns bytes into 8-byte integers to count them.
 PIECE = 1 << 24
 MAX_BINS = 256
-#: What the values may be: all equally likely, all the same, or the k-th most frequent 1/k times as often as the first.
+#: Distributions of the values. In Zipf's, the k-th most frequent value is 1/k times as frequent as the first.
 KINDS = ("uniform", "constant", "zipf")
 
 
@@ -39,7 +39,7 @@ def _constant(n: int, bins: int, rng: np.random.Generator) -> np.ndarray:
 
 
 def _zipf(n: int, bins: int, rng: np.random.Generator) -> np.ndarray:
-    """Values drawn through a table of 2^16 entries, in which each has as many as it is likely."""
+    """Values drawn from a table of 2^16 entries, in which each value has entries in proportion to its probability."""
     shares = np.cumsum(1.0 / np.arange(1, bins + 1))
     table = np.searchsorted(shares / shares[-1], (np.arange(1 << 16) + 0.5) / (1 << 16)).astype(np.uint8)
     values = np.empty(n, dtype=np.uint8)
@@ -79,7 +79,7 @@ problem = Problem(
     flops=lambda size: 0,
     bytes=lambda size: size["n"] + COUNT * size["bins"],
     headline=_sizes(1 << 30, MAX_BINS),
-    # From a size at which a launch is all there is to one that no longer fits the L2 cache.
+    # From a size that costs no more than a launch to one that exceeds the L2 cache.
     sweep=tuple({"n": 1 << power, "bins": MAX_BINS, "data": "uniform"} for power in (14, 18, 22, 26)),
     check=(
         {"n": 0, "bins": 256, "data": "uniform"},
@@ -98,9 +98,9 @@ problem = Problem(
 
 def _requires(size: Size) -> str | None:
     if size["bins"] > MAX_BINS:
-        return f"bins may be at most {MAX_BINS}, for a value is a byte"
+        return f"bins may be at most {MAX_BINS}, because a value is a byte"
     if size["n"] >= 1 << 32:
-        return "n may be at most 4294967295, for a count has 32 bits"
+        return "n may be at most 4294967295, because a count has 32 bits"
     return None
 
 
@@ -109,7 +109,7 @@ def _whole_grid(values_per_block: int) -> Callable[[Size], int]:
 
 
 def _resident(values_per_block: int) -> Callable[[Size], int]:
-    """No more blocks than the GPU holds at once, and none for fewer values than make its copy worth while."""
+    """At most as many blocks as the GPU holds at once, each with enough values to make its copy pay."""
     return lambda size: min(RESIDENT_BLOCKS, max(1, ceil_div(size["n"], values_per_block)))
 
 
@@ -155,14 +155,14 @@ ladder = Ladder(
     problem,
     Path(__file__).parent,
     rungs=(
-        _rung("global", "every value adds to global memory", _whole_grid(SMALL_BLOCK), SMALL_BLOCK),
-        _rung("shared", "a copy per block, in shared memory", _whole_grid(THREADS)),
+        _rung("global", "one atomic in global memory per value", _whole_grid(SMALL_BLOCK), SMALL_BLOCK),
+        _rung("shared", "a private copy per block, in shared memory", _whole_grid(THREADS)),
         _rung("coarsened", "few blocks, each in a loop", _resident(THREADS * QUAD)),
         _rung("vectorised", "16 values per load", _resident(CHUNK), alignment=ALIGNED),
         _rung("per_warp", "a copy per warp", _resident(CHUNK), alignment=ALIGNED),
         _rung("interleaved", "a copy per lane, in a bank of its own", _resident(CHUNK), alignment=ALIGNED),
-        _rung("in_flight", "four loads before the first value is counted", _resident(CHUNK), alignment=ALIGNED),
-        _rung("permuted", "a byte permute makes the address", _resident(CHUNK), shared_per_bin=256, alignment=ALIGNED),
+        _rung("unrolled", "four loads before the first value is counted", _resident(CHUNK), alignment=ALIGNED),
+        _rung("byte_perm", "a byte permute makes the address", _resident(CHUNK), shared_per_bin=256, alignment=ALIGNED),
     ),
     peers=(
         Peer("CUB", _cub, cccl.describe("DeviceHistogram::HistogramEven", "32-bit counts")),

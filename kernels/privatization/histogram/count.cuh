@@ -1,4 +1,5 @@
-// Add 1 to the bin of each of the 16 values in a quad of words. Bin b stands at copy[b * kCopies].
+// Add 1 to the bin of each of the 16 values in a quad of words. Bin b is copy[b *
+// kCopies].
 template <int kBins, int kCopies>
 __device__ __forceinline__ void count_quad(unsigned* copy, uint4 quad)
 {
@@ -16,11 +17,13 @@ __device__ __forceinline__ void count_quad(unsigned* copy, uint4 quad)
     }
 }
 
-// The values behind the last whole quad, at most 15 of them: one thread each.
+// Count the values after the last whole quad, at most 15: one thread each.
 template <int kBins, int kCopies>
-__device__ __forceinline__ void count_tail(unsigned* copy, const unsigned char* __restrict__ values, size_t n)
+__device__ __forceinline__ void count_tail(
+    unsigned* copy, const unsigned char* __restrict__ values, size_t n)
 {
-    const size_t i = n / sizeof(uint4) * sizeof(uint4) + static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
+    const size_t i = n / sizeof(uint4) * sizeof(uint4) +
+                     static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
     if (i < n && values[i] < kBins) {
         atomicAdd(&copy[values[i] * kCopies], 1u);
     }

@@ -1,6 +1,6 @@
-// Idea: two copies, each shared by 16 lanes of a warp.
+// Idea: two copies of the bins, each shared by 16 lanes of a warp.
 // From the rung before: two copies in twice as many bytes of shared memory.
-// Requires: counts that are zero; values aligned to 16 bytes; a block of 1024 threads; 2 words of dynamic shared memory
-// for each bin; values of kBins or more are not counted.
+// Requires: counts set to zero; values aligned to 16 bytes; a block of 1024 threads; 2
+// words of dynamic shared memory for each bin; values of kBins or more are not counted.
 constexpr int kCopies = 2;
 #include "copies.cuh"

@@ -1,6 +1,6 @@
-// Idea: 16 copies, each shared by two lanes of a warp.
+// Idea: 16 copies of the bins, each shared by two lanes of a warp.
 // From the rung before: 16 copies in twice as many bytes of shared memory.
-// Requires: counts that are zero; values aligned to 16 bytes; a block of 1024 threads; 16 words of dynamic shared memory
-// for each bin; values of kBins or more are not counted.
+// Requires: counts set to zero; values aligned to 16 bytes; a block of 1024 threads; 16
+// words of dynamic shared memory for each bin; values of kBins or more are not counted.
 constexpr int kCopies = 16;
 #include "copies.cuh"

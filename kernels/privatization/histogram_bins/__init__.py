@@ -1,4 +1,4 @@
-"""Histogram of 16-bit values: how many copies of the bins pay when there are more bins than bytes have values."""
+"""Histogram of 16-bit values: how many copies of the bins pay when there are more than 256 bins."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from climb.bench.problem import Argument, Launch, Peer, Problem, Rung, Size, cei
 WORD = 4
 THREADS = 1024
 SMS = 132
-#: What one load brings, in values, and how many loads a thread has in flight.
+#: Values that one load brings, and loads that a thread has in flight.
 QUAD, UNROLL = 8, 4
-#: Shared memory of a multiprocessor and of a block, in bytes, and what the system takes of it for each block.
+#: Shared memory in bytes: of an SM, of a block at most, and reserved by the system for each block.
 SHARED_OF_SM, SHARED_OF_BLOCK, RESERVED = 228 * 1024, 227 * 1024, 1024
 MAX_BINS = 1 << 16
 #: Values counted at a time on the host.
@@ -64,12 +64,14 @@ def _shared_bytes(copies: int, size: Size) -> int:
 def _requires(copies: int):
     def requires(size: Size) -> str | None:
         if size["bins"] > MAX_BINS:
-            return f"bins may be at most {MAX_BINS}, for a value has 16 bits"
+            return f"bins may be at most {MAX_BINS}, because a value has 16 bits"
         if _shared_bytes(copies, size) > SHARED_OF_BLOCK:
             most = SHARED_OF_BLOCK // (WORD * copies)
-            return f"bins may be at most {most}, for {copies} copies must fit the {SHARED_OF_BLOCK} bytes of a block"
+            return (
+                f"bins may be at most {most}, because {copies} copies must fit the {SHARED_OF_BLOCK} bytes of a block"
+            )
         if size["n"] >= 1 << 32:
-            return "n may be at most 4294967295, for a count has 32 bits"
+            return "n may be at most 4294967295, because a count has 32 bits"
         return None
 
     return requires

@@ -1,5 +1,5 @@
-// Histogram with kCopies copies of kBins counters per block, interleaved: word bin * kCopies + lane % kCopies.
-// The file that includes this names kCopies.
+// A histogram with kCopies copies of kBins counters per block, interleaved: word bin *
+// kCopies + lane % kCopies. The file that includes this defines kCopies.
 constexpr int kThreads = 1024;
 constexpr int kUnroll = 4;
 constexpr int kBitsPerValue = 16;
@@ -31,8 +31,8 @@ __device__ __forceinline__ void count_quad(unsigned* copy, uint4 quad)
 }
 
 template <int kBins>
-__global__ void __launch_bounds__(kThreads)
-histogram_copies(const unsigned short* __restrict__ values, unsigned* __restrict__ counts, size_t n)
+__global__ void __launch_bounds__(kThreads) histogram_copies(
+    const unsigned short* __restrict__ values, unsigned* __restrict__ counts, size_t n)
 {
     extern __shared__ unsigned copies[];
     for (int word = threadIdx.x; word < kBins * kCopies; word += kThreads) {
@@ -59,7 +59,8 @@ histogram_copies(const unsigned short* __restrict__ values, unsigned* __restrict
     for (; i < quads; i += stride) {
         count_quad<kBins>(copy, reinterpret_cast<const uint4*>(values)[i]);
     }
-    const size_t tail = quads * kWidth + static_cast<size_t>(blockIdx.x) * kThreads + threadIdx.x;
+    const size_t tail =
+        quads * kWidth + static_cast<size_t>(blockIdx.x) * kThreads + threadIdx.x;
     if (tail < n && values[tail] < kBins) {
         atomicAdd(&copy[values[tail] * kCopies], 1u);
     }

@@ -1,4 +1,4 @@
-"""Histogram at a place: the same 256 counts, beginning somewhere else. What it costs says how L2 spreads them."""
+"""Histogram whose 256 counts start at a chosen place: the cost shows how L2 spreads them over its slices."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _reference(inputs: dict[str, np.ndarray], size: Size) -> dict[str, np.ndarra
 
 problem = Problem(
     name="histogram_place",
-    title="Histogram of n bytes, the counts beginning after some others",
+    title="Histogram of n bytes, its counts after `before` others",
     size_keys=("n", "before"),
     arguments=(
         Argument("values", "uint8", ("n",)),
@@ -31,7 +31,7 @@ problem = Problem(
     tolerance=lambda size: 0.0,  # whole numbers
     flops=lambda size: 0,
     bytes=lambda size: size["n"] + COUNT * (size["before"] + BINS),
-    # Measured arrays begin on a boundary of 4 KiB (climb.bench.alignment), so `before` says where the counts begin.
+    # Measured arrays start at a multiple of 4 KiB, so `before` alone says where the counts start.
     headline=({"n": 1 << 22, "before": 0}, {"n": 1 << 22, "before": BINS // 2}),
     sweep=tuple({"n": 1 << 22, "before": 32 * i} for i in range(17) if i not in (0, 4)),
     check=({"n": 0, "before": 0}, {"n": 1, "before": 1}, {"n": 255, "before": 128}, {"n": 1000, "before": 3}),
@@ -52,5 +52,5 @@ def _launches(size: Size) -> tuple[Launch, ...]:
 ladder = Ladder(
     problem,
     Path(__file__).parent,
-    rungs=(Rung("place", "256 counts, with others before them", _launches),),
+    rungs=(Rung("place", "256 counts after `before` others", _launches),),
 )

@@ -1,6 +1,6 @@
 """The exercises of the chapter on tiling, and its exhibits.
 
-``halo`` and ``column`` are kernels to complete, ``judge`` looks at tile widths that are worked out on paper,
+``halo`` and ``column`` are kernels to complete, ``judge`` checks tile widths worked out on paper, and
 ``exhibit(name)`` is the source of a kernel that is wrong.
 """
 
@@ -39,8 +39,7 @@ _HALO_SIZES: tuple[dict[str, int], ...] = ({"rows": 1, "cols": 5}, {"rows": 33, 
 
 
 def _each_float_once() -> Claim:
-    """Claim that a block asks for each float of its tile and halo once, in as few requests as a loop of all threads
-    makes."""
+    """Claim that a block loads each float of its tile and halo once, in as few requests as a loop over all threads."""
     wide = HALO_TILE + 2 * RADIUS
     blocks = ceil_div(_HALO_SIZES[-1]["rows"], HALO_TILE) * ceil_div(_HALO_SIZES[-1]["cols"], HALO_TILE)
     limit = blocks * ceil_div(wide * wide, WARP)
@@ -93,7 +92,7 @@ _COLUMN_SIZES: tuple[dict[str, int], ...] = (
 
 
 def _five_for_four() -> Claim:
-    """Claim that 4 products of a thread take 5 loads from shared memory, 4 of A and 1 of B."""
+    """Claim that a thread loads 5 floats from shared memory for 4 products: 4 of A and 1 of B."""
     size, out = _COLUMN_SIZES[-1], TILE // ROWS
     limit = size["m"] * size["n"] * size["k"] // WARP // out * (out + 1)
 

@@ -1,10 +1,12 @@
-// C = A B through tiles of 32 x 32. A block of 32 x 8 threads: each thread computes kOut elements of a column of C.
+// C = A B through tiles of 32 x 32, in blocks of 32 x 8 threads. Each thread computes
+// kOut elements of a column of C.
 constexpr int kTile = 32;
 constexpr int kRows = 8;
 constexpr int kOut = kTile / kRows;
 
-__global__ void product(const float* __restrict__ A, const float* __restrict__ B, float* __restrict__ C,
-                        int M, int N, int K)
+__global__ void product(
+    const float* __restrict__ A, const float* __restrict__ B, float* __restrict__ C,
+    int M, int N, int K)
 {
     __shared__ float a[kTile][kTile];
     __shared__ float b[kTile][kTile];
@@ -18,7 +20,7 @@ __global__ void product(const float* __restrict__ A, const float* __restrict__ B
             a[y][threadIdx.x] = row < M && a_col < K ? A[row * K + a_col] : 0.0f;
             b[y][threadIdx.x] = b_row < K && col < N ? B[b_row * N + col] : 0.0f;
         }
-        __syncthreads();  // both tiles are whole before any thread reads what another has loaded
+        __syncthreads();  // both tiles are loaded before any thread reads them
 
 #pragma unroll 1
         for (int k = 0; k < kTile; ++k) {
@@ -28,7 +30,7 @@ __global__ void product(const float* __restrict__ A, const float* __restrict__ B
                 sum[o] += a[threadIdx.y + o * kRows][k] * above;
             }
         }
-        __syncthreads();  // every thread has read these tiles before any overwrites them with the next
+        __syncthreads();  // all threads have read the tiles before they are replaced
     }
     for (int o = 0; o < kOut; ++o) {
         const int row = first + o * kRows;

@@ -1,15 +1,17 @@
-// The sum of the 5 x 5 floats around each element, zeros outside the grid.
+// The sum of the 5 x 5 floats around each element, with zeros outside the grid.
 constexpr int kTile = 16;
 constexpr int kRadius = 2;
 constexpr int kWide = kTile + 2 * kRadius;
 
-__global__ void neighbours(const float* __restrict__ source, float* __restrict__ target, int rows, int cols)
+__global__ void neighbours(
+    const float* __restrict__ source, float* __restrict__ target, int rows, int cols)
 {
     __shared__ float tile[kWide][kWide];
     const int first_row = blockIdx.y * kTile;
     const int first_col = blockIdx.x * kTile;
     const int thread = threadIdx.y * kTile + threadIdx.x;
-    // TODO: 256 threads fill 256 of the 400 floats of the tile. Make it a loop that fills them all.
+    // TODO: 256 threads fill 256 of the tile's 400 floats. Write a loop that fills them
+    // all.
     {
         const int i = thread;
         const int y = i / kWide, x = i % kWide;
@@ -17,7 +19,7 @@ __global__ void neighbours(const float* __restrict__ source, float* __restrict__
         const bool inside = row >= 0 && row < rows && col >= 0 && col < cols;
         tile[y][x] = inside ? source[row * cols + col] : 0.0f;
     }
-    __syncthreads();  // tile and halo are whole before any thread reads its neighbours'
+    __syncthreads();  // tile and halo are loaded before any thread reads them
 
     float sum = 0.0f;
     for (int y = 0; y <= 2 * kRadius; ++y) {

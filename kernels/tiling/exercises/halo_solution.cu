@@ -1,9 +1,10 @@
-// The sum of the 5 x 5 floats around each element, zeros outside the grid.
+// The sum of the 5 x 5 floats around each element, with zeros outside the grid.
 constexpr int kTile = 16;
 constexpr int kRadius = 2;
 constexpr int kWide = kTile + 2 * kRadius;
 
-__global__ void neighbours(const float* __restrict__ source, float* __restrict__ target, int rows, int cols)
+__global__ void neighbours(
+    const float* __restrict__ source, float* __restrict__ target, int rows, int cols)
 {
     __shared__ float tile[kWide][kWide];
     const int first_row = blockIdx.y * kTile;
@@ -15,7 +16,7 @@ __global__ void neighbours(const float* __restrict__ source, float* __restrict__
         const bool inside = row >= 0 && row < rows && col >= 0 && col < cols;
         tile[y][x] = inside ? source[row * cols + col] : 0.0f;
     }
-    __syncthreads();  // tile and halo are whole before any thread reads its neighbours'
+    __syncthreads();  // tile and halo are loaded before any thread reads them
 
     float sum = 0.0f;
     for (int y = 0; y <= 2 * kRadius; ++y) {

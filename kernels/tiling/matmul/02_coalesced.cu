@@ -1,15 +1,18 @@
-// Idea: neighbouring threads work on neighbouring columns, so a warp's loads of B and stores of C are contiguous.
-// From the rung before: threadIdx.x counts columns instead of rows; not one arithmetic operation changes.
+// Idea: neighbouring threads take neighbouring columns of B and C.
+// From the rung before: threadIdx.x counts columns instead of rows; the arithmetic is
+// unchanged.
 // Requires: nothing.
-__global__ void matmul_coalesced(const float* __restrict__ A, const float* __restrict__ B, float* __restrict__ C,
-                                 int M, int N, int K)
+__global__ void matmul_coalesced(
+    const float* __restrict__ A, const float* __restrict__ B, float* __restrict__ C,
+    int M, int N, int K)
 {
     const int row = blockIdx.y * blockDim.y + threadIdx.y;
     const int col = blockIdx.x * blockDim.x + threadIdx.x;
     if (row < M && col < N) {
         float sum = 0.0f;
         for (int k = 0; k < K; ++k) {
-            sum += A[static_cast<size_t>(row) * K + k] * B[static_cast<size_t>(k) * N + col];
+            sum += A[static_cast<size_t>(row) * K + k] *
+                   B[static_cast<size_t>(k) * N + col];
         }
         C[static_cast<size_t>(row) * N + col] = sum;
     }

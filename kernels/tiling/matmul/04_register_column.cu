@@ -1,16 +1,18 @@
-// Idea: a thread computes kOut elements of one column of C, so a float of B that it has read serves kOut products.
-// From the rung before: the sums are a column in registers; the block's tile of C is 64 x 64, its tiles of A and B thin.
+// Idea: a thread computes kOut elements of a column; one float of B serves all.
+// From the rung before: a column of sums in registers; the block's tile of C is 64 x
+// 64, and its tiles of A and B are thin.
 // Requires: a block of kThreads threads.
 constexpr int kTile = 64;
 constexpr int kDepth = 8;
 constexpr int kOut = 8;
 constexpr int kThreads = 512;
 static_assert(kThreads == kTile * kTile / kOut, "each thread computes kOut elements");
-static_assert(kThreads == kTile * kDepth, "each thread loads one float of A and one of B");
+static_assert(
+    kThreads == kTile * kDepth, "each thread loads one float of A and one of B");
 
-__global__ void __launch_bounds__(kThreads)
-matmul_register_column(const float* __restrict__ A, const float* __restrict__ B, float* __restrict__ C,
-                       int M, int N, int K)
+__global__ void __launch_bounds__(kThreads) matmul_register_column(
+    const float* __restrict__ A, const float* __restrict__ B, float* __restrict__ C,
+    int M, int N, int K)
 {
     __shared__ float a[kTile][kDepth];
     __shared__ float b[kDepth][kTile];
@@ -23,9 +25,11 @@ matmul_register_column(const float* __restrict__ A, const float* __restrict__ B,
     for (int k0 = 0; k0 < K; k0 += kDepth) {
         const bool in_a = first_row + a_line < M && k0 + a_k < K;
         const bool in_b = k0 + b_line < K && first_col + b_col < N;
-        a[a_line][a_k] = in_a ? A[static_cast<size_t>(first_row + a_line) * K + k0 + a_k] : 0.0f;
-        b[b_line][b_col] = in_b ? B[static_cast<size_t>(k0 + b_line) * N + first_col + b_col] : 0.0f;
-        __syncthreads();  // both tiles are whole before any thread reads what another has loaded
+        a[a_line][a_k] =
+            in_a ? A[static_cast<size_t>(first_row + a_line) * K + k0 + a_k] : 0.0f;
+        b[b_line][b_col] =
+            in_b ? B[static_cast<size_t>(k0 + b_line) * N + first_col + b_col] : 0.0f;
+        __syncthreads();  // both tiles are loaded before any thread reads them
 
 #pragma unroll
         for (int k = 0; k < kDepth; ++k) {
@@ -35,7 +39,7 @@ matmul_register_column(const float* __restrict__ A, const float* __restrict__ B,
                 sum[i] += a[line + i][k] * above;
             }
         }
-        __syncthreads();  // every thread has read these tiles before any overwrites them with the next
+        __syncthreads();  // all threads have read the tiles before they are replaced
     }
 #pragma unroll
     for (int i = 0; i < kOut; ++i) {

@@ -1,18 +1,21 @@
-// Idea: a thread computes kOut x kOut elements of C: 2 kOut floats from shared memory serve kOut x kOut products.
-// From the rung before: a square of sums in registers instead of a column; the block's tile of C is 128 x 128.
+// Idea: a thread computes kOut x kOut elements from 2 kOut floats per step.
+// From the rung before: a square of sums in registers instead of a column; the block's
+// tile of C is 128 x 128.
 // Requires: a block of kThreads threads.
 constexpr int kTile = 128;
 constexpr int kDepth = 8;
 constexpr int kOut = 8;
 constexpr int kAcross = kTile / kOut;
 constexpr int kThreads = 256;
-static_assert(kThreads == kAcross * kAcross, "each thread computes kOut x kOut elements");
-static_assert(kTile * kDepth % kThreads == 0, "all threads load the same number of floats");
+static_assert(
+    kThreads == kAcross * kAcross, "each thread computes kOut x kOut elements");
+static_assert(
+    kTile * kDepth % kThreads == 0, "all threads load the same number of floats");
 
-// Two blocks on each SM: the compiler keeps to 128 registers a thread.
-__global__ void __launch_bounds__(kThreads, 2)
-matmul_register_tile(const float* __restrict__ A, const float* __restrict__ B, float* __restrict__ C,
-                     int M, int N, int K)
+// Two blocks per SM: the compiler uses at most 128 registers per thread.
+__global__ void __launch_bounds__(kThreads, 2) matmul_register_tile(
+    const float* __restrict__ A, const float* __restrict__ B, float* __restrict__ C,
+    int M, int N, int K)
 {
     __shared__ float a[kTile][kDepth];
     __shared__ float b[kDepth][kTile];
@@ -25,15 +28,19 @@ matmul_register_tile(const float* __restrict__ A, const float* __restrict__ B, f
         for (int i = threadIdx.x; i < kTile * kDepth; i += kThreads) {
             const int a_line = i / kDepth, a_k = i % kDepth;
             const bool inside = first_row + a_line < M && k0 + a_k < K;
-            a[a_line][a_k] = inside ? A[static_cast<size_t>(first_row + a_line) * K + k0 + a_k] : 0.0f;
+            a[a_line][a_k] =
+                inside ? A[static_cast<size_t>(first_row + a_line) * K + k0 + a_k]
+                       : 0.0f;
         }
 #pragma unroll
         for (int i = threadIdx.x; i < kDepth * kTile; i += kThreads) {
             const int b_line = i / kTile, b_col = i % kTile;
             const bool inside = k0 + b_line < K && first_col + b_col < N;
-            b[b_line][b_col] = inside ? B[static_cast<size_t>(k0 + b_line) * N + first_col + b_col] : 0.0f;
+            b[b_line][b_col] =
+                inside ? B[static_cast<size_t>(k0 + b_line) * N + first_col + b_col]
+                       : 0.0f;
         }
-        __syncthreads();  // both tiles are whole before any thread reads what another has loaded
+        __syncthreads();  // both tiles are loaded before any thread reads them
 
 #pragma unroll
         for (int k = 0; k < kDepth; ++k) {
@@ -51,14 +58,15 @@ matmul_register_tile(const float* __restrict__ A, const float* __restrict__ B, f
                 }
             }
         }
-        __syncthreads();  // every thread has read these tiles before any overwrites them with the next
+        __syncthreads();  // all threads have read the tiles before they are replaced
     }
 #pragma unroll
     for (int i = 0; i < kOut; ++i) {
 #pragma unroll
         for (int j = 0; j < kOut; ++j) {
             if (first_row + line + i < M && first_col + col + j < N) {
-                C[static_cast<size_t>(first_row + line + i) * N + first_col + col + j] = sum[i][j];
+                C[static_cast<size_t>(first_row + line + i) * N + first_col + col + j] =
+                    sum[i][j];
             }
         }
     }

@@ -1,4 +1,4 @@
-"""Matrix product C = A B in float32, row-major. The ladder that coalescing starts and the sgemm worklog finishes."""
+"""Matrix product C = A B in float32, row-major: the chapter on coalescing starts this ladder, tiling climbs it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from climb.bench.problem import Argument, Launch, Peer, Problem, Rung, Size, cei
 
 FLOAT = 4
 BLOCK = 32
-#: Side of the tile of C of one block, and threads of the block: a column of 8 sums per thread, a square of 8 x 8 sums.
+#: Side of a block's tile of C, and threads of the block: with a column of 8 sums per thread, with 8 x 8 sums.
 COLUMN_TILE, COLUMN_THREADS = 64, 512
 SQUARE_TILE, SQUARE_THREADS = 128, 256
 MAX_GRID_Y = 65535
@@ -49,7 +49,7 @@ problem = Problem(
     flops=lambda size: 2 * size["m"] * size["n"] * size["k"],
     bytes=lambda size: FLOAT * (size["m"] * size["k"] + size["k"] * size["n"] + size["m"] * size["n"]),
     headline=({"m": 4096, "n": 4096, "k": 4096},),
-    # Sizes that leave SMs without a tile or matrices in L2, and one whose rows no float4 divides.
+    # Sizes that leave SMs without a tile or the matrices in L2, and one whose rows are no multiples of four floats.
     sweep=tuple({"m": edge, "n": edge, "k": edge} for edge in (512, 1024, 2048, 4095)),
     check=(
         {"m": 0, "n": 3, "k": 4},
@@ -72,7 +72,7 @@ def _args(size: Size) -> tuple[Any, ...]:
 def _fits(blocks_down_the_grid: int, what: str) -> str | None:
     if blocks_down_the_grid <= MAX_GRID_Y:
         return None
-    return f"{what} may be at most {MAX_GRID_Y * BLOCK}, for the grid has at most {MAX_GRID_Y} blocks in y"
+    return f"{what} may be at most {MAX_GRID_Y * BLOCK}, because a grid has at most {MAX_GRID_Y} blocks in y"
 
 
 def _square(kernel: str, tile: int, block: tuple[int, ...]) -> Callable[[Size], tuple[Launch, ...]]:
@@ -85,7 +85,7 @@ def _square(kernel: str, tile: int, block: tuple[int, ...]) -> Callable[[Size], 
 
 
 def _wide(kernel: str) -> Callable[[Size], tuple[Launch, ...]]:
-    """As :func:`_square`; float4 where every row of A, B and C starts at a multiple of 16 bytes."""
+    """As :func:`_square`, with float4 if every row of A, B and C starts at a multiple of 16 bytes."""
 
     def launches(size: Size) -> tuple[Launch, ...]:
         width = 4 if size["n"] % 4 == 0 and size["k"] % 4 == 0 else 1
@@ -97,9 +97,9 @@ def _wide(kernel: str) -> Callable[[Size], tuple[Launch, ...]]:
 def _tiles_fit(tile: int) -> Callable[[Size], str | None]:
     def requires(size: Size) -> str | None:
         if size["m"] > MAX_GRID_Y * tile:
-            return f"m may be at most {MAX_GRID_Y * tile}, for the grid has at most {MAX_GRID_Y} blocks in y"
+            return f"m may be at most {MAX_GRID_Y * tile}, because a grid has at most {MAX_GRID_Y} blocks in y"
         if max(size["n"], size["k"]) > MAX_EXTENT:
-            return f"n and k may be at most {MAX_EXTENT}, for positions in a row are 32-bit"
+            return f"n and k may be at most {MAX_EXTENT}, because positions in a row are 32-bit"
         return None
 
     return requires
@@ -145,7 +145,7 @@ ladder = Ladder(
         ),
         Rung(
             "register_column",
-            "eight sums per thread, one below another",
+            "a column of eight sums per thread",
             _square("matmul_register_column", COLUMN_TILE, (COLUMN_THREADS,)),
             requires=_tiles_fit(COLUMN_TILE),
         ),
@@ -157,14 +157,14 @@ ladder = Ladder(
         ),
         Rung(
             "vectorised",
-            "16 bytes per access, A turned on the way in",
+            "16 bytes per access, A transposed on the way in",
             _wide("matmul_vectorised"),
             alignment=QUAD_ALIGNED,
             requires=_tiles_fit(SQUARE_TILE),
         ),
         Rung(
             "prefetched",
-            "the next tiles on their way while these are used",
+            "the next tiles are loaded while these are used",
             _wide("matmul_prefetched"),
             alignment=QUAD_ALIGNED,
             requires=_tiles_fit(SQUARE_TILE),

@@ -1,13 +1,12 @@
-// Idea: one thread per output reads its 2 radius + 1 neighbours from global memory; what lies outside counts as zero.
+// Idea: one thread per output reads its 2 radius + 1 neighbours from global memory.
 // From the rung before: the first rung.
-// Requires: the radius is a template argument, so that the loop unrolls and the weights become constants.
-__device__ constexpr float weight(int offset)
-{
-    return 1.0f / static_cast<float>(1 + offset * offset);
-}
+// Requires: the radius as a template argument, so that the loop unrolls and the weights
+// become constants; outside the array are zeros.
+#include "../../common/stencil_weights.cuh"
 
 template <int kRadius>
-__global__ void stencil1d_naive(const float* __restrict__ source, float* __restrict__ target, int n)
+__global__ void stencil1d_naive(
+    const float* __restrict__ source, float* __restrict__ target, int n)
 {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) {

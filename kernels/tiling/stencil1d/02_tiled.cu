@@ -1,21 +1,20 @@
-// Idea: the block loads its outputs' inputs and a halo of radius floats on either side into shared memory, once.
-// From the rung before: the neighbours are read from the tile; the edges of the array are looked at only while loading.
+// Idea: a block loads its inputs and a halo on both sides into shared memory.
+// From the rung before: the neighbours come from the tile; only the load checks the
+// ends of the array.
 // Requires: a block of kThreads threads.
-constexpr int kThreads = 256;
+#include "../../common/stencil_weights.cuh"
 
-__device__ constexpr float weight(int offset)
-{
-    return 1.0f / static_cast<float>(1 + offset * offset);
-}
+constexpr int kThreads = 256;
 
 template <int kRadius>
 __global__ void __launch_bounds__(kThreads)
-stencil1d_tiled(const float* __restrict__ source, float* __restrict__ target, int n)
+    stencil1d_tiled(const float* __restrict__ source, float* __restrict__ target, int n)
 {
     constexpr int kWide = kThreads + 2 * kRadius;
     __shared__ float tile[kWide];
     const int first = blockIdx.x * kThreads;
-    // The tile is wider than the block, so the load is a loop: the last round brings what the halo adds.
+    // The tile is wider than the block, so the load is a loop; its last iteration loads
+    // the rest of the halo.
 #pragma unroll
     for (int start = 0; start < kWide; start += kThreads) {
         const int i = start + threadIdx.x;
@@ -24,7 +23,7 @@ stencil1d_tiled(const float* __restrict__ source, float* __restrict__ target, in
             tile[i] = at >= 0 && at < n ? source[at] : 0.0f;
         }
     }
-    __syncthreads();  // tile and halo are whole before any thread reads its neighbours'
+    __syncthreads();  // tile and halo are loaded before any thread reads them
 
     float sum = 0.0f;
 #pragma unroll

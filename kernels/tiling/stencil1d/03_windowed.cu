@@ -1,35 +1,19 @@
-// Idea: a thread computes kOut neighbouring outputs from one window of kOut + 2 radius floats in registers.
-// From the rung before: the tile is read in float4, and each float read serves up to kOut outputs; so are the loads.
+// Idea: a thread computes kOut outputs from one window of floats in registers.
+// From the rung before: float4 loads and float4 reads of the tile; each float read
+// serves up to kOut outputs.
 // Requires: a block of kThreads threads; both arrays aligned to 16 bytes.
+#include "../../common/stencil_weights.cuh"
+#include "quads.cuh"
+
 constexpr int kThreads = 128;
 constexpr int kOut = 4;
 
-__device__ constexpr float weight(int offset)
-{
-    return 1.0f / static_cast<float>(1 + offset * offset);
-}
-
-// Floats at to at + 3 of an array of n; zeros where it does not reach. at is a multiple of 4. A block whose tile and halo
-// lie within the array says so once, and need not ask for each quad.
-__device__ float4 load_quad(const float* __restrict__ source, int at, int n, bool whole)
-{
-    if (whole || (at >= 0 && at + 3 < n)) {
-        return *reinterpret_cast<const float4*>(source + at);
-    }
-    float4 quad = {};
-    if (at >= 0) {
-        if (at < n) quad.x = source[at];
-        if (at + 1 < n) quad.y = source[at + 1];
-        if (at + 2 < n) quad.z = source[at + 2];
-    }
-    return quad;
-}
-
 template <int kRadius>
-__global__ void __launch_bounds__(kThreads)
-stencil1d_windowed(const float* __restrict__ source, float* __restrict__ target, int n)
+__global__ void __launch_bounds__(kThreads) stencil1d_windowed(
+    const float* __restrict__ source, float* __restrict__ target, int n)
 {
-    constexpr int kHalo = (kRadius + kOut - 1) / kOut;  // in quads: the radius rounded up, for whole float4 accesses
+    // In quads: the radius rounded up, so that all accesses are whole float4.
+    constexpr int kHalo = (kRadius + kOut - 1) / kOut;
     constexpr int kQuads = kThreads + 2 * kHalo;
     __shared__ float4 tile[kQuads];
     const int first = blockIdx.x * kThreads * kOut;
@@ -41,7 +25,7 @@ stencil1d_windowed(const float* __restrict__ source, float* __restrict__ target,
             tile[i] = load_quad(source, first + (i - kHalo) * kOut, n, whole);
         }
     }
-    __syncthreads();  // tile and halo are whole before any thread reads its neighbours'
+    __syncthreads();  // tile and halo are loaded before any thread reads them
 
     float window[(1 + 2 * kHalo) * kOut];
 #pragma unroll

@@ -15,7 +15,7 @@ from climb.bench.references import correlate
 
 FLOAT = 4
 THREADS = 256
-#: The rungs that hold a window in registers: threads of a block, neighbouring outputs of a thread.
+#: In the rungs with a window in registers: threads of a block, neighbouring outputs of a thread.
 WINDOW_THREADS, OUT = 128, 4
 MAX_RADIUS = 64
 #: Positions are ints in the kernels, and a block's halo may reach past the end.
@@ -23,7 +23,7 @@ MAX_N = (1 << 31) - WINDOW_THREADS * OUT - 2 * MAX_RADIUS
 
 
 def weights(radius: int) -> np.ndarray:
-    """The 2 radius + 1 weights as the kernels have them: 1 / (1 + offset^2), rounded to float32."""
+    """The 2 radius + 1 weights of the kernels, float32: 1 / (1 + offset^2), rounded."""
     offsets = np.arange(-radius, radius + 1, dtype=np.int32)
     return np.float32(1.0) / (1 + offsets * offsets).astype(np.float32)
 
@@ -63,7 +63,7 @@ problem = Problem(
 
 
 def _launch(kernel: str, threads: int = THREADS, outputs: int = 1) -> Callable[[Size], tuple[Launch, ...]]:
-    """Blocks of so many threads, each with so many outputs; the radius is a template argument."""
+    """One launch of blocks of ``threads`` threads with ``outputs`` outputs each; the radius is a template argument."""
 
     def launches(size: Size) -> tuple[Launch, ...]:
         grid = (max(1, ceil_div(size["n"], threads * outputs)),)
@@ -75,9 +75,9 @@ def _launch(kernel: str, threads: int = THREADS, outputs: int = 1) -> Callable[[
 
 def _requires(size: Size) -> str | None:
     if size["radius"] > MAX_RADIUS:
-        return f"radius may be at most {MAX_RADIUS}, for every neighbour is unrolled"
+        return f"radius may be at most {MAX_RADIUS}, because the loop over neighbours is unrolled"
     if size["n"] > MAX_N:
-        return f"n may be at most {MAX_N}, for positions are 32-bit"
+        return f"n may be at most {MAX_N}, because positions are 32-bit"
     return None
 
 

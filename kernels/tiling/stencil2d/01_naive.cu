@@ -1,13 +1,12 @@
-// Idea: one thread per output reads its (2 radius + 1)^2 neighbours from global memory; zero outside the grid.
+// Idea: one thread per output reads its (2 radius + 1)^2 neighbours from global memory.
 // From the rung before: the first rung.
-// Requires: the radius is a template argument, so that the loops unroll and the weights become constants.
-__device__ constexpr float weight(int down, int across)
-{
-    return 1.0f / static_cast<float>(1 + down * down + across * across);
-}
+// Requires: the radius as a template argument, so that the loops unroll and the weights
+// become constants; outside the grid are zeros.
+#include "../../common/stencil_weights.cuh"
 
 template <int kRadius>
-__global__ void stencil2d_naive(const float* __restrict__ source, float* __restrict__ target, int rows, int cols)
+__global__ void stencil2d_naive(
+    const float* __restrict__ source, float* __restrict__ target, int rows, int cols)
 {
     const int row = blockIdx.y * blockDim.y + threadIdx.y;
     const int col = blockIdx.x * blockDim.x + threadIdx.x;
@@ -19,7 +18,8 @@ __global__ void stencil2d_naive(const float* __restrict__ source, float* __restr
             for (int across = -kRadius; across <= kRadius; ++across) {
                 const int r = row + down, c = col + across;
                 if (r >= 0 && r < rows && c >= 0 && c < cols) {
-                    sum += weight(down, across) * source[static_cast<size_t>(r) * cols + c];
+                    sum += weight(down, across) *
+                           source[static_cast<size_t>(r) * cols + c];
                 }
             }
         }

@@ -1,23 +1,21 @@
-// Idea: a block loads its tile and a halo of radius floats on all four sides into shared memory, once.
-// From the rung before: the neighbours are read from the tile; the edges of the grid are looked at only while loading.
+// Idea: a block loads its inputs and a halo on all sides into shared memory.
+// From the rung before: the neighbours come from the tile; only the load checks the
+// edges of the grid.
 // Requires: a block of kTile x kTile threads.
+#include "../../common/stencil_weights.cuh"
+
 constexpr int kTile = 32;
 
-__device__ constexpr float weight(int down, int across)
-{
-    return 1.0f / static_cast<float>(1 + down * down + across * across);
-}
-
 template <int kRadius>
-__global__ void __launch_bounds__(kTile * kTile)
-stencil2d_tiled(const float* __restrict__ source, float* __restrict__ target, int rows, int cols)
+__global__ void __launch_bounds__(kTile * kTile) stencil2d_tiled(
+    const float* __restrict__ source, float* __restrict__ target, int rows, int cols)
 {
     constexpr int kWide = kTile + 2 * kRadius;
     __shared__ float tile[kWide][kWide];
     const int first_row = blockIdx.y * kTile;
     const int first_col = blockIdx.x * kTile;
-    // kWide exceeds the block in both directions, so both loops may run more than once: tile, two sides, four corners.
-    // Four rounds: the block's own square, the rim on the right, the rim below, and the corner between them.
+    // The tile exceeds the block in both directions. Four passes fill it: the block's
+    // own square, the strip to its right, the strip below, and the corner between them.
 #pragma unroll
     for (int top = 0; top < kWide; top += kTile) {
 #pragma unroll
@@ -30,14 +28,15 @@ stencil2d_tiled(const float* __restrict__ source, float* __restrict__ target, in
             }
         }
     }
-    __syncthreads();  // tile and halo are whole before any thread reads its neighbours'
+    __syncthreads();  // tile and halo are loaded before any thread reads them
 
     float sum = 0.0f;
 #pragma unroll
     for (int down = 0; down <= 2 * kRadius; ++down) {
 #pragma unroll
         for (int across = 0; across <= 2 * kRadius; ++across) {
-            sum += weight(down - kRadius, across - kRadius) * tile[threadIdx.y + down][threadIdx.x + across];
+            sum += weight(down - kRadius, across - kRadius) *
+                   tile[threadIdx.y + down][threadIdx.x + across];
         }
     }
     const int row = first_row + threadIdx.y, col = first_col + threadIdx.x;

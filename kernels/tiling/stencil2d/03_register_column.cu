@@ -1,18 +1,16 @@
-// Idea: a thread computes kOut outputs below one another; a column of the tile, read once, serves all of them.
-// From the rung before: kOut sums and a column of kOut + 2 radius floats in registers; the tile is 32 wide and 64 high.
+// Idea: a thread computes kOut outputs of a column and shares what it reads.
+// From the rung before: kOut sums and a column of kOut + 2 radius floats in registers;
+// the tile is 32 wide and 64 high.
 // Requires: a block of kTile x kRows threads.
+#include "../../common/stencil_weights.cuh"
+
 constexpr int kTile = 32;
 constexpr int kRows = 8;
 constexpr int kOut = 8;
 
-__device__ constexpr float weight(int down, int across)
-{
-    return 1.0f / static_cast<float>(1 + down * down + across * across);
-}
-
 template <int kRadius>
-__global__ void __launch_bounds__(kTile * kRows)
-stencil2d_register_column(const float* __restrict__ source, float* __restrict__ target, int rows, int cols)
+__global__ void __launch_bounds__(kTile * kRows) stencil2d_register_column(
+    const float* __restrict__ source, float* __restrict__ target, int rows, int cols)
 {
     constexpr int kHigh = kRows * kOut + 2 * kRadius;
     constexpr int kWide = kTile + 2 * kRadius;
@@ -31,7 +29,7 @@ stencil2d_register_column(const float* __restrict__ source, float* __restrict__ 
             }
         }
     }
-    __syncthreads();  // tile and halo are whole before any thread reads its neighbours'
+    __syncthreads();  // tile and halo are loaded before any thread reads them
 
     const int line = threadIdx.y * kOut;
     float sum[kOut] = {};

@@ -15,22 +15,22 @@ from climb.bench.references import correlate
 
 FLOAT = 4
 TILE = 32
-#: Rows of threads in a block of the first rung, and of the rung with a column of outputs in registers.
+#: Rows of threads in a block of naive and of register_column.
 ROWS = 8
-#: Outputs of one thread of register_column, below one another.
+#: Outputs of one thread of register_column, in a column.
 COLUMN = 8
 #: Neighbouring outputs of one thread in a row, in the rungs that load float4.
 OUT = 4
-#: The marching rung: threads of a block, rows of a strip.
-MARCHERS, STRIP = 128, 128
+#: The rung streamed: threads of a block, rows of a strip.
+STREAM_THREADS, STRIP = 128, 128
 MAX_RADIUS = 8
 MAX_GRID_Y = 65535
 #: Rows and columns are ints in the kernels, and a tile with its halo may reach past the edge.
-MAX_EXTENT = (1 << 31) - MARCHERS * OUT - 2 * MAX_RADIUS
+MAX_EXTENT = (1 << 31) - STREAM_THREADS * OUT - 2 * MAX_RADIUS
 
 
 def weights(radius: int) -> np.ndarray:
-    """The (2 radius + 1)^2 weights as the kernels have them: 1 / (1 + down^2 + across^2), rounded to float32."""
+    """The (2 radius + 1)^2 weights of the kernels, float32: 1 / (1 + down^2 + across^2), rounded."""
     offsets = np.arange(-radius, radius + 1, dtype=np.int32)
     return np.float32(1.0) / (1 + offsets[:, None] ** 2 + offsets[None, :] ** 2).astype(np.float32)
 
@@ -75,7 +75,7 @@ def _args(size: Size) -> tuple[Any, ...]:
 
 
 def _tiles(kernel: str, block: tuple[int, int], down: int = 1) -> Callable[[Size], tuple[Launch, ...]]:
-    """Blocks of this shape in which each thread has ``down`` outputs below one another."""
+    """One launch of blocks of shape ``block`` in which each thread has ``down`` outputs of a column."""
 
     def launches(size: Size) -> tuple[Launch, ...]:
         grid = (max(1, ceil_div(size["cols"], block[0])), max(1, ceil_div(size["rows"], block[1] * down)))
@@ -85,12 +85,12 @@ def _tiles(kernel: str, block: tuple[int, int], down: int = 1) -> Callable[[Size
 
 
 def _high(size: Size) -> int:
-    """Outputs of one thread of direct below one another; the kernel's kHigh."""
+    """Rows of outputs of one thread of the rung direct; the kernel's kHigh."""
     return 8 if size["radius"] <= 4 else 4
 
 
 def _width(size: Size) -> int:
-    """Floats per access in the rungs that load float4: a row must start where a float4 may."""
+    """Floats per access in the rungs that load float4: 4 if every row starts at a multiple of 16 bytes."""
     return 4 if size["cols"] % 4 == 0 else 1
 
 
@@ -99,21 +99,20 @@ def _direct(size: Size) -> tuple[Launch, ...]:
     return (Launch(f"stencil2d_direct<{size['radius']}, {_width(size)}>", grid, (TILE, ROWS), _args(size)),)
 
 
-def _marching(size: Size) -> tuple[Launch, ...]:
-    grid = (max(1, ceil_div(size["cols"], MARCHERS * OUT)), max(1, ceil_div(size["rows"], STRIP)))
-    return (Launch(f"stencil2d_marching<{size['radius']}, {_width(size)}>", grid, (MARCHERS,), _args(size)),)
+def _streamed(size: Size) -> tuple[Launch, ...]:
+    grid = (max(1, ceil_div(size["cols"], STREAM_THREADS * OUT)), max(1, ceil_div(size["rows"], STRIP)))
+    return (Launch(f"stencil2d_streamed<{size['radius']}, {_width(size)}>", grid, (STREAM_THREADS,), _args(size)),)
 
 
 def _requires(rows_per_block: int) -> Callable[[Size], str | None]:
     def requires(size: Size) -> str | None:
         if size["radius"] > MAX_RADIUS:
-            return f"radius may be at most {MAX_RADIUS}, for every neighbour is unrolled"
-        if size["rows"] > MAX_GRID_Y * rows_per_block:
-            return (
-                f"rows may be at most {MAX_GRID_Y * rows_per_block}, for the grid has at most {MAX_GRID_Y} blocks in y"
-            )
+            return f"radius may be at most {MAX_RADIUS}, because the loops over neighbours are unrolled"
+        most = MAX_GRID_Y * rows_per_block
+        if size["rows"] > most:
+            return f"rows may be at most {most}, because a grid has at most {MAX_GRID_Y} blocks in y"
         if size["cols"] > MAX_EXTENT:
-            return f"cols may be at most {MAX_EXTENT}, for positions in a row are 32-bit"
+            return f"cols may be at most {MAX_EXTENT}, because positions in a row are 32-bit"
         return None
 
     return requires
@@ -150,7 +149,7 @@ ladder = Ladder(
         ),
         Rung(
             "register_column",
-            "eight outputs below one another",
+            "a column of eight outputs per thread",
             _tiles("stencil2d_register_column", (TILE, ROWS), COLUMN),
             requires=_requires(ROWS * COLUMN),
         ),
@@ -162,9 +161,9 @@ ladder = Ladder(
             requires=_requires(ROWS * 4),
         ),
         Rung(
-            "marching",
+            "streamed",
             "down the rows, all sums in registers",
-            _marching,
+            _streamed,
             alignment=QUAD_ALIGNED,
             requires=_requires(STRIP),
         ),

@@ -1,6 +1,7 @@
-// Idea: read floats, add doubles; the sum still waits for memory, so the wider additions are hidden.
+// Idea: read floats, add doubles: memory is slower, so the wider additions are hidden.
 // From the rung before: the first rung.
-// Requires: source aligned to 16 bytes; a block of kThreads threads; one block per kChunk floats; one launch at a time.
+// Requires: source aligned to 16 bytes; a block of kThreads threads; one block per
+// kChunk floats; one launch at a time.
 constexpr int kThreads = 1024;
 constexpr int kUnroll = 8;
 constexpr int kWidth = sizeof(float4) / sizeof(float);
@@ -8,8 +9,13 @@ constexpr int kChunk = kThreads * kUnroll * kWidth;
 constexpr int kWarp = 32;
 constexpr int kWarps = kThreads / kWarp;
 constexpr unsigned kAllLanes = 0xffffffffu;
-static_assert(kThreads % kWarp == 0 && kWarps <= kWarp, "whole warps, and no more than one warp can add up");
+static_assert(
+    kThreads % kWarp == 0 && kWarps <= kWarp,
+    "whole warps, and no more than one warp can add up");
 
+// As in block_sum.cuh of the ladder reduction, for doubles. One template for both would
+// compile to other instructions than those measured.
+//
 // The sum of the warp's values, in lane 0. Every lane of the warp must call it.
 __device__ double warp_sum(double value)
 {
@@ -29,7 +35,7 @@ __device__ double block_sum(double value)
     if (lane == 0) {
         partial[warp] = value;
     }
-    __syncthreads();  // every warp has written its value before the first warp reads them
+    __syncthreads();  // every warp has written before the first warp reads
     if (warp == 0) {
         value = warp_sum(lane < kWarps ? partial[lane] : 0.0);
     }
@@ -50,7 +56,8 @@ __device__ double thread_sum(const float* __restrict__ source, size_t n)
         }
 #pragma unroll
         for (int u = 0; u < kUnroll; ++u) {
-            sum += (static_cast<double>(value[u].x) + value[u].y) + (static_cast<double>(value[u].z) + value[u].w);
+            sum += (static_cast<double>(value[u].x) + value[u].y) +
+                   (static_cast<double>(value[u].z) + value[u].w);
         }
     } else {
         for (size_t i = start + threadIdx.x; i < n; i += kThreads) {
@@ -60,25 +67,28 @@ __device__ double thread_sum(const float* __restrict__ source, size_t n)
     return sum;
 }
 
-// How many blocks have finished. atomicInc takes it back to zero with the last one, ready for the next launch.
+// How many blocks have finished. With the last one, atomicInc wraps it to zero, ready
+// for the next launch.
 __device__ unsigned tickets = 0;
 
-__global__ void __launch_bounds__(kThreads)
-    sum_float64(const float* __restrict__ source, double* __restrict__ sums, double* __restrict__ total, size_t n)
+__global__ void __launch_bounds__(kThreads) sum_float64(
+    const float* __restrict__ source, double* __restrict__ sums,
+    double* __restrict__ total, size_t n)
 {
     __shared__ bool last;
     double value = block_sum(thread_sum(source, n));
     if (threadIdx.x == 0) {
         sums[blockIdx.x] = value;
-        __threadfence();  // the value is visible to the whole GPU before the ticket says so
+        __threadfence();  // the value is visible before the ticket is taken
         last = atomicInc(&tickets, gridDim.x - 1) == gridDim.x - 1;
     }
-    __syncthreads();  // thread 0 has taken the ticket before the block reads what it says
+    __syncthreads();  // thread 0 has written `last` before the block reads it
     if (last) {
         __threadfence();  // the other blocks' values are read after their tickets
         value = 0.0;
         for (unsigned i = threadIdx.x; i < gridDim.x; i += kThreads) {
-            value += __ldcg(sums + i);  // from L2: this SM's L1 does not see what other SMs write
+            // From L2: this SM's L1 does not see what other SMs write.
+            value += __ldcg(sums + i);
         }
         value = block_sum(value);
         if (threadIdx.x == 0) {

@@ -1,6 +1,8 @@
 // Idea: two floats carry what a double would, for GPUs that add doubles slowly.
-// From the rung before: seven float operations in place of each double addition; only the total leaves as a double.
-// Requires: what the rung before does; and every partial sum must be within the range of a float.
+// From the rung before: seven float operations in place of each double addition; only
+// the total leaves as a double.
+// Requires: source aligned to 16 bytes; a block of kThreads threads; one block per
+// kChunk floats; one launch at a time; every partial sum within the range of a float.
 constexpr int kThreads = 1024;
 constexpr int kUnroll = 8;
 constexpr int kWidth = sizeof(float4) / sizeof(float);
@@ -8,20 +10,24 @@ constexpr int kChunk = kThreads * kUnroll * kWidth;
 constexpr int kWarp = 32;
 constexpr int kWarps = kThreads / kWarp;
 constexpr unsigned kAllLanes = 0xffffffffu;
-static_assert(kThreads % kWarp == 0 && kWarps <= kWarp, "whole warps, and no more than one warp can add up");
+static_assert(
+    kThreads % kWarp == 0 && kWarps <= kWarp,
+    "whole warps, and no more than one warp can add up");
 
-// A sum as two floats: what a float can hold of it, and what that leaves out.
+// A sum as two floats: its rounded value, and what the rounding left out.
 struct alignas(8) Pair {
     float high;
     float low;
 };
 
-// Adds a float to a pair and keeps, in low, what rounding high loses (Knuth's two-sum: exact, six operations).
+// Add a float to a pair; low collects what rounding high loses (Knuth's two-sum: exact,
+// six operations).
 __device__ Pair add(Pair sum, float value)
 {
     const float high = __fadd_rn(sum.high, value);
     const float taken = __fsub_rn(high, sum.high);
-    const float lost = __fadd_rn(__fsub_rn(sum.high, __fsub_rn(high, taken)), __fsub_rn(value, taken));
+    const float lost =
+        __fadd_rn(__fsub_rn(sum.high, __fsub_rn(high, taken)), __fsub_rn(value, taken));
     return {high, sum.low + lost};
 }
 
@@ -32,7 +38,7 @@ __device__ Pair add(Pair a, Pair b)
     return sum;
 }
 
-// A sum that is infinite or no number has nothing left out.
+// The pair as a double. If high is infinite or NaN, low means nothing.
 __device__ double value_of(Pair sum)
 {
     return isfinite(sum.high) ? static_cast<double>(sum.high) + sum.low : sum.high;
@@ -58,7 +64,7 @@ __device__ Pair block_sum(Pair value)
     if (lane == 0) {
         partial[warp] = value;
     }
-    __syncthreads();  // every warp has written its value before the first warp reads them
+    __syncthreads();  // every warp has written before the first warp reads
     if (warp == 0) {
         value = warp_sum(lane < kWarps ? partial[lane] : Pair{0.0f, 0.0f});
     }
@@ -79,7 +85,8 @@ __device__ Pair thread_sum(const float* __restrict__ source, size_t n)
         }
 #pragma unroll
         for (int u = 0; u < kUnroll; ++u) {
-            sum = add(add(add(add(sum, value[u].x), value[u].y), value[u].z), value[u].w);
+            sum =
+                add(add(add(add(sum, value[u].x), value[u].y), value[u].z), value[u].w);
         }
     } else {
         for (size_t i = start + threadIdx.x; i < n; i += kThreads) {
@@ -89,20 +96,22 @@ __device__ Pair thread_sum(const float* __restrict__ source, size_t n)
     return sum;
 }
 
-// How many blocks have finished. atomicInc takes it back to zero with the last one, ready for the next launch.
+// How many blocks have finished. With the last one, atomicInc wraps it to zero, ready
+// for the next launch.
 __device__ unsigned tickets = 0;
 
-__global__ void __launch_bounds__(kThreads)
-    sum_compensated(const float* __restrict__ source, Pair* __restrict__ sums, double* __restrict__ total, size_t n)
+__global__ void __launch_bounds__(kThreads) sum_compensated(
+    const float* __restrict__ source, Pair* __restrict__ sums,
+    double* __restrict__ total, size_t n)
 {
     __shared__ bool last;
     Pair value = block_sum(thread_sum(source, n));
     if (threadIdx.x == 0) {
         sums[blockIdx.x] = value;
-        __threadfence();  // the value is visible to the whole GPU before the ticket says so
+        __threadfence();  // the value is visible before the ticket is taken
         last = atomicInc(&tickets, gridDim.x - 1) == gridDim.x - 1;
     }
-    __syncthreads();  // thread 0 has taken the ticket before the block reads what it says
+    __syncthreads();  // thread 0 has written `last` before the block reads it
     if (last) {
         __threadfence();  // the other blocks' values are read after their tickets
         value = Pair{0.0f, 0.0f};

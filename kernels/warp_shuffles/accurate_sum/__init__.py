@@ -1,4 +1,4 @@
-"""Accurate sum: n floats added as if they were doubles. The bytes are those of the sum in floats."""
+"""Accurate sum: n floats added as if they were doubles, for the same bytes as a sum in floats."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from climb.bench.ladder import Ladder
 from climb.bench.problem import Argument, Launch, Peer, Problem, Rung, Size, ceil_div
 
 FLOAT, DOUBLE = 4, 8
-#: Threads of a block and the floats that it sums; the kernels' kThreads and kChunk.
+#: Threads of a block and floats that it sums; the kernels' kThreads and kChunk.
 THREADS = 1024
 CHUNK = THREADS * 8 * 4
 QUAD_ALIGNED = {"source": 16}
@@ -27,8 +27,8 @@ problem = Problem(
     ),
     make_inputs=lambda size, rng: {"source": rng.random(size["n"], dtype=np.float32)},
     reference=lambda inputs, size: {"total": np.sum(inputs["source"], dtype=np.float64, keepdims=True)},
-    # The rung with two floats keeps what rounding loses, 2^-24 of a partial sum, with an error of 2^-24 of that, in
-    # each of the 64 additions at most that a float passes. One float left out of 2^28 would be an error of 2^-28.
+    # The rung with two floats keeps what rounding loses, 2^-24 of a partial sum, with an error of 2^-24 of that. A
+    # float passes at most 64 additions. One float left out of 2^28 would be an error of 2^-28.
     tolerance=lambda size: 64 * 2.0**-48,
     flops=lambda size: size["n"],
     bytes=lambda size: FLOAT * size["n"] + DOUBLE,
@@ -43,7 +43,7 @@ def _blocks(size: Size) -> int:
 
 
 def _rung(name: str, idea: str, words: int) -> Rung:
-    """A rung of one launch; ``words`` are the doubles, or pairs of floats, that a block leaves for the last one."""
+    """A rung of one launch; each block leaves ``words`` doubles, or pairs of floats, for the last block."""
 
     def launches(size: Size) -> tuple[Launch, ...]:
         args = ("source", "sums", "total", np.uint64(size["n"]))
@@ -74,8 +74,8 @@ ladder = Ladder(
     problem,
     Path(__file__).parent,
     rungs=(
-        _rung("float64", "doubles add what floats bring", 1),
-        _rung("compensated", "two floats do what a double does", 1),
+        _rung("float64", "floats added as doubles", 1),
+        _rung("compensated", "two floats in place of a double", 1),
     ),
     peers=(
         Peer("CuPy", _cub, libraries.cupy("cupy.sum, dtype=float64", "fp64 sum of fp32")),

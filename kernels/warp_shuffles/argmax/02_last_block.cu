@@ -1,121 +1,37 @@
-// Idea: the block that finishes last compares what all blocks found; one launch.
+// Idea: the block that finishes last compares what all blocks found, in one launch.
 // From the rung before: a ticket per block instead of a second launch.
-// Requires: source aligned to 16 bytes; at most 2^32 floats; a block of kThreads threads; one launch at a time.
+// Requires: source aligned to 16 bytes; at most 2^32 floats; a block of kThreads
+// threads; one launch at a time.
 constexpr int kThreads = 1024;
-constexpr int kBlocksPerSm = 2;  // asks for at most 32 registers, so that two blocks fit
+// Two blocks of 1024 threads fit with at most 32 registers per thread.
+constexpr int kBlocksPerSm = 2;
 constexpr int kUnroll = 8;
 constexpr int kWidth = sizeof(float4) / sizeof(float);
 constexpr int kChunk = kThreads * kUnroll * kWidth;
-constexpr int kWarp = 32;
-constexpr int kWarps = kThreads / kWarp;
-constexpr unsigned kAllLanes = 0xffffffffu;
-static_assert(kThreads % kWarp == 0 && kWarps <= kWarp, "whole warps, and no more than one warp can compare");
-using Packed = unsigned long long;
+#include "keys.cuh"
 
-// An unsigned integer that orders floats as NumPy's argmax does: NaN above all, and the two zeros alike.
-__device__ unsigned key_of(float value)
-{
-    const unsigned bits = __float_as_uint(value);
-    const unsigned magnitude = bits & 0x7fffffffu;
-    if (magnitude > 0x7f800000u) {
-        return 0xffffffffu;
-    }
-    return bits == magnitude || magnitude == 0 ? magnitude | 0x80000000u : ~bits;
-}
-
-// Key and place in one word whose maximum is the largest float and, among equals, the first.
-__device__ Packed pack(unsigned key, unsigned index)
-{
-    return static_cast<Packed>(key) << 32 | (0xffffffffu - index);
-}
-
-__device__ long long index_of(Packed packed)
-{
-    return 0xffffffffu - static_cast<unsigned>(packed);
-}
-
-// The best of the warp's values, in lane 0. Every lane of the warp must call it.
-__device__ Packed warp_best(Packed value)
-{
-    for (int offset = kWarp / 2; offset > 0; offset /= 2) {
-        const Packed other = __shfl_down_sync(kAllLanes, value, offset);
-        value = other > value ? other : value;
-    }
-    return value;
-}
-
-// The best of the block's values, in thread 0. Every thread of the block must call it.
-__device__ Packed block_best(Packed value)
-{
-    __shared__ Packed partial[kWarps];
-    const int lane = threadIdx.x % kWarp;
-    const int warp = threadIdx.x / kWarp;
-    value = warp_best(value);
-    if (lane == 0) {
-        partial[warp] = value;
-    }
-    __syncthreads();  // every warp has written its value before the first warp reads them
-    if (warp == 0) {
-        value = warp_best(lane < kWarps ? partial[lane] : 0);
-    }
-    return value;
-}
-
-// The best of this thread's floats of the block's chunk. Places rise, so only a larger key replaces the best.
-__device__ Packed thread_best(const float* __restrict__ source, size_t n)
-{
-    const size_t start = static_cast<size_t>(blockIdx.x) * kChunk;
-    unsigned best = 0;
-    unsigned at = 0xffffffffu;
-    const auto consider = [&](float value, size_t index) {
-        const unsigned key = key_of(value);
-        if (key > best) {
-            best = key;
-            at = static_cast<unsigned>(index);
-        }
-    };
-    if (start + kChunk <= n) {
-        const float4* quads = reinterpret_cast<const float4*>(source + start);
-        float4 value[kUnroll];
-#pragma unroll
-        for (int u = 0; u < kUnroll; ++u) {
-            value[u] = quads[threadIdx.x + u * kThreads];
-        }
-#pragma unroll
-        for (int u = 0; u < kUnroll; ++u) {
-            const size_t i = start + kWidth * (threadIdx.x + u * kThreads);
-            consider(value[u].x, i);
-            consider(value[u].y, i + 1);
-            consider(value[u].z, i + 2);
-            consider(value[u].w, i + 3);
-        }
-    } else {
-        for (size_t i = start + threadIdx.x; i < n; i += kThreads) {
-            consider(source[i], i);
-        }
-    }
-    return pack(best, at);
-}
-
-// How many blocks have finished. atomicInc takes it back to zero with the last one, ready for the next launch.
+// How many blocks have finished. With the last one, atomicInc wraps it to zero, ready
+// for the next launch.
 __device__ unsigned tickets = 0;
 
-__global__ void __launch_bounds__(kThreads, kBlocksPerSm)
-    argmax_last_block(const float* __restrict__ source, Packed* __restrict__ bests, long long* __restrict__ index, size_t n)
+__global__ void __launch_bounds__(kThreads, kBlocksPerSm) argmax_last_block(
+    const float* __restrict__ source, Packed* __restrict__ bests,
+    long long* __restrict__ index, size_t n)
 {
     __shared__ bool last;
     Packed value = block_best(thread_best(source, n));
     if (threadIdx.x == 0) {
         bests[blockIdx.x] = value;
-        __threadfence();  // the value is visible to the whole GPU before the ticket says so
+        __threadfence();  // the value is visible before the ticket is taken
         last = atomicInc(&tickets, gridDim.x - 1) == gridDim.x - 1;
     }
-    __syncthreads();  // thread 0 has taken the ticket before the block reads what it says
+    __syncthreads();  // thread 0 has written `last` before the block reads it
     if (last) {
         __threadfence();  // the other blocks' values are read after their tickets
         value = 0;
         for (unsigned i = threadIdx.x; i < gridDim.x; i += kThreads) {
-            const Packed other = __ldcg(bests + i);  // from L2: this SM's L1 does not see what other SMs write
+            // From L2: this SM's L1 does not see what other SMs write.
+            const Packed other = __ldcg(bests + i);
             value = other > value ? other : value;
         }
         value = block_best(value);

@@ -1,4 +1,4 @@
-"""Argmax: where the largest of n floats stands, the first place among equals, as NumPy has it."""
+"""Argmax: the index of the largest of n floats, the first one among equals, as in NumPy."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from climb.bench.ladder import Ladder
 from climb.bench.problem import Argument, Launch, Peer, Problem, Rung, Size, ceil_div
 
 FLOAT, INDEX = 4, 8
-#: Threads of a block and the floats that it compares; the kernels' kThreads and kChunk.
+#: Threads of a block and floats that it compares; the kernels' kThreads and kChunk.
 THREADS = 1024
 CHUNK = THREADS * 8 * 4
 QUAD_ALIGNED = {"source": 16}
-#: A place takes 32 bits beside the 32 of the float's key.
+#: An index has 32 bits beside the 32 of the float's key.
 MAX_FLOATS = 1 << 32
 
 problem = Problem(
     name="argmax",
-    title="Where the largest of n floats stands",
+    title="Index of the largest of n floats",
     size_keys=("n",),
     arguments=(
         Argument("source", "float32", ("n",)),
@@ -54,7 +54,7 @@ def _last_block(size: Size) -> tuple[Launch, ...]:
 
 
 def _requires(size: Size) -> str | None:
-    return None if size["n"] <= MAX_FLOATS else f"n may be at most {MAX_FLOATS}, for a place is kept in 32 bits"
+    return None if size["n"] <= MAX_FLOATS else f"n may be at most {MAX_FLOATS}, because an index is kept in 32 bits"
 
 
 def _cub(arrays: dict[str, Any], size: Size):
@@ -83,7 +83,7 @@ ladder = Ladder(
     problem,
     Path(__file__).parent,
     rungs=(
-        _rung("two_pass", "value and place in one 64-bit word", _two_pass),
+        _rung("two_pass", "value and index in one 64-bit word", _two_pass),
         _rung("last_block", "one launch; the last block compares", _last_block),
     ),
     peers=(

@@ -32,7 +32,7 @@ def one_barrier() -> Claim:
 
 
 def _one_pass(name: str, source: str, kernel: str, chunk: int = THREADS, shared_mem: int = 0) -> Rung:
-    """One launch of a tree, which leaves a sum per ``chunk`` floats."""
+    """A rung of one launch of a tree, which leaves one sum per ``chunk`` floats."""
 
     def launches(size: Size) -> tuple[Launch, ...]:
         args = ("source", "sums", np.uint64(size["n"]))
@@ -45,12 +45,12 @@ def _one_pass(name: str, source: str, kernel: str, chunk: int = THREADS, shared_
 
 
 def _reduction(name: str) -> str:
-    """The file of a rung of the ladder ``reduction``, as seen from here."""
+    """The path of a rung of the ladder ``reduction``, relative to this folder."""
     return f"../reduction/{load_ladder('reduction')[name].path.name}"
 
 
-#: The first launch of the trees and of the shuffles by itself, for what the hardware counts in it; and the same trees
-#: with a block size that is known only at run time. For ``climb profile`` with this module.
+#: The first launch of the trees and of the shuffles alone, to count it on hardware, and the same trees with a block
+#: size that is known only at run time. For ``climb profile`` with this module.
 ladder = Ladder(
     Problem(
         name="tree_pass",
@@ -73,11 +73,11 @@ ladder = Ladder(
     ),
     HERE,
     rungs=(
-        *(_one_pass(name, _reduction(name), f"sum_{name}") for name in ("interleaved", "packed", "sequential")),
+        *(_one_pass(name, _reduction(name), f"sum_{name}") for name in ("interleaved", "non_divergent", "sequential")),
         *(_one_pass(name, _reduction(name), f"sum_{name}", 2 * THREADS) for name in ("first_add", "shuffle")),
         *(
             _one_pass(f"runtime_{name}", "../exhibits/runtime.cu", f"runtime_{name}", THREADS, FLOAT * THREADS)
-            for name in ("interleaved", "packed", "sequential")
+            for name in ("interleaved", "non_divergent", "sequential")
         ),
     ),
 )
@@ -118,10 +118,10 @@ argmax = Exercise(
     name="argmax",
     problem=Problem(
         name="warp_argmax",
-        title="Where the largest of n floats stands",
+        title="Index of the largest of n floats",
         size_keys=("n",),
         arguments=(Argument("source", "float32", ("n",)), Argument("index", "int32", (lambda size: 1,), "output")),
-        # Few different values, so that the largest stands in many places.
+        # Few different values, so that the largest occurs many times.
         make_inputs=lambda size, rng: {"source": rng.integers(-4, 5, size["n"]).astype(np.float32)},
         reference=lambda inputs, size: {"index": np.argmax(inputs["source"], keepdims=True).astype(np.int32)},
         tolerance=lambda size: 0.0,  # an integer
@@ -146,7 +146,7 @@ scan = Exercise(
     name="scan",
     problem=Problem(
         name="warp_scan",
-        title="Running sums within each warp",
+        title="Prefix sums within each warp",
         size_keys=("n",),
         arguments=(Argument("source", "float32", ("n",)), Argument("sums", "float32", ("n",), "output")),
         make_inputs=lambda size, rng: {"source": rng.integers(1, 100, size["n"]).astype(np.float32)},

@@ -1,9 +1,11 @@
-// One warp finds where the largest of n floats stands. The lanes' own search is right; what they tell each other
-// is not: the value travels and its place stays at home. Of equal values the first place counts.
+// One warp finds the index of the largest of n floats. Each lane's own search is right,
+// but the exchange between lanes is not: the value is passed on without its index.
+// Among equal values, the first index counts.
 constexpr int kWarp = 32;
 constexpr unsigned kAllLanes = 0xffffffffu;
 
-__global__ void warp_argmax(const float* __restrict__ source, int* __restrict__ index, int n)
+__global__ void warp_argmax(
+    const float* __restrict__ source, int* __restrict__ index, int n)
 {
     float best = -3.4e38f;  // below every input
     int at = n;

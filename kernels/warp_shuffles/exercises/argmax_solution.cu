@@ -1,9 +1,11 @@
-// One warp finds where the largest of n floats stands. Value and place travel together, and every lane takes part
-// in both shuffles before any lane decides. Of equal values the first place counts.
+// One warp finds the index of the largest of n floats. Value and index are passed on
+// together, and every lane takes part in both shuffles before any lane decides. Among
+// equal values, the first index counts.
 constexpr int kWarp = 32;
 constexpr unsigned kAllLanes = 0xffffffffu;
 
-__global__ void warp_argmax(const float* __restrict__ source, int* __restrict__ index, int n)
+__global__ void warp_argmax(
+    const float* __restrict__ source, int* __restrict__ index, int n)
 {
     float best = -3.4e38f;  // below every input
     int at = n;

@@ -1,9 +1,11 @@
-// The largest of the block's floats, by a tree in shared memory: right, with nine barriers.
-// Let lanes compare through registers instead, so that one barrier is enough.
+// The largest of the block's floats, by a tree in shared memory: right, but with nine
+// barriers. Let lanes exchange values in registers instead, so that one barrier is
+// enough.
 constexpr int kThreads = 256;
 constexpr float kLowest = -3.4e38f;  // below every input
 
-__global__ void block_max(const float* __restrict__ source, float* __restrict__ maxima, int n)
+__global__ void block_max(
+    const float* __restrict__ source, float* __restrict__ maxima, int n)
 {
     __shared__ float largest[kThreads];
     const int t = threadIdx.x;

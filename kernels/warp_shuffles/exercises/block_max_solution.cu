@@ -1,4 +1,5 @@
-// The largest of the block's floats: each warp by shuffles, then the first warp over the warps' results.
+// The largest of the block's floats: each warp uses shuffles, then the first warp
+// combines the warps' results.
 constexpr int kThreads = 256;
 constexpr int kWarp = 32;
 constexpr int kWarps = kThreads / kWarp;
@@ -13,7 +14,8 @@ __device__ float warp_max(float value)
     return value;
 }
 
-__global__ void block_max(const float* __restrict__ source, float* __restrict__ maxima, int n)
+__global__ void block_max(
+    const float* __restrict__ source, float* __restrict__ maxima, int n)
 {
     __shared__ float largest[kWarps];
     const int t = threadIdx.x;
@@ -24,7 +26,7 @@ __global__ void block_max(const float* __restrict__ source, float* __restrict__ 
     if (lane == 0) {
         largest[warp] = value;
     }
-    __syncthreads();  // every warp has written its largest before the first warp reads them
+    __syncthreads();  // every warp has written before the first warp reads
     if (warp == 0) {
         value = warp_max(lane < kWarps ? largest[lane] : kLowest);
         if (lane == 0) {

@@ -1,9 +1,11 @@
-// Running sums within each warp: element i becomes the sum of the warp's elements up to and with i.
-// Every lane stays for the shuffles, and a lane adds only what comes from a lane that exists.
+// Prefix sums within each warp: element i becomes the sum of the warp's elements up to
+// and including i. Every lane takes part in the shuffles, and adds only what comes from
+// a lane that exists.
 constexpr int kWarp = 32;
 constexpr unsigned kAllLanes = 0xffffffffu;
 
-__global__ void warp_scan(const float* __restrict__ source, float* __restrict__ sums, int n)
+__global__ void warp_scan(
+    const float* __restrict__ source, float* __restrict__ sums, int n)
 {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     const int lane = threadIdx.x % kWarp;

@@ -1,5 +1,6 @@
-// Threads past the end have nothing to add and go home; the others add up by shuffles.
-__global__ void sum_early_return(const float* __restrict__ source, float* __restrict__ total, int n)
+// Threads past the end have nothing to add and return; the others add up by shuffles.
+__global__ void sum_early_return(
+    const float* __restrict__ source, float* __restrict__ total, int n)
 {
     const int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n) {

@@ -1,7 +1,9 @@
-// A tree whose last six steps are unrolled for the last warp: its 32 lanes move together, so it needs no barrier.
+// A tree whose last six steps are unrolled for the last warp: its 32 lanes run in
+// lockstep, so it needs no barrier.
 constexpr int kThreads = 256;
 
-__global__ void sum_last_warp(const float* __restrict__ source, float* __restrict__ sums)
+__global__ void sum_last_warp(
+    const float* __restrict__ source, float* __restrict__ sums)
 {
     __shared__ float partial[kThreads];
     const int t = threadIdx.x;

@@ -1,4 +1,5 @@
-// The three trees once more, with a block size that the compiler does not know: it cannot unroll the loop.
+// The three trees with a block size that the compiler does not know, so it cannot
+// unroll the loop.
 extern __shared__ float partial[];
 
 __device__ void load(const float* __restrict__ source, size_t n)
@@ -14,12 +15,13 @@ __device__ void store(float* __restrict__ sums)
     }
 }
 
-__global__ void runtime_interleaved(const float* __restrict__ source, float* __restrict__ sums, size_t n)
+__global__ void runtime_interleaved(
+    const float* __restrict__ source, float* __restrict__ sums, size_t n)
 {
     const int t = threadIdx.x;
     load(source, n);
     for (int stride = 1; stride < blockDim.x; stride *= 2) {
-        __syncthreads();  // the sums of the step before are written before this step reads them
+        __syncthreads();  // the last step's sums are written before this one reads
         if (t % (2 * stride) == 0) {
             partial[t] += partial[t + stride];
         }
@@ -27,12 +29,13 @@ __global__ void runtime_interleaved(const float* __restrict__ source, float* __r
     store(sums);
 }
 
-__global__ void runtime_packed(const float* __restrict__ source, float* __restrict__ sums, size_t n)
+__global__ void runtime_non_divergent(
+    const float* __restrict__ source, float* __restrict__ sums, size_t n)
 {
     const int t = threadIdx.x;
     load(source, n);
     for (int stride = 1; stride < blockDim.x; stride *= 2) {
-        __syncthreads();  // the sums of the step before are written before this step reads them
+        __syncthreads();  // the last step's sums are written before this one reads
         const int left = 2 * stride * t;
         if (left < blockDim.x) {
             partial[left] += partial[left + stride];
@@ -41,12 +44,13 @@ __global__ void runtime_packed(const float* __restrict__ source, float* __restri
     store(sums);
 }
 
-__global__ void runtime_sequential(const float* __restrict__ source, float* __restrict__ sums, size_t n)
+__global__ void runtime_sequential(
+    const float* __restrict__ source, float* __restrict__ sums, size_t n)
 {
     const int t = threadIdx.x;
     load(source, n);
     for (int stride = blockDim.x / 2; stride > 0; stride /= 2) {
-        __syncthreads();  // the sums of the step before are written before this step reads them
+        __syncthreads();  // the last step's sums are written before this one reads
         if (t < stride) {
             partial[t] += partial[t + stride];
         }

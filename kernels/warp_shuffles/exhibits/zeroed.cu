@@ -1,4 +1,5 @@
-// One launch: the first thread of the grid sets the total to zero, then every block adds what it has.
+// One launch: the first thread of the grid sets the total to zero, and every block adds
+// its sum.
 #ifndef BLOCK
 #define BLOCK blockIdx.x
 #endif

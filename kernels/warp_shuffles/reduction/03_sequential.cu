@@ -1,16 +1,19 @@
-// Idea: fold the upper half of the array onto the lower half, so that neighbouring lanes touch neighbouring banks.
-// From the rung before: the stride starts at half the block and shrinks; thread t always keeps the sum at t.
-// Requires: a block of kThreads threads; one block per kThreads floats; launched again on its own sums until one is left.
+// Idea: add the upper half to the lower half: neighbouring lanes, other banks.
+// From the rung before: the stride starts at half the block and shrinks; thread t
+// always keeps the sum at t.
+// Requires: a block of kThreads threads; one block per kThreads floats; repeated
+// launches on its own sums until one is left.
 constexpr int kThreads = 256;
 
-__global__ void sum_sequential(const float* __restrict__ source, float* __restrict__ sums, size_t n)
+__global__ void sum_sequential(
+    const float* __restrict__ source, float* __restrict__ sums, size_t n)
 {
     __shared__ float partial[kThreads];
     const int t = threadIdx.x;
     const size_t i = static_cast<size_t>(blockIdx.x) * kThreads + t;
     partial[t] = i < n ? source[i] : 0.0f;
     for (int stride = kThreads / 2; stride > 0; stride /= 2) {
-        __syncthreads();  // the sums of the step before are written before this step reads them
+        __syncthreads();  // the last step's sums are written before this one reads
         if (t < stride) {
             partial[t] += partial[t + stride];
         }

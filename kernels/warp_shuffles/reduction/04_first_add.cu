@@ -1,10 +1,13 @@
-// Idea: a thread that would rest after the load adds two floats on the way in, so a block takes twice as many.
-// From the rung before: each thread loads two floats and adds them before the tree starts; half as many blocks.
-// Requires: a block of kThreads threads; one block per kChunk floats; launched again on its own sums until one is left.
+// Idea: each thread adds two floats as it loads them, so a block takes twice as many.
+// From the rung before: the first addition happens during the load, before the tree;
+// half as many blocks.
+// Requires: a block of kThreads threads; one block per kChunk floats; repeated launches
+// on its own sums until one is left.
 constexpr int kThreads = 256;
 constexpr int kChunk = 2 * kThreads;
 
-__global__ void sum_first_add(const float* __restrict__ source, float* __restrict__ sums, size_t n)
+__global__ void sum_first_add(
+    const float* __restrict__ source, float* __restrict__ sums, size_t n)
 {
     __shared__ float partial[kThreads];
     const int t = threadIdx.x;
@@ -13,7 +16,7 @@ __global__ void sum_first_add(const float* __restrict__ source, float* __restric
     const float second = i + kThreads < n ? source[i + kThreads] : 0.0f;
     partial[t] = first + second;
     for (int stride = kThreads / 2; stride > 0; stride /= 2) {
-        __syncthreads();  // the sums of the step before are written before this step reads them
+        __syncthreads();  // the last step's sums are written before this one reads
         if (t < stride) {
             partial[t] += partial[t + stride];
         }

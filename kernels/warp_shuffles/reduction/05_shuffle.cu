@@ -1,12 +1,16 @@
-// Idea: lanes hand their sums to each other through registers; shared memory carries one float per warp.
-// From the rung before: five shuffles replace five steps of the tree; one barrier is left where eight were.
-// Requires: a block of kThreads threads; one block per kChunk floats; launched again on its own sums until one is left.
+// Idea: lanes add through registers; shared memory holds one float per warp.
+// From the rung before: five shuffles replace five steps of the tree; one barrier
+// remains of eight.
+// Requires: a block of kThreads threads; one block per kChunk floats; repeated launches
+// on its own sums until one is left.
 constexpr int kThreads = 256;
 constexpr int kChunk = 2 * kThreads;
 constexpr int kWarp = 32;
 constexpr int kWarps = kThreads / kWarp;
 constexpr unsigned kAllLanes = 0xffffffffu;
-static_assert(kThreads % kWarp == 0 && kWarps <= kWarp, "whole warps, and no more than one warp can add up");
+static_assert(
+    kThreads % kWarp == 0 && kWarps <= kWarp,
+    "whole warps, and no more than one warp can add up");
 
 // The sum of the warp's values, in lane 0. Every lane of the warp must call it.
 __device__ float warp_sum(float value)
@@ -27,14 +31,15 @@ __device__ float block_sum(float value)
     if (lane == 0) {
         partial[warp] = value;
     }
-    __syncthreads();  // every warp has written its sum before the first warp reads them
+    __syncthreads();  // every warp has written before the first warp reads
     if (warp == 0) {
         value = warp_sum(lane < kWarps ? partial[lane] : 0.0f);
     }
     return value;
 }
 
-__global__ void sum_shuffle(const float* __restrict__ source, float* __restrict__ sums, size_t n)
+__global__ void sum_shuffle(
+    const float* __restrict__ source, float* __restrict__ sums, size_t n)
 {
     const size_t i = static_cast<size_t>(blockIdx.x) * kChunk + threadIdx.x;
     const float first = i < n ? source[i] : 0.0f;

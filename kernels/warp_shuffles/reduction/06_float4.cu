@@ -1,40 +1,13 @@
-// Idea: a thread has kUnroll 16-byte loads in flight before it adds anything, and a block sums a long chunk.
-// From the rung before: kUnroll float4 per thread instead of two floats; kThreads threads; two launches are enough.
-// Requires: source aligned to 16 bytes; a block of kThreads threads; one block per kChunk floats, then one for the sums.
+// Idea: a thread has kUnroll 16-byte loads in flight before it adds anything.
+// From the rung before: kUnroll float4 per thread instead of two floats, and kThreads
+// threads; two launches are enough.
+// Requires: source aligned to 16 bytes; a block of kThreads threads; one block per
+// kChunk floats, then one block for the sums.
 constexpr int kThreads = 1024;
 constexpr int kUnroll = 8;
 constexpr int kWidth = sizeof(float4) / sizeof(float);
 constexpr int kChunk = kThreads * kUnroll * kWidth;
-constexpr int kWarp = 32;
-constexpr int kWarps = kThreads / kWarp;
-constexpr unsigned kAllLanes = 0xffffffffu;
-static_assert(kThreads % kWarp == 0 && kWarps <= kWarp, "whole warps, and no more than one warp can add up");
-
-// The sum of the warp's values, in lane 0. Every lane of the warp must call it.
-__device__ float warp_sum(float value)
-{
-    for (int offset = kWarp / 2; offset > 0; offset /= 2) {
-        value += __shfl_down_sync(kAllLanes, value, offset);
-    }
-    return value;
-}
-
-// The sum of the block's values, in thread 0. Every thread of the block must call it.
-__device__ float block_sum(float value)
-{
-    __shared__ float partial[kWarps];
-    const int lane = threadIdx.x % kWarp;
-    const int warp = threadIdx.x / kWarp;
-    value = warp_sum(value);
-    if (lane == 0) {
-        partial[warp] = value;
-    }
-    __syncthreads();  // every warp has written its sum before the first warp reads them
-    if (warp == 0) {
-        value = warp_sum(lane < kWarps ? partial[lane] : 0.0f);
-    }
-    return value;
-}
+#include "block_sum.cuh"
 
 // The sum of this thread's floats of the block's chunk.
 __device__ float thread_sum(const float* __restrict__ source, size_t n)

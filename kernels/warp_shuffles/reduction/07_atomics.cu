@@ -1,40 +1,13 @@
-// Idea: each block adds its sum to the total with one atomic, so no second pass over sums is needed.
-// From the rung before: atomicAdd instead of a store; a launch of one thread sets the total to zero first.
-// Requires: source aligned to 16 bytes; a block of kThreads threads; one block per kChunk floats; sum_reset before it.
+// Idea: each block adds its sum to the total with one atomic, in one pass.
+// From the rung before: atomicAdd instead of a store; a launch of one thread sets the
+// total to zero first.
+// Requires: source aligned to 16 bytes; a block of kThreads threads; one block per
+// kChunk floats; sum_reset launched before it.
 constexpr int kThreads = 1024;
 constexpr int kUnroll = 8;
 constexpr int kWidth = sizeof(float4) / sizeof(float);
 constexpr int kChunk = kThreads * kUnroll * kWidth;
-constexpr int kWarp = 32;
-constexpr int kWarps = kThreads / kWarp;
-constexpr unsigned kAllLanes = 0xffffffffu;
-static_assert(kThreads % kWarp == 0 && kWarps <= kWarp, "whole warps, and no more than one warp can add up");
-
-// The sum of the warp's values, in lane 0. Every lane of the warp must call it.
-__device__ float warp_sum(float value)
-{
-    for (int offset = kWarp / 2; offset > 0; offset /= 2) {
-        value += __shfl_down_sync(kAllLanes, value, offset);
-    }
-    return value;
-}
-
-// The sum of the block's values, in thread 0. Every thread of the block must call it.
-__device__ float block_sum(float value)
-{
-    __shared__ float partial[kWarps];
-    const int lane = threadIdx.x % kWarp;
-    const int warp = threadIdx.x / kWarp;
-    value = warp_sum(value);
-    if (lane == 0) {
-        partial[warp] = value;
-    }
-    __syncthreads();  // every warp has written its sum before the first warp reads them
-    if (warp == 0) {
-        value = warp_sum(lane < kWarps ? partial[lane] : 0.0f);
-    }
-    return value;
-}
+#include "block_sum.cuh"
 
 // The sum of this thread's floats of the block's chunk.
 __device__ float thread_sum(const float* __restrict__ source, size_t n)
@@ -70,6 +43,7 @@ __global__ void __launch_bounds__(kThreads)
 {
     const float sum = block_sum(thread_sum(source, n));
     if (threadIdx.x == 0) {
-        atomicAdd(total, sum);  // in the order in which blocks finish: the last bits differ from run to run
+        // In the order in which blocks finish, so the last bits differ from run to run.
+        atomicAdd(total, sum);
     }
 }

@@ -1,40 +1,13 @@
-// Idea: the block that finishes last adds up the sums of all blocks, always in the same order.
-// From the rung before: a store and a ticket instead of an atomicAdd; one launch, and the same bits every time.
-// Requires: source aligned to 16 bytes; a block of kThreads threads; one block per kChunk floats; one launch at a time.
+// Idea: the block that finishes last adds up all blocks' sums, in a fixed order.
+// From the rung before: a store and a ticket instead of an atomicAdd; one launch, and
+// the same bits every time.
+// Requires: source aligned to 16 bytes; a block of kThreads threads; one block per
+// kChunk floats; one launch at a time.
 constexpr int kThreads = 1024;
 constexpr int kUnroll = 8;
 constexpr int kWidth = sizeof(float4) / sizeof(float);
 constexpr int kChunk = kThreads * kUnroll * kWidth;
-constexpr int kWarp = 32;
-constexpr int kWarps = kThreads / kWarp;
-constexpr unsigned kAllLanes = 0xffffffffu;
-static_assert(kThreads % kWarp == 0 && kWarps <= kWarp, "whole warps, and no more than one warp can add up");
-
-// The sum of the warp's values, in lane 0. Every lane of the warp must call it.
-__device__ float warp_sum(float value)
-{
-    for (int offset = kWarp / 2; offset > 0; offset /= 2) {
-        value += __shfl_down_sync(kAllLanes, value, offset);
-    }
-    return value;
-}
-
-// The sum of the block's values, in thread 0. Every thread of the block must call it.
-__device__ float block_sum(float value)
-{
-    __shared__ float partial[kWarps];
-    const int lane = threadIdx.x % kWarp;
-    const int warp = threadIdx.x / kWarp;
-    value = warp_sum(value);
-    if (lane == 0) {
-        partial[warp] = value;
-    }
-    __syncthreads();  // every warp has written its sum before the first warp reads them
-    if (warp == 0) {
-        value = warp_sum(lane < kWarps ? partial[lane] : 0.0f);
-    }
-    return value;
-}
+#include "block_sum.cuh"
 
 // The sum of this thread's floats of the block's chunk.
 __device__ float thread_sum(const float* __restrict__ source, size_t n)
@@ -60,25 +33,28 @@ __device__ float thread_sum(const float* __restrict__ source, size_t n)
     return sum;
 }
 
-// How many blocks have finished. atomicInc takes it back to zero with the last one, ready for the next launch.
+// How many blocks have finished. With the last one, atomicInc wraps it to zero, ready
+// for the next launch.
 __device__ unsigned tickets = 0;
 
-__global__ void __launch_bounds__(kThreads)
-    sum_last_block(const float* __restrict__ source, float* __restrict__ sums, float* __restrict__ total, size_t n)
+__global__ void __launch_bounds__(kThreads) sum_last_block(
+    const float* __restrict__ source, float* __restrict__ sums,
+    float* __restrict__ total, size_t n)
 {
     __shared__ bool last;
     float sum = block_sum(thread_sum(source, n));
     if (threadIdx.x == 0) {
         sums[blockIdx.x] = sum;
-        __threadfence();  // the sum is visible to the whole GPU before the ticket says so
+        __threadfence();  // the sum is visible before the ticket is taken
         last = atomicInc(&tickets, gridDim.x - 1) == gridDim.x - 1;
     }
-    __syncthreads();  // thread 0 has taken the ticket before the block reads what it says
+    __syncthreads();  // thread 0 has written `last` before the block reads it
     if (last) {
         __threadfence();  // the other blocks' sums are read after their tickets
         sum = 0.0f;
         for (unsigned i = threadIdx.x; i < gridDim.x; i += kThreads) {
-            sum += __ldcg(sums + i);  // from L2: this SM's L1 does not see what other SMs write
+            // From L2: this SM's L1 does not see what other SMs write.
+            sum += __ldcg(sums + i);
         }
         sum = block_sum(sum);
         if (threadIdx.x == 0) {

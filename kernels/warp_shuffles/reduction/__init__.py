@@ -1,4 +1,4 @@
-"""Reduction: the sum of n floats, which must be read once. A tree, then shuffles, then one pass at DRAM speed."""
+"""Reduction: the sum of n floats, each read once. A tree, then shuffles, then one pass at the speed of DRAM."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from climb.bench.ladder import Ladder
 from climb.bench.problem import Argument, Launch, Peer, Problem, Rung, Size, ceil_div
 
 FLOAT = 4
-#: The trees: floats that one block of 256 threads sums, and with the first addition on load.
+#: In the trees: threads of a block, and floats that it sums; twice as many floats with the first addition on load.
 THREADS = 256
-#: The vectorised rungs: threads of a block, and the floats that it sums; the kernels' kThreads and kChunk.
+#: In the rungs with float4: threads of a block, and floats that it sums; the kernels' kThreads and kChunk.
 WIDE_THREADS = 1024
 CHUNK = WIDE_THREADS * 8 * 4
 QUAD_ALIGNED = {"source": 16}
-#: The grid's extent in x ends here: 2^31 - 1 blocks.
+#: The most blocks of a grid in x.
 MAX_BLOCKS = (1 << 31) - 1
 
 problem = Problem(
@@ -38,7 +38,7 @@ problem = Problem(
     flops=lambda size: size["n"],
     bytes=lambda size: FLOAT * (size["n"] + 1),
     headline=({"n": 1 << 28},),
-    # Latency, the L2 cache, memory, and the size at which the read ceiling is measured.
+    # Sizes bound by latency, by the L2 cache and by memory, and the size at which the read ceiling is measured.
     sweep=({"n": 1 << 16}, {"n": 1 << 20}, {"n": 1 << 24}, {"n": 1 << 29}),
     check=({"n": 0}, {"n": 1}, {"n": 33}, {"n": 255}, {"n": 513}, {"n": CHUNK}, {"n": 2 * CHUNK + 77}),
     accepts_empty=True,
@@ -46,12 +46,12 @@ problem = Problem(
 
 
 def _blocks(n: int, per_block: int) -> int:
-    """Blocks that n floats take; one even for none, for someone has to write the zero."""
+    """Blocks for n floats; one for n = 0, because a block must write the zero."""
     return max(1, ceil_div(n, per_block))
 
 
 def _passes(kernel: str, per_block: int, threads: int, size: Size) -> tuple[Launch, ...]:
-    """The kernel on the floats, then on its own sums, and so on until one is left."""
+    """Launches of the kernel on the floats, then on its own sums, and so on until one sum is left."""
     launches = []
     source, n, targets = "source", size["n"], ("sums", "sums_of_sums")
     while True:
@@ -84,7 +84,7 @@ def _fits(per_block: int):
     def requires(size: Size) -> str | None:
         if size["n"] <= MAX_BLOCKS * per_block:
             return None
-        return f"n may be at most {MAX_BLOCKS * per_block}, for the grid has at most {MAX_BLOCKS} blocks"
+        return f"n may be at most {MAX_BLOCKS * per_block}, because a grid has at most {MAX_BLOCKS} blocks"
 
     return requires
 
@@ -118,9 +118,9 @@ ladder = Ladder(
     Path(__file__).parent,
     rungs=(
         _tree("interleaved", "a tree; every second thread drops out", THREADS),
-        _tree("packed", "the threads that add are neighbours", THREADS),
-        _tree("sequential", "so are the floats that they add", THREADS),
-        _tree("first_add", "two floats added on the way in", 2 * THREADS),
+        _tree("non_divergent", "the threads that add are neighbours", THREADS),
+        _tree("sequential", "the floats that they add are neighbours too", THREADS),
+        _tree("first_add", "two floats added during the load", 2 * THREADS),
         _tree("shuffle", "lanes add through registers", 2 * THREADS),
         Rung(
             "float4",

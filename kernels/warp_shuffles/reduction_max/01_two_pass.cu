@@ -1,82 +1,12 @@
-// Idea: floats compared as integers, which puts NaN above everything; shuffles and float4 as in the sum.
+// Idea: compare floats as integers, which puts NaN above everything.
 // From the rung before: the first rung.
-// Requires: source aligned to 16 bytes; a block of kThreads threads; one block per kChunk floats, then one for the rest.
+// Requires: source aligned to 16 bytes; a block of kThreads threads; one block per
+// kChunk floats, then one block for their maxima.
 constexpr int kThreads = 1024;
 constexpr int kUnroll = 8;
 constexpr int kWidth = sizeof(float4) / sizeof(float);
 constexpr int kChunk = kThreads * kUnroll * kWidth;
-constexpr int kWarp = 32;
-constexpr int kWarps = kThreads / kWarp;
-constexpr unsigned kAllLanes = 0xffffffffu;
-static_assert(kThreads % kWarp == 0 && kWarps <= kWarp, "whole warps, and no more than one warp can compare");
-constexpr int kLeast = 0x80000000;  // below the key of every float
-constexpr int kNan = 0x7fffffff;    // above the key of every float, and itself the bits of a NaN
-
-// An integer that orders floats: a larger float has a larger key, and a NaN the largest of all.
-__device__ int key_of(float value)
-{
-    const int bits = __float_as_int(value);
-    if ((bits & 0x7fffffff) > 0x7f800000) {
-        return kNan;
-    }
-    return bits >= 0 ? bits : bits ^ 0x7fffffff;
-}
-
-__device__ float float_of(int key)
-{
-    return __int_as_float(key >= 0 ? key : key ^ 0x7fffffff);
-}
-
-// The largest of the warp's values, in lane 0. Every lane of the warp must call it.
-__device__ int warp_max(int value)
-{
-    for (int offset = kWarp / 2; offset > 0; offset /= 2) {
-        value = max(value, __shfl_down_sync(kAllLanes, value, offset));
-    }
-    return value;
-}
-
-// The largest of the block's values, in thread 0. Every thread of the block must call it.
-__device__ int block_max(int value)
-{
-    __shared__ int partial[kWarps];
-    const int lane = threadIdx.x % kWarp;
-    const int warp = threadIdx.x / kWarp;
-    value = warp_max(value);
-    if (lane == 0) {
-        partial[warp] = value;
-    }
-    __syncthreads();  // every warp has written its value before the first warp reads them
-    if (warp == 0) {
-        value = warp_max(lane < kWarps ? partial[lane] : kLeast);
-    }
-    return value;
-}
-
-// The largest key of this thread's floats of the block's chunk.
-__device__ int thread_max(const float* __restrict__ source, size_t n)
-{
-    const size_t start = static_cast<size_t>(blockIdx.x) * kChunk;
-    int largest = kLeast;
-    if (start + kChunk <= n) {
-        const float4* quads = reinterpret_cast<const float4*>(source + start);
-        float4 value[kUnroll];
-#pragma unroll
-        for (int u = 0; u < kUnroll; ++u) {
-            value[u] = quads[threadIdx.x + u * kThreads];
-        }
-#pragma unroll
-        for (int u = 0; u < kUnroll; ++u) {
-            largest = max(largest, max(max(key_of(value[u].x), key_of(value[u].y)),
-                                       max(key_of(value[u].z), key_of(value[u].w))));
-        }
-    } else {
-        for (size_t i = start + threadIdx.x; i < n; i += kThreads) {
-            largest = max(largest, key_of(source[i]));
-        }
-    }
-    return largest;
-}
+#include "keys.cuh"
 
 __global__ void __launch_bounds__(kThreads)
     max_two_pass(const float* __restrict__ source, float* __restrict__ maxima, size_t n)

@@ -1,4 +1,4 @@
-"""Reduction to the largest of n floats: the ladder of the sum once more, where the order never matters."""
+"""Reduction to the largest of n floats: like the sum, but the result does not depend on the order."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from climb.bench.ladder import Ladder
 from climb.bench.problem import Argument, Launch, Peer, Problem, Rung, Size, ceil_div
 
 FLOAT = 4
-#: Threads of a block and the floats that it compares; the kernels' kThreads and kChunk.
+#: Threads of a block and floats that it compares; the kernels' kThreads and kChunk.
 THREADS = 1024
 CHUNK = THREADS * 8 * 4
 QUAD_ALIGNED = {"source": 16}
@@ -27,7 +27,7 @@ problem = Problem(
     ),
     make_inputs=lambda size, rng: {"source": rng.standard_normal(size["n"], dtype=np.float32)},
     reference=lambda inputs, size: {"largest": np.max(inputs["source"], keepdims=True)},
-    tolerance=lambda size: 0.0,  # one of the inputs, so bit-equal
+    tolerance=lambda size: 0.0,  # one of the inputs, so bit-exact
     flops=lambda size: size["n"],
     bytes=lambda size: FLOAT * (size["n"] + 1),
     headline=({"n": 1 << 28},),
@@ -56,7 +56,7 @@ def _atomics(size: Size) -> tuple[Launch, ...]:
 def _requires(size: Size) -> str | None:
     if size["n"] <= CHUNK * CHUNK:
         return None
-    return f"n may be at most {CHUNK * CHUNK}, for the maxima of all blocks must be one block's chunk"
+    return f"n may be at most {CHUNK * CHUNK}, because one block must take the maxima of all blocks"
 
 
 def _cub(arrays: dict[str, Any], size: Size):

@@ -40,6 +40,6 @@ SIZES = {
 PLANTED = [
     ("coarse_matmul", "column", "a[warp * kOut + o][k]", "a[warp + o][k]", WrongResult),
     ("coarse_histogram", "chunks", "first + (kOut - 1) * kThreads < quads", "first < quads", OutOfBounds),
-    ("coarse_stencil", "apart", "line = o * kRows + threadIdx.y", "line = o * kRows", WrongResult),
+    ("coarse_stencil", "strided", "line = o * kRows + threadIdx.y", "line = o * kRows", WrongResult),
     ("coarse_stencil", "column", "i < kHigh * kWide", "i < (kHigh - kRadius) * kWide", Uninitialised),
 ]  # fmt: skip

@@ -72,11 +72,11 @@ def test_one_output_in_eight_has_a_tap_outside_of_what_is_loaded() -> None:
     assert 0.1 < wrong.mean() <= 1 - (30 / 32) ** 2
 
 
-def test_two_loading_steps_load_what_four_do() -> None:
+def test_second_halo_pass_loads_what_four_passes_load() -> None:
     ladder = load_ladder("conv2d")
     for k, left in ((3, 132), (11, 740)):
         size = {"rows": 96, "cols": 96, "k": k, "k_cols": k, "border": "clamp"}
-        four, two = (counters(ladder[name], size) for name in ("shared", "two_step"))
+        four, two = (counters(ladder[name], size) for name in ("tiled", "halo_second_pass"))
         assert four.total("global load").lanes == two.total("global load").lanes == 9 * (32**2 + left)
         assert two.total("global load").requests < four.total("global load").requests
 

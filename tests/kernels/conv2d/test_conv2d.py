@@ -69,18 +69,18 @@ def test_image_wider_than_a_texture_is_refused() -> None:
 
 def test_image_smaller_than_the_filter_is_reflected_repeatedly() -> None:
     for rows, cols, kernel in ((5, 6, "kReflect,"), (2, 9, "kReflectOften,"), (9, 1, "kReflectOften,")):
-        (launch,) = ladder["ahead"].launches(size(rows, cols, 5, 5, "reflect"))
+        (launch,) = ladder["prefetched"].launches(size(rows, cols, 5, 5, "reflect"))
         assert kernel in launch.kernel
-        verify(ladder["ahead"], size(rows, cols, 5, 5, "reflect"))
+        verify(ladder["prefetched"], size(rows, cols, 5, 5, "reflect"))
 
 
 def test_strip_height_lets_all_blocks_be_resident_at_once() -> None:
     for k, resident in ((3, 8), (5, 8), (7, 8), (9, 6), (11, 4)):
         at = size(8192, 8192, k, k, "zero")
-        (launch,) = ladder["ahead"].launches(at)
+        (launch,) = ladder["prefetched"].launches(at)
         assert 0.9 * 132 * resident < launch.grid[0] * launch.grid[1] <= 132 * resident
         assert launch.grid[1] * strip_height(at) >= 8192
-        registers = resources(ladder["ahead"].compiled(at), launch.kernel).registers
+        registers = resources(ladder["prefetched"].compiled(at), launch.kernel).registers
         assert resident * 64 * registers <= 65536
     assert strip_height(size(64, 64, 11, 11, "zero")) == 22
 

@@ -45,14 +45,14 @@ CORNERS = [
 PLANTED = [
     ("conv2d", "naive", "i * kAcross + j", "j * kAcross + i", WrongResult),
     ("conv2d", "constant", "row + i - kDown / 2", "row + i", WrongResult),
-    ("conv2d", "shared", "left < kWide; left += kTile", "left < kTile; left += kTile", Uninitialised),
-    ("conv2d", "two_step", "if (rank < kBelow + kRight)", "if (rank < kBelow)", Uninitialised),
+    ("conv2d", "tiled", "left < kWide; left += kTile", "left < kTile; left += kTile", Uninitialised),
+    ("conv2d", "halo_second_pass", "if (rank < kBelow + kRight)", "if (rank < kBelow)", Uninitialised),
     ("conv2d", "shuffle", "lane < j ? beyond : own", "own", WrongResult),
     ("conv2d", "texture", "c + 0.5f", "c + 1.0f", WrongResult),
     ("conv2d", "float4", "window[o + j]", "window[o]", WrongResult),
     ("conv2d", "register_tile", "y - h < kDown", "y - h < kDown - 1", WrongResult),
     ("conv2d", "streamed", "min(row + 1, last)", "row", WrongResult),
-    ("conv2d", "ahead", "row + kAhead", "row + kAhead - 1", WrongResult),
+    ("conv2d", "prefetched", "row + kAhead", "row + kAhead - 1", WrongResult),
 ]  # fmt: skip
 
 #: The same, of faults that only the corners reach.

@@ -27,7 +27,7 @@ CASES = {case.label: case for case in divergence_profile.cases()}
 #: Cases in which ptxas turned branches of the PTX into predicates, by how their label begins, and what shows it: an
 #: instruction of the SASS that carries a predicate where the PTX branches around it.
 PREDICATED = {
-    "rejoined": "LDG",  # if (i < end), around the loads of the next point
+    "reconverged": "LDG",  # if (i < end), around the loads of the next point
     "refilled": "STG",  # if (mine < share), around the store
     "sides<1>": "FFMA",  # both halves
     "sides<4>": "FFMA",
@@ -88,7 +88,7 @@ def test_divergent_branches_and_lane_efficiency_equal_the_hardwares(label: str) 
 
 
 #: Cases with a BSYNC to which several branches lead at once, where a GPU may count some arrivals together.
-CONTESTED = ("flattened", "rejoined")
+CONTESTED = ("flattened", "reconverged")
 #: The single kernels, and the rungs with a mark; the chapter asserts the same of all rungs in two arrangements.
 RUN = [label for label in CASES if ", " not in label or (label.startswith(CONTESTED) and label.endswith("image"))]
 
@@ -133,7 +133,7 @@ def test_where_ptxas_predicated_the_emulator_counts_more_branches(label: str) ->
     assert any(opcode.startswith("@") and opcode.split()[1].startswith(sign) for opcode in found), found
 
 
-@pytest.mark.parametrize("rung", ["rejoined", "refilled"])
+@pytest.mark.parametrize("rung", ["reconverged", "refilled"])
 def test_some_branches_of_the_last_rungs_are_gone_on_shuffled_points(rung: str) -> None:
     label = f"{rung}, shuffled"
     assert counted(label).divergent_branches > ncu(label)["divergent_branches"] > 0

@@ -24,6 +24,6 @@ PLANTED = [
     ("divergence", "early_exit", "count < kMaxSteps", "count <= kMaxSteps", WrongResult),
     ("divergence", "strided", "if (i >= n)", "if (i > n)", OutOfBounds),
     ("divergence", "flattened", "        z = {0.0f, 0.0f};", "        z = c;", WrongResult),
-    ("divergence", "rejoined", "count == kMaxSteps", "count == kBatch", WrongResult),
+    ("divergence", "reconverged", "count == kMaxSteps", "count == kBatch", WrongResult),
     ("divergence", "refilled", "finished & ((1u << lane) - 1)", "finished", WrongResult),
 ]  # fmt: skip

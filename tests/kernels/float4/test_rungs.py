@@ -17,6 +17,6 @@ SIZES = {
 PLANTED = [
     ("saxpy", "float2", "pairs * kWidth + i", "pairs * kWidth + i + 1", WrongResult),
     ("saxpy", "float4", "a * p.w + q.w", "a * p.w + q.z", WrongResult),
-    ("saxpy", "in_flight", "quads = n / kWidth", "quads = (n + kWidth - 1) / kWidth", EmulatorError),
+    ("saxpy", "unrolled", "quads = n / kWidth", "quads = (n + kWidth - 1) / kWidth", EmulatorError),
     ("saxpy", "four_scalars", "blockIdx.x) * kThreads * kUnroll", "blockIdx.x) * kThreads", WrongResult),
 ]  # fmt: skip

@@ -33,7 +33,7 @@ def test_triad_without_the_tail_is_wrong():
 
 
 def test_triad_with_wide_loads_and_narrow_stores_does_not_pass():
-    wide = "reinterpret_cast<float4*>(z)[i] =\n            make_float4("
+    wide = "reinterpret_cast<float4*>(z)[i] = make_float4("
     source = triad.solution.replace(wide, "const float4 w = make_float4(").replace(
         "fmaf(a, u.w, v.w));",
         "fmaf(a, u.w, v.w));\n        z[4 * i] = w.x; z[4 * i + 1] = w.y; z[4 * i + 2] = w.z; z[4 * i + 3] = w.w;",

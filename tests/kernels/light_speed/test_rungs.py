@@ -18,7 +18,7 @@ SIZES = {
     "intensity": st.fixed_dictionaries({"n": st.integers(0, 3000), "steps": st.integers(1, 100)}),
 }
 
-#: The head of the loop in which copy's in_flight rung stores.
+#: The head of the loop in which copy's rung unrolled stores.
 STORES_FROM = """u < kUnroll; ++u) {
         const size_t i = first + u * kThreads;
         if (i < quads) {
@@ -32,7 +32,7 @@ CORNERS = [
 #: Faults planted in rungs: what is replaced by what, and what must come of it.
 PLANTED = [
     ("copy", "float4", "quads * kWidth + i", "quads * kWidth + i + 1", WrongResult),
-    ("copy", "in_flight", STORES_FROM, STORES_FROM.replace("< kUnroll", "< kUnroll - 1"), WrongResult),
+    ("copy", "unrolled", STORES_FROM, STORES_FROM.replace("< kUnroll", "< kUnroll - 1"), WrongResult),
     ("read", "float4", "start + kChunk <= n", "start + kChunk <= n + kChunk", OutOfBounds),
     ("fma", "many_chains", "step < kSteps", "step < kSteps - kUnroll", WrongResult),
     ("intensity", "scalar", "step < steps", "step <= steps", WrongResult),

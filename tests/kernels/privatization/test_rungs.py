@@ -58,16 +58,16 @@ PLANTED = [
     ("histogram", "vectorised", "quads = n / sizeof(uint4);", "quads = n / sizeof(uint4) + 1;", EmulatorError),
     ("histogram", "per_warp", "threadIdx.x / kWarpSize * kBins", "threadIdx.x * kBins", OutOfBounds),
     ("histogram", "interleaved", "(bin + step) % kCopies", "(bin + step) % (kCopies / 2)", WrongResult),
-    ("histogram", "in_flight", "    for (; i < quads; i += stride) {", "    for (; i + stride < quads; i += stride) {",
+    ("histogram", "unrolled", "    for (; i < quads; i += stride) {", "    for (; i + stride < quads; i += stride) {",
      WrongResult),
-    ("histogram", "permuted", "% kCopies * kWordBytes", "% kCopies * 8", WrongResult),
+    ("histogram", "byte_perm", "% kCopies * kWordBytes", "% kCopies * 8", WrongResult),
     ("histogram_place", "place", "counts[before + values[i]]", "counts[values[i]]", WrongResult),
     ("histogram_bins", "copies_4", "constexpr int kCopies = 4;", "constexpr int kCopies = 8;", OutOfBounds),
 ]  # fmt: skip
 
 #: The same, of faults that only the corners reach.
 HIDDEN = [
-    ("histogram", "permuted", "i += kUnroll * stride", "i += (kUnroll + 1) * stride", WrongResult),
+    ("histogram", "byte_perm", "i += kUnroll * stride", "i += (kUnroll + 1) * stride", WrongResult),
     ("histogram", "vectorised", "if (value < kBins) {", "if (value <= kBins) {", OutOfBounds),
     ("histogram", "per_warp", "if (value < kBins) {", "if (value <= kBins) {", WrongResult),
 ]  # fmt: skip

@@ -37,5 +37,5 @@ PLANTED = [
     ("stencil2d", "tiled", "tile[threadIdx.y + down]", "tile[threadIdx.y + kRadius]", WrongResult),
     ("stencil2d", "register_column", "row < rows && col < cols", "row < rows", OutOfBounds),
     ("stencil2d", "direct", "y - o <= kRadius", "y - o < kRadius", WrongResult),
-    ("stencil2d", "marching", "row + 1 < last + kRadius", "row + 1 < last", WrongResult),
+    ("stencil2d", "streamed", "row + 1 < last + kRadius", "row + 1 < last", WrongResult),
 ]  # fmt: skip

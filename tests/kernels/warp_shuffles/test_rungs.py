@@ -38,7 +38,7 @@ CORNERS = [
 #: Faults planted in rungs: what is replaced by what, and what must come of it.
 PLANTED = [
     ("reduction", "interleaved", "t % (2 * stride) == 0", "t % stride == 0", EmulatorError),
-    ("reduction", "packed", "left < kThreads", "left <= kThreads", EmulatorError),
+    ("reduction", "non_divergent", "left < kThreads", "left <= kThreads", EmulatorError),
     ("reduction", "sequential", "stride = kThreads / 2", "stride = kThreads / 4", WrongResult),
     ("reduction", "first_add", "i + kThreads < n", "i < n", OutOfBounds),
     ("reduction", "shuffle", "offset = kWarp / 2", "offset = kWarp / 4", WrongResult),

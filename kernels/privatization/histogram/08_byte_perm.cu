@@ -1,16 +1,20 @@
-// Idea: one byte permute makes the address of a count: the value in byte 1, the place of the copy in byte 0.
-// From the rung before: 64 copies, so that a bin fills 256 bytes, and no shift, mask or addition on the way to it.
-// Requires: counts that are zero; values aligned to 16 bytes; a block of kThreads threads; kBins * kBinBytes bytes of
-// dynamic shared memory; values of kBins or more are not counted.
+// Idea: one byte permute makes the address: bin in byte 1, copy in byte 0.
+// From the rung before: 64 copies, so that a bin fills 256 bytes, and no shift, mask or
+// addition per address.
+// Requires: counts set to zero; values aligned to 16 bytes; a block of kThreads
+// threads; kBins * kBinBytes bytes of dynamic shared memory; values of kBins or more
+// are not counted.
 #include "clear.cuh"
 
 constexpr int kThreads = 1024;
 constexpr int kUnroll = 4;
-constexpr int kBinBytes = 256;  // what byte 1 of an address counts
+constexpr int kBinBytes = 256;  // one step of byte 1 of an address
 constexpr int kWordBytes = sizeof(unsigned);
-constexpr int kCopies = kBinBytes / kWordBytes;  // one per lane of two neighbouring warps: two in each bank
+// One per lane of two neighbouring warps, so two in each bank.
+constexpr int kCopies = kBinBytes / kWordBytes;
 
-// Byte 0 of the result is byte 0 of place, byte 1 is byte b of word, bytes 2 and 3 are zero, as byte 1 of place is.
+// Byte 0 of the result is byte 0 of place, and byte 1 is byte b of word. Bytes 2 and 3
+// are zero, like byte 1 of place.
 __device__ __forceinline__ unsigned address(unsigned word, int b, unsigned place)
 {
     return __byte_perm(word, place, 0x5504 | b << 4);
@@ -39,8 +43,8 @@ __device__ __forceinline__ void count_quad(char* copies, unsigned place, uint4 q
 }
 
 template <int kBins>
-__global__ void __launch_bounds__(kThreads)
-histogram_permuted(const unsigned char* __restrict__ values, unsigned* __restrict__ counts, size_t n)
+__global__ void __launch_bounds__(kThreads) histogram_byte_perm(
+    const unsigned char* __restrict__ values, unsigned* __restrict__ counts, size_t n)
 {
     static_assert(kBins <= 256, "a value is a byte");
     extern __shared__ unsigned copies[];
@@ -68,7 +72,8 @@ histogram_permuted(const unsigned char* __restrict__ values, unsigned* __restric
     for (; i < quads; i += stride) {
         count_quad<kBins>(bytes, place, reinterpret_cast<const uint4*>(values)[i]);
     }
-    const size_t tail = quads * sizeof(uint4) + static_cast<size_t>(blockIdx.x) * kThreads + threadIdx.x;
+    const size_t tail = quads * sizeof(uint4) +
+                        static_cast<size_t>(blockIdx.x) * kThreads + threadIdx.x;
     if (tail < n) {
         count<kBins>(bytes, values[tail] * kBinBytes + place);
     }
@@ -77,7 +82,8 @@ histogram_permuted(const unsigned char* __restrict__ values, unsigned* __restric
     for (int bin = threadIdx.x; bin < kBins; bin += kThreads) {
         unsigned sum = 0;
         for (int step = 0; step < kCopies; ++step) {
-            sum += copies[bin * kCopies + (bin + step) % kCopies];  // lanes are on different bins: start apart, by bank
+            // Lanes read different bins, so each starts in another bank.
+            sum += copies[bin * kCopies + (bin + step) % kCopies];
         }
         if (sum > 0) {
             atomicAdd(&counts[bin], sum);

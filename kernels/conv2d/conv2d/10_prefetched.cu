@@ -1,29 +1,33 @@
-// Idea: more of everything in registers: eight columns a thread, and two rows on their way while a third is computed.
-// From the rung before: a weight serves eight outputs at a time; the loop is unrolled over the rows that are ahead.
-// Requires: a block of kThreads threads; image and result aligned to 16 bytes; kWidth = 4 where cols is a multiple of 8,
-// kWidth = 1 otherwise; height, the rows of a strip, at least 1.
+// Idea: eight columns per thread, and two rows in flight while a third is computed.
+// From the rung before: a weight serves eight outputs at a time; the loop is unrolled
+// over the prefetched rows.
+// Requires: a block of kThreads threads; image and result aligned to 16 bytes; kWidth =
+// 4 where cols is a multiple of 8, kWidth = 1 otherwise; height, the rows of a strip,
+// at least 1.
 #include "quads.cuh"
 
 constexpr int kThreads = 64;
 constexpr int kMine = 2;   // float4 of columns that are the thread's own
-constexpr int kAhead = 2;  // rows on their way
+constexpr int kAhead = 2;  // rows in flight
 
 template <int kDown, int kAcross, Border kBorder, int kWidth>
-__global__ void __launch_bounds__(kThreads, 1)
-conv2d_ahead(
-    const float* __restrict__ image, const Filter<kDown, kAcross> parameter, float* __restrict__ result, int rows,
-    int cols, int height)
+__global__ void __launch_bounds__(kThreads, 1) conv2d_prefetched(
+    const float* __restrict__ image, const Filter<kDown, kAcross> parameter,
+    float* __restrict__ result, int rows, int cols, int height)
 {
-    constexpr int kAbove = kDown / 2, kHalo = quads(kAcross / 2), kQuads = kMine + 2 * kHalo;
+    constexpr int kAbove = kDown / 2, kHalo = quads(kAcross / 2),
+                  kQuads = kMine + 2 * kHalo;
     const Filter<kDown, kAcross> filter = weights(parameter);
     const int col = (blockIdx.x * kThreads + threadIdx.x) * kOut * kMine;
     const int first = blockIdx.y * height;
-    const int last = min(first + height, rows);  // the row after the last of these outputs
+    // One past the last row of these outputs.
+    const int last = min(first + height, rows);
     if (col >= cols) {
         return;
     }
     const Columns<kQuads, kHalo> columns(col, cols);
-    const float* from = image + static_cast<ptrdiff_t>(first - kAbove) * cols + columns.first;
+    const float* from =
+        image + static_cast<ptrdiff_t>(first - kAbove) * cols + columns.first;
     float* to = result + static_cast<ptrdiff_t>(first - 2 * kAbove) * cols + col;
     float sum[kDown][kOut * kMine] = {};
     float4 next[kAhead][kQuads];
@@ -50,24 +54,29 @@ conv2d_ahead(
                 quad[q] = next[a][q];
             }
             load(next[a], row + kAhead);
-            const float* window = reinterpret_cast<const float*>(quad) + kHalo * kOut - kAcross / 2;
-            // sum[d] belongs to the output row - kAbove + d, for which this is row kDown - 1 - d of the filter. The
-            // first tap takes the sum from one below: the sums move up without a move.
+            const float* window =
+                reinterpret_cast<const float*>(quad) + kHalo * kOut - kAcross / 2;
+            // sum[d] belongs to output row - kAbove + d, which meets this row with row
+            // kDown - 1 - d of the filter. The first tap reads sum[d + 1]: the sums
+            // move up without a move instruction.
 #pragma unroll
             for (int j = 0; j < kAcross; ++j) {
 #pragma unroll
                 for (int d = 0; d < kDown; ++d) {
 #pragma unroll
                     for (int o = 0; o < kOut * kMine; ++o) {
-                        const float so_far = j > 0 ? sum[d][o] : d + 1 < kDown ? sum[d + 1][o] : 0.0f;
-                        sum[d][o] = so_far + filter.at[kDown - 1 - d][j] * window[o + j];
+                        const float below = d + 1 < kDown ? sum[d + 1][o] : 0.0f;
+                        const float so_far = j > 0 ? sum[d][o] : below;
+                        sum[d][o] =
+                            so_far + filter.at[kDown - 1 - d][j] * window[o + j];
                     }
                 }
             }
             if (row - kAbove >= first && row - kAbove < last) {
 #pragma unroll
                 for (int m = 0; m < kMine; ++m) {
-                    store_quad<kWidth>(to + m * kOut, col + m * kOut, cols, sum[0] + m * kOut);
+                    store_quad<kWidth>(
+                        to + m * kOut, col + m * kOut, cols, sum[0] + m * kOut);
                 }
             }
             to += cols;

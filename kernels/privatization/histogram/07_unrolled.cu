@@ -1,7 +1,8 @@
-// Idea: four loads in flight per thread, to have the next values there when the last are counted.
-// From the rung before: kUnroll independent loads, all issued before the first value is counted.
-// Requires: counts that are zero; values aligned to 16 bytes; a block of kThreads threads; values of kBins or more are
-// not counted.
+// Idea: four loads in flight per thread: values arrive while others are counted.
+// From the rung before: kUnroll independent loads, all issued before the first value is
+// counted.
+// Requires: counts set to zero; values aligned to 16 bytes; a block of kThreads
+// threads; values of kBins or more are not counted.
 #include "clear.cuh"
 #include "count.cuh"
 
@@ -10,8 +11,8 @@ constexpr int kCopies = 32;  // one per lane, which is also one per bank
 constexpr int kUnroll = 4;
 
 template <int kBins>
-__global__ void __launch_bounds__(kThreads)
-histogram_in_flight(const unsigned char* __restrict__ values, unsigned* __restrict__ counts, size_t n)
+__global__ void __launch_bounds__(kThreads) histogram_unrolled(
+    const unsigned char* __restrict__ values, unsigned* __restrict__ counts, size_t n)
 {
     __shared__ unsigned copies[kBins * kCopies];
     for (int word = threadIdx.x; word < kBins * kCopies; word += kThreads) {
@@ -43,7 +44,8 @@ histogram_in_flight(const unsigned char* __restrict__ values, unsigned* __restri
     for (int bin = threadIdx.x; bin < kBins; bin += kThreads) {
         unsigned sum = 0;
         for (int step = 0; step < kCopies; ++step) {
-            sum += copies[bin * kCopies + (bin + step) % kCopies];  // lanes are on different bins: start apart, by bank
+            // Lanes read different bins, so each starts in another bank.
+            sum += copies[bin * kCopies + (bin + step) % kCopies];
         }
         if (sum > 0) {
             atomicAdd(&counts[bin], sum);

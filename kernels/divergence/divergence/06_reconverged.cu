@@ -1,17 +1,21 @@
-// Idea: the lanes meet every kBatch steps, and whoever is done takes the next of its own points.
-// From the rung before: the loop is left at its end alone, by all lanes alike, so a lane that is done waits no longer there.
+// Idea: lanes reconverge every kBatch steps, and take new points only then.
+// From the rung before: all lanes leave the inner loop at its end only, so a lane that
+// is done no longer waits there.
 // Requires: nothing.
 #include "escape.cuh"
 
 constexpr int kPoints = 8;
 constexpr int kBatch = 16;
-static_assert(kMaxSteps % kBatch == 0, "a point in the set is done at the end of a batch");
+static_assert(
+    kMaxSteps % kBatch == 0, "a point in the set is done at the end of a batch");
 
-__global__ void escape_rejoined(const float* __restrict__ re, const float* __restrict__ im, int* __restrict__ counts,
-                                size_t n)
+__global__ void escape_reconverged(
+    const float* __restrict__ re, const float* __restrict__ im,
+    int* __restrict__ counts, size_t n)
 {
     size_t i = static_cast<size_t>(blockIdx.x) * blockDim.x * kPoints + threadIdx.x;
-    const size_t end = min(static_cast<size_t>(blockIdx.x + 1) * blockDim.x * kPoints, n);
+    const size_t end =
+        min(static_cast<size_t>(blockIdx.x + 1) * blockDim.x * kPoints, n);
     Point c = {0.0f, 0.0f};
     if (i < end) {
         c = {re[i], im[i]};
