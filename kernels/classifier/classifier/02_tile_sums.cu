@@ -1,16 +1,13 @@
 // Idea: a warp adds up its products of one row through shuffles, and adds the sum to the output by one atomic.
 // From the rung before: as many blocks and threads, and the same loads; an atomic per warp instead of one per lane.
 // Requires: a block of kThreads threads; a grid of tiles along the inputs, the outputs and the batch; output is zero.
+#include "../../common/warp.cuh"
+#include "../zero.cuh"
 #include "classifier.cuh"
+
 constexpr int kThreads = 1024;
 constexpr int kTile = 32;
 static_assert(kThreads == kTile * kTile && kTile == kWarp, "a warp per row of the tile");
-
-__global__ void zero_tile_sums(float* __restrict__ output, size_t n)
-{
-    const size_t i = static_cast<size_t>(blockIdx.x) * kThreads + threadIdx.x;
-    if (i < n) output[i] = 0.0f;
-}
 
 __global__ void __launch_bounds__(kThreads) classifier_tile_sums(
     const float* __restrict__ weights, const float* __restrict__ input, float* __restrict__ output, int inputs,

@@ -1,7 +1,9 @@
 // Idea: a warp per output; its lanes read neighbouring weights of one row and add up through shuffles.
 // From the rung before: neighbouring threads are on neighbouring inputs, not on neighbouring outputs.
 // Requires: a block of kThreads threads; a grid of outputs and the batch.
+#include "../../common/warp.cuh"
 #include "classifier.cuh"
+
 constexpr int kThreads = 128;
 
 __global__ void __launch_bounds__(kThreads) classifier_row_warp(

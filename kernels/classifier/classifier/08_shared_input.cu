@@ -2,7 +2,9 @@
 // From the rung before: each input is loaded from global memory once per block, not once per warp.
 // Requires: a block of kThreads threads; a grid of outputs and the batch; weights and input aligned to 16 bytes;
 // kWidth = 4 where inputs is a multiple of 4, kWidth = 1 otherwise.
+#include "../../common/warp.cuh"
 #include "classifier.cuh"
+
 constexpr int kThreads = 256;
 constexpr int kChunk = 4096;
 

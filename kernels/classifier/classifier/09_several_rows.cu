@@ -2,7 +2,9 @@
 // From the rung before: no shared memory; kWarpRows loads of weights are in flight for one of the input.
 // Requires: a block of kThreads threads; a grid of kWarpRows outputs a warp and the batch; weights and input aligned to 16
 // bytes; kWidth = 4 where inputs is a multiple of 4, kWidth = 1 otherwise.
+#include "../../common/warp.cuh"
 #include "classifier.cuh"
+
 constexpr int kThreads = 128;
 constexpr int kWarpRows = 4;
 

@@ -2,6 +2,7 @@
 // From the rung before: one row again, but a block for it; kUnroll packs per thread, and the warps' sums are added up.
 // Requires: a block of kBlock threads; a grid of outputs and the batch; weights and input aligned to 16 bytes;
 // kWidth = 4 where inputs is a multiple of 4, kWidth = 1 otherwise.
+#include "../../common/warp.cuh"
 #include "classifier.cuh"
 
 template <int kWidth, int kBlock, int kUnroll>

@@ -1,15 +1,11 @@
 // Idea: a block per tile of 32 x 32 weights, a thread per weight; every product is added to its output by an atomic.
 // From the rung before: nothing, this is the first rung; the report's class1 with its indices mended, on integers.
 // Requires: a block of kThreads threads; a grid of tiles along the inputs, the outputs and the batch; output is zero.
+#include "../zero.cuh"
+
 constexpr int kThreads = 1024;
 constexpr int kTile = 32;
 static_assert(kThreads == kTile * kTile, "a thread per weight of the tile");
-
-__global__ void zero_tiles(unsigned* __restrict__ output, size_t n)
-{
-    const size_t i = static_cast<size_t>(blockIdx.x) * kThreads + threadIdx.x;
-    if (i < n) output[i] = 0;
-}
 
 // Unsigned, because products of integers wrap around, and for signed ones C++ does not say what that gives.
 __global__ void __launch_bounds__(kThreads) classifier_int_tiles(

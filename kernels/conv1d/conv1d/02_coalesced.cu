@@ -1,20 +1,9 @@
 // Idea: rows and filters go through shared memory, so that neighbouring lanes load neighbouring floats.
 // From the rung before: a block stages its channels' rows, then their filters, in one array; threads read from there.
 // Requires: a block of a power of two threads, at most kMaxThreads; shared memory for a row or a filter a thread.
+#include "../shape.cuh"
+
 constexpr int kMaxThreads = 1024;
-constexpr int kMaxTile = 16;
-
-constexpr int tile_of(int length)
-{
-    return length < kMaxTile ? length : kMaxTile;
-}
-
-// The elements of a row that a tile and its neighbours can touch.
-constexpr int span_of(int length, int taps)
-{
-    const int most = tile_of(length) + taps - 1;
-    return length < most ? length : most;
-}
 
 template <int kLength, int kTaps>
 __global__ void __launch_bounds__(kMaxThreads)

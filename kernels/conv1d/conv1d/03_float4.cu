@@ -1,20 +1,9 @@
 // Idea: load the rows four floats at a time.
 // From the rung before: with kWidth = 4 a lane loads a float4 of the rows and stores its four floats to shared memory.
 // Requires: input aligned to 16 bytes; kWidth = 4 only for whole rows of, in all, a multiple of 4 floats.
+#include "../shape.cuh"
+
 constexpr int kMaxThreads = 1024;
-constexpr int kMaxTile = 16;
-
-constexpr int tile_of(int length)
-{
-    return length < kMaxTile ? length : kMaxTile;
-}
-
-// The elements of a row that a tile and its neighbours can touch.
-constexpr int span_of(int length, int taps)
-{
-    const int most = tile_of(length) + taps - 1;
-    return length < most ? length : most;
-}
 
 template <int kLength, int kTaps, int kWidth>
 __global__ void __launch_bounds__(kMaxThreads)

@@ -1,27 +1,9 @@
 // Idea: one unused float after every 32, so that neither the stores nor the threads' reads meet in a bank.
 // From the rung before: element i of the rows lives at i + i / kPadEvery.
 // Requires: as the rung before; shared memory for the padding as well.
+#include "../shape.cuh"
+
 constexpr int kMaxThreads = 1024;
-constexpr int kMaxTile = 16;
-
-constexpr int tile_of(int length)
-{
-    return length < kMaxTile ? length : kMaxTile;
-}
-
-// The elements of a row that a tile and its neighbours can touch.
-constexpr int span_of(int length, int taps)
-{
-    const int most = tile_of(length) + taps - 1;
-    return length < most ? length : most;
-}
-
-// One unused float after every so many: after 32, or after the rows of a thread where those are longer, but never within
-// the four floats of a load.
-constexpr int pad_every(int floats)
-{
-    return floats < 32 ? 32 : (floats + 3) / 4 * 4;
-}
 
 template <int kLength, int kTaps, int kWidth>
 __global__ void __launch_bounds__(kMaxThreads)

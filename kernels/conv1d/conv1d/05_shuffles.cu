@@ -1,28 +1,11 @@
 // Idea: add up within warps by shuffles, and over warps by atomics: no barrier in the reduction.
 // From the rung before: five shuffles and one atomicAdd for each output; a first launch sets the outputs to the bias.
 // Requires: as the rung before, with blocks of whole warps; conv1d_bias before it.
+#include "../shape.cuh"
+#include "../atomics.cuh"
+
 constexpr int kMaxThreads = 1024;
-constexpr int kMaxTile = 16;
 constexpr unsigned kAllLanes = 0xffffffffu;
-
-constexpr int tile_of(int length)
-{
-    return length < kMaxTile ? length : kMaxTile;
-}
-
-// The elements of a row that a tile and its neighbours can touch.
-constexpr int span_of(int length, int taps)
-{
-    const int most = tile_of(length) + taps - 1;
-    return length < most ? length : most;
-}
-
-// One unused float after every so many: after 32, or after the rows of a thread where those are longer, but never within
-// the four floats of a load.
-constexpr int pad_every(int floats)
-{
-    return floats < 32 ? 32 : (floats + 3) / 4 * 4;
-}
 
 template <int kLength, int kTaps, int kWidth>
 __global__ void __launch_bounds__(kMaxThreads)
@@ -102,14 +85,5 @@ __global__ void __launch_bounds__(kMaxThreads)
         if (threadIdx.x % warpSize == 0 && first + p < kLength) {
             atomicAdd(&output[static_cast<size_t>(out) * kLength + first + p], sum[p]);
         }
-    }
-}
-
-// The outputs before anything is added to them.
-__global__ void conv1d_bias(const float* __restrict__ bias, float* __restrict__ output, int outputs, int length)
-{
-    const size_t i = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-    if (i < static_cast<size_t>(outputs) * length) {
-        output[i] = bias[i / length];
     }
 }

@@ -1,16 +1,11 @@
 // Idea: nothing is shared: a thread loads its rows and filters straight into registers, four floats at a time.
 // From the rung before: no shared memory but for one sum a warp; one launch, and sums in a fixed order.
 // Requires: input and weight aligned to 16 bytes; blocks of whole warps; kWide only for whole rows and channels % 4 == 0.
-constexpr int kMaxTile = 16;
-constexpr int kWarp = 32;
+#include "../../common/warp.cuh"
+#include "../shape.cuh"
+
 constexpr int kMaxThreads = 512;
 constexpr int kChannels = 4;  // of a thread: with four rows and four filters every load may be a float4
-constexpr unsigned kAllLanes = 0xffffffffu;
-
-constexpr int tile_of(int length)
-{
-    return length < kMaxTile ? length : kMaxTile;
-}
 
 template <int kLength, int kTaps, bool kWide>
 __global__ void __launch_bounds__(kMaxThreads)
@@ -82,9 +77,7 @@ __global__ void __launch_bounds__(kMaxThreads)
     const int lane = threadIdx.x % kWarp;
 #pragma unroll
     for (int p = 0; p < kTile; ++p) {
-        for (int offset = kWarp / 2; offset > 0; offset /= 2) {
-            sum[p] += __shfl_down_sync(kAllLanes, sum[p], offset);
-        }
+        sum[p] = warp_sum(sum[p]);
         if (lane == 0) {
             partial[threadIdx.x / kWarp][p] = sum[p];
         }

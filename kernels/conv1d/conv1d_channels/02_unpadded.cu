@@ -1,26 +1,8 @@
 // Idea: put the bank conflicts back, to see what removing them was worth.
 // From the rung before: no unused floats; element i of the rows lives at i.
 // Requires: as the rung before.
-constexpr int kMaxTile = 16;
-constexpr unsigned kAllLanes = 0xffffffffu;
-
-constexpr int tile_of(int length)
-{
-    return length < kMaxTile ? length : kMaxTile;
-}
-
-// Threads of a block at most: few enough that a thread has registers for its channels.
-constexpr int most_threads(int channels)
-{
-    return channels > 2 ? 2048 / channels : 1024;
-}
-
-// The elements of a row that a tile and its neighbours can touch.
-constexpr int span_of(int length, int taps)
-{
-    const int most = tile_of(length) + taps - 1;
-    return length < most ? length : most;
-}
+#include "../atomics.cuh"
+#include "../shape.cuh"
 
 template <int kLength, int kTaps, int kWidth, int kChannels>
 __global__ void __launch_bounds__(most_threads(kChannels))
@@ -102,22 +84,5 @@ __global__ void __launch_bounds__(most_threads(kChannels))
         }
     }
 
-#pragma unroll
-    for (int p = 0; p < kTile; ++p) {
-        for (int offset = warpSize / 2; offset > 0; offset /= 2) {
-            sum[p] += __shfl_down_sync(kAllLanes, sum[p], offset);
-        }
-        if (threadIdx.x % warpSize == 0 && first + p < kLength) {
-            atomicAdd(&output[static_cast<size_t>(out) * kLength + first + p], sum[p]);
-        }
-    }
-}
-
-// The outputs before anything is added to them.
-__global__ void conv1d_bias(const float* __restrict__ bias, float* __restrict__ output, int outputs, int length)
-{
-    const size_t i = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-    if (i < static_cast<size_t>(outputs) * length) {
-        output[i] = bias[i / length];
-    }
+    add_to_outputs(output, sum, out, first, kLength);
 }

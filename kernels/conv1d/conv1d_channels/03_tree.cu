@@ -1,32 +1,7 @@
 // Idea: put the first kernel's tree over the block back, to see what shuffles and atomics were worth.
 // From the rung before: padded again; sums in shared memory, level by level, with a barrier after each.
 // Requires: as the rung before, with a block of a power of two threads.
-constexpr int kMaxTile = 16;
-
-constexpr int tile_of(int length)
-{
-    return length < kMaxTile ? length : kMaxTile;
-}
-
-// Threads of a block at most: few enough that a thread has registers for its channels.
-constexpr int most_threads(int channels)
-{
-    return channels > 2 ? 2048 / channels : 1024;
-}
-
-// The elements of a row that a tile and its neighbours can touch.
-constexpr int span_of(int length, int taps)
-{
-    const int most = tile_of(length) + taps - 1;
-    return length < most ? length : most;
-}
-
-// One unused float after every so many: after 32, or after the rows of a thread where those are longer, but never within
-// the four floats of a load.
-constexpr int pad_every(int floats)
-{
-    return floats < 32 ? 32 : (floats + 3) / 4 * 4;
-}
+#include "../shape.cuh"
 
 template <int kLength, int kTaps, int kWidth, int kChannels>
 __global__ void __launch_bounds__(most_threads(kChannels))

@@ -1,19 +1,11 @@
 // Idea: a block takes one input map and one output map (the report's conv2): many small blocks, each with one set of weights.
 // From the rung before: the loop over output maps has become blocks; nothing that is loaded serves a second output map.
 // Requires: blocks of kThreads threads; outputs that clear has set to zero.
+#include "../convlayer/clear.cuh"
+
 constexpr int kSide = 14;
 constexpr int kThreads = 196;
 static_assert(kThreads == kSide * kSide, "a thread for each element of the piece");
-
-// Partial sums are added to what is there, so the outputs start at zero.
-template <typename T>
-__global__ void __launch_bounds__(kThreads) convlayer_clear(T* __restrict__ output, size_t count)
-{
-    const size_t stride = static_cast<size_t>(gridDim.x) * kThreads;
-    for (size_t i = static_cast<size_t>(blockIdx.x) * kThreads + threadIdx.x; i < count; i += stride) {
-        output[i] = 0;
-    }
-}
 
 template <typename T, int kSize>
 __global__ void __launch_bounds__(kThreads)

@@ -1,6 +1,8 @@
 // Idea: copies from global to shared memory that no register waits for: two tiles are on their way while one is used.
 // From the rung before: cp.async into a ring of kStages tiles, one barrier a tile; what lies outside is filled with zeros.
 // Requires: blocks of kThreads threads; output aligned to 16 bytes; kWidth = 4 where n is even.
+#include "../../common/async_copy.cuh"
+
 constexpr int kOuts = 64;
 constexpr int kPixels = 128;
 constexpr int kDepth = 8;
@@ -13,33 +15,6 @@ constexpr int kThreads = 128;
 static_assert(kThreads == kAcross * (kOuts / kSums), "each thread computes kSums x kSums outputs");
 static_assert(kThreads == kPixels, "each thread loads the values of one pixel");
 static_assert(kOuts * kDepth == kThreads * 4 && kDepth == 8, "each thread loads four weights");
-
-// Ask for one float to be copied to shared memory, or for a zero; where there is no cp.async, copy it now.
-__device__ void copy_or_clear(float* to, const float* from, bool inside)
-{
-#if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;"
-                 :: "r"(static_cast<unsigned>(__cvta_generic_to_shared(to))), "l"(from), "r"(inside ? 4 : 0)
-                 : "memory");
-#else
-    *to = inside ? *from : 0.0f;
-#endif
-}
-
-__device__ void close_group()
-{
-#if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.commit_group;" ::: "memory");
-#endif
-}
-
-// Wait until no more than kStages - 2 of the thread's groups are on their way.
-__device__ void await_oldest()
-{
-#if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.wait_group %0;" :: "n"(kStages - 2) : "memory");
-#endif
-}
 
 template <int kSize, int kWidth>
 __global__ void __launch_bounds__(kThreads)
@@ -64,7 +39,7 @@ convlayer_pipelined(const float* __restrict__ input, const float* __restrict__ w
             const int out = a_out + i / 2 * (kOuts / 2), k = a_k + i % 2 * 4;
             const bool inside = first_out + out < c_out && k0 + k < depth;
             const size_t at = static_cast<size_t>(first_out + out) * depth + k0 + k;
-            copy_or_clear(&a[stage][k][out], weights + (inside ? at : 0), inside);
+            copy_async<1>(&a[stage][k][out], weights + (inside ? at : 0), inside);
         }
 #pragma unroll
         for (int k = 0; k < kDepth; ++k) {
@@ -72,7 +47,7 @@ convlayer_pipelined(const float* __restrict__ input, const float* __restrict__ w
             const int r = row + tap / kSize, c = col + tap % kSize;
             const bool inside = map < c_in && pixel < plane && r >= 0 && r < n && c >= 0 && c < n;
             const size_t at = static_cast<size_t>(map) * plane + r * n + c;
-            copy_or_clear(&b[stage][k][threadIdx.x], input + (inside ? at : 0), inside);
+            copy_async<1>(&b[stage][k][threadIdx.x], input + (inside ? at : 0), inside);
         }
     };
 
@@ -83,7 +58,7 @@ convlayer_pipelined(const float* __restrict__ input, const float* __restrict__ w
         close_group();
     }
     for (int tile = 0; tile < tiles; ++tile) {
-        await_oldest();
+        wait_for_groups<kStages - 2>();
         __syncthreads();  // all copies of this tile have landed; every thread has read the tile that the next one replaces
         if (tile + kStages - 1 < tiles) fetch(tile + kStages - 1);
         close_group();

@@ -29,13 +29,13 @@ convlayer_direct(const float* __restrict__ input, const float* __restrict__ weig
         close_group();
     }
     for (int i = 0, here = 0, next = kStages - 1; i < stages; ++i) {
-        await_oldest();
+        wait_for_groups<kStages - 2>();
         __syncthreads();  // all copies of this stage have landed; every thread has read the stage that is replaced next
         if (i + kStages - 1 < stages) fetch.stage(ring_at + next * (kFloat * C::kStage));
         close_group();
         const float* const weights_here = ring + here * C::kStage + group * kOuts;
         const float* const window_here = ring + here * C::kStage + C::kStageWeights + y * kHigh * kPitch +
-                                         x * (C::kApart ? C::kStretch : kWide);
+                                         x * (C::kPrivate ? C::kStretch : kWide);
 #pragma unroll kUnroll
         for (int m = 0; m < kMaps; ++m) {
             float window[kHigh + kSize - 1][C::kStretch];

@@ -43,7 +43,7 @@ convlayer_winograd(const float* __restrict__ input, const float* __restrict__ we
         close_group();
     }
     for (int i = 0, here = 0, next = kStages - 1; i < stages; ++i) {
-        await_oldest();
+        wait_for_groups<kStages - 2>();
         __syncthreads();  // all copies of this stage have landed; every thread has read the stage that is replaced next
         if (i + kStages - 1 < stages) fetch.stage(ring_at + next * (kFloat * C::kStage));
         close_group();

@@ -2,7 +2,9 @@
 // From the rung before: sums down the columns as well; a transformed window serves all output maps of its block.
 // Requires: blocks of 32 * kWarps threads; shared memory of two stages and weights, or of all sums; kWidth = 4 only
 // where 4 divides c_in and weights are aligned to 16 bytes; kPairs only where n is even and output aligned to 8 bytes.
-#include "10_split.cu"  // the second pass, where the input maps are split
+#include "../../common/async_copy.cuh"
+#include "../../common/warp.cuh"
+#include "add_parts.cuh"
 #include "windows.cuh"
 
 // kSpread: the transforms for the next stage lie between the products of this one, else before them.
@@ -39,8 +41,8 @@ convlayer_winograd_2d(const float* __restrict__ input, const float* __restrict__
     auto load_windows = [&](int stage) {
 #pragma unroll
         for (int w = 0; w < S::kWindows; ++w) {
-            const unsigned wanted = stage * kDepth + map + w * S::kMapsApart < maps ? on_map : 0;
-            const float* const from = inputs + w * S::kMapsApart * plane;
+            const unsigned wanted = stage * kDepth + map + w * S::kMapStride < maps ? on_map : 0;
+            const float* const from = inputs + w * S::kMapStride * plane;
 #pragma unroll
             for (int i = 0; i < kProducts; ++i) {
                 window[w][i] = wanted >> i & 1 ? from[corner + i / kSide * n + i % kSide] : 0.0f;
@@ -52,7 +54,7 @@ convlayer_winograd_2d(const float* __restrict__ input, const float* __restrict__
         float* const to = stages_at + stage % 2 * S::kStage + S::kWeights + map * kTiles + lane_of_tile;
 #pragma unroll
         for (int w = 0; w < S::kWindows; ++w) {
-            if (loads) store_window<S>(to + w * S::kMapsApart * kTiles, window[w]);
+            if (loads) store_window<S>(to + w * S::kMapStride * kTiles, window[w]);
         }
     };
 
@@ -70,7 +72,7 @@ convlayer_winograd_2d(const float* __restrict__ input, const float* __restrict__
         for (int out = 0; out < kOuts; out += kCopied) {
             const bool inside = taps_left > 0 && out < outs_left;
             if (copied < kCopied && (out + kCopied <= kOuts || out + copied < kOuts)) {
-                copy_or_clear<kWidth>(to + out * S::kRow, inside ? from : weights, inside);
+                copy_async<kWidth>(to + out * S::kRow, inside ? from : weights, inside);
             }
             from += kCopied * depth;
         }
@@ -122,12 +124,12 @@ convlayer_winograd_2d(const float* __restrict__ input, const float* __restrict__
     if (stages > 0) {
         copy_weights(0);
         load_windows(0);
-        await_copies();
+        wait_for_copies();
         __syncthreads();  // the weights of the first stage are there before any thread reads what others have copied
         copy_weights(1);
         transform(0);
         load_windows(1);
-        await_copies();
+        wait_for_copies();
         __syncthreads();  // the first stage and the weights of the second are whole before any thread reads them
     }
 #pragma unroll 1
@@ -150,7 +152,7 @@ convlayer_winograd_2d(const float* __restrict__ input, const float* __restrict__
                 if (m % 2 == 1 && m / 2 < S::kSets) read_taps(stage + 1, m / 2);
             }
         }
-        await_copies();
+        wait_for_copies();
         __syncthreads();  // the next stage and the weights after it are whole; every thread has read this stage
     }
     if (stages > 0) {

@@ -84,7 +84,7 @@ def _three_taps(size: Size) -> str | None:
     return requires(size) or (None if size["k"] == 3 else "k must be 3, for these transforms have three taps")
 
 
-def _split(size: Size) -> tuple[Launch, ...]:
+def _split_k(size: Size) -> tuple[Launch, ...]:
     cut, parts = choose(size)
     if parts == 1:
         return (_tiled("convlayer_direct", cut, size, 1, "output"),)
@@ -174,9 +174,9 @@ ladder = Ladder(
             swept=False,
         ),
         Rung(
-            "split",
+            "split_k",
             "a cut for each layer, input maps split over blocks",
-            _split,
+            _split_k,
             alignment={"output": 16},
             requires=_windows,
             workspace=_parts(choose),

@@ -127,7 +127,7 @@ def requires(size: Size) -> str | None:
 def _clear(kind: str, threads: int, size: Size) -> Launch:
     count = size["c_out"] * size["n"] ** 2
     blocks = min(CLEAR_BLOCKS, max(1, ceil_div(count, threads)))
-    return Launch(f"convlayer_clear<{kind}>", (blocks,), (threads,), ("output", np.uint64(count)))
+    return Launch(f"convlayer_clear<{kind}, {threads}>", (blocks,), (threads,), ("output", np.uint64(count)))
 
 
 def _map_atomics(kind: str) -> Callable[[Size], tuple[Launch, ...]]:

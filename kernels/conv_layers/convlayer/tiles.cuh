@@ -1,4 +1,7 @@
 // What direct, split and winograd share: how a layer is cut, and how its inputs and weights get into shared memory.
+#pragma once
+#include "../../common/async_copy.cuh"
+
 constexpr int kMaps = 4;    // input maps of a stage, so that the taps of an output map are a multiple of 4
 constexpr int kStages = 3;  // two stages are on their way while one is used
 constexpr int kTapLanes = 4, kOutLanes = 4;  // 16 threads, a turner, have four taps of four output maps
@@ -20,21 +23,6 @@ __device__ void copy_or_clear(unsigned to, const float* from, bool inside, bool 
 #endif
 }
 
-__device__ void close_group()
-{
-#if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.commit_group;" ::: "memory");
-#endif
-}
-
-// Wait until no more than kStages - 2 of the thread's groups are on their way.
-__device__ void await_oldest()
-{
-#if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.wait_group %0;" :: "n"(kStages - 2) : "memory");
-#endif
-}
-
 // How a layer is cut: what a thread computes, how many threads of a team lie beside and below one another.
 template <int kSize_, int kOuts, int kHigh, int kWide_, int kOutGroups, int kDown, int kAcross, int kPitch_>
 struct Cut {
@@ -44,11 +32,11 @@ struct Cut {
     static constexpr int kTaps = kSize * kSize;
     static constexpr int kTileOuts = kOuts * kOutGroups;
     // A thread reads its window in quads. Where it has no whole quads of pixels, each has a stretch of the row for itself.
-    static constexpr bool kApart = kWide % 4 != 0;
+    static constexpr bool kPrivate = kWide % 4 != 0;
     static constexpr int kWindow = kWide + kSize - 1;
     static constexpr int kStretch = (kWindow + 3) / 4 * 4;
     static constexpr int kRows = kHigh * kDown + kSize - 1;
-    static constexpr int kCols = kApart ? kWindow * kAcross : kWide * kAcross + kSize - 1;
+    static constexpr int kCols = kPrivate ? kWindow * kAcross : kWide * kAcross + kSize - 1;
     static constexpr int kPlane = kRows * kPitch;
     static constexpr int kSlots = (kRows * kCols + kThreads - 1) / kThreads;
     // Four taps of eight output maps, which a warp stores at once, lie in 32 banks.
@@ -56,7 +44,7 @@ struct Cut {
     static constexpr int kStageWeights = kMaps * kTaps * kWeightPitch;
     static constexpr int kStage = kStageWeights + kMaps * kPlane;
     static_assert(kOuts % 4 == 0 && kTileOuts % kOutLanes == 0, "weights are read by four");
-    static_assert(kPitch % 4 == 0 && kPitch >= (kApart ? kStretch * kAcross : kCols), "rows start at whole quads");
+    static_assert(kPitch % 4 == 0 && kPitch >= (kPrivate ? kStretch * kAcross : kCols), "rows start at whole quads");
     static_assert(kThreads % (kTapLanes * kOutLanes) == 0 && kOutGroups % 2 == 0, "16 threads turn weights, 2 share inputs");
 };
 
@@ -87,11 +75,11 @@ struct Fetch {
         for (int s = 0; s < C::kSlots; ++s) {
             const int i = thread + s * C::kThreads, line = i / C::kCols, at = i % C::kCols;
             const int row = place.row + line - kHalo;
-            const int col = place.col + (C::kApart ? at / C::kWindow * C::kWide + at % C::kWindow : at) - kHalo;
+            const int col = place.col + (C::kPrivate ? at / C::kWindow * C::kWide + at % C::kWindow : at) - kHalo;
             slot_inside[s] = line < C::kRows && row >= 0 && row < n && col >= 0 && col < n;
             slot_from[s] = slot_inside[s] ? row * n + col : 0;
             slot_to[s] = kFloat * (C::kStageWeights + line * C::kPitch +
-                                   (C::kApart ? at / C::kWindow * C::kStretch + at % C::kWindow : at));
+                                   (C::kPrivate ? at / C::kWindow * C::kStretch + at % C::kWindow : at));
         }
         const int turner = thread / (kTapLanes * kOutLanes), tap = thread % kTapLanes;
         const int out = turner * kOutLanes + thread / kTapLanes % kOutLanes;

@@ -1,11 +1,13 @@
 // What winograd_2d is made of: how a block's sums lie, the transforms of windows, weights and sums, and copies.
+#pragma once
+#include "../../common/warp.cuh"
+
 constexpr int kTap = 3;  // taps of a row and of a column
 constexpr int kTaps = kTap * kTap;
 constexpr int kTile = 2;  // outputs of a tile along rows and along columns
 constexpr int kSide = 4;  // inputs of its window, and products, along rows and along columns
 constexpr int kProducts = kSide * kSide;
 constexpr int kDepth = 8;  // input maps of a stage
-constexpr int kWarp = 32;
 
 // A block has kOuts output maps x kTiles tiles x kProducts products. A warp has kProducts / kWarps of the products, and
 // of each of them a thread has kQuadsOut x kQuadsTile squares of 4 x 4 sums.
@@ -23,38 +25,12 @@ struct Shape {
     static constexpr int kRow = kDepth * kTaps, kRaw = kOuts * kRow;
     // Windows and sets of weights that a thread transforms in every stage; if it has no window, its warp has none.
     static constexpr int kLoaders = kThreads < kDepth * kTiles ? kThreads : kDepth * kTiles;
-    static constexpr int kWindows = kDepth * kTiles / kLoaders, kMapsApart = kLoaders / kTiles;
+    static constexpr int kWindows = kDepth * kTiles / kLoaders, kMapStride = kLoaders / kTiles;
     static constexpr int kSets = kDepth * kOuts / kThreads;
     static_assert(kLoaders % kTiles == 0 && kWindows * kLoaders == kDepth * kTiles, "one tile for a thread");
     static_assert(kSets * kThreads == kDepth * kOuts, "all threads have as many weights");
     static constexpr int kSumPitch = kTiles + 4;  // of the sums at the end, [product][output map][tile]
 };
-
-// Copy kWidth floats to shared memory without waiting, or clear them. Where there is no cp.async, copy them now.
-template <int kWidth>
-__device__ void copy_or_clear(float* to, const float* from, bool inside)
-{
-#if __CUDA_ARCH__ >= 800
-    const unsigned address = static_cast<unsigned>(__cvta_generic_to_shared(to));
-    const int bytes = inside ? kWidth * static_cast<int>(sizeof(float)) : 0;
-    if constexpr (kWidth == 4) {
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" :: "r"(address), "l"(from), "r"(bytes) : "memory");
-    } else {
-        asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" :: "r"(address), "l"(from), "r"(bytes) : "memory");
-    }
-#else
-    for (int i = 0; i < kWidth; ++i) {
-        to[i] = inside ? from[i] : 0.0f;
-    }
-#endif
-}
-
-__device__ void await_copies()
-{
-#if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.wait_all;" ::: "memory");
-#endif
-}
 
 // Four inputs become factors of four products.
 __device__ void transform_inputs(float& a, float& b, float& c, float& d)
@@ -112,12 +88,12 @@ __device__ void store_factors(float* to, const float* g)
 }
 
 // kCount quads, each kApart floats after the one before.
-template <int kCount, int kApart>
+template <int kCount, int kStride>
 __device__ void read_quads(float* to, const float* from)
 {
 #pragma unroll
     for (int q = 0; q < kCount; ++q) {
-        *reinterpret_cast<float4*>(to + 4 * q) = *reinterpret_cast<const float4*>(from + q * kApart);
+        *reinterpret_cast<float4*>(to + 4 * q) = *reinterpret_cast<const float4*>(from + q * kStride);
     }
 }
 

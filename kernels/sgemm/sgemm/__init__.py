@@ -82,7 +82,7 @@ def _portions_fit(size: Size) -> str | None:
 
 
 #: Rungs that are recorded at the sizes of the sweep too.
-SWEPT = ("buffered", "tuned", "stream")
+SWEPT = ("double_buffered", "tuned", "stream_k")
 
 
 def _rung(name: str, idea: str, tile_rows: int = 0) -> Rung:
@@ -108,11 +108,11 @@ ladder = Ladder(
         _rung("padded", "the padding where the conflicts are", SQUARE),
         _rung("warp_tile", "compact tiles of warps, lanes 8 x 4", SQUARE),
         _rung("neighbours", "lanes that share a quad are neighbours", SQUARE),
-        _rung("buffered", "the next tiles on their way through registers", SQUARE),
+        _rung("double_buffered", "the next tiles on their way through registers", SQUARE),
         _rung("pipelined", "asynchronous copies, three stages deep"),
         _rung("read_ahead", "operands of the next step read before this one's are used"),
         _rung("tuned", "a searched tile, 16 x 8 sums a thread"),
-        _rung("stream", "equal portions of work for all SMs, cut along k"),
+        _rung("stream_k", "equal portions of work for all SMs, cut along k"),
     ),
     peers=(
         Peer(

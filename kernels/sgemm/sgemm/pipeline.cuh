@@ -2,7 +2,7 @@
 //
 // A Tile names all sizes; what a rung chooses is a Tile and whether operands are read ahead. A slice is kDepth steps of k.
 #pragma once
-#include "async.cuh"
+#include "../../common/async_copy.cuh"
 #include "quads.cuh"
 
 // kRows x kCols elements of C a block, kDepth steps of k a stage, kStages stages; warps and, in a warp, lanes in a grid.

@@ -2,6 +2,7 @@
 // From the rung before: a row is one piece; kWhole where the block covers it; at the end no more steps than there are warps.
 // Requires: a block of kBlock threads; a grid of outputs and the batch; weights and input aligned to 16 bytes;
 // kWidth = 4 where inputs is a multiple of 4, kWidth = 1 otherwise; kWhole only for rows of kBlock * kUnroll packs.
+#include "../../common/warp.cuh"
 #include "classifier.cuh"
 
 // The sum of the block's values, in thread 0, for a power of two of warps. Every thread of the block must call it.
@@ -22,34 +23,34 @@ __device__ __forceinline__ float short_block_sum(float value)
     return value;
 }
 
-template <int kWidth, int kBlock, int kUnroll, bool kWhole>
-__global__ void __launch_bounds__(kBlock, 1) classifier_whole(
+template <int kWidth, int kBlock, int kUnroll, bool kExact>
+__global__ void __launch_bounds__(kBlock, 1) classifier_no_bounds(
     const float* __restrict__ weights, const float* __restrict__ input, float* __restrict__ output, int inputs,
     int outputs)
 {
     using P = typename Pack<kWidth>::type;
-    const int packs = kWhole ? kBlock * kUnroll : inputs / kWidth;
+    const int packs = kExact ? kBlock * kUnroll : inputs / kWidth;
     const P* mine = reinterpret_cast<const P*>(weights) + static_cast<size_t>(blockIdx.x) * packs;
     const P* values = reinterpret_cast<const P*>(input) + static_cast<size_t>(blockIdx.y) * packs;
     float sum = 0.0f;
 #pragma unroll 1  // the packs of one round are unrolled, the rounds are not
-    for (int first = threadIdx.x; kWhole || first < packs; first += kBlock * kUnroll) {
+    for (int first = threadIdx.x; kExact || first < packs; first += kBlock * kUnroll) {
         P weight[kUnroll], value[kUnroll];
 #pragma unroll
         for (int u = 0; u < kUnroll; ++u) {
             const int i = first + u * kBlock;
-            weight[u] = kWhole || i < packs ? mine[i] : P{};
+            weight[u] = kExact || i < packs ? mine[i] : P{};
         }
 #pragma unroll
         for (int u = 0; u < kUnroll; ++u) {
             const int i = first + u * kBlock;
-            value[u] = kWhole || i < packs ? values[i] : P{};
+            value[u] = kExact || i < packs ? values[i] : P{};
         }
 #pragma unroll
         for (int u = 0; u < kUnroll; ++u) {
             sum = multiply_add(weight[u], value[u], sum);
         }
-        if constexpr (kWhole) break;
+        if constexpr (kExact) break;
     }
     sum = short_block_sum<kBlock>(sum);
     if (threadIdx.x == 0) output[static_cast<size_t>(blockIdx.y) * outputs + blockIdx.x] = sum;

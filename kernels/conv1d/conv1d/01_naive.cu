@@ -1,18 +1,13 @@
 // Idea: a block for each output channel, a thread for each input channel, and a tree over the block for each output.
 // From the rung before: the first rung.
 // Requires: a block of a power of two threads, at most kMaxThreads; blocks (out channel, tile of positions).
-constexpr int kMaxThreads = 1024;
-constexpr int kMaxTile = 16;
+#include "../shape.cuh"
 
-// The positions of a block: all of a short row, else a tile of it.
-constexpr int tile_of(int length)
-{
-    return length < kMaxTile ? length : kMaxTile;
-}
+constexpr int kMaxThreads = 1024;
 
 template <int kLength, int kTaps>
 __global__ void __launch_bounds__(kMaxThreads)
-    conv1d_unoptimised(const float* __restrict__ input, const float* __restrict__ weight,
+    conv1d_naive(const float* __restrict__ input, const float* __restrict__ weight,
                        const float* __restrict__ bias, float* __restrict__ output, int channels)
 {
     constexpr int kTile = tile_of(kLength), kPadding = kTaps / 2, kWindow = kTile + 2 * kPadding;

@@ -1,45 +1,24 @@
 // Idea: a warp loads its filters in the order in which they lie, and turns them in shared memory that is its own.
 // From the rung before: neighbouring lanes load neighbouring float4s; no other warp is waited for until the very end.
 // Requires: input and weight aligned to 16 bytes; blocks of whole warps; widths of 4 only where the ladder says.
-constexpr int kMaxTile = 16;
-constexpr int kWarp = 32;
+#include "../../common/warp.cuh"
+#include "../shape.cuh"
+#include "packs.cuh"
+
 constexpr int kChannels = 4;  // of a lane
-constexpr unsigned kAllLanes = 0xffffffffu;
-
-constexpr int tile_of(int length)
-{
-    return length < kMaxTile ? length : kMaxTile;
-}
-
-// Warps of a block at most: as many as have room for their filters in shared memory, and no more than eight.
-constexpr int most_warps(int taps)
-{
-    const int room = (40 << 10) / (kWarp * kChannels * taps * static_cast<int>(sizeof(float)));
-    return room < 1 ? 1 : room > 8 ? 8 : room;
-}
-
-// So many floats in one load.
-template <int kWidth>
-struct Pack {
-    float at[kWidth];
-};
-template <>
-struct alignas(sizeof(float4)) Pack<4> {
-    float at[4];
-};
 
 // kRowWidth: floats per load of the rows, 4 for whole rows and channels % 4 == 0. kFilterWidth: of the filters, 4 where
 // channels * kTaps is a multiple of 4.
 template <int kLength, int kTaps, int kRowWidth, int kFilterWidth>
 __global__ void __launch_bounds__(most_warps(kTaps) * kWarp)
-    conv1d_turned(const float* __restrict__ input, const float* __restrict__ weight,
+    conv1d_smem_transposed(const float* __restrict__ input, const float* __restrict__ weight,
                   const float* __restrict__ bias, float* __restrict__ output, int channels)
 {
     constexpr int kTile = tile_of(kLength), kPadding = kTaps / 2, kWindow = kTile + 2 * kPadding;
     constexpr int kChunk = kWarp * kChannels;                        // channels of a warp at a time
     constexpr int kLoads = kChunk * kTaps / (kWarp * kFilterWidth);  // of a lane, for their filters
     static_assert(kTaps % 2 == 1, "with an even number of taps there is no middle one");
-    __shared__ __align__(sizeof(float4)) float turned[most_warps(kTaps)][kChunk * kTaps];
+    __shared__ __align__(sizeof(float4)) float transposed[most_warps(kTaps)][kChunk * kTaps];
     __shared__ float partial[most_warps(kTaps)][kTile];
 
     const int out = blockIdx.x;
@@ -89,13 +68,13 @@ __global__ void __launch_bounds__(most_warps(kTaps) * kWarp)
         __syncwarp();  // every lane has read its filters of the turn before
 #pragma unroll
         for (int i = 0; i < kLoads; ++i) {
-            reinterpret_cast<Pack<kFilterWidth>*>(turned[warp])[i * kWarp + lane] = loaded[i];
+            reinterpret_cast<Pack<kFilterWidth>*>(transposed[warp])[i * kWarp + lane] = loaded[i];
         }
         __syncwarp();  // the warp's filters are there before any lane reads its own
         float filter[kChannels * kTaps];
 #pragma unroll
         for (int q = 0; q < kTaps; ++q) {
-            const Pack<4> four = reinterpret_cast<const Pack<4>*>(turned[warp])[lane * kTaps + q];
+            const Pack<4> four = reinterpret_cast<const Pack<4>*>(transposed[warp])[lane * kTaps + q];
 #pragma unroll
             for (int e = 0; e < 4; ++e) {
                 filter[4 * q + e] = four.at[e];
@@ -115,9 +94,7 @@ __global__ void __launch_bounds__(most_warps(kTaps) * kWarp)
 
 #pragma unroll
     for (int p = 0; p < kTile; ++p) {
-        for (int offset = kWarp / 2; offset > 0; offset /= 2) {
-            sum[p] += __shfl_down_sync(kAllLanes, sum[p], offset);
-        }
+        sum[p] = warp_sum(sum[p]);
         if (lane == 0) {
             partial[warp][p] = sum[p];
         }

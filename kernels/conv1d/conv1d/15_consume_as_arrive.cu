@@ -1,136 +1,24 @@
 // Idea: work on the filters in the order in which they were asked for, while those behind them are still on their way.
 // From the rung before: each output channel's filters are groups of their own, and its sums are folded as soon as done.
 // Requires: as the rung before.
-constexpr int kMaxTile = 16;
-constexpr int kWarp = 32;
-constexpr unsigned kAllLanes = 0xffffffffu;
+#include "../shape.cuh"
+#include "async_filters.cuh"
+#include "fold.cuh"
 
-constexpr int tile_of(int length)
-{
-    return length < kMaxTile ? length : kMaxTile;
-}
-
-// How many sums are folded together: a power of two, and no more than there are lanes.
-constexpr int fold_of(int sums)
-{
-    int fold = 1;
-    while (fold < sums && fold < kWarp) {
-        fold *= 2;
-    }
-    return fold;
-}
-
-// So many floats in one access.
-template <int kWidth>
-struct alignas(kWidth * sizeof(float)) Pack {
-    float at[kWidth];
+// Which products are made, by the position within a tile and the tap: all of them, even
+// those with the zeros beyond the row.
+struct EveryTap {
+    template <int kLength, int kPadding>
+    static __device__ constexpr bool used(int position, int tap) { return true; }
 };
-
-// Starts to copy one or four floats from global to shared memory. Before compute capability 8.0 there is no cp.async: then
-// the copy is over when this returns, and there is nothing to wait for.
-template <int kWidth>
-__device__ void copy_async(float* to, const float* from)
-{
-#if __CUDA_ARCH__ >= 800
-    const unsigned shared = static_cast<unsigned>(__cvta_generic_to_shared(to));
-    if constexpr (kWidth == 4) {
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared), "l"(from) : "memory");
-    } else {
-        asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(shared), "l"(from) : "memory");
-    }
-#else
-    *reinterpret_cast<Pack<kWidth>*>(to) = *reinterpret_cast<const Pack<kWidth>*>(from);
-#endif
-}
-
-// Starts to copy a warp's piece of a filter, kFloats of them or, in the last piece, fewer: then zeros stand for the others.
-template <int kFloats, int kWidth>
-__device__ void copy_chunk(float* to, const float* from, int floats)
-{
-    const int first = threadIdx.x % kWarp * kWidth;
-    if (floats >= kFloats) {  // the same for all lanes, and nothing more is asked
-#pragma unroll
-        for (int i = 0; i < kFloats; i += kWarp * kWidth) {
-            if (i + kWarp * kWidth <= kFloats || i + first < kFloats) {
-                copy_async<kWidth>(to + first + i, from + first + i);
-            }
-        }
-    } else {
-#pragma unroll 1
-        for (int at = first; at < kFloats; at += kWarp * kWidth) {
-            if (at < floats) {
-                copy_async<kWidth>(to + at, from + at);
-            } else {
-                for (int e = 0; e < kWidth; ++e) {
-                    to[at + e] = 0.0f;
-                }
-            }
-        }
-    }
-}
-
-// The copies started since the last call are one group.
-__device__ void end_group()
-{
-#if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.commit_group;" ::: "memory");
-#endif
-}
-
-// Waits until at most kLeft groups of this thread are still on their way.
-template <int kLeft>
-__device__ void wait_for_groups()
-{
-#if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.wait_group %0;" ::"n"(kLeft) : "memory");
-#endif
-}
-
-// Adds up kFold values over the warp; lane i gets the sum of value i / (kWarp / kFold). In each step a lane keeps half of
-// its values and gives the other half to the lane that keeps those: kFold - 1 shuffles, and one for each step after.
-template <int kFold, int kOffset = kWarp / 2>
-__device__ float fold(float* value)
-{
-    if constexpr (kFold > 1) {
-        const bool upper = threadIdx.x & kOffset;
-#pragma unroll
-        for (int i = 0; i < kFold / 2; ++i) {
-            const float given = upper ? value[i] : value[i + kFold / 2];
-            const float kept = upper ? value[i + kFold / 2] : value[i];
-            value[i] = kept + __shfl_xor_sync(kAllLanes, given, kOffset);
-        }
-        return fold<kFold / 2, kOffset / 2>(value);
-    } else {
-#pragma unroll
-        for (int offset = kOffset; offset > 0; offset /= 2) {
-            value[0] += __shfl_xor_sync(kAllLanes, value[0], offset);
-        }
-        return value[0];
-    }
-}
-
-// A number as a type, and a function called with 0, 1, ... kEnd - 1: how many groups are left must be a constant.
-template <int kValue>
-struct Number {
-    static constexpr int value = kValue;
-};
-template <int kEnd, int kNext, typename Function>
-__device__ void for_each_group(Function function)
-{
-    if constexpr (kNext < kEnd) {
-        function(Number<kNext>{});
-        for_each_group<kEnd, kNext + 1>(function);
-    }
-}
 
 // kRowWidth: floats per load of the rows, 4 where they are whole and a multiple of 16 bytes. kFilterWidth: of the filters,
-// 4 where channels * kTaps is a multiple of 4. kApart: a lane's channels lie 32 apart, so that neighbouring lanes load
+// 4 where channels * kTaps is a multiple of 4. kStrided: a lane's channels lie 32 apart, so that neighbouring lanes load
 // neighbouring rows; else they are neighbours, and their filters come from shared memory in fewer loads.
 // The input is not __restrict__, or the compiler might move its loads behind the wait for the filters.
 template <int kLength, int kTaps, int kRowWidth, int kFilterWidth, int kTeams, int kWarps, int kOutputs, int kGroups,
-          int kChannels, int kBlocks, bool kApart>
-__global__ void __launch_bounds__(kTeams* kWarps* kWarp, kBlocks)
-    conv1d_in_order(const float* input, const float* __restrict__ weight,
+          int kChannels, bool kStrided, class Taps>
+__device__ __forceinline__ void convolve_as_filters_arrive(const float* input, const float* __restrict__ weight,
                     const float* __restrict__ bias, float* __restrict__ output, int channels)
 {
     constexpr int kTile = tile_of(kLength), kPadding = kTaps / 2, kWindow = kTile + 2 * kPadding;
@@ -160,10 +48,10 @@ __global__ void __launch_bounds__(kTeams* kWarps* kWarp, kBlocks)
 #pragma unroll
         for (int g = 0; g < kGroups; ++g) {
             const int chunk = base + g * kWarps * kChunk;
-            const int channel = chunk + (kApart ? lane : lane * kChannels);
+            const int channel = chunk + (kStrided ? lane : lane * kChannels);
 #pragma unroll
             for (int c = 0; c < kChannels; ++c) {
-                const int row = channel + c * (kApart ? kWarp : 1);
+                const int row = channel + c * (kStrided ? kWarp : 1);
                 const float* from = input + static_cast<size_t>(row) * kLength;
                 if constexpr (kRowWidth == 4) {
 #pragma unroll
@@ -194,7 +82,7 @@ __global__ void __launch_bounds__(kTeams* kWarps* kWarp, kBlocks)
                 const float* filters = weight + (static_cast<size_t>(out + r) * channels + chunk) * kTaps;
                 float* to = filters_of_warp + (r * kGroups + g) * kChunk * kTaps;
                 copy_chunk<kChunk * kTaps, kFilterWidth>(to, filters, floats);
-                end_group();
+                close_group();
             }
         }
 
@@ -205,7 +93,7 @@ __global__ void __launch_bounds__(kTeams* kWarps* kWarp, kBlocks)
             __syncwarp();  // this group of the warp's filters is there before any lane reads its own
             const float* filters_of_chunk = filters_of_warp + i * kChunk * kTaps;
             float filter[kChannels * kTaps];
-            if constexpr (kApart) {
+            if constexpr (kStrided) {
 #pragma unroll
                 for (int f = 0; f < kChannels * kTaps; ++f) {
                     filter[f] = filters_of_chunk[(f / kTaps * kWarp + lane) * kTaps + f % kTaps];
@@ -227,7 +115,9 @@ __global__ void __launch_bounds__(kTeams* kWarps* kWarp, kBlocks)
                 for (int k = 0; k < kTaps; ++k) {
 #pragma unroll
                     for (int p = 0; p < kTile; ++p) {
-                        sum[p] += window[g][c][p + k] * filter[c * kTaps + k];
+                        if (Taps::template used<kLength, kPadding>(p, k)) {
+                            sum[p] += window[g][c][p + k] * filter[c * kTaps + k];
+                        }
                     }
                 }
             }
@@ -254,4 +144,13 @@ __global__ void __launch_bounds__(kTeams* kWarps* kWarp, kBlocks)
         }
         output[static_cast<size_t>(out + mine / kTile) * kLength + position] = total;
     }
+}
+
+template <int kLength, int kTaps, int kRowWidth, int kFilterWidth, int kTeams, int kWarps, int kOutputs, int kGroups,
+          int kChannels, int kBlocks, bool kStrided>
+__global__ void __launch_bounds__(kTeams* kWarps* kWarp, kBlocks)
+    conv1d_consume_as_arrive(const float* input, const float* __restrict__ weight,
+                    const float* __restrict__ bias, float* __restrict__ output, int channels)
+{
+    convolve_as_filters_arrive<kLength, kTaps, kRowWidth, kFilterWidth, kTeams, kWarps, kOutputs, kGroups, kChannels, kStrided, EveryTap>(input, weight, bias, output, channels);
 }

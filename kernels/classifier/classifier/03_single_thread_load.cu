@@ -1,15 +1,11 @@
 // Idea: a block per input; one thread fetches the column of weights that this input meets, the others multiply and add.
 // From the rung before: the report's class2: blocks are columns, not tiles, and an output per thread.
 // Requires: a block of kThreads threads; a grid of inputs, of pieces of kThreads outputs and the batch; output is zero.
+#include "../zero.cuh"
+
 constexpr int kThreads = 1024;
 
-__global__ void zero_lone_loader(float* __restrict__ output, size_t n)
-{
-    const size_t i = static_cast<size_t>(blockIdx.x) * kThreads + threadIdx.x;
-    if (i < n) output[i] = 0.0f;
-}
-
-__global__ void __launch_bounds__(kThreads) classifier_lone_loader(
+__global__ void __launch_bounds__(kThreads) classifier_single_thread_load(
     const float* __restrict__ weights, const float* __restrict__ input, float* __restrict__ output, int inputs,
     int outputs)
 {

@@ -1,37 +1,12 @@
 // Idea: rows and filters each have their own shared memory, so that both are on their way at once.
 // From the rung before: one barrier between loading and using instead of three.
 // Requires: as the rung before; shared memory for kChannels rows and filters a thread.
-constexpr int kMaxTile = 16;
-constexpr unsigned kAllLanes = 0xffffffffu;
-
-constexpr int tile_of(int length)
-{
-    return length < kMaxTile ? length : kMaxTile;
-}
-
-// Threads of a block at most: few enough that a thread has registers for its channels.
-constexpr int most_threads(int channels)
-{
-    return channels > 2 ? 2048 / channels : 1024;
-}
-
-// The elements of a row that a tile and its neighbours can touch.
-constexpr int span_of(int length, int taps)
-{
-    const int most = tile_of(length) + taps - 1;
-    return length < most ? length : most;
-}
-
-// One unused float after every so many: after 32, or after the rows of a thread where those are longer, but never within
-// the four floats of a load.
-constexpr int pad_every(int floats)
-{
-    return floats < 32 ? 32 : (floats + 3) / 4 * 4;
-}
+#include "../atomics.cuh"
+#include "../shape.cuh"
 
 template <int kLength, int kTaps, int kWidth, int kFilterWidth, int kChannels>
 __global__ void __launch_bounds__(most_threads(kChannels))
-    conv1d_two_stores(const float* __restrict__ input, const float* __restrict__ weight,
+    conv1d_separate_buffers(const float* __restrict__ input, const float* __restrict__ weight,
                       float* __restrict__ output, int channels)
 {
     constexpr int kTile = tile_of(kLength), kPadding = kTaps / 2, kWindow = kTile + 2 * kPadding;
@@ -109,22 +84,5 @@ __global__ void __launch_bounds__(most_threads(kChannels))
         }
     }
 
-#pragma unroll
-    for (int p = 0; p < kTile; ++p) {
-        for (int offset = warpSize / 2; offset > 0; offset /= 2) {
-            sum[p] += __shfl_down_sync(kAllLanes, sum[p], offset);
-        }
-        if (threadIdx.x % warpSize == 0 && first + p < kLength) {
-            atomicAdd(&output[static_cast<size_t>(out) * kLength + first + p], sum[p]);
-        }
-    }
-}
-
-// The outputs before anything is added to them.
-__global__ void conv1d_bias(const float* __restrict__ bias, float* __restrict__ output, int outputs, int length)
-{
-    const size_t i = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
-    if (i < static_cast<size_t>(outputs) * length) {
-        output[i] = bias[i / length];
-    }
+    add_to_outputs(output, sum, out, first, kLength);
 }

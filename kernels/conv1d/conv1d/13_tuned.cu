@@ -1,71 +1,16 @@
 // Idea: fit the block to the layer, so that every load is on its way at once, by as many lanes as share the work best.
 // From the rung before: teams of warps; kGroups chunks and kOutputs filters a warp, kChannels channels a lane; sums folded.
 // Requires: input and weight aligned to 16 bytes; blocks of kTeams * kWarps warps, one for kTeams * kOutputs channels.
-constexpr int kMaxTile = 16;
-constexpr int kWarp = 32;
-constexpr unsigned kAllLanes = 0xffffffffu;
-
-constexpr int tile_of(int length)
-{
-    return length < kMaxTile ? length : kMaxTile;
-}
-
-// How many sums are folded together: a power of two, and no more than there are lanes.
-constexpr int fold_of(int sums)
-{
-    int fold = 1;
-    while (fold < sums && fold < kWarp) {
-        fold *= 2;
-    }
-    return fold;
-}
-
-// So many floats in one load.
-template <int kWidth>
-struct alignas(kWidth * sizeof(float)) Pack {
-    float at[kWidth];
-};
-
-// A load of what is read once: the caches are to give it up before anything else.
-__device__ Pack<1> load_once(const Pack<1>* from)
-{
-    return {__ldcs(from->at)};
-}
-__device__ Pack<4> load_once(const Pack<4>* from)
-{
-    const float4 four = __ldcs(reinterpret_cast<const float4*>(from));
-    return {four.x, four.y, four.z, four.w};
-}
-
-// Adds up kFold values over the warp; lane i gets the sum of value i / (kWarp / kFold). In each step a lane keeps half of
-// its values and gives the other half to the lane that keeps those: kFold - 1 shuffles, and one for each step after.
-template <int kFold, int kOffset = kWarp / 2>
-__device__ float fold(float* value)
-{
-    if constexpr (kFold > 1) {
-        const bool upper = threadIdx.x & kOffset;
-#pragma unroll
-        for (int i = 0; i < kFold / 2; ++i) {
-            const float given = upper ? value[i] : value[i + kFold / 2];
-            const float kept = upper ? value[i + kFold / 2] : value[i];
-            value[i] = kept + __shfl_xor_sync(kAllLanes, given, kOffset);
-        }
-        return fold<kFold / 2, kOffset / 2>(value);
-    } else {
-#pragma unroll
-        for (int offset = kOffset; offset > 0; offset /= 2) {
-            value[0] += __shfl_xor_sync(kAllLanes, value[0], offset);
-        }
-        return value[0];
-    }
-}
+#include "../shape.cuh"
+#include "fold.cuh"
+#include "packs.cuh"
 
 // kRowWidth: floats per load of the rows, 4 where a lane's rows are whole and a multiple of 16 bytes. kFilterWidth: of the
 // filters, 4 where channels * kTaps is a multiple of 4.
 template <int kLength, int kTaps, int kRowWidth, int kFilterWidth, int kTeams, int kWarps, int kOutputs, int kGroups,
           int kChannels>
 __global__ void __launch_bounds__(kTeams* kWarps* kWarp, 1)
-    conv1d_fitted(const float* __restrict__ input, const float* __restrict__ weight,
+    conv1d_tuned(const float* __restrict__ input, const float* __restrict__ weight,
                   const float* __restrict__ bias, float* __restrict__ output, int channels)
 {
     constexpr int kTile = tile_of(kLength), kPadding = kTaps / 2, kWindow = kTile + 2 * kPadding;
@@ -75,7 +20,7 @@ __global__ void __launch_bounds__(kTeams* kWarps* kWarp, 1)
     constexpr int kSums = kOutputs * kTile, kFold = fold_of(kSums), kFolds = (kSums + kFold - 1) / kFold;
     static_assert(kTaps % 2 == 1, "with an even number of taps there is no middle one");
     static_assert(kSums <= kWarps * kWarp, "each thread asks for at most one bias");
-    __shared__ __align__(sizeof(float4)) float turned[kTeams * kWarps][kOutputs][kChunk * kTaps];
+    __shared__ __align__(sizeof(float4)) float transposed[kTeams * kWarps][kOutputs][kChunk * kTaps];
     __shared__ float partial[kTeams][kWarps][kFolds * kFold];
 
     const int team = threadIdx.x / (kWarps * kWarp);
@@ -84,7 +29,7 @@ __global__ void __launch_bounds__(kTeams* kWarps* kWarp, 1)
     const int first = kLength > kTile ? blockIdx.y * kTile : 0;
     const int lane = mine % kWarp;
     const int warp = mine / kWarp;
-    auto& filters_of_warp = turned[threadIdx.x / kWarp];
+    auto& filters_of_warp = transposed[threadIdx.x / kWarp];
     const float offset_of_mine = mine < kSums ? bias[out + mine / kTile] : 0.0f;
     float sum[kFolds * kFold] = {};
     for (int base = warp * kChunk; base < channels; base += kGroups * kWarps * kChunk) {

@@ -20,7 +20,7 @@ static_assert(kThreads * 4 == kTile * kDepth, "each thread loads one quad of A a
 
 template <int kWidth>
 __global__ void __launch_bounds__(kThreads, 2)
-sgemm_buffered(int M, int N, int K, float alpha, const float* __restrict__ A, int lda,
+sgemm_double_buffered(int M, int N, int K, float alpha, const float* __restrict__ A, int lda,
                const float* __restrict__ B, int ldb, float beta, float* __restrict__ C, int ldc)
 {
     __shared__ __align__(16) float a[2][kDepth][kPitch];

@@ -2,10 +2,11 @@
 // From the rung before: plain loads; a block goes from the begin of its piece to its end, and leaves a sum per piece.
 // Requires: a block of kBlock threads; a grid of outputs, pieces and the batch; weights and input aligned to 16 bytes;
 // kWidth = 4 where inputs is a multiple of 4, kWidth = 1 otherwise. With one piece per row sums is the output.
+#include "../../common/warp.cuh"
 #include "classifier.cuh"
 
 template <int kWidth, int kBlock, int kUnroll>
-__global__ void __launch_bounds__(kBlock, 2) classifier_pieces(
+__global__ void __launch_bounds__(kBlock, 2) classifier_split_k(
     const float* __restrict__ weights, const float* __restrict__ input, float* __restrict__ sums, int inputs,
     int outputs, int packs_per_piece)
 {
@@ -43,7 +44,7 @@ __global__ void __launch_bounds__(kBlock, 2) classifier_pieces(
 // A warp per output adds up the sums of its pieces.
 constexpr int kSecond = 128;
 
-__global__ void __launch_bounds__(kSecond) classifier_split(
+__global__ void __launch_bounds__(kSecond) classifier_split_k_sum(
     const float* __restrict__ sums, float* __restrict__ output, size_t n, int pieces)
 {
     const int lane = threadIdx.x % kWarp;

@@ -2,8 +2,7 @@
 // From the rung before: the best rung of the float32 ladder, on integers: one owner per output, and no atomics.
 // Requires: a block of kBlock threads; a grid of outputs and the batch; weights and input aligned to 16 bytes;
 // kWidth = 4 where inputs is a multiple of 4, kWidth = 1 otherwise.
-constexpr int kWarp = 32;
-constexpr unsigned kAllLanes = 0xffffffffu;
+#include "../../common/warp.cuh"
 
 template <int kWidth>
 struct Pack;
@@ -26,21 +25,13 @@ __device__ __forceinline__ unsigned multiply_add(uint4 weight, uint4 value, unsi
     return weight.x * value.x + weight.y * value.y + weight.z * value.z + weight.w * value.w + sum;
 }
 
-// The sum of the warp's values, in lane 0. Every lane of the warp must call it.
-__device__ __forceinline__ unsigned warp_sum(unsigned value)
-{
-    for (int offset = kWarp / 2; offset > 0; offset /= 2) {
-        value += __shfl_down_sync(kAllLanes, value, offset);
-    }
-    return value;
-}
-
 template <int kWidth, int kBlock, int kUnroll>
-__global__ void __launch_bounds__(kBlock, 2) classifier_int_in_flight(
+__global__ void __launch_bounds__(kBlock, 2) classifier_int_row_block(
     const unsigned* __restrict__ weights, const unsigned* __restrict__ input, unsigned* __restrict__ output, int inputs,
     int outputs)
 {
     static_assert(kBlock % kWarp == 0 && kBlock <= kWarp * kWarp, "whole warps, and one warp can add up their sums");
+    // Not block_sum, with which the compiler makes other machine code here.
     __shared__ unsigned part[kBlock / kWarp];
     using P = typename Pack<kWidth>::type;
     const int packs = inputs / kWidth;

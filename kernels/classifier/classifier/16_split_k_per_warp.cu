@@ -3,7 +3,11 @@
 // Requires: a block of kThreads threads; a grid of tiles of outputs, of pieces of the inputs and of groups of samples;
 // weights and input aligned to 16 bytes; kWidth = 4 where inputs is a multiple of 4, kWidth = 1 otherwise; shared memory for
 // kStages steps of each warp, or for the warps' sums. With one piece sums is the output.
+#include "../../common/async_copy.cuh"
+#include "../../common/warp.cuh"
 #include "classifier.cuh"
+#include "pieces.cuh"
+
 constexpr int kLaneRows = 8;  // of a lane, kRowLanes apart, so that neighbouring lanes read neighbouring lines
 constexpr int kLaneSamples = 8;
 constexpr int kRowLanes = 8;
@@ -19,43 +23,8 @@ constexpr int kThreads = kWarps * kWarp;
 constexpr int kSumPitch = kTileRows + 8;  // four samples of eight outputs fill all banks
 static_assert(kRowLanes * kSampleLanes == kWarp, "a lane for each part of the tile");
 
-// Starts to copy one pack to shared memory, or zeros where there is none. Before compute capability 8.0 the copy is done
-// when this returns.
-template <typename P>
-__device__ __forceinline__ void copy_async(P* to, const P* from, bool inside)
-{
-#if __CUDA_ARCH__ >= 800
-    const unsigned target = static_cast<unsigned>(__cvta_generic_to_shared(to));
-    const int bytes = inside ? static_cast<int>(sizeof(P)) : 0;
-    if constexpr (sizeof(P) == 16) {
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(target), "l"(from), "r"(bytes) : "memory");
-    } else {
-        asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(target), "l"(from), "r"(bytes) : "memory");
-    }
-#else
-    *to = inside ? *from : P{};
-#endif
-}
-
-// Closes the group of the copies that this thread has started since the group before.
-__device__ __forceinline__ void commit_copies()
-{
-#if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.commit_group;" ::: "memory");
-#endif
-}
-
-// Waits until at most kGroups of this thread's groups of copies are still on their way.
-template <int kGroups>
-__device__ __forceinline__ void wait_for_copies()
-{
-#if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.wait_group %0;" ::"n"(kGroups) : "memory");
-#endif
-}
-
 template <int kWidth>
-__global__ void __launch_bounds__(kThreads, 2) classifier_slices(
+__global__ void __launch_bounds__(kThreads, 2) classifier_split_k_per_warp(
     const float* __restrict__ weights, const float* __restrict__ input, float* __restrict__ sums, int inputs,
     int outputs, int batch, int steps_per_warp)
 {
@@ -89,10 +58,10 @@ __global__ void __launch_bounds__(kThreads, 2) classifier_slices(
                 const size_t at = is_row ? min(first_row + line, outputs - 1)
                                          : min(first_sample + line - kTileRows, batch - 1);
                 const P* from = reinterpret_cast<const P*>(is_row ? weights : input) + at * packs;
-                copy_async(reinterpret_cast<P*>(to + line * kPitch) + pack, from + (inside ? i : 0), inside);
+                copy_async<kWidth>(reinterpret_cast<float*>(reinterpret_cast<P*>(to + line * kPitch) + pack), reinterpret_cast<const float*>(from + (inside ? i : 0)), inside);
             }
         }
-        commit_copies();
+        close_group();
     };
 
 #pragma unroll
@@ -102,7 +71,7 @@ __global__ void __launch_bounds__(kThreads, 2) classifier_slices(
     float sum[kLaneRows][kLaneSamples] = {};
 #pragma unroll 1  // a step is a thousand multiply-adds: more of them would not fit into the instruction cache
     for (int step = 0; step < steps; ++step) {
-        wait_for_copies<kStages - 2>();
+        wait_for_groups<kStages - 2>();
         __syncwarp();  // every lane's copies of this step have landed, and the stage that is filled next has been read
         fetch(step + kStages - 1);
         const float* from = mine + step % kStages * (kLines * kPitch);
@@ -147,17 +116,4 @@ __global__ void __launch_bounds__(kThreads, 2) classifier_slices(
             sums[(static_cast<size_t>(blockIdx.y) * batch + first_sample + s) * outputs + first_row + r] = total;
         }
     }
-}
-
-// A thread per output adds up its pieces.
-__global__ void __launch_bounds__(kThreads) add_slices(
-    const float* __restrict__ sums, float* __restrict__ output, size_t n, int pieces)
-{
-    const size_t at = static_cast<size_t>(blockIdx.x) * kThreads + threadIdx.x;
-    if (at >= n) return;
-    float sum = 0.0f;
-    for (int piece = 0; piece < pieces; ++piece) {
-        sum += sums[piece * n + at];
-    }
-    output[at] = sum;
 }

@@ -2,10 +2,11 @@
 // From the rung before: __ldcs instead of a plain load.
 // Requires: a block of kBlock threads; a grid of outputs and the batch; weights and input aligned to 16 bytes;
 // kWidth = 4 where inputs is a multiple of 4, kWidth = 1 otherwise.
+#include "../../common/warp.cuh"
 #include "classifier.cuh"
 
 template <int kWidth, int kBlock, int kUnroll>
-__global__ void __launch_bounds__(kBlock, 2) classifier_streaming(
+__global__ void __launch_bounds__(kBlock, 2) classifier_evict_first(
     const float* __restrict__ weights, const float* __restrict__ input, float* __restrict__ output, int inputs,
     int outputs)
 {

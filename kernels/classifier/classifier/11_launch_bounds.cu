@@ -2,10 +2,11 @@
 // From the rung before: a 2 in __launch_bounds__; without it ptxas saves registers and loads a few packs at a time.
 // Requires: a block of kBlock threads; a grid of outputs and the batch; weights and input aligned to 16 bytes;
 // kWidth = 4 where inputs is a multiple of 4, kWidth = 1 otherwise.
+#include "../../common/warp.cuh"
 #include "classifier.cuh"
 
 template <int kWidth, int kBlock, int kUnroll>
-__global__ void __launch_bounds__(kBlock, 2) classifier_in_flight(
+__global__ void __launch_bounds__(kBlock, 2) classifier_launch_bounds(
     const float* __restrict__ weights, const float* __restrict__ input, float* __restrict__ output, int inputs,
     int outputs)
 {
