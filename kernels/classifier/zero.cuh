@@ -1,4 +1,5 @@
-// The launch before rungs that add to the outputs by atomics: each output starts at zero.
+// The launch before rungs that add to the outputs by atomics: each output starts at
+// zero.
 #pragma once
 
 template <int kThreads, typename T>

@@ -17,15 +17,15 @@ __device__ __forceinline__ void copy_async(float* to, const float* from, bool wa
 #if __CUDA_ARCH__ >= 800
     const int bytes = wanted ? kBytes : 0;
     if constexpr (kFloats == 4) {
-        asm volatile("cp.async.cg.shared.global [%0], [%1], %2, %3;" ::"r"(
-                         shared_address(to)),
-                     "l"(from), "n"(kBytes), "r"(bytes)
-                     : "memory");
+        asm volatile(
+            "cp.async.cg.shared.global [%0], [%1], %2, %3;" ::"r"(shared_address(to)),
+            "l"(from), "n"(kBytes), "r"(bytes)
+            : "memory");
     } else {
-        asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(
-                         shared_address(to)),
-                     "l"(from), "n"(kBytes), "r"(bytes)
-                     : "memory");
+        asm volatile(
+            "cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(shared_address(to)),
+            "l"(from), "n"(kBytes), "r"(bytes)
+            : "memory");
     }
 #else
     if constexpr (kFloats == 4) {
@@ -69,15 +69,15 @@ __device__ __forceinline__ void copy_async(float* to, const float* from)
     static_assert(kFloats == 1 || kFloats == 4, "one float or a quad");
 #if __CUDA_ARCH__ >= 800
     if constexpr (kFloats == 4) {
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(
-                         shared_address(to)),
-                     "l"(from)
-                     : "memory");
+        asm volatile(
+            "cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared_address(to)),
+            "l"(from)
+            : "memory");
     } else {
-        asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(
-                         shared_address(to)),
-                     "l"(from)
-                     : "memory");
+        asm volatile(
+            "cp.async.ca.shared.global [%0], [%1], 4;" ::"r"(shared_address(to)),
+            "l"(from)
+            : "memory");
     }
 #else
     copy_async<kFloats>(to, from, true);

@@ -11,11 +11,13 @@ __global__ void conv1d_bias(const float* __restrict__ bias, float* __restrict__ 
     }
 }
 
-// Adds the warp's sums, one for each position of a tile, to the outputs from `to` on,
-// `left` of which are in the row. With warpSize, which is no constant to the compiler,
-// the loop of shuffles stays rolled and takes fewer registers than warp_sum.
+// Adds the warp's sums, one for each position of a tile from `first` on, to the outputs
+// of channel `out`. The loop of shuffles runs to warpSize, which is no constant to the
+// compiler: it stays rolled and takes fewer registers than warp_sum.
 template <int kTile>
-__device__ __forceinline__ void add_to_outputs(float* __restrict__ output, float (&sum)[kTile], int out, int first, int length)
+__device__ __forceinline__ void add_to_outputs(float* __restrict__ output,
+                                               float (&sum)[kTile], int out, int first,
+                                               int length)
 {
     constexpr unsigned kLanes = 0xffffffffu;
 #pragma unroll

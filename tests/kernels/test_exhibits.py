@@ -45,17 +45,17 @@ def replaced(text: str, old: str, new: str) -> str:
     return text.replace(old, new)
 
 
-def test_every_exhibit_names_its_seed_and_is_looked_at() -> None:
+def test_every_exhibit_names_its_source_and_is_tested() -> None:
     """Here, or in the tests of the chapter that shows it."""
     exhibits = {f"{path.parts[-3]}_{path.stem}": path for path in KERNELS.glob("*/exhibits/*.cu")}
     names = {name for name, path in exhibits.items() if path.read_text(encoding="utf-8").startswith("// Exhibit. ")}
     here = Path(__file__).read_text(encoding="utf-8")
     assert len(names) >= 7
     for name in names:
-        seed, _, rest = name.partition("_")
-        chapter = Path(__file__).parent / seed / "test_chapter.py"
+        folder, _, rest = name.partition("_")
+        chapter = Path(__file__).parent / folder / "test_chapter.py"
         there = chapter.read_text(encoding="utf-8") if chapter.exists() else ""
-        assert source(name).startswith("// Exhibit. Seed: ")
+        assert source(name).startswith("// Exhibit. Source: ")
         assert f'source("{name}")' in here or f'exhibit("{rest}")' in there, name
 
 

@@ -9,7 +9,6 @@ rung, what is replaced, by what, what must come of it), and takes the tests from
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -22,6 +21,7 @@ from hypothesis import strategies as st
 
 from climb import ArgumentError, BoundRung, Ladder, cp, load_ladder, verify
 from climb.bench.checking import Case, run_and_check
+from climb.bench.ladder import expand_includes
 from climb.bench.problem import Size
 
 ARCHITECTURES = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120")
@@ -157,7 +157,9 @@ def test_the_file_opens_with_idea_difference_and_demands(rung: BoundRung) -> Non
 
 def test_the_launch_has_the_block_that_the_kernel_counts_on(rung: BoundRung) -> None:
     """A kernel that names its block size (kThreads, or kTile x kRows) is launched with just that many threads."""
-    constants = {name: int(value) for name, value in re.findall(r"constexpr int (k\w+) = (\d+);", rung.source)}
+    constants = {
+        name: int(value) for name, value in re.findall(r"constexpr int (k\w+) = (\d+);", expand_includes(rung.path))
+    }
     for size in rung.ladder.problem.check:
         for launch in rung.launches(size) if rung.rung.requires(size) is None else ():
             one_thread = launch.grid == launch.block == (1,)  # it sets an output to where its atomics start
@@ -183,10 +185,9 @@ def test_a_planted_fault_is_found(tmp_path: Path, planted: tuple[str, str, str, 
     name, rung_name, old, new, error = planted
     ladder = load_ladder(name)
     rung = ladder[rung_name]
-    assert rung.source.count(old) == 1
-    for included in ladder.folder.glob("*.cu*"):
-        shutil.copy(included, tmp_path)
-    (tmp_path / rung.path.name).write_text(rung.source.replace(old, new), encoding="utf-8")
+    whole = expand_includes(rung.path)  # a fault may be in what the rung shares with others
+    assert whole.count(old) == 1
+    (tmp_path / rung.path.name).write_text(whole.replace(old, new), encoding="utf-8")
     faulty = replace(ladder, folder=tmp_path)
     with pytest.raises(error):
         for size in ladder.problem.check:

@@ -18,7 +18,10 @@ from climb.bench.problem import Size
 from climb.toolchain import Compiled
 
 WANDERING = frozenset(
-    {("classifier", "slices"), *(("sgemm", rung) for rung in ("pipelined", "read_ahead", "tuned", "stream"))}
+    {
+        ("classifier", "split_k_per_warp"),
+        *(("sgemm", rung) for rung in ("pipelined", "read_ahead", "tuned", "stream_k")),
+    }
 )
 
 

@@ -1,7 +1,7 @@
-// What the rungs share: loads of one or four floats, their dot products, the sums of a warp and of a block.
+// What the rungs share: loads of one float or of four, and their dot products.
 #pragma once
 
-// What one load brings: kWidth neighbouring floats.
+// kWidth neighbouring floats, which one load brings.
 template <int kWidth>
 struct Pack;
 template <>

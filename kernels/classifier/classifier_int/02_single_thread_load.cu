@@ -1,13 +1,17 @@
-// Idea: a block per input; one thread fetches the column of weights that this input meets, the others multiply and add.
-// From the rung before: the report's class2: blocks are columns, not tiles, and an output per thread.
-// Requires: a block of kThreads threads; a grid of inputs, of pieces of kThreads outputs and the batch; output is zero.
+// Idea: a block per input; one thread loads the column of weights for the block.
+// From the rung before: class2 of the course report: blocks are columns instead of
+// tiles, and a thread has one output.
+// Requires: a block of kThreads threads; a grid of inputs, of pieces of kThreads
+// outputs and the batch; output is zero.
 #include "../zero.cuh"
 
 constexpr int kThreads = 1024;
 
-__global__ void __launch_bounds__(kThreads) classifier_int_single_thread_load(
-    const unsigned* __restrict__ weights, const unsigned* __restrict__ input, unsigned* __restrict__ output, int inputs,
-    int outputs)
+__global__ void __launch_bounds__(kThreads)
+    classifier_int_single_thread_load(const unsigned* __restrict__ weights,
+                                      const unsigned* __restrict__ input,
+                                      unsigned* __restrict__ output, int inputs,
+                                      int outputs)
 {
     __shared__ unsigned column[kThreads];
     __shared__ unsigned value;
@@ -20,7 +24,7 @@ __global__ void __launch_bounds__(kThreads) classifier_int_single_thread_load(
         }
         value = input[sample * inputs + i];
     }
-    __syncthreads();  // thread 0 has fetched the column before the block multiplies it
+    __syncthreads();  // thread 0 has stored the column before the block reads it
     const int row = first + threadIdx.x;
     if (i < inputs && row < outputs) {
         atomicAdd(output + sample * outputs + row, column[threadIdx.x] * value);

@@ -1,4 +1,4 @@
-// Idea: rows and filters each have their own shared memory, so that both are on their way at once.
+// Idea: a shared buffer each for rows and filters, so that both load at the same time.
 // From the rung before: one barrier between loading and using instead of three.
 // Requires: as the rung before; shared memory for kChannels rows and filters a thread.
 #include "../atomics.cuh"
@@ -6,25 +6,31 @@
 
 template <int kLength, int kTaps, int kWidth, int kFilterWidth, int kChannels>
 __global__ void __launch_bounds__(most_threads(kChannels))
-    conv1d_separate_buffers(const float* __restrict__ input, const float* __restrict__ weight,
-                      float* __restrict__ output, int channels)
+    conv1d_separate_buffers(const float* __restrict__ input,
+                            const float* __restrict__ weight,
+                            float* __restrict__ output, int channels)
 {
-    constexpr int kTile = tile_of(kLength), kPadding = kTaps / 2, kWindow = kTile + 2 * kPadding;
+    constexpr int kTile = tile_of(kLength), kPadding = kTaps / 2,
+                  kWindow = kTile + 2 * kPadding;
     constexpr int kSpan = span_of(kLength, kTaps);
-    static_assert(kTaps % 2 == 1, "with an even number of taps there is no middle one");
+    static_assert(kTaps % 2 == 1, "an even number of taps has no middle");
     constexpr int kPadEvery = pad_every(kSpan * kChannels);
-    static_assert(kWidth == 1 || (kWidth == 4 && kSpan == kLength), "a float4 may span rows, but no gap between them");
+    static_assert(kWidth == 1 || (kWidth == 4 && kSpan == kLength),
+                  "a float4 may span rows, but no gap between them");
     extern __shared__ __align__(sizeof(float4)) float staged[];
 
     const int out = blockIdx.x;
     const int first = kLength > kTile ? blockIdx.y * kTile : 0;
-    const int start = kLength > kSpan ? max(0, min(first - kPadding, kLength - kSpan)) : 0;  // of the span
+    // Of the span.
+    const int start =
+        kLength > kSpan ? max(0, min(first - kPadding, kLength - kSpan)) : 0;
     float* rows = staged + blockDim.x * kChannels * kTaps;  // behind the filters
     float sum[kTile] = {};
     for (int base = 0; base < channels; base += blockDim.x * kChannels) {
         const int here = min(static_cast<int>(blockDim.x) * kChannels, channels - base);
         if constexpr (kWidth == 4) {
-            const float4* quads = reinterpret_cast<const float4*>(input + static_cast<size_t>(base) * kLength);
+            const float4* quads = reinterpret_cast<const float4*>(
+                input + static_cast<size_t>(base) * kLength);
             for (int i = threadIdx.x; i < here * kSpan / kWidth; i += blockDim.x) {
                 const float4 four = quads[i];
                 float* to = rows + kWidth * i + kWidth * i / kPadEvery;
@@ -35,14 +41,17 @@ __global__ void __launch_bounds__(most_threads(kChannels))
             }
         } else {
             for (int i = threadIdx.x; i < here * kSpan; i += blockDim.x) {
-                const size_t at = static_cast<size_t>(base + i / kSpan) * kLength + start + i % kSpan;
+                const size_t at =
+                    static_cast<size_t>(base + i / kSpan) * kLength + start + i % kSpan;
                 rows[i + i / kPadEvery] = input[at];
             }
         }
-        const float* filters = weight + (static_cast<size_t>(out) * channels + base) * kTaps;
+        const float* filters =
+            weight + (static_cast<size_t>(out) * channels + base) * kTaps;
         if constexpr (kFilterWidth == 4) {
             const float4* quads = reinterpret_cast<const float4*>(filters);
-            for (int i = threadIdx.x; i < here * kTaps / kFilterWidth; i += blockDim.x) {
+            for (int i = threadIdx.x; i < here * kTaps / kFilterWidth;
+                 i += blockDim.x) {
                 reinterpret_cast<float4*>(staged)[i] = quads[i];
             }
         } else {
@@ -50,7 +59,7 @@ __global__ void __launch_bounds__(most_threads(kChannels))
                 staged[i] = filters[i];
             }
         }
-        __syncthreads();  // rows and filters are there before any thread reads its own
+        __syncthreads();  // rows and filters are staged before any thread reads them
 
         float window[kChannels][kWindow] = {};
         float filter[kChannels][kTaps] = {};
@@ -62,7 +71,8 @@ __global__ void __launch_bounds__(most_threads(kChannels))
                 for (int j = 0; j < kWindow; ++j) {
                     const int at = first + j - kPadding;
                     const int i = row * kSpan + at - start;
-                    window[c][j] = at >= 0 && at < kLength ? rows[i + i / kPadEvery] : 0.0f;
+                    window[c][j] =
+                        at >= 0 && at < kLength ? rows[i + i / kPadEvery] : 0.0f;
                 }
 #pragma unroll
                 for (int k = 0; k < kTaps; ++k) {
@@ -70,7 +80,7 @@ __global__ void __launch_bounds__(most_threads(kChannels))
                 }
             }
         }
-        __syncthreads();  // every thread has its rows and filters before the next take their place
+        __syncthreads();  // rows and filters are read before the next replace them
 
 #pragma unroll
         for (int p = 0; p < kTile; ++p) {

@@ -1,5 +1,6 @@
-// Idea: work on the filters in the order in which they were asked for, while those behind them are still on their way.
-// From the rung before: each output channel's filters are groups of their own, and its sums are folded as soon as done.
+// Idea: use each filter as it arrives, while the next ones are still in flight.
+// From the rung before: the filters of each output channel are groups of their own, and
+// its sums are folded as soon as they are complete.
 // Requires: as the rung before.
 #include "../shape.cuh"
 #include "async_filters.cuh"
@@ -9,24 +10,33 @@
 // those with the zeros beyond the row.
 struct EveryTap {
     template <int kLength, int kPadding>
-    static __device__ constexpr bool used(int position, int tap) { return true; }
+    static __device__ constexpr bool used(int position, int tap)
+    {
+        return true;
+    }
 };
 
-// kRowWidth: floats per load of the rows, 4 where they are whole and a multiple of 16 bytes. kFilterWidth: of the filters,
-// 4 where channels * kTaps is a multiple of 4. kStrided: a lane's channels lie 32 apart, so that neighbouring lanes load
-// neighbouring rows; else they are neighbours, and their filters come from shared memory in fewer loads.
-// The input is not __restrict__, or the compiler might move its loads behind the wait for the filters.
-template <int kLength, int kTaps, int kRowWidth, int kFilterWidth, int kTeams, int kWarps, int kOutputs, int kGroups,
-          int kChannels, bool kStrided, class Taps>
-__device__ __forceinline__ void convolve_as_filters_arrive(const float* input, const float* __restrict__ weight,
-                    const float* __restrict__ bias, float* __restrict__ output, int channels)
+// kRowWidth: floats per load of the rows, 4 where they are whole and a multiple of 16
+// bytes. kFilterWidth: floats per copy of the filters, 4 where channels * kTaps is a
+// multiple of 4. kStrided: the channels of a lane lie 32 apart, so that neighbouring
+// lanes load neighbouring rows; otherwise they are neighbours, and their filters take
+// fewer loads from shared memory. The input is not __restrict__: the compiler might
+// move its loads behind the wait for the filters.
+template <int kLength, int kTaps, int kRowWidth, int kFilterWidth, int kTeams,
+          int kWarps, int kOutputs, int kGroups, int kChannels, bool kStrided,
+          class Taps>
+__device__ __forceinline__ void convolve_as_filters_arrive(
+    const float* input, const float* __restrict__ weight,
+    const float* __restrict__ bias, float* __restrict__ output, int channels)
 {
-    constexpr int kTile = tile_of(kLength), kPadding = kTaps / 2, kWindow = kTile + 2 * kPadding;
+    constexpr int kTile = tile_of(kLength), kPadding = kTaps / 2,
+                  kWindow = kTile + 2 * kPadding;
     constexpr int kChunk = kWarp * kChannels;  // channels of a warp at a time
     constexpr int kSums = kOutputs * kTile, kFold = fold_of(kTile);
-    static_assert(kTaps % 2 == 1, "with an even number of taps there is no middle one");
-    static_assert(kSums <= kWarps * kWarp, "each thread asks for at most one bias");
-    extern __shared__ __align__(sizeof(float4)) float staged[];  // of each warp: kGroups x kOutputs filters' chunks
+    static_assert(kTaps % 2 == 1, "an even number of taps has no middle");
+    static_assert(kSums <= kWarps * kWarp, "each thread loads at most one bias");
+    // kGroups x kOutputs chunks of each warp.
+    extern __shared__ __align__(sizeof(float4)) float staged[];
     __shared__ float partial[kTeams][kWarps][kOutputs][kFold];
 
     const int team = threadIdx.x / (kWarps * kWarp);
@@ -35,15 +45,17 @@ __device__ __forceinline__ void convolve_as_filters_arrive(const float* input, c
     const int first = kLength > kTile ? blockIdx.y * kTile : 0;
     const int lane = mine % kWarp;
     const int warp = mine / kWarp;
-    float* filters_of_warp = staged + threadIdx.x / kWarp * (kGroups * kOutputs * kChunk * kTaps);
+    float* filters_of_warp =
+        staged + threadIdx.x / kWarp * (kGroups * kOutputs * kChunk * kTaps);
     const float offset_of_mine = mine < kSums ? bias[out + mine / kTile] : 0.0f;
     for (int i = lane; i < kOutputs * kFold; i += kWarp) {
         partial[team][warp][i / kFold][i % kFold] = 0.0f;
     }
     for (int base = warp * kChunk; base < channels; base += kGroups * kWarps * kChunk) {
-        __syncwarp();  // every lane has read its filters of the chunks before
-        // All loads and copies first, so that all are on their way at once; rows before filters, for behind them the
-        // compiler would move their loads past the wait.
+        __syncwarp();  // all lanes have read the filters of the chunks before
+        // All loads and copies first, so that all are in flight at once; rows before
+        // filters, because behind them the compiler would move their loads past the
+        // wait.
         float window[kGroups][kChannels][kWindow] = {};
 #pragma unroll
         for (int g = 0; g < kGroups; ++g) {
@@ -56,7 +68,9 @@ __device__ __forceinline__ void convolve_as_filters_arrive(const float* input, c
                 if constexpr (kRowWidth == 4) {
 #pragma unroll
                     for (int i = 0; i < kLength / 4; ++i) {
-                        const Pack<4> four = row < channels ? reinterpret_cast<const Pack<4>*>(from)[i] : Pack<4>{};
+                        const Pack<4> four =
+                            row < channels ? reinterpret_cast<const Pack<4>*>(from)[i]
+                                           : Pack<4>{};
 #pragma unroll
                         for (int e = 0; e < 4; ++e) {
                             window[g][c][kPadding + 4 * i + e] = four.at[e];
@@ -79,7 +93,8 @@ __device__ __forceinline__ void convolve_as_filters_arrive(const float* input, c
             for (int g = 0; g < kGroups; ++g) {
                 const int chunk = base + g * kWarps * kChunk;
                 const int floats = min(kChunk, channels - chunk) * kTaps;
-                const float* filters = weight + (static_cast<size_t>(out + r) * channels + chunk) * kTaps;
+                const float* filters =
+                    weight + (static_cast<size_t>(out + r) * channels + chunk) * kTaps;
                 float* to = filters_of_warp + (r * kGroups + g) * kChunk * kTaps;
                 copy_chunk<kChunk * kTaps, kFilterWidth>(to, filters, floats);
                 close_group();
@@ -90,19 +105,22 @@ __device__ __forceinline__ void convolve_as_filters_arrive(const float* input, c
         for_each_group<kOutputs * kGroups, 0>([&](auto group) {
             constexpr int i = decltype(group)::value, r = i / kGroups, g = i % kGroups;
             wait_for_groups<kOutputs * kGroups - 1 - i>();
-            __syncwarp();  // this group of the warp's filters is there before any lane reads its own
+            // This group of filters has arrived for all lanes of the warp.
+            __syncwarp();
             const float* filters_of_chunk = filters_of_warp + i * kChunk * kTaps;
             float filter[kChannels * kTaps];
             if constexpr (kStrided) {
 #pragma unroll
                 for (int f = 0; f < kChannels * kTaps; ++f) {
-                    filter[f] = filters_of_chunk[(f / kTaps * kWarp + lane) * kTaps + f % kTaps];
+                    filter[f] = filters_of_chunk[(f / kTaps * kWarp + lane) * kTaps +
+                                                 f % kTaps];
                 }
             } else {
 #pragma unroll
                 for (int f = 0; f < kTaps; ++f) {
                     const Pack<kChannels> some =
-                        reinterpret_cast<const Pack<kChannels>*>(filters_of_chunk)[lane * kTaps + f];
+                        reinterpret_cast<const Pack<kChannels>*>(
+                            filters_of_chunk)[lane * kTaps + f];
 #pragma unroll
                     for (int e = 0; e < kChannels; ++e) {
                         filter[f * kChannels + e] = some.at[e];
@@ -121,7 +139,8 @@ __device__ __forceinline__ void convolve_as_filters_arrive(const float* input, c
                     }
                 }
             }
-            if constexpr (g == kGroups - 1) {  // the last of this output channel: its sums are ready
+            // The sums of this output channel are complete.
+            if constexpr (g == kGroups - 1) {
                 const float folded = fold<kFold>(sum);
                 if (lane % (kWarp / kFold) == 0) {
                     partial[team][warp][r][lane / (kWarp / kFold)] += folded;
@@ -134,7 +153,7 @@ __device__ __forceinline__ void convolve_as_filters_arrive(const float* input, c
         });
     }
 
-    __syncthreads();  // every warp has stored its sums before a team's first threads add them up
+    __syncthreads();  // all warps have stored their sums before they are added up
     const int position = first + mine % kTile;
     if (mine < kSums && position < kLength) {
         float total = offset_of_mine;
@@ -146,11 +165,15 @@ __device__ __forceinline__ void convolve_as_filters_arrive(const float* input, c
     }
 }
 
-template <int kLength, int kTaps, int kRowWidth, int kFilterWidth, int kTeams, int kWarps, int kOutputs, int kGroups,
-          int kChannels, int kBlocks, bool kStrided>
-__global__ void __launch_bounds__(kTeams* kWarps* kWarp, kBlocks)
+template <int kLength, int kTaps, int kRowWidth, int kFilterWidth, int kTeams,
+          int kWarps, int kOutputs, int kGroups, int kChannels, int kBlocks,
+          bool kStrided>
+__global__ void __launch_bounds__(kTeams * kWarps * kWarp, kBlocks)
     conv1d_consume_as_arrive(const float* input, const float* __restrict__ weight,
-                    const float* __restrict__ bias, float* __restrict__ output, int channels)
+                             const float* __restrict__ bias, float* __restrict__ output,
+                             int channels)
 {
-    convolve_as_filters_arrive<kLength, kTaps, kRowWidth, kFilterWidth, kTeams, kWarps, kOutputs, kGroups, kChannels, kStrided, EveryTap>(input, weight, bias, output, channels);
+    convolve_as_filters_arrive<kLength, kTaps, kRowWidth, kFilterWidth, kTeams, kWarps,
+                               kOutputs, kGroups, kChannels, kStrided, EveryTap>(
+        input, weight, bias, output, channels);
 }

@@ -1,5 +1,6 @@
-// Idea: a tap that lies beyond the row meets a zero, and what is multiplied by it need not be: for short rows a good part.
-// From the rung before: taps of whole rows are left out where there is no input; two channels a lane, side by side.
+// Idea: skip the products of taps that lie beyond the row: many, where rows are short.
+// From the rung before: where a tile is a whole row, taps that meet no input are left
+// out at compile time; another block.
 // Requires: as the rung before.
 #include "15_consume_as_arrive.cu"
 
@@ -13,11 +14,15 @@ struct TapsInside {
     }
 };
 
-template <int kLength, int kTaps, int kRowWidth, int kFilterWidth, int kTeams, int kWarps, int kOutputs, int kGroups,
-          int kChannels, int kBlocks, bool kStrided>
-__global__ void __launch_bounds__(kTeams* kWarps* kWarp, kBlocks)
+template <int kLength, int kTaps, int kRowWidth, int kFilterWidth, int kTeams,
+          int kWarps, int kOutputs, int kGroups, int kChannels, int kBlocks,
+          bool kStrided>
+__global__ void __launch_bounds__(kTeams * kWarps * kWarp, kBlocks)
     conv1d_skip_halo_taps(const float* input, const float* __restrict__ weight,
-                    const float* __restrict__ bias, float* __restrict__ output, int channels)
+                          const float* __restrict__ bias, float* __restrict__ output,
+                          int channels)
 {
-    convolve_as_filters_arrive<kLength, kTaps, kRowWidth, kFilterWidth, kTeams, kWarps, kOutputs, kGroups, kChannels, kStrided, TapsInside>(input, weight, bias, output, channels);
+    convolve_as_filters_arrive<kLength, kTaps, kRowWidth, kFilterWidth, kTeams, kWarps,
+                               kOutputs, kGroups, kChannels, kStrided, TapsInside>(
+        input, weight, bias, output, channels);
 }

@@ -4,8 +4,8 @@
 #include "../../common/warp.cuh"
 #include "packs.cuh"
 
-// Starts to copy a warp's chunk of a filter: kFloats floats, or fewer in the last chunk,
-// which zeros fill up.
+// Starts to copy a warp's chunk of a filter: kFloats floats, or fewer in the last
+// chunk, which zeros fill up.
 template <int kFloats, int kWidth>
 __device__ void copy_chunk(float* to, const float* from, int floats)
 {

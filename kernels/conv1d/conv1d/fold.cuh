@@ -13,8 +13,8 @@ constexpr int fold_of(int sums)
 }
 
 // Adds up kFold values over the warp; lane i gets the sum of value i / (kWarp / kFold).
-// In each step a lane keeps half of its values and sends the other half to the lane that
-// keeps those: kFold - 1 shuffles, and one more for each step after that.
+// In each step a lane keeps half of its values and sends the other half to the lane
+// that keeps those: kFold - 1 shuffles, and one more for each step after that.
 template <int kFold, int kOffset = kWarp / 2>
 __device__ float fold(float* value)
 {

@@ -1,6 +1,8 @@
-// Idea: copies from global to shared memory that no register waits for: two tiles are on their way while one is used.
-// From the rung before: cp.async into a ring of kStages tiles, one barrier a tile; what lies outside is filled with zeros.
-// Requires: blocks of kThreads threads; output aligned to 16 bytes; kWidth = 4 where n is even.
+// Idea: asynchronous copies: two tiles are in flight while one is used.
+// From the rung before: cp.async into a ring of kStages tiles, one barrier a tile;
+// zeros arrive for what lies outside.
+// Requires: blocks of kThreads threads; output aligned to 16 bytes; kWidth = 4 where n
+// is even.
 #include "../../common/async_copy.cuh"
 
 constexpr int kOuts = 64;
@@ -10,16 +12,20 @@ constexpr int kSums = 8;
 constexpr int kStages = 3;
 constexpr int kAcross = kPixels / kSums;
 constexpr int kHalf = kPixels / 2;
-constexpr int kPitch = kOuts + 8;  // four taps of eight output maps, which a warp stores at once, lie in 32 banks
+// A warp's store, four taps of eight output maps, fills 32 banks.
+constexpr int kPitch = kOuts + 8;
 constexpr int kThreads = 128;
-static_assert(kThreads == kAcross * (kOuts / kSums), "each thread computes kSums x kSums outputs");
+static_assert(kThreads == kAcross * (kOuts / kSums),
+              "each thread computes kSums x kSums outputs");
 static_assert(kThreads == kPixels, "each thread loads the values of one pixel");
-static_assert(kOuts * kDepth == kThreads * 4 && kDepth == 8, "each thread loads four weights");
+static_assert(kOuts * kDepth == kThreads * 4 && kDepth == 8,
+              "each thread loads four weights");
 
 template <int kSize, int kWidth>
 __global__ void __launch_bounds__(kThreads)
-convlayer_pipelined(const float* __restrict__ input, const float* __restrict__ weights, float* __restrict__ output,
-                    int n, int c_in, int c_out)
+    convlayer_pipelined(const float* __restrict__ input,
+                        const float* __restrict__ weights, float* __restrict__ output,
+                        int n, int c_in, int c_out)
 {
     constexpr int kHalo = kSize / 2;
     constexpr int kTaps = kSize * kSize;
@@ -45,7 +51,8 @@ convlayer_pipelined(const float* __restrict__ input, const float* __restrict__ w
         for (int k = 0; k < kDepth; ++k) {
             const int map = (k0 + k) / kTaps, tap = (k0 + k) % kTaps;
             const int r = row + tap / kSize, c = col + tap % kSize;
-            const bool inside = map < c_in && pixel < plane && r >= 0 && r < n && c >= 0 && c < n;
+            const bool inside =
+                map < c_in && pixel < plane && r >= 0 && r < n && c >= 0 && c < n;
             const size_t at = static_cast<size_t>(map) * plane + r * n + c;
             copy_async<1>(&b[stage][k][threadIdx.x], input + (inside ? at : 0), inside);
         }
@@ -59,7 +66,8 @@ convlayer_pipelined(const float* __restrict__ input, const float* __restrict__ w
     }
     for (int tile = 0; tile < tiles; ++tile) {
         wait_for_groups<kStages - 2>();
-        __syncthreads();  // all copies of this tile have landed; every thread has read the tile that the next one replaces
+        // This tile has arrived; all reads of the one replaced next are done.
+        __syncthreads();
         if (tile + kStages - 1 < tiles) fetch(tile + kStages - 1);
         close_group();
         const int stage = tile % kStages;
@@ -86,11 +94,13 @@ convlayer_pipelined(const float* __restrict__ input, const float* __restrict__ w
     for (int i = 0; i < kSums; ++i) {
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
-            const int out = first_out + line + i, at = first_pixel + half * kHalf + quad;
+            const int out = first_out + line + i,
+                      at = first_pixel + half * kHalf + quad;
             float* to = output + static_cast<size_t>(out) * plane + at;
             if constexpr (kWidth == 4) {
                 if (out < c_out && at < plane) {
-                    *reinterpret_cast<float4*>(to) = *reinterpret_cast<const float4*>(&sum[i][half * 4]);
+                    *reinterpret_cast<float4*>(to) =
+                        *reinterpret_cast<const float4*>(&sum[i][half * 4]);
                 }
             } else {
 #pragma unroll

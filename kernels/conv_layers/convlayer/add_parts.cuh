@@ -6,9 +6,11 @@ constexpr int kAddThreads = 128;
 // output[i] = parts[0][i] + parts[1][i] + ..., kWidth neighbouring elements a thread.
 template <int kWidth>
 __global__ void __launch_bounds__(kAddThreads)
-convlayer_add_parts(const float* __restrict__ parts, float* __restrict__ output, size_t count, int number)
+    convlayer_add_parts(const float* __restrict__ parts, float* __restrict__ output,
+                        size_t count, int number)
 {
-    const size_t at = (static_cast<size_t>(blockIdx.x) * kAddThreads + threadIdx.x) * kWidth;
+    const size_t at =
+        (static_cast<size_t>(blockIdx.x) * kAddThreads + threadIdx.x) * kWidth;
     if (at >= count) return;
     float sum[kWidth] = {};
 #pragma unroll 8

@@ -152,7 +152,7 @@ def counted_slices(product: Product) -> int:
 SQUARE_RING = Tile(128, 128, 16, 3, 2, 4, 8)
 #: The tile that was the fastest at 4096 x 4096 x 4096 in the search, and one of as many elements that is less wide.
 BEST, SQUARER = Tile(64, 512, 16, 3, 2, 4, 4), Tile(128, 256, 16, 3, 2, 4, 8)
-#: Where C has no more than 32 rows, of which a higher tile would have few.
+#: Where C has at most 32 rows: a higher tile would leave most of its rows empty.
 SKINNY = Tile(32, 128, 16, 2, 1, 2, 4)
 
 

@@ -1,8 +1,10 @@
-// Weighted sums along the planes alone: target[z] = sum over d of weights[d] * source[z + d - kRadius], zeros outside.
+// Weighted sums across the planes: target[z] = sum over d of weights[d] * source[z + d
+// - kRadius], zeros outside.
 constexpr int kTaps = 5;
 constexpr int kRadius = kTaps / 2;
 
-__global__ void march(const float* __restrict__ source, const float* __restrict__ weights, float* __restrict__ target,
+__global__ void stream(const float* __restrict__ source,
+                      const float* __restrict__ weights, float* __restrict__ target,
                       int planes, int area)
 {
     const int at = blockIdx.x * blockDim.x + threadIdx.x;
