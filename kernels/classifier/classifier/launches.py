@@ -10,7 +10,7 @@ import numpy as np
 from climb.bench.problem import Launch, Size, ceil_div
 from kernels.classifier.classifier import tuning
 from kernels.classifier.classifier.problem import MAX_ATOMICS, MAX_EXTENT, MAX_GRID_Y, WARP
-from kernels.classifier.classifier.tuning import packs_of, width
+from kernels.classifier.classifier.tuning import Shape, packs_of, width
 
 #: The rungs' kTile, and threads of their blocks: by atomics, with a thread or a warp per row, with the input in shared
 #: memory, in the second pass of split_k.
@@ -77,23 +77,27 @@ def rows(kernel: str, threads: int, rows_per_block: int, packed: bool = True) ->
     return launches
 
 
+def row_block_launch(kernel: str, size: Size, shape: Shape) -> Launch:
+    """A block of this shape per output and sample."""
+    name = f"{kernel}<{width(size)}, {shape.threads}, {shape.unroll}>"
+    return Launch(name, (size["outputs"], size["batch"]), (shape.threads,), args(size))
+
+
 def row_blocks(kernel: str) -> Callable[[Size], tuple[Launch, ...]]:
-    """A block per output and sample."""
+    """A block per output and sample, of the shape that is chosen for the row."""
+    return lambda size: (row_block_launch(kernel, size, tuning.choose("row_block", packs_of(size))),)
 
-    def launches(size: Size) -> tuple[Launch, ...]:
-        shape = tuning.choose("row_block", packs_of(size))
-        name = f"{kernel}<{width(size)}, {shape.threads}, {shape.unroll}>"
-        return (Launch(name, (size["outputs"], size["batch"]), (shape.threads,), args(size)),)
 
-    return launches
+def no_bounds_launch(size: Size, shape: Shape) -> Launch:
+    """A block of this shape per output and sample, without bounds where it covers a row exactly."""
+    exact = str(shape.covered == packs_of(size)).lower()
+    name = f"classifier_no_bounds<{width(size)}, {shape.threads}, {shape.unroll}, {exact}>"
+    return Launch(name, (size["outputs"], size["batch"]), (shape.threads,), args(size))
 
 
 def no_bounds(size: Size) -> tuple[Launch, ...]:
-    """A block per output and sample, without bounds where it covers a row exactly."""
-    shape = tuning.choose("no_bounds", packs_of(size))
-    exact = str(shape.covered == packs_of(size)).lower()
-    name = f"classifier_no_bounds<{width(size)}, {shape.threads}, {shape.unroll}, {exact}>"
-    return (Launch(name, (size["outputs"], size["batch"]), (shape.threads,), args(size)),)
+    """A block per output and sample, of the shape that is chosen for the row."""
+    return (no_bounds_launch(size, tuning.choose("no_bounds", packs_of(size))),)
 
 
 def _pieces(size: Size) -> int:

@@ -1,4 +1,4 @@
-"""Which block the tuned rungs take for a row: the tables of ``records/<gpu>/search/classifier.json``.
+"""Which block the tuned rungs take for a row: the tables of ``records/<gpu>/tuning/classifier.json``.
 
 ``SHAPES`` holds the tables; tests replace them, or ``SMS``, here.
 """
@@ -34,8 +34,8 @@ class Shape:
 
 
 def table_path(gpu: str = records.DEFAULT_GPU) -> Path:
-    """Where the tables, and the record of the search that made them, stand."""
-    return records.RECORDS / gpu / "search" / "classifier.json"
+    """The file of the tables; ``search/classifier.json`` beside it holds the trials of a search."""
+    return records.RECORDS / gpu / "tuning" / "classifier.json"
 
 
 _TABLES = json.loads(table_path().read_text(encoding="utf-8"))["tables"]

@@ -1,4 +1,4 @@
-"""Which block each tuned rung takes for a layer: the tables of ``records/<gpu>/search/conv1d.json``, and rules beside.
+"""Which block each tuned rung takes for a layer: the tables of ``records/<gpu>/tuning/conv1d.json``, and rules beside.
 
 ``CHANNELS`` and ``BLOCKS`` hold the tables; tests replace them, or ``SMS``, here.
 """
@@ -72,8 +72,8 @@ class Block:
 
 
 def table_path(gpu: str = records.DEFAULT_GPU) -> Path:
-    """Where the tables, and the record of the search that made them, stand."""
-    return records.RECORDS / gpu / "search" / "conv1d.json"
+    """The file of the tables; ``search/conv1d.json`` beside it holds the trials of a search."""
+    return records.RECORDS / gpu / "tuning" / "conv1d.json"
 
 
 def _rows(tables: dict[str, Any], rung: str) -> dict[Shape, list[Any]]:

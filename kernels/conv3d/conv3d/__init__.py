@@ -88,7 +88,8 @@ problem = Problem(
 
 def _size_is_taken(size: Size) -> str | None:
     if size["k"] not in EDGES:
-        return f"k may be {', '.join(map(str, EDGES[:-1]))} or {EDGES[-1]}, because the loops over the weights are unrolled"
+        edges = f"{', '.join(map(str, EDGES[:-1]))} or {EDGES[-1]}"
+        return f"k may be {edges}, because the loops over the weights are unrolled"
     if size["n"] > MAX_N:
         return f"n may be at most {MAX_N}, because n * n is a 32-bit number"
     return None
@@ -246,7 +247,9 @@ def _split_taps(size: Size) -> tuple[Launch, ...]:
     planes = ceil_div(SPLIT_DEEP + k - 1, SPLIT_TOGETHER) * SPLIT_TOGETHER
     shared = max(planes * tile.plane + weights, sums)
     threads = SPLIT_GROUPS * tile.across * tile.down // ROW_OUT
-    return (Launch(f"conv3d_split_taps<{k}, {_width(size)}>", tile.grid(n, SPLIT_DEEP), (threads,), _args(size), shared),)
+    return (
+        Launch(f"conv3d_split_taps<{k}, {_width(size)}>", tile.grid(n, SPLIT_DEEP), (threads,), _args(size), shared),
+    )
 
 
 def _direct(size: Size) -> tuple[Launch, ...]:

@@ -1,4 +1,4 @@
-"""How ``direct`` and ``split_k`` cut a layer: what a thread computes, how threads lie in a block, into how many parts."""
+"""How ``direct`` and ``split_k`` cut a layer: what a thread computes, how threads lie in a block, how many parts."""
 
 from __future__ import annotations
 

@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from climb import ArgumentError, check, count_kernel, counters, load_ladder, opcodes
+from climb import ArgumentError, check, count_kernel, counters, load_ladder, opcodes, verify
 from climb.bench.exercise import drifted
 from climb.emulator.errors import OutOfBounds, Race
+from kernels.classifier.classifier import search, tuning
 from kernels.classifier.exercises import exhibit, gradient, quarters, samples
 
 CHAPTER = Path(__file__).resolve().parents[3] / "book" / "classifier.ipynb"
@@ -95,6 +96,26 @@ def test_rows_that_a_block_covers_have_no_bounds() -> None:
     rung = LADDER["no_bounds"]
     order = opcodes(rung.compiled(CLASS2), kernels[0], "LDG|FFMA|ISETP")
     assert [opcode.split(".")[0] for opcode in order[:8]] == ["LDG"] * 8
+
+
+def test_the_blocks_of_the_tables_serve_every_row_and_are_candidates_of_the_search() -> None:
+    for table, shapes in tuning.SHAPES.items():
+        assert [shape.packs for shape in shapes] == [*sorted(s.packs for s in shapes[:-1]), None]
+        for shape, size in zip(shapes, search.SIZES, strict=True):
+            tried = {(one.threads, one.unroll) for one in search.shapes(table, tuning.packs_of(size))}
+            assert (shape.threads, shape.unroll) in tried
+            assert tuning.choose(table, tuning.packs_of(size)) == shape
+
+
+def test_a_row_is_split_over_blocks_only_where_rows_are_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For a GPU of one SM with room for one block a single row is enough."""
+    size = {"inputs": 26000, "outputs": 1, "batch": 1}
+    assert len(LADDER["split_k"].launches(size)) == 2
+    verify(LADDER["split_k"], size)
+    monkeypatch.setattr(tuning, "SMS", 1)
+    monkeypatch.setattr(tuning, "BLOCKS_PER_SM", 1)
+    assert len(LADDER["split_k"].launches(size)) == 1
+    verify(LADDER["split_k"], size)
 
 
 def test_a_slice_of_the_inputs_has_no_bank_conflicts() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -10,7 +11,8 @@ import pytest
 from climb import ArgumentError, check, count_kernel, counters, cp, load_ladder, verify
 from climb.bench.exercise import drifted
 from climb.emulator.errors import OutOfBounds, WarpMismatch
-from kernels.conv1d.conv1d import MAX_TAPS, UNET, UNET_COUNTS, layer, tuning
+from kernels.common.search import Trial, write_tables
+from kernels.conv1d.conv1d import MAX_TAPS, UNET, UNET_COUNTS, layer, search, tuning
 from kernels.conv1d.conv1d.tuning import BLOCKS, Block, choose
 from kernels.conv1d.conv1d_channels import CHANNELS, LAYERS
 from kernels.conv1d.exercises import exhibit, filters, fold, padding, reader
@@ -62,8 +64,8 @@ def test_the_exhibits_fail_as_the_chapter_says() -> None:
 
 
 def test_the_rung_of_the_sweep_is_the_rung_of_the_ladder() -> None:
-    here, there = (load_ladder(name)["channels"].source.splitlines()[3:] for name in ("conv1d", "conv1d_channels"))
-    assert here == there
+    here, there = (load_ladder(name)["channels"].source for name in ("conv1d", "conv1d_channels"))
+    assert here[here.index("#include") :] == there[there.index("#include") :]
 
 
 def test_the_sweep_has_the_layers_of_the_network() -> None:
@@ -114,6 +116,24 @@ def test_every_block_divides_the_outputs_and_covers_the_channels() -> None:
                 assert block.static_bytes(size) <= 48 << 10
             else:
                 assert block.staged_bytes(size) <= 200 << 10
+
+
+def test_every_block_of_the_tables_is_a_candidate_of_the_search() -> None:
+    for rung, table in BLOCKS.items():
+        for (i, o, length, taps), block in table.items():
+            assert search.fits(rung, layer(i, o, length, taps), block), (rung, block)
+
+
+def test_a_search_makes_tables_of_its_fastest_trials(tmp_path: Path) -> None:
+    trials = [Trial(c, 32, 1e-6 * (1 + sum(c.values)), 0.0) for c in search.candidates()]
+    made = search.tables(trials)
+    assert list(made) == ["channels", *BLOCKS]
+    write_tables(tmp_path / "conv1d.json", {"ladder": "conv1d", "provenance": "a test"}, made)
+    assert json.loads((tmp_path / "conv1d.json").read_text(encoding="utf-8"))["tables"] == made
+    committed = json.loads(tuning.table_path().read_text(encoding="utf-8"))["tables"]
+    assert [table["columns"] for table in committed.values()] == [table["columns"] for table in made.values()]
+    smallest = next(row for row in made["tuned"]["rows"] if row[:4] == [2, 256, 16, 1])
+    assert smallest[4:] == [1, 1, 1, 1, 1, False]
 
 
 def test_tables_name_the_tuned_rungs_and_recorded_layers() -> None:
