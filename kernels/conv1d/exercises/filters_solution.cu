@@ -6,9 +6,9 @@ constexpr int kTaps = 5;
 __global__ void weigh(const float* __restrict__ filters, float* __restrict__ values,
                       int n)
 {
-    __shared__ float turned[kThreads / kWarp][kWarp * kTaps];
+    __shared__ float transposed[kThreads / kWarp][kWarp * kTaps];
     const int lane = threadIdx.x % kWarp;
-    float* mine = turned[threadIdx.x / kWarp];
+    float* mine = transposed[threadIdx.x / kWarp];
     // The warp's first filter.
     const int first = blockIdx.x * kThreads + threadIdx.x - lane;
     for (int i = lane; i < kWarp * kTaps; i += kWarp) {

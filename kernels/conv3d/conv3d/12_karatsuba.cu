@@ -20,16 +20,16 @@ struct Tile : PlaneTile<K, kAcross, kDown, kOut> {
     static constexpr int kTaps = ((2 * kEven + kOdd) * K + kQuad - 1) / kQuad * kQuad;
 };
 
-// The three sums of the outputs in progress. Pair i of input planes is an earlier plane,
-// z = 2 i + 1 - radius, and a later one, the plane after it. With w[d] for the weights of
-// plane d, and the planes 2 j and 2 j + 1 as pair j of outputs:
+// The three sums of the outputs in progress. Pair i of input planes is an earlier
+// plane, z = 2 i + 1 - radius, and a later one, the plane after it. With w[d] for the
+// weights of plane d, and the planes 2 j and 2 j + 1 as pair j of outputs:
 //   later[j] = sum over a of w[2 a] * later plane of pair j + a
 //   earlier[j] = sum over a of w[2 a + 1] * earlier plane of pair j + a
 //   both[j] = sum over a of (w[2 a] + w[2 a + 1]) * (both planes of pair j + a, added)
 //   output 2 j = later[j - 1] + earlier[j]
 //   output 2 j + 1 = both[j] - later[j] - earlier[j]
-// When pair i is added, slot s belongs to pair i - kOdd + s, and a = kOdd - s; `earlier` of
-// slot 0 is complete before.
+// When pair i is added, slot s belongs to pair i - kOdd + s, and a = kOdd - s;
+// `earlier` of slot 0 is complete before.
 template <int K>
 struct Sums {
     float later[Tile<K>::kEven][kOut];

@@ -39,21 +39,21 @@ __global__ void __launch_bounds__(kThreads)
         weights + static_cast<size_t>(a_inside ? first_out + a_out : 0) * depth + a_k;
     float sum[kSums][kSums] = {};
     for (int k0 = 0; k0 < depth; k0 += kDepth) {
-        float turned[4] = {};
+        float transposed[4] = {};
         if constexpr (kWidth == 4) {
             if (a_inside && k0 + a_k < depth) {
-                *reinterpret_cast<float4*>(turned) =
+                *reinterpret_cast<float4*>(transposed) =
                     *reinterpret_cast<const float4*>(from + k0);
             }
         } else {
 #pragma unroll
             for (int i = 0; i < 4; ++i) {
-                if (a_inside && k0 + a_k + i < depth) turned[i] = from[k0 + i];
+                if (a_inside && k0 + a_k + i < depth) transposed[i] = from[k0 + i];
             }
         }
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
-            a[a_k + i][a_out] = turned[i];
+            a[a_k + i][a_out] = transposed[i];
         }
 #pragma unroll
         for (int k = 0; k < kDepth; ++k) {
