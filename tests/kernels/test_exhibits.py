@@ -52,10 +52,10 @@ def test_every_exhibit_names_its_source_and_is_tested() -> None:
     here = Path(__file__).read_text(encoding="utf-8")
     assert len(names) >= 7
     for name in names:
-        seed, _, rest = name.partition("_")
-        chapter = Path(__file__).parent / seed / "test_chapter.py"
+        folder, _, rest = name.partition("_")
+        chapter = Path(__file__).parent / folder / "test_chapter.py"
         there = chapter.read_text(encoding="utf-8") if chapter.exists() else ""
-        assert source(name).startswith("// Exhibit. Seed: ")
+        assert source(name).startswith("// Exhibit. Source: ")
         assert f'source("{name}")' in here or f'exhibit("{rest}")' in there, name
 
 

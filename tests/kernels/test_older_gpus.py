@@ -20,8 +20,8 @@ RUNGS = [rung for name in ladder_names() for rung in load_ladder(name) if NEWER 
 #: Faults in that code, in the form of ``PLANTED``.
 PLANTED = [
     ("classifier", "batched", "*to = inside ? *from : P{};", "*to = *from;", WrongResult),
-    ("classifier", "slices", "*to = inside ? *from : P{};", "*to = inside ? *from : *to;", EmulatorError),
-    ("classifier", "slices", "*to = inside ? *from : P{};", "", EmulatorError),
+    ("classifier", "split_k_per_warp", "*to = inside ? *from : P{};", "*to = inside ? *from : *to;", EmulatorError),
+    ("classifier", "split_k_per_warp", "*to = inside ? *from : P{};", "", EmulatorError),
 ]  # fmt: skip
 
 pytestmark = pytest.mark.emulated

@@ -81,16 +81,10 @@ def rewritten(rung: BoundRung, text: str, folder: Path) -> BoundRung:
 
 
 def with_fault(rung: BoundRung, old: str, new: str, folder: Path) -> BoundRung:
-    """The rung with one text replaced, in its own file or in one that it includes, in a copy of its ladder's folder."""
-    faulty = rewritten(rung, rung.source, folder)
-    stands_in = (
-        [faulty.path] if old in rung.source else [p for p in folder.glob("*.cuh") if old in p.read_text("utf-8")]
-    )
-    (path,) = stands_in
-    text = path.read_text(encoding="utf-8")
-    assert text.count(old) == 1
-    path.write_text(text.replace(old, new), encoding="utf-8")
-    return faulty
+    """The rung with one text replaced, in its own file or in one that it includes."""
+    text = expand_includes(rung.path)
+    assert text.count(old) == 1, f"{rung.path.name} has {old!r} {text.count(old)} times"
+    return rewritten(rung, text.replace(old, new), folder)
 
 
 def _verify(corner: Corner, rung: BoundRung, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:

@@ -95,14 +95,14 @@ def test_kept_code_is_that_of_todays_source(name: tuple[str, str]) -> None:
 
 
 def test_kept_code_of_another_source_is_refused(tmp_path, monkeypatch) -> None:
-    rung = load_ladder("classifier")["slices"]
+    rung = load_ladder("classifier")["split_k_per_warp"]
     size = agreement.measured_size(rung)
     monkeypatch.setattr(code, "code_path", lambda *_: tmp_path / "code" / "it.json")
-    with pytest.raises(LookupError, match="no code of classifier slices"):
+    with pytest.raises(LookupError, match="no code of classifier split_k_per_warp"):
         code.counted_code(rung, size)
     compiled = rung.compiled(size)
     code.keep_code(tmp_path / "code" / "it.json", compiled, "int another;")
-    with pytest.raises(LookupError, match=r"stale counts of classifier slices.*climb agreement"):
+    with pytest.raises(LookupError, match=r"stale counts of classifier split_k_per_warp.*climb agreement"):
         compare_rung(rung)
     code.keep_code(tmp_path / "code" / "it.json", compiled, expand_includes(rung.path))
     kept = code.counted_code(rung, size)

@@ -20,7 +20,10 @@ from climb.toolchain import Compiled
 from climb.validation.schema import KeptCode
 
 WANDERING = frozenset(
-    {("classifier", "slices"), *(("sgemm", rung) for rung in ("pipelined", "read_ahead", "tuned", "stream"))}
+    {
+        ("classifier", "split_k_per_warp"),
+        *(("sgemm", rung) for rung in ("pipelined", "read_ahead", "tuned", "stream_k")),
+    }
 )
 
 

@@ -1,20 +1,21 @@
-// Idea: a warp adds up its products of one row through shuffles, and adds the sum to the output by one atomic.
-// From the rung before: as many blocks and threads, and the same loads; an atomic per warp instead of one per lane.
-// Requires: a block of kThreads threads; a grid of tiles along the inputs, the outputs and the batch; output is zero.
+// Idea: a warp adds up its products of one row by shuffles: one atomic for 32 products.
+// From the rung before: as many blocks, threads and loads; an atomic per warp instead
+// of one per lane.
+// Requires: a block of kThreads threads; a grid of tiles along the inputs, the outputs
+// and the batch; output is zero.
+#include "../../common/warp.cuh"
+#include "../zero.cuh"
 #include "classifier.cuh"
+
 constexpr int kThreads = 1024;
 constexpr int kTile = 32;
-static_assert(kThreads == kTile * kTile && kTile == kWarp, "a warp per row of the tile");
+static_assert(kThreads == kTile * kTile && kTile == kWarp,
+              "a warp per row of the tile");
 
-__global__ void zero_tile_sums(float* __restrict__ output, size_t n)
-{
-    const size_t i = static_cast<size_t>(blockIdx.x) * kThreads + threadIdx.x;
-    if (i < n) output[i] = 0.0f;
-}
-
-__global__ void __launch_bounds__(kThreads) classifier_tile_sums(
-    const float* __restrict__ weights, const float* __restrict__ input, float* __restrict__ output, int inputs,
-    int outputs)
+__global__ void __launch_bounds__(kThreads)
+    classifier_tile_sums(const float* __restrict__ weights,
+                         const float* __restrict__ input, float* __restrict__ output,
+                         int inputs, int outputs)
 {
     __shared__ float part[kTile];
     const int across = threadIdx.x % kTile;
@@ -24,9 +25,11 @@ __global__ void __launch_bounds__(kThreads) classifier_tile_sums(
     if (threadIdx.x < kTile) {
         part[across] = i < inputs ? input[sample * inputs + i] : 0.0f;
     }
-    __syncthreads();  // the first warp has loaded this tile's inputs before all warps read them
+    __syncthreads();  // the tile's inputs are stored before any warp reads them
     if (row < outputs) {  // all lanes of a warp have one row
-        const float product = i < inputs ? weights[static_cast<size_t>(row) * inputs + i] * part[across] : 0.0f;
+        const float product =
+            i < inputs ? weights[static_cast<size_t>(row) * inputs + i] * part[across]
+                       : 0.0f;
         const float sum = warp_sum(product);
         if (across == 0) atomicAdd(output + sample * outputs + row, sum);
     }

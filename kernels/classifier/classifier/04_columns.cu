@@ -1,17 +1,16 @@
-// Idea: every thread fetches the weight that it multiplies.
-// From the rung before: no shared memory and no barrier; a thousand loads of a block on their way at once, not a few.
-// Requires: a block of kThreads threads; a grid of inputs, of pieces of kThreads outputs and the batch; output is zero.
+// Idea: every thread loads the weight that it multiplies.
+// From the rung before: no shared memory and no barrier; a block has a thousand loads
+// in flight instead of a few.
+// Requires: a block of kThreads threads; a grid of inputs, of pieces of kThreads
+// outputs and the batch; output is zero.
+#include "../zero.cuh"
+
 constexpr int kThreads = 1024;
 
-__global__ void zero_columns(float* __restrict__ output, size_t n)
-{
-    const size_t i = static_cast<size_t>(blockIdx.x) * kThreads + threadIdx.x;
-    if (i < n) output[i] = 0.0f;
-}
-
-__global__ void __launch_bounds__(kThreads) classifier_columns(
-    const float* __restrict__ weights, const float* __restrict__ input, float* __restrict__ output, int inputs,
-    int outputs)
+__global__ void __launch_bounds__(kThreads)
+    classifier_columns(const float* __restrict__ weights,
+                       const float* __restrict__ input, float* __restrict__ output,
+                       int inputs, int outputs)
 {
     const int i = blockIdx.x;
     const int row = blockIdx.y * kThreads + threadIdx.x;

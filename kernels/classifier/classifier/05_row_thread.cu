@@ -1,11 +1,12 @@
-// Idea: a thread per output walks along its row of weights and keeps the sum in a register.
+// Idea: a thread for each output walks along its row and keeps the sum in a register.
 // From the rung before: each output has one owner: no atomics, no zeroing, one store.
 // Requires: a block of kThreads threads; a grid of outputs and the batch.
 constexpr int kThreads = 128;
 
-__global__ void __launch_bounds__(kThreads) classifier_row_thread(
-    const float* __restrict__ weights, const float* __restrict__ input, float* __restrict__ output, int inputs,
-    int outputs)
+__global__ void __launch_bounds__(kThreads)
+    classifier_row_thread(const float* __restrict__ weights,
+                          const float* __restrict__ input, float* __restrict__ output,
+                          int inputs, int outputs)
 {
     const int row = blockIdx.x * kThreads + threadIdx.x;
     if (row >= outputs) return;

@@ -1,12 +1,16 @@
-// Idea: a warp per output; its lanes read neighbouring weights of one row and add up through shuffles.
-// From the rung before: neighbouring threads are on neighbouring inputs, not on neighbouring outputs.
+// Idea: a warp for each output; its lanes read neighbouring weights of one row.
+// From the rung before: neighbouring threads have neighbouring inputs instead of
+// neighbouring outputs, and add up by shuffles.
 // Requires: a block of kThreads threads; a grid of outputs and the batch.
+#include "../../common/warp.cuh"
 #include "classifier.cuh"
+
 constexpr int kThreads = 128;
 
-__global__ void __launch_bounds__(kThreads) classifier_row_warp(
-    const float* __restrict__ weights, const float* __restrict__ input, float* __restrict__ output, int inputs,
-    int outputs)
+__global__ void __launch_bounds__(kThreads)
+    classifier_row_warp(const float* __restrict__ weights,
+                        const float* __restrict__ input, float* __restrict__ output,
+                        int inputs, int outputs)
 {
     const int lane = threadIdx.x % kWarp;
     const int row = blockIdx.x * (kThreads / kWarp) + threadIdx.x / kWarp;

@@ -1,27 +1,35 @@
-// Idea: a warp takes kWarpRows rows at once; each pack of the input is loaded once for all of them.
-// From the rung before: no shared memory; kWarpRows loads of weights are in flight for one of the input.
-// Requires: a block of kThreads threads; a grid of kWarpRows outputs a warp and the batch; weights and input aligned to 16
-// bytes; kWidth = 4 where inputs is a multiple of 4, kWidth = 1 otherwise.
+// Idea: a warp takes kWarpRows rows at once: a pack of the input serves them all.
+// From the rung before: no shared memory; kWarpRows loads of weights in flight for one
+// load of the input.
+// Requires: a block of kThreads threads; a grid of kWarpRows outputs a warp and the
+// batch; weights and input aligned to 16 bytes; kWidth = 4 where inputs is a multiple
+// of 4, kWidth = 1 otherwise.
+#include "../../common/warp.cuh"
 #include "classifier.cuh"
+
 constexpr int kThreads = 128;
 constexpr int kWarpRows = 4;
 
 template <int kWidth>
-__global__ void __launch_bounds__(kThreads) classifier_several_rows(
-    const float* __restrict__ weights, const float* __restrict__ input, float* __restrict__ output, int inputs,
-    int outputs)
+__global__ void __launch_bounds__(kThreads)
+    classifier_several_rows(const float* __restrict__ weights,
+                            const float* __restrict__ input, float* __restrict__ output,
+                            int inputs, int outputs)
 {
     using P = typename Pack<kWidth>::type;
     const int lane = threadIdx.x % kWarp;
-    const int first = (blockIdx.x * (kThreads / kWarp) + threadIdx.x / kWarp) * kWarpRows;
+    const int first =
+        (blockIdx.x * (kThreads / kWarp) + threadIdx.x / kWarp) * kWarpRows;
     const int packs = inputs / kWidth;
-    const P* values = reinterpret_cast<const P*>(input) + static_cast<size_t>(blockIdx.y) * packs;
+    const P* values =
+        reinterpret_cast<const P*>(input) + static_cast<size_t>(blockIdx.y) * packs;
     const P* mine[kWarpRows];
     float sum[kWarpRows] = {};
 #pragma unroll
     for (int r = 0; r < kWarpRows; ++r) {
-        // Past the last row the last one is read again, and its sum not stored.
-        mine[r] = reinterpret_cast<const P*>(weights) + static_cast<size_t>(min(first + r, outputs - 1)) * packs;
+        // Past the last row the last one is read again, and its sum is not stored.
+        mine[r] = reinterpret_cast<const P*>(weights) +
+                  static_cast<size_t>(min(first + r, outputs - 1)) * packs;
     }
     for (int i = lane; i < packs; i += kWarp) {
         const P value = values[i];

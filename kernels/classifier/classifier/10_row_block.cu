@@ -1,18 +1,24 @@
-// Idea: a block per output: a row is spread over all lanes of several warps.
-// From the rung before: one row again, but a block for it; kUnroll packs per thread, and the warps' sums are added up.
-// Requires: a block of kBlock threads; a grid of outputs and the batch; weights and input aligned to 16 bytes;
-// kWidth = 4 where inputs is a multiple of 4, kWidth = 1 otherwise.
+// Idea: a block for each output: a row is spread over all lanes of several warps.
+// From the rung before: a block has one row again, a thread kUnroll packs of it; the
+// sums of the warps are added up.
+// Requires: a block of kBlock threads; a grid of outputs and the batch; weights and
+// input aligned to 16 bytes; kWidth = 4 where inputs is a multiple of 4, kWidth = 1
+// otherwise.
+#include "../../common/warp.cuh"
 #include "classifier.cuh"
 
 template <int kWidth, int kBlock, int kUnroll>
-__global__ void __launch_bounds__(kBlock) classifier_row_block(
-    const float* __restrict__ weights, const float* __restrict__ input, float* __restrict__ output, int inputs,
-    int outputs)
+__global__ void __launch_bounds__(kBlock)
+    classifier_row_block(const float* __restrict__ weights,
+                         const float* __restrict__ input, float* __restrict__ output,
+                         int inputs, int outputs)
 {
     using P = typename Pack<kWidth>::type;
     const int packs = inputs / kWidth;
-    const P* mine = reinterpret_cast<const P*>(weights) + static_cast<size_t>(blockIdx.x) * packs;
-    const P* values = reinterpret_cast<const P*>(input) + static_cast<size_t>(blockIdx.y) * packs;
+    const P* mine =
+        reinterpret_cast<const P*>(weights) + static_cast<size_t>(blockIdx.x) * packs;
+    const P* values =
+        reinterpret_cast<const P*>(input) + static_cast<size_t>(blockIdx.y) * packs;
     float sum = 0.0f;
 #pragma unroll 1  // the packs of one round are unrolled, the rounds are not
     for (int first = threadIdx.x; first < packs; first += kBlock * kUnroll) {
@@ -33,5 +39,6 @@ __global__ void __launch_bounds__(kBlock) classifier_row_block(
         }
     }
     sum = block_sum<kBlock>(sum);
-    if (threadIdx.x == 0) output[static_cast<size_t>(blockIdx.y) * outputs + blockIdx.x] = sum;
+    if (threadIdx.x == 0)
+        output[static_cast<size_t>(blockIdx.y) * outputs + blockIdx.x] = sum;
 }

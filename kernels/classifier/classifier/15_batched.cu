@@ -1,9 +1,15 @@
-// Idea: weights and inputs of 32 samples pass through shared memory; a warp keeps kWarpRows x kWarpSamples sums per lane.
-// From the rung before: a weight that is loaded once meets all samples; copies run kStages - 1 steps ahead.
-// Requires: a block of kThreads threads; a grid of tiles of outputs, of pieces of the inputs and of groups of samples;
-// weights and input aligned to 16 bytes; kWidth = 4 where inputs is a multiple of 4, kWidth = 1 otherwise; kStages stages
-// of shared memory. With one piece sums is the output.
+// Idea: weights and inputs of 32 samples meet in shared memory: many sums a lane.
+// From the rung before: a weight that is loaded once meets all samples; copies run
+// kStages - 1 steps ahead.
+// Requires: a block of kThreads threads; a grid of tiles of outputs, of pieces of the
+// inputs and of groups of samples; weights and input aligned to 16 bytes; kWidth = 4
+// where inputs is a multiple of 4, kWidth = 1 otherwise; kStages stages of shared
+// memory. With one piece sums is the output.
+#include "../../common/async_copy.cuh"
+#include "../../common/warp.cuh"
 #include "classifier.cuh"
+#include "pieces.cuh"
+
 constexpr int kWarpRows = 8;
 constexpr int kWarpSamples = 16;
 constexpr int kRowWarps = 4;
@@ -13,58 +19,27 @@ constexpr int kThreads = 256;
 constexpr int kTileRows = kWarpRows * kRowWarps;
 constexpr int kTileSamples = kWarpSamples * kSampleWarps;
 constexpr int kLines = kTileRows + kTileSamples;
-static_assert(kThreads == kRowWarps * kSampleWarps * kWarp, "a warp for each part of the tile");
-
-// Starts to copy one pack to shared memory, or zeros where there is none. Before compute capability 8.0 the copy is done
-// when this returns.
-template <typename P>
-__device__ __forceinline__ void copy_async(P* to, const P* from, bool inside)
-{
-#if __CUDA_ARCH__ >= 800
-    const unsigned target = static_cast<unsigned>(__cvta_generic_to_shared(to));
-    const int bytes = inside ? static_cast<int>(sizeof(P)) : 0;
-    if constexpr (sizeof(P) == 16) {
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(target), "l"(from), "r"(bytes) : "memory");
-    } else {
-        asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(target), "l"(from), "r"(bytes) : "memory");
-    }
-#else
-    *to = inside ? *from : P{};
-#endif
-}
-
-// Closes the group of the copies that this thread has started since the group before.
-__device__ __forceinline__ void commit_copies()
-{
-#if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.commit_group;" ::: "memory");
-#endif
-}
-
-// Waits until at most kGroups of this thread's groups of copies are still on their way.
-template <int kGroups>
-__device__ __forceinline__ void wait_for_copies()
-{
-#if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.wait_group %0;" ::"n"(kGroups) : "memory");
-#endif
-}
+static_assert(kThreads == kRowWarps * kSampleWarps * kWarp,
+              "a warp for each part of the tile");
 
 template <int kWidth>
-__global__ void __launch_bounds__(kThreads) classifier_batched(
-    const float* __restrict__ weights, const float* __restrict__ input, float* __restrict__ sums, int inputs,
-    int outputs, int batch, int steps_per_piece)
+__global__ void __launch_bounds__(kThreads)
+    classifier_batched(const float* __restrict__ weights,
+                       const float* __restrict__ input, float* __restrict__ sums,
+                       int inputs, int outputs, int batch, int steps_per_piece)
 {
     using P = typename Pack<kWidth>::type;
     extern __shared__ __align__(16) unsigned char shared[];
-    P* lines = reinterpret_cast<P*>(shared);  // [kStages][kLines][kWarp]: a step is one pack per lane of each line
+    // [kStages][kLines][kWarp]: a step is one pack per lane of each line.
+    P* lines = reinterpret_cast<P*>(shared);
     const int lane = threadIdx.x % kWarp;
     const int warp = threadIdx.x / kWarp;
     const int packs = inputs / kWidth;
     const int first_row = blockIdx.x * kTileRows;
     const int first_sample = blockIdx.z * kTileSamples;
     const int first_pack = blockIdx.y * steps_per_piece * kWarp + lane;
-    const int steps = min(steps_per_piece, (packs - (first_pack - lane) + kWarp - 1) / kWarp);
+    const int steps =
+        min(steps_per_piece, (packs - (first_pack - lane) + kWarp - 1) / kWarp);
 
     const auto fetch = [&](int step) {
         if (step < steps) {
@@ -73,15 +48,20 @@ __global__ void __launch_bounds__(kThreads) classifier_batched(
             const bool inside = i < packs;
 #pragma unroll
             for (int line = warp; line < kLines; line += kThreads / kWarp) {
-                // Past the last row or sample the last one is copied again, and its sum not stored.
+                // Past the last row or sample the last one is copied again, and its sum
+                // is not stored.
                 const bool is_row = line < kTileRows;
-                const size_t at = is_row ? min(first_row + line, outputs - 1)
-                                         : min(first_sample + line - kTileRows, batch - 1);
-                const P* from = reinterpret_cast<const P*>(is_row ? weights : input) + at * packs;
-                copy_async(to + line * kWarp, from + (inside ? i : 0), inside);
+                const size_t at = is_row
+                                      ? min(first_row + line, outputs - 1)
+                                      : min(first_sample + line - kTileRows, batch - 1);
+                const P* from =
+                    reinterpret_cast<const P*>(is_row ? weights : input) + at * packs;
+                copy_async<kWidth>(
+                    reinterpret_cast<float*>(to + line * kWarp),
+                    reinterpret_cast<const float*>(from + (inside ? i : 0)), inside);
             }
         }
-        commit_copies();
+        close_group();
     };
 
     for (int step = 0; step < kStages - 1; ++step) {
@@ -91,8 +71,9 @@ __global__ void __launch_bounds__(kThreads) classifier_batched(
     const int sample_line = warp % kSampleWarps * kWarpSamples;
     float sum[kWarpRows][kWarpSamples] = {};
     for (int step = 0; step < steps; ++step) {
-        wait_for_copies<kStages - 2>();
-        __syncthreads();  // everyone's copies of this step have landed, and the stage that is filled next has been read
+        wait_for_groups<kStages - 2>();
+        // This step has arrived; all reads of the stage filled next are done.
+        __syncthreads();
         fetch(step + kStages - 1);
         const P* from = lines + step % kStages * kLines * kWarp + lane;
         P weight[kWarpRows];
@@ -117,21 +98,9 @@ __global__ void __launch_bounds__(kThreads) classifier_batched(
             const int row = first_row + row_line + r;
             const int sample = first_sample + sample_line + s;
             if (lane == 0 && row < outputs && sample < batch) {
-                sums[(static_cast<size_t>(blockIdx.y) * batch + sample) * outputs + row] = total;
+                sums[(static_cast<size_t>(blockIdx.y) * batch + sample) * outputs +
+                     row] = total;
             }
         }
     }
-}
-
-// A thread per output adds up its pieces.
-__global__ void __launch_bounds__(kThreads) add_pieces(
-    const float* __restrict__ sums, float* __restrict__ output, size_t n, int pieces)
-{
-    const size_t at = static_cast<size_t>(blockIdx.x) * kThreads + threadIdx.x;
-    if (at >= n) return;
-    float sum = 0.0f;
-    for (int piece = 0; piece < pieces; ++piece) {
-        sum += sums[piece * n + at];
-    }
-    output[at] = sum;
 }

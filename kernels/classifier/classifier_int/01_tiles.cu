@@ -1,20 +1,19 @@
-// Idea: a block per tile of 32 x 32 weights, a thread per weight; every product is added to its output by an atomic.
-// From the rung before: nothing, this is the first rung; the report's class1 with its indices mended, on integers.
-// Requires: a block of kThreads threads; a grid of tiles along the inputs, the outputs and the batch; output is zero.
+// Idea: a block per 32 x 32 weights, a thread per weight, an atomic per product.
+// From the rung before: nothing, this is the first rung: class1 of the course report
+// with correct indices.
+// Requires: a block of kThreads threads; a grid of tiles along the inputs, the outputs
+// and the batch; output is zero.
+#include "../zero.cuh"
+
 constexpr int kThreads = 1024;
 constexpr int kTile = 32;
 static_assert(kThreads == kTile * kTile, "a thread per weight of the tile");
 
-__global__ void zero_tiles(unsigned* __restrict__ output, size_t n)
-{
-    const size_t i = static_cast<size_t>(blockIdx.x) * kThreads + threadIdx.x;
-    if (i < n) output[i] = 0;
-}
-
-// Unsigned, because products of integers wrap around, and for signed ones C++ does not say what that gives.
-__global__ void __launch_bounds__(kThreads) classifier_int_tiles(
-    const unsigned* __restrict__ weights, const unsigned* __restrict__ input, unsigned* __restrict__ output, int inputs,
-    int outputs)
+// Unsigned, because products wrap around, which C++ defines for unsigned integers only.
+__global__ void __launch_bounds__(kThreads)
+    classifier_int_tiles(const unsigned* __restrict__ weights,
+                         const unsigned* __restrict__ input,
+                         unsigned* __restrict__ output, int inputs, int outputs)
 {
     __shared__ unsigned part[kTile];
     const int across = threadIdx.x % kTile;
@@ -24,8 +23,9 @@ __global__ void __launch_bounds__(kThreads) classifier_int_tiles(
     if (threadIdx.x < kTile) {
         part[across] = i < inputs ? input[sample * inputs + i] : 0;
     }
-    __syncthreads();  // the first warp has loaded this tile's inputs before all warps read them
+    __syncthreads();  // the tile's inputs are stored before any warp reads them
     if (row < outputs && i < inputs) {
-        atomicAdd(output + sample * outputs + row, weights[static_cast<size_t>(row) * inputs + i] * part[across]);
+        atomicAdd(output + sample * outputs + row,
+                  weights[static_cast<size_t>(row) * inputs + i] * part[across]);
     }
 }

@@ -1,11 +1,10 @@
-"""Classifier in whole numbers: the layer of the ladder ``classifier`` on int32, as the course report had it.
+"""Classifier in integers: the layer of the ladder ``classifier`` on int32, as the course report had it.
 
 Products and sums wrap around, so every order of adding gives the same bits, and results are compared exactly.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,16 +12,12 @@ import numpy as np
 
 from climb.bench import libraries
 from climb.bench.ladder import Ladder
-from climb.bench.problem import Argument, Launch, Peer, Problem, Rung, Size, ceil_div
+from climb.bench.problem import Argument, Launch, Peer, Problem, Rung, Size
+from kernels.classifier.classifier import tuning
+from kernels.classifier.classifier.launches import ATOMIC_THREADS, TILE, args, atomics_fit, extents_fit, with_atomics
+from kernels.classifier.classifier.tuning import packs_of, width
 
 WORD = 4
-#: The rungs' kTile and kThreads, and threads of a block with packs that each has in flight, as in ``classifier``.
-TILE, ATOMIC_THREADS = 32, 1024
-SHAPES = ((64, 1), (64, 2), (128, 2), (256, 2), (512, 2), (448, 7))
-MAX_GRID_Y = 65535
-MAX_EXTENT = (1 << 31) - (1 << 14)
-#: One atomic per product: more than this takes seconds.
-MAX_ATOMICS = 1 << 28
 
 
 def _inputs(size: Size, rng: np.random.Generator) -> dict[str, np.ndarray]:
@@ -72,62 +67,18 @@ problem = Problem(
 )
 
 
-def _args(size: Size) -> tuple[Any, ...]:
-    return ("weights", "input", "output", np.int32(size["inputs"]), np.int32(size["outputs"]))
-
-
-def _extents_fit(size: Size) -> str | None:
-    if max(size["inputs"], size["outputs"]) > MAX_EXTENT:
-        return f"inputs and outputs may be at most {MAX_EXTENT}, for positions in a row are 32-bit"
-    if size["batch"] > MAX_GRID_Y:
-        return f"batch may be at most {MAX_GRID_Y}, the most blocks in y and z"
-    return None
-
-
-def _atomics_fit(outputs_per_block: int) -> Callable[[Size], str | None]:
-    """What the rungs take that add each product to its output by an atomic."""
-
-    def requires(size: Size) -> str | None:
-        products = size["inputs"] * size["outputs"] * size["batch"]
-        if products > MAX_ATOMICS:
-            return f"{products} products; at most {MAX_ATOMICS}, for more would take far too long"
-        if ceil_div(size["outputs"], outputs_per_block) > MAX_GRID_Y:
-            most = MAX_GRID_Y * outputs_per_block
-            return f"outputs may be at most {most}, for the grid has at most {MAX_GRID_Y} blocks in y"
-        return _extents_fit(size)
-
-    return requires
-
-
-def _zeroed(name: str, inputs_per_block: int, outputs_per_block: int) -> Callable[[Size], tuple[Launch, ...]]:
-    """Zero the output, then a grid over inputs, outputs and batch that adds to it."""
-
-    def launches(size: Size) -> tuple[Launch, ...]:
-        n, threads = size["outputs"] * size["batch"], (ATOMIC_THREADS,)
-        across = max(1, ceil_div(size["inputs"], inputs_per_block))
-        grid = (across, ceil_div(size["outputs"], outputs_per_block), size["batch"])
-        return (
-            Launch(f"zero_{name}", (ceil_div(n, ATOMIC_THREADS),), threads, ("output", np.uint64(n))),
-            Launch(f"classifier_int_{name}", grid, threads, _args(size)),
-        )
-
-    return launches
-
-
-def _in_flight(size: Size) -> tuple[Launch, ...]:
+def _row_block(size: Size) -> tuple[Launch, ...]:
     """A block per output and sample."""
-    width = 4 if size["inputs"] % 4 == 0 else 1
-    packs = size["inputs"] // width
-    threads, unroll = next((shape for shape in SHAPES if shape[0] * shape[1] >= packs), SHAPES[-1])
-    name = f"classifier_int_in_flight<{width}, {threads}, {unroll}>"
-    return (Launch(name, (size["outputs"], size["batch"]), (threads,), _args(size)),)
+    shape = tuning.choose("row_block", packs_of(size))
+    name = f"classifier_int_row_block<{width(size)}, {shape.threads}, {shape.unroll}>"
+    return (Launch(name, (size["outputs"], size["batch"]), (shape.threads,), args(size)),)
 
 
 def _cupy(arrays: dict[str, Any], size: Size):
     import cupy
 
-    turned = arrays["weights"].T
-    return lambda: cupy.matmul(arrays["input"], turned, out=arrays["output"])
+    transposed = arrays["weights"].T
+    return lambda: cupy.matmul(arrays["input"], transposed, out=arrays["output"])
 
 
 ladder = Ladder(
@@ -137,21 +88,21 @@ ladder = Ladder(
         Rung(
             "tiles",
             "a thread per weight, an atomic per product",
-            _zeroed("tiles", TILE, TILE),
-            requires=_atomics_fit(TILE),
+            with_atomics("classifier_int_tiles", TILE, TILE, "unsigned"),
+            requires=atomics_fit(TILE),
         ),
         Rung(
-            "lone_loader",
-            "a block per input, one thread fetches",
-            _zeroed("lone_loader", 1, ATOMIC_THREADS),
-            requires=_atomics_fit(ATOMIC_THREADS),
+            "single_thread_load",
+            "a block per input, one thread loads",
+            with_atomics("classifier_int_single_thread_load", 1, ATOMIC_THREADS, "unsigned"),
+            requires=atomics_fit(ATOMIC_THREADS),
         ),
         Rung(
-            "in_flight",
+            "row_block",
             "a block per output, a whole row in flight",
-            _in_flight,
+            _row_block,
             alignment={"weights": 16, "input": 16},
-            requires=_extents_fit,
+            requires=extents_fit,
         ),
     ),
     peers=(Peer("CuPy", _cupy, libraries.cupy("matmul of int32, a kernel of CuPy's own", "int32")),),

@@ -1,18 +1,20 @@
-// Idea: read everything at once and do next to nothing with it: a sum for each warp, and no barrier.
+// Idea: read everything at once and do little with it: a sum per warp, no barrier.
 // From the rung before: the first rung.
-// Requires: source aligned to 16 bytes; a block of kThreads threads; one block per kThreads / kWarp sums.
+// Requires: source aligned to 16 bytes; a block of kThreads threads; one block per
+// kThreads / kWarp sums.
+#include "../../common/warp.cuh"
+
 constexpr int kThreads = 256;
-constexpr int kWarp = 32;
 constexpr int kLoads = 4;  // of a lane, 16 bytes each
 constexpr int kWidth = sizeof(float4) / sizeof(float);
 constexpr int kChunk = kWarp * kLoads * kWidth;  // floats of a warp
-constexpr unsigned kAllLanes = 0xffffffffu;
 
 __global__ void __launch_bounds__(kThreads)
     read_warps(const float* __restrict__ source, float* __restrict__ sums, size_t n)
 {
     const int lane = threadIdx.x % kWarp;
-    const size_t chunk = static_cast<size_t>(blockIdx.x) * (kThreads / kWarp) + threadIdx.x / kWarp;
+    const size_t chunk =
+        static_cast<size_t>(blockIdx.x) * (kThreads / kWarp) + threadIdx.x / kWarp;
     const size_t start = chunk * kChunk;
     if (start >= n) return;
     float sum = 0.0f;
@@ -32,9 +34,7 @@ __global__ void __launch_bounds__(kThreads)
             sum += source[i];
         }
     }
-    for (int offset = kWarp / 2; offset > 0; offset /= 2) {
-        sum += __shfl_down_sync(kAllLanes, sum, offset);
-    }
+    sum = warp_sum(sum);
     if (lane == 0) {
         sums[chunk] = sum;
     }

@@ -1,9 +1,11 @@
-// A thread per input walks down its column: neighbouring threads read neighbouring weights of one row.
+// A thread per input walks down its column: neighbouring threads read neighbouring
+// weights of one row.
 constexpr int kThreads = 128;
 
-__global__ void classifier_gradient(
-    const float* __restrict__ weights, const float* __restrict__ error, float* __restrict__ gradient, int inputs,
-    int outputs)
+__global__ void classifier_gradient(const float* __restrict__ weights,
+                                    const float* __restrict__ error,
+                                    float* __restrict__ gradient, int inputs,
+                                    int outputs)
 {
     const int i = blockIdx.x * kThreads + threadIdx.x;
     if (i >= inputs) {

@@ -1,12 +1,14 @@
-// A block per output; each of its four warps sums a quarter of the row. The quarters are right, and how they come
-// together is not: the warps do not wait for each other. No atomics, please: the same bits every time.
+// A block per output; each of its four warps sums a quarter of the row. The quarters
+// are correct, but their sum is not: the warps do not wait for each other. Do not use
+// atomics: the result should have the same bits every time.
 constexpr int kThreads = 128;
 constexpr int kWarp = 32;
 constexpr int kWarps = kThreads / kWarp;
 constexpr unsigned kAllLanes = 0xffffffffu;
 
-__global__ void classifier_quarters(
-    const float* __restrict__ weights, const float* __restrict__ input, float* __restrict__ output, int inputs)
+__global__ void classifier_quarters(const float* __restrict__ weights,
+                                    const float* __restrict__ input,
+                                    float* __restrict__ output, int inputs)
 {
     const int lane = threadIdx.x % kWarp;
     const float* row = weights + static_cast<size_t>(blockIdx.x) * inputs;

@@ -1,11 +1,13 @@
-// Each warp leaves its quarter in shared memory; after a barrier one thread adds the four, always in the same order.
+// Each warp stores its quarter in shared memory; after a barrier one thread adds the
+// four, always in the same order.
 constexpr int kThreads = 128;
 constexpr int kWarp = 32;
 constexpr int kWarps = kThreads / kWarp;
 constexpr unsigned kAllLanes = 0xffffffffu;
 
-__global__ void classifier_quarters(
-    const float* __restrict__ weights, const float* __restrict__ input, float* __restrict__ output, int inputs)
+__global__ void classifier_quarters(const float* __restrict__ weights,
+                                    const float* __restrict__ input,
+                                    float* __restrict__ output, int inputs)
 {
     __shared__ float quarter[kWarps];
     const int lane = threadIdx.x % kWarp;
@@ -20,7 +22,7 @@ __global__ void classifier_quarters(
     if (lane == 0) {
         quarter[threadIdx.x / kWarp] = sum;
     }
-    __syncthreads();  // all quarters are there before thread 0 adds them
+    __syncthreads();  // all quarters are stored before thread 0 adds them
     if (threadIdx.x == 0) {
         float total = 0.0f;
         for (int warp = 0; warp < kWarps; ++warp) {

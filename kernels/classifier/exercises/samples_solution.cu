@@ -1,12 +1,13 @@
-// The loops change places: one weight in a register meets the inputs of all samples, and there is a sum for each.
+// The loops are swapped: one weight in a register meets the inputs of all samples, and
+// each sample has a sum of its own.
 constexpr int kThreads = 128;
 constexpr int kWarp = 32;
 constexpr int kSamples = 4;
 constexpr unsigned kAllLanes = 0xffffffffu;
 
-__global__ void classifier_samples(
-    const float* __restrict__ weights, const float* __restrict__ input, float* __restrict__ output, int inputs,
-    int outputs)
+__global__ void classifier_samples(const float* __restrict__ weights,
+                                   const float* __restrict__ input,
+                                   float* __restrict__ output, int inputs, int outputs)
 {
     const int lane = threadIdx.x % kWarp;
     const int row = (blockIdx.x * kThreads + threadIdx.x) / kWarp;

@@ -1,10 +1,13 @@
-// Exhibit. Seed: the course report on classifier and convolution layers, class1 as it was published.
-// A block per tile of 32 x 32 weights, a thread per weight. Both indices into the tile come from t % kTile, tiles are
-// 2 * kTile elements apart instead of a tile's width or height, and parts of the vectors are one element apart.
+// Exhibit. Source: the course report on classifier and convolution layers, class1 as
+// published.
+// A block per tile of 32 x 32 weights, a thread per weight. Both indices into the tile
+// come from t % kTile, tiles are 2 * kTile elements apart instead of a tile's width or
+// height, and parts of the vectors are one element apart.
 constexpr int kTile = 32;
 
-extern "C" __global__ void class1(
-    const int* __restrict__ weights, const int* __restrict__ input, int* output, int inputs, int outputs)
+extern "C" __global__ void class1(const int* __restrict__ weights,
+                                  const int* __restrict__ input, int* output,
+                                  int inputs, int outputs)
 {
     __shared__ int values[kTile];
     __shared__ int tile[kTile * kTile];

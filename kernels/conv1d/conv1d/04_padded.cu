@@ -1,49 +1,37 @@
-// Idea: one unused float after every 32, so that neither the stores nor the threads' reads meet in a bank.
-// From the rung before: element i of the rows lives at i + i / kPadEvery.
+// Idea: one unused float after every 32, against bank conflicts of stores and loads.
+// From the rung before: element i of the rows is stored at i + i / kPadEvery.
 // Requires: as the rung before; shared memory for the padding as well.
+#include "../shape.cuh"
+
 constexpr int kMaxThreads = 1024;
-constexpr int kMaxTile = 16;
-
-constexpr int tile_of(int length)
-{
-    return length < kMaxTile ? length : kMaxTile;
-}
-
-// The elements of a row that a tile and its neighbours can touch.
-constexpr int span_of(int length, int taps)
-{
-    const int most = tile_of(length) + taps - 1;
-    return length < most ? length : most;
-}
-
-// One unused float after every so many: after 32, or after the rows of a thread where those are longer, but never within
-// the four floats of a load.
-constexpr int pad_every(int floats)
-{
-    return floats < 32 ? 32 : (floats + 3) / 4 * 4;
-}
 
 template <int kLength, int kTaps, int kWidth>
 __global__ void __launch_bounds__(kMaxThreads)
     conv1d_padded(const float* __restrict__ input, const float* __restrict__ weight,
-                  const float* __restrict__ bias, float* __restrict__ output, int channels)
+                  const float* __restrict__ bias, float* __restrict__ output,
+                  int channels)
 {
-    constexpr int kTile = tile_of(kLength), kPadding = kTaps / 2, kWindow = kTile + 2 * kPadding;
+    constexpr int kTile = tile_of(kLength), kPadding = kTaps / 2,
+                  kWindow = kTile + 2 * kPadding;
     constexpr int kSpan = span_of(kLength, kTaps);
-    static_assert(kTaps % 2 == 1, "with an even number of taps there is no middle one");
+    static_assert(kTaps % 2 == 1, "an even number of taps has no middle");
     constexpr int kPadEvery = pad_every(kSpan);
-    static_assert(kWidth == 1 || (kWidth == 4 && kSpan == kLength), "a float4 may span rows, but no gap between them");
+    static_assert(kWidth == 1 || (kWidth == 4 && kSpan == kLength),
+                  "a float4 may span rows, but no gap between them");
     extern __shared__ float staged[];
     __shared__ float partial[kMaxThreads];
 
     const int out = blockIdx.x;
     const int first = kLength > kTile ? blockIdx.y * kTile : 0;
-    const int start = kLength > kSpan ? max(0, min(first - kPadding, kLength - kSpan)) : 0;  // of the span
+    // Of the span.
+    const int start =
+        kLength > kSpan ? max(0, min(first - kPadding, kLength - kSpan)) : 0;
     float sum[kTile] = {};
     for (int base = 0; base < channels; base += blockDim.x) {
         const int here = min(static_cast<int>(blockDim.x), channels - base);
         if constexpr (kWidth == 4) {
-            const float4* quads = reinterpret_cast<const float4*>(input + static_cast<size_t>(base) * kLength);
+            const float4* quads = reinterpret_cast<const float4*>(
+                input + static_cast<size_t>(base) * kLength);
             for (int i = threadIdx.x; i < here * kSpan / kWidth; i += blockDim.x) {
                 const float4 four = quads[i];
                 float* to = staged + kWidth * i + kWidth * i / kPadEvery;
@@ -54,11 +42,12 @@ __global__ void __launch_bounds__(kMaxThreads)
             }
         } else {
             for (int i = threadIdx.x; i < here * kSpan; i += blockDim.x) {
-                const size_t at = static_cast<size_t>(base + i / kSpan) * kLength + start + i % kSpan;
+                const size_t at =
+                    static_cast<size_t>(base + i / kSpan) * kLength + start + i % kSpan;
                 staged[i + i / kPadEvery] = input[at];
             }
         }
-        __syncthreads();  // the rows are there before any thread reads its own
+        __syncthreads();  // all rows are staged before any thread reads them
 
         float window[kWindow] = {};
         float filter[kTaps] = {};
@@ -70,20 +59,21 @@ __global__ void __launch_bounds__(kMaxThreads)
                 window[j] = at >= 0 && at < kLength ? staged[i + i / kPadEvery] : 0.0f;
             }
         }
-        __syncthreads();  // every thread has its row before the filters take its place
+        __syncthreads();  // all rows are read before the filters replace them
 
-        const float* filters = weight + (static_cast<size_t>(out) * channels + base) * kTaps;
+        const float* filters =
+            weight + (static_cast<size_t>(out) * channels + base) * kTaps;
         for (int i = threadIdx.x; i < here * kTaps; i += blockDim.x) {
             staged[i] = filters[i];
         }
-        __syncthreads();  // the filters are there before any thread reads its own
+        __syncthreads();  // all filters are staged before any thread reads them
         if (threadIdx.x < here) {
 #pragma unroll
             for (int k = 0; k < kTaps; ++k) {
                 filter[k] = staged[threadIdx.x * kTaps + k];
             }
         }
-        __syncthreads();  // every thread has its filter before the next rows take its place
+        __syncthreads();  // all filters are read before the next rows replace them
 
 #pragma unroll
         for (int p = 0; p < kTile; ++p) {
@@ -97,15 +87,16 @@ __global__ void __launch_bounds__(kMaxThreads)
 #pragma unroll
     for (int p = 0; p < kTile; ++p) {
         partial[threadIdx.x] = sum[p];
-        __syncthreads();  // every thread has stored its sum before any adds another's to its own
+        __syncthreads();  // all sums are stored before any thread adds two of them
         for (int stride = blockDim.x / 2; stride > 0; stride /= 2) {
             if (threadIdx.x < stride) {
                 partial[threadIdx.x] += partial[threadIdx.x + stride];
             }
-            __syncthreads();  // a level of the tree is complete before the next, and before the next output's sums
+            __syncthreads();  // one level of the tree is complete before the next
         }
         if (threadIdx.x == 0 && first + p < kLength) {
-            output[static_cast<size_t>(out) * kLength + first + p] = partial[0] + bias[out];
+            output[static_cast<size_t>(out) * kLength + first + p] =
+                partial[0] + bias[out];
         }
     }
 }

@@ -1,56 +1,29 @@
-// Idea: say that no filter is used again, so that loading it pushes nothing else out of L2.
+// Idea: no filter is used again: loading it should push nothing else out of L2.
 // From the rung before: the filters are loaded evict-first (ld.global.cs).
 // Requires: as the rung before.
-constexpr int kMaxTile = 16;
-constexpr int kWarp = 32;
+#include "../../common/warp.cuh"
+#include "../shape.cuh"
+#include "packs.cuh"
+
 constexpr int kChannels = 4;  // of a lane
-constexpr unsigned kAllLanes = 0xffffffffu;
 
-constexpr int tile_of(int length)
-{
-    return length < kMaxTile ? length : kMaxTile;
-}
-
-// Warps of a block at most: as many as have room for their filters in shared memory, and no more than eight.
-constexpr int most_warps(int taps)
-{
-    const int room = (40 << 10) / (kWarp * kChannels * taps * static_cast<int>(sizeof(float)));
-    return room < 1 ? 1 : room > 8 ? 8 : room;
-}
-
-// So many floats in one load.
-template <int kWidth>
-struct Pack {
-    float at[kWidth];
-};
-template <>
-struct alignas(sizeof(float4)) Pack<4> {
-    float at[4];
-};
-
-// A load of what is read once: the caches are to give it up before anything else.
-__device__ Pack<1> load_once(const Pack<1>* from)
-{
-    return {__ldcs(from->at)};
-}
-__device__ Pack<4> load_once(const Pack<4>* from)
-{
-    const float4 four = __ldcs(reinterpret_cast<const float4*>(from));
-    return {four.x, four.y, four.z, four.w};
-}
-
-// kRowWidth: floats per load of the rows, 4 for whole rows and channels % 4 == 0. kFilterWidth: of the filters, 4 where
-// channels * kTaps is a multiple of 4.
+// kRowWidth: floats per load of the rows, 4 for whole rows and channels % 4 == 0.
+// kFilterWidth: floats per load of the filters, 4 where channels * kTaps is a multiple
+// of 4.
 template <int kLength, int kTaps, int kRowWidth, int kFilterWidth>
 __global__ void __launch_bounds__(most_warps(kTaps) * kWarp)
-    conv1d_evict_first(const float* __restrict__ input, const float* __restrict__ weight,
-                       const float* __restrict__ bias, float* __restrict__ output, int channels)
+    conv1d_evict_first(const float* __restrict__ input,
+                       const float* __restrict__ weight, const float* __restrict__ bias,
+                       float* __restrict__ output, int channels)
 {
-    constexpr int kTile = tile_of(kLength), kPadding = kTaps / 2, kWindow = kTile + 2 * kPadding;
-    constexpr int kChunk = kWarp * kChannels;                        // channels of a warp at a time
-    constexpr int kLoads = kChunk * kTaps / (kWarp * kFilterWidth);  // of a lane, for their filters
-    static_assert(kTaps % 2 == 1, "with an even number of taps there is no middle one");
-    __shared__ __align__(sizeof(float4)) float turned[most_warps(kTaps)][kChunk * kTaps];
+    constexpr int kTile = tile_of(kLength), kPadding = kTaps / 2,
+                  kWindow = kTile + 2 * kPadding;
+    constexpr int kChunk = kWarp * kChannels;  // channels of a warp at a time
+    // Of a lane, for their filters.
+    constexpr int kLoads = kChunk * kTaps / (kWarp * kFilterWidth);
+    static_assert(kTaps % 2 == 1, "an even number of taps has no middle");
+    __shared__ __align__(
+        sizeof(float4)) float transposed[most_warps(kTaps)][kChunk * kTaps];
     __shared__ float partial[most_warps(kTaps)][kTile];
 
     const int out = blockIdx.x;
@@ -59,15 +32,17 @@ __global__ void __launch_bounds__(most_warps(kTaps) * kWarp)
     const int warp = threadIdx.x / kWarp;
     float sum[kTile] = {};
     for (int base = warp * kChunk; base < channels; base += blockDim.x * kChannels) {
-        // All loads first, so that all are on their way at once.
+        // All loads first, so that all are in flight at once.
         const int floats = min(kChunk, channels - base) * kTaps;
-        const float* filters = weight + (static_cast<size_t>(out) * channels + base) * kTaps;
+        const float* filters =
+            weight + (static_cast<size_t>(out) * channels + base) * kTaps;
         Pack<kFilterWidth> loaded[kLoads] = {};
 #pragma unroll
         for (int i = 0; i < kLoads; ++i) {
             const int pack = i * kWarp + lane;
             if (pack * kFilterWidth < floats) {
-                loaded[i] = load_once(reinterpret_cast<const Pack<kFilterWidth>*>(filters) + pack);
+                loaded[i] = load_once(
+                    reinterpret_cast<const Pack<kFilterWidth>*>(filters) + pack);
             }
         }
         const int channel = base + lane * kChannels;
@@ -80,7 +55,8 @@ __global__ void __launch_bounds__(most_warps(kTaps) * kWarp)
                     const Pack<4> four = reinterpret_cast<const Pack<4>*>(rows)[i];
 #pragma unroll
                     for (int e = 0; e < 4; ++e) {
-                        window[(4 * i + e) / kLength][kPadding + (4 * i + e) % kLength] = four.at[e];
+                        window[(4 * i + e) / kLength]
+                              [kPadding + (4 * i + e) % kLength] = four.at[e];
                     }
                 }
             }
@@ -91,22 +67,25 @@ __global__ void __launch_bounds__(most_warps(kTaps) * kWarp)
                 for (int j = 0; j < kWindow; ++j) {
                     const int at = first + j - kPadding;
                     if (channel + c < channels && at >= 0 && at < kLength) {
-                        window[c][j] = input[static_cast<size_t>(channel + c) * kLength + at];
+                        window[c][j] =
+                            input[static_cast<size_t>(channel + c) * kLength + at];
                     }
                 }
             }
         }
 
-        __syncwarp();  // every lane has read its filters of the turn before
+        __syncwarp();  // all lanes have read the filters of the round before
 #pragma unroll
         for (int i = 0; i < kLoads; ++i) {
-            reinterpret_cast<Pack<kFilterWidth>*>(turned[warp])[i * kWarp + lane] = loaded[i];
+            reinterpret_cast<Pack<kFilterWidth>*>(transposed[warp])[i * kWarp + lane] =
+                loaded[i];
         }
-        __syncwarp();  // the warp's filters are there before any lane reads its own
+        __syncwarp();  // the warp's filters are stored before any lane reads them
         float filter[kChannels * kTaps];
 #pragma unroll
         for (int q = 0; q < kTaps; ++q) {
-            const Pack<4> four = reinterpret_cast<const Pack<4>*>(turned[warp])[lane * kTaps + q];
+            const Pack<4> four =
+                reinterpret_cast<const Pack<4>*>(transposed[warp])[lane * kTaps + q];
 #pragma unroll
             for (int e = 0; e < 4; ++e) {
                 filter[4 * q + e] = four.at[e];
@@ -126,19 +105,18 @@ __global__ void __launch_bounds__(most_warps(kTaps) * kWarp)
 
 #pragma unroll
     for (int p = 0; p < kTile; ++p) {
-        for (int offset = kWarp / 2; offset > 0; offset /= 2) {
-            sum[p] += __shfl_down_sync(kAllLanes, sum[p], offset);
-        }
+        sum[p] = warp_sum(sum[p]);
         if (lane == 0) {
             partial[warp][p] = sum[p];
         }
     }
-    __syncthreads();  // every warp has stored its sums before the first threads add them up
+    __syncthreads();  // all warps have stored their sums before they are added up
     if (threadIdx.x < kTile && first + threadIdx.x < kLength) {
         float total = 0.0f;
         for (int w = 0; w < blockDim.x / kWarp; ++w) {
             total += partial[w][threadIdx.x];
         }
-        output[static_cast<size_t>(out) * kLength + first + threadIdx.x] = total + bias[out];
+        output[static_cast<size_t>(out) * kLength + first + threadIdx.x] =
+            total + bias[out];
     }
 }

@@ -1,54 +1,36 @@
-// Idea: put the first kernel's tree over the block back, to see what shuffles and atomics were worth.
-// From the rung before: padded again; sums in shared memory, level by level, with a barrier after each.
+// Idea: bring the first kernel's tree back, to see what atomics were worth.
+// From the rung before: padded again; sums in shared memory, level by level, with a
+// barrier after each.
 // Requires: as the rung before, with a block of a power of two threads.
-constexpr int kMaxTile = 16;
-
-constexpr int tile_of(int length)
-{
-    return length < kMaxTile ? length : kMaxTile;
-}
-
-// Threads of a block at most: few enough that a thread has registers for its channels.
-constexpr int most_threads(int channels)
-{
-    return channels > 2 ? 2048 / channels : 1024;
-}
-
-// The elements of a row that a tile and its neighbours can touch.
-constexpr int span_of(int length, int taps)
-{
-    const int most = tile_of(length) + taps - 1;
-    return length < most ? length : most;
-}
-
-// One unused float after every so many: after 32, or after the rows of a thread where those are longer, but never within
-// the four floats of a load.
-constexpr int pad_every(int floats)
-{
-    return floats < 32 ? 32 : (floats + 3) / 4 * 4;
-}
+#include "../shape.cuh"
 
 template <int kLength, int kTaps, int kWidth, int kChannels>
 __global__ void __launch_bounds__(most_threads(kChannels))
     conv1d_tree(const float* __restrict__ input, const float* __restrict__ weight,
-                const float* __restrict__ bias, float* __restrict__ output, int channels)
+                const float* __restrict__ bias, float* __restrict__ output,
+                int channels)
 {
-    constexpr int kTile = tile_of(kLength), kPadding = kTaps / 2, kWindow = kTile + 2 * kPadding;
+    constexpr int kTile = tile_of(kLength), kPadding = kTaps / 2,
+                  kWindow = kTile + 2 * kPadding;
     constexpr int kSpan = span_of(kLength, kTaps);
-    static_assert(kTaps % 2 == 1, "with an even number of taps there is no middle one");
+    static_assert(kTaps % 2 == 1, "an even number of taps has no middle");
     constexpr int kPadEvery = pad_every(kSpan * kChannels);
-    static_assert(kWidth == 1 || (kWidth == 4 && kSpan == kLength), "a float4 may span rows, but no gap between them");
+    static_assert(kWidth == 1 || (kWidth == 4 && kSpan == kLength),
+                  "a float4 may span rows, but no gap between them");
     extern __shared__ float staged[];
     __shared__ float partial[most_threads(kChannels)];
 
     const int out = blockIdx.x;
     const int first = kLength > kTile ? blockIdx.y * kTile : 0;
-    const int start = kLength > kSpan ? max(0, min(first - kPadding, kLength - kSpan)) : 0;  // of the span
+    // Of the span.
+    const int start =
+        kLength > kSpan ? max(0, min(first - kPadding, kLength - kSpan)) : 0;
     float sum[kTile] = {};
     for (int base = 0; base < channels; base += blockDim.x * kChannels) {
         const int here = min(static_cast<int>(blockDim.x) * kChannels, channels - base);
         if constexpr (kWidth == 4) {
-            const float4* quads = reinterpret_cast<const float4*>(input + static_cast<size_t>(base) * kLength);
+            const float4* quads = reinterpret_cast<const float4*>(
+                input + static_cast<size_t>(base) * kLength);
             for (int i = threadIdx.x; i < here * kSpan / kWidth; i += blockDim.x) {
                 const float4 four = quads[i];
                 float* to = staged + kWidth * i + kWidth * i / kPadEvery;
@@ -59,11 +41,12 @@ __global__ void __launch_bounds__(most_threads(kChannels))
             }
         } else {
             for (int i = threadIdx.x; i < here * kSpan; i += blockDim.x) {
-                const size_t at = static_cast<size_t>(base + i / kSpan) * kLength + start + i % kSpan;
+                const size_t at =
+                    static_cast<size_t>(base + i / kSpan) * kLength + start + i % kSpan;
                 staged[i + i / kPadEvery] = input[at];
             }
         }
-        __syncthreads();  // the rows are there before any thread reads its own
+        __syncthreads();  // all rows are staged before any thread reads them
 
         float window[kChannels][kWindow] = {};
         float filter[kChannels][kTaps] = {};
@@ -79,13 +62,14 @@ __global__ void __launch_bounds__(most_threads(kChannels))
                 }
             }
         }
-        __syncthreads();  // every thread has its rows before the filters take their place
+        __syncthreads();  // all rows are read before the filters replace them
 
-        const float* filters = weight + (static_cast<size_t>(out) * channels + base) * kTaps;
+        const float* filters =
+            weight + (static_cast<size_t>(out) * channels + base) * kTaps;
         for (int i = threadIdx.x; i < here * kTaps; i += blockDim.x) {
             staged[i] = filters[i];
         }
-        __syncthreads();  // the filters are there before any thread reads its own
+        __syncthreads();  // all filters are staged before any thread reads them
 #pragma unroll
         for (int c = 0; c < kChannels; ++c) {
             const int row = threadIdx.x * kChannels + c;
@@ -96,7 +80,7 @@ __global__ void __launch_bounds__(most_threads(kChannels))
                 }
             }
         }
-        __syncthreads();  // every thread has its filters before the next rows take their place
+        __syncthreads();  // all filters are read before the next rows replace them
 
 #pragma unroll
         for (int p = 0; p < kTile; ++p) {
@@ -113,15 +97,16 @@ __global__ void __launch_bounds__(most_threads(kChannels))
 #pragma unroll
     for (int p = 0; p < kTile; ++p) {
         partial[threadIdx.x] = sum[p];
-        __syncthreads();  // every thread has stored its sum before any adds another's to its own
+        __syncthreads();  // all sums are stored before any thread adds two of them
         for (int stride = blockDim.x / 2; stride > 0; stride /= 2) {
             if (threadIdx.x < stride) {
                 partial[threadIdx.x] += partial[threadIdx.x + stride];
             }
-            __syncthreads();  // a level of the tree is complete before the next, and before the next output's sums
+            __syncthreads();  // one level of the tree is complete before the next
         }
         if (threadIdx.x == 0 && first + p < kLength) {
-            output[static_cast<size_t>(out) * kLength + first + p] = partial[0] + bias[out];
+            output[static_cast<size_t>(out) * kLength + first + p] =
+                partial[0] + bias[out];
         }
     }
 }

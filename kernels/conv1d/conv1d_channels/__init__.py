@@ -1,4 +1,4 @@
-"""The conv1d rung with several channels a thread, swept over a U-Net's layers; and what two of its parts are worth.
+"""The conv1d rung with several channels a thread, swept over a U-Net's layers; and what two of its ideas are worth.
 
 ``kernels/conv1d/conv1d`` says what is computed. Here the number of channels a thread is part of the size.
 """
@@ -43,7 +43,7 @@ LAYERS = (
 HEADLINES = 1
 
 
-#: Those that the layers but the first are swept over: more never paid.
+#: Numbers of channels a thread for the other layers: more never paid.
 FEW = (1, 2, 4)
 
 
@@ -114,13 +114,13 @@ def _requires(size: Size) -> str | None:
         return f"channels must be one of {', '.join(map(str, CHANNELS))}"
     if size["i"] % size["channels"]:
         return (
-            "i must be a multiple of channels, for the compiler reads the filters of a thread's channels together, "
-            "and those of channels that are not there are not in shared memory"
+            "i must be a multiple of channels, because the compiler reads the filters of a thread's channels together, "
+            "and shared memory has none for missing channels"
         )
     if size["k"] % 2 == 0 or size["k"] > MAX_TAPS:
-        return f"k must be odd and at most {MAX_TAPS}, for taps are unrolled"
+        return f"k must be odd and at most {MAX_TAPS}, because the loop over the taps is unrolled"
     if size["l"] > MAX_GRID_Y * MAX_TILE:
-        return f"l may be at most {MAX_GRID_Y * MAX_TILE}, for the grid has at most {MAX_GRID_Y} blocks in y"
+        return f"l may be at most {MAX_GRID_Y * MAX_TILE}, because a grid has at most {MAX_GRID_Y} blocks in y"
     return None
 
 
@@ -179,7 +179,7 @@ ladder = Ladder(
         ),
         Rung(
             "unpadded",
-            "the bank conflicts of the rows back",
+            "bank conflicts brought back",
             _with_atomics("conv1d_unpadded"),
             alignment={"input": 16},
             requires=_requires,
@@ -187,7 +187,7 @@ ladder = Ladder(
         ),
         Rung(
             "tree",
-            "the tree over the block back",
+            "the tree over the block brought back",
             _with_tree,
             alignment={"input": 16},
             requires=_requires,

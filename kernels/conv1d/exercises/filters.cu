@@ -1,10 +1,12 @@
-// Each lane weighs the five taps of its own filter: tap t counts t + 1 times. Right, but the lanes of a warp load floats
-// that lie 20 bytes apart. Load what lies side by side, and let the warp turn it in shared memory that is its own.
+// Each lane weighs the five taps of its own filter: tap t counts t + 1 times. Correct,
+// but the lanes of a warp load floats that lie 20 bytes apart. Load neighbouring
+// floats, and let the warp transpose them in shared memory of its own.
 constexpr int kWarp = 32;
 constexpr int kThreads = 64;
 constexpr int kTaps = 5;
 
-__global__ void weigh(const float* __restrict__ filters, float* __restrict__ values, int n)
+__global__ void weigh(const float* __restrict__ filters, float* __restrict__ values,
+                      int n)
 {
     const int filter = blockIdx.x * kThreads + threadIdx.x;
     if (filter < n) {

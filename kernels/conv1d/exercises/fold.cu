@@ -1,5 +1,6 @@
-// A warp adds up four columns of 32 floats, one column after the other: right, with twenty shuffles. Six are enough:
-// after the first step a lane need not go on with all four sums.
+// A warp adds up four columns of 32 floats, one column after the other. Correct, with
+// twenty shuffles. Six are enough: after the first step a lane need not continue with
+// all four sums.
 constexpr int kWarp = 32;
 constexpr int kColumns = 4;
 constexpr unsigned kAllLanes = 0xffffffffu;

@@ -1,4 +1,5 @@
-// A warp adds up four columns of 32 floats with six shuffles: the halves of the warp share the columns out.
+// A warp adds up four columns of 32 floats with six shuffles: in each step half of the
+// lanes continue with half of the columns.
 constexpr int kWarp = 32;
 constexpr int kColumns = 4;
 constexpr unsigned kAllLanes = 0xffffffffu;

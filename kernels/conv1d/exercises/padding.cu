@@ -1,5 +1,6 @@
-// A warp stages its rows four floats at a time, with one unused float after each row, so that no two lanes meet in a
-// bank. For rows of 8 floats it is right. For rows of 6 it is not, and the emulator says where.
+// A warp stages its rows four floats at a time, with one unused float after each row,
+// against bank conflicts. It is correct for rows of 8 floats. For rows of 6 it is not,
+// and the emulator says where.
 constexpr int kWarp = 32;
 
 template <int kLength>
@@ -14,7 +15,7 @@ __global__ void row_sums(const float* __restrict__ rows, float* __restrict__ sum
         to[2] = four.z;
         to[3] = four.w;
     }
-    __syncwarp();  // the rows are there before any lane reads its own
+    __syncwarp();  // all rows are staged before any lane reads them
     float sum = 0.0f;
     for (int p = 0; p < kLength; ++p) {
         sum += staged[threadIdx.x * (kLength + 1) + p];

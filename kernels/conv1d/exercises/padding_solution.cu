@@ -1,4 +1,5 @@
-// A warp stages its rows four floats at a time, with one unused float after each row: each float finds its own place.
+// A warp stages its rows four floats at a time, with one unused float after each row:
+// each of the four floats has an index of its own.
 constexpr int kWarp = 32;
 
 template <int kLength>
@@ -12,7 +13,7 @@ __global__ void row_sums(const float* __restrict__ rows, float* __restrict__ sum
         staged[i + 2 + (i + 2) / kLength] = four.z;
         staged[i + 3 + (i + 3) / kLength] = four.w;
     }
-    __syncwarp();  // the rows are there before any lane reads its own
+    __syncwarp();  // all rows are staged before any lane reads them
     float sum = 0.0f;
     for (int p = 0; p < kLength; ++p) {
         sum += staged[threadIdx.x * (kLength + 1) + p];

@@ -1,16 +1,20 @@
-// Reads the filters of each output channel and adds them up, a block for each, with every load on its way at once.
+// Reads the filters of each output channel and adds them up, a block for each channel,
+// with every load in flight at once.
 constexpr int kThreads = 128;
 constexpr int kWarp = 32;
 constexpr int kWidth = sizeof(float4) / sizeof(float);
 constexpr unsigned kAllLanes = 0xffffffffu;
 
-// At least one block per SM is all that is asked for, so that the compiler gives every load its own registers.
+// __launch_bounds__ asks for one block per SM only, so that the compiler gives every
+// load its own registers.
 template <int kLoads>
 __global__ void __launch_bounds__(kThreads, 1)
-    read_filters(const float* __restrict__ filters, float* __restrict__ sums, int length)
+    read_filters(const float* __restrict__ filters, float* __restrict__ sums,
+                 int length)
 {
     __shared__ float partial[kThreads / kWarp];
-    const float4* row = reinterpret_cast<const float4*>(filters + static_cast<size_t>(blockIdx.x) * length);
+    const float4* row = reinterpret_cast<const float4*>(
+        filters + static_cast<size_t>(blockIdx.x) * length);
     float sum = 0.0f;
     for (int base = threadIdx.x; base < length / kWidth; base += kThreads * kLoads) {
         float4 four[kLoads] = {};
@@ -31,7 +35,7 @@ __global__ void __launch_bounds__(kThreads, 1)
     if (threadIdx.x % kWarp == 0) {
         partial[threadIdx.x / kWarp] = sum;
     }
-    __syncthreads();  // every warp has stored its sum before the first thread adds them up
+    __syncthreads();  // all warps have stored their sums before they are added up
     if (threadIdx.x == 0) {
         float total = 0.0f;
         for (int warp = 0; warp < kThreads / kWarp; ++warp) {

@@ -1,9 +1,11 @@
-// Idea: one thread per output adds up its K x K x K weighted neighbours from global memory; zero outside the volume.
-// From the rung before: the first rung.
-// Requires: nothing. x of the thread counts planes, as in the worklog that began this: z is what should have been x.
+// Idea: a thread per output adds up its K x K x K weighted neighbours; zeros outside.
+// From the rung before: the first rung. As in the worklog that began this, x of the
+// thread counts planes: z is what x should have been.
+// Requires: nothing.
 template <int K>
-__global__ void conv3d_naive(
-    const float* __restrict__ source, const float* __restrict__ weights, float* __restrict__ target, int n)
+__global__ void conv3d_naive(const float* __restrict__ source,
+                             const float* __restrict__ weights,
+                             float* __restrict__ target, int n)
 {
     constexpr int kRadius = K / 2;
     const int plane = blockIdx.x * blockDim.x + threadIdx.x;
@@ -16,9 +18,12 @@ __global__ void conv3d_naive(
     for (int dz = 0; dz < K; ++dz) {
         for (int dy = 0; dy < K; ++dy) {
             for (int dx = 0; dx < K; ++dx) {
-                const int z = plane + dz - kRadius, y = row + dy - kRadius, x = col + dx - kRadius;
-                const bool inside = z >= 0 && z < n && y >= 0 && y < n && x >= 0 && x < n;
-                const float value = inside ? source[(static_cast<size_t>(z) * n + y) * n + x] : 0.0f;
+                const int z = plane + dz - kRadius, y = row + dy - kRadius,
+                          x = col + dx - kRadius;
+                const bool inside =
+                    z >= 0 && z < n && y >= 0 && y < n && x >= 0 && x < n;
+                const float value =
+                    inside ? source[(static_cast<size_t>(z) * n + y) * n + x] : 0.0f;
                 sum += value * weights[(dz * K + dy) * K + dx];
             }
         }

@@ -1,11 +1,14 @@
-// Idea: threads are numbered along the rows: neighbouring lanes have neighbouring outputs and read neighbouring inputs.
-// From the rung before: a grid of one dimension; column, row and plane are taken from the number of the output.
+// Idea: number threads along the rows: neighbouring lanes read neighbouring inputs.
+// From the rung before: a grid of one dimension; column, row and plane follow from the
+// number of the output.
 // Requires: a block of kThreads threads.
 constexpr int kThreads = 256;
 
 template <int K>
-__global__ void __launch_bounds__(kThreads) conv3d_coalesced(
-    const float* __restrict__ source, const float* __restrict__ weights, float* __restrict__ target, int n)
+__global__ void __launch_bounds__(kThreads)
+    conv3d_coalesced(const float* __restrict__ source,
+                     const float* __restrict__ weights, float* __restrict__ target,
+                     int n)
 {
     constexpr int kRadius = K / 2;
     const size_t at = static_cast<size_t>(blockIdx.x) * kThreads + threadIdx.x;
@@ -19,9 +22,12 @@ __global__ void __launch_bounds__(kThreads) conv3d_coalesced(
     for (int dz = 0; dz < K; ++dz) {
         for (int dy = 0; dy < K; ++dy) {
             for (int dx = 0; dx < K; ++dx) {
-                const int z = static_cast<int>(plane) + dz - kRadius, y = row + dy - kRadius, x = col + dx - kRadius;
-                const bool inside = z >= 0 && z < n && y >= 0 && y < n && x >= 0 && x < n;
-                const float value = inside ? source[(static_cast<size_t>(z) * n + y) * n + x] : 0.0f;
+                const int z = static_cast<int>(plane) + dz - kRadius,
+                          y = row + dy - kRadius, x = col + dx - kRadius;
+                const bool inside =
+                    z >= 0 && z < n && y >= 0 && y < n && x >= 0 && x < n;
+                const float value =
+                    inside ? source[(static_cast<size_t>(z) * n + y) * n + x] : 0.0f;
                 sum += value * weights[(dz * K + dy) * K + dx];
             }
         }

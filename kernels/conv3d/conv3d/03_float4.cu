@@ -1,13 +1,16 @@
-// Idea: four weights per load. A kernel before this one gives each row of weights a length that float4 divides.
-// From the rung before: the weights come from a padded copy, a float4 for four taps; rows of K odd floats have none.
-// Requires: a block of kThreads threads; padded has room for K * K * kPadded floats, aligned to 16 bytes.
+// Idea: load four weights at a time, from a copy with rows padded to whole float4s.
+// From the rung before: a launch before makes the padded copy: rows of K floats, an odd
+// number, have no whole float4s.
+// Requires: a block of kThreads threads; padded has room for K * K * kPadded floats,
+// aligned to 16 bytes.
 constexpr int kThreads = 256;
 constexpr int kQuad = 4;
 
-// padded[dz][dy][dx] = weights[dz][dy][dx], and zero for the dx that only fill the last float4.
+// padded[dz][dy][dx] = weights[dz][dy][dx], and zero where dx only fills up the last
+// float4.
 template <int K>
 __global__ void __launch_bounds__(kThreads)
-conv3d_pad_weights(const float* __restrict__ weights, float* __restrict__ padded)
+    conv3d_pad_weights(const float* __restrict__ weights, float* __restrict__ padded)
 {
     constexpr int kPadded = (K + kQuad - 1) / kQuad * kQuad;
     const int i = blockIdx.x * kThreads + threadIdx.x;
@@ -18,7 +21,8 @@ conv3d_pad_weights(const float* __restrict__ weights, float* __restrict__ padded
 
 template <int K>
 __global__ void __launch_bounds__(kThreads)
-conv3d_float4(const float* __restrict__ source, const float* __restrict__ padded, float* __restrict__ target, int n)
+    conv3d_float4(const float* __restrict__ source, const float* __restrict__ padded,
+                  float* __restrict__ target, int n)
 {
     constexpr int kRadius = K / 2;
     constexpr int kPadded = (K + kQuad - 1) / kQuad * kQuad;
@@ -33,16 +37,22 @@ conv3d_float4(const float* __restrict__ source, const float* __restrict__ padded
     for (int dz = 0; dz < K; ++dz) {
         for (int dy = 0; dy < K; ++dy) {
             for (int dx = 0; dx < K; dx += kQuad) {
-                const float4 four = *reinterpret_cast<const float4*>(padded + (dz * K + dy) * kPadded + dx);
+                const float4 four = *reinterpret_cast<const float4*>(
+                    padded + (dz * K + dy) * kPadded + dx);
                 const float weight[kQuad] = {four.x, four.y, four.z, four.w};
 #pragma unroll
                 for (int i = 0; i < kQuad; ++i) {
-                    const int z = static_cast<int>(plane) + dz - kRadius, y = row + dy - kRadius;
+                    const int z = static_cast<int>(plane) + dz - kRadius,
+                              y = row + dy - kRadius;
                     const int x = col + dx + i - kRadius;
-                    const bool inside = z >= 0 && z < n && y >= 0 && y < n && x >= 0 && x < n;
-                    // Weights that only fill the float4 are left out: zero times a NaN would be a NaN.
+                    const bool inside =
+                        z >= 0 && z < n && y >= 0 && y < n && x >= 0 && x < n;
+                    // Weights that only fill up the float4 are left out: zero times NaN
+                    // would be NaN.
                     if (dx + i < K) {
-                        const float value = inside ? source[(static_cast<size_t>(z) * n + y) * n + x] : 0.0f;
+                        const float value =
+                            inside ? source[(static_cast<size_t>(z) * n + y) * n + x]
+                                   : 0.0f;
                         sum += value * weight[i];
                     }
                 }

@@ -1,21 +1,25 @@
-// Idea: a block loads its tile of outputs and a halo of K / 2 floats on all six sides into shared memory, once.
-// From the rung before: neighbours come from the tile, weights lie beside it; edges are looked at only while loading.
-// Requires: a block of kThreads = kTile^3 threads and (kTile + K - 1)^3 + K^3 floats of shared
-// memory, the latter rounded up to whole float4, for the compiler reads neighbouring weights together.
+// Idea: a block loads its tile and a halo of K / 2 floats into shared memory.
+// From the rung before: neighbours come from the tile, and weights lie beside it;
+// borders are tested only while loading.
+// Requires: a block of kThreads = kTile^3 threads and (kTile + K - 1)^3 + K^3 floats of
+// shared memory, the latter rounded up to whole float4s because the compiler reads
+// neighbouring weights together.
 constexpr int kTile = 8;
 constexpr int kThreads = 512;
 static_assert(kThreads == kTile * kTile * kTile, "one thread per output of the tile");
 
 template <int K>
-__global__ void __launch_bounds__(kThreads) conv3d_tiled(
-    const float* __restrict__ source, const float* __restrict__ weights, float* __restrict__ target, int n)
+__global__ void __launch_bounds__(kThreads)
+    conv3d_tiled(const float* __restrict__ source, const float* __restrict__ weights,
+                 float* __restrict__ target, int n)
 {
     constexpr int kRadius = K / 2;
-    constexpr int kWide = kTile + K - 1;  // outputs first to first + kTile - 1 need first - radius to ... + radius
+    constexpr int kWide = kTile + K - 1;  // a tile and the radius on both sides
     constexpr int kTaps = (K * K * K + 3) / 4 * 4;
     extern __shared__ float tile[];
     float* const taps = tile + kWide * kWide * kWide;
-    const int first_col = blockIdx.x * kTile, first_row = blockIdx.y * kTile, first_plane = blockIdx.z * kTile;
+    const int first_col = blockIdx.x * kTile, first_row = blockIdx.y * kTile,
+              first_plane = blockIdx.z * kTile;
     for (int i = threadIdx.x; i < kWide * kWide * kWide; i += kThreads) {
         const int x = first_col - kRadius + i % kWide;
         const int y = first_row - kRadius + i / kWide % kWide;
@@ -26,16 +30,20 @@ __global__ void __launch_bounds__(kThreads) conv3d_tiled(
     for (int i = threadIdx.x; i < kTaps; i += kThreads) {
         taps[i] = i < K * K * K ? weights[i] : 0.0f;
     }
-    __syncthreads();  // tile, halo and weights are whole before any thread reads its neighbours'
+    // Tile, halo and weights are complete before any thread reads them.
+    __syncthreads();
 
-    // The fastest part of the thread's number is its column: lanes read neighbouring words and store whole sectors.
-    const int tx = threadIdx.x % kTile, ty = threadIdx.x / kTile % kTile, tz = threadIdx.x / (kTile * kTile);
+    // The column varies fastest with the thread's number: lanes read neighbouring words
+    // and store whole sectors.
+    const int tx = threadIdx.x % kTile, ty = threadIdx.x / kTile % kTile,
+              tz = threadIdx.x / (kTile * kTile);
     float sum = 0.0f;
     for (int dz = 0; dz < K; ++dz) {
         for (int dy = 0; dy < K; ++dy) {
 #pragma unroll
             for (int dx = 0; dx < K; ++dx) {
-                sum += tile[((tz + dz) * kWide + ty + dy) * kWide + tx + dx] * taps[(dz * K + dy) * K + dx];
+                sum += tile[((tz + dz) * kWide + ty + dy) * kWide + tx + dx] *
+                       taps[(dz * K + dy) * K + dx];
             }
         }
     }

@@ -1,6 +1,8 @@
-// Idea: a thread computes kOut outputs in a row; each float of the window under them is used for up to K of them.
-// From the rung before: windows and weights are read as float4; kOut sums a thread; the tile is 32 x 8 x 8 outputs.
-// Requires: a block of kThreads threads, (7 + K)^2 rows of the tile and K^2 rows of weights in shared memory.
+// Idea: a thread has kOut outputs in a row: it uses a float of a window up to K times.
+// From the rung before: windows and weights are read as float4; kOut sums a thread; the
+// tile is 32 x 8 x 8 outputs.
+// Requires: a block of kThreads threads, (7 + K)^2 rows of the tile and K^2 rows of
+// weights in shared memory.
 constexpr int kAcross = 4;
 constexpr int kDown = 8;
 constexpr int kThreads = 256;
@@ -8,20 +10,24 @@ constexpr int kOut = 8;
 constexpr int kQuad = 4;
 
 template <int K>
-__global__ void __launch_bounds__(kThreads) conv3d_register_row(
-    const float* __restrict__ source, const float* __restrict__ weights, float* __restrict__ target, int n)
+__global__ void __launch_bounds__(kThreads)
+    conv3d_register_row(const float* __restrict__ source,
+                        const float* __restrict__ weights, float* __restrict__ target,
+                        int n)
 {
     constexpr int kRadius = K / 2;
     constexpr int kHigh = kDown + K - 1;
     constexpr int kWindow = (kOut + K - 1 + kQuad - 1) / kQuad * kQuad;
     constexpr int kWide = (kAcross - 1) * kOut + kWindow;
-    // An odd number of float4: then the windows of two neighbouring rows lie in different banks.
+    // An odd number of float4s: the windows of two neighbouring rows lie in different
+    // banks.
     constexpr int kPitch = kWide / kQuad % 2 == 1 ? kWide : kWide + kQuad;
     constexpr int kTaps = (K + kQuad - 1) / kQuad * kQuad;
     extern __shared__ float4 shared[];
     float* const tile = reinterpret_cast<float*>(shared);
     float* const taps = tile + kHigh * kHigh * kPitch;
-    const int first_col = blockIdx.x * kAcross * kOut, first_row = blockIdx.y * kDown, first_plane = blockIdx.z * kDown;
+    const int first_col = blockIdx.x * kAcross * kOut, first_row = blockIdx.y * kDown,
+              first_plane = blockIdx.z * kDown;
     for (int i = threadIdx.x; i < kHigh * kHigh * kPitch; i += kThreads) {
         const int x = first_col - kRadius + i % kPitch;
         const int y = first_row - kRadius + i / kPitch % kHigh;
@@ -32,19 +38,23 @@ __global__ void __launch_bounds__(kThreads) conv3d_register_row(
     for (int i = threadIdx.x; i < K * K * kTaps; i += kThreads) {
         taps[i] = i % kTaps < K ? weights[i / kTaps * K + i % kTaps] : 0.0f;
     }
-    __syncthreads();  // tile, halo and weights are whole before any thread reads its neighbours'
+    // Tile, halo and weights are complete before any thread reads them.
+    __syncthreads();
 
-    const int tx = threadIdx.x % kAcross, ty = threadIdx.x / kAcross % kDown, tz = threadIdx.x / (kAcross * kDown);
+    const int tx = threadIdx.x % kAcross, ty = threadIdx.x / kAcross % kDown,
+              tz = threadIdx.x / (kAcross * kDown);
     float sum[kOut] = {};
 #pragma unroll 1
     for (int dz = 0; dz < K; ++dz) {
 #pragma unroll 1
         for (int dy = 0; dy < K; ++dy) {
             float window[kWindow], weight[kTaps];
-            const float* const from = tile + ((tz + dz) * kHigh + ty + dy) * kPitch + tx * kOut;
+            const float* const from =
+                tile + ((tz + dz) * kHigh + ty + dy) * kPitch + tx * kOut;
 #pragma unroll
             for (int i = 0; i < kWindow; i += kQuad) {
-                *reinterpret_cast<float4*>(window + i) = *reinterpret_cast<const float4*>(from + i);
+                *reinterpret_cast<float4*>(window + i) =
+                    *reinterpret_cast<const float4*>(from + i);
             }
 #pragma unroll
             for (int i = 0; i < kTaps; i += kQuad) {

@@ -1,59 +1,23 @@
-// Idea: the next plane is on its way to shared memory, with cp.async, while this one is added.
-// From the rung before: two planes in shared memory, one barrier for each instead of two, no registers on the way.
-// Requires: a block of kThreads threads, two planes of the tile and all weights in shared memory, arrays aligned to 16
-// bytes; kWidth = 4 where n is a multiple of 4, kWidth = 1 otherwise.
-#include "outside.cuh"
+// Idea: cp.async brings the next plane to shared memory while this one is added.
+// From the rung before: two planes in shared memory, one barrier for each instead of
+// two, and no registers on the way.
+// Requires: a block of kThreads threads, two planes of the tile and all weights in
+// shared memory, arrays aligned to 16 bytes; kWidth = 4 where n is a multiple of 4,
+// kWidth = 1 otherwise.
+#include "../../common/async_copy.cuh"
+#include "planes.cuh"
 
 constexpr int kAcross = 4;
 constexpr int kDown = 32;
 constexpr int kThreads = 128;
 constexpr int kOut = 8;
-constexpr int kQuad = 4;
 
-// What a block of K x K x K weights needs of shared memory; a row begins kLead floats before the tile's first output.
 template <int K>
-struct Tile {
-    static constexpr int kRadius = K / 2;
-    static constexpr int kLead = (kRadius + kQuad - 1) / kQuad * kQuad;
-    static constexpr int kWide = kAcross * kOut + 2 * kLead;
-    static constexpr int kHigh = kDown + K - 1;
-    // An odd number of float4: then the windows of two neighbouring rows lie in different banks.
-    static constexpr int kPitch = kWide / kQuad % 2 == 1 ? kWide : kWide + kQuad;
-    static constexpr int kPlane = kHigh * kPitch;
-    static constexpr int kWindow = (kLead + kOut + kRadius + kQuad - 1) / kQuad * kQuad;
-    static constexpr int kTaps = (K * K + kQuad - 1) / kQuad * kQuad;  // the weights of one dy
-};
-
-// Starts copying kWidth floats to shared memory, zeros where the volume does not reach; before 8.0 it copies at once.
-template <int kWidth>
-__device__ void copy_async(float* to, const float* __restrict__ from, bool inside)
-{
-#if __CUDA_ARCH__ >= 800
-    const unsigned address = static_cast<unsigned>(__cvta_generic_to_shared(to));
-    const int bytes = inside ? kWidth * static_cast<int>(sizeof(float)) : 0;
-    if constexpr (kWidth == kQuad) {
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address), "l"(from), "r"(bytes) : "memory");
-    } else {
-        asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(address), "l"(from), "r"(bytes) : "memory");
-    }
-#else
-    for (int i = 0; i < kWidth; ++i) {
-        to[i] = inside ? from[i] : 0.0f;
-    }
-#endif
-}
-
-// Waits until all that the thread has started to copy is there.
-__device__ void await_copies()
-{
-#if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.wait_all;" ::: "memory");
-#endif
-}
+using Tile = PlaneTile<K, kAcross, kDown, kOut>;
 
 template <int K, int kWidth>
-__device__ void load_plane(
-    float* __restrict__ plane, const float* __restrict__ source, int n, int z, int first_row, int first_col)
+__device__ void load_plane(float* __restrict__ plane, const float* __restrict__ source,
+                           int n, int z, int first_row, int first_col)
 {
     using T = Tile<K>;
     constexpr int kPieces = T::kWide / kWidth;
@@ -61,28 +25,17 @@ __device__ void load_plane(
         const int row = i / kPieces, col = i % kPieces * kWidth;
         const int y = first_row + row - T::kRadius, x = first_col + col - T::kLead;
         const bool inside = z < n && y >= 0 && y < n && x >= 0 && x < n;
-        const float* const from = inside ? source + (static_cast<size_t>(z) * n + y) * n + x : source;
+        const float* const from =
+            inside ? source + (static_cast<size_t>(z) * n + y) * n + x : source;
         copy_async<kWidth>(plane + row * T::kPitch + col, from, inside);
     }
 }
 
-// taps[dy][slot][dx]: for the sums of slot s this plane is the one with dz = K - 1 - s.
+// Adds the window of one plane, K rows of it, to the sums of all slots: K * K * K *
+// kOut multiply-adds.
 template <int K>
-__device__ bool load_weights(float* __restrict__ taps, const float* __restrict__ weights)
-{
-    constexpr int kTaps = Tile<K>::kTaps;
-    bool found = false;
-    for (int i = threadIdx.x; i < K * kTaps; i += kThreads) {
-        const int dy = i / kTaps, slot = i % kTaps / K, dx = i % kTaps % K;
-        taps[i] = slot < K ? weights[((K - 1 - slot) * K + dy) * K + dx] : 0.0f;
-        found |= is_strange(taps[i]);
-    }
-    return found;
-}
-
-// Adds the window of one plane, K rows of it, to the sums of all slots: K * K * K * kOut multiply-adds.
-template <int K>
-__device__ void add_plane(float (&sum)[K][kOut], const float* __restrict__ from, const float* __restrict__ taps)
+__device__ void add_plane(float (&sum)[K][kOut], const float* __restrict__ from,
+                          const float* __restrict__ taps)
 {
     using T = Tile<K>;
 #pragma unroll 1
@@ -90,40 +43,30 @@ __device__ void add_plane(float (&sum)[K][kOut], const float* __restrict__ from,
         float window[T::kWindow];
 #pragma unroll
         for (int i = 0; i < T::kWindow; i += kQuad) {
-            *reinterpret_cast<float4*>(window + i) = *reinterpret_cast<const float4*>(from + dy * T::kPitch + i);
+            *reinterpret_cast<float4*>(window + i) =
+                *reinterpret_cast<const float4*>(from + dy * T::kPitch + i);
         }
         float weight[kQuad];
 #pragma unroll
         for (int i = 0; i < K * K; ++i) {
             if (i % kQuad == 0) {
-                *reinterpret_cast<float4*>(weight) = *reinterpret_cast<const float4*>(taps + dy * T::kTaps + i);
+                *reinterpret_cast<float4*>(weight) =
+                    *reinterpret_cast<const float4*>(taps + dy * T::kTaps + i);
             }
 #pragma unroll
             for (int o = 0; o < kOut; ++o) {
-                sum[i / K][o] += weight[i % kQuad] * window[T::kLead - T::kRadius + i % K + o];
-            }
-        }
-    }
-}
-
-template <int kWidth>
-__device__ void store_row(float* __restrict__ row, int col, int n, const float (&sum)[kOut])
-{
-#pragma unroll
-    for (int o = 0; o < kOut; o += kWidth) {
-        if (col + o < n) {
-            if constexpr (kWidth == kQuad) {
-                *reinterpret_cast<float4*>(row + col + o) = {sum[o], sum[o + 1], sum[o + 2], sum[o + 3]};
-            } else {
-                row[col + o] = sum[o];
+                sum[i / K][o] +=
+                    weight[i % kQuad] * window[T::kLead - T::kRadius + i % K + o];
             }
         }
     }
 }
 
 template <int K, int kWidth>
-__global__ void __launch_bounds__(kThreads) conv3d_pipelined(
-    const float* __restrict__ source, const float* __restrict__ weights, float* __restrict__ target, int n, int planes)
+__global__ void __launch_bounds__(kThreads)
+    conv3d_pipelined(const float* __restrict__ source,
+                     const float* __restrict__ weights, float* __restrict__ target,
+                     int n, int planes)
 {
     using T = Tile<K>;
     extern __shared__ float4 shared[];
@@ -134,20 +77,26 @@ __global__ void __launch_bounds__(kThreads) conv3d_pipelined(
     const int begin = blockIdx.z * planes, end = min(begin + planes, n);
     int z = max(begin - T::kRadius, 0);
     load_plane<K, kWidth>(ring + z % 2 * T::kPlane, source, n, z, first_row, first_col);
-    // Whether there is a weight for which the planes outside the volume count; the table is whole for all threads.
-    const bool strange = __syncthreads_or(load_weights<K>(taps, weights));
-    // sum[s] belongs to the output plane z - radius + s; when z has been added, that of slot 0 is complete.
+    // With a weight that is not finite the planes outside the volume count. The
+    // barrier: the table is complete before any thread reads it.
+    const bool strange = __syncthreads_or(load_weights<T>(taps, weights));
+    // sum[s] belongs to the output plane z - radius + s; once z has been added, slot 0
+    // is complete.
     float sum[K][kOut] = {};
     for (; z < end + T::kRadius; ++z) {
         if (z < n) {
-            await_copies();
-            __syncthreads();  // the plane is whole for all threads, and all are done with the one before it
-            load_plane<K, kWidth>(ring + (z + 1) % 2 * T::kPlane, source, n, z + 1, first_row, first_col);
-            add_plane<K>(sum, ring + z % 2 * T::kPlane + ty * T::kPitch + tx * kOut, taps);
+            wait_for_copies();
+            // This plane has arrived; all reads of the one before are done.
+            __syncthreads();
+            load_plane<K, kWidth>(ring + (z + 1) % 2 * T::kPlane, source, n, z + 1,
+                                  first_row, first_col);
+            add_plane<K>(sum, ring + z % 2 * T::kPlane + ty * T::kPitch + tx * kOut,
+                         taps);
         }
         const int done = z - T::kRadius, row = first_row + ty;
         if (done >= begin && row < n) {
-            store_row<kWidth>(target + (static_cast<size_t>(done) * n + row) * n, first_col + tx * kOut, n, sum[0]);
+            store_row<kWidth>(target + (static_cast<size_t>(done) * n + row) * n,
+                              first_col + tx * kOut, n, sum[0]);
         }
 #pragma unroll
         for (int s = 0; s < K; ++s) {
@@ -158,6 +107,7 @@ __global__ void __launch_bounds__(kThreads) conv3d_pipelined(
         }
     }
     if (strange) {
-        add_outside<K>(target, weights, n, begin, end, first_row + ty, first_col + tx * kOut, kOut);
+        add_outside<K>(target, weights, n, begin, end, first_row + ty,
+                       first_col + tx * kOut, kOut);
     }
 }

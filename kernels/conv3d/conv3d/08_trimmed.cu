@@ -1,71 +1,23 @@
-// Idea: a block makes no multiply-add for planes of outputs that belong to another block, and works out addresses once.
-// From the rung before: add_plane leaves slots out; a table of places; a tile of 32 x 64 outputs; short last blocks.
-// Requires: a block of kThreads threads; two planes of the tile, the table and all weights in shared memory; arrays
-// aligned to 16 bytes; kWidth = 4 where n is a multiple of 4, kWidth = 1 otherwise.
-#include "outside.cuh"
+// Idea: no products for planes of another block, and addresses only once.
+// From the rung before: add_plane leaves slots out; a table of places; a tile of 32 x
+// 64 outputs; short last blocks.
+// Requires: a block of kThreads threads; two planes of the tile, the table and all
+// weights in shared memory; arrays aligned to 16 bytes; kWidth = 4 where n is a
+// multiple of 4, kWidth = 1 otherwise.
+#include "../../common/async_copy.cuh"
+#include "planes.cuh"
 
 constexpr int kAcross = 4;
 constexpr int kDown = 64;
 constexpr int kThreads = 256;
 constexpr int kOut = 8;
-constexpr int kQuad = 4;
 
-// What a block of K x K x K weights needs of shared memory; a row begins kLead floats before the tile's first output.
 template <int K>
-struct Tile {
-    static constexpr int kRadius = K / 2;
-    static constexpr int kLead = (kRadius + kQuad - 1) / kQuad * kQuad;
-    static constexpr int kWide = kAcross * kOut + 2 * kLead;
-    static constexpr int kHigh = kDown + K - 1;
-    // An odd number of float4: then the windows of two neighbouring rows lie in different banks.
-    static constexpr int kPitch = kWide / kQuad % 2 == 1 ? kWide : kWide + kQuad;
-    static constexpr int kPlane = kHigh * kPitch;
-    static constexpr int kWindow = (kLead + kOut + kRadius + kQuad - 1) / kQuad * kQuad;
-    static constexpr int kTaps = (K * K + kQuad - 1) / kQuad * kQuad;  // the weights of one dy
-};
-
-// Starts copying kWidth floats to shared memory, zeros where the volume does not reach; before 8.0 it copies at once.
-template <int kWidth>
-__device__ void copy_async(float* to, const float* __restrict__ from, bool inside)
-{
-#if __CUDA_ARCH__ >= 800
-    const unsigned address = static_cast<unsigned>(__cvta_generic_to_shared(to));
-    const int bytes = inside ? kWidth * static_cast<int>(sizeof(float)) : 0;
-    if constexpr (kWidth == kQuad) {
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address), "l"(from), "r"(bytes) : "memory");
-    } else {
-        asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(address), "l"(from), "r"(bytes) : "memory");
-    }
-#else
-    for (int i = 0; i < kWidth; ++i) {
-        to[i] = inside ? from[i] : 0.0f;
-    }
-#endif
-}
-
-// Waits until all that the thread has started to copy is there.
-__device__ void await_copies()
-{
-#if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.wait_all;" ::: "memory");
-#endif
-}
-
-// places[i]: where in a plane of the volume piece i of the tile lies, or -1 where the volume does not reach.
-template <int K, int kWidth>
-__device__ void find_places(int* __restrict__ places, int n, int first_row, int first_col)
-{
-    using T = Tile<K>;
-    constexpr int kPieces = T::kPitch / kWidth;
-    for (int i = threadIdx.x; i < T::kHigh * kPieces; i += kThreads) {
-        const int y = first_row + i / kPieces - T::kRadius, x = first_col + i % kPieces * kWidth - T::kLead;
-        places[i] = y >= 0 && y < n && x >= 0 && x < n ? y * n + x : -1;
-    }
-}
+using Tile = PlaneTile<K, kAcross, kDown, kOut>;
 
 template <int K, int kWidth>
-__device__ void load_plane(
-    float* __restrict__ plane, const float* __restrict__ source, size_t at, const int* __restrict__ places)
+__device__ void load_plane(float* __restrict__ plane, const float* __restrict__ source,
+                           size_t at, const int* __restrict__ places)
 {
     constexpr int kPieces = Tile<K>::kPlane / kWidth;
 #pragma unroll
@@ -73,28 +25,17 @@ __device__ void load_plane(
         const int i = first + threadIdx.x;
         if (first + kThreads <= kPieces || i < kPieces) {
             const int place = places[i];
-            copy_async<kWidth>(plane + i * kWidth, place < 0 ? source : source + at + place, place >= 0);
+            copy_async<kWidth>(plane + i * kWidth,
+                               place < 0 ? source : source + at + place, place >= 0);
         }
     }
 }
 
-// taps[dy][slot][dx]: for the sums of slot s this plane is the one with dz = K - 1 - s.
-template <int K>
-__device__ bool load_weights(float* __restrict__ taps, const float* __restrict__ weights)
-{
-    constexpr int kTaps = Tile<K>::kTaps;
-    bool found = false;
-    for (int i = threadIdx.x; i < K * kTaps; i += kThreads) {
-        const int dy = i / kTaps, slot = i % kTaps / K, dx = i % kTaps % K;
-        taps[i] = slot < K ? weights[((K - 1 - slot) * K + dy) * K + dx] : 0.0f;
-        found |= is_strange(taps[i]);
-    }
-    return found;
-}
-
-// Adds the window of one plane, K rows of it, to the sums of the slots from kFrom to kTo - 1.
+// Adds the window of one plane, K rows of it, to the sums of the slots from kFrom to
+// kTo - 1.
 template <int K, int kFrom, int kTo>
-__device__ void add_plane(float (&sum)[K][kOut], const float* __restrict__ from, const float* __restrict__ taps)
+__device__ void add_plane(float (&sum)[K][kOut], const float* __restrict__ from,
+                          const float* __restrict__ taps)
 {
     using T = Tile<K>;
 #pragma unroll 1
@@ -102,28 +43,32 @@ __device__ void add_plane(float (&sum)[K][kOut], const float* __restrict__ from,
         float window[T::kWindow];
 #pragma unroll
         for (int i = 0; i < T::kWindow; i += kQuad) {
-            *reinterpret_cast<float4*>(window + i) = *reinterpret_cast<const float4*>(from + dy * T::kPitch + i);
+            *reinterpret_cast<float4*>(window + i) =
+                *reinterpret_cast<const float4*>(from + dy * T::kPitch + i);
         }
         float weight[kQuad];
 #pragma unroll
         for (int i = kFrom * K; i < kTo * K; ++i) {
             if (i % kQuad == 0 || i == kFrom * K) {
-                *reinterpret_cast<float4*>(weight) =
-                    *reinterpret_cast<const float4*>(taps + dy * T::kTaps + i / kQuad * kQuad);
+                *reinterpret_cast<float4*>(weight) = *reinterpret_cast<const float4*>(
+                    taps + dy * T::kTaps + i / kQuad * kQuad);
             }
 #pragma unroll
             for (int o = 0; o < kOut; ++o) {
-                sum[i / K][o] += weight[i % kQuad] * window[T::kLead - T::kRadius + i % K + o];
+                sum[i / K][o] +=
+                    weight[i % kQuad] * window[T::kLead - T::kRadius + i % K + o];
             }
         }
     }
 }
 
-// Slots before `slot` belong to another block. There is a body for every kStep of them.
+// Slots before `slot` belong to another block. There is a body for every kStep slots.
 template <int K, int kFrom>
-__device__ void add_from(float (&sum)[K][kOut], const float* from, const float* taps, int slot)
+__device__ void add_from(float (&sum)[K][kOut], const float* from, const float* taps,
+                         int slot)
 {
-    constexpr int kStep = K <= 9 ? 1 : 2;  // fewer bodies where they are long, lest they outgrow the instruction cache
+    // Fewer bodies where they are long: they must fit the instruction cache.
+    constexpr int kStep = K <= 9 ? 1 : 2;
     if constexpr (kFrom <= 0) {
         add_plane<K, 0, K>(sum, from, taps);
     } else if (slot >= kFrom) {
@@ -135,7 +80,8 @@ __device__ void add_from(float (&sum)[K][kOut], const float* from, const float* 
 
 // Slots from `slot` on belong to another block.
 template <int K, int kTo>
-__device__ void add_to(float (&sum)[K][kOut], const float* from, const float* taps, int slot)
+__device__ void add_to(float (&sum)[K][kOut], const float* from, const float* taps,
+                       int slot)
 {
     constexpr int kStep = K <= 9 ? 1 : 2;
     if constexpr (kTo >= K) {
@@ -147,25 +93,10 @@ __device__ void add_to(float (&sum)[K][kOut], const float* from, const float* ta
     }
 }
 
-template <int kWidth>
-__device__ void store_row(float* __restrict__ row, int col, int n, const float (&sum)[kOut])
-{
-#pragma unroll
-    for (int o = 0; o < kOut; o += kWidth) {
-        if (col + o < n) {
-            if constexpr (kWidth == kQuad) {
-                *reinterpret_cast<float4*>(row + col + o) = {sum[o], sum[o + 1], sum[o + 2], sum[o + 3]};
-            } else {
-                row[col + o] = sum[o];
-            }
-        }
-    }
-}
-
 template <int K, int kWidth>
-__global__ void __launch_bounds__(kThreads, K <= 9 ? 2 : 1) conv3d_trimmed(
-    const float* __restrict__ source, const float* __restrict__ weights, float* __restrict__ target, int n, int planes,
-    int whole, int rest)
+__global__ void __launch_bounds__(kThreads, K <= 9 ? 2 : 1)
+    conv3d_trimmed(const float* __restrict__ source, const float* __restrict__ weights,
+                   float* __restrict__ target, int n, int planes, int whole, int rest)
 {
     using T = Tile<K>;
     extern __shared__ float4 shared[];
@@ -174,26 +105,35 @@ __global__ void __launch_bounds__(kThreads, K <= 9 ? 2 : 1) conv3d_trimmed(
     int* const places = reinterpret_cast<int*>(ring + 2 * T::kPlane);
     const int tx = threadIdx.x % kAcross, ty = threadIdx.x / kAcross;
     const int first_col = blockIdx.x * kAcross * kOut, first_row = blockIdx.y * kDown;
-    // The first `whole` blocks of a column have `planes` output planes each, those behind them have `rest`.
+    // The first `whole` blocks of a column have `planes` output planes each, the others
+    // `rest`.
     const int z_block = blockIdx.z;
-    const int begin = z_block < whole ? z_block * planes : whole * planes + (z_block - whole) * rest;
+    const int begin =
+        z_block < whole ? z_block * planes : whole * planes + (z_block - whole) * rest;
     const int end = min(begin + (z_block < whole ? planes : rest), n);
     const size_t area = static_cast<size_t>(n) * n;
-    find_places<K, kWidth>(places, n, first_row, first_col);
-    // The table is whole before it is read; with a strange weight in it the planes outside the volume count, too.
-    const bool strange = __syncthreads_or(load_weights<K>(taps, weights));
+    find_places<T, kWidth>(places, n, first_row, first_col);
+    // The barrier: the table is complete before any thread reads it. With a weight that
+    // is not finite the planes outside the volume count as well.
+    const bool strange = __syncthreads_or(load_weights<T>(taps, weights));
     int z = max(begin - T::kRadius, 0);
     const int last = min(end + T::kRadius, n) - 1;
     load_plane<K, kWidth>(ring + z % 2 * T::kPlane, source, z * area, places);
-    // sum[s] belongs to the output plane z - radius + s; when z has been added, that of slot 0 is complete.
+    // sum[s] belongs to the output plane z - radius + s; once z has been added, slot 0
+    // is complete.
     float sum[K][kOut] = {};
     for (; z < end + T::kRadius; ++z) {
         if (z <= last) {
-            await_copies();
-            __syncthreads();  // the plane is whole for all threads, and all are done with the one before it
-            if (z < last) load_plane<K, kWidth>(ring + (z + 1) % 2 * T::kPlane, source, (z + 1) * area, places);
-            const float* const from = ring + z % 2 * T::kPlane + ty * T::kPitch + tx * kOut;
-            // Slots ours to theirs - 1 belong to this block; when it has few planes, only the first of the two is used.
+            wait_for_copies();
+            // This plane has arrived; all reads of the one before are done.
+            __syncthreads();
+            if (z < last)
+                load_plane<K, kWidth>(ring + (z + 1) % 2 * T::kPlane, source,
+                                      (z + 1) * area, places);
+            const float* const from =
+                ring + z % 2 * T::kPlane + ty * T::kPitch + tx * kOut;
+            // Slots ours to theirs - 1 belong to this block; when it has few planes,
+            // only `ours` is used.
             const int ours = begin - z + T::kRadius, theirs = end - z + T::kRadius;
             if (ours <= 0 && theirs >= K) {
                 add_plane<K, 0, K>(sum, from, taps);
@@ -205,7 +145,8 @@ __global__ void __launch_bounds__(kThreads, K <= 9 ? 2 : 1) conv3d_trimmed(
         }
         const int done = z - T::kRadius, row = first_row + ty;
         if (done >= begin && row < n) {
-            store_row<kWidth>(target + (static_cast<size_t>(done) * n + row) * n, first_col + tx * kOut, n, sum[0]);
+            store_row<kWidth>(target + (static_cast<size_t>(done) * n + row) * n,
+                              first_col + tx * kOut, n, sum[0]);
         }
 #pragma unroll
         for (int s = 0; s < K; ++s) {
@@ -216,6 +157,7 @@ __global__ void __launch_bounds__(kThreads, K <= 9 ? 2 : 1) conv3d_trimmed(
         }
     }
     if (strange) {
-        add_outside<K>(target, weights, n, begin, end, first_row + ty, first_col + tx * kOut, kOut);
+        add_outside<K>(target, weights, n, begin, end, first_row + ty,
+                       first_col + tx * kOut, kOut);
     }
 }

@@ -1,76 +1,30 @@
-// Idea: several input planes at a time: a weight, once in a register, serves an output row of each of them.
-// From the rung before: kTogether planes a step and as many fewer loads of weights; four outputs in a row, not eight.
-// Requires: a block of kThreads threads; two steps of planes of the tile, the table and all weights in shared memory;
-// arrays aligned to 16 bytes; kWidth = 4 where n is a multiple of 4, kWidth = 1 otherwise.
-#include "outside.cuh"
+// Idea: several input planes at a time: a weight in a register serves a row of each.
+// From the rung before: kTogether planes a step, and fewer loads of weights by that
+// factor; four outputs in a row instead of eight.
+// Requires: a block of kThreads threads; two steps of planes of the tile, the table and
+// all weights in shared memory; arrays aligned to 16 bytes; kWidth = 4 where n is a
+// multiple of 4, kWidth = 1 otherwise.
+#include "../../common/async_copy.cuh"
+#include "planes.cuh"
 
 constexpr int kAcross = 8;
 constexpr int kDown = 32;
 constexpr int kThreads = 256;
 constexpr int kOut = 4;
-constexpr int kQuad = 4;
 
-// What a block of K x K x K weights needs of shared memory; a row begins kLead floats before the tile's first output.
 template <int K>
-struct Tile {
-    static constexpr int kRadius = K / 2;
-    static constexpr int kLead = (kRadius + kQuad - 1) / kQuad * kQuad;
-    static constexpr int kWide = kAcross * kOut + 2 * kLead;
-    static constexpr int kHigh = kDown + K - 1;
-    // An odd number of float4: then the windows of two neighbouring rows lie in different banks.
-    static constexpr int kPitch = kWide / kQuad % 2 == 1 ? kWide : kWide + kQuad;
-    static constexpr int kPlane = kHigh * kPitch;
-    static constexpr int kWindow = (kLead + kOut + kRadius + kQuad - 1) / kQuad * kQuad;
-    static constexpr int kTaps = (K * K + kQuad - 1) / kQuad * kQuad;  // the weights of one dy
-    // Planes of one step, found by trying: the code must not outgrow the instruction cache, nor the sums the registers.
+struct Tile : PlaneTile<K, kAcross, kDown, kOut> {
+    // Planes of one step, the fastest of those tried: the code must fit the instruction
+    // cache, and the sums the registers.
     static constexpr int kTogether = K == 9 ? 4 : K == 5 || K == 7 ? 3 : 2;
     static constexpr int kSlots = K + kTogether - 1;
 };
 
-// Starts copying kWidth floats to shared memory, zeros where the volume does not reach; before 8.0 it copies at once.
-template <int kWidth>
-__device__ void copy_async(float* to, const float* __restrict__ from, bool inside)
-{
-#if __CUDA_ARCH__ >= 800
-    const unsigned address = static_cast<unsigned>(__cvta_generic_to_shared(to));
-    const int bytes = inside ? kWidth * static_cast<int>(sizeof(float)) : 0;
-    if constexpr (kWidth == kQuad) {
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address), "l"(from), "r"(bytes) : "memory");
-    } else {
-        asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(address), "l"(from), "r"(bytes) : "memory");
-    }
-#else
-    for (int i = 0; i < kWidth; ++i) {
-        to[i] = inside ? from[i] : 0.0f;
-    }
-#endif
-}
-
-// Waits until all that the thread has started to copy is there.
-__device__ void await_copies()
-{
-#if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.wait_all;" ::: "memory");
-#endif
-}
-
-// places[i]: where in a plane of the volume piece i of the tile lies, or -1 where the volume does not reach.
+// Starts to copy the planes of one step, from z on; zeros for those behind the last.
 template <int K, int kWidth>
-__device__ void find_places(int* __restrict__ places, int n, int first_row, int first_col)
-{
-    using T = Tile<K>;
-    constexpr int kPieces = T::kPitch / kWidth;
-    for (int i = threadIdx.x; i < T::kHigh * kPieces; i += kThreads) {
-        const int y = first_row + i / kPieces - T::kRadius, x = first_col + i % kPieces * kWidth - T::kLead;
-        places[i] = y >= 0 && y < n && x >= 0 && x < n ? y * n + x : -1;
-    }
-}
-
-// Starts copying the planes of one step, from z on; zeros for those that lie behind the last.
-template <int K, int kWidth>
-__device__ void load_planes(
-    float* __restrict__ planes, const float* __restrict__ source, int n, int z, int last,
-    const int* __restrict__ places)
+__device__ void load_planes(float* __restrict__ planes,
+                            const float* __restrict__ source, int n, int z, int last,
+                            const int* __restrict__ places)
 {
     using T = Tile<K>;
     constexpr int kPieces = T::kPlane / kWidth;
@@ -83,31 +37,20 @@ __device__ void load_planes(
             if (first + kThreads <= kPieces || i < kPieces) {
                 const int place = places[i];
                 const bool inside = z + p <= last && place >= 0;
-                copy_async<kWidth>(planes + p * T::kPlane + i * kWidth, inside ? from + place : source, inside);
+                copy_async<kWidth>(planes + p * T::kPlane + i * kWidth,
+                                   inside ? from + place : source, inside);
             }
         }
     }
 }
 
-// taps[dy][slot][dx]: for the sums of slot s the first plane of a step is the one with dz = K - 1 - s.
-template <int K>
-__device__ bool load_weights(float* __restrict__ taps, const float* __restrict__ weights)
-{
-    constexpr int kTaps = Tile<K>::kTaps;
-    bool found = false;
-    for (int i = threadIdx.x; i < K * kTaps; i += kThreads) {
-        const int dy = i / kTaps, slot = i % kTaps / K, dx = i % kTaps % K;
-        taps[i] = slot < K ? weights[((K - 1 - slot) * K + dy) * K + dx] : 0.0f;
-        found |= is_strange(taps[i]);
-    }
-    return found;
-}
-
-// Adds the windows of the planes of one step, K rows of each, to the sums of the slots kFrom to kTo - 1. A weight of
-// slot u for the first plane is one of slot u + p for plane p: it is loaded once for all of them.
+// Adds the windows of the planes of one step, K rows of each, to the sums of the slots
+// kFrom to kTo - 1. A weight of slot u for the first plane is the weight of slot u + p
+// for plane p: it is loaded once for all planes.
 template <int K, int kFrom, int kTo>
-__device__ void add_planes(
-    float (&sum)[Tile<K>::kSlots][kOut], const float* __restrict__ from, const float* __restrict__ taps)
+__device__ void add_planes(float (&sum)[Tile<K>::kSlots][kOut],
+                           const float* __restrict__ from,
+                           const float* __restrict__ taps)
 {
     using T = Tile<K>;
     constexpr int kFirst = kFrom < T::kTogether ? 0 : kFrom - T::kTogether + 1;
@@ -120,22 +63,25 @@ __device__ void add_planes(
 #pragma unroll
             for (int i = 0; i < T::kWindow; i += kQuad) {
                 *reinterpret_cast<float4*>(window[p] + i) =
-                    *reinterpret_cast<const float4*>(from + p * T::kPlane + dy * T::kPitch + i);
+                    *reinterpret_cast<const float4*>(from + p * T::kPlane +
+                                                     dy * T::kPitch + i);
             }
         }
         float weight[kQuad];
 #pragma unroll
         for (int i = kFirst * K; i < kLast * K; ++i) {
             if (i % kQuad == 0 || i == kFirst * K) {
-                *reinterpret_cast<float4*>(weight) =
-                    *reinterpret_cast<const float4*>(taps + dy * T::kTaps + i / kQuad * kQuad);
+                *reinterpret_cast<float4*>(weight) = *reinterpret_cast<const float4*>(
+                    taps + dy * T::kTaps + i / kQuad * kQuad);
             }
 #pragma unroll
             for (int p = 0; p < T::kTogether; ++p) {
                 if (i / K + p >= kFrom && i / K + p < kTo) {
 #pragma unroll
                     for (int o = 0; o < kOut; ++o) {
-                        sum[i / K + p][o] += weight[i % kQuad] * window[p][T::kLead - T::kRadius + i % K + o];
+                        sum[i / K + p][o] +=
+                            weight[i % kQuad] *
+                            window[p][T::kLead - T::kRadius + i % K + o];
                     }
                 }
             }
@@ -143,9 +89,11 @@ __device__ void add_planes(
     }
 }
 
-// Slots before `slot` belong to another block. There is a body for every kTogether of them.
+// Slots before `slot` belong to another block. There is a body for every kTogether
+// slots.
 template <int K, int kFrom>
-__device__ void add_from(float (&sum)[Tile<K>::kSlots][kOut], const float* from, const float* taps, int slot)
+__device__ void add_from(float (&sum)[Tile<K>::kSlots][kOut], const float* from,
+                         const float* taps, int slot)
 {
     if constexpr (kFrom <= 0) {
         add_planes<K, 0, Tile<K>::kSlots>(sum, from, taps);
@@ -158,7 +106,8 @@ __device__ void add_from(float (&sum)[Tile<K>::kSlots][kOut], const float* from,
 
 // Slots from `slot` on belong to another block.
 template <int K, int kTo>
-__device__ void add_to(float (&sum)[Tile<K>::kSlots][kOut], const float* from, const float* taps, int slot)
+__device__ void add_to(float (&sum)[Tile<K>::kSlots][kOut], const float* from,
+                       const float* taps, int slot)
 {
     if constexpr (kTo >= Tile<K>::kSlots) {
         add_planes<K, 0, Tile<K>::kSlots>(sum, from, taps);
@@ -169,25 +118,10 @@ __device__ void add_to(float (&sum)[Tile<K>::kSlots][kOut], const float* from, c
     }
 }
 
-template <int kWidth>
-__device__ void store_row(float* __restrict__ row, int col, int n, const float (&sum)[kOut])
-{
-#pragma unroll
-    for (int o = 0; o < kOut; o += kWidth) {
-        if (col + o < n) {
-            if constexpr (kWidth == kQuad) {
-                *reinterpret_cast<float4*>(row + col + o) = {sum[o], sum[o + 1], sum[o + 2], sum[o + 3]};
-            } else {
-                row[col + o] = sum[o];
-            }
-        }
-    }
-}
-
 template <int K, int kWidth>
-__global__ void __launch_bounds__(kThreads, 2) conv3d_grouped(
-    const float* __restrict__ source, const float* __restrict__ weights, float* __restrict__ target, int n, int planes,
-    int whole, int rest)
+__global__ void __launch_bounds__(kThreads, 2)
+    conv3d_grouped(const float* __restrict__ source, const float* __restrict__ weights,
+                   float* __restrict__ target, int n, int planes, int whole, int rest)
 {
     using T = Tile<K>;
     constexpr int kStep = T::kTogether * T::kPlane;
@@ -197,28 +131,35 @@ __global__ void __launch_bounds__(kThreads, 2) conv3d_grouped(
     int* const places = reinterpret_cast<int*>(ring + 2 * kStep);
     const int tx = threadIdx.x % kAcross, ty = threadIdx.x / kAcross;
     const int first_col = blockIdx.x * kAcross * kOut, first_row = blockIdx.y * kDown;
-    // The first `whole` blocks of a column have `planes` output planes each, those behind them have `rest`.
+    // The first `whole` blocks of a column have `planes` output planes each, the others
+    // `rest`.
     const int z_block = blockIdx.z;
-    const int begin = z_block < whole ? z_block * planes : whole * planes + (z_block - whole) * rest;
+    const int begin =
+        z_block < whole ? z_block * planes : whole * planes + (z_block - whole) * rest;
     const int end = min(begin + (z_block < whole ? planes : rest), n);
-    find_places<K, kWidth>(places, n, first_row, first_col);
-    // The table is whole before it is read; with a strange weight in it the planes outside the volume count, too.
-    const bool strange = __syncthreads_or(load_weights<K>(taps, weights));
+    find_places<T, kWidth>(places, n, first_row, first_col);
+    // The barrier: the table is complete before any thread reads it. With a weight that
+    // is not finite the planes outside the volume count as well.
+    const bool strange = __syncthreads_or(load_weights<T>(taps, weights));
     int z = max(begin - T::kRadius, 0), half = 0;
     const int last = min(end + T::kRadius, n) - 1;
     load_planes<K, kWidth>(ring, source, n, z, last, places);
-    // sum[s] belongs to the output plane z - radius + s; after a step those of the first kTogether slots are complete.
+    // sum[s] belongs to the output plane z - radius + s; after a step the first
+    // kTogether slots are complete.
     float sum[T::kSlots][kOut] = {};
     for (; z < end + T::kRadius; z += T::kTogether) {
         if (z <= last) {
-            await_copies();
-            __syncthreads();  // the planes are whole for all threads, and all are done with those before them
+            wait_for_copies();
+            // These planes have arrived; all reads of those before are done.
+            __syncthreads();
             if (z + T::kTogether <= last) {
-                load_planes<K, kWidth>(ring + (1 - half) * kStep, source, n, z + T::kTogether, last, places);
+                load_planes<K, kWidth>(ring + (1 - half) * kStep, source, n,
+                                       z + T::kTogether, last, places);
             }
             const float* const from = ring + half * kStep + ty * T::kPitch + tx * kOut;
             half = 1 - half;
-            // Slots ours to theirs - 1 belong to this block; when it has few planes, only the first of the two is used.
+            // Slots ours to theirs - 1 belong to this block; when it has few planes,
+            // only `ours` is used.
             const int ours = begin - z + T::kRadius, theirs = end - z + T::kRadius;
             if (ours <= 0 && theirs >= T::kSlots) {
                 add_planes<K, 0, T::kSlots>(sum, from, taps);
@@ -233,18 +174,21 @@ __global__ void __launch_bounds__(kThreads, 2) conv3d_grouped(
         for (int p = 0; p < T::kTogether; ++p) {
             const int done = z + p - T::kRadius;
             if (done >= begin && done < end && row < n) {
-                store_row<kWidth>(target + (static_cast<size_t>(done) * n + row) * n, first_col + tx * kOut, n, sum[p]);
+                store_row<kWidth>(target + (static_cast<size_t>(done) * n + row) * n,
+                                  first_col + tx * kOut, n, sum[p]);
             }
         }
 #pragma unroll
         for (int s = 0; s < T::kSlots; ++s) {
 #pragma unroll
             for (int o = 0; o < kOut; ++o) {
-                sum[s][o] = s + T::kTogether < T::kSlots ? sum[s + T::kTogether][o] : 0.0f;
+                sum[s][o] =
+                    s + T::kTogether < T::kSlots ? sum[s + T::kTogether][o] : 0.0f;
             }
         }
     }
     if (strange) {
-        add_outside<K>(target, weights, n, begin, end, first_row + ty, first_col + tx * kOut, kOut);
+        add_outside<K>(target, weights, n, begin, end, first_row + ty,
+                       first_col + tx * kOut, kOut);
     }
 }

@@ -1,17 +1,20 @@
-// Idea: a small volume is over before a tile is filled: a thread takes what it needs straight from the caches.
-// From the rung before: no shared memory, no barrier, no march; four outputs a thread, few weights by value.
-// Requires: a block of kAcross x kDown threads, arrays aligned to 16 bytes; kWidth = 4 where n is a multiple of 4,
-// kWidth = 1 otherwise. The 27 weights of K = 3 are passed by value, other weights by address.
+// Idea: a small volume ends before a tile is filled: read straight from the caches.
+// From the rung before: no shared memory, no barrier, no streaming; four outputs a
+// thread, few weights by value.
+// Requires: a block of kAcross x kDown threads, arrays aligned to 16 bytes; kWidth = 4
+// where n is a multiple of 4, kWidth = 1 otherwise. The 27 weights of K = 3 are passed
+// by value, other weights by address.
 constexpr int kAcross = 16;
 constexpr int kDown = 16;
 constexpr int kOut = 4;
 
-// The weights of K = 3, passed by value: they lie in the constant bank, where a multiply-add takes them from.
+// The weights of K = 3, passed by value: a multiply-add reads them from the constant
+// bank.
 struct Few {
     float at[27];
 };
 
-// Floats col to col + 3 of a row of n floats; zeros where it does not reach.
+// Floats col to col + 3 of a row of n floats; zeros outside the row.
 template <int kWidth>
 __device__ float4 load_quad(const float* __restrict__ row, int col, int n)
 {
@@ -28,7 +31,8 @@ __device__ float4 load_quad(const float* __restrict__ row, int col, int n)
 }
 
 template <int kWidth>
-__device__ void store_quad(float* __restrict__ row, int col, int n, const float (&sum)[kOut])
+__device__ void store_quad(float* __restrict__ row, int col, int n,
+                           const float (&sum)[kOut])
 {
     if constexpr (kWidth == 4) {
         *reinterpret_cast<float4*>(row + col) = {sum[0], sum[1], sum[2], sum[3]};
@@ -40,10 +44,12 @@ __device__ void store_quad(float* __restrict__ row, int col, int n, const float 
 }
 
 template <int K, int kWidth, typename Weight>
-__device__ void convolve(const float* __restrict__ source, Weight weight, float* __restrict__ target, int n)
+__device__ void convolve(const float* __restrict__ source, Weight weight,
+                         float* __restrict__ target, int n)
 {
     constexpr int kRadius = K / 2;
-    constexpr int kRows = K == 3 ? K * K : K;  // how many rows are loaded before any is used
+    // How many rows are loaded before any is used.
+    constexpr int kRows = K == 3 ? K * K : K;
     const int col = (blockIdx.x * kAcross + threadIdx.x) * kOut;
     const int row = blockIdx.y * kDown + threadIdx.y, plane = blockIdx.z;
     const size_t line = (static_cast<size_t>(plane) * n + row) * n;
@@ -55,7 +61,8 @@ __device__ void convolve(const float* __restrict__ source, Weight weight, float*
 #pragma unroll
         for (int i = 0; i < kRows; ++i) {
             const int dz = (first + i) / K - kRadius, dy = (first + i) % K - kRadius;
-            const bool inside = plane + dz >= 0 && plane + dz < n && row + dy >= 0 && row + dy < n;
+            const bool inside =
+                plane + dz >= 0 && plane + dz < n && row + dy >= 0 && row + dy < n;
             const float* const from = here + (dz * n + dy) * n;
             const float4 own = inside ? load_quad<kWidth>(from, col, n) : float4{};
             window[i][kRadius] = own.x;
@@ -66,7 +73,8 @@ __device__ void convolve(const float* __restrict__ source, Weight weight, float*
             for (int x = 0; x < kRadius; ++x) {
                 const int left = col - kRadius + x, right = col + kOut + x;
                 window[i][x] = inside && left >= 0 && left < n ? from[left] : 0.0f;
-                window[i][kRadius + kOut + x] = inside && right < n ? from[right] : 0.0f;
+                window[i][kRadius + kOut + x] =
+                    inside && right < n ? from[right] : 0.0f;
             }
         }
 #pragma unroll
@@ -87,15 +95,17 @@ __device__ void convolve(const float* __restrict__ source, Weight weight, float*
 }
 
 template <int kWidth>
-__global__ void __launch_bounds__(kAcross * kDown)
-conv3d_direct_few(const float* __restrict__ source, const Few weights, float* __restrict__ target, int n)
+__global__ void __launch_bounds__(kAcross* kDown)
+    conv3d_direct_few(const float* __restrict__ source, const Few weights,
+                      float* __restrict__ target, int n)
 {
     convolve<3, kWidth>(source, [&](int i) { return weights.at[i]; }, target, n);
 }
 
 template <int K, int kWidth>
-__global__ void __launch_bounds__(kAcross * kDown) conv3d_direct(
-    const float* __restrict__ source, const float* __restrict__ weights, float* __restrict__ target, int n)
+__global__ void __launch_bounds__(kAcross* kDown)
+    conv3d_direct(const float* __restrict__ source, const float* __restrict__ weights,
+                  float* __restrict__ target, int n)
 {
     convolve<K, kWidth>(source, [&](int i) { return weights[i]; }, target, n);
 }

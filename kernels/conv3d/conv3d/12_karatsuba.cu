@@ -1,38 +1,35 @@
-// Idea: three sums over half of the planes make up for four: a fifth of the multiply-adds need not be made.
-// From the rung before: the march again; planes go in pairs, one step a pair; a thread has eight outputs in a row.
-// Requires: a block of kThreads threads; two pairs of planes of the tile, the table and all weights in shared memory;
-// arrays aligned to 16 bytes; kWidth = 4 where n is a multiple of 4, kWidth = 1 otherwise.
-#include "outside.cuh"
+// Idea: three sums over half of the planes replace four: a fifth fewer products.
+// From the rung before: streaming again; planes go in pairs, one step a pair; a thread
+// has eight outputs in a row.
+// Requires: a block of kThreads threads; two pairs of planes of the tile, the table and
+// all weights in shared memory; arrays aligned to 16 bytes; kWidth = 4 where n is a
+// multiple of 4, kWidth = 1 otherwise.
+#include "../../common/async_copy.cuh"
+#include "planes.cuh"
 
 constexpr int kAcross = 4;
 constexpr int kDown = 32;
 constexpr int kThreads = 128;
 constexpr int kOut = 8;
-constexpr int kQuad = 4;
 
-// What a block of K x K x K weights needs of shared memory; a row begins kLead floats before the tile's first output.
 template <int K>
-struct Tile {
-    static constexpr int kRadius = K / 2;
-    static constexpr int kLead = (kRadius + kQuad - 1) / kQuad * kQuad;
-    static constexpr int kWide = kAcross * kOut + 2 * kLead;
-    static constexpr int kHigh = kDown + K - 1;
-    // An odd number of float4: then the windows of two neighbouring rows lie in different banks.
-    static constexpr int kPitch = kWide / kQuad % 2 == 1 ? kWide : kWide + kQuad;
-    static constexpr int kPlane = kHigh * kPitch;
-    static constexpr int kWindow = (kLead + kOut + kRadius + kQuad - 1) / kQuad * kQuad;
+struct Tile : PlaneTile<K, kAcross, kDown, kOut> {
     static constexpr int kEven = (K + 1) / 2;  // planes of weights with an even number
     static constexpr int kOdd = K / 2;
-    static constexpr int kTaps = ((2 * kEven + kOdd) * K + kQuad - 1) / kQuad * kQuad;  // all weights of one dy
+    // All weights of one dy.
+    static constexpr int kTaps = ((2 * kEven + kOdd) * K + kQuad - 1) / kQuad * kQuad;
 };
 
-// The three sums of the outputs under way. Pair i of input planes is an earlier one, z = 2 i + 1 - radius, and a later
-// one, the plane after it. With w[d] for the weights of plane d, and pair j of outputs the planes 2 j and 2 j + 1:
+// The three sums of the outputs in progress. Pair i of input planes is an earlier
+// plane, z = 2 i + 1 - radius, and a later one, the plane after it. With w[d] for the
+// weights of plane d, and the planes 2 j and 2 j + 1 as pair j of outputs:
 //   later[j] = sum over a of w[2 a] * later plane of pair j + a
 //   earlier[j] = sum over a of w[2 a + 1] * earlier plane of pair j + a
 //   both[j] = sum over a of (w[2 a] + w[2 a + 1]) * (both planes of pair j + a, added)
-//   output 2 j = later[j - 1] + earlier[j], output 2 j + 1 = both[j] - later[j] - earlier[j]
-// When pair i is added, slot s is that of pair i - kOdd + s, and a = kOdd - s; in slot 0 earlier is complete before.
+//   output 2 j = later[j - 1] + earlier[j]
+//   output 2 j + 1 = both[j] - later[j] - earlier[j]
+// When pair i is added, slot s belongs to pair i - kOdd + s, and a = kOdd - s;
+// `earlier` of slot 0 is complete before.
 template <int K>
 struct Sums {
     float later[Tile<K>::kEven][kOut];
@@ -40,78 +37,46 @@ struct Sums {
     float both[Tile<K>::kEven][kOut];
 };
 
-// Starts copying kWidth floats to shared memory, zeros where the volume does not reach; before 8.0 it copies at once.
-template <int kWidth>
-__device__ void copy_async(float* to, const float* __restrict__ from, bool inside)
-{
-#if __CUDA_ARCH__ >= 800
-    const unsigned address = static_cast<unsigned>(__cvta_generic_to_shared(to));
-    const int bytes = inside ? kWidth * static_cast<int>(sizeof(float)) : 0;
-    if constexpr (kWidth == kQuad) {
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(address), "l"(from), "r"(bytes) : "memory");
-    } else {
-        asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" ::"r"(address), "l"(from), "r"(bytes) : "memory");
-    }
-#else
-    for (int i = 0; i < kWidth; ++i) {
-        to[i] = inside ? from[i] : 0.0f;
-    }
-#endif
-}
-
-// Waits until all that the thread has started to copy is there.
-__device__ void await_copies()
-{
-#if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.wait_all;" ::: "memory");
-#endif
-}
-
-// places[i]: where in a plane of the volume piece i of the tile lies, or -1 where the volume does not reach.
+// Starts to copy the planes z and z + 1; zeros for those outside the volume.
 template <int K, int kWidth>
-__device__ void find_places(int* __restrict__ places, int n, int first_row, int first_col)
-{
-    using T = Tile<K>;
-    constexpr int kPieces = T::kPitch / kWidth;
-    for (int i = threadIdx.x; i < T::kHigh * kPieces; i += kThreads) {
-        const int y = first_row + i / kPieces - T::kRadius, x = first_col + i % kPieces * kWidth - T::kLead;
-        places[i] = y >= 0 && y < n && x >= 0 && x < n ? y * n + x : -1;
-    }
-}
-
-// Starts copying the planes z and z + 1; zeros for those outside the volume.
-template <int K, int kWidth>
-__device__ void load_pair(
-    float* __restrict__ planes, const float* __restrict__ source, int n, int z, const int* __restrict__ places)
+__device__ void load_pair(float* __restrict__ planes, const float* __restrict__ source,
+                          int n, int z, const int* __restrict__ places)
 {
     using T = Tile<K>;
     constexpr int kPieces = T::kPlane / kWidth;
 #pragma unroll
     for (int p = 0; p < 2; ++p) {
         const bool within = z + p >= 0 && z + p < n;
-        const float* const from = within ? source + static_cast<size_t>(z + p) * n * n : source;
+        const float* const from =
+            within ? source + static_cast<size_t>(z + p) * n * n : source;
 #pragma unroll
         for (int first = 0; first < kPieces; first += kThreads) {
             const int i = first + threadIdx.x;
             if (first + kThreads <= kPieces || i < kPieces) {
                 const int place = places[i];
                 const bool inside = within && place >= 0;
-                copy_async<kWidth>(planes + p * T::kPlane + i * kWidth, inside ? from + place : source, inside);
+                copy_async<kWidth>(planes + p * T::kPlane + i * kWidth,
+                                   inside ? from + place : source, inside);
             }
         }
     }
 }
 
-// taps[dy]: the rows of weights for later, slots 0 to kOdd; then for earlier, from slot 1 on; then for both.
+// taps[dy]: the rows of weights for later, slots 0 to kOdd; then for earlier, from slot
+// 1 on; then for both.
 template <int K>
-__device__ bool load_weights(float* __restrict__ taps, const float* __restrict__ weights)
+__device__ bool load_weights(float* __restrict__ taps,
+                             const float* __restrict__ weights)
 {
     using T = Tile<K>;
     bool found = false;
     for (int i = threadIdx.x; i < K * T::kTaps; i += kThreads) {
         const int dy = i / T::kTaps, row = i % T::kTaps / K, dx = i % T::kTaps % K;
         const bool later = row < T::kEven, earlier = !later && row < K;
-        const int slot = later ? row : earlier ? row - T::kOdd : row - K, a = T::kOdd - slot;
+        const int slot = later     ? row
+                         : earlier ? row - T::kOdd
+                                   : row - K,
+                  a = T::kOdd - slot;
         const float* const from = weights + (2 * a * K + dy) * K + dx;
         float tap = 0.0f;
         if (a >= 0 && !earlier) tap += from[0];
@@ -122,10 +87,12 @@ __device__ bool load_weights(float* __restrict__ taps, const float* __restrict__
     return found;
 }
 
-// Adds a window to slots kFrom to kTo - 1 of a sum. The weights of slot kFirst begin at place kAt of the row.
+// Adds a window to slots kFrom to kTo - 1 of a sum. The weights of slot kFirst begin at
+// place kAt of the row.
 template <int K, int kFrom, int kTo, int kFirst, int kAt>
-__device__ void add_window(
-    float (&sum)[Tile<K>::kEven][kOut], const float (&window)[Tile<K>::kWindow], const float* __restrict__ taps)
+__device__ void add_window(float (&sum)[Tile<K>::kEven][kOut],
+                           const float (&window)[Tile<K>::kWindow],
+                           const float* __restrict__ taps)
 {
     using T = Tile<K>;
     constexpr int kBegin = kFrom > kFirst ? kFrom : kFirst;
@@ -136,28 +103,34 @@ __device__ void add_window(
         for (int dx = 0; dx < K; ++dx) {
             const int i = kAt + (slot - kFirst) * K + dx;
             if (i % kQuad == 0 || (slot == kBegin && dx == 0)) {
-                *reinterpret_cast<float4*>(weight) = *reinterpret_cast<const float4*>(taps + i / kQuad * kQuad);
+                *reinterpret_cast<float4*>(weight) =
+                    *reinterpret_cast<const float4*>(taps + i / kQuad * kQuad);
             }
 #pragma unroll
             for (int o = 0; o < kOut; ++o) {
-                sum[slot][o] += weight[i % kQuad] * window[T::kLead - T::kRadius + dx + o];
+                sum[slot][o] +=
+                    weight[i % kQuad] * window[T::kLead - T::kRadius + dx + o];
             }
         }
     }
 }
 
 template <int K>
-__device__ void load_window(float (&window)[Tile<K>::kWindow], const float* __restrict__ from)
+__device__ void load_window(float (&window)[Tile<K>::kWindow],
+                            const float* __restrict__ from)
 {
 #pragma unroll
     for (int i = 0; i < Tile<K>::kWindow; i += kQuad) {
-        *reinterpret_cast<float4*>(window + i) = *reinterpret_cast<const float4*>(from + i);
+        *reinterpret_cast<float4*>(window + i) =
+            *reinterpret_cast<const float4*>(from + i);
     }
 }
 
-// Adds a pair of planes to the slots from kFrom to kTo - 1; to later from one before, for the output after it needs it.
+// Adds a pair of planes to the slots from kFrom to kTo - 1; to `later` from one slot
+// before, because the next output needs it.
 template <int K, int kFrom, int kTo>
-__device__ void add_pair(Sums<K>& sums, const float* __restrict__ from, const float* __restrict__ taps)
+__device__ void add_pair(Sums<K>& sums, const float* __restrict__ from,
+                         const float* __restrict__ taps)
 {
     using T = Tile<K>;
 #pragma unroll 1
@@ -176,7 +149,8 @@ __device__ void add_pair(Sums<K>& sums, const float* __restrict__ from, const fl
     }
 }
 
-// Slots before `slot` belong to another block. There is a body for every number of them.
+// Slots before `slot` belong to another block. There is a body for every number of
+// slots.
 template <int K, int kFrom>
 __device__ void add_from(Sums<K>& sums, const float* from, const float* taps, int slot)
 {
@@ -204,25 +178,29 @@ __device__ void add_to(Sums<K>& sums, const float* from, const float* taps, int 
 
 // One output, term by term, zeros outside the volume among them.
 template <int K>
-__device__ float term_by_term(
-    const float* __restrict__ source, const float* __restrict__ weights, int n, int plane, int row, int col)
+__device__ float term_by_term(const float* __restrict__ source,
+                              const float* __restrict__ weights, int n, int plane,
+                              int row, int col)
 {
     float sum = 0.0f;
 #pragma unroll 1
     for (int i = 0; i < K * K * K; ++i) {
-        const int z = plane + i / (K * K) - K / 2, y = row + i / K % K - K / 2, x = col + i % K - K / 2;
+        const int z = plane + i / (K * K) - K / 2, y = row + i / K % K - K / 2,
+                  x = col + i % K - K / 2;
         const bool inside = z >= 0 && z < n && y >= 0 && y < n && x >= 0 && x < n;
-        sum += weights[i] * (inside ? source[(static_cast<size_t>(z) * n + y) * n + x] : 0.0f);
+        sum += weights[i] *
+               (inside ? source[(static_cast<size_t>(z) * n + y) * n + x] : 0.0f);
     }
     return sum;
 }
 
-// Works out anew those of a thread's outputs that are not finite: a difference of two sums is NaN where both are
-// infinite, and one of the two reaches a plane further than the output does.
+// Computes again, term by term, the outputs of a thread that are not finite: a
+// difference of two sums is NaN where both are infinite, and one of the two reaches a
+// plane further than the output does.
 template <int K>
-__device__ void mend(
-    float* __restrict__ target, const float* __restrict__ source, const float* __restrict__ weights, int n, int begin,
-    int end, int row, int col)
+__device__ void mend(float* __restrict__ target, const float* __restrict__ source,
+                     const float* __restrict__ weights, int n, int begin, int end,
+                     int row, int col)
 {
 #pragma unroll 1
     for (int z = begin; z < end && row < n; ++z) {
@@ -236,14 +214,16 @@ __device__ void mend(
 
 // Stores a row of outputs. Returns whether one of them is not finite.
 template <int kWidth>
-__device__ bool store_row(float* __restrict__ row, int col, int n, const float (&sum)[kOut])
+__device__ bool store_row_checked(float* __restrict__ row, int col, int n,
+                                  const float (&sum)[kOut])
 {
     bool strange = false;
 #pragma unroll
     for (int o = 0; o < kOut; o += kWidth) {
         if (col + o < n) {
             if constexpr (kWidth == kQuad) {
-                *reinterpret_cast<float4*>(row + col + o) = {sum[o], sum[o + 1], sum[o + 2], sum[o + 3]};
+                *reinterpret_cast<float4*>(row + col + o) = {sum[o], sum[o + 1],
+                                                             sum[o + 2], sum[o + 3]};
             } else {
                 row[col + o] = sum[o];
             }
@@ -257,9 +237,10 @@ __device__ bool store_row(float* __restrict__ row, int col, int n, const float (
 }
 
 template <int K, int kWidth>
-__global__ void __launch_bounds__(kThreads, K <= 9 ? 3 : 2) conv3d_karatsuba(
-    const float* __restrict__ source, const float* __restrict__ weights, float* __restrict__ target, int n, int pairs,
-    int whole, int rest)
+__global__ void __launch_bounds__(kThreads, K <= 9 ? 3 : 2)
+    conv3d_karatsuba(const float* __restrict__ source,
+                     const float* __restrict__ weights, float* __restrict__ target,
+                     int n, int pairs, int whole, int rest)
 {
     using T = Tile<K>;
     extern __shared__ float4 shared[];
@@ -268,28 +249,35 @@ __global__ void __launch_bounds__(kThreads, K <= 9 ? 3 : 2) conv3d_karatsuba(
     int* const places = reinterpret_cast<int*>(ring + 4 * T::kPlane);
     const int tx = threadIdx.x % kAcross, ty = threadIdx.x / kAcross;
     const int first_col = blockIdx.x * kAcross * kOut, first_row = blockIdx.y * kDown;
-    // The first `whole` blocks of a column have `pairs` pairs of output planes each, one behind them has `rest`.
+    // The first `whole` blocks of a column have `pairs` pairs of output planes each,
+    // one more block has `rest`.
     const int z_block = blockIdx.z;
-    const int begin = z_block < whole ? z_block * pairs : whole * pairs + (z_block - whole) * rest;
+    const int begin =
+        z_block < whole ? z_block * pairs : whole * pairs + (z_block - whole) * rest;
     const int end = min(begin + (z_block < whole ? pairs : rest), (n + 1) / 2);
-    find_places<K, kWidth>(places, n, first_row, first_col);
-    // The table is whole before it is read; with a strange weight in it the planes outside the volume count, too.
+    find_places<T, kWidth>(places, n, first_row, first_col);
+    // The barrier: the table is complete before any thread reads it. With a weight that
+    // is not finite the planes outside the volume count as well.
     bool strange = __syncthreads_or(load_weights<K>(taps, weights));
-    // From the pair before the first, which later needs, but not before the volume.
+    // From the pair before the first, which `later` needs, but not before the volume.
     int i = max(begin - 1, (T::kRadius - 1) / 2), half = 0;
     load_pair<K, kWidth>(ring, source, n, 2 * i + 1 - T::kRadius, places);
     Sums<K> sums = {};
     for (; i < end + T::kOdd; ++i) {
         const int z = 2 * i + 1 - T::kRadius, slot_0 = i - T::kOdd;
         if (z < n) {
-            await_copies();
-            __syncthreads();  // the planes are whole for all threads, and all are done with those before them
+            wait_for_copies();
+            // These planes have arrived; all reads of those before are done.
+            __syncthreads();
             if (i + 1 < end + T::kOdd && z + 2 < n) {
-                load_pair<K, kWidth>(ring + (1 - half) * 2 * T::kPlane, source, n, z + 2, places);
+                load_pair<K, kWidth>(ring + (1 - half) * 2 * T::kPlane, source, n,
+                                     z + 2, places);
             }
-            const float* const from = ring + half * 2 * T::kPlane + ty * T::kPitch + tx * kOut;
+            const float* const from =
+                ring + half * 2 * T::kPlane + ty * T::kPitch + tx * kOut;
             half = 1 - half;
-            // Slots ours to theirs - 1 belong to this block; when it has few pairs, only the first of the two is used.
+            // Slots ours to theirs - 1 belong to this block; when it has few pairs,
+            // only `ours` is used.
             const int ours = begin - slot_0, theirs = end - slot_0;
             if (ours <= 0 && theirs >= T::kEven) {
                 add_pair<K, 0, T::kEven>(sums, from, taps);
@@ -299,7 +287,8 @@ __global__ void __launch_bounds__(kThreads, K <= 9 ? 3 : 2) conv3d_karatsuba(
                 add_to<K, 1>(sums, from, taps, theirs);
             }
         }
-        // Complete now: later and both of slot 0, earlier of slot 1, which both of slot 1 is to be without.
+        // Complete now: `later` and `both` of slot 0, and `earlier` of slot 1, which is
+        // subtracted from `both` of slot 1.
         float upper[kOut], lower[kOut];
 #pragma unroll
         for (int o = 0; o < kOut; ++o) {
@@ -308,12 +297,14 @@ __global__ void __launch_bounds__(kThreads, K <= 9 ? 3 : 2) conv3d_karatsuba(
             sums.both[1][o] -= sums.earlier[1][o];
         }
         const int row = first_row + ty, col = first_col + tx * kOut;
-        float* const to = target + (static_cast<long long>(2 * slot_0 + 1) * n + row) * n;
+        float* const to =
+            target + (static_cast<long long>(2 * slot_0 + 1) * n + row) * n;
         if (row < n && slot_0 >= begin && slot_0 < end && 2 * slot_0 + 1 < n) {
-            strange |= store_row<kWidth>(to, col, n, upper);
+            strange |= store_row_checked<kWidth>(to, col, n, upper);
         }
         if (row < n && slot_0 + 1 >= begin && slot_0 + 1 < end) {
-            strange |= store_row<kWidth>(to + static_cast<size_t>(n) * n, col, n, lower);
+            strange |= store_row_checked<kWidth>(to + static_cast<size_t>(n) * n, col,
+                                                 n, lower);
         }
 #pragma unroll
         for (int s = 0; s < T::kEven; ++s) {
@@ -326,7 +317,9 @@ __global__ void __launch_bounds__(kThreads, K <= 9 ? 3 : 2) conv3d_karatsuba(
         }
     }
     if (strange) {
-        add_outside<K>(target, weights, n, 2 * begin, min(2 * end, n), first_row + ty, first_col + tx * kOut, kOut);
-        mend<K>(target, source, weights, n, 2 * begin, min(2 * end, n), first_row + ty, first_col + tx * kOut);
+        add_outside<K>(target, weights, n, 2 * begin, min(2 * end, n), first_row + ty,
+                       first_col + tx * kOut, kOut);
+        mend<K>(target, source, weights, n, 2 * begin, min(2 * end, n), first_row + ty,
+                first_col + tx * kOut);
     }
 }

@@ -1,4 +1,4 @@
-"""3D convolution of one cube with one cube of weights, zeros outside: the worklog from 0.5 TFLOP/s to the FP32 peak."""
+"""3D convolution of a cube with a cube of weights, zeros outside."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ THREADS = 256
 CUBE, TILE = 8, 8
 #: Outputs of a block of register_row across, and down and deep; of one thread.
 ROW_ACROSS, ROW_TILE, ROW_OUT = 32, 8, 8
-#: Threads of a block of the rungs that march, and output planes of one block.
-MARCHERS, PLANES = 128, 64
-#: Multiprocessors for which trimmed cuts the volume; its results do not depend on it.
+#: Threads of a block of the rungs that stream through the planes, and output planes of one block.
+STREAM_THREADS, PLANES = 128, 64
+#: SMs of the GPU for which trimmed cuts the volume, an H200. Results do not depend on it.
 SMS = 132
 #: Input planes of one step of grouped, by the weights' edge.
 TOGETHER = {3: 2, 5: 3, 7: 3, 9: 4, 11: 2}
@@ -31,7 +31,7 @@ TOGETHER = {3: 2, 5: 3, 7: 3, 9: 4, 11: 2}
 TRIMMED_DOWN, REST = 64, 8
 #: Blocks of karatsuba on an SM, by the weights' edge.
 RESIDENT = {3: 3, 5: 3, 7: 3, 9: 3, 11: 2}
-#: Rows and planes of outputs of a block of split, groups of its warps, and input planes of one step.
+#: Rows and planes of outputs of a block of split_taps, groups of its warps, and input planes of one step.
 SPLIT_DOWN, SPLIT_DEEP, SPLIT_GROUPS, SPLIT_TOGETHER = 16, 7, 3, 3
 #: Threads of a block of direct; each has QUAD outputs.
 DIRECT_BLOCK = (16, 16)
@@ -88,9 +88,10 @@ problem = Problem(
 
 def _size_is_taken(size: Size) -> str | None:
     if size["k"] not in EDGES:
-        return f"k may be {', '.join(map(str, EDGES[:-1]))} or {EDGES[-1]}, for the loops over the weights are unrolled"
+        edges = f"{', '.join(map(str, EDGES[:-1]))} or {EDGES[-1]}"
+        return f"k may be {edges}, because the loops over the weights are unrolled"
     if size["n"] > MAX_N:
-        return f"n may be at most {MAX_N}, for n * n is a 32-bit number"
+        return f"n may be at most {MAX_N}, because n * n is a 32-bit number"
     return None
 
 
@@ -173,23 +174,23 @@ def _register_row(size: Size) -> tuple[Launch, ...]:
     return (Launch(f"conv3d_register_row<{k}>", grid, (THREADS,), _args(size), shared),)
 
 
-def _marching(kernel: str, planes_held: int) -> Callable[[Size], tuple[Launch, ...]]:
-    """Blocks that march through ``PLANES`` output planes, with so many input planes in shared memory."""
+def _streaming(kernel: str, planes_held: int) -> Callable[[Size], tuple[Launch, ...]]:
+    """Blocks that stream through ``PLANES`` output planes, with so many input planes in shared memory."""
 
     def launches(size: Size) -> tuple[Launch, ...]:
         tile = Tile(size["k"])
         shared = tile.weights + planes_held * tile.plane
         name = f"{kernel}<{size['k']}, {_width(size)}>"
         args = (*_args(size), np.int32(PLANES))
-        return (Launch(name, tile.grid(size["n"], PLANES), (MARCHERS,), args, shared),)
+        return (Launch(name, tile.grid(size["n"], PLANES), (STREAM_THREADS,), args, shared),)
 
     return launches
 
 
 def _trimmed(size: Size) -> tuple[Launch, ...]:
-    """As many blocks in a column as run at once on ``SMS`` multiprocessors, each of at least k planes.
+    """As many blocks in a column as run at once on ``SMS`` SMs, each of at least k planes.
 
-    The last ``REST`` planes are blocks of their own: they run where a multiprocessor has room for one more.
+    The last ``REST`` planes are blocks of their own: they run where an SM has room for one more.
     """
     n, k = size["n"], size["k"]
     tile, width = Tile(k, down=TRIMMED_DOWN), _width(size)
@@ -238,7 +239,7 @@ def _karatsuba(size: Size) -> tuple[Launch, ...]:
     return (Launch(f"conv3d_karatsuba<{k}, {width}>", grid, (THREADS // 2,), args, shared),)
 
 
-def _split(size: Size) -> tuple[Launch, ...]:
+def _split_taps(size: Size) -> tuple[Launch, ...]:
     n, k = size["n"], size["k"]
     tile = Tile(k, down=SPLIT_DOWN)
     weights = FLOAT * k * k * ceil_div(k, QUAD) * QUAD
@@ -246,7 +247,9 @@ def _split(size: Size) -> tuple[Launch, ...]:
     planes = ceil_div(SPLIT_DEEP + k - 1, SPLIT_TOGETHER) * SPLIT_TOGETHER
     shared = max(planes * tile.plane + weights, sums)
     threads = SPLIT_GROUPS * tile.across * tile.down // ROW_OUT
-    return (Launch(f"conv3d_split<{k}, {_width(size)}>", tile.grid(n, SPLIT_DEEP), (threads,), _args(size), shared),)
+    return (
+        Launch(f"conv3d_split_taps<{k}, {_width(size)}>", tile.grid(n, SPLIT_DEEP), (threads,), _args(size), shared),
+    )
 
 
 def _direct(size: Size) -> tuple[Launch, ...]:
@@ -280,7 +283,7 @@ ladder = Ladder(
         Rung("naive", "a thread per output, planes first", _naive, requires=_size_is_taken),
         Rung(
             "coalesced",
-            "neighbouring threads along the rows",
+            "neighbouring threads have neighbouring outputs",
             lambda size: (_numbered("conv3d_coalesced", "weights", size),),
             requires=_size_is_taken,
         ),
@@ -294,21 +297,21 @@ ladder = Ladder(
         Rung("tiled", "tile and halo in shared memory", _tiled, requires=_size_is_taken),
         Rung(
             "register_row",
-            "eight outputs in a row per thread",
+            "eight outputs in a row a thread",
             _register_row,
             requires=_size_is_taken,
         ),
         Rung(
             "streamed",
             "each plane loaded once, added to K planes of sums",
-            _marching("conv3d_streamed", 1),
+            _streaming("conv3d_streamed", 1),
             alignment=QUAD_ALIGNED,
             requires=_size_is_taken,
         ),
         Rung(
             "pipelined",
-            "the next plane on its way while this one is added",
-            _marching("conv3d_pipelined", 2),
+            "the next plane is copied while this one is added",
+            _streaming("conv3d_pipelined", 2),
             alignment=QUAD_ALIGNED,
             requires=_size_is_taken,
         ),
@@ -321,22 +324,22 @@ ladder = Ladder(
         ),
         Rung(
             "grouped",
-            "several planes a step: a weight serves them all",
+            "several planes a step share each weight",
             _grouped,
             alignment=QUAD_ALIGNED,
             requires=_size_is_taken,
         ),
         Rung(
-            "split",
-            "small: groups of warps share the weights' rows",
-            _split,
+            "split_taps",
+            "small volumes: groups of warps split the weights",
+            _split_taps,
             alignment=QUAD_ALIGNED,
             requires=_size_is_taken,
             swept=False,
         ),
         Rung(
             "direct",
-            "small: straight from the caches, no barrier",
+            "small volumes: straight from the caches",
             _direct,
             alignment=QUAD_ALIGNED,
             requires=_size_is_taken,
@@ -344,7 +347,7 @@ ladder = Ladder(
         ),
         Rung(
             "karatsuba",
-            "a fifth fewer products: three sums for four",
+            "three sums for four: a fifth fewer products",
             _karatsuba,
             alignment=QUAD_ALIGNED,
             requires=_size_is_taken,

@@ -1,18 +1,20 @@
-// What the rungs share that leave out the planes outside the volume.
+// What the rungs share that skip the planes outside the volume.
 #pragma once
 
-// Whether a weight is NaN or infinite: then even its products with the zeros outside the volume count.
+// Whether a weight is NaN or infinite: its products with the zeros outside the volume
+// are NaN.
 __device__ bool is_strange(float weight)
 {
     return !(fabsf(weight) <= 3.402823466e38f);
 }
 
-// Adds to a thread's outputs of the planes begin to end - 1, in one row and `columns` columns from col on, what they
-// lack: the products of the weights with the zeros of the planes outside. Nothing, but for weights that are strange.
+// Adds to a thread's outputs of the planes begin to end - 1, in one row and `columns`
+// columns from col on, the products of the weights with the zeros of the planes
+// outside: NaN for weights that are not finite, else nothing.
 template <int K>
-__device__ void add_outside(
-    float* __restrict__ target, const float* __restrict__ weights, int n, int begin, int end, int row, int col,
-    int columns)
+__device__ void add_outside(float* __restrict__ target,
+                            const float* __restrict__ weights, int n, int begin,
+                            int end, int row, int col, int columns)
 {
 #pragma unroll 1
     for (int z = begin; z < end && row < n; ++z) {

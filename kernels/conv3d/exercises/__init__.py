@@ -1,6 +1,6 @@
 """The exercises of the chapter on the 3D convolution, and its exhibits.
 
-``march`` is a kernel to complete, ``judge`` looks at two functions of whole numbers that are worked out on paper,
+``stream`` is a kernel to complete, ``judge`` looks at two functions of whole numbers that are worked out on paper,
 ``exhibit(name)`` is the source of a kernel that is wrong or slow.
 """
 
@@ -26,18 +26,18 @@ def exhibit(name: str) -> str:
     return (HERE.parent / "exhibits" / f"{name}.cu").read_text(encoding="utf-8")
 
 
-def _march_reference(inputs: dict[str, np.ndarray], size: Size) -> dict[str, np.ndarray]:
+def _stream_reference(inputs: dict[str, np.ndarray], size: Size) -> dict[str, np.ndarray]:
     source, weights = (inputs[name].astype(np.float64) for name in ("source", "weights"))
     padded = np.pad(source, ((TAPS // 2, TAPS // 2), (0, 0)))
     return {"target": sum(weights[d] * padded[d : d + len(source)] for d in range(TAPS))}
 
 
-def _march_launch(size: Size) -> tuple[Launch, ...]:
+def _stream_launch(size: Size) -> tuple[Launch, ...]:
     args = ("source", "weights", "target", np.int32(size["planes"]), np.int32(size["area"]))
-    return (Launch("march", (ceil_div(size["area"], THREADS),), (THREADS,), args),)
+    return (Launch("stream", (ceil_div(size["area"], THREADS),), (THREADS,), args),)
 
 
-_MARCH_SIZES: tuple[dict[str, int], ...] = (
+_STREAM_SIZES: tuple[dict[str, int], ...] = (
     {"planes": 1, "area": 3},
     {"planes": 4, "area": 70},
     {"planes": 17, "area": 256},
@@ -46,7 +46,7 @@ _MARCH_SIZES: tuple[dict[str, int], ...] = (
 
 def _each_plane_once() -> Claim:
     """Claim that a warp makes one load per plane, besides those of the weights."""
-    size = _MARCH_SIZES[-1]
+    size = _STREAM_SIZES[-1]
     limit = size["area"] // WARP * (size["planes"] + TAPS)
 
     def test(counters) -> str | None:
@@ -56,11 +56,11 @@ def _each_plane_once() -> Claim:
     return Claim(f"global load: at most {limit} requests", test)
 
 
-march = Exercise(
-    name="march",
+stream = Exercise(
+    name="stream",
     problem=Problem(
-        name="march",
-        title="Weighted sums along the planes",
+        name="stream",
+        title="Weighted sums across the planes",
         size_keys=("planes", "area"),
         arguments=(
             Argument("source", "float32", ("planes", "area")),
@@ -71,15 +71,15 @@ march = Exercise(
             "source": rng.integers(0, 100, (size["planes"], size["area"])).astype(np.float32),
             "weights": rng.integers(1, 10, TAPS).astype(np.float32),
         },
-        reference=_march_reference,
+        reference=_stream_reference,
         tolerance=lambda size: 0.0,  # sums of products of small whole numbers are exact in any order
         flops=lambda size: 2 * TAPS * size["planes"] * size["area"],
         bytes=lambda size: FLOAT * (2 * size["planes"] * size["area"] + TAPS),
         headline=(),
-        check=_MARCH_SIZES,
+        check=_STREAM_SIZES,
     ),
-    launches=_march_launch,
-    sizes=_MARCH_SIZES,
+    launches=_stream_launch,
+    sizes=_STREAM_SIZES,
     folder=HERE,
     claims=(_each_plane_once(),),
 )

@@ -1,9 +1,11 @@
-// Exhibit. Seed: the worklog on a 3D convolution.
-// Weights are read four at a time where K is a multiple of 4. The K in use are 3, 7, 9 and 11: the wide load is never
-// executed, and what was timed as "float4" is the kernel before. UNGUARDED drops the test: then the rows of weights,
-// K floats apart, do not begin at multiples of 16 bytes.
-extern "C" __global__ void row_of_weights(
-    const float* __restrict__ a, const float* __restrict__ weights, float* __restrict__ out, int n, int K)
+// Exhibit. Source: the worklog on a 3D convolution.
+// Weights are read four at a time where K is a multiple of 4. The K in use are 3, 7, 9
+// and 11: the wide load is never executed, and the kernel timed as "float4" is the one
+// before. UNGUARDED drops the test: then the rows of weights, K floats apart, do not
+// begin at multiples of 16 bytes.
+extern "C" __global__ void row_of_weights(const float* __restrict__ a,
+                                          const float* __restrict__ weights,
+                                          float* __restrict__ out, int n, int K)
 {
     const int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y;
     if (x >= n) {
@@ -18,7 +20,8 @@ extern "C" __global__ void row_of_weights(
 #endif
         {
             for (; k + 4 <= K; k += 4) {
-                const float4 four = *reinterpret_cast<const float4*>(&weights[row * K + k]);
+                const float4 four =
+                    *reinterpret_cast<const float4*>(&weights[row * K + k]);
                 const float w[4] = {four.x, four.y, four.z, four.w};
                 for (int i = 0; i < 4; ++i) {
                     const int r = y + row - radius, c = x + k + i - radius;

@@ -1,45 +1,42 @@
-// Idea: a block takes a piece of one input map and adds what it contributes to every output map (the report's conv1).
-// From the rung before: nothing, this is the first rung; the report added with a plain +=, this adds atomically.
-// Requires: blocks of kThreads threads; outputs that clear has set to zero.
+// Idea: a block adds what a piece of one input map contributes to every output map.
+// From the rung before: nothing, this is the first rung: conv1 of the course report,
+// which added with a plain +=; this adds by atomics.
+// Requires: blocks of kThreads threads; outputs that convlayer_clear has set to zero.
+#include "../convlayer/clear.cuh"
+
 constexpr int kSide = 28;
 constexpr int kThreads = 784;
 static_assert(kThreads == kSide * kSide, "a thread for each element of the piece");
 
-// Partial sums are added to what is there, so the outputs start at zero.
-template <typename T>
-__global__ void __launch_bounds__(kThreads) convlayer_clear(T* __restrict__ output, size_t count)
-{
-    const size_t stride = static_cast<size_t>(gridDim.x) * kThreads;
-    for (size_t i = static_cast<size_t>(blockIdx.x) * kThreads + threadIdx.x; i < count; i += stride) {
-        output[i] = 0;
-    }
-}
-
 template <typename T, int kSize>
 __global__ void __launch_bounds__(kThreads)
-convlayer_map_atomics(const T* __restrict__ input, const T* __restrict__ weights, T* __restrict__ output,
-                      int n, int c_in, int c_out)
+    convlayer_map_atomics(const T* __restrict__ input, const T* __restrict__ weights,
+                          T* __restrict__ output, int n, int c_in, int c_out)
 {
     constexpr int kHalo = kSize / 2;
     constexpr int kWide = kSide + kSize - 1;
     __shared__ T piece[kWide][kWide];
     const int across = (n + kSide - 1) / kSide;
-    const int first_row = blockIdx.x / across * kSide, first_col = blockIdx.x % across * kSide;
+    const int first_row = blockIdx.x / across * kSide,
+              first_col = blockIdx.x % across * kSide;
     const int map = blockIdx.y;
     const size_t plane = static_cast<size_t>(n) * n;
-    if (map >= c_in) return;  // there are no input maps: the grid still has a row of blocks
+    if (map >= c_in) return;  // without input maps the grid still has blocks
     for (int i = threadIdx.x; i < kWide * kWide; i += kThreads) {
-        const int row = first_row + i / kWide - kHalo, col = first_col + i % kWide - kHalo;
+        const int row = first_row + i / kWide - kHalo,
+                  col = first_col + i % kWide - kHalo;
         const bool inside = row >= 0 && row < n && col >= 0 && col < n;
-        piece[i / kWide][i % kWide] = inside ? input[map * plane + static_cast<size_t>(row) * n + col] : T(0);
+        piece[i / kWide][i % kWide] =
+            inside ? input[map * plane + static_cast<size_t>(row) * n + col] : T(0);
     }
-    __syncthreads();  // the piece is whole before any thread reads what others have loaded
+    __syncthreads();  // the piece is complete before any thread reads it
 
     const int y = threadIdx.x / kSide, x = threadIdx.x % kSide;
     const int row = first_row + y, col = first_col + x;
     if (row >= n || col >= n) return;
     for (int out = 0; out < c_out; ++out) {
-        const T* taps = weights + (static_cast<size_t>(out) * c_in + map) * (kSize * kSize);
+        const T* taps =
+            weights + (static_cast<size_t>(out) * c_in + map) * (kSize * kSize);
         T sum = 0;
 #pragma unroll
         for (int down = 0; down < kSize; ++down) {

@@ -1,24 +1,17 @@
-// Idea: a block takes one input map and one output map (the report's conv2): many small blocks, each with one set of weights.
-// From the rung before: the loop over output maps has become blocks; nothing that is loaded serves a second output map.
-// Requires: blocks of kThreads threads; outputs that clear has set to zero.
+// Idea: a block takes one input map and one output map: many small blocks.
+// From the rung before: conv2 of the course report: blocks instead of the loop over
+// output maps; an input that is loaded serves one output map.
+// Requires: blocks of kThreads threads; outputs that convlayer_clear has set to zero.
+#include "../convlayer/clear.cuh"
+
 constexpr int kSide = 14;
 constexpr int kThreads = 196;
 static_assert(kThreads == kSide * kSide, "a thread for each element of the piece");
 
-// Partial sums are added to what is there, so the outputs start at zero.
-template <typename T>
-__global__ void __launch_bounds__(kThreads) convlayer_clear(T* __restrict__ output, size_t count)
-{
-    const size_t stride = static_cast<size_t>(gridDim.x) * kThreads;
-    for (size_t i = static_cast<size_t>(blockIdx.x) * kThreads + threadIdx.x; i < count; i += stride) {
-        output[i] = 0;
-    }
-}
-
 template <typename T, int kSize>
 __global__ void __launch_bounds__(kThreads)
-convlayer_pair_atomics(const T* __restrict__ input, const T* __restrict__ weights, T* __restrict__ output,
-                       int n, int c_in, int c_out)
+    convlayer_pair_atomics(const T* __restrict__ input, const T* __restrict__ weights,
+                           T* __restrict__ output, int n, int c_in, int c_out)
 {
     constexpr int kHalo = kSize / 2;
     constexpr int kWide = kSide + kSize - 1;
@@ -26,19 +19,22 @@ convlayer_pair_atomics(const T* __restrict__ input, const T* __restrict__ weight
     __shared__ T piece[kWide][kWide];
     __shared__ T taps[kTaps];
     const int across = (n + kSide - 1) / kSide;
-    const int tile = blockIdx.x % (across * across), map = blockIdx.x / (across * across), out = blockIdx.y;
+    const int tile = blockIdx.x % (across * across),
+              map = blockIdx.x / (across * across), out = blockIdx.y;
     const int first_row = tile / across * kSide, first_col = tile % across * kSide;
     const size_t plane = static_cast<size_t>(n) * n;
-    if (map >= c_in) return;  // there are no input maps: the grid still has a block
+    if (map >= c_in) return;  // without input maps the grid still has blocks
     for (int i = threadIdx.x; i < kWide * kWide; i += kThreads) {
-        const int row = first_row + i / kWide - kHalo, col = first_col + i % kWide - kHalo;
+        const int row = first_row + i / kWide - kHalo,
+                  col = first_col + i % kWide - kHalo;
         const bool inside = row >= 0 && row < n && col >= 0 && col < n;
-        piece[i / kWide][i % kWide] = inside ? input[map * plane + static_cast<size_t>(row) * n + col] : T(0);
+        piece[i / kWide][i % kWide] =
+            inside ? input[map * plane + static_cast<size_t>(row) * n + col] : T(0);
     }
     for (int i = threadIdx.x; i < kTaps; i += kThreads) {
         taps[i] = weights[(static_cast<size_t>(out) * c_in + map) * kTaps + i];
     }
-    __syncthreads();  // piece and weights are whole before any thread reads what others have loaded
+    __syncthreads();  // piece and weights are complete before any thread reads them
 
     const int y = threadIdx.x / kSide, x = threadIdx.x % kSide;
     const int row = first_row + y, col = first_col + x;

@@ -1,12 +1,14 @@
-// Idea: a thread owns one output, sums over all input maps in a register and writes it once.
-// From the rung before: no atomics and no clearing: the sum that 'pair_atomics' made in memory is made in a register.
+// Idea: a thread owns one output: it sums in a register and stores once.
+// From the rung before: no atomics and no clearing: the sum of pair_atomics in memory
+// is a sum in a register.
 // Requires: blocks of kThreads threads.
 constexpr int kThreads = 128;
 
 template <typename T, int kSize>
 __global__ void __launch_bounds__(kThreads)
-convlayer_output_stationary(const T* __restrict__ input, const T* __restrict__ weights, T* __restrict__ output,
-                            int n, int c_in, int c_out)
+    convlayer_output_stationary(const T* __restrict__ input,
+                                const T* __restrict__ weights, T* __restrict__ output,
+                                int n, int c_in, int c_out)
 {
     constexpr int kHalo = kSize / 2;
     const size_t plane = static_cast<size_t>(n) * n;
@@ -23,7 +25,9 @@ convlayer_output_stationary(const T* __restrict__ input, const T* __restrict__ w
             for (int right = 0; right < kSize; ++right) {
                 const int r = row + down - kHalo, c = col + right - kHalo;
                 const bool inside = r >= 0 && r < n && c >= 0 && c < n;
-                sum += taps[down * kSize + right] * (inside ? input[map * plane + static_cast<size_t>(r) * n + c] : T(0));
+                sum += taps[down * kSize + right] *
+                       (inside ? input[map * plane + static_cast<size_t>(r) * n + c]
+                               : T(0));
             }
         }
         taps += kSize * kSize;

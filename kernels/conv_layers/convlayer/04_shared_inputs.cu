@@ -1,5 +1,6 @@
-// Idea: a block loads the pieces of eight input maps, halo included, into shared memory; each input is read nine times there.
-// From the rung before: the nine reads of an input are served by shared memory, and no read of it needs a border test.
+// Idea: shared memory holds pieces of eight input maps, each float read nine times.
+// From the rung before: shared memory serves the nine reads of an input, and none of
+// them needs a border test.
 // Requires: blocks of kThreads threads.
 constexpr int kSide = 16;
 constexpr int kThreads = 256;
@@ -8,14 +9,16 @@ static_assert(kThreads == kSide * kSide, "a thread for each output of the piece"
 
 template <int kSize>
 __global__ void __launch_bounds__(kThreads)
-convlayer_shared_inputs(const float* __restrict__ input, const float* __restrict__ weights, float* __restrict__ output,
-                        int n, int c_in, int c_out)
+    convlayer_shared_inputs(const float* __restrict__ input,
+                            const float* __restrict__ weights,
+                            float* __restrict__ output, int n, int c_in, int c_out)
 {
     constexpr int kHalo = kSize / 2;
     constexpr int kWide = kSide + kSize - 1;
     __shared__ float piece[kMaps][kWide][kWide];
     const int across = (n + kSide - 1) / kSide;
-    const int first_row = blockIdx.x / across * kSide, first_col = blockIdx.x % across * kSide;
+    const int first_row = blockIdx.x / across * kSide,
+              first_col = blockIdx.x % across * kSide;
     const int out = blockIdx.y;
     const int y = threadIdx.x / kSide, x = threadIdx.x % kSide;
     const size_t plane = static_cast<size_t>(n) * n;
@@ -23,16 +26,20 @@ convlayer_shared_inputs(const float* __restrict__ input, const float* __restrict
     for (int first_map = 0; first_map < c_in; first_map += kMaps) {
         const int maps = min(kMaps, c_in - first_map);
         for (int i = threadIdx.x; i < maps * kWide * kWide; i += kThreads) {
-            const int map = i / (kWide * kWide), line = i / kWide % kWide, place = i % kWide;
+            const int map = i / (kWide * kWide), line = i / kWide % kWide,
+                      place = i % kWide;
             const int row = first_row + line - kHalo, col = first_col + place - kHalo;
             const bool inside = row >= 0 && row < n && col >= 0 && col < n;
-            piece[map][line][place] =
-                inside ? input[(first_map + map) * plane + static_cast<size_t>(row) * n + col] : 0.0f;
+            piece[map][line][place] = inside ? input[(first_map + map) * plane +
+                                                     static_cast<size_t>(row) * n + col]
+                                             : 0.0f;
         }
-        __syncthreads();  // the pieces are whole before any thread reads what others have loaded
+        __syncthreads();  // the pieces are complete before any thread reads them
 
         for (int map = 0; map < maps; ++map) {
-            const float* taps = weights + (static_cast<size_t>(out) * c_in + first_map + map) * (kSize * kSize);
+            const float* taps =
+                weights +
+                (static_cast<size_t>(out) * c_in + first_map + map) * (kSize * kSize);
 #pragma unroll
             for (int down = 0; down < kSize; ++down) {
 #pragma unroll
@@ -41,9 +48,11 @@ convlayer_shared_inputs(const float* __restrict__ input, const float* __restrict
                 }
             }
         }
-        __syncthreads();  // every thread has read these pieces before any overwrites them with the next
+        // All reads of these pieces are done before the next overwrite them.
+        __syncthreads();
     }
     if (first_row + y < n && first_col + x < n) {
-        output[out * plane + static_cast<size_t>(first_row + y) * n + first_col + x] = sum;
+        output[out * plane + static_cast<size_t>(first_row + y) * n + first_col + x] =
+            sum;
     }
 }

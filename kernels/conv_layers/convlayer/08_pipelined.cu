@@ -1,6 +1,10 @@
-// Idea: copies from global to shared memory that no register waits for: two tiles are on their way while one is used.
-// From the rung before: cp.async into a ring of kStages tiles, one barrier a tile; what lies outside is filled with zeros.
-// Requires: blocks of kThreads threads; output aligned to 16 bytes; kWidth = 4 where n is even.
+// Idea: asynchronous copies: two tiles are in flight while one is used.
+// From the rung before: cp.async into a ring of kStages tiles, one barrier a tile;
+// zeros arrive for what lies outside.
+// Requires: blocks of kThreads threads; output aligned to 16 bytes; kWidth = 4 where n
+// is even.
+#include "../../common/async_copy.cuh"
+
 constexpr int kOuts = 64;
 constexpr int kPixels = 128;
 constexpr int kDepth = 8;
@@ -8,43 +12,20 @@ constexpr int kSums = 8;
 constexpr int kStages = 3;
 constexpr int kAcross = kPixels / kSums;
 constexpr int kHalf = kPixels / 2;
-constexpr int kPitch = kOuts + 8;  // four taps of eight output maps, which a warp stores at once, lie in 32 banks
+// A warp's store, four taps of eight output maps, fills 32 banks.
+constexpr int kPitch = kOuts + 8;
 constexpr int kThreads = 128;
-static_assert(kThreads == kAcross * (kOuts / kSums), "each thread computes kSums x kSums outputs");
+static_assert(kThreads == kAcross * (kOuts / kSums),
+              "each thread computes kSums x kSums outputs");
 static_assert(kThreads == kPixels, "each thread loads the values of one pixel");
-static_assert(kOuts * kDepth == kThreads * 4 && kDepth == 8, "each thread loads four weights");
-
-// Ask for one float to be copied to shared memory, or for a zero; where there is no cp.async, copy it now.
-__device__ void copy_or_clear(float* to, const float* from, bool inside)
-{
-#if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;"
-                 :: "r"(static_cast<unsigned>(__cvta_generic_to_shared(to))), "l"(from), "r"(inside ? 4 : 0)
-                 : "memory");
-#else
-    *to = inside ? *from : 0.0f;
-#endif
-}
-
-__device__ void close_group()
-{
-#if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.commit_group;" ::: "memory");
-#endif
-}
-
-// Wait until no more than kStages - 2 of the thread's groups are on their way.
-__device__ void await_oldest()
-{
-#if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.wait_group %0;" :: "n"(kStages - 2) : "memory");
-#endif
-}
+static_assert(kOuts * kDepth == kThreads * 4 && kDepth == 8,
+              "each thread loads four weights");
 
 template <int kSize, int kWidth>
 __global__ void __launch_bounds__(kThreads)
-convlayer_pipelined(const float* __restrict__ input, const float* __restrict__ weights, float* __restrict__ output,
-                    int n, int c_in, int c_out)
+    convlayer_pipelined(const float* __restrict__ input,
+                        const float* __restrict__ weights, float* __restrict__ output,
+                        int n, int c_in, int c_out)
 {
     constexpr int kHalo = kSize / 2;
     constexpr int kTaps = kSize * kSize;
@@ -64,15 +45,16 @@ convlayer_pipelined(const float* __restrict__ input, const float* __restrict__ w
             const int out = a_out + i / 2 * (kOuts / 2), k = a_k + i % 2 * 4;
             const bool inside = first_out + out < c_out && k0 + k < depth;
             const size_t at = static_cast<size_t>(first_out + out) * depth + k0 + k;
-            copy_or_clear(&a[stage][k][out], weights + (inside ? at : 0), inside);
+            copy_async<1>(&a[stage][k][out], weights + (inside ? at : 0), inside);
         }
 #pragma unroll
         for (int k = 0; k < kDepth; ++k) {
             const int map = (k0 + k) / kTaps, tap = (k0 + k) % kTaps;
             const int r = row + tap / kSize, c = col + tap % kSize;
-            const bool inside = map < c_in && pixel < plane && r >= 0 && r < n && c >= 0 && c < n;
+            const bool inside =
+                map < c_in && pixel < plane && r >= 0 && r < n && c >= 0 && c < n;
             const size_t at = static_cast<size_t>(map) * plane + r * n + c;
-            copy_or_clear(&b[stage][k][threadIdx.x], input + (inside ? at : 0), inside);
+            copy_async<1>(&b[stage][k][threadIdx.x], input + (inside ? at : 0), inside);
         }
     };
 
@@ -83,8 +65,9 @@ convlayer_pipelined(const float* __restrict__ input, const float* __restrict__ w
         close_group();
     }
     for (int tile = 0; tile < tiles; ++tile) {
-        await_oldest();
-        __syncthreads();  // all copies of this tile have landed; every thread has read the tile that the next one replaces
+        wait_for_groups<kStages - 2>();
+        // This tile has arrived; all reads of the one replaced next are done.
+        __syncthreads();
         if (tile + kStages - 1 < tiles) fetch(tile + kStages - 1);
         close_group();
         const int stage = tile % kStages;
@@ -111,11 +94,13 @@ convlayer_pipelined(const float* __restrict__ input, const float* __restrict__ w
     for (int i = 0; i < kSums; ++i) {
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
-            const int out = first_out + line + i, at = first_pixel + half * kHalf + quad;
+            const int out = first_out + line + i,
+                      at = first_pixel + half * kHalf + quad;
             float* to = output + static_cast<size_t>(out) * plane + at;
             if constexpr (kWidth == 4) {
                 if (out < c_out && at < plane) {
-                    *reinterpret_cast<float4*>(to) = *reinterpret_cast<const float4*>(&sum[i][half * 4]);
+                    *reinterpret_cast<float4*>(to) =
+                        *reinterpret_cast<const float4*>(&sum[i][half * 4]);
                 }
             } else {
 #pragma unroll

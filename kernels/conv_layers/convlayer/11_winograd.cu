@@ -1,12 +1,15 @@
-// Idea: Winograd's F(2, 3) along the rows: two neighbouring outputs of three taps from four products instead of six.
-// From the rung before: sums of products of differences; two outputs are put together from four sums at the very end.
-// Requires: as direct.cu, with k = 3, and shared memory for the transformed weights of a stage after the ring.
+// Idea: Winograd's F(2, 3) along rows: two outputs of three taps from four products.
+// From the rung before: four products instead of six: sums of products of differences;
+// at the very end four sums give two outputs.
+// Requires: as direct, with k = 3, and shared memory for the transformed weights of a
+// stage behind the ring.
 #include "tiles.cuh"
 
-constexpr int kTap = 3;      // taps of a row
+constexpr int kTap = 3;  // taps of a row
 constexpr int kProducts = 4;  // products for two outputs
 
-// Four inputs of a row become the factors of the four products: d0 - d2, d1 + d2, d2 - d1, d1 - d3.
+// Four inputs of a row become the factors of the four products: d0 - d2, d1 + d2, d2 -
+// d1, d1 - d3.
 __device__ void transform_inputs(float* to, const float* d)
 {
     to[0] = d[0] - d[2];
@@ -15,23 +18,27 @@ __device__ void transform_inputs(float* to, const float* d)
     to[3] = d[1] - d[3];
 }
 
-template <int kSize, int kOuts, int kHigh, int kWide, int kOutGroups, int kDown, int kAcross, int kPitch, int kBlocks,
-          int kUnroll, bool kWhole, bool kQuads>
+template <int kSize, int kOuts, int kHigh, int kWide, int kOutGroups, int kDown,
+          int kAcross, int kPitch, int kBlocks, int kUnroll, bool kWhole, bool kQuads>
 __global__ void __launch_bounds__(kOutGroups * kDown * kAcross, kBlocks)
-convlayer_winograd(const float* __restrict__ input, const float* __restrict__ weights, float* __restrict__ output,
-                   int n, int c_in, int c_out, int maps_of_part)
+    convlayer_winograd(const float* __restrict__ input,
+                       const float* __restrict__ weights, float* __restrict__ output,
+                       int n, int c_in, int c_out, int maps_of_part)
 {
     using C = Cut<kTap, kOuts, kHigh, kWide, kOutGroups, kDown, kAcross, kPitch>;
     constexpr int kPairs = kWide / 2;
-    static_assert(kSize == kTap, "the factors are those of three taps");
+    static_assert(kSize == kTap, "these factors are for three taps");
     static_assert(kWide % 4 == 0, "pairs of outputs, four a store");
     extern __shared__ float4 memory[];
     const float* const ring = reinterpret_cast<const float*>(memory);
     const unsigned ring_at = static_cast<unsigned>(__cvta_generic_to_shared(memory));
-    float* const factors = reinterpret_cast<float*>(memory) + kStages * C::kStage;  // [map and row][product][output map]
+    // [map and row][product][output map].
+    float* const factors = reinterpret_cast<float*>(memory) + kStages * C::kStage;
 
-    // Neighbouring lanes compute the same pixels of two groups of maps: they share every read of the window.
-    const int thread = threadIdx.x, group = thread % 2 + thread / (2 * kDown * kAcross) * 2;
+    // Neighbouring lanes compute the same pixels of two groups of maps: they share
+    // every read of the window.
+    const int thread = threadIdx.x,
+              group = thread % 2 + thread / (2 * kDown * kAcross) * 2;
     const int x = thread / 2 % kAcross, y = thread / 2 / kAcross % kDown;
     const Place place = place_of_block<C>(n, c_in, maps_of_part);
     Fetch<C, kWhole> fetch(input, weights, n, c_in, c_out, place);
@@ -43,9 +50,11 @@ convlayer_winograd(const float* __restrict__ input, const float* __restrict__ we
         close_group();
     }
     for (int i = 0, here = 0, next = kStages - 1; i < stages; ++i) {
-        await_oldest();
-        __syncthreads();  // all copies of this stage have landed; every thread has read the stage that is replaced next
-        if (i + kStages - 1 < stages) fetch.stage(ring_at + next * (kFloat * C::kStage));
+        wait_for_groups<kStages - 2>();
+        // This stage has arrived; all reads of the one replaced next are done.
+        __syncthreads();
+        if (i + kStages - 1 < stages)
+            fetch.stage(ring_at + next * (kFloat * C::kStage));
         close_group();
         // Three taps of a row become g0, (g0 + g1 + g2) / 2, (g0 - g1 + g2) / 2, g2.
         const float* const taps = ring + here * C::kStage;
@@ -54,13 +63,14 @@ convlayer_winograd(const float* __restrict__ input, const float* __restrict__ we
             const int line = j / C::kTileOuts, out = j % C::kTileOuts;
             const float* const g = taps + line * kTap * C::kWeightPitch + out;
             float* const to = factors + line * kProducts * C::kWeightPitch + out;
-            const float even = 0.5f * (g[0] + g[2 * C::kWeightPitch]), odd = 0.5f * g[C::kWeightPitch];
+            const float even = 0.5f * (g[0] + g[2 * C::kWeightPitch]),
+                        odd = 0.5f * g[C::kWeightPitch];
             to[0] = g[0];
             to[C::kWeightPitch] = even + odd;
             to[2 * C::kWeightPitch] = even - odd;
             to[3 * C::kWeightPitch] = g[2 * C::kWeightPitch];
         }
-        __syncthreads();  // all factors are there before any thread reads what others have transformed
+        __syncthreads();  // all factors are stored before any thread reads them
         const float* const factors_here = factors + group * kOuts;
         const float* const window_here =
             ring + here * C::kStage + C::kStageWeights + y * kHigh * kPitch + x * kWide;
@@ -70,7 +80,8 @@ convlayer_winograd(const float* __restrict__ input, const float* __restrict__ we
 #pragma unroll
             for (int line = 0; line < kHigh + kTap - 1; ++line) {
                 float window[C::kStretch];
-                read_row<C::kWindow>(window, window_here + m * C::kPlane + line * kPitch);
+                read_row<C::kWindow>(window,
+                                     window_here + m * C::kPlane + line * kPitch);
 #pragma unroll
                 for (int pair = 0; pair < kPairs; ++pair) {
                     transform_inputs(value[line][pair], window + 2 * pair);
@@ -81,14 +92,17 @@ convlayer_winograd(const float* __restrict__ input, const float* __restrict__ we
 #pragma unroll
                 for (int p = 0; p < kProducts; ++p) {
                     float factor[kOuts];
-                    read_row<kOuts>(factor, factors_here + ((m * kTap + row) * kProducts + p) * C::kWeightPitch);
+                    read_row<kOuts>(factor,
+                                    factors_here + ((m * kTap + row) * kProducts + p) *
+                                                       C::kWeightPitch);
 #pragma unroll
                     for (int o = 0; o < kOuts; ++o) {
 #pragma unroll
                         for (int down = 0; down < kHigh; ++down) {
 #pragma unroll
                             for (int pair = 0; pair < kPairs; ++pair) {
-                                sum[o][down][pair][p] += factor[o] * value[down + row][pair][p];
+                                sum[o][down][pair][p] +=
+                                    factor[o] * value[down + row][pair][p];
                             }
                         }
                     }
@@ -99,8 +113,10 @@ convlayer_winograd(const float* __restrict__ input, const float* __restrict__ we
         next = next + 1 == kStages ? 0 : next + 1;
     }
 
-    const int row = place.row + y * kHigh, col = place.col + x * kWide, out = place.out + group * kOuts;
-    float* to = output + ((static_cast<size_t>(blockIdx.z) * c_out + out) * n + row) * n + col;
+    const int row = place.row + y * kHigh, col = place.col + x * kWide,
+              out = place.out + group * kOuts;
+    float* to =
+        output + ((static_cast<size_t>(blockIdx.z) * c_out + out) * n + row) * n + col;
 #pragma unroll
     for (int o = 0; o < kOuts; ++o, to += static_cast<size_t>(n) * n) {
 #pragma unroll
@@ -112,7 +128,8 @@ convlayer_winograd(const float* __restrict__ input, const float* __restrict__ we
                 outputs[2 * pair] = s[0] + s[1] + s[2];
                 outputs[2 * pair + 1] = s[1] - s[2] - s[3];
             }
-            if (out + o < c_out && row + down < n) write_row<kWide, kQuads>(to + down * n, outputs, col, n);
+            if (out + o < c_out && row + down < n)
+                write_row<kWide, kQuads>(to + down * n, outputs, col, n);
         }
     }
 }

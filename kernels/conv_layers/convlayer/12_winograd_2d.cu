@@ -1,37 +1,50 @@
-// Idea: Winograd's F(2 x 2, 3 x 3): a tile of four outputs from 16 products instead of 36, and so 16 matrix products.
-// From the rung before: sums down the columns as well; a transformed window serves all output maps of its block.
-// Requires: blocks of 32 * kWarps threads; shared memory of two stages and weights, or of all sums; kWidth = 4 only
-// where 4 divides c_in and weights are aligned to 16 bytes; kPairs only where n is even and output aligned to 8 bytes.
-#include "10_split.cu"  // the second pass, where the input maps are split
+// Idea: Winograd's F(2 x 2, 3 x 3): four outputs from 16 products.
+// From the rung before: 16 products instead of 36: the columns are transformed as well;
+// a transformed window serves all output maps of its block.
+// Requires: blocks of 32 * kWarps threads; shared memory of two stages and weights, or
+// of all sums; kWidth = 4 only where 4 divides c_in and weights are aligned to 16
+// bytes; kPairs only where n is even and output aligned to 8 bytes.
+#include "../../common/async_copy.cuh"
+#include "../../common/warp.cuh"
+#include "add_parts.cuh"
 #include "windows.cuh"
 
-// kSpread: the transforms for the next stage lie between the products of this one, else before them.
-template <int kOuts, int kTiles, int kQuadsOut, int kQuadsTile, int kWarps, int kBlocks, bool kSpread, int kWidth,
-          bool kPairs>
-__global__ void __launch_bounds__(kWarp * kWarps, kBlocks)
-convlayer_winograd_2d(const float* __restrict__ input, const float* __restrict__ weights, float* __restrict__ output,
-                      int n, int c_in, int c_out, int maps_of_part)
+// kSpread: the transforms for the next stage come between the products of this one;
+// otherwise before them.
+template <int kOuts, int kTiles, int kQuadsOut, int kQuadsTile, int kWarps, int kBlocks,
+          bool kSpread, int kWidth, bool kPairs>
+__global__ void __launch_bounds__(kWarp* kWarps, kBlocks)
+    convlayer_winograd_2d(const float* __restrict__ input,
+                          const float* __restrict__ weights, float* __restrict__ output,
+                          int n, int c_in, int c_out, int maps_of_part)
 {
     using S = Shape<kOuts, kTiles, kQuadsOut, kQuadsTile, kWarps>;
     extern __shared__ float4 memory[];
     float* const stages_at = reinterpret_cast<float*>(memory);  // two stages
-    float* const raw_at = stages_at + 2 * S::kStage;            // weights of two stages, as they come
+    // Weights of two stages, not transformed.
+    float* const raw_at = stages_at + 2 * S::kStage;
 
     const int thread = threadIdx.x, warp = thread / kWarp, lane = thread % kWarp;
     const int across = (n + kTile - 1) / kTile, tiles = across * across;
-    const int first_tile = blockIdx.x * kTiles, first_out = blockIdx.y * kOuts, first_map = blockIdx.z * maps_of_part;
-    const int maps = min(maps_of_part, c_in - first_map), stages = (maps + kDepth - 1) / kDepth;
+    const int first_tile = blockIdx.x * kTiles, first_out = blockIdx.y * kOuts,
+              first_map = blockIdx.z * maps_of_part;
+    const int maps = min(maps_of_part, c_in - first_map),
+              stages = (maps + kDepth - 1) / kDepth;
     const size_t plane = static_cast<size_t>(n) * n;
 
-    // This thread's windows are of one tile. Which of their 4 x 4 inputs lie on the map, is a bit each.
-    const int lane_of_tile = thread % kTiles, map = thread / kTiles, tile = first_tile + lane_of_tile;
+    // The windows of this thread belong to one tile. Of their 4 x 4 inputs, on_map has
+    // a bit for each that lies on the map.
+    const int lane_of_tile = thread % kTiles, map = thread / kTiles,
+              tile = first_tile + lane_of_tile;
     const int row = tile / across * kTile, col = tile % across * kTile;
     const bool loads = S::kLoaders == S::kThreads || thread < S::kLoaders;
     unsigned on_map = 0;
 #pragma unroll
     for (int i = 0; i < kProducts; ++i) {
         const int r = row + i / kSide - 1, c = col + i % kSide - 1;
-        on_map |= static_cast<unsigned>(loads && tile < tiles && r >= 0 && r < n && c >= 0 && c < n) << i;
+        on_map |= static_cast<unsigned>(loads && tile < tiles && r >= 0 && r < n &&
+                                        c >= 0 && c < n)
+                  << i;
     }
     const int corner = (row - 1) * n + col - 1;
     float window[S::kWindows][kProducts];
@@ -39,38 +52,44 @@ convlayer_winograd_2d(const float* __restrict__ input, const float* __restrict__
     auto load_windows = [&](int stage) {
 #pragma unroll
         for (int w = 0; w < S::kWindows; ++w) {
-            const unsigned wanted = stage * kDepth + map + w * S::kMapsApart < maps ? on_map : 0;
-            const float* const from = inputs + w * S::kMapsApart * plane;
+            const unsigned wanted =
+                stage * kDepth + map + w * S::kMapStride < maps ? on_map : 0;
+            const float* const from = inputs + w * S::kMapStride * plane;
 #pragma unroll
             for (int i = 0; i < kProducts; ++i) {
-                window[w][i] = wanted >> i & 1 ? from[corner + i / kSide * n + i % kSide] : 0.0f;
+                window[w][i] =
+                    wanted >> i & 1 ? from[corner + i / kSide * n + i % kSide] : 0.0f;
             }
         }
         inputs += kDepth * plane;
     };
     auto store_windows = [&](int stage) {
-        float* const to = stages_at + stage % 2 * S::kStage + S::kWeights + map * kTiles + lane_of_tile;
+        float* const to = stages_at + stage % 2 * S::kStage + S::kWeights +
+                          map * kTiles + lane_of_tile;
 #pragma unroll
         for (int w = 0; w < S::kWindows; ++w) {
-            if (loads) store_window<S>(to + w * S::kMapsApart * kTiles, window[w]);
+            if (loads) store_window<S>(to + w * S::kMapStride * kTiles, window[w]);
         }
     };
 
-    // The weights of an output map in a stage are neighbours: kUnits threads copy them, kCopied output maps at once.
+    // The weights of an output map in a stage are neighbours: kUnits threads copy them,
+    // for kCopied output maps at once.
     constexpr int kUnits = S::kRow / kWidth, kCopied = S::kThreads / kUnits;
     const int unit = thread % kUnits, copied = thread / kUnits;
     const int outs_left = copied < kCopied ? min(kOuts, c_out - first_out) - copied : 0;
     const size_t depth = static_cast<size_t>(c_in) * kTaps;
-    const float* taps = weights + (outs_left > 0 ? first_out + copied : 0) * depth + first_map * kTaps + unit * kWidth;
+    const float* taps = weights + (outs_left > 0 ? first_out + copied : 0) * depth +
+                        first_map * kTaps + unit * kWidth;
     int taps_left = maps * kTaps - unit * kWidth;
     auto copy_weights = [&](int stage) {
-        float* const to = raw_at + stage % 2 * S::kRaw + copied * S::kRow + unit * kWidth;
+        float* const to =
+            raw_at + stage % 2 * S::kRaw + copied * S::kRow + unit * kWidth;
         const float* from = taps;
 #pragma unroll
         for (int out = 0; out < kOuts; out += kCopied) {
             const bool inside = taps_left > 0 && out < outs_left;
             if (copied < kCopied && (out + kCopied <= kOuts || out + copied < kOuts)) {
-                copy_or_clear<kWidth>(to + out * S::kRow, inside ? from : weights, inside);
+                copy_async<kWidth>(to + out * S::kRow, inside ? from : weights, inside);
             }
             from += kCopied * depth;
         }
@@ -79,7 +98,8 @@ convlayer_winograd_2d(const float* __restrict__ input, const float* __restrict__
     };
     float g[kTaps];
     auto read_taps = [&](int stage, int set) {
-        const float* const from = raw_at + stage % 2 * S::kRaw + (thread + set * S::kThreads) * kTaps;
+        const float* const from =
+            raw_at + stage % 2 * S::kRaw + (thread + set * S::kThreads) * kTaps;
 #pragma unroll
         for (int i = 0; i < kTaps; ++i) {
             g[i] = from[i];
@@ -87,7 +107,8 @@ convlayer_winograd_2d(const float* __restrict__ input, const float* __restrict__
     };
     auto store_taps = [&](int stage, int set) {
         const int out = thread / kDepth + set * (S::kThreads / kDepth);
-        store_factors<S>(stages_at + stage % 2 * S::kStage + thread % kDepth * S::kPitch + out, g);
+        store_factors<S>(
+            stages_at + stage % 2 * S::kStage + thread % kDepth * S::kPitch + out, g);
     };
     auto transform = [&](int stage) {
         store_windows(stage);
@@ -98,8 +119,10 @@ convlayer_winograd_2d(const float* __restrict__ input, const float* __restrict__
         }
     };
 
-    // Lanes 2i and 2i + 1 want the same tiles, lanes i and i + 2 the same maps: shared memory serves more at once.
-    const int lane_tile = lane / 2 % S::kLanesTile, lane_out = lane % 2 + lane / (2 * S::kLanesTile) * 2;
+    // Lanes 2i and 2i + 1 read the same tiles, lanes i and i + 2 the same maps: one
+    // wavefront serves more lanes.
+    const int lane_tile = lane / 2 % S::kLanesTile,
+              lane_out = lane % 2 + lane / (2 * S::kLanesTile) * 2;
     float sum[S::kOwn][4 * kQuadsOut][4 * kQuadsTile] = {};
     auto multiply = [&](int stage, int m) {
         const float* const here = stages_at + stage % 2 * S::kStage;
@@ -107,8 +130,10 @@ convlayer_winograd_2d(const float* __restrict__ input, const float* __restrict__
         for (int p = 0; p < S::kOwn; ++p) {
             const int line = (warp * S::kOwn + p) * kDepth + m;
             float factor[4 * kQuadsOut], value[4 * kQuadsTile];
-            read_quads<kQuadsOut, 4 * S::kLanesOut>(factor, here + line * S::kPitch + lane_out * 4);
-            read_quads<kQuadsTile, 4 * S::kLanesTile>(value, here + S::kWeights + line * kTiles + lane_tile * 4);
+            read_quads<kQuadsOut, 4 * S::kLanesOut>(
+                factor, here + line * S::kPitch + lane_out * 4);
+            read_quads<kQuadsTile, 4 * S::kLanesTile>(
+                value, here + S::kWeights + line * kTiles + lane_tile * 4);
 #pragma unroll
             for (int o = 0; o < 4 * kQuadsOut; ++o) {
 #pragma unroll
@@ -122,13 +147,15 @@ convlayer_winograd_2d(const float* __restrict__ input, const float* __restrict__
     if (stages > 0) {
         copy_weights(0);
         load_windows(0);
-        await_copies();
-        __syncthreads();  // the weights of the first stage are there before any thread reads what others have copied
+        wait_for_copies();
+        // The first stage's weights are complete before any thread reads them.
+        __syncthreads();
         copy_weights(1);
         transform(0);
         load_windows(1);
-        await_copies();
-        __syncthreads();  // the first stage and the weights of the second are whole before any thread reads them
+        wait_for_copies();
+        // The first stage and the second's weights are complete before any read.
+        __syncthreads();
     }
 #pragma unroll 1
     for (int stage = 0; stage < stages - 1; ++stage) {
@@ -146,19 +173,21 @@ convlayer_winograd_2d(const float* __restrict__ input, const float* __restrict__
                     store_windows(stage + 1);
                     load_windows(stage + 2);
                 }
-                if (m % 2 == 1 && m / 2 > 0 && m / 2 <= S::kSets) store_taps(stage + 1, m / 2 - 1);
+                if (m % 2 == 1 && m / 2 > 0 && m / 2 <= S::kSets)
+                    store_taps(stage + 1, m / 2 - 1);
                 if (m % 2 == 1 && m / 2 < S::kSets) read_taps(stage + 1, m / 2);
             }
         }
-        await_copies();
-        __syncthreads();  // the next stage and the weights after it are whole; every thread has read this stage
+        wait_for_copies();
+        __syncthreads();  // the next stage is complete; all reads of this one are done
     }
     if (stages > 0) {
 #pragma unroll
         for (int m = 0; m < kDepth; ++m) {
             multiply(stages - 1, m);
         }
-        __syncthreads();  // every thread has read the last stage before any overwrites it with its sums
+        // All reads of the last stage are done before sums overwrite it.
+        __syncthreads();
     }
 
     float* const sums = stages_at;
@@ -168,19 +197,25 @@ convlayer_winograd_2d(const float* __restrict__ input, const float* __restrict__
         for (int o = 0; o < 4 * kQuadsOut; ++o) {
 #pragma unroll
             for (int q = 0; q < kQuadsTile; ++q) {
-                const int out = (o / 4 * S::kLanesOut + lane_out) * 4 + o % 4, at = (q * S::kLanesTile + lane_tile) * 4;
-                *reinterpret_cast<float4*>(sums + ((warp * S::kOwn + p) * kOuts + out) * S::kSumPitch + at) =
+                const int out = (o / 4 * S::kLanesOut + lane_out) * 4 + o % 4,
+                          at = (q * S::kLanesTile + lane_tile) * 4;
+                *reinterpret_cast<float4*>(
+                    sums + ((warp * S::kOwn + p) * kOuts + out) * S::kSumPitch + at) =
                     *reinterpret_cast<const float4*>(&sum[p][o][4 * q]);
             }
         }
     }
-    __syncthreads();  // all sums are there before any thread reads what others have stored
+    __syncthreads();  // all sums are stored before any thread reads them
 #pragma unroll 2
     for (int out = map; out < kOuts; out += S::kThreads / kTiles) {
         float outputs[kTile][kTile];
         read_tile<S>(outputs, sums + out * S::kSumPitch + lane_of_tile);
         if (tile >= tiles || first_out + out >= c_out) continue;
-        float* to = output + ((static_cast<size_t>(blockIdx.z) * c_out + first_out + out) * n + row) * n + col;
+        float* to =
+            output +
+            ((static_cast<size_t>(blockIdx.z) * c_out + first_out + out) * n + row) *
+                n +
+            col;
 #pragma unroll
         for (int r = 0; r < kTile; ++r, to += n) {
             if constexpr (kPairs) {

@@ -76,15 +76,15 @@ def _windows(size: Size) -> str | None:
     if reason := requires(size):
         return reason
     if DIRECT.reads_past(size["k"]) or choose(size)[0].reads_past(size["k"]):
-        return f"k may not be {size['k']}, for the last quad of a window would hold a float that no copy wrote"
+        return f"k may not be {size['k']}, because the last quad of a window would hold a float that no copy wrote"
     return None
 
 
 def _three_taps(size: Size) -> str | None:
-    return requires(size) or (None if size["k"] == 3 else "k must be 3, for these transforms have three taps")
+    return requires(size) or (None if size["k"] == 3 else "k must be 3, because these transforms have three taps")
 
 
-def _split(size: Size) -> tuple[Launch, ...]:
+def _split_k(size: Size) -> tuple[Launch, ...]:
     cut, parts = choose(size)
     if parts == 1:
         return (_tiled("convlayer_direct", cut, size, 1, "output"),)
@@ -159,7 +159,7 @@ ladder = Ladder(
         ),
         Rung(
             "pipelined",
-            "two tiles on their way while one is used",
+            "two tiles in flight while one is used",
             _product("convlayer_pipelined", lambda size: size["n"] % 2 == 0),
             alignment={"output": 16},
             requires=requires,
@@ -167,16 +167,16 @@ ladder = Ladder(
         ),
         Rung(
             "direct",
-            "a window of inputs in registers serves all its taps",
+            "a window of inputs in registers serves all taps",
             _direct,
             alignment={"output": 16},
             requires=_windows,
             swept=False,
         ),
         Rung(
-            "split",
+            "split_k",
             "a cut for each layer, input maps split over blocks",
-            _split,
+            _split_k,
             alignment={"output": 16},
             requires=_windows,
             workspace=_parts(choose),

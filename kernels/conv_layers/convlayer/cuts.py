@@ -1,4 +1,4 @@
-"""How ``direct`` and ``split`` cut a layer: what a thread computes, how threads lie in a block, into how many parts."""
+"""How ``direct`` and ``split_k`` cut a layer: what a thread computes, how threads lie in a block, how many parts."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ WINOGRAD = Cut(outs=4, high=2, wide=4, groups=8, down=2, across=8, unroll=2)
 _NARROW = Cut(outs=4, high=2, wide=4, groups=8, down=4, across=4, pad=4, unroll=2)
 _LOW = Cut(outs=4, high=4, wide=2, groups=16, down=2, across=4, pad=4, unroll=2)
 _SMALL = Cut(outs=4, high=1, wide=7, groups=8, down=14, across=2, blocks=2, unroll=4)
-#: The cut and the parts of ``split`` by (n, c_in, c_out), the fastest of those that were tried on an H200.
+#: The cut and the parts of ``split_k`` by (n, c_in, c_out), the fastest of those that were tried on an H200.
 TABLE: dict[tuple[int, int, int], tuple[Cut, int]] = {
     (224, 3, 64): (Cut(outs=4, high=2, wide=4, groups=16, down=2, across=8), 1),
     (224, 64, 64): (DIRECT, 1),
@@ -105,7 +105,7 @@ ROOM, FEWEST = 264, 16
 
 
 def choose(size: Size) -> tuple[Cut, int]:
-    """The cut and the parts of ``split``: those of the table, else parts enough to fill the GPU."""
+    """The cut and the parts of ``split_k``: those of the table, else parts enough to fill the GPU."""
     known = TABLE.get((size["n"], size["c_in"], size["c_out"]))
     if known is not None and size["k"] == 3:
         return known

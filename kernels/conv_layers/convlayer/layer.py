@@ -116,18 +116,18 @@ def args(size: Size) -> tuple[Any, ...]:
 def requires(size: Size) -> str | None:
     """The demand of every rung: sizes whose positions are ints and whose maps are blocks."""
     if not 1 <= size["k"] <= MAX_K:
-        return f"k may be from 1 to {MAX_K}, for every weight is unrolled"
+        return f"k may be from 1 to {MAX_K}, because the loops over the weights are unrolled"
     if size["n"] > MAX_N:
-        return f"n may be at most {MAX_N}, for pixels are counted in 32 bits"
+        return f"n may be at most {MAX_N}, because pixels are counted in 32 bits"
     if max(size["c_in"], size["c_out"]) > MAX_MAPS:
-        return f"c_in and c_out may be at most {MAX_MAPS}, for the grid has at most {MAX_MAPS} blocks in y"
+        return f"c_in and c_out may be at most {MAX_MAPS}, because a grid has at most {MAX_MAPS} blocks in y"
     return None
 
 
 def _clear(kind: str, threads: int, size: Size) -> Launch:
     count = size["c_out"] * size["n"] ** 2
     blocks = min(CLEAR_BLOCKS, max(1, ceil_div(count, threads)))
-    return Launch(f"convlayer_clear<{kind}>", (blocks,), (threads,), ("output", np.uint64(count)))
+    return Launch(f"convlayer_clear<{kind}, {threads}>", (blocks,), (threads,), ("output", np.uint64(count)))
 
 
 def _map_atomics(kind: str) -> Callable[[Size], tuple[Launch, ...]]:
@@ -159,18 +159,18 @@ def _output_stationary(kind: str) -> Callable[[Size], tuple[Launch, ...]]:
 
 
 def first_rungs(kind: str) -> tuple[Rung, ...]:
-    """The report's two kernels, mended, and the one that keeps its sum; ``kind`` is the C++ type."""
+    """The report's two kernels, corrected, and the one that keeps its sum; ``kind`` is the C++ type."""
     return (
         Rung(
             "map_atomics",
-            "the report's conv1, mended: all output maps from a piece of one input map",
+            "conv1 of the report, corrected: a piece of one input map for all output maps",
             _map_atomics(kind),
             requires=requires,
             swept=False,
         ),
         Rung(
             "pair_atomics",
-            "the report's conv2, mended: a block for each pair of maps",
+            "conv2 of the report, corrected: a block for each pair of maps",
             _pair_atomics(kind),
             requires=requires,
             swept=False,

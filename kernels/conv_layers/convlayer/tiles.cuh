@@ -1,66 +1,70 @@
-// What direct, split and winograd share: how a layer is cut, and how its inputs and weights get into shared memory.
-constexpr int kMaps = 4;    // input maps of a stage, so that the taps of an output map are a multiple of 4
-constexpr int kStages = 3;  // two stages are on their way while one is used
-constexpr int kTapLanes = 4, kOutLanes = 4;  // 16 threads, a turner, have four taps of four output maps
+// What direct, split_k and winograd share: how a layer is cut, and how its inputs and
+// weights get into shared memory.
+#pragma once
+#include "../../common/async_copy.cuh"
+
+// Input maps of a stage: the taps of an output map are a multiple of 4.
+constexpr int kMaps = 4;
+constexpr int kStages = 3;  // two stages are in flight while one is used
+// 16 threads copy four taps of four output maps.
+constexpr int kTapLanes = 4, kOutLanes = 4;
 constexpr unsigned kFloat = sizeof(float);
 
-// If wanted, ask for one float to be copied to an address of shared memory, or for a zero. The condition is within the
-// instruction, for a branch costs more. Where there is no cp.async, copy it now.
-__device__ void copy_or_clear(unsigned to, const float* from, bool inside, bool wanted = true)
+// If wanted, starts to copy one float, or a zero, to an address of shared memory. The
+// condition is a predicate of the instruction, because a branch costs more. Before
+// sm_80 a store stands in.
+__device__ void copy_or_clear(unsigned to, const float* from, bool inside,
+                              bool wanted = true)
 {
 #if __CUDA_ARCH__ >= 800
-    asm volatile("{ .reg .pred wanted;\n\t"
-                 "setp.ne.u32 wanted, %3, 0;\n\t"
-                 "@wanted cp.async.ca.shared.global [%0], [%1], 4, %2; }"
-                 :: "r"(to), "l"(from), "r"(inside ? 4 : 0), "r"(static_cast<unsigned>(wanted)) : "memory");
+    asm volatile(
+        "{ .reg .pred wanted;\n\t"
+        "setp.ne.u32 wanted, %3, 0;\n\t"
+        "@wanted cp.async.ca.shared.global [%0], [%1], 4, %2; }" ::"r"(to),
+        "l"(from), "r"(inside ? 4 : 0), "r"(static_cast<unsigned>(wanted))
+        : "memory");
 #else
     if (wanted) {
-        asm volatile("st.shared.f32 [%0], %1;" :: "r"(to), "f"(inside ? *from : 0.0f) : "memory");
+        asm volatile("st.shared.f32 [%0], %1;" ::"r"(to), "f"(inside ? *from : 0.0f)
+                     : "memory");
     }
 #endif
 }
 
-__device__ void close_group()
-{
-#if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.commit_group;" ::: "memory");
-#endif
-}
-
-// Wait until no more than kStages - 2 of the thread's groups are on their way.
-__device__ void await_oldest()
-{
-#if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.wait_group %0;" :: "n"(kStages - 2) : "memory");
-#endif
-}
-
-// How a layer is cut: what a thread computes, how many threads of a team lie beside and below one another.
-template <int kSize_, int kOuts, int kHigh, int kWide_, int kOutGroups, int kDown, int kAcross, int kPitch_>
+// How a layer is cut: what a thread computes, and how many threads of a block lie side
+// by side and below one another.
+template <int kSize_, int kOuts, int kHigh, int kWide_, int kOutGroups, int kDown,
+          int kAcross, int kPitch_>
 struct Cut {
     static constexpr int kSize = kSize_, kWide = kWide_, kPitch = kPitch_;
     static constexpr int kThreads = kOutGroups * kDown * kAcross;
     static constexpr int kTileRows = kHigh * kDown, kTileCols = kWide * kAcross;
     static constexpr int kTaps = kSize * kSize;
     static constexpr int kTileOuts = kOuts * kOutGroups;
-    // A thread reads its window in quads. Where it has no whole quads of pixels, each has a stretch of the row for itself.
-    static constexpr bool kApart = kWide % 4 != 0;
+    // A thread reads its window by quads. Where its pixels are no whole quads, each
+    // thread has a stretch of the row for itself.
+    static constexpr bool kPrivate = kWide % 4 != 0;
     static constexpr int kWindow = kWide + kSize - 1;
     static constexpr int kStretch = (kWindow + 3) / 4 * 4;
     static constexpr int kRows = kHigh * kDown + kSize - 1;
-    static constexpr int kCols = kApart ? kWindow * kAcross : kWide * kAcross + kSize - 1;
+    static constexpr int kCols =
+        kPrivate ? kWindow * kAcross : kWide * kAcross + kSize - 1;
     static constexpr int kPlane = kRows * kPitch;
     static constexpr int kSlots = (kRows * kCols + kThreads - 1) / kThreads;
-    // Four taps of eight output maps, which a warp stores at once, lie in 32 banks.
+    // A warp's store, four taps of eight output maps, fills 32 banks.
     static constexpr int kWeightPitch = (kTileOuts + 31) / 32 * 32 + 8;
     static constexpr int kStageWeights = kMaps * kTaps * kWeightPitch;
     static constexpr int kStage = kStageWeights + kMaps * kPlane;
-    static_assert(kOuts % 4 == 0 && kTileOuts % kOutLanes == 0, "weights are read by four");
-    static_assert(kPitch % 4 == 0 && kPitch >= (kApart ? kStretch * kAcross : kCols), "rows start at whole quads");
-    static_assert(kThreads % (kTapLanes * kOutLanes) == 0 && kOutGroups % 2 == 0, "16 threads turn weights, 2 share inputs");
+    static_assert(kOuts % 4 == 0 && kTileOuts % kOutLanes == 0,
+                  "weights are read by four");
+    static_assert(kPitch % 4 == 0 && kPitch >= (kPrivate ? kStretch * kAcross : kCols),
+                  "rows start at whole quads");
+    static_assert(kThreads % (kTapLanes * kOutLanes) == 0 && kOutGroups % 2 == 0,
+                  "16 threads transpose weights, 2 share inputs");
 };
 
-// Where a block works: its first row and column, its first output map, and which input maps it adds up.
+// Where a block works: its first row and column, its first output map, and the input
+// maps that it adds up.
 struct Place {
     int row, col, out, map, maps;
 };
@@ -68,30 +72,42 @@ struct Place {
 // What a thread copies of every stage.
 template <class C, bool kWhole>
 struct Fetch {
-    static constexpr int kTurnAtOnce = C::kThreads / (kTapLanes * kOutLanes), kTurns = C::kTileOuts / kOutLanes;
-    static constexpr int kTurners = kTurnAtOnce >= kTurns ? kTurns : kTurnAtOnce & -kTurnAtOnce;
-    static_assert(kTurns % kTurners == 0, "each turner has the same number of quads of output maps");
+    static constexpr int kTurnAtOnce = C::kThreads / (kTapLanes * kOutLanes),
+                         kTurns = C::kTileOuts / kOutLanes;
+    static constexpr int kTurners =
+        kTurnAtOnce >= kTurns ? kTurns : kTurnAtOnce & -kTurnAtOnce;
+    static_assert(kTurns % kTurners == 0,
+                  "each turner has the same number of quads of output maps");
 
-    unsigned slot_from[C::kSlots], slot_to[C::kSlots];  // floats of an input map: from where in it, to which byte of a stage
+    // Float of an input map, byte of a stage.
+    unsigned slot_from[C::kSlots], slot_to[C::kSlots];
     bool slot_inside[C::kSlots];
     unsigned turned_to;
     int outs_left, maps_left, depth;
     const float *inputs, *taps;
     size_t plane;
 
-    __device__ Fetch(const float* input, const float* weights, int n, int c_in, int c_out, const Place& place)
+    __device__ Fetch(const float* input, const float* weights, int n, int c_in,
+                     int c_out, const Place& place)
     {
         constexpr int kHalo = C::kSize / 2;
         const int thread = threadIdx.x;
 #pragma unroll
         for (int s = 0; s < C::kSlots; ++s) {
-            const int i = thread + s * C::kThreads, line = i / C::kCols, at = i % C::kCols;
+            const int i = thread + s * C::kThreads, line = i / C::kCols,
+                      at = i % C::kCols;
             const int row = place.row + line - kHalo;
-            const int col = place.col + (C::kApart ? at / C::kWindow * C::kWide + at % C::kWindow : at) - kHalo;
-            slot_inside[s] = line < C::kRows && row >= 0 && row < n && col >= 0 && col < n;
+            const int col =
+                place.col +
+                (C::kPrivate ? at / C::kWindow * C::kWide + at % C::kWindow : at) -
+                kHalo;
+            slot_inside[s] =
+                line < C::kRows && row >= 0 && row < n && col >= 0 && col < n;
             slot_from[s] = slot_inside[s] ? row * n + col : 0;
-            slot_to[s] = kFloat * (C::kStageWeights + line * C::kPitch +
-                                   (C::kApart ? at / C::kWindow * C::kStretch + at % C::kWindow : at));
+            slot_to[s] =
+                kFloat *
+                (C::kStageWeights + line * C::kPitch +
+                 (C::kPrivate ? at / C::kWindow * C::kStretch + at % C::kWindow : at));
         }
         const int turner = thread / (kTapLanes * kOutLanes), tap = thread % kTapLanes;
         const int out = turner * kOutLanes + thread / kTapLanes % kOutLanes;
@@ -101,10 +117,13 @@ struct Fetch {
         depth = c_in * C::kTaps;
         plane = static_cast<size_t>(n) * n;
         inputs = input + place.map * plane;
-        taps = weights + static_cast<size_t>(outs_left > 0 ? place.out + out : 0) * depth + place.map * C::kTaps + tap;
+        taps = weights +
+               static_cast<size_t>(outs_left > 0 ? place.out + out : 0) * depth +
+               place.map * C::kTaps + tap;
     }
 
-    // Ask for the next stage: kMaps input maps and their weights, turned so that neighbouring output maps lie together.
+    // Starts the copies of the next stage: kMaps input maps and their weights,
+    // transposed so that neighbouring output maps lie together.
     __device__ void stage(unsigned stage_at)
     {
         const int thread = threadIdx.x, tap_lane = thread % kTapLanes;
@@ -113,8 +132,10 @@ struct Fetch {
             const bool there = kWhole || m < maps_left;
 #pragma unroll
             for (int s = 0; s < C::kSlots; ++s) {
-                copy_or_clear(stage_at + m * (kFloat * C::kPlane) + slot_to[s], inputs + (there ? slot_from[s] : 0),
-                              there && slot_inside[s], thread + s * C::kThreads < C::kRows * C::kCols);
+                copy_or_clear(stage_at + m * (kFloat * C::kPlane) + slot_to[s],
+                              inputs + (there ? slot_from[s] : 0),
+                              there && slot_inside[s],
+                              thread + s * C::kThreads < C::kRows * C::kCols);
             }
             if (there) inputs += plane;
         }
@@ -124,9 +145,11 @@ struct Fetch {
             const float* const from = taps + static_cast<size_t>(out) * depth;
 #pragma unroll
             for (int tap = 0; tap < kMaps * C::kTaps; tap += kTapLanes) {
-                const bool inside = out < outs_left && (kWhole || tap + tap_lane < maps_left * C::kTaps);
-                copy_or_clear(stage_at + turned_to + kFloat * (tap * C::kWeightPitch + out), from + tap, inside,
-                              thread < kTurners * kTapLanes * kOutLanes);
+                const bool inside = out < outs_left &&
+                                    (kWhole || tap + tap_lane < maps_left * C::kTaps);
+                copy_or_clear(
+                    stage_at + turned_to + kFloat * (tap * C::kWeightPitch + out),
+                    from + tap, inside, thread < kTurners * kTapLanes * kOutLanes);
             }
         }
         taps += kMaps * C::kTaps;
@@ -138,9 +161,12 @@ struct Fetch {
 template <class C>
 __device__ Place place_of_block(int n, int c_in, int maps_of_part)
 {
-    const int across = (n + C::kTileCols - 1) / C::kTileCols, map = blockIdx.z * maps_of_part;
-    return {static_cast<int>(blockIdx.x) / across * C::kTileRows, static_cast<int>(blockIdx.x) % across * C::kTileCols,
-            static_cast<int>(blockIdx.y) * C::kTileOuts, map, min(maps_of_part, c_in - map)};
+    const int across = (n + C::kTileCols - 1) / C::kTileCols,
+              map = blockIdx.z * maps_of_part;
+    return {static_cast<int>(blockIdx.x) / across * C::kTileRows,
+            static_cast<int>(blockIdx.x) % across * C::kTileCols,
+            static_cast<int>(blockIdx.y) * C::kTileOuts, map,
+            min(maps_of_part, c_in - map)};
 }
 
 // A window of a row: kCount floats from an address that a float4 may be read from.
@@ -150,9 +176,11 @@ __device__ void read_row(float* to, const float* from)
 #pragma unroll
     for (int q = 0; q < kCount; q += 4) {
         if (kCount - q > 3) {
-            *reinterpret_cast<float4*>(to + q) = *reinterpret_cast<const float4*>(from + q);
+            *reinterpret_cast<float4*>(to + q) =
+                *reinterpret_cast<const float4*>(from + q);
         } else if (kCount - q == 2) {
-            *reinterpret_cast<float2*>(to + q) = *reinterpret_cast<const float2*>(from + q);
+            *reinterpret_cast<float2*>(to + q) =
+                *reinterpret_cast<const float2*>(from + q);
         } else {
             for (int i = q; i < kCount; ++i) {
                 to[i] = from[i];
@@ -161,7 +189,7 @@ __device__ void read_row(float* to, const float* from)
     }
 }
 
-// Write one row of outputs as far as it lies on the map.
+// Stores one row of outputs as far as it lies on the map.
 template <int kWide, bool kQuads>
 __device__ void write_row(float* to, const float* sum, int col, int n)
 {
@@ -169,7 +197,8 @@ __device__ void write_row(float* to, const float* sum, int col, int n)
 #pragma unroll
         for (int right = 0; right < kWide; right += 4) {
             if (col + right < n) {
-                *reinterpret_cast<float4*>(to + right) = {sum[right], sum[right + 1], sum[right + 2], sum[right + 3]};
+                *reinterpret_cast<float4*>(to + right) = {
+                    sum[right], sum[right + 1], sum[right + 2], sum[right + 3]};
             }
         }
     } else {

@@ -1,60 +1,49 @@
-// What winograd_2d is made of: how a block's sums lie, the transforms of windows, weights and sums, and copies.
+// The parts of winograd_2d: the layout of a block's sums, and the transforms of
+// windows, weights and sums.
+#pragma once
+#include "../../common/warp.cuh"
+
 constexpr int kTap = 3;  // taps of a row and of a column
 constexpr int kTaps = kTap * kTap;
 constexpr int kTile = 2;  // outputs of a tile along rows and along columns
-constexpr int kSide = 4;  // inputs of its window, and products, along rows and along columns
+constexpr int kSide = 4;  // inputs of its window, and products, in either direction
 constexpr int kProducts = kSide * kSide;
 constexpr int kDepth = 8;  // input maps of a stage
-constexpr int kWarp = 32;
 
-// A block has kOuts output maps x kTiles tiles x kProducts products. A warp has kProducts / kWarps of the products, and
-// of each of them a thread has kQuadsOut x kQuadsTile squares of 4 x 4 sums.
+// A block has kOuts output maps x kTiles tiles x kProducts products. A warp has
+// kProducts / kWarps of the products, and of each of these a thread has kQuadsOut x
+// kQuadsTile squares of 4 x 4 sums.
 template <int kOuts_, int kTiles_, int kQuadsOut, int kQuadsTile, int kWarps>
 struct Shape {
     static constexpr int kOuts = kOuts_, kTiles = kTiles_;
     static constexpr int kThreads = kWarp * kWarps, kOwn = kProducts / kWarps;
-    static constexpr int kLanesOut = kOuts / (4 * kQuadsOut), kLanesTile = kTiles / (4 * kQuadsTile);
-    static_assert(kLanesOut * kLanesTile == kWarp && kOwn * kWarps == kProducts, "every sum has one thread");
-    // A stage: the weights' factors, [product][input map][output map], and the windows', [product][input map][tile].
-    // Eight input maps of four output maps, which a warp stores at once, lie in 32 banks.
+    static constexpr int kLanesOut = kOuts / (4 * kQuadsOut),
+                         kLanesTile = kTiles / (4 * kQuadsTile);
+    static_assert(kLanesOut * kLanesTile == kWarp && kOwn * kWarps == kProducts,
+                  "every sum has one thread");
+    // A stage: the factors of the weights, [product][input map][output map], and of the
+    // windows, [product][input map][tile]. A warp's store, eight input maps of four
+    // output maps, fills 32 banks.
     static constexpr int kPitch = kOuts + 4;
-    static constexpr int kWeights = kProducts * kDepth * kPitch, kStage = kWeights + kProducts * kDepth * kTiles;
-    // The weights as they come, [output map][input map][tap]: lanes that are nine floats apart have banks of their own.
+    static constexpr int kWeights = kProducts * kDepth * kPitch,
+                         kStage = kWeights + kProducts * kDepth * kTiles;
+    // The weights before the transform, [output map][input map][tap]: lanes nine floats
+    // apart read different banks.
     static constexpr int kRow = kDepth * kTaps, kRaw = kOuts * kRow;
-    // Windows and sets of weights that a thread transforms in every stage; if it has no window, its warp has none.
-    static constexpr int kLoaders = kThreads < kDepth * kTiles ? kThreads : kDepth * kTiles;
-    static constexpr int kWindows = kDepth * kTiles / kLoaders, kMapsApart = kLoaders / kTiles;
+    // Windows and sets of weights that a thread transforms in every stage; if one
+    // thread has no window, its whole warp has none.
+    static constexpr int kLoaders =
+        kThreads < kDepth * kTiles ? kThreads : kDepth * kTiles;
+    static constexpr int kWindows = kDepth * kTiles / kLoaders,
+                         kMapStride = kLoaders / kTiles;
     static constexpr int kSets = kDepth * kOuts / kThreads;
-    static_assert(kLoaders % kTiles == 0 && kWindows * kLoaders == kDepth * kTiles, "one tile for a thread");
-    static_assert(kSets * kThreads == kDepth * kOuts, "all threads have as many weights");
-    static constexpr int kSumPitch = kTiles + 4;  // of the sums at the end, [product][output map][tile]
+    static_assert(kLoaders % kTiles == 0 && kWindows * kLoaders == kDepth * kTiles,
+                  "one tile for a thread");
+    static_assert(kSets * kThreads == kDepth * kOuts,
+                  "all threads have as many weights");
+    // Of the sums at the end, [product][output map][tile].
+    static constexpr int kSumPitch = kTiles + 4;
 };
-
-// Copy kWidth floats to shared memory without waiting, or clear them. Where there is no cp.async, copy them now.
-template <int kWidth>
-__device__ void copy_or_clear(float* to, const float* from, bool inside)
-{
-#if __CUDA_ARCH__ >= 800
-    const unsigned address = static_cast<unsigned>(__cvta_generic_to_shared(to));
-    const int bytes = inside ? kWidth * static_cast<int>(sizeof(float)) : 0;
-    if constexpr (kWidth == 4) {
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" :: "r"(address), "l"(from), "r"(bytes) : "memory");
-    } else {
-        asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;" :: "r"(address), "l"(from), "r"(bytes) : "memory");
-    }
-#else
-    for (int i = 0; i < kWidth; ++i) {
-        to[i] = inside ? from[i] : 0.0f;
-    }
-#endif
-}
-
-__device__ void await_copies()
-{
-#if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.wait_all;" ::: "memory");
-#endif
-}
 
 // Four inputs become factors of four products.
 __device__ void transform_inputs(float& a, float& b, float& c, float& d)
@@ -73,7 +62,8 @@ __device__ void transform_taps(float* to, float a, float b, float c)
     to[3] = c;
 }
 
-// A window of 4 x 4 inputs, transformed down its columns and then along its rows, goes to shared memory.
+// Stores a window of 4 x 4 inputs to shared memory, transformed down its columns and
+// then along its rows.
 template <class S>
 __device__ void store_window(float* to, float* d)
 {
@@ -83,7 +73,8 @@ __device__ void store_window(float* to, float* d)
     }
 #pragma unroll
     for (int i = 0; i < kSide; ++i) {
-        transform_inputs(d[kSide * i], d[kSide * i + 1], d[kSide * i + 2], d[kSide * i + 3]);
+        transform_inputs(d[kSide * i], d[kSide * i + 1], d[kSide * i + 2],
+                         d[kSide * i + 3]);
     }
 #pragma unroll
     for (int p = 0; p < kProducts; ++p) {
@@ -91,7 +82,8 @@ __device__ void store_window(float* to, float* d)
     }
 }
 
-// 3 x 3 weights, transformed along their rows and then down the columns, go to shared memory.
+// Stores 3 x 3 weights to shared memory, transformed along their rows and then down the
+// columns.
 template <class S>
 __device__ void store_factors(float* to, const float* g)
 {
@@ -111,13 +103,14 @@ __device__ void store_factors(float* to, const float* g)
     }
 }
 
-// kCount quads, each kApart floats after the one before.
-template <int kCount, int kApart>
+// kCount quads, kStride floats apart.
+template <int kCount, int kStride>
 __device__ void read_quads(float* to, const float* from)
 {
 #pragma unroll
     for (int q = 0; q < kCount; ++q) {
-        *reinterpret_cast<float4*>(to + 4 * q) = *reinterpret_cast<const float4*>(from + q * kApart);
+        *reinterpret_cast<float4*>(to + 4 * q) =
+            *reinterpret_cast<const float4*>(from + q * kStride);
     }
 }
 

@@ -1,4 +1,4 @@
-"""The convolution layer in int32, the type of the course report: its two kernels, mended, and the one without atomics.
+"""The convolution layer in int32, the type of the course report: its two kernels, corrected, and one without atomics.
 
 The problem and the launches are those of the float32 ladder. cuDNN has no convolution of 32-bit integers to compare
 with.

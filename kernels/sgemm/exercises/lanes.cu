@@ -1,15 +1,17 @@
-// C = A B, a warp for each 32 x 16 elements of C. Its lanes stand in 8 rows of 4, each with 4 x 4 sums.
+// C = A B, a warp for each 32 x 16 elements of C. Its lanes form 8 rows of 4, each with
+// 4 x 4 sums.
 constexpr int kRows = 32;
 constexpr int kCols = 16;
 constexpr int kDepth = 8;
 
-__global__ void product(const float* __restrict__ A, const float* __restrict__ B, float* __restrict__ C,
-                        int M, int N, int K)
+__global__ void product(const float* __restrict__ A, const float* __restrict__ B,
+                        float* __restrict__ C, int M, int N, int K)
 {
     __shared__ __align__(16) float a[kDepth][kRows + 4];
     __shared__ __align__(16) float b[kDepth][kCols];
     const int lane = threadIdx.x;
-    // TODO: lane 0 stands at (0, 0), lane 1 at (0, 1), and so on. Number them so that both loads take 2 wavefronts.
+    // TODO: lane 0 is at (0, 0), lane 1 at (0, 1), and so on. Number them so that both
+    // loads take 2 wavefronts.
     const int down = lane / 4, across = lane % 4;
     const int first_row = blockIdx.y * kRows, first_col = blockIdx.x * kCols;
     float sum[4][4] = {};
@@ -17,9 +19,10 @@ __global__ void product(const float* __restrict__ A, const float* __restrict__ B
         for (int k = 0; k < kDepth; ++k) {
             const int row = first_row + lane, col = first_col + lane;
             a[k][lane] = row < M && k0 + k < K ? A[row * K + k0 + k] : 0.0f;
-            if (lane < kCols) b[k][lane] = col < N && k0 + k < K ? B[(k0 + k) * N + col] : 0.0f;
+            if (lane < kCols)
+                b[k][lane] = col < N && k0 + k < K ? B[(k0 + k) * N + col] : 0.0f;
         }
-        __syncwarp();  // the tiles are whole before any lane reads what another has loaded
+        __syncwarp();  // the tiles are complete before any lane reads them
         for (int k = 0; k < kDepth; ++k) {
             const float4 left = *reinterpret_cast<const float4*>(&a[k][down * 4]);
             const float4 above = *reinterpret_cast<const float4*>(&b[k][across * 4]);
@@ -30,11 +33,13 @@ __global__ void product(const float* __restrict__ A, const float* __restrict__ B
                 sum[i / 4][i % 4] += l[i / 4] * r[i % 4];
             }
         }
-        __syncwarp();  // all lanes have read these tiles before any overwrites them with the next
+        // All reads of these tiles are done before the next overwrite them.
+        __syncwarp();
     }
 #pragma unroll
     for (int i = 0; i < 16; ++i) {
-        const int row = first_row + down * 4 + i / 4, col = first_col + across * 4 + i % 4;
+        const int row = first_row + down * 4 + i / 4,
+                  col = first_col + across * 4 + i % 4;
         if (row < M && col < N) C[row * N + col] = sum[i / 4][i % 4];
     }
 }

@@ -1,8 +1,8 @@
 // C = A B through tiles of 16 x 16, one element of C a thread.
 constexpr int kTile = 16;
 
-__global__ void product(const float* __restrict__ A, const float* __restrict__ B, float* __restrict__ C,
-                        int M, int N, int K)
+__global__ void product(const float* __restrict__ A, const float* __restrict__ B,
+                        float* __restrict__ C, int M, int N, int K)
 {
     // TODO: two pairs of tiles, in turn, so that one barrier a round is enough.
     __shared__ float a[kTile][kTile];
@@ -13,11 +13,12 @@ __global__ void product(const float* __restrict__ A, const float* __restrict__ B
     for (int k0 = 0; k0 < K; k0 += kTile) {
         a[y][x] = row < M && k0 + x < K ? A[row * K + k0 + x] : 0.0f;
         b[y][x] = k0 + y < K && col < N ? B[(k0 + y) * N + col] : 0.0f;
-        __syncthreads();  // the tiles are whole before any thread reads what another has loaded
+        __syncthreads();  // the tiles are complete before any thread reads them
         for (int k = 0; k < kTile; ++k) {
             sum += a[y][k] * b[k][x];
         }
-        __syncthreads();  // every thread has read these tiles before any overwrites them with the next
+        // All reads of these tiles are done before the next overwrite them.
+        __syncthreads();
     }
     if (row < M && col < N) C[row * N + col] = sum;
 }

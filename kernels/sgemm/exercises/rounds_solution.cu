@@ -1,8 +1,8 @@
 // C = A B through tiles of 16 x 16, one element of C a thread.
 constexpr int kTile = 16;
 
-__global__ void product(const float* __restrict__ A, const float* __restrict__ B, float* __restrict__ C,
-                        int M, int N, int K)
+__global__ void product(const float* __restrict__ A, const float* __restrict__ B,
+                        float* __restrict__ C, int M, int N, int K)
 {
     __shared__ float a[2][kTile][kTile];
     __shared__ float b[2][kTile][kTile];
@@ -12,7 +12,8 @@ __global__ void product(const float* __restrict__ A, const float* __restrict__ B
     for (int k0 = 0, turn = 0; k0 < K; k0 += kTile, turn ^= 1) {
         a[turn][y][x] = row < M && k0 + x < K ? A[row * K + k0 + x] : 0.0f;
         b[turn][y][x] = k0 + y < K && col < N ? B[(k0 + y) * N + col] : 0.0f;
-        __syncthreads();  // these tiles are whole; and every thread has read those of the round before the last
+        // These tiles are complete; all reads of the ones replaced next are done.
+        __syncthreads();
         for (int k = 0; k < kTile; ++k) {
             sum += a[turn][y][k] * b[turn][k][x];
         }

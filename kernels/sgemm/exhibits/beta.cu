@@ -1,5 +1,6 @@
 // C = alpha A B + beta C, one thread for each element of C.
-__global__ void sgemm(int M, int N, int K, float alpha, const float* A, const float* B, float beta, float* C)
+__global__ void sgemm(int M, int N, int K, float alpha, const float* A, const float* B,
+                      float beta, float* C)
 {
     const int row = blockIdx.y * blockDim.y + threadIdx.y;
     const int col = blockIdx.x * blockDim.x + threadIdx.x;

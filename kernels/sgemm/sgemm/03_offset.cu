@@ -1,7 +1,8 @@
-// Idea: B's rows in shared memory are 5 floats longer, so that each starts in another bank.
-// From the rung before: b as square had it, with a pitch of kTile + 5; its rows are no longer aligned to 16 bytes.
-// Requires: a block of kThreads threads; with kWidth = 4 all rows start at multiples of 16
-// bytes, and n and k are multiples of 4.
+// Idea: B's rows in shared memory are 5 floats longer: each starts in another bank.
+// From the rung before: b as in square, with a pitch of kTile + 5; its rows are no
+// longer aligned to 16 bytes.
+// Requires: a block of kThreads threads; with kWidth = 4 all rows start at multiples of
+// 16 bytes, and n and k are multiples of 4.
 #include "quads.cuh"
 
 constexpr int kTile = 128;
@@ -10,13 +11,16 @@ constexpr int kOut = 8;
 constexpr int kAcross = kTile / kOut;
 constexpr int kThreads = 256;
 constexpr int kPitch = kTile + 5;
-static_assert(kThreads == kAcross * kAcross, "each thread computes kOut x kOut elements");
-static_assert(kThreads * 4 == kTile * kDepth, "each thread loads one quad of A and one of B");
+static_assert(kThreads == kAcross * kAcross,
+              "each thread computes kOut x kOut elements");
+static_assert(kThreads * 4 == kTile * kDepth,
+              "each thread loads one quad of A and one of B");
 
 template <int kWidth>
 __global__ void __launch_bounds__(kThreads, 2)
-sgemm_offset(int M, int N, int K, float alpha, const float* __restrict__ A, int lda,
-             const float* __restrict__ B, int ldb, float beta, float* __restrict__ C, int ldc)
+    sgemm_offset(int M, int N, int K, float alpha, const float* __restrict__ A, int lda,
+                 const float* __restrict__ B, int ldb, float beta,
+                 float* __restrict__ C, int ldc)
 {
     __shared__ __align__(16) float a[kDepth][kTile];
     __shared__ float b[kDepth][kPitch];
@@ -28,9 +32,11 @@ sgemm_offset(int M, int N, int K, float alpha, const float* __restrict__ A, int 
     const float* from_b = B + static_cast<size_t>(b_line) * ldb + first_col + b_col;
     float sum[kOut][kOut] = {};
     for (int k0 = 0; k0 < K; k0 += kDepth) {
-        const float4 part = load_quad<kWidth>(from_a + k0, first_row + a_line < M ? K - k0 - a_k : 0);
-        const float4 quad = load_quad<kWidth>(from_b + static_cast<size_t>(k0) * ldb,
-                                              k0 + b_line < K ? N - first_col - b_col : 0);
+        const float4 part =
+            load_quad<kWidth>(from_a + k0, first_row + a_line < M ? K - k0 - a_k : 0);
+        const float4 quad =
+            load_quad<kWidth>(from_b + static_cast<size_t>(k0) * ldb,
+                              k0 + b_line < K ? N - first_col - b_col : 0);
         a[a_k + 0][a_line] = part.x;
         a[a_k + 1][a_line] = part.y;
         a[a_k + 2][a_line] = part.z;
@@ -39,14 +45,15 @@ sgemm_offset(int M, int N, int K, float alpha, const float* __restrict__ A, int 
         b[b_line][b_col + 1] = quad.y;
         b[b_line][b_col + 2] = quad.z;
         b[b_line][b_col + 3] = quad.w;
-        __syncthreads();  // both tiles are whole before any thread reads what another has loaded
+        __syncthreads();  // both tiles are complete before any thread reads them
 
 #pragma unroll
         for (int k = 0; k < kDepth; ++k) {
             float left[kOut], above[kOut];
 #pragma unroll
             for (int q = 0; q < kOut; q += 4) {
-                *reinterpret_cast<float4*>(left + q) = *reinterpret_cast<const float4*>(&a[k][line + q]);
+                *reinterpret_cast<float4*>(left + q) =
+                    *reinterpret_cast<const float4*>(&a[k][line + q]);
             }
 #pragma unroll
             for (int j = 0; j < kOut; ++j) {
@@ -60,7 +67,8 @@ sgemm_offset(int M, int N, int K, float alpha, const float* __restrict__ A, int 
                 }
             }
         }
-        __syncthreads();  // every thread has read these tiles before any overwrites them with the next
+        // All reads of these tiles are done before the next overwrite them.
+        __syncthreads();
     }
 #pragma unroll
     for (int i = 0; i < kOut; ++i) {
@@ -69,7 +77,8 @@ sgemm_offset(int M, int N, int K, float alpha, const float* __restrict__ A, int 
         for (int q = 0; q < kOut; q += 4) {
             if (row < M) {
                 const int at = first_col + col + q;
-                blend_quad<kWidth>(C + static_cast<size_t>(row) * ldc + at, sum[i] + q, alpha, beta, N - at);
+                blend_quad<kWidth>(C + static_cast<size_t>(row) * ldc + at, sum[i] + q,
+                                   alpha, beta, N - at);
             }
         }
     }

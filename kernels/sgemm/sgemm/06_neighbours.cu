@@ -1,27 +1,32 @@
-// Idea: number the lanes of a warp's tile so that neighbouring lanes share a quad, of A and of B alike.
-// From the rung before: two lines: which of the 8 x 4 places of the warp's tile a lane takes.
-// Requires: a block of kThreads threads; with kWidth = 4 all rows start at multiples of 16
-// bytes, and n and k are multiples of 4.
+// Idea: number the lanes so that neighbouring lanes share a quad, of A and of B alike.
+// From the rung before: two lines: which of the 8 x 4 places of the warp's tile a lane
+// takes.
+// Requires: a block of kThreads threads; with kWidth = 4 all rows start at multiples of
+// 16 bytes, and n and k are multiples of 4.
 #include "quads.cuh"
 
 constexpr int kTile = 128;
 constexpr int kDepth = 8;
 constexpr int kOut = 8;
 constexpr int kThreads = 256;
-// Lanes that store one row of A for different k meet different banks, and a quad still starts at 16 bytes.
+// Lanes that store one row of A for different k use different banks, and a quad still
+// starts at a multiple of 16 bytes.
 constexpr int kPitch = kTile + 4;
 // A warp's tile is 64 x 32 and its lanes 8 x 4; eight warps make the block's tile.
 constexpr int kLanesDown = 8;
 constexpr int kLanesAcross = 4;
 constexpr int kWarpRows = kLanesDown * kOut;
 constexpr int kWarpCols = kLanesAcross * kOut;
-static_assert(kThreads * kOut * kOut == kTile * kTile, "each thread computes kOut x kOut elements");
-static_assert(kThreads * 4 == kTile * kDepth, "each thread loads one quad of A and one of B");
+static_assert(kThreads * kOut * kOut == kTile * kTile,
+              "each thread computes kOut x kOut elements");
+static_assert(kThreads * 4 == kTile * kDepth,
+              "each thread loads one quad of A and one of B");
 
 template <int kWidth>
 __global__ void __launch_bounds__(kThreads, 2)
-sgemm_neighbours(int M, int N, int K, float alpha, const float* __restrict__ A, int lda,
-                 const float* __restrict__ B, int ldb, float beta, float* __restrict__ C, int ldc)
+    sgemm_neighbours(int M, int N, int K, float alpha, const float* __restrict__ A,
+                     int lda, const float* __restrict__ B, int ldb, float beta,
+                     float* __restrict__ C, int ldc)
 {
     __shared__ __align__(16) float a[kDepth][kPitch];
     __shared__ __align__(16) float b[kDepth][kTile];
@@ -29,7 +34,8 @@ sgemm_neighbours(int M, int N, int K, float alpha, const float* __restrict__ A, 
     const int a_line = threadIdx.x / (kDepth / 4), a_k = threadIdx.x % (kDepth / 4) * 4;
     const int b_line = threadIdx.x / (kTile / 4), b_col = threadIdx.x % (kTile / 4) * 4;
     const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    // Lanes 2i and 2i + 1 want the same quad of B, lanes i and i ^ 2 the same quad of A.
+    // Lanes 2i and 2i + 1 read the same quad of B, lanes i and i ^ 2 the same quad of
+    // A.
     const int down = lane / 8 * 2 + lane % 2, across = lane / 2 % kLanesAcross;
     const int line = warp / (kTile / kWarpCols) * kWarpRows + down * 4;
     const int col = warp % (kTile / kWarpCols) * kWarpCols + across * 4;
@@ -37,15 +43,17 @@ sgemm_neighbours(int M, int N, int K, float alpha, const float* __restrict__ A, 
     const float* from_b = B + static_cast<size_t>(b_line) * ldb + first_col + b_col;
     float sum[kOut][kOut] = {};
     for (int k0 = 0; k0 < K; k0 += kDepth) {
-        const float4 part = load_quad<kWidth>(from_a + k0, first_row + a_line < M ? K - k0 - a_k : 0);
-        const float4 quad = load_quad<kWidth>(from_b + static_cast<size_t>(k0) * ldb,
-                                              k0 + b_line < K ? N - first_col - b_col : 0);
+        const float4 part =
+            load_quad<kWidth>(from_a + k0, first_row + a_line < M ? K - k0 - a_k : 0);
+        const float4 quad =
+            load_quad<kWidth>(from_b + static_cast<size_t>(k0) * ldb,
+                              k0 + b_line < K ? N - first_col - b_col : 0);
         a[a_k + 0][a_line] = part.x;
         a[a_k + 1][a_line] = part.y;
         a[a_k + 2][a_line] = part.z;
         a[a_k + 3][a_line] = part.w;
         *reinterpret_cast<float4*>(&b[b_line][b_col]) = quad;
-        __syncthreads();  // both tiles are whole before any thread reads what another has loaded
+        __syncthreads();  // both tiles are complete before any thread reads them
 
 #pragma unroll
         for (int k = 0; k < kDepth; ++k) {
@@ -65,7 +73,8 @@ sgemm_neighbours(int M, int N, int K, float alpha, const float* __restrict__ A, 
                 }
             }
         }
-        __syncthreads();  // every thread has read these tiles before any overwrites them with the next
+        // All reads of these tiles are done before the next overwrite them.
+        __syncthreads();
     }
 #pragma unroll
     for (int i = 0; i < kOut; ++i) {
@@ -74,7 +83,8 @@ sgemm_neighbours(int M, int N, int K, float alpha, const float* __restrict__ A, 
         for (int q = 0; q < kOut; q += 4) {
             if (row < M) {
                 const int at = first_col + col + q * kLanesAcross;
-                blend_quad<kWidth>(C + static_cast<size_t>(row) * ldc + at, sum[i] + q, alpha, beta, N - at);
+                blend_quad<kWidth>(C + static_cast<size_t>(row) * ldc + at, sum[i] + q,
+                                   alpha, beta, N - at);
             }
         }
     }

@@ -1,18 +1,22 @@
-// Idea: 8 x 16 sums a thread and a tile of 64 x 512, out of a search: 24 operands for 128 products, not 16 for 64.
-// From the rung before: the tile alone, and its name; what the search tried is in a record of its own.
-// Requires: a block of Tile::kThreads threads and Tile::kBytes of shared memory. kWidth = 4: rows start at multiples of
-// 16 bytes, n and k are multiples of 4. kWhole: kWidth = 4, and the tile divides m, n and k.
+// Idea: a searched tile, 64 x 512, 8 x 16 sums a thread: 24 operands, 128 products.
+// From the rung before: only the tile, and its name (before: 16 operands for 64
+// products); the search has a record of its own.
+// Requires: a block of Tile::kThreads threads and Tile::kBytes of shared memory. kWidth
+// = 4: rows start at multiples of 16 bytes, n and k are multiples of 4. kWhole: kWidth
+// = 4, and the tile divides m, n and k.
 #include "pipeline.cuh"
 
 template <class T, int kWidth, bool kWhole>
 __global__ void __launch_bounds__(T::kThreads, T::kBlocks)
-sgemm_tuned(int M, int N, int K, float alpha, const float* __restrict__ A, int lda,
-            const float* __restrict__ B, int ldb, float beta, float* __restrict__ C, int ldc)
+    sgemm_tuned(int M, int N, int K, float alpha, const float* __restrict__ A, int lda,
+                const float* __restrict__ B, int ldb, float beta, float* __restrict__ C,
+                int ldc)
 {
     extern __shared__ __align__(16) float shared[];
     constexpr bool kAhead = true;
     const int2 place = place_of_tile<T>(blockIdx.x, M, N);
-    Multiplication<T, kWidth, kWhole, kAhead> tile(M, N, A, lda, B, ldb, place, 0, K, shared);
+    Multiplication<T, kWidth, kWhole, kAhead> tile(M, N, A, lda, B, ldb, place, 0, K,
+                                                   shared);
     tile.run(slices_of<T>(K));
     tile.store(C, ldc, alpha, beta);
 }

@@ -67,9 +67,9 @@ problem = Problem(
 def _requires(tile_rows: int) -> Callable[[Size], str | None]:
     def requires(size: Size) -> str | None:
         if tile_rows and size["m"] > MAX_GRID_Y * tile_rows:
-            return f"m may be at most {MAX_GRID_Y * tile_rows}, for the grid has at most {MAX_GRID_Y} blocks in y"
+            return f"m may be at most {MAX_GRID_Y * tile_rows}, because a grid has at most {MAX_GRID_Y} blocks in y"
         if max(size["m"], size["n"], size["k"]) > MAX_EXTENT:
-            return f"m, n and k may be at most {MAX_EXTENT}, for positions in a row are 32-bit"
+            return f"m, n and k may be at most {MAX_EXTENT}, because positions in a row are 32-bit"
         return None
 
     return requires
@@ -82,7 +82,7 @@ def _portions_fit(size: Size) -> str | None:
 
 
 #: Rungs that are recorded at the sizes of the sweep too.
-SWEPT = ("buffered", "tuned", "stream")
+SWEPT = ("double_buffered", "tuned", "stream_k")
 
 
 def _rung(name: str, idea: str, tile_rows: int = 0) -> Rung:
@@ -103,16 +103,16 @@ ladder = Ladder(
     Path(__file__).parent,
     rungs=(
         _rung("square", "8 x 8 sums a thread, 16 bytes per access, conflicts left in", SQUARE),
-        _rung("linearised", "B's columns dealt out in the order in which lanes read them", SQUARE),
+        _rung("linearised", "B's columns in the order in which lanes read them", SQUARE),
         _rung("offset", "B's rows in shared memory 5 floats longer", SQUARE),
         _rung("padded", "the padding where the conflicts are", SQUARE),
-        _rung("warp_tile", "compact tiles of warps, lanes 8 x 4", SQUARE),
+        _rung("warp_tile", "compact warp tiles, lanes 8 x 4", SQUARE),
         _rung("neighbours", "lanes that share a quad are neighbours", SQUARE),
-        _rung("buffered", "the next tiles on their way through registers", SQUARE),
+        _rung("double_buffered", "the next tiles are loaded to registers meanwhile", SQUARE),
         _rung("pipelined", "asynchronous copies, three stages deep"),
-        _rung("read_ahead", "operands of the next step read before this one's are used"),
+        _rung("read_ahead", "operands of the next step are read ahead"),
         _rung("tuned", "a searched tile, 16 x 8 sums a thread"),
-        _rung("stream", "equal portions of work for all SMs, cut along k"),
+        _rung("stream_k", "equal portions of work for all SMs, cut along k"),
     ),
     peers=(
         Peer(

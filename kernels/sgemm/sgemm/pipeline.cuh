@@ -1,36 +1,48 @@
-// The product of one tile of C, through a ring of stages in shared memory which asynchronous copies fill ahead of use.
-//
-// A Tile names all sizes; what a rung chooses is a Tile and whether operands are read ahead. A slice is kDepth steps of k.
+// The product of one tile of C, through a ring of stages in shared memory that
+// asynchronous copies fill ahead of use. A Tile names all sizes; a rung chooses a Tile
+// and whether operands are read ahead. A slice is kDepth steps of k.
 #pragma once
-#include "async.cuh"
+#include "../../common/async_copy.cuh"
 #include "quads.cuh"
 
-// kRows x kCols elements of C a block, kDepth steps of k a stage, kStages stages; warps and, in a warp, lanes in a grid.
-template <int kRows_, int kCols_, int kDepth_, int kStages_, int kWarpsDown_, int kWarpsAcross_, int kLanesDown_>
+// A block has kRows x kCols elements of C and kStages stages of kDepth steps of k. Its
+// warps form a grid, and so do the lanes of a warp.
+template <int kRows_, int kCols_, int kDepth_, int kStages_, int kWarpsDown_,
+          int kWarpsAcross_, int kLanesDown_>
 struct Tile {
-    static constexpr int kRows = kRows_, kCols = kCols_, kDepth = kDepth_, kStages = kStages_;
+    static constexpr int kRows = kRows_, kCols = kCols_, kDepth = kDepth_,
+                         kStages = kStages_;
     static constexpr int kWarpsDown = kWarpsDown_, kWarpsAcross = kWarpsAcross_;
     static constexpr int kLanesDown = kLanesDown_, kLanesAcross = 32 / kLanesDown;
     static constexpr int kThreads = 32 * kWarpsDown * kWarpsAcross;
     // What a thread computes.
-    static constexpr int kDown = kRows / (kWarpsDown * kLanesDown), kAcross = kCols / (kWarpsAcross * kLanesAcross);
-    // A's tile is turned: eight lanes store eight steps of k, and with four floats more a row they meet eight times
-    // four banks.
+    static constexpr int kDown = kRows / (kWarpsDown * kLanesDown),
+                         kAcross = kCols / (kWarpsAcross * kLanesAcross);
+    // A's tile is transposed: eight lanes store eight steps of k, and with four floats
+    // more per row they use eight times four banks.
     static constexpr int kPitch = kRows + 4;
     static constexpr int kFloatsA = kDepth * kPitch, kFloatsB = kDepth * kCols;
     static constexpr int kBytes = 4 * kStages * (kFloatsA + kFloatsB);
-    // Blocks on an SM that the compiler leaves registers for: up to 128 a thread for 64 sums, 255 for more.
+    // Blocks on an SM that the compiler leaves registers for: up to 128 a thread for 64
+    // sums, 255 for more.
     static constexpr int kBlocks = (kDown * kAcross > 64 ? 256 : 512) / kThreads;
     static_assert(kBlocks >= 1, "registers for one block at least");
-    static_assert(kLanesDown == 4 || kLanesDown == 8, "neighbouring lanes share quads in these two");
-    static_assert(kDown % 4 == 0 && kAcross % 4 == 0, "a thread's sums are made of 4 x 4 squares");
-    static_assert(kRows == kWarpsDown * kLanesDown * kDown && kCols == kWarpsAcross * kLanesAcross * kAcross, "");
-    static_assert(kDepth % 8 == 0 && kRows % (kThreads / 8) == 0, "copies of A: eight steps of k at once, whole rounds");
-    static_assert(kDepth * kCols % (4 * kThreads) == 0 && 4 * kThreads % kCols == 0, "copies of B: whole rows and rounds");
+    static_assert(kLanesDown == 4 || kLanesDown == 8,
+                  "neighbouring lanes share quads in these two");
+    static_assert(kDown % 4 == 0 && kAcross % 4 == 0,
+                  "a thread's sums are made of 4 x 4 squares");
+    static_assert(kRows == kWarpsDown * kLanesDown * kDown &&
+                      kCols == kWarpsAcross * kLanesAcross * kAcross,
+                  "");
+    static_assert(kDepth % 8 == 0 && kRows % (kThreads / 8) == 0,
+                  "copies of A: eight steps of k at once, whole rounds");
+    static_assert(kDepth * kCols % (4 * kThreads) == 0 && 4 * kThreads % kCols == 0,
+                  "copies of B: whole rows and rounds");
     static_assert(kStages >= 2, "one stage is used while another fills");
 };
 
-// Tiles that cover C, and slices that cover k: at least one, so that C is written where k is 0.
+// Tiles that cover C, and slices that cover k: at least one, so that C is written where
+// k is 0.
 template <class T>
 __device__ int tiles_of(int M, int N)
 {
@@ -43,19 +55,22 @@ __device__ int slices_of(int K)
     return max(1, (K + T::kDepth - 1) / T::kDepth);
 }
 
-// Row and column of a tile: they are numbered down through kGroup rows of tiles before they go on to the next column,
-// so that blocks that run together share rows of A and columns of B in the L2 cache.
+// Row and column of a tile. Tiles are numbered down through kGroup rows of tiles before
+// the next column begins, so that blocks that run together share rows of A and columns
+// of B in the L2 cache.
 template <class T>
 __device__ int2 place_of_tile(int index, int M, int N)
 {
     constexpr int kGroup = 8;
-    const int across = (N + T::kCols - 1) / T::kCols, down = (M + T::kRows - 1) / T::kRows;
+    const int across = (N + T::kCols - 1) / T::kCols,
+              down = (M + T::kRows - 1) / T::kRows;
     const int group = index / (kGroup * across), within = index % (kGroup * across);
     const int high = min(kGroup, down - group * kGroup);
     return {(group * kGroup + within % high) * T::kRows, within / high * T::kCols};
 }
 
-// What a block adds up: rows from `row`, columns from `col`, steps of k from `first_k` to `last_k`.
+// What a block adds up: rows from `row`, columns from `col`, steps of k from `first_k`
+// to `last_k`.
 template <class T, int kWidth, bool kWhole, bool kAhead>
 struct Multiplication {
     int M, N, row, col, last_k;
@@ -70,10 +85,19 @@ struct Multiplication {
     float* b;
     __align__(16) float sum[T::kDown][T::kAcross];
 
-    __device__ Multiplication(int M, int N, const float* A, int lda, const float* B, int ldb, int2 place, int first_k,
-                              int last_k, float* shared)
-        : M(M), N(N), row(place.x), col(place.y), last_k(last_k), ldb(ldb), k(first_k), a(shared),
-          b(shared + T::kStages * T::kFloatsA), sum{}
+    __device__ Multiplication(int M, int N, const float* A, int lda, const float* B,
+                              int ldb, int2 place, int first_k, int last_k,
+                              float* shared)
+        : M(M),
+          N(N),
+          row(place.x),
+          col(place.y),
+          last_k(last_k),
+          ldb(ldb),
+          k(first_k),
+          a(shared),
+          b(shared + T::kStages * T::kFloatsA),
+          sum{}
     {
         const int t = threadIdx.x, warp = t / 32, lane = t % 32;
         a_row = row + t / 8;
@@ -86,16 +110,19 @@ struct Multiplication {
         next_b = static_cast<size_t>(kCopyRowsB) * ldb;
         to_a = a_k * T::kPitch + t / 8;
         to_b = b_k * T::kCols + t % (T::kCols / 4) * 4;
-        // Lanes 2i and 2i + 1 want the same quad of B, lanes i and i ^ 2 the same quad of A.
+        // Lanes 2i and 2i + 1 read the same quad of B, lanes i and i ^ 2 the same quad
+        // of A.
         const int down = lane % 2 + (T::kLanesDown == 8 ? lane / 8 : lane / 16) * 2;
         const int across = lane / 2 % T::kLanesAcross;
         read_a = warp / T::kWarpsAcross * (T::kRows / T::kWarpsDown) + down * 4;
         read_b = warp % T::kWarpsAcross * (T::kCols / T::kWarpsAcross) + across * 4;
     }
 
-    // Copies start at this step of a slice, behind the loads that the first steps wait for.
+    // Copies start at this step of a slice, behind the loads that the first steps wait
+    // for.
     static constexpr int kCopyStep = 2;
-    static constexpr int kCopyRowsA = T::kThreads / 8, kCopyRowsB = T::kThreads / (T::kCols / 4);
+    static constexpr int kCopyRowsA = T::kThreads / 8,
+                         kCopyRowsB = T::kThreads / (T::kCols / 4);
 
     // Starts this thread's copies of the next slice into a stage.
     __device__ __forceinline__ void start_copies(int stage)
@@ -111,15 +138,18 @@ struct Multiplication {
                 copy_async<4>(into, from, kWhole || (in_k && b_col < N));
             } else {
 #pragma unroll
-                for (int i = 0; i < 4; ++i) copy_async<1>(into + i, from + i, in_k && b_col + i < N);
+                for (int i = 0; i < 4; ++i)
+                    copy_async<1>(into + i, from + i, in_k && b_col + i < N);
             }
         }
 #pragma unroll
         for (int eight = 0; eight < T::kDepth; eight += 8) {
 #pragma unroll
             for (int r = 0; r < T::kRows / kCopyRowsA; ++r) {
-                const bool inside = kWhole || (a_row + r * kCopyRowsA < M && k + a_k + eight < last_k);
-                copy_async<1>(into_a + eight * T::kPitch + r * kCopyRowsA, from_a + r * next_a + eight, inside);
+                const bool inside =
+                    kWhole || (a_row + r * kCopyRowsA < M && k + a_k + eight < last_k);
+                copy_async<1>(into_a + eight * T::kPitch + r * kCopyRowsA,
+                              from_a + r * next_a + eight, inside);
             }
         }
         from_a += T::kDepth;
@@ -128,22 +158,28 @@ struct Multiplication {
     }
 
     // Reads this thread's operands of one step of k.
-    __device__ __forceinline__ void read(float (&left)[T::kDown], float (&above)[T::kAcross], int stage, int step)
+    __device__ __forceinline__ void read(float (&left)[T::kDown],
+                                         float (&above)[T::kAcross], int stage,
+                                         int step)
     {
         const float* down = a + stage * T::kFloatsA + read_a + step * T::kPitch;
         const float* across = b + stage * T::kFloatsB + read_b + step * T::kCols;
 #pragma unroll
         for (int q = 0; q < T::kDown; q += 4) {
-            *reinterpret_cast<float4*>(left + q) = *reinterpret_cast<const float4*>(down + q * T::kLanesDown);
+            *reinterpret_cast<float4*>(left + q) =
+                *reinterpret_cast<const float4*>(down + q * T::kLanesDown);
         }
 #pragma unroll
         for (int q = 0; q < T::kAcross; q += 4) {
-            *reinterpret_cast<float4*>(above + q) = *reinterpret_cast<const float4*>(across + q * T::kLanesAcross);
+            *reinterpret_cast<float4*>(above + q) =
+                *reinterpret_cast<const float4*>(across + q * T::kLanesAcross);
         }
     }
 
-    // Column by column, down and up again: neighbouring products share an operand, which then need not be read anew.
-    __device__ __forceinline__ void add(const float (&left)[T::kDown], const float (&above)[T::kAcross])
+    // Column by column, down and up again: neighbouring products share an operand,
+    // which need not be read again.
+    __device__ __forceinline__ void add(const float (&left)[T::kDown],
+                                        const float (&above)[T::kAcross])
     {
 #pragma unroll
         for (int j = 0; j < T::kAcross; ++j) {
@@ -155,7 +191,10 @@ struct Multiplication {
         }
     }
 
-    static __device__ int after(int stage) { return stage + 1 == T::kStages ? 0 : stage + 1; }
+    static __device__ int after(int stage)
+    {
+        return stage + 1 == T::kStages ? 0 : stage + 1;
+    }
 
     __device__ __forceinline__ void run(int slices)
     {
@@ -176,7 +215,8 @@ struct Multiplication {
 #pragma unroll 1
         for (int slice = 0; slice < slices; ++slice) {
             wait_for_groups<T::kStages - 2>();
-            __syncthreads();  // this slice is there for all, and all have read the one before, whose stage is free
+            // This slice has arrived; all reads of the one before are done.
+            __syncthreads();
             if (slice + T::kStages - 1 < slices) start_copies(free);
             close_group();
 #pragma unroll
@@ -190,13 +230,14 @@ struct Multiplication {
         }
     }
 
-    // The operands of the next step are read, into a second set of registers, before those of this one are used.
+    // Reads the operands of the next step into a second set of registers before it uses
+    // those of this one.
     __device__ __forceinline__ void run_ahead(int slices)
     {
         float left[2][T::kDown], above[2][T::kAcross];
         int stage = 0, free = T::kStages - 1;
         wait_for_groups<T::kStages - 2>();
-        __syncthreads();  // the first slice is there for all
+        __syncthreads();  // the first slice has arrived for all threads
         read(left[0], above[0], stage, 0);
 #pragma unroll 1
         for (int slice = 0; slice < slices; ++slice) {
@@ -209,7 +250,8 @@ struct Multiplication {
                     free = stage;
                     stage = after(stage);
                     wait_for_groups<T::kStages - 2>();
-                    __syncthreads();  // the next slice is there for all, and all have read this one, whose stage is free
+                    // The next slice has arrived; all reads of this one are done.
+                    __syncthreads();
                     read(left[next], above[next], stage, 0);
                 }
                 if (step == kCopyStep) {
@@ -221,15 +263,17 @@ struct Multiplication {
         }
     }
 
-    // The sums as they are, to a tile of its own.
+    // Stores the sums, not scaled, to a tile of their own.
     __device__ void keep(float* part)
     {
 #pragma unroll
         for (int i = 0; i < T::kDown; ++i) {
-            float* to = part + (read_a + i / 4 * 4 * T::kLanesDown + i % 4) * T::kCols + read_b;
+            float* to =
+                part + (read_a + i / 4 * 4 * T::kLanesDown + i % 4) * T::kCols + read_b;
 #pragma unroll
             for (int q = 0; q < T::kAcross; q += 4) {
-                *reinterpret_cast<float4*>(to + q * T::kLanesAcross) = *reinterpret_cast<const float4*>(sum[i] + q);
+                *reinterpret_cast<float4*>(to + q * T::kLanesAcross) =
+                    *reinterpret_cast<const float4*>(sum[i] + q);
             }
         }
     }
@@ -243,8 +287,8 @@ struct Multiplication {
             for (int q = 0; q < T::kAcross; q += 4) {
                 const int left = col + read_b + q * T::kLanesAcross;
                 if (kWhole || at < M) {
-                    blend_quad<kWidth>(C + static_cast<size_t>(at) * ldc + left, sum[i] + q, alpha, beta,
-                                       kWhole ? 4 : N - left);
+                    blend_quad<kWidth>(C + static_cast<size_t>(at) * ldc + left,
+                                       sum[i] + q, alpha, beta, kWhole ? 4 : N - left);
                 }
             }
         }

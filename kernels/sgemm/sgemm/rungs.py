@@ -14,7 +14,7 @@ FLOAT = 4
 WARP = 32
 #: SMs of the GPU for which tiles and parts are chosen, an H200. Elsewhere the choice is right too, and may be slower.
 SMS = 132
-#: Side of the tile of C of one block, and threads of the block, up to the rung buffered.
+#: Side of the tile of C of one block, and threads of the block, up to the rung double_buffered.
 SQUARE, SQUARE_THREADS = 128, 256
 #: Threads of a block that adds parts.
 GATHER_THREADS = 256
@@ -143,7 +143,7 @@ def stream(choose: Callable[[Product], Tile]) -> tuple[Plan, Scratch]:
 
 
 def counted_slices(product: Product) -> int:
-    """The largest number of a slice that the kernel of stream counts to."""
+    """The largest number of a slice that the kernel of stream_k counts to."""
     tile = choose(product)
     return (tile.count(product) % (SMS * tile.blocks) + 1) * ceil_div(product.k, tile.depth)
 
@@ -152,7 +152,7 @@ def counted_slices(product: Product) -> int:
 SQUARE_RING = Tile(128, 128, 16, 3, 2, 4, 8)
 #: The tile that was the fastest at 4096 x 4096 x 4096 in the search, and one of as many elements that is less wide.
 BEST, SQUARER = Tile(64, 512, 16, 3, 2, 4, 4), Tile(128, 256, 16, 3, 2, 4, 8)
-#: Where C has no more than 32 rows, of which a higher tile would have few.
+#: Where C has at most 32 rows: a higher tile would leave most of its rows empty.
 SKINNY = Tile(32, 128, 16, 2, 1, 2, 4)
 
 
@@ -171,11 +171,11 @@ STREAM, STREAM_SCRATCH = stream(choose)
 #: The launches of each rung.
 PLANS: dict[str, Plan] = {
     **{name: square_tiles(name) for name in ("square", "linearised", "offset", "padded", "warp_tile", "neighbours")},
-    "buffered": square_tiles("buffered"),
+    "double_buffered": square_tiles("double_buffered"),
     "pipelined": tiles("pipelined", SQUARE_RING),
     "read_ahead": tiles("read_ahead", SQUARE_RING),
     "tuned": lambda product: tiles("tuned", searched_tile(product))(product),
-    "stream": STREAM,
+    "stream_k": STREAM,
 }
 #: The scratch arrays of the rungs that need any.
-SCRATCH: dict[str, Scratch] = {"stream": STREAM_SCRATCH}
+SCRATCH: dict[str, Scratch] = {"stream_k": STREAM_SCRATCH}

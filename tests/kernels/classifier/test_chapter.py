@@ -7,9 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from climb import ArgumentError, check, count_kernel, counters, load_ladder, opcodes
+from climb import ArgumentError, check, count_kernel, counters, load_ladder, opcodes, verify
 from climb.bench.exercise import drifted
 from climb.emulator.errors import OutOfBounds, Race
+from kernels.classifier.classifier import search, tuning
 from kernels.classifier.exercises import exhibit, gradient, quarters, samples
 
 CHAPTER = Path(__file__).resolve().parents[3] / "book" / "classifier.ipynb"
@@ -76,30 +77,50 @@ def test_the_published_kernel_races() -> None:
 
 @pytest.mark.parametrize("ladder", [LADDER, WHOLE], ids=lambda ladder: ladder.name)
 def test_atomic_rungs_refuse_sizes_that_take_too_long(ladder) -> None:
-    for name in ("tiles", "lone_loader"):
+    for name in ("tiles", "single_thread_load"):
         with pytest.raises(ArgumentError, match="products; at most 268435456"):
             ladder[name].launches(BATCH)
-    ladder["in_flight"].launches(BATCH)
+    ladder["row_block"].launches(BATCH)
 
 
 def test_rows_are_cut_into_pieces_only_where_a_block_needs_several_rounds() -> None:
-    assert [len(LADDER["split"].launches(size)) for size in (CLASS1, CLASS2)] == [1, 1]
-    first, second = LADDER["split"].launches({"inputs": 1 << 20, "outputs": 64, "batch": 1})
+    assert [len(LADDER["split_k"].launches(size)) for size in (CLASS1, CLASS2)] == [1, 1]
+    first, second = LADDER["split_k"].launches({"inputs": 1 << 20, "outputs": 64, "batch": 1})
     assert first.grid[0] == 64 and first.grid[1] > 40 and second.args[0] == "sums"
 
 
 def test_rows_that_a_block_covers_exactly_have_no_bounds_checks() -> None:
     """class2 has no bounds; class1, and rows of one pack more than a block covers, have."""
-    kernels = [LADDER["whole"].launches(size)[0].kernel for size in (CLASS2, CLASS1, {**CLASS2, "inputs": 4100})]
+    kernels = [LADDER["no_bounds"].launches(size)[0].kernel for size in (CLASS2, CLASS1, {**CLASS2, "inputs": 4100})]
     assert [kernel.endswith("true>") for kernel in kernels] == [True, False, False]
-    rung = LADDER["whole"]
+    rung = LADDER["no_bounds"]
     order = opcodes(rung.compiled(CLASS2), kernels[0], "LDG|FFMA|ISETP")
     assert [opcode.split(".")[0] for opcode in order[:8]] == ["LDG"] * 8
 
 
+def test_the_blocks_of_the_tables_serve_every_row_and_are_candidates_of_the_search() -> None:
+    for table, shapes in tuning.SHAPES.items():
+        assert [shape.packs for shape in shapes] == [*sorted(s.packs for s in shapes[:-1]), None]
+        for shape, size in zip(shapes, search.SIZES, strict=True):
+            tried = {(one.threads, one.unroll) for one in search.shapes(table, tuning.packs_of(size))}
+            assert (shape.threads, shape.unroll) in tried
+            assert tuning.choose(table, tuning.packs_of(size)) == shape
+
+
+def test_a_row_is_split_over_blocks_only_where_rows_are_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For a GPU of one SM with room for one block a single row is enough."""
+    size = {"inputs": 26000, "outputs": 1, "batch": 1}
+    assert len(LADDER["split_k"].launches(size)) == 2
+    verify(LADDER["split_k"], size)
+    monkeypatch.setattr(tuning, "SMS", 1)
+    monkeypatch.setattr(tuning, "BLOCKS_PER_SM", 1)
+    assert len(LADDER["split_k"].launches(size)) == 1
+    verify(LADDER["split_k"], size)
+
+
 def test_shared_memory_reads_of_a_slice_have_no_bank_conflicts() -> None:
     size = {"inputs": 260, "outputs": 70, "batch": 33}
-    lines = [a for a in counters(LADDER["slices"], size).lines if a.kind.startswith("shared")]
+    lines = [a for a in counters(LADDER["split_k_per_warp"], size).lines if a.kind.startswith("shared")]
     assert lines and sum(a.bank_conflicts for a in lines) == 0
 
 
@@ -113,7 +134,7 @@ def test_atomics_are_as_many_as_products_or_as_warps() -> None:
 
 def test_launch_bounds_let_the_loads_go_first() -> None:
     """With a block per SM allowed all weights and inputs of a thread are asked for before the first is multiplied."""
-    for name, least, most in (("row_block", 1, 8), ("in_flight", 12, 14)):
+    for name, least, most in (("row_block", 1, 8), ("launch_bounds", 12, 14)):
         rung = LADDER[name]
         order = opcodes(rung.compiled(CLASS1), rung.launches(CLASS1)[0].kernel, "LDG|FFMA")
         loads_first = next(i for i, opcode in enumerate(order) if "FFMA" in opcode)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -10,19 +11,9 @@ import pytest
 from climb import ArgumentError, check, count_kernel, counters, cp, load_ladder, verify
 from climb.bench.exercise import drifted
 from climb.emulator.errors import OutOfBounds, WarpMismatch
-from kernels.conv1d.conv1d import (
-    BEST_CHANNELS,
-    MAX_TAPS,
-    UNET,
-    UNET_COUNTS,
-    Fit,
-    fit,
-    in_flight_fit,
-    in_order_fit,
-    inside_fit,
-    layer,
-    staged_bytes,
-)
+from kernels.common.search import Trial, write_tables
+from kernels.conv1d.conv1d import MAX_TAPS, UNET, UNET_COUNTS, layer, search, tuning
+from kernels.conv1d.conv1d.tuning import BLOCKS, Block, choose
 from kernels.conv1d.conv1d_channels import CHANNELS, LAYERS
 from kernels.conv1d.exercises import exhibit, filters, fold, padding, reader
 
@@ -48,7 +39,7 @@ def test_the_cell_of_the_chapter_is_the_skeleton(exercise) -> None:
     ("exercise", "change", "says"),
     [
         (filters, ("first * kTaps + i < n * kTaps", "true"), "out of bounds"),
-        (filters, ("    __syncwarp();  // the warp's filters are there before any lane reads its own\n", ""), "race"),
+        (filters, ("    __syncwarp();  // the warp's filters are stored before any lane reads them\n", ""), "race"),
         (fold, ("const bool upper = lane & offset", "const bool upper = lane & 1"), "sums are wrong"),
         (padding, ("(i + 3) / kLength", "i / kLength"), "l=6"),
     ],
@@ -73,14 +64,14 @@ def test_the_exhibits_fail_as_the_chapter_says() -> None:
 
 
 def test_the_rung_of_the_sweep_is_the_rung_of_the_ladder() -> None:
-    here, there = (load_ladder(name)["channels"].source.splitlines()[3:] for name in ("conv1d", "conv1d_channels"))
-    assert here == there
+    here, there = (load_ladder(name)["channels"].source for name in ("conv1d", "conv1d_channels"))
+    assert here[here.index("#include") :] == there[there.index("#include") :]
 
 
 def test_the_sweep_has_the_layers_of_the_network() -> None:
     named = {tuple(size.values()) for size in CONV1D.problem.recorded}
     assert set(LAYERS) == {shape for shape in named if shape[0] > 2}
-    assert set(BEST_CHANNELS) == set(LAYERS) and set(BEST_CHANNELS.values()) <= set(CHANNELS)
+    assert set(tuning.CHANNELS) == set(LAYERS) and set(tuning.CHANNELS.values()) <= set(CHANNELS)
     assert len(UNET) == len(UNET_COUNTS) == len({tuple(size.values()) for size in UNET})
 
 
@@ -100,41 +91,66 @@ def test_filters_longer_than_the_row_are_right(taps: int) -> None:
 @pytest.mark.parametrize(
     ("block", "size"),
     [
-        (Fit(2, 2, 2, 2, 1), layer(131, 8, 4, 5)),
-        (Fit(4, 1, 1, 1, 2), layer(77, 8, 19, 5)),
-        (Fit(2, 4, 1, 2, 4), layer(136, 6, 4, 5)),
-        (Fit(1, 4, 4, 1, 1), layer(96, 8, 4, 1)),
-        (Fit(2, 2, 2, 2, 2, True), layer(300, 8, 8, 5)),
+        (Block(2, 2, 2, 2, 1), layer(131, 8, 4, 5)),
+        (Block(4, 1, 1, 1, 2), layer(77, 8, 19, 5)),
+        (Block(2, 4, 1, 2, 4), layer(136, 6, 4, 5)),
+        (Block(1, 4, 4, 1, 1), layer(96, 8, 4, 1)),
+        (Block(2, 2, 2, 2, 2, True), layer(300, 8, 8, 5)),
     ],
 )
-def test_teams_outputs_groups_and_channels_fit_together(monkeypatch, block: Fit, size: dict[str, int]) -> None:
-    for chosen in ("fit", "in_flight_fit", "in_order_fit", "inside_fit"):
-        monkeypatch.setattr(f"kernels.conv1d.conv1d.{chosen}", lambda size: block)
-    for name in ("fitted", "in_flight", "in_order", "inside"):
+def test_teams_outputs_groups_and_channels_fit_together(monkeypatch, block: Block, size: dict[str, int]) -> None:
+    monkeypatch.setattr(tuning, "choose", lambda rung, size: block)
+    for name in BLOCKS:
         assert CONV1D[name].launches(size)[0].block == (32 * block.teams * block.warps,)
         verify(CONV1D[name], size)
 
 
-def test_every_fit_divides_the_outputs_and_covers_the_channels() -> None:
-    cp_async = (in_flight_fit, in_order_fit, inside_fit)
+def test_every_block_divides_the_outputs_and_covers_the_channels() -> None:
     for size in CONV1D.problem.recorded:
-        for chosen in (fit, *cp_async):
-            block = chosen(size)
+        for rung in BLOCKS:
+            block = choose(rung, size)
             assert size["o"] % (block.teams * block.outputs) == 0
             assert block.covered >= size["i"] or size["i"] % block.covered == 0
             assert block.teams * block.warps <= 32
-        assert fit(size).shared_bytes(size) <= 48 << 10
-        assert all(staged_bytes(size, chosen(size)) <= 200 << 10 for chosen in cp_async)
+            if rung == "tuned":
+                assert block.static_bytes(size) <= 48 << 10
+            else:
+                assert block.staged_bytes(size) <= 200 << 10
 
 
-def test_what_lies_beyond_the_row_is_not_multiplied() -> None:
+def test_every_block_of_the_tables_is_a_candidate_of_the_search() -> None:
+    for rung, table in BLOCKS.items():
+        for (i, o, length, taps), block in table.items():
+            assert search.fits(rung, layer(i, o, length, taps), block), (rung, block)
+
+
+def test_a_search_makes_tables_of_its_fastest_trials(tmp_path: Path) -> None:
+    trials = [Trial(c, 32, 1e-6 * (1 + sum(c.values)), 0.0) for c in search.candidates()]
+    made = search.tables(trials)
+    assert list(made) == ["channels", *BLOCKS]
+    write_tables(tmp_path / "conv1d.json", {"ladder": "conv1d", "provenance": "a test"}, made)
+    assert json.loads((tmp_path / "conv1d.json").read_text(encoding="utf-8"))["tables"] == made
+    committed = json.loads(tuning.table_path().read_text(encoding="utf-8"))["tables"]
+    assert [table["columns"] for table in committed.values()] == [table["columns"] for table in made.values()]
+    smallest = next(row for row in made["tuned"]["rows"] if row[:4] == [2, 256, 16, 1])
+    assert smallest[4:] == [1, 1, 1, 1, 1, False]
+
+
+def test_tables_name_the_tuned_rungs_and_recorded_layers() -> None:
+    recorded = {tuning.shape_of(size) for size in CONV1D.problem.recorded}
+    assert list(BLOCKS) == list(CONV1D.names[-4:])
+    assert all(set(table) <= recorded for table in BLOCKS.values())
+    assert set(BLOCKS["tuned"]) == set(BLOCKS["async_copies"]) == recorded
+
+
+def test_taps_beyond_the_row_make_no_products() -> None:
     """An infinite tap that meets no input makes no NaN, as it does where it is multiplied by a zero."""
     size = layer(8, 1, 4, 5)
     inputs = CONV1D.inputs(size)
     inputs["weight"][0, 0, 0] = np.inf  # of the channel before: it has an input for the positions 2 and 3 alone
     arrays = [cp.asarray(inputs[name]) for name in ("input", "weight", "bias")]
-    found = {name: cp.asnumpy(CONV1D[name](*arrays))[0] for name in ("in_order", "inside")}
-    assert np.isnan(found["in_order"][:2]).all() and np.isfinite(found["inside"][:2]).all()
+    found = {name: cp.asnumpy(CONV1D[name](*arrays))[0] for name in ("consume_as_arrive", "skip_halo_taps")}
+    assert np.isnan(found["consume_as_arrive"][:2]).all() and np.isfinite(found["skip_halo_taps"][:2]).all()
     for output in found.values():
         assert np.isinf(output[2:]).all()
 

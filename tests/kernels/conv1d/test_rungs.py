@@ -44,27 +44,27 @@ def _without_products_beyond_the_row(inputs: dict[str, np.ndarray], size: Size) 
 
 
 #: The reference of a rung for which a NaN in a weight that only meets zeros reaches nothing.
-NAN_REFERENCES = {("conv1d", "inside"): _without_products_beyond_the_row}
+NAN_REFERENCES = {("conv1d", "skip_halo_taps"): _without_products_beyond_the_row}
 
 #: Faults planted in rungs: what is replaced by what, and what must come of it.
 PLANTED = [
-    ("conv1d", "unoptimised", "stride = blockDim.x / 2", "stride = blockDim.x / 4", WrongResult),
-    ("conv1d", "coalesced", "__syncthreads();  // every thread has its row before the filters", "//", Race),
+    ("conv1d", "naive", "stride = blockDim.x / 2", "stride = blockDim.x / 4", WrongResult),
+    ("conv1d", "coalesced", "__syncthreads();  // all rows are read before the filters", "//", Race),
     ("conv1d", "float4", "to[3] = four.w", "to[3] = four.z", WrongResult),
     ("conv1d", "padded", "staged[i + i / kPadEvery] : 0.0f", "staged[i] : 0.0f", EmulatorError),
-    ("conv1d", "shuffles", "offset = warpSize / 2", "offset = warpSize / 4", WrongResult),
+    ("conv1d", "shuffles", "__shfl_down_sync(kAllLanes, sum[p], offset)", "sum[p]", WrongResult),
     ("conv1d", "channels", "row = threadIdx.x * kChannels + c;\n#pragma unroll\n            for (int k",
      "row = threadIdx.x * kChannels;\n#pragma unroll\n            for (int k", WrongResult),
     ("conv1d", "wide_weights", "i < here * kTaps / kFilterWidth", "i <= here * kTaps / kFilterWidth", OutOfBounds),
-    ("conv1d", "two_stores", "blockDim.x * kChannels * kTaps;", "blockDim.x * kChannels;", EmulatorError),
+    ("conv1d", "separate_buffers", "blockDim.x * kChannels * kTaps;", "blockDim.x * kChannels;", EmulatorError),
     ("conv1d", "registers", "base + c < channels", "true", OutOfBounds),
-    ("conv1d", "turned", "__syncwarp();  // the warp's filters are there before", "//", Race),
+    ("conv1d", "smem_transposed", "__syncwarp();  // the warp's filters are stored before", "//", Race),
     ("conv1d", "evict_first", "pack * kFilterWidth < floats", "pack * kFilterWidth <= floats", EmulatorError),
-    ("conv1d", "bias_first", "offset_of_all = bias[out]", "offset_of_all = bias[out + 1]", EmulatorError),
-    ("conv1d", "fitted", "value[i] : value[i + kFold / 2]", "value[i] : value[i]", WrongResult),
-    ("conv1d", "in_flight", "            wait_for_groups<kGroups - 1 - g>();\n", "", EmulatorError),
-    ("conv1d", "in_order", "if constexpr (g == kGroups - 1)", "if constexpr (g == 0)", WrongResult),
-    ("conv1d", "inside", "p + k < kPadding + kLength", "p + k < kLength", WrongResult),
+    ("conv1d", "hoisted_bias", "offset_of_all = bias[out]", "offset_of_all = bias[out + 1]", EmulatorError),
+    ("conv1d", "tuned", "value[i] : value[i + kFold / 2]", "value[i] : value[i]", WrongResult),
+    ("conv1d", "async_copies", "            wait_for_groups<kGroups - 1 - g>();\n", "", EmulatorError),
+    ("conv1d", "consume_as_arrive", "if constexpr (g == kGroups - 1)", "if constexpr (g == 0)", WrongResult),
+    ("conv1d", "skip_halo_taps", "at < kPadding + kLength", "at < kLength", WrongResult),
     ("conv1d_channels", "channels", "bias[i / length]", "bias[i % length]", EmulatorError),
     ("conv1d_channels", "unpadded", "row < here && at >= 0", "at >= 0", EmulatorError),
     ("conv1d_channels", "tree", "stride /= 2) {\n            if", "stride /= 4) {\n            if", WrongResult),

@@ -14,7 +14,7 @@ from climb.bench.references import correlate
 from climb.bench.spectral import smooth_lengths
 from climb.bench.transfers import STEPS, transfers, transfers_path
 from kernels.conv3d.conv3d import EDGES, Tile
-from kernels.conv3d.exercises import exhibit, judge, march, planes_per_block, tile_width
+from kernels.conv3d.exercises import exhibit, judge, planes_per_block, stream, tile_width
 
 CHAPTER = Path(__file__).resolve().parents[3] / "book" / "conv3d.ipynb"
 CONV = load_ladder("conv3d")
@@ -22,12 +22,12 @@ CONV = load_ladder("conv3d")
 
 @pytest.mark.skipif(not CHAPTER.exists(), reason="the chapter is not there yet")
 def test_the_cell_of_the_exercise_is_its_skeleton():
-    assert not drifted(CHAPTER, march)
+    assert not drifted(CHAPTER, stream)
 
 
 def test_the_solution_passes_and_the_skeleton_is_right_and_wasteful():
-    assert check(march.solution, march).passed
-    wrong = [c.wrong for c in check(march.skeleton, march).checks]
+    assert check(stream.solution, stream).passed
+    wrong = [c.wrong for c in check(stream.skeleton, stream).checks]
     assert wrong == [None] * 3 + ["1264 requests"]
 
 
@@ -35,8 +35,8 @@ def test_the_solution_passes_and_the_skeleton_is_right_and_wasteful():
     "old, new", [("planes + kRadius", "planes"), ("kTaps - 1 - s", "s"), ("s + 1 < kTaps", "s < 0")]
 )
 def test_planted_mistake_in_the_march_is_found(old: str, new: str):
-    assert march.solution.count(old) == 1
-    verdict = check(march.solution.replace(old, new), march)
+    assert stream.solution.count(old) == 1
+    verdict = check(stream.solution.replace(old, new), stream)
     assert not verdict.passed and any(word in repr(verdict) for word in ("wrong", "never written"))
 
 

@@ -25,11 +25,11 @@ PLANTED = [
     ("conv3d", "float4", "if (dx + i < K)", "if (dx + i < K - 1)", WrongResult),
     ("conv3d", "tiled", "first_row - kRadius", "first_row", WrongResult),
     ("conv3d", "register_row", "window[o + dx]", "window[o]", WrongResult),
-    ("conv3d", "streamed", "__syncthreads();  // all threads are done with the plane before this one", "//", Race),
+    ("conv3d", "streamed", "__syncthreads();  // all reads of the plane before are done", "//", Race),
     ("conv3d", "pipelined", "(z + 1) % 2", "z % 2", Race),
     ("conv3d", "trimmed", "ours = begin - z + T::kRadius", "ours = begin - z + T::kRadius + 1", WrongResult),
     ("conv3d", "grouped", "half = 1 - half", "half = half", WrongResult),
-    ("conv3d", "split", "other < kGroups - 1", "other < kGroups - 2", WrongResult),
+    ("conv3d", "split_taps", "other < kGroups - 1", "other < kGroups - 2", WrongResult),
     ("conv3d", "direct", "left = col - kRadius + x", "left = col - x", WrongResult),
     ("conv3d", "karatsuba", "sums.both[1][o] -= sums.earlier[1][o]", "sums.both[1][o] -= 0.0f", WrongResult),
 ]  # fmt: skip

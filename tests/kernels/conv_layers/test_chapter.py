@@ -60,7 +60,7 @@ def test_borders_exhibit_reads_the_end_of_the_row_above() -> None:
     assert out[0, 0, 0] == 0 and np.array_equal(out[0, 1:, 0], image[0, :-1, -1])
 
 
-@pytest.mark.parametrize("rung", ["direct", "split", "winograd"])
+@pytest.mark.parametrize("rung", ["direct", "split_k", "winograd"])
 def test_the_fastest_kernels_spill_nothing_and_fit_an_sm_as_often_as_they_say(rung: str) -> None:
     for size in LAYER.problem.headline:
         compiled = LAYER[rung].compiled(size)
@@ -132,7 +132,7 @@ def test_every_cut_of_the_table_computes_its_layer() -> None:
         size = {"n": n, "c_in": c_in, "c_out": c_out, "k": 3}
         assert choose(size) == (cut, parts) and not cut.reads_past(3)
         assert cut.threads % 16 == 0 and cut.tile_outs % 4 == 0 and parts * cut.maps(size, parts) >= c_in
-    verify(LAYER["split"], {"n": 14, "c_in": 40, "c_out": 33, "k": 3})
+    verify(LAYER["split_k"], {"n": 14, "c_in": 40, "c_out": 33, "k": 3})
 
 
 def test_split_adds_its_parts_in_the_same_order_each_time() -> None:
@@ -140,8 +140,8 @@ def test_split_adds_its_parts_in_the_same_order_each_time() -> None:
 
     size = {"n": 14, "c_in": 48, "c_out": 8, "k": 3}
     inputs = LAYER.inputs(size)
-    assert len(LAYER["split"].launches(size)) == 2
+    assert len(LAYER["split_k"].launches(size)) == 2
     first, second = (
-        cp.asnumpy(LAYER["split"](cp.asarray(inputs["input"]), cp.asarray(inputs["weights"]))) for _ in range(2)
+        cp.asnumpy(LAYER["split_k"](cp.asarray(inputs["input"]), cp.asarray(inputs["weights"]))) for _ in range(2)
     )
     assert np.array_equal(first.view(np.uint32), second.view(np.uint32))

@@ -34,14 +34,14 @@ PLANTED = [
     ("sgemm", "padded", "&a[k][line + q / 4 * kHalf]", "&a[k][line + q]", WrongResult),
     ("sgemm", "warp_tile", "col + q * kLanesAcross;", "col + q * kLanesDown;", EmulatorError),
     ("sgemm", "neighbours", "across = lane / 2 % kLanesAcross", "across = lane % kLanesAcross", WrongResult),
-    ("sgemm", "buffered", "if (more) put(turn ^ 1);", "if (more) put(turn);", Race),
+    ("sgemm", "double_buffered", "if (more) put(turn ^ 1);", "if (more) put(turn);", Race),
     ("sgemm", "pipelined", "slices_of<T>(K)", "slices_of<T>(K - 1)", WrongResult),
-    ("sgemm", "read_ahead", "place, 0, K, shared", "place, 0, K + 1, shared", EmulatorError),
+    ("sgemm", "read_ahead", "place, 0, K,", "place, 0, K + 1,", EmulatorError),
     ("sgemm", "tuned", "tile.store(C, ldc", "tile.store(C, ldc + 1", EmulatorError),
-    ("sgemm", "stream", "worker <= last", "worker < last", WrongResult),
+    ("sgemm", "stream_k", "worker <= last", "worker < last", WrongResult),
 ]  # fmt: skip
 
 #: The same, of faults that only the corners reach.
 HIDDEN = [
-    ("sgemm", "stream", "if (piece > 0) __syncthreads();", "", Race),
+    ("sgemm", "stream_k", "if (piece > 0) __syncthreads();", "", Race),
 ]  # fmt: skip

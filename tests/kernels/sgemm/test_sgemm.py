@@ -60,7 +60,7 @@ EDGE = st.one_of(st.integers(1, 40), st.sampled_from((64, 127, 128, 129)))
     offset=st.sampled_from((0, 1, 4)), alpha=st.sampled_from((1.0, -0.5, 0.0)), beta=st.sampled_from((0.0, 1.0, 0.25)),
 )  # fmt: skip
 def test_products_with_any_leading_dimensions_alpha_and_beta_are_right(m, n, k, gaps, offset, alpha, beta) -> None:
-    product_of_views("stream", m, n, k, gaps, offset, alpha, beta)
+    product_of_views("stream_k", m, n, k, gaps, offset, alpha, beta)
 
 
 @pytest.mark.parametrize("rung", LADDER.names)
@@ -77,7 +77,7 @@ def test_rows_that_start_at_16_bytes_are_read_by_quads() -> None:
 
 
 def test_k_of_zero_scales_c_and_an_empty_c_is_left_alone() -> None:
-    product_of_views("stream", 5, 7, 0, (0, 0, 0), 0, 3.0, 0.5)
+    product_of_views("stream_k", 5, 7, 0, (0, 0, 0), 0, 3.0, 0.5)
     sgemm(cp.empty((0, 4), np.float32), cp.empty((4, 3), np.float32), cp.empty((0, 3), np.float32))
 
 
@@ -129,7 +129,7 @@ def test_product_of_whole_tiles_and_portions_is_right(monkeypatch) -> None:
     product = Product.of({"m": m, "n": n, "k": k})
     shares = share(product, choose(product))
     assert (shares.whole, shares.rest, shares.workers) == (2, 1, 2)
-    product_of_views("stream", m, n, k, (4, 4, 4), 4, 2.0, 0.5)
+    product_of_views("stream_k", m, n, k, (4, 4, 4), 4, 2.0, 0.5)
 
 
 @pytest.mark.parametrize(

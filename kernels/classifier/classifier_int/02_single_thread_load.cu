@@ -1,0 +1,32 @@
+// Idea: a block per input; one thread loads the column of weights for the block.
+// From the rung before: class2 of the course report: blocks are columns instead of
+// tiles, and a thread has one output.
+// Requires: a block of kThreads threads; a grid of inputs, of pieces of kThreads
+// outputs and the batch; output is zero.
+#include "../zero.cuh"
+
+constexpr int kThreads = 1024;
+
+__global__ void __launch_bounds__(kThreads)
+    classifier_int_single_thread_load(const unsigned* __restrict__ weights,
+                                      const unsigned* __restrict__ input,
+                                      unsigned* __restrict__ output, int inputs,
+                                      int outputs)
+{
+    __shared__ unsigned column[kThreads];
+    __shared__ unsigned value;
+    const int i = blockIdx.x;
+    const int first = blockIdx.y * kThreads;
+    const size_t sample = blockIdx.z;
+    if (threadIdx.x == 0 && i < inputs) {
+        for (int row = first; row < min(first + kThreads, outputs); ++row) {
+            column[row - first] = weights[static_cast<size_t>(row) * inputs + i];
+        }
+        value = input[sample * inputs + i];
+    }
+    __syncthreads();  // thread 0 has stored the column before the block reads it
+    const int row = first + threadIdx.x;
+    if (i < inputs && row < outputs) {
+        atomicAdd(output + sample * outputs + row, column[threadIdx.x] * value);
+    }
+}

@@ -1,0 +1,10 @@
+// The launch before rungs that add to the outputs by atomics: each output starts at
+// zero.
+#pragma once
+
+template <int kThreads, typename T>
+__global__ void zero_output(T* __restrict__ output, size_t n)
+{
+    const size_t i = static_cast<size_t>(blockIdx.x) * kThreads + threadIdx.x;
+    if (i < n) output[i] = 0;
+}

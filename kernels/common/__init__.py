@@ -1,0 +1,1 @@
+"""CUDA headers, and the search, that several chapters share."""

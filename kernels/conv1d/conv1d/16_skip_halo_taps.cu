@@ -1,0 +1,28 @@
+// Idea: skip the products of taps that lie beyond the row: many, where rows are short.
+// From the rung before: where a tile is a whole row, taps that meet no input are left
+// out at compile time; another block.
+// Requires: as the rung before.
+#include "15_consume_as_arrive.cu"
+
+// The taps that meet the row. Where a tile is the whole row, the compiler knows them.
+struct TapsInside {
+    template <int kLength, int kPadding>
+    static __device__ constexpr bool used(int position, int tap)
+    {
+        const int at = position + tap;
+        return kLength > kMaxTile || (at >= kPadding && at < kPadding + kLength);
+    }
+};
+
+template <int kLength, int kTaps, int kRowWidth, int kFilterWidth, int kTeams,
+          int kWarps, int kOutputs, int kGroups, int kChannels, int kBlocks,
+          bool kStrided>
+__global__ void __launch_bounds__(kTeams * kWarps * kWarp, kBlocks)
+    conv1d_skip_halo_taps(const float* input, const float* __restrict__ weight,
+                          const float* __restrict__ bias, float* __restrict__ output,
+                          int channels)
+{
+    convolve_as_filters_arrive<kLength, kTaps, kRowWidth, kFilterWidth, kTeams, kWarps,
+                               kOutputs, kGroups, kChannels, kStrided, TapsInside>(
+        input, weight, bias, output, channels);
+}

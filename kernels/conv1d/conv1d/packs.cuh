@@ -1,0 +1,29 @@
+// Loads of one float or of four, for the rungs whose warps load their own filters.
+#pragma once
+
+// kWidth floats that one load brings.
+template <int kWidth>
+struct alignas(kWidth * sizeof(float)) Pack {
+    float at[kWidth];
+};
+
+// A load of data that is used once: the caches evict it first (ld.global.cs).
+__device__ Pack<1> load_once(const Pack<1>* from)
+{
+    return {__ldcs(from->at)};
+}
+__device__ Pack<4> load_once(const Pack<4>* from)
+{
+    const float4 four = __ldcs(reinterpret_cast<const float4*>(from));
+    return {four.x, four.y, four.z, four.w};
+}
+
+// Most warps of a block: as many as have room for their filters in 40 KB of shared
+// memory, and at most eight.
+constexpr int most_warps(int taps)
+{
+    const int channels = 4;  // of a lane
+    const int room =
+        (40 << 10) / (32 * channels * taps * static_cast<int>(sizeof(float)));
+    return room < 1 ? 1 : room > 8 ? 8 : room;
+}

@@ -1,0 +1,83 @@
+"""Which block: ``climb search conv1d`` on a GPU tries all candidates for every layer and keeps the fastest.
+
+The tables of the rungs from ``tuned`` on are made here; that of ``channels`` is kept, because the ladder
+``conv1d_channels`` records it.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from climb.bench.problem import Size
+from kernels.common import search
+from kernels.common.search import Candidate, Trial, fastest
+from kernels.conv1d.conv1d import ladder
+from kernels.conv1d.conv1d.problem import MAX_TILE, WARP
+from kernels.conv1d.conv1d.tuned import launch
+from kernels.conv1d.conv1d.tuning import BLOCKS, CHANNELS, MAX_SHARED, MAX_STATIC, Block, shape_of
+
+COLUMNS = ("teams", "warps", "outputs", "groups", "channels", "strided")
+TEAMS, WARPS, OUTPUTS, GROUPS, CHANNELS_OF_LANE = (1, 2, 4), (1, 2, 4, 8, 16), (1, 2, 4), (1, 2, 4), (1, 2, 4)
+MAX_WARPS = 32
+
+
+def fits(rung: str, size: Size, block: Block) -> bool:
+    """Whether a rung can run with this block, and no thread or round of loads would be idle."""
+    divides = size["o"] % (block.teams * block.outputs) == 0
+    covers = block.covered < 2 * max(size["i"], WARP) and (block.covered >= size["i"] or size["i"] % block.covered == 0)
+    biases = block.outputs * min(size["l"], MAX_TILE) <= WARP * block.warps
+    if not (divides and covers and biases and block.teams * block.warps <= MAX_WARPS):
+        return False
+    if rung == "tuned":
+        return not block.strided and block.static_bytes(size) <= MAX_STATIC
+    return block.staged_bytes(size) + block.sum_bytes(size) <= MAX_SHARED
+
+
+def blocks(rung: str, size: Size) -> Iterator[Block]:
+    """The candidates of a rung for a layer."""
+    for values in itertools.product(TEAMS, WARPS, OUTPUTS, GROUPS, CHANNELS_OF_LANE, (False, True)):
+        block = Block(*values)
+        if fits(rung, size, block):
+            yield block
+
+
+def candidates() -> list[Candidate]:
+    """The candidates of all tuned rungs at all recorded layers."""
+    return [
+        Candidate(rung, size, _values(block), launch(rung, size, block))
+        for size in ladder.problem.recorded
+        for rung in BLOCKS
+        for block in blocks(rung, size)
+    ]
+
+
+def tables(trials: Sequence[Trial]) -> dict[str, dict[str, Any]]:
+    """The table of each rung: the fastest block for each layer."""
+    made: dict[str, dict[str, Any]] = {
+        "channels": {
+            "columns": ["i", "o", "l", "k", "channels"],
+            "rows": [[*shape, channels] for shape, channels in CHANNELS.items()],
+        }
+    }
+    for rung in BLOCKS:
+        best = {shape_of(size): fastest(trials, rung, size).candidate.values for size in ladder.problem.recorded}
+        rows = [[*shape, *values[:-1], bool(values[-1])] for shape, values in best.items()]
+        made[rung] = {"columns": ["i", "o", "l", "k", *COLUMNS], "rows": rows}
+    return made
+
+
+def compile_all() -> None:
+    """Compile every candidate into CuPy's cache."""
+    search.compile_all(ladder.name, candidates())
+
+
+def record_search(folder: Path | None = None) -> Path:
+    """Search, and write trials and tables below ``folder`` (``records/<gpu>`` by default); the path of the trials."""
+    return search.run(ladder, candidates(), COLUMNS, tables, folder)
+
+
+def _values(block: Block) -> tuple[int, ...]:
+    return (block.teams, block.warps, block.outputs, block.groups, block.channels, int(block.strided))
