@@ -105,13 +105,14 @@ def counts() -> list[dict[str, Any]]:
 
 
 def _searches() -> dict[str, str]:
-    """The hash of what each search tunes: of the ladders that have a module ``search``."""
+    """The hash of what each search tunes: of ladders with a module ``search`` whose record holds one."""
     found = {}
     for name in ladder_names():
         ladder = load_ladder(name)
         if (ladder.folder / "search.py").exists():
             module = importlib.import_module(f"kernels.{ladder.folder.parent.name}.{name}.search")
-            found[name] = module.source_sha256()
+            if hasattr(module, "source_sha256"):
+                found[name] = module.source_sha256()
     return found
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import functools
+import hashlib
 import re
 from typing import Any
 
 from climb.bench import identity
 from climb.toolchain import compile_cuda, disassemble, resources
 
-_SYMBOL = re.compile(r"\b_Z\w+")
+#: Symbols, and labels, which nvdisasm numbers across the kernels of a file.
+_SYMBOL = re.compile(r"\b_Z\w+|\.L_x_\d+")
 
 
 def same_tokens(old: dict[str, Any], new: dict[str, Any]) -> bool:
@@ -33,21 +36,24 @@ def _identity(point: dict[str, Any]) -> str:
     return identity.sha256(point["source"], point["options"], point["launches"], point["workspace"])
 
 
-def _machine_code(point: dict[str, Any], arch: str) -> list[Any]:
-    kernels = list(dict.fromkeys(launch["kernel"] for launch in point["launches"]))
-    compiled = compile_cuda(
-        point["source"],
-        filename="kernel.cu",
-        options=tuple(point["options"]),
-        name_expressions=tuple(kernels),
-        arch=arch,
-    )
-    found = []
-    for kernel in kernels:
-        numbers: dict[str, str] = {}  # symbols are called by numbers, since they have their function's name in them
-        code = [
-            (one.predicate, one.opcode, _SYMBOL.sub(lambda s, n=numbers: n.setdefault(s[0], str(len(n))), one.operands))
-            for one in disassemble(compiled, kernel)
-        ]
-        found.append((code, resources(compiled, kernel)))
-    return found
+def _machine_code(point: dict[str, Any], arch: str) -> tuple[Any, ...]:
+    kernels = tuple(dict.fromkeys(launch["kernel"] for launch in point["launches"]))
+    return tuple(_kernel_code(point["source"], tuple(point["options"]), kernels, kernel, arch) for kernel in kernels)
+
+
+@functools.cache
+def _kernel_code(source: str, options: tuple[str, ...], kernels: tuple[str, ...], kernel: str, arch: str) -> Any:
+    """The instructions and resources of one kernel, in a form that can be compared; points of other sizes share it."""
+    compiled = compile_cuda(source, filename="kernel.cu", options=options, name_expressions=kernels, arch=arch)
+    numbers: dict[str, str] = {}  # symbols are called by numbers, since they have their function's name in them
+
+    def nameless(operands: str) -> str:
+        return _SYMBOL.sub(lambda symbol: numbers.setdefault(symbol[0], str(len(numbers))), operands)
+
+    code = [(one.predicate, one.opcode, nameless(one.operands)) for one in disassemble(compiled, kernel)]
+    return hash_of(code), resources(compiled, kernel)
+
+
+def hash_of(code: list[tuple[str, str, str]]) -> str:
+    """The hash of instructions; kernels may have a hundred thousand of them."""
+    return hashlib.sha256(repr(code).encode()).hexdigest()

@@ -1,4 +1,4 @@
-// Exhibit. Seed: the notes on a 2D convolution with shuffles and textures.
+// Exhibit. Source: the notes on a 2D convolution with shuffles and textures.
 // Each lane loads one element of a row and passes it to the lane before it, once for
 // each column of the filter. The last lanes of the warp have no lane after them: a
 // shuffle returns their own value instead of the elements of the halo. The notes test
