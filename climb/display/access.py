@@ -1,7 +1,8 @@
 """What one warp asks of memory, and what memory has to do for it: the content of the access picture.
 
 Global memory moves whole 32-byte sectors, four to a line of 128 bytes; shared memory has 32 banks, each of which serves
-one 4-byte word in a wavefront. ``access_drawing.py`` draws what is computed here.
+one 4-byte word in a wavefront. What an access costs, and which lanes are served together, are the emulator's cost
+model's; ``access_drawing.py`` draws what is computed here.
 """
 
 from __future__ import annotations
@@ -12,35 +13,54 @@ from typing import Any
 
 import numpy as np
 
+from climb.emulator.patterns import LINE, SECTOR, SHARED_MEASURES
+from climb.emulator.serving import global_cost, sectors_of, shared_cost, shared_words, turns
+
 LANES = 32
 WORD = 4
-SECTOR = 32
-LINE = 128
-BANKS = 32
 
 
 @dataclass(frozen=True)
 class GlobalPicture:
-    """One global request. ``words`` maps ``(line, word)`` to the lanes that ask for it, ``sectors`` holds
-    ``(line, sector)``; lines are numbered by address / 128. ``used`` counts bytes asked for, each once."""
+    """One global request.
+
+    ``words`` maps ``(row, word)`` to the lanes that ask for that word of the row; ``sectors`` holds ``(row, sector)``.
+    A row is a line in one turn, ``(turn, line)``, and lines are numbered by address / 128; ``rows`` holds them in order.
+    Loads and stores have one turn. ``used`` is the number of distinct bytes asked for, ``moved`` the sectors that move,
+    ``least`` the fewest sectors that could hold the bytes.
+    """
 
     kind: str
-    words: Mapping[tuple[int, int], tuple[int, ...]]
-    sectors: frozenset[tuple[int, int]]
-    lines: tuple[int, ...]
+    words: Mapping[tuple[tuple[int, int], int], tuple[int, ...]]
+    sectors: frozenset[tuple[tuple[int, int], int]]
+    rows: tuple[tuple[int, int], ...]
     lanes: tuple[int, ...]
     used: int
+    moved: int
+    least: int
 
     @property
     def fetched(self) -> int:
         """Bytes that move: 32 per sector."""
-        return SECTOR * len(self.sectors)
+        return SECTOR * self.moved
+
+    @property
+    def lines(self) -> tuple[int, ...]:
+        """The lines that are touched, in order."""
+        return tuple(sorted({line for _, line in self.rows}))
+
+    @property
+    def turns(self) -> int:
+        """Turns in which memory serves the lanes: 1, but for atomics."""
+        return 1 + max(turn for turn, _ in self.rows)
 
 
 @dataclass(frozen=True)
 class SharedPicture:
-    """One shared request. ``served`` maps ``(wavefront, bank)`` to the lanes that get their word there; ``words`` maps
-    it to the word's number (address / 4). ``least`` is how many wavefronts the same bytes would take without conflict.
+    """One shared request.
+
+    ``served`` maps ``(wavefront, bank)`` to the lanes that get their word there; ``words`` maps it to the word's number
+    (address / 4). ``least`` is the number of wavefronts that the same lanes would take without conflict.
     """
 
     kind: str
@@ -69,59 +89,68 @@ def _arrays(access: Any) -> tuple[np.ndarray, np.ndarray, int]:
         raise ValueError(f"no lane is active in this {access.kind}; there is nothing to draw")
     if width not in (1, 2, 4, 8, 16):
         raise ValueError(f"an access is 1, 2, 4, 8 or 16 bytes wide; got width {width}")
+    if (addresses[active] % width).any():
+        bad = int(np.flatnonzero(active & (addresses % width != 0))[0])
+        raise ValueError(f"lane {bad} has the address {addresses[bad]:#x}, which is no multiple of the width {width}")
     return addresses, active, width
 
 
 def global_picture(access: Any) -> GlobalPicture:
-    """Which words each lane asks for, and which sectors move. Raises ValueError for an access that is malformed."""
+    """Which words each lane asks for, and which sectors move in which turn.
+
+    Raises ValueError for an access that is malformed.
+    """
     addresses, active, width = _arrays(access)
-    words: dict[tuple[int, int], tuple[int, ...]] = {}
-    touched: set[int] = set()
-    for lane in np.flatnonzero(active):
+    atomic = access.kind.endswith("atomic")
+    turn_of = turns(addresses, active) if atomic else np.where(active, 0, -1)
+    words: dict[tuple[tuple[int, int], int], tuple[int, ...]] = {}
+    for lane in np.flatnonzero(active).tolist():
         start = int(addresses[lane])
-        touched.update(range(start, start + width))
         for word in range(start // WORD, (start + width - 1) // WORD + 1):
-            cell = (word * WORD // LINE, word % (LINE // WORD))
-            words[cell] = (*words.get(cell, ()), int(lane))
-    sectors = frozenset((b // LINE, b % LINE // SECTOR) for b in touched)
-    lines = tuple(sorted({line for line, _ in sectors}))
-    return GlobalPicture(access.kind, words, sectors, lines, tuple(map(int, np.flatnonzero(active))), len(touched))
+            cell = ((int(turn_of[lane]), word * WORD // LINE), word % (LINE // WORD))
+            words[cell] = (*words.get(cell, ()), lane)
+    sectors = frozenset(
+        ((int(turn_of[lane]), line), sector) for lane, (line, sector) in sectors_of(addresses, active, width)
+    )
+    cost = global_cost(addresses, active, width, atomic)
+    return GlobalPicture(
+        access.kind,
+        words,
+        sectors,
+        tuple(sorted({row for row, _ in sectors})),
+        tuple(np.flatnonzero(active).tolist()),
+        width * np.unique(addresses[active]).size,
+        cost.achieved,
+        cost.ideal,
+    )
 
 
 def shared_picture(access: Any) -> SharedPicture:
     """Which bank serves which lane in which wavefront. Raises ValueError for an access that is malformed.
 
-    Lanes that ask for the same word are served together. A warp's 8-byte accesses go in two halves and 16-byte
-    accesses in four quarters, since 32 banks of 4 bytes give 128 bytes at a time.
+    How shared memory carries out an atomic is ``access.carried_out``; an access without it is taken for a native one.
     """
     addresses, active, width = _arrays(access)
-    group = LANES * WORD // max(width, WORD)
-    served: dict[tuple[int, int], tuple[int, ...]] = {}
-    placed: dict[tuple[int, int], int] = {}
-    wavefronts = least = 0
-    for first in range(0, LANES, group):
-        lanes = [int(lane) for lane in range(first, first + group) if active[lane]]
-        if not lanes:
-            continue
-        queues: dict[int, list[int]] = {}
-        for lane in lanes:
-            start = int(addresses[lane])
-            for word in range(start // WORD, (start + width - 1) // WORD + 1):
-                queue = queues.setdefault(word % BANKS, [])
-                if word not in queue:
-                    queue.append(word)
-                cell = (wavefronts + queue.index(word), word % BANKS)
-                served[cell] = (*served.get(cell, ()), lane)
-                placed[cell] = word
-        wavefronts += max(len(queue) for queue in queues.values())
-        least += -(-sum(len(queue) for queue in queues.values()) // BANKS)
-    return SharedPicture(access.kind, served, placed, wavefronts, least, tuple(map(int, np.flatnonzero(active))))
+    action = access.kind.split()[1]
+    carried_out = getattr(access, "carried_out", "") or ("native" if action == "atomic" else action)
+    if carried_out not in SHARED_MEASURES:
+        raise ValueError(f"a shared access is carried out as {', '.join(SHARED_MEASURES)}; got '{carried_out}'")
+    cost = shared_cost(addresses, active, width, carried_out)
+    words = shared_words(addresses, active, width, carried_out)
+    return SharedPicture(
+        access.kind,
+        {(one.wavefront, one.bank): one.lanes for one in words},
+        {(one.wavefront, one.bank): one.number for one in words},
+        cost.achieved,
+        cost.ideal,
+        tuple(np.flatnonzero(active).tolist()),
+    )
 
 
 def pick(trace: Any, kind: str, nth: int = 0, *, line: int | None = None, of: str | None = None) -> Any:
     """The ``nth`` access of one kind in a trace, perhaps only of one source line or of one allocation (by name).
 
-    Raises ValueError that says which accesses there are.
+    Raises ValueError, which says which accesses there are.
 
     >>> access_figure(pick(trace(transpose["tiled"], size), "shared load"))                  # doctest: +SKIP
     """
@@ -135,6 +164,7 @@ def pick(trace: Any, kind: str, nth: int = 0, *, line: int | None = None, of: st
 
 
 def picture_of(access: Any) -> GlobalPicture | SharedPicture:
+    """The picture of a global or a shared access. Raises ValueError for any other."""
     if access.kind.startswith("global"):
         return global_picture(access)
     if access.kind.startswith("shared"):
@@ -145,7 +175,7 @@ def picture_of(access: Any) -> GlobalPicture | SharedPicture:
 def headline(picture: GlobalPicture | SharedPicture) -> str:
     """What the request costs, and what it could cost, in one line."""
     if isinstance(picture, GlobalPicture):
-        count, least = len(picture.sectors), -(-picture.used // SECTOR)
+        count, least = picture.moved, picture.least
         noun, verb = "sector", ("moves" if count == 1 else "move")
     else:
         count, least, noun, verb = picture.wavefronts, picture.least, "wavefront", "in a row"
@@ -155,11 +185,14 @@ def headline(picture: GlobalPicture | SharedPicture) -> str:
 
 
 def describe(picture: GlobalPicture | SharedPicture) -> str:
+    """The picture in a sentence, for its alt text."""
     lanes = plural(len(picture.lanes), "lane")
     if isinstance(picture, GlobalPicture):
+        in_turns = f", in {plural(picture.turns, 'turn')}" if picture.kind.endswith("atomic") else ""
         return (
-            f"{lanes} use {picture.used} bytes in {plural(len(picture.sectors), 'sector')} of 32 bytes on "
-            f"{plural(len(picture.lines), 'line')} of 128 bytes; {picture.fetched - picture.used} bytes move unused."
+            f"{lanes} use {picture.used} bytes in {plural(picture.moved, 'sector')} of 32 bytes on "
+            f"{plural(len(picture.lines), 'line')} of 128 bytes{in_turns}; "
+            f"{picture.fetched - picture.used} bytes move unused."
         )
     banks = len({bank for _, bank in picture.served})
     return (
@@ -169,4 +202,5 @@ def describe(picture: GlobalPicture | SharedPicture) -> str:
 
 
 def plural(count: int, noun: str) -> str:
+    """``1 sector``, ``2 sectors``."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -1,7 +1,7 @@
 """The access picture: lanes on top, colour says which lane asks, and height is what the request costs.
 
-Global memory is drawn as its 128-byte lines, one per row, four sectors to a row; shared memory as its 32 banks, one row
-per wavefront.
+Global memory is drawn as its 128-byte lines, one per row, four sectors to a row, and the lines of an atomic again for
+each turn in which they are served; shared memory as its 32 banks, one row per wavefront.
 """
 
 from __future__ import annotations
@@ -17,17 +17,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from climb.display import style
-from climb.display.access import (
-    BANKS,
-    LANES,
-    LINE,
-    GlobalPicture,
-    SharedPicture,
-    describe,
-    headline,
-    picture_of,
-    plural,
-)
+from climb.display.access import LANES, GlobalPicture, SharedPicture, describe, headline, picture_of, plural
+from climb.emulator.patterns import BANKS, LINE
 
 # From light to dark, so that it also reads in grey: lane 0 is pale, lane 31 is dark.
 _LANE_COLOURS = LinearSegmentedColormap.from_list("lanes", ["#9fd3f2", "#0072b2", "#0b2545"])
@@ -71,7 +62,7 @@ def access_figure(access: Any, *more: Any, titles: Sequence[str] = ()) -> Figure
 
 @dataclass(frozen=True)
 class _Row:
-    """One row of the grid: its label, who asks there, and how each column is filled."""
+    """One row of the grid: its label, the lanes that ask for each column, and the columns that are filled."""
 
     label: str
     owners: Mapping[int, tuple[int, ...]]
@@ -82,11 +73,13 @@ class _Row:
 def _rows(picture: GlobalPicture | SharedPicture) -> list[_Row]:
     if isinstance(picture, GlobalPicture):
         rows = []
-        for i, line in enumerate(picture.lines):
-            owners = {word: lanes for (at, word), lanes in picture.words.items() if at == line}
-            moved = {s * 8 + w for at, s in picture.sectors if at == line for w in range(8)}
-            gap = i > 0 and line != picture.lines[i - 1] + 1
+        before = None
+        for turn, line in picture.rows:
+            owners = {word: lanes for (row, word), lanes in picture.words.items() if row == (turn, line)}
+            moved = {s * 8 + w for row, s in picture.sectors if row == (turn, line) for w in range(8)}
+            gap = before not in (None, (turn, line - 1))
             rows.append(_Row(_offset((line - picture.lines[0]) * LINE), owners, frozenset(moved), gap))
+            before = (turn, line)
         return rows
     everything = frozenset(range(BANKS))
     return [

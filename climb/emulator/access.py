@@ -12,16 +12,7 @@ from . import faults, races, watch
 from .lanes import Selection, take
 from .layout import Extents
 from .memory import LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, WINDOW, Allocation
-from .patterns import (
-    Tally,
-    atomic_wavefronts,
-    load_wavefronts,
-    local_sectors,
-    sectors,
-    swap_wavefronts,
-    tally,
-    wavefronts,
-)
+from .patterns import SHARED_MEASURES, Tally, load_wavefronts, local_sectors, sectors, tally
 from .ptx import Location
 
 if TYPE_CHECKING:
@@ -89,6 +80,14 @@ class Site:
         """Whether shared memory has the atomic: those of 32-bit integers, and exchanges, but no compare-and-swap."""
         whole = self._opcode[-1] in ("u32", "s32", "b32")
         return self.operation == "exch" or (whole and self.operation != "cas")
+
+    @cached_property
+    def carried_out(self) -> str:
+        """How shared memory carries the access out, a key of `SHARED_MEASURES`: "load", "store", or of an atomic
+        "combined" (lanes at one address together), "native", or "swapped" (a loop of compare-and-swap)."""
+        if self.action != "atomic":
+            return "load" if self.action == "load" else "store"
+        return "combined" if self.combined else "native" if self.native else "swapped"
 
     @property
     def width(self) -> int:
@@ -230,10 +229,7 @@ def load_const(group: Group, site: Site, address: np.ndarray) -> np.ndarray:
 
 def check_shared(group: Group, site: Site, address: np.ndarray) -> Tally:
     """What a shared access costs. Raises OutOfBounds and Misaligned."""
-    measure = load_wavefronts if site.action == "load" else wavefronts
-    if site.action == "atomic" and not site.combined:
-        measure = atomic_wavefronts if site.native else swap_wavefronts
-    found = tally(group.lanes, address, site.offset, site.width, measure)
+    found = tally(group.lanes, address, site.offset, site.width, SHARED_MEASURES[site.carried_out])
     extents = group.batch.extents["shared"]
     if not extents.hold(found.lowest, found.highest, site.width):
         _within(extents, group, site, address, "shared")

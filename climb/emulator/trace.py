@@ -19,6 +19,7 @@ class Access:
     """One access of the warp: `addresses` (32,) int64, `active` (32,) bool; inactive lanes have address 0.
 
     Global addresses are virtual ones, of `allocation`; shared ones are offsets into the block's shared memory.
+    `carried_out`: how shared memory does an access like this one, a key of `SHARED_MEASURES` in the cost model.
     """
 
     file: str
@@ -29,6 +30,7 @@ class Access:
     addresses: np.ndarray
     active: np.ndarray
     allocation: str
+    carried_out: str = ""
 
 
 @dataclass
@@ -67,6 +69,14 @@ class Trace:
         where = site.location
         self.accesses.append(
             Access(
-                where.file, where.line, site.text, f"{space} {site.action}", site.width, addresses, active, allocation
+                where.file,
+                where.line,
+                site.text,
+                f"{space} {site.action}",
+                site.width,
+                addresses,
+                active,
+                allocation,
+                site.carried_out,
             )
         )

@@ -1,7 +1,4 @@
-"""The figures: what they compute, what they refuse, and that they are the same bytes every time.
-
-The timings here are made up, by the function below, and are used nowhere else.
-"""
+"""Figures of timings: what they draw, what they refuse, and that they are the same bytes every time."""
 
 from __future__ import annotations
 
@@ -15,15 +12,13 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import matplotlib
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tools.samples import BASE, LANES, access, made_up, texts
 
-from climb.bench.problem import Argument, Problem
 from climb.bench.units import percent_text, rate_text, ratio_text, significant, spread, time_text
 from climb.display import style
-from climb.display.access import global_picture, headline, pick, shared_picture
 from climb.display.figures import (
     access_figure,
     alt_text,
@@ -37,194 +32,8 @@ from climb.display.figures import (
 )
 from climb.display.selecting import select
 from climb.display.sweep_drawing import size_text
-from climb.emulator.patterns import sectors, wavefronts
 
 ROOT = Path(__file__).resolve().parents[2]
-LANES = np.arange(32)
-BASE = 0x7F00_0000_0000
-CEILINGS = {"copy_gb_s": 4000.0, "read_gb_s": 4100.0, "fp32_tflop_s": 60.0}
-
-
-def made_up(
-    name="transpose", rungs=(("naive", 3e-3), ("tiled", 1e-3), ("padded", 6e-4)), peers=(), flops=0, ceilings=None
-):
-    """A record of a ladder that does not exist: a square problem that reads and writes n x n floats."""
-    problem = Problem(
-        name=name,
-        title=name,
-        size_keys=("n",),
-        arguments=(Argument("a", "float32", ("n", "n")), Argument("b", "float32", ("n", "n"), "output")),
-        make_inputs=lambda size, rng: {},
-        reference=lambda inputs, size: {},
-        tolerance=lambda size: 0.0,
-        flops=lambda size: flops * size["n"] ** 2,
-        bytes=lambda size: 8 * size["n"] ** 2,
-        headline=({"n": 16384},),
-        check=({"n": 4},),
-    )
-    size = {"n": 16384}
-
-    def point(kind, name, seconds):
-        return SimpleNamespace(
-            name=name, kind=kind, size=size, regime="cold", median_s=seconds, p25_s=seconds, p75_s=seconds,
-            flops=problem.flops(size), bytes=problem.bytes(size),
-        )  # fmt: skip
-
-    return SimpleNamespace(
-        ladder=SimpleNamespace(name=name, problem=problem, names=tuple(n for n, _ in rungs)),
-        ceilings=CEILINGS if ceilings is None else ceilings,
-        date="2026-01-02",
-        gpu="A GPU",
-        points=[point("rung", *r) for r in rungs] + [point("peer", *p) for p in peers],
-    )
-
-
-def access(addresses, width=4, kind="global load", active=None):
-    active = np.ones(32, bool) if active is None else active
-    return SimpleNamespace(
-        kind=kind, width=width, addresses=np.asarray(addresses), active=active, line=7, allocation="source"
-    )
-
-
-def texts(figure):
-    return [t.get_text() for axes in figure.axes for t in axes.texts]
-
-
-# The access picture.
-
-
-def test_the_coalesced_picture_has_four_sectors_and_no_waste():
-    picture = global_picture(access(BASE + 4 * LANES))
-    assert (len(picture.sectors), picture.used, picture.fetched) == (4, 128, 128)
-    assert headline(picture) == "4 sectors move, the least there is"
-
-
-def test_a_load_off_by_one_float_takes_a_fifth_sector():
-    picture = global_picture(access(BASE + 4 + 4 * LANES))
-    assert (len(picture.sectors), picture.used, picture.fetched) == (5, 128, 160)
-    assert headline(picture) == "5 sectors move; 4 would do"
-
-
-def test_a_column_moves_a_sector_for_each_lane():
-    picture = global_picture(access(BASE + 4096 * LANES))
-    assert (len(picture.sectors), len(picture.lines), picture.fetched) == (32, 32, 1024)
-
-
-def test_a_broadcast_belongs_to_all_its_lanes():
-    picture = global_picture(access(np.full(32, BASE)))
-    assert list(picture.words.values()) == [tuple(range(32))]
-    assert "lanes 0-31" in texts(access_figure(access(np.full(32, BASE))))
-
-
-def test_a_column_of_a_square_tile_takes_32_wavefronts_and_padding_takes_one():
-    column = shared_picture(access(128 * LANES, kind="shared load"))
-    padded = shared_picture(access(132 * LANES, kind="shared load"))
-    assert (column.wavefronts, column.conflicts) == (32, 31)
-    assert {bank for _, bank in column.served} == {0}
-    assert (padded.wavefronts, padded.conflicts) == (1, 0)
-    assert {bank for _, bank in padded.served} == set(range(32))
-
-
-@st.composite
-def accesses(draw, kind):
-    width = draw(st.sampled_from([1, 2, 4, 8, 16]))
-    units = draw(st.lists(st.integers(0, 600), min_size=32, max_size=32))
-    active = draw(st.lists(st.booleans(), min_size=32, max_size=32).filter(any))
-    start = width * draw(st.integers(0, 64))
-    return access(start + width * np.array(units), width, kind, np.array(active))
-
-
-def counted(measure, one, modulus):
-    """What the emulator counts for the same access: (achieved, ideal)."""
-    from climb.emulator.lanes import INACTIVE
-
-    first = one.addresses[one.active][0]
-    relative = np.where(one.active, one.addresses - first, INACTIVE).reshape(1, 32)
-    return tuple(int(v) for v in measure(relative, np.array([first % modulus]), one.width)[0])
-
-
-@given(accesses("global load"))
-def test_the_picture_shows_the_sectors_that_the_emulator_counts(one):
-    picture = global_picture(one)
-    assert (len(picture.sectors), -(-picture.used // 32)) == counted(sectors, one, 32)
-
-
-@given(accesses("shared load"))
-def test_the_picture_shows_the_wavefronts_that_the_emulator_counts(one):
-    picture = shared_picture(one)
-    assert (picture.wavefronts, picture.least) == counted(wavefronts, one, 4)
-
-
-@given(accesses("shared store"))
-def test_every_lane_is_served_and_no_bank_serves_two_words_in_a_wavefront(one):
-    picture = shared_picture(one)
-    wanted = {
-        (lane, (int(one.addresses[lane]) + b) // 4) for lane in np.flatnonzero(one.active) for b in range(one.width)
-    }
-    got = {(lane, picture.words[cell]) for cell, lanes in picture.served.items() for lane in lanes}
-    assert got == wanted
-    assert all(word % 32 == bank for (_, bank), word in picture.words.items())
-
-
-def test_an_access_figure_says_its_cost_and_its_waste():
-    figure = access_figure(access(BASE + 128 * LANES))
-    assert "32 sectors move; 4 would do" in texts(figure)
-    assert "896 bytes moved for nothing" in texts(figure)
-    assert "Global load of source, 4 bytes a lane" in texts(figure)
-    assert "896 bytes move unused" in alt_text(figure)
-
-
-def test_two_accesses_stand_below_each_other_with_their_titles():
-    column, padded = (access(step * LANES, kind="shared load") for step in (128, 132))
-    figure = access_figure(column, padded, titles=("tiled", "padded"))
-    shown = texts(figure)
-    assert shown.index("tiled") < shown.index("32 wavefronts in a row; 1 would do") < shown.index("padded")
-    assert "1 wavefront, the least there is" in shown
-    heights = [access_figure(one).get_figheight() for one in (column, padded)]
-    assert figure.get_figheight() == pytest.approx(sum(heights))
-
-
-@pytest.mark.parametrize(
-    ("one", "message"),
-    [
-        (access(BASE + 4 * LANES, kind="local load"), "global and shared"),
-        (access(BASE + 4 * LANES[:16], active=np.ones(16, bool)), "32 addresses"),
-        (access(BASE + 4 * LANES, active=np.zeros(32, bool)), "no lane is active"),
-        (access(BASE + 4 * LANES, width=3), "width 3"),
-    ],
-)
-def test_an_access_that_cannot_be_drawn_is_refused(one, message):
-    with pytest.raises(ValueError, match=message):
-        access_figure(one)
-
-
-def test_titles_must_be_as_many_as_accesses():
-    with pytest.raises(ValueError, match=r"1 access\(es\) but 2 title"):
-        access_figure(access(BASE + 4 * LANES), titles=("a", "b"))
-
-
-def test_pick_finds_by_kind_line_and_allocation_and_says_what_there_is():
-    load, store = access(BASE + 4 * LANES), access(BASE + 4 * LANES, kind="global store")
-    trace = SimpleNamespace(accesses=[load, store, store])
-    assert pick(trace, "global load", line=7, of="source") is load
-    assert pick(trace, "global store", 1) is store
-    with pytest.raises(ValueError, match="global load of source in line 7; global store of source in line 7"):
-        pick(trace, "shared load")
-    with pytest.raises(ValueError, match="none is number 2"):
-        pick(trace, "global store", 2)
-
-
-def test_no_text_of_an_access_picture_leaves_the_figure():
-    wide = access_figure(access(BASE + 16 * 5 * LANES, 16), access(128 * LANES, kind="shared load"))
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-
-    renderer = FigureCanvasAgg(wide).get_renderer()
-    width, height = wide.bbox.size
-    for text in wide.axes[0].texts:
-        box = text.get_window_extent(renderer)
-        assert box.x0 >= 0 and box.x1 <= width and box.y0 >= 0 and box.y1 <= height, text.get_text()
-
-
 # The ladder.
 
 
@@ -402,13 +211,13 @@ def test_lanes_that_are_no_warp_are_refused(warps):
 
 DRAW = """
 import sys
-sys.path[:0] = ["tests", "tests/display"]
-import test_figures as t
-from climb.display import style
-figures = [t.ladder_figure(t.made_up(peers=(("library", 1.5e-3),))), t.access_figure(t.access(t.BASE + 28 * t.LANES)),
-           t.roofline_figure(t.made_up(flops=4000)), t.overview_figure([t.made_up()]),
-           t.sweep_figure([1, 2, 4], {"a": [1, 2, 3], "b": [2, 2, 2]}, xlabel="x", ylabel="y"),
-           t.lanes_figure({"a": range(32)})]
+sys.path[:0] = ["tests"]
+import tools.samples as t
+from climb.display import figures as f, style
+figures = [f.ladder_figure(t.made_up(peers=(("library", 1.5e-3),))), f.access_figure(t.access(t.BASE + 28 * t.LANES)),
+           f.roofline_figure(t.made_up(flops=4000)), f.overview_figure([t.made_up()]),
+           f.sweep_figure([1, 2, 4], {"a": [1, 2, 3], "b": [2, 2, 2]}, xlabel="x", ylabel="y"),
+           f.lanes_figure({"a": range(32)})]
 sys.stdout.buffer.write("".join(map(style.svg, figures)).encode())
 """
 

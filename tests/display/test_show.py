@@ -332,9 +332,9 @@ def executed(tmp_path_factory):
     from nbconvert.preprocessors import ExecutePreprocessor
 
     code = [
-        "import sys; sys.path[:0] = ['.', 'tests', 'tests/display']\nimport test_figures as t\nfrom climb import *",
+        "import sys; sys.path[:0] = ['.', 'tests']\nfrom tools.samples import made_up\nfrom climb import *",
         "say(ratio=2.13456, sectors=32)",
-        "ladder_figure(t.made_up())",
+        "ladder_figure(made_up())",
     ]
     done = []
     for _ in range(2):
