@@ -11,7 +11,6 @@ from importlib import import_module
 from typing import Any
 
 _WHERE = {
-    "display.access": ("pick",),
     "bench.arguments": ("ArgumentError",),
     "bench.checking": ("WrongResult", "compare", "poisoned", "verify"),
     "bench.counting": ("count_kernel", "counters", "trace"),
@@ -37,20 +36,12 @@ _WHERE = {
     "bench.records": ("MissingRecord", "Point", "Record", "load_record"),
     "bench.registry": ("ladder_names", "load_ladder"),
     "bench.roofline": ("arithmetic_intensity", "limit", "limit_s"),
-    "display.show": (
-        "Code",
-        "card",
-        "counters_table",
-        "diff",
-        "launch",
-        "number",
-        "sass",
-        "say",
-        "source",
-        "table",
-        "timing_table",
-    ),
-    "display.tables": ("opcode_counts", "opcodes"),
+    "display.access_cost": ("pick",),
+    "display.card": ("card",),
+    "display.cell_output": ("Code", "table"),
+    "display.listings": ("diff", "launch", "source"),
+    "display.prose_numbers": ("number", "say"),
+    "display.tables": ("counters_table", "opcode_counts", "opcodes", "sass", "timing_table"),
     "bench.timings": ("Timings", "timings", "verdict"),
     "bench.units": ("percent_text", "rate_text", "ratio_text", "significant", "time_text"),
 }

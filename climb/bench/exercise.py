@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from climb.bench.problem import Launch, Problem, Size, size_label
-from climb.display.shown import Shown
+from climb.display.cell_output import CellOutput
 from climb.toolchain import Compiled, CompileError, compile_cuda
 
 Fulfilled = Callable[[Any], str | None]
@@ -174,16 +174,16 @@ def no_bank_conflicts() -> Claim:
     return Claim("shared memory without bank conflicts", test)
 
 
-def skeleton(exercise: Exercise) -> Shown:
+def skeleton(exercise: Exercise) -> CellOutput:
     """The kernel to complete, highlighted."""
-    from climb.display.show import source
+    from climb.display.listings import source
 
     return source(exercise.skeleton)
 
 
-def solution(exercise: Exercise) -> Shown:
+def solution(exercise: Exercise) -> CellOutput:
     """The completed kernel, highlighted; tag its cell ``hide-cell``. The tests check this very text."""
-    from climb.display.show import source
+    from climb.display.listings import source
 
     return source(exercise.solution)
 

@@ -12,13 +12,14 @@ from pathlib import Path
 
 from climb.bench.records import DEFAULT_GPU, MissingRecord, Record, load_record
 from climb.bench.registry import ladder_names, load_ladder
-from climb.display.access_drawing import access_figure
-from climb.display.ladder_drawing import ladder_figure, overview_figure
-from climb.display.lanes_drawing import lanes_figure
-from climb.display.roofline_drawing import roofline_figure
-from climb.display.steps_drawing import steps_figure, warp_steps
+from climb.display.access_figure import access_figure
+from climb.display.ladder_figure import ladder_figure
+from climb.display.lanes_figure import lanes_figure
+from climb.display.overview_figure import overview_figure
+from climb.display.roofline_figure import roofline_figure
+from climb.display.steps_figure import steps_figure, warp_steps
 from climb.display.style import alt_text, save
-from climb.display.sweep_drawing import sweep_figure
+from climb.display.sweep_figure import sweep_figure
 
 __all__ = [
     "access_figure",

@@ -8,11 +8,11 @@ from typing import Any
 
 from climb.bench.problem import Size
 from climb.bench.units import percent_text, rate_text, ratio_text, significant, time_text
-from climb.display.selecting import has_mine, select
-from climb.display.shown import Code, Shown, table
+from climb.display.cell_output import CellOutput, Code, table
+from climb.display.selection import has_mine, select
 
 
-def counters_table(counters: Any, before: Any = None, *, caption: str = "") -> Shown:
+def counters_table(counters: Any, before: Any = None, *, caption: str = "") -> CellOutput:
     """What the hardware would have to do, from the emulator's ``Counters``.
 
     By itself: one row per source line and kind of access, with the sectors (global memory) or wavefronts (shared) per
@@ -45,7 +45,7 @@ def counters_table(counters: Any, before: Any = None, *, caption: str = "") -> S
     return table(rows, columns, caption=caption)
 
 
-def _before_after(before: Any, after: Any, caption: str) -> Shown:
+def _before_after(before: Any, after: Any, caption: str) -> CellOutput:
     kinds = list(dict.fromkeys(a.kind for c in (before, after) for a in c.lines))
     rows: list[list[Any]] = []
     for kind in sorted(kinds, key=_kind_order):
@@ -86,7 +86,7 @@ def _per(count: int, requests: int) -> str:
     return str(count // requests) if count % requests == 0 else significant(count / requests)
 
 
-def timing_table(timings: Any, size: Size | None = None, upto: str | None = None) -> Shown:
+def timing_table(timings: Any, size: Size | None = None, upto: str | None = None) -> CellOutput:
     """Times at one size (the first headline size if None): rungs first to last, then peers, then the limit.
 
     Per row: the time, the rate (TFLOP/s where arithmetic sets the limit, else GB/s), the share of the limit, how many
@@ -143,7 +143,7 @@ def _spelled(size: Size) -> str:
     return ", ".join(f"{key} = {value}" for key, value in size.items())
 
 
-def sass(rung: Any, size: Size, only: str = "LDG|STG|LDS|STS") -> Shown:
+def sass(rung: Any, size: Size, only: str = "LDG|STG|LDS|STS") -> CellOutput:
     """The machine instructions of a rung's kernels whose opcode starts like ``only`` (a regular expression), by source
     line: opcode and how often it stands in the code. Operands, which change with every compiler patch, are left out.
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from tools.samples import BASE, LANES, access, texts
 
-from climb.display.access import GlobalPicture, global_picture, headline, pick, shared_picture
+from climb.display.access_cost import GlobalPicture, global_picture, headline, pick, shared_picture
 from climb.display.figures import access_figure, alt_text
 from climb.emulator.lanes import INACTIVE
 from climb.emulator.patterns import PERIOD, SHARED_MEASURES, atomic_sectors, sectors

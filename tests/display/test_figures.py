@@ -12,11 +12,13 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import matplotlib
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tools.samples import BASE, LANES, access, made_up, texts
 
+from climb.bench.records import load_record
 from climb.bench.units import percent_text, rate_text, ratio_text, significant, spread, time_text
 from climb.display import style
 from climb.display.figures import (
@@ -30,8 +32,8 @@ from climb.display.figures import (
     save,
     sweep_figure,
 )
-from climb.display.selecting import select
-from climb.display.sweep_drawing import size_text
+from climb.display.selection import select
+from climb.display.sweep_figure import size_text
 
 ROOT = Path(__file__).resolve().parents[2]
 # The ladder.
@@ -43,6 +45,53 @@ def test_the_ladder_draws_a_bar_for_each_rung_and_emphasises_the_newest():
     assert [b.get_width() for b in bars] == pytest.approx([3e-3, 1e-3])
     assert [matplotlib.colors.to_hex(b.get_facecolor()) for b in bars] == [style.MUTED, style.NEWEST]
     assert [t.get_text() for t in figure.axes[0].get_yticklabels()] == ["naive", "tiled"]
+
+
+def ends(bars, axis):
+    """(left, right) of each bar in data units; on a logarithmic axis a bar begins where the axis does."""
+    low = axis.get_xlim()[0]
+    assert all(bar.get_x() == pytest.approx(low) for bar in bars)
+    return [bar.get_x() + bar.get_width() for bar in bars]
+
+
+@pytest.mark.parametrize("spread_of_times", [4, 400])
+@pytest.mark.parametrize("upto", [None, "tiled"])
+def test_every_bar_ends_at_its_time_on_a_linear_and_on_a_logarithmic_axis(spread_of_times, upto):
+    rungs = (("naive", 6e-4 * spread_of_times), ("tiled", 7.7e-4), ("padded", 6e-4))
+    record = made_up(rungs=rungs, peers=(("library", 6.4e-4),))
+    axes = ladder_figure(record, upto=upto).axes[0]
+    assert axes.get_xscale() == ("log" if spread_of_times > 20 else "linear")
+    shown = rungs[:2] if upto else rungs
+    assert ends(axes.patches, axes) == pytest.approx([seconds for _, seconds in shown])
+    drawn = [y for bar in axes.patches for y in [bar.get_y() + bar.get_height() / 2]]
+    assert drawn == pytest.approx(range(len(shown)))
+    labels = [t for t in axes.texts if t.get_text() in {time_text(seconds) for _, seconds in shown}]
+    assert [label.xy[0] for label in labels] == pytest.approx([seconds for _, seconds in shown])
+
+
+@pytest.mark.parametrize("slowest", [3e-3, 3e-1])
+def test_bars_of_the_readers_times_and_of_the_record_end_at_their_times(slowest):
+    reference = made_up(rungs=(("naive", slowest), ("tiled", 1e-3), ("padded", 6e-4)))
+    mine = made_up(rungs=(("naive", 2 * slowest), ("tiled", 2e-3), ("padded", 1.1e-3)))
+    both = SimpleNamespace(ladder=reference.ladder, regime="cold", reference=reference, mine=mine)
+    axes = ladder_figure(both).axes[0]
+    found = ends(axes.patches, axes)
+    assert found[0::2] == pytest.approx([2 * slowest, 2e-3, 1.1e-3])
+    assert found[1::2] == pytest.approx([slowest, 1e-3, 6e-4])
+
+
+def test_bars_of_a_committed_record_end_at_its_times():
+    """In the picture, not in data units: what a reader measures with a ruler."""
+    record = load_record("transpose")
+    chosen = select(record)
+    figure = ladder_figure(record)
+    figure.draw_without_rendering()
+    axes = figure.axes[0]
+    to_data = axes.transData.inverted()
+    drawn = [float(to_data.transform((bar.get_window_extent().x1, 0))[0]) for bar in axes.patches]
+    assert drawn == pytest.approx([point.median_s for point in chosen.rungs], rel=1e-6)
+    marks = {t.get_text().split("  ")[0]: t.xy[0] for t in axes.texts if "  " in t.get_text()}
+    assert marks == pytest.approx({p.name: p.median_s for p in chosen.peers} | {"limit": chosen.limit.seconds})
 
 
 def test_peers_and_the_limit_are_labelled_lines():
@@ -93,6 +142,23 @@ def test_the_roofline_has_its_ridge_where_the_ceilings_meet():
     assert heights == pytest.approx([4000 * 16384**2 / t for t in (3e-3, 1e-3, 6e-4)])
 
 
+def test_every_dot_of_a_committed_record_stands_at_its_intensity_and_rate():
+    """The dots of `matmul`, and of another ladder beside them the best one; the roof is what was measured."""
+    record, other = load_record("matmul"), load_record("fma")
+    chosen, beside = select(record), select(other)
+    axes = roofline_figure(record, also=[other]).axes[0]
+    dots = [line for line in axes.lines if len(line.get_xdata()) == 1]
+    ridge, *dots = [(float(d.get_xdata()[0]), float(d.get_ydata()[0])) for d in dots]
+    expected = [(p.flops / p.bytes, p.flops / p.median_s) for p in (*chosen.rungs, beside.best)]
+    assert len(dots) == len(chosen.rungs) + 1
+    assert np.array(dots) == pytest.approx(np.array(expected))
+    bandwidth, peak = record.ceilings["copy_gb_s"] * 1e9, record.ceilings["fp32_tflop_s"] * 1e12
+    assert ridge == pytest.approx((peak / bandwidth, peak))
+    (roof,) = (line for line in axes.lines if len(line.get_xdata()) == 3)
+    x, y = np.array(roof.get_xdata()), np.array(roof.get_ydata())
+    assert y == pytest.approx(np.minimum(x * bandwidth, peak))
+
+
 def test_a_dot_on_the_roof_has_its_name_below_it():
     peak = 60e12
     record = made_up("matmul", rungs=(("naive", 1.0), ("best", 4000 * 16384**2 / peak)), flops=4000)
@@ -129,6 +195,25 @@ def test_a_sweep_has_a_second_panel_on_the_same_x_and_no_second_y():
     assert list(bottom.lines[0].get_ydata()) == [4, 8, 16]
     assert top.get_xscale() == "log"
     assert "copy goes from 4.00 at 1 to 16.0 at 4 (sectors)" in alt_text(figure)
+
+
+@pytest.mark.parametrize("logy", [False, True])
+@pytest.mark.parametrize("newest", [None, "b"])
+def test_every_point_of_a_sweep_stands_at_its_values(logy, newest):
+    xs, gap = [3.0, 8.0, 100.0], float("nan")
+    series, below = {"a": [5.0, 70.0, 6.0], "b": [1.0, gap, 9.0]}, {"a": [0.5, 0.25, 0.125]}
+    figure = sweep_figure(
+        xs, series, xlabel="x", ylabel="y", below=below, lines={"ceiling": 80.0}, newest=newest, logy=logy
+    )
+    top, bottom = figure.axes
+    level = next(line for line in top.lines if len(set(line.get_ydata())) == 1)
+    assert float(level.get_ydata()[0]) == 80.0
+    drawn = [line for line in (*top.lines, *bottom.lines) if line is not level]
+    assert [list(zip(line.get_xdata(), line.get_ydata(), strict=True)) for line in drawn] == [
+        [(3.0, 5.0), (8.0, 70.0), (100.0, 6.0)],
+        [(3.0, 1.0), (100.0, 9.0)],
+        [(3.0, 0.5), (8.0, 0.25), (100.0, 0.125)],
+    ]
 
 
 @pytest.mark.parametrize(
@@ -169,6 +254,18 @@ def test_the_overview_shows_first_best_and_peer_as_shares_of_the_limit():
     at = [float(line.get_xdata()[0]) for line in figure.axes[0].lines if len(line.get_xdata()) == 1]
     assert at[:3] == pytest.approx([0.1, 0.5, 0.25])
     assert "first rung 10 %, best 50 %, library 25 %" in alt_text(figure)
+
+
+def test_every_mark_of_the_overview_stands_at_its_share_of_the_limit():
+    records = [load_record(name) for name in ("transpose", "matmul")]
+    axes = overview_figure(records).axes[0]
+    marks = [line for line in axes.lines if len(line.get_xdata()) == 1 and line.get_transform() == axes.transData]
+    drawn = {(float(m.get_xdata()[0]), float(m.get_ydata()[0])) for m in marks}
+    expected = set()
+    for row, chosen in enumerate(map(select, records)):
+        points = (chosen.rungs[0], chosen.best, *([chosen.peer] if chosen.peer else []))
+        expected |= {(chosen.limit.seconds / point.median_s, float(row)) for point in points}
+    assert drawn == expected
 
 
 def test_a_peer_that_passes_the_limit_in_a_lower_precision_is_not_in_the_overview():

@@ -1,14 +1,17 @@
-"""Timings and accesses that tests make up; they are used nowhere else."""
+"""Timings, accesses and rungs that tests make up; they are used nowhere else."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from html import unescape
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
-from climb.bench.problem import Argument, Problem
+from climb.bench.problem import Argument, Launch, Problem
+from climb.toolchain import Compiled, compile_cuda
 
 LANES = np.arange(32)
 #: The address of an array, as far as drawing goes.
@@ -71,3 +74,65 @@ def access(
 def texts(figure: Any) -> list[str]:
     """The text in a figure's axes, without labels of axes and ticks."""
     return [t.get_text() for axes in figure.axes for t in axes.texts]
+
+
+FIRST = """// Idea: copy.
+constexpr int kTile = 32;  // one comment /* in
+__global__ void copy(const float* from, float* to)
+{
+    __shared__ float tile[kTile];
+    tile[threadIdx.x] = from[threadIdx.x];
+    /* one
+       two < three */
+    __syncthreads();
+    to[threadIdx.x] = tile[threadIdx.x];
+}
+"""
+SECOND = FIRST.replace("tile[kTile];", "tile[kTile + 1];  // a < b")
+
+
+def rung(name: str, text: str, previous: Any = None) -> SimpleNamespace:
+    """A rung with the source ``text`` and two launches."""
+
+    def compiled(size: dict[str, int]) -> Compiled:
+        return compile_cuda(text, filename="made_up/copy.cu", name_expressions=("copy",))
+
+    launches = (Launch("copy", (1,), (32,), ("from", "to")), Launch("copy", (2, 3), (8, 4), ("from", "to"), 128))
+    return SimpleNamespace(name=name, source=text, previous=previous, compiled=compiled, launches=lambda size: launches)
+
+
+def made_up_timings(mine: Any = None) -> SimpleNamespace:
+    """Timings of four rungs and two peers of a copy, ``mine`` being the reader's own record."""
+
+    def point(kind: str, name: str, seconds: float) -> SimpleNamespace:
+        spread = 0.01 * seconds
+        return SimpleNamespace(
+            name=name, kind=kind, size=size, regime="cold", median_s=seconds, p25_s=seconds - spread,
+            p75_s=seconds + spread, flops=0, bytes=8 * 10**9,
+        )  # fmt: skip
+
+    size = {"n": 10}
+    problem = SimpleNamespace(
+        title="A copy", headline=(size,), outputs=(), bytes=lambda size: 8 * 10**9, flops=lambda size: 0
+    )
+    ladder = SimpleNamespace(name="copy", problem=problem, names=("naive", "float4", "same", "worse"))
+    points = [
+        point(*p)
+        for p in [
+            ("rung", "naive", 0.008),
+            ("rung", "float4", 0.004),
+            ("rung", "same", 0.00401),
+            ("rung", "worse", 0.005),
+            ("peer", "library", 0.0025),
+            ("peer", "coarse", 0.0005),
+        ]
+    ]
+    record = SimpleNamespace(
+        ladder="copy", ceilings={"read_gb_s": 4000.0}, points=points, date="2026-01-02T03:04:05", gpu="A GPU"
+    )
+    return SimpleNamespace(ladder=ladder, regime="cold", reference=record, mine=mine)
+
+
+def text_of(html: str) -> str:
+    """The text of some HTML, without its tags."""
+    return unescape(re.sub(r"<[^>]+>", "", html))

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from climb.bench import records
-from climb.display.shown import Shown, table, together
+from climb.display.cell_output import CellOutput, table, together
 from climb.validation.agreement import QUANTITIES, Count, all_rungs, compare_patterns, compare_rung, record, record_path
 from climb.validation.agreement.cases import cases
 from climb.validation.agreement.code import WANDERING
@@ -112,7 +112,7 @@ def pipe_excess() -> Excess:
     return Excess(launches, of, most, unlike)
 
 
-def agreement_table(summary: Summary | None = None) -> Shown:
+def agreement_table(summary: Summary | None = None) -> CellOutput:
     """By kind of access: how many counts were compared, how many are equal."""
     found = summary or read_summary()
     rows = [
@@ -123,13 +123,13 @@ def agreement_table(summary: Summary | None = None) -> Shown:
     return table(rows, ["what is counted", "of", "compared", "equal"])
 
 
-def reasons_table(summary: Summary | None = None) -> Shown:
+def reasons_table(summary: Summary | None = None) -> CellOutput:
     """Why counts are not equal: of how many kernels, and how many counts, for each reason."""
     rows = [[why, len({one["what"] for one in counts}), len(counts)] for why, counts in _by_reason(summary).items()]
     return table(rows, ["what the compiler does", "kernels and patterns", "counts that differ"])
 
 
-def differences_table(summary: Summary | None = None) -> Shown:
+def differences_table(summary: Summary | None = None) -> CellOutput:
     """Every count that is not equal, the emulator's and the hardware's in each run: a table for each reason."""
     columns = ["kernel", "count", "emulator", "hardware"]
     return together(

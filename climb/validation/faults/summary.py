@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from climb.display.shown import Shown, table
+from climb.display.cell_output import CellOutput, table
 from climb.validation.faults import TOOLS, clean_record, record
 
 
-def clean_table() -> Shown:
+def clean_table() -> CellOutput:
     """By ladder: how many rungs and launches the tools of compute-sanitizer looked at, and their reports."""
     rows = [
         [row["ladder"], row["rungs"], row["launches"], *(row["tools"][tool]["errors"] for tool in TOOLS)]
@@ -38,7 +38,7 @@ def kind_of(one: dict[str, Any]) -> str:
     return one["emulator"].split(":")[0]
 
 
-def by_kind(faults: list[dict[str, Any]] | None = None) -> Shown:
+def by_kind(faults: list[dict[str, Any]] | None = None) -> CellOutput:
     """By class of the emulator's error: how many faults, how many compute-sanitizer reports, and with which tools."""
     faults = [one for one in (faults if faults is not None else record()["faults"]) if asked(one)]
     rows = []
@@ -57,6 +57,6 @@ def missed(faults: list[dict[str, Any]] | None = None) -> list[dict[str, Any]]:
     return [one for one in faults if asked(one) and not found_by(one) and not refused(one)]
 
 
-def missed_table(faults: list[dict[str, Any]] | None = None) -> Shown:
+def missed_table(faults: list[dict[str, Any]] | None = None) -> CellOutput:
     """Those faults, and the emulator's word for them."""
     return table([[one["name"], kind_of(one)] for one in missed(faults)], ["fault", "the emulator's error"])

@@ -12,7 +12,7 @@ _LONG = 40
 
 
 @dataclass(frozen=True, repr=False)
-class Shown:
+class CellOutput:
     """HTML and what it says as plain text. A notebook shows the one, a terminal and a screen without CSS the other."""
 
     html: str
@@ -41,7 +41,7 @@ def table(
     *,
     caption: str = "",
     newest: int | None = None,
-) -> Shown:
+) -> CellOutput:
     """A small table. A row is a sequence in the columns' order, or a mapping by column; None shows as an empty cell.
 
     The first column and code are left-aligned, numbers right-aligned, other text left-aligned. ``newest`` is the index
@@ -68,12 +68,12 @@ def table(
         opening = '<tr class="rl-newest">' if i == emphasised else "<tr>"
         html.append(opening + "".join(_td(v, t) for v, t in zip(row, text_columns, strict=True)) + "</tr>")
     html.append("</tbody></table>")
-    return Shown("\n".join(html), _plain(cells, columns, text_columns, caption))
+    return CellOutput("\n".join(html), _plain(cells, columns, text_columns, caption))
 
 
-def together(parts: Sequence[Shown]) -> Shown:
+def together(parts: Sequence[CellOutput]) -> CellOutput:
     """Several things, one below the other."""
-    return Shown("\n".join(part.html for part in parts), "\n\n".join(part.text for part in parts))
+    return CellOutput("\n".join(part.html for part in parts), "\n\n".join(part.text for part in parts))
 
 
 def _cells(row: Sequence[Any] | Mapping[str, Any], columns: Sequence[str]) -> list[Any]:

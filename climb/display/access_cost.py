@@ -2,7 +2,7 @@
 
 Global memory moves whole 32-byte sectors, four to a line of 128 bytes; shared memory has 32 banks, each of which serves
 one 4-byte word in a wavefront. What an access costs, and which lanes are served together, are the emulator's cost
-model's; ``access_drawing.py`` draws what is computed here.
+model's; ``access_figure.py`` draws what is computed here.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ class GlobalPicture:
     """One global request.
 
     ``words`` maps ``(row, word)`` to the lanes that ask for that word of the row; ``sectors`` holds ``(row, sector)``.
-    A row is a line in one turn, ``(turn, line)``, and lines are numbered by address / 128; ``rows`` holds them in order.
-    Loads and stores have one turn. ``used`` is the number of distinct bytes asked for, ``moved`` the sectors that move,
-    ``least`` the fewest sectors that could hold the bytes.
+    A row is a line in one turn, ``(turn, line)``; lines are numbered by address / 128, and ``rows`` holds them in
+    order. Loads and stores have one turn. ``used`` is the number of distinct bytes asked for, ``moved`` the number of
+    sectors that move, ``least`` the fewest sectors that could hold the bytes.
     """
 
     kind: str

@@ -13,7 +13,7 @@ from matplotlib.ticker import FuncFormatter
 from climb.bench.problem import Size
 from climb.bench.units import rate_text, significant, spread
 from climb.display import style
-from climb.display.selecting import Selected, select
+from climb.display.selection import Selected, select
 
 
 @style.styled

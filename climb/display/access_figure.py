@@ -17,7 +17,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from climb.display import style
-from climb.display.access import LANES, GlobalPicture, SharedPicture, describe, headline, picture_of, plural
+from climb.display.access_cost import LANES, GlobalPicture, SharedPicture, describe, headline, picture_of, plural
 from climb.emulator.patterns import BANKS, LINE
 
 # From light to dark, so that it also reads in grey: lane 0 is pale, lane 31 is dark.
