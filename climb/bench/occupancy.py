@@ -215,7 +215,7 @@ class Profiled:
 
 @dataclass(frozen=True)
 class Profile:
-    """What ``tests/tools/occupancy_profile.py`` had ncu say of many launches on one GPU."""
+    """The occupancy of many launches on one GPU, as ncu measured it (``climb.validation.profiles.occupancy``)."""
 
     gpu: str
     date: str

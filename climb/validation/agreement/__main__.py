@@ -1,16 +1,10 @@
-"""``python -m climb.validation.agreement``: count on a GPU what the emulator's counts are compared with, and compare.
+"""``python -m climb.validation.agreement``: the command of this package; ``--help`` lists its options."""
 
-With ``--compare`` no GPU is needed: the counts that are there are compared again.
-"""
+import argparse
 
-import sys
-
-from climb.validation.agreement.measuring import main
-from climb.validation.agreement.summary import write_summary
+from climb.validation.agreement import command
 
 if __name__ == "__main__":
-    compare = sys.argv[1:] == ["--compare"]
-    code = 0 if compare else main(sys.argv[1:])
-    if compare or (not code and not {"--child", "--prepare", "--counts-only"} & set(sys.argv)):
-        print(write_summary())
-    raise SystemExit(code)
+    parser = argparse.ArgumentParser(prog="python -m climb.validation.agreement", description=command.__doc__)
+    command.add_arguments(parser)
+    raise SystemExit(command.run(parser.parse_args()))

@@ -1,6 +1,10 @@
-"""``python -m climb.validation.faults``: the planted faults on this GPU, under compute-sanitizer."""
+"""``python -m climb.validation.faults``: the command of this package; ``--help`` lists its options."""
 
-from climb.validation.faults.measuring import main
+import argparse
+
+from climb.validation.faults import command
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    parser = argparse.ArgumentParser(prog="python -m climb.validation.faults", description=command.__doc__)
+    command.add_arguments(parser)
+    raise SystemExit(command.run(parser.parse_args()))

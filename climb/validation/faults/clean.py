@@ -1,7 +1,7 @@
-"""Every rung under the tools of compute-sanitizer: none of them has anything to report.
+"""Run every rung under the tools of compute-sanitizer, which should report nothing.
 
-``python -m climb.validation.faults.clean`` launches the rungs of every ladder on a GPU, at the small size at which
-their counts are compared, and writes ``records/<gpu>/emulator/clean.json``: a row for each ladder.
+``python -m climb.validation.faults.clean`` launches the rungs of every ladder on a GPU, at the small size of the
+agreement, and writes ``records/<gpu>/emulator/clean.json`` with a row for each ladder.
 """
 
 from __future__ import annotations
@@ -27,20 +27,23 @@ from climb.validation.agreement.measuring import Step, launch_all, prepare
 from climb.validation.faults import TOOLS, clean_path
 from climb.validation.faults.measuring import OPTIONS, sanitizer_version
 
-#: Processes that share the ladders under one tool: importing takes longer than launching.
+#: Processes that share the ladders under one tool: few, since importing takes longer than launching.
 GROUPS = 4
 _REPORT = re.compile(r"^========= (?!COMPUTE-SANITIZER|ERROR SUMMARY|RACECHECK SUMMARY|LEAK SUMMARY| )(\S.*)$")
 _LAUNCH = re.compile(r"^launch (\S+) (.*)$")
 
 
 def code_of(codes: Iterable[str]) -> str:
-    """The hash of what a ladder launches, of those of its launches."""
+    """The hash of all that a ladder launches, made from the hashes of its launches."""
     return hashlib.sha256("".join(sorted(codes)).encode()).hexdigest()
 
 
 def read(said: str) -> dict[str, dict[str, Any]]:
-    """The output of compute-sanitizer and of the launches, by ladder: how many were launched, how many reports there
-    were (`errors`), and the first (`says`). A report belongs to the launch before it."""
+    """Read the output of compute-sanitizer and of the launches.
+
+    Returns, by ladder, the number of `launches`, the number of reports (`errors`) and the first report (`says`). A
+    report belongs to the launch before it.
+    """
     found: dict[str, dict[str, Any]] = {}
     ladder = where = ""
     for line in said.splitlines():
@@ -57,7 +60,7 @@ def read(said: str) -> dict[str, dict[str, Any]]:
 
 
 def under(tool: str, steps: Sequence[Step], folder: Path, seconds: float) -> dict[str, dict[str, Any]]:
-    """What a tool says of the launches, by ladder; of those that it came to within the time."""
+    """The findings of a tool, by ladder, on the launches that it reached within `seconds`."""
     file = folder / f"{tool}_{steps[0].names['ladder']}.pickle"
     file.write_bytes(pickle.dumps(list(steps)))
     command = ["compute-sanitizer", "--tool", tool, "--print-limit", "1000", *OPTIONS.get(tool, ()),
@@ -67,12 +70,12 @@ def under(tool: str, steps: Sequence[Step], folder: Path, seconds: float) -> dic
         return read(done.stdout + done.stderr)
     except subprocess.TimeoutExpired as late:
         out = late.stdout or b""
-        print(f"{tool}: not through with {file.name} after {seconds:.0f} s")
+        print(f"{tool}: {file.name} did not finish within {seconds:.0f} s")
         return read(out.decode() if isinstance(out, bytes) else out)
 
 
 def shares(ladders: dict[str, list[Step]], number: int) -> list[list[Step]]:
-    """The ladders dealt out: as many launches in each share as can be, a ladder in one piece."""
+    """Divide whole ladders into at most `number` shares with similar numbers of launches."""
     out: list[list[Step]] = [[] for _ in range(min(number, len(ladders)))]
     for steps in sorted(ladders.values(), key=len, reverse=True):
         min(out, key=len).extend(steps)
@@ -80,7 +83,7 @@ def shares(ladders: dict[str, list[Step]], number: int) -> list[list[Step]]:
 
 
 def measure(ladders: dict[str, list[Step]], seconds: float) -> list[dict[str, Any]]:
-    """A row for each ladder."""
+    """Run every ladder under every tool, for at most `seconds`. Returns a row for each ladder."""
     start = time.monotonic()
     found: dict[str, dict[str, Any]] = {name: {} for name in ladders}
     with tempfile.TemporaryDirectory() as name, ThreadPoolExecutor(GROUPS * len(TOOLS)) as pool:
@@ -109,7 +112,7 @@ def measure(ladders: dict[str, list[Step]], seconds: float) -> list[dict[str, An
 
 
 def child(steps: Sequence[Step]) -> None:
-    """What compute-sanitizer looks at: every array is an allocation of its own, and outputs hold nothing."""
+    """Launch the steps for compute-sanitizer: every array is its own allocation, and outputs are uninitialised."""
     import cupy
 
     cupy.cuda.set_allocator(None)
@@ -120,20 +123,24 @@ def child(steps: Sequence[Step]) -> None:
     launch_all(steps, announce, cupy.empty)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """The command."""
-    parser = argparse.ArgumentParser(prog="python -m climb.validation.faults.clean", description=__doc__)
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of the command."""
     parser.add_argument("--child", type=Path, help=argparse.SUPPRESS)
     parser.add_argument("--seconds", type=float, default=600, help="wait no longer than this")
     parser.add_argument(
-        "--prepared", type=Path, metavar="FILE", help="what climb.validation.agreement --prepare has written"
+        "--prepared", type=Path, metavar="FILE", help="run what climb.validation.agreement --prepare has compiled"
     )
-    options = parser.parse_args(arguments)
-    if options.child:
-        child(pickle.loads(options.child.read_bytes()))
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run every rung under every tool and write the record. Returns 1 where a tool reports something or is missing.
+
+    ``--child`` is the process that compute-sanitizer checks: it only launches the steps in a file.
+    """
+    if args.child:
+        child(pickle.loads(args.child.read_bytes()))
         return 0
-    given = options.prepared
-    steps = pickle.loads(lzma.decompress(given.read_bytes())) if given else prepare(["rungs"])
+    steps = pickle.loads(lzma.decompress(args.prepared.read_bytes())) if args.prepared else prepare(["rungs"])
     ladders: dict[str, list[Step]] = {}
     for step in steps["rungs"]:
         ladders.setdefault(step.names["ladder"], []).append(step)
@@ -143,7 +150,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "commit": hardware.commit(),
         "tool": sanitizer_version(),
         "device": device,
-        "ladders": measure(ladders, options.seconds),
+        "ladders": measure(ladders, args.seconds),
     }
     path = clean_path(hardware.gpu_slug(device["name"]))
     records.write_whole(path, json.dumps(data, indent=1) + "\n")
@@ -159,4 +166,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    parser = argparse.ArgumentParser(prog="python -m climb.validation.faults.clean", description=__doc__)
+    add_arguments(parser)
+    raise SystemExit(run(parser.parse_args()))

@@ -1,6 +1,10 @@
-"""``python -m climb.validation.fuzzing``: random programs on this GPU and on the emulator."""
+"""``python -m climb.validation.fuzzing``: the command of this package; ``--help`` lists its options."""
 
-from climb.validation.fuzzing.measuring import main
+import argparse
+
+from climb.validation.fuzzing import command
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    parser = argparse.ArgumentParser(prog="python -m climb.validation.fuzzing", description=command.__doc__)
+    command.add_arguments(parser)
+    raise SystemExit(command.run(parser.parse_args()))

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import argparse
 import datetime
-import json
 import pickle
 import tempfile
 from collections.abc import Sequence
@@ -15,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from climb.bench import hardware, records
+from climb.bench import hardware
 from climb.emulator import EmulatorError
 from climb.toolchain.nvrtc import nvrtc_version
-from climb.validation.fuzzing import GRID, KINDS, Program, digest, emulate, program, record_path
+from climb.validation.fuzzing import GRID, KINDS, Program, digest, emulate, program
 
 #: Programs of each kind of which the record keeps a hash.
 KEPT = 40
@@ -105,32 +103,3 @@ def compare(folder: Path) -> dict[str, Any]:
         "kinds": kinds,
         "hashes": hashes,
     }
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """The command; 1 where a program came out differently."""
-    parser = argparse.ArgumentParser(prog="python -m climb.validation.fuzzing", description=__doc__)
-    parser.add_argument("--programs", type=int, default=500, help="of each kind")
-    parser.add_argument("--first", type=int, default=0, help="the first seed")
-    parser.add_argument("--workers", type=int, help="processes that emulate")
-    parser.add_argument("--prepare", type=Path, metavar="FOLDER", help="only emulate, into a folder; needs no GPU")
-    parser.add_argument("--prepared", type=Path, metavar="FOLDER", help="take what --prepare has written")
-    options = parser.parse_args(arguments)
-    jobs = [(kind, seed) for seed in range(options.first, options.first + options.programs) for kind in KINDS]
-    if options.prepare:
-        prepare(jobs, options.prepare, options.workers)
-        return 0
-    if options.prepared:
-        found = compare(options.prepared)
-    else:
-        with tempfile.TemporaryDirectory() as folder:
-            prepare(jobs, Path(folder), options.workers)
-            found = compare(Path(folder))
-    path = record_path(hardware.gpu_slug(found["device"]["name"]))
-    records.write_whole(path, json.dumps(found, indent=1) + "\n")
-    for kind, mine in found["kinds"].items():
-        print(f"{kind}: {mine['programs']} programs, {mine['words']} words compared, {len(mine['different'])} programs "
-              f"differ, {len(mine['refused'])} refused")  # fmt: skip
-        print(*mine["different"][:30], *mine["refused"][:5], sep="\n")
-    print(path)
-    return int(any(mine["different"] or mine["refused"] for mine in found["kinds"].values()))

@@ -6,8 +6,8 @@ import re
 
 import numpy as np
 
-from climb.validation.machine.operands import NotRead, Operand, operand
-from climb.validation.machine.state import View
+from climb.validation.sass_interpreter.operands import Operand, UnsupportedSass, operand
+from climb.validation.sass_interpreter.state import View
 
 _TERM = re.compile(r"^(R\d+|RZ|UR\d+|URZ|-?0x[0-9a-f]+)((?:\.X\d+)?)$")
 #: What the system keeps of the shared memory of each block, in front of the block's own (sm_90).
@@ -21,7 +21,7 @@ class Shared:
         self.data = np.zeros((blocks, RESERVED + nbytes), np.uint8)
 
     def at(self, view: View, text: str, width: int, block: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Row and column of each byte that lanes access, (lanes, 1) and (lanes, width). Raises IndexError, NotRead."""
+        """Row and column of each byte that lanes access, (lanes, 1) and (lanes, width). Raises IndexError, UnsupportedSass."""
         start = _offsets(view, text)
         if ((start < RESERVED) | (start + width > self.data.shape[1]) | (start % width != 0)).any():
             raise IndexError("machine code accesses shared memory that is not its block's, or is not aligned")
@@ -34,7 +34,7 @@ def _offsets(view: View, text: str) -> np.ndarray:
     for part in text.strip("[]").replace("+-", "+ -").split("+"):
         term = _TERM.match(part.strip())
         if not term:
-            raise NotRead(f"the address {text}")
+            raise UnsupportedSass(f"the address {text}")
         scale = np.uint32(int(term[2][2:] or "1"))
         total = total + view.words(operand(term[1])) * scale
     return total.astype(np.int64)
@@ -65,10 +65,10 @@ def shuffle(view: View, mode: str, operands: tuple[Operand, ...], held: np.ndarr
             source = low | (amount & ~segment & 31)
             fits = source <= bound
         case _:
-            raise NotRead(f"a shuffle {mode}")
+            raise UnsupportedSass(f"a shuffle {mode}")
     source = np.where(fits, source, lane) + first
     if not held[source].all():
-        raise NotRead("a shuffle from a lane that takes no part")
+        raise UnsupportedSass("a shuffle from a lane that takes no part")
     words = np.zeros(1, np.uint32) if value.index < 0 else view.state.registers[value.index][source]
     view.set_words(target, words)
     view.set_holds(inside, fits)

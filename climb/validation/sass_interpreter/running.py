@@ -12,10 +12,10 @@ from climb.bench.ladder import BoundRung
 from climb.bench.problem import Size
 from climb.toolchain import Compiled, disassemble, resources
 from climb.toolchain.targets import labels
-from climb.validation.machine.operands import NotRead
-from climb.validation.machine.shared import Shared
-from climb.validation.machine.state import Memory, State, constants
-from climb.validation.machine.warps import Program, Warps
+from climb.validation.sass_interpreter.operands import UnsupportedSass
+from climb.validation.sass_interpreter.shared_memory import Shared
+from climb.validation.sass_interpreter.state import Memory, State, constants
+from climb.validation.sass_interpreter.warps import Program, Warps
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class InstructionCount:
 
 
 @dataclass(frozen=True)
-class MachineCounts:
+class SassCounts:
     """Of one launch, in the order of the code. ``contested``: the offsets of the BSYNCs whose counts, and so the
     totals, a GPU may have otherwise (``Program.contested``)."""
 
@@ -68,18 +68,18 @@ class MachineCounts:
         return self.thread_instructions_on / (32 * self.warp_instructions) if self.warp_instructions else float("nan")
 
 
-def run_machine(
+def run_sass(
     compiled: Compiled,
     kernel: str,
     grid: Sequence[int],
     block: Sequence[int],
     args: Sequence[np.ndarray | np.generic],
     shared_bytes: int = 0,
-) -> MachineCounts:
+) -> SassCounts:
     """Run the machine code of ``kernel`` (a name or a name expression) on NumPy arrays and scalars, with so many bytes
     of shared memory besides those that it declares.
 
-    Arrays are copied in, and what the code wrote is copied back. Raises NotRead for what is not understood, with its
+    Arrays are copied in, and what the code wrote is copied back. Raises UnsupportedSass for what is not understood, with its
     place, IndexError for an access outside of every array, TypeError for an argument that is neither.
     """
     bad = next((type(one).__name__ for one in args if not isinstance(one, np.ndarray | np.generic)), None)
@@ -95,7 +95,7 @@ def run_machine(
     warps = Warps(program, state, constants(shape[0], shape[1], packed), memory, shared, *shape)
     warps.run()
     memory.copy_back()
-    return MachineCounts(
+    return SassCounts(
         tuple(
             InstructionCount(one.offset, str(one.instruction).split(None, 1)[1].strip(), *map(int, counts))
             for one, counts in zip(program.steps, warps.counts, strict=True)
@@ -104,22 +104,22 @@ def run_machine(
     )
 
 
-def machine_counts(bound: BoundRung, size: Size, seed: int = 0) -> MachineCounts:
+def sass_counts(bound: BoundRung, size: Size, seed: int = 0) -> SassCounts:
     """Run a rung's machine code on random inputs, as ``counters`` runs its PTX.
 
-    Raises NotRead as ``run_machine`` does, and for a rung of several launches; AssertionError where the results are not
+    Raises UnsupportedSass as ``run_sass`` does, and for a rung of several launches; AssertionError where the results are not
     the reference's: then the machine code has been misread, and its counts are worth nothing.
     """
     problem = bound.ladder.problem
     launches = bound.launches(size)
     if len(launches) != 1:
-        raise NotRead(f"{bound.name}: several launches")
+        raise UnsupportedSass(f"{bound.name}: several launches")
     inputs = bound.ladder.inputs(size, seed)
     arrays = {key: value.copy() for key, value in inputs.items()}
     arrays |= {one.name: poisoned(one.extents(size), one.dtype) for one in problem.outputs}
     args = [arrays[one] if isinstance(one, str) else one for one in launches[0].args]
     (one,) = launches
-    done = run_machine(bound.compiled(size), one.kernel, one.grid, one.block, args, one.shared_mem)
+    done = run_sass(bound.compiled(size), one.kernel, one.grid, one.block, args, one.shared_mem)
     tolerance = problem.tolerance(size)
     for key, expected in problem.reference(inputs, size).items():
         found = compare(arrays[key], expected, tolerance)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from climb.validation.machine.operands import NotRead, Operand, operand
+from climb.validation.sass_interpreter.operands import Operand, UnsupportedSass, operand
 
 #: Where the kernel's parameters begin in the constant bank, on the architectures from sm_90 on that the book uses.
 PARAMETERS = 0x210
@@ -83,7 +83,7 @@ class View:
         if kind[0] == "U":
             return self.at if self.is_uniform else self.at // 32
         if self.is_uniform:
-            raise NotRead("a uniform instruction that reads a lane's register")
+            raise UnsupportedSass("a uniform instruction that reads a lane's register")
         return self.at
 
     def words(self, one: Operand, part: int = 0) -> np.ndarray:
@@ -98,20 +98,20 @@ class View:
                 return np.array([value], np.uint32)
             case "c":
                 return np.frombuffer(self.bank, np.uint32, 1, self._constant(one) + 4 * part)
-        raise NotRead(f"{one.kind} {one.text} as a number")
+        raise UnsupportedSass(f"{one.kind} {one.text} as a number")
 
     def _constant(self, one: Operand) -> int:
         if one.index != 0:
-            raise NotRead(f"constant bank {one.index}")
+            raise UnsupportedSass(f"constant bank {one.index}")
         offset = operand(one.text)
         if offset.kind == "number":
             place = int(offset.value, 0)
         elif offset.index < 0:
             place = 0
         else:
-            raise NotRead("a constant whose place is computed")
+            raise UnsupportedSass("a constant whose place is computed")
         if not place + 8 <= len(self.bank):
-            raise NotRead(f"the constant at {place:#x}")
+            raise UnsupportedSass(f"the constant at {place:#x}")
         return place
 
     def holds(self, one: Operand) -> np.ndarray:
@@ -136,7 +136,7 @@ class View:
         """uint64, of [R2.64+0x10], with or without a descriptor before it."""
         found = _ADDRESS.match(text)
         if not found:
-            raise NotRead(f"the address {text}")
+            raise UnsupportedSass(f"the address {text}")
         pair = self.words(operand(found[1])).astype(np.uint64) | self.words(operand(found[1]), 1).astype(
             np.uint64
         ) << np.uint64(32)

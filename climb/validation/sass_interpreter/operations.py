@@ -14,7 +14,7 @@ import numpy as np
 
 from climb.emulator.isa.floating import flush as flush_denormal
 from climb.emulator.isa.rounding import fma32
-from climb.validation.machine.operands import NotRead, Operand
+from climb.validation.sass_interpreter.operands import Operand, UnsupportedSass
 
 Values = np.ndarray
 LOW = np.uint64(0xFFFFFFFF)
@@ -49,10 +49,10 @@ def operation(*names: str) -> Callable[[Operation], Operation]:
 
 
 def only(modifiers: tuple[str, ...], *known: str) -> None:
-    """Raises NotRead for a modifier that changes what is computed in a way that is not known here."""
+    """Raises UnsupportedSass for a modifier that changes what is computed in a way that is not known here."""
     for one in modifiers:
         if one not in known:
-            raise NotRead(f"the modifier .{one}")
+            raise UnsupportedSass(f"the modifier .{one}")
 
 
 def integer(lanes: Lanes, operand: Operand, part: int = 0) -> Values:
@@ -139,7 +139,7 @@ def _half_constant(lanes: Lanes, modifiers: tuple[str, ...], operands: tuple[Ope
     """Only -0 * 0 + two constants, by which a register gets a value."""
     only(modifiers, "MMA")
     if not all(one.kind == "R" and one.index == -1 for one in operands[1:3]):
-        raise NotRead("arithmetic of halves")
+        raise UnsupportedSass("arithmetic of halves")
     high, last = (np.float16(one.value).view(np.uint16) for one in operands[3:5])
     lanes.set_words(operands[0], np.array([int(high) << 16 | int(last)], np.uint32))
 
@@ -171,7 +171,7 @@ def _compare_floats(lanes: Lanes, modifiers: tuple[str, ...], operands: tuple[Op
         elif comparison in _ORDERED:
             result = _ORDERED[comparison](a, b) & ~unordered
         else:
-            raise NotRead(f"the comparison {comparison}")
+            raise UnsupportedSass(f"the comparison {comparison}")
     _combined(lanes, rest[-1], result, operands, operands[4])
 
 
@@ -184,7 +184,7 @@ def _compare_integers(lanes: Lanes, modifiers: tuple[str, ...], operands: tuple[
     comparison, *rest = modifiers
     only(tuple(rest), "U32", "AND", "OR", "XOR", "EX")
     if comparison not in _ORDERED:
-        raise NotRead(f"the comparison {comparison}")
+        raise UnsupportedSass(f"the comparison {comparison}")
     a, b = (low(integer(lanes, one)) for one in operands[2:4])
     if "U32" not in rest:
         a, b = a.view(np.int32), b.view(np.int32)
@@ -230,7 +230,7 @@ def _multiply(lanes: Lanes, modifiers: tuple[str, ...], operands: tuple[Operand,
     out, (a, b, c), into = _parts(operands)
     if "WIDE" in modifiers:
         if out or into:
-            raise NotRead("carries of a wide product")
+            raise UnsupportedSass("carries of a wide product")
         x, y = (low(integer(lanes, one)) for one in (a, b))
         if "U32" in modifiers:
             product = x.astype(np.uint64) * y.astype(np.uint64)
@@ -239,7 +239,7 @@ def _multiply(lanes: Lanes, modifiers: tuple[str, ...], operands: tuple[Operand,
         set_wide(lanes, operands[0], product + wide(lanes, c))
         return
     if out:
-        raise NotRead("carries of a product")
+        raise UnsupportedSass("carries of a product")
     total = integer(lanes, a) * integer(lanes, b) + integer(lanes, c)
     if "X" in modifiers:
         total = total + sum(lanes.holds(one).astype(np.uint64) for one in into)
@@ -288,7 +288,7 @@ def _shift(lanes: Lanes, modifiers: tuple[str, ...], operands: tuple[Operand, ..
         case "R", "U64", False:
             out = pair >> by
         case _:
-            raise NotRead("a shift of two words")
+            raise UnsupportedSass("a shift of two words")
     lanes.set_words(operands[0], low(out))
 
 

@@ -1,17 +1,16 @@
-"""What ncu says of occupancy: ``PYTHONPATH=tests python -m tools.occupancy_profile [FILE]``.
+"""Profile the occupancy of many launches with Nsight Compute.
 
-Needs an NVIDIA GPU and Nsight Compute. Writes ``records/<gpu>/profiles/occupancy.json``, which
-``tests/test_occupancy.py`` holds against ``climb.bench.occupancy`` and the chapter reads. Every case is launched once,
-in a child process that ncu looks at.
+Needs an NVIDIA GPU and ``ncu``. Writes ``records/<gpu>/profiles/occupancy.json``, which the chapter reads and
+``tests/bench/test_occupancy.py`` compares with ``climb.bench.occupancy``. A child process launches every case once,
+and ncu profiles that process.
 """
 
 from __future__ import annotations
 
-import csv
+import argparse
 import datetime
 import itertools
 import json
-import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -21,6 +20,7 @@ from typing import Any
 
 from climb import load_ladder
 from climb.bench import hardware, records
+from climb.validation import nsight
 
 METRICS = {
     "theoretical_pct": "sm__maximum_warps_per_active_cycle_pct",
@@ -40,7 +40,7 @@ METRICS = {
     "nanoseconds": "gpu__time_duration.sum",
 }
 KERNELS = Path(__file__).with_name("occupancy_kernels.cu")
-#: Blocks of the kernels of ``occupancy_kernels.cu``: four for each SM of an H200 at the least.
+#: Blocks of the kernels of ``occupancy_kernels.cu``: 32 for each of the 132 SMs of an H200.
 BLOCKS = 132 * 32
 FLOATS = 1 << 26
 THREADS = (32, 48, 64, 96, 100, 128, 160, 192, 224, 256, 320, 384, 480, 512, 640, 736, 768, 1000, 1024)
@@ -48,7 +48,7 @@ THREADS = (32, 48, 64, 96, 100, 128, 160, 192, 224, 256, 320, 384, 480, 512, 640
 SHARED = (1, 1000, 1024, 3000, 10_000, 13_568, 13_569, 49_152, 75_776, 75_777, 102_400, 116_224, 204_800, 232_448)
 CHAINS = ((20, 96), (37, 160), (50, 224), (61, 33), (90, 128), (111, 352), (150, 64), (201, 256), (230, 96))
 NEIGHBOURS = ((256, 192, 768), (1024, 192, 7000), (5000, 192, 768), (5000, 500, 20_000))
-#: Rungs that other chapters climb, each at a size that fills the GPU. Of several launches the first counts.
+#: Rungs of other chapters, each at a size that fills the GPU. Where a rung has several launches, the first is profiled.
 RUNGS = {
     "copy": {"n": 1 << 26},
     "fma": {"n": 4 * 132 * 8 * 256 * 8},
@@ -78,7 +78,7 @@ class Case:
 
 
 def cases() -> Iterator[Case]:
-    """What is profiled, in order."""
+    """The launches to profile, in order."""
     for threads in THREADS:
         yield Case("occupancy", "one_float", {"n": FLOATS, "threads": threads, "shared": 0})
     for shared in SHARED:
@@ -99,7 +99,7 @@ def cases() -> Iterator[Case]:
 
 
 def launch_all() -> None:
-    """Launch every case once, through CuPy, between marks of the profiler."""
+    """Launch every case once, through CuPy, with the profiler switched on."""
     import cupy
     from cupyx import profiler
 
@@ -126,38 +126,25 @@ def launch_all() -> None:
         cupy.get_default_memory_pool().free_all_blocks()
 
 
-def parse(page: str) -> list[dict[str, float]]:
-    """The figures of each launch from ncu's raw page as CSV. Raises KeyError for one that ncu did not give."""
-    lines = [line for line in page.splitlines() if line.startswith('"')]
-    rows = list(csv.DictReader(lines))[1:]  # the row under the head holds units
-    return [{name: _number(row[metric]) for name, metric in METRICS.items()} for row in rows]
-
-
-def _number(text: str) -> float:
-    value = float(text.replace(",", ""))
-    return int(value) if value.is_integer() else value
-
-
 def profile(page_file: Path | None = None) -> dict[str, Any]:
-    """Run ncu over the child; its page is kept in ``page_file``. Raises RuntimeError with what it said."""
-    command = ["ncu", "--csv", "--page", "raw", "--print-units", "base", "--clock-control", "none",
-               "--profile-from-start", "off", "--section", "Occupancy", "--section", "LaunchStats",
+    """Run ncu over the child process and keep its page in ``page_file``. Raises RuntimeError with ncu's output."""
+    command = [*nsight.COMMAND, "--profile-from-start", "off", "--section", "Occupancy", "--section", "LaunchStats",
                "--metrics", ",".join(m for m in METRICS.values() if not m.startswith("launch")),
-               # What begins with "launch" is in the two sections.
-               sys.executable, "-W", "ignore", "-m", "tools.occupancy_profile", "--child"]  # fmt: skip
+               # The two sections hold the metrics that begin with "launch".
+               sys.executable, "-W", "ignore", "-m", "climb.validation.profiles", "occupancy", "--child"]  # fmt: skip
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if page_file is not None:
         page_file.write_text(done.stdout + done.stderr, encoding="utf-8")
-    rows, wanted = parse(done.stdout), list(cases())
+    pages, wanted = nsight.parse(done.stdout, tuple(METRICS.values())), list(cases())
+    rows = [{name: page[metric] for name, metric in METRICS.items()} for page in pages]
     first = list(itertools.accumulate((case.launches for case in wanted), initial=0))
     if done.returncode or len(rows) != first.pop():
         raise RuntimeError(
             f"ncu profiled {len(rows)} launches of {len(wanted)} kernels:\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
         )
-    version = subprocess.run(["ncu", "--version"], capture_output=True, text=True, check=True).stdout
     return {
         "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
-        "tool": "Nsight Compute " + re.findall(r"Version (\S+)", version)[0],
+        "tool": nsight.version(),
         "commit": hardware.commit(),
         "device": hardware.device_block(),
         "metrics": METRICS,
@@ -168,19 +155,19 @@ def profile(page_file: Path | None = None) -> dict[str, Any]:
     }
 
 
-def default_path() -> Path:
-    """Where the committed profile stands."""
-    return records.RECORDS / records.DEFAULT_GPU / "profiles" / "occupancy.json"
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of the command."""
+    parser.add_argument("file", nargs="?", type=Path, help="write this file instead of the committed profile")
+    parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
 
 
-def main(arguments: list[str]) -> None:
-    if arguments == ["--child"]:
+def run(args: argparse.Namespace) -> int:
+    """Take the profile and write it, and ncu's page beside it; with ``--child`` only launch the cases."""
+    if args.child:
         launch_all()
-        return
-    path = Path(arguments[0]) if arguments else default_path()
+        return 0
+    path = args.file or records.RECORDS / records.DEFAULT_GPU / "profiles" / "occupancy.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(json.dumps(profile(path.with_suffix(".csv")), indent=1) + "\n", encoding="utf-8")
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])
+    print(path)
+    return 0

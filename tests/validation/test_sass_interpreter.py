@@ -10,9 +10,9 @@ import pytest
 from climb import count_kernel, load_ladder
 from climb.toolchain import Instruction, compile_cuda
 from climb.validation.agreement import code_sha256, record
-from climb.validation.machine import MachineCounts, NotRead, machine_counts, run_machine
-from climb.validation.machine.operands import operand, split
-from climb.validation.machine.warps import Program
+from climb.validation.sass_interpreter import SassCounts, UnsupportedSass, run_sass, sass_counts
+from climb.validation.sass_interpreter.operands import operand, split
+from climb.validation.sass_interpreter.warps import Program
 
 #: Rungs that the allow-list can read, besides those of divergence: what they compute is compared with the reference,
 #: their instructions with what Nsight Compute counted for the record of the emulator's agreement.
@@ -24,9 +24,9 @@ READ = (
 CONTESTED = ("conv3d direct",)
 
 
-def machine(source: str, kernel: str, grid: int, block: int, *args: np.ndarray | np.generic) -> MachineCounts:
+def machine(source: str, kernel: str, grid: int, block: int, *args: np.ndarray | np.generic) -> SassCounts:
     compiled = compile_cuda(source, filename="kernel.cu", name_expressions=(kernel,))
-    return run_machine(compiled, kernel, (grid,), (block,), args)
+    return run_sass(compiled, kernel, (grid,), (block,), args)
 
 
 @cache
@@ -45,7 +45,7 @@ def test_rungs_of_other_ladders_execute_the_hardwares_instructions(name: str) ->
     if code_sha256(compiled, launch, ladder.inputs(size)) != measured["code_sha256"]:
         assert compiled.nvrtc_version != record().nvrtc, "counted of another kernel"
         pytest.skip("another compiler than the record's")
-    done = machine_counts(ladder[rung], size)  # which finds that the results are right
+    done = sass_counts(ladder[rung], size)  # which finds that the results are right
     for counts in measured["counts"]:
         assert done.warp_instructions == counts["smsp__inst_executed.sum"]
         ratio = counts["smsp__thread_inst_executed_per_inst_executed.ratio"]
@@ -70,7 +70,7 @@ def test_lanes_that_have_left_execute_nothing() -> None:
     steps, out = np.array([-1, 0, 1, 2] * 8, np.int32), np.zeros(32, np.int32)
     try:
         done = machine(LEAVES, "leaves", 1, 32, steps, out)
-    except NotRead as error:
+    except UnsupportedSass as error:
         pytest.skip(f"this compiler's code is not read: {error}")
     assert out.tolist() == [0 if n < 0 else -0x77777778 for n in steps]
     last = done.instructions[-1]
@@ -124,14 +124,14 @@ def test_an_access_outside_of_every_array_is_an_error() -> None:
     ],
 )
 def test_what_is_not_known_is_refused_by_name(source: str, what: str) -> None:
-    with pytest.raises(NotRead, match=what):
+    with pytest.raises(UnsupportedSass, match=what):
         machine(source, "f", 1, 32, np.zeros(32, np.float64))
 
 
 def test_an_unknown_modifier_or_operand_is_refused() -> None:
     code = (Instruction(0, "", "FADD.FTZ.SAT", "R0, R1, R2", 1, "a.cu"),)
     assert Program.of(code, {}).steps[0].modifiers == ("FTZ", "SAT")
-    with pytest.raises(NotRead, match="the operand B0"):
+    with pytest.raises(UnsupportedSass, match="the operand B0"):
         split("R1, B0-")
     with pytest.raises(TypeError, match="list"):
         machine("__global__ void f(int* x) { *x = 1; }", "f", 1, 32, [1])  # type: ignore[arg-type]

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from climb.toolchain import Instruction
-from climb.validation.machine.operands import NotRead, Operand, operand, split
-from climb.validation.machine.operations import OPERATIONS
-from climb.validation.machine.shared import Shared, shuffle
-from climb.validation.machine.state import Memory, State, View
+from climb.validation.sass_interpreter.operands import Operand, UnsupportedSass, operand, split
+from climb.validation.sass_interpreter.operations import OPERATIONS
+from climb.validation.sass_interpreter.shared_memory import Shared, shuffle
+from climb.validation.sass_interpreter.state import Memory, State, View
 
 _BITS = np.arange(32, dtype=np.uint32)
 _SIZES = {"64": 8, "128": 16, "U8": 1, "S8": 1, "U16": 2, "S16": 2}
@@ -46,14 +46,14 @@ class Program:
 
     @staticmethod
     def of(code: tuple[Instruction, ...], labels: dict[str, int]) -> Program:
-        """Raises NotRead for an opcode or operand that is not known, with its place."""
+        """Raises UnsupportedSass for an opcode or operand that is not known, with its place."""
         places = {one.offset: number for number, one in enumerate(code)}
         steps = []
         for one in code:
             try:
                 steps.append(_read(one, places, labels))
-            except NotRead as error:
-                raise NotRead(f"{error}, in {one}") from None
+            except UnsupportedSass as error:
+                raise UnsupportedSass(f"{error.what}, in {one}") from None
         return Program(tuple(steps))
 
     @property
@@ -76,7 +76,7 @@ def _read(one: Instruction, places: dict[int, int], labels: dict[str, int]) -> S
     operands = split(one.operands)
     known = name in OPERATIONS or (name[0] == "U" and name[1:] in OPERATIONS)
     if not known and not hasattr(Warps, f"_do_{name.lower()}"):
-        raise NotRead(f"the instruction {one.opcode}")
+        raise UnsupportedSass(f"the instruction {one.opcode}")
     guard = operand(one.predicate.lstrip("@")) if one.predicate else None
     names = [each.text for each in operands if each.kind == "name" and each.text in labels]
     target = places.get(labels[names[0]], -1) if names else -1
@@ -113,7 +113,7 @@ class Warps:
         self._push(0, np.arange(self.alive.size), self.alive.copy())
 
     def run(self) -> None:
-        """Until all lanes have left. Raises NotRead, IndexError."""
+        """Until all lanes have left. Raises UnsupportedSass, IndexError."""
         while True:
             if not self.order:
                 if not self._release() and not self._release_blocks():
@@ -124,7 +124,7 @@ class Warps:
             warps, masks = (np.concatenate(part) for part in zip(*groups, strict=True))
             self._segment(at, warps, masks)
         if self.alive.any():
-            raise NotRead("lanes wait for each other for ever")
+            raise UnsupportedSass("lanes wait for each other for ever")
 
     def _push(self, at: int, warps: np.ndarray, masks: np.ndarray) -> None:
         there = masks != 0
@@ -148,8 +148,8 @@ class Warps:
                     control(step, at, warps, masks, on)
                     return
                 self._execute(step, warps, masks, on, lanes if holds is None else lanes[holds])
-            except NotRead as error:
-                raise NotRead(f"{error}, in {step.instruction}") from None
+            except UnsupportedSass as error:
+                raise UnsupportedSass(f"{error.what}, in {step.instruction}") from None
             at += 1
             if at in self.pending:
                 self._push(at, warps, masks)
@@ -188,7 +188,7 @@ class Warps:
 
     def _go_bra(self, step: Step, at: int, warps: np.ndarray, masks: np.ndarray, on: np.ndarray) -> None:
         if step.target < 0 or set(step.modifiers) - {"U", "DIV", "CONV"}:
-            raise NotRead("a branch of this kind")
+            raise UnsupportedSass("a branch of this kind")
         self._push(step.target, warps, on)
         self._push(at + 1, warps, masks & ~on)
 
@@ -198,7 +198,7 @@ class Warps:
 
     def _go_bsync(self, step: Step, at: int, warps: np.ndarray, masks: np.ndarray, on: np.ndarray) -> None:
         if step.guard is not None:
-            raise NotRead("a guarded BSYNC")
+            raise UnsupportedSass("a guarded BSYNC")
         waiting = self.parked.setdefault(at, np.zeros(self.alive.size, np.uint32))
         np.bitwise_or.at(waiting, warps, masks)
 
@@ -224,7 +224,7 @@ class Warps:
     def _go_bar(self, step: Step, at: int, warps: np.ndarray, masks: np.ndarray, on: np.ndarray) -> None:
         whole = step.modifiers[:1] == ("SYNC",) and len(step.operands) == 1 and step.operands[0].value == "0x0"
         if step.guard is not None or not whole:
-            raise NotRead("a barrier of this kind")
+            raise UnsupportedSass("a barrier of this kind")
         np.bitwise_or.at(self.arrived.setdefault(at, np.zeros(self.alive.size, np.uint32)), warps, masks)
 
     def _release_blocks(self) -> bool:
@@ -253,7 +253,7 @@ class Warps:
 
     def _do_vote(self, step: Step, view: View, warps: np.ndarray, masks: np.ndarray) -> None:
         if step.modifiers not in (("ANY",), ("ALL",)):
-            raise NotRead("a vote of this kind")
+            raise UnsupportedSass("a vote of this kind")
         *targets, condition = step.operands
         row, lane = np.nonzero(masks[:, None] >> _BITS & np.uint32(1))
         ballot = self._mask(np.broadcast_to(view.holds(condition), lane.shape), row, lane, warps.size)
@@ -271,7 +271,7 @@ class Warps:
 
     def _do_s2ur(self, step: Step, view: View, warps: np.ndarray, masks: np.ndarray) -> None:
         if not step.operands[1].text.startswith(("SR_CTAID", "SR_CgaCtaId")):
-            raise NotRead(f"the special register {step.operands[1].text} of a warp")
+            raise UnsupportedSass(f"the special register {step.operands[1].text} of a warp")
         block = view.at // self.state.warps
         values = self._special(step.operands[1].text, np.zeros_like(block), block)
         view.set_words(step.operands[0], values.astype(np.uint32))
@@ -285,18 +285,18 @@ class Warps:
             "SR_LANEID": thread % 32, "SR_CgaCtaId": np.zeros_like(block),  # no clusters here
         }  # fmt: skip
         if name not in known:
-            raise NotRead(f"the special register {name}")
+            raise UnsupportedSass(f"the special register {name}")
         return known[name]
 
     def _do_cs2r(self, step: Step, view: View, warps: np.ndarray, masks: np.ndarray) -> None:
         if step.operands[1].text != "SRZ" or step.modifiers not in ((), ("32",)):
-            raise NotRead(f"the special register {step.operands[1].text}")
+            raise UnsupportedSass(f"the special register {step.operands[1].text}")
         for part in range(1 if step.modifiers else 2):
             view.set_words(step.operands[0], np.zeros(1, np.uint32), part)
 
     def _do_ldc(self, step: Step, view: View, warps: np.ndarray, masks: np.ndarray) -> None:
         if step.modifiers not in ((), ("64",)):
-            raise NotRead("a constant of this width")
+            raise UnsupportedSass("a constant of this width")
         for part in range(2 if step.modifiers else 1):
             view.set_words(step.operands[0], view.words(step.operands[1], part), part)
 
@@ -305,12 +305,12 @@ class Warps:
     def _width(self, step: Step) -> int:
         unknown = set(step.modifiers) - _HINTS - set(_SIZES)
         if unknown:
-            raise NotRead(f"the modifier .{unknown.pop()}")
+            raise UnsupportedSass(f"the modifier .{unknown.pop()}")
         return next((_SIZES[one] for one in step.modifiers if one in _SIZES), 4)
 
     def _do_ldg(self, step: Step, view: View, warps: np.ndarray, masks: np.ndarray) -> None:
         if len(step.operands) != 2:
-            raise NotRead("a load with a predicate")
+            raise UnsupportedSass("a load with a predicate")
         width = self._width(step)
         self._take(step, view, self.memory.data[self.memory.at(view.addresses(step.operands[1].text), width)])
 

@@ -7,8 +7,15 @@ import re
 from dataclasses import dataclass
 
 
-class NotRead(Exception):
-    """Machine code that is not understood here: an opcode, an operand, or what a launch would need for it."""
+class UnsupportedSass(Exception):
+    """Machine code that the interpreter does not support. ``what`` names the opcode, the operand or the situation."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(what)
+        self.what = what
+
+    def __str__(self) -> str:
+        return f"not supported: {self.what}"
 
 
 @dataclass(frozen=True)
@@ -32,13 +39,13 @@ _NUMBER = re.compile(r"^-?(0x[0-9a-f]+|\d+(\.\d+)?(e[+-]?\d+)?)$|^[+-](INF|QNAN|
 
 
 def split(text: str) -> tuple[Operand, ...]:
-    """The operands of an instruction, as nvdisasm writes them. Raises NotRead."""
+    """The operands of an instruction, as nvdisasm writes them. Raises UnsupportedSass."""
     return tuple(operand(part.strip()) for part in re.split(r",(?![^\[]*\])", text) if part.strip())
 
 
 @functools.cache
 def operand(text: str) -> Operand:
-    """One operand. Raises NotRead for what is none."""
+    """One operand. Raises UnsupportedSass for what is none."""
     if found := _REGISTER.match(text):
         minus, tilde, bang, bars, kind, index, before, after = found.groups()
         number = -1 if index in "ZT" else int(index)
@@ -51,4 +58,4 @@ def operand(text: str) -> Operand:
         return Operand("[", text=text)
     if text.startswith("`(") or re.match(r"^(SR\w*|B\d+)(\.\w+)*$", text):
         return Operand("name", text=text.strip("`()"))
-    raise NotRead(f"the operand {text}")
+    raise UnsupportedSass(f"the operand {text}")

@@ -1,20 +1,18 @@
-"""What ncu counts of kernels that diverge: ``PYTHONPATH=tests python -m tools.divergence_profile``.
+"""Profile the instructions of diverging kernels with Nsight Compute.
 
-Needs an NVIDIA GPU and Nsight Compute. Writes ``tests/ncu/divergence.json``, which ``tests/test_divergence.py`` holds
-against the emulator and against the machine code, run on a CPU. Every case is launched once, in a child process that
-ncu looks at, with the machine code that the toolchain here makes: ``--prepare FILE`` writes that, and
-``--prepared FILE`` takes it along to a GPU where another compiler is installed.
+Needs an NVIDIA GPU and ``ncu``. Writes ``records/<gpu>/profiles/divergence.json``, which
+``tests/kernels/divergence/test_divergence.py`` compares with the emulator and with the SASS interpreter. A child process
+launches every case once, with the machine code that the toolchain here makes, and ncu profiles that process:
+``--prepare FILE`` writes the machine code, and ``--prepared FILE`` takes it along to a GPU with another compiler.
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
 import datetime
 import hashlib
 import json
 import pickle
-import re
 import subprocess
 import sys
 import tempfile
@@ -26,18 +24,18 @@ from typing import Any
 import numpy as np
 
 from climb import load_ladder
-from climb.bench import hardware
+from climb.bench import hardware, records
 from climb.toolchain import Compiled, compile_cuda
+from climb.validation import nsight
 
-ROOT = Path(__file__).resolve().parents[2]
-PROFILE = ROOT / "tests" / "ncu" / "divergence.json"
+KERNELS = Path(__file__).resolve().parents[3] / "kernels"
 METRICS = {
     "warp_instructions": "smsp__inst_executed.sum",
     "thread_instructions": "smsp__thread_inst_executed.sum",
     "thread_instructions_on": "smsp__thread_inst_executed_pred_on.sum",
     "threads_per_instruction": "smsp__thread_inst_executed_per_inst_executed.ratio",
     "divergent_branches": "smsp__sass_branch_targets_threads_divergent.sum",
-    # The same again, counted by instructions that ncu puts into the machine code.
+    # The same quantities, counted by instructions that ncu inserts into the machine code.
     "patched_warp_instructions": "smsp__sass_inst_executed.sum",
     "patched_thread_instructions": "smsp__sass_thread_inst_executed.sum",
 }
@@ -60,12 +58,12 @@ class Case:
     args: tuple[Any, ...]
 
 
-def text(name: str) -> str:
-    return (ROOT / "kernels" / "divergence" / "exhibits" / f"{name}.cu").read_text(encoding="utf-8")
+def _exhibit(name: str) -> str:
+    return (KERNELS / "divergence" / "exhibits" / f"{name}.cu").read_text(encoding="utf-8")
 
 
 def cases() -> Iterator[Case]:
-    """What is profiled, in order. Arrays among the arguments are NumPy's."""
+    """The launches to profile, in order. Arrays among the arguments are NumPy's."""
     from climb.bench.ladder import expand_includes
 
     ladder = load_ladder("divergence")
@@ -81,10 +79,10 @@ def cases() -> Iterator[Case]:
     grid = (ELEMENTS // THREADS,)
     for work in WORK:
         args = (values, np.zeros_like(values), np.int32(ELEMENTS))
-        yield Case(f"sides<{work}>", text("sides"), f"sides<{work}>", grid, (THREADS,), args)
+        yield Case(f"sides<{work}>", _exhibit("sides"), f"sides<{work}>", grid, (THREADS,), args)
     numbers = np.arange(ELEMENTS, dtype=np.int32)
     for kernel in ("with_branch", "without_branch"):
-        yield Case(kernel, text("parity"), kernel, grid, (THREADS,), (numbers, np.int32(ELEMENTS)))
+        yield Case(kernel, _exhibit("parity"), kernel, grid, (THREADS,), (numbers, np.int32(ELEMENTS)))
 
 
 def compiled(case: Case) -> Compiled:
@@ -125,29 +123,21 @@ def launch_all(prepared: Prepared) -> None:
             cupy.cuda.Device().synchronize()
 
 
-def parse(page: str) -> list[dict[str, float]]:
-    """The counts of each launch from ncu's raw page as CSV."""
-    lines = [line for line in page.splitlines() if line.startswith('"')]
-    rows = list(csv.DictReader(lines))[1:]  # the row under the head holds units
-    return [{name: float(row[metric].replace(",", "")) for name, metric in METRICS.items()} for row in rows]
-
-
 def profile(prepared: Prepared) -> dict[str, Any]:
-    """Run ncu over the child. Raises RuntimeError with what it said."""
+    """Run ncu over the child process. Raises RuntimeError with ncu's output."""
     with tempfile.NamedTemporaryFile(suffix=".pickle") as file:
         pickle.dump(prepared, file)
         file.flush()
-        command = ["ncu", "--csv", "--page", "raw", "--print-units", "base", "--clock-control", "none",
-                   "--metrics", ",".join(METRICS.values()),
-                   sys.executable, "-m", "tools.divergence_profile", "--child", file.name]  # fmt: skip
+        command = [*nsight.COMMAND, "--metrics", ",".join(METRICS.values()),
+                   sys.executable, "-m", "climb.validation.profiles", "divergence", "--child", file.name]  # fmt: skip
         done = subprocess.run(command, capture_output=True, text=True, check=False)
-    rows, labels = parse(done.stdout), [case.label for case in cases()]
+    pages, labels = nsight.parse(done.stdout, tuple(METRICS.values())), [case.label for case in cases()]
+    rows = [{name: float(page[metric]) for name, metric in METRICS.items()} for page in pages]
     if done.returncode or len(rows) != len(labels):
         raise RuntimeError(f"ncu profiled {len(rows)} of {len(labels)}:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
-    version = subprocess.run(["ncu", "--version"], capture_output=True, text=True, check=True).stdout
     return {
         "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
-        "tool": "Nsight Compute " + re.findall(r"Version (\S+)", version)[0],
+        "tool": nsight.version(),
         "device": hardware.device_block(),
         "nvrtc": ".".join(map(str, prepared.nvrtc)),
         "metrics": METRICS,
@@ -156,28 +146,29 @@ def profile(prepared: Prepared) -> dict[str, Any]:
     }
 
 
-def main(arguments: list[str]) -> None:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--prepare", type=Path, metavar="FILE", help="write the machine code, and no more")
-    parser.add_argument("--prepared", type=Path, metavar="FILE", help="machine code that was written so")
+def profile_path(gpu: str = records.DEFAULT_GPU) -> Path:
+    """The committed profile of a GPU."""
+    return records.RECORDS / gpu / "profiles" / "divergence.json"
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The options of the command."""
+    parser.add_argument("--prepare", type=Path, metavar="FILE", help="only write the machine code; needs no GPU")
+    parser.add_argument("--prepared", type=Path, metavar="FILE", help="profile the machine code that --prepare wrote")
     parser.add_argument("--child", type=Path, help=argparse.SUPPRESS)
-    asked = parser.parse_args(arguments)
-    if asked.prepare:
-        asked.prepare.write_bytes(pickle.dumps(prepare()))
-        return
-    if asked.child:
-        launch_all(pickle.loads(asked.child.read_bytes()))
-        return
-    prepared = pickle.loads(asked.prepared.read_bytes()) if asked.prepared else prepare()
-    PROFILE.parent.mkdir(parents=True, exist_ok=True)
-    text_now = json.dumps(profile(prepared), indent=1) + "\n"
-    fresh = PROFILE.with_suffix(".new")
-    fresh.write_text(text_now, encoding="utf-8")
-    fresh.replace(PROFILE)
 
 
-if __name__ == "__main__":
-    # Under its own name, so that what is pickled is read back as what it is.
-    from tools import divergence_profile
-
-    divergence_profile.main(sys.argv[1:])
+def run(args: argparse.Namespace) -> int:
+    """Take the profile and write it; with ``--child`` only launch the cases."""
+    if args.prepare:
+        args.prepare.write_bytes(pickle.dumps(prepare()))
+        return 0
+    if args.child:
+        launch_all(pickle.loads(args.child.read_bytes()))
+        return 0
+    found = profile(pickle.loads(args.prepared.read_bytes()) if args.prepared else prepare())
+    path = profile_path(hardware.gpu_slug(found["device"]["name"]))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    records.write_whole(path, json.dumps(found, indent=1) + "\n")
+    print(path)
+    return 0
