@@ -14,7 +14,7 @@ from climb.toolchain import disassemble
 from climb.validation import agreement
 from climb.validation.agreement import Count, code, compare_patterns, compare_rung, record, summary
 from climb.validation.agreement.cases import cases
-from climb.validation.agreement.measuring import STEPS, dump, parse
+from climb.validation.agreement.measuring import STEPS, dump
 from climb.validation.agreement.summary import agreement_table, differences_table, reasons_table
 
 #: Rungs that were measured, of those that the ladders still have.
@@ -96,7 +96,7 @@ def test_kept_code_of_another_source_is_refused(tmp_path, monkeypatch) -> None:
     compiled = rung.compiled(size)
     changed = dataclasses.replace(compiled, sources={**compiled.sources, compiled.filename: "// another"})
     code.keep_code(tmp_path / "code" / "it.json", changed)
-    with pytest.raises(LookupError, match=r"stale counts of classifier slices.*kernels\.lab\.agreement"):
+    with pytest.raises(LookupError, match=r"stale counts of classifier slices.*climb\.validation\.agreement"):
         compare_rung(rung)
     code.keep_code(tmp_path / "code" / "it.json", compiled)
     kept = code.counted_code(rung, size)
@@ -149,7 +149,7 @@ def test_a_wrong_count_has_no_reason(monkeypatch) -> None:
 def test_counts_of_another_kernel_are_refused(monkeypatch) -> None:
     stale = [{**point, "code_sha256": "0" * 64} for point in record().rungs]
     monkeypatch.setattr(agreement, "record", lambda gpu=None: dataclasses.replace(record.__wrapped__(), rungs=stale))
-    with pytest.raises(LookupError, match=r"stale counts of copy scalar.*kernels\.lab\.agreement"):
+    with pytest.raises(LookupError, match=r"stale counts of copy scalar.*climb\.validation\.agreement"):
         compare_rung(load_ladder("copy")["scalar"])
 
 

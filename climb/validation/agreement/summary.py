@@ -24,8 +24,8 @@ class Summary:
     """The comparison in numbers.
 
     ``sums`` maps "rungs" and "patterns", then "kind, quantity", to the number of nonzero counts compared and the number
-    that are equal; ``different`` holds the others, ``launches`` the number of launches compared. ``missing`` names rungs
-    that were never counted, ``kept`` the nondeterministic rungs whose counted code is kept.
+    that are equal; ``different`` holds the others, ``launches`` the number of launches compared. ``missing`` names the
+    rungs that were never counted, ``kept`` the nondeterministic rungs whose counted code is kept.
     """
 
     sums: dict[str, dict[str, list[int]]]

@@ -59,10 +59,10 @@ class Null:
 class Fault:
     """A kernel with one mistake, and the error that the emulator must raise.
 
-    `body` is the source of the kernel `k`, in which `@@` becomes `wrong` or `mended`. `error` is the class of the error,
-    `says` a regular expression that its message matches, `at` the text of the source line at fault, and `block`,
-    `thread`, `lanes` and `allocation` the place that it names. `args` are arrays, numbers, and the classes above.
-    `details` are further attributes of the error; `other` is the source line of the earlier access of a race.
+    `body` is the source of the kernel `k`, in which `@@` becomes `wrong` or `mended`. `error` is the class of the
+    error, `says` a regular expression that its message matches, `at` the text of the source line at fault, and
+    `block`, `thread`, `lanes` and `allocation` the place that it names. `args` are arrays, numbers, and the classes
+    above. `details` are further attributes of the error; `other` is the source line of the earlier access of a race.
     """
 
     name: str

@@ -1,8 +1,8 @@
 """Profile the instructions of diverging kernels with Nsight Compute.
 
 Needs an NVIDIA GPU and ``ncu``. Writes ``records/<gpu>/profiles/divergence.json``, which
-``tests/kernels/divergence/test_divergence.py`` compares with the emulator and with the SASS interpreter. A child process
-launches every case once, with the machine code that the toolchain here makes, and ncu profiles that process:
+``tests/kernels/divergence/test_divergence.py`` compares with the emulator and with the SASS interpreter. A child
+process launches every case once, with the machine code that the toolchain here makes, and ncu profiles that process.
 ``--prepare FILE`` writes the machine code, and ``--prepared FILE`` takes it along to a GPU with another compiler.
 """
 

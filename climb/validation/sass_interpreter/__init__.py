@@ -1,11 +1,11 @@
-"""Machine code on a CPU: which warps, and which of their lanes, execute each instruction that ptxas has made.
+"""Run a kernel's SASS on a CPU and count the warps and lanes that execute each instruction.
 
-The emulator runs PTX, and its lanes are those of PTX. ptxas makes predicated instructions of short branches, unrolls
-loops and moves code, so that what a GPU counts are other instructions. Here those run: an allow-list of opcodes
-(``operations``, ``warps``), enough for kernels that compute, branch and vote; any other kernel is refused by name.
+The emulator runs PTX, and its lanes are those of PTX. ptxas turns short branches into predicated instructions, unrolls
+loops and moves code, so a GPU executes and counts other instructions. Here those run, from an allow-list of opcodes
+(``operations``, ``warps``) that covers kernels that compute, branch and vote; any other opcode is refused by name.
 
-``run_sass(compiled, kernel, grid, block, args)`` gives ``SassCounts`` in the terms of Nsight Compute, and leaves
-in the arrays what the machine code has written: that it is what the PTX writes shows that the code was read aright.
+``run_sass(compiled, kernel, grid, block, args)`` returns ``SassCounts`` in the terms of Nsight Compute, and writes the
+results into the arrays. Results that equal the PTX's show that the code was interpreted correctly.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The operands of a machine instruction, from nvdisasm's text to data."""
+"""Parse the operands of an instruction from nvdisasm's text."""
 
 from __future__ import annotations
 
@@ -20,9 +20,12 @@ class UnsupportedSass(Exception):
 
 @dataclass(frozen=True)
 class Operand:
-    """One operand. `kind`: "R", "UR" (registers), "P", "UP" (predicates), "c" (constant bank), "[" (address),
-    "number", "name" (a special register, a label). `index`: of a register, -1 for the one that always reads zero or
-    true. `negative`, `inverted`, `absolute`: what stands before it. `value`: a number as written; `text`: the rest."""
+    """One operand.
+
+    `kind` is "R", "UR" (registers), "P", "UP" (predicates), "c" (constant bank), "[" (address), "number" or "name" (a
+    special register, a label). `index` is the register's number, -1 for the one that always reads zero or true.
+    `negative`, `inverted` and `absolute` are its modifiers. `value` is a number as written, `text` the rest.
+    """
 
     kind: str
     index: int = -1
@@ -45,7 +48,7 @@ def split(text: str) -> tuple[Operand, ...]:
 
 @functools.cache
 def operand(text: str) -> Operand:
-    """One operand. Raises UnsupportedSass for what is none."""
+    """Parse one operand. Raises UnsupportedSass for any other text."""
     if found := _REGISTER.match(text):
         minus, tilde, bang, bars, kind, index, before, after = found.groups()
         number = -1 if index in "ZT" else int(index)
