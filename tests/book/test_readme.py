@@ -18,13 +18,13 @@ def commands(text: str) -> set[str]:
     return set(re.findall(r"(?:^    |`)make (?:[A-Z]+=\S+ )?([a-z]+)", text, re.MULTILINE))
 
 
-def test_the_commands_exist() -> None:
+def test_make_commands_of_the_readme_exist() -> None:
     targets = set(re.findall(r"^([a-z]+):", MAKEFILE, re.MULTILINE))
     assert {"serve", "test", "book", "gpu", "live", "run", "record", "report", "help"} <= commands(README)
     assert commands(README) <= targets
 
 
-def test_help_lists_every_target() -> None:
+def test_make_help_lists_every_target() -> None:
     help_ = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     phony = re.search(r"^\.PHONY: (.*)$", MAKEFILE, re.MULTILINE)
     assert phony
@@ -43,7 +43,7 @@ def test_the_rooms_are_on_the_map() -> None:
     assert {"lab", "emulator", "toolchain", "records"} <= named
 
 
-def test_the_picture_is_drawn_from_the_record(tmp_path: Path) -> None:
+def test_pictures_of_the_readme_equal_those_drawn_from_the_records(tmp_path: Path) -> None:
     from climb.display.figures import draw_readme_pictures
 
     for drawn in draw_readme_pictures(tmp_path):
@@ -53,14 +53,14 @@ def test_the_picture_is_drawn_from_the_record(tmp_path: Path) -> None:
         )
 
 
-def test_ci_runs_the_readmes_command() -> None:
+def test_ci_runs_the_commands_of_the_readme() -> None:
     ci = (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
     assert [line for line in ci if line.startswith("make")] == ["make test", "make book"]
     assert "set -euo pipefail" in ci
 
 
 @pytest.mark.parametrize("name", ["requirements.txt", "requirements-gpu.txt"])
-def test_a_lock_is_of_what_was_chosen(name: str) -> None:
+def test_lock_contains_every_chosen_package_with_hashes(name: str) -> None:
     """Each package that is chosen is in the lock, with hashes, and no address of the machine that locked it."""
     lock = (ROOT / name).read_text(encoding="utf-8")
     chosen = re.findall(r"^([A-Za-z][\w.-]*)", (ROOT / name.replace(".txt", ".in")).read_text(encoding="utf-8"), re.M)
@@ -70,7 +70,7 @@ def test_a_lock_is_of_what_was_chosen(name: str) -> None:
     assert not re.search(r"index-url|find-links|file://", lock)
 
 
-def test_the_gpu_lock_agrees_with_the_lock() -> None:
+def test_gpu_lock_agrees_with_the_base_lock() -> None:
     def pins(name: str) -> dict[str, set[str]]:
         found: dict[str, set[str]] = {}
         for package, version in re.findall(r"^([a-z][\w.-]*)==(\S+)", (ROOT / name).read_text(encoding="utf-8"), re.M):

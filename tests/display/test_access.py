@@ -239,7 +239,7 @@ def test_two_accesses_stand_below_each_other_with_their_titles():
         (access(BASE + 4 * LANES, width=3), "width 3"),
     ],
 )
-def test_an_access_that_cannot_be_drawn_is_refused(one, message):
+def test_malformed_access_is_refused(one, message):
     with pytest.raises(ValueError, match=message):
         access_figure(one)
 
@@ -249,7 +249,7 @@ def test_titles_must_be_as_many_as_accesses():
         access_figure(access(BASE + 4 * LANES), titles=("a", "b"))
 
 
-def test_pick_finds_by_kind_line_and_allocation_and_says_what_there_is():
+def test_pick_finds_by_kind_line_and_allocation_or_lists_the_accesses():
     load, store = access(BASE + 4 * LANES), access(BASE + 4 * LANES, kind="global store")
     trace = SimpleNamespace(accesses=[load, store, store])
     assert pick(trace, "global load", line=7, of="source") is load
@@ -260,7 +260,7 @@ def test_pick_finds_by_kind_line_and_allocation_and_says_what_there_is():
         pick(trace, "global store", 2)
 
 
-def test_no_text_of_an_access_picture_leaves_the_figure():
+def test_texts_of_an_access_picture_stay_within_the_figure():
     wide = access_figure(access(BASE + 16 * 5 * LANES, 16), access(128 * LANES, kind="shared load"))
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 

@@ -39,7 +39,7 @@ ROOT = Path(__file__).resolve().parents[2]
 # The ladder.
 
 
-def test_the_ladder_draws_a_bar_for_each_rung_and_emphasises_the_newest():
+def test_ladder_draws_a_bar_for_each_rung_and_emphasises_the_newest():
     figure = ladder_figure(made_up(), upto="tiled")
     bars = figure.axes[0].patches
     assert [b.get_width() for b in bars] == pytest.approx([3e-3, 1e-3])
@@ -104,16 +104,16 @@ def test_peers_and_the_limit_are_labelled_lines():
 
 
 @pytest.mark.parametrize(("slowest", "scale"), [(19 * 6e-4, "linear"), (21 * 6e-4, "log")])
-def test_the_axis_is_logarithmic_beyond_a_spread_of_twenty(slowest, scale):
+def test_time_axis_is_logarithmic_beyond_a_spread_of_twenty(slowest, scale):
     record = made_up(rungs=(("naive", slowest), ("best", 6e-4)), ceilings={})
     assert ladder_figure(record).axes[0].get_xscale() == scale
 
 
-def test_a_limit_that_is_not_known_is_not_drawn():
+def test_unknown_limit_is_not_drawn():
     assert not any("limit" in t for t in texts(ladder_figure(made_up(ceilings={}))))
 
 
-def test_the_readers_own_times_stand_beside_those_of_the_record():
+def test_readers_own_times_stand_beside_those_of_the_record():
     reference, mine = made_up(), made_up(rungs=(("naive", 6e-3), ("tiled", 2e-3), ("padded", 1e-3)))
     both = SimpleNamespace(ladder=reference.ladder, regime="cold", reference=reference, mine=mine)
     shown = texts(ladder_figure(both))
@@ -122,7 +122,7 @@ def test_the_readers_own_times_stand_beside_those_of_the_record():
     assert "3.00 ms" in texts(ladder_figure(alone))
 
 
-def test_a_size_or_rung_that_was_not_measured_is_refused_by_name():
+def test_unmeasured_size_or_rung_is_refused_by_name():
     with pytest.raises(ValueError, match=r"no rung of transpose was measured at n=5 .* there is n=16384"):
         ladder_figure(made_up(), {"n": 5})
     with pytest.raises(ValueError, match=r"no rung 'swizzled' .* measured are naive, tiled, padded"):
@@ -134,7 +134,7 @@ def test_a_size_or_rung_that_was_not_measured_is_refused_by_name():
 # Roofline, sweep, overview.
 
 
-def test_the_roofline_has_its_ridge_where_the_ceilings_meet():
+def test_roofline_has_its_ridge_where_the_ceilings_meet():
     figure = roofline_figure(made_up("matmul", flops=4000))
     assert f"ridge {significant(60e12 / 4000e9, 2)}" in texts(figure)
     dots = [line for line in figure.axes[0].lines if len(line.get_xdata()) == 1]
@@ -159,7 +159,7 @@ def test_every_dot_of_a_committed_record_stands_at_its_intensity_and_rate():
     assert y == pytest.approx(np.minimum(x * bandwidth, peak))
 
 
-def test_a_dot_on_the_roof_has_its_name_below_it():
+def test_dot_on_the_roof_has_its_name_below_it():
     peak = 60e12
     record = made_up("matmul", rungs=(("naive", 1.0), ("best", 4000 * 16384**2 / peak)), flops=4000)
     names = {
@@ -168,20 +168,20 @@ def test_a_dot_on_the_roof_has_its_name_below_it():
     assert names["naive"] < names["best"] < 0.95 * peak
 
 
-def test_other_ladders_are_named_with_their_best_rung():
+def test_roofline_names_other_ladders_with_their_best_rung():
     other = made_up("fma", rungs=(("one", 1e-2), ("two", 1e-3)), flops=2000)
     shown = texts(roofline_figure(made_up("matmul", flops=4000), also=[other]))
     assert "fma: two" in shown and not any("one" in t for t in shown)
 
 
-def test_the_roofline_refuses_a_problem_without_flops_and_a_record_without_ceilings():
+def test_roofline_refuses_a_problem_without_flops_and_a_record_without_ceilings():
     with pytest.raises(ValueError, match="transpose counts no FLOPs"):
         roofline_figure(made_up())
     with pytest.raises(ValueError, match="needs the ceiling copy_gb_s"):
         roofline_figure(made_up(flops=1, ceilings={"fp32_tflop_s": 60.0}))
 
 
-def test_a_sweep_has_a_second_panel_on_the_same_x_and_no_second_y():
+def test_sweep_has_a_second_panel_on_the_same_x_and_no_second_y():
     figure = sweep_figure(
         [1, 2, 4],
         {"copy": [9, 5, 3]},
@@ -227,12 +227,12 @@ def test_every_point_of_a_sweep_stands_at_its_values(logy, newest):
         ([1, 2], {"a": [1, 2]}, "b", "newest is 'b'"),
     ],
 )
-def test_a_sweep_that_cannot_be_drawn_is_refused(x, series, newest, message):
+def test_malformed_sweep_is_refused(x, series, newest, message):
     with pytest.raises(ValueError, match=message):
         sweep_figure(x, series, xlabel="x", ylabel="y", newest=newest)
 
 
-def test_a_line_of_a_sweep_may_end_before_the_others():
+def test_line_of_a_sweep_may_end_before_the_others():
     series = {"long": [1.0, 2.0, 3.0], "short": [4.0, 5.0, float("nan")]}
     figure = sweep_figure([1, 2, 4], series, xlabel="x", ylabel="y")
     assert "short goes from 4.00 at 1 to 5.00 at 2 (y)." in alt_text(figure)
@@ -247,7 +247,7 @@ def test_names_at_the_ends_of_a_logarithmic_sweep_stand_beside_their_lines():
     assert 0 < names["low"] < 0.5 < names["high"] < 1
 
 
-def test_the_overview_shows_first_best_and_peer_as_shares_of_the_limit():
+def test_overview_shows_first_best_and_peer_as_shares_of_the_limit():
     limit = 8 * 16384**2 / 4000e9
     record = made_up(rungs=(("naive", 10 * limit), ("best", 2 * limit)), peers=(("library", 4 * limit),))
     figure = overview_figure([record])
@@ -268,14 +268,14 @@ def test_every_mark_of_the_overview_stands_at_its_share_of_the_limit():
     assert drawn == expected
 
 
-def test_a_peer_that_passes_the_limit_in_a_lower_precision_is_not_in_the_overview():
+def test_peer_that_passes_the_limit_in_a_lower_precision_is_not_in_the_overview():
     limit = 8 * 16384**2 / 4000e9
     record = made_up(rungs=(("naive", 2 * limit),), peers=(("fast", limit / 6), ("exact", 1.5 * limit)))
     assert "exact 67 %" in alt_text(overview_figure([record]))
     assert "fast" not in alt_text(overview_figure([record]))
 
 
-def test_the_overview_needs_ladders_and_their_limits():
+def test_overview_without_ladders_or_limits_is_refused():
     with pytest.raises(ValueError, match="at least one ladder"):
         overview_figure([])
     with pytest.raises(ValueError, match="limit of transpose is not known"):
@@ -285,7 +285,7 @@ def test_the_overview_needs_ladders_and_their_limits():
 # The lanes picture.
 
 
-def test_lanes_wait_for_the_longest():
+def test_lanes_figure_shows_the_wait_for_the_longest_lane():
     """Lane 3 works 10 steps and 31 lanes 1 step: 41 of 320 lane-steps, and a pale bar of 10 behind each."""
     work = [1] * 32
     work[3] = 10
@@ -298,7 +298,7 @@ def test_lanes_wait_for_the_longest():
 
 
 @pytest.mark.parametrize("warps", [{}, {"short": [1] * 31}, {"negative": [1] * 31 + [-1]}])
-def test_lanes_that_are_no_warp_are_refused(warps):
+def test_lanes_that_do_not_form_a_warp_are_refused(warps):
     with pytest.raises(ValueError, match="lanes"):
         lanes_figure(warps)
 
@@ -319,7 +319,7 @@ sys.stdout.buffer.write("".join(map(style.svg, figures)).encode())
 """
 
 
-def test_figures_are_the_same_bytes_whatever_the_session_and_need_no_display(tmp_path):
+def test_figures_are_the_same_bytes_in_every_session_and_need_no_display(tmp_path):
     """Two processes, with other hash seeds, and in one a matplotlibrc that changes everything."""
     (tmp_path / "matplotlibrc").write_text(
         "font.size: 30\nfigure.figsize: 1, 1\nsvg.fonttype: none\naxes.grid: True\nbackend: TkAgg\n", encoding="utf-8"
@@ -335,13 +335,13 @@ def test_figures_are_the_same_bytes_whatever_the_session_and_need_no_display(tmp
     assert drawn[0].count(b"<svg ") == 6
 
 
-def test_an_svg_has_no_date_no_creator_and_an_opaque_white_ground():
+def test_svg_has_no_date_no_creator_and_an_opaque_white_background():
     text = style.svg(ladder_figure(made_up()))
     assert "<dc:date>" not in text and "<dc:creator>" not in text and matplotlib.__version__ not in text
     assert re.search(r'id="patch_1">\s*<path [^>]*style="fill: #ffffff', text)
 
 
-def test_no_text_is_smaller_than_eleven_points():
+def test_figures_have_no_text_below_eleven_points():
     figures = [
         ladder_figure(made_up(peers=(("library", 1.5e-3),))),
         access_figure(access(BASE + 128 * LANES)),
@@ -368,7 +368,7 @@ def test_save_writes_svg_and_png(tmp_path):
     assert save(figure, tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_the_pictures_of_the_readme_are_those_of_the_records(tmp_path):
+def test_committed_pictures_equal_those_drawn_from_the_records(tmp_path):
     for drawn in draw_readme_pictures(tmp_path):
         committed = ROOT / "book" / "_static" / drawn.name
         assert committed.exists() and committed.read_bytes() == drawn.read_bytes(), (
@@ -390,11 +390,11 @@ def test_the_pictures_of_the_readme_are_those_of_the_records(tmp_path):
         (0, "0 ns"),
     ],
 )
-def test_times(seconds, text):
+def test_time_text_has_three_digits_and_a_unit(seconds, text):
     assert time_text(seconds) == text
 
 
-def test_rates_ratios_and_shares():
+def test_rates_ratios_shares_and_sizes_as_text():
     assert rate_text(8 * 16384**2, 5.02e-4, "bytes") == "4280 GB/s"
     assert rate_text(2 * 4096**3, 2.68e-3, "flops") == "51.3 TFLOP/s"
     assert (ratio_text(3.66), ratio_text(26.7), ratio_text(0.284)) == ("3.7x", "27x", "0.28x")
@@ -404,7 +404,7 @@ def test_rates_ratios_and_shares():
 
 
 @given(st.floats(1e-12, 1e12))
-def test_three_significant_digits_are_close_and_are_three(value):
+def test_significant_has_three_digits_and_is_close(value):
     text = significant(value)
     assert float(text) == pytest.approx(value, rel=0.0051)
     digits = text.replace(".", "").lstrip("0")
@@ -412,7 +412,7 @@ def test_three_significant_digits_are_close_and_are_three(value):
 
 
 @given(st.lists(st.floats(-10, 10), min_size=1, max_size=8), st.floats(0.01, 3))
-def test_spread_labels_keep_their_order_and_their_distance(values, gap):
+def test_spread_keeps_order_and_distance(values, gap):
     placed = spread(values, gap)
     order = sorted(range(len(values)), key=lambda i: values[i])
     steps = [placed[b] - placed[a] for a, b in pairwise(order)]

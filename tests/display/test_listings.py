@@ -17,7 +17,7 @@ def test_source_shows_every_line_of_the_file_with_its_number():
     assert [line.rstrip() for line in text_of(shown.html).rstrip("\n").split("\n")] == expected
 
 
-def test_an_excerpt_keeps_the_numbers_of_the_file_and_knows_its_comments():
+def test_excerpt_keeps_the_files_line_numbers_and_comment_colours():
     shown = source(rung("first", FIRST), lines=(8, 9))
     assert repr(shown) == "8         two < three */\n9      __syncthreads();"
     comment = shown.html.split("\n")[0]
@@ -25,12 +25,12 @@ def test_an_excerpt_keeps_the_numbers_of_the_file_and_knows_its_comments():
 
 
 @pytest.mark.parametrize("lines", [(0, 3), (3, 2), (5, 12)])
-def test_lines_that_the_file_does_not_have_are_refused(lines):
+def test_line_numbers_outside_of_the_file_are_refused(lines):
     with pytest.raises(ValueError, match="not in the file, which has 11 lines"):
         source(rung("first", FIRST), lines=lines)
 
 
-def test_a_diff_shows_what_came_in_and_what_went_out_and_marks_it_without_colour():
+def test_diff_marks_added_and_removed_lines_without_colour():
     first = rung("first", FIRST)
     shown = diff(rung("second", SECOND, first))
     lines = repr(shown).split("\n")
@@ -44,7 +44,7 @@ def test_a_diff_shows_what_came_in_and_what_went_out_and_marks_it_without_colour
     assert "a &lt; b" in shown.html
 
 
-def test_applying_a_diff_to_the_old_file_gives_the_new():
+def test_diff_applied_to_the_old_file_gives_the_new_file():
     """Gaps stand for lines of the new file that are as before; everything else must reproduce both files."""
     shown = repr(diff(rung("second", SECOND, rung("first", FIRST)))).split("\n")[1:]
     new = SECOND.rstrip("\n").split("\n")
@@ -58,7 +58,7 @@ def test_applying_a_diff_to_the_old_file_gives_the_new():
     assert at == len(new)
 
 
-def test_a_diff_needs_something_before_and_something_different():
+def test_diff_of_a_first_rung_or_of_equal_sources_is_refused():
     with pytest.raises(ValueError, match="first is the first rung"):
         diff(rung("first", FIRST))
     with pytest.raises(ValueError, match="the same source"):

@@ -31,24 +31,24 @@ def test_say_prints_what_it_publishes(capsys):
 
 
 @pytest.mark.parametrize("value", ["", "  ", "'quoted'", "two\nlines"])
-def test_text_that_would_not_survive_in_prose_is_refused(value):
+def test_say_refuses_text_that_prose_cannot_hold(value):
     with pytest.raises(ValueError, match="prose takes one line"):
         say(x=value)
 
 
 @pytest.mark.parametrize("value", [None, True, [1], float])
-def test_only_numbers_and_text_can_be_said(value):
+def test_say_refuses_what_is_neither_number_nor_text(value):
     with pytest.raises(TypeError, match="expected a number or text"):
         say(x=value)
 
 
-def test_a_number_that_is_not_finite_is_never_said():
+def test_say_refuses_a_number_that_is_not_finite():
     for value in (float("nan"), float("inf")):
         with pytest.raises(ValueError, match="finite"):
             say(x=value)
 
 
-def test_a_name_must_be_one_that_a_role_can_hold():
+def test_number_refuses_a_name_that_a_role_cannot_hold():
     with pytest.raises(ValueError, match="cannot be pasted"):
         number("a b", 1)
 
@@ -71,7 +71,7 @@ def executed(tmp_path_factory):
     return done
 
 
-def test_a_notebook_gets_glue_outputs_and_svg_figures_and_no_png(executed):
+def test_notebook_gets_glue_outputs_and_svg_figures_and_no_png(executed):
     said, drawn = executed[0].cells[1].outputs, executed[0].cells[2].outputs
     assert said[0].text == "ratio = 2.13\nsectors = 32\n"
     assert [o.data for o in said[1:]] == [
@@ -84,12 +84,12 @@ def test_a_notebook_gets_glue_outputs_and_svg_figures_and_no_png(executed):
     assert set(drawn[0].data) == {"image/svg+xml", "text/plain"} and len(drawn) == 1
 
 
-def test_a_notebook_executed_twice_is_the_same(executed):
+def test_notebook_executed_twice_has_the_same_outputs(executed):
     first, second = ([c.outputs for c in notebook.cells] for notebook in executed)
     assert first == second
 
 
-def test_prose_takes_the_numbers_and_a_missing_one_fails_the_build(executed, tmp_path):
+def test_prose_pastes_numbers_and_a_missing_one_fails_the_build(executed, tmp_path):
     """A book of one page, built with -W: whole, and with a name that nobody said."""
     from nbformat.v4 import new_markdown_cell
 
@@ -115,7 +115,7 @@ def test_prose_takes_the_numbers_and_a_missing_one_fails_the_build(executed, tmp
     assert missing.returncode != 0 and "No key 'nobody' found" in missing.stdout + missing.stderr
 
 
-def test_a_number_and_its_unit_are_pasted_as_one_word():
+def test_number_and_unit_are_joined_by_a_no_break_space():
     assert kept_together("17 %") == "17\u00a0%"
     assert kept_together("4.28 TB/s") == "4.28\u00a0TB/s"
     assert kept_together("NVIDIA H200") == "NVIDIA H200"

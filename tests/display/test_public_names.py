@@ -16,7 +16,7 @@ DISPLAYED = {
 }  # fmt: skip
 
 
-def test_the_public_names_exist_and_import_is_lazy():
+def test_public_names_exist_and_matplotlib_is_imported_late():
     for name in climb.__all__:
         assert getattr(climb, name) is not None, name
     assert callable(climb.timings) and callable(climb.counters)

@@ -24,7 +24,7 @@ def test_sass_lists_opcodes_by_source_line():
     assert "STG.E" in shown[3] and shown[3].endswith("to[threadIdx.x] = tile[threadIdx.x];")
 
 
-def test_sass_refuses_to_show_nothing():
+def test_sass_without_a_matching_instruction_is_refused():
     with pytest.raises(ValueError, match="no instruction of first starts with HMMA"):
         sass(rung("first", FIRST), {"n": 1}, only="HMMA")
 
@@ -38,7 +38,7 @@ def test_opcodes_are_counted_by_file_and_line():
     }
 
 
-def test_opcodes_stand_in_the_order_of_the_program_with_their_predicates():
+def test_opcodes_are_listed_in_program_order_with_predicates():
     text = "__global__ void guarded(float* p, int n) { if (threadIdx.x < n) { p[threadIdx.x] *= 2.0f; } }"
     assert [o.split()[-1] for o in opcodes(text, "guarded", "LDG|STG")] == ["LDG.E", "STG.E"]
     assert "@P0 EXIT" in opcodes(text, "guarded")
@@ -49,7 +49,7 @@ def test_opcodes_stand_in_the_order_of_the_program_with_their_predicates():
 # Tables.
 
 
-def test_a_table_as_text_and_as_html():
+def test_table_has_text_and_html_with_the_newest_row_marked():
     shown = table([["naive", 32], {"rung": "a <b>", "sectors": None}], ["rung", "sectors"], caption="counts", newest=-1)
     assert repr(shown) == "counts\nrung   sectors\n-----  -------\nnaive       32\na <b>"
     assert "<caption>counts</caption>" in shown.html
@@ -60,7 +60,7 @@ def test_a_table_as_text_and_as_html():
     ("row", "message"),
     [(["a"], "1 cells for 2 columns"), ({"x": 1}, "x, which is no column"), (["a", 0.1], "holds the float 0.1")],
 )
-def test_a_row_that_does_not_fit_is_refused(row, message):
+def test_row_that_does_not_fit_the_columns_is_refused(row, message):
     with pytest.raises(ValueError, match=message):
         table([row], ["a", "b"])
 
@@ -84,14 +84,14 @@ def rows_of(shown):
     return [re.split(r"  +", line.strip()) for line in repr(shown).split("\n")[2:]]
 
 
-def test_the_counters_table_has_a_row_for_each_line_and_kind():
+def test_counters_table_has_a_row_for_each_line_and_kind():
     assert rows_of(counters_table(BEFORE)) == [
         ["17", "global load, 4 B", "10", "4.50 sectors", "4", "line 17;"],
         ["26", "shared load, 4 B", "10", "32 wavefronts", "1", "line 26;"],
     ]
 
 
-def test_before_and_after_are_compared_by_kind_of_access():
+def test_counters_table_compares_before_and_after_by_kind_of_access():
     assert rows_of(counters_table(AFTER, before=BEFORE)) == [
         ["global load: sectors / request", "4.50", "2"],
         ["global load: requests", "10", "20"],
@@ -102,14 +102,14 @@ def test_before_and_after_are_compared_by_kind_of_access():
     ]
 
 
-def test_an_access_that_came_or_went_is_a_dash():
+def test_counters_table_shows_a_dash_for_an_access_that_one_side_lacks():
     without = SimpleNamespace(lines=AFTER.lines[1:], warp_instructions=1)
     rows = {row[0]: row[1:] for row in rows_of(counters_table(without, before=BEFORE))}
     assert rows["shared load: wavefronts / request"] == ["32", "-"]
     assert rows["shared load: requests"] == ["10", "0"]
 
 
-def test_the_timing_table_has_rate_limit_peer_and_verdict():
+def test_timing_table_has_rate_limit_peer_and_verdict():
     shown = timing_table(made_up_timings())
     lines = repr(shown).split("\n")
     assert lines[0] == "A copy, n = 10, cold. A GPU, 2026-01-02"
@@ -126,7 +126,7 @@ def test_the_timing_table_has_rate_limit_peer_and_verdict():
     assert len(newest) == 1 and "worse" in newest[0]
 
 
-def test_the_timing_table_stops_at_a_rung_and_shows_the_readers_times():
+def test_timing_table_stops_at_a_rung_and_shows_the_readers_times():
     timings = made_up_timings()
     timings.mine = SimpleNamespace(**{**vars(timings.reference), "points": timings.reference.points[:2]})
     shown = repr(timing_table(timings, upto="float4"))
@@ -136,7 +136,7 @@ def test_the_timing_table_stops_at_a_rung_and_shows_the_readers_times():
 # The card.
 
 
-def test_the_card_says_what_to_know_how_long_and_whose_times():
+def test_card_shows_prerequisites_reading_time_ladder_and_gpu():
     shown = card(before=["a warp", "a <grid>"], minutes=20, timings=made_up_timings())
     assert repr(shown).split("\n") == [
         "Before this: a warp, a <grid>",
@@ -147,13 +147,13 @@ def test_the_card_says_what_to_know_how_long_and_whose_times():
     assert "a &lt;grid&gt;" in shown.html and shown.html.startswith('<dl class="rl-card">')
 
 
-def test_a_card_without_times_and_one_with_nonsense():
+def test_card_without_times_is_short_and_zero_minutes_are_refused():
     assert repr(card(before=[], minutes=1)) == "Before this: nothing\nReading time: 1 minute"
     with pytest.raises(ValueError, match="at least 1"):
         card(before=[], minutes=0)
 
 
-def test_a_card_ends_where_the_chapter_ends():
+def test_card_ends_at_the_chapters_last_rung():
     shown = repr(card(before=[], minutes=1, timings=made_up_timings(), upto="float4"))
     assert "Ladder copy: naive → float4\n" in shown
     assert "→ worse\n" in repr(card(before=[], minutes=1, timings=made_up_timings(), upto="another"))

@@ -36,7 +36,7 @@ def point(ladder: str, rung: str) -> dict:
 
 
 @pytest.mark.parametrize("name", READ)
-def test_rungs_of_other_ladders_execute_the_hardwares_instructions(name: str) -> None:
+def test_rungs_execute_as_many_instructions_as_the_hardware_counted(name: str) -> None:
     ladder, rung = load_ladder(name.split()[0]), name.split()[1]
     measured = point(ladder.name, rung)
     size = measured["size"]
@@ -77,7 +77,7 @@ def test_lanes_that_have_left_execute_nothing() -> None:
     assert (last.warps, last.threads) == (1, 24)
 
 
-def test_a_warp_of_a_short_block_has_its_lanes() -> None:
+def test_last_warp_of_a_short_block_has_only_its_lanes() -> None:
     source = "__global__ void one(int* out) { out[blockIdx.x * blockDim.x + threadIdx.x] = blockIdx.x; }"
     out = np.full(80, -1, np.int32)
     done = machine(source, "one", 2, 40, out)
@@ -102,7 +102,7 @@ __global__ void shuffles(const int* in, int* out)
 """
 
 
-def test_shuffles_and_shared_memory_are_those_of_the_emulator() -> None:
+def test_shuffles_and_shared_memory_agree_with_the_emulator() -> None:
     given = np.random.default_rng(0).permutation(64).astype(np.int32)
     out, expected = np.zeros(320, np.int32), np.zeros(320, np.int32)
     machine(SHUFFLES, "shuffles", 1, 64, given, out)
@@ -110,7 +110,7 @@ def test_shuffles_and_shared_memory_are_those_of_the_emulator() -> None:
     assert np.array_equal(out, expected) and len(set(out.tolist())) > 32
 
 
-def test_an_access_outside_of_every_array_is_an_error() -> None:
+def test_access_outside_of_every_array_is_an_error() -> None:
     source = "__global__ void over(int* out) { out[threadIdx.x] = 1; }"
     with pytest.raises(IndexError, match="in no array"):
         machine(source, "over", 1, 32, np.zeros(31, np.int32))
@@ -123,12 +123,12 @@ def test_an_access_outside_of_every_array_is_an_error() -> None:
         ("__global__ void f(float* x) { x[threadIdx.x] = sinf(x[0]); }", "the instruction"),
     ],
 )
-def test_what_is_not_known_is_refused_by_name(source: str, what: str) -> None:
+def test_unsupported_instruction_is_refused_by_name(source: str, what: str) -> None:
     with pytest.raises(UnsupportedSass, match=what):
         machine(source, "f", 1, 32, np.zeros(32, np.float64))
 
 
-def test_an_unknown_modifier_or_operand_is_refused() -> None:
+def test_unknown_operand_or_argument_is_refused() -> None:
     code = (Instruction(0, "", "FADD.FTZ.SAT", "R0, R1, R2", 1, "a.cu"),)
     assert Program.of(code, {}).steps[0].modifiers == ("FTZ", "SAT")
     with pytest.raises(UnsupportedSass, match="the operand B0"):
@@ -137,7 +137,7 @@ def test_an_unknown_modifier_or_operand_is_refused() -> None:
         machine("__global__ void f(int* x) { *x = 1; }", "f", 1, 32, [1])  # type: ignore[arg-type]
 
 
-def test_operands_are_read_with_their_signs() -> None:
+def test_operands_are_parsed_with_their_modifiers() -> None:
     assert operand("-R3.reuse") == operand("-R3.reuse") and operand("-R3.reuse").negative
     assert operand("~UR2").inverted and operand("!P0").inverted and operand("PT").index == -1
     assert operand("|R4|").absolute and operand("-|R4|").negative

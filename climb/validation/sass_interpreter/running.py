@@ -20,7 +20,7 @@ from climb.validation.sass_interpreter.warps import Program, Warps
 
 @dataclass(frozen=True)
 class InstructionCount:
-    """An instruction with the ``warps`` that executed it, their active ``threads``, and those ``on``, whose guard held."""
+    """An instruction: the ``warps`` that executed it, their active ``threads``, and those ``on``, whose guard held."""
 
     offset: int
     text: str
