@@ -1,8 +1,8 @@
-"""What one warp asks of memory, and what memory has to do for it: the content of the access picture.
+"""Compute the content of the access picture: what one warp asks of memory, and what the access costs.
 
-Global memory moves whole 32-byte sectors, four to a line of 128 bytes; shared memory has 32 banks, each of which serves
-one 4-byte word in a wavefront. What an access costs, and which lanes are served together, are the emulator's cost
-model's; ``access_figure.py`` draws what is computed here.
+Global memory moves whole 32-byte sectors, four to a line of 128 bytes. Shared memory has 32 banks, and each serves one
+4-byte word in a wavefront. The emulator's cost model says what an access costs and which lanes are served together;
+``access_figure.py`` draws the pictures.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class GlobalPicture:
 
     @property
     def turns(self) -> int:
-        """Turns in which memory serves the lanes: 1, but for atomics."""
+        """The number of turns in which memory serves the lanes; 1 for loads and stores."""
         return 1 + max(turn for turn, _ in self.rows)
 
 
@@ -96,7 +96,7 @@ def _arrays(access: Any) -> tuple[np.ndarray, np.ndarray, int]:
 
 
 def global_picture(access: Any) -> GlobalPicture:
-    """Which words each lane asks for, and which sectors move in which turn.
+    """The words that each lane asks for, and the sectors that move in each turn.
 
     Raises ValueError for an access that is malformed.
     """
@@ -126,9 +126,9 @@ def global_picture(access: Any) -> GlobalPicture:
 
 
 def shared_picture(access: Any) -> SharedPicture:
-    """Which bank serves which lane in which wavefront. Raises ValueError for an access that is malformed.
+    """The lanes that each bank serves in each wavefront. Raises ValueError for an access that is malformed.
 
-    How shared memory carries out an atomic is ``access.carried_out``; an access without it is taken for a native one.
+    ``access.carried_out`` says how shared memory carries out an atomic; without it the atomic counts as a native one.
     """
     addresses, active, width = _arrays(access)
     action = access.kind.split()[1]
@@ -148,9 +148,9 @@ def shared_picture(access: Any) -> SharedPicture:
 
 
 def pick(trace: Any, kind: str, nth: int = 0, *, line: int | None = None, of: str | None = None) -> Any:
-    """The ``nth`` access of one kind in a trace, perhaps only of one source line or of one allocation (by name).
+    """The ``nth`` access of a kind in a trace, optionally of one source line or of one allocation (by name).
 
-    Raises ValueError, which says which accesses there are.
+    Raises ValueError, which lists the accesses of the trace, where there is no such access.
 
     >>> access_figure(pick(trace(transpose["tiled"], size), "shared load"))                  # doctest: +SKIP
     """
@@ -173,7 +173,7 @@ def picture_of(access: Any) -> GlobalPicture | SharedPicture:
 
 
 def headline(picture: GlobalPicture | SharedPicture) -> str:
-    """What the request costs, and what it could cost, in one line."""
+    """The cost of the request and the least possible cost, in one line."""
     if isinstance(picture, GlobalPicture):
         count, least = picture.moved, picture.least
         noun, verb = "sector", ("moves" if count == 1 else "move")

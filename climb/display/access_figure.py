@@ -1,7 +1,7 @@
-"""The access picture: lanes on top, colour says which lane asks, and height is what the request costs.
+"""The access picture: the lanes on top, a colour for each lane, and a height that grows with the cost.
 
-Global memory is drawn as its 128-byte lines, one per row, four sectors to a row, and the lines of an atomic again for
-each turn in which they are served; shared memory as its 32 banks, one row per wavefront.
+Global memory is drawn as 128-byte lines, one per row, with four sectors in a row; an atomic has a row for each line and
+turn. Shared memory is drawn as 32 banks, one row per wavefront.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ _GRID_HEIGHT = 3.3
 
 @style.styled
 def access_figure(access: Any, *more: Any, titles: Sequence[str] = ()) -> Figure:
-    """Draw one access of one warp, or several below each other, say before and after.
+    """Draw one access of a warp, or several below each other, such as before and after.
 
     ``access`` is an ``Access`` of the emulator's trace (``kind``, ``width`` in bytes, 32 ``addresses``, 32 ``active``
-    flags). ``titles`` names the pictures; without it each says its kind and width. Raises ValueError when an access
+    flags). ``titles`` names the pictures; the default title is kind and width. Raises ValueError when an access
     is malformed, has no active lane, or is neither global nor shared.
 
     >>> access_figure(pick(trace(transpose["naive"], size), "global store"))           # doctest: +SKIP
@@ -62,7 +62,7 @@ def access_figure(access: Any, *more: Any, titles: Sequence[str] = ()) -> Figure
 
 @dataclass(frozen=True)
 class _Row:
-    """One row of the grid: its label, the lanes that ask for each column, and the columns that are filled."""
+    """One row of the grid: its label, the lanes that ask for each column (`owners`), and the columns that move."""
 
     label: str
     owners: Mapping[int, tuple[int, ...]]
@@ -222,12 +222,12 @@ def _draw_key(axes: Axes, picture: GlobalPicture | SharedPicture, y: float) -> N
 
 
 def _idle_colour(picture: GlobalPicture | SharedPicture) -> str:
-    """Bytes that move unused are waste; a bank without work is waste only when the request waits for another bank."""
+    """Unused bytes are always drawn as waste; an idle bank only where the request has bank conflicts."""
     return style.FAINT if isinstance(picture, SharedPicture) and not picture.conflicts else style.WASTE
 
 
 def _labelled(rows: int, row_height: float) -> set[int]:
-    """Which rows have room for a label of 11 points: the first, the last, and evenly spaced ones between."""
+    """The rows with room for a label of 11 points: the first, the last, and evenly spaced rows between them."""
     step = 1
     while step * row_height < 0.17:
         step *= 2

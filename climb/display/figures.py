@@ -1,8 +1,7 @@
 """The figures of the book: ladder, overview, roofline, sweep, access picture, lanes picture and steps picture.
 
-Each function returns a matplotlib figure in the book's style, which a notebook shows as SVG. ``alt_text(figure)`` says
-in words what it shows. ``python -m climb.display.figures [folder]`` draws the pictures of the README and the front
-page.
+Each function returns a matplotlib figure in the book's style, which a notebook shows as SVG. ``alt_text(figure)``
+describes it in words. ``python -m climb.display.figures [folder]`` draws the pictures of the README and the front page.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ __all__ = [
 
 
 def compared(gpu: str = DEFAULT_GPU) -> tuple[Record, ...]:
-    """The records of the ladders that climb towards a vendor's library: of more than one rung, and with a peer."""
+    """The records of the ladders that have more than one rung and a peer, a vendor's library."""
     found = []
     for name in ladder_names():
         ladder = load_ladder(name)

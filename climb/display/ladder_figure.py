@@ -14,17 +14,17 @@ from climb.bench.units import percent_text, time_text
 from climb.display import style
 from climb.display.selection import has_mine, select
 
-#: Bars are drawn on a logarithmic axis when the slowest takes more than this many times the fastest.
+#: The time axis is logarithmic when the slowest bar or mark takes more than this many times the fastest.
 LOG_SPREAD = 20
 
 
 @style.styled
 def ladder_figure(timings: Any, size: Size | None = None, upto: str | None = None) -> Figure:
-    """Bars of time per rung, first to last, the newest in colour; the peers and the limit as vertical lines.
+    """Draw a bar for the time of each rung, the newest in colour; peers and the limit are vertical lines.
 
-    ``timings`` is what ``timings(ladder)`` returns, or a record; ``size`` is the first headline size if None; ``upto``
-    ends the ladder at that rung. Where the reader's own GPU was measured, its bars and lines are drawn, and those of
-    the record thin below them. Raises ValueError when there is nothing to draw at this size.
+    ``timings`` is what ``timings(ladder)`` returns, or a record; ``size`` defaults to the first headline size; ``upto``
+    ends the ladder at that rung. Where the reader's own GPU was measured, its bars and lines are drawn, with thin bars
+    of the record below. Raises ValueError when there is nothing to draw at this size.
 
     >>> ladder_figure(timings("transpose"), upto="padded")                                 # doctest: +SKIP
     """
@@ -106,14 +106,14 @@ def ladder_figure(timings: Any, size: Size | None = None, upto: str | None = Non
     return style.set_alt(figure, " ".join(said))
 
 
-# How far the labels of the vertical lines stand apart, in rows of the chart.
+# Distance between the labels of the vertical lines, in rows of the chart.
 _FLAG = 0.62
 
 
 def _draw_marks(axes: Axes, marks: Sequence[tuple[str, float, str]], rows: int) -> None:
-    """A flag for each mark: its pole crosses the bars, its cloth flies above them, to the side where there is room.
+    """Draw a vertical line across the bars for each mark, with its label above them, on the side where there is room.
 
-    The leftmost pole is the highest, so that cloths which fly to the right meet no other pole.
+    The leftmost line is the highest, so that labels to the right of a line cross no other line.
     """
     to_axes = axes.transData + axes.transAxes.inverted()
     for level, (name, seconds, colour) in enumerate(sorted(marks, key=lambda mark: -mark[1])):

@@ -1,4 +1,4 @@
-"""What a chapter shows of a rung's code: its source, the diff against the rung before, its launches.
+"""Listings of a rung's code: its source, the diff against the rung before, its launches.
 
 The HTML and the plain text beside it depend on committed files alone, so that a re-executed chapter can be compared
 with the stored one, character by character. ``book/_static/custom.css`` styles the classes.
@@ -18,7 +18,7 @@ _CONTEXT = 2
 
 
 def source(rung: Any, lines: tuple[int, int] | None = None) -> CellOutput:
-    """A rung's file, highlighted, with the line numbers of the file. ``lines`` shows just those, both ends included.
+    """A rung's file, highlighted, with line numbers. ``lines`` is the first and the last line to show, both included.
 
     ``rung`` is a rung of a ladder, or CUDA C++ as text. Raises ValueError for lines that the file does not have.
 
@@ -39,7 +39,7 @@ def source(rung: Any, lines: tuple[int, int] | None = None) -> CellOutput:
 
 
 def _highlighted(text: str) -> list[str]:
-    """The lines of a whole file as HTML: a comment is told from code only with what surrounds it."""
+    """The lines of a whole file as HTML. Single lines cannot be highlighted: a comment may begin lines before."""
     from pygments import highlight
     from pygments.formatters import HtmlFormatter
     from pygments.lexers import get_lexer_by_name
@@ -49,7 +49,7 @@ def _highlighted(text: str) -> list[str]:
 
 
 def diff(rung: Any, before: Any = None) -> CellOutput:
-    """What changed from the rung before (or from ``before``): ``+`` came in, ``-`` went out, the rest is left alone.
+    """The changes from the rung before (or from ``before``): ``+`` marks an added line, ``-`` a removed one.
 
     Raises ValueError for a first rung without ``before``, and when the two files are the same.
 
@@ -80,7 +80,7 @@ def diff(rung: Any, before: Any = None) -> CellOutput:
     title = f"{older.name} to {rung.name}: {_lines(added)} in, {_lines(removed)} out"
     signs = {"add": "+ ", "del": "- ", "same": "  ", "gap": "  "}
     rows = [("gap", title), *((kind, signs[kind] + row) for kind, row in marked)]
-    # The style makes lines of the rows where the book's style sheet is not there, as in a reader's own notebook.
+    # The style attribute keeps rows on lines of their own where the book's style sheet is absent, as in Jupyter.
     html = "".join(f'<span class="rl-{kind}" style="display: block">{escape(row)}</span>' for kind, row in rows)
     text = "\n".join(row.rstrip() for _, row in rows)
     return CellOutput(f'<div class="rl-diff"><pre>{html}</pre></div>', text)
@@ -95,7 +95,7 @@ def _unchanged(count: int) -> str:
 
 
 def launch(rung: Any, size: Size) -> CellOutput:
-    """The rung's launches at this size as CUDA C++ writes them, one per line. Raises ArgumentError.
+    """The rung's launches at this size in CUDA C++, one per line. Raises ArgumentError for a size it cannot run.
 
     >>> launch(transpose["tiled"], dict(rows=1024, cols=1024))                              # doctest: +SKIP
     """

@@ -16,10 +16,10 @@ from climb.display.selection import select
 
 @style.styled
 def overview_figure(ladders: Sequence[Any]) -> Figure:
-    """All ladders at a glance: a row each, from the first rung to the best, beside the peers, as a share of the limit.
+    """Draw a row for each ladder, from its first rung to its best, with the best peer, as shares of the limit.
 
-    ``ladders`` holds the timings (or the record) of each ladder, drawn at its first headline size; what is drawn is the
-    record, never the reader's own times. Raises ValueError when it is empty or a limit is unknown.
+    ``ladders`` holds the timings (or the record) of each ladder, drawn at its first headline size. The times are always
+    the record's, never the reader's own. Raises ValueError when it is empty or a limit is unknown.
 
     >>> overview_figure([timings(name) for name in ladder_names()])                         # doctest: +SKIP
     """

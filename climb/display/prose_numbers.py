@@ -17,10 +17,10 @@ _RECORD = "application/papermill.record/"
 def say(**values: Any) -> None:
     """Publish values for prose: ``say(speedup="2.1")`` makes ``{glue:text}`speedup` `` read 2.1.
 
-    Text stays as it is, whole numbers too, a float is rounded to three significant digits; to format it otherwise,
+    Text and whole numbers stay as they are, and a float is rounded to three significant digits; for another format,
     give text or use :func:`number`. The values are also printed, so that they can be read in a notebook; tag the cell
-    ``remove-cell`` or ``remove-output`` to keep that out of the book. Raises TypeError for a value that is no number
-    and no text, ValueError for a text that would not survive in prose.
+    ``remove-cell`` or ``remove-output`` to keep them out of the page. Raises TypeError for a value that is neither a
+    number nor text, ValueError for a number that is not finite and for text that prose cannot hold.
 
     >>> say(ratio=timings("transpose").ratio("padded", "tiled"), sectors=32)                # doctest: +SKIP
     """
@@ -31,7 +31,7 @@ def say(**values: Any) -> None:
 
 
 def number(name: str, value: float, format: str = ".3g") -> None:
-    """Publish one number under ``name``, formatted as Python's format strings say; see :func:`say`.
+    """Publish one number under ``name`` in a format of Python's format strings; see :func:`say`. Raises ValueError.
 
     >>> number("speedup", 2.1347, ".2f")                                                    # doctest: +SKIP
     """
@@ -69,5 +69,5 @@ def _publish(name: str, text: str) -> None:
 
 
 def kept_together(text: str) -> str:
-    """A number and its unit with a no-break space between them, so that prose does not tear them apart."""
+    """Join a number and its unit with a no-break space, so that prose keeps them on one line."""
     return re.sub(r"(?<=\d) (?=\S+$)", "\u00a0", text)

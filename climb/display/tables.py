@@ -1,4 +1,4 @@
-"""The tables of a chapter: what the emulator counted, what was measured, and which machine instructions came out."""
+"""Tables of counters, of times, and of machine instructions."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from climb.display.selection import has_mine, select
 
 
 def counters_table(counters: Any, before: Any = None, *, caption: str = "") -> CellOutput:
-    """What the hardware would have to do, from the emulator's ``Counters``.
+    """A table of the emulator's ``Counters``.
 
-    By itself: one row per source line and kind of access, with the sectors (global memory) or wavefronts (shared) per
-    request and the least that the same bytes would take. With ``before``: one row per kind of access, before and
-    after, since two rungs have no lines in common.
+    Without ``before``: one row per source line and kind of access, with the sectors (global memory) or wavefronts
+    (shared) per request and the least that the same bytes would take. With ``before``: one row per kind of access,
+    before and after, since two rungs have no lines in common.
 
     >>> counters_table(counters(transpose["padded"], size))                                 # doctest: +SKIP
     >>> counters_table(counters(transpose["padded"], size), before=counters(transpose["tiled"], size))  # doctest: +SKIP
@@ -61,7 +61,7 @@ def _before_after(before: Any, after: Any, caption: str) -> CellOutput:
 
 
 def _total(counters: Any, kind: str) -> dict[str, int] | None:
-    """The sums of one kind of access over its lines, or None where the kernel has none of it."""
+    """The sums of one kind of access over its lines, or None where the kernel has no such access."""
     names = ("requests", "sectors", "wavefronts", "ideal_sectors", "ideal_wavefronts")
     found = [a for a in counters.lines if a.kind == kind]
     return {n: sum(int(getattr(a, n)) for a in found) for n in names} if found else None
@@ -87,13 +87,12 @@ def _per(count: int, requests: int) -> str:
 
 
 def timing_table(timings: Any, size: Size | None = None, upto: str | None = None) -> CellOutput:
-    """Times at one size (the first headline size if None): rungs first to last, then peers, then the limit.
+    """A table of times at one size (the first headline size if None): rungs first to last, peers, the limit.
 
-    Per row: the time, the rate (TFLOP/s where arithmetic sets the limit, else GB/s), the share of the limit, how many
-    times as fast as the fastest peer of the same precision, and the verdict against the rung before it (faster,
-    slower, same or ambiguous, by the intervals from the 25th to the 75th percentile). Where the reader's own GPU was
-    measured, a column gives its times. The newest rung is emphasised. Raises ValueError when nothing was measured at
-    this size.
+    Each row has the time, the rate (TFLOP/s where arithmetic sets the limit, else GB/s), the share of the limit, the
+    ratio to the fastest peer of the same precision, and the verdict against the rung before it: faster, slower, same or
+    ambiguous, by the intervals from the 25th to the 75th percentile. Where the reader's own GPU was measured, a column
+    gives its times. The newest rung is emphasised. Raises ValueError when nothing was measured at this size.
 
     >>> timing_table(timings("transpose"), upto="padded")                                   # doctest: +SKIP
     """
@@ -132,7 +131,7 @@ def timing_table(timings: Any, size: Size | None = None, upto: str | None = None
 
 
 def _change(verdict: str, ratio: float) -> str:
-    """A verdict with how much: in percent below a tenth, else how many times."""
+    """A verdict with its size: in percent below a tenth, else as a ratio."""
     if verdict not in ("faster", "slower"):
         return verdict
     times = ratio if verdict == "faster" else 1 / ratio
@@ -144,10 +143,10 @@ def _spelled(size: Size) -> str:
 
 
 def sass(rung: Any, size: Size, only: str = "LDG|STG|LDS|STS") -> CellOutput:
-    """The machine instructions of a rung's kernels whose opcode starts like ``only`` (a regular expression), by source
-    line: opcode and how often it stands in the code. Operands, which change with every compiler patch, are left out.
+    """A table of the machine instructions of a rung's kernels whose opcode matches ``only``, a regular expression.
 
-    Needs no GPU. Raises ValueError when no instruction matches, so that a chapter cannot show an empty claim.
+    One row per source line and opcode, with the number of its occurrences in the code. Operands are left out, since
+    they change with every compiler patch. Needs no GPU. Raises ValueError when no instruction matches.
 
     >>> sass(copy["float4"], size, only="LDG|STG")                                          # doctest: +SKIP
     """
@@ -164,7 +163,7 @@ def sass(rung: Any, size: Size, only: str = "LDG|STG|LDS|STS") -> CellOutput:
 
 
 def opcode_counts(compiled: Any, kernels: Iterable[str], only: str = "") -> dict[tuple[str, int, str], int]:
-    """How often each opcode that starts like ``only`` stands in the kernels, by ``(file, line, opcode)``, sorted.
+    """The number of occurrences of each opcode that matches ``only``, by ``(file, line, opcode)``, sorted.
 
     >>> counted = opcode_counts(rung.compiled(size), ["copy_float4"], "LDG")                  # doctest: +SKIP
     >>> assert {opcode for _, _, opcode in counted} == {"LDG.E.128.CONSTANT"}                 # doctest: +SKIP
@@ -182,10 +181,10 @@ def opcode_counts(compiled: Any, kernels: Iterable[str], only: str = "") -> dict
 
 
 def opcodes(code: Any, kernel: str, only: str = "") -> tuple[str, ...]:
-    """The machine instructions of a kernel in the order in which they stand, those that start like ``only``.
+    """The opcodes of a kernel that match ``only``, in program order.
 
-    ``code`` is what ``rung.compiled(size)`` gives, or CUDA C++ as text; ``kernel`` is a name expression. An instruction
-    that only some lanes carry out begins with its predicate: ``@P0 FADD``. Needs no GPU.
+    ``code`` is what ``rung.compiled(size)`` returns, or CUDA C++ as text; ``kernel`` is a name expression. A predicated
+    instruction begins with its predicate: ``@P0 FADD``. Needs no GPU.
 
     >>> opcodes(rung.compiled(size), "copy_in_flight", "LDG|STG")                             # doctest: +SKIP
     """
