@@ -1,4 +1,4 @@
-"""The book builds without a warning, loads nothing from another host, and each of its images says what it shows."""
+"""The book builds without a warning, loads nothing from another host, and every image has alt text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def build(root: Path, into: Path) -> subprocess.CompletedProcess[str]:
-    """What `make book` does, into a fresh folder: a second build into the same one would not read its pages again."""
+    """Build the book as `make book` does, into a fresh folder: a second build would not read unchanged pages again."""
     command = "from jupyter_book.cli.main import main; main()"
     return subprocess.run(
         [sys.executable, "-c", command, "build", "-W", "-n", "--keep-going", "--all", "--path-output", str(into), "."],
@@ -25,7 +25,7 @@ def build(root: Path, into: Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module")
 def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The whole book, built."""
+    """The built book."""
     into = tmp_path_factory.mktemp("book")
     done = build(ROOT, into)
     assert done.returncode == 0, _warnings(done)
@@ -60,7 +60,7 @@ def test_book_has_no_dead_internal_link(book: Path) -> None:
 
 @pytest.fixture(scope="module")
 def broken(tmp_path_factory: pytest.TempPathFactory) -> tuple[subprocess.CompletedProcess[str], Path]:
-    """A book of one page with a fault of every kind, and MathJax from where Sphinx takes it by itself."""
+    """A book of one page with a fault of every kind, and MathJax from its default remote address."""
     root, into = tmp_path_factory.mktemp("small"), tmp_path_factory.mktemp("built")
     shutil.copytree(ROOT / "book" / "_static", root / "book" / "_static")
     shutil.copy(ROOT / "book" / "references.bib", root / "book")

@@ -1,4 +1,4 @@
-"""Every page of the book keeps the form that the book promises; each rule is proved on a planted fault."""
+"""Every page of the book keeps the rules of form; a planted fault shows that each rule can fail."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tools import notebooks, prose
 ROOT = Path(__file__).resolve().parents[2]
 CHAPTERS = sorted((ROOT / "book").rglob("*.ipynb"))
 PAGES = [*sorted((ROOT / "book").rglob("*.md")), ROOT / "README.md"]
-#: Pages that are not chapters of the anatomy, and so need no exercises.
+#: Pages without exercises.
 NO_EXERCISES = {"intro"}
 Notebook = nbformat.NotebookNode
 
@@ -53,7 +53,7 @@ def test_figure_names_are_unique() -> None:
 
 
 def good() -> Notebook:
-    """A notebook in which no rule finds a fault."""
+    """A notebook that breaks no rule."""
     svg = new_output("display_data", {"image/svg+xml": "<svg></svg>", "text/plain": "<Figure>"})
     cells = [
         new_markdown_cell("# A chapter\n\nSectors per request fall from 32 to 4, and {numref}`fig-a` shows it."),
@@ -78,7 +78,7 @@ def test_good_notebook_breaks_no_rule() -> None:
 
 
 def _set(path: str, value: Any) -> Callable[[Notebook], None]:
-    """A fault that puts a value at `cells/3/metadata/tags` of a notebook."""
+    """A fault that sets the value at a path such as `cells/3/metadata/tags` in a notebook."""
 
     def plant(nb: Notebook) -> None:
         *steps, last = [int(step) if step.isdigit() else step.replace("~", "/") for step in path.split("/")]

@@ -1,4 +1,4 @@
-"""Faults that CUDA kernels are written with: each is found and said in full, and its mended kernel is clean."""
+"""The emulator reports every planted fault in full, and nothing about the mended kernel."""
 
 from __future__ import annotations
 

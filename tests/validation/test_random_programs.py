@@ -1,4 +1,4 @@
-"""Random small CUDA programs: against the same program in Python, one thread at a time, and against a GPU's bits."""
+"""Random CUDA programs give the same results as the same program in Python, and the same bits as a GPU."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_seed_determines_the_program():
 
 
 def test_programs_reach_every_operation():
-    """Every operation has its place in some program of the long run."""
+    """Every operation occurs in some program of the recorded run."""
     every = "".join(values.program(seed) for seed in range(400))
     for _, _, code in values.OPERATIONS:
         word = code.split("(")[0] if code.startswith("__") else ""

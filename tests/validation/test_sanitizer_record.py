@@ -1,4 +1,4 @@
-"""What compute-sanitizer says is read from its output, and the record of an H200 holds for the faults as they are."""
+"""Compute-sanitizer's output is parsed, and the record of an H200 belongs to the faults as they are now."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_sanitizer_report_is_assigned_to_its_kernel() -> None:
 
 
 def test_packed_launch_runs_on_the_emulator() -> None:
-    """The bytes of the arguments that the child passes to the driver give the same result here."""
+    """The emulator runs the bytes of the arguments that the child process passes to the driver."""
     fault = next(one for one in FAULTS if one.name == "negative index")
     compiled = fault.compiled(False, "fault_3")
     assert compiled.kernels == ("fault_3",)
@@ -126,7 +126,7 @@ def test_published_mistakes_are_found_and_mended(exhibit) -> None:
 
 @pytest.mark.skipif(RECORD is None, reason="compute-sanitizer was not run on a GPU")
 def test_sanitizer_record_covers_every_fault_as_it_is_now() -> None:
-    """Every tool has seen every faulty kernel and every mended one, and says nothing of those."""
+    """Every tool has run every faulty and every mended kernel, and reports nothing about the mended ones."""
     found = {one["name"]: one for one in RECORD["faults"]}
     assert set(found) == {fault.name for fault in ALL}
     for fault in ALL:
@@ -141,7 +141,7 @@ def test_sanitizer_record_covers_every_fault_as_it_is_now() -> None:
 
 @pytest.mark.skipif(RECORD is None, reason="compute-sanitizer was not run on a GPU")
 def test_every_rung_is_clean_under_every_tool() -> None:
-    """The kernels are those whose counts are compared."""
+    """No tool reports anything about any rung, and the rungs are those whose counts are compared."""
     codes: dict[str, list[str]] = {}
     for point in counted().rungs:
         codes.setdefault(point["ladder"], []).append(point["code_sha256"])

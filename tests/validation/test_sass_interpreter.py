@@ -1,4 +1,4 @@
-"""Machine code on a CPU: its results are the PTX's, its counts are Nsight Compute's."""
+"""The SASS interpreter computes the PTX's results, and its counts are Nsight Compute's."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from climb.validation.sass_interpreter import SassCounts, UnsupportedSass, run_s
 from climb.validation.sass_interpreter.operands import operand, split
 from climb.validation.sass_interpreter.warps import Program
 
-#: Rungs that the allow-list can read, besides those of divergence: what they compute is compared with the reference,
-#: their instructions with what Nsight Compute counted for the record of the emulator's agreement.
+#: Rungs that the interpreter supports, besides those of divergence: their results are compared with the reference,
+#: their instructions with Nsight Compute's counts in the record of the agreement.
 READ = (
     "copy in_flight", "saxpy four_scalars", "conv2d naive", "conv3d direct", "matmul coalesced", "transpose padded",
     "stencil1d tiled",
 )  # fmt: skip
-#: Of those, the ones with a place at which lanes of several branches wait.
+#: The rungs of these with a BSYNC at which lanes of several branches wait.
 CONTESTED = ("conv3d direct",)
 
 
@@ -45,11 +45,11 @@ def test_rungs_execute_as_many_instructions_as_the_hardware_counted(name: str) -
     if code_sha256(compiled, launch, ladder.inputs(size)) != measured["code_sha256"]:
         assert compiled.nvrtc_version != record().nvrtc, "counted of another kernel"
         pytest.skip("another compiler than the record's")
-    done = sass_counts(ladder[rung], size)  # which finds that the results are right
+    done = sass_counts(ladder[rung], size)  # raises where a result is wrong
     for counts in measured["counts"]:
         assert done.warp_instructions == counts["smsp__inst_executed.sum"]
         ratio = counts["smsp__thread_inst_executed_per_inst_executed.ratio"]
-        # The tool gives two digits behind the point.
+        # The tool prints two decimals.
         assert done.contested or 32 * done.lane_efficiency == pytest.approx(ratio, abs=0.0051)
     assert bool(done.contested) == (name in CONTESTED)
 

@@ -20,6 +20,8 @@ from climb.validation.fuzzing import GRID, KINDS, Program, digest, emulate, prog
 
 #: Number of programs of each kind whose hash the record keeps.
 KEPT = 40
+#: Number of programs that a process emulates at a time, and that a file of `prepare` holds.
+PART = 50
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,7 @@ def done(job: tuple[str, int]) -> Done:
 def prepare(jobs: Sequence[tuple[str, int]], folder: Path, workers: int | None = None) -> None:
     """Emulate the programs in several processes, into files of `folder`. Needs no GPU."""
     folder.mkdir(parents=True, exist_ok=True)
-    parts = [list(jobs[n : n + 50]) for n in range(0, len(jobs), 50)]
+    parts = [list(jobs[n : n + PART]) for n in range(0, len(jobs), PART)]
     with ProcessPoolExecutor(workers) as pool:
         for number, part in enumerate(pool.map(_part, parts)):
             Path(folder, f"{number}.pickle").write_bytes(part)
