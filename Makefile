@@ -33,7 +33,8 @@ help:
 	@echo 'make run                  execute the chapters in place, timings replayed from the records'
 	@echo '                          NOTEBOOK=coalescing executes one'
 	@echo 'make live                 execute them on your GPU, measuring anew, into _build/live'
-	@echo 'make record               measure every ladder on this GPU; LADDER=transpose measures one'
+	@echo 'make record               measure, count and profile every ladder on this GPU; LADDER=transpose does one'
+	@echo '                          ARGS="--only measure" is handed to climb record'
 	@echo 'make report               print the table of all records; redraw README.md from them'
 	@echo 'make gpu                  install what a machine with an NVIDIA GPU needs besides'
 	@echo 'make lock                 pin requirements*.txt again; UPGRADE=1 takes newer versions'
@@ -77,11 +78,11 @@ done
 endef
 
 record: .venv/ok
-	$(PY) -m climb.bench.record $(LADDER)
+	$(PY) -m climb record $(LADDER) $(ARGS)
 
 report: .venv/ok
-	$(PY) -m climb.bench.report --readme
-	$(PY) -m climb.display.figures
+	$(PY) -m climb report --readme
+	$(PY) -m climb figures
 
 # The GPU lock replaces three of torch's exact pins (requirements-gpu-overrides.in says why), so pip must not resolve.
 gpu: .venv/ok

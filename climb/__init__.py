@@ -11,11 +11,13 @@ from importlib import import_module
 from typing import Any
 
 _WHERE = {
+    "bench.announcement": ("announce", "describe"),
     "bench.arguments": ("ArgumentError",),
     "bench.checking": ("WrongResult", "compare", "poisoned", "verify"),
     "bench.counting": ("count_kernel", "counters", "trace"),
-    "bench.cuda": ("announce", "backend", "cp", "describe", "replaying"),
-    "bench.exercise": ("Claim", "Exercise", "Verdict", "at_most", "check", "no_bank_conflicts", "skeleton", "solution"),
+    "bench.cuda": ("backend", "cp", "replaying"),
+    "bench.exercise": ("Claim", "Exercise", "Verdict", "at_most", "check", "no_bank_conflicts"),
+    "display.exercises": ("skeleton", "solution"),
     "display.figures": (
         "access_figure",
         "alt_text",
@@ -30,10 +32,12 @@ _WHERE = {
         "warp_steps",
     ),
     "bench.ladder": ("BoundRung", "Ladder"),
-    "bench.occupancy": ("CannotLaunch", "MULTIPROCESSORS", "kernel_occupancy", "occupancy_of", "occupancy_profile"),
+    "bench.machine_code": ("opcode_counts", "opcodes"),
+    "bench.occupancy": ("CannotLaunch", "MULTIPROCESSORS", "kernel_occupancy", "occupancy_of"),
+    "bench.occupancy_profile": ("occupancy_profile",),
     "bench.problem": ("Argument", "Launch", "Peer", "Problem", "Rung", "size_label"),
     "bench.profiling": ("hardware_counters",),
-    "bench.records": ("MissingRecord", "Point", "Record", "load_record"),
+    "bench.records": ("MissingRecord", "PendingRung", "Point", "Record", "load_record", "pending"),
     "bench.registry": ("ladder_names", "load_ladder"),
     "bench.roofline": ("arithmetic_intensity", "limit", "limit_s"),
     "display.access_cost": ("pick",),
@@ -41,7 +45,7 @@ _WHERE = {
     "display.cell_output": ("Code", "table"),
     "display.listings": ("diff", "launch", "source"),
     "display.prose_numbers": ("number", "say"),
-    "display.tables": ("counters_table", "opcode_counts", "opcodes", "sass", "timing_table"),
+    "display.tables": ("counters_table", "sass", "timing_table"),
     "bench.timings": ("Timings", "timings", "verdict"),
     "bench.units": ("percent_text", "rate_text", "ratio_text", "significant", "time_text"),
 }

@@ -1,4 +1,4 @@
-"""The checks before a launch. Nothing runs when one fails; the exception names the argument and what was expected."""
+"""Check arguments before a launch. If a check fails, nothing runs; the error names the argument and what it expects."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from climb.bench.problem import Argument, Problem, Rung, Size, size_label
 
 
 class ArgumentError(ValueError):
-    """An argument that a rung does not take. The message names the argument, what it is and what was expected."""
+    """An argument that a rung does not take; the message says what it is and what was expected."""
 
 
 def solve_size(problem: Problem, inputs: Mapping[str, Any], parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Find the problem's size from the shapes of its inputs and the parameters given by keyword.
 
-    What kind of data the inputs hold nobody can see: such a key gets the first name that the problem knows, unless it
-    is a parameter and given.
-    Raises :class:`ArgumentError` when a shape has the wrong number of dimensions, when two inputs disagree about one
-    size key, when a parameter is missing, unknown or not a whole number of the least that it may be.
+    The kind of data that the inputs hold cannot be seen: such a key gets the problem's first name, unless it is a
+    parameter and given.
+    Raises :class:`ArgumentError` when a shape has the wrong number of dimensions, when two inputs disagree about a size
+    key, and when a parameter is missing, unknown, not a whole number or too small.
     """
     size: dict[str, Any] = {key: names[0] for key, names in problem.kinds.items()}
     said_by: dict[str, str] = {}
@@ -60,7 +60,7 @@ def solve_size(problem: Problem, inputs: Mapping[str, Any], parameters: Mapping[
 
 
 def check_device(name: str, array: Any, ndarray: type, namespace: str) -> None:
-    """Raise :class:`ArgumentError` unless ``array`` lives where kernels can reach it."""
+    """Raise :class:`ArgumentError` unless ``array`` is in memory that kernels can access."""
     if isinstance(array, ndarray):
         return
     kind = f"{type(array).__module__.split('.')[0]}.{type(array).__name__}"
@@ -74,7 +74,7 @@ def check_device(name: str, array: Any, ndarray: type, namespace: str) -> None:
 def check_array(problem: Problem, rung: Rung, argument: Argument, array: Any, size: Size) -> None:
     """Check dtype, shape, emptiness, contiguity and alignment of one array for one rung.
 
-    Raises :class:`ArgumentError`. Alignment is that of the element type, or what the rung asks for.
+    Raises :class:`ArgumentError`. The alignment is the element type's, or what the rung requires.
     """
     name = argument.name
     if np.dtype(array.dtype) != np.dtype(argument.dtype):
@@ -100,8 +100,7 @@ def check_array(problem: Problem, rung: Rung, argument: Argument, array: Any, si
 
 
 def check_supported(problem: Problem, rung: Rung, size: Size) -> None:
-    """Raise :class:`ArgumentError` when the rung says that it does not take this size, or when it names no kind of data
-    that the problem knows."""
+    """Raise :class:`ArgumentError` when the rung does not take this size, or the size names an unknown kind of data."""
     for key, names in problem.kinds.items():
         if size.get(key) not in names:
             raise ArgumentError(f"{problem.name}: {key} is {size.get(key)!r}; expected one of {', '.join(names)}")
@@ -111,7 +110,7 @@ def check_supported(problem: Problem, rung: Rung, size: Size) -> None:
 
 
 def check_no_overlap(arrays: Mapping[str, Any], outputs: tuple[Argument, ...]) -> None:
-    """Raise :class:`ArgumentError` when an output shares memory with another array: ``__restrict__`` forbids it."""
+    """Raise :class:`ArgumentError` when an output overlaps another array in memory, which ``__restrict__`` forbids."""
     spans = {name: (a.data.ptr, a.data.ptr + a.nbytes) for name, a in arrays.items()}
     for output in outputs:
         start, end = spans[output.name]

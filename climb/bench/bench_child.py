@@ -1,12 +1,11 @@
 """The process that measures: ``python -m climb.bench.bench_child SPEC.json OUT``.
 
-NVBench runs all its benchmarks once in a process, so each run of ``measure`` starts one of these. Every
-regime of a target is one benchmark: verified at the very size on NVBench's stream, then sampled in each of its
-regimes. The first that is wrong stops the rest of its ladder.
+NVBench runs its benchmarks once per process, so each run of ``measure`` starts a new one. Each regime of a target is
+one benchmark. A target is verified at its own size on NVBench's stream before its first regime is sampled; a wrong
+result stops the rest of its ladder.
 
-Into ``OUT`` go ``nvbench.json`` (with the raw samples in ``nvbench.json-bin/``), ``nvbench.log``,
-``points.json`` (the verification of each target, or its error) and ``device.json``. Progress goes to stderr,
-one line a point and regime.
+``OUT`` receives ``nvbench.json`` (with the raw samples in ``nvbench.json-bin/``), ``nvbench.log``, ``points.json`` (the
+verification of each target, or its error) and ``device.json``. Progress goes to stderr, one line per point and regime.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 from climb.bench import hardware, measure, nvbench_results, roofline
-from climb.bench.alignment import placed
+from climb.bench.alignment import aligned
 from climb.bench.checking import Case, run_and_check
 from climb.bench.cold import CacheCleaner
 from climb.bench.measure import Sampling, Target
@@ -31,7 +30,7 @@ from climb.bench.registry import load_ladder
 
 
 class Gpu:
-    """What the child asks of CUDA beside NVBench, through CuPy (and PyTorch, once a peer has imported it)."""
+    """The calls to CUDA that NVBench does not make, through CuPy (and PyTorch, once a peer has imported it)."""
 
     @contextlib.contextmanager
     def stream(self, handle: int) -> Iterator[None]:
@@ -62,22 +61,22 @@ class Gpu:
         return cupy.cuda.get_elapsed_time(start, stop) * 1e-3
 
     def cleaner(self) -> Callable[[], None]:
-        """What leaves the L2 cache without a line of the kernel's data and without a modified one."""
+        """A function that leaves no line of the kernel's data and no modified line in the L2 cache."""
         return CacheCleaner()
 
-    def placed(self, array: Any) -> Any:
-        """The array, or a copy of it, on the boundary on which all are measured."""
-        return placed(array)
+    def aligned(self, array: Any) -> Any:
+        """The array, or a copy of it, on the boundary on which all arrays are measured."""
+        return aligned(array)
 
     def release(self) -> None:
-        """Give unused memory back, so that the next size finds room."""
+        """Free unused memory, so that the next size fits."""
         import cupy
 
         cupy.get_default_memory_pool().free_all_blocks()
 
 
 class Run:
-    """The state of one run: targets, what was found about each, and the case that is on the device."""
+    """The state of one run: the targets, their results so far, and the case that is on the device."""
 
     def __init__(self, spec: dict[str, Any], out: Path, gpu: Gpu):
         self.targets = [Target(**t) for t in spec["targets"]]
@@ -103,7 +102,7 @@ class Run:
             try:
                 self._measure(index, regime, state)
             except BaseException as error:
-                # Through NVBench an exception would only be a skipped state: keep it, and stop the rest of the ladder.
+                # NVBench would turn the exception into a skipped state: keep it, and stop the rest of the ladder.
                 self.failed.add(ladder)
                 self.results[index] = {"error": f"{type(error).__name__}: {error}"}
                 traceback.print_exc()
@@ -125,7 +124,7 @@ class Run:
             launch()
 
         with self.gpu.stream(stream):
-            launch()  # a library may allocate memory for a stream when it first sees it
+            launch()  # a library may allocate memory for a stream that it sees for the first time
             self.gpu.synchronize()
             state.set_min_samples(result["min_samples"] if regime != "batch" else self.sampling.few_samples)
             state.set_timeout(result["timeout_s"])
@@ -147,7 +146,7 @@ class Run:
         self._launch = None
         case = self._make_case(target)
         # Arrays belong to the default stream's memory pool, which outlives NVBench's streams.
-        arrays = {name: self.gpu.placed(array) for name, array in case.arrays().items()}
+        arrays = {name: self.gpu.aligned(array) for name, array in case.arrays().items()}
         launch = candidate.prepare(arrays, target.size)
         self.gpu.synchronize()
         with self.gpu.stream(stream):
@@ -182,7 +181,7 @@ class Run:
         return {p for p in self.out.glob("nvbench.json-bin/*.bin") if p.stem.isdigit()}
 
     def _report(self, index: int, regime: str, written: set[Path]) -> None:
-        """One line a regime. NVBench's results come at the end, so this reads its files as they appear."""
+        """Print one line per regime. NVBench reports at the end, so this reads its files as they appear."""
         ctypes.CDLL(None).fflush(None)
         target = self.targets[index]
         lines = nvbench_results.read_log(self.out / "nvbench.log").get(measure.benchmark_name(index, regime), [])
@@ -238,8 +237,7 @@ def _run_nvbench(run: Run, out: Path) -> None:
         benchmark.set_name(measure.benchmark_name(index, regime))
         benchmark.set_stopping_criterion("stdrel")
         benchmark.set_criterion_param_float64("max-noise", run.sampling.max_noise)
-        # The number of samples is set for each point from how long it takes; accumulated time must not add to
-        # it.
+        # Each point sets its number of samples from its own duration; accumulated time must not add to it.
         benchmark.set_criterion_param_float64("min-time", 1e-6)
     bench.run_all_benchmarks(["bench_child", "--devices", "0", "--jsonbin", str(out / "nvbench.json")])
 

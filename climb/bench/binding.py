@@ -1,6 +1,6 @@
-"""Arguments that a kernel takes neither as a pointer nor as a number: an array by value, and an array as a texture.
+"""Arguments that are neither pointers nor numbers: an array passed by value, and an array read as a texture.
 
-Both are made when a rung is prepared, from what the array holds then, and stay as they are for the launches after it.
+Both are made from the array's contents when a rung is prepared, and stay the same for all its launches.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from climb.bench.problem import ByValue, Textured
 
 
 def bound(arg: Any, arrays: Mapping[str, Any]) -> Any:
-    """What a launch passes for ``arg``, given the arrays on the device by name; numbers pass as they are."""
+    """What a launch passes for ``arg``, given the arrays on the device by name; numbers pass unchanged."""
     if isinstance(arg, str):
         return arrays[arg]
     if isinstance(arg, ByValue):
@@ -27,14 +27,14 @@ def bound(arg: Any, arrays: Mapping[str, Any]) -> Any:
 
 
 def by_value(array: np.ndarray) -> np.ndarray:
-    """One element of a structure that has the array as its only member, which is how CuPy is told to copy it."""
+    """One element of a structure whose only member is the array: CuPy passes such a structure by value."""
     structure = np.zeros(1, dtype=[("at", array.dtype, array.shape)])
     structure["at"][0] = array
     return structure
 
 
 def texture(array: Any, beyond: str) -> Any:
-    """A texture of a two-dimensional float32 array, copied into the layout that textures have."""
+    """A texture of a two-dimensional float32 array, copied into the layout of textures."""
     runtime, textures = cp.cuda.runtime, cp.cuda.texture
     channel = textures.ChannelFormatDescriptor(32, 0, 0, 0, runtime.cudaChannelFormatKindFloat)
     copied = textures.CUDAarray(channel, array.shape[1], array.shape[0])
@@ -47,7 +47,7 @@ def texture(array: Any, beyond: str) -> Any:
 
 
 def emulated(arg: ByValue | Textured, host: Mapping[str, np.ndarray]) -> tuple[bytes, Any]:
-    """The bytes of such an argument for the emulator, and what must live as long as the launch."""
+    """The bytes of such an argument for the emulator, and the object that must live as long as the launch."""
     if isinstance(arg, ByValue):
         return np.ascontiguousarray(host[arg.array]).tobytes(), None
     texels = np.ascontiguousarray(host[arg.array])[..., None]

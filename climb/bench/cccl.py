@@ -1,4 +1,4 @@
-"""CUB through the package ``cuda-cccl``: compiled for the types at hand, as a C++ program would have it.
+"""CUB through the package ``cuda-cccl``, compiled for the argument types as in a C++ program.
 
 Everything here needs a GPU and imports its library when called.
 """
@@ -12,7 +12,7 @@ import numpy as np
 
 
 def describe(algorithm: str, precision: str) -> Callable[[], dict[str, str]]:
-    """A peer's ``describe`` for CUB, with the version of the package that brings it."""
+    """A peer's ``describe`` for CUB, with the version of the package that contains it."""
 
     def library() -> dict[str, str]:
         from importlib.metadata import version
@@ -28,9 +28,9 @@ def describe(algorithm: str, precision: str) -> Callable[[], dict[str, str]]:
 
 
 def histogram(values: Any, counts: Any) -> Callable[[], None]:
-    """A function that counts how often each of ``0 ... counts.size - 1`` is among ``values``, both on the GPU.
+    """A function that counts each of ``0 ... counts.size - 1`` among ``values``, both arrays on the GPU.
 
-    It is CUB's ``DeviceHistogram::HistogramEven`` with a bin per whole number; its storage is allocated now.
+    It calls CUB's ``DeviceHistogram::HistogramEven`` with one bin per integer; its storage is allocated now.
     """
     import cupy
     from cuda.compute import make_histogram_even

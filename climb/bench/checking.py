@@ -1,8 +1,7 @@
-"""Is a result right: outputs poisoned before the run, compared with the reference so that NaN fails.
+"""Check results: outputs are poisoned before the run and compared with the reference so that NaN fails.
 
-The error of an output is ``max |out - reference| / max |reference|``. NaN must stand exactly where the
-reference has NaN; infinities must agree, and a value whose reference overflows the output's type may be that
-infinity.
+The error of an output is ``max |out - reference| / max |reference|``. An element must be NaN exactly where the
+reference is NaN. Infinities must agree; a value whose reference overflows the output's type may be that infinity.
 """
 
 from __future__ import annotations
@@ -23,13 +22,12 @@ from climb.bench.problem import Peer, Problem, Size, size_label
 #: Elements compared at a time; the float64 temporaries of one chunk stay below 100 MB.
 CHUNK = 1 << 20
 
-#: Quiet NaNs with payloads that no computation makes, so that an element never written is told from a
-#: computed NaN.
+#: Quiet NaNs with payloads that no computation makes: they tell an element that was never written from a computed NaN.
 _NAN_PATTERNS = {2: 0x7E5A, 4: 0x7FE5A5A5, 8: 0x7FFCA5A5A5A5A5A5}
 
 
 class WrongResult(AssertionError):
-    """A kernel's output differs from the reference. The message says where first, by how much, how often."""
+    """A kernel's output differs from the reference; the message says where first, by how much and how often."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +43,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Verification:
-    """A result that was found right: the errors by output, and the tolerance they were held to."""
+    """A correct result: the error of each output, and the tolerance that it meets."""
 
     name: str
     size: dict[str, Any]
@@ -60,7 +58,7 @@ class Verification:
 
 @dataclass(frozen=True)
 class Case:
-    """A problem at one size: inputs on the host and on the device, and the reference outputs on the host."""
+    """A problem at one size: the inputs on the device, and the reference outputs on the host."""
 
     problem: Problem
     size: dict[str, Any]
@@ -125,7 +123,7 @@ def verify(
 def run_and_check(
     case: Case, candidate: BoundRung | Peer, arrays: Mapping[str, Any], launch: Callable[[], None]
 ) -> Verification:
-    """Launch once and check. Raises :class:`WrongResult`; on the emulator also for races in global memory."""
+    """Launch once and check. Raises :class:`WrongResult`, and on the emulator its errors, races included."""
     with emulator.checking(emulator.ALL_CHECKS):
         launch()
     own = candidate.tolerance if isinstance(candidate, Peer) else None
@@ -141,8 +139,8 @@ def poisoned(shape: tuple[int, ...], dtype: str) -> np.ndarray:
 def compare(out: np.ndarray, reference: np.ndarray, tolerance: float) -> Comparison:
     """Compare an output with its reference of the same shape, chunk by chunk.
 
-    An element is wrong when it is off by more than ``tolerance`` times the largest finite reference value, or
-    when it and the reference are not NaN, or not infinite, alike.
+    An element is wrong when it is off by more than ``tolerance`` times the largest finite reference value, or when only
+    one of it and its reference is NaN or infinite.
     """
     flat, expected = out.reshape(-1), reference.reshape(-1)
 
@@ -162,12 +160,11 @@ def compare(out: np.ndarray, reference: np.ndarray, tolerance: float) -> Compari
             start + int(never.argmax()) if never.any() else None,
         )
 
-    # In threads, for NumPy lets go of Python while it computes, and an output may have hundreds of millions of
-    # elements.
+    # NumPy releases the interpreter lock while it computes, and an output may have hundreds of millions of elements.
     with ThreadPoolExecutor(min(16, os.cpu_count() or 1)) as pool:
         starts = range(0, flat.size, CHUNK)
         apart = [start for start, other in zip(starts, pool.map(differs, starts), strict=True) if other]
-        # A pass over the whole reference, which an output that is bit-equal does without.
+        # The scale takes a pass over the whole reference; an output that is bit-equal does not need it.
         scale = _scale(expected, out.dtype) if apart else 0.0
         found = list(pool.map(look, apart))
     return Comparison(
@@ -186,7 +183,7 @@ def _pattern(dtype: np.dtype) -> int:
 
 
 def _scale(expected: np.ndarray, dtype: np.dtype) -> float:
-    """The largest |reference| that is finite in the output's type."""
+    """The largest absolute reference value that is finite in the output's type."""
     largest = 0.0
     for chunk in _chunks(expected):
         values = chunk
@@ -200,7 +197,7 @@ def _scale(expected: np.ndarray, dtype: np.dtype) -> float:
 
 
 def _errors(got: np.ndarray, want: np.ndarray, scale: float) -> np.ndarray:
-    """The relative error of each element, inf where NaN or infinity stand in one and not in the other."""
+    """The relative error of each element; inf where only one of the two is NaN or infinite."""
     with np.errstate(all="ignore"):
         if got.dtype.kind != "f":
             difference = np.abs(got.astype(np.float64) - want.astype(np.float64))

@@ -1,17 +1,17 @@
-"""What a cold sample starts from: an L2 cache that holds none of the kernel's data and nothing to be written back.
+"""The state that a cold sample starts from: an L2 cache without the kernel's data and with nothing to write back.
 
-NVBench flushes L2 by overwriting a buffer as large as the cache. That empties it, and leaves it full of modified lines,
-which whoever comes next has to write to memory before there is room: up to an L2 cache of traffic that is not the
-kernel's. The regime "dirty" is measured after that flush alone. For "cold" another buffer, of which nothing needs to be
-written, is read through the cache after it.
+NVBench flushes L2 by overwriting a buffer as large as the cache. That evicts everything else, but leaves the cache full
+of modified lines, which the next kernel has to write to memory to make room: up to an L2 cache of traffic that is not
+its own. The regime "dirty" is measured after that flush alone. For "cold", a clean buffer is then read through the
+cache.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-#: The clean buffer in units of the L2 cache. Reading four times its size leaves no modified line: of a kernel that only
-#: reads, Nsight Compute then counts no byte written to memory.
+#: The size of the clean buffer in units of the L2 cache. Reading four times the cache leaves no modified line: Nsight
+#: Compute then counts no byte written to memory by a kernel that only reads.
 CACHES = 4
 _THREADS = 256
 
@@ -32,10 +32,9 @@ extern "C" __global__ void read_through(const float4* __restrict__ data, size_t 
 
 
 class CacheCleaner:
-    """Reads a clean buffer through the L2 cache, on a stream of its own. Needs CuPy and a GPU.
+    """Read a clean buffer through the L2 cache, on a stream of its own. It needs CuPy and a GPU.
 
-    It may be called while another stream is held back by NVBench's blocking kernel, and returns when the reading is
-    over.
+    A call returns when the buffer is read; NVBench's blocking kernel may hold back another stream meanwhile.
     """
 
     def __init__(self) -> None:
@@ -48,7 +47,7 @@ class CacheCleaner:
         self._stream = cupy.cuda.Stream(non_blocking=True)
         self._kernel = cupy.RawKernel(_SOURCE, "read_through")
         device.synchronize()
-        # Loading a kernel may wait for the whole GPU, which the blocking kernel would keep waiting: load it now.
+        # Loading a kernel may wait for the whole GPU, and the blocking kernel would never let it: load it now.
         self()
 
     def __call__(self) -> None:

@@ -1,7 +1,6 @@
-"""What the hardware would have to do for a kernel: counters and traces, always from the emulator.
+"""Counters and traces of what the hardware would have to do for a kernel, always from the emulator.
 
-These functions work the same on a machine with a GPU, where ``cp`` is CuPy: they keep to NumPy and to
-emulated memory.
+They work the same on a machine with a GPU, where ``cp`` is CuPy, because they use NumPy and emulated memory alone.
 """
 
 from __future__ import annotations
@@ -23,10 +22,10 @@ from climb.toolchain import Compiled, compile_cuda
 def counters(
     bound: BoundRung, size: Size, seed: int = 0, inputs: Mapping[str, np.ndarray] | None = None
 ) -> emulator.Counters:
-    """Run a rung on the emulator and return its counters, those of several launches added up.
+    """Run a rung on the emulator and return the sum of its launches' counters.
 
-    ``inputs`` replaces the problem's random inputs. Raises ArgumentError when the rung does not take the
-    size, and the emulator's errors.
+    ``inputs`` replaces the problem's random inputs. Raises ArgumentError when the rung does not take the size, and the
+    emulator's errors.
     """
     return functools.reduce(operator.add, [launched for launched, _ in _run(bound, size, seed, inputs, None)])
 
@@ -34,8 +33,7 @@ def counters(
 def launch_counters(
     bound: BoundRung, size: Size, seed: int = 0, compiled: Compiled | None = None
 ) -> tuple[emulator.Counters, ...]:
-    """As ``counters``, of each of a rung's launches by itself. ``compiled``: the code to run, if not what the rung is
-    compiled to now."""
+    """As ``counters``, but one result per launch. ``compiled`` is the code to run, by default the rung compiled now."""
     return tuple(launched for launched, _ in _run(bound, size, seed, None, None, compiled))
 
 
@@ -64,9 +62,9 @@ def count_kernel(
     """Compile CUDA C++ and launch one of its kernels on the emulator, on NumPy arrays and scalars.
 
     ``kernel`` is a name or a C++ name expression. Arrays are copied in, and what the kernel wrote is copied
-    back into them. ``checks`` names the faults to look for besides those that are always found (``"shared"`` and
-    ``"uninitialised"``, which are on for None, and ``"global"``); ``()`` looks for none of them. Raises TypeError for
-    an argument that is neither, CompileError, and the emulator's errors.
+    back into them. ``checks`` names the optional checks: ``"shared"``, ``"uninitialised"`` and ``"global"``; None turns
+    on the first two, ``()`` turns on none. Raises TypeError for an argument that is neither an array nor a scalar,
+    CompileError, and the emulator's errors.
     """
     compiled = compile_cuda(source, filename="kernel.cu", options=tuple(options), name_expressions=(kernel,))
     memory = emulator.DeviceMemory()
@@ -99,7 +97,7 @@ def _run(
     traced: tuple[int, tuple[int, int, int], int] | None,
     compiled: Compiled | None = None,
 ) -> list[tuple[emulator.Counters, emulator.Trace | None]]:
-    """Launch the rung's kernels in order on new emulated memory; outputs and workspace are uninitialised."""
+    """Launch the rung's kernels in order on new emulated memory, with outputs and workspace uninitialised."""
     problem, rung = bound.ladder.problem, bound.rung
     arguments.check_supported(problem, rung, size)
     host = dict(inputs) if inputs is not None else bound.ladder.inputs(size, seed)
@@ -142,7 +140,7 @@ def _load(ptx: str, sources: tuple[tuple[str, str], ...]) -> emulator.Module:
 
 
 def module_of(compiled: Compiled) -> emulator.Module:
-    """The PTX, loaded; kept for the next call."""
+    """The loaded PTX, cached for the next call."""
     return _load(compiled.ptx, tuple(compiled.sources.items()))
 
 
@@ -163,6 +161,6 @@ def _pointer(held: emulator.Allocation) -> bytes:
 
 
 def _dim3(dims: Sequence[int]) -> tuple[int, int, int]:
-    """Three extents from one to three."""
+    """One to three extents, padded to three with 1."""
     x, y, z = (*(int(d) for d in dims), 1, 1)[:3]
     return x, y, z

@@ -1,36 +1,26 @@
-"""Where the kernels run: one decision, made once, when this module is imported.
+"""Where kernels run: a decision that is made once, when this module is imported.
 
-``cp`` is CuPy where CuPy imports and an NVIDIA GPU answers, else the stand-in of :mod:`climb.fake_cupy`, which
-runs the same CUDA C++ on the emulator. ``WORKLOG_BACKEND=emulator`` or ``cupy`` decides instead;
-``WORKLOG_TIMINGS=record`` makes timings come from the record even where there is a GPU.
+``cp`` is CuPy if CuPy imports and an NVIDIA GPU answers, otherwise :mod:`climb.fake_cupy`, which runs the same CUDA C++
+on the emulator. ``WORKLOG_BACKEND=emulator`` or ``cupy`` decides instead. ``WORKLOG_TIMINGS=record`` takes timings from
+the record even if there is a GPU.
 """
 
 from __future__ import annotations
 
 import ctypes
 import importlib
-import json
 import os
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
-__all__ = ["Backend", "BackendError", "announce", "backend", "cp", "describe", "replaying"]
+__all__ = ["Backend", "BackendError", "backend", "cp", "fallback", "missing_gpu", "replaying"]
 
 Backend = Literal["cupy", "emulator"]
 
 
 class BackendError(RuntimeError):
-    """The backend that an environment variable asks for cannot be had; the message says why and what can be done."""
-
-
-class RecordLike(Protocol):
-    """What `describe` needs of a record: :class:`climb.bench.records.Record` has it."""
-
-    date: str
-
-    @property
-    def gpu(self) -> str: ...
+    """The backend that an environment variable asks for is not available; the message says why and what to do."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +31,7 @@ class _Choice:
 
 
 def missing_gpu() -> str:
-    """Why no GPU can be used, as half a sentence; "" if one can. Asks the driver alone, so it is quick."""
+    """Why no GPU can be used, as half a sentence; "" if one can. It asks the driver alone, so it is quick."""
     library = "nvcuda.dll" if os.name == "nt" else "libcuda.so.1"
     try:
         driver = ctypes.CDLL(library)
@@ -61,7 +51,7 @@ def _choose() -> _Choice:
     if wanted not in ("", "cupy", "emulator"):
         raise BackendError(f"WORKLOG_BACKEND is {wanted!r}; expected 'cupy', 'emulator', or nothing")
     if wanted == "emulator":
-        return _Choice("emulator", _standin())
+        return _Choice("emulator", _fake_cupy())
     reason = missing_gpu()
     if not reason:
         try:
@@ -74,10 +64,10 @@ def _choose() -> _Choice:
         raise BackendError(
             f"WORKLOG_BACKEND=cupy asks for a GPU, but {reason}; without the variable the kernels run on the emulator"
         )
-    return _Choice("emulator", _standin(), reason if reason.startswith("there is a GPU") else "")
+    return _Choice("emulator", _fake_cupy(), reason if reason.startswith("there is a GPU") else "")
 
 
-def _standin() -> ModuleType:
+def _fake_cupy() -> ModuleType:
     return importlib.import_module("climb.fake_cupy")
 
 
@@ -88,9 +78,9 @@ def _timings() -> Literal["record", "live", ""]:
     return value  # type: ignore[return-value]
 
 
-_timings()  # a wrong value is said now, not in the middle of a chapter
+_timings()  # so that a wrong value is reported now, not in the middle of a chapter
 _choice = _choose()
-#: CuPy, or its stand-in.
+#: CuPy, or ``climb.fake_cupy``.
 cp: Any = _choice.module
 #: Which of the two ``cp`` is.
 backend: Backend = _choice.backend
@@ -107,48 +97,6 @@ def replaying() -> bool:
     return backend == "emulator" or timings == "record"
 
 
-def describe(record: RecordLike | None = None) -> str:
-    """Where kernels run and where timings come from, in one sentence without its full stop.
-
-    ``record`` is the one that timings are replayed from; if None, the newest of the reference GPU is named.
-    """
-    if backend == "cupy":
-        properties = cp.cuda.runtime.getDeviceProperties(cp.cuda.Device().id)
-        said = f"running on {properties['name'].decode()} through CuPy {_short(cp.__version__)}"
-    else:
-        said = "running on the emulator"
-        if _choice.note:
-            said += f" ({_choice.note})"
-    return f"{said}; {_replayed(record)}" if replaying() else said
-
-
-def announce(record: RecordLike | None = None) -> None:
-    """Print :func:`describe`: the first line that a chapter prints."""
-    print(describe(record))
-
-
-def _replayed(record: RecordLike | None) -> str:
-    gpu, date = (record.gpu, record.date) if record is not None else _newest_record()
-    if not gpu:
-        return "there is no record yet to replay timings from"
-    return f"timings replayed from the record of {_article(gpu)} {gpu}, {date[:10]}"
-
-
-def _newest_record() -> tuple[str, str]:
-    """Name of the reference GPU and date of its newest record; ("", "") if there is none."""
-    from climb.bench import records  # its ladders import this module
-
-    found = [
-        json.loads(path.read_text(encoding="utf-8")) for path in (records.RECORDS / records.DEFAULT_GPU).glob("*.json")
-    ]
-    newest = max((r for r in found if "device" in r), key=lambda r: r["date"], default=None)
-    return (newest["device"]["name"], newest["date"]) if newest else ("", "")
-
-
-def _article(noun: str) -> str:
-    """Which article goes before a GPU's name; NVIDIA is spoken with a vowel first."""
-    return "an" if noun[:1] in "AEIO" or noun.startswith("NVIDIA") else "a"
-
-
-def _short(version: str) -> str:
-    return version.removesuffix(".0")
+def fallback() -> str:
+    """Why kernels run on the emulator although there is a GPU; "" if they do not, or if there is none."""
+    return _choice.note

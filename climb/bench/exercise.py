@@ -1,25 +1,23 @@
-"""Exercises: a kernel to complete in a cell, and a check that runs it on the emulator, GPU or not.
+"""Exercises: a kernel to complete in a cell, and a check that runs it on the emulator, with or without a GPU.
 
-An exercise stands in ``kernels/exercises/<chapter>.py``; its skeleton and its solution are the files
-``kernels/exercises/<name>.cu`` and ``<name>_solution.cu``. The chapter's cell holds the skeleton's text, so that a
-reader edits the kernel where it stands::
+An exercise is defined in ``kernels/<chapter>/exercises/__init__.py``; its skeleton and its solution are the files
+``<name>.cu`` and ``<name>_solution.cu`` beside it. The chapter's cell holds the skeleton's text, so that readers edit
+the kernel in place::
 
-    from kernels.bank_conflicts.exercises import first
+    from kernels.coalescing.exercises import fields
 
     mine = r\"\"\"
     __global__ void ...
     \"\"\"
-    check(mine, first)
+    check(mine, fields)
 
-``python -m climb.bench.exercise kernels.bank_conflicts.exercises`` prints those cells, and ``drifted(notebook,
-exercise)`` tells a test when a cell and its file have parted.
+``climb check --cells coalescing`` prints those cells; ``drifted(notebook, exercise)`` tells a test that a cell and its
+file differ.
 """
 
 from __future__ import annotations
 
-import importlib
-import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,7 +25,6 @@ from typing import Any
 import numpy as np
 
 from climb.bench.problem import Launch, Problem, Size, size_label
-from climb.display.cell_output import CellOutput
 from climb.toolchain import Compiled, CompileError, compile_cuda
 
 Fulfilled = Callable[[Any], str | None]
@@ -35,8 +32,11 @@ Fulfilled = Callable[[Any], str | None]
 
 @dataclass(frozen=True)
 class Claim:
-    """What the counters must say. ``test`` takes the emulator's counters and returns None, or what is not so yet. Among
-    an exercise's ``builds`` it takes what the compiler made instead: a ``Compiled``, with SASS and registers."""
+    """One thing that the counters must show.
+
+    ``test`` takes the emulator's counters and returns None, or what is not true yet. Among an exercise's ``builds``, it
+    takes the compiled code instead: a ``Compiled``, with SASS and registers.
+    """
 
     says: str
     test: Fulfilled
@@ -44,10 +44,10 @@ class Claim:
 
 @dataclass(frozen=True)
 class Exercise:
-    """A kernel to complete. ``launches`` gives, for a size, how it is launched; ``sizes`` are small and awkward.
+    """A kernel to complete. ``launches`` gives the launches at a size; ``sizes`` are small and awkward.
 
-    ``claims`` are checked at the last of the ``sizes``, once all results are right, and so are ``builds``. ``expects``
-    names what the reader must not rename: the kernel. ``workspace`` as in :class:`Rung`.
+    ``claims`` and ``builds`` are checked at the last of the ``sizes``, once all results are right. ``workspace`` is as
+    in :class:`Rung`.
     """
 
     name: str
@@ -66,18 +66,18 @@ class Exercise:
 
     @property
     def skeleton(self) -> str:
-        """The kernel as the reader finds it."""
+        """The kernel that the reader starts from."""
         return (self.folder / f"{self.name}.cu").read_text(encoding="utf-8")
 
     @property
     def solution(self) -> str:
-        """The kernel completed."""
+        """The completed kernel."""
         return (self.folder / f"{self.name}_solution.cu").read_text(encoding="utf-8")
 
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that was looked at: what, and None or what is wrong with it."""
+    """One thing that was checked, and None or what is wrong with it."""
 
     what: str
     wrong: str | None
@@ -85,7 +85,7 @@ class Check:
 
 @dataclass(frozen=True, repr=False)
 class Verdict:
-    """What a check found; true when all is right. A notebook shows one line per check."""
+    """The outcome of a check, true when everything is right. A notebook shows one line per check."""
 
     name: str
     checks: tuple[Check, ...]
@@ -103,9 +103,9 @@ class Verdict:
 
 
 def check(source: str, exercise: Exercise) -> Verdict:
-    """Compile a reader's kernel, run it on the emulator at every size of the exercise, and look at its counters.
+    """Compile a reader's kernel, run it on the emulator at every size of the exercise, and check its counters.
 
-    Never raises for what the reader wrote: a source that does not compile, a launch that the emulator stops, a wrong
+    Nothing that the reader wrote raises: a source that does not compile, a launch that the emulator stops, a wrong
     result and a claim that does not hold are all lines of the verdict. Stops at the first size that does not run.
 
     >>> check(mine, first)                                                                  # doctest: +SKIP
@@ -138,9 +138,9 @@ def check(source: str, exercise: Exercise) -> Verdict:
 
 
 def at_most(kind: str, limit: float, measure: str = "sectors") -> Claim:
-    """Claim that accesses of ``kind`` take at most so many ``sectors`` (or ``wavefronts``) per request.
+    """Claim that accesses of ``kind`` take at most ``limit`` ``sectors`` (or ``wavefronts``) per request.
 
-    A kernel without any such access does not fulfil it: it solves another exercise.
+    A kernel without any such access does not fulfil it, because it solves another exercise.
 
     >>> at_most("global store", 4)                                                          # doctest: +SKIP
     """
@@ -159,7 +159,7 @@ def at_most(kind: str, limit: float, measure: str = "sectors") -> Claim:
 
 
 def no_bank_conflicts() -> Claim:
-    """Claim that every shared load and store takes as few wavefronts as its bytes need, and that there are some."""
+    """Claim that there are shared loads or stores, and that each takes as few wavefronts as its bytes need."""
 
     def test(counters: Any) -> str | None:
         found = [a for a in counters.lines if a.kind.startswith("shared")]
@@ -174,29 +174,15 @@ def no_bank_conflicts() -> Claim:
     return Claim("shared memory without bank conflicts", test)
 
 
-def skeleton(exercise: Exercise) -> CellOutput:
-    """The kernel to complete, highlighted."""
-    from climb.display.listings import source
-
-    return source(exercise.skeleton)
-
-
-def solution(exercise: Exercise) -> CellOutput:
-    """The completed kernel, highlighted; tag its cell ``hide-cell``. The tests check this very text."""
-    from climb.display.listings import source
-
-    return source(exercise.solution)
-
-
 def cell(exercise: Exercise, variable: str = "mine") -> str:
-    """The code of the chapter's cell: the skeleton as text, ready to edit."""
+    """The code of the chapter's cell: the skeleton as text, ready to edit. Raises ValueError for three quotes in it."""
     if '"""' in exercise.skeleton:
         raise ValueError(f"the skeleton of {exercise.name} contains three quotes and cannot stand in a cell")
     return f'{variable} = r"""\n{exercise.skeleton.rstrip()}\n"""'
 
 
 def drifted(notebook: Path, exercise: Exercise) -> bool:
-    """Whether no code cell of the chapter holds the skeleton as it is in its file."""
+    """Whether no code cell of the chapter holds the skeleton exactly as its file does."""
     import json
 
     cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
@@ -205,14 +191,30 @@ def drifted(notebook: Path, exercise: Exercise) -> bool:
 
 
 def exercises_in(module: Any) -> list[Exercise]:
-    """The exercises of a chapter's module, in the order in which they stand there."""
+    """The exercises of a chapter's module, in the order of their definitions."""
     return [value for value in vars(module).values() if isinstance(value, Exercise)]
+
+
+def exhibit_reader(file: str | Path) -> Callable[[str], str]:
+    """The function ``exhibit(name)`` of a chapter: it returns the text of ``kernels/<chapter>/exhibits/<name>.cu``.
+
+    ``file`` is the ``__file__`` of ``kernels/<chapter>/exercises/__init__.py``. ``exhibit`` raises FileNotFoundError.
+
+    >>> exhibit = exhibit_reader(__file__)                                                  # doctest: +SKIP
+    """
+    folder = Path(file).resolve().parents[1] / "exhibits"
+
+    def exhibit(name: str) -> str:
+        """The text of an exhibit of this chapter."""
+        return (folder / f"{name}.cu").read_text(encoding="utf-8")
+
+    return exhibit
 
 
 def _run(source: str, exercise: Exercise, size: Size) -> tuple[dict[str, np.ndarray], Any]:
     """Launch on the emulator, with all its checks.
 
-    Returns the outputs, poisoned before, and the counters of all launches together.
+    Returns the outputs, which were poisoned before, and the sum of the launches' counters.
     """
     from climb.bench.checking import poisoned
     from climb.bench.counting import count_kernel
@@ -241,14 +243,14 @@ def _run(source: str, exercise: Exercise, size: Size) -> tuple[dict[str, np.ndar
 
 
 def _built(source: str, exercise: Exercise) -> Compiled:
-    """What the compiler makes of the source, with the kernels of the last size."""
+    """The compiled source, with the kernels of the last size."""
     kernels = tuple(dict.fromkeys(launch.kernel for launch in exercise.launches(exercise.sizes[-1])))
     options = ("-std=c++17", *exercise.options)
     return compile_cuda(source, filename=f"{exercise.name}.cu", options=options, name_expressions=kernels)
 
 
 def _judged(outputs: Mapping[str, np.ndarray], exercise: Exercise, size: Size) -> str | None:
-    """None when every output is right, else what is wrong with the first that is not, in one line."""
+    """None when every output is right, otherwise what is wrong with the first wrong one, in one line."""
     from climb.bench.checking import compare
 
     problem = exercise.problem
@@ -273,21 +275,5 @@ def _judged(outputs: Mapping[str, np.ndarray], exercise: Exercise, size: Size) -
 
 
 def _told(error: Exception) -> str:
-    """An error's own words, its further lines indented under the first."""
+    """An error's message, with its further lines indented under the first."""
     return "\n         ".join(str(error).rstrip().split("\n"))
-
-
-def main(arguments: Sequence[str]) -> int:
-    """Print the cells of the exercises of the modules named, to paste into their chapter."""
-    if not arguments:
-        print("usage: python -m climb.bench.exercise MODULE ...   (say kernels.coalescing.exercises)", file=sys.stderr)
-        return 2
-    for name in arguments:
-        for exercise in exercises_in(importlib.import_module(name)):
-            print(f"# {exercise.name}\n{cell(exercise)}\n")
-    return 0
-
-
-if __name__ == "__main__":
-    # Under the module's own name, so that its Exercise is the one that the chapters' modules use.
-    raise SystemExit(importlib.import_module("climb.bench.exercise").main(sys.argv[1:]))

@@ -1,4 +1,4 @@
-"""Which GPU this is, in which state, and which commit of the book measures on it: the head of a record."""
+"""The head of a record: which GPU measures, in which state, and at which commit of the book."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def gpu_slug(name: str) -> str:
 
 
 def device_block() -> dict[str, Any]:
-    """The ``device`` of a record, as the driver reports it now. Needs a GPU; what cannot be read is None.
+    """The ``device`` of a record, as the driver reports it now. It needs a GPU; a value that cannot be read is None.
 
     Clocks are in MHz; ``clocks`` holds the current and the highest SM and memory clocks.
     """
@@ -47,7 +47,7 @@ def device_block() -> dict[str, Any]:
 def commit() -> str:
     """The commit that is measured, with ``+dirty`` when ``kernels/`` or ``climb/`` differ from it.
 
-    ``WORKLOG_COMMIT`` replaces it where the files are no checkout; without either it is ``unknown``.
+    ``WORKLOG_COMMIT`` replaces it where the files are not a git checkout; without either it is ``unknown``.
     """
     if given := os.environ.get("WORKLOG_COMMIT"):
         return given

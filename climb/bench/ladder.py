@@ -1,14 +1,11 @@
 """A ladder: a problem with its rungs in order, and the one way to launch them.
 
 ``ladder["padded"](a)`` checks the arguments, allocates the output and the workspace, launches, and returns the
-output. Chapters, tests and records all launch through here, so a launch configuration stands in one place.
+output. Chapters, tests and records all launch through here, so each launch configuration is written once.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
-import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -17,35 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from climb.bench import arguments
+from climb.bench import arguments, identity
 from climb.bench.binding import bound
 from climb.bench.cuda import cp
+from climb.bench.identity import expand_includes
 from climb.bench.problem import Launch, Peer, Problem, Rung, Size
 from climb.toolchain import Compiled, compile_cuda
 
 _STANDARD = ("-std=c++17",)
-_LOCAL_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.MULTILINE)
-
-
-def expand_includes(path: Path) -> str:
-    """The text of a source with each ``#include "..."`` replaced by that file's text (once each), newlines as ``\\n``.
-
-    Used for hashing and for showing; compilers get the file and an include directory. Raises FileNotFoundError.
-    """
-    seen: set[Path] = set()
-
-    def read(file: Path) -> str:
-        seen.add(file.resolve())
-        text = file.read_text(encoding="utf-8")
-
-        def replace(match: re.Match[str]) -> str:
-            inner = file.parent / match[1]
-            return "" if inner.resolve() in seen else read(inner)
-
-        return _LOCAL_INCLUDE.sub(replace, text)
-
-    return read(path)
-
 
 #: The regimes in which every ladder is measured.
 REGIMES = ("cold", "batch")
@@ -86,7 +62,7 @@ class BoundRung:
 
     @property
     def options(self) -> tuple[str, ...]:
-        """What the compiler is told, but for include directories, which depend on the machine."""
+        """The compiler's options, except the include directories, which depend on the machine."""
         return (*_STANDARD, *self.rung.options)
 
     def launches(self, size: Size) -> tuple[Launch, ...]:
@@ -95,18 +71,19 @@ class BoundRung:
         return self.rung.launches(size)
 
     def sha256(self, size: Size) -> str:
-        """The hash of what is measured: the source with its includes, the options and the launches at this size."""
-        what = {
-            "source": expand_includes(self.path),
-            "options": list(self.options),
-            "launches": [launch.as_json() for launch in self.launches(size)],
-            "workspace": {k: [list(s), d] for k, (s, d) in self.rung.workspace(size).items()},
-        }
-        return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()
+        """The hash of what is measured at this size: code, options and launches, by the rule of ``identity``."""
+        return identity.sha256(
+            expand_includes(self.path),
+            self.options,
+            [launch.as_json() for launch in self.launches(size)],
+            {name: [list(shape), dtype] for name, (shape, dtype) in self.rung.workspace(size).items()},
+        )
 
     def compiled(self, size: Size, arch: str = "sm_90", whole: bool = False) -> Compiled:
-        """Compile the kernels used at this size, with no GPU: PTX, cubin, and what SASS is read from. With ``whole``
-        these are of one run of the compiler."""
+        """Compile the kernels used at this size, without a GPU, to PTX and to the cubin that SASS is read from.
+
+        With ``whole``, one run of the compiler makes both.
+        """
         return compile_cuda(
             self.source,
             filename=f"{self.ladder.folder.name}/{self.path.name}",
@@ -176,7 +153,7 @@ class BoundRung:
         key = (self.name, kernel)
         if key not in modules:
             modules[key] = cp.RawModule(
-                # Includes are put in place: CuPy's cache of compiled kernels looks at the code, not at included files.
+                # Includes are expanded because CuPy's cache of compiled kernels sees the code, not included files.
                 code=expand_includes(self.path),
                 options=self.options,
                 name_expressions=(kernel,),
@@ -189,10 +166,10 @@ class BoundRung:
 
 @dataclass(frozen=True)
 class Ladder:
-    """A problem with its rungs in order, the peers beside them, and the ceiling that it defines, if any.
+    """A problem with its rungs in order, its peers, and the ceiling that it defines, if any.
 
     ``ceiling`` is ``{"name": "copy_gb_s", "per": "bytes"}`` for a ladder whose fastest point is a ceiling of the GPU.
-    ``regimes`` are those in which it is measured, cold first; ``measure`` says what they mean.
+    ``regimes`` are the regimes in which it is measured, cold first; ``climb.bench.measure`` defines them.
     """
 
     problem: Problem
@@ -218,7 +195,7 @@ class Ladder:
 
     @cached_property
     def modules(self) -> dict[tuple[str, str], Any]:
-        """Compiled modules by rung and kernel, kept for the life of the process."""
+        """Compiled modules by rung and kernel, cached for the life of the process."""
         return {}
 
     def __getitem__(self, name: str) -> BoundRung:

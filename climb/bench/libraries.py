@@ -1,4 +1,4 @@
-"""What a record says of the vendor's libraries. Everything here needs a GPU and imports its library when called."""
+"""The vendor's libraries as peers. Everything here needs a GPU and imports its library when called."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ def cublas(algorithm: str, precision: str) -> Callable[[], dict[str, str]]:
 
 
 def cublas_product(tf32: bool) -> Callable[[dict[str, Any], Any], Callable[[], None]]:
-    """A peer's ``prepare`` for C = A B, float32 and row-major, by the algorithm that cuBLAS chooses.
+    """A peer's ``prepare`` for C = A B, float32 and row-major, with the algorithm that cuBLAS chooses.
 
-    Without ``tf32`` the products are fp32 FMAs; with it tensor cores round each factor to 11 bits.
+    Without ``tf32`` the products are fp32 FMAs; with it, tensor cores round each factor to 11 bits.
     """
 
     def prepare(arrays: dict[str, Any], size: Any) -> Callable[[], None]:
@@ -62,7 +62,7 @@ def cupy(algorithm: str, precision: str) -> Callable[[], dict[str, str]]:
 
 
 def cub(algorithm: str, precision: str) -> Callable[[], dict[str, str]]:
-    """A peer's ``describe`` for CUB as CuPy carries it, with CUB's own version."""
+    """A peer's ``describe`` for the CUB inside CuPy, with CUB's own version."""
 
     def describe() -> dict[str, str]:
         from cupy.cuda import cub as library
@@ -76,7 +76,7 @@ def cub(algorithm: str, precision: str) -> Callable[[], dict[str, str]]:
 def cub_reduction(source: Any, method: str, out: Any) -> Callable[[], None]:
     """A peer's launch: a reduction of a CuPy array to one element by CUB, never by CuPy's own kernels.
 
-    ``method`` is that of the array (``"sum"``, ``"max"``, ``"argmax"``). Raises RuntimeError when CUB does not take it.
+    ``method`` is a method of the array (``"sum"``, ``"max"``, ``"argmax"``). Raises RuntimeError without CUB.
     """
     import cupy
     from cupy import _core
@@ -108,11 +108,11 @@ def cudnn_convolution(
 ) -> Callable[[], None]:
     """A function that convolves ``source`` into ``target``, both (batch, channels, rows, columns) on the GPU.
 
-    There may be more or fewer dimensions: ``padding`` has one number for each of them behind the channels. The weights
+    There may be more or fewer dimensions: ``padding`` has one number for each dimension after the channels. The weights
     are on the host or on the GPU.
 
-    It is what ``conv2d`` of PyTorch calls, but that it writes to an array that is there already. The algorithm is
-    chosen now, by trying all that cuDNN has.
+    PyTorch's ``conv2d`` makes the same call, but allocates the array that it writes to. cuDNN's benchmark mode chooses
+    the algorithm now.
     """
     import torch
 
@@ -136,8 +136,8 @@ def cudnn_convolution_of_image(
 ) -> Callable[[], None]:
     """A function that convolves one image (rows, columns) with one filter of odd extents, all arrays on the GPU.
 
-    ``border`` is ``"zero"``, which cuDNN does by itself, or ``"clamp"`` or ``"reflect"``: then PyTorch writes the wider
-    image first, each time, as ``conv2d`` with a ``padding_mode`` does; the memory for it is there already.
+    ``border`` is ``"zero"``, which cuDNN handles itself, or ``"clamp"`` or ``"reflect"``: then each call first writes
+    the wider image with PyTorch, as ``conv2d`` with a ``padding_mode`` does, into memory that is allocated now.
     """
     import cupy
     import torch
@@ -167,8 +167,8 @@ def cudnn_layer(
     """A function that convolves ``source`` into ``target`` and adds the bias of each output channel, all on the GPU.
 
     Shapes: (batch, channels in, rows, columns), weights (channels out, channels in, taps down, taps across), bias
-    (channels out), target (batch, channels out, rows, columns). These are the two kernels that ``conv2d`` of PyTorch
-    launches; the algorithm is chosen now, by trying all that cuDNN has.
+    (channels out), target (batch, channels out, rows, columns). These are the two kernels that PyTorch's ``conv2d``
+    launches; cuDNN's benchmark mode chooses the algorithm now.
     """
     import torch
 
@@ -188,7 +188,7 @@ def cudnn_layer(
 
 
 def driver(algorithm: str) -> Callable[[], dict[str, str]]:
-    """A peer's ``describe`` for work that the CUDA driver does by itself."""
+    """A peer's ``describe`` for work that the CUDA driver does itself."""
 
     def describe() -> dict[str, str]:
         import cupy

@@ -1,8 +1,8 @@
-"""Measuring: rungs, peers and ceilings of one ladder, by NVBench, in one child process.
+"""Measure rungs, peers and ceilings of ladders with NVBench, in one child process.
 
-Two regimes, never mixed: *cold* (L2 flushed before every sample and left with nothing to write back, launch latency
+Two regimes are never mixed: *cold* (L2 flushed before every sample and left with nothing to write back, launch latency
 hidden by a blocking kernel, samples of a throttled GPU discarded) and *batch* (launches back to back, one mean). A
-ladder may ask for a third, *dirty*: as cold, but after NVBench's flush alone, which leaves L2 full of modified lines.
+ladder may ask for a third, *dirty*: like cold, but after NVBench's flush alone, which leaves L2 full of modified lines.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ from climb.bench.records import Point, Record
 from climb.bench.registry import ladder_names, load_ladder
 
 _ROOT = Path(__file__).resolve().parents[2]
-#: How many of a ceiling ladder's fastest points are measured again beside another ladder.
+#: How many of a ceiling ladder's fastest points are measured again in another ladder's run.
 _CEILING_CANDIDATES = 2
 
 
 class MeasurementFailed(RuntimeError):
-    """A point was wrong, or NVBench gave no result for it; nothing of the run is kept."""
+    """A point was wrong, or NVBench gave no result for it; nothing of the run is saved."""
 
 
 @dataclass(frozen=True)
 class Target:
-    """What to measure: a rung or peer at one size. ``ladder`` is what ``load_ladder`` takes. Cold comes first."""
+    """What to measure: a rung or peer at one size. ``load_ladder`` takes ``ladder``. The first regime is cold."""
 
     ladder: str
     kind: str
@@ -53,12 +53,13 @@ class Target:
 
 @dataclass(frozen=True)
 class Sampling:
-    """How long to sample: cold sampling ends when ``min_samples`` (more for fast kernels) are there and their
-    relative
-    standard deviation is below ``max_noise`` or has settled; at the latest after ``seconds`` of wall time,
-    for kernels so slow that ten samples take longer after ``slow_seconds``. A kernel of more than ``crawling_s`` is
-    sampled ``few_samples`` times: no noise of this size is left at that length. ``batch_seconds`` of GPU time go to the
-    batch.
+    """How long to sample.
+
+    Cold sampling ends when at least ``min_samples`` (more for fast kernels) are taken and their relative standard
+    deviation is below ``max_noise`` or has settled. It ends after ``seconds`` of wall time at the latest, or after
+    ``slow_seconds`` for kernels so slow that ten samples take longer. A kernel of more than ``crawling_s`` is sampled
+    ``few_samples`` times, since at that length the noise is below ``max_noise``. ``batch_seconds`` of GPU time go to
+    the batch.
     """
 
     seconds: float = 2.0
@@ -84,33 +85,35 @@ class Sampling:
 
 
 def targets_of(ladder: Ladder, load_name: str) -> list[Target]:
-    """Every point of a whole record of this ladder."""
+    """The targets of a whole record of this ladder."""
     expected = records.expected_points(ladder)
     return [Target(load_name, kind, name, dict(size), ladder.regimes) for kind, name, size in expected]
 
 
 def benchmark_name(index: int, regime: str) -> str:
-    """What NVBench calls the benchmark of a target in one regime."""
+    """The name of a target's benchmark in one regime."""
     return f"point-{index}-{regime}"
 
 
 def ceiling_size(ladder: Ladder) -> Size:
-    """The headline size at which a ceiling is read off: the one with the most work."""
+    """The headline size that a ceiling is taken from: the one with the most work."""
     assert ladder.ceiling is not None
     work = ladder.problem.flops if ladder.ceiling["per"] == "flops" else ladder.problem.bytes
     return max(ladder.problem.headline, key=work)
 
 
 def ceiling_rate(ladder: Ladder, size: Size, seconds: float) -> float:
-    """What one time says about the ceiling, in the unit of the ceiling's name."""
+    """The rate of one time, in the unit of the ceiling's name."""
     assert ladder.ceiling is not None
     work = ladder.problem.flops if ladder.ceiling["per"] == "flops" else ladder.problem.bytes
     return work(size) / seconds / roofline.unit(ladder.ceiling["name"])
 
 
 def ceiling_targets(besides: Collection[str], known: Sequence[Path]) -> list[Target]:
-    """The points that define the ceilings: of each ceiling ladder not among ``besides`` the fastest of its record, or
-    all without one."""
+    """The points that define the ceilings, of every ceiling ladder that is not among ``besides``.
+
+    These are the fastest points of the ladder's record, or all points if it has no record.
+    """
     targets = []
     for name in ladder_names():
         ladder = load_ladder(name)
@@ -135,8 +138,8 @@ def record_ladders(
 ) -> list[Record]:
     """Measure whole ladders with their peers, and the ceilings once, in one run. Writes nothing; ``save_record`` does.
 
-    ``known`` are folders of records that say which points define the ceilings. With ``failures``, a ladder that fails
-    is noted there and has no record. Raises :class:`MeasurementFailed`.
+    ``known`` are folders of records that say which points define the ceilings. With ``failures``, the message of a
+    ladder that fails is put there, and it has no record. Raises :class:`MeasurementFailed`.
     """
     ladders = {name: load_ladder(name) for name in load_names}
     targets = ceiling_targets({ladder.name for ladder in ladders.values()}, known)
@@ -167,7 +170,7 @@ def record_ladder(load_name: str, sampling: Sampling, known: Sequence[Path], kee
 
 
 def try_out(targets: Sequence[Target], sampling: Sampling, known: Sequence[Path], keep: Path | None = None) -> None:
-    """Measure some points for their progress lines alone, against the ceilings of a record if there is one.
+    """Measure some points for their progress lines alone, compared with the ceilings of a record if one exists.
 
     Raises :class:`MeasurementFailed`.
     """
@@ -206,13 +209,13 @@ def run(
     ceilings: Mapping[str, float] | None = None,
     failures: dict[str, str] | None = None,
 ) -> tuple[list[tuple[Point, ...]], dict[str, Any]]:
-    """Measure targets in a child process; a point for each regime of each, in order, and the device.
+    """Measure targets in a child process. Returns a point for each regime of each target, in order, and the device.
 
-    With ``failures``, a ladder of which a point fails is noted there, with its message, and its targets have no points;
-    the others are measured all the same.
+    With ``failures``, the message of a ladder with a failing point is put there and its targets have no points; the
+    other ladders are measured all the same.
 
-    ``keep`` is a folder for NVBench's own files; ``ceilings`` are known ones, for the progress lines. An interruption
-    ends the child. Raises :class:`MeasurementFailed`.
+    ``keep`` is a folder for NVBench's own files; ``ceilings`` are known ceilings, for the progress lines. An
+    interruption ends the child. Raises :class:`MeasurementFailed`.
     """
     with tempfile.TemporaryDirectory(prefix="measure-") as scratch:
         out = keep or Path(scratch)
@@ -258,7 +261,7 @@ def run(
 
 
 def run_child(spec: Path, out: Path) -> int:
-    """Run ``bench_child`` in its own session; its exit status. It is killed when this process is interrupted."""
+    """Run ``bench_child`` in a session of its own and return its exit status; an interruption kills it."""
     command = [sys.executable, "-m", "climb.bench.bench_child", str(spec), str(out)]
     child = subprocess.Popen(command, cwd=_ROOT, start_new_session=True)
     try:
@@ -276,7 +279,7 @@ def make_points(
     throttled: Mapping[str, int],
     sampling: Sampling,
 ) -> tuple[Point, ...]:
-    """The point of a target in each of its regimes, from what the child verified and NVBench measured.
+    """A target's points, one per regime, from what the child verified and NVBench measured.
 
     Raises :class:`MeasurementFailed` when the batch is missing.
     """
@@ -311,7 +314,7 @@ def make_points(
 
 
 def find_peer(ladder: Ladder, name: str) -> Peer:
-    """The peer of that name. Raises KeyError naming the known ones."""
+    """The peer of that name. Raises KeyError naming the known peers."""
     for peer in ladder.peers:
         if peer.name == name:
             return peer
@@ -319,7 +322,7 @@ def find_peer(ladder: Ladder, name: str) -> Peer:
 
 
 def _first_record(name: str, folders: Sequence[Path]) -> Record | None:
-    """The ladder's record in the first of the folders that has a readable one."""
+    """The ladder's record in the first folder that has a readable one, or None."""
     for folder in folders:
         with contextlib.suppress(records.MissingRecord, records.RecordError):
             return records.load_record(name, folder=folder)

@@ -1,7 +1,7 @@
-"""Reads what NVBench wrote: its JSON with the binary files of raw samples beside it, and its log.
+"""Read what NVBench wrote: its JSON, the binary files of raw samples beside it, and its log.
 
-NVBench gives every accepted sample of the cold measurement, as little-endian float32 seconds in one file a
-benchmark, and for the batch measurement one mean. Numbers stand in the JSON as strings.
+NVBench writes every accepted sample of a cold measurement, as little-endian float32 seconds, to one file per benchmark,
+and one mean for a batch measurement. Numbers are strings in its JSON.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _BATCH = re.compile(r"\bBatch: ([0-9.]+)ms GPU")
 
 
 class ResultsError(RuntimeError):
-    """NVBench's output lacks what a point needs; ``benchmark`` is the name of the one concerned."""
+    """NVBench's output lacks what a point needs; ``benchmark`` is the name of the benchmark concerned."""
 
     def __init__(self, benchmark: str, what: str):
         super().__init__(f"{benchmark}: {what}")
@@ -33,8 +33,7 @@ class ResultsError(RuntimeError):
 class Measured:
     """One benchmark: cold samples in seconds, the batch mean in seconds over ``batch_launches`` launches.
 
-    ``cold_wall_s`` is the wall time that the cold measurement took; ``sm_clock_hz`` the mean SM clock during
-    it.
+    ``cold_wall_s`` is the wall time of the cold measurement, ``sm_clock_hz`` the mean SM clock during it.
     """
 
     cold: tuple[float, ...]
@@ -45,8 +44,7 @@ class Measured:
 
 
 def read_results(path: Path) -> dict[str, Measured]:
-    """Every benchmark that was not skipped, by name. Raises :class:`ResultsError` when a benchmark has no
-    samples."""
+    """Every benchmark that was not skipped, by name. Raises :class:`ResultsError` for one without samples."""
     data = json.loads(path.read_text(encoding="utf-8"))
     found = {}
     for benchmark in data["benchmarks"]:
@@ -107,7 +105,7 @@ def _measured(name: str, state: dict[str, Any], folder: Path) -> Measured:
 
 
 def _locate(name: str, filename: str, folder: Path) -> Path:
-    """The file as named, or in the folder beside the JSON when both have been moved."""
+    """The file under its recorded name, or in the folder beside the JSON when both have been moved."""
     given = Path(filename)
     moved = folder / given.parent.name / given.name
     for path in (given, folder / given, moved):

@@ -1,40 +1,39 @@
-"""Theoretical occupancy: how many warps of a kernel fit on an SM at a time, and which resource says so.
+"""Theoretical occupancy: how many warps of a kernel fit on an SM at a time, and which resource limits them.
 
-An SM takes a block whole or not at all, and it has four budgets: places for blocks, places for warps, registers and
-shared memory. A block's demands are rounded up to the units in which the hardware hands them out; each budget then
-allows some number of blocks, and the least of the four numbers counts.
+An SM takes a block whole or not at all. It has four budgets: block slots, warp slots, registers and shared memory. A
+block's demands are rounded up to the units of allocation; each budget then allows some number of blocks, and the
+smallest of the four numbers is the limit.
 
-The limits are those of the CUDA C++ Programming Guide, table "Technical Specifications per Compute Capability", and of
-its sections on the shared memory of each architecture (carve-outs, the kilobyte that the system keeps in every block).
-The units of allocation are those of NVIDIA's occupancy calculator in Nsight Compute.
+The limits come from the CUDA C++ Programming Guide, table "Technical Specifications per Compute Capability", and its
+sections on the shared memory of each architecture (carve-outs, the kilobyte that the system keeps in every block). The
+units of allocation come from NVIDIA's occupancy calculator in Nsight Compute.
 """
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 
-from climb.bench import records
-from climb.bench.problem import size_label
 from climb.toolchain import Compiled, resources
 
 WARP = 32
 KB = 1024
-#: Registers of a warp are handed out in units of this many, each scheduler from a quarter of the SM's file.
+#: Registers are allocated to a warp in units of this many; each scheduler has a quarter of the SM's register file.
 REGISTER_UNIT, SCHEDULERS = 256, 4
 REGISTERS_PER_SM, REGISTERS_PER_BLOCK, REGISTERS_PER_THREAD = 64 * KB, 64 * KB, 255
 THREADS_PER_BLOCK = 1024
 
 
 class CannotLaunch(ValueError):
-    """A block that no SM of the architecture can hold, or that is no block; the message says what it exceeds."""
+    """A block that no SM of the architecture can hold, or an impossible one; the message says what it exceeds."""
 
 
 @dataclass(frozen=True)
 class Multiprocessor:
-    """What one SM of a compute capability has. ``carveouts`` are the bytes of shared memory that the driver can set
-    aside in the array that L1 shares; shared memory is handed out in units of ``shared_unit`` bytes, and of every block
-    the system keeps ``reserved_shared`` bytes for itself."""
+    """The resources of one SM of a compute capability.
+
+    ``carveouts`` are the sizes, in bytes, of shared memory that the driver can carve out of the array shared with L1.
+    Shared memory is allocated in units of ``shared_unit`` bytes; the system keeps ``reserved_shared`` bytes per block.
+    """
 
     capability: str
     warps: int
@@ -76,7 +75,7 @@ MULTIPROCESSORS: dict[str, Multiprocessor] = {
 
 @dataclass(frozen=True)
 class Occupancy:
-    """How many blocks of one kernel fit on an SM. ``limits`` gives the blocks that each resource would allow."""
+    """How many blocks of one kernel fit on an SM; ``limits`` gives the number that each resource alone allows."""
 
     multiprocessor: Multiprocessor
     warps_per_block: int
@@ -96,7 +95,7 @@ class Occupancy:
 
     @property
     def fraction(self) -> float:
-        """Of the warps that an SM has places for, from 0 to 1."""
+        """The share of the SM's warp slots that is used, from 0 to 1."""
         return self.warps / self.multiprocessor.warps
 
     @property
@@ -115,19 +114,18 @@ class Occupancy:
 def occupancy_of(
     registers: int, shared: int, threads: int, arch: str = "sm_90", *, carveout: int | None = None
 ) -> Occupancy:
-    """The occupancy of a kernel with so many registers per thread, bytes of shared memory (static and dynamic) and
-    threads per block.
+    """The occupancy of a kernel from its registers per thread, shared memory and threads per block.
 
-    ``carveout`` is the shared memory that the SM is configured with, in bytes; without one, the most that the
-    architecture has, which is what the driver turns to when a kernel's blocks need it. Raises CannotLaunch for a block
-    that the architecture cannot hold, KeyError for an architecture that is not in ``MULTIPROCESSORS``.
+    ``shared`` is in bytes, static and dynamic. ``carveout`` is the shared memory, in bytes, that the SM is configured
+    with; by default the most that the architecture has, which the driver chooses when a kernel's blocks need it. Raises
+    CannotLaunch for a block that the architecture cannot hold, KeyError for one that is not in ``MULTIPROCESSORS``.
     """
     sm = MULTIPROCESSORS[arch]
     _check(registers, shared, threads, sm, carveout)
     warps = _pieces(threads, WARP)
     per_warp = _round_up(registers * WARP, REGISTER_UNIT)
     block_shared = _round_up(shared + sm.reserved_shared, sm.shared_unit)
-    # A scheduler's quarter of the register file holds whole warps; what is left of it no other scheduler can use.
+    # A scheduler's quarter of the register file holds whole warps; no other scheduler can use the rest.
     warps_by_registers = SCHEDULERS * (REGISTERS_PER_SM // SCHEDULERS // per_warp) if per_warp else sm.warps
     available = sm.shared if carveout is None else carveout
     limits = {
@@ -140,8 +138,10 @@ def occupancy_of(
 
 
 def refusal(threads: int, shared: int, arch: str = "sm_90") -> str | None:
-    """Why a block of so many threads and bytes of dynamic shared memory cannot be launched, or None: what a rung whose
-    size says both needs for its ``requires``."""
+    """Why a block with these threads and bytes of dynamic shared memory cannot be launched, or None.
+
+    Rungs whose size gives both use it as their ``requires``.
+    """
     if not 1 <= threads <= THREADS_PER_BLOCK:
         return f"1 to {THREADS_PER_BLOCK} threads per block"
     most = MULTIPROCESSORS[arch].shared_per_block
@@ -172,7 +172,7 @@ def _check(registers: int, shared: int, threads: int, sm: Multiprocessor, carveo
     if carveout is not None and carveout not in sm.carveouts:
         sizes = ", ".join(f"{size // KB}" for size in sm.carveouts)
         raise CannotLaunch(f"{carveout} bytes are no carve-out of {sm.capability}; it has {sizes} KB")
-    # The file is handed out by warp, the same to each scheduler: the warps of a block count in fours.
+    # Registers are allocated by warp, equally to each scheduler, so the warps of a block count in fours.
     file = _round_up(_pieces(threads, WARP), SCHEDULERS) * _round_up(registers * WARP, REGISTER_UNIT)
     if file > REGISTERS_PER_BLOCK:
         raise CannotLaunch(f"{threads} threads of {registers} registers need {file}; a block has {REGISTERS_PER_BLOCK}")
@@ -184,55 +184,3 @@ def _pieces(amount: int, unit: int) -> int:
 
 def _round_up(amount: int, unit: int) -> int:
     return _pieces(amount, unit) * unit
-
-
-@dataclass(frozen=True)
-class Profiled:
-    """One launch as Nsight Compute saw it on a GPU: ``counts`` by the names under ``metrics`` in the committed file
-    (registers per thread, bytes of shared memory, the block limit of each resource, theoretical and achieved occupancy
-    in percent, nanoseconds under the profiler)."""
-
-    label: str
-    ladder: str
-    rung: str
-    size: dict[str, int]
-    counts: dict[str, float]
-
-    @property
-    def limits(self) -> dict[str, int]:
-        """The blocks that each resource allows, by the names that ``Occupancy.limits`` uses."""
-        of = {"warps": "warps", "blocks": "sm", "registers": "registers", "shared memory": "shared"}
-        return {name: int(self.counts[f"blocks_by_{key}"]) for name, key in of.items()}
-
-    def theory(self, *, as_configured: bool = False) -> Occupancy:
-        """Our occupancy of the launch, from the registers and the shared memory that the profiler saw;
-        ``as_configured`` with the carve-out that the driver had chosen for it."""
-        c = self.counts
-        shared = int(c["static_shared"] + c["dynamic_shared"])
-        carveout = int(c["shared_configured"]) if as_configured else None
-        return occupancy_of(int(c["registers"]), shared, int(c["block"]), carveout=carveout)
-
-
-@dataclass(frozen=True)
-class Profile:
-    """The occupancy of many launches on one GPU, as ncu measured it (``climb.validation.profiles.occupancy``)."""
-
-    gpu: str
-    date: str
-    tool: str
-    points: tuple[Profiled, ...]
-
-    def at(self, ladder: str, rung: str, **size: int) -> Profiled:
-        """The launch of a rung at a size. Raises LookupError."""
-        for point in self.points:
-            if (point.ladder, point.rung, point.size) == (ladder, rung, size):
-                return point
-        raise LookupError(f"ncu was not asked about {ladder} {rung} at {size_label(size)}")
-
-
-def occupancy_profile(gpu: str = records.DEFAULT_GPU) -> Profile:
-    """Read the committed profile of occupancy. Raises FileNotFoundError where there is none."""
-    path = records.RECORDS / gpu / "profiles" / "occupancy.json"
-    data = json.loads(path.read_text(encoding="utf-8"))
-    points = tuple(Profiled(**point) for point in data["points"])
-    return Profile(data["device"]["name"], data["date"], data["tool"], points)

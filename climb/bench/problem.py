@@ -1,6 +1,6 @@
 """What is computed: the inputs, the reference, the work, and the sizes of interest.
 
-A :class:`Problem` says nothing about how it is computed; that is what the rungs of a ladder do.
+A :class:`Problem` does not say how it is computed; the rungs of a ladder do.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def ceil_div(numerator: int, denominator: int) -> int:
 
 
 def size_label(size: Size) -> str:
-    """A size as a reader writes it: ``rows=16384, cols=16384``."""
+    """A size as text: ``rows=16384, cols=16384``."""
     return ", ".join(f"{key}={value}" for key, value in size.items())
 
 
@@ -50,14 +50,14 @@ class Problem:
 
     ``parameters`` are the size keys that no input's shape determines (a stride, say): they are passed by keyword.
     A parameter is at least 1, unless it is named in ``may_be_zero``.
-    ``kinds`` are the size keys whose value is a name, with the names they may have: they shape the inputs that
-    ``make_inputs`` makes and nothing else. On arrays of a reader's own a rung takes the first name as read. A kind that
-    is a parameter too says how to compute: it is passed by keyword, and the first name is what it is when it is not.
+    ``kinds`` are the size keys whose value is a name, with the allowed names. They shape the inputs that
+    ``make_inputs`` makes and nothing else; for a reader's own arrays, the first name is assumed. A kind that is also a
+    parameter says how to compute: it is passed by keyword, and its first name is the default.
     ``flops`` and ``bytes`` count the least work: every multiply and add, every input byte read once, every output byte
     written once. ``reference`` computes in float64 (or in exact integers) on the host. ``tolerance`` is the largest
-    error allowed relative to the largest reference value (0: bit-equal); its comment at the problem says why.
-    ``headline`` are the sizes that the book is judged by, ``sweep`` further ones that a chapter draws: both are
-    recorded. ``check`` are those that the tests run, small and awkward.
+    error allowed relative to the largest reference value (0: bit-equal); a comment at the problem says why.
+    ``headline`` are the sizes that the book reports, ``sweep`` further sizes that a chapter draws; both are recorded.
+    ``check`` are the small and awkward sizes that the tests run.
     """
 
     name: str
@@ -93,9 +93,9 @@ class Problem:
 
 @dataclass(frozen=True)
 class ByValue:
-    """An array of the problem that a kernel takes by value, as a structure with one member: in its constant bank.
+    """An array of the problem that a kernel takes by value, in its constant bank, as a structure with one member.
 
-    The values are those that the array has when the rung is prepared.
+    The values are copied when the rung is prepared.
     """
 
     array: str
@@ -108,8 +108,8 @@ class ByValue:
 class Textured:
     """A two-dimensional float32 array of the problem that a kernel reads as a texture, by whole texels.
 
-    ``beyond`` says what a texture gives beyond the array's edges: ``"border"``, zeros, or ``"clamp"``, the nearest
-    texel. The array is copied into the texture's layout when the rung is prepared.
+    ``beyond`` says what a read outside the array returns: ``"border"``, zero, or ``"clamp"``, the nearest texel. The
+    array is copied into the texture's layout when the rung is prepared.
     """
 
     array: str
@@ -121,10 +121,10 @@ class Textured:
 
 @dataclass(frozen=True)
 class Launch:
-    """One kernel launch: what stands between ``<<<`` and ``>>>``, and the arguments.
+    """One kernel launch: the launch configuration between ``<<<`` and ``>>>``, and the arguments.
 
     ``kernel`` is a C++ name expression (``transpose_tiled<32, 8>``). ``args`` are names of the problem's arrays or of
-    the rung's workspace, NumPy scalars, which are passed by value with just their type, :class:`ByValue` or
+    the rung's workspace, NumPy scalars, which are passed by value with exactly their type, :class:`ByValue` or
     :class:`Textured`.
     """
 
@@ -135,7 +135,7 @@ class Launch:
     shared_mem: int = 0
 
     def as_json(self) -> dict[str, Any]:
-        """The launch as it goes into a record and into the hash of what was measured."""
+        """The launch as records and the hash of a measured kernel hold it."""
         return {
             "kernel": self.kernel,
             "grid": list(self.grid),
@@ -169,13 +169,12 @@ class Rung:
     """One kernel that solves a problem: one idea more than the rung before it.
 
     Its file is ``<number>_<name>.cu`` in the ladder's folder, where the number is the rung's place in the ladder, from
-    01; ``source`` names another file, relative to that folder. ``launches`` gives, for a size, the launches in order;
-    it is the only place where a launch configuration stands. ``requires`` returns a sentence when a size is not
-    supported.
+    01; ``source`` names another file, relative to that folder. ``launches`` gives the launches at a size, in order; no
+    launch configuration is written anywhere else. ``requires`` returns a sentence when a size is not supported.
     ``alignment`` gives bytes by argument name where the kernel needs more than the element type's own alignment.
     ``workspace`` gives ``{name: (shape, dtype)}`` of scratch arrays, allocated for a launch and not initialised.
-    A rung that is not ``swept`` is recorded at the headline sizes alone. One with a ``shortcut`` gets by with fewer
-    operations than the problem counts, so that its share of the limit is none of what the hardware can do.
+    A rung that is not ``swept`` is recorded at the headline sizes alone. A rung with a ``shortcut`` needs fewer
+    operations than the problem counts, so its share of the limit is not a share of what the hardware can do.
     """
 
     name: str

@@ -1,9 +1,9 @@
-"""What the hardware's own counters say: ``python -m climb.bench.profiling [ladder ...]`` on a GPU with ``ncu``.
+"""The hardware's own counters, read with Nsight Compute: ``climb profile LADDER ...`` on a GPU with ``ncu``.
 
-The emulator counts what a kernel asks for. What the caches then make of it (hits, bytes that reach DRAM, cycles in
-which a unit was busy) only the hardware knows, and Nsight Compute reads it. The command profiles each rung at each
-recorded size and at those of ``ALSO``, cold, and writes ``records/<gpu>/hardware/<ladder>.json``. A chapter
-reads it with ``hardware_counters(ladder)``, which refuses counts of a kernel that has changed since.
+The emulator counts what a kernel asks for. What the caches make of it (hits, bytes that reach DRAM, cycles in which a
+unit was busy) is known to the hardware alone. The command profiles each rung at each recorded size and at those of
+``ALSO``, cold, and writes ``records/<gpu>/hardware/<ladder>.json``. A chapter reads it with
+``hardware_counters(ladder)``, which refuses the counts of a kernel that has changed since.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 import csv
 import datetime
 import itertools
-import json
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -22,10 +21,11 @@ from typing import Any
 from climb.bench import hardware, records
 from climb.bench.ladder import BoundRung, Ladder
 from climb.bench.problem import Size, size_label
+from climb.bench.records.kinds import HardwarePoint, HardwareRecord
 from climb.bench.registry import load_ladder
 
-_COMMAND = "python -m climb.bench.profiling"
-#: What is read, by the name under which it is kept: Nsight Compute's own names, and their unit.
+_COMMAND = "climb profile"
+#: The counters by their names in the record: Nsight Compute's name and the unit of each.
 METRICS: dict[str, tuple[str, str]] = {
     "load_requests": ("l1tex__t_requests_pipe_lsu_mem_global_op_ld.sum", "requests"),
     "load_sectors": ("l1tex__t_sectors_pipe_lsu_mem_global_op_ld.sum", "sectors"),
@@ -63,14 +63,14 @@ METRICS: dict[str, tuple[str, str]] = {
     "nanoseconds": ("gpu__time_duration.sum", "ns, under the profiler"),
 }
 
-#: Sizes that are profiled besides the recorded ones, by ladder: each differs from one of those in a single cause.
+#: Further sizes that are profiled, by ladder: each differs from a recorded size in one respect.
 ALSO: dict[str, tuple[dict[str, int], ...]] = {
-    # Rows whose length is no multiple of 32 floats: the same sectors and lines, other banks.
+    # Rows whose length is not a multiple of 32 floats: the same sectors and lines, other banks.
     "matmul": (
         *({"m": 512, "n": 512, "k": k} for k in (513, 514, 516, 520, 528, 544)),
         {"m": 4096, "n": 4096, "k": 4097},
     ),
-    # A quarter of the memory touched, and strides that are no multiple of 32 floats.
+    # A quarter of the memory, and strides that are not multiples of 32 floats.
     "strided": (
         *({"n": 1 << 22, "stride": stride} for stride in (16, 32, 64)),
         *({"n": 1 << 24, "stride": stride} for stride in (33, 65)),
@@ -78,20 +78,20 @@ ALSO: dict[str, tuple[dict[str, int], ...]] = {
     "shifted": tuple({"n": 1 << 24, "offset": offset} for offset in (0, 1)),
 }
 
-#: Sizes that are profiled instead of the recorded ones, where a first rung is too slow to be replayed for each counter.
+#: Sizes that are profiled instead of the recorded ones, because a first rung is too slow to replay for each counter.
 INSTEAD: dict[str, tuple[dict[str, Any], ...]] = {
     "conv1d": ({"i": 1024, "o": 1024, "l": 4, "k": 5},),
     "histogram": (
         *({"n": 1 << 18, "bins": 256, "data": data} for data in ("uniform", "constant", "zipf")),
         {"n": 1 << 28, "bins": 256, "data": "uniform"},
     ),
-    # At a batch of one each rung but those that zero the output first is a single launch.
+    # At a batch of one, each rung is a single launch, except those that zero the output first.
     "classifier": (
         {"inputs": 25088, "outputs": 4096, "batch": 1},
         {"inputs": 4096, "outputs": 1024, "batch": 1},
     ),
     "sgemm": ({"m": 4096, "n": 4096, "k": 4096},),
-    # Radii that the caches serve, and one that keeps L1 busy.
+    # Radii that the caches serve, and one that saturates L1.
     "stencil1d": tuple({"n": 1 << 26, "radius": radius} for radius in (1, 4, 32)),
     "conv2d": tuple({"rows": 8192, "cols": 8192, "k": k, "k_cols": k, "border": "zero"} for k in (3, 11)),
     "stencil2d": tuple({"rows": 8192, "cols": 8192, "radius": radius} for radius in (1, 3)),
@@ -107,38 +107,40 @@ class HardwareCounters:
     gpu: str
     date: str
     command: str
-    points: tuple[dict[str, Any], ...]
+    points: tuple[HardwarePoint, ...]
 
-    def at(self, rung: str, size: Size) -> dict[str, float]:
+    def at(self, rung: str, size: Size) -> dict[str, int | float]:
         """The counts of one rung at one size. Raises LookupError when there are none, or when they are stale."""
         for point in self.points:
-            if point["name"] == rung and point["size"] == dict(size):
-                if point["source_sha256"] != self.ladder[rung].sha256(size):
+            if point.name == rung and point.size == dict(size):
+                if point.source_sha256 != self.ladder[rung].sha256(size):
                     raise LookupError(
                         f"stale hardware counters of {rung}: the kernel has changed; on that GPU: {self.command}"
                     )
-                return point["counts"]
+                return point.counts
         raise LookupError(f"no hardware counters of {rung} at {size_label(size)}; on that GPU: {self.command}")
 
 
 def hardware_counters(ladder: str | Ladder, gpu: str = records.DEFAULT_GPU) -> HardwareCounters:
-    """Read the committed counters of a ladder. Raises LookupError where there are none."""
+    """Read the committed counters of a ladder. Raises LookupError where there are none, and RecordError."""
     ladder = load_ladder(ladder) if isinstance(ladder, str) else ladder
     path = counters_path(ladder.name, gpu)
     if not path.exists():
         raise LookupError(f"no hardware counters of {ladder.name} on {gpu}; on that GPU: {_COMMAND} {ladder.name}")
-    data = json.loads(path.read_text(encoding="utf-8"))
-    return HardwareCounters(ladder, data["device"]["name"], data["date"], data["command"], tuple(data["points"]))
+    found = records.load(path, HardwareRecord)
+    return HardwareCounters(ladder, found.device["name"], found.date, found.command, found.points)
 
 
-def counters_path(ladder: str, gpu: str = records.DEFAULT_GPU) -> Path:
-    """Where the counters of a ladder stand."""
-    return records.RECORDS / gpu / "hardware" / f"{ladder}.json"
+def counters_path(ladder: str, gpu: str = records.DEFAULT_GPU, folder: Path | None = None) -> Path:
+    """The file of a ladder's counters; ``folder`` replaces ``records/<gpu>``."""
+    return (folder or records.RECORDS / gpu) / "hardware" / f"{ladder}.json"
 
 
 def cases(ladder: Ladder) -> Iterator[tuple[BoundRung, Size]]:
-    """What is profiled, in order: every rung whose work is one launch at every recorded size, then at those of ``ALSO``
-    (or at those of ``INSTEAD`` alone)."""
+    """The profiled cases, in order: every rung at every recorded size and at the sizes of ``ALSO``, or of ``INSTEAD``.
+
+    A rung is left out at a size at which its last kernel is launched more than once.
+    """
     also = ALSO.get(ladder.name, ())
     for size in INSTEAD.get(ladder.name, (*ladder.problem.recorded, *also)):
         for rung in ladder:
@@ -147,44 +149,43 @@ def cases(ladder: Ladder) -> Iterator[tuple[BoundRung, Size]]:
 
 
 def _kernel(rung: BoundRung, size: Size) -> str | None:
-    """The kernel that is profiled: the last to be launched. None where the launches before it are of the same one."""
+    """The kernel that is profiled, the last one launched; None if earlier launches run the same kernel."""
     *before, last = (launch.kernel.split("<")[0] for launch in rung.launches(size))
     return None if last in before else last
 
 
 def _profiled(rung: BoundRung, size: Size, kernels: Sequence[str]) -> int:
-    """How many launches of a rung ncu profiles, of which the last is the one that counts: names that begin like one of
-    ``kernels``."""
+    """How many launches of a rung ncu profiles: all whose names begin like one of ``kernels``."""
     return sum(launch.kernel.startswith(tuple(kernels)) for launch in rung.launches(size))
 
 
 def launch_all(ladder: Ladder) -> None:
-    """Launch each case once. The inputs are zeros, unless the problem has kinds of data: then the values count."""
-    from climb.bench.alignment import placed
+    """Launch each case once. Inputs are zeros, or the problem's inputs if it has kinds of data, whose values matter."""
+    from climb.bench.alignment import aligned
     from climb.bench.cuda import cp
 
     for rung, size in cases(ladder):
         arrays = {a.name: cp.zeros(a.extents(size), dtype=a.dtype) for a in ladder.problem.arguments}
         if ladder.problem.kinds:
             arrays |= {name: cp.asarray(values) for name, values in ladder.inputs(size).items()}
-        rung.prepare({name: placed(array) for name, array in arrays.items()}, size)()
+        rung.prepare({name: aligned(array) for name, array in arrays.items()}, size)()
         cp.cuda.Device().synchronize()
         del arrays
         cp.get_default_memory_pool().free_all_blocks()
 
 
 def profile(name: str) -> dict[str, Any]:
-    """Run ``ncu`` over a child process that launches all cases of a ladder. Raises RuntimeError with what it said."""
+    """Run ``ncu`` on a child process that launches all cases of a ladder. Raises RuntimeError with ncu's output."""
     ladder = load_ladder(name)
     kernels = sorted({str(_kernel(rung, size)) for rung, size in cases(ladder)})
     command = ["ncu", "--csv", "--page", "raw", "--print-units", "base", "--clock-control", "none",
                "--cache-control", "all", "--kernel-name", f"regex:^({'|'.join(kernels)})",
                "--metrics", ",".join(name for name, _ in METRICS.values()),
-               sys.executable, "-m", "climb.bench.profiling", "--child", name]  # fmt: skip
+               sys.executable, "-m", "climb.bench.profiling", name]  # fmt: skip
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     rows = parse(done.stdout)
     wanted = list(cases(ladder))
-    # A kernel that is the last launch of one case may be an earlier one of another, and is then profiled there too.
+    # The last kernel of one case may be an earlier kernel of another case, and is then profiled there too.
     ends = list(itertools.accumulate(_profiled(rung, size, kernels) for rung, size in wanted))
     if done.returncode or len(rows) != ends[-1]:
         said = done.stdout[-2000:] + done.stderr[-2000:]
@@ -205,8 +206,10 @@ def profile(name: str) -> dict[str, Any]:
 
 
 def parse(text: str) -> list[dict[str, float]]:
-    """The counts of each launch from ncu's raw page as CSV: whole numbers as int. Raises KeyError for a metric that
-    ncu did not give."""
+    """The counts of each launch from ncu's raw page as CSV, whole numbers as int.
+
+    Raises KeyError for a metric that ncu did not report.
+    """
     lines = [line for line in text.splitlines() if line.startswith('"')]
     table = list(csv.DictReader(lines))[1:]  # the row under the head holds units
     return [{name: _number(row[metric]) for name, (metric, _) in METRICS.items()} for row in table]
@@ -217,21 +220,13 @@ def _number(text: str) -> float:
     return int(value) if value.is_integer() else value
 
 
-def main(arguments: Sequence[str]) -> int:
-    """The command: ladders by name, or by the module that holds one. ``--child LADDER`` is what ncu looks at."""
-    if arguments[:1] == ["--child"]:
-        launch_all(load_ladder(arguments[1]))
-        return 0
-    if not arguments:
-        print("usage: python -m climb.bench.profiling LADDER ...", file=sys.stderr)
-        return 2
-    for name in arguments:
-        data = profile(name)
-        path = counters_path(data["ladder"], hardware.gpu_slug(data["device"]["name"]))
-        records.write_whole(path, json.dumps(data, indent=1) + "\n")
-        print(path)
-    return 0
+def record_counters(name: str, folder: Path | None = None) -> Path:
+    """Profile a ladder and write its counters below ``folder`` (``records/<gpu>`` by default). Raises RuntimeError."""
+    data = profile(name)
+    path = counters_path(data["ladder"], hardware.gpu_slug(data["device"]["name"]), folder)
+    records.save(path, data, HardwareRecord)
+    return path
 
 
-if __name__ == "__main__":
-    raise SystemExit(main(sys.argv[1:]))
+if __name__ == "__main__":  # the process that ncu profiles
+    launch_all(load_ladder(sys.argv[1]))

@@ -1,4 +1,4 @@
-"""What the references of several problems share: sums over neighbours in float64, on all cores of the host."""
+"""What the references of several problems share: sums over neighbours in float64, on all of the host's cores."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ BAND = 1 << 18
 
 
 def correlate(source: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """The weighted sum of each element's neighbours, in float64, with zeros outside: of the shape of ``source``.
+    """The weighted sum of each element's neighbours in float64, with zeros outside; shaped like ``source``.
 
     ``weights`` has as many dimensions as ``source`` and odd extents; the middle one weighs the element itself.
     ``target[i] = sum over d of weights[d] * source[i + d - middle]``, in each dimension. Raises ValueError.
@@ -49,7 +49,7 @@ def correlate(source: np.ndarray, weights: np.ndarray) -> np.ndarray:
 
 
 def _on_all_cores(work: Callable[[int], None], items: Iterable[int]) -> None:
-    """Call ``work`` for each item in threads: NumPy lets go of Python while it computes."""
+    """Call ``work`` for each item in threads, since NumPy releases the interpreter lock while it computes."""
     with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         for _ in pool.map(work, items):
             pass

@@ -1,4 +1,8 @@
-"""Ladders, found by folder: every ``kernels/<chapter>/<name>/__init__.py`` that assigns ``ladder``."""
+"""Find ladders and exercises by folder.
+
+A ladder is every ``kernels/<chapter>/<name>/__init__.py`` that assigns ``ladder``; the exercises of a chapter are in
+``kernels/<chapter>/exercises/__init__.py``.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +11,15 @@ import importlib
 from functools import cache
 from pathlib import Path
 
+from climb import paths
+from climb.bench.exercise import Exercise, exercises_in
 from climb.bench.ladder import Ladder
 
-KERNELS = Path(__file__).resolve().parents[2] / "kernels"
+KERNELS = paths.KERNELS
 
 
 class UnknownLadder(LookupError):
-    """No ladder of that name; the message lists the known ones."""
+    """No ladder has that name; the message lists those that exist."""
 
 
 def ladder_names() -> tuple[str, ...]:
@@ -22,31 +28,42 @@ def ladder_names() -> tuple[str, ...]:
 
 
 def load_ladder(name: str) -> Ladder:
-    """The ladder of that name; a dotted name is the module of a ladder that lives elsewhere.
+    """The ladder of that name; a dotted name is the module of a ladder outside the book.
 
     Raises :class:`UnknownLadder`, and ValueError when a folder and its problem are named differently.
     """
-    if "." in name:
-        return importlib.import_module(name).ladder
-    folder = _folders().get(name)
-    if folder is None:
-        raise UnknownLadder(f"no ladder '{name}'; the ladders are {', '.join(ladder_names()) or 'none yet'}")
-    place = folder.relative_to(KERNELS)
-    ladder = importlib.import_module(".".join(("kernels", *place.parts))).ladder
-    if ladder.name != name:
-        raise ValueError(
-            f"kernels/{place.as_posix()} holds the ladder '{ladder.name}'; folder and problem must have one name"
-        )
+    paths.make_kernels_importable()
+    module = ladder_module(name)
+    ladder: Ladder = importlib.import_module(module).ladder
+    if module != name and ladder.name != name:
+        place = module.replace(".", "/")
+        raise ValueError(f"{place} holds the ladder '{ladder.name}'; folder and problem must have one name")
     return ladder
 
 
-def chapter_of(name: str) -> str:
-    """The chapter in whose folder a ladder of the book stands. Raises :class:`UnknownLadder`."""
-    return load_ladder(name).folder.parent.name
+def ladder_module(name: str) -> str:
+    """The module that holds a ladder; a dotted name is one already. Raises :class:`UnknownLadder`."""
+    if "." in name:
+        return name
+    folder = _folders().get(name)
+    if folder is None:
+        raise UnknownLadder(f"no ladder '{name}'; the ladders are {', '.join(ladder_names()) or 'none yet'}")
+    return ".".join(("kernels", *folder.relative_to(KERNELS).parts))
+
+
+def exercise_chapters() -> tuple[str, ...]:
+    """The chapters that have exercises, in alphabetical order, without importing them."""
+    return tuple(sorted(init.parts[-3] for init in KERNELS.glob("*/exercises/__init__.py")))
+
+
+def load_exercises(chapter: str) -> list[Exercise]:
+    """The exercises of a chapter, in their order. Raises ModuleNotFoundError for a chapter that has none."""
+    paths.make_kernels_importable()
+    return exercises_in(importlib.import_module(f"kernels.{chapter}.exercises"))
 
 
 def _folders() -> dict[str, Path]:
-    """The folder of each ladder by its name, which is unique over all chapters."""
+    """The folder of each ladder by its name. Raises ValueError for a name in two chapters."""
     found: dict[str, Path] = {}
     for init in sorted(KERNELS.glob("*/*/__init__.py")):
         if _assigns_ladder(init) and init.parent.name != "exercises":

@@ -1,48 +1,46 @@
-"""Whether a rung gives the same bits every time: ``python -m climb.bench.repeats LADDER ...`` on a GPU.
+"""Whether a rung gives the same bits in every launch: ``climb repeats LADDER ...`` on a GPU.
 
 Blocks finish in an order that no program chooses, so a sum by atomics may differ from launch to launch. The command
-launches each rung many times on the same inputs, counts how often which result came, and writes
-``records/<gpu>/repeats/<ladder>.json``. It is for problems whose one output has one element.
+launches each rung many times on the same inputs, counts how often each result appeared, and writes
+``records/<gpu>/repeats/<ladder>.json``. It takes problems with a single output of one element.
 """
 
 from __future__ import annotations
 
 import datetime
-import json
-import os
 import sys
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from climb.bench import hardware, records
 from climb.bench.ladder import Ladder
+from climb.bench.records.kinds import RepeatsPoint, RepeatsRecord
 from climb.bench.registry import load_ladder
 
-_COMMAND = "python -m climb.bench.repeats"
+_COMMAND = "climb repeats"
 LAUNCHES = 300
 
 
 @dataclass(frozen=True)
 class Repeats:
-    """How often each result came, by rung, at ``size`` in ``launches`` launches; ``reference`` is in float64."""
+    """How often each result appeared, by rung, at ``size`` in ``launches`` launches; ``reference`` is in float64."""
 
     ladder: Ladder
     gpu: str
     size: dict[str, Any]
     launches: int
     reference: float
-    points: tuple[dict[str, Any], ...]
+    points: tuple[RepeatsPoint, ...]
 
     def of(self, rung: str) -> dict[float, int]:
-        """The results of one rung, each with how often it came. Raises LookupError for none, and for stale ones."""
+        """The results of one rung, each with how often it appeared. Raises LookupError for none, and for stale ones."""
         for point in self.points:
-            if point["name"] == rung:
-                if point["source_sha256"] != self.ladder[rung].sha256(self.size):
+            if point.name == rung:
+                if point.source_sha256 != self.ladder[rung].sha256(self.size):
                     raise LookupError(f"stale repeats of {rung}: the kernel has changed; on that GPU: {self._again}")
-                return {float.fromhex(value): count for value, count in point["results"].items()}
+                return {float.fromhex(value): count for value, count in point.results.items()}
         raise LookupError(f"no repeats of {rung}; on that GPU: {self._again}")
 
     @property
@@ -51,24 +49,22 @@ class Repeats:
 
 
 def repeated(ladder: str | Ladder, gpu: str = records.DEFAULT_GPU) -> Repeats:
-    """Read what was committed for a ladder. Raises LookupError where there is nothing."""
+    """Read a ladder's committed repeats. Raises LookupError where there are none, and RecordError."""
     ladder = load_ladder(ladder) if isinstance(ladder, str) else ladder
     path = repeats_path(ladder.name, gpu)
     if not path.exists():
         raise LookupError(f"no repeats of {ladder.name} on {gpu}; on that GPU: {_COMMAND} {ladder.name}")
-    data = json.loads(path.read_text(encoding="utf-8"))
-    return Repeats(
-        ladder, data["device"]["name"], data["size"], data["launches"], data["reference"], tuple(data["points"])
-    )
+    found = records.load(path, RepeatsRecord)
+    return Repeats(ladder, found.device["name"], found.size, found.launches, found.reference, found.points)
 
 
-def repeats_path(ladder: str, gpu: str = records.DEFAULT_GPU) -> Path:
-    """Where the repeats of a ladder stand."""
-    return records.RECORDS / gpu / "repeats" / f"{ladder}.json"
+def repeats_path(ladder: str, gpu: str = records.DEFAULT_GPU, folder: Path | None = None) -> Path:
+    """The file of a ladder's repeats; ``folder`` replaces ``records/<gpu>``."""
+    return (folder or records.RECORDS / gpu) / "repeats" / f"{ladder}.json"
 
 
 def repeat(ladder: Ladder, launches: int = LAUNCHES) -> dict[str, Any]:
-    """Launch every rung so many times at the first headline size and count the results."""
+    """Launch every rung ``launches`` times at the first headline size and count the results; the record's data."""
     from climb.bench.cuda import cp
 
     problem = ladder.problem
@@ -100,23 +96,9 @@ def repeat(ladder: Ladder, launches: int = LAUNCHES) -> dict[str, Any]:
     }
 
 
-def main(arguments: Sequence[str]) -> int:
-    """The command: ladders by name; ``--commit HASH`` where the files are no git checkout."""
-    names = list(arguments)
-    if "--commit" in names:
-        at = names.index("--commit")
-        os.environ["WORKLOG_COMMIT"] = names[at + 1]
-        del names[at : at + 2]
-    if not names:
-        print("usage: python -m climb.bench.repeats [--commit HASH] LADDER ...", file=sys.stderr)
-        return 2
-    for name in names:
-        data = repeat(load_ladder(name))
-        path = repeats_path(data["ladder"], hardware.gpu_slug(data["device"]["name"]))
-        records.write_whole(path, json.dumps(data, indent=1) + "\n")
-        print(path)
-    return 0
-
-
-if __name__ == "__main__":
-    raise SystemExit(main(sys.argv[1:]))
+def record_repeats(name: str, folder: Path | None = None) -> Path:
+    """Count the results of a ladder's rungs and write them below ``folder`` (``records/<gpu>`` by default)."""
+    data = repeat(load_ladder(name))
+    path = repeats_path(data["ladder"], hardware.gpu_slug(data["device"]["name"]), folder)
+    records.save(path, data, RepeatsRecord)
+    return path

@@ -1,22 +1,18 @@
-"""``python -m climb.bench.report``: every ladder at its headline sizes, from the committed records, as
-Markdown.
+"""The report: every ladder at its headline sizes, from the committed records, as a Markdown table.
 
-``--readme`` writes the table into README.md between its two markers, ``--check`` fails when README.md differs
-from it or when a record is missing or stale, and says what mends it.
+``climb report`` prints it, writes it into README.md between two markers, and checks that README.md shows it.
 """
 
 from __future__ import annotations
 
-import argparse
-import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from climb.bench import records, roofline
 from climb.bench.ladder import Ladder
 from climb.bench.problem import Size
-from climb.bench.records import Point, Record, Stale
+from climb.bench.records import Pending, Point, Record, Stale
 from climb.bench.registry import ladder_names, load_ladder
 from climb.bench.units import time_text
 
@@ -28,7 +24,11 @@ _HEAD = ("ladder", "size", "best rung", "time, cold", "against", "of the limit",
 
 @dataclass(frozen=True)
 class Row:
-    """One ladder at one headline size. ``against`` maps a peer to how many times faster the best rung is."""
+    """One ladder at one headline size. ``against`` maps a peer to how many times faster the best rung is.
+
+    ``state`` is that of the whole record: fresh, stale, or pending if there is none. ``pending`` names the rungs that
+    the record has not measured yet; they have no part in the row's numbers.
+    """
 
     ladder: str
     size: Size
@@ -37,13 +37,14 @@ class Row:
     of_limit: float | None
     state: str
     shortcut: bool = False
+    pending: tuple[str, ...] = ()
 
 
 def rows_of(ladder: Ladder, record: Record | None) -> list[Row]:
-    """The rows of a ladder; without a record one row a size that says so."""
-    stale = records.stale_points(record, ladder)
-    state = "fresh" if not stale else "missing" if record is None else "stale"
-    return [_row(ladder, record, size, state) for size in ladder.problem.headline]
+    """The rows of a ladder, one for each headline size; without a record they say that it is pending."""
+    state = "stale" if records.stale_points(record, ladder) else "pending" if record is None else "fresh"
+    pending = records.pending_rungs(record, ladder) if record else ()
+    return [replace(_row(ladder, record, size, state), pending=pending) for size in ladder.problem.headline]
 
 
 def table(rows: Iterable[Row]) -> str:
@@ -60,7 +61,7 @@ def report(names: Sequence[str] | None = None, gpu: str = records.DEFAULT_GPU, f
     found: list[Record] = []
     for name in names if names is not None else ladder_names():
         ladder = load_ladder(name)
-        record = find_record(ladder.name, gpu, folder)
+        record = records.find_record(ladder.name, gpu, folder)
         rows += rows_of(ladder, record)
         found += [record] if record else []
     note = f"\n\n{_SHORTCUT}" if any(row.shortcut for row in rows) else ""
@@ -70,52 +71,41 @@ def report(names: Sequence[str] | None = None, gpu: str = records.DEFAULT_GPU, f
 def find_stale(
     names: Sequence[str] | None = None, gpu: str = records.DEFAULT_GPU, folder: Path | None = None
 ) -> list[Stale]:
-    """Every stale or missing point of the ladders' records."""
+    """Every stale point of the ladders' records."""
     ladders = [load_ladder(name) for name in (names if names is not None else ladder_names())]
-    return [s for ladder in ladders for s in records.stale_points(find_record(ladder.name, gpu, folder), ladder)]
+    return [s for one in ladders for s in records.stale_points(records.find_record(one.name, gpu, folder), one)]
 
 
-def find_record(ladder: str, gpu: str = records.DEFAULT_GPU, folder: Path | None = None) -> Record | None:
-    """The record, or None where there is none. Raises RecordError."""
-    try:
-        return records.load_record(ladder, gpu, folder)
-    except records.MissingRecord:
-        return None
+def find_pending(
+    names: Sequence[str] | None = None, gpu: str = records.DEFAULT_GPU, folder: Path | None = None
+) -> list[Pending]:
+    """Every rung of the ladders that no record has measured yet."""
+    ladders = [load_ladder(name) for name in (names if names is not None else ladder_names())]
+    return [Pending(one.name, name, gpu) for one in ladders for name in records.pending(one, gpu, folder)]
+
+
+def read_readme() -> str:
+    """The table that README.md shows. Raises ValueError unless each marker is there once, in order."""
+    return readme_block(README.read_text(encoding="utf-8"))
+
+
+def write_readme(block: str) -> None:
+    """Put a table into README.md. Raises ValueError as :func:`read_readme`."""
+    README.write_text(replace_block(README.read_text(encoding="utf-8"), block), encoding="utf-8")
 
 
 def readme_block(text: str) -> str:
-    """What stands between the markers. Raises ValueError when they are not there once, in order."""
+    """The text between the markers. Raises ValueError unless each marker is there once, in order."""
     if text.count(BEGIN) != 1 or text.count(END) != 1 or text.index(BEGIN) > text.index(END):
         raise ValueError(f"README.md needs the lines {BEGIN} and {END} once, in this order")
     return text.split(BEGIN)[1].split(END)[0].strip("\n")
 
 
 def replace_block(text: str, block: str) -> str:
-    """The text with the block between the markers replaced. Raises ValueError as :func:`readme_block`."""
+    """The text with a new block between the markers. Raises ValueError as :func:`readme_block`."""
     readme_block(text)
     before, rest = text.split(BEGIN)
     return f"{before}{BEGIN}\n{block}\n{END}{rest.split(END)[1]}"
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """The command. Exit status 1 when ``--check`` finds a difference."""
-    parser = argparse.ArgumentParser(prog="python -m climb.bench.report", description=__doc__)
-    parser.add_argument("--readme", action="store_true", help="write the table into README.md")
-    parser.add_argument("--check", action="store_true", help="fail when README.md or a record is out of date")
-    parser.add_argument("--gpu", default=records.DEFAULT_GPU, help="whose records (default %(default)s)")
-    args = parser.parse_args(argv)
-    block = report(gpu=args.gpu)
-    if args.readme:
-        README.write_text(replace_block(README.read_text(encoding="utf-8"), block), encoding="utf-8")
-    if not args.check:
-        print(block)
-        return 0
-    problems = [str(stale) for stale in find_stale(gpu=args.gpu)]
-    if readme_block(README.read_text(encoding="utf-8")) != block:
-        problems.append("README.md differs from the records; run: python -m climb.bench.report --readme")
-    for problem in problems:
-        print(problem, file=sys.stderr)
-    return 1 if problems else 0
 
 
 def _row(ladder: Ladder, record: Record | None, size: Size, state: str) -> Row:
@@ -136,7 +126,9 @@ def _row(ladder: Ladder, record: Record | None, size: Size, state: str) -> Row:
 
 def _cells(row: Row) -> list[str]:
     size = " x ".join(_extent(extent) for extent in row.size.values())
-    state = row.state if row.state == "fresh" else f"{row.state}: `make record LADDER={row.ladder}`"
+    state = row.state + (f", pending: {', '.join(row.pending)}" if row.pending else "")
+    if state != "fresh":
+        state += f": `{records.command(row.ladder)}`"
     if row.best is None:
         return [row.ladder, size, "", "", "", "", "", state]
     against = ", ".join(f"{ratio:.2f} x {name}" for name, ratio in row.against.items())
@@ -146,7 +138,7 @@ def _cells(row: Row) -> list[str]:
 
 
 def _extent(extent: int | str) -> str:
-    """As it is, but large powers of two as such."""
+    """An extent as text, with large powers of two as ``2^29``."""
     if isinstance(extent, int) and extent > 1 << 16 and extent.bit_count() == 1:
         return f"2^{extent.bit_length() - 1}"
     return str(extent)
@@ -162,7 +154,3 @@ def _source(found: Sequence[Record]) -> str:
         f"Measured on an {found[0].gpu} (driver {device['driver']}, CUDA {device['cuda']}), {when}; cold L2, median. "
         '"1.25 x peer" means that the best rung is 1.25 times as fast as it.'
     )
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -1,4 +1,4 @@
-"""The roofline: how fast a problem can be on a GPU whose ceilings were measured.
+"""The roofline: how fast a problem can run on a GPU whose ceilings were measured.
 
 The limit is ``max(bytes / bandwidth ceiling, flops / arithmetic ceiling)`` (Williams, Waterman, Patterson:
 "Roofline: an insightful visual performance model for multicore architectures", CACM 52(4), 2009), where bytes
@@ -28,7 +28,7 @@ class MissingCeiling(LookupError):
 
 @dataclass(frozen=True)
 class Limit:
-    """The least time that a problem can take, and which resource sets it."""
+    """The least time that a problem can take, and the resource that sets it."""
 
     memory_s: float
     arithmetic_s: float
@@ -43,8 +43,7 @@ class Limit:
 
 
 def unit(ceiling: str) -> float:
-    """What one unit of a ceiling is: 1e9 bytes a second for ``copy_gb_s``. Raises ValueError for another
-    name."""
+    """One unit of a ceiling, 1e9 bytes a second for ``copy_gb_s``. Raises ValueError for an unknown suffix."""
     for suffix, factor in _UNITS.items():
         if ceiling.endswith(suffix):
             return factor
@@ -52,7 +51,7 @@ def unit(ceiling: str) -> float:
 
 
 def bandwidth_ceiling(problem: Problem, size: Size) -> str:
-    """The name of the bandwidth that this problem is held to: ``read_gb_s`` if it writes next to nothing."""
+    """The name of the bandwidth ceiling of this problem: ``read_gb_s`` if it writes next to nothing."""
     written = sum(int(np.prod(a.extents(size), dtype=np.int64)) * np.dtype(a.dtype).itemsize for a in problem.outputs)
     return "read_gb_s" if written < READ_ONLY_SHARE * problem.bytes(size) else "copy_gb_s"
 
@@ -60,7 +59,7 @@ def bandwidth_ceiling(problem: Problem, size: Size) -> str:
 def limit(problem: Problem, size: Size, ceilings: Mapping[str, float]) -> Limit:
     """The limit at one size, from ceilings such as ``{"copy_gb_s": 4275.0, "fp32_tflop_s": 65.0}``.
 
-    Raises :class:`MissingCeiling` when a ceiling that the problem needs is not there.
+    Raises :class:`MissingCeiling` when the problem needs a ceiling that is missing.
     """
     return Limit(
         _seconds(problem.bytes(size), bandwidth_ceiling(problem, size), ceilings),
@@ -74,7 +73,7 @@ def limit_s(problem: Problem, size: Size, ceilings: Mapping[str, float]) -> floa
 
 
 def arithmetic_intensity(problem: Problem, size: Size) -> float:
-    """FLOPs per byte of the least traffic, inf for a problem without any."""
+    """FLOPs per byte of the least traffic; inf for a problem that moves no bytes."""
     moved = problem.bytes(size)
     return problem.flops(size) / moved if moved else float("inf")
 

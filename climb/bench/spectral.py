@@ -1,7 +1,7 @@
-"""A peer for convolutions: cuFFT through CuPy, zero-padded so that the result is that of the direct sum.
+"""A peer for convolutions: cuFFT through CuPy, zero-padded so that the result equals the direct sum.
 
-A product of spectra is a circular convolution. With ``n + r`` points a dimension, r the reach of the weights, what
-wraps around meets zeros alone. Everything here needs a GPU and imports CuPy when called.
+A product of spectra is a circular convolution. With ``n + r`` points per dimension, where r is the reach of the
+weights, only zeros wrap around. Everything here needs a GPU and imports CuPy when called.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-#: How many lengths of a transform are tried, from the least that will do.
+#: How many lengths of a transform are tried, from the shortest that suffices.
 TRIED = 6
 
 
 def smooth_lengths(least: int, count: int = TRIED) -> list[int]:
-    """The first even lengths from ``least`` on that have no prime factor above 13, for which cuFFT has kernels."""
+    """The first even lengths from ``least`` on without a prime factor above 13, for which cuFFT has kernels."""
     found: list[int] = []
     length = least
     while len(found) < count:
@@ -33,8 +33,8 @@ def smooth_lengths(least: int, count: int = TRIED) -> list[int]:
 def convolution(source: Any, weights: Any, target: Any) -> Callable[[], None]:
     """A function that convolves the cube ``source`` into ``target``, both float32 on the GPU, with zeros outside.
 
-    Plans, buffers and the spectrum of the weights are made now; the length of the transform is the fastest of a few,
-    found now by trying. One call copies the cube into its padded place, transforms, multiplies, transforms back and
+    Plans, buffers and the spectrum of the weights are made now, and the fastest of a few transform lengths is chosen by
+    timing them. One call copies the cube into its padded place, transforms, multiplies, transforms back and
     copies the result out.
     """
     n, reach = source.shape[0], weights.shape[0] // 2
@@ -56,7 +56,7 @@ def _with_length(source: Any, weights: Any, target: Any, length: int) -> Callabl
     spectrum = cupy.empty((length, length, length // 2 + 1), dtype=np.complex64)
     forward = fft.get_fft_plan(padded, axes=(0, 1, 2), value_type="R2C")
     backward = fft.get_fft_plan(spectrum, shape=padded.shape, axes=(0, 1, 2), value_type="C2R")
-    # A correlation is a convolution with the weights turned around, their middle at the origin.
+    # A correlation is a convolution with flipped weights whose centre is at the origin.
     padded[:k, :k, :k] = weights[::-1, ::-1, ::-1]
     turned = cupy.roll(padded, (-(k // 2),) * 3, axis=(0, 1, 2))
     factors = cupy.empty_like(spectrum)

@@ -1,24 +1,20 @@
-"""How fast the book's ladders run on the emulator, counters on: ``python -m climb.bench.speed``.
+"""How fast the book's ladders run on the emulator with counters on, one line a ladder; ``climb speed`` prints them.
 
-A line for each ladder, at the largest of the sizes at which its rungs are checked. ``python -m climb.emulator.bench``
-prints it below its own kernels.
+Each ladder runs at the last of the sizes at which its rungs are checked.
 """
 
 from __future__ import annotations
 
-import sys
 import time
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from climb.bench import counting
 from climb.bench.ladder import Ladder
-from climb.bench.registry import ladder_names, load_ladder
 
 
 @dataclass(frozen=True)
-class Pace:
-    """Of a ladder: how many of its rungs take the size, what their threads execute, and how long all that takes."""
+class Speed:
+    """The rungs of a ladder that take the size, the instructions that their threads execute, and the time for all."""
 
     ladder: str
     rungs: int
@@ -34,8 +30,8 @@ class Pace:
 HEAD = f"{'ladder':18} {'rungs':>5} {'run ms':>9} {'thread instr. M':>16} {'M per second':>13}"
 
 
-def pace(ladder: Ladder) -> Pace:
-    """Run each rung twice, and take the second time: the first has compiled and translated."""
+def speed_of(ladder: Ladder) -> Speed:
+    """Run each rung twice and take the second time: the first run compiles and translates."""
     size = ladder.problem.check[-1]
     rungs = [rung for rung in ladder if rung.rung.requires(size) is None]
     executed, seconds = 0, 0.0
@@ -44,16 +40,4 @@ def pace(ladder: Ladder) -> Pace:
         start = time.perf_counter()
         executed += counting.counters(rung, size).thread_instructions
         seconds += time.perf_counter() - start
-    return Pace(ladder.name, len(rungs), executed, seconds)
-
-
-def main(names: Iterable[str] = ()) -> int:
-    """Print a line for each ladder, or for each of those named."""
-    print(f"\n{HEAD}", flush=True)
-    for name in names or ladder_names():
-        print(pace(load_ladder(name)), flush=True)
-    return 0
-
-
-if __name__ == "__main__":
-    raise SystemExit(main(sys.argv[1:]))
+    return Speed(ladder.name, len(rungs), executed, seconds)

@@ -1,4 +1,4 @@
-"""Times for a chapter: those of the record, and those of the reader's own GPU beside them."""
+"""Times for a chapter: those of the record, and beside them those of the reader's own GPU."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Verdict = Literal["same", "faster", "slower", "ambiguous"]
 LOCAL = records.RECORDS / "local"
 #: A live measurement is used again for this long, in seconds, while its kernels and the GPU stay the same.
 _SESSION = 12 * 3600
-#: A chapter that measures live does not keep its reader waiting for the last digit.
+#: A chapter that measures live takes fewer samples than a record, so that its reader need not wait.
 _LIVE = Sampling(seconds=0.5, slow_seconds=3.0, enough_samples=100)
 
 
@@ -28,8 +28,9 @@ _LIVE = Sampling(seconds=0.5, slow_seconds=3.0, enough_samples=100)
 class Timings:
     """The times of one ladder in one regime: ``reference`` from the record, ``mine`` from this GPU or None.
 
-    Names are rungs or peers. Without ``size`` the first headline size is meant. ``mine=True`` asks for this
-    GPU's times (LookupError where there are none).
+    Names are rungs or peers. ``size`` is the first headline size by default. ``mine=True`` asks for this GPU's times
+    and raises LookupError if there are none. A rung that the record has not measured yet has no time: asking for one
+    raises PendingRung.
     """
 
     ladder: Ladder
@@ -39,7 +40,7 @@ class Timings:
 
     @property
     def points(self) -> tuple[Point, ...]:
-        """What a figure draws: this GPU's points where there are any, else the reference's."""
+        """What a figure draws: this GPU's points if there are any, else the reference's."""
         return (self.mine or self.reference).points
 
     @property
@@ -48,10 +49,15 @@ class Timings:
         return (self.mine or self.reference).ceilings
 
     def point(self, name: str, size: Size | None = None, *, mine: bool = False) -> Point:
-        """The recorded point. Raises LookupError naming what there is."""
+        """The recorded point. Raises PendingRung, and LookupError naming the points that exist."""
         record = self._record(mine)
         size = self.ladder.problem.headline[0] if size is None else size
         found = record.find(name, size, self.regime)
+        if found is None and name in self.pending and not mine:
+            raise records.PendingRung(
+                f"{self.ladder.name} '{name}' is pending: it has no time on {record.gpu} yet; "
+                f"on that GPU run: {records.command(self.ladder.name)}"
+            )
         if found is None:
             known = sorted({f"{p.name} at {size_label(p.size)}" for p in record.points if p.regime == self.regime})
             raise LookupError(
@@ -59,6 +65,11 @@ class Timings:
                 f"there are: {'; '.join(known)}"
             )
         return found
+
+    @property
+    def pending(self) -> tuple[str, ...]:
+        """The rungs that the record has not measured yet, in the ladder's order."""
+        return records.pending_rungs(self.reference, self.ladder)
 
     def seconds(self, name: str, size: Size | None = None, *, mine: bool = False) -> float:
         """The median time."""
@@ -87,9 +98,10 @@ class Timings:
         return verdict(self.point(a, size, mine=mine), self.point(b, size, mine=mine))
 
     def best(self, size: Size | None = None, *, mine: bool = False) -> str:
-        """The fastest rung."""
+        """The fastest rung that was measured. Raises PendingRung where none was."""
         size = self.ladder.problem.headline[0] if size is None else size
         names = [b.name for b in self.ladder if self._record(mine).find(b.name, size, self.regime)]
+        names = names or [self.ladder.names[0]]
         return min(names, key=lambda name: self.seconds(name, size, mine=mine))
 
     def _record(self, mine: bool) -> Record:
@@ -101,8 +113,8 @@ class Timings:
 
 
 def verdict(a: Point, b: Point) -> Verdict:
-    """``a`` against ``b``: disjoint interquartile intervals decide; "same" when each median is inside the
-    other's."""
+    """``a`` against ``b``: disjoint interquartile intervals decide; "same" if each median lies in the other's
+    interval, "ambiguous" otherwise."""
     if a.p75_s < b.p25_s:
         return "faster"
     if b.p75_s < a.p25_s:
@@ -113,28 +125,33 @@ def verdict(a: Point, b: Point) -> Verdict:
 
 
 def timings(ladder: str | Ladder, regime: str = "cold", gpu: str = records.DEFAULT_GPU) -> Timings:
-    """The times of a ladder from its record on ``gpu``, and measured live where there is a GPU and no replaying.
+    """The times of a ladder from its record on ``gpu``, and measured live if there is a GPU and nothing is replayed.
 
-    Raises MissingRecord, UnknownLadder, and ValueError for an unknown regime.
+    A ladder without a record has an empty one: all its rungs are pending. Raises MissingRecord for a GPU that no
+    record is of, UnknownLadder, and ValueError for an unknown regime.
     """
     if regime not in records.ALL_REGIMES:
         raise ValueError(f"regime is {regime!r}; expected one of {', '.join(records.ALL_REGIMES)}")
     if isinstance(ladder, str):
         ladder = load_ladder(ladder)
+    reference = records.find_record(ladder.name, gpu)
+    if reference is None and not any((records.RECORDS / gpu).glob("*.json")):
+        raise records.MissingRecord(f"no record of any ladder on {gpu}; on that GPU run: make record")
     mine = None if cuda.replaying() else _live(ladder.name)
-    return Timings(ladder, regime, records.load_record(ladder.name, gpu), mine)
+    return Timings(ladder, regime, reference or records.empty_record(ladder.name, gpu), mine)
 
 
 @functools.cache
 def _live(ladder_name: str) -> Record:
-    """This GPU's record of a ladder, measured now unless a fresh one is there. Raises MeasurementFailed."""
+    """This GPU's record of a ladder, measured now unless a fresh and whole one exists. Raises MeasurementFailed."""
     ladder = load_ladder(ladder_name)
     gpu = hardware.device_block()["name"]
     path = records.record_path(ladder.name, folder=LOCAL)
     try:
         known = records.load_record(ladder.name, folder=LOCAL)
         young = time.time() - path.stat().st_mtime < _SESSION
-        if known.gpu == gpu and young and not records.stale_points(known, ladder):
+        whole = not records.stale_points(known, ladder) and not records.pending_rungs(known, ladder)
+        if known.gpu == gpu and young and whole:
             return known
     except (records.MissingRecord, records.RecordError):
         pass

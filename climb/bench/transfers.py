@@ -1,19 +1,16 @@
-"""What moving a problem's arrays costs: ``python -m climb.bench.transfers LADDER ...`` on a GPU.
+"""What moving a problem's arrays costs: ``climb transfers LADDER ...`` on a GPU.
 
-A kernel's time begins with its arrays on the device. This measures what comes before and after: reserving device
-memory for all arguments, copying the inputs there, copying the outputs back, from ordinary (pageable) and from pinned
-host memory, by the clock of the host with the device idle before and after. It writes
+A kernel's time begins with its arrays on the device. This measures what comes before and after: allocating device
+memory for all arguments, copying the inputs to it and the outputs back, from ordinary (pageable) and from pinned host
+memory. The host's clock measures, with the device idle before and after. The command writes
 ``records/<gpu>/transfers/<ladder>.json``; a chapter reads it with ``transfers(ladder)``.
 """
 
 from __future__ import annotations
 
 import datetime
-import json
-import os
-import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -24,11 +21,12 @@ import numpy as np
 from climb.bench import hardware, records
 from climb.bench.ladder import Ladder
 from climb.bench.problem import Size, size_label
+from climb.bench.records.kinds import TransfersPoint, TransfersRecord
 from climb.bench.registry import load_ladder
 
-_COMMAND = "python -m climb.bench.transfers"
+_COMMAND = "climb transfers"
 SAMPLES = 5
-#: What is measured, in the order in which a program does it.
+#: The steps that are measured, in the order of a program.
 STEPS = ("allocate", "to_device", "to_device_pinned", "to_host", "to_host_pinned")
 
 
@@ -39,37 +37,37 @@ class Transfers:
     ladder: str
     gpu: str
     date: str
-    points: tuple[dict[str, Any], ...]
+    points: tuple[TransfersPoint, ...]
 
-    def point(self, size: Size) -> dict[str, Any]:
-        """Everything that was kept of one size: ``bytes_in``, ``bytes_out``, ``samples`` in seconds by step."""
+    def point(self, size: Size) -> TransfersPoint:
+        """The record of one size: ``bytes_in``, ``bytes_out``, ``samples`` in seconds by step. Raises LookupError."""
         for point in self.points:
-            if point["size"] == dict(size):
+            if point.size == dict(size):
                 return point
         raise LookupError(f"no transfers of {self.ladder} at {size_label(size)}; on that GPU: {_COMMAND} {self.ladder}")
 
     def at(self, size: Size) -> dict[str, float]:
         """The median time of each of ``STEPS`` in seconds. Raises LookupError for a size that was not measured."""
-        return {step: median(samples) for step, samples in self.point(size)["samples"].items()}
+        return {step: median(samples) for step, samples in self.point(size).samples.items()}
 
 
 def transfers(ladder: str | Ladder, gpu: str = records.DEFAULT_GPU) -> Transfers:
-    """Read what was committed for a ladder. Raises LookupError where there is nothing."""
+    """Read a ladder's committed transfers. Raises LookupError where there are none, and RecordError."""
     name = ladder if isinstance(ladder, str) else ladder.name
     path = transfers_path(name, gpu)
     if not path.exists():
         raise LookupError(f"no transfers of {name} on {gpu}; on that GPU: {_COMMAND} {name}")
-    data = json.loads(path.read_text(encoding="utf-8"))
-    return Transfers(name, data["device"]["name"], data["date"], tuple(data["points"]))
+    found = records.load(path, TransfersRecord)
+    return Transfers(name, found.device["name"], found.date, found.points)
 
 
-def transfers_path(ladder: str, gpu: str = records.DEFAULT_GPU) -> Path:
-    """Where the transfers of a ladder stand."""
-    return records.RECORDS / gpu / "transfers" / f"{ladder}.json"
+def transfers_path(ladder: str, gpu: str = records.DEFAULT_GPU, folder: Path | None = None) -> Path:
+    """The file of a ladder's transfers; ``folder`` replaces ``records/<gpu>``."""
+    return (folder or records.RECORDS / gpu) / "transfers" / f"{ladder}.json"
 
 
 def move(ladder: Ladder, size: Size, samples: int = SAMPLES) -> dict[str, Any]:
-    """Measure every step at one size; the first round is not kept."""
+    """Measure every step at one size; the first round is a warm-up and is not kept."""
     import cupy
 
     problem = ladder.problem
@@ -109,7 +107,7 @@ def move(ladder: Ladder, size: Size, samples: int = SAMPLES) -> dict[str, Any]:
             start = time.perf_counter()
             step()
             cupy.cuda.Device().synchronize()
-            # Reserving ends before what was reserved is given back.
+            # Allocating ends before the memory is freed again.
             taken[name].append((found[0] if found else time.perf_counter()) - start)
     return {
         "size": dict(size),
@@ -120,43 +118,24 @@ def move(ladder: Ladder, size: Size, samples: int = SAMPLES) -> dict[str, Any]:
 
 
 def _pinned(cupy: Any, value: np.ndarray) -> np.ndarray:
-    """A copy of an array in memory that the driver may copy from without staging it."""
+    """A copy of an array in pinned memory, which the driver copies from without staging."""
     memory = cupy.cuda.alloc_pinned_memory(max(1, value.nbytes))
     copy = np.frombuffer(memory, value.dtype, value.size).reshape(value.shape)
     copy[...] = value
     return copy
 
 
-def main(arguments: Sequence[str]) -> int:
-    """The command: ladders by name; ``--records FOLDER`` for another place, ``--commit HASH`` outside a checkout."""
-    names, folder = list(arguments), None
-    for option in ("--commit", "--records"):
-        if option in names:
-            at = names.index(option)
-            if option == "--commit":
-                os.environ["WORKLOG_COMMIT"] = names[at + 1]
-            else:
-                folder = Path(names[at + 1])
-            del names[at : at + 2]
-    if not names:
-        print(f"usage: {_COMMAND} [--commit HASH] [--records FOLDER] LADDER ...", file=sys.stderr)
-        return 2
-    for name in names:
-        ladder = load_ladder(name)
-        data = {
-            "ladder": ladder.name,
-            "command": f"{_COMMAND} {name}",
-            "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
-            "commit": hardware.commit(),
-            "device": hardware.device_block(),
-            "points": [move(ladder, size) for size in ladder.problem.recorded],
-        }
-        path = transfers_path(ladder.name, hardware.gpu_slug(data["device"]["name"]))
-        path = folder / path.name if folder else path
-        records.write_whole(path, json.dumps(data, indent=1) + "\n")
-        print(path)
-    return 0
-
-
-if __name__ == "__main__":
-    raise SystemExit(main(sys.argv[1:]))
+def record_transfers(name: str, folder: Path | None = None) -> Path:
+    """Measure a ladder's transfers at all recorded sizes and write them below ``folder`` (``records/<gpu>``)."""
+    ladder = load_ladder(name)
+    data = {
+        "ladder": ladder.name,
+        "command": f"{_COMMAND} {name}",
+        "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
+        "commit": hardware.commit(),
+        "device": hardware.device_block(),
+        "points": [move(ladder, size) for size in ladder.problem.recorded],
+    }
+    path = transfers_path(ladder.name, hardware.gpu_slug(data["device"]["name"]), folder)
+    records.save(path, data, TransfersRecord)
+    return path

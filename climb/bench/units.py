@@ -1,4 +1,4 @@
-"""Numbers as a reader reads them: three significant digits, a unit that fits, and the same text everywhere."""
+"""Numbers as text for readers: three significant digits, a fitting unit, and the same text on every machine."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ Resource = Literal["bytes", "flops"]
 
 
 def significant(value: float, digits: int = 3) -> str:
-    """``value`` to so many significant digits, without an exponent: ``1839.2`` is ``1840``, ``0.5021`` is ``0.502``."""
+    """``value`` to ``digits`` significant digits, no exponent: ``1839.2`` as ``1840``, ``0.5021`` as ``0.502``."""
     if value == 0 or not math.isfinite(value):
         return f"{value:g}"
     decimals = digits - 1 - math.floor(math.log10(abs(value)))
@@ -20,7 +20,7 @@ def significant(value: float, digits: int = 3) -> str:
 
 
 def time_text(seconds: float) -> str:
-    """A time with the unit that fits: ``502 us`` as ``502 µs``, ``0.0018`` as ``1.80 ms``."""
+    """A time with a fitting unit: ``0.000502`` as ``502 µs``, ``0.0018`` as ``1.80 ms``."""
     for scale, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")):
         if seconds >= scale * 0.9995:
             return f"{significant(seconds / scale)} {unit}"
@@ -39,17 +39,17 @@ def rate_text(work: int, seconds: float, resource: Resource) -> str:
 
 
 def percent_text(share: float) -> str:
-    """A share as a percentage: two digits below ten, whole above: ``2.7 %``, ``92 %``."""
+    """A share as a percentage, with two digits below ten and whole above: ``2.7 %``, ``92 %``."""
     return f"{significant(100 * share, 2)} %" if share < 0.0995 else f"{100 * share:.0f} %"
 
 
 def ratio_text(ratio: float) -> str:
-    """How many times: ``3.7x``, ``27x``, ``0.28x``; near one with two decimals, ``1.04x``."""
+    """A ratio as text: ``3.7x``, ``27x``, ``0.28x``; near one with two decimals, ``1.04x``."""
     return f"{ratio:.2f}x" if 0.895 <= ratio < 1.095 else f"{significant(ratio, 2)}x"
 
 
 def spread(values: list[float], gap: float) -> list[float]:
-    """Positions for labels at ``values``, moved as little as it takes to stand ``gap`` apart, order kept."""
+    """Positions of labels for ``values``, moved as little as needed to be ``gap`` apart, in the same order."""
     order = sorted(range(len(values)), key=lambda i: values[i])
     groups: list[tuple[float, list[int]]] = []
     for i in order:

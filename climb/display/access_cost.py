@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from climb.emulator.patterns import LINE, SECTOR, SHARED_MEASURES
-from climb.emulator.serving import global_cost, sectors_of, shared_cost, shared_words, turns
+from climb.emulator.counters.cost_model import LINE, SECTOR, SHARED_MEASURES
+from climb.emulator.counters.serving import global_cost, sectors_of, shared_cost, shared_words, turns
 
 LANES = 32
 WORD = 4

@@ -18,7 +18,7 @@ from matplotlib.patches import Rectangle
 
 from climb.display import style
 from climb.display.access_cost import LANES, GlobalPicture, SharedPicture, describe, headline, picture_of, plural
-from climb.emulator.patterns import BANKS, LINE
+from climb.emulator.counters.cost_model import BANKS, LINE
 
 # From light to dark, so that it also reads in grey: lane 0 is pale, lane 31 is dark.
 _LANE_COLOURS = LinearSegmentedColormap.from_list("lanes", ["#9fd3f2", "#0072b2", "#0b2545"])

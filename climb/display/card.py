@@ -42,5 +42,5 @@ def _measured(several: Sequence[Any]) -> dict[str, str]:
     dates: dict[str, list[str]] = {}
     for one in several:
         record, _ = record_of(one)
-        dates.setdefault(record.gpu, []).append(record.date[:10])
+        dates.setdefault(record.gpu, []).append(record.date[:10] or "not measured yet")
     return {gpu: " to ".join(dict.fromkeys((min(d), max(d)))) for gpu, d in dates.items()}

@@ -1,7 +1,7 @@
 """The figures of the book: ladder, overview, roofline, sweep, access picture, lanes picture and steps picture.
 
 Each function returns a matplotlib figure in the book's style, which a notebook shows as SVG. ``alt_text(figure)``
-describes it in words. ``python -m climb.display.figures [folder]`` draws the pictures of the README and the front page.
+describes it in words. ``climb figures`` draws the pictures of the README and the front page.
 """
 
 from __future__ import annotations
@@ -19,6 +19,9 @@ from climb.display.roofline_figure import roofline_figure
 from climb.display.steps_figure import steps_figure, warp_steps
 from climb.display.style import alt_text, save
 from climb.display.sweep_figure import sweep_figure
+
+#: Where the pictures of the README and the front page are.
+PICTURES = Path(__file__).resolve().parents[2] / "book" / "_static"
 
 __all__ = [
     "access_figure",
@@ -53,9 +56,3 @@ def draw_readme_pictures(folder: Path) -> list[Path]:
     """Draw the transpose ladder and the overview from the committed records into ``folder``. Returns the files."""
     transpose = save(ladder_figure(load_record("transpose")), folder / "ladder-transpose.svg")
     return [transpose, save(overview_figure(compared()), folder / "overview.svg")]
-
-
-if __name__ == "__main__":
-    target = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(__file__).resolve().parents[2] / "book" / "_static"
-    for written in draw_readme_pictures(target):
-        print(written)

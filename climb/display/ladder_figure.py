@@ -24,7 +24,8 @@ def ladder_figure(timings: Any, size: Size | None = None, upto: str | None = Non
 
     ``timings`` is what ``timings(ladder)`` returns, or a record; ``size`` defaults to the first headline size; ``upto``
     ends the ladder at that rung. Where the reader's own GPU was measured, its bars and lines are drawn, with thin bars
-    of the record below. Raises ValueError when there is nothing to draw at this size.
+    of the record below. A pending rung has the word in place of its bar. Raises ValueError when there is nothing to
+    draw at this size.
 
     >>> ladder_figure(timings("transpose"), upto="padded")                                 # doctest: +SKIP
     """
@@ -35,16 +36,19 @@ def ladder_figure(timings: Any, size: Size | None = None, upto: str | None = Non
     if chosen.limit is not None:
         marks.append(("limit", chosen.limit.seconds, style.LIMIT))
     everything = [p.median_s for p in (*chosen.rungs, *beside.values())] + [seconds for _, seconds, _ in marks]
+    everything = everything or [1.0]  # every rung is pending: there are words and no bars
     log = max(everything) > LOG_SPREAD * min(everything)
 
-    rows = len(chosen.rungs)
+    rows = len(chosen.names)
     figure = style.new_figure(height=0.85 + (0.5 if beside else 0.38) * (rows + _FLAG * len(marks)))
     axes = figure.add_subplot()
-    newest = chosen.rungs[-1]
+    newest = chosen.rungs[-1] if chosen.rungs else None
     low = min(everything) / 3 if log else 0.0
     high = max(everything) * ((6.0 if beside else 4.0) if log else (1.5 if beside else 1.25))
-    for i, point in enumerate(chosen.rungs):
-        new = point is newest
+    for name in chosen.pending:
+        _note_pending(axes, low or 0.0, chosen.names.index(name))
+    for point in chosen.rungs:
+        i, new = chosen.names.index(point.name), point is newest
         y = i - 0.16 if beside else i
         axes.barh(
             y,
@@ -84,7 +88,7 @@ def ladder_figure(timings: Any, size: Size | None = None, upto: str | None = Non
                 bbox=style.HALO,
                 zorder=5,
             )
-    axes.set_yticks(range(rows), [p.name for p in chosen.rungs])
+    axes.set_yticks(range(rows), chosen.names)
     axes.set_ylim(rows - 0.4, -0.5 - _FLAG * len(marks))
     axes.tick_params(axis="y", length=0)
     axes.spines["left"].set_visible(False)
@@ -93,14 +97,19 @@ def ladder_figure(timings: Any, size: Size | None = None, upto: str | None = Non
     axes.set_xlim(low, high)
     _draw_marks(axes, marks, rows)
     _time_axis(axes, "x")
+    if newest is None:
+        axes.set_xticks([])
     axes.set_xlabel(f"time, {'logarithmic, ' if log else ''}shorter is better")
-    best = chosen.best
-    said = [
-        f"Bars of the time of {rows} rungs of {chosen.ladder.name}, from {chosen.rungs[0].name} "
-        f"({time_text(chosen.rungs[0].median_s)}) to {newest.name} ({time_text(newest.median_s)})."
-    ]
+    said = []
+    if newest is not None:
+        said.append(
+            f"Bars of the time of {len(chosen.rungs)} rungs of {chosen.ladder.name}, from {chosen.rungs[0].name} "
+            f"({time_text(chosen.rungs[0].median_s)}) to {newest.name} ({time_text(newest.median_s)})."
+        )
+    said += [f"{name} is pending: it has no time yet." for name in chosen.pending]
     said += [f"{name} takes {time_text(seconds)}." for name, seconds, colour in marks if colour == style.PEER]
-    if chosen.limit is not None:
+    if chosen.limit is not None and newest is not None:
+        best = chosen.best
         share = percent_text(chosen.limit.seconds / best.median_s)
         said.append(f"The limit is {time_text(chosen.limit.seconds)}; {best.name} reaches {share} of it.")
     return style.set_alt(figure, " ".join(said))
@@ -108,6 +117,20 @@ def ladder_figure(timings: Any, size: Size | None = None, upto: str | None = Non
 
 # Distance between the labels of the vertical lines, in rows of the chart.
 _FLAG = 0.62
+
+
+def _note_pending(axes: Axes, left: float, row: int) -> None:
+    """The word at the place where the bar of a pending rung would begin."""
+    axes.annotate(
+        "pending",
+        (left, row),
+        (5, 0),
+        textcoords="offset points",
+        va="center",
+        style="italic",
+        bbox=style.HALO,
+        zorder=5,
+    )
 
 
 def _draw_marks(axes: Axes, marks: Sequence[tuple[str, float, str]], rows: int) -> None:

@@ -19,7 +19,8 @@ def overview_figure(ladders: Sequence[Any]) -> Figure:
     """Draw a row for each ladder, from its first rung to its best, with the best peer, as shares of the limit.
 
     ``ladders`` holds the timings (or the record) of each ladder, drawn at its first headline size. The times are always
-    the record's, never the reader's own. Raises ValueError when it is empty or a limit is unknown.
+    the record's, never the reader's own. Raises ValueError when it is empty or a limit is unknown, and
+    PendingRung where a ladder has no time yet.
 
     >>> overview_figure([timings(name) for name in ladder_names()])                         # doctest: +SKIP
     """
@@ -35,7 +36,8 @@ def overview_figure(ladders: Sequence[Any]) -> Figure:
     lowest = 1.0
     for row, c in enumerate(chosen):
         least = c.limit.seconds
-        first, best = least / c.rungs[0].median_s, least / c.best.median_s
+        best = least / c.best.median_s
+        first = least / c.rungs[0].median_s
         axes.plot([first, best], [row, row], color=style.MUTED, linewidth=3, zorder=2, solid_capstyle="round")
         axes.plot([first], [row], marker="o", color="white", markeredgecolor=style.QUIET, markersize=7, zorder=4)
         axes.plot([best], [row], marker="o", color=style.NEWEST, markersize=9, zorder=5)

@@ -9,13 +9,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from climb.bench.problem import Size, size_label
+from climb.bench.records import PendingRung, command
 from climb.bench.roofline import Limit, MissingCeiling, limit
 from climb.bench.units import Resource
 
 
 @dataclass(frozen=True)
 class Selected:
-    """One ladder at one size in one regime: ``rungs`` first to last, ``peers``, and the limit, None if unknown."""
+    """One ladder at one size in one regime: ``rungs`` first to last, ``peers``, and the limit, None if unknown.
+
+    ``pending`` names the rungs that have no time because the record has not measured them yet; ``names`` has both.
+    """
 
     ladder: Any
     size: dict[str, Any]
@@ -24,10 +28,19 @@ class Selected:
     rungs: tuple[Any, ...]
     peers: tuple[Any, ...]
     limit: Limit | None
+    pending: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The measured and the pending rungs, in the ladder's order."""
+        measured = {p.name for p in self.rungs}
+        return tuple(name for name in self.ladder.names if name in measured or name in self.pending)
 
     @property
     def best(self) -> Any:
-        """The fastest rung."""
+        """The fastest rung. Raises PendingRung where no rung has a time yet."""
+        if not self.rungs:
+            raise PendingRung(f"every rung of {self.ladder.name} is pending; on a GPU run: {command(self.ladder.name)}")
         return min(self.rungs, key=lambda p: p.median_s)
 
     @property
@@ -45,7 +58,7 @@ class Selected:
         """The resource whose rate to show: FLOPs where arithmetic sets the limit, bytes elsewhere."""
         if self.limit is not None:
             return "flops" if self.limit.bound == "arithmetic" else "bytes"
-        return "bytes" if self.rungs[0].bytes else "flops"
+        return "flops" if self.rungs and not self.rungs[0].bytes else "bytes"
 
     def work(self, point: Any) -> int:
         """The work of a point in the unit of :attr:`resource`."""
@@ -53,10 +66,10 @@ class Selected:
 
 
 def select(timings: Any, size: Size | None = None, upto: str | None = None, *, mine: bool = False) -> Selected:
-    """Select the points at one size (the first headline size if None), in the ladder's order, up to and with ``upto``.
+    """Select the points at one size (the first headline size if None), in the ladder's order, up to ``upto`` inclusive.
 
     ``mine`` selects the times of the reader's own GPU. Raises ValueError when nothing was measured at this size, when
-    ``upto`` names no measured rung, and when there are no times of the reader's GPU.
+    ``upto`` names no measured or pending rung, and when there are no times of the reader's GPU.
     """
     record, regime = record_of(timings, mine)
     ladder = ladder_of(timings)
@@ -64,24 +77,28 @@ def select(timings: Any, size: Size | None = None, upto: str | None = None, *, m
     here = [p for p in record.points if dict(p.size) == size and p.regime == regime]
     rungs = {p.name: p for p in here if p.kind == "rung"}
     names = [name for name in ladder.names if name in rungs]
-    if not names:
+    measured = {p.name for p in record.points}
+    pending = () if mine else tuple(name for name in ladder.names if name not in measured)
+    if not names and len(pending) < len(ladder.names):
         known = sorted({size_label(p.size) for p in record.points if p.regime == regime})
         raise ValueError(
             f"no rung of {ladder.name} was measured at {size_label(size)} in the regime '{regime}'; "
             f"there is {'; '.join(known) or 'nothing'}"
         )
     if upto is not None:
-        if upto not in names:
+        if upto not in (*names, *pending):
             raise ValueError(
                 f"no rung '{upto}' of {ladder.name} at {size_label(size)}; measured are {', '.join(names)}"
             )
-        names = names[: names.index(upto) + 1]
+        shown = ladder.names[: ladder.names.index(upto) + 1]
+        names = [name for name in names if name in shown]
+        pending = tuple(name for name in pending if name in shown)
     try:
         least = limit(ladder.problem, size, record.ceilings)
     except MissingCeiling:
         least = None
     peers = tuple(sorted((p for p in here if p.kind == "peer"), key=lambda p: p.median_s))
-    return Selected(ladder, size, regime, record, tuple(rungs[n] for n in names), peers, least)
+    return Selected(ladder, size, regime, record, tuple(rungs[n] for n in names), peers, least, pending)
 
 
 def record_of(timings: Any, mine: bool = False) -> tuple[Any, str]:

@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from climb.display import style
 from climb.emulator import DeviceMemory, load
-from climb.emulator.steps import Step, follow
+from climb.emulator.execution.steps import Step, follow
 from climb.toolchain import compile_cuda
 
 LANES = 32

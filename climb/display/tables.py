@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
 from typing import Any
 
+from climb.bench.machine_code import opcode_counts
 from climb.bench.problem import Size
+from climb.bench.timings import verdict
 from climb.bench.units import percent_text, rate_text, ratio_text, significant, time_text
 from climb.display.cell_output import CellOutput, Code, table
 from climb.display.selection import has_mine, select
@@ -92,12 +92,11 @@ def timing_table(timings: Any, size: Size | None = None, upto: str | None = None
     Each row has the time, the rate (TFLOP/s where arithmetic sets the limit, else GB/s), the share of the limit, the
     ratio to the fastest peer of the same precision, and the verdict against the rung before it: faster, slower, same or
     ambiguous, by the intervals from the 25th to the 75th percentile. Where the reader's own GPU was measured, a column
-    gives its times. The newest rung is emphasised. Raises ValueError when nothing was measured at this size.
+    gives its times. The newest rung is emphasised. A pending rung has the word in place of its time. Raises ValueError
+    when nothing was measured at this size.
 
     >>> timing_table(timings("transpose"), upto="padded")                                   # doctest: +SKIP
     """
-    from climb.bench.timings import verdict
-
     chosen = select(timings, size, upto)
     own = select(timings, chosen.size, mine=True) if has_mine(timings) else None
     mine = {p.name: p for p in (*own.rungs, *own.peers)} if own else {}
@@ -108,7 +107,12 @@ def timing_table(timings: Any, size: Size | None = None, upto: str | None = None
     columns += ["against the rung before"] + (["time here"] if mine else [])
     rows: list[dict[str, Any]] = []
     previous = None
-    for point in (*chosen.rungs, *chosen.peers):
+    points = {p.name: p for p in chosen.rungs}
+    for point in (*(points.get(name, name) for name in chosen.names), *chosen.peers):
+        if isinstance(point, str):
+            rows.append({"rung": point, "time": "pending"})
+            previous = None  # the rung after it has nothing to be compared with
+            continue
         row = {
             "rung": point.name,
             "time": time_text(point.median_s),
@@ -127,7 +131,8 @@ def timing_table(timings: Any, size: Size | None = None, upto: str | None = None
     if chosen.limit:
         rows.append({"rung": "limit", "time": time_text(chosen.limit.seconds), "of the limit": "100 %"})
     caption = f"{chosen.ladder.problem.title}, {_spelled(chosen.size)}, {chosen.regime}. {chosen.record.gpu}, "
-    return table(rows, columns, caption=caption + chosen.record.date[:10], newest=len(chosen.rungs) - 1)
+    when = chosen.record.date[:10] or "not measured yet"
+    return table(rows, columns, caption=caption + when, newest=len(chosen.names) - 1)
 
 
 def _change(verdict: str, ratio: float) -> str:
@@ -160,37 +165,3 @@ def sass(rung: Any, size: Size, only: str = "LDG|STG|LDS|STS") -> CellOutput:
         text = listing[line - 1].strip() if 1 <= line <= len(listing) else ""
         rows.append([str(line) if line else "", Code(opcode), count, Code(text)])
     return table(rows, ["line", "instruction", "times in the code", "source"])
-
-
-def opcode_counts(compiled: Any, kernels: Iterable[str], only: str = "") -> dict[tuple[str, int, str], int]:
-    """The number of occurrences of each opcode that matches ``only``, by ``(file, line, opcode)``, sorted.
-
-    >>> counted = opcode_counts(rung.compiled(size), ["copy_float4"], "LDG")                  # doctest: +SKIP
-    >>> assert {opcode for _, _, opcode in counted} == {"LDG.E.128.CONSTANT"}                 # doctest: +SKIP
-    """
-    from climb.toolchain import disassemble
-
-    pattern = re.compile(only)
-    found: dict[tuple[str, int, str], int] = {}
-    for kernel in kernels:
-        for instruction in disassemble(compiled, kernel):
-            if pattern.match(instruction.opcode):
-                key = (instruction.file, instruction.line, instruction.opcode)
-                found[key] = found.get(key, 0) + 1
-    return dict(sorted(found.items()))
-
-
-def opcodes(code: Any, kernel: str, only: str = "") -> tuple[str, ...]:
-    """The opcodes of a kernel that match ``only``, in program order.
-
-    ``code`` is what ``rung.compiled(size)`` returns, or CUDA C++ as text; ``kernel`` is a name expression. A predicated
-    instruction begins with its predicate: ``@P0 FADD``. Needs no GPU.
-
-    >>> opcodes(rung.compiled(size), "copy_in_flight", "LDG|STG")                             # doctest: +SKIP
-    """
-    from climb.toolchain import compile_cuda, disassemble
-
-    if isinstance(code, str):
-        code = compile_cuda(code, filename="kernel.cu", options=("-std=c++17",), name_expressions=(kernel,))
-    pattern = re.compile(only)
-    return tuple(f"{i.predicate} {i.opcode}".strip() for i in disassemble(code, kernel) if pattern.match(i.opcode))

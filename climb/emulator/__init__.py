@@ -1,5 +1,4 @@
-"""Run CUDA kernels on a CPU: PTX, as NVRTC makes it, executed with NumPy, and counted as the hardware would have to
-work.
+"""Run CUDA kernels on a CPU: execute PTX from NVRTC with NumPy, and count what the hardware would have to do.
 
 module = load(ptx_text, {"kernel.cu": source})
 memory = DeviceMemory()
@@ -8,9 +7,11 @@ counters = module.kernel(name).launch((8,), (128,), [x.address.to_bytes(8, "litt
 print(counters)
 """
 
-from .checks import ALL as ALL_CHECKS
-from .checks import checking
-from .counters import AccessCounters, BranchCounters, Counters
+from .checks.enabled import ALL as ALL_CHECKS
+from .checks.enabled import checking
+from .counters.counters import Counters
+from .counters.lines import AccessCounters, BranchCounters
+from .counters.trace import Access, Trace
 from .errors import (
     AssertionFailed,
     BarrierDivergence,
@@ -25,11 +26,11 @@ from .errors import (
     UnsupportedInstruction,
     WarpMismatch,
 )
-from .memory import Allocation, DeviceMemory
-from .module import Kernel, Module, load
+from .execution.kernel import Kernel
+from .execution.module import Module, load
+from .memory.device_memory import Allocation, DeviceMemory
 from .running import Result, run
-from .textures import Texture
-from .trace import Access, Trace
+from .runtime.textures import Texture
 
 __all__ = [
     "ALL_CHECKS",

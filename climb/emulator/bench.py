@@ -1,14 +1,12 @@
-"""How fast the emulator is, counters on: `python -m climb.emulator.bench` prints thread-instructions per second.
+"""How fast the emulator is with counters on, in thread-instructions per second; `climb speed` prints it.
 
 Each kernel is launched once to warm up, then three times; the best is shown, with the time to load and translate the
-PTX. The book's ladders come after them, from a room above this one and so in a process of their own.
+PTX.
 """
 
 from __future__ import annotations
 
 import struct
-import subprocess
-import sys
 import time
 from dataclasses import dataclass
 
@@ -16,8 +14,8 @@ import numpy as np
 
 from climb.toolchain import compile_cuda
 
-from .memory import Allocation, DeviceMemory
-from .module import load
+from .execution.module import load
+from .memory.device_memory import Allocation, DeviceMemory
 
 SOURCE = r"""
 extern "C" __global__ void transpose(const float* a, float* b, int n)
@@ -121,8 +119,8 @@ def _fill(allocation: Allocation, rng: np.random.Generator, whole: bool) -> None
     allocation.data[:] = values.view(np.uint8)
 
 
-def main() -> int:
-    """Print one line for each case, then for each ladder. Returns the exit status."""
+def main() -> None:
+    """Print one line for each case."""
     compiled = compile_cuda(SOURCE, filename="bench.cu")
     rng = np.random.default_rng(0)
     print(f"{'kernel':12} {'size':14} {'ready ms':>9} {'run ms':>8} {'thread instr. M':>16} {'M per second':>13}")
@@ -144,9 +142,3 @@ def main() -> int:
         print(
             f"{case.kernel:12} {case.size:14} {1e3 * ready:9.1f} {1e3 * best:8.1f} {number:16.1f} {number / best:13.0f}"
         )
-    sys.stdout.flush()
-    return subprocess.run([sys.executable, "-m", "climb.bench.speed"], check=False).returncode
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

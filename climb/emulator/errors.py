@@ -1,18 +1,15 @@
-"""What can go wrong in a kernel, said so that the reader finds the place and the reason."""
+"""The errors that the emulator raises about a kernel. Each names the place and suggests where to look."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .ptx import Location
+from .ptx.model import Location
 
 
 @dataclass
 class Where:
-    """The place of an error:
-
-    `block` and `thread` are (x, y, z) of the first lane, `lanes` how many lanes are concerned.
-    """
+    """The place of an error. `block` and `thread`: (x, y, z) of the first of the `lanes` affected lanes."""
 
     kernel: str
     file: str = ""
@@ -24,7 +21,10 @@ class Where:
 
 
 class EmulatorError(Exception):
-    """Base of all errors that the emulator raises about a kernel. `what` says what happened, `hint` what to look at."""
+    """The base of all errors about a kernel. `what` says what happened, `where` the place, `hint` what to look at.
+
+    The details that subclasses list are attributes.
+    """
 
     hint = ""
 
@@ -37,7 +37,7 @@ class EmulatorError(Exception):
 
     @classmethod
     def at(cls, kernel: str, location: Location, sources: dict[str, list[str]], what: str) -> EmulatorError:
-        """An error about a place in the program, not about lanes."""
+        """An error about a place in the program rather than about lanes. `sources`: the lines of each file."""
         lines = sources.get(location.file, ())
         text = lines[location.line - 1].strip() if 0 < location.line <= len(lines) else ""
         return cls(what, Where(kernel, location.file, location.line, text))
@@ -63,23 +63,23 @@ class OutOfBounds(EmulatorError):
 
 
 class Misaligned(EmulatorError):
-    """An address that is no multiple of the width of the access. Details: `address`, `width`."""
+    """An address that is not a multiple of the access width. Details: `address`, `width`."""
 
     hint = "vector types need addresses that are multiples of their size: the pointer's offset and the row pitch"
 
 
 class Race(EmulatorError):
-    """Two accesses to one place of which at least one writes, and nothing orders them.
+    """Two unordered accesses to one place, at least one of them a write.
 
-    Details: `space`, `address`, `allocation` (global memory), `name` and `offset` of the place, `other`: where, and by
-    which thread, the earlier access was.
+    Details: `space`, `address`, `allocation` (in global memory), the `name` of the variable and the `offset` in it, and
+    `other`: place and thread of the earlier access.
     """
 
     hint = "what one thread writes and another reads: a barrier must lie between, or the sum must be an atomic"
 
 
 class Uninitialised(EmulatorError):
-    """A read of memory that nothing has written. Details: `space`, `address`, `allocation`, `name`, `offset`."""
+    """A read of memory that nothing has written. Details as for `Race`, without `other`."""
 
     hint = "which thread should have written it: the loop that loads the tile and its halo, or the array's first fill"
 
@@ -91,16 +91,16 @@ class BarrierDivergence(EmulatorError):
 
 
 class WarpMismatch(EmulatorError):
-    """Lanes of a warp that should act together do not:
+    """Lanes of a warp that should act together do not.
 
-    A mask names lanes that are elsewhere or gone, or leaves out its own.
+    A mask names lanes that have left or are elsewhere, or it does not name the lane itself.
     """
 
     hint = "the mask of the _sync function against the lanes that can reach it, and returns before it"
 
 
 class EndlessLoop(EmulatorError):
-    """The step budget is spent."""
+    """The batch has run more than `max_steps` basic blocks."""
 
     hint = "the loop's condition and step, and any wait for a value that no thread will write"
 
@@ -118,8 +118,8 @@ class Trap(EmulatorError):
 
 
 class UnsupportedInstruction(EmulatorError):
-    """An instruction that the emulator does not know; raised when the kernel is translated, never while it runs."""
+    """An instruction that the emulator does not support; usually raised when the kernel is translated."""
 
 
 class LaunchError(EmulatorError):
-    """The launch itself is wrong: grid, block, arguments or shared memory."""
+    """The launch itself is not possible: its grid, block, arguments or shared memory."""

@@ -1,4 +1,4 @@
-"""A kernel of your own: source in, arrays in and out, counters and errors as text.
+"""Run a kernel of your own: CUDA source and NumPy arrays in; arrays, counters and errors out.
 
 from climb.emulator import run
 result = run("saxpy.cu", "saxpy", grid=4, block=256, args=[1024, 2.0, x, y])     # x, y: NumPy arrays
@@ -15,20 +15,21 @@ from pathlib import Path
 
 import numpy as np
 
-from climb.toolchain import Compiled, ToolchainError, compile_cuda
+from climb.toolchain import Compiled, ToolchainError, compile_cuda, disassemble
 
 from . import ptx
-from .counters import Counters
-from .marks import marked
-from .memory import Allocation, DeviceMemory
-from .module import Kernel, Module, load
-from .trace import Trace
+from .counters.counters import Counters
+from .counters.marks import marks
+from .counters.trace import Trace
+from .execution.kernel import Kernel
+from .execution.module import Module, load
+from .memory.device_memory import Allocation, DeviceMemory
 
 
 @dataclass(frozen=True)
 class Result:
-    """What a launch did. `arrays`: the array arguments by position, as the kernel left them; `compiled` has the PTX and
-    the machine code. `str()` is the report."""
+    """The result of a launch. `arrays`: the array arguments by position, after the launch. `compiled`: PTX and machine
+    code. `str()` gives the report."""
 
     counters: Counters
     arrays: Mapping[int, np.ndarray]
@@ -50,16 +51,17 @@ def run(
     symbols: Mapping[str, np.ndarray] | None = None,
     trace: Trace | None = None,
 ) -> Result:
-    """Compile CUDA C++, run one kernel on the emulator, and say what it did.
+    """Compile CUDA C++, run one kernel on the emulator, and return its counters and arrays.
 
-    `source`: a file's path (ending in .cu, .cuh or .cpp), or the text. `kernel`: its name, or a C++ name expression
-    such as ``"scale<float, 4>"``; may be left out where there is one only. `args`: NumPy arrays, which are copied in
-    and written back in place; numbers, which become what the parameter is declared as; NumPy scalars and bytes, as they
-    are. `symbols`: values for `__constant__` and `__device__` variables of C linkage.
+    `source`: the path of a .cu, .cuh or .cpp file, or the text. `kernel`: its name, or a C++ name expression such as
+    ``"scale<float, 4>"``; optional if the source has only one kernel. `args`: NumPy arrays, which are copied in and
+    written back in place; numbers, which are converted to the type of the parameter; NumPy scalars and bytes, which are
+    passed as they are. `shared_mem`: bytes of dynamic shared memory. `symbols`: values for `__constant__` and
+    `__device__` variables with C linkage.
 
-    Raises FileNotFoundError, CompileError with the compiler's messages, KernelNotFound; TypeError or ValueError for an
-    argument that does not fit its parameter, with its position; EmulatorError for what the kernel does wrong, or for
-    an instruction that is not supported, with its source line.
+    Raises FileNotFoundError; CompileError with the compiler's messages; KernelNotFound; TypeError or ValueError, with
+    the position, for an argument that does not fit its parameter; EmulatorError, with the source line, for a fault of
+    the kernel or an instruction that is not supported.
     """
     text, filename, folders = _read(source)
     names = (kernel,) if kernel is not None else ()
@@ -81,15 +83,17 @@ def launch(
     compare: bool = True,
     module: Module | None = None,
 ) -> Result:
-    """As `run`, for what is compiled already. Without `compare` the machine code is not looked at, and with a `module`
-    that was loaded of it before the PTX is not read again, which saves time; its variables hold what they held.
+    """As `run`, for source that is compiled already.
+
+    Two options save time: without `compare`, the machine code is not compared with the PTX; with a `module` that was
+    loaded from `compiled` before, the PTX is not parsed again, and its variables keep their values.
     """
     module = module or load(compiled.ptx, compiled.sources)
     function = module.kernel(compiled.lowered(kernel))
     for name, value in (symbols or {}).items():
         _fill(module.symbol(name), np.asarray(value))
     memory = DeviceMemory()
-    parameters = function.function.params
+    parameters = function.parameters
     if len(args) != len(parameters):
         raise TypeError(f"{kernel} takes {len(parameters)} arguments, {len(args)} given")
     held = _upload_all(memory, {n: arg for n, arg in enumerate(args) if isinstance(arg, np.ndarray)})
@@ -106,15 +110,16 @@ def launch(
 
 
 def with_marks(counters: Counters, kernel: Kernel, compiled: Compiled) -> Counters:
-    """The counters with the marks of their kernel; without, where there is no disassembler."""
+    """The counters with the marks of their kernel; without marks if the disassembler is missing."""
     try:
-        return marked(counters, kernel, compiled)
+        sass = disassemble(compiled, kernel.name)
     except ToolchainError:
         return counters
+    return replace(counters, marks=marks(kernel.code, sass))
 
 
 def _read(source: str | Path) -> tuple[str, str, tuple[str, ...]]:
-    """(text, file name, include directories). Raises FileNotFoundError for a path where nothing is."""
+    """The text, the file name, and the include directories. Raises FileNotFoundError."""
     if isinstance(source, Path) or (source.endswith((".cu", ".cuh", ".cpp")) and "\n" not in source):
         path = Path(source)
         if not path.is_file():
@@ -127,19 +132,19 @@ def _only_kernel(compiled: Compiled) -> str:
     if len(compiled.kernels) == 1:
         return compiled.kernels[0]
     if not compiled.kernels:
-        raise ValueError(f"{compiled.filename} has no kernel; a template has to be named, as in kernel='scale<float>'")
-    raise ValueError(f"{compiled.filename} has several kernels, name one of them: {', '.join(compiled.kernels)}")
+        raise ValueError(f"{compiled.filename} has no kernel; name the template instance, as in kernel='scale<float>'")
+    raise ValueError(f"{compiled.filename} has several kernels; name one of them: {', '.join(compiled.kernels)}")
 
 
 def _upload_all(memory: DeviceMemory, arrays: Mapping[int, np.ndarray]) -> dict[int, Allocation]:
-    """An allocation for each array; one that is given twice has one, as one pointer would be given twice."""
+    """An allocation for each array. An array that is passed twice gets only one."""
     out: dict[int, Allocation] = {}
     for position, array in arrays.items():
         for other in out:
             if not np.shares_memory(array, arrays[other]):
                 continue
             if _extent(array) != _extent(arrays[other]):
-                raise ValueError(f"arguments {other} and {position} share a part of their memory; copy one of them")
+                raise ValueError(f"arguments {other} and {position} overlap in memory; copy one of them")
             out[position] = out[other]
             break
         else:
@@ -148,7 +153,7 @@ def _upload_all(memory: DeviceMemory, arrays: Mapping[int, np.ndarray]) -> dict[
 
 
 def _extent(array: np.ndarray) -> tuple[object, ...]:
-    """Where an array lies: arrays of the same extent are one array, perhaps of another type."""
+    """Where an array lies in memory: two arrays with the same extent are one array, perhaps with different dtypes."""
     packed = (array.nbytes,) if array.flags.c_contiguous else (array.shape, array.strides)
     return (array.__array_interface__["data"][0], *packed)
 
@@ -157,14 +162,14 @@ def _upload(memory: DeviceMemory, array: np.ndarray, position: int) -> Allocatio
     if array.dtype.hasobject:
         raise TypeError(f"argument {position} is an array of Python objects; expected numbers")
     if not array.dtype.isnative:
-        raise TypeError(f"argument {position} is of type {array.dtype}, whose bytes are in the other order")
+        raise TypeError(f"argument {position} is of type {array.dtype}, whose byte order is not native")
     out = memory.allocate(array.nbytes, f"argument {position}")
     out.data[:] = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
     return out
 
 
 def _download(allocation: Allocation, array: np.ndarray) -> bool:
-    """Write back what the kernel left. Whether that is there now: a read-only array stays as it is."""
+    """Write the result back. Returns False if the kernel has changed a read-only array, which keeps its values."""
     left = allocation.data.view(array.dtype).reshape(array.shape)
     if array.flags.writeable:
         array[...] = left
@@ -179,12 +184,12 @@ def _fill(symbol: Allocation, value: np.ndarray) -> None:
 
 
 def _pack(arg: object, parameter: ptx.Variable, position: int, held: Mapping[int, Allocation]) -> bytes:
-    """The bytes of an argument. Raises TypeError or ValueError, which name its position."""
+    """The bytes of an argument. Raises TypeError or ValueError, with its position."""
     nbytes = parameter.nbytes or ptx.TYPE_BYTES[parameter.type]
     where = f"argument {position}"
     if position in held:
         if nbytes != 8:
-            raise TypeError(f"{where} is an array, but the parameter has {nbytes} bytes and is no pointer")
+            raise TypeError(f"{where} is an array, but the parameter has {nbytes} bytes and is not a pointer")
         return struct.pack("<Q", held[position].address)
     if isinstance(arg, np.generic | bytes):
         data = arg if isinstance(arg, bytes) else arg.tobytes()

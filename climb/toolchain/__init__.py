@@ -1,7 +1,7 @@
 """From CUDA C++ source to PTX, cubin and SASS, with no GPU: NVRTC, nvdisasm, cuobjdump."""
 
+from climb.toolchain.compilation import Compiled, compile_cuda
 from climb.toolchain.errors import CompileError, KernelNotFound, ToolchainError
-from climb.toolchain.nvrtc import Compiled, compile_cuda
 from climb.toolchain.sass import Instruction, Resources, disassemble, resources
 
 __all__ = [

@@ -1,8 +1,9 @@
-"""What NVIDIA's tools have made, kept from one process to the next: ``_build/compiled``, which ``make clean`` empties.
+"""Results of NVIDIA's tools, kept on disk from one process to the next.
 
-Tests and chapters run in many processes and compile and disassemble the same kernels. A file holds the images of one
-run, or none, with its log and lowered names; its name is a digest of everything that went in. What cannot be read or
-written is made again.
+Tests and chapters run in many processes that compile and disassemble the same kernels. In a checkout the results are
+in `_build/compiled`, which `make clean` empties; an installed package has no checkout around it and keeps them in the
+user's cache directory. Each file holds one run's log, images and lowered names, under a digest of everything that
+went in. What cannot be read is made again, and what cannot be written is not kept.
 """
 
 from __future__ import annotations
@@ -13,22 +14,42 @@ import hashlib
 import json
 import os
 import zlib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-
-FOLDER = Path(__file__).resolve().parents[2] / "_build" / "compiled"
 
 #: Log, images by name, and lowered names by name expression.
 Made = tuple[str, dict[str, bytes], dict[str, str]]
 
 
+def folder_below(root: Path, environ: Mapping[str, str] = os.environ, system: str = os.name) -> Path | None:
+    """The folder for results if the package `climb` is in `root`: inside a checkout, else the user's cache directory.
+
+    The cache directory is that of XDG_CACHE_HOME, on Windows (`system` "nt") of LOCALAPPDATA, else ~/.cache. None if
+    the user has no home directory.
+    """
+    if (root / "pyproject.toml").is_file():
+        return root / "_build" / "compiled"
+    named = environ.get("LOCALAPPDATA" if system == "nt" else "XDG_CACHE_HOME", "")
+    if named and Path(named).is_absolute():  # XDG says to ignore a relative path
+        return Path(named, "climb", "compiled")
+    try:
+        return Path.home() / ".cache" / "climb" / "compiled"
+    except RuntimeError:
+        return None
+
+
+FOLDER = folder_below(Path(__file__).resolve().parents[2])
+
+
 def digest(parts: Iterable[object]) -> str:
-    """A name for what `parts` are compiled to; they are told apart by what `repr` says of them."""
+    """A name for the result of `parts`, which are told apart by their `repr`."""
     return hashlib.sha256("\0".join(map(repr, parts)).encode()).hexdigest()
 
 
 def keep(name: str, make: Callable[[], Made]) -> Made:
-    """What was kept under this name, or what `make` makes now. What `make` raises is not kept."""
+    """The result kept under `name`, or else what `make` returns, which is then kept. Errors of `make` are not kept."""
+    if FOLDER is None:
+        return make()
     path = FOLDER / name[:2] / name
     with contextlib.suppress(OSError, ValueError, KeyError, zlib.error):
         held = json.loads(zlib.decompress(path.read_bytes()))

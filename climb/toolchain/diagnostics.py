@@ -1,4 +1,4 @@
-"""NVRTC's and ptxas's log, read into diagnostics that can be shown beside the source line they speak of."""
+"""Diagnostics read from the log of NVRTC and ptxas, each with the source line that it is about."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _NOISE = re.compile(r"^(\d+ (catastrophic )?errors? detected in|Compilation term
 class Diagnostic:
     """One message of the compiler.
 
-    `file` is a name as given to the compiler, "PTX" for a message of ptxas with a line of its input, or ""
-    where the message belongs to no file. `line` and `column` count from 1; 0 where not known. `notes` are
-    the compiler's further lines, such as the template instantiation that led there.
+    `file` is the name that the compiler was given, "PTX" for a message of ptxas about a line of its input, or ""
+    for a message about no file. `line` and `column` count from 1 and are 0 if unknown; `text` is the source line.
+    `notes` are the compiler's further lines, such as the template instantiation that caused the message.
     """
 
     severity: str
@@ -40,6 +40,7 @@ class Diagnostic:
 
     @property
     def is_error(self) -> bool:
+        """Whether the message is an error, not a warning or a remark."""
         return "error" in self.severity or self.severity == "fatal"
 
     def __str__(self) -> str:
@@ -56,8 +57,11 @@ class Diagnostic:
 
 
 def parse_log(log: str, files: Mapping[str, str], *, strip: Mapping[str, str] | None = None) -> tuple[Diagnostic, ...]:
-    """The diagnostics in `log`. `files` maps a name to its text, for the source lines; `strip` maps a prefix
-    of a file name in the log to what it is to be shown as."""
+    """The diagnostics in `log`.
+
+    `files` maps file names to their texts, for the source lines. `strip` maps prefixes of file names in the log to
+    the prefixes that are shown instead.
+    """
     found: list[Diagnostic] = []
     block: list[str] = []
     for line in [*log.replace("\0", "").splitlines(), ""]:
@@ -74,9 +78,9 @@ BUILT_IN = "__nv_nvrtc_builtin_header.h"
 
 
 def shorten(path: str, strip: Mapping[str, str]) -> str:
-    """`path` with the longest prefix that `strip` knows replaced.
+    """`path` with the longest of its prefixes in `strip` replaced.
 
-    NVRTC gives the header that it has built in a name in the working directory; here it is one of CUDA's.
+    NVRTC names its built-in header as a file of the working directory; here it counts as one of CUDA's headers.
     """
     if path.endswith(f"/{BUILT_IN}"):
         return f"cuda/{BUILT_IN}"
@@ -102,7 +106,7 @@ def _diagnostic(block: list[str], files: Mapping[str, str], strip: Mapping[str, 
                 notes.append(extra)
         if 0 < line <= len(lines):
             shown = lines[line - 1]
-            # The column holds as long as the log shows the whole line as the file has it.
+            # The column is only valid if the log shows the line exactly as it is in the file.
             text, column = shown, column if text.rstrip() == shown.rstrip() else 0
         return [
             Diagnostic(

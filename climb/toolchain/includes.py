@@ -1,22 +1,23 @@
-"""Which files a source includes, and where CUDA's own headers are."""
+"""The files that a source includes, and the directories of CUDA's own headers."""
 
 from __future__ import annotations
 
 import functools
 import os
 import re
-import sysconfig
 from collections.abc import Sequence
 from pathlib import Path
+
+from climb.toolchain.packages import pip_install, site_packages
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"\n]+)[>"]', re.MULTILINE)
 
 
 def included_files(source: str, include_dirs: Sequence[str | Path]) -> dict[str, str]:
-    """The texts of the files that `source` includes from `include_dirs`, directly or not, by name.
+    """Name and text of each file that `source` includes from `include_dirs`, directly or through another file.
 
-    Conditions are not evaluated, so this is a superset of what the compiler reads. A file that is in none of
-    the directories (a header of CUDA) is left out.
+    Conditions are not evaluated, so this is a superset of what the compiler reads. Files outside the directories,
+    such as CUDA's headers, are left out.
     """
     found: dict[str, str] = {}
     pending = [source]
@@ -35,21 +36,38 @@ def included_files(source: str, include_dirs: Sequence[str | Path]) -> dict[str,
 
 @functools.cache
 def cuda_include_dirs(major: int) -> tuple[Path, ...]:
-    """The directories of CUDA's headers that fit NVRTC `major`; empty if there are none on this machine."""
-    candidates = [
-        folder
+    """The directories of CUDA's headers for NVRTC `major`; empty if no headers of that version are installed."""
+    versions = {
+        folder: _cuda_major(folder)
         for folder in _header_candidates(major)
         if (folder / "cuda_runtime.h").is_file() or (folder / "cuda_runtime_api.h").is_file()
-    ]
-    fitting = [folder for folder in candidates if _cuda_major(folder) == major]
-    chosen = (fitting or candidates)[:1]
+    }
+    # Headers of another major version use macros that this NVRTC lacks: better none, and a message that says so.
+    fitting = [folder for wanted in (major, 0) for folder, version in versions.items() if version == wanted]
+    chosen = fitting[:1]
     return tuple(path for folder in chosen for path in (folder, *_companions(folder)) if path.is_dir())
 
 
-def _companions(folder: Path) -> tuple[Path, ...]:
-    """Where lies what CUDA's headers include besides: libcu++ for cooperative groups, `crt` for mma.h.
+def missing_package(header: str, major: int) -> str:
+    """The command that installs the package with `header`, a header of CUDA `major`.
 
-    A toolkit, and pip's packages from CUDA 13 on, have `crt` beside the headers; for CUDA 12 pip has packages of them.
+    "" if the package is installed, or if no package of CUDA has such a header.
+    """
+    folders = cuda_include_dirs(major)
+    if not folders:
+        return pip_install("runtime", major)
+    top = header.split("/")[0]
+    if top in ("cuda", "cub", "thrust", "nv") and not any((folder / "cuda" / "std").is_dir() for folder in folders):
+        return pip_install("cccl", major)
+    if top == "crt" and not any((folder / "crt").is_dir() for folder in folders):
+        return pip_install("crt", major)
+    return ""
+
+
+def _companions(folder: Path) -> tuple[Path, ...]:
+    """The directories of the headers that those in `folder` include: libcu++ for cooperative groups, `crt` for mma.h.
+
+    A toolkit, and pip's packages from CUDA 13 on, have `crt` in `folder`; for CUDA 12 both have packages of their own.
     """
     if folder.parent.name == "cuda_runtime":
         root = folder.parent.parent
@@ -58,7 +76,7 @@ def _companions(folder: Path) -> tuple[Path, ...]:
 
 
 def _header_candidates(major: int) -> list[Path]:
-    """Where headers can be, pip's packages first: they are of the same version as the NVRTC beside them."""
+    """Where headers may be. pip's packages come first: they have the version of the NVRTC beside them."""
     layouts = [f"cu{major}/include", "cuda_runtime/include"]
     found = [root / "nvidia" / layout for root in site_packages() for layout in layouts]
     try:
@@ -66,24 +84,14 @@ def _header_candidates(major: int) -> list[Path]:
 
         located = find_nvidia_header_directory("cudart")
         found += [Path(located)] if located else []
-    except Exception:  # an older pathfinder, or one that does not know these headers: the other places remain
+    except Exception:  # an older pathfinder may lack the function or these headers; the other places remain
         pass
     roots = [os.environ.get(name) for name in ("CUDA_PATH", "CUDA_HOME")] + ["/usr/local/cuda"]
     return found + [Path(root, "include") for root in roots if root]
 
 
-def site_packages() -> list[Path]:
-    """The folders in which the namespace package `nvidia` lives, without importing it."""
-    try:
-        import nvidia
-
-        return [Path(path).parent for path in nvidia.__path__]
-    except ImportError:
-        return [Path(sysconfig.get_paths()["purelib"])]
-
-
 def _cuda_major(folder: Path) -> int:
-    """The major version that cuda.h in `folder` states; 0 if it does not say."""
+    """The major version that cuda.h in `folder` states; 0 if it states none."""
     try:
         text = (folder / "cuda.h").read_text(encoding="utf-8", errors="replace")
     except OSError:

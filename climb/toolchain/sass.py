@@ -1,35 +1,37 @@
-"""SASS, registers, shared memory and spills of a compiled kernel, with no GPU: by NVIDIA's own tools.
+"""SASS, registers, shared memory and spills of a compiled kernel, read without a GPU by NVIDIA's own tools.
 
-nvdisasm 13 says of NVRTC 12's cubins that it disassembles an "old format" and leaves its dataflow analysis out.
-That analysis only names the targets of indirect branches; opcodes and operands are the same as cuobjdump's,
-which a test holds for every architecture.
+nvdisasm 13 warns that NVRTC 12's cubins have an "old format" and skips its dataflow analysis for them. The analysis
+only finds the targets of indirect branches; a test compares the opcodes with cuobjdump's for every architecture.
 """
 
 from __future__ import annotations
 
 import functools
-import os
 import re
-import shutil
-import subprocess
-import tempfile
 from dataclasses import dataclass
-from pathlib import Path
 
-from climb.toolchain import cache
+from climb.toolchain.compilation import Compiled
 from climb.toolchain.diagnostics import shorten
 from climb.toolchain.errors import ToolchainError
-from climb.toolchain.includes import site_packages
-from climb.toolchain.nvrtc import Compiled, shown_prefixes
+from climb.toolchain.file_names import shown_prefixes
+from climb.toolchain.tools import run_tool
+
+# nvdisasm's listing is read as text: `nvdisasm -json` (13.5) has no callers of inlined code and no labels, and takes
+# the operand PR of P2R for a predicate.
+SECTION_LINE = re.compile(r"^\s*\.section\s+\.text\.([\w$]+)\s*,")
+_PLACE_LINE = re.compile(r'^\s*//## File "([^"]*)", line (\d+)')
+INSTRUCTION_LINE = re.compile(
+    r"^\s*/\*(?P<offset>[0-9a-f]{4,})\*/\s+(?P<predicate>@!?U?P\w+\s)?\s*(?P<rest>[^;]+?)\s*;"
+)
 
 
 @dataclass(frozen=True)
 class Instruction:
     """One machine instruction.
 
-    `offset` in bytes from the kernel's start; `predicate` such as "@!P0" or ""; `opcode` with all its
-    modifiers, such as "LDG.E.128.CONSTANT"; `operands` as nvdisasm writes them; `line` of `file`, a name of
-    `Compiled.sources` (0 and "" where the compiler noted none).
+    `offset` counts bytes from the kernel's start. `predicate` is such as "@!P0", or "". `opcode` has all its
+    modifiers, such as "LDG.E.128.CONSTANT"; `operands` are as nvdisasm prints them. `line` is a line of `file`, a
+    name of `Compiled.sources`; they are 0 and "" where the compiler recorded none.
     """
 
     offset: int
@@ -50,13 +52,13 @@ class Instruction:
 
 @dataclass(frozen=True)
 class Resources:
-    """What one kernel takes.
+    """The resources of one kernel.
 
-    `registers` per thread. `shared_bytes` per block, as the source declares it; `reserved_shared_bytes` is what the
-    system adds and the cubin counts (1024 from sm_90 on, where the module has any). `stack_bytes` per thread: its
-    arrays in local memory and what was spilled; `local_bytes` is all of its local memory. `spill_store_bytes` and
-    `spill_load_bytes` are ptxas's count over the code: what its spilling instructions move if each runs once.
-    `constant_bytes` holds the kernel's parameters and its constants.
+    `registers` are per thread. `shared_bytes` are per block, as the source declares them; `reserved_shared_bytes` are
+    those that the system adds (1024 from sm_90 on if the module uses shared memory). `stack_bytes` are per thread and
+    hold its arrays in local memory and its spilled registers; `local_bytes` are all of a thread's local memory.
+    `spill_store_bytes` and `spill_load_bytes` are ptxas's: the bytes moved if each spilling instruction runs once.
+    `constant_bytes` hold the kernel's parameters and constants.
     """
 
     registers: int
@@ -71,43 +73,44 @@ class Resources:
 
     @property
     def spills(self) -> bool:
+        """Whether registers were spilled to local memory."""
         return bool(self.spill_store_bytes or self.spill_load_bytes)
 
 
 def disassemble(compiled: Compiled, name: str) -> tuple[Instruction, ...]:
-    """The instructions of kernel `name` (a name expression, or a kernel's name), without padding at its end.
+    """The instructions of kernel `name` (a name expression or a lowered name), without the padding after them.
 
-    Raises KernelNotFound for a kernel that `compiled` has not, CompileError if ptxas refuses the source,
-    ToolchainError if nvdisasm is missing.
+    Raises KernelNotFound if `compiled` has no such kernel, CompileError if ptxas refuses the source, ToolchainError
+    if nvdisasm is missing.
     """
     return _all_instructions(compiled)[compiled.lowered(name)]
 
 
 def resources(compiled: Compiled, name: str) -> Resources:
-    """What kernel `name` takes. Raises as `disassemble` does (the tool is cuobjdump)."""
+    """The resources of kernel `name`. Raises as `disassemble` does; the tool is cuobjdump."""
     found = _all_resources(compiled).get(compiled.lowered(name))
     if found is None:
-        raise ToolchainError(f"ptxas and cuobjdump reported nothing about {name!r} of {compiled.filename}")
+        raise ToolchainError(f"ptxas and cuobjdump report nothing about {name!r} of {compiled.filename}")
     return found
 
 
 @functools.lru_cache(maxsize=256)
 def _all_instructions(compiled: Compiled) -> dict[str, tuple[Instruction, ...]]:
-    listing = _run("nvdisasm", ("--print-code", "--print-line-info-inline"), compiled.cubin)
+    listing = run_tool("nvdisasm", ("--print-code", "--print-line-info-inline"), compiled.cubin)
     prefixes = shown_prefixes(compiled.include_dirs)
     found: dict[str, list[Instruction]] = {}
     current: list[Instruction] = []
     file, line, inside = "", 0, False
     for row in listing.splitlines():
-        if section := _SECTION.match(row):
+        if section := SECTION_LINE.match(row):
             current = found.setdefault(section[1], [])
             file, line, inside = "", 0, False
-        elif place := _PLACE.match(row):
-            # From the innermost function that was inlined outwards: what CUDA's headers do, their caller does.
+        elif place := _PLACE_LINE.match(row):
+            # Places run from the innermost inlined function outwards; code of CUDA's headers counts for its caller.
             if not inside or file.startswith("cuda/"):
                 file, line = shorten(place[1], prefixes), int(place[2])
             inside = True
-        elif code := _CODE.match(row):
+        elif code := INSTRUCTION_LINE.match(row):
             inside = False
             opcode, _, operands = code["rest"].strip().partition(" ")
             offset, predicate = int(code["offset"], 16), (code["predicate"] or "").strip()
@@ -115,13 +118,8 @@ def _all_instructions(compiled: Compiled) -> dict[str, tuple[Instruction, ...]]:
     return {name: _without_padding(instructions) for name, instructions in found.items()}
 
 
-_SECTION = re.compile(r"^\s*\.section\s+\.text\.([\w$]+)\s*,")
-_PLACE = re.compile(r'^\s*//## File "([^"]*)", line (\d+)')
-_CODE = re.compile(r"^\s*/\*(?P<offset>[0-9a-f]{4,})\*/\s+(?P<predicate>@!?U?P\w+\s)?\s*(?P<rest>[^;]+?)\s*;")
-
-
 def _without_padding(instructions: list[Instruction]) -> tuple[Instruction, ...]:
-    """`instructions` up to the branch to itself that ends a kernel and the NOPs behind it."""
+    """`instructions` without the branch to itself at a kernel's end and the NOPs after that branch."""
     end = len(instructions)
     while end and instructions[end - 1].opcode == "NOP":
         end -= 1
@@ -132,7 +130,7 @@ def _without_padding(instructions: list[Instruction]) -> tuple[Instruction, ...]
 
 @functools.lru_cache(maxsize=256)
 def _all_resources(compiled: Compiled) -> dict[str, Resources]:
-    usage = _run("cuobjdump", ("--dump-resource-usage",), compiled.cubin)
+    usage = run_tool("cuobjdump", ("--dump-resource-usage",), compiled.cubin)
     reported = {match["name"]: match for match in _REPORT.finditer(compiled.ptxas_report)}
     found = {}
     for name, row in re.findall(r"Function ([\w$]+):\s*\n\s*(\S[^\n]*)", usage):
@@ -162,40 +160,3 @@ _REPORT = re.compile(
     r"(?P<loads>\d+) bytes spill loads\s+ptxas info\s*: (?P<used>Used [^\n]*)",
     re.DOTALL,
 )
-
-
-def _run(tool: str, options: tuple[str, ...], cubin: bytes) -> str:
-    """What `tool` prints for `cubin`; now, or kept since it did."""
-    command = (_find_tool(tool), *options)
-
-    def make() -> cache.Made:
-        with tempfile.TemporaryDirectory() as folder:
-            path = Path(folder, "kernel.cubin")
-            path.write_bytes(cubin)
-            done = subprocess.run([*command, str(path)], capture_output=True, text=True, check=False)
-        if done.returncode != 0 or not done.stdout.strip():
-            raise ToolchainError(f"{tool} failed: {done.stderr.strip() or done.stdout.strip()}")
-        return done.stdout, {}, {}
-
-    return cache.keep(cache.digest([*command, os.stat(command[0]).st_mtime_ns, cubin]), make)[0]
-
-
-_TOOLKITS = ("/usr/local/cuda",)
-
-
-@functools.cache
-def _find_tool(tool: str) -> str:
-    """The path of `tool`: from its package, from CUDA_PATH or CUDA_HOME, or from PATH, in this order."""
-    suffix = ".exe" if os.name == "nt" else ""
-    pattern = f"nvidia/*/bin/{tool}{suffix}"
-    packages = [path for root in site_packages() for path in sorted(root.glob(pattern), reverse=True)]
-    roots = [os.environ[name] for name in ("CUDA_PATH", "CUDA_HOME") if os.environ.get(name)]
-    installed = [Path(root, "bin", tool + suffix) for root in [*roots, *_TOOLKITS]]
-    for path in [*packages, *installed]:
-        if path.is_file() and os.access(path, os.X_OK):
-            return str(path)
-    if on_path := shutil.which(tool):
-        return on_path
-    raise ToolchainError(
-        f"reading machine code needs {tool}, which is not here; the package nvidia-cuda-{tool} brings it"
-    )

@@ -1,4 +1,4 @@
-"""A check that can fail: each way in which an output can be wrong, planted and found."""
+"""Every way in which an output can be wrong is planted here, and the check reports it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def f32(*values: float) -> np.ndarray:
 
 @pytest.mark.parametrize("size", [{"n": 1}, {"n": 64}, {"n": 1000}])
 @pytest.mark.parametrize("name", scale.ladder.names)
-def test_right_rungs_pass(name, size):
+def test_right_rungs_verify(name, size):
     if scale.ladder[name].rung.requires(size) is None:
         found = verify(scale.ladder[name], size)
         assert found.name == name and found.size == size
@@ -32,7 +32,7 @@ def test_an_unsupported_size_is_refused():
         verify(scale.ladder["vector"], {"n": 1001})
 
 
-def test_an_element_never_written_is_named():
+def test_element_that_was_never_written_is_named():
     with pytest.raises(WrongResult) as caught:
         verify(scale.faulty["last_missing"], SIZE)
     message = str(caught.value)
@@ -41,7 +41,7 @@ def test_an_element_never_written_is_named():
     assert "1 of them were never written, first y[999]" in message
 
 
-def test_a_wrong_element_is_named_with_both_values():
+def test_wrong_element_is_named_with_both_values():
     with pytest.raises(WrongResult) as caught:
         verify(scale.faulty["one_wrong"], SIZE)
     expected = 2.0 * float(scale.ladder.inputs(SIZE)["x"][5]) + 1.0
@@ -50,7 +50,7 @@ def test_a_wrong_element_is_named_with_both_values():
     assert "never written" not in str(caught.value)
 
 
-def test_nan_inputs_must_come_out_as_nan():
+def test_nan_inputs_must_give_nan_outputs():
     x = scale.ladder.inputs(SIZE)["x"]
     x[[0, 7, 999]] = NAN
     assert verify(scale.ladder["plain"], SIZE, inputs={"x": x}).max_rel_error <= 1e-6
@@ -88,7 +88,7 @@ def test_peers_are_checked_with_their_ladder():
         (f32(-0.0, 1), np.array([0.0, 1.0]), 0),
     ],
 )
-def test_nan_infinity_and_zero(out, reference, wrong):
+def test_nan_infinity_and_zero_are_compared_exactly(out, reference, wrong):
     assert compare(out, reference, 1e-3).wrong == wrong
 
 
@@ -104,7 +104,7 @@ def test_an_infinite_reference_hides_no_error():
 
 
 @pytest.mark.parametrize("dtype", ["int8", "uint8", "int32", "uint32", "int64", "uint64"])
-def test_integers_are_exact(dtype):
+def test_integers_are_compared_exactly(dtype):
     limits = np.iinfo(dtype)
     reference = np.array([limits.min, limits.max, 3], dtype=dtype)
     assert compare(reference.copy(), reference, 0.0).wrong == 0
@@ -115,7 +115,7 @@ def test_integers_are_exact(dtype):
 
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64", "int32", "uint8", "int64"])
-def test_poison_left_in_place_is_wrong_everywhere(dtype):
+def test_poison_left_in_an_output_is_wrong_and_unwritten(dtype):
     out = poisoned((3, 5), dtype)
     assert out.dtype == dtype
     if out.dtype.kind == "f":
@@ -125,12 +125,12 @@ def test_poison_left_in_place_is_wrong_everywhere(dtype):
     assert found.wrong == found.unwritten == 15 and found.first_unwritten == 0
 
 
-def test_a_computed_nan_is_not_taken_for_unwritten():
+def test_computed_nan_is_not_reported_as_unwritten():
     found = compare(f32(1, NAN), np.array([1.0, 2.0]), 1e-3)
     assert found.wrong == 1 and found.unwritten == 0
 
 
-def test_chunks_add_up(monkeypatch):
+def test_counts_of_all_chunks_are_added(monkeypatch):
     monkeypatch.setattr(checking, "CHUNK", 8)
     rng = np.random.default_rng(1)
     reference = rng.standard_normal((10, 10))
@@ -140,7 +140,61 @@ def test_chunks_add_up(monkeypatch):
     assert (found.wrong, found.first_wrong, found.unwritten, found.first_unwritten) == (2, 34, 1, 99)
 
 
-def test_indices_are_those_of_the_shape():
+@pytest.fixture
+def small_chunks(monkeypatch):
+    """Chunks of eight elements, and a result of four chunks that equals its reference: 1 to 32 as float32."""
+    monkeypatch.setattr(checking, "CHUNK", 8)
+    reference = np.arange(1.0, 33.0)
+    return reference.astype(np.float32), reference
+
+
+def test_each_chunk_reports_its_first_wrong_element_by_its_place_in_the_whole(small_chunks):
+    out, reference = small_chunks
+    for first in (0, 7, 8, 15, 23, 31):
+        broken = out.copy()
+        broken[first] = broken[-1] = 1000.0
+        found = compare(broken, reference, 1e-6)
+        assert (found.wrong, found.first_wrong) == (1 if first == 31 else 2, first)
+        assert (found.unwritten, found.first_unwritten) == (0, None)
+
+
+def test_an_error_of_exactly_the_tolerance_is_right_and_the_next_float_is_wrong(small_chunks):
+    out, reference = small_chunks
+    # The largest reference value is 32; 20.5 instead of 20 is off by 1/64 of it, exactly.
+    out[19] = 20.5
+    found = compare(out, reference, 1 / 64)
+    assert (found.error, found.wrong, found.first_wrong) == (1 / 64, 0, None)
+    found = compare(out, reference, np.nextafter(1 / 64, 0))
+    assert (found.error, found.wrong, found.first_wrong) == (1 / 64, 1, 19)
+
+
+def test_the_largest_error_of_any_chunk_counts(small_chunks):
+    out, reference = small_chunks
+    out[3], out[12], out[30] = 5.0, 17.0, 32.0  # off by 1, 4 and 1 of 32
+    found = compare(out, reference, 1e-6)
+    assert (found.error, found.wrong, found.first_wrong) == (4 / 32, 3, 3)
+
+
+def test_only_wrong_elements_can_be_unwritten(small_chunks):
+    """The poison of an integer is a value that a kernel may compute; where the reference has it too, it was written."""
+    poison = int(poisoned((1,), "int32")[0])
+    reference = np.full(32, poison, np.int32)
+    out = reference.copy()
+    out[9] = 7
+    found = compare(out, reference, 0.0)
+    assert (found.wrong, found.first_wrong, found.unwritten, found.first_unwritten) == (1, 9, 0, None)
+
+
+def test_wrong_and_unwritten_elements_of_one_chunk_are_told_apart(small_chunks):
+    out, reference = small_chunks
+    out[17] = -1.0
+    out[20:23] = poisoned((3,), "float32")
+    found = compare(out, reference, 1e-6)
+    assert (found.wrong, found.first_wrong, found.unwritten, found.first_unwritten) == (4, 17, 3, 20)
+    assert found.error == np.inf
+
+
+def test_wrong_element_is_named_by_its_index_in_the_shape():
     case = checking.Case(scale.problem, {"n": 6}, {}, {"y": np.zeros((2, 3))})
     with pytest.raises(WrongResult, match=r"first at y\[1, 1\]: got 4.0, expected 0.0"):
         case.check({"y": checking.cp.asarray(np.array([[0, 0, 0], [0, 4, 0]], np.float32))}, "x", 0.0)

@@ -1,4 +1,4 @@
-"""Counts of tiny kernels against numbers worked out by hand: they come from the emulator wherever the tests run."""
+"""Counts of tiny kernels equal numbers worked out by hand; they come from the emulator on every machine."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ import pytest
 from tiny_ladder import scale
 
 from climb import load_ladder
-from climb.bench import speed as pace
+from climb.bench import speed
 from climb.bench.arguments import ArgumentError
 from climb.bench.counting import count_kernel, counters, trace
+from climb.cli import main
 
 
-def test_a_coalesced_load_is_four_sectors_a_request():
+def test_coalesced_load_takes_four_sectors_per_request():
     # 1024 floats, 32 warps: one 128-byte request each, loaded and stored.
     found = counters(scale.ladder["plain"], {"n": 1024})
     for kind in ("global load", "global store"):
@@ -20,13 +21,13 @@ def test_a_coalesced_load_is_four_sectors_a_request():
         assert (total.requests, total.sectors) == (32, 128)
 
 
-def test_a_float4_load_is_sixteen_sectors_a_request():
+def test_float4_load_takes_sixteen_sectors_per_request():
     # 256 threads of 16 bytes, 8 warps: 512 bytes a request.
     total = counters(scale.ladder["vector"], {"n": 1024}).total("global load")
     assert (total.requests, total.sectors) == (8, 128)
 
 
-def test_two_launches_add_up():
+def test_counters_of_two_launches_are_added():
     found = counters(scale.ladder["twice"], {"n": 1024})
     assert (found.total("global load").requests, found.total("global store").requests) == (64, 64)
 
@@ -36,7 +37,7 @@ def test_a_size_that_the_rung_does_not_take_is_refused():
         counters(scale.ladder["vector"], {"n": 1023})
 
 
-def test_a_trace_holds_what_one_warp_asked_for():
+def test_trace_holds_the_accesses_of_one_warp():
     seen = trace(scale.ladder["plain"], {"n": 1024}, block=(3, 0, 0), warp=1)
     load, store = seen.accesses
     assert (load.kind, load.allocation, store.kind, store.allocation) == ("global load", "x", "global store", "y")
@@ -46,12 +47,12 @@ def test_a_trace_holds_what_one_warp_asked_for():
     assert load.addresses[0] - first.addresses[0] == 4 * 224
 
 
-def test_a_trace_of_the_second_launch():
+def test_second_launch_can_be_traced():
     (load, _) = trace(scale.ladder["twice"], {"n": 64}, launch=1).accesses
     assert load.allocation == "t"
 
 
-def test_lines_of_one_source_line_become_one():
+def test_accesses_of_one_source_line_become_one_row():
     once = counters(scale.ladder["plain"], {"n": 1000})
     both = once + once
     assert len(both.lines) == len(once.lines)
@@ -60,7 +61,7 @@ def test_lines_of_one_source_line_become_one():
     assert both.warp_instructions == 2 * once.warp_instructions and both.lane_efficiency == once.lane_efficiency
 
 
-def test_a_free_standing_kernel_counts_and_writes_back():
+def test_kernel_outside_a_ladder_is_counted_and_writes_back():
     source = """
     template <int S> __global__ void gather(float* y, const float* x, int n, float f) {
         int i = blockIdx.x * blockDim.x + threadIdx.x;
@@ -79,11 +80,11 @@ def test_a_python_number_is_refused_because_its_type_is_unknown():
         count_kernel(source, "f", (1,), (1,), (3,))
 
 
-def test_the_pace_of_a_ladder(capsys):
+def test_speed_command_prints_the_speed_of_a_ladder(capsys):
     size = load_ladder("copy").problem.check[-1]
-    found = pace.pace(load_ladder("copy"))
+    found = speed.speed_of(load_ladder("copy"))
     assert found.rungs == 5 and found.seconds > 0
     assert found.thread_instructions == sum(counters(rung, size).thread_instructions for rung in load_ladder("copy"))
-    assert pace.main(["copy"]) == 0
+    assert main(["speed", "copy"]) == 0
     head, line = capsys.readouterr().out.split("\n")[1:3]
     assert head.split()[:2] == ["ladder", "rungs"] and line.split()[:2] == ["copy", "5"]

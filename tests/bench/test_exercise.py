@@ -1,10 +1,8 @@
-"""The exercises' checker, on an exercise made up here, and every exercise of the book with its own texts."""
+"""The checker of exercises on an exercise made up here, and every exercise of the book with its own files."""
 
 from __future__ import annotations
 
 import importlib
-import subprocess
-import sys
 from pathlib import Path
 
 import nbformat
@@ -12,8 +10,18 @@ import numpy as np
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook
 
-from climb.bench.exercise import Exercise, at_most, cell, check, drifted, exercises_in, no_bank_conflicts, solution
+from climb.bench.exercise import (
+    Exercise,
+    at_most,
+    cell,
+    check,
+    drifted,
+    exercises_in,
+    exhibit_reader,
+    no_bank_conflicts,
+)
 from climb.bench.problem import Argument, Launch, Problem, ceil_div
+from climb.display.exercises import solution
 
 ROOT = Path(__file__).resolve().parents[2]
 MODULES = sorted(p.parts[-3] for p in (ROOT / "kernels").glob("*/exercises/__init__.py"))
@@ -198,18 +206,13 @@ def test_an_exercise_needs_a_size(exercise):
         replace(exercise, sizes=())
 
 
-def test_the_command_prints_the_cells_of_a_module(exercise, tmp_path):
-    (tmp_path / "chapter.py").write_text(
-        "from pathlib import Path\nfrom climb.bench.exercise import Exercise\n"
-        f"first = Exercise('turn', None, None, ({{}},), Path({str(tmp_path)!r}))\n",
-        encoding="utf-8",
-    )
-    command = [sys.executable, "-m", "climb.bench.exercise", "chapter"]
-    done = subprocess.run(
-        command, capture_output=True, text=True, check=True, env={"PYTHONPATH": f"{ROOT}:{tmp_path}"}, cwd=ROOT
-    )
-    assert done.stdout == f"# turn\n{cell(exercise)}\n\n"
-    assert subprocess.run(command[:-1], capture_output=True, check=False, cwd=ROOT).returncode == 2
+def test_an_exhibit_is_read_from_the_folder_beside_the_exercises(tmp_path):
+    (tmp_path / "exhibits").mkdir()
+    (tmp_path / "exhibits" / "wrong.cu").write_text("// wrong\n", encoding="utf-8")
+    exhibit = exhibit_reader(tmp_path / "exercises" / "__init__.py")
+    assert exhibit("wrong") == "// wrong\n"
+    with pytest.raises(FileNotFoundError):
+        exhibit("right")
 
 
 # The exercises of the book.

@@ -1,4 +1,4 @@
-"""What ncu counted on a GPU: read, refused when stale, and equal to the emulator's counts where both count."""
+"""The counters that ncu read on a GPU: refused when stale, equal to the emulator's counts where both count."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 
 from climb import counters, hardware_counters, load_ladder
 from climb.bench import profiling, records
+from climb.bench.records.kinds import HardwareRecord
 
 FILES = sorted(records.RECORDS.glob("*/hardware/*.json"))
 
@@ -52,11 +53,11 @@ def test_counters_of_a_changed_kernel_are_refused(tmp_path, monkeypatch) -> None
     (tmp_path / "gpu" / "hardware").mkdir(parents=True)
     (tmp_path / "gpu" / "hardware" / "strided.json").write_text(json.dumps(data), encoding="utf-8")
     monkeypatch.setattr(profiling.records, "RECORDS", tmp_path)
-    with pytest.raises(LookupError, match=r"stale hardware counters of strided.*climb\.bench\.profiling strided"):
+    with pytest.raises(LookupError, match=r"stale hardware counters of strided.*climb profile strided"):
         hardware_counters("strided", "gpu").at("strided", size)
 
 
-def test_what_is_not_there_is_named() -> None:
+def test_missing_counters_name_the_ladder_or_size() -> None:
     with pytest.raises(LookupError, match="no hardware counters of fma"):
         hardware_counters("fma")
     with pytest.raises(LookupError, match="no hardware counters of strided at n=7, stride=3"):
@@ -64,13 +65,13 @@ def test_what_is_not_there_is_named() -> None:
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
-def test_what_is_there_is_fresh(path: Path) -> None:
+def test_committed_counters_are_fresh(path: Path) -> None:
     """A ladder may have rungs that nobody has profiled yet; what was profiled must be the kernel of today."""
-    data = json.loads(path.read_text(encoding="utf-8"))
-    known = hardware_counters(load_ladder(data["command"].split()[-1]), path.parent.parent.name)
+    command = records.load(path, HardwareRecord).command
+    known = hardware_counters(load_ladder(command.split()[-1]), path.parent.parent.name)
     assert known.points
     for point in known.points:
-        counts = known.at(point["name"], point["size"])  # a profile may hold but some of the metrics
+        counts = known.at(point.name, point.size)  # a profile may hold but some of the metrics
         assert counts.get("load_requests") or counts.get("instructions")  # a texture is read without a load
 
 

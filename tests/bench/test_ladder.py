@@ -81,7 +81,7 @@ def test_the_hash_is_that_of_the_content_not_of_the_place(copied):
 def test_the_hash_covers_the_source_and_what_it_includes(copied, changed):
     before = copied["plain"].sha256(SIZE)
     path = copied.folder / changed
-    path.write_text(path.read_text().replace("2.0f", "3.0f") + "\n// changed\n")
+    path.write_text(path.read_text().replace("2.0f", "3.0f") + "\n__device__ int changed;\n")
     assert copied["plain"].sha256(SIZE) != before
 
 

@@ -1,32 +1,27 @@
-"""Measuring without a GPU: NVBench's output is read from a sample of its format, NVBench itself is a double.
-
-The double stands for the package cuda-bench alone: it calls each benchmark, launches, and writes the files that NVBench
-writes. Verification, the order of points, failures and what becomes a record are the real code.
-"""
+"""Measuring without a GPU: NVBench's output is read from a sample of its format, NVBench itself is a double."""
 
 from __future__ import annotations
 
-import contextlib
 import dataclasses
 import json
-import os
 import signal
 import subprocess
 import sys
 import time
-import types
 from dataclasses import replace
 from pathlib import Path
 
+import msgspec
 import numpy as np
 import pytest
 from tiny_ladder import made, scale
+from tools.nvbench_double import State, nvbench_double  # noqa: F401
 
-from climb.bench import alignment as placing
-from climb.bench import bench_child, hardware, measure, nvbench_results, record, records
+from climb.bench import alignment, hardware, measure, nvbench_results, records, targets
 from climb.bench.measure import MeasurementFailed, Sampling, Target
 from climb.bench.nvbench_results import ResultsError
 from climb.bench.registry import load_ladder
+from climb.bench.targets import choose_targets
 
 SAMPLE = Path(__file__).parent / "nvbench_sample"
 TINY = "tiny_ladder.scale"
@@ -126,139 +121,6 @@ def test_sampling_is_bounded(estimate, samples, timeout):
 # The child, with NVBench's double.
 
 
-class Gpu(bench_child.Gpu):
-    """A GPU of no more than a clock. It counts how often its cache was cleaned."""
-
-    cleaned = 0
-
-    def cleaner(self):
-        def clean():
-            Gpu.cleaned += 1
-
-        return clean
-
-    @contextlib.contextmanager
-    def stream(self, handle):
-        assert handle == 77
-        yield
-
-    def placed(self, array):
-        return array
-
-    def synchronize(self):
-        pass
-
-    def seconds(self, launch):
-        launch()
-        return 1e-3
-
-    def release(self):
-        pass
-
-
-#: What the double says of one point after the other, in seconds; a batch takes nine tenths of it.
-COLD = (4e-3, 1e-3, 2e-3, 3e-3)
-
-
-class State:
-    """One run of a benchmark: each exec gives as many samples as were asked for."""
-
-    def __init__(self, bench, name):
-        self.bench, self.name, self.reason = bench, name, None
-        self.asked = {}
-
-    def __getattr__(self, name):
-        if not name.startswith("set_"):
-            raise AttributeError(name)
-        return lambda value: self.asked.__setitem__(name[4:], value)
-
-    def get_stream(self):
-        return types.SimpleNamespace(addressof=lambda: 77)
-
-    def skip(self, reason):
-        self.reason = reason
-
-    def is_skipped(self):
-        return self.reason is not None
-
-    def get_skip_reason(self):
-        return self.reason
-
-    def exec(self, launcher, /, *, batched):
-        _, target, regime = self.name.split("-")
-        assert batched == (regime == "batch")
-        cleaned = Gpu.cleaned
-        launcher(None)
-        assert Gpu.cleaned == cleaned + (regime == "cold"), "cold samples start with a clean cache, no others"
-        cold = COLD[int(target) % len(COLD)]
-        dirty = 1.1 if regime == "dirty" else 1
-        self.bench.write(np.full(self.asked["min_samples"], dirty * cold, "<f4"), 0.9 * cold if batched else None)
-
-
-class Bench(types.ModuleType):
-    """The calls of ``cuda.bench`` that the child uses."""
-
-    def __init__(self):
-        super().__init__("cuda.bench")
-        self.benchmarks, self.files, self.states = [], 0, []
-
-    def register(self, function):
-        benchmark = types.SimpleNamespace(function=function, parameters={})
-        benchmark.set_name = lambda name: setattr(benchmark, "name", name)
-        benchmark.set_stopping_criterion = lambda name: setattr(benchmark, "criterion", name)
-        benchmark.set_criterion_param_float64 = benchmark.parameters.__setitem__
-        self.benchmarks.append(benchmark)
-        return benchmark
-
-    def run_all_benchmarks(self, argv):
-        assert argv[1:4] == ["--devices", "0", "--jsonbin"]
-        self.json = Path(argv[4])
-        entries = []
-        for index, benchmark in enumerate(self.benchmarks):
-            assert benchmark.criterion == "stdrel" and benchmark.parameters["max-noise"] == 0.005
-            os.write(1, f"Run:  [{index + 1}/{len(self.benchmarks)}] {benchmark.name} [Device=0]\n".encode())
-            self.summaries = []
-            state = State(self, benchmark.name)
-            self.states.append(state)
-            benchmark.function(state)
-            outcome = {"is_skipped": state.is_skipped(), "skip_reason": state.reason, "summaries": self.summaries}
-            entries.append({"name": benchmark.name, "states": [outcome]})
-        self.json.write_text(json.dumps({"benchmarks": entries}))
-
-    def write(self, samples, batch):
-        folder = self.json.with_name(self.json.name + "-bin")
-        folder.mkdir(exist_ok=True)
-        path = folder / f"{self.files}.bin"
-        self.files += 1
-        samples.tofile(path)
-        if batch is not None:
-            os.write(1, f"Pass: Batch: {1e3 * batch:.6f}ms GPU, 0.25s total GPU, 0.25s total wall, 9x\n".encode())
-
-        def summary(tag, **values):
-            data = [{"name": name, "type": "string", "value": str(value)} for name, value in values.items()]
-            self.summaries.append({"tag": tag, "data": data})
-
-        summary("nv/cold/sample_size", value=len(samples))
-        summary("nv/cold/walltime", value=0.5)
-        summary("nv/json/bin:nv/cold/sample_times", filename=path, size=len(samples))
-        if batch is not None:
-            summary("nv/batch/sample_size", value=9)
-            summary("nv/batch/time/gpu/mean", value=batch)
-
-
-@pytest.fixture
-def nvbench(monkeypatch):
-    """NVBench's double, and the child in this process."""
-    bench = Bench()
-    monkeypatch.setitem(sys.modules, "cuda.bench", bench)
-    import cuda
-
-    monkeypatch.setattr(cuda, "bench", bench, raising=False)
-    monkeypatch.setattr(hardware, "device_block", lambda: made.DEVICE)
-    monkeypatch.setattr(measure, "run_child", lambda spec, out: bench_child.main(spec, out, Gpu()))
-    return bench
-
-
 def test_a_whole_ladder_becomes_a_record(nvbench, tmp_path, monkeypatch, capfd):
     monkeypatch.setattr(measure, "ladder_names", lambda: ())
     monkeypatch.setenv("WORKLOG_COMMIT", "abc123")
@@ -298,7 +160,7 @@ def test_a_ladder_may_be_measured_after_nvbenchs_flush_alone_too(nvbench, tmp_pa
     assert found == [("plain", "cold", 4e-3), ("plain", "batch", 3.6e-3), ("plain", "dirty", 4.4e-3)]
     assert made_now.ceiling_points["copy_gb_s"]["regime"] == "cold"
     assert records.stale_points(made_now, scale.ladder) == []
-    without = dataclasses.replace(made_now, points=tuple(p for p in made_now.points if p.regime != "dirty"))
+    without = msgspec.structs.replace(made_now, points=tuple(p for p in made_now.points if p.regime != "dirty"))
     assert "missing in the regime 'dirty'" in str(records.stale_points(without, scale.ladder)[0])
 
 
@@ -364,106 +226,29 @@ def test_ceiling_ladders_are_measured_whole_until_they_have_a_record(tmp_path, m
     assert measure.ceiling_targets({TINY}, [tmp_path]) == []
 
 
-# The command.
+# A part of a ladder.
 
 
 def test_a_part_of_a_ladder_is_chosen_by_rung_and_size():
     size = {"n": 4096}
-    assert record.choose_targets(TINY, [], []) is None
-    assert record.choose_targets(TINY, ["vector"], [size]) == [Target(TINY, "rung", "vector", size)]
-    assert [t.name for t in record.choose_targets(TINY, [], [{"n": 5}])] == ["plain", "twice", "library"]
+    assert choose_targets(TINY, ["vector"], [size]) == [Target(TINY, "rung", "vector", size)]
+    assert [t.name for t in choose_targets(TINY, [], [{"n": 5}])] == ["plain", "twice", "library"]
     with pytest.raises(KeyError, match="no rung 'padded'"):
-        record.choose_targets(TINY, ["padded"], [])
+        choose_targets(TINY, ["padded"], [])
     with pytest.raises(ValueError, match="scale's size has the keys n; got"):
-        record.choose_targets(TINY, [], [{"rows": 5}])
-
-
-def test_sizes_are_read_from_the_command_line():
-    assert record.parse_size("rows=16384, cols=1024") == {"rows": 16384, "cols": 1024}
-    assert record.parse_size("n=-1,data=zipf") == {"n": -1, "data": "zipf"}
-    for text in ("rows", "rows=", "=4", "rows=4=5", "rows=4.5", "rows=4,,cols=2", ""):
-        with pytest.raises(record.argparse.ArgumentTypeError, match=f"'{text}' is no size"):
-            record.parse_size(text)
+        choose_targets(TINY, [], [{"rows": 5}])
 
 
 def test_a_size_that_names_a_kind_of_data(monkeypatch):
     tiny = load_ladder(TINY)
     problem = replace(tiny.problem, size_keys=("n", "data"), kinds={"data": ("random", "zeros")})
-    monkeypatch.setattr(record, "load_ladder", lambda name: replace(tiny, problem=problem))
+    monkeypatch.setattr(targets, "load_ladder", lambda name: replace(tiny, problem=problem))
     size = {"n": 5, "data": "zeros"}
-    assert record.choose_targets(TINY, ["plain"], [size]) == [Target(TINY, "rung", "plain", size)]
+    assert choose_targets(TINY, ["plain"], [size]) == [Target(TINY, "rung", "plain", size)]
     with pytest.raises(ValueError, match="scale: data is 'noise'; expected one of random, zeros"):
-        record.choose_targets(TINY, ["plain"], [{"n": 5, "data": "noise"}])
+        choose_targets(TINY, ["plain"], [{"n": 5, "data": "noise"}])
     with pytest.raises(ValueError, match="scale: n is 'zeros'; expected a whole number"):
-        record.choose_targets(TINY, ["plain"], [{"n": "zeros", "data": "zeros"}])
-
-
-@pytest.fixture
-def on_a_gpu(nvbench, monkeypatch):
-    monkeypatch.setattr(record.cuda, "backend", "cupy")
-    monkeypatch.setattr(measure, "ladder_names", lambda: ())
-    return nvbench
-
-
-def test_the_command_writes_a_record(on_a_gpu, tmp_path, capfd):
-    assert record.main([TINY, "--records", str(tmp_path), "--commit", "f00", "--seconds-per-point", "1"]) == 0
-    assert records.load_record("scale", folder=tmp_path).commit == "f00"
-    assert f"{tmp_path / 'scale.json'}: 14 points" in capfd.readouterr().err
-    assert [p.name for p in tmp_path.iterdir()] == ["scale.json"]
-
-
-def test_ladders_recorded_together_share_their_ceilings(on_a_gpu, tmp_path, capfd, monkeypatch):
-    other = "tiny_ladder.other"
-    monkeypatch.setitem(sys.modules, other, types.ModuleType(other))
-    sys.modules[other].ladder = replace(scale.ladder, problem=replace(scale.problem, name="other"), ceiling=None)
-    assert record.main([TINY, other, "--together", "--records", str(tmp_path)]) == 0
-    first, second = (records.load_record(name, folder=tmp_path) for name in ("scale", "other"))
-    assert first.ceilings == second.ceilings and second.ceiling_points["copy_gb_s"]["ladder"] == "scale"
-    assert (len(first.points), len(second.points)) == (14, 14)
-    assert "2 ladders in" in capfd.readouterr().err
-    assert record.main([TINY, "--together", "--rung", "plain", "--records", str(tmp_path)]) == 1
-    assert "--together records whole ladders" in capfd.readouterr().err
-
-
-def test_a_ladder_that_fails_does_not_stop_the_others(on_a_gpu, tmp_path, capfd, monkeypatch):
-    wrong = "tiny_ladder.wrong"
-    monkeypatch.setitem(sys.modules, wrong, types.ModuleType(wrong))
-    sys.modules[wrong].ladder = replace(scale.faulty, problem=replace(scale.problem, name="wrong"), ceiling=None)
-    assert record.main([wrong, TINY, "--together", "--records", str(tmp_path)]) == 1
-    said = capfd.readouterr().err
-    assert "WrongResult" in said and "Its record is as it was." in said and "1 ladders in" in said
-    assert len(records.load_record("scale", folder=tmp_path).points) == 14
-    assert [p.name for p in tmp_path.iterdir()] == ["scale.json"]
-    assert record.main([wrong, "--together", "--records", str(tmp_path)]) == 1
-    assert "MeasurementFailed" in capfd.readouterr().err
-
-
-def test_the_command_leaves_the_record_alone_for_a_part_a_failure_and_an_interruption(
-    on_a_gpu, tmp_path, capfd, monkeypatch
-):
-    records.save_record(made.record(), tmp_path / "scale.json")
-    before = (tmp_path / "scale.json").read_bytes()
-    assert record.main([TINY, "--records", str(tmp_path), "--rung", "plain", "--size", "n=64"]) == 0
-    lines = capfd.readouterr().err
-    # The record's ceilings tell how far from the limit it is: 512 bytes at 8.192 GB/s are 62.5 ns of the double's 4 ms.
-    assert "no record is written" in lines and "0.0 % of the limit" in lines
-
-    assert record.main(["transpoze", "--records", str(tmp_path)]) == 1
-    assert "UnknownLadder: no ladder 'transpoze'" in capfd.readouterr().err
-
-    def interrupted(spec, out):
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(measure, "run_child", interrupted)
-    assert record.main([TINY, "--records", str(tmp_path)]) == 130
-    assert "interrupted" in capfd.readouterr().err
-    assert (tmp_path / "scale.json").read_bytes() == before and len(list(tmp_path.iterdir())) == 1
-
-
-def test_the_command_needs_a_gpu(monkeypatch, capsys):
-    monkeypatch.setattr(record.cuda, "backend", "emulator")
-    assert record.main(["transpose"]) == 1
-    assert "recording needs an NVIDIA GPU" in capsys.readouterr().err
+        choose_targets(TINY, ["plain"], [{"n": "zeros", "data": "zeros"}])
 
 
 # The head of a record.
@@ -489,12 +274,12 @@ def test_the_commit_is_given_or_read(monkeypatch):
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("shape", [(0,), (1,), (3, 5)])
-def test_what_is_measured_begins_on_the_boundary(shape):
+def test_measured_arrays_begin_on_the_boundary(shape):
     import cupy
 
     held = cupy.empty(129, dtype=cupy.float32)  # so that the next small array does not begin on it by chance
     array = cupy.arange(int(np.prod(shape)), dtype=cupy.float32).reshape(shape)
-    moved = placing.placed(array)
-    assert moved.size == 0 or moved.data.ptr % placing.BOUNDARY == 0
+    moved = alignment.aligned(array)
+    assert moved.size == 0 or moved.data.ptr % alignment.BOUNDARY == 0
     assert moved.flags.c_contiguous and moved.dtype == array.dtype and cupy.array_equal(moved, array)
-    assert held.size and placing.placed(moved) is moved
+    assert held.size and alignment.aligned(moved) is moved

@@ -1,4 +1,4 @@
-"""Theoretical occupancy: by hand, as properties, and equal to what ncu says on a GPU."""
+"""Theoretical occupancy equals values computed by hand and those of ncu, and has its general properties."""
 
 from __future__ import annotations
 
@@ -15,12 +15,11 @@ from climb.bench.occupancy import (
     KB,
     MULTIPROCESSORS,
     CannotLaunch,
-    Profiled,
     kernel_occupancy,
     occupancy_of,
-    occupancy_profile,
     refusal,
 )
+from climb.bench.occupancy_profile import Profiled, occupancy_profile
 from climb.toolchain import compile_cuda
 
 ARCHITECTURES = tuple(MULTIPROCESSORS)
@@ -67,7 +66,7 @@ BY_HAND = [
 
 
 @pytest.mark.parametrize(("kernel", "blocks", "limited_by"), BY_HAND)
-def test_cases_computed_by_hand(kernel: tuple, blocks: int, limited_by: tuple[str, ...]) -> None:
+def test_occupancy_matches_cases_computed_by_hand(kernel: tuple, blocks: int, limited_by: tuple[str, ...]) -> None:
     found = occupancy_of(*kernel)
     assert (found.blocks, found.limited_by) == (blocks, limited_by)
 
@@ -85,7 +84,7 @@ def blocks(*kernel: int | str) -> int:
 
 
 @given(REGISTERS, SHARED, THREADS, ARCH)
-def test_nothing_is_handed_out_twice(registers: int, shared: int, threads: int, arch: str) -> None:
+def test_no_resource_is_allocated_beyond_its_budget(registers: int, shared: int, threads: int, arch: str) -> None:
     """What the blocks take is there; one block more would not fit somewhere."""
     sm = MULTIPROCESSORS[arch]
     try:
@@ -110,7 +109,7 @@ def test_nothing_is_handed_out_twice(registers: int, shared: int, threads: int, 
 
 
 @given(REGISTERS, SHARED, THREADS, ARCH, st.integers(1, 50))
-def test_who_asks_for_more_gets_no_more_blocks(registers: int, shared: int, threads: int, arch: str, more: int) -> None:
+def test_larger_demand_never_gives_more_blocks(registers: int, shared: int, threads: int, arch: str, more: int) -> None:
     least = blocks(registers, shared, threads, arch)
     assert blocks(registers + more, shared, threads, arch) <= least
     assert blocks(registers, shared + more, threads, arch) <= least
@@ -118,7 +117,7 @@ def test_who_asks_for_more_gets_no_more_blocks(registers: int, shared: int, thre
 
 
 @given(REGISTERS, SHARED, THREADS)
-def test_a_carve_out_that_is_smaller_holds_no_more(registers: int, shared: int, threads: int) -> None:
+def test_smaller_carve_out_never_gives_more_blocks(registers: int, shared: int, threads: int) -> None:
     try:
         found = [
             occupancy_of(registers, shared, threads, carveout=c).blocks for c in MULTIPROCESSORS["sm_90"].carveouts
@@ -141,12 +140,12 @@ def test_a_carve_out_that_is_smaller_holds_no_more(registers: int, shared: int, 
         ((32, 100 * KB, 32, "sm_86"), "102400 bytes of shared memory"),
     ],
 )
-def test_what_no_sm_can_hold_is_refused(kernel: tuple, said: str) -> None:
+def test_block_that_no_sm_can_hold_is_refused(kernel: tuple, said: str) -> None:
     with pytest.raises(CannotLaunch, match=said):
         occupancy_of(*kernel)
 
 
-def test_a_carve_out_that_there_is_not_is_refused() -> None:
+def test_carve_out_that_does_not_exist_is_refused() -> None:
     with pytest.raises(
         CannotLaunch, match=r"no carve-out of 9\.0; it has 0, 8, 16, 32, 64, 100, 132, 164, 196, 228 KB"
     ):
@@ -157,7 +156,7 @@ POINTS = occupancy_profile().points
 
 
 @pytest.mark.parametrize("point", POINTS, ids=lambda point: point.label)
-def test_theory_is_what_ncu_says(point: Profiled) -> None:
+def test_theoretical_occupancy_equals_that_of_ncu(point: Profiled) -> None:
     """From the registers that ncu saw, which are of the compiler on that machine: every limit, and the percentage."""
     assert point.theory(as_configured=True).limits == point.limits
     assert round(100 * point.theory().fraction, 2) == point.counts["theoretical_pct"]

@@ -1,4 +1,4 @@
-"""The report: what it computes, and that README.md shows just that."""
+"""The report computes its rows from records, and README.md shows exactly its table."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from tiny_ladder import made, scale
 
 from climb.bench import report
 from climb.bench.records import save_record
+from climb.cli import main
 
 TINY = ["tiny_ladder.scale"]
 
 
 def test_the_readme_shows_the_report():
     block = report.readme_block(report.README.read_text(encoding="utf-8"))
-    assert block == report.report(), "README.md differs from the records; run: python -m climb.bench.report --readme"
+    assert block == report.report(), "README.md differs from the records; run: climb report --readme"
 
 
 def test_a_row_has_best_rung_ratio_limit_and_noise():
@@ -51,9 +52,9 @@ def test_a_stale_record_is_called_stale():
     assert row.state == "stale" and "stale: `make record LADDER=scale`" in report.table([row])
 
 
-def test_without_a_record_the_row_says_so():
+def test_without_a_record_the_rows_say_pending():
     text = report.table(report.rows_of(scale.ladder, None))
-    assert text.count("missing: `make record LADDER=scale`") == 2
+    assert text.count("pending: `make record LADDER=scale`") == 2
 
 
 def test_the_report_names_the_gpu_and_the_date(tmp_path):
@@ -62,7 +63,8 @@ def test_the_report_names_the_gpu_and_the_date(tmp_path):
     assert text.startswith("Measured on an NVIDIA H200 (driver 580.00, CUDA 12.9), 2026-11-20;")
     assert report.find_stale(TINY, folder=tmp_path) == []
     assert report.report(TINY, folder=tmp_path / "none").startswith("Nothing is recorded yet.")
-    assert len(report.find_stale(TINY, folder=tmp_path / "none")) == 3
+    assert report.find_stale(TINY, folder=tmp_path / "none") == report.find_pending(TINY, folder=tmp_path) == []
+    assert [one.name for one in report.find_pending(TINY, folder=tmp_path / "none")] == ["plain", "vector", "twice"]
 
 
 def test_the_block_is_replaced_and_nothing_else():
@@ -90,16 +92,26 @@ def tiny_book(tmp_path, monkeypatch):
 
 
 def test_check_fails_until_readme_writes(tiny_book, capsys):
-    assert report.main(["--check"]) == 1
-    assert "run: python -m climb.bench.report --readme" in capsys.readouterr().err
-    assert report.main(["--readme"]) == 0
-    assert report.main(["--check"]) == 0
+    assert main(["report", "--check"]) == 1
+    assert "run: climb report --readme" in capsys.readouterr().err
+    assert main(["report", "--readme"]) == 0
+    assert main(["report", "--check"]) == 0
 
 
-def test_check_fails_for_a_record_that_is_missing(tiny_book, capsys):
-    report.main(["--readme"])
+def test_check_lists_the_rungs_of_a_record_that_is_missing_and_wants_the_readme_to_say_so(tiny_book, capsys):
+    main(["report", "--readme"])
     (tiny_book / "nvidia-h200" / "scale.json").unlink()
-    assert report.main(["--check"]) == 1
-    assert "stale record: scale 'plain': there is no record; on the GPU run: make record LADDER=scale" in (
-        capsys.readouterr().err
-    )
+    assert main(["report", "--check"]) == 1
+    said = capsys.readouterr().err
+    assert "pending: scale 'plain' has no record on nvidia-h200; there run: make record LADDER=scale" in said
+    assert said.count("pending: scale") == 3 and "README.md differs from the records" in said
+    assert main(["report", "--readme"]) == main(["report", "--check"]) == 0
+    assert "pending: `make record LADDER=scale`" in report.read_readme()
+
+
+def test_check_fails_for_a_stale_record(tiny_book, capsys, monkeypatch):
+    changed = dataclasses.replace(scale.vector, options=("-DX",))
+    monkeypatch.setattr(scale, "ladder", dataclasses.replace(scale.ladder, rungs=(scale.plain, changed, scale.twice)))
+    main(["report", "--readme"])
+    assert main(["report", "--check"]) == 1
+    assert "stale record: scale 'vector' at n=1024: its kernel, options or launch" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""The limit against arithmetic done by hand."""
+"""The limit equals arithmetic done by hand."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from climb.bench.roofline import MissingCeiling, arithmetic_intensity, bandwidth
 CEILINGS = {"copy_gb_s": 4000.0, "read_gb_s": 5000.0, "fp32_tflop_s": 50.0}
 
 
-def test_memory_bound():
+def test_limit_of_a_memory_bound_problem_is_its_bytes():
     # 2^20 floats in and out are 8 MiB, at 4000 GB/s 2.097152 us; 2^21 FLOPs at 50 TFLOP/s are 0.04 us.
     found = limit(scale.problem, {"n": 1 << 20}, CEILINGS)
     assert found.seconds == pytest.approx(2.097152e-6) and found.bound == "memory"
@@ -22,7 +22,7 @@ def test_memory_bound():
     assert arithmetic_intensity(scale.problem, {"n": 1 << 20}) == 0.25
 
 
-def test_arithmetic_bound():
+def test_limit_of_a_compute_bound_problem_is_its_flops():
     # 2 * 4096^3 FLOPs at 50 TFLOP/s are 2.749 ms; 3 * 4096^2 floats at 4000 GB/s 50 us.
     size = {"m": 4096, "n": 4096, "k": 4096, "repeat": 1}
     assert limit_s(product.problem, size, CEILINGS) == pytest.approx(2 * 4096**3 / 50e12)
@@ -30,7 +30,7 @@ def test_arithmetic_bound():
 
 
 @pytest.mark.parametrize(("outputs", "ceiling"), [(99, "read_gb_s"), (101, "copy_gb_s")])
-def test_a_problem_that_hardly_writes_is_held_to_reading(outputs, ceiling):
+def test_problem_that_hardly_writes_uses_the_read_ceiling(outputs, ceiling):
     reads = dataclasses.replace(
         scale.problem,
         arguments=(Argument("y", "float32", (lambda s: outputs,), "output"), Argument("x", "float32", ("n",))),
@@ -39,14 +39,14 @@ def test_a_problem_that_hardly_writes_is_held_to_reading(outputs, ceiling):
     assert bandwidth_ceiling(reads, {"n": 10000 - outputs}) == ceiling
 
 
-def test_a_missing_ceiling_is_named_and_one_not_needed_is_not():
+def test_missing_ceiling_is_named_only_if_it_is_needed():
     with pytest.raises(MissingCeiling, match="fp32_tflop_s was not measured"):
         limit(scale.problem, {"n": 8}, {"copy_gb_s": 1.0})
     copy = dataclasses.replace(scale.problem, flops=lambda s: 0)
     assert limit_s(copy, {"n": 8}, {"copy_gb_s": 1.0}) == pytest.approx(64e-9)
 
 
-def test_units_come_from_the_name():
+def test_unit_of_a_ceiling_comes_from_its_name():
     assert roofline.unit("copy_gb_s") == 1e9 and roofline.unit("tf32_tflop_s") == 1e12
     with pytest.raises(ValueError, match="bandwidth"):
         roofline.unit("bandwidth")

@@ -13,8 +13,8 @@ from tools.samples import BASE, LANES, access, texts
 
 from climb.display.access_cost import GlobalPicture, global_picture, headline, pick, shared_picture
 from climb.display.figures import access_figure, alt_text
-from climb.emulator.lanes import INACTIVE
-from climb.emulator.patterns import PERIOD, SHARED_MEASURES, atomic_sectors, sectors
+from climb.emulator.counters.cost_model import PERIOD, SHARED_MEASURES, atomic_sectors, sectors
+from climb.emulator.simt.lanes import INACTIVE
 from climb.validation import agreement
 from climb.validation.agreement.cases import Case, cases
 

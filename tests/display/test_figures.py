@@ -367,5 +367,5 @@ def test_committed_pictures_equal_those_drawn_from_the_records(tmp_path):
     for drawn in draw_readme_pictures(tmp_path):
         committed = ROOT / "book" / "_static" / drawn.name
         assert committed.exists() and committed.read_bytes() == drawn.read_bytes(), (
-            f"book/_static/{drawn.name} is not what the records say; run: python -m climb.display.figures"
+            f"book/_static/{drawn.name} is not what the records say; run: climb figures"
         )

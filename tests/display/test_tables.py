@@ -8,9 +8,10 @@ from types import SimpleNamespace
 import pytest
 from tools.samples import FIRST, made_up_timings, rung
 
+from climb.bench.machine_code import opcode_counts, opcodes
 from climb.display.card import card
 from climb.display.cell_output import table
-from climb.display.tables import counters_table, opcode_counts, opcodes, sass, timing_table
+from climb.display.tables import counters_table, sass, timing_table
 from climb.toolchain import compile_cuda
 
 # SASS.

@@ -1,4 +1,4 @@
-"""Run a few PTX instructions, or a CUDA kernel, on the emulator with plain values in and out."""
+"""Run a few PTX instructions, or a CUDA kernel, on the emulator, with plain values in and out."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ NUMPY = {
 
 
 def register_type(kind: str) -> str:
-    """What a register for a value of this type is declared as."""
+    """The type with which a register for such a value is declared."""
     bits = max(8 * np.dtype(NUMPY[kind]).itemsize, 16)
     return f"f{bits}" if kind[0] == "f" else f"b{bits}"
 
 
 def ptx_of(body: str, inputs: Sequence[str], outputs: Sequence[str], declare: str = "") -> str:
-    """A kernel in which each thread loads its inputs to %i0, %i1..., runs `body`, and stores %o0, %o1, ..."""
+    """A kernel in which each thread loads its inputs to %i0, %i1, ..., runs `body`, and stores %o0, %o1, ..."""
     kinds = [("i", k, kind) for k, kind in enumerate(inputs)] + [("o", k, kind) for k, kind in enumerate(outputs)]
     text = [".version 8.8", ".target sm_90", ".address_size 64", ".visible .entry k("]
     text.append(", ".join(f".param .u64 p{n}" for n in range(len(kinds))) + ") {")
@@ -51,7 +51,7 @@ def ptx_of(body: str, inputs: Sequence[str], outputs: Sequence[str], declare: st
 def run_ptx(
     body: str, inputs: Sequence[tuple[str, Sequence]], outputs: Sequence[str], declare: str = ""
 ) -> list[np.ndarray]:
-    """Run `body` once for each position of the inputs; the outputs as arrays. At most 1024 x 65535 positions."""
+    """Run `body` once for each position of the inputs, at most 1024 x 65535; return the outputs as arrays."""
     memory = DeviceMemory()
     count = len(inputs[0][1])
     threads = min(count, 1024)
@@ -73,12 +73,12 @@ def run_ptx(
 
 
 def pointer(allocation: Allocation, offset: int = 0) -> bytes:
-    """The argument that passes the address."""
+    """The kernel argument that passes the address of an allocation."""
     return struct.pack("<Q", allocation.address + offset)
 
 
 class Device:
-    """Memory, and kernels of one CUDA source; arguments are NumPy arrays (uploaded once) and scalars."""
+    """Device memory and the kernels of one CUDA source; arguments are NumPy arrays and scalars."""
 
     def __init__(self, source: str, names: Sequence[str] = (), options: Sequence[str] = ()) -> None:
         self.compiled = compile_cuda(source, filename="test.cu", options=options, name_expressions=names)
@@ -104,7 +104,7 @@ class Device:
         trace: Trace | None = None,
         max_steps: int = 200_000,
     ) -> Counters:
-        """Launch; afterwards every array argument holds what the kernel left in it."""
+        """Launch a kernel; afterwards every array argument holds the kernel's result."""
         packed, back = [], []
         for index, arg in enumerate(args):
             if isinstance(arg, np.ndarray):

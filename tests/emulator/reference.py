@@ -1,4 +1,4 @@
-"""What PTX instructions compute, one thread at a time, with Python's integers and fractions: independent of NumPy."""
+"""What PTX instructions compute, one thread at a time, with Python integers and fractions, independently of NumPy."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 import struct
 from fractions import Fraction
 
-#: Bits of the significand, exponents of the least and of the largest power of two, codes of struct.
+#: By format: bits of the significand, exponents of the smallest and the largest power of two, `struct` codes.
 FORMATS = {
     "f32": (24, -149, 127, "<f", "<I"), "f64": (53, -1074, 1023, "<d", "<Q"),
     "f16": (11, -24, 15, "<e", "<H"), "bf16": (8, -133, 127, "", ""),
@@ -27,7 +27,7 @@ def limits(kind: str) -> tuple[int, int]:
 
 
 def truncated_division(a: int, b: int, kind: str) -> int:
-    """Quotient towards zero; all bits set for division by zero."""
+    """The quotient, rounded towards zero; all bits set for division by zero."""
     if b == 0:
         return wrap(-1, kind)
     quotient = abs(a) // abs(b)
@@ -35,18 +35,18 @@ def truncated_division(a: int, b: int, kind: str) -> int:
 
 
 def remainder(a: int, b: int, kind: str) -> int:
-    """What is left by `truncated_division`."""
+    """The remainder of `truncated_division`."""
     return wrap(a - truncated_division(a, b, kind) * b, kind)
 
 
 def bits_of(value: float, kind: str) -> int:
-    """The bit pattern of a float that the format holds."""
+    """The bit pattern of a value that the format holds exactly."""
     _, _, _, pack, unpack = FORMATS[kind]
     return struct.unpack(unpack, struct.pack(pack, value))[0]
 
 
 def round_to(value: Fraction, kind: str, mode: str = "rn", zero: float = 0.0) -> float:
-    """The fraction as a float of the format, in the mode; `zero` is what an exact zero becomes."""
+    """The fraction rounded to the format in the given mode; `zero` is the result for an exact zero."""
     if value == 0:
         return zero
     precision, lowest, highest, _, _ = FORMATS[kind]
@@ -77,7 +77,7 @@ def _special(*values: float) -> bool:
 
 
 def _times(a: float, b: float) -> float:
-    """a * b where one is infinite or NaN."""
+    """a * b, if one of them is infinite or NaN."""
     return a * b
 
 
@@ -126,7 +126,7 @@ def div(a: float, b: float, kind: str, mode: str = "rn") -> float:
 
 
 def sqrt(a: float, kind: str, mode: str = "rn") -> float:
-    """The square root: the integer root of a scaled integer, with enough bits to round once."""
+    """The square root, from the integer root of a scaled integer with enough bits to round once."""
     if math.isnan(a) or a < 0:
         return math.nan
     if a == 0 or math.isinf(a):
@@ -135,12 +135,12 @@ def sqrt(a: float, kind: str, mode: str = "rn") -> float:
     scale = 1 << 1400
     root = math.isqrt(value.numerator * scale * scale // value.denominator)
     exact = root * root * value.denominator == value.numerator * scale * scale
-    # A bit far below stands for the digits cut off.
+    # A bit far below represents the digits that were cut off.
     return round_to(Fraction(2 * root + (not exact), 2 * scale), kind, mode)
 
 
 def to_integer(value: float, kind: str, mode: str, of: str) -> int:
-    """cvt.rXi: rounded, clamped; NaN is 0, or the highest bit where a side has 64 bits."""
+    """cvt.rXi: rounded and clamped; NaN becomes 0, or the highest bit if either type has 64 bits."""
     low, high = limits(kind)
     if math.isnan(value):
         wide = of == "f64" or kind[1:] == "64"
@@ -153,5 +153,5 @@ def to_integer(value: float, kind: str, mode: str, of: str) -> int:
 
 
 def flush(value: float) -> float:
-    """Subnormal float32 values become zero."""
+    """Flush subnormal float32 values to zero."""
     return math.copysign(0.0, value) if abs(value) < 2.0**-126 else value

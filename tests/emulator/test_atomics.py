@@ -1,4 +1,4 @@
-"""Atomics: results against Python, the old values against the order of lanes, counts."""
+"""Atomics: compare results with Python and old values with the order of lanes; check the counters."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from harness import Device
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from climb.emulator.atomics import apply
+from climb.emulator.runtime.atomics import apply
 
 FUNCTIONS = {
     "add": lambda a, v, c: (a + v) & 0xFFFFFFFF,
@@ -32,7 +32,7 @@ FUNCTIONS = {
     st.integers(0, 2**32 - 1),
     st.booleans(),
 )
-def test_in_the_order_of_lanes(how, lanes, cells, seed, returns):
+def test_operations_apply_in_the_order_of_lanes(how, lanes, cells, seed, returns):
     rng = np.random.default_rng(seed)
     high = 2**32 if seed % 2 else 5
     memory = rng.integers(0, high, cells).astype(np.uint32)
@@ -54,7 +54,7 @@ KINDS = {"int": "i4", "unsigned": "u4", "float": "f4", "double": "f8", "unsigned
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("where", ["global", "shared"])
-def test_histogram(kind, where):
+def test_atomic_sums_make_a_histogram(kind, where):
     body = (
         "atomicAdd(o + a[t] % 10, (T)w[t]);"
         if where == "global"
@@ -83,7 +83,7 @@ def test_old_values_are_a_permutation_of_tickets():
     assert count[0] == 3000 and sorted(out.tolist()) == list(range(3000))
 
 
-def test_all_operations_from_cuda():
+def test_all_operations_of_cuda_match_python():
     device = Device(
         r"""extern "C" __global__ void k(unsigned* o, long long* l) { unsigned t = threadIdx.x;
         atomicMin(o, t + 5); atomicMax(o + 1, t * 3); atomicAnd(o + 2, ~(1u << (t % 7))); atomicOr(o + 3, 1u << t % 32);
@@ -100,12 +100,12 @@ def test_all_operations_from_cuda():
     dec = 0
     for _ in range(64):
         dec = 9 if dec == 0 or dec > 9 else dec - 1
-    # atomicCAS in the order of lanes climbs by one each time.
+    # atomicCAS in the order of lanes increases the value by one each time.
     assert out.tolist() == [5, 189, 0xFFFFFFFF & ~0x7F, 0xFFFFFFFF, xor, 63, 64 % 10, dec, 1000 - 128, 64]
     assert wide.tolist() == [-37, -63]
 
 
-def test_a_cas_loop():
+def test_a_cas_loop_keeps_the_maximum():
     device = Device(
         r"""__device__ void maximum(float* p, float v) { int* q = (int*)p; int old = *q, seen;
           do { seen = old; if (__int_as_float(seen) >= v) return; old = atomicCAS(q, seen, __float_as_int(v)); } while (old != seen); }
@@ -118,7 +118,7 @@ def test_a_cas_loop():
     assert out.tolist() == [float(data[index == k].max()) for k in range(3)]
 
 
-def test_generic_atomics():
+def test_atomics_accept_generic_addresses():
     device = Device(
         r"""extern "C" __global__ void k(int* o, int n) { __shared__ int s[4]; int t = threadIdx.x; if (t < 4) s[t] = 0;
         __syncthreads(); int* p = (n && t % 2) ? s : o; int old = atomicAdd(p + 1, 1); __syncthreads();
@@ -132,16 +132,16 @@ def test_generic_atomics():
         assert tickets == (sorted([*range(32)] * 2) if n else list(range(64)))
 
 
-def test_contention_is_counted():
+def test_lanes_at_one_address_are_counted():
     device = Device('extern "C" __global__ void k(const int* a, int* o) { atomicAdd(o + a[threadIdx.x], 1); }')
     data = np.array([0] * 32 + list(range(32)) + [1, 1, 2, 2] * 8, np.int32)
     found = device.launch("k", 1, 96, data, np.zeros(32, np.int32)).total("global atomic")
-    # 31 lanes find lane 0 before them; none; two addresses for 32 lanes: 30.
-    # Sectors: 32 turns at one address, 4, 16 turns at two addresses of one sector.
+    # All at one address: 31 lanes come after lane 0. All apart: none. Two addresses for 32 lanes: 30.
+    # Sectors: 32 turns at one address; 4 in one turn; 16 turns at two addresses of one sector.
     assert (found.requests, found.same_address, found.sectors) == (3, 61, 32 + 4 + 16)
 
 
-def test_the_last_block_to_finish_knows_it():
+def test_the_last_block_to_finish_sees_all_results():
     device = Device(
         r"""__device__ unsigned ticket;
         extern "C" __global__ void k(const int* a, int* part, int* o) { __shared__ bool last; int t = threadIdx.x;

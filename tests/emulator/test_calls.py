@@ -1,4 +1,4 @@
-"""Functions that the compiler does not inline."""
+"""Calls of functions that the compiler does not inline."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def turn(v: tuple, flip: bool, k: int) -> tuple:
     return v[1], v[2] if flip else -v[2], float(k), v[3] - 1
 
 
-def test_calls_with_values_structs_and_pointers(device):
+def test_calls_pass_values_structs_and_pointers(device):
     f = np.linspace(0, 3, 64).astype(np.float32)
     given, q = f.copy(), np.arange(128, dtype=np.int32)
     device.launch("k", 1, 64, f, 6, q)
@@ -74,7 +74,7 @@ def test_calls_with_values_structs_and_pointers(device):
     assert q.reshape(-1, 2)[:, 0].tolist() == list(range(1, 128, 2))
 
 
-def test_library_functions_with_slow_paths(device):
+def test_library_functions_with_slow_paths_match_python(device):
     x = np.linspace(0.1, 3, 64)
     d = x.copy()
     device.launch("doubles", 1, 64, d)

@@ -1,4 +1,4 @@
-"""What the checks must leave alone: ways to synchronise that are right; and what they cost the launch: nothing else."""
+"""The checks: correct synchronisation must pass, faulty synchronisation must not, and results must stay the same."""
 
 from __future__ import annotations
 
@@ -9,10 +9,19 @@ import pytest
 from harness import Device
 
 from climb.emulator import ALL_CHECKS, Race, Trace, Uninitialised, checking
-from climb.emulator.checks import DEFAULT, NONE, chosen, current
-from climb.emulator.clock import BLOCK_THREADS, BLOCKS, KIND, ONE, WARP_LANES, Clock, Events, together
+from climb.emulator.checks.enabled import DEFAULT, NONE, chosen, current
+from climb.emulator.checks.happens_before import (
+    BLOCK_THREADS,
+    BLOCKS,
+    KIND,
+    ONE,
+    WARP_LANES,
+    Clock,
+    Events,
+    combine_stamps,
+)
 
-#: Kernels that are right, with (grid, threads, shared) and the shapes of their int arrays.
+#: Correct kernels, with (grid, threads, shared) and the shapes of their int arrays.
 CLEAN = {
     "a flag that all threads set": ("__global__ void k(int* o) { __shared__ int any; if (threadIdx.x == 0) any = 0;\n"
         "__syncthreads(); if (threadIdx.x % 3) any = 1; __syncthreads(); o[threadIdx.x] = any; o[0] = 1; }",
@@ -107,8 +116,8 @@ def launch(case: str, **kwargs):
 
 
 @pytest.mark.parametrize("case", CLEAN)
-def test_no_false_alarm_and_nothing_else_changes(case: str) -> None:
-    """With all checks, also when the launch starts over, results, counters and traces are those without any."""
+def test_correct_kernels_raise_nothing_and_results_stay_the_same(case: str) -> None:
+    """Results, counters and traces with all checks equal those without any, even if the launch restarts."""
     traces = Trace(block=0, warp=0), Trace(block=0, warp=0)
     with checking(NONE):
         plain, wanted = launch(case, trace=traces[0])
@@ -119,7 +128,7 @@ def test_no_false_alarm_and_nothing_else_changes(case: str) -> None:
     assert [(a.line, a.kind) for a in traces[0].accesses] == [(a.line, a.kind) for a in traces[1].accesses]
 
 
-#: What makes a clean kernel faulty: (case, what is taken out, what is put in its place).
+#: Changes that make a correct kernel faulty: (case, text to remove, its replacement).
 SPOILT = [
     ("the last block, all threads write and fence", "__threadfence();", ""),
     ("a lock", "*sum += 1; __threadfence();", "*sum += 1;"),
@@ -145,7 +154,7 @@ SPOILT = [
 
 
 @pytest.mark.parametrize(("case", "old", "new"), SPOILT)
-def test_without_what_orders_them_it_is_a_race(case: str, old: str, new: str) -> None:
+def test_removing_the_synchronisation_is_a_race(case: str, old: str, new: str) -> None:
     body, grid, threads, shapes = CLEAN[case]
     assert body.count(old) == 1
     with pytest.raises(Race), checking(ALL_CHECKS):
@@ -153,24 +162,24 @@ def test_without_what_orders_them_it_is_a_race(case: str, old: str, new: str) ->
         Device('extern "C" ' + body.replace(old, new)).launch("k", grid, threads, *arrays, max_steps=20_000)
 
 
-def test_the_checks_of_a_launch() -> None:
+def test_a_launch_makes_the_checks_it_names() -> None:
     assert current() == DEFAULT and chosen(["global"]) == {"global"} and chosen("global") == {"global"}
     with checking(NONE):
         assert chosen(None) == NONE
     assert current() == DEFAULT
-    with pytest.raises(ValueError, match=r"no check is called races; there are global, shared, uninitialised"):
+    with pytest.raises(ValueError, match=r"unknown check races; the checks are global, shared, uninitialised"):
         chosen(["races"])
 
 
-def test_races_in_global_memory_are_looked_for_when_asked_only() -> None:
+def test_races_in_global_memory_are_found_only_on_request() -> None:
     device, out = Device('extern "C" __global__ void k(int* o) { *o += threadIdx.x; }'), np.zeros(1, np.int32)
     device.launch("k", 1, 64, out)
     with pytest.raises(Race), checking(ALL_CHECKS):
         device.launch("k", 1, 64, out)
 
 
-def test_a_launch_that_starts_over_leaves_what_was_there() -> None:
-    """The first store comes before the first load of the allocation, which makes the launch run again."""
+def test_a_restarted_launch_restores_global_memory() -> None:
+    """The first store precedes the first load of the allocation, which makes the launch restart."""
     device = Device(
         'extern "C" __global__ void k(int* o) { int i = threadIdx.x; o[i] += 1; atomicAdd(o + 64 + i, 1); }'
     )
@@ -180,7 +189,7 @@ def test_a_launch_that_starts_over_leaves_what_was_there() -> None:
     assert np.array_equal(out, np.arange(128) + 1)
 
 
-def test_what_a_kernel_writes_may_be_read_by_the_next_and_nothing_more() -> None:
+def test_the_next_kernel_may_read_only_what_a_kernel_wrote() -> None:
     device = Device(
         r"""extern "C" __global__ void fill(double* o, int n) { if (threadIdx.x < n) o[threadIdx.x] = 1; }
         extern "C" __global__ void read(const double2* a, double2* o) { o[threadIdx.x] = a[threadIdx.x]; }"""
@@ -189,22 +198,22 @@ def test_what_a_kernel_writes_may_be_read_by_the_next_and_nothing_more() -> None
     device.launch("fill", 1, 64, fresh, 63)
     with pytest.raises(Uninitialised, match="byte 496 of fresh") as caught:
         device.launch("read", 1, 32, fresh, out)
-    # The pair of elements 62 and 63, of which the second was never written.
+    # The pair of elements 62 and 63; element 63 was never written.
     assert (caught.value.where.thread, caught.value.where.lanes) == ((31, 0, 0), 1)
     device.launch("fill", 1, 64, fresh, 64)
     device.launch("read", 1, 32, fresh, out)
     assert (out == 1).all() and fresh.written is None
 
 
-def test_the_stand_in_knows_what_the_host_has_written() -> None:
-    from climb import fake_cupy as standin
+def test_fake_cupy_marks_what_the_host_has_written() -> None:
+    from climb import fake_cupy
     from climb.bench import cuda
 
     if cuda.backend != "emulator":
         pytest.skip("CuPy is in use")
     text = 'extern "C" __global__ void k(const float* a, float* o) { o[threadIdx.x] = a[threadIdx.x]; }'
-    kernel, out = standin.RawKernel(text, "k"), standin.zeros(64, dtype="float32")
-    fresh = standin.empty(64, dtype="float32")
+    kernel, out = fake_cupy.RawKernel(text, "k"), fake_cupy.zeros(64, dtype="float32")
+    fresh = fake_cupy.empty(64, dtype="float32")
 
     def says(pattern: str) -> None:
         with pytest.raises(Uninitialised, match=pattern):
@@ -213,11 +222,15 @@ def test_the_stand_in_knows_what_the_host_has_written() -> None:
     says("byte 0 of a in")
     fresh[::2] = 1
     says("byte 4 of a in")
-    fresh[1:62:2] = standin.ones(31, dtype="float32")
+    fresh[1:62:2] = fake_cupy.ones(31, dtype="float32")
     says("byte 252 of a in")
     fresh.reshape(8, 8)[7].fill(3)
     kernel((1,), (64,), (fresh, out))
-    for made in (standin.full(64, 2, "float32"), standin.asarray(np.ones(64, np.float32)), standin.empty_like(out) * 0):
+    for made in (
+        fake_cupy.full(64, 2, "float32"),
+        fake_cupy.asarray(np.ones(64, np.float32)),
+        fake_cupy.empty_like(out) * 0,
+    ):
         kernel((1,), (64,), (made, out))
 
 
@@ -238,21 +251,21 @@ def stamp(tick: int, thread: int, kind: int = ONE) -> np.ndarray:
         (stamp(1, 3, BLOCKS), stamp(2, 3), BLOCKS),
     ],
 )
-def test_two_accesses_as_one(old: np.ndarray, new: np.ndarray, kind: int) -> None:
+def test_two_accesses_combine_into_one_stamp(old: np.ndarray, new: np.ndarray, kind: int) -> None:
     """Blocks of 100 threads: 103 is thread 3 of the second block."""
     apart = np.ones((1, 1, 1), np.bool_)
-    both = int(together(old, new, apart, 100, True)[0, 0, 0])
+    both = int(combine_stamps(old, new, apart, 100, True)[0, 0, 0])
     assert (both >> KIND & 3, both >> 30) == (kind, 2)
-    assert int(together(old, new, ~apart, 100, True)[0, 0, 0]) == int(new[0, 0, 0])
+    assert int(combine_stamps(old, new, ~apart, 100, True)[0, 0, 0]) == int(new[0, 0, 0])
 
 
-def test_a_clock_starts_after_all_that_was() -> None:
+def test_a_clock_starts_after_all_earlier_accesses() -> None:
     events = Events(4)
     clock = Clock(events, 0, 2, 64)
     assert (clock.barriers == events.now).all() and clock.floor == events.now
 
 
-def test_messages_name_variables_as_the_source_does() -> None:
+def test_messages_use_the_variable_names_of_the_source() -> None:
     device = Device(
         "template <int N> __global__ void k(int* o) { __shared__ int first[N]; __shared__ int second[N][2];\n"
         "first[threadIdx.x] = 1; __syncthreads(); o[threadIdx.x] = first[1] + second[threadIdx.x][1]; }",
@@ -290,8 +303,8 @@ NEIGHBOUR = """extern "C" __global__ void k(float* data, int* other, float* o) {
     ],
     ids=["fence alone", "own atomic", "own flag", "own volatile", "the flag of another neighbour"],
 )
-def test_an_atomic_of_another_purpose_hides_no_race_between_blocks(between):
-    """A fence and an atomic order two blocks only where both work on one place."""
+def test_an_unrelated_atomic_does_not_hide_a_race_between_blocks(between):
+    """A fence and an atomic order two blocks only if both blocks use the same place."""
     device = Device(NEIGHBOUR.replace("@@", between))
     with pytest.raises(Race, match=r"this read of byte .* of argument 0, which thread .0,0,0. of block"):
         checked(device, 5, 32, np.zeros(5, np.float32), np.zeros(5, np.int32), np.zeros(5, np.float32))
@@ -308,13 +321,13 @@ def test_an_atomic_of_another_purpose_hides_no_race_between_blocks(between):
     ],
     ids=["one ticket", "flags by atomics", "volatile flags", "a plain flag", "exchange and compare"],
 )
-def test_what_is_handed_over_at_one_place_is_no_race(between):
+def test_handing_over_at_one_place_orders_two_blocks(between):
     out = np.zeros(5, np.float32)
     checked(Device(NEIGHBOUR.replace("@@", between)), 5, 32, np.zeros(5, np.float32), np.zeros(5, np.int32), out)
     assert out.tolist() == [0, 0, 1, 2, 3]
 
 
-def test_what_was_handed_over_is_handed_on():
+def test_handing_over_is_transitive():
     """Block 0 to block 1 at one place, block 1 to block 2 at another: block 2 may read what block 0 wrote."""
     source = """extern "C" __global__ void k(float* data, volatile int* flag, float* o) {
     int b = blockIdx.x;
@@ -333,11 +346,11 @@ def test_what_was_handed_over_is_handed_on():
                np.zeros(2, np.float32))  # fmt: skip
 
 
-def test_more_places_than_are_followed_are_taken_together(monkeypatch):
-    """Then a race may be missed, but nothing that is ordered is called one."""
-    from climb.emulator import clock
+def test_too_many_places_are_merged_without_false_alarms(monkeypatch):
+    """A race may be missed then, but ordered accesses must not be reported."""
+    from climb.emulator.checks import happens_before
 
-    monkeypatch.setattr(clock, "PAIRS", 2)
+    monkeypatch.setattr(happens_before, "PAIRS", 2)
     out = np.zeros(5, np.float32)
     checked(Device(NEIGHBOUR.replace("@@", "atomicAdd(&other[b], 1);")), 5, 32, np.zeros(5, np.float32),
            np.zeros(5, np.int32), out)  # fmt: skip

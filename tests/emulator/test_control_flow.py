@@ -1,4 +1,4 @@
-"""Divergence and reconvergence: kernels against the same program in Python, one thread at a time, and their counts."""
+"""Divergence and reconvergence: compare kernels with the same program in Python, one thread at a time, and count."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ def device():
 
 @pytest.mark.parametrize("threads", [1, 31, 32, 64, 100, 256])
 @pytest.mark.parametrize("function", [nested, trips, leaps, switches, circuits, returns, collatz, gotos])
-def test_against_one_thread_at_a_time(device, function, threads):
+def test_results_equal_one_thread_at_a_time(device, function, threads):
     rng = np.random.default_rng(threads)
     for n in (1, 33, 700):
         data = rng.integers(0, 90, n).astype(np.int32)
@@ -203,7 +203,7 @@ def test_against_one_thread_at_a_time(device, function, threads):
         counters = device.launch(function.__name__, -(-n // threads), threads, data, out, n)
         plain = data.tolist()
         assert out.tolist() == [function(plain, i) for i in range(n)]
-        # Each lane's instructions are its own, whatever the others do.
+        # Each lane executes its own instructions, whatever the others do.
         assert counters.thread_instructions <= 32 * counters.warp_instructions
 
 
@@ -219,8 +219,8 @@ def test_a_uniform_branch_does_not_diverge_and_a_lane_dependent_one_does():
     assert device.launch("k", 1, 64, out, 1).divergent_branches == 0
 
 
-def test_lanes_meet_again_after_a_branch():
-    """One request each for the load before and the store after the branch: both halves of the warp store together."""
+def test_lanes_reconverge_after_a_branch():
+    """The load before and the store after the branch are one request each: both halves of the warp store together."""
     device = Device(
         'extern "C" __global__ void k(const int* a, int* o) { int i = threadIdx.x; int v = a[i];'
         "if (i % 2) for (int k = 0; k < i; ++k) v = v * 7 + a[k]; else v = v / 3; o[i] = v; }"
@@ -230,7 +230,7 @@ def test_lanes_meet_again_after_a_branch():
     assert (store.requests, store.lanes, store.sectors) == (1, 32, 4)
 
 
-def test_loop_iterations_count_once_for_a_warp_not_once_for_each_length():
+def test_a_warp_runs_each_loop_iteration_once():
     """Lane i loads i + 1 times: 32 requests in all, one per iteration, with 32 + 31 + ... + 1 = 528 active lanes."""
     device = Device(
         'extern "C" __global__ void k(const int* a, int* o) { int i = threadIdx.x, s = 0;'
@@ -244,7 +244,7 @@ def test_loop_iterations_count_once_for_a_warp_not_once_for_each_length():
     assert out.tolist() == [int(np.bitwise_xor.reduce(table[: i + 1, i])) for i in range(32)]
 
 
-def test_early_return_leaves_the_other_lanes_alone():
+def test_an_early_return_does_not_affect_other_lanes():
     device = Device(
         'extern "C" __global__ void k(int* o, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x;'
         "if (i % 5 == 0) return; if (i >= n) return; o[i] = i; }"
@@ -252,23 +252,23 @@ def test_early_return_leaves_the_other_lanes_alone():
     out = np.full(100, -1, np.int32)
     found = device.launch("k", 4, 32, out, 100)
     assert out.tolist() == [-1 if i % 5 == 0 else i for i in range(100)]
-    # Of the threads 0 to 99 the 20 multiples of five return first, the rest store.
+    # Among threads 0 to 99, the 20 multiples of five return first; the others store.
     assert found.total("global store").lanes == 80
 
 
-def test_a_predicated_instruction_touches_only_its_lanes():
+def test_a_predicated_instruction_affects_only_its_lanes():
     body = "setp.lt.s32 %p1, %i0, 5; mov.s32 %o0, 7; @%p1 add.s32 %o0, %i0, 100; @!%p1 sub.s32 %o0, %o0, 1;"
     (got,) = run_ptx(body, [("s32", list(range(10)))], ["s32"])
     assert got.tolist() == [i + 100 if i < 5 else 6 for i in range(10)]
 
 
-def test_a_predicated_exit():
+def test_a_predicated_exit_ends_only_its_lanes():
     body = "setp.gt.s32 %p1, %i0, 3; mov.s32 %o0, 1; st.global.s32 [%a1], %o0; @%p1 exit; mov.s32 %o0, 2;"
     (got,) = run_ptx(body, [("s32", list(range(8)))], ["s32"])
     assert got.tolist() == [2] * 4 + [1] * 4
 
 
-def test_a_guarded_load_never_faults_for_the_lanes_it_leaves_out():
+def test_a_guarded_load_never_faults_for_inactive_lanes():
     device = Device(
         'extern "C" __global__ void k(const float* a, float* o, int n) { int i = blockIdx.x * blockDim.x + threadIdx.x;'
         "float v = i < n ? a[i] : -1.0f; if (i < 64) o[i] = v; }"
@@ -278,8 +278,8 @@ def test_a_guarded_load_never_faults_for_the_lanes_it_leaves_out():
     assert out.tolist() == [float(i) if i < 40 else -1.0 for i in range(64)]
 
 
-def test_blocks_that_take_different_paths_stay_apart():
-    """A branch on blockIdx splits by whole blocks: nothing diverges."""
+def test_a_branch_on_the_block_index_does_not_diverge():
+    """A branch on blockIdx splits whole blocks, so no warp diverges."""
     device = Device(
         'extern "C" __global__ void k(const int* a, int* o) { int b = blockIdx.x, v = 0;'
         "if (b % 3 == 0) for (int k = 0; k < b; ++k) v += k * a[k]; else v = -b;"

@@ -1,4 +1,4 @@
-"""cp.async against plain copies; what a forgotten wait or barrier does."""
+"""cp.async: compare with plain copies, and check what a forgotten wait or barrier does."""
 
 from __future__ import annotations
 
@@ -27,17 +27,17 @@ extern "C" __global__ void k(const T* a, T* o, int n) {
 
 
 @pytest.mark.parametrize("kind,words", [("float", 1), ("float2", 2), ("float4", 4)])
-def test_double_buffering_for_each_width(kind, words):
+def test_double_buffering_works_for_each_width(kind, words):
     device = Device(PIPELINE.replace("T ", kind + " ").replace("T*", kind + "*").replace("(T)", f"({kind})"))
     data = np.random.default_rng(0).random((3 * 5 * 64, words)).astype(np.float32)
     out = np.zeros_like(data)
     found = device.launch("k", 3, 64, data, out, 5)
     assert (out.reshape(15, 64, words) == data.reshape(15, 64, words)[:, ::-1]).all()
     loads = [line for line in found.lines if line.kind == "global load"]
-    # 15 blocks x steps x 2 warps, each of 32 lanes in a row: 4, 8 or 16 sectors.
+    # 15 blocks x steps x 2 warps, each with 32 consecutive lanes: 4, 8 or 16 sectors.
     assert sum(line.requests for line in loads) == 30 and {line.width for line in loads} == {4 * words}
     assert sum(line.sectors for line in loads) == 30 * 4 * words
-    # Counted are the five reads of each block; the copies are no stores.
+    # Only the five reads of each block count; the copies are not stores.
     assert not any(line.kind == "shared store" for line in found.lines)
 
 
@@ -58,8 +58,8 @@ extern "C" __global__ void k(const char* a, char* o, const int* fill) {
 
 @pytest.mark.parametrize("width", [4, 8, 16])
 @pytest.mark.parametrize("every", [1, 0])
-def test_source_sizes_fill_with_zeros_and_read_no_more(width, every):
-    """The source ends where the last lane's size says; with `every` = 0 a lane copies all or nothing."""
+def test_a_smaller_source_size_reads_no_more_and_fills_with_zeros(width, every):
+    """The source ends where the last lane's size says. With `every` = 0, a lane copies everything or nothing."""
     device = Device(ZERO_FILL.replace("W", str(width)))
     sizes = np.arange(32) % (width + 1) if every else np.where(np.arange(32) % 3, width, 0)
     sizes[31] = 1 if every else 0
@@ -86,7 +86,7 @@ def kernel(body: str, size: int = 64) -> str:
 COPY = "__pipeline_memcpy_async(&s[t], &a[t], 4);"
 
 
-def test_a_forgotten_wait_reads_what_was_there():
+def test_a_forgotten_wait_reads_the_old_contents():
     body = "s[t] = -1.f; __syncthreads();" + COPY + "__pipeline_commit(); __syncthreads();"
     data, out = np.arange(64, dtype=np.float32), np.zeros(64, np.float32)
     Device(kernel(body)).launch("k", 1, 64, data, out)
@@ -109,14 +109,14 @@ def test_a_forgotten_wait_reads_what_was_there():
         (COPY.replace("&a[t]", "(const char*)a + 1"), Misaligned),
     ],
 )  # fmt: skip
-def test_mistakes(body, error):
+def test_faulty_copies_raise_errors(body, error):
     device = Device(kernel(body))
     with pytest.raises(error) as caught:
         device.launch("k", 1, 64, np.zeros(64, np.float32), np.zeros(64, np.float32))
     assert caught.value.where.line in (3, 4)
 
 
-def test_groups_of_some_threads_and_of_threads_that_part():
+def test_each_thread_waits_for_its_own_groups():
     """Each thread waits for its own groups; odd ones copy twice as often as even ones."""
     body = r"""
     s[t] = 0.f; s[64 + t] = 0.f; __syncthreads();
@@ -132,7 +132,7 @@ def test_groups_of_some_threads_and_of_threads_that_part():
     assert (out.reshape(4, 64) == want).all()
 
 
-def test_refused_by_name():
+def test_unsupported_copies_are_refused_by_name():
     source = (
         'extern "C" __global__ void k(const int* a, int n) { __shared__ __align__(16) int s[4];\n'
         'asm volatile("{ .reg .pred p; setp.eq.s32 p, %2, 0; cp.async.ca.shared.global [%0], [%1], 4, p; }"'

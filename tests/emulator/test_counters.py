@@ -1,4 +1,4 @@
-"""Counters, with the arithmetic in comments and exact equality."""
+"""Counters: exact values, with the arithmetic in comments."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from harness import Device
 
-from climb.emulator import Trace, run
-from climb.emulator.lanes import INACTIVE
-from climb.emulator.patterns import load_wavefronts, sectors
+from climb.emulator import Trace
+from climb.emulator.counters.cost_model import load_wavefronts, sectors
+from climb.emulator.simt.lanes import INACTIVE
 
 ACCESS = r"""
 extern "C" {
@@ -41,39 +41,39 @@ def device():
     # 32 lanes, 4 bytes each, `stride` floats apart: they span 4 * stride sectors, but touch at most 32.
     [(1, 4), (2, 8), (4, 16), (8, 32), (32, 32), (0, 1)],
 )
-def test_strided_sectors(device, stride, expected):
+def test_strided_loads_cost_the_expected_sectors(device, stride, expected):
     found = device.launch("strided", 1, 32, np.zeros(32 * 32, np.float32), np.zeros(32, np.float32), stride)
     load = found.total("global load")
-    # The distinct bytes are 128, or 4 where all lanes read one float.
+    # There are 128 distinct bytes, or 4 if all lanes read one float.
     assert (load.requests, load.sectors, load.ideal_sectors) == (1, expected, 4 if stride else 1)
     assert found.total("global store").sectors == 4
 
 
 @pytest.mark.parametrize("shift,expected", [(0, 4), (1, 5), (7, 5), (8, 4), (9, 5)])
-def test_an_offset_costs_a_sector_for_each_warp(device, shift, expected):
+def test_an_offset_costs_one_more_sector_per_warp(device, shift, expected):
     found = device.launch("offset", 10, 128, np.zeros(1280 + 16, np.float32), np.zeros(1280, np.float32), shift)
-    # 40 warps; 128 bytes that start at byte 4 * shift lie in 4 sectors if that is a multiple of 32, else in 5.
+    # 40 warps; 128 bytes from byte 4 * shift on take 4 sectors if that is a multiple of 32, otherwise 5.
     load = found.total("global load")
     assert (load.requests, load.sectors, load.ideal_sectors) == (40, 40 * expected, 160)
 
 
-def test_byte_loads(device):
+def test_byte_loads_cost_the_expected_sectors(device):
     found = device.launch("bytes", 1, 96, np.zeros(96, np.uint8), np.zeros(96, np.uint8))
-    # 32 bytes a warp: one sector.
+    # 32 bytes per warp: one sector.
     load = found.total("global load")
     assert (load.requests, load.sectors, load.ideal_sectors, load.width) == (3, 3, 3, 1)
 
 
 @pytest.mark.parametrize("stride,expected", [(1, 16), (2, 32), (3, 32), (0, 1)])
-def test_vector_sectors(device, stride, expected):
+def test_vector_loads_cost_the_expected_sectors(device, stride, expected):
     found = device.launch("quads", 1, 32, np.zeros((96, 4), np.float32), np.zeros((32, 4), np.float32), stride)
-    # 512 bytes: 16 sectors; with a stride of two a lane's 16 bytes are alone in their sector.
+    # 512 bytes: 16 sectors; with a stride of two, each lane's 16 bytes have a sector of their own.
     load = found.total("global load")
     assert (load.requests, load.sectors, load.ideal_sectors) == (1, expected, 16 if stride else 1)
 
 
-def test_partial_warps_count_their_lanes_only(device):
-    # 50 threads: one full warp (4 sectors), one of 18 lanes: 72 bytes, 3 sectors.
+def test_partial_warps_count_only_their_lanes(device):
+    # 50 threads: one full warp (4 sectors) and one with 18 lanes (72 bytes, 3 sectors).
     found = device.launch("strided", 1, 50, np.zeros(50, np.float32), np.zeros(50, np.float32), 1)
     for kind in ("global load", "global store"):
         total = found.total(kind)
@@ -86,7 +86,7 @@ def brute_sectors(addresses: np.ndarray, width: int) -> int:
 
 
 def brute_parts(addresses: np.ndarray, width: int) -> int:
-    """How many groups of lanes a load is served in: halved where all neighbours (or all next but one) want the same."""
+    """The parts in which a load is served: half as many if all neighbours (at distance 1 or 2) read the same."""
     parts = {8: 2, 16: 4}.get(width, 1)
     if parts == 1:
         return 1
@@ -98,7 +98,7 @@ def brute_parts(addresses: np.ndarray, width: int) -> int:
 
 
 def brute_wavefronts(addresses: np.ndarray, width: int) -> int:
-    """The rule, spelled out: lanes served together, and for each bank the distinct words that it must deliver."""
+    """The rule in plain Python: for lanes served together, the most distinct words that one bank must deliver."""
     lanes = 32 // brute_parts(addresses, width)
     total = 0
     for start in range(0, 32, lanes):
@@ -109,7 +109,7 @@ def brute_wavefronts(addresses: np.ndarray, width: int) -> int:
 
 
 @pytest.mark.parametrize("warps", [1, 4, 32])
-def test_random_gathers(device, warps):
+def test_random_gathers_cost_their_distinct_sectors(device, warps):
     rng = np.random.default_rng(warps)
     index = rng.integers(0, 5000, 32 * warps).astype(np.int32)
     data = np.arange(5000, dtype=np.float32)
@@ -119,7 +119,7 @@ def test_random_gathers(device, warps):
     gather = max(found.lines, key=lambda one: one.sectors)
     want = sum(brute_sectors(4 * each, 4) for each in index.reshape(warps, 32)) + 4 * warps
     ideal = sum(-(-len(set(each.tolist())) * 4 // 32) for each in index.reshape(warps, 32)) + 4 * warps
-    # The line holds the load of the index too, four sectors for each warp.
+    # The line also loads the index: four sectors for each warp.
     assert (gather.requests, gather.sectors, gather.ideal_sectors) == (2 * warps, want, ideal)
 
 
@@ -141,7 +141,7 @@ SHARED = {"shared_words": (4, np.float32, 1), "shared_doubles": (8, np.float64, 
         lambda t: np.random.default_rng(0).integers(0, 1024, 32),
     ],
 )
-def test_shared_wavefronts(device, name, pattern):
+def test_shared_accesses_cost_the_expected_wavefronts(device, name, pattern):
     width, dtype, count = SHARED[name]
     index = np.asarray(pattern(np.arange(32))).astype(np.int32)
     out = np.zeros((32, count), dtype)
@@ -156,15 +156,15 @@ def test_bytes_of_one_word_are_one_bank_access(device):
     out = np.zeros(32, np.uint8)
     index = (np.arange(32) + 3).astype(np.int32)
     found = device.launch("shared_bytes", 1, 32, index, out, 64, shared=64)
-    # Bytes 3 to 34: words 0 to 8, in nine banks.
+    # Bytes 3 to 34 are in words 0 to 8, hence in nine banks.
     assert found.total("shared load").wavefronts == 1
     index = (np.arange(32) * 130 % 1024).astype(np.int32)
     found = device.launch("shared_bytes", 1, 32, index, np.zeros(32, np.uint8), 1024, shared=1024)
     assert found.total("shared load").wavefronts == brute_wavefronts(index, 1)
 
 
-def test_patterns_against_the_rules_spelled_out():
-    """The vectorised counts against sets of bytes, with absent lanes, all widths and alignments."""
+def test_the_cost_model_follows_the_written_rules():
+    """Compare the vectorised counts with sets of bytes, for absent lanes and all widths and alignments."""
     rng = np.random.default_rng(5)
     for width in (1, 2, 4, 8, 16):
         for spread in (40, 300, 5000):
@@ -197,8 +197,8 @@ extern "C" __global__ void naive(const float* a, float* b, int n) {
 """
 
 
-def test_transpose_as_nsight_compute_counted_it():
-    """On an H200 ncu counted for the unpadded 1024 x 1024 transpose these four numbers."""
+def test_transpose_counts_equal_nsight_compute():
+    """Nsight Compute counted these four numbers on an H200 for the unpadded 1024 x 1024 transpose."""
     device = Device(TRANSPOSE, names=["shared<0>", "shared<1>"])
     data = np.random.default_rng(0).random((1024, 1024), dtype=np.float32)
     out = np.zeros_like(data)
@@ -206,7 +206,7 @@ def test_transpose_as_nsight_compute_counted_it():
     assert (out == data.T).all()
     load, store = found.total("global load"), found.total("shared load")
     assert (load.requests, load.sectors, store.wavefronts, store.bank_conflicts) == (32768, 131072, 1048576, 1015808)
-    # 1024 blocks of 8 warps pass one barrier each.
+    # 1024 blocks pass one barrier each.
     assert found.barriers == 1024 and found.divergent_branches == 0
     padded = device.launch("shared<1>", (32, 32), (32, 8), data, out, 1024)
     assert padded.total("shared load").bank_conflicts == padded.total("shared store").bank_conflicts == 0
@@ -215,7 +215,7 @@ def test_transpose_as_nsight_compute_counted_it():
     assert naive.total("global store").sectors_per_request == 32
 
 
-def test_matrix_product_rows_against_columns():
+def test_rows_cost_32_sectors_and_a_broadcast_costs_one():
     device = Device(
         r"""extern "C" __global__ void naive(const float* a, const float* b, float* c, int n) {
         int r = blockIdx.x * 32 + threadIdx.x, q = blockIdx.y * 4 + threadIdx.y; float s = 0;
@@ -235,16 +235,16 @@ def test_matrix_product_rows_against_columns():
     assert loads[4].text == "s += a[r * n + k]" and loads[5].text == "* b[k * n + q];"
 
 
-def test_instructions_and_lane_efficiency():
+def test_instructions_and_lane_efficiency_are_counted():
     device = Device('extern "C" __global__ void k(int* o) { o[threadIdx.x] = 1; }')
     found = device.launch("k", 3, 40, np.zeros(40, np.int32))
-    # 3 blocks of two warps, the second with 8 lanes.
+    # 3 blocks of two warps; the second warp has 8 lanes.
     instructions = found.warp_instructions // 6
     assert found.warp_instructions == 6 * instructions and found.thread_instructions == 120 * instructions
     assert found.lane_efficiency == 40 / 64
 
 
-def test_a_shared_address_that_is_uniform_is_one_wavefront():
+def test_a_uniform_shared_address_costs_one_wavefront():
     device = Device(
         'extern "C" __global__ void k(float* o) { __shared__ float s[4]; int t = threadIdx.x; if (t < 4) s[t] = t;'
         "__syncthreads(); o[blockIdx.x * blockDim.x + t] = s[blockIdx.x % 4]; }"
@@ -257,7 +257,7 @@ def test_a_shared_address_that_is_uniform_is_one_wavefront():
 
 
 def test_counts_do_not_depend_on_how_blocks_are_batched(device, monkeypatch):
-    from climb.emulator import module
+    from climb.emulator.execution import kernel
 
     rng = np.random.default_rng(8)
     data, index = rng.random(5000).astype(np.float32), rng.integers(0, 5000, 64).astype(np.int32)
@@ -266,11 +266,11 @@ def test_counts_do_not_depend_on_how_blocks_are_batched(device, monkeypatch):
         "indexed": (1, 64, data, index, np.zeros(64, np.float32)),
     }
     first = [device.launch(name, *args) for name, args in kernels.items()]
-    monkeypatch.setattr(module, "LANES", 64)
+    monkeypatch.setattr(kernel, "LANES", 64)
     assert [device.launch(name, *args) for name, args in kernels.items()] == first
 
 
-def test_sums_of_launches(device):
+def test_counters_of_launches_add_up(device):
     args = (np.zeros(32, np.float32), np.zeros(32, np.float32), 1)
     one = device.launch("strided", 1, 32, *args)
     both = one + device.launch("strided", 1, 32, *args)
@@ -280,13 +280,13 @@ def test_sums_of_launches(device):
     assert other.kernel == "strided + offset" and other.total("global load").requests == 2
 
 
-def test_a_kind_that_did_not_occur_is_zero(device):
+def test_a_kind_that_did_not_occur_counts_zero(device):
     found = device.launch("bytes", 1, 32, np.zeros(32, np.uint8), np.zeros(32, np.uint8))
     nothing = found.total("shared load")
     assert (nothing.requests, nothing.wavefronts) == (0, 0) and np.isnan(nothing.wavefronts_per_request)
 
 
-def test_trace():
+def test_a_trace_records_the_accesses_of_one_warp():
     device = Device(TRANSPOSE, names=["shared<0>"])
     trace = Trace(block=(1, 2, 0), warp=3)
     data = np.zeros((96, 96), np.float32)
@@ -301,115 +301,15 @@ def test_trace():
     assert load.addresses.tolist() == [128 * lane + 4 * 3 for lane in range(32)]
 
 
-def test_trace_of_a_partial_warp(device):
+def test_a_trace_of_a_partial_warp_marks_absent_lanes(device):
     trace = Trace(block=0, warp=1)
     device.launch("strided", 1, 40, np.zeros(40, np.float32), np.zeros(40, np.float32), 1, trace=trace)
     assert [int(one.active.sum()) for one in trace.accesses] == [8, 8]
     assert trace.accesses[0].addresses[8:].tolist() == [0] * 24
 
 
-def test_the_report_is_readable(device):
+def test_the_report_shows_lines_and_totals(device):
     text = str(device.launch("strided", 1, 32, np.zeros(256, np.float32), np.zeros(32, np.float32), 8))
     assert "strided: grid 1x1x1, block 32x1x1" in text
     row = next(line for line in text.splitlines() if "global load" in line)
     assert "32 sectors" in row and "o[i] = a[(size_t)i * s];" in row
-
-
-NEIGHBOURS = r"""
-extern "C" {
-__global__ void quads(const int* index, float4* o) { __shared__ float4 q[64]; int t = threadIdx.x;
-  q[t] = q[t + 32] = make_float4(t, t, t, t); __syncwarp(); o[t] = q[index[t]]; }
-__global__ void local(const int* index, double2* o, int n) { double2 own[16];
-  for (int i = 0; i < n; ++i) own[i * 5 % 16] = make_double2(i, i); o[threadIdx.x] = own[index[threadIdx.x]]; }
-}
-"""
-
-
-@pytest.mark.parametrize(
-    "name,index,expected,conflicts",
-    [
-        # What an H200 counts for LDS.128: one address for all lanes takes two wavefronts (matmul's rung `tiled`), two
-        # addresses for sixteen lanes each two (`vectorised`, its left factor), sixteen quads in a row, read twice, four
-        # (its right factor), eight where they lie 32 bytes apart (`register_tile`, its right factor).
-        ("uniform", lambda t: 0 * t, 2, 0),
-        ("halves", lambda t: t // 16 * 16, 2, 0),
-        ("two rows", lambda t: t % 16, 4, 0),
-        ("two rows apart", lambda t: t % 16 * 2, 8, 4),
-        # What NVIDIA says of neighbours: not counted on hardware yet.
-        ("pairs", lambda t: t // 2, 2, 0),
-        ("every other", lambda t: t % 2 + t // 4 * 2, 2, 0),
-        ("fours but one lane", lambda t: np.where(t == 31, 40, t // 4), 4, 0),
-    ],
-)
-def test_quads_that_neighbours_share(name, index, expected, conflicts):
-    device = Device(NEIGHBOURS)
-    places = index(np.arange(32)).astype(np.int32)
-    load = device.launch("quads", 1, 32, places, np.zeros((32, 4), np.float32)).total("shared load")
-    assert (load.requests, load.wavefronts, load.bank_conflicts) == (1, expected, conflicts)
-
-
-@pytest.mark.parametrize(
-    "index,sectors",
-    # Word w of 32 lanes is 128 bytes: 4 sectors for each of the 4 words of 16 bytes. Eight lanes share a sector of a
-    # word if they want the same element of theirs; where each wants its own, each word takes 32 sectors.
-    [(lambda t: 0 * t, 16), (lambda t: t // 8, 16), (lambda t: t % 2, 32), (lambda t: t % 16, 128)],
-)
-def test_local_memory_is_interleaved(index, sectors):
-    device = Device(NEIGHBOURS)
-    places = index(np.arange(32)).astype(np.int32)
-    out = np.zeros((32, 2))
-    found = device.launch("local", 1, 32, places, out, 16)
-    assert (out[:, 0] == places * 13 % 16).all()
-    load, store = found.total("local load"), found.total("local store")
-    # As an H200 counts spilled registers of 8 bytes: a request for each word, four sectors each.
-    assert (store.requests, store.sectors, store.ideal_sectors) == (16 * 4, 16 * 16, 16 * 16)
-    assert (load.requests, load.sectors, load.ideal_sectors) == (4, sectors, 16)
-
-
-@pytest.mark.parametrize(
-    ("operation", "index", "wavefronts"),
-    [
-        # A bank serves one lane at a time, also where lanes want the same word.
-        ("atomicAdd(&s[{}], 2)", "t", 1),
-        ("atomicAdd(&s[{}], 2)", "0", 32),
-        ("atomicAdd(&s[{}], 2)", "t / 2", 2),
-        ("atomicAdd(&s[{}], 2)", "t % 2", 16),
-        ("atomicMax(&s[{}], t)", "2 * t", 2),
-        ("atomicExch(&s[{}], t)", "t / 4", 4),
-        ("o[99] = atomicAdd(&s[{}], 1)", "0", 32),
-        # Counting up by one without a result: lanes at one word together.
-        ("atomicAdd(&s[{}], 1)", "0", 1),
-        ("atomicAdd(&s[{}], 1)", "32 * t", 32),
-        # Compare and swap: twice.
-        ("atomicCAS(&s[{}], 0, t)", "t", 2),
-        ("atomicCAS(&s[{}], 0, t)", "0", 64),
-        # Eight bytes: half a warp after the other.
-        ("atomicCAS((unsigned long long*)s + {}, 0ull, 1ull)", "t", 4),
-        ("atomicCAS((unsigned long long*)s + {}, 0ull, 1ull)", "0", 64),
-    ],
-)
-def test_shared_atomics(operation, index, wavefronts):
-    """As an H200 counts them: records of climb.validation.agreement."""
-    body = f"""extern "C" __global__ void k(int* o) {{
-    __shared__ __align__(8) int s[1024];
-    int t = threadIdx.x;
-    for (int i = t; i < 1024; i += 32) s[i] = 0;
-    __syncthreads();
-    {operation.format(index)};
-}}"""
-    found = Device(body).launch("k", 1, 32, np.zeros(128, np.int32)).total("shared atomic")
-    assert (found.requests, found.wavefronts) == (1, wavefronts)
-
-
-def test_a_sum_of_floats_in_shared_memory_is_marked():
-    source = """__global__ void k(float* o) {
-    __shared__ float s[32];
-    s[threadIdx.x] = 0;
-    __syncthreads();
-    atomicAdd(&s[threadIdx.x / 2], 1.0f);
-    __syncthreads();
-    o[threadIdx.x] = s[threadIdx.x];
-}"""
-    result = run(source, grid=1, block=32, args=[np.zeros(32, np.float32)])
-    (mark,) = [mark for mark in result.counters.marks if mark.changes and mark.kind == "shared atomic"]
-    assert (mark.line, mark.kind, mark.reason) == (5, "shared atomic", "a loop of compare-and-swap")

@@ -1,4 +1,4 @@
-"""What the emulator says of kernels that are wrong: the place, the lanes, the memory."""
+"""Errors of faulty kernels: they name the place, the lanes and the memory."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def device():
     return Device(SOURCE)
 
 
-def test_one_past_the_end(device):
+def test_a_read_one_past_the_end_is_found(device):
     a, o = np.zeros(100, np.float32), np.zeros(200, np.float32)
     with pytest.raises(OutOfBounds) as caught:
         device.launch("past", 4, 32, a, o, 100)
@@ -91,36 +91,36 @@ def test_one_past_the_end(device):
     assert "look at:" in text
 
 
-def test_before_the_start(device):
+def test_a_read_before_the_start_is_found(device):
     with pytest.raises(OutOfBounds, match=r"4 bytes before the start of argument 0") as caught:
         device.launch("before", 1, 32, np.zeros(32, np.float32), np.zeros(32, np.float32))
     assert caught.value.where.thread == (0, 0, 0) and caught.value.where.lanes == 1
 
 
-def test_a_write_far_past_the_end_meets_no_neighbour(device):
+def test_a_write_far_past_the_end_hits_no_other_array(device):
     first = np.zeros((4, 8), np.float32)
     with pytest.raises(OutOfBounds) as caught:
         device.launch("row", 1, (8, 4), first, 5000)
-    # Rows 1 to 3 are out: the first begins 20000 bytes after the start, 19872 after the end of 128.
+    # Rows 1 to 3 are out of bounds: row 1 begins 20000 bytes after the start, 19872 after the end of the 128 bytes.
     assert (caught.value.where.thread, caught.value.where.lanes, caught.value.distance) == ((0, 1, 0), 24, 19872)
     assert "write of 4 bytes" in str(caught.value)
 
 
-def test_an_index_that_overflows(device):
-    # 40000 * 60000 is 2.4e9, as an int -1894967296: 7579869184 bytes before the start.
+def test_an_overflowing_index_is_found(device):
+    # 40000 * 60000 is 2.4e9, which overflows to -1894967296: 7579869184 bytes before the start.
     with pytest.raises(OutOfBounds, match="7579869184 bytes before the start of argument 0"):
         Device(SOURCE).launch("huge", 40, 1024, np.zeros(64, np.float32), 60000)
 
 
-def test_nothing_allocated_and_null():
+def test_a_null_pointer_is_named():
     device = Device('extern "C" __global__ void k(int* p) { p[threadIdx.x] = 1; }')
     with pytest.raises(OutOfBounds, match="at 0x0, a null pointer") as caught:
         device.kernel("k").launch(1, 32, [bytes(8)], memory=device.memory)
     assert caught.value.where.lanes == 32 and caught.value.allocation is None
 
 
-@pytest.mark.parametrize(("at", "says"), [(12, "at 0xc, a null pointer"), (123456, "at 0x1e240, where no array is")])
-def test_an_address_far_from_every_array_is_held_against_none(at: int, says: str) -> None:
+@pytest.mark.parametrize(("at", "says"), [(12, "at 0xc, a null pointer"), (123456, "at 0x1e240, far from every array")])
+def test_an_address_far_from_every_array_names_no_array(at: int, says: str) -> None:
     device = Device('extern "C" __global__ void k(int* p) { p[0] = 1; }')
     device.memory.allocate(512, "scratch")
     with pytest.raises(OutOfBounds, match=says) as caught:
@@ -138,22 +138,22 @@ def test_use_after_free_is_named():
         device.launch("k", 1, 32, held)
 
 
-def test_an_access_that_straddles_the_end():
+def test_an_access_that_straddles_the_end_is_found():
     device = Device('extern "C" __global__ void k(double* p) { p[threadIdx.x] = 1; }')
     held = device.memory.allocate(20, "odd")
     with pytest.raises(OutOfBounds, match=r"only 4 bytes of odd \(20 bytes\) are left"):
         device.launch("k", 1, 3, held)
 
 
-def test_shared_memory(device):
+def test_an_access_past_shared_memory_is_found(device):
     with pytest.raises(OutOfBounds, match="right after the end of the 128 bytes of shared memory") as caught:
         device.launch("shared_past", 1, 32, np.zeros(32, np.float32))
-    # 2 * t reaches 32 at t = 16; 16 lanes are out.
+    # 2 * t reaches 32 at t = 16, so 16 lanes are out of bounds.
     assert (caught.value.where.thread, caught.value.where.lanes) == ((16, 0, 0), 16)
     assert caught.value.where.text == "s[threadIdx.x * 2] = 1;"
 
 
-def test_dynamic_shared_memory_that_was_not_asked_for():
+def test_missing_dynamic_shared_memory_is_found():
     device = Device(
         'extern "C" __global__ void k(int* o) { extern __shared__ int s[]; s[threadIdx.x] = 1; o[0] = s[threadIdx.x]; }'
     )
@@ -162,31 +162,31 @@ def test_dynamic_shared_memory_that_was_not_asked_for():
     device.launch("k", 1, 32, np.zeros(1, np.int32), shared=128)
 
 
-def test_misaligned_vector(device):
+def test_a_misaligned_vector_access_is_found(device):
     with pytest.raises(Misaligned, match=r"16-byte load at 0x[0-9a-f]+4, byte 4 of argument 0") as caught:
         device.launch("skewed", 1, 4, np.zeros(64, np.float32), np.zeros((4, 4), np.float32))
     assert caught.value.where.lanes == 4 and caught.value.width == 16
 
 
-def test_a_barrier_that_some_threads_do_not_reach(device):
+def test_a_barrier_that_some_threads_miss_is_found(device):
     with pytest.raises(BarrierDivergence) as caught:
         device.launch("half_barrier", 1, 64, np.zeros(64, np.float32))
     assert "40 of 64 threads of the block wait at this barrier, 24 have left the kernel" in str(caught.value)
     assert caught.value.where.text == "__syncthreads();" and caught.value.where.lanes == 40
 
 
-def test_exit_before_a_barrier(device):
+def test_an_exit_before_a_barrier_is_found(device):
     with pytest.raises(BarrierDivergence, match=r"4 of 32 threads .* 28 have left the kernel") as caught:
         device.launch("left_early", 4, 32, np.zeros(100, np.float32), 100)
     assert caught.value.where.block == (3, 0, 0)
 
 
-def test_two_different_barriers(device):
+def test_waiting_at_two_different_barriers_is_found(device):
     with pytest.raises(BarrierDivergence, match=r"16 of 32 threads .*, 16 wait at line"):
         device.launch("two_barriers", 1, 32, np.zeros(32, np.float32))
 
 
-def test_a_barrier_in_uniform_control_flow_is_fine():
+def test_a_barrier_in_uniform_control_flow_raises_nothing():
     device = Device(
         r"""extern "C" __global__ void k(int* o, int n) { __shared__ int s[64]; int t = threadIdx.x, b = blockIdx.x;
         s[t] = t;
@@ -199,7 +199,7 @@ def test_a_barrier_in_uniform_control_flow_is_fine():
     assert found.barriers == sum(2 * (b + 2) + b % 2 for b in range(9))
 
 
-def test_barriers_reached_by_threads_at_different_times():
+def test_early_threads_wait_at_a_barrier_for_late_ones():
     """Lanes that loop longer arrive later; the others wait."""
     device = Device(
         r"""extern "C" __global__ void k(int* o) { __shared__ int s[96]; int t = threadIdx.x, v = 0;
@@ -222,13 +222,13 @@ def test_barriers_reached_by_threads_at_different_times():
     assert out[1:].tolist() == [value(95 - t) for t in range(96)]
 
 
-def test_a_loop_that_never_ends(device):
+def test_an_endless_loop_is_found(device):
     with pytest.raises(EndlessLoop) as caught:
         device.launch("forever", 1, 32, np.zeros(2, np.int32), max_steps=500)
     assert caught.value.where.text == "while (o[0] == 0) { }"
 
 
-def test_an_instruction_that_is_not_known_is_refused_before_anything_runs():
+def test_an_unsupported_instruction_is_refused_before_anything_runs():
     source = 'extern "C" __global__ void k(int* o) {\n  o[0] = 1;\n  asm volatile("griddepcontrol.wait;");\n}'
     device = Device(source + '\nextern "C" __global__ void other(int* o) { o[0] = 2; }')
     out = np.zeros(1, np.int32)
@@ -251,13 +251,13 @@ def test_an_instruction_that_is_not_known_is_refused_before_anything_runs():
         (1, 32, 2, "2 arguments given, 1 expected"),
     ],
 )
-def test_wrong_launches(device, grid, block, args, message):
+def test_impossible_launches_are_refused(device, grid, block, args, message):
     held = device.memory.allocate(4096)
     with pytest.raises(LaunchError, match=message):
         device.kernel("fine").launch(grid, block, [pointer(held)] * args, memory=device.memory)
 
 
-def test_wrong_argument_size_and_bounds(device):
+def test_wrong_argument_sizes_and_launch_bounds_are_refused(device):
     held = device.memory.allocate(4096)
     with pytest.raises(LaunchError, match="argument 0 has 4 bytes, 8 expected"):
         device.kernel("fine").launch(1, 32, [bytes(4)], memory=device.memory)
@@ -267,12 +267,12 @@ def test_wrong_argument_size_and_bounds(device):
         device.kernel("fine").launch(1, 32, [pointer(held)], memory=device.memory, shared_bytes=300_000)
 
 
-def test_unknown_kernel(device):
+def test_an_unknown_kernel_name_is_refused(device):
     with pytest.raises(KeyError, match=r"no kernel nothing in this module; it has: .*past"):
         device.module.kernel("nothing")
 
 
-def test_text_that_is_not_ptx():
+def test_text_that_is_not_ptx_is_refused():
     from climb.emulator.ptx import PtxSyntaxError
 
     with pytest.raises(PtxSyntaxError):

@@ -1,4 +1,4 @@
-"""Floating-point instructions against exact fractions rounded once, bit for bit, one thread at a time."""
+"""Floating-point instructions: compare bit for bit with exact fractions rounded once, one thread at a time."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ import pytest
 import reference
 from harness import run_ptx
 from values import cases, random_value, single
+
+from climb.emulator import UnsupportedInstruction
 
 MODES = ("rn", "rz", "rm", "rp")
 
@@ -34,28 +36,28 @@ def check(opcode: str, kinds: tuple[str, ...], result: str, expected, rows: list
 
 @pytest.mark.parametrize("kind", ["f32", "f64"])
 @pytest.mark.parametrize("mode", MODES)
-def test_sum_difference_product(kind, mode):
+def test_sums_differences_and_products_are_exactly_rounded(kind, mode):
     check(f"add.{mode}.{kind}", (kind, kind), kind, lambda a, b: reference.add(a, b, kind, mode))
     check(f"sub.{mode}.{kind}", (kind, kind), kind, lambda a, b: reference.add(a, -b, kind, mode))
     check(f"mul.{mode}.{kind}", (kind, kind), kind, lambda a, b: reference.mul(a, b, kind, mode))
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_quotient_and_root(mode):
+def test_quotients_and_roots_are_exactly_rounded(mode):
     check(f"div.{mode}.f32", ("f32", "f32"), "f32", lambda a, b: reference.div(a, b, "f32", mode))
     check(f"rcp.{mode}.f32", ("f32",), "f32", lambda a: reference.div(1.0, a, "f32", mode))
     check(f"sqrt.{mode}.f32", ("f32",), "f32", lambda a: reference.sqrt(a, "f32", mode))
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_quotient_and_root_of_doubles(mode):
+def test_quotients_and_roots_of_doubles_are_exactly_rounded(mode):
     check(f"div.{mode}.f64", ("f64", "f64"), "f64", lambda a, b: reference.div(a, b, "f64", mode))
     check(f"rcp.{mode}.f64", ("f64",), "f64", lambda a: reference.div(1.0, a, "f64", mode))
     check(f"sqrt.{mode}.f64", ("f64",), "f64", lambda a: reference.sqrt(a, "f64", mode))
 
 
 @pytest.mark.parametrize("mode", MODES[1:])
-def test_fused_doubles_in_every_mode(mode):
+def test_fused_doubles_are_rounded_once_in_every_mode(mode):
     """Exact zeros, cancellation, and products below and above what float64 holds."""
     rows = cases(("f64",) * 3, seed=5, extra=600)
     tiny, near = 2.0**-1074, 1 + 2.0**-52
@@ -65,7 +67,7 @@ def test_fused_doubles_in_every_mode(mode):
 
 
 def halfway_cases() -> list[tuple[float, float, float]]:
-    """c and half a unit of its last place, but for a term below float64's reach: float64, then float32, round it twice.
+    """Sums of c, half a unit in its last place and a term too small for float64: float64 then float32 rounds twice.
 
     (1 + 2^-15)(1 - 2^-15) = 1 - 2^-30 and (1 + 2^-12)(1 - 2^-12 + 2^-24) = 1 + 2^-36, with factors that float32 holds.
     """
@@ -94,20 +96,20 @@ def subnormal_cases() -> list[tuple[float, float, float]]:
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_fma_single(mode):
+def test_single_fma_is_rounded_once(mode):
     rows = cases(("f32",) * 3, extra=2000) + halfway_cases() + subnormal_cases()
     check(f"fma.{mode}.f32", ("f32",) * 3, "f32", lambda a, b, c: reference.fma(a, b, c, "f32", mode), rows)
 
 
-def test_the_halfway_cases_can_tell_double_rounding():
-    """The cases above are worth something only if rounding twice fails on some of them."""
+def test_the_halfway_cases_expose_double_rounding():
+    """The cases above can find double rounding only if rounding twice fails on some of them."""
     rows = halfway_cases() + subnormal_cases()
     twice = [float(np.float32(a * b + c)) for a, b, c in rows]
     once = [reference.fma(a, b, c, "f32") for a, b, c in rows]
     assert sum(not same(x, y, "f32") for x, y in zip(twice, once, strict=True)) > 20
 
 
-def test_fma_double():
+def test_double_fma_is_rounded_once():
     rng = random.Random(5)
     rows = cases(("f64",) * 3, extra=2000)
     for _ in range(3000):
@@ -125,7 +127,7 @@ LEAST = Fraction(2) ** -126
 
 
 def flushed(exact: Fraction, out: float, mode: str) -> float:
-    """`out`, zero where the exact result rounded to 24 bits, with any exponent, is below the least normal number."""
+    """`out`, or zero if the exact result, rounded to 24 bits with any exponent, is below the least normal number."""
     if exact == 0 or math.isinf(out):
         return out
     scale = Fraction(2) ** 60  # away from subnormal numbers, where rounding is to 24 bits
@@ -133,7 +135,7 @@ def flushed(exact: Fraction, out: float, mode: str) -> float:
 
 
 def product_flushed(a: float, b: float, c: float | None = None, mode: str = "rn") -> float:
-    """a * b or a * b + c, as an H200 flushes it."""
+    """a * b or a * b + c, flushed as on an H200."""
     out = reference.mul(a, b, "f32", mode) if c is None else reference.fma(a, b, c, "f32", mode)
     if not all(map(math.isfinite, (a, b, c or 0.0))):
         return out
@@ -141,8 +143,8 @@ def product_flushed(a: float, b: float, c: float | None = None, mode: str = "rn"
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_what_rounds_to_the_least_normal_number(mode):
-    """The H200 decided: 2^-126 (1 - 2^-24) is flushed in every mode, what lies above it not when rounding up."""
+def test_results_that_round_to_the_least_normal_number_flush_as_on_an_h200(mode):
+    """An H200 flushes 2^-126 (1 - 2^-24) in every mode; larger values are not flushed when rounding up."""
     least, below, above = 2.0**-126, 1 - 2.0**-24, 1 + 2.0**-23
     rows = [(s * x, y) for s in (1, -1) for x in (least, 2 * least, 2.0**-100) for y in (below, 0.5, above, 2.0**-26)]
     rows += [(s * least * (2 - 2.0**-22), 0.5 * (1 + 2.0**-23)) for s in (1, -1)]
@@ -167,13 +169,13 @@ def test_what_rounds_to_the_least_normal_number(mode):
     check(f"cvt.{mode}.ftz.f32.f64", ("f64",), "f32", narrowed, [(a,) for a in tiny])
 
 
-def test_products_of_doubles_that_vanish_keep_their_sign():
+def test_underflowing_products_of_doubles_keep_their_sign():
     rows = [(s * 2.0**-600, 2.0**-600, c) for s in (1, -1) for c in (0.0, -0.0)]
     check("fma.rn.f64", ("f64",) * 3, "f64", lambda a, b, c: math.copysign(0.0, a), rows)
 
 
-def test_signalling_nans_are_no_numbers_either():
-    """0x7f800001 is one: NumPy makes NaN of it and a number, PTX the number."""
+def test_minimum_treats_signalling_nans_as_nan():
+    """0x7f800001 is a signalling NaN. Of it and a number, NumPy returns NaN, but PTX returns the number."""
     (low,) = run_ptx(
         "min.f32 %o0, %i0, 0f3F800000;", [("f32", np.array([0x7F800001], np.uint32).view(np.float32))], ["f32"]
     )
@@ -181,7 +183,7 @@ def test_signalling_nans_are_no_numbers_either():
     assert low.tolist() == [1.0] and high.tolist() == [0x3C00, 0x3C00]
 
 
-def test_flushing_to_zero():
+def test_ftz_flushes_operands_and_results():
     flush = reference.flush
 
     def two(function):
@@ -202,8 +204,8 @@ def test_flushing_to_zero():
     check("neg.ftz.f32", ("f32",), "f32", lambda a: -flush(a))
 
 
-def test_a_flushed_operand_stays_flushed_and_a_loaded_one_does_not():
-    """The translator drops needless flushes: a loaded subnormal used by one flushing and one plain instruction."""
+def test_only_ftz_instructions_flush_a_loaded_subnormal():
+    """The translator drops needless flushes. Here a flushing and a plain instruction use a loaded subnormal."""
     tiny = single(5)
     got = run_ptx("add.ftz.f32 %o0, %i0, 0f00000000; add.f32 %o1, %i0, 0f00000000;", [("f32", [tiny])], ["f32", "f32"])
     assert got[0].tolist() == [0.0] and got[1].tolist() == [tiny]
@@ -222,7 +224,7 @@ def test_a_flushed_operand_stays_flushed_and_a_loaded_one_does_not():
     assert got[0].tolist() == [2.0**-127] and got[1].tolist() == [0.0]
 
 
-def test_saturation():
+def test_sat_clamps_to_zero_and_one():
     def saturate(x: float) -> float:
         return 0.0 if math.isnan(x) or x <= 0 else min(x, 1.0)
 
@@ -232,7 +234,7 @@ def test_saturation():
 
 
 @pytest.mark.parametrize("kind", ["f32", "f64"])
-def test_minimum_and_maximum(kind):
+def test_minimum_and_maximum_prefer_numbers_to_nan(kind):
     def pick(a: float, b: float, least: bool) -> float:
         if math.isnan(a) or math.isnan(b):
             return b if math.isnan(a) else a
@@ -242,20 +244,29 @@ def test_minimum_and_maximum(kind):
     check(f"max.{kind}", (kind, kind), kind, lambda a, b: pick(a, b, False))
 
 
-def test_minimum_that_keeps_nan():
+def test_minimum_with_the_nan_modifier_returns_nan():
     def least(a: float, b: float) -> float:
         return math.nan if math.isnan(a) or math.isnan(b) else min(a, b, key=lambda x: (x, math.copysign(1, x)))
 
     check("min.NaN.f32", ("f32", "f32"), "f32", least)
 
 
-def test_both_nan_gives_the_canonical_one():
+def test_minimum_that_keeps_nan_flushes_with_the_modifiers_in_the_order_of_ptx():
+    tiny, nan = [("u32", [0x00000001]), ("u32", [0x3F800000])], [("u32", [0x7FC00000]), ("u32", [0x3F800000])]
+    assert int(run_ptx("min.ftz.NaN.f32 %o0, %i0, %i1;", tiny, ["u32"], "")[0][0]) == 0
+    assert hex(int(run_ptx("min.ftz.NaN.f32 %o0, %i0, %i1;", nan, ["u32"], "")[0][0])) == "0x7fffffff"
+    for refused in ("min.NaN.ftz.f32 %o0, %i0, %i1;", "max.NaN.ftz.f32 %o0, %i0, %i1;"):
+        with pytest.raises(UnsupportedInstruction):
+            run_ptx(refused, tiny, ["u32"], "")
+
+
+def test_minimum_of_two_nans_is_the_canonical_nan():
     (got,) = run_ptx("min.f32 %o0, %i0, %i1;", [("u32", [0xFFC00001]), ("u32", [0x7F800123])], ["u32"], "")
     assert hex(int(got[0])) == "0x7fffffff"
 
 
 @pytest.mark.parametrize("kind", ["f32", "f64"])
-def test_comparisons(kind):
+def test_comparisons_match_python(kind):
     rows = cases((kind, kind))
     columns = [(kind, c) for c in zip(*rows, strict=True)]
     tests = {
@@ -275,7 +286,7 @@ def test_comparisons(kind):
         assert bool(two) == (math.isnan(a) or math.isnan(b)) and bool(one) != bool(two)
 
 
-def test_flushing_comparison():
+def test_ftz_comparisons_flush_their_operands():
     tiny = single(1)
     (got,) = run_ptx("setp.gt.ftz.f32 %q2, %i0, %i1;", [("f32", [tiny, 1.0]), ("f32", [0.0, 0.0])], ["pred"])
     assert got.tolist() == [0, 1]
@@ -283,7 +294,7 @@ def test_flushing_comparison():
 
 @pytest.mark.parametrize("of", ["f32", "f64"])
 @pytest.mark.parametrize("mode", ["rni", "rzi", "rmi", "rpi"])
-def test_to_integer(of, mode):
+def test_conversion_to_integer_rounds_and_clamps(of, mode):
     rows = cases((of,), extra=1000)
     halves = [(x + 0.5,) for x in range(-5, 6)] + [(float(2**31) - 0.5,)] * (of == "f64")
     rows += halves
@@ -296,7 +307,7 @@ def test_to_integer(of, mode):
 
 @pytest.mark.parametrize("of", ["s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64"])
 @pytest.mark.parametrize("mode", MODES)
-def test_from_integer(of, mode):
+def test_conversion_from_integer_is_exactly_rounded(of, mode):
     from fractions import Fraction
 
     rows = cases((of,), extra=500)
@@ -307,7 +318,7 @@ def test_from_integer(of, mode):
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_double_to_single(mode):
+def test_conversion_from_double_to_single_is_exactly_rounded(mode):
     from fractions import Fraction
 
     def narrow(a: float) -> float:
@@ -320,7 +331,7 @@ def test_double_to_single(mode):
     check(f"cvt.{mode}.f32.f64", ("f64",), "f32", narrow, rows)
 
 
-def test_single_to_double_and_integral_values():
+def test_widening_and_rounding_to_integral_values_are_exact():
     check("cvt.f64.f32", ("f32",), "f64", lambda a: a)
     whole = {"rni": round, "rzi": math.trunc, "rmi": math.floor, "rpi": math.ceil}
     for mode, function in whole.items():
@@ -332,7 +343,7 @@ def test_single_to_double_and_integral_values():
             check(f"cvt.{mode}.{kind}.{kind}", (kind,), kind, integral)
 
 
-def test_copysign_and_testp():
+def test_copysign_and_testp_follow_the_bits():
     check("copysign.f32", ("f32", "f32"), "f32", lambda a, b: math.copysign(b, a))
     rows = cases(("f32",))
     column = [("f32", [row[0] for row in rows])]
@@ -347,7 +358,7 @@ def test_copysign_and_testp():
 
 
 def test_approximations_are_within_the_bounds_of_ptx():
-    """PTX ISA, section 9.7.3: ex2 2 ulp, lg2 2^-22.6, sin and cos 2^-20.9 in [-pi, pi], the rest 1 to 2 ulp."""
+    """PTX ISA, section 9.7.3: ex2 within 2 ulp, lg2 2^-22.6, sin and cos 2^-20.9 in [-pi, pi], others 1 to 2 ulp."""
     rng = random.Random(6)
     values = [float(np.float32(rng.uniform(0.01, 3))) for _ in range(1000)]
     functions = {
@@ -362,7 +373,7 @@ def test_approximations_are_within_the_bounds_of_ptx():
 
 
 @pytest.mark.parametrize("mode", ["rna", "rn"])
-def test_tf32(mode):
+def test_tf32_conversion_rounds_to_ten_bits(mode):
     """Ten bits of fraction; ties away from zero, or to even."""
     rows = [1 + 2.0**-11, 1 + 3 * 2.0**-11, -(1 + 2.0**-11), 1 + 2.0**-11 + 2.0**-23, 1 + 2.0**-12, 0.0, -0.0, 3.0]
     rows += [math.inf, -math.inf, 3.4e38, single(5), *(random.Random(7).uniform(-9, 9) for _ in range(200))]

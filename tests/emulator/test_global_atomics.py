@@ -1,4 +1,4 @@
-"""What atomics of global memory cost: the rule lane by lane, and the tables with which an H200 taught it to us."""
+"""The cost of global atomics: compare the rule, lane by lane, and the address tables that were counted on an H200."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 from harness import Device
 
-from climb.emulator.lanes import INACTIVE
-from climb.emulator.patterns import PERIOD, atomic_sectors, sectors
+from climb.emulator.counters.cost_model import PERIOD, atomic_sectors, sectors
+from climb.emulator.simt.lanes import INACTIVE
 from climb.validation.agreement.cases import crowd
 
 
 def turns(addresses: list[int]) -> list[set[int]]:
-    """The sectors of each turn in which a warp's atomics are served, as one would say it: a lane is an address."""
+    """The sectors of each turn in which a warp's atomics are served, in plain Python, one lane per address."""
     left, out = list(enumerate(addresses)), []
     while left:
         offers: dict[tuple[int, int], tuple[int, int]] = {}
@@ -29,7 +29,7 @@ def turns(addresses: list[int]) -> list[set[int]]:
 
 
 def which_set(line: int) -> int:
-    """Two parities of bits of the line's number."""
+    """The set of a cache line: two parities of bits of its number."""
     odd = sum(line >> bit & 1 for bit in (0, 2, 4, 5, 7, 9)) % 2
     return odd + 2 * (sum(line >> bit & 1 for bit in (1, 3, 4, 6, 7, 8, 10)) % 2)
 
@@ -41,15 +41,15 @@ def cost(addresses: list[int], width: int = 4) -> int:
 
 @pytest.mark.parametrize("width", [4, 8])
 @pytest.mark.parametrize("words", [4, 24, 100, 256, 3000, 60000])
-def test_random_addresses(words: int, width: int) -> None:
+def test_the_cost_model_serves_random_addresses_in_turns(words: int, width: int) -> None:
     for number in range(12):
         addresses = (7 * 512 + width * crowd(number, words)[:32].astype(int)).tolist()
         assert cost(addresses, width) == sum(map(len, turns(addresses)))
 
 
-#: Words of one warp, from a base at 512 * n bytes, and what an H200 counted: sectors, and turns.
+#: The words that a warp accesses, from a base at 512 * n bytes, and an H200's counts of sectors and turns.
 COUNTED = (
-    # Word 168 lies in a line of the same set as words 0 to 31, in the bank of word 8, and comes before both of those.
+    # Word 168 is in a line of the same set as words 0 to 31 and in the bank of word 8, and its lane precedes both.
     ([92, 3, 33, 1, 15, 61, 0, 47, 0, 198, 9, 6, 45, 13, 48, 0, 17, 16, 168, 0, 8, 26, 15, 0, 20, 1, 1, 121, 1, 8, 55,
       42], 0, 19, 6),
     ([8, 198, 33, 47, 0, 20, 6, 0, 45, 16, 1, 121, 42, 0, 1, 8, 3, 17, 1, 55, 168, 15, 1, 0, 9, 13, 15, 92, 61, 26, 48,
@@ -61,8 +61,8 @@ COUNTED = (
 
 
 @pytest.mark.parametrize(("words", "base", "expected", "rounds"), COUNTED)
-def test_what_an_h200_counted(words: list[int], base: int, expected: int, rounds: int) -> None:
-    """The base was at 0x600 of 4096 bytes in the later runs; only its last bits matter."""
+def test_sectors_equal_the_counts_of_an_h200(words: list[int], base: int, expected: int, rounds: int) -> None:
+    """The base was at 0x600 modulo 4096 in the later runs; only its last bits matter."""
     start = 0x7F9540807600 if base else 0
     addresses = [start + 4 * word for word in words]
     found = turns(addresses)
@@ -72,7 +72,7 @@ def test_what_an_h200_counted(words: list[int], base: int, expected: int, rounds
     assert atomic_sectors(relative, np.array([addresses[0] % PERIOD]), 4)[0, 0] == expected
 
 
-def test_lanes_that_do_not_meet_cost_what_a_store_does() -> None:
+def test_atomics_without_bank_collisions_cost_as_much_as_stores() -> None:
     lane = np.arange(32)
     for row in (4 * lane, 8 * lane, 132 * lane, 4 * (lane ^ 21)):
         start = np.array([96])
@@ -81,8 +81,8 @@ def test_lanes_that_do_not_meet_cost_what_a_store_does() -> None:
         assert same or not spread
 
 
-def test_a_launch_counts_by_the_addresses_that_it_has() -> None:
-    """Warps of many patterns at once, and warps of one pattern at many places."""
+def test_a_launch_counts_sectors_by_its_addresses() -> None:
+    """Warps with many patterns at once, and warps with one pattern at many places."""
     source = """extern "C" __global__ void k(const int* table, int* out, int step) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     atomicAdd(&out[table[i % 128] + blockIdx.x * step], 1);

@@ -1,4 +1,4 @@
-"""float16 and bfloat16 against fractions rounded once."""
+"""float16 and bfloat16: compare with exact fractions rounded once."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def patterns(seed: int, number: int) -> list[int]:
 
 @pytest.mark.parametrize("kind", ["f16", "bf16"])
 @pytest.mark.parametrize("pair", [False, True])
-def test_arithmetic(kind, pair):
+def test_arithmetic_matches_exact_results(kind, pair):
     columns = [patterns(s, 6000) for s in range(3)]
     functions = {
         "add": lambda a, b, c: reference.add(a, b, kind), "mul": lambda a, b, c: reference.mul(a, b, kind),
@@ -57,7 +57,7 @@ def test_arithmetic(kind, pair):
         operands = "%i0, %i1, %i2" if name == "fma" else "%i0, %i1"
         opcode = f"{name}{'.rn' if name == 'fma' else ''}.{kind}{'x2' if pair else ''}"
         if pair:
-            # The upper halves run through the same values the other way round.
+            # The upper halves take the same values in reverse order.
             inputs = [("u32", [low | high << 16 for low, high in zip(c, reversed(c), strict=True)]) for c in columns]
             (got,) = run_ptx(f"{opcode} %o0, {operands};", inputs, ["u32"])
             assert [int(g) >> 16 for g in got] == [int(g) & 0xFFFF for g in reversed(got)]
@@ -72,7 +72,7 @@ def test_arithmetic(kind, pair):
 
 
 @pytest.mark.parametrize("kind", ["f16", "bf16"])
-def test_conversions(kind):
+def test_conversions_match_exact_results(kind):
     rng = random.Random(1)
     values = [decode(p, "bf16") for p in patterns(2, 2000)]
     values += [float(np.float32(rng.uniform(-1, 1) * 2.0 ** rng.randint(-30, 20))) for _ in range(2000)]
@@ -103,7 +103,7 @@ def test_conversions(kind):
         assert value == want or (math.isnan(value) and math.isnan(want))
 
 
-def test_from_cuda():
+def test_cuda_half_functions_match_numpy():
     device = Device(
         r"""#include <cuda_fp16.h>
         #include <cuda_bf16.h>
@@ -126,7 +126,7 @@ def test_from_cuda():
 
 @pytest.mark.parametrize("mode", ["rz", "rm", "rp"])
 @pytest.mark.parametrize(("kind", "of"), [("f16", "f32"), ("bf16", "f32"), ("f16", "s32"), ("f16", "u64")])
-def test_conversion_in_every_mode(kind, of, mode):
+def test_conversion_rounds_in_every_mode(kind, of, mode):
     rng = random.Random(9)
     if of == "f32":
         rows = [struct.unpack("<f", struct.pack("<I", rng.getrandbits(32)))[0] for _ in range(2000)]

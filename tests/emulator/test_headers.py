@@ -1,4 +1,4 @@
-"""CUDA's own header libraries: cooperative groups, nvcuda::wmma, CUB's block primitives, libcu++'s pipeline."""
+"""The header libraries of CUDA: cooperative groups, nvcuda::wmma, CUB's block primitives, libcu++'s pipeline."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def launch(source: str, grid, block, *args):
 
 
 SIZES = (1, 2, 4, 8, 16, 32)
-#: A kernel for each size of a tile, all compiled together: the headers take longer than what is in them.
+#: A kernel for each tile size, compiled together because the headers take longer to compile than the kernels.
 TILES = (
     CG
     + """template <int size> __device__ void body(const int* a, int* o, int n) {
@@ -42,8 +42,8 @@ TILES = (
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_tiles(size):
-    """Sums, maxima, scans, shuffles, votes and ranks of tiles of a warp."""
+def test_tiles_shuffle_vote_and_reduce(size):
+    """Sums, maxima, scans, shuffles, votes and ranks in tiles of a warp."""
     n = 192
     data, out = np.random.default_rng(0).integers(0, 100, n, np.int32), np.zeros(7 * n, np.int32)
     with checking(ALL_CHECKS):
@@ -59,8 +59,8 @@ def test_tiles(size):
     assert (found[6] == number % size + 100 * (number % 96 // size) + 10000 * (96 // size)).all()
 
 
-def test_coalesced_groups():
-    """One atomic for all lanes of a warp that take the branch: the way of the programming guide."""
+def test_coalesced_groups_number_their_threads():
+    """One atomic serves all lanes of a warp that take the branch, as in the programming guide."""
     source = (
         CG
         + """extern "C" __global__ void k(const int* a, int* count, int* o) {
@@ -81,7 +81,7 @@ def test_coalesced_groups():
     assert counters.total("global atomic").lanes <= 8
 
 
-def test_labelled_and_binary_partitions():
+def test_labelled_and_binary_partitions_split_a_tile():
     source = (
         CG
         + """extern "C" __global__ void k(const int* a, int* o) {
@@ -102,7 +102,7 @@ def test_labelled_and_binary_partitions():
         assert out[64 + 32 * w : 96 + 32 * w].tolist() == sizes
 
 
-def test_a_block_as_a_group():
+def test_a_thread_block_is_a_group():
     source = (
         CG
         + """extern "C" __global__ void k(const int* a, int* o) {
@@ -125,7 +125,7 @@ def test_a_block_as_a_group():
     assert (out.reshape(2, 96) == want).all()
 
 
-def test_a_tile_that_not_all_of_its_threads_reach():
+def test_a_tile_operation_that_some_threads_miss_is_found():
     source = (
         CG
         + """extern "C" __global__ void k(int* o) {
@@ -137,7 +137,7 @@ def test_a_tile_that_not_all_of_its_threads_reach():
         launch(source, 1, 32, np.zeros(32, np.int32))
 
 
-def test_copies_of_a_group():
+def test_memcpy_async_of_a_group_copies():
     source = (
         CG
         + """#include <cooperative_groups/memcpy_async.h>
@@ -175,8 +175,8 @@ extern "C" __global__ void k(const TYPE* a, const TYPE* b, float* c, int n, int 
 
 @pytest.mark.parametrize("layout", ["row_major", "col_major"])
 @pytest.mark.parametrize("kind", ["half", "__nv_bfloat16"])
-def test_a_product_by_wmma(kind, layout):
-    """Of small whole numbers, which both formats hold and whose sums are exact."""
+def test_wmma_products_match_numpy(kind, layout):
+    """The elements are small integers, which both formats hold and whose sums are exact."""
     rng = np.random.default_rng(3)
     a, b = rng.integers(-8, 9, (32, 64)), rng.integers(-8, 9, (64, 48))
 
@@ -193,7 +193,7 @@ def test_a_product_by_wmma(kind, layout):
     assert (out == 0.5 * (a @ b)).all()
 
 
-def test_a_product_by_wmma_in_tf32():
+def test_wmma_products_in_tf32_match_numpy():
     source = """#include <mma.h>
 using namespace nvcuda;
 extern "C" __global__ void k(const float* a, const float* b, float* c) {
@@ -217,7 +217,7 @@ extern "C" __global__ void k(const float* a, const float* b, float* c) {
     assert (out == a @ b.T + 1).all()
 
 
-def test_block_primitives_of_cub():
+def test_cub_block_primitives_match_numpy():
     source = """#include <cub/block/block_reduce.cuh>
 #include <cub/block/block_scan.cuh>
 #include <cub/block/block_radix_sort.cuh>
@@ -246,7 +246,7 @@ extern "C" __global__ void k(const int* a, int* sum, int* scan, int* sorted) {
     assert (order.reshape(2, 256) == np.sort(data.reshape(2, 256), axis=1)).all()
 
 
-def test_a_pipeline_of_libcu():
+def test_a_libcu_pipeline_double_buffers():
     source = """#include <cuda/pipeline>
 extern "C" __global__ void k(const int* a, int* o, int steps) {
     __shared__ int s[2][32];

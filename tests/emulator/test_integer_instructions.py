@@ -1,4 +1,4 @@
-"""Integer instructions against Python's integers, one thread at a time."""
+"""Integer instructions: compare with Python integers, one thread at a time."""
 
 from __future__ import annotations
 
@@ -37,18 +37,18 @@ BINARY = {
 
 @pytest.mark.parametrize("kind", ALL)
 @pytest.mark.parametrize("name", BINARY)
-def test_two_operands(name, kind):
+def test_instructions_with_two_operands_match_python(name, kind):
     check(f"{name}.{kind}", (kind, kind), kind, lambda a, b: wrap(BINARY[name](a, b), kind))
 
 
 @pytest.mark.parametrize("kind", ALL)
-def test_division(kind):
+def test_division_and_remainder_match_python(kind):
     check(f"div.{kind}", (kind, kind), kind, lambda a, b: truncated_division(a, b, kind))
     check(f"rem.{kind}", (kind, kind), kind, lambda a, b: remainder(a, b, kind))
 
 
 @pytest.mark.parametrize("kind", ALL)
-def test_multiply_add_and_high_half(kind):
+def test_multiply_add_and_high_half_match_python(kind):
     bits = int(kind[1:])
     check(f"mad.lo.{kind}", (kind,) * 3, kind, lambda a, b, c: wrap(a * b + c, kind))
     check(f"mul.hi.{kind}", (kind, kind), kind, lambda a, b: wrap((a * b) >> bits, kind))
@@ -58,7 +58,7 @@ def test_multiply_add_and_high_half(kind):
 
 @pytest.mark.parametrize("second", ["s32", "u32"])
 @pytest.mark.parametrize("first", ["s32", "u32"])
-def test_dot_products_of_bytes(first, second):
+def test_dot_products_of_bytes_match_python(first, second):
     result = "u32" if (first, second) == ("u32", "u32") else "s32"
 
     def parts(word: int, bits: int, kind: str) -> list[int]:
@@ -81,33 +81,33 @@ def test_dot_products_of_bytes(first, second):
 
 
 @pytest.mark.parametrize("kind", ["s16", "s32", "u16", "u32"])
-def test_wide_products(kind):
+def test_wide_products_match_python(kind):
     wide = kind[0] + str(2 * int(kind[1:]))
     check(f"mul.wide.{kind}", (kind, kind), wide, lambda a, b: wrap(a * b, wide))
     check(f"mad.wide.{kind}", (kind, kind, wide), wide, lambda a, b, c: wrap(a * b + c, wide))
 
 
 @pytest.mark.parametrize("kind", ["s32", "u32"])
-def test_24_bit_products(kind):
+def test_24_bit_products_match_python(kind):
     low = f"{kind[0]}24"
     check(f"mul24.lo.{kind}", (kind, kind), kind, lambda a, b: wrap(wrap(a, low) * wrap(b, low), kind))
     check(f"mad24.lo.{kind}", (kind,) * 3, kind, lambda a, b, c: wrap(wrap(a, low) * wrap(b, low) + c, kind))
 
 
 @pytest.mark.parametrize("kind", SIGNED)
-def test_sign(kind):
+def test_negation_and_absolute_value_wrap(kind):
     check(f"neg.{kind}", (kind,), kind, lambda a: wrap(-a, kind))
     check(f"abs.{kind}", (kind,), kind, lambda a: wrap(abs(a), kind))
 
 
-def test_saturating_sum():
+def test_saturating_sums_clamp():
     low, high = limits("s32")
     check("add.sat.s32", ("s32", "s32"), "s32", lambda a, b: min(max(a + b, low), high))
     check("sub.sat.s32", ("s32", "s32"), "s32", lambda a, b: min(max(a - b, low), high))
 
 
 @pytest.mark.parametrize("bits", [16, 32, 64])
-def test_logic(bits):
+def test_logic_matches_python(bits):
     kind = f"u{bits}"
     for name, function in {"and": operator.and_, "or": operator.or_, "xor": operator.xor}.items():
         check(f"{name}.b{bits}", (kind, kind), kind, function)
@@ -136,7 +136,7 @@ def test_shifts_by_a_literal(amount):
 
 
 @pytest.mark.parametrize("bits", [32, 64])
-def test_counting_bits(bits):
+def test_bit_counts_match_python(bits):
     kind, signed = f"u{bits}", f"s{bits}"
     none = 0xFFFFFFFF
 
@@ -153,7 +153,7 @@ def test_counting_bits(bits):
 
 
 @pytest.mark.parametrize("kind", ["u32", "s32", "u64", "s64"])
-def test_bit_fields(kind):
+def test_bit_fields_match_python(kind):
     bits = int(kind[1:])
 
     def extract(a: int, position: int, length: int) -> int:
@@ -181,8 +181,8 @@ def test_bit_fields(kind):
         check(f"bfi.b{bits}", (kind, kind, "u32", "u32"), kind, insert)
 
 
-def test_small_fields_in_all_positions():
-    """The random operands above rarely have small positions and lengths together."""
+def test_small_bit_fields_match_python_at_all_positions():
+    """Random operands rarely combine small positions with small lengths."""
     rows = [(0xDEADBEEF, p, n) for p in range(40) for n in range(40)]
     a, p, n = zip(*rows, strict=True)
     (got,) = run_ptx("bfe.u32 %o0, %i0, %i1, %i2;", [("u32", a), ("u32", p), ("u32", n)], ["u32"])
@@ -190,7 +190,7 @@ def test_small_fields_in_all_positions():
 
 
 @pytest.mark.parametrize("table", [0x00, 0x80, 0x96, 0xE8, 0x1B, 0xFF, 0xCA])
-def test_lop3(table):
+def test_lop3_follows_its_truth_table(table):
     kinds = ("u32",) * 3
     rows = cases(kinds)
     inputs = [(k, c) for k, c in zip(kinds, zip(*rows, strict=True), strict=True)]
@@ -204,7 +204,7 @@ def test_lop3(table):
 
 @pytest.mark.parametrize("side", ["l", "r"])
 @pytest.mark.parametrize("mode", ["wrap", "clamp"])
-def test_funnel_shift(side, mode):
+def test_funnel_shifts_match_python(side, mode):
     def shift(a: int, b: int, n: int) -> int:
         n = n & 31 if mode == "wrap" else min(n, 32)
         both = b << 32 | a
@@ -213,7 +213,7 @@ def test_funnel_shift(side, mode):
     check(f"shf.{side}.{mode}.b32", ("u32",) * 3, "u32", shift)
 
 
-def test_prmt():
+def test_prmt_selects_bytes():
     def permute(a: int, b: int, control: int) -> int:
         both, out = (b << 32 | a).to_bytes(8, "little"), []
         for i in range(4):
@@ -237,17 +237,17 @@ COMPARE = {
 
 @pytest.mark.parametrize("kind", ALL)
 @pytest.mark.parametrize("name", COMPARE)
-def test_setp(name, kind):
+def test_setp_matches_python(name, kind):
     check(f"setp.{name}.{kind}", (kind, kind), "pred", COMPARE[name])
 
 
 @pytest.mark.parametrize("name,same", [("lo", "lt"), ("ls", "le"), ("hi", "gt"), ("hs", "ge")])
-def test_setp_unsigned_names(name, same):
+def test_setp_with_unsigned_names_matches_python(name, same):
     check(f"setp.{name}.u32", ("u32", "u32"), "pred", COMPARE[same])
 
 
 @pytest.mark.parametrize("boolean", ["and", "or", "xor"])
-def test_setp_with_a_predicate_and_two_results(boolean):
+def test_setp_combines_a_predicate_and_writes_two_results(boolean):
     combine = {"and": operator.and_, "or": operator.or_, "xor": operator.xor}[boolean]
     kinds = ("s32", "s32", "pred")
     rows = cases(kinds)
@@ -259,7 +259,7 @@ def test_setp_with_a_predicate_and_two_results(boolean):
             assert (bool(one), bool(two)) == (combine(a < b, other), combine(not a < b, other))
 
 
-def test_selection():
+def test_selp_and_slct_select():
     check("selp.s32", ("s32", "s32", "pred"), "s32", lambda a, b, p: a if p else b)
     check("selp.b64", ("u64", "u64", "pred"), "u64", lambda a, b, p: a if p else b)
     check("slct.s32.s32", ("s32", "s32", "s32"), "s32", lambda a, b, c: a if c >= 0 else b)
@@ -267,14 +267,14 @@ def test_selection():
 
 
 @pytest.mark.parametrize("of", ["u8", "s8", "u16", "s16", "u32", "s32", "u64", "s64"])
-def test_integer_conversions(of):
+def test_integer_conversions_match_python(of):
     for to in ("u8", "s8", "u16", "s16", "u32", "s32", "u64", "s64"):
         check(f"cvt.{to}.{of}", (of,), to, lambda a, to=to: wrap(a, to))
         low, high = limits(to)
         check(f"cvt.sat.{to}.{of}", (of,), to, lambda a, low=low, high=high: min(max(a, low), high))
 
 
-def test_narrow_result_in_a_wider_register():
+def test_a_narrow_result_is_extended_in_a_wider_register():
     values = list(range(-130, 130))
     got = run_ptx("cvt.s8.s32 %o0, %i0; cvt.u8.s32 %o1, %i0;", [("s32", values)], ["s32", "s32"])
     assert got[0].tolist() == [wrap(v, "s8") for v in values]
@@ -293,7 +293,7 @@ def test_carry_chains_make_wide_arithmetic():
         assert int(got[3]) << 64 | int(got[2]) == (x - y) & mask
 
 
-def test_carry_through_three_words():
+def test_a_carry_passes_through_three_words():
     rows = [(a, b) for a in (0, 1, 2**32 - 1, 2**31) for b in (0, 1, 2**32 - 1)]
     a, b = zip(*rows, strict=True)
     got = run_ptx(
@@ -306,7 +306,7 @@ def test_carry_through_three_words():
         assert sum(int(w) << 32 * i for i, w in enumerate(words)) == wide & ((1 << 96) - 1)
 
 
-def test_multiply_add_with_carry():
+def test_multiply_add_with_carry_matches_python():
     rows = cases(("u32",) * 4, extra=500)
     columns = [("u32", c) for c in zip(*rows, strict=True)]
     low, high = run_ptx("mad.lo.cc.u32 %o0, %i0, %i1, %i2; madc.hi.u32 %o1, %i0, %i1, %i3;", columns, ["u32", "u32"])
@@ -314,7 +314,7 @@ def test_multiply_add_with_carry():
         assert int(hi) << 32 | int(lo) == (a * b + (d << 32 | c)) & ((1 << 64) - 1)
 
 
-def test_packing():
+def test_mov_packs_and_unpacks_vectors():
     rows = cases(("u32", "u32"))
     columns = [("u32", c) for c in zip(*rows, strict=True)]
     (wide,) = run_ptx("mov.b64 %o0, {%i0, %i1};", columns, ["u64"])
@@ -335,7 +335,7 @@ def test_warp_size_is_a_constant():
     assert run_ptx("add.u32 %o0, %i0, WARP_SZ;", [("u32", [7])], ["u32"])[0][0] == 39
 
 
-def test_warp_size_in_cuda():
+def test_warp_size_is_32_in_cuda():
     device = Device("__global__ void lanes(int* o) { o[threadIdx.x] = threadIdx.x % warpSize + warpSize; }", ["lanes"])
     out = np.zeros(40, np.int32)
     device.launch("lanes", 1, 40, out)
@@ -343,8 +343,8 @@ def test_warp_size_in_cuda():
 
 
 @pytest.mark.parametrize("mode", ["clamp", "wrap"])
-def test_a_run_of_ones(mode):
-    """bmsk: from a bit on, so many; what is past bit 31 is lost."""
+def test_bmsk_makes_a_run_of_ones(mode):
+    """bmsk sets a number of bits from a position on; bits past 31 are lost."""
 
     def mask(start, length):
         start, length = (min(v, 32) if mode == "clamp" else v & 31 for v in (start & 0xFFFFFFFF, length & 0xFFFFFFFF))

@@ -1,4 +1,4 @@
-"""Matrix instructions against A @ B + C; the kernels lay the fragments out by the formulas of the PTX ISA."""
+"""Matrix instructions: compare with A @ B + C. The kernels lay out fragments by the formulas of the PTX ISA."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ WARPS = 4  # two blocks of two warps, each with matrices of its own
 
 
 def bits(values: np.ndarray, kind: str) -> np.ndarray:
-    """Values as the bits of a type."""
+    """The bits of values in a type."""
     if kind in ("f32", "tf32"):
         return values.astype(np.float32).view(np.uint32)
     return narrow(values, kind)
 
 
 def values(raw: np.ndarray, kind: str) -> np.ndarray:
-    """float64 of bits."""
+    """The values of bits in a type, as float64."""
     if kind == "tf32":
         raw = raw & np.uint32(0xFFFFE000)
     return raw.view(np.float32).astype(np.float64) if kind in ("f32", "tf32") else widen(raw, kind)
 
 
 def assert_rounded(found: np.ndarray, exact: np.ndarray, kind: str) -> None:
-    """Each value is the nearest of its type; half a unit in the last place from the exact one, which float64 holds."""
+    """Each value is within half a unit in the last place of the exact value, which float64 holds."""
     step = np.spacing(np.abs(exact).astype(np.float32 if kind == "f32" else np.float16)).astype(np.float64)
     assert (np.abs(values(found, kind) - exact) <= 0.5001 * step).all()
 
@@ -85,7 +85,7 @@ FORMS = [(8, "f16", "f16"), (8, "f16", "f32"), (16, "f16", "f16"), (16, "f16", "
 
 
 @pytest.mark.parametrize("depth,kind,added", FORMS)
-def test_products(depth, kind, added):
+def test_matrix_products_equal_float64_sums(depth, kind, added):
     rng = np.random.default_rng(depth)
     device = multiply(depth, kind, added)
     a, b, c = (
@@ -96,7 +96,7 @@ def test_products(depth, kind, added):
     assert_rounded(d, values(a, kind) @ values(b, kind) + values(c, added), added)
 
 
-def test_only_the_upper_bits_of_tf32_count():
+def test_only_the_upper_bits_of_tf32_are_read():
     device = multiply(8, "tf32", "f32")
     a = np.full((WARPS, 16, 8), np.float32(1).view(np.uint32) | 0x1FFF, np.uint32)
     b, c = bits(np.ones((WARPS, 8, 8)), "tf32"), np.zeros((WARPS, 16, 8), np.float32)
@@ -105,7 +105,7 @@ def test_only_the_upper_bits_of_tf32_count():
     assert (d == 8).all()
 
 
-def test_infinities_nan_and_what_is_too_large_for_a_half():
+def test_infinities_nan_and_overflow_follow_ieee():
     device = multiply(8, "f16", "f16")
     a, b, c = np.zeros((WARPS, 16, 8)), np.zeros((WARPS, 8, 8)), np.zeros((WARPS, 16, 8))
     a[:, 0, 0], a[:, 1, 1], a[:, 2, 2], b[:, :3] = np.inf, np.inf, 60000, 2
@@ -132,7 +132,7 @@ extern "C" __global__ void k(const unsigned* in, unsigned* out, const int* row) 
 @pytest.mark.parametrize("turn", [False, True])
 @pytest.mark.parametrize("count", [1, 2, 4])
 @pytest.mark.parametrize("pitch,conflict", [(16, 1), (128, 8), (144, 1)])
-def test_rows_of_matrices(count, turn, pitch, conflict):
+def test_ldmatrix_distributes_rows_and_counts_wavefronts(count, turn, pitch, conflict):
     source = LDMATRIX.replace('"N"', str(count)).replace('x" ' + str(count) + ' "', f"x{count}")
     source = source.replace("REGS", "{" + ", ".join(f"%{i}" for i in range(count)) + "}").replace("%N", f"%{count}")
     source = source.replace("OUTS", ", ".join(f'"=r"(r[{i}])' for i in range(count)))
@@ -228,7 +228,7 @@ def tiles(space: str, la: str, lb: str, lc: str, added: str, result: str, pitch:
     return Device(source, options=options)
 
 
-# What ptxas makes of each load and store for sm_90: (requests, bytes per lane) for each warp.
+# The accesses that ptxas makes for each load and store on sm_90: (requests, bytes per lane) for each warp.
 ACCESSES = {
     ("load", "a", "global"): {"row": (4, 4), "col": (4, 4)}, ("load", "a", "shared"): {"row": (1, 16), "col": (1, 16)},
     ("f32",): {"row": (4, 8), "col": (8, 4)}, ("f16",): {"row": (4, 4), "col": (4, 4)},
@@ -238,7 +238,7 @@ ACCESSES = {
 @pytest.mark.parametrize("space", ["global", "shared", ""])
 @pytest.mark.parametrize("added,result", [("f32", "f32"), ("f16", "f16"), ("f16", "f32"), ("f32", "f16")])
 @pytest.mark.parametrize("la,lb,lc", [("row", "col", "row"), ("col", "row", "col"), ("row", "row", "col")])
-def test_tiles(space, added, result, la, lb, lc):
+def test_wmma_tiles_are_loaded_multiplied_and_stored(space, added, result, la, lb, lc):
     rng, pitch, count = np.random.default_rng(4), 24, 3
     device = tiles(space, la, lb, lc, added, result, pitch)
     tile = {name: rng.normal(size=(count, 16, pitch)) for name in "abc"}
@@ -263,8 +263,8 @@ def test_tiles(space, added, result, la, lb, lc):
         assert (each.requests, each.width) == (count * table[layout][0], table[layout][1])
 
 
-def test_sectors_and_wavefronts_of_tiles():
-    """A row-major tile of halves, 16 to the row: each 4-byte load takes eight rows of 16 bytes from 8 sectors."""
+def test_wmma_loads_cost_the_expected_sectors_and_wavefronts():
+    """A row-major tile of halves, 16 per row: each 4-byte load takes eight rows of 16 bytes from 8 sectors."""
     found = tiles("global", "row", "col", "row", "f32", "f32", 16).launch(
         "k", 1, 32, *(np.zeros(256, np.uint16) for _ in "ab"), np.zeros(256, np.float32), np.zeros(256, np.float32)
     )
@@ -274,7 +274,7 @@ def test_sectors_and_wavefronts_of_tiles():
 
 
 @pytest.mark.parametrize("before,threads", [("if (threadIdx.x > 40) return;", 64), ("", 48)])
-def test_every_lane_must_take_part(before, threads):
+def test_a_matrix_instruction_without_all_lanes_is_refused(before, threads):
     source = (
         'extern "C" __global__ void k(unsigned* o) { __shared__ __align__(16) unsigned s[1024];\n'
         "for (int i = threadIdx.x; i < 1024; i += blockDim.x) s[i] = i;\n__syncthreads();" + before + "\nunsigned r;\n"
@@ -286,7 +286,7 @@ def test_every_lane_must_take_part(before, threads):
     assert caught.value.where.line == 5 and caught.value.where.thread[0] >= 32
 
 
-def test_refused_by_name():
+def test_unsupported_matrix_instructions_are_refused_by_name():
     source = (
         'extern "C" __global__ void k(int* o) {\nasm volatile("mma.sync.aligned.m16n8k32.row.col.s32.s8.s8.s32'
         ' {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};" : "+r"(o[0]), "+r"(o[1]), "+r"(o[2]), "+r"(o[3])'

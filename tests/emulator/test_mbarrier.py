@@ -1,4 +1,4 @@
-"""Barriers in shared memory: phases, tokens and parities, and what is wrong with their use."""
+"""mbarrier: phases, tokens and parities, and faulty uses."""
 
 from __future__ import annotations
 
@@ -59,12 +59,12 @@ def launch(body: str, count: int = 128, source: str = KERNEL, steps: int = 100_0
     return out
 
 
-def test_a_thread_arrives_and_waits() -> None:
+def test_threads_arrive_and_wait() -> None:
     assert (launch(TURN.replace("WAIT", "while (!over(&bar, state));")) == DATA[::-1]).all()
 
 
 def test_phases_alternate() -> None:
-    """Five rounds on one barrier, by parity; what a round writes the next one reads."""
+    """Five rounds on one barrier, by parity; each round reads what the previous one wrote."""
     body = """s[t] = a[t];
     for (unsigned round = 0; round < 5; ++round) {
         arrive(&bar);
@@ -77,22 +77,22 @@ def test_phases_alternate() -> None:
     assert (launch(body) == np.roll(DATA, -5)).all()
 
 
-def test_one_warp_makes_what_others_use() -> None:
-    """Producers arrive and go on; consumers wait and do not count."""
+def test_consumers_read_what_producers_wrote() -> None:
+    """Producers arrive and continue; consumers wait without arriving."""
     body = """unsigned long long state = 0;
     if (t < 32) { for (int i = t; i < 128; i += 32) s[i] = 2 * a[i]; arrive(&bar); o[t] = -1; }
     else { while (!over(&bar, state)); o[t] = s[t]; }"""
     assert (launch(body, 32) == np.where(np.arange(128) < 32, -1, 2 * DATA)).all()
 
 
-def test_who_leaves_is_not_waited_for() -> None:
+def test_threads_that_drop_out_are_not_waited_for() -> None:
     body = """if (t >= 64) { leave(&bar); o[t] = 0; return; }
     for (unsigned round = 0; round < 3; ++round) { arrive(&bar); while (!over_parity(&bar, round & 1)); }
     o[t] = t;"""
     assert (launch(body) == np.where(np.arange(128) < 64, np.arange(128), 0)).all()
 
 
-def test_no_access_is_counted() -> None:
+def test_mbarrier_operations_are_not_counted() -> None:
     out = np.zeros(128, np.int32)
     text = KERNEL.replace("COUNT", "128").replace("BODY", TURN.replace("WAIT", "while (!over(&bar, state));"))
     found = Device(text).launch("k", 1, 128, DATA, out)
@@ -100,18 +100,18 @@ def test_no_access_is_counted() -> None:
     assert (found.total("shared load").requests, found.total("shared store").requests) == (4, 4)
 
 
-def test_a_wait_that_is_forgotten_is_a_race() -> None:
+def test_a_forgotten_wait_is_a_race() -> None:
     with pytest.raises(Race, match="race in shared memory"):
         launch(TURN.replace("WAIT", ""))
 
 
-def test_a_barrier_that_is_not_set_up() -> None:
+def test_an_uninitialised_barrier_is_found() -> None:
     source = KERNEL.replace("if (t == 0) init(&bar, COUNT);", "")
     with pytest.raises(Uninitialised, match="byte 0 of bar"):
         launch(TURN.replace("WAIT", "while (!over(&bar, state));"), source=source)
 
 
-def test_an_arrival_too_few_and_one_too_many() -> None:
+def test_missing_and_surplus_arrivals_are_found() -> None:
     wait = TURN.replace("WAIT", "while (!over(&bar, state));")
     with pytest.raises(EndlessLoop):
         launch(wait, 129, steps=3000)
@@ -120,7 +120,7 @@ def test_an_arrival_too_few_and_one_too_many() -> None:
         launch(f"if (t < 2) {{ {asked} }}")
 
 
-def test_the_barrier_of_libcu() -> None:
+def test_cuda_barrier_of_libcu_works() -> None:
     source = """#include <cuda/barrier>
 extern "C" __global__ void k(const int* a, int* o) {
     __shared__ cuda::barrier<cuda::thread_scope_block> bar;

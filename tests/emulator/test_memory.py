@@ -1,4 +1,4 @@
-"""Memory: widths, vectors, shapes of blocks and grids, spaces."""
+"""Memory accesses: widths, vectors, shapes of blocks and grids, memory spaces."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SHAPES = [
 
 
 @pytest.mark.parametrize("grid,block", SHAPES)
-def test_indices_in_every_shape(grid, block):
+def test_indices_are_right_for_every_shape_of_grid_and_block(grid, block):
     device = Device(
         r"""extern "C" __global__ void k(int* o) {
         int b = (blockIdx.z * gridDim.y + blockIdx.y) * gridDim.x + blockIdx.x;
@@ -71,7 +71,7 @@ def test_loads_extend_and_stores_truncate(kind):
     [("float2", "f4", 2), ("float4", "f4", 4), ("int4", "i4", 4), ("double2", "f8", 2), ("uchar4", "u1", 4),
      ("short2", "i2", 2), ("short4", "i2", 4), ("longlong2", "i8", 2), ("uchar2", "u1", 2)],
 )  # fmt: skip
-def test_vector_types(vector, scalar, count):
+def test_vector_types_are_loaded_and_stored(vector, scalar, count):
     fields = "xyzw"[:count]
     device = Device(
         f'extern "C" __global__ void k(const {vector}* a, {vector}* o, int n) {{'
@@ -89,7 +89,7 @@ def test_vector_types(vector, scalar, count):
 
 
 @pytest.mark.parametrize("size", ["16", "32", "64"])
-def test_vectors_of_registers(size):
+def test_vectors_of_registers_are_loaded_and_stored(size):
     body = f"ld.global.v2.b{size} {{%t0, %t1}}, [%a0]; st.global.v2.b{size} [%a1], {{%t1, %t0}};"
     kind = {"16": "u32", "32": "u64", "64": None}[size]
     if kind is None:
@@ -110,7 +110,7 @@ def test_vectors_of_registers(size):
     assert got.tolist() == [1, 5 << int(size)]
 
 
-def test_shared_memory_static_dynamic_and_both():
+def test_static_and_dynamic_shared_memory_do_not_overlap():
     device = Device(
         r"""extern "C" __global__ void k(int* o) {
         __shared__ int a[40]; __shared__ double b[3]; extern __shared__ short d[];
@@ -125,7 +125,7 @@ def test_shared_memory_static_dynamic_and_both():
     assert out.tolist() == want
 
 
-def test_constant_memory_and_module_variables():
+def test_module_variables_can_be_read_and_written():
     device = Device(
         r"""__constant__ float weights[4] = {1.5f, 2.5f, -1.0f, 8.0f};
         __device__ int counter = 5; __device__ int table[3];
@@ -145,7 +145,7 @@ def test_constant_memory_and_module_variables():
         device.module.symbol("nothing")
 
 
-def test_templates_and_structs_by_value():
+def test_templates_take_structs_by_value():
     device = Device(
         r"""struct S { char c; double d; int v[3]; };
         template <int N, typename T> __global__ void k(T* o, S s) { o[threadIdx.x] = (T)(s.d * N + s.v[2] + s.c); }""",
@@ -174,7 +174,7 @@ def test_one_access_may_reach_several_allocations():
     assert [t.data.view(np.float32).tolist() for t in targets] == [[0.0, 6.0], [2.0, 8.0], [4.0, 10.0]]
 
 
-def test_the_last_lane_wins_where_lanes_store_to_one_address():
+def test_the_last_lane_wins_if_lanes_store_to_one_address():
     device = Device(
         'extern "C" __global__ void k(int* o) { o[0] = threadIdx.x; o[1 + threadIdx.x / 8] = threadIdx.x; }'
     )
@@ -183,7 +183,7 @@ def test_the_last_lane_wins_where_lanes_store_to_one_address():
     assert out.tolist() == [31, 7, 15, 23, 31]
 
 
-def test_local_arrays():
+def test_each_thread_has_its_own_local_array():
     device = Device(
         r"""extern "C" __global__ void k(const int* a, int* o, int n) {
         int v[16]; int t = blockIdx.x * blockDim.x + threadIdx.x;
@@ -202,7 +202,7 @@ def test_local_arrays():
         assert out[t] == row[data[t] % 16] * 100 + row[15]
 
 
-def test_generic_pointers():
+def test_generic_pointers_reach_shared_and_global_memory():
     device = Device(
         r"""__device__ __noinline__ int pick(const int* p, int i) { return p[i]; }
         extern "C" __global__ void k(const int* a, int* o, int s) {
@@ -216,7 +216,7 @@ def test_generic_pointers():
         assert out.tolist() == [(-((t + 1) % 32) if s else 100 + (t + 1) % 32) for t in range(32)]
 
 
-def test_generic_pointers_into_different_memories_within_one_warp():
+def test_one_warp_may_use_generic_pointers_to_several_spaces():
     device = Device(
         r"""extern "C" __global__ void k(const int* a, int* o) { __shared__ int m[32]; int t = threadIdx.x; m[t] = -t;
         __syncthreads(); const int* p = t % 3 ? m : a; int* q = t % 2 ? m : o; int v = p[(t + 1) % 32];
@@ -228,7 +228,7 @@ def test_generic_pointers_into_different_memories_within_one_warp():
     assert out.tolist() == [-((t + 1) % 32) if t % 3 else 100 + (t + 1) % 32 for t in range(32)]
 
 
-def test_addresses_are_deterministic_aligned_and_never_used_again():
+def test_addresses_are_deterministic_aligned_and_never_reused():
     one, two = DeviceMemory(), DeviceMemory()
     sizes = [1, 100, 0, 5_000_000, 512]
     first = [one.allocate(n).address for n in sizes]
@@ -252,8 +252,15 @@ def test_an_empty_allocation_may_be_passed_but_not_read():
     assert out.tolist() == [0]
 
 
-def test_variables_of_many_modules_stay_apart_from_memory_and_from_each_other():
-    from climb.emulator.memory import BASE, LOCAL_WINDOW, SHARED_WINDOW, SYMBOL_BASE, SYMBOL_RANGE, SYMBOL_RANGES
+def test_variables_of_many_modules_never_overlap():
+    from climb.emulator.memory.device_memory import (
+        BASE,
+        LOCAL_WINDOW,
+        SHARED_WINDOW,
+        SYMBOL_BASE,
+        SYMBOL_RANGE,
+        SYMBOL_RANGES,
+    )
 
     assert SYMBOL_BASE + SYMBOL_RANGES * SYMBOL_RANGE <= BASE and 2 * LOCAL_WINDOW - SHARED_WINDOW <= SYMBOL_BASE
     text = ".version 8.8\n.target sm_90\n.address_size 64\n.visible .global .align 4 .b8 v[4000];\n"
@@ -272,8 +279,8 @@ TWO_ARRAYS = r"""extern "C" __global__ void k(const int* a, int* o) {
 }"""
 
 
-def test_what_runs_past_a_shared_array_does_not_land_in_the_next():
-    """On a GPU the two arrays touch, and the sum is wrong without a word."""
+def test_an_overrun_of_a_shared_array_does_not_reach_the_next_one():
+    """On a GPU the two arrays touch, so the sum would be silently wrong."""
     out = np.zeros(32, np.int32)
     device = Device(TWO_ARRAYS)
     device.launch("k", 1, 32, np.array([0], np.int32), out)
@@ -286,8 +293,8 @@ def test_what_runs_past_a_shared_array_does_not_land_in_the_next():
     assert caught.value.where.thread == (0, 0, 0)
 
 
-def test_what_a_block_may_have_is_counted_without_gaps():
-    """Two arrays of 24 KiB are all the static memory that there is; dynamic memory fills the rest of a block."""
+def test_gaps_do_not_count_as_shared_memory_of_a_block():
+    """Two arrays of 24 KiB use all static shared memory; dynamic memory fills the rest of the block's limit."""
     body = r"""extern "C" __global__ void k(int* o) {
     extern __shared__ int more[];
     __shared__ int a[6144], b[6144];
@@ -306,8 +313,8 @@ def test_what_a_block_may_have_is_counted_without_gaps():
         device.launch("k", 1, 32, out, shared=64)
 
 
-def test_local_arrays_of_two_functions_do_not_touch():
-    """Those of one function do: the compiler makes one variable of them."""
+def test_an_overrun_of_a_local_array_does_not_reach_another_function():
+    """Local arrays of one function have no gap between them: the compiler makes one variable of them."""
     body = r"""__device__ __noinline__ int pick(const int* a) {
     int mine[4];
     for (int i = 0; i < 4; ++i) mine[a[i]] = 10 * i;
@@ -328,7 +335,7 @@ extern "C" __global__ void k(const int* a, int* o) {
             device.launch("k", 1, 32, wrong, out)
 
 
-def test_a_read_of_local_memory_that_nothing_wrote():
+def test_a_read_of_unwritten_local_memory_is_found():
     body = r"""extern "C" __global__ void k(const int* a, int* o) {
     int mine[8];
     for (int i = 0; i < a[0]; ++i) mine[i] = i;
@@ -341,8 +348,8 @@ def test_a_read_of_local_memory_that_nothing_wrote():
     assert (caught.value.where.thread, caught.value.where.lanes) == ((1, 0, 0), 16)
 
 
-def test_a_structure_with_a_gap_may_be_copied():
-    """The compiler copies it whole, with what lies between its members."""
+def test_a_structure_with_padding_may_be_copied():
+    """The compiler copies the whole structure, with the padding between its members."""
     body = r"""struct Pair { char small; int large; };
 extern "C" __global__ void k(const int* a, Pair* o) {
     Pair mine[4];

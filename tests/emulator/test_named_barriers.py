@@ -1,4 +1,4 @@
-"""Barriers for some threads of a block, and switch tables."""
+"""Named barriers for some threads of a block, and switch tables."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ def run(body: str, grid, block, *args, checks=ALL_CHECKS):
         return device.launch("k", grid, block, *args)
 
 
-def test_each_half_of_the_block_waits_for_itself():
-    """The second half goes twice round: the barriers of the halves have nothing to do with each other."""
+def test_each_half_of_a_block_waits_for_itself():
+    """The second half makes two rounds: the barriers of the halves are independent."""
     body = """extern "C" __global__ void k(int* o) {
     __shared__ int s[128];
     int t = threadIdx.x, half = t / 64, base = 64 * half, u = t % 64;
@@ -58,20 +58,20 @@ PIPE = """extern "C" __global__ void k(const int* a, int* o, int rounds) {
 }"""
 
 
-def test_producer_and_consumer_at_different_places():
+def test_producer_and_consumer_meet_from_different_places():
     data, out = np.arange(160, dtype=np.int32), np.zeros(160, np.int32)
     run(PIPE.replace("@@", "arrive(1, 64);"), 1, 64, data, out, 5)
     assert out.reshape(5, 32).tolist() == (data.reshape(5, 32)[:, ::-1] + 1).tolist()
 
 
-def test_a_consumer_whose_producer_never_arrives():
+def test_a_consumer_without_a_producer_is_found():
     data, out = np.arange(160, dtype=np.int32), np.zeros(160, np.int32)
-    with pytest.raises(BarrierDivergence, match="barrier 1 waits for 64 threads, of which 32 have come") as caught:
+    with pytest.raises(BarrierDivergence, match="barrier 1 waits for 64 threads, but only 32 have arrived") as caught:
         run(PIPE.replace("@@", ""), 1, 64, data, out, 1)
     assert caught.value.where.lanes == 32 and 'asm volatile("bar.sync' in caught.value.where.text
 
 
-def test_a_warp_counts_when_its_last_lane_has_come():
+def test_a_warp_counts_once_its_last_lane_has_arrived():
     body = """extern "C" __global__ void k(int* o) {
     __shared__ int s[64];
     int t = threadIdx.x;
@@ -97,7 +97,7 @@ def test_lanes_that_have_left_are_not_waited_for():
     assert out.sum() == 2 * 21
 
 
-def test_votes_of_some_threads():
+def test_votes_cover_the_threads_at_the_barrier():
     body = """extern "C" __global__ void k(const int* a, int* o) {
     int t = threadIdx.x, n = 1 + t / 64, count, all, any;
     asm volatile("{.reg .pred p, q; setp.ne.s32 p, %3, 0; bar.red.popc.u32 %0, %4, 64, p;"
@@ -120,11 +120,11 @@ def test_a_vote_over_different_places_is_refused():
     else { wait_for(1, 64); n = 0; }
     o[threadIdx.x] = n;
 }"""
-    with pytest.raises(UnsupportedInstruction, match="a vote over threads that are at different places"):
+    with pytest.raises(UnsupportedInstruction, match="a vote over threads at different places"):
         run(body, 1, 64, np.zeros(64, np.int32))
 
 
-def test_a_race_that_the_barrier_of_others_does_not_order():
+def test_a_barrier_between_other_warps_does_not_hide_a_race():
     """Warps 0 and 1 wait for each other; warp 2 does not."""
     body = """extern "C" __global__ void k(int* o) {
     __shared__ int s[32];
@@ -141,18 +141,18 @@ def test_a_race_that_the_barrier_of_others_does_not_order():
 @pytest.mark.parametrize(
     ("call", "says"),
     [
-        ("wait_for(16, 64)", "there is no barrier 16, they end at 15"),
+        ("wait_for(16, 64)", "there is no barrier 16; barriers are numbered 0 to 15"),
         ("wait_for(1, 40)", "a barrier waits for whole warps, not for 40 threads"),
-        ("wait_for(1, threadIdx.x < 32 ? 64 : 96)", "threads disagree on how many it is to wait for"),
+        ("wait_for(1, threadIdx.x < 32 ? 64 : 96)", "threads disagree on how many threads the barrier waits for"),
     ],
 )
-def test_wrong_numbers(call, says):
+def test_wrong_barrier_numbers_and_counts_are_found(call, says):
     body = 'extern "C" __global__ void k(int* o) { ' + call + "; o[threadIdx.x] = 1; }"
     with pytest.raises(BarrierDivergence, match=says):
         run(body, 1, 96, np.zeros(96, np.int32))
 
 
-def test_a_barrier_of_another_number_for_all():
+def test_a_barrier_with_another_number_can_cover_the_whole_block():
     body = """extern "C" __global__ void k(int* o) {
     __shared__ int s[96];
     s[threadIdx.x] = threadIdx.x;
@@ -164,8 +164,8 @@ def test_a_barrier_of_another_number_for_all():
     assert out.tolist() == list(range(95, -1, -1))
 
 
-def test_a_table_of_branches():
-    """brx.idx, which NVRTC does not write for the switches tried; entry 3 is the default's."""
+def test_a_branch_table_selects_its_entry():
+    """brx.idx, which NVRTC did not generate for any switch we tried; entry 3 is the default."""
     body = """
     {
     brx.idx %i0, table;

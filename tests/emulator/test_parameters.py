@@ -1,4 +1,4 @@
-"""Structs passed by value: indexed, handed on by reference, and kept apart from the parameters beside them."""
+"""Structs passed by value: indexed, passed on by reference, and separated from neighbouring parameters."""
 
 from __future__ import annotations
 
@@ -62,24 +62,24 @@ def _copied() -> np.ndarray:
         ("copied", _copied()),
     ],
 )
-def test_a_struct_is_indexed(kernel: str, expected: np.ndarray) -> None:
+def test_a_struct_parameter_can_be_indexed(kernel: str, expected: np.ndarray) -> None:
     found, _ = launch(kernel)
     assert np.allclose(found, expected, rtol=1e-5)
 
 
-def test_an_index_that_differs_between_lanes_is_a_load_from_the_constant_bank() -> None:
+def test_a_divergent_index_into_a_parameter_counts_as_a_constant_load() -> None:
     _, done = launch("indexed")
     assert done.counters.total("constant load").lanes >= THREADS
 
 
-def test_past_the_end_of_a_struct() -> None:
-    """The struct is 260 bytes; beside it lies the next parameter."""
+def test_an_access_past_the_end_of_a_struct_parameter_is_found() -> None:
+    """The struct has 260 bytes; the next parameter follows it."""
     with pytest.raises(OutOfBounds, match="right after the end of the 260 bytes of parameter 0") as caught:
         launch("too_far")
     assert caught.value.where.thread == (65 - TAPS, 0, 0)
     assert caught.value.where.text == "out[threadIdx.x] = w.w[threadIdx.x + w.n];"
 
 
-def test_a_parameter_is_not_written() -> None:
-    with pytest.raises(OutOfBounds, match="store at parameter 0, which cannot be written"):
+def test_a_store_to_a_parameter_is_refused() -> None:
+    with pytest.raises(OutOfBounds, match="store at parameter 0, which is read-only"):
         launch("changed")

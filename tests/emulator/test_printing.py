@@ -1,4 +1,4 @@
-"""printf against C's, assertions and traps."""
+"""printf compared with C's; assertions and traps."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ import numpy as np
 import pytest
 from harness import Device
 
-from climb.emulator import AssertionFailed, OutOfBounds, Trap, UnsupportedInstruction, system
+from climb.emulator import AssertionFailed, OutOfBounds, Trap, UnsupportedInstruction
+from climb.emulator.runtime import system_calls
 
 LIBC = ctypes.CDLL(None)
 
 
 def in_c(form: str, *values: object) -> str:
-    """What the C library prints."""
+    """The text that the C library prints."""
     room = ctypes.create_string_buffer(400)
     LIBC.snprintf(room, 400, form.encode(), *values)
     return room.value.decode()
@@ -33,13 +34,13 @@ FORMS = ("%d", "%i", "%5d|", "%-5d|", "%05d", "%+d", "% d", "%.3d", "%8.3d|", "%
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_integers(capsys, form):
+def test_integers_are_printed_as_in_c(capsys, form):
     statement = "".join(f'printf("{form}\\n", {v if v != -(2**31) else "-2147483647 - 1"});' for v in INTEGERS)
     assert printed(capsys, statement) == "".join(in_c(form + "\n", ctypes.c_int(v)) for v in INTEGERS)
 
 
 @pytest.mark.parametrize("form", ["%ld", "%lld", "%lu", "%llu", "%llx", "%25lld|", "%zu"])
-def test_long_integers(capsys, form):
+def test_long_integers_are_printed_as_in_c(capsys, form):
     values = (0, -1, 2**40 + 3, 2**63 - 1)
     statement = "".join(f'printf("{form}\\n", {v}ll);' for v in values)
     assert printed(capsys, statement) == "".join(in_c(form + "\n", ctypes.c_longlong(v)) for v in values)
@@ -48,7 +49,7 @@ def test_long_integers(capsys, form):
 @pytest.mark.parametrize(
     "form", ["%f", "%e", "%g", "%G", "%E", "%.2f", "%10.3e|", "%-10.1f|", "%010.2f", "%+g", "% f", "%#g", "%.0f"]
 )
-def test_floats(capsys, form):
+def test_floats_are_printed_as_in_c(capsys, form):
     values = {"0.f": 0.0, "-0.f": -0.0, "1.5f": 1.5, "-1234567.f": -1234567.0, "1e-9": 1e-9, "1e30": 1e30,
               "__int_as_float(0x7f800000)": np.inf, "__int_as_float(0xff800000)": -np.inf,
               "__longlong_as_double(0x7ff8000000000000)": np.nan}  # fmt: skip
@@ -56,7 +57,7 @@ def test_floats(capsys, form):
     assert printed(capsys, statement) == "".join(in_c(form + "\n", ctypes.c_double(v)) for v in values.values())
 
 
-def test_everything_else_and_the_alignment_of_the_values(capsys):
+def test_other_conversions_and_aligned_values_are_printed_as_in_c(capsys):
     statement = (
         'o[0] = printf("%c%c %s|%6s|%-6s|%.2s %d %lld %d %f 100%% %*d %-*d %.*f\\n", 65, \'b\', "text", "abc", "abc",'
         ' "abc", 1, 2ll, 3, 4.5f, 4, 5, 4, 6, 2, 1.239); printf("plain\\n"); printf("%p\\n", a); o[1] = printf("x\\n");'
@@ -67,7 +68,7 @@ def test_everything_else_and_the_alignment_of_the_values(capsys):
     assert out[:2].tolist() == [16, 0]
 
 
-def test_order_is_by_block_then_time_then_thread(capsys):
+def test_output_is_ordered_by_block_then_time_then_thread(capsys):
     text = printed(
         capsys, 'printf("a %d %d\\n", blockIdx.x, t); if (t % 2) printf("odd %d\\n", t); __syncthreads();'
         'if (t == 0) printf("end %d\\n", blockIdx.x);', 2, 3,
@@ -76,7 +77,7 @@ def test_order_is_by_block_then_time_then_thread(capsys):
     assert text.splitlines() == want
 
 
-def test_strings_of_the_kernels_own_and_of_its_arguments(capsys):
+def test_strings_from_local_memory_and_arguments_are_printed(capsys):
     statement = 'char s[4] = {(char)(97 + t), 98, (char)a[0], 0}; printf("%s %s\\n", s, (const char*)a);'
     text = printed(capsys, statement, 1, 2, np.frombuffer(b"hello, w\0\0\0\0", np.int32).copy(), np.zeros(1, np.int32))
     assert text.splitlines() == ["abh hello, w", "bbh hello, w"]
@@ -84,8 +85,8 @@ def test_strings_of_the_kernels_own_and_of_its_arguments(capsys):
 
 def test_output_is_bounded(capsys):
     lines = printed(capsys, 'for (int i = 0; i < 100; ++i) printf("%d\\n", t);', 1, 100).splitlines()
-    assert lines[: system.LIMIT] == [str(n % 100) for n in range(system.LIMIT)]
-    assert f"{10000 - system.LIMIT} more" in lines[-1] and len(lines) == system.LIMIT + 2
+    assert lines[: system_calls.LIMIT] == [str(n % 100) for n in range(system_calls.LIMIT)]
+    assert f"{10000 - system_calls.LIMIT} more" in lines[-1] and len(lines) == system_calls.LIMIT + 2
 
 
 @pytest.mark.parametrize(
@@ -97,8 +98,8 @@ def test_output_is_bounded(capsys):
         ('if (t >= 3 && t < 9) printf("%a", 1.0);', UnsupportedInstruction, "'%a' is not supported"),
     ],
 )
-def test_what_stops_a_kernel(capsys, statement, error, what):
-    """The error names the place and the threads; what was printed before is there."""
+def test_assertions_traps_and_bad_formats_stop_a_kernel(capsys, statement, error, what):
+    """The error names the place and the threads; earlier output is still printed."""
     with pytest.raises(error) as caught:
         printed(capsys, 'if (t == 0 && blockIdx.x == 0) printf("before\\n"); __syncthreads();\n' + statement, 2, 16)
     where = caught.value.where
@@ -106,5 +107,5 @@ def test_what_stops_a_kernel(capsys, statement, error, what):
     assert where.lanes == (12 if error in (AssertionFailed, Trap) else 1) and capsys.readouterr().out == "before\n"
 
 
-def test_assertions_that_hold(capsys):
+def test_assertions_that_hold_change_nothing(capsys):
     assert printed(capsys, "assert(t < 64); o[t] = a[t];", 1, 64) == ""

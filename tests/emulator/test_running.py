@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from climb.cli import main
 from climb.emulator import ALL_CHECKS, LaunchError, OutOfBounds, Race, UnsupportedInstruction, checking, run
-from climb.emulator.__main__ import main
 from climb.toolchain import CompileError, KernelNotFound, disassemble
 
 SAXPY = """
@@ -30,7 +30,7 @@ __global__ void narrow(unsigned char a, double b, Pair p, long long c, double* o
 """
 
 
-def test_a_source_string() -> None:
+def test_run_accepts_a_source_string() -> None:
     x, y = np.arange(1000, dtype=np.float32), np.ones(1000, np.float32)
     result = run(SAXPY, grid=4, block=256, args=[1000, 2, x, y])
     assert (y == 2 * np.arange(1000) + 1).all()
@@ -40,7 +40,7 @@ def test_a_source_string() -> None:
     assert "y[i] = a * x[i] + y[i];" in str(result)
 
 
-def test_a_file_with_what_it_includes(tmp_path: Path) -> None:
+def test_run_accepts_a_file_that_includes_others(tmp_path: Path) -> None:
     (tmp_path / "twice.cuh").write_text("__device__ float twice(float x) { return 2 * x; }\n")
     path = tmp_path / "k.cu"
     path.write_text('#include "twice.cuh"\n__global__ void k(float* x) { x[threadIdx.x] = twice(x[threadIdx.x]); }\n')
@@ -50,7 +50,7 @@ def test_a_file_with_what_it_includes(tmp_path: Path) -> None:
         assert (x == 2).all()
 
 
-def test_templates_structs_scalars_and_symbols() -> None:
+def test_run_passes_templates_structs_scalars_and_symbols() -> None:
     x, y = np.arange(8), np.zeros(8, np.int64)
     run(SEVERAL, "scale<long long, 3>", grid=1, block=8, args=[x, y])
     assert (y == 3 * x).all()
@@ -60,7 +60,7 @@ def test_templates_structs_scalars_and_symbols() -> None:
     assert out.tolist() == [200, 0.5, 5, 7 - 2**40]
 
 
-def test_shared_memory_and_arrays_that_are_no_rows() -> None:
+def test_run_accepts_dynamic_shared_memory_and_non_contiguous_arrays() -> None:
     source = """__global__ void turn(const float* in, float* out) { extern __shared__ float s[]; int t = threadIdx.x;
     s[t] = in[t]; __syncthreads(); out[t] = s[blockDim.x - 1 - t]; }"""
     column, out = np.arange(128, dtype=np.float32).reshape(64, 2)[:, 1], np.zeros((64, 2), np.float32)
@@ -73,17 +73,17 @@ def test_shared_memory_and_arrays_that_are_no_rows() -> None:
     ("args", "error", "says"),
     [
         ([1, 2.0, np.zeros(4)], TypeError, "saxpy takes 4 arguments, 3 given"),
-        ([np.zeros(4), 1.0, np.zeros(4), np.zeros(4)], TypeError, "argument 0 is an array.*no pointer"),
+        ([np.zeros(4), 1.0, np.zeros(4), np.zeros(4)], TypeError, "argument 0 is an array.*not a pointer"),
         ([1.5, 1.0, np.zeros(4), np.zeros(4)], TypeError, r"argument 0 is 1\.5.*whole number of 4 bytes"),
         ([2**40, 1.0, np.zeros(4), np.zeros(4)], ValueError, "argument 0 is 1099511627776.*4 bytes"),
         ([np.int64(3), 1.0, np.zeros(4), np.zeros(4)], TypeError, "argument 0 has 8 bytes.*has 4"),
         ([1, 1.0, [1.0], np.zeros(4)], TypeError, "argument 2 is a list; expected a NumPy array"),
         ([1, 1.0, np.array(["a"], object), np.zeros(4)], TypeError, "argument 2 is an array of Python objects"),
-        ([1, 1.0, np.zeros(4, ">f4"), np.zeros(4)], TypeError, "argument 2 is of type >f4.*other order"),
+        ([1, 1.0, np.zeros(4, ">f4"), np.zeros(4)], TypeError, "argument 2 is of type >f4.*byte order"),
         ([1, 1e300, np.zeros(4), np.zeros(4)], ValueError, "argument 1 is 1e\\+300.*float of 4 bytes"),
     ],
 )  # fmt: skip
-def test_arguments_that_do_not_fit_are_named(args, error, says) -> None:
+def test_an_argument_that_does_not_fit_is_named(args, error, says) -> None:
     with pytest.raises(error, match=says):
         run(SAXPY, "saxpy", grid=1, block=32, args=args)
 
@@ -91,13 +91,13 @@ def test_arguments_that_do_not_fit_are_named(args, error, says) -> None:
 INCREMENT = "__global__ void inc(float* o, const float* x, int n) { int t = threadIdx.x; if (t < n) o[t] = x[t] + 1; }"
 
 
-def test_an_array_given_twice_is_one_array() -> None:
+def test_an_array_passed_twice_is_one_allocation() -> None:
     x = np.arange(40, dtype=np.float32)
     run(INCREMENT, grid=1, block=64, args=[x, x, 40])
     assert (x == np.arange(1, 41)).all()
     run(INCREMENT, grid=1, block=64, args=[x[::2], x[1::2], 20])  # one memory, but no element of it twice
     assert (x[::2] == x[1::2] + 1).all()
-    with pytest.raises(ValueError, match="arguments 0 and 1 share a part of their memory"):
+    with pytest.raises(ValueError, match="arguments 0 and 1 overlap in memory"):
         run(INCREMENT, grid=1, block=64, args=[x[1:], x[:39], 39])
 
 
@@ -108,7 +108,7 @@ def test_a_race_through_two_names_of_one_array_is_found() -> None:
         run(source, grid=1, block=64, args=[x, x])
 
 
-def test_a_kernel_that_writes_to_a_read_only_array_is_told_of() -> None:
+def test_a_write_to_a_read_only_array_is_reported() -> None:
     out, x = np.zeros(4, np.float32), np.zeros(4, np.float32)
     out.setflags(write=False), x.setflags(write=False)
     with pytest.raises(ValueError, match="written to argument 0, which is a read-only array"):
@@ -119,19 +119,19 @@ def test_a_kernel_that_writes_to_a_read_only_array_is_told_of() -> None:
 @pytest.mark.parametrize(("grid", "block", "says"), [
     (1, (1, 1, 65), r"the block \(1, 1, 65\) is larger"), (2.0, 1, "grid must be .*2.0"), (1, "xy", "block must be"),
 ])  # fmt: skip
-def test_a_launch_that_no_gpu_takes(grid, block, says: str) -> None:
+def test_a_launch_beyond_the_limits_of_gpus_is_refused(grid, block, says: str) -> None:
     with pytest.raises(LaunchError, match=says):
         run("__global__ void k() {}", grid=grid, block=block)
 
 
-def test_what_else_can_be_wrong() -> None:
+def test_run_reports_missing_files_kernels_and_bad_symbols() -> None:
     with pytest.raises(FileNotFoundError, match=r"no file missing\.cu"):
         run("missing.cu", grid=1, block=1)
     with pytest.raises((CompileError, KernelNotFound), match="nothing"):
         run(SAXPY, "nothing", grid=1, block=1)
-    with pytest.raises(ValueError, match="several kernels, name one"):
+    with pytest.raises(ValueError, match="several kernels; name one"):
         run(SAXPY + SAXPY.replace("saxpy", "other"), grid=1, block=1)
-    with pytest.raises(ValueError, match="has no kernel; a template"):
+    with pytest.raises(ValueError, match="has no kernel; name the template"):
         run("template <int n> __global__ void k(int* o) { *o = n; }", grid=1, block=1)
     with pytest.raises(CompileError, match="undefined"):
         run("__global__ void k() { nowhere(); }", grid=1, block=1)
@@ -141,7 +141,7 @@ def test_what_else_can_be_wrong() -> None:
         )
 
 
-def test_errors_of_the_kernel_come_through_and_what_it_wrote_is_there() -> None:
+def test_after_an_error_arrays_hold_what_the_kernel_wrote() -> None:
     source = "__global__ void k(int* o) { o[0] = 7; o[threadIdx.x] = 1; }"
     out = np.zeros(16, np.int32)
     with pytest.raises(OutOfBounds, match=r"kernel\.cu:1"):
@@ -165,8 +165,8 @@ __global__ void merged(const float* __restrict__ in, float* out) {
 """
 
 
-def test_a_merged_load_is_marked_and_others_are_not() -> None:
-    """32 loads of 4 bytes side by side become eight of 16; the store of the result stays what it is."""
+def test_only_the_merged_load_is_marked() -> None:
+    """32 neighbouring loads of 4 bytes become eight of 16; the store of the result does not change."""
     result = run(MERGED, grid=1, block=32, args=[np.ones(1024, np.float32), np.zeros(32, np.float32)])
     found = {(mark.line, mark.kind): mark for mark in result.counters.marks if mark.changes}
     assert found[9, "shared load"].sass == {16: 8}
@@ -183,7 +183,7 @@ def test_a_kernel_without_marks_has_none_in_its_report() -> None:
     assert "*  " not in str(result)
 
 
-def test_an_unrolled_loop_is_no_change() -> None:
+def test_an_unrolled_loop_is_not_marked() -> None:
     source = """__global__ void total(const float* x, float* o, int n) { float s = 0;
     for (int i = threadIdx.x; i < n; i += 32)
         s += x[i];
@@ -200,9 +200,9 @@ def file(tmp_path: Path) -> str:
     return str(path)
 
 
-def test_the_command(file, tmp_path, capsys) -> None:
+def test_the_command_prints_the_report_and_saves_arrays(file, tmp_path, capsys) -> None:
     saved = tmp_path / "y.npy"
-    code = main([file, "--kernel", "saxpy", "--grid", "4", "--block", "256", "--arg", "1024", "--arg", "2.0",
+    code = main(["emulate", file, "--kernel", "saxpy", "--grid", "4", "--block", "256", "--arg", "1024", "--arg", "2.0",
                  "--arg", "x:float32:1024:range", "--arg", "y:float32:32x32:ones", "--show", "3",
                  "--save", f"y={saved}"])  # fmt: skip
     shown = capsys.readouterr().out
@@ -211,12 +211,12 @@ def test_the_command(file, tmp_path, capsys) -> None:
     assert "4 sectors" in shown
     assert (np.load(saved).ravel() == 2 * np.arange(1024) + 1).all()
     again = ["--grid", "1", "--block", "32", "--arg", "32", "--arg", "1", "--arg", f"x:float32:32x32:{saved}"]
-    assert main([file, *again, "--arg", "y:float32:32"]) == 0
+    assert main(["emulate", file, *again, "--arg", "y:float32:32"]) == 0
 
 
-def test_the_command_as_a_program(file) -> None:
+def test_the_command_runs_as_a_program(file) -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "climb.emulator", file, "--grid", "1", "--block", "64", "--arg", "64", "--arg", "1",
+        [sys.executable, "-m", "climb", "emulate", file, "--grid", "1", "--block", "64", "--arg", "64", "--arg", "1",
          "--arg", "x:float32:32:random", "--arg", "y:float32:64"],
         capture_output=True, text=True, check=False, cwd=Path(__file__).resolve().parents[2],
     )  # fmt: skip
@@ -229,15 +229,15 @@ def test_the_command_as_a_program(file) -> None:
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["--grid", "0", "--block", "1"], "'0' is no extent"),
-        (["--grid", "1x1x1x1", "--block", "1"], "is no extent"),
-        (["--grid", "1", "--block", "many"], "'many' is no extent"),
+        (["--grid", "0", "--block", "1"], "'0' is not an extent"),
+        (["--grid", "1x1x1x1", "--block", "1"], "is not an extent"),
+        (["--grid", "1", "--block", "many"], "'many' is not an extent"),
         (["--arg", "ten"], "--arg ten: expected a number, or NAME:TYPE:SHAPE"),
         (["--arg", "x:float32"], "--arg x:float32: expected a number, or NAME:TYPE:SHAPE"),
-        (["--arg", "x:float33:4"], "'float33' is no type of NumPy's"),
-        (["--arg", "x:str:4"], "expected a type of numbers, not 'str'"),
-        (["--arg", "x:int32:4y4"], "'4y4' is no shape"),
-        (["--arg", "x:int32:4:chaos"], "'chaos' is none of zeros, ones, range, random"),
+        (["--arg", "x:float33:4"], "'float33' is not a NumPy dtype"),
+        (["--arg", "x:str:4"], "expected a numeric type, not 'str'"),
+        (["--arg", "x:int32:4y4"], "'4y4' is not a shape"),
+        (["--arg", "x:int32:4:chaos"], "'chaos' is neither zeros, ones, range, random nor a .npy file"),
         (["--arg", "x:int32:4:no.npy"], "no file no.npy"),
         (["--arg", "1", "--save", "y=a.npy"], "expected NAME=FILE"),
         (["--arg", "1"], "saxpyifPKfPf takes 4 arguments, 1 given"),
@@ -247,25 +247,25 @@ def test_the_command_as_a_program(file) -> None:
 def test_a_wrong_command_says_what_is_wrong(file, capsys, arguments, says) -> None:
     given = [*arguments, *(["--grid", "1"] if "--grid" not in arguments else [])]
     given += ["--block", "32"] if "--block" not in arguments else []
-    assert main([file, *given]) in (1, 2)
+    assert main(["emulate", file, *given]) in (1, 2)
     shown = capsys.readouterr()
     assert says in shown.err
     assert shown.out == ""
 
 
-def test_a_file_that_is_not_there(capsys) -> None:
-    assert main(["nowhere.cu", "--grid", "1", "--block", "1"]) == 2
+def test_the_command_reports_a_missing_file(capsys) -> None:
+    assert main(["emulate", "nowhere.cu", "--grid", "1", "--block", "1"]) == 2
     assert "no file nowhere.cu" in capsys.readouterr().err
 
 
-def test_a_file_that_does_not_compile(tmp_path, capsys) -> None:
+def test_the_command_reports_compile_errors(tmp_path, capsys) -> None:
     path = tmp_path / "wrong.cu"
     path.write_text("__global__ void k(float* x) { x[0] = y; }\n")
-    assert main([str(path), "--grid", "1", "--block", "1", "--arg", "x:float32:1"]) == 1
+    assert main(["emulate", str(path), "--grid", "1", "--block", "1", "--arg", "x:float32:1"]) == 1
     assert 'identifier "y" is undefined' in capsys.readouterr().err
 
 
-def test_copies_and_matrix_loads_are_compared_too() -> None:
+def test_marks_compare_copies_and_matrix_loads() -> None:
     """cp.async is a global load and a shared store; ldmatrix reads rows of 16 bytes."""
     source = """#include <cuda_pipeline_primitives.h>
 __global__ void k(const float4* in, float* out, unsigned at) {

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from climb.emulator.patterns import PERIOD, SHARED_MEASURES
-from climb.emulator.serving import global_cost, sectors_of, shared_cost, shared_words, turns
+from climb.emulator.counters.cost_model import PERIOD, SHARED_MEASURES
+from climb.emulator.counters.serving import global_cost, sectors_of, shared_cost, shared_words, turns
 
 LANES = np.arange(32)
 ALL = np.ones(32, bool)

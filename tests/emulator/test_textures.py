@@ -1,4 +1,4 @@
-"""Texture reads against the formulas of the CUDA C++ Programming Guide, one texel at a time."""
+"""Texture reads: compare with the formulas of the CUDA C++ Programming Guide, one texel at a time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ READS = {1: "tex1D<V>(a, x[t])", 2: "tex2D<V>(a, x[t], y[t])", 3: "tex3D<V>(a, x
 
 
 def texel(texture: Texture, place: tuple[int, ...], modes: list[str]) -> np.ndarray:
-    """The texel at x, y, z, which may lie outside."""
+    """The texel at x, y, z, which may be outside the texture."""
     index = []
     for i, n, mode in zip(place, texture.data.shape[-2::-1], modes, strict=True):
         if mode == "border" and not 0 <= i < n:
@@ -30,7 +30,7 @@ def texel(texture: Texture, place: tuple[int, ...], modes: list[str]) -> np.ndar
 
 
 def expected(texture: Texture, place: tuple[float, ...]) -> np.ndarray:
-    """CUDA C++ Programming Guide, appendix on texture fetching."""
+    """The value of a read, by the appendix on texture fetching of the CUDA C++ Programming Guide."""
     modes, scaled = [], []
     for x, n, mode in zip(map(float, place), texture.data.shape[-2::-1], texture.addressing, strict=False):
         if texture.normalised:
@@ -59,7 +59,7 @@ def expected(texture: Texture, place: tuple[float, ...]) -> np.ndarray:
 @pytest.mark.parametrize("normalised", [False, True])
 @pytest.mark.parametrize("filtering", ["point", "linear"])
 @pytest.mark.parametrize("shape", [(7, 1), (5, 6, 1), (5, 6, 4), (3, 4, 5, 2)])
-def test_reads(shape, filtering, normalised, mode):
+def test_reads_match_the_formulas_of_the_guide(shape, filtering, normalised, mode):
     rng = np.random.default_rng(0)
     data = rng.normal(size=shape).astype(np.float32)
     other = {"wrap": "mirror", "clamp": "border", "mirror": "wrap", "border": "clamp"}[mode]
@@ -80,7 +80,7 @@ def launch(handle: int, read: str = READS[2]) -> np.ndarray:
     return out
 
 
-def test_a_texture_follows_its_data_and_ends_with_it():
+def test_a_texture_reflects_its_data_and_dies_with_it():
     data = np.full((4, 4, 1), 3, np.float32)
     texture = Texture(data)
     assert (launch(texture.handle) == 3).all()
@@ -88,7 +88,7 @@ def test_a_texture_follows_its_data_and_ends_with_it():
     assert (launch(texture.handle) == 4).all()
     handle = texture.handle
     del texture
-    with pytest.raises(OutOfBounds, match="is no texture object, or one that is gone") as caught:
+    with pytest.raises(OutOfBounds, match="is not a live texture object") as caught:
         launch(handle)
     assert caught.value.where.line == 4
 
@@ -124,7 +124,7 @@ def test_integers_are_read_as_fractions(dtype, filtering):
     assert np.allclose(out, want, rtol=0, atol=1e-7 if filtering == "linear" else 0)
 
 
-def test_halves_and_levels():
+def test_halves_are_read_as_floats_and_level_zero_is_accepted():
     data = np.random.default_rng(2).normal(size=(4, 4, 1)).astype(np.float16)
     texture = Texture(data)
     device = Device(SOURCE.replace("READ", "tex2DLod<V>(a, x[t], y[t], 0.0f)").replace("V", "float"))
@@ -134,7 +134,7 @@ def test_halves_and_levels():
     assert (out == data[np.arange(32) // 4 % 4, np.arange(32) % 4, 0]).all()
 
 
-def test_linear_memory_by_index():
+def test_linear_memory_is_read_by_index():
     data = np.arange(40, dtype=np.int32).reshape(20, 2)
     texture = Texture(data, linear=True)
     device = Device(SOURCE.replace("READ", "tex1Dfetch<V>(a, t - 4)").replace("V", "int2"))
@@ -146,7 +146,7 @@ def test_linear_memory_by_index():
         launch(floats.handle, READS[1])
 
 
-def test_what_is_not_supported():
+def test_unsupported_textures_are_refused():
     texture = Texture(np.zeros((4, 4, 1), np.float32))
     with pytest.raises(UnsupportedInstruction, match="of 2 dimensions read with 3 coordinates"):
         launch(texture.handle, READS[3])
@@ -158,7 +158,7 @@ def test_what_is_not_supported():
         Texture(np.zeros((4, 1), np.float64))
     with pytest.raises(ValueError, match="only integers of 8 or 16 bits"):
         Texture(np.zeros((4, 1), np.int32), as_fractions=True)
-    with pytest.raises(ValueError, match="linear filtering gives floats"):
+    with pytest.raises(ValueError, match="linear filtering returns floats"):
         Texture(np.zeros((4, 1), np.int8), filtering="linear")
     with pytest.raises(ValueError, match="linear memory has one dimension"):
         Texture(np.zeros((4, 4, 1), np.float32), linear=True)

@@ -1,4 +1,4 @@
-"""Newer compilers declare every register by its size only (.b32 %r): the same kernel must run the same."""
+"""Untyped registers: newer compilers declare only the size (.b32 %r), and kernels must run the same."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ extern "C" __global__ void k(const float* a, float* o, const double* d, int n) {
 
 
 @pytest.mark.parametrize("options", [(), ("-ftz=false",)])
-def test_registers_of_bits_only(options):
+def test_untyped_registers_give_the_same_results(options):
     text = compile_cuda(SOURCE, filename="k.cu", options=options).ptx
     untyped = re.sub(r"\.reg \.f(32|64)", r".reg .b\1", text)
     assert untyped != text
@@ -54,8 +54,8 @@ def test_registers_of_bits_only(options):
         ("mov.b32 f, 0x3fb8aa3bU; fma.rn.f32 %0, %1, f, 0f00000000;", float(np.float32(np.log2(np.e)))),
     ],
 )
-def test_a_whole_number_that_becomes_a_float_is_its_bits(code: str, wanted: float) -> None:
-    """As the inline PTX of cuda_fp16.hpp has it: mov.b32 moves bits, whatever the register is used for."""
+def test_mov_of_an_integer_to_a_float_register_moves_bits(code: str, wanted: float) -> None:
+    """mov.b32 moves bits, however the register is used, as in the inline PTX of cuda_fp16.hpp."""
     body = f'asm volatile("{{.reg .b32 f; {code}}}" : "=f"(r) : "f"(*x));'
     source = f"__global__ void k(float* o, const float* x) {{ float r; {body} *o = r; }}"
     out = np.zeros(1, np.float32)
@@ -70,7 +70,7 @@ def test_a_whole_number_that_becomes_a_float_is_its_bits(code: str, wanted: floa
         ("cuda_bf16.h", "__nv_bfloat16", "hexp hexp2 hexp10 hlog hlog2 hlog10 hsqrt hrsqrt hrcp hsin hcos"),
     ],
 )
-def test_functions_of_halves(header: str, type: str, functions: str) -> None:
+def test_half_functions_run_with_untyped_registers(header: str, type: str, functions: str) -> None:
     names = functions.split()
     lines = "".join(f"o[{n} * 64 + t] = (float){name}(({type})x[t]);\n" for n, name in enumerate(names))
     source = f"#include <{header}>\n__global__ void k(float* o, const float* x) {{ int t = threadIdx.x;\n{lines} }}"

@@ -1,4 +1,4 @@
-"""Two 16-bit or four 8-bit integers in a word, against Python, part by part."""
+"""Video instructions: two 16-bit or four 8-bit integers in a word, compared with Python part by part."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ PLAIN = {
 
 @pytest.mark.parametrize("kind", ["u16x2", "s16x2"])
 @pytest.mark.parametrize("name", ["add", "min", "max"])
-def test_pairs(name, kind):
+def test_packed_pairs_match_python(name, kind):
     a, b = words(1), words(2)
     signed = kind[0] == "s"
     for relu in ("", ".relu") if signed and name != "add" else ("",):
@@ -45,7 +45,7 @@ def test_pairs(name, kind):
 @pytest.mark.parametrize("name", sorted(PLAIN))
 @pytest.mark.parametrize("number", [2, 4])
 @pytest.mark.parametrize("kinds", ["uuu", "sss", "suu", "uss", "ssu"])
-def test_video_instructions(name, number, kinds):
+def test_video_instructions_match_python(name, number, kinds):
     a, b, c = words(3), words(4), words(5)
     d_signed, a_signed, b_signed = (kind == "s" for kind in kinds)
     bits = 32 // number
@@ -66,8 +66,8 @@ def test_video_instructions(name, number, kinds):
                 assert found == want, (x, y, z)
 
 
-def test_intrinsics_of_cuda():
-    """What NVRTC makes of them: new instructions for some, sequences of old ones for others."""
+def test_cuda_simd_intrinsics_match_python():
+    """NVRTC compiles some to new instructions and others to sequences of old ones."""
     source = """extern "C" __global__ void k(const unsigned* a, const unsigned* b, unsigned* o) {
     int t = threadIdx.x; unsigned x = a[t], y = b[t];
     o[t] = __vadd2(x, y); o[64 + t] = __vabsdiffu4(x, y); o[128 + t] = __vmaxs2(x, y); o[192 + t] = __vsadu4(x, y);
@@ -90,6 +90,6 @@ def test_intrinsics_of_cuda():
             assert found == want, (n, hex(x), hex(y))
 
 
-def test_clamped_extremes():
+def test_video_results_clamp_at_the_extremes():
     (got,) = run_ptx("max.s32.relu %o0, %i0, %i1;", [("s32", [-5, 3, -1]), ("s32", [-7, -2, 9])], ["s32"])
     assert got.tolist() == [0, 3, 9]

@@ -1,4 +1,4 @@
-"""Lanes that wait for others: what Volta and later promise to finish, finishes."""
+"""Lanes that wait for others: whatever Volta and later GPUs guarantee to finish must finish."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from harness import Device
 from climb.emulator import EndlessLoop
 
 
-def test_a_lock_that_lanes_of_one_warp_contend_for():
+def test_lanes_of_one_warp_can_contend_for_a_lock():
     device = Device(
         r"""extern "C" __global__ void k(int* lock, volatile int* sum) {
         while (atomicCAS(lock, 0, 1) != 0) { }
@@ -21,7 +21,7 @@ def test_a_lock_that_lanes_of_one_warp_contend_for():
     assert (total[0], lock[0]) == (120, 0)
 
 
-def test_one_warp_waits_for_another():
+def test_one_warp_can_wait_for_another():
     device = Device(
         r"""extern "C" __global__ void k(volatile int* flag, int* o) { int t = threadIdx.x;
         if (t < 32) { while (flag[0] == 0) { } o[t] = flag[1]; }
@@ -32,8 +32,8 @@ def test_one_warp_waits_for_another():
     assert out.tolist() == [77] * 32
 
 
-def test_blocks_in_a_chain():
-    """Each block waits for the one before it, as a scan in one pass does."""
+def test_blocks_can_wait_in_a_chain():
+    """Each block waits for the previous one, as in a single-pass scan."""
     device = Device(
         r"""extern "C" __global__ void k(const int* a, volatile int* done, volatile int* sums, int* o) {
         __shared__ int before; int b = blockIdx.x, t = threadIdx.x;
@@ -47,7 +47,7 @@ def test_blocks_in_a_chain():
     assert out.tolist() == [[v] * 32 for v in want]
 
 
-def test_a_wait_that_nothing_ends():
+def test_a_wait_that_nothing_ends_is_an_endless_loop():
     device = Device(
         'extern "C" __global__ void k(volatile int* o) { if (threadIdx.x < 3) while (o[0] == 0) { } o[1] = 1; }'
     )
@@ -55,8 +55,8 @@ def test_a_wait_that_nothing_ends():
         device.launch("k", 1, 32, np.zeros(2, np.int32), max_steps=3000)
 
 
-def test_a_loop_with_atomics_still_meets_at_its_end():
-    """Lanes that leave a CAS loop early wait for the others: one store for the warp."""
+def test_lanes_reconverge_after_a_loop_with_atomics():
+    """Lanes that leave a CAS loop early wait for the others, so the warp stores once."""
     device = Device(
         r"""extern "C" __global__ void k(unsigned* m, int* o) { unsigned old = *m, seen; int n = 0;
         do { seen = old; old = atomicCAS(m, seen, seen * 3 + threadIdx.x + 1); ++n; } while (old != seen);

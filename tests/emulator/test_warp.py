@@ -1,4 +1,4 @@
-"""Warp operations against the rules of PTX, one lane at a time."""
+"""Warp operations: compare with the rules of PTX, one lane at a time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __global__ void bfly(const int* a, int* o, int s) { int t = blockIdx.x * blockDi
 
 
 def source_lane(name: str, lane: int, step: int, width: int) -> int:
-    """CUDA C++ Programming Guide, warp shuffle functions."""
+    """The lane that a shuffle reads from, by the CUDA C++ Programming Guide."""
     start = lane // width * width
     if name == "idx":
         return start + step % width
@@ -33,7 +33,7 @@ def source_lane(name: str, lane: int, step: int, width: int) -> int:
 
 @pytest.mark.parametrize("width", [2, 8, 32])
 @pytest.mark.parametrize("name", ["idx", "up", "down", "bfly"])
-def test_shuffles(name, width):
+def test_shuffles_match_the_guide(name, width):
     device = Device(SHUFFLES.replace("W)", f"{width})"))
     data = np.random.default_rng(0).integers(-1000, 1000, 192).astype(np.int32)
     for step in (0, 1, 2, 5, 7, 16, 31):
@@ -43,7 +43,7 @@ def test_shuffles(name, width):
         assert out.tolist() == want, step
 
 
-def test_shuffle_of_doubles_and_of_values_that_lanes_choose():
+def test_doubles_and_lane_dependent_sources_can_be_shuffled():
     device = Device(
         'extern "C" __global__ void k(const double* a, double* o) { int t = threadIdx.x;'
         "o[t] = __shfl_sync(0xffffffffu, a[t], (t * 7 + 3) % 32) + __shfl_xor_sync(0xffffffffu, a[t], 4); }"
@@ -55,7 +55,7 @@ def test_shuffle_of_doubles_and_of_values_that_lanes_choose():
     assert out.tolist() == want
 
 
-def test_warp_reduction_and_scan():
+def test_a_warp_reduction_and_scan_match_numpy():
     device = Device(
         r"""extern "C" __global__ void k(const int* a, int* o, int* scan) { int t = blockIdx.x * blockDim.x + threadIdx.x, v = a[t];
         int s = v; for (int d = 16; d; d /= 2) s += __shfl_down_sync(0xffffffffu, s, d);
@@ -81,7 +81,7 @@ extern "C" __global__ void k(const int* a, unsigned* o, int n) {
 
 
 @pytest.mark.parametrize("n", [-1, 5, 40, 1000])
-def test_votes_matches_and_reductions(n):
+def test_votes_matches_and_reductions_match_python(n):
     device = Device(VOTES)
     data = np.random.default_rng(3).integers(0, 50, 128).astype(np.int32)
     data[64:96] = 7
@@ -99,8 +99,8 @@ def test_votes_matches_and_reductions(n):
         ]  # fmt: skip
 
 
-def test_masks_of_some_lanes():
-    """Two halves of a warp, each with its own mask, in one instruction and in two branches."""
+def test_each_half_of_a_warp_can_use_its_own_mask():
+    """The halves run in one instruction and in two branches."""
     device = Device(
         r"""extern "C" __global__ void k(int* o) {
         int t = threadIdx.x; unsigned half = t < 16 ? 0x0000ffffu : 0xffff0000u;
@@ -116,7 +116,7 @@ def test_masks_of_some_lanes():
     assert out[32:].view(np.uint32).tolist() == [third[t >= 16] for t in range(32)]
 
 
-def test_activemask_in_a_branch_and_in_a_partial_warp():
+def test_activemask_names_the_lanes_that_run_together():
     device = Device(
         'extern "C" __global__ void k(unsigned* o) { int t = threadIdx.x; unsigned m = 0;'
         "if (t % 2) m = __activemask(); o[t] = m; }"
@@ -127,8 +127,8 @@ def test_activemask_in_a_branch_and_in_a_partial_warp():
     assert out.tolist() == [(odd if t < 32 else 0b10101010) if t % 2 else 0 for t in range(40)]
 
 
-def test_lanes_wait_for_those_that_their_mask_names():
-    """Half of the warp arrives by a longer way; the shuffle is one instruction for all."""
+def test_lanes_wait_for_the_lanes_in_their_mask():
+    """Half of the warp takes a longer path; the shuffle is one instruction for all."""
     device = Device(
         r"""extern "C" __global__ void k(int* o) { int t = threadIdx.x, v = t;
         if (t < 16) { for (int i = 0; i < t; ++i) v += o[i] * i; }
@@ -140,7 +140,7 @@ def test_lanes_wait_for_those_that_their_mask_names():
     assert out[32:].tolist() == [each[t] + each[t ^ 31] for t in range(32)]
 
 
-def test_block_votes():
+def test_block_votes_match_numpy():
     device = Device(
         r"""extern "C" __global__ void k(const int* a, int* o) {
         int b = blockIdx.x, t = threadIdx.x; int v = a[b * 50 + t];
@@ -156,7 +156,7 @@ def test_block_votes():
 
 
 def test_lanes_that_have_left_are_not_waited_for():
-    """CUDA C++ Programming Guide: all *non-exited* threads that the mask of __syncwarp names must come."""
+    """CUDA C++ Programming Guide: all *non-exited* threads in the mask of __syncwarp must execute it."""
     source = """extern "C" __global__ void k(int* o) { __shared__ int s[32]; int t = threadIdx.x; if (t >= 20) return;
     s[t] = o[t]; __syncwarp(); o[t] = s[19 - t]; }"""
     out = np.arange(32, dtype=np.int32)
@@ -176,7 +176,7 @@ def test_lanes_that_have_left_are_not_waited_for():
         ("if (t < 16) __syncwarp(); else __syncthreads();", "lanes 16-31 wait at the barrier in line 3"),
     ],
 )
-def test_wrong_masks(body, message):
+def test_wrong_masks_are_found(body, message):
     device = Device(
         'extern "C" __global__ void k(int* o) {\n int t = threadIdx.x, v = o[t];\n'
         + body
@@ -187,7 +187,7 @@ def test_wrong_masks(body, message):
     assert caught.value.where.line == 3
 
 
-def test_a_full_mask_shuffle_that_reads_past_a_small_block():
+def test_a_shuffle_that_reads_past_a_small_block_is_found():
     device = Device(
         'extern "C" __global__ void k(int* o) { o[threadIdx.x] = __shfl_xor_sync(0xffffffffu, o[threadIdx.x], 2); }'
     )

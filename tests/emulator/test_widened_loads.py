@@ -1,4 +1,4 @@
-"""Loads that the compiler has made wider: what they read beyond what the source asks for is no fault of the source."""
+"""Loads that the compiler has widened: the bytes that the source does not ask for must not cause errors."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def launch(kernel: str, *args: object, length: int = 7) -> tuple[np.ndarray, Res
     return out, run(SOURCE.replace("@@", str(length)), kernel, grid=1, block=8, args=given)
 
 
-def test_the_end_of_a_shared_array() -> None:
-    """Seven floats are two loads of 16 bytes, which is how they are counted."""
+def test_a_widened_load_at_the_end_of_a_shared_array_raises_nothing() -> None:
+    """Seven floats are loaded, and counted, as two loads of 16 bytes."""
     out, done = launch("shared_end", None, 7)
     assert "used_bytes_mask 4095" in done.compiled.ptx
     assert (out == 24).all()
@@ -48,18 +48,18 @@ def test_the_end_of_a_shared_array() -> None:
     assert (loads.width, loads.requests, loads.lanes) == (16, 2, 16)
 
 
-def test_what_the_source_reads_past_the_end_is_found() -> None:
+def test_a_source_read_past_the_end_is_found() -> None:
     with pytest.raises(OutOfBounds, match="the 24 bytes of"):
         launch("shared_end", None, 6, length=6)
 
 
-def test_what_the_source_reads_and_nothing_has_written_is_found() -> None:
+def test_a_source_read_of_unwritten_memory_is_found() -> None:
     """Six of seven are filled: byte 24 is asked for, byte 28 is not."""
     with pytest.raises(Uninitialised, match="a load reads byte 24 of s"):
         launch("shared_end", None, 6)
 
 
-def test_the_end_of_global_memory() -> None:
+def test_a_widened_load_at_the_end_of_global_memory_raises_nothing() -> None:
     values = np.arange(31, dtype=np.float32)
     out, done = launch("global_end", values, None)
     assert (out == 3 + 12 * np.arange(8)).all()
@@ -68,12 +68,12 @@ def test_the_end_of_global_memory() -> None:
         launch("global_end", values[:30], None)
 
 
-def test_some_bytes_of_a_word() -> None:
+def test_some_bytes_of_a_word_are_loaded() -> None:
     out, _ = launch("bytes_of_a_word", None)
     assert (out == 0x030201).all()
 
 
 def test_a_float4_of_the_source_is_read_whole() -> None:
-    """Its last member is not used, but the source asks for it: on a GPU that is a fault."""
+    """Its last member is unused, but the source asks for it, so a GPU would fault."""
     with pytest.raises(OutOfBounds):
         launch("whole", np.arange(31, dtype=np.float32), None)

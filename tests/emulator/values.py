@@ -1,4 +1,4 @@
-"""Values at which instructions go wrong."""
+"""Values on which instructions tend to fail: edge cases and random values."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from reference import limits
 
 
 def integers(kind: str) -> list[int]:
-    """Edges of an integer type."""
+    """The edge cases of an integer type."""
     low, high = limits(kind)
     bits = int(kind[1:])
     out = {0, 1, 2, 3, 7, 31, 32, 33, 63, 64, 100, low, low + 1, high, high - 1, high // 2, 1 << (bits // 2)}
@@ -26,7 +26,7 @@ def single(bits: int) -> float:
 
 
 def floats(kind: str) -> list[float]:
-    """Edges of a float format: zeros, subnormals, ends of the range, halves, neighbours of one, infinities, NaN."""
+    """Edge cases of a float format: zeros, subnormals, ends of the range, halves, neighbours of 1, infinities, NaN."""
     plain = [
         1.0,
         -1.0,
@@ -56,7 +56,7 @@ def floats(kind: str) -> list[float]:
 
 
 def random_value(kind: str, rng: random.Random) -> int | float:
-    """A random bit pattern of the type, NaN patterns excepted."""
+    """A random bit pattern of the type, except NaN patterns."""
     if kind[0] != "f":
         low, high = limits(kind)
         return rng.randint(low, high) >> (rng.randrange(int(kind[1:])) if kind[0] == "u" else 0)
@@ -73,7 +73,7 @@ def random_value(kind: str, rng: random.Random) -> int | float:
 
 
 def cases(kinds: tuple[str, ...], seed: int = 0, extra: int = 300) -> list[tuple]:
-    """Tuples of operands: all pairs of edges (a sample of the triples), and random ones."""
+    """Tuples of operands: all pairs of edge cases (or a sample of the triples), and random ones."""
     rng = random.Random(seed)
     edges = [floats(k) if k[0] == "f" else [0, 1] if k == "pred" else integers(k) for k in kinds]
     every = list(itertools.product(*edges)) if len(kinds) < 3 else []

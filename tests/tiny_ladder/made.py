@@ -24,9 +24,11 @@ DEVICE = {
 SECONDS = {"plain": 4e-6, "vector": 2e-6, "twice": 8e-6, "library": 3e-6}
 
 
-def point(name: str, kind: str, size: dict[str, int], regime: str, ladder: Ladder = scale.ladder, **more: Any) -> Point:
-    """A point whose samples lie 1 % around ``SECONDS[name]``."""
-    middle = SECONDS[name]
+def point(
+    name: str, kind: str, size: dict[str, int], regime: str, ladder: Ladder = scale.ladder, seconds: float | None = None
+) -> Point:
+    """A point whose samples lie 1 % around ``seconds``, or ``SECONDS[name]``."""
+    middle = SECONDS[name] if seconds is None else seconds
     samples = (0.99 * middle, middle, 1.01 * middle) if regime == "cold" else (middle,)
     p25, median, p75 = records.quantiles(samples)
     own = (
@@ -49,13 +51,13 @@ def point(name: str, kind: str, size: dict[str, int], regime: str, ladder: Ladde
         "max_rel_error": 1e-8,
         **own,
     }
-    return Point(**{**fields, **more})
+    return Point(**fields)
 
 
-def record(ladder: Ladder = scale.ladder) -> Record:
-    """A whole and fresh record."""
+def record(ladder: Ladder = scale.ladder, seconds: dict[str, float] | None = None) -> Record:
+    """A whole and fresh record; ``seconds`` are of rungs that ``SECONDS`` does not have."""
     points = [
-        point(name, kind, dict(size), regime, ladder)
+        point(name, kind, dict(size), regime, ladder, (seconds or {}).get(name))
         for kind, name, size in records.expected_points(ladder)
         for regime in records.REGIMES
     ]

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import dataclasses
 import re
+import warnings
 
 import pytest
 from tools.code import memory_instructions
 
-from climb import load_ladder
+from climb import ladder_names, load_ladder
+from climb.bench.identity import expand_includes
 from climb.bench.ladder import BoundRung
+from climb.bench.records import pending
 from climb.toolchain import disassemble
 from climb.validation import agreement, nsight
 from climb.validation.agreement import Count, code, compare_patterns, compare_rung, record, summary
@@ -66,9 +69,13 @@ def test_every_rung_is_counted_exactly_or_marked(rung: BoundRung, compared) -> N
     assert [one for one in counts if not one.equal and not (one.compiler and one.why)] == []
 
 
-def test_every_rung_was_counted() -> None:
+def test_every_rung_is_counted_or_pending() -> None:
+    """A rung whose times no record holds waits for a GPU; it is listed, and its counts are not asked for."""
     every = {(rung.ladder.name, rung.name) for rung in agreement.all_rungs()}
-    assert every >= code.NONDETERMINISTIC and every - MEASURED == set()
+    waiting = {(ladder, rung) for ladder in ladder_names() for rung in pending(ladder)}
+    for ladder, rung in sorted(every & waiting - MEASURED):
+        warnings.warn(f"pending: {ladder} {rung} was not counted on a GPU yet", stacklevel=1)
+    assert every >= code.NONDETERMINISTIC and every - MEASURED - waiting == set()
     assert summary.read_summary().missing == []
 
 
@@ -94,11 +101,10 @@ def test_kept_code_of_another_source_is_refused(tmp_path, monkeypatch) -> None:
     with pytest.raises(LookupError, match="no code of classifier slices"):
         code.counted_code(rung, size)
     compiled = rung.compiled(size)
-    changed = dataclasses.replace(compiled, sources={**compiled.sources, compiled.filename: "// another"})
-    code.keep_code(tmp_path / "code" / "it.json", changed)
-    with pytest.raises(LookupError, match=r"stale counts of classifier slices.*climb\.validation\.agreement"):
+    code.keep_code(tmp_path / "code" / "it.json", compiled, "int another;")
+    with pytest.raises(LookupError, match=r"stale counts of classifier slices.*climb agreement"):
         compare_rung(rung)
-    code.keep_code(tmp_path / "code" / "it.json", compiled)
+    code.keep_code(tmp_path / "code" / "it.json", compiled, expand_includes(rung.path))
     kept = code.counted_code(rung, size)
     assert kept.ptx == compiled.ptx and len(kept.cubin) == len(compiled.cubin)
     kernel = kept.kernels[0]
@@ -107,7 +113,7 @@ def test_kept_code_of_another_source_is_refused(tmp_path, monkeypatch) -> None:
 
 @needs_the_compiler
 def test_committed_summary_equals_a_new_comparison(patterns, compared, monkeypatch) -> None:
-    """The chapter's tables. If this fails, run `python -m climb.validation.agreement --compare`."""
+    """The chapter's tables. If this fails, run `climb agreement --compare`."""
 
     def once(rung: BoundRung) -> tuple[Count, ...]:
         return compared.get(f"{rung.ladder.name} {rung.name}") or compare_rung(rung)
@@ -149,15 +155,21 @@ def test_wrong_count_is_a_difference_without_a_reason(monkeypatch) -> None:
 def test_counts_of_a_changed_kernel_are_refused(monkeypatch) -> None:
     stale = [{**point, "code_sha256": "0" * 64} for point in record().rungs]
     monkeypatch.setattr(agreement, "record", lambda gpu=None: dataclasses.replace(record.__wrapped__(), rungs=stale))
-    with pytest.raises(LookupError, match=r"stale counts of copy scalar.*climb\.validation\.agreement"):
+    with pytest.raises(LookupError, match=r"stale counts of copy scalar.*climb agreement"):
         compare_rung(load_ladder("copy")["scalar"])
 
 
-def test_comment_does_not_make_counts_stale() -> None:
-    """The hash covers the code, the launch and the inputs."""
-    text = ".visible .entry k(\n)\n{\n\t.loc\t1 4 0\n\tret;\n$L__tmp0:\n}\n"
-    assert agreement._code(text, "k") == agreement._code(text.replace("1 4 0", "1 9 0"), "k")
-    assert agreement._code(text, "k") != agreement._code(text.replace("ret", "exit"), "k")
+def test_comments_and_names_make_no_counts_stale_and_code_does() -> None:
+    text = (
+        ".visible .entry k(\n.param .u64 k_param_0)\n{\n\t.loc\t1 4 0\n\tmov.u64 %rd1, _ZZ1kE4tile;\n"
+        "\tst [_ZZ1kE3sum];\n\tld %r1, [k_param_0];\n\tret;\n$L__tmp0:\n}\n"
+    )
+    nameless = agreement.nameless_ptx
+    assert nameless(text, "k") == nameless(text.replace("1 4 0", "1 9 0"), "k")
+    renamed = text.replace("entry k(", "entry kk(").replace("k_param", "kk_param").replace("_ZZ1kE", "_ZZ2kkE")
+    assert nameless(renamed, "kk") == nameless(text, "k")
+    for old, new in (("ret", "exit"), ("_ZZ1kE3sum", "_ZZ1kE4tile"), ("k_param_0]", "k_param_1]")):
+        assert nameless(text.replace(old, new), "k") != nameless(text, "k")
 
 
 def test_case_labels_are_unique() -> None:

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from tiny_ladder import made
 
 from climb.bench.problem import Launch
+from climb.cli import common, main
 from climb.validation import nsight
-from climb.validation.agreement import command, measuring
+from climb.validation.agreement import measuring, summary
 from climb.validation.agreement.measuring import METRICS, Step, known_points, measure, portions, to_count
 from climb.validation.faults import measuring as sanitizing
 from climb.validation.faults.catalogue import FAULTS
@@ -75,18 +76,18 @@ def test_interrupted_count_is_resumed_where_it_stopped(counted, tmp_path, monkey
         return whole(portion, seconds)
 
     monkeypatch.setattr(measuring, "count", interrupted)
-    assert measure(every, path, {"name": "a GPU"}, 100) is False
+    assert measure(every, path, made.DEVICE, 100) is False
     assert len(known_points(path, every)) == 4
     monkeypatch.setattr(measuring, "count", whole)
-    assert measure(every, path, {"name": "a GPU"}, 100) is True
+    assert measure(every, path, made.DEVICE, 100) is True
     assert sorted(label for portion in counted for label in portion) == [f"pattern {n}" for n in range(NUMBER)]
-    assert measure(every, path, {"name": "a GPU"}, 100) is True and len(counted) == 4
+    assert measure(every, path, made.DEVICE, 100) is True and len(counted) == 4
     assert len(json.loads(path.read_text())["patterns"]) == NUMBER
 
 
 def test_changed_code_another_compiler_and_missing_metrics_are_counted_again(counted, tmp_path):
     path, every = tmp_path / "agreement.json", {"patterns": steps()}
-    measure(every, path, {"name": "a GPU"}, 100)
+    measure(every, path, made.DEVICE, 100)
     data = json.loads(path.read_text())
     data["patterns"][0]["code_sha256"] = "another"
     data["patterns"][1]["counts"] = [[None] * len(METRICS)]
@@ -106,14 +107,12 @@ def test_failed_portion_leaves_the_record_incomplete_but_does_not_stop_the_other
         return whole(portion, seconds)
 
     monkeypatch.setattr(measuring, "count", failing)
-    assert measure(every, path, {"name": "a GPU"}, 100) is False
+    assert measure(every, path, made.DEVICE, 100) is False
     assert len(known_points(path, every)) == NUMBER - 2
 
 
 def test_no_launch_is_started_without_time(counted, tmp_path):
-    assert (
-        measure({"patterns": steps()}, tmp_path / "agreement.json", {"name": "a GPU"}, measuring.STARTING / 2) is False
-    )
+    assert measure({"patterns": steps()}, tmp_path / "agreement.json", made.DEVICE, measuring.STARTING / 2) is False
     assert counted == []
 
 
@@ -123,16 +122,17 @@ def test_no_launch_is_started_without_time(counted, tmp_path):
 def test_agreement_command_compares_after_a_complete_count(
     monkeypatch, tmp_path, capsys, complete, counts_only, compared
 ):
-    parser = argparse.ArgumentParser()
-    command.add_arguments(parser)
     summaries: list[int] = []
-    monkeypatch.setattr(command, "prepare", lambda kinds, ladders: {kind: [] for kind in kinds})
-    monkeypatch.setattr(command.hardware, "device_block", lambda: {"name": "A GPU"})
-    monkeypatch.setattr(command, "measure", lambda steps, path, gpu, seconds: complete)
-    monkeypatch.setattr(command, "write_summary", lambda: summaries.append(1) or "written")
-    code = command.run(parser.parse_args(["--only", "patterns", *["--counts-only"] * counts_only]))
+    monkeypatch.setattr(common, "need_gpu", lambda what: None)
+    monkeypatch.setattr(common, "need_tool", lambda name: None)
+    monkeypatch.setattr(measuring, "prepare", lambda kinds, ladders: {kind: steps() for kind in kinds})
+    monkeypatch.setattr(measuring.hardware, "device_block", lambda: made.DEVICE)
+    monkeypatch.setattr(measuring, "measure", lambda steps, path, gpu, seconds: complete)
+    monkeypatch.setattr(summary, "write_summary", lambda: summaries.append(1) or "written")
+    records = ["--records", str(tmp_path)]
+    code = main(["agreement", "--only", "patterns", *records, *["--counts-only"] * counts_only])
     assert (code, len(summaries)) == (0 if complete else 1, compared)
-    assert command.run(parser.parse_args(["--compare"])) == 0 and len(summaries) == compared + 1
+    assert main(["agreement", "--compare"]) == 0 and len(summaries) == compared + 1
 
 
 def test_sanitizer_runs_faults_in_parts_and_asks_again_about_those_that_a_process_did_not_reach(monkeypatch, tmp_path):
@@ -168,7 +168,7 @@ def test_random_programs_in_several_files_are_compared_word_by_word(monkeypatch,
     wrong = program("control", 3)
     monkeypatch.setattr(fuzzing, "PART", 2)
     monkeypatch.setattr(fuzzing, "KEPT", 3)
-    monkeypatch.setattr(fuzzing.hardware, "device_block", lambda: {"name": "A GPU"})
+    monkeypatch.setattr(fuzzing.hardware, "device_block", lambda: made.DEVICE)
     for number in range(0, len(jobs), fuzzing.PART):
         part = fuzzing._part(jobs[number : number + fuzzing.PART])
         (tmp_path / f"{number}.pickle").write_bytes(part)

@@ -1,11 +1,11 @@
-"""Atomics: atom returns the old value, red does not. Scopes and orders change nothing where every access is at once."""
+"""Atomics: atom returns the old value, red does not. Every access takes effect at once, so scope and order of memory
+change nothing."""
 
 from __future__ import annotations
 
-import itertools
-
 from .. import ptx
-from . import special
+from .emitter import Emitter
+from .registry import special
 from .types import dtype
 
 OPERATIONS = {
@@ -14,22 +14,23 @@ OPERATIONS = {
     "and": ("b32", "b64"), "or": ("b32", "b64"), "xor": ("b32", "b64"),
     "exch": ("b32", "b64"), "cas": ("b16", "b32", "b64"), "inc": ("u32",), "dec": ("u32",),
 }  # fmt: skip
-SPACES = ("", ".global", ".shared")
-SCOPES = ("", ".cta", ".gpu", ".sys", ".cluster")
-ORDERS = ("", ".relaxed", ".acquire", ".release", ".acq_rel")
-#: Of types that NumPy has not: how they are kept, and the operation on what is kept.
+#: The operations with which a loop can wait for another thread.
+WAITING = ("cas", "exch", "add", "or", "and")
+MEMORY = {
+    "scope": ("", ".cta", ".gpu", ".sys", ".cluster"),
+    "order": ("", ".relaxed", ".acquire", ".release", ".acq_rel"),
+}
+#: Half-precision types: the integer type that holds the value, and the operation on it.
 HALVES = {
     "f16": ("u16", "add.f16"), "bf16": ("u16", "add.bf16"), "f16x2": ("u32", "add.f16x2"),
     "bf16x2": ("u32", "add.bf16x2"),
 }  # fmt: skip
 
 
-def _atomic(emitter, instruction: ptx.Instruction) -> None:
-    parts = instruction.opcode.split(".")
-    returns, kind = parts[0] == "atom", parts[-1]
-    how = next(part for part in parts if part in OPERATIONS)
-    space = next((part for part in parts if part in ("global", "shared")), "")
+def _atomic(emitter: Emitter, instruction: ptx.Instruction, name: str, space: str, how: str, t: str, **_: str) -> None:
+    returns, space = name == "atom", space[1:]
     operands = instruction.operands[returns:]
+    kind = t.removeprefix("noftz.")
     kind, how = HALVES.get(kind, ("u" + kind[1:] if kind[0] == "b" else kind, how))
     values = [emitter.read(operand, kind) for operand in operands[1:]]
     site = emitter.site(instruction, space, "atomic", dtype(kind), 1)
@@ -44,33 +45,26 @@ def _atomic(emitter, instruction: ptx.Instruction) -> None:
         emitter.line(code)
 
 
-def _spellings(space: str, scope: str, order: str, how: str, kind: str) -> set[str]:
-    """The orders in which compilers write the parts: PTX's own, NVRTC 12's for scopes, and libcu++'s."""
-    return {
-        f"{order}{scope}{space}.{how}.{kind}",
-        f"{space}{order}{scope}.{how}.{kind}",
-        f"{space}.{how}{order}{scope}.{kind}",
-        f".{how}{order}{scope}{space}.{kind}",
-    }
+# The orders in which compilers write the modifiers: PTX's own, NVRTC 12's for scopes, and libcu++'s.
+_SPELLINGS = (
+    "{name}{order}{scope}{space}.{how}.{t}",
+    "{name}{space}{order}{scope}.{how}.{t}",
+    "{name}{space}.{how}{order}{scope}.{t}",
+    "{name}.{how}{order}{scope}{space}.{t}",
+)
+for _how, _types in OPERATIONS.items():
+    _choices = {"space": ("", ".global", ".shared"), "how": (_how,), "t": _types, **MEMORY}
+    special(*_SPELLINGS, name=("atom",), results=("b",), waits=_how in WAITING, **_choices)(_atomic)
+    if _how not in ("cas", "exch"):
+        special(*_SPELLINGS, name=("red",), writes=0, **_choices)(_atomic)
 
 
-for _space, _scope, _order in itertools.product(SPACES, SCOPES, ORDERS):
-    for _how, _kinds in OPERATIONS.items():
-        for _kind in _kinds:
-            for _name in sorted(_spellings(_space, _scope, _order, _how, _kind)):
-                _waits = _how in ("cas", "exch", "add", "or", "and")
-                special(f"atom{_name}", results=("b",), waits=_waits)(_atomic)
-                if _how not in ("cas", "exch"):
-                    special(f"red{_name}", writes=0)(_atomic)
-
-
-def _vector(emitter, instruction: ptx.Instruction) -> None:
-    """atom.global.add.{v2,v4}.f32: each element by itself, in neighbouring places."""
-    parts = instruction.opcode.split(".")
-    returns, count = parts[0] == "atom", int(next(part for part in parts if part in ("v2", "v4"))[1])
+def _vector(emitter: Emitter, instruction: ptx.Instruction, name: str, count: str, **_: str) -> None:
+    """atom.global.add.{v2,v4}.f32: neighbouring elements, each one atomic by itself."""
+    returns = name == "atom"
     address, source = instruction.operands[returns:]
     values = [emitter.read(item, "f32") for item in source.items]
-    site = emitter.site(instruction, "global", "atomic", dtype("f32"), count)
+    site = emitter.site(instruction, "global", "atomic", dtype("f32"), int(count))
     where = emitter.address(address, "global")
     old = emitter.fresh(f"atomic_vector(G, {site}, {where}, ({', '.join(values)}), {returns})")
     if returns:
@@ -78,8 +72,10 @@ def _vector(emitter, instruction: ptx.Instruction) -> None:
             emitter.write(item, "f32", f"{old}[{index}]")
 
 
-for _count, _scope, _order in itertools.product(("v2", "v4"), SCOPES, ORDERS):
-    for _name in {f"{_order}{_scope}.global.{_count}.f32.add", f".global{_order}{_scope}.add.{_count}.f32",
-                  f"{_order}{_scope}.global.add.{_count}.f32"}:  # fmt: skip
-        special(f"atom{_name}", results=("b",), waits=True)(_vector)
-        special(f"red{_name}", writes=0)(_vector)
+_VECTOR_SPELLINGS = (
+    "{name}{order}{scope}.global.v{count}.f32.add",
+    "{name}.global{order}{scope}.add.v{count}.f32",
+    "{name}{order}{scope}.global.add.v{count}.f32",
+)
+special(*_VECTOR_SPELLINGS, name=("atom",), results=("b",), waits=True, count=("2", "4"), **MEMORY)(_vector)
+special(*_VECTOR_SPELLINGS, name=("red",), writes=0, count=("2", "4"), **MEMORY)(_vector)

@@ -1,15 +1,15 @@
-"""Floating point: results as IEEE 754 and PTX define them, bit for bit, except for NaN payloads and `.approx`
-instructions.
+"""Floating point. Results have the bits that IEEE 754 and PTX define, except NaN payloads and `.approx` instructions.
 
-`.approx` instructions are evaluated in float64 and rounded once: within the error bound that PTX states, but not the
-GPU's bits.
+`.approx` instructions are evaluated in float64 and rounded once. That is within the error bound that PTX states, but
+the GPU's bits may differ.
 """
 
 from __future__ import annotations
 
 import numpy as np
 
-from . import helper, simple
+from .registry import helper, simple
+from .types import DTYPES, FLOATS
 
 TINY = np.float32(2.0**-126)
 
@@ -24,10 +24,10 @@ def flush(value: np.ndarray) -> np.ndarray:
 
 
 def tiny(exact: np.ndarray, mode: str, unit: np.ndarray | float = 1.0) -> np.ndarray:
-    """Where a magnitude (float64, in multiples of `unit`) that was rounded to the least normal float32 is flushed.
+    """Where an exact magnitude (float64, in multiples of `unit`), rounded to the least normal float32, is flushed.
 
-    An H200 looks at the result rounded to 24 bits, whatever its exponent: IEEE 754's tininess after rounding. `mode`
-    other than rn has rounded away from zero.
+    An H200 rounds to 24 bits as if exponents had no lower limit, and flushes what is then below the least normal value:
+    IEEE 754's tininess after rounding. A `mode` other than rn has rounded away from zero.
     """
     if mode == "rn":
         return exact < unit * (float(TINY) * (1 - 2.0**-25))
@@ -36,7 +36,7 @@ def tiny(exact: np.ndarray, mode: str, unit: np.ndarray | float = 1.0) -> np.nda
 
 @helper
 def flushed_product(value: np.ndarray, a: np.ndarray, b: np.ndarray, mode: str = "rn") -> np.ndarray:
-    """`value`, the product of float32 a and b, flushed."""
+    """Flush `value`, the product of float32 a and b."""
     if np.abs(value).min() > TINY:
         return value
     zero = (np.abs(value) == TINY) & tiny(np.abs(np.multiply(a, b, dtype=np.float64)), mode)
@@ -45,7 +45,7 @@ def flushed_product(value: np.ndarray, a: np.ndarray, b: np.ndarray, mode: str =
 
 @helper
 def flushed_quotient(value: np.ndarray, a: np.ndarray, b: np.ndarray, mode: str = "rn") -> np.ndarray:
-    """`value`, the quotient of float32 a and b, flushed."""
+    """Flush `value`, the quotient of float32 a and b."""
     if np.abs(value).min() > TINY:
         return value
     zero = (np.abs(value) == TINY) & tiny(np.abs(a), mode, np.abs(b.astype(np.float64)))
@@ -60,7 +60,7 @@ def saturate(value: np.ndarray) -> np.ndarray:
 
 
 def _quiet(value: np.ndarray) -> np.ndarray:
-    """NaN results become the canonical NaN of the GPU, all bits but the sign set."""
+    """Replace NaN by the GPU's canonical NaN, which has all bits except the sign set."""
     nan = value != value
     if not nan.any():
         return value
@@ -69,7 +69,7 @@ def _quiet(value: np.ndarray) -> np.ndarray:
 
 
 def _of_numbers(out: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """The operand that is a number where NumPy says NaN: of a signalling NaN it makes one."""
+    """Replace NaN by the operand that is a number, if one is: NumPy returns NaN if the other is a signalling NaN."""
     nan = out != out
     if not nan.any():
         return out
@@ -78,7 +78,7 @@ def _of_numbers(out: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 @helper
 def minimum(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """PTX min: of a number and NaN the number; -0 below +0."""
+    """PTX min: the number if one operand is NaN; -0 is below +0."""
     out = _of_numbers(np.fmin(a, b), a, b)
     zero = (out == 0) & (a == b)
     if zero.any():
@@ -88,7 +88,7 @@ def minimum(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 @helper
 def maximum(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """PTX max: of a number and NaN the number; +0 above -0."""
+    """PTX max: the number if one operand is NaN; +0 is above -0."""
     out = _of_numbers(np.fmax(a, b), a, b)
     zero = (out == 0) & (a == b)
     if zero.any():
@@ -98,88 +98,92 @@ def maximum(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 @helper
 def either_nan(a: np.ndarray, b: np.ndarray, otherwise: np.ndarray) -> np.ndarray:
-    """min.NaN and max.NaN: NaN where one operand is."""
+    """min.NaN and max.NaN: NaN where an operand is NaN, else `otherwise`."""
     return _quiet(np.where((a != a) | (b != b), np.array(np.nan, a.dtype), otherwise))
 
 
-def _forms(name: str, operands: int, expression: str, rounding: tuple[str, ...], sat: bool = True) -> None:
-    """Register name[.rn][.ftz][.sat].f32 and name[.rn].f64."""
-    for mode in rounding:
-        simple(f"{name}{mode}.f64", "f64", ("f64",) * operands, expression)
-        for ftz in ("", ".ftz"):
-            for clamp in ("", ".sat") if sat else ("",):
-                code = f"flush({expression})" if ftz else expression
-                if ftz and name in ("mul", "div"):
-                    code = f"flushed_{'product' if name == 'mul' else 'quotient'}({expression}, {{0}}, {{1}})"
-                code = f"saturate({code})" if clamp else code
-                simple(f"{name}{mode}{ftz}{clamp}.f32", "f32", ("f32",) * operands, code, bool(ftz))
+def _single(
+    opcode: str, operands: int, code: str, flush: str = "flush({code})", sat: tuple[str, ...] = ("", ".sat"),
+    suffix: str = "", **choices: tuple[str, ...],
+) -> None:  # fmt: skip
+    """Register the float32 forms of `opcode`, with and without .ftz and .sat, which `suffix` follows.
+
+    `flush` is the code with .ftz.
+    """
+
+    def expression(ftz: str, sat: str = "", **_: str) -> str:
+        found = flush.replace("{code}", code) if ftz else code
+        return f"saturate({found})" if sat else found
+
+    modifiers = {"ftz": ("", ".ftz"), "sat": sat} if sat else {"ftz": ("", ".ftz")}
+    modified = "".join(f"{{{name}}}" for name in modifiers)
+    simple(f"{opcode}{modified}{suffix}.f32", "f32", ("f32",) * operands, expression, **modifiers, **choices)
 
 
-_forms("add", 2, "{0} + {1}", ("", ".rn"))
-_forms("sub", 2, "{0} - {1}", ("", ".rn"))
-_forms("mul", 2, "{0} * {1}", ("", ".rn"))
-_forms("min", 2, "minimum({0}, {1})", ("",), sat=False)
-_forms("max", 2, "maximum({0}, {1})", ("",), sat=False)
-_forms("min.NaN", 2, "either_nan({0}, {1}, minimum({0}, {1}))", ("",), sat=False)
-_forms("max.NaN", 2, "either_nan({0}, {1}, maximum({0}, {1}))", ("",), sat=False)
-_forms("div", 2, "{0} / {1}", (".rn",), sat=False)
-_forms("sqrt", 1, "np.sqrt({0})", (".rn",), sat=False)
-_forms("rcp", 1, "1 / {0}", (".rn",), sat=False)
-_forms("abs", 1, "np.abs({0})", ("",), sat=False)
-_forms("neg", 1, "-{0}", ("",), sat=False)
-for _name in ("fma.rn", "mad.rn"):
-    simple(f"{_name}.f64", "f64", ("f64",) * 3, "fma64({0}, {1}, {2})")
-    for _ftz in ("", ".ftz"):
-        for _sat in ("", ".sat"):
-            _code = f"fma32({{0}}, {{1}}, {{2}}, {bool(_ftz)})"
-            _code = f"saturate({_code})" if _sat else _code
-            simple(f"{_name}{_ftz}{_sat}.f32", "f32", ("f32",) * 3, _code, bool(_ftz))
-for _kind in ("f32", "f64"):
-    simple(f"copysign.{_kind}", _kind, (_kind, _kind), "np.copysign({1}, {0})")
-    simple(f"testp.finite.{_kind}", "pred", (_kind,), "np.isfinite({0})")
-    simple(f"testp.infinite.{_kind}", "pred", (_kind,), "np.isinf({0})")
-    simple(f"testp.notanumber.{_kind}", "pred", (_kind,), "np.isnan({0})")
-    simple(f"testp.number.{_kind}", "pred", (_kind,), "~np.isnan({0})")
-    _least = f"np.finfo({'float32' if _kind == 'f32' else 'float64'}).tiny"
-    simple(f"testp.normal.{_kind}", "pred", (_kind,), f"np.isfinite({{0}}) & (np.abs({{0}}) >= {_least})")
-    simple(f"testp.subnormal.{_kind}", "pred", (_kind,), f"({{0}} != 0) & (np.abs({{0}}) < {_least})")
+def _double(opcode: str, operands: int, code: str, **choices: tuple[str, ...]) -> None:
+    """Register the float64 form of `opcode`."""
+    simple(f"{opcode}.f64", "f64", ("f64",) * operands, code, **choices)
 
-for _mode in ("rz", "rm", "rp"):
-    for _ftz in ("", ".ftz"):
-        for _sat in ("", ".sat"):
-            for _name, _number, _code in (
-                ("add", 2, "add_directed({0}, {1}, '{m}')"),
-                ("sub", 2, "add_directed({0}, -{1}, '{m}')"),
-                ("mul", 2, "mul_directed({0}, {1}, '{m}')"),
-                ("fma", 3, "fma_directed({0}, {1}, {2}, '{m}')"),
-                ("div", 2, "div_directed({0}, {1}, '{m}')"),
-                ("rcp", 1, "div_directed(float32(1), {0}, '{m}')"),
-                ("sqrt", 1, "sqrt_directed({0}, '{m}')"),
-            ):
-                if _sat and _name in ("div", "rcp", "sqrt"):
-                    continue
-                _code = _code.replace("{m}", _mode)
-                if _ftz and _name in ("mul", "div"):
-                    _which = "product" if _name == "mul" else "quotient"
-                    _code = f"flushed_{_which}({_code}, {{0}}, {{1}}, '{_mode}')"
-                elif _ftz and _name == "fma":
-                    _code = f"flushed_sum({_code}, {{0}}, {{1}}, {{2}}, '{_mode}')"
-                elif _ftz:
-                    _code = f"flush({_code})"
-                _code = f"saturate({_code})" if _sat else _code
-                simple(f"{_name}.{_mode}{_ftz}{_sat}.f32", "f32", ("f32",) * _number, _code, bool(_ftz))
-    simple(f"add.{_mode}.f64", "f64", ("f64", "f64"), f"add_directed({{0}}, {{1}}, '{_mode}')")
-    simple(f"sub.{_mode}.f64", "f64", ("f64", "f64"), f"add_directed({{0}}, -{{1}}, '{_mode}')")
-    simple(f"mul.{_mode}.f64", "f64", ("f64", "f64"), f"mul64_directed({{0}}, {{1}}, '{_mode}')")
-    simple(f"fma.{_mode}.f64", "f64", ("f64",) * 3, f"fma64_directed({{0}}, {{1}}, {{2}}, '{_mode}')")
-    simple(f"div.{_mode}.f64", "f64", ("f64", "f64"), f"div64_directed({{0}}, {{1}}, '{_mode}')")
-    simple(f"rcp.{_mode}.f64", "f64", ("f64",), f"div64_directed(np.float64(1), {{0}}, '{_mode}')")
-    simple(f"sqrt.{_mode}.f64", "f64", ("f64",), f"sqrt64_directed({{0}}, '{_mode}')")
+
+# Rounding to nearest, which add, sub and mul need not name.
+for _opcode, _operands, _code, _flush in (
+    ("add{rn}", 2, "{0} + {1}", "flush({code})"),
+    ("sub{rn}", 2, "{0} - {1}", "flush({code})"),
+    ("mul{rn}", 2, "{0} * {1}", "flushed_product({code}, {0}, {1})"),
+):
+    _single(_opcode, _operands, _code, _flush, rn=("", ".rn"))
+    _double(_opcode, _operands, _code, rn=("", ".rn"))
+for _opcode, _operands, _code, _flush in (
+    ("div.rn", 2, "{0} / {1}", "flushed_quotient({code}, {0}, {1})"),
+    ("sqrt.rn", 1, "np.sqrt({0})", "flush({code})"),
+    ("rcp.rn", 1, "1 / {0}", "flush({code})"),
+    ("abs", 1, "np.abs({0})", "flush({code})"),
+    ("neg", 1, "-{0}", "flush({code})"),
+    ("min", 2, "minimum({0}, {1})", "flush({code})"),
+    ("max", 2, "maximum({0}, {1})", "flush({code})"),
+):
+    _single(_opcode, _operands, _code, _flush, sat=())
+    _double(_opcode, _operands, _code)
+for _opcode, _code in (("min", "minimum({0}, {1})"), ("max", "maximum({0}, {1})")):
+    # Of floats only: PTX has no min.NaN.f64.
+    _single(_opcode, 2, f"either_nan({{0}}, {{1}}, {_code})", sat=(), suffix=".NaN")
+_single("{name}.rn", 3, "fma32({0}, {1}, {2}, False)", "fma32({0}, {1}, {2}, True)", name=("fma", "mad"))
+_double("{name}.rn", 3, "fma64({0}, {1}, {2})", name=("fma", "mad"))
+
+_MODES = {"mode": ("rz", "rm", "rp")}
+_single("add.{mode}", 2, "add_directed({0}, {1}, '{mode}')", **_MODES)
+_double("add.{mode}", 2, "add_directed({0}, {1}, '{mode}')", **_MODES)
+_single("sub.{mode}", 2, "add_directed({0}, -{1}, '{mode}')", **_MODES)
+_double("sub.{mode}", 2, "add_directed({0}, -{1}, '{mode}')", **_MODES)
+_single("mul.{mode}", 2, "mul_directed({0}, {1}, '{mode}')", "flushed_product({code}, {0}, {1}, '{mode}')", **_MODES)
+_double("mul.{mode}", 2, "mul64_directed({0}, {1}, '{mode}')", **_MODES)
+_single(
+    "fma.{mode}", 3, "fma_directed({0}, {1}, {2}, '{mode}')", "flushed_sum({code}, {0}, {1}, {2}, '{mode}')", **_MODES
+)
+_double("fma.{mode}", 3, "fma64_directed({0}, {1}, {2}, '{mode}')", **_MODES)
+_single(
+    "div.{mode}", 2, "div_directed({0}, {1}, '{mode}')", "flushed_quotient({code}, {0}, {1}, '{mode}')", (), **_MODES
+)
+_double("div.{mode}", 2, "div64_directed({0}, {1}, '{mode}')", **_MODES)
+_single("rcp.{mode}", 1, "div_directed(float32(1), {0}, '{mode}')", sat=(), **_MODES)
+_double("rcp.{mode}", 1, "div64_directed(np.float64(1), {0}, '{mode}')", **_MODES)
+_single("sqrt.{mode}", 1, "sqrt_directed({0}, '{mode}')", sat=(), **_MODES)
+_double("sqrt.{mode}", 1, "sqrt64_directed({0}, '{mode}')", **_MODES)
+
+simple("copysign.{t}", "{t}", ("{t}", "{t}"), "np.copysign({1}, {0})", t=FLOATS)
+simple("testp.finite.{t}", "pred", ("{t}",), "np.isfinite({0})", t=FLOATS)
+simple("testp.infinite.{t}", "pred", ("{t}",), "np.isinf({0})", t=FLOATS)
+simple("testp.notanumber.{t}", "pred", ("{t}",), "np.isnan({0})", t=FLOATS)
+simple("testp.number.{t}", "pred", ("{t}",), "~np.isnan({0})", t=FLOATS)
+for _t in FLOATS:
+    _least = f"np.finfo({DTYPES[_t]}).tiny"
+    simple(f"testp.normal.{_t}", "pred", (_t,), f"np.isfinite({{0}}) & (np.abs({{0}}) >= {_least})")
+    simple(f"testp.subnormal.{_t}", "pred", (_t,), f"({{0}} != 0) & (np.abs({{0}}) < {_least})")
 
 
 @helper
 def approximate(function: str, value: np.ndarray) -> np.ndarray:
-    """A function evaluated in float64, rounded to float32."""
+    """Evaluate a function in float64 and round to float32."""
     wide = value.astype(np.float64)
     return APPROXIMATE[function](wide).astype(np.float32)
 
@@ -194,9 +198,7 @@ APPROXIMATE = {
     "rcp": lambda x: 1 / x,
     "rsqrt": lambda x: 1 / np.sqrt(x),
 }
-for _name in APPROXIMATE:
-    simple(f"{_name}.approx.f32", "f32", ("f32",), f"approximate('{_name}', {{0}})")
-    simple(f"{_name}.approx.ftz.f32", "f32", ("f32",), f"flush(approximate('{_name}', {{0}}))", True)
+_single("{name}.approx", 1, "approximate('{name}', {0})", sat=(), name=tuple(APPROXIMATE))
 
 
 @helper
@@ -205,9 +207,7 @@ def divide_full(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return (a.astype(np.float64) / b).astype(np.float32)
 
 
-for _mode in ("full", "approx"):
-    simple(f"div.{_mode}.f32", "f32", ("f32", "f32"), "divide_full({0}, {1})")
-    simple(f"div.{_mode}.ftz.f32", "f32", ("f32", "f32"), "flush(divide_full({0}, {1}))", True)
+_single("div.{mode}", 2, "divide_full({0}, {1})", sat=(), mode=("full", "approx"))
 
 
 @helper
@@ -219,7 +219,7 @@ def flush64(value: np.ndarray) -> np.ndarray:
 
 @helper
 def upper_word(value: np.ndarray) -> np.ndarray:
-    """The value with the lower 32 bits of its pattern zero."""
+    """Flush subnormals, then clear the lower 32 bits of the pattern; NaN stays NaN."""
     bits = flush64(value).view(np.uint64) & np.uint64(0xFFFFFFFF00000000)
     return np.where(np.isnan(value), value, bits.view(np.float64))
 

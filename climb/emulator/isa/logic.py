@@ -5,30 +5,28 @@ from __future__ import annotations
 import numpy as np
 
 from .. import ptx
-from . import helper, simple, special
-from .types import BITS
+from .emitter import Emitter
+from .registry import Emit, helper, simple, special
+from .types import WIDTHS
 
-for _bits in ("16", "32", "64"):
-    _any = f"i{_bits}"
-    for _name, _sign in (("and", "&"), ("or", "|"), ("xor", "^")):
-        simple(f"{_name}.b{_bits}", _any, (_any, _any), f"{{0}} {_sign} {{1}}")
-    simple(f"not.b{_bits}", _any, (_any,), "~{0}")
 for _name, _sign in (("and", "&"), ("or", "|"), ("xor", "^")):
+    simple(f"{_name}.b{{n}}", "i{n}", ("i{n}", "i{n}"), f"{{0}} {_sign} {{1}}", n=WIDTHS)
     simple(f"{_name}.pred", "pred", ("pred", "pred"), f"{{0}} {_sign} {{1}}")
+simple("not.b{n}", "i{n}", ("i{n}",), "~{0}", n=WIDTHS)
 simple("not.pred", "pred", ("pred",), "~{0}")
 for _mode, _limit in (("clamp", "np.minimum({0}, np.uint32(32))"), ("wrap", "({0} & np.uint32(31))")):
-    # A run of {1} ones from bit {0} on.
+    # bmsk: {1} ones from bit {0} on.
     _start, _length = (_limit.replace("{0}", each) + ".astype(uint64)" for each in ("{0}", "{1}"))
     simple(
         f"bmsk.{_mode}.b32", "u32", ("u32", "u32"),
         f"((((np.uint64(1) << {_length}) - np.uint64(1)) << {_start}) & np.uint64(0xFFFFFFFF)).astype(uint32)",
     )  # fmt: skip
-simple("cnot.b{n}", "u{n}", ("u{n}",), "({0} == 0).astype(uint{n})", n=("16", "32", "64"))
+simple("cnot.b{n}", "u{n}", ("u{n}",), "({0} == 0).astype(uint{n})", n=WIDTHS)
 
 
 @helper
 def shift_left(a: np.ndarray, amount: np.ndarray) -> np.ndarray:
-    """a << amount (uint32), zero from the width on."""
+    """a << amount (uint32); zero if the amount reaches the width."""
     width = 8 * a.itemsize
     moved = a << np.minimum(amount, width - 1).astype(a.dtype)
     return moved if amount.max() < width else np.where(amount < width, moved, a.dtype.type(0))
@@ -36,7 +34,7 @@ def shift_left(a: np.ndarray, amount: np.ndarray) -> np.ndarray:
 
 @helper
 def shift_right(a: np.ndarray, amount: np.ndarray) -> np.ndarray:
-    """a >> amount (uint32): fills with zeros, or with the sign for signed types."""
+    """a >> amount (uint32), filled with zeros, or with the sign for signed types."""
     width = 8 * a.itemsize
     moved = a >> np.minimum(amount, width - 1).astype(a.dtype)
     if a.dtype.kind == "i" or amount.max() < width:
@@ -44,25 +42,29 @@ def shift_right(a: np.ndarray, amount: np.ndarray) -> np.ndarray:
     return np.where(amount < width, moved, a.dtype.type(0))
 
 
-def _shift(name: str, kind: str, sign: str, function: str) -> None:
-    width = int(kind[1:])
+def _shift(kind: str, sign: str, function: str) -> Emit:
+    """Shift by an operator if the amount is a constant below the width, else by a function that clamps it."""
 
-    @special(name, results=(kind,), operands=(kind, "u32"))
-    def emit(emitter, instruction: ptx.Instruction) -> None:
+    def emit(emitter: Emitter, instruction: ptx.Instruction, n: str) -> None:
         amount = instruction.operands[2]
         value, by = emitter.sources(instruction)
-        result = emitter.resolve(kind, instruction.operands[0])
-        if isinstance(amount, ptx.Immediate) and 0 <= amount.value < width:
+        result = emitter.resolve(kind + n, instruction.operands[0])
+        if isinstance(amount, ptx.Immediate) and 0 <= amount.value < int(n):
             emitter.write(instruction.operands[0], result, f"{value} {sign} {amount.value}")
         else:
             emitter.write(instruction.operands[0], result, f"{function}({value}, {by})")
 
+    return emit
 
-for _bits in ("16", "32", "64"):
-    _shift(f"shl.b{_bits}", f"i{_bits}", "<<", "shift_left")
-    _shift(f"shr.b{_bits}", f"u{_bits}", ">>", "shift_right")
-    _shift(f"shr.u{_bits}", f"u{_bits}", ">>", "shift_right")
-    _shift(f"shr.s{_bits}", f"s{_bits}", ">>", "shift_right")
+
+for _opcode, _kind, _sign, _function in (
+    ("shl.b{n}", "i", "<<", "shift_left"),
+    ("shr.b{n}", "u", ">>", "shift_right"),
+    ("shr.u{n}", "u", ">>", "shift_right"),
+    ("shr.s{n}", "s", ">>", "shift_right"),
+):
+    _type = f"{_kind}{{n}}"
+    special(_opcode, results=(_type,), operands=(_type, "u32"), n=WIDTHS)(_shift(_kind, _sign, _function))
 
 
 @helper
@@ -80,7 +82,7 @@ _POPULATION = np.array([bin(i).count("1") for i in range(256)], np.uint32)
 
 @helper
 def leading_zeros(a: np.ndarray) -> np.ndarray:
-    """The number of zero bits above the highest set bit, as uint32; the width for zero."""
+    """The number of zero bits above the highest set bit, as uint32; zero gives the width."""
     width = 8 * a.itemsize
     count = np.zeros(a.shape, np.uint32)
     value = a.copy()
@@ -105,15 +107,18 @@ def reverse_bits(a: np.ndarray) -> np.ndarray:
     return a
 
 
-for _bits in ("32", "64"):
-    simple(f"popc.b{_bits}", "u32", (f"u{_bits}",), "population({0})")
-    simple(f"clz.b{_bits}", "u32", (f"u{_bits}",), "leading_zeros({0}).astype(uint32)")
-    simple(f"brev.b{_bits}", f"u{_bits}", (f"u{_bits}",), "reverse_bits({0})")
+_TYPES = ("s32", "u32", "s64", "u64")
+simple("popc.b{n}", "u32", ("u{n}",), "population({0})", n=("32", "64"))
+simple("clz.b{n}", "u32", ("u{n}",), "leading_zeros({0}).astype(uint32)", n=("32", "64"))
+simple("brev.b{n}", "u{n}", ("u{n}",), "reverse_bits({0})", n=("32", "64"))
 
 
 @helper
 def highest_bit(a: np.ndarray) -> np.ndarray:
-    """The position of the highest significant bit (for signed types: that differs from the sign), or all bits set."""
+    """The position of the highest set bit, for signed types of the highest that differs from the sign.
+
+    All bits are set if there is none.
+    """
     width = 8 * a.itemsize
     if a.dtype.kind == "i":
         a = np.where(a < 0, ~a, a)
@@ -123,19 +128,19 @@ def highest_bit(a: np.ndarray) -> np.ndarray:
 
 @helper
 def highest_shift(a: np.ndarray) -> np.ndarray:
-    """How far to shift left to bring the highest significant bit to the top, or all bits set."""
+    """How far to shift left to bring the highest significant bit to the top; all bits set if there is none."""
     at = highest_bit(a)
     none = np.uint32(0xFFFFFFFF)
     return np.where(at == none, none, np.uint32(8 * a.itemsize - 1) - at)
 
 
-simple("bfind.{t}", "u32", ("{t}",), "highest_bit({0})", t=("s32", "u32", "s64", "u64"))
-simple("bfind.shiftamt.{t}", "u32", ("{t}",), "highest_shift({0})", t=("s32", "u32", "s64", "u64"))
+simple("bfind.{t}", "u32", ("{t}",), "highest_bit({0})", t=_TYPES)
+simple("bfind.shiftamt.{t}", "u32", ("{t}",), "highest_shift({0})", t=_TYPES)
 
 
 @helper
 def extract_field(a: np.ndarray, position: np.ndarray, length: np.ndarray) -> np.ndarray:
-    """`length` bits of a from `position` on (both taken modulo 256), extended by zeros or by the field's sign."""
+    """Extract `length` bits of a from `position` on (both modulo 256), extended by zeros or by the field's sign."""
     width = 8 * a.itemsize
     position, length = (position & np.uint32(255)).astype(np.int64), (length & np.uint32(255)).astype(np.int64)
     bits = a.view(f"uint{width}").astype(np.uint64)
@@ -154,12 +159,12 @@ def extract_field(a: np.ndarray, position: np.ndarray, length: np.ndarray) -> np
     return out.astype(f"uint{width}").view(a.dtype)
 
 
-simple("bfe.{t}", "{t}", ("{t}", "u32", "u32"), "extract_field({0}, {1}, {2})", t=("s32", "u32", "s64", "u64"))
+simple("bfe.{t}", "{t}", ("{t}", "u32", "u32"), "extract_field({0}, {1}, {2})", t=_TYPES)
 
 
 @helper
 def insert_field(a: np.ndarray, b: np.ndarray, position: np.ndarray, length: np.ndarray) -> np.ndarray:
-    """b with `length` bits from `position` on replaced by the low bits of a (both taken modulo 256)."""
+    """Replace `length` bits of b from `position` on (both modulo 256) by the low bits of a."""
     width = 8 * a.itemsize
     position, length = (position & np.uint32(255)).astype(np.int64), (length & np.uint32(255)).astype(np.int64)
     index = np.minimum(position, width - 1).astype(np.uint64)
@@ -171,12 +176,12 @@ def insert_field(a: np.ndarray, b: np.ndarray, position: np.ndarray, length: np.
     return ((b.astype(np.uint64) & ~mask) | (moved & mask)).astype(a.dtype)
 
 
-simple("bfi.{t}", "{t}", ("{t}", "{t}", "u32", "u32"), "insert_field({0}, {1}, {2}, {3})", t=BITS[1:])
+simple("bfi.{t}", "{t}", ("{t}", "{t}", "u32", "u32"), "insert_field({0}, {1}, {2}, {3})", t=("b32", "b64"))
 
 
 @helper
 def lookup3(a: np.ndarray, b: np.ndarray, c: np.ndarray, table: int) -> np.ndarray:
-    """Bitwise function of three inputs by its truth table: bit 4*a + 2*b + c of `table`."""
+    """Apply a bitwise function of three inputs, given as a truth table: bit 4*a + 2*b + c of `table`."""
     out = np.zeros((1, 1), a.dtype)
     for row in range(8):
         if table >> row & 1:
@@ -185,7 +190,7 @@ def lookup3(a: np.ndarray, b: np.ndarray, c: np.ndarray, table: int) -> np.ndarr
 
 
 @special("lop3.b32", results=("u32",), operands=("u32", "u32", "u32", "u32"))
-def _lop3(emitter, instruction: ptx.Instruction) -> None:
+def _lop3(emitter: Emitter, instruction: ptx.Instruction) -> None:
     sources = [emitter.read(operand, "u32") for operand in instruction.operands[1:4]]
     emitter.write(instruction.operands[0], "u32", f"lookup3({', '.join(sources)}, {instruction.operands[4].value})")
 
@@ -199,14 +204,11 @@ def funnel(low: np.ndarray, high: np.ndarray, amount: np.ndarray, left: bool, cl
     return (moved & np.uint64(0xFFFFFFFF)).astype(np.uint32)
 
 
-for _side in ("l", "r"):
-    for _mode in ("wrap", "clamp"):
-        simple(
-            f"shf.{_side}.{_mode}.b32",
-            "u32",
-            ("u32", "u32", "u32"),
-            f"funnel({{0}}, {{1}}, {{2}}, {_side == 'l'}, {_mode == 'clamp'})",
-        )
+simple(
+    "shf.{side}.{mode}.b32", "u32", ("u32", "u32", "u32"),
+    lambda side, mode: f"funnel({{0}}, {{1}}, {{2}}, {side == 'l'}, {mode == 'clamp'})",
+    side=("l", "r"), mode=("wrap", "clamp"),
+)  # fmt: skip
 
 
 @helper

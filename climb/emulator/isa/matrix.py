@@ -6,17 +6,18 @@ from __future__ import annotations
 from dataclasses import replace
 
 from .. import ptx
-from . import special
+from .emitter import Emitter
+from .registry import special
 from .types import dtype
 
 FULL = ptx.Immediate(0xFFFFFFFF)
 _WHOLE = ("mma.sync.", "ldmatrix.sync.", "wmma.")
 LAYOUTS = ("row", "col")
-SPACES = (".global", ".shared", ".shared::cta", "")
+SPACES = ("", ".global", ".shared", ".shared::cta")
 
 
 def name_all_lanes(function: ptx.Function) -> ptx.Function:
-    """The function with a mask of all lanes after the operands of matrix instructions, which name none."""
+    """Append a mask of all lanes to the operands of matrix instructions, which have no mask of their own."""
     if not any(isinstance(item, ptx.Instruction) and item.opcode.startswith(_WHOLE) for item in function.body):
         return function
 
@@ -27,11 +28,11 @@ def name_all_lanes(function: ptx.Function) -> ptx.Function:
     return replace(function, body=[masked(item) for item in function.body])
 
 
-def _tuple(emitter, operand: ptx.Operand, kind: str) -> str:
+def _tuple(emitter: Emitter, operand: ptx.Operand, kind: str) -> str:
     return f"({''.join(emitter.read(item, kind) + ', ' for item in operand.items)})"
 
 
-def _write(emitter, operand: ptx.Operand, kind: str, code: str, count: int) -> None:
+def _write(emitter: Emitter, operand: ptx.Operand, kind: str, code: str, count: int) -> None:
     if not isinstance(operand, ptx.Vector) or len(operand.items) != count:
         emitter.refuse(f"{count} registers expected")
     result = emitter.fresh(code)
@@ -39,47 +40,43 @@ def _write(emitter, operand: ptx.Operand, kind: str, code: str, count: int) -> N
         emitter.write(item, kind, f"{result}[{index}]")
 
 
-def _register(kind: str) -> str:
+def _type(kind: str) -> str:
+    """The type of the registers of a fragment: pairs of half-precision values and tf32 are 32 bits."""
     return "f32" if kind == "f32" else "u32"
 
 
-def _multiply(emitter, instruction: ptx.Instruction) -> None:
-    """mma.sync.aligned.SHAPE.row.col.D.A.B.C"""
-    shape, _, _, d, a, _, c = instruction.opcode.split(".")[3:]
+def _multiply(emitter: Emitter, instruction: ptx.Instruction, k: str, t: str, total: str) -> None:
+    """mma.sync.aligned.SHAPE.row.col.D.A.B.C with D = C = `total` and A = B = `t`."""
     target, left, right, plus, _ = instruction.operands
-    parts = f"{_tuple(emitter, left, 'u32')}, {_tuple(emitter, right, 'u32')}, {_tuple(emitter, plus, _register(c))}"
-    code = f"matrix_multiply(G, {emitter.place(instruction)}, {int(shape[6:])}, '{a}', '{d}', {parts})"
-    _write(emitter, target, _register(d), code, 4 if d == "f32" else 2)
+    parts = f"{_tuple(emitter, left, 'u32')}, {_tuple(emitter, right, 'u32')}, {_tuple(emitter, plus, _type(total))}"
+    code = f"matrix_multiply(G, {emitter.place(instruction)}, {int(k)}, '{t}', '{total}', {parts})"
+    _write(emitter, target, _type(total), code, 4 if total == "f32" else 2)
 
 
-for _shape, _kind, _sums in (
-    ("m16n8k8", "f16", ("f16", "f32")), ("m16n8k16", "f16", ("f16", "f32")), ("m16n8k8", "bf16", ("f32",)),
-    ("m16n8k16", "bf16", ("f32",)), ("m16n8k4", "tf32", ("f32",)), ("m16n8k8", "tf32", ("f32",)),
+for _t, _k, _totals in (
+    ("f16", ("8", "16"), ("f16", "f32")), ("bf16", ("8", "16"), ("f32",)), ("tf32", ("4", "8"), ("f32",)),
 ):  # fmt: skip
-    for _sum in _sums:
-        special(f"mma.sync.aligned.{_shape}.row.col.{_sum}.{_kind}.{_kind}.{_sum}", gate="warp")(_multiply)
+    special(
+        "mma.sync.aligned.m16n8k{k}.row.col.{total}.{t}.{t}.{total}", gate="warp", k=_k, t=(_t,), total=_totals
+    )(_multiply)  # fmt: skip
 
 
-def _load_matrix(emitter, instruction: ptx.Instruction) -> None:
+@special(
+    "ldmatrix.sync.aligned.m8n8.x{count}{trans}{space}.b16", gate="warp", count=("1", "2", "4"), trans=("", ".trans"),
+    space=(".shared", ".shared::cta"),
+)  # fmt: skip
+def _load_matrix(emitter: Emitter, instruction: ptx.Instruction, count: str, trans: str, space: str) -> None:
     target, address, _ = instruction.operands
-    parts = instruction.opcode.split(".")
-    count = int(next(part for part in parts if part in ("x1", "x2", "x4"))[1])
     site = emitter.site(instruction, "shared", "load", dtype("u32"), 4)
     where = emitter.address(address, "shared")
-    _write(emitter, target, "u32", f"matrix_rows(G, {site}, {count}, {'trans' in parts}, {where})", count)
+    _write(emitter, target, "u32", f"matrix_rows(G, {site}, {count}, {bool(trans)}, {where})", int(count))
 
 
-for _count in ("x1", "x2", "x4"):
-    for _turn in ("", ".trans"):
-        for _space in (".shared", ".shared::cta"):
-            special(f"ldmatrix.sync.aligned.m8n8.{_count}{_turn}{_space}.b16", gate="warp")(_load_matrix)
-
-
-def _transfer(emitter, instruction: ptx.Instruction, action: str, matrix: str, layout: str, kind: str) -> str:
+def _transfer(
+    emitter: Emitter, instruction: ptx.Instruction, action: str, matrix: str, layout: str, space: str, kind: str
+) -> str:
     """The arguments of a load or store: the site, what it moves, and where."""
-    space = next(
-        (each for each in ("global", "shared") if each in instruction.opcode.replace("::", ".").split(".")), ""
-    )
+    space = space.removeprefix(".").removesuffix("::cta")
     address = next(each for each in instruction.operands if isinstance(each, ptx.Address))
     strides = instruction.operands[2:-1]
     stride = emitter.read(strides[0], "u32") if strides else emitter.read(ptx.Immediate(16), "u32")
@@ -94,48 +91,48 @@ def _transfer(emitter, instruction: ptx.Instruction, action: str, matrix: str, l
     return f"{site}, '{space}', '{matrix}', {layout == 'row'}, '{kind}', {emitter.address(address, space)}, {stride}"
 
 
-def _load_tile(emitter, instruction: ptx.Instruction) -> None:
-    """wmma.load.MATRIX.sync.aligned.LAYOUT.SHAPE.SPACE.TYPE"""
-    parts = instruction.opcode.split(".")
-    matrix, layout, kind = parts[2], parts[5], parts[-1]
-    code = f"tile_load(G, {_transfer(emitter, instruction, 'load', matrix, layout, kind)})"
-    few = kind in ("bf16", "tf32") or (matrix == "c" and kind == "f16")
-    _write(emitter, instruction.operands[0], _register(kind), code, 4 if few else 8)
+def _load_tile(
+    emitter: Emitter, instruction: ptx.Instruction, matrix: str, layout: str, space: str, t: str, **_: str
+) -> None:
+    code = f"tile_load(G, {_transfer(emitter, instruction, 'load', matrix, layout, space, t)})"
+    few = t in ("bf16", "tf32") or (matrix == "c" and t == "f16")
+    _write(emitter, instruction.operands[0], _type(t), code, 4 if few else 8)
 
 
-def _store_tile(emitter, instruction: ptx.Instruction) -> None:
-    """wmma.store.d.sync.aligned.LAYOUT.m16n16k16.SPACE.TYPE"""
-    parts = instruction.opcode.split(".")
-    layout, kind = parts[5], parts[-1]
-    where = _transfer(emitter, instruction, "store", "d", layout, kind)
-    emitter.line(f"tile_store(G, {where}, {_tuple(emitter, instruction.operands[1], _register(kind))})")
+def _store_tile(emitter: Emitter, instruction: ptx.Instruction, layout: str, space: str, t: str, **_: str) -> None:
+    where = _transfer(emitter, instruction, "store", "d", layout, space, t)
+    emitter.line(f"tile_store(G, {where}, {_tuple(emitter, instruction.operands[1], _type(t))})")
 
 
-def _multiply_tiles(emitter, instruction: ptx.Instruction) -> None:
-    """wmma.mma.sync.aligned.LAYOUT.LAYOUT.SHAPE.D.C, or .D.A.B.C: layouts do not show in fragments."""
-    d, *kinds, c = instruction.opcode.split(".")[7:]
-    kind = kinds[0] if kinds else "f16"
+for _matrices, _shape, _types in (
+    (("a", "b"), "m16n16k16", ("f16", "bf16")),
+    (("a", "b"), "m16n16k8", ("tf32",)),
+    (("c",), "m16n16k16", ("f16", "f32")),
+    (("c",), "m16n16k8", ("f32",)),
+):
+    _choices = {"layout": LAYOUTS, "shape": (_shape,), "space": SPACES, "t": _types}
+    special(
+        "wmma.load.{matrix}.sync.aligned.{layout}.{shape}{space}.{t}", gate="warp", matrix=_matrices, **_choices
+    )(_load_tile)  # fmt: skip
+    if _matrices == ("c",):
+        special("wmma.store.d.sync.aligned.{layout}.{shape}{space}.{t}", writes=0, gate="warp", **_choices)(_store_tile)
+
+
+def _multiply_tiles(emitter: Emitter, instruction: ptx.Instruction, d: str, c: str, t: str = "f16", **_: str) -> None:
+    """Multiply fragments, in which the layouts of the matrices no longer show."""
     target, left, right, plus, _ = instruction.operands
-    parts = f"{_tuple(emitter, left, 'u32')}, {_tuple(emitter, right, 'u32')}, {_tuple(emitter, plus, _register(c))}"
-    code = f"tile_multiply(G, {emitter.place(instruction)}, '{kind}', '{d}', {parts})"
-    _write(emitter, target, _register(d), code, 8 if d == "f32" else 4)
+    parts = f"{_tuple(emitter, left, 'u32')}, {_tuple(emitter, right, 'u32')}, {_tuple(emitter, plus, _type(c))}"
+    code = f"tile_multiply(G, {emitter.place(instruction)}, '{t}', '{d}', {parts})"
+    _write(emitter, target, _type(d), code, 8 if d == "f32" else 4)
 
 
-for _layout in LAYOUTS:
-    for _space in SPACES:
-        for _matrix, _kind in (
-            *((m, k) for m in "ab" for k in ("m16n16k16.f16", "m16n16k16.bf16", "m16n16k8.tf32")),
-            ("c", "m16n16k16.f16"), ("c", "m16n16k16.f32"), ("c", "m16n16k8.f32"),
-        ):  # fmt: skip
-            _shape, _type = _kind.split(".")
-            _name = f"wmma.load.{_matrix}.sync.aligned.{_layout}.{_shape}{_space}.{_type}"
-            special(_name, gate="warp")(_load_tile)
-        for _shape, _type in (("m16n16k16", "f16"), ("m16n16k16", "f32"), ("m16n16k8", "f32")):
-            _name = f"wmma.store.d.sync.aligned.{_layout}.{_shape}{_space}.{_type}"
-            special(_name, writes=0, gate="warp")(_store_tile)
-    for _other in LAYOUTS:
-        for _rest in (
-            *(f"m16n16k16.{d}.{c}" for d in ("f16", "f32") for c in ("f16", "f32")),
-            "m16n16k16.f32.bf16.bf16.f32", "m16n16k8.f32.tf32.tf32.f32",
-        ):  # fmt: skip
-            special(f"wmma.mma.sync.aligned.{_layout}.{_other}.{_rest}", gate="warp")(_multiply_tiles)
+_LAYOUTS = {"left": LAYOUTS, "right": LAYOUTS}
+special(
+    "wmma.mma.sync.aligned.{left}.{right}.m16n16k16.{d}.{c}", gate="warp", d=("f16", "f32"), c=("f16", "f32"),
+    **_LAYOUTS,
+)(_multiply_tiles)  # fmt: skip
+for _shape, _t in (("m16n16k16", "bf16"), ("m16n16k8", "tf32")):
+    special(
+        "wmma.mma.sync.aligned.{left}.{right}.{shape}.{d}.{t}.{t}.{c}", gate="warp", shape=(_shape,), d=("f32",),
+        t=(_t,), c=("f32",), **_LAYOUTS,
+    )(_multiply_tiles)  # fmt: skip

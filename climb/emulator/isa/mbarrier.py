@@ -1,59 +1,53 @@
-"""mbarrier: barriers in shared memory, of which a thread may arrive first and wait later."""
+"""mbarrier: barriers in shared memory, at which a thread may arrive first and wait later."""
 
 from __future__ import annotations
 
-import itertools
-
 from .. import ptx
-from . import special
+from .emitter import Emitter
+from .registry import special
 from .types import dtype
 
-WINDOWS = (".shared", ".shared::cta")
-ORDERS = ("", ".release.cta", ".relaxed.cta", ".release.cluster", ".relaxed.cluster")
+WINDOW = {"window": (".shared", ".shared::cta")}
 
 
-def _site(emitter, instruction: ptx.Instruction) -> tuple[str, str]:
-    """The barrier's site, whose accesses count as none, and its address."""
+def _site(emitter: Emitter, instruction: ptx.Instruction) -> tuple[str, str]:
+    """The barrier's site, whose accesses are not counted, and its address."""
     operand = next(each for each in instruction.operands if isinstance(each, ptx.Address))
     site = emitter.site(instruction, "shared", "atomic", dtype("u64"), 1)
     emitter.uncounted(site)
     return site, emitter.address(operand, "shared")
 
 
-def _init(emitter, instruction: ptx.Instruction) -> None:
+@special("mbarrier.init{window}.b64", writes=0, **WINDOW)
+def _init(emitter: Emitter, instruction: ptx.Instruction, window: str) -> None:
     site, address = _site(emitter, instruction)
     emitter.line(f"mbarrier_init(G, {site}, {address}, {emitter.read(instruction.operands[1], 'u32')})")
 
 
-def _nothing(emitter, instruction: ptx.Instruction) -> None:
-    """mbarrier.inval: the word may be used for something else, which a store does."""
+@special("mbarrier.inval{window}.b64", writes=0, **WINDOW)
+def _invalidate(emitter: Emitter, instruction: ptx.Instruction, window: str) -> None:
+    """Write nothing: any store may reuse the word."""
 
 
-def _arrive(emitter, instruction: ptx.Instruction) -> None:
+@special(
+    "mbarrier.arrive{drop}{full}{order}{window}.b64", results=("b64",), drop=("", "_drop"), full=("", ".noComplete"),
+    order=("", ".release.cta", ".relaxed.cta", ".release.cluster", ".relaxed.cluster"), **WINDOW,
+)  # fmt: skip
+def _arrive(emitter: Emitter, instruction: ptx.Instruction, drop: str, **_: str) -> None:
     target, _, *count = instruction.operands
     site, address = _site(emitter, instruction)
     many = emitter.read(count[0] if count else ptx.Immediate(1), "u32")
-    drop = instruction.opcode.startswith("mbarrier.arrive_drop")
-    before = emitter.fresh(f"mbarrier_arrive(G, {site}, {address}, {many}, {drop})")
+    before = emitter.fresh(f"mbarrier_arrive(G, {site}, {address}, {many}, {bool(drop)})")
     if target != ptx.Register("_"):
         emitter.write(target, "u64", before)
 
 
-def _wait(emitter, instruction: ptx.Instruction) -> None:
+@special(
+    "mbarrier.{how}{parity}{order}{window}.b64", results=("pred",), waits=True, how=("test_wait", "try_wait"),
+    parity=("", ".parity"), order=("", ".acquire.cta", ".relaxed.cta", ".acquire.cluster"), **WINDOW,
+)  # fmt: skip
+def _wait(emitter: Emitter, instruction: ptx.Instruction, parity: str, **_: str) -> None:
     target, _, phase, *_ = instruction.operands
     site, address = _site(emitter, instruction)
-    parity = ".parity" in instruction.opcode
     what = emitter.read(phase, "u32" if parity else "u64")
-    emitter.write(target, "pred", f"mbarrier_passed(G, {site}, {address}, {what}, {parity})")
-
-
-for _window in WINDOWS:
-    special(f"mbarrier.init{_window}.b64", writes=0)(_init)
-    special(f"mbarrier.inval{_window}.b64", writes=0)(_nothing)
-    for _order in ORDERS:
-        for _kind, _full in itertools.product(("arrive", "arrive_drop"), ("", ".noComplete")):
-            special(f"mbarrier.{_kind}{_full}{_order}{_window}.b64", results=("b64",))(_arrive)
-    for _how, _parity in itertools.product(("test_wait", "try_wait"), ("", ".parity")):
-        for _order in ("", ".acquire.cta", ".relaxed.cta", ".acquire.cluster"):
-            _name = f"mbarrier.{_how}{_parity}{_order}{_window}.b64"
-            special(_name, results=("pred",), waits=True)(_wait)
+    emitter.write(target, "pred", f"mbarrier_passed(G, {site}, {address}, {what}, {bool(parity)})")

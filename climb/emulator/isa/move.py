@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from .. import ptx
-from . import helper, special
-from .types import DTYPES, size
+from .emitter import Emitter
+from .registry import helper, special
+from .types import DTYPES, WIDTHS, size
 
-#: Clocks, and their types: see `system.clock`.
+#: Special registers that `system.clock` reads, and their types.
 CLOCKS = {
     "%clock": "u32", "%clock_hi": "u32", "%clock64": "u64",
     "%globaltimer": "u64", "%globaltimer_lo": "u32", "%globaltimer_hi": "u32",
@@ -21,9 +22,11 @@ SPECIAL_TYPES = {
 }  # fmt: skip
 
 
-def _move(emitter, instruction: ptx.Instruction) -> None:
+@special("mov.pred", results=("pred",))
+@special("mov.{sign}{n}", results=("b{n}",), sign=("b", "u", "s", "f"), n=WIDTHS)
+def _move(emitter: Emitter, instruction: ptx.Instruction, **_: str) -> None:
     target, source = instruction.operands
-    kind = instruction.opcode.split(".")[1]
+    kind = instruction.opcode.removeprefix("mov.")
     if isinstance(target, ptx.Vector):
         each = size(kind) // len(target.items)
         packed = emitter.fresh(f"unpack({emitter.read(source, kind)}, {each})")
@@ -34,9 +37,8 @@ def _move(emitter, instruction: ptx.Instruction) -> None:
     if isinstance(source, ptx.Vector):
         each = size(kind) // len(source.items)
         parts = [emitter.read(item, f"u{8 * each}") for item in source.items]
-        emitter.write(
-            target, f"u{8 * size(kind)}", f"pack(({', '.join(parts)}), '{DTYPES['u' + str(8 * size(kind))]}')"
-        )
+        whole = f"u{8 * size(kind)}"
+        emitter.write(target, whole, f"pack(({', '.join(parts)}), '{DTYPES[whole]}')")
         return
     if isinstance(source, ptx.Register) and source.name in CLOCKS:
         wide = CLOCKS[source.name]
@@ -48,41 +50,30 @@ def _move(emitter, instruction: ptx.Instruction) -> None:
     emitter.alias(target, source, kind)
 
 
-for _kind in ("b16", "b32", "b64", "u16", "u32", "u64", "s16", "s32", "s64", "f16", "f32", "f64", "pred"):
-    special(f"mov.{_kind}", results=("b" + _kind[1:] if _kind != "pred" else "pred",), operands=())(_move)
-
-
 @helper
 def unpack(value: np.ndarray, each: int) -> np.ndarray:
-    """(b, t, n): the parts of `each` bytes of every element, lowest first."""
+    """Split every element into parts of `each` bytes, lowest first; shape (blocks, threads, parts)."""
     value = np.ascontiguousarray(value)
     return value.reshape(*value.shape, 1).view(f"uint{8 * each}")
 
 
 @helper
 def pack(parts: tuple[np.ndarray, ...], dtype: str) -> np.ndarray:
-    """One value of the parts, lowest first."""
+    """Join parts, lowest first, to one value of `dtype`."""
     out = np.empty((*np.broadcast_shapes(*(p.shape for p in parts)), len(parts)), parts[0].dtype)
     for index, part in enumerate(parts):
         out[:, :, index] = part
     return out.view(dtype)[:, :, 0]
 
 
-def _convert(emitter, instruction: ptx.Instruction) -> None:
+@special("cvta{to}.{space}.u64", results=("b64",), to=("", ".to"), space=("global", "const"))
+def _same_address(emitter: Emitter, instruction: ptx.Instruction, **_: str) -> None:
     emitter.alias(*instruction.operands, "u64")
 
 
-def _window(sign: str, name: str):
-    def emit(emitter, instruction: ptx.Instruction) -> None:
-        target, source = instruction.operands
-        emitter.write(target, "s64", f"{emitter.read(source, 's64')} {sign} {name}")
-
-    return emit
-
-
-for _space in ("global", "const"):
-    for _to in ("", "to."):
-        special(f"cvta.{_to}{_space}.u64", results=("b64",), operands=())(_convert)
-for _space in ("shared", "local", "param"):
-    special(f"cvta.{_space}.u64", results=("s64",), operands=("s64",))(_window("+", f"{_space.upper()}_WINDOW"))
-    special(f"cvta.to.{_space}.u64", results=("s64",), operands=("s64",))(_window("-", f"{_space.upper()}_WINDOW"))
+@special("cvta{to}.{space}.u64", results=("s64",), operands=("s64",), to=("", ".to"),
+         space=("shared", "local", "param"))  # fmt: skip
+def _window(emitter: Emitter, instruction: ptx.Instruction, to: str, space: str) -> None:
+    """Add the base of the window that a space has in generic addresses, or subtract it."""
+    target, source = instruction.operands
+    emitter.write(target, "s64", f"{emitter.read(source, 's64')} {'-' if to else '+'} {space.upper()}_WINDOW")

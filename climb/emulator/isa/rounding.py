@@ -1,7 +1,7 @@
-"""Rounding done exactly: fused multiply-add, and the rounding modes that NumPy does not have.
+"""Exact rounding: fused multiply-add, and the rounding modes that NumPy does not have.
 
-The means: error-free sums and products of float64 values, and, where exponents are too extreme for those, integers of
-Python.
+Error-free sums and products of float64 values give the exact result; where exponents are too extreme for them, Python's
+integers do.
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from . import helper
-from .conversion import directed
+from .registry import helper
 
 TINY = np.float32(2.0**-126)
 _LOW = np.int64((1 << 29) - 1)
@@ -20,19 +19,16 @@ _HALF = np.int64(1 << 28)
 
 
 def two_sum(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Knuth: (s, e), s = a + b rounded, s + e = a + b exactly (no overflow)."""
+    """Knuth's sum: s = a + b rounded, and e with s + e = a + b exactly, if nothing overflows."""
     s = a + b
     v = s - a
     return s, (a - (s - v)) + (b - v)
 
 
 def two_product(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Dekker, with Veltkamp's splitting:
-
-    (p, e), p = a * b rounded, p + e = a * b exactly (no overflow or underflow).
-    """
+    """Dekker's product: p = a * b rounded, and e with p + e = a * b exactly, if nothing over- or underflows."""
     p = a * b
-    split = 134217729.0  # 2^27 + 1
+    split = 134217729.0  # Veltkamp's splitting: 2^27 + 1
     ah = split * a
     ah = ah - (ah - a)
     bh = split * b
@@ -42,11 +38,11 @@ def two_product(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def to_odd(s: np.ndarray, e: np.ndarray) -> np.ndarray:
-    """s + e rounded to odd: where e is not zero and s is even, the neighbour of s on e's side."""
+    """s + e rounded to odd: s, or its neighbour on the side of e if s is even and e is not zero."""
     bits = s.view(np.int64)
     even = (bits & 1) == 0
     toward = np.where((e > 0) == (s > 0), bits + 1, bits - 1)
-    # s = 0 with e != 0 cannot be: then the sum would have been e.
+    # s = 0 with e != 0 cannot occur: the sum would have been e.
     return np.where((e != 0) & even & np.isfinite(s), toward, bits).view(np.float64)
 
 
@@ -54,9 +50,9 @@ def to_odd(s: np.ndarray, e: np.ndarray) -> np.ndarray:
 def fma32(a: np.ndarray, b: np.ndarray, c: np.ndarray, ftz: bool = False) -> np.ndarray:
     """a * b + c in float32, rounded once; with `ftz` a subnormal result becomes zero.
 
-    The product is exact in float64. The float64 sum, rounded again to float32, differs from the exact result only where
-    it lies halfway between two float32 values (low 29 bits 1000...0), or where the result is subnormal; those lanes are
-    summed to odd (Boldo and Melquiond, 2008), after which rounding to float32 is right.
+    The product is exact in float64. Rounding the float64 sum again to float32 differs from rounding once only where the
+    sum lies halfway between two float32 values (low 29 bits 1000...0) or the result is subnormal. Those lanes are
+    rounded to odd first (Boldo and Melquiond, 2008), which makes rounding to float32 correct.
     """
     product = np.multiply(a, b, dtype=np.float64)
     total = product + c
@@ -78,7 +74,7 @@ def fma32(a: np.ndarray, b: np.ndarray, c: np.ndarray, ftz: bool = False) -> np.
 
 @helper
 def flushed_sum(value: np.ndarray, a: np.ndarray, b: np.ndarray, c: np.ndarray, mode: str = "rn") -> np.ndarray:
-    """`value`, which is a * b + c of float32, flushed; see `floating.tiny`."""
+    """Flush `value`, which is a * b + c of float32; see `floating.tiny`."""
     size = np.abs(value)
     if size.min() > TINY:
         return value
@@ -95,7 +91,7 @@ def flushed_sum(value: np.ndarray, a: np.ndarray, b: np.ndarray, c: np.ndarray, 
 
 @helper
 def fma64(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
-    """a * b + c in float64, rounded once (Boldo and Melquiond, 2008); extreme exponents with integers."""
+    """a * b + c in float64, rounded once (Boldo and Melquiond, 2008); with integers for extreme exponents."""
     a, b, c = np.broadcast_arrays(a, b, c)
     ph, pl = two_product(a, b)
     th, tl = two_sum(c, pl)
@@ -106,8 +102,8 @@ def fma64(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
     for value in (a, b, c, ph, plain):
         size = np.abs(value)
         hard |= ~((size < 2.0**900) & ((size > 2.0**-900) | (value == 0)))
-    # Where the product is zero or nothing is finite the plain expression is exact.
-    # A product too small to be seen has a sign, which is that of a sum with zero.
+    # The plain expression is exact where the product is zero or an operand is not finite.
+    # A product that underflows to zero still gives its sign to a sum with zero.
     hard |= (ph == 0) & (a != 0) & (b != 0)
     special = ~(np.isfinite(a) & np.isfinite(b) & np.isfinite(c)) | (a == 0) | (b == 0)
     out = np.where(special, plain, out)
@@ -122,7 +118,7 @@ def fma64(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
 
 
 def exact_fma(a: float, b: float, c: float) -> float:
-    """a * b + c of finite floats, rounded once to the nearest even."""
+    """a * b + c of finite floats, rounded once to nearest, ties to even."""
     (an, ad), (bn, bd), (cn, cd) = (x.as_integer_ratio() for x in (a, b, c))
     top, bottom = an * bn * cd + cn * ad * bd, ad * bd * cd
     if top == 0:
@@ -133,8 +129,40 @@ def exact_fma(a: float, b: float, c: float) -> float:
         return float("inf") if top > 0 else float("-inf")
 
 
+@helper
+def exact_sign(value: np.ndarray, near: np.ndarray) -> np.ndarray:
+    """The exact sign of value - near, where near is the float nearest to value."""
+    if value.dtype.kind == "f":
+        wide = near.astype(np.float64)
+        return np.sign(np.where(value == wide, 0.0, value - wide))
+    # Compare as integers, except where the nearest float is 2^63 or 2^64, which does not fit.
+    top = float(int(np.iinfo(value.dtype).max) + 1)
+    over = near.astype(np.float64) >= top
+    back = np.where(over, 0, near).astype(value.dtype)
+    sign = np.where(value > back, 1.0, np.where(value < back, -1.0, 0.0))
+    return np.where(over, -1.0, sign)
+
+
+@helper
+def directed(near: np.ndarray, sign: np.ndarray, mode: str) -> np.ndarray:
+    """Change a result rounded to nearest to the mode rz, rm or rp; `sign` is that of the exact value minus `near`.
+
+    Where `near` overflowed but the exact value is finite (sign -1 for +inf, 1 for -inf), rz and the mode that points
+    inwards give the largest finite value.
+    """
+    kind = near.dtype.type
+    down, up = np.nextafter(near, kind(-np.inf)), np.nextafter(near, kind(np.inf))
+    if mode == "rm":
+        return np.where(sign < 0, down, near)
+    if mode == "rp":
+        return np.where(sign > 0, up, near)
+    positive = (near > 0) | ((near == 0) & (sign > 0))
+    negative = (near < 0) | ((near == 0) & (sign < 0))
+    return np.where(positive & (sign < 0), down, np.where(negative & (sign > 0), up, near))
+
+
 def _narrow(high: np.ndarray, low: np.ndarray, zero: np.ndarray, mode: str) -> np.ndarray:
-    """high + low, exactly, as float32 in the given mode. `zero` (bool): an exact zero that rm makes negative."""
+    """Round high + low to float32 in the given mode. `zero` marks exact zeros that rm makes negative."""
     near = to_odd(high, low).astype(np.float32)
     sign = np.sign((high - near) + low)
     out = directed(near, np.where(np.isfinite(high), sign, 0), mode)
@@ -173,7 +201,7 @@ def add_directed(a: np.ndarray, b: np.ndarray, mode: str) -> np.ndarray:
 
 @helper
 def mul64_directed(a: np.ndarray, b: np.ndarray, mode: str) -> np.ndarray:
-    """mul.{rz,rm,rp}.f64: the sign of the error from integers, exact for every exponent."""
+    """mul.{rz,rm,rp}.f64, exact for every exponent; Python's integers step in where float64 cannot hold the error."""
     a, b = np.broadcast_arrays(a, b)
     near = a * b
     finite = np.isfinite(a) & np.isfinite(b)
@@ -199,7 +227,7 @@ def _product_error(a: float, b: float) -> int:
 
 @helper
 def div_directed(a: np.ndarray, b: np.ndarray, mode: str) -> np.ndarray:
-    """div.{rz,rm,rp}.f32: the sign of the error is that of a - near * b, whose product is exact in float64."""
+    """div.{rz,rm,rp}.f32. The error has the sign of (a - near * b) / b; near * b is exact in float64."""
     near = np.divide(a, b, dtype=np.float32)
     residual = a - np.multiply(near, b, dtype=np.float64)
     exact = ~(np.isfinite(a) & np.isfinite(b)) | (b == 0)
@@ -240,7 +268,7 @@ def _root_error(a: float, near: float) -> int:
 
 
 def _exactly(error: Callable[..., int], known: np.ndarray, near: np.ndarray, *values: np.ndarray) -> np.ndarray:
-    """The sign of the exact result minus `near` where `known`, by Python's integers; 0 elsewhere."""
+    """The sign of the exact result minus `near`, by Python's integers, where `known`; 0 elsewhere."""
     sign = np.zeros(near.shape)
     columns = [np.broadcast_to(each, near.shape)[known].tolist() for each in (*values, near)]
     sign[known] = [error(*row) for row in zip(*columns, strict=True)]
@@ -255,7 +283,7 @@ def fma64_directed(a: np.ndarray, b: np.ndarray, c: np.ndarray, mode: str) -> np
     out = directed(near, _exactly(_fma_error, finite, near, a, b, c), mode)
     if mode != "rm":
         return out
-    # A zero that is exact: of two zeros of one sign that zero, else the negative one.
+    # Rounding down, an exact zero is negative, except as the sum of two positive zeros.
     product = np.signbit(a) ^ np.signbit(b)
     zeros = ((a == 0) | (b == 0)) & (c == 0)
     positive = zeros & ~product & ~np.signbit(c)
@@ -264,7 +292,7 @@ def fma64_directed(a: np.ndarray, b: np.ndarray, c: np.ndarray, mode: str) -> np
 
 
 def _tiny(a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
-    """Where a product that is not zero is added to zero: a result of zero is then not exact."""
+    """Where a nonzero product is added to zero: a result of zero is then an underflow and not exact."""
     return (c == 0) & (a != 0) & (b != 0)
 
 

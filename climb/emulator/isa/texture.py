@@ -1,31 +1,25 @@
-"""Texture reads through texture objects: at float32 coordinates, or of one dimension at a whole index."""
+"""Texture reads through texture objects: at float32 coordinates, or in one dimension at an integer index."""
 
 from __future__ import annotations
 
 from .. import ptx
-from . import special
+from .emitter import Emitter
+from .registry import special
 
-KINDS = ("f32", "s32", "u32")
+TYPES = ("f32", "s32", "u32")
 
 
-def _read(emitter, instruction: ptx.Instruction) -> None:
+@special("tex.{rank}d.v4.{t}.{index}", results=("b",), rank=("1",), t=TYPES, index=("s32",))
+@special("tex{level}.{rank}d.v4.{t}.{index}", results=("b",), level=("", ".level"), rank=("1", "2", "3"), t=TYPES,
+         index=("f32",))  # fmt: skip
+def _read(emitter: Emitter, instruction: ptx.Instruction, rank: str, t: str, index: str, level: str = "") -> None:
     target, source, *rest = instruction.operands
-    parts = instruction.opcode.split(".")
-    # Textures here have one level of detail: which one is asked for changes nothing.
-    level = parts[1] == "level"
-    if len(rest) != level or len(source.extra) != 1 or not isinstance(source.base, ptx.Register) or source.offset:
+    # Textures have one level of detail here, so the level that is asked for changes nothing.
+    if len(rest) != bool(level) or len(source.extra) != 1 or not isinstance(source.base, ptx.Register) or source.offset:
         emitter.refuse("only texture objects, read at coordinates alone, are supported")
-    count, kind, of = int(parts[1 + level][0]), parts[-2], parts[-1]
-    coordinates = "".join(emitter.read(item, of) + ", " for item in source.extra[0].items[:count])
+    coordinates = "".join(emitter.read(item, index) + ", " for item in source.extra[0].items[: int(rank)])
     handle = emitter.read(source.base, "u64")
-    values = emitter.fresh(f"texture_read(G, {emitter.place(instruction)}, '{kind}', {handle}, ({coordinates}))")
-    for index, item in enumerate(target.items):
+    values = emitter.fresh(f"texture_read(G, {emitter.place(instruction)}, '{t}', {handle}, ({coordinates}))")
+    for number, item in enumerate(target.items):
         if item != ptx.Register("_"):
-            emitter.write(item, kind, f"{values}[{index}]")
-
-
-for _kind in KINDS:
-    special(f"tex.1d.v4.{_kind}.s32", results=("b",), operands=())(_read)
-    for _count in "123":
-        for _level in ("", ".level"):
-            special(f"tex{_level}.{_count}d.v4.{_kind}.f32", results=("b",), operands=())(_read)
+            emitter.write(item, t, f"{values}[{number}]")

@@ -15,12 +15,13 @@ DTYPES = {
 SIGNED = ("s16", "s32", "s64")
 UNSIGNED = ("u16", "u32", "u64")
 INTEGERS = SIGNED + UNSIGNED
-BITS = ("b16", "b32", "b64")
+WITH_BYTES = ("u8", "s8", "u16", "s16", "u32", "s32", "u64", "s64")  # the integers that cvt knows
 FLOATS = ("f32", "f64")
+WIDTHS = ("16", "32", "64")
 
 
 def size(kind: str) -> int:
-    """Bytes of a PTX type; a predicate is one byte here."""
+    """Bytes of a PTX type; a predicate takes one byte in the emulator."""
     return np.dtype(DTYPES[kind]).itemsize
 
 

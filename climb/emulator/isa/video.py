@@ -1,18 +1,21 @@
-"""Several small integers in a word: two of 16 bits, or four of 8. PTX ISA, "Half Precision..." and "SIMD Video
-Instructions"; without byte selections and masks, which the compiler does not write."""
+"""SIMD on small integers packed in a word: two of 16 bits, or four of 8.
+
+PTX ISA, "SIMD Video Instructions", without byte selections and masks, which the compiler does not write; and the packed
+forms of add, min and max.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 
 from .. import ptx
-from . import helper, simple, special
+from .emitter import Emitter
+from .integer import part
+from .registry import helper, simple, special
 
 
 def split(word: np.ndarray, bits: int, signed: bool) -> list[np.ndarray]:
     """The parts of uint32 words as int64, the lowest first."""
-    from .arithmetic import part
-
     return [part(word, start, bits, signed) for start in range(0, 32, bits)]
 
 
@@ -36,18 +39,18 @@ OPERATIONS = {
 
 @helper
 def pairwise(name: str, a: np.ndarray, b: np.ndarray, signed: bool, relu: bool = False) -> np.ndarray:
-    """An operation on two times 16 bits; `relu` clamps to zero from below."""
+    """Apply an operation to both 16-bit halves; `relu` replaces negative results by zero."""
     found = [OPERATIONS[name](*both) for both in zip(split(a, 16, signed), split(b, 16, signed), strict=True)]
     return joined([np.maximum(one, 0) for one in found] if relu else found, 16)
 
 
-for _kind in ("u16x2", "s16x2"):
-    for _name in ("add", "min", "max"):
-        _call = f"pairwise('{_name}', {{0}}, {{1}}, {_kind[0] == 's'})"
-        simple(f"{_name}.{_kind}", "u32", ("u32", "u32"), _call)
-for _name in ("min", "max"):
-    simple(f"{_name}.s16x2.relu", "u32", ("u32", "u32"), f"pairwise('{_name}', {{0}}, {{1}}, True, True)")
-    simple(f"{_name}.s32.relu", "s32", ("s32", "s32"), f"np.maximum(np.{_name}imum({{0}}, {{1}}), int32(0))")
+simple(
+    "{name}.{sign}16x2", "u32", ("u32", "u32"),
+    lambda name, sign: f"pairwise('{name}', {{0}}, {{1}}, {sign == 's'})",
+    name=("add", "min", "max"), sign=("u", "s"),
+)  # fmt: skip
+simple("{name}.s16x2.relu", "u32", ("u32", "u32"), "pairwise('{name}', {0}, {1}, True, True)", name=("min", "max"))
+simple("{name}.s32.relu", "s32", ("s32", "s32"), "np.maximum(np.{name}imum({0}, {1}), int32(0))", name=("min", "max"))
 
 
 @helper
@@ -60,7 +63,10 @@ def video(
     b: np.ndarray,
     c: np.ndarray,
 ) -> np.ndarray:
-    """v<name>2 or v<name>4: part by part; with "add" the sum of the parts, plus c. `signed`: of d, a and b."""
+    """Apply an operation to the parts of `bits` bits; with the modifier "add", return c plus the sum of the results.
+
+    `signed` tells whether d, a and b are signed.
+    """
     found = [OPERATIONS[name](*both) for both in zip(split(a, bits, signed[1]), split(b, bits, signed[2]), strict=True)]
     if "sat" in modifiers:
         low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed[0] else (0, (1 << bits) - 1)
@@ -72,17 +78,14 @@ def video(
 
 
 @special(
-    "v{name}{n}.{d}32.{a}32.{b}32{sat}{add}",
-    choices={
-        "name": ("add", "sub", "min", "max", "absdiff", "avrg"), "n": ("2", "4"), "d": ("u", "s"), "a": ("u", "s"),
-        "b": ("u", "s"), "sat": ("", ".sat"), "add": ("", ".add"),
-    },
-    results=("u32",),
-    operands=("u32", "u32", "u32"),
+    "v{name}{n}.{d}32.{a}32.{b}32{sat}{add}", results=("u32",), operands=("u32", "u32", "u32"), name=tuple(OPERATIONS),
+    n=("2", "4"), d=("u", "s"), a=("u", "s"), b=("u", "s"), sat=("", ".sat"), add=("", ".add"),
 )  # fmt: skip
-def _video(emitter, instruction: ptx.Instruction) -> None:
-    head, d, a, b, *modifiers = instruction.opcode.split(".")
-    signed = tuple(kind[0] == "s" for kind in (d, a, b))
+def _video(
+    emitter: Emitter, instruction: ptx.Instruction, name: str, n: str, d: str, a: str, b: str, sat: str, add: str
+) -> None:
+    signed = tuple(sign == "s" for sign in (d, a, b))
+    modifiers = tuple(each[1:] for each in (sat, add) if each)
     sources = ", ".join(emitter.sources(instruction))
-    code = f"video('{head[1:-1]}', {32 // int(head[-1])}, {signed!r}, {tuple(modifiers)!r}, {sources})"
+    code = f"video('{name}', {32 // int(n)}, {signed!r}, {modifiers!r}, {sources})"
     emitter.write(instruction.operands[0], "u32", code)

@@ -2,8 +2,7 @@
 
 ``records/<gpu>/emulator/agreement.json`` holds Nsight Compute's counts of every rung at a small size, in two runs, and
 of access patterns (``cases``). ``compare_rung(rung)`` and ``compare_patterns()`` run the same launches on the emulator;
-for each count that differs they give the reason. On a GPU with ``ncu``, ``python -m climb.validation.agreement``
-counts again.
+for each count that differs they give the reason. On a GPU with ``ncu``, ``climb agreement`` counts again.
 """
 
 from __future__ import annotations
@@ -24,14 +23,15 @@ from climb.bench import counting, records
 from climb.bench.ladder import BoundRung
 from climb.bench.problem import Launch, Size
 from climb.bench.registry import ladder_names, load_ladder
-from climb.emulator.marks import Mark, marks
+from climb.emulator.counters.marks import Mark, marks
 from climb.emulator.running import launch as launch_compiled
 from climb.toolchain import Compiled, compile_cuda, disassemble
 from climb.toolchain.nvrtc import nvrtc_version
 from climb.validation.agreement.cases import PATH, Case, cases
 from climb.validation.agreement.code import counted_code
+from climb.validation.schema import AgreementRecord
 
-COMMAND = "python -m climb.validation.agreement"
+COMMAND = "climb agreement"
 _PIPE = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{}.sum"
 _CONFLICTS = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_{}.sum"
 _ASKED = "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_{}.sum"
@@ -126,9 +126,9 @@ class Record:
     patterns: list[dict[str, Any]]
 
 
-def record_path(gpu: str = records.DEFAULT_GPU) -> Path:
-    """The file with the counts of a GPU."""
-    return records.RECORDS / gpu / "emulator" / "agreement.json"
+def record_path(gpu: str = records.DEFAULT_GPU, folder: Path | None = None) -> Path:
+    """The file with the counts of a GPU; ``folder`` replaces ``records/<gpu>``."""
+    return (folder or records.RECORDS / gpu) / "emulator" / "agreement.json"
 
 
 @functools.cache
@@ -137,11 +137,13 @@ def record(gpu: str = records.DEFAULT_GPU) -> Record:
     path = record_path(gpu)
     if not path.exists():
         raise LookupError(f"no counts of {gpu} to compare the emulator with; on that GPU, run: {COMMAND}")
-    data = json.loads(path.read_text(encoding="utf-8"))
-    major, minor = (int(part) for part in data["nvrtc"].split("."))
-    for point in (*data["rungs"], *data["patterns"]):
-        point["counts"] = [dict(zip(data["metrics"], run, strict=True)) for run in point["counts"]]
-    return Record(data["date"], data["tool"], data["device"], (major, minor), data["rungs"], data["patterns"])
+    data = records.load(path, AgreementRecord)
+    major, minor = (int(part) for part in data.nvrtc.split("."))
+    rungs, patterns = (
+        [{**point, "counts": [dict(zip(data.metrics, run, strict=True)) for run in point["counts"]]} for point in which]
+        for which in (data.rungs, data.patterns)
+    )
+    return Record(data.date, data.tool, dict(data.device), (major, minor), rungs, patterns)
 
 
 def same_compiler(gpu: str = records.DEFAULT_GPU) -> bool:
@@ -150,18 +152,27 @@ def same_compiler(gpu: str = records.DEFAULT_GPU) -> bool:
 
 
 def code_sha256(compiled: Compiled, launch: Launch, inputs: dict[str, np.ndarray]) -> str:
-    """The hash of what counts depend on: the kernel's PTX without line numbers, its launch, and the inputs."""
-    digest = hashlib.sha256(json.dumps(launch.as_json(), sort_keys=True).encode())
-    digest.update(_code(compiled.ptx, compiled.lowered(launch.kernel)).encode())
+    """The hash of what counts depend on: the kernel's PTX, its launch, and the inputs.
+
+    Line numbers and the names of kernels, files and variables do not count: see :func:`nameless_ptx`.
+    """
+    digest = hashlib.sha256(json.dumps({**launch.as_json(), "kernel": ""}, sort_keys=True).encode())
+    digest.update(nameless_ptx(compiled.ptx, compiled.lowered(launch.kernel)).encode())
     for name in sorted(inputs):
         digest.update(name.encode() + np.ascontiguousarray(inputs[name]).tobytes())
     return digest.hexdigest()
 
 
-def _code(ptx: str, kernel: str) -> str:
-    """The kernel's text, from `.entry` to its closing brace, without what only debuggers read."""
+def nameless_ptx(ptx: str, kernel: str) -> str:
+    """The PTX of a kernel, from ``.entry`` to its closing brace, without what only debuggers read.
+
+    Mangled names are numbered in the order in which they appear, so that the text stays the same when the kernel, or a
+    function or variable that it uses, is renamed. ``kernel`` is the lowered name.
+    """
     match = re.search(rf"^\.(?:visible|weak) \.entry {re.escape(kernel)}\(.*?^}}", ptx, re.MULTILINE | re.DOTALL)
-    text = match[0] if match else ptx
+    text = re.sub(rf"\b{re.escape(kernel)}(?=_param_\d|\b)", "kernel", match[0] if match else ptx)
+    numbers: dict[str, str] = {}
+    text = re.sub(r"\b_Z\w+", lambda name: numbers.setdefault(name[0], f"symbol_{len(numbers)}"), text)
     return "\n".join(row for row in text.splitlines() if row.strip() and not re.match(r"\s*(\.loc|//|\$L__tmp)", row))
 
 
@@ -213,7 +224,7 @@ def _changed(compiled: Compiled, launch: Launch) -> list[Mark]:
 def launch_marks(compiled: Compiled, launch: Launch) -> tuple[Mark, ...]:
     """The source lines where the launch's machine code accesses memory differently from its PTX."""
     kernel = counting.module_of(compiled).kernel(compiled.lowered(launch.kernel))
-    return marks(kernel, disassemble(compiled, launch.kernel))
+    return marks(kernel.code, disassemble(compiled, launch.kernel))
 
 
 def _counts(

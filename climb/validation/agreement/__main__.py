@@ -1,10 +1,10 @@
-"""``python -m climb.validation.agreement``: the command of this package; ``--help`` lists its options."""
+"""The process that ncu profiles for ``climb agreement``: it launches the pickled steps of a file once each."""
 
-import argparse
+import pickle
+import sys
+from pathlib import Path
 
-from climb.validation.agreement import command
+from climb.validation.agreement.measuring import launch_all
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(prog="python -m climb.validation.agreement", description=command.__doc__)
-    command.add_arguments(parser)
-    raise SystemExit(command.run(parser.parse_args()))
+    launch_all(pickle.loads(Path(sys.argv[1]).read_bytes()))

@@ -12,10 +12,12 @@ import json
 import lzma
 from pathlib import Path
 
-from climb.bench import records
+from climb.bench import identity, records
+from climb.bench.identity import expand_includes
 from climb.bench.ladder import BoundRung
 from climb.bench.problem import Size
 from climb.toolchain import Compiled
+from climb.validation.schema import KeptCode
 
 #: (ladder, rung) of the rungs for which NVRTC makes different PTX in each process.
 NONDETERMINISTIC = frozenset(
@@ -28,17 +30,18 @@ def code_path(ladder: str, rung: str, gpu: str = records.DEFAULT_GPU) -> Path:
     return records.RECORDS / gpu / "emulator" / "code" / f"{ladder}.{rung}.json"
 
 
-def made_from(compiled: Compiled) -> str:
-    """The hash of what the compiler was given, and of which compiler."""
-    given = (sorted(compiled.sources.items()), compiled.filename, compiled.arch, compiled.options,
-             sorted(compiled.names), compiled.nvrtc_version)  # fmt: skip
+def made_from(compiled: Compiled, source: str) -> str:
+    """The hash of what the compiler was given, by the rule of ``climb.bench.identity``, and of which compiler."""
+    code, kernels = identity.canonical(source, sorted(compiled.names))
+    given = (identity.RULE, code, kernels, compiled.arch, compiled.options, compiled.nvrtc_version)
     return hashlib.sha256(json.dumps(given).encode()).hexdigest()
 
 
-def keep_code(path: Path, compiled: Compiled) -> None:
+def keep_code(path: Path, compiled: Compiled, source: str) -> None:
     """Write PTX and machine code, compressed, with the hash of what they were made from.
 
-    In the line table, each include directory of this machine becomes as many slashes as it has letters.
+    ``source`` has its includes in place. In the line table, each include directory of this machine becomes as many
+    slashes as it has letters.
     """
     cubin, names = compiled.cubin, ["/" * len(folder.encode()) for folder in compiled.include_dirs]
     for folder, name in zip(compiled.include_dirs, names, strict=True):
@@ -46,8 +49,14 @@ def keep_code(path: Path, compiled: Compiled) -> None:
     images = {"ptx": compiled.ptx.encode(), "cubin": cubin}
     packed = {name: base64.b85encode(lzma.compress(image)).decode() for name, image in images.items()}
     path.parent.mkdir(parents=True, exist_ok=True)
-    data = {"made_from": made_from(compiled), "include_dirs": names, **packed}
-    records.write_whole(path, json.dumps(data, indent=1) + "\n")
+    data = {
+        "made_from": made_from(compiled, source),
+        "filename": compiled.filename,
+        "lowered": list(compiled.names.values()),
+        "include_dirs": names,
+        **packed,
+    }
+    records.save(path, data, KeptCode)
 
 
 def counted_code(rung: BoundRung, size: Size, gpu: str = records.DEFAULT_GPU) -> Compiled:
@@ -61,8 +70,8 @@ def counted_code(rung: BoundRung, size: Size, gpu: str = records.DEFAULT_GPU) ->
     path = code_path(*name, gpu)
     if not path.exists():
         raise LookupError(f"no code of {name[0]} {name[1]} beside its counts")
-    held = json.loads(path.read_text(encoding="utf-8"))
-    if held["made_from"] != made_from(compiled):
+    held = records.load(path, KeptCode)
+    if held.made_from != made_from(compiled, expand_includes(rung.path)):
         raise LookupError(f"stale counts of {name[0]} {name[1]}: the source has changed")
-    ptx, cubin = (lzma.decompress(base64.b85decode(held[image])) for image in ("ptx", "cubin"))
-    return compiled.with_code(ptx.decode(), cubin, tuple(held["include_dirs"]))
+    ptx, cubin = (lzma.decompress(base64.b85decode(image)) for image in (held.ptx, held.cubin))
+    return compiled.with_code(ptx.decode(), cubin, held.include_dirs, filename=held.filename, lowered=held.lowered)

@@ -11,6 +11,7 @@ import datetime
 import functools
 import hashlib
 import json
+import lzma
 import pickle
 import subprocess
 import sys
@@ -25,10 +26,11 @@ from typing import Any
 import numpy as np
 
 from climb.bench import hardware, records
+from climb.bench.identity import expand_includes
 from climb.bench.problem import Launch
 from climb.bench.registry import ladder_names, load_ladder
 from climb.emulator import DeviceMemory
-from climb.emulator.patterns import PERIOD
+from climb.emulator.counters.cost_model import PERIOD
 from climb.toolchain import Compiled
 from climb.validation import nsight
 from climb.validation.agreement import (
@@ -39,9 +41,11 @@ from climb.validation.agreement import (
     compiled_patterns,
     measured_size,
     pattern_launch,
+    record_path,
 )
 from climb.validation.agreement.cases import cases
 from climb.validation.agreement.code import NONDETERMINISTIC, code_path, counted_code, keep_code
+from climb.validation.schema import AgreementRecord
 
 #: How often each launch is counted: rungs twice, since some of their counts differ from run to run.
 RUNS = {"rungs": 2, "patterns": 1}
@@ -206,7 +210,7 @@ def count(steps: Sequence[Step], seconds: float | None = None) -> list[dict[str,
         pickle.dump(list(steps), file)
         file.flush()
         command = [*nsight.COMMAND, "--cache-control", "none", "--metrics", ",".join(metrics),
-                   sys.executable, "-m", "climb.validation.agreement", "--child", file.name]  # fmt: skip
+                   sys.executable, "-m", "climb.validation.agreement", file.name]  # fmt: skip
         try:
             done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=seconds)
         except subprocess.TimeoutExpired as error:
@@ -229,27 +233,32 @@ def known_points(path: Path, steps: dict[str, list[Step]]) -> Points:
     """The points of the record at `path` that are still true: counts of today's code, made by the same compiler."""
     if not path.exists():
         return {}
-    data = json.loads(path.read_text(encoding="utf-8"))
-    if data["nvrtc"] != compiler(steps):
+    data = records.load(path, AgreementRecord)
+    if data.nvrtc != compiler(steps):
         return {}
     codes = {_key(step.names): step.code for which in steps.values() for step in which}
     wanted = {_key(step.names): step.metrics for which in steps.values() for step in which}
-    every = [point for which in STEPS for point in data[which]]
+    every: list[dict[str, Any]] = [dict(point) for which in STEPS for point in getattr(data, which)]
     for point in every:
-        runs = [dict(zip(data["metrics"], run, strict=True)) for run in point["counts"]]
+        runs = [dict(zip(data.metrics, run, strict=True)) for run in point["counts"]]
         whole = [run for run in runs if all(run.get(name) is not None for name in wanted.get(_key(point), ()))]
         point["counts"] = [[run.get(name) for name in METRICS] for run in whole]
     # Keep the other ladders' points; drop those of ladders that no longer exist.
     asked_for = {step.names.get("ladder") for which in steps.values() for step in which}
     there = {None, *ladder_names()}
     kept = {_key(p): p for p in every if p.get("ladder") in there - asked_for}
-    return kept | {_key(p): p for p in every if codes.get(_key(p)) == p["code_sha256"] and _code_is_kept(p)}
+    return kept | {_key(p): p for p in every if codes.get(_key(p)) == p["code_sha256"] and _code_is_kept(p, path)}
 
 
-def _code_is_kept(point: dict[str, Any]) -> bool:
+def _code_is_kept(point: dict[str, Any], path: Path) -> bool:
     """Whether the counted code still exists: a nondeterministic rung's code must be kept beside its counts."""
     name = (point.get("ladder"), point.get("rung"))
-    return name not in NONDETERMINISTIC or code_path(*name).exists()
+    return name not in NONDETERMINISTIC or _kept_beside(path, name).exists()
+
+
+def _kept_beside(path: Path, name: tuple[str, str]) -> Path:
+    """The file of a rung's code beside the counts at ``path``."""
+    return path.with_name("code") / code_path(*name).name
 
 
 def compiler(steps: dict[str, list[Step]]) -> str:
@@ -310,7 +319,8 @@ def measure(steps: dict[str, list[Step]], path: Path, gpu: dict[str, Any], secon
                 found = points.setdefault(_key(step.names), {**step.names, "code_sha256": step.code, "counts": []})
                 found["counts"] = [*found["counts"], [row.get(metric) for metric in METRICS]][-max(RUNS.values()) :]
                 if step.first and (name := (step.names.get("ladder"), step.names.get("rung"))) in NONDETERMINISTIC:
-                    keep_code(code_path(*name, hardware.gpu_slug(gpu["name"])), step.compiled)
+                    source = expand_includes(load_ladder(name[0])[name[1]].path)
+                    keep_code(_kept_beside(path, name), step.compiled, source)
             _write(path, steps, points, gpu)
     return complete
 
@@ -328,7 +338,45 @@ def _write(path: Path, steps: dict[str, list[Step]], points: Points, gpu: dict[s
         "rungs": [point for point in every if "ladder" in point],
         "patterns": [point for point in every if "label" in point],
     }
-    records.write_whole(path, dump(data))
+    records.save(path, data, AgreementRecord, dump(data))
+
+
+def write_prepared(file: Path, kinds: Sequence[str] = tuple(STEPS), ladders: Sequence[str] = ()) -> None:
+    """Compile the launches of ``kinds``, or of the rungs of ``ladders``, into a file; needs no GPU."""
+    file.write_bytes(lzma.compress(pickle.dumps(prepare(kinds, ladders))))
+
+
+def read_prepared(file: Path) -> dict[str, list[Step]]:
+    """The launches that ``write_prepared`` wrote."""
+    return pickle.loads(lzma.decompress(file.read_bytes()))
+
+
+def record_agreement(
+    kinds: Sequence[str] = tuple(STEPS),
+    ladders: Sequence[str] = (),
+    seconds: float = 600,
+    folder: Path | None = None,
+    prepared: Path | None = None,
+) -> tuple[Path, bool]:
+    """Count what is missing on this GPU and write it below ``folder`` (``records/<gpu>`` by default).
+
+    ``ladders`` restricts the rungs; no launch that would exceed ``seconds`` is begun. Returns the file, and whether it
+    is complete. Raises RecordError when a part would be counted with another compiler than the rest of the file.
+    """
+    steps = prepare(kinds, ladders) if prepared is None else read_prepared(prepared)
+    gpu = hardware.device_block()
+    path = record_path(hardware.gpu_slug(gpu["name"]), folder)
+    if ladders or set(kinds) != set(STEPS):
+        _refuse_another_compiler(path, compiler(steps))
+    return path, measure({kind: steps[kind] for kind in kinds}, path, gpu, seconds)
+
+
+def _refuse_another_compiler(path: Path, version: str) -> None:
+    """A file holds the counts of one compiler's code: counting a part with another would drop all the rest."""
+    if path.exists() and (held := records.load(path, AgreementRecord).nvrtc) != version:
+        raise records.RecordError(
+            f"{path}: its counts are of NVRTC {held}, and here is {version}; count everything: climb agreement"
+        )
 
 
 def dump(data: dict[str, Any]) -> str:

@@ -1,7 +1,7 @@
 """Summarise the agreement for the chapter: the number of equal counts, and tables of those that differ.
 
 The summary is read from ``compared.json`` beside the counts, because comparing takes minutes and needs the compiler of
-the measurement. ``python -m climb.validation.agreement --compare`` writes it, and a test compares again.
+the measurement. ``climb agreement --compare`` writes it, and a test compares again.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from climb.bench import records
+from climb.bench.registry import ladder_names
 from climb.display.cell_output import CellOutput, table, together
 from climb.validation.agreement import QUANTITIES, Count, all_rungs, compare_patterns, compare_rung, record, record_path
 from climb.validation.agreement.cases import cases
@@ -49,13 +50,16 @@ def summarise() -> Summary:
     measured = {(point["ladder"], point["rung"]) for point in record().rungs}
     rungs = list(all_rungs())
     known = [rung for rung in rungs if (rung.ladder.name, rung.name) in measured]
-    missing = [f"{r.ladder.name} {r.name}" for r in rungs if (r.ladder.name, r.name) not in measured]
+    waiting = {(name, rung) for name in ladder_names() for rung in records.pending(name)}
+    missing = sorted({(r.ladder.name, r.name) for r in rungs} - measured - waiting)
     counts = {"rungs": [count for rung in known for count in compare_rung(rung)], "patterns": compare_patterns()}
     kept = [f"{rung.ladder.name} {rung.name}" for rung in known if (rung.ladder.name, rung.name) in NONDETERMINISTIC]
     sums = {which: _sums(found) for which, found in counts.items()}
     launches = {which: len({count.what for count in found}) for which, found in counts.items()}
     different = [asdict(count) for found in counts.values() for count in found if not count.equal]
-    return Summary(sums, launches, json.loads(json.dumps(different)), missing, kept, len(cases()))
+    return Summary(
+        sums, launches, json.loads(json.dumps(different)), [" ".join(one) for one in missing], kept, len(cases())
+    )
 
 
 def _sums(counts: Iterable[Count]) -> dict[str, list[int]]:
@@ -75,13 +79,13 @@ def compared_path(gpu: str = records.DEFAULT_GPU) -> Path:
 
 def read_summary(gpu: str = records.DEFAULT_GPU) -> Summary:
     """The committed summary."""
-    return Summary(**json.loads(compared_path(gpu).read_text(encoding="utf-8")))
+    return records.load(compared_path(gpu), Summary)
 
 
 def write_summary() -> Path:
     """Compare all counts and write the summary. Returns the file."""
     path = compared_path()
-    records.write_whole(path, json.dumps(asdict(summarise()), indent=1) + "\n")
+    records.save(path, asdict(summarise()), Summary)
     return path
 
 

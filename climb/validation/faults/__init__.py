@@ -1,13 +1,12 @@
 """Planted faults: small kernels with one mistake each, run on the emulator and under NVIDIA's compute-sanitizer.
 
-``catalogue.FAULTS`` holds them, each with the error that the emulator must raise. ``python -m climb.validation.faults``
-runs them on a GPU under the four tools of compute-sanitizer; ``records/<gpu>/emulator/sanitizer.json`` keeps the
-tools' reports.
+``catalogue.FAULTS`` holds them, each with the error that the emulator must raise. ``climb sanitize faults`` runs
+them on a GPU under the four tools of compute-sanitizer; ``records/<gpu>/emulator/sanitizer.json`` keeps the tools'
+reports.
 """
 
 from __future__ import annotations
 
-import json
 import re
 import struct
 from collections.abc import Sequence
@@ -20,8 +19,9 @@ import numpy as np
 from climb.bench import records
 from climb.emulator import ALL_CHECKS, DeviceMemory, EmulatorError, checking, load
 from climb.toolchain import Compiled, compile_cuda
+from climb.validation.schema import CleanRecord, SanitizerRecord
 
-COMMAND = "python -m climb.validation.faults"
+COMMAND = "climb sanitize"
 #: The tools of compute-sanitizer.
 TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 
@@ -138,27 +138,27 @@ def emulate(fault: Fault, faulty: bool, max_steps: int) -> None:
         )
 
 
-def record_path(gpu: str = records.DEFAULT_GPU) -> Path:
-    """The file with compute-sanitizer's reports on the planted faults."""
-    return records.RECORDS / gpu / "emulator" / "sanitizer.json"
+def record_path(gpu: str = records.DEFAULT_GPU, folder: Path | None = None) -> Path:
+    """The file with compute-sanitizer's reports on the planted faults; ``folder`` replaces ``records/<gpu>``."""
+    return (folder or records.RECORDS / gpu) / "emulator" / "sanitizer.json"
 
 
-def record(gpu: str = records.DEFAULT_GPU) -> dict[str, Any]:
-    """Compute-sanitizer's reports on the planted faults. Raises LookupError where there are none."""
+def record(gpu: str = records.DEFAULT_GPU) -> SanitizerRecord:
+    """Compute-sanitizer's reports on the planted faults. Raises LookupError where there are none, and RecordError."""
     path = record_path(gpu)
     if not path.exists():
-        raise LookupError(f"compute-sanitizer was not run on {gpu}; on that GPU, run: {COMMAND}")
-    return json.loads(path.read_text(encoding="utf-8"))
+        raise LookupError(f"compute-sanitizer was not run on {gpu}; on that GPU, run: {COMMAND} faults")
+    return records.load(path, SanitizerRecord)
 
 
-def clean_path(gpu: str = records.DEFAULT_GPU) -> Path:
-    """The file with compute-sanitizer's reports on the rungs."""
-    return records.RECORDS / gpu / "emulator" / "clean.json"
+def clean_path(gpu: str = records.DEFAULT_GPU, folder: Path | None = None) -> Path:
+    """The file with compute-sanitizer's reports on the rungs; ``folder`` replaces ``records/<gpu>``."""
+    return (folder or records.RECORDS / gpu) / "emulator" / "clean.json"
 
 
-def clean_record(gpu: str = records.DEFAULT_GPU) -> dict[str, Any]:
-    """Compute-sanitizer's reports on the rungs. Raises LookupError where there are none."""
+def clean_record(gpu: str = records.DEFAULT_GPU) -> CleanRecord:
+    """Compute-sanitizer's reports on the rungs. Raises LookupError where there are none, and RecordError."""
     path = clean_path(gpu)
     if not path.exists():
-        raise LookupError(f"the rungs were not run under compute-sanitizer on {gpu}; on that GPU, run: {COMMAND}.clean")
-    return json.loads(path.read_text(encoding="utf-8"))
+        raise LookupError(f"the rungs were not run under compute-sanitizer on {gpu}; on that GPU, run: {COMMAND} clean")
+    return records.load(path, CleanRecord)

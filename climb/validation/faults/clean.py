@@ -1,16 +1,13 @@
 """Run every rung under the tools of compute-sanitizer, which should report nothing.
 
-``python -m climb.validation.faults.clean`` launches the rungs of every ladder on a GPU, at the small size of the
-agreement, and writes ``records/<gpu>/emulator/clean.json`` with a row for each ladder.
+``climb sanitize clean`` launches the rungs of every ladder on a GPU, at the small size of the agreement, and writes
+``records/<gpu>/emulator/clean.json`` with a row for each ladder.
 """
 
 from __future__ import annotations
 
-import argparse
 import datetime
 import hashlib
-import json
-import lzma
 import pickle
 import re
 import subprocess
@@ -23,9 +20,10 @@ from pathlib import Path
 from typing import Any
 
 from climb.bench import hardware, records
-from climb.validation.agreement.measuring import Step, launch_all, prepare
+from climb.validation.agreement.measuring import Step, launch_all, prepare, read_prepared
 from climb.validation.faults import TOOLS, clean_path
 from climb.validation.faults.measuring import OPTIONS, sanitizer_version
+from climb.validation.schema import CleanRecord
 
 #: Processes that share the ladders under one tool: few, since importing takes longer than launching.
 GROUPS = 4
@@ -64,7 +62,7 @@ def under(tool: str, steps: Sequence[Step], folder: Path, seconds: float) -> dic
     file = folder / f"{tool}_{steps[0].names['ladder']}.pickle"
     file.write_bytes(pickle.dumps(list(steps)))
     command = ["compute-sanitizer", "--tool", tool, "--print-limit", "1000", *OPTIONS.get(tool, ()),
-               sys.executable, "-m", "climb.validation.faults.clean", "--child", str(file)]  # fmt: skip
+               sys.executable, "-m", "climb.validation.faults.clean", str(file)]  # fmt: skip
     try:
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=max(seconds, 1))
         return read(done.stdout + done.stderr)
@@ -123,49 +121,39 @@ def child(steps: Sequence[Step]) -> None:
     launch_all(steps, announce, cupy.empty)
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of the command."""
-    parser.add_argument("--child", type=Path, help=argparse.SUPPRESS)
-    parser.add_argument("--seconds", type=float, default=600, help="wait no longer than this")
-    parser.add_argument(
-        "--prepared", type=Path, metavar="FILE", help="run what climb.validation.agreement --prepare has compiled"
-    )
+def record_clean(
+    ladders: Sequence[str] = (), seconds: float = 600, folder: Path | None = None, prepared: Path | None = None
+) -> tuple[Path, list[dict[str, Any]]]:
+    """Run the rungs of all ladders, or of those named, and write a row for each below ``folder`` (``records/<gpu>``).
 
-
-def run(args: argparse.Namespace) -> int:
-    """Run every rung under every tool and write the record. Returns 1 where a tool reports something or is missing.
-
-    ``--child`` is the process that compute-sanitizer checks: it only launches the steps in a file.
+    The rows of other ladders stay. Returns the file, and the rows with a report or with a tool that has not finished.
     """
-    if args.child:
-        child(pickle.loads(args.child.read_bytes()))
-        return 0
-    steps = pickle.loads(lzma.decompress(args.prepared.read_bytes())) if args.prepared else prepare(["rungs"])
-    ladders: dict[str, list[Step]] = {}
+    steps = read_prepared(prepared) if prepared else prepare(["rungs"], ladders)
+    asked: dict[str, list[Step]] = {}
     for step in steps["rungs"]:
-        ladders.setdefault(step.names["ladder"], []).append(step)
+        asked.setdefault(step.names["ladder"], []).append(step)
     device = hardware.device_block()
+    path = clean_path(hardware.gpu_slug(device["name"]), folder)
+    rows = measure(asked, seconds)
+    kept = _rows(path) if ladders else []
     data = {
         "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
         "commit": hardware.commit(),
         "tool": sanitizer_version(),
         "device": device,
-        "ladders": measure(ladders, args.seconds),
+        "ladders": sorted([*(row for row in kept if row["ladder"] not in asked), *rows], key=lambda row: row["ladder"]),
     }
-    path = clean_path(hardware.gpu_slug(device["name"]))
-    records.write_whole(path, json.dumps(data, indent=1) + "\n")
-    bad = [
-        row
-        for row in data["ladders"]
-        if len(row["tools"]) < len(TOOLS) or any(t["errors"] for t in row["tools"].values())
-    ]
-    for row in bad:
-        print(row["ladder"], row["tools"])
-    print(path)
-    return int(bool(bad))
+    records.save(path, data, CleanRecord)
+    return path, [row for row in rows if not _is_clean(row)]
 
 
-if __name__ == "__main__":
-    parser = argparse.ArgumentParser(prog="python -m climb.validation.faults.clean", description=__doc__)
-    add_arguments(parser)
-    raise SystemExit(run(parser.parse_args()))
+def _rows(path: Path) -> list[Any]:
+    return list(records.load(path, CleanRecord)["ladders"]) if path.exists() else []
+
+
+def _is_clean(row: dict[str, Any]) -> bool:
+    return len(row["tools"]) == len(TOOLS) and not any(said["errors"] for said in row["tools"].values())
+
+
+if __name__ == "__main__":  # the process that compute-sanitizer checks
+    child(pickle.loads(Path(sys.argv[1]).read_bytes()))

@@ -6,15 +6,15 @@ The kernels are those of ``kernels/<chapter>/exhibits``, without those that only
 from __future__ import annotations
 
 import re
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from climb import paths
 from climb.emulator import EmulatorError, Misaligned, OutOfBounds, Race, Uninitialised, WarpMismatch
 from climb.validation.faults import Fault, Fresh, Pair
 
-KERNELS = Path(__file__).resolve().parents[3] / "kernels"
+KERNELS = paths.KERNELS
 
 
 def _exhibit(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import hashlib
-import json
 import os
 import pickle
 import re
@@ -21,12 +20,13 @@ from typing import Any
 
 import numpy as np
 
-from climb.bench import hardware
+from climb.bench import hardware, identity, records
 from climb.emulator import EmulatorError, EndlessLoop
 from climb.toolchain.nvrtc import nvrtc_version
-from climb.validation.faults import TOOLS, Fault, Freed, Fresh, Null, emulate, number
+from climb.validation.faults import TOOLS, Fault, Freed, Fresh, Null, emulate, number, record_path
 from climb.validation.faults.catalogue import FAULTS, STEPS
 from climb.validation.faults.exhibits import EXHIBITS
+from climb.validation.schema import SanitizerRecord
 
 #: The faults to run.
 ALL = (*FAULTS, *EXHIBITS)
@@ -131,7 +131,7 @@ def known(path: Path) -> dict[tuple[str, str], dict[str, Any]]:
     """The findings in a record by (fault, tool), of kernels that have not changed since."""
     if not path.exists():
         return {}
-    data = json.loads(path.read_text(encoding="utf-8"))
+    data = records.load(path, SanitizerRecord)
     sources = {fault.name: digest(fault) for fault in ALL}
     return {
         (one["name"], tool): said
@@ -143,8 +143,9 @@ def known(path: Path) -> dict[tuple[str, str], dict[str, Any]]:
 
 
 def digest(fault: Fault) -> str:
-    """The hash of what is launched."""
-    what = (fault.body, fault.wrong, fault.mended, *(str(getattr(fault, n)) for n in ("grid", "threads", "shared")))
+    """The hash of what is launched, by the rule of ``climb.bench.identity``."""
+    code = [identity.tokens(text) for text in (fault.body, fault.wrong, fault.mended)]
+    what = (identity.RULE, code, *(str(getattr(fault, n)) for n in ("grid", "threads", "shared")))
     return hashlib.sha256(repr((what, fault.args)).encode()).hexdigest()
 
 
@@ -214,3 +215,29 @@ def sanitizer_version() -> str:
     """The tool's name and version."""
     said = subprocess.run(["compute-sanitizer", "--version"], capture_output=True, text=True, check=True).stdout
     return "compute-sanitizer " + re.findall(r"Version (\S+)", said)[0]
+
+
+def write_prepared(file: Path) -> None:
+    """Compile every fault, and every mended kernel, into a file; needs no GPU."""
+    file.write_bytes(pickle.dumps([(one.kernel, one.cubin) for one in prepare()]))
+
+
+def read_prepared(file: Path) -> list[Prepared]:
+    """The kernels that ``write_prepared`` wrote."""
+    every = [(fault, faulty) for fault in ALL for faulty in (True, False)]
+    return [Prepared(*key, *one) for key, one in zip(every, pickle.loads(file.read_bytes()), strict=True)]
+
+
+def record_faults(
+    seconds: float = 600, workers: int = 8, folder: Path | None = None, prepared: Path | None = None
+) -> tuple[Path, dict[str, Any]]:
+    """Run all faults on this GPU and write what the tools say below ``folder`` (``records/<gpu>`` by default).
+
+    No process begins later than after ``seconds``. Returns the file and the record.
+    """
+    kernels = read_prepared(prepared) if prepared else prepare()
+    device = hardware.device_block()
+    path = record_path(hardware.gpu_slug(device["name"]), folder)
+    found = measure(kernels, workers, path, seconds) | {"device": device}
+    records.save(path, found, SanitizerRecord)
+    return path, found

@@ -1,7 +1,7 @@
 """Random programs whose results must be the same bits on the emulator and on a GPU.
 
 ``control`` makes nested branches and loops, which plain Python executes too; ``values`` makes typed operations. Kind
-and seed determine a program, its inputs and its outputs. ``python -m climb.validation.fuzzing`` runs many on a GPU;
+and seed determine a program, its inputs and its outputs. ``climb fuzz`` runs many on a GPU;
 ``records/<gpu>/emulator/fuzz.json`` keeps the outcome, with hashes of the GPU's results of the first programs, which
 the tests compare with the emulator's.
 """
@@ -9,11 +9,9 @@ the tests compare with the emulator's.
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -21,8 +19,9 @@ from climb.bench import records
 from climb.emulator.running import launch
 from climb.toolchain import Compiled, compile_cuda
 from climb.validation.fuzzing import control, values
+from climb.validation.schema import FuzzRecord
 
-COMMAND = "python -m climb.validation.fuzzing"
+COMMAND = "climb fuzz"
 KINDS = ("control", "values")
 GRID = 2
 
@@ -90,14 +89,14 @@ def digest(outputs: Sequence[np.ndarray]) -> str:
     return found.hexdigest()
 
 
-def record_path(gpu: str = records.DEFAULT_GPU) -> Path:
-    """The file with the outcome on a GPU."""
-    return records.RECORDS / gpu / "emulator" / "fuzz.json"
+def record_path(gpu: str = records.DEFAULT_GPU, folder: Path | None = None) -> Path:
+    """The file with the outcome on a GPU; ``folder`` replaces ``records/<gpu>``."""
+    return (folder or records.RECORDS / gpu) / "emulator" / "fuzz.json"
 
 
-def record(gpu: str = records.DEFAULT_GPU) -> dict[str, Any]:
-    """The outcome on a GPU. Raises LookupError where there is none."""
+def record(gpu: str = records.DEFAULT_GPU) -> FuzzRecord:
+    """The outcome on a GPU. Raises LookupError where there is none, and RecordError."""
     path = record_path(gpu)
     if not path.exists():
         raise LookupError(f"no random programs were run on {gpu}; on that GPU, run: {COMMAND}")
-    return json.loads(path.read_text(encoding="utf-8"))
+    return records.load(path, FuzzRecord)

@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from climb.bench import hardware
+from climb.bench import hardware, records
 from climb.emulator import EmulatorError
 from climb.toolchain.nvrtc import nvrtc_version
-from climb.validation.fuzzing import GRID, KINDS, Program, digest, emulate, program
+from climb.validation.fuzzing import GRID, KINDS, Program, digest, emulate, program, record_path
+from climb.validation.schema import FuzzRecord
 
 #: Number of programs of each kind whose hash the record keeps.
 KEPT = 40
@@ -105,3 +106,22 @@ def compare(folder: Path) -> dict[str, Any]:
         "kinds": kinds,
         "hashes": hashes,
     }
+
+
+def record_fuzzing(
+    jobs: Sequence[tuple[str, int]],
+    workers: int | None = None,
+    folder: Path | None = None,
+    prepared: Path | None = None,
+) -> tuple[Path, dict[str, Any]]:
+    """Run the programs on this GPU and write what came out below ``folder`` (``records/<gpu>`` by default).
+
+    ``prepared`` is a folder that ``prepare`` has filled. Returns the file and the record.
+    """
+    with tempfile.TemporaryDirectory() as scratch:
+        if prepared is None:
+            prepare(jobs, Path(scratch), workers)
+        found = compare(prepared or Path(scratch))
+    path = record_path(hardware.gpu_slug(found["device"]["name"]), folder)
+    records.save(path, found, FuzzRecord)
+    return path, found

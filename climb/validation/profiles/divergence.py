@@ -1,17 +1,15 @@
-"""Profile the instructions of diverging kernels with Nsight Compute.
+"""Profile the instructions of diverging kernels with Nsight Compute: ``climb divergence``.
 
 Needs an NVIDIA GPU and ``ncu``. Writes ``records/<gpu>/profiles/divergence.json``, which
 ``tests/kernels/divergence/test_divergence.py`` compares with the emulator and with the SASS interpreter. A child
 process launches every case once, with the machine code that the toolchain here makes, and ncu profiles that process.
-``--prepare FILE`` writes the machine code, and ``--prepared FILE`` takes it along to a GPU with another compiler.
+``--prepare FILE`` writes the machine code; ``--prepared FILE`` uses it on a GPU whose machine has another compiler.
 """
 
 from __future__ import annotations
 
-import argparse
 import datetime
 import hashlib
-import json
 import pickle
 import subprocess
 import sys
@@ -23,12 +21,15 @@ from typing import Any
 
 import numpy as np
 
-from climb import load_ladder
+from climb import paths
 from climb.bench import hardware, records
+from climb.bench.ladder import expand_includes
+from climb.bench.registry import load_ladder
 from climb.toolchain import Compiled, compile_cuda
 from climb.validation import nsight
+from climb.validation.schema import DivergenceRecord
 
-KERNELS = Path(__file__).resolve().parents[3] / "kernels"
+EXHIBITS = paths.KERNELS / "divergence" / "exhibits"
 METRICS = {
     "warp_instructions": "smsp__inst_executed.sum",
     "thread_instructions": "smsp__thread_inst_executed.sum",
@@ -59,13 +60,11 @@ class Case:
 
 
 def _exhibit(name: str) -> str:
-    return (KERNELS / "divergence" / "exhibits" / f"{name}.cu").read_text(encoding="utf-8")
+    return (EXHIBITS / f"{name}.cu").read_text(encoding="utf-8")
 
 
 def cases() -> Iterator[Case]:
     """The launches to profile, in order. Arrays among the arguments are NumPy's."""
-    from climb.bench.ladder import expand_includes
-
     ladder = load_ladder("divergence")
     for data in ladder.problem.kinds["data"]:
         size = {"n": POINTS, "data": data}
@@ -126,10 +125,10 @@ def launch_all(prepared: Prepared) -> None:
 def profile(prepared: Prepared) -> dict[str, Any]:
     """Run ncu over the child process. Raises RuntimeError with ncu's output."""
     with tempfile.NamedTemporaryFile(suffix=".pickle") as file:
-        pickle.dump(prepared, file)
+        pickle.dump((prepared.nvrtc, prepared.code), file)
         file.flush()
         command = [*nsight.COMMAND, "--metrics", ",".join(METRICS.values()),
-                   sys.executable, "-m", "climb.validation.profiles", "divergence", "--child", file.name]  # fmt: skip
+                   sys.executable, "-m", "climb.validation.profiles.divergence", file.name]  # fmt: skip
         done = subprocess.run(command, capture_output=True, text=True, check=False)
     pages, labels = nsight.parse(done.stdout, tuple(METRICS.values())), [case.label for case in cases()]
     rows = [{name: float(page[metric]) for name, metric in METRICS.items()} for page in pages]
@@ -146,29 +145,34 @@ def profile(prepared: Prepared) -> dict[str, Any]:
     }
 
 
-def profile_path(gpu: str = records.DEFAULT_GPU) -> Path:
-    """The committed profile of a GPU."""
-    return records.RECORDS / gpu / "profiles" / "divergence.json"
+def profile_path(gpu: str = records.DEFAULT_GPU, folder: Path | None = None) -> Path:
+    """The committed profile of a GPU; ``folder`` replaces ``records/<gpu>``."""
+    return (folder or records.RECORDS / gpu) / "profiles" / "divergence.json"
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of the command."""
-    parser.add_argument("--prepare", type=Path, metavar="FILE", help="only write the machine code; needs no GPU")
-    parser.add_argument("--prepared", type=Path, metavar="FILE", help="profile the machine code that --prepare wrote")
-    parser.add_argument("--child", type=Path, help=argparse.SUPPRESS)
+def divergence_profile(gpu: str = records.DEFAULT_GPU) -> DivergenceRecord:
+    """Read the committed profile. Raises FileNotFoundError where there is none, and RecordError."""
+    return records.load(profile_path(gpu), DivergenceRecord)
 
 
-def run(args: argparse.Namespace) -> int:
-    """Take the profile and write it; with ``--child`` only launch the cases."""
-    if args.prepare:
-        args.prepare.write_bytes(pickle.dumps(prepare()))
-        return 0
-    if args.child:
-        launch_all(pickle.loads(args.child.read_bytes()))
-        return 0
-    found = profile(pickle.loads(args.prepared.read_bytes()) if args.prepared else prepare())
-    path = profile_path(hardware.gpu_slug(found["device"]["name"]))
-    path.parent.mkdir(parents=True, exist_ok=True)
-    records.write_whole(path, json.dumps(found, indent=1) + "\n")
-    print(path)
-    return 0
+def write_prepared(file: Path) -> None:
+    """Compile every case into a file; needs no GPU."""
+    prepared = prepare()
+    file.write_bytes(pickle.dumps((prepared.nvrtc, prepared.code)))
+
+
+def read_prepared(file: Path) -> Prepared:
+    """What ``write_prepared`` wrote. Plain values are pickled, so that the file does not depend on a module's name."""
+    return Prepared(*pickle.loads(file.read_bytes()))
+
+
+def record_divergence(folder: Path | None = None, prepared: Path | None = None) -> Path:
+    """Profile every case and write the record below ``folder`` (``records/<gpu>`` by default). Raises RuntimeError."""
+    data = profile(read_prepared(prepared) if prepared else prepare())
+    path = profile_path(hardware.gpu_slug(data["device"]["name"]), folder)
+    records.save(path, data, DivergenceRecord)
+    return path
+
+
+if __name__ == "__main__":  # the process that ncu profiles
+    launch_all(read_prepared(Path(sys.argv[1])))

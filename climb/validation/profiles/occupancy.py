@@ -1,4 +1,4 @@
-"""Profile the occupancy of many launches with Nsight Compute.
+"""Profile the occupancy of many launches with Nsight Compute: ``climb occupancy``.
 
 Needs an NVIDIA GPU and ``ncu``. Writes ``records/<gpu>/profiles/occupancy.json``, which the chapter reads and
 ``tests/bench/test_occupancy.py`` compares with ``climb.bench.occupancy``. A child process launches every case once,
@@ -7,10 +7,8 @@ and ncu profiles that process.
 
 from __future__ import annotations
 
-import argparse
 import datetime
 import itertools
-import json
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -18,8 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from climb import load_ladder
 from climb.bench import hardware, records
+from climb.bench.records.kinds import OccupancyRecord
+from climb.bench.registry import load_ladder
 from climb.validation import nsight
 
 METRICS = {
@@ -126,15 +125,13 @@ def launch_all() -> None:
         cupy.get_default_memory_pool().free_all_blocks()
 
 
-def profile(page_file: Path | None = None) -> dict[str, Any]:
-    """Run ncu over the child process and keep its page in ``page_file``. Raises RuntimeError with ncu's output."""
+def profile() -> dict[str, Any]:
+    """Run ncu over the child process. Raises RuntimeError with ncu's output."""
     command = [*nsight.COMMAND, "--profile-from-start", "off", "--section", "Occupancy", "--section", "LaunchStats",
                "--metrics", ",".join(m for m in METRICS.values() if not m.startswith("launch")),
                # The two sections hold the metrics that begin with "launch".
-               sys.executable, "-W", "ignore", "-m", "climb.validation.profiles", "occupancy", "--child"]  # fmt: skip
+               sys.executable, "-W", "ignore", "-m", "climb.validation.profiles.occupancy"]  # fmt: skip
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    if page_file is not None:
-        page_file.write_text(done.stdout + done.stderr, encoding="utf-8")
     pages, wanted = nsight.parse(done.stdout, tuple(METRICS.values())), list(cases())
     rows = [{name: page[metric] for name, metric in METRICS.items()} for page in pages]
     first = list(itertools.accumulate((case.launches for case in wanted), initial=0))
@@ -155,19 +152,13 @@ def profile(page_file: Path | None = None) -> dict[str, Any]:
     }
 
 
-def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The options of the command."""
-    parser.add_argument("file", nargs="?", type=Path, help="write this file instead of the committed profile")
-    parser.add_argument("--child", action="store_true", help=argparse.SUPPRESS)
+def record_occupancy(folder: Path | None = None) -> Path:
+    """Profile every case and write the record below ``folder`` (``records/<gpu>`` by default). Raises RuntimeError."""
+    data = profile()
+    path = (folder or records.RECORDS / hardware.gpu_slug(data["device"]["name"])) / "profiles" / "occupancy.json"
+    records.save(path, data, OccupancyRecord)
+    return path
 
 
-def run(args: argparse.Namespace) -> int:
-    """Take the profile and write it, and ncu's page beside it; with ``--child`` only launch the cases."""
-    if args.child:
-        launch_all()
-        return 0
-    path = args.file or records.RECORDS / records.DEFAULT_GPU / "profiles" / "occupancy.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(json.dumps(profile(path.with_suffix(".csv")), indent=1) + "\n", encoding="utf-8")
-    print(path)
-    return 0
+if __name__ == "__main__":  # the process that ncu profiles
+    launch_all()

@@ -11,7 +11,7 @@ from climb.bench.checking import compare, poisoned
 from climb.bench.ladder import BoundRung
 from climb.bench.problem import Size
 from climb.toolchain import Compiled, disassemble, resources
-from climb.toolchain.targets import labels
+from climb.toolchain.branch_targets import labels
 from climb.validation.sass_interpreter.exchange import Shared
 from climb.validation.sass_interpreter.operands import UnsupportedSass
 from climb.validation.sass_interpreter.state import Memory, State, constants

@@ -1,6 +1,6 @@
 """The exercises and exhibits of the chapter on bank conflicts, and its tile of any width as a ladder.
 
-``python -m climb.bench.profiling kernels.bank_conflicts.exercises`` counts that ladder on a GPU.
+``climb profile kernels.bank_conflicts.exercises`` counts that ladder on a GPU.
 """
 
 from __future__ import annotations
@@ -130,5 +130,5 @@ pitched = Ladder(
     rungs=(Rung("pitched", "rows of the tile are pitch floats wide", _pitched_launch, source="../exhibits/pitch.cu"),),
 )
 
-# Where ``python -m climb.bench.profiling`` finds it.
+# Where ``climb profile`` finds it.
 ladder = pitched

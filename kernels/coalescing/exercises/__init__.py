@@ -56,7 +56,7 @@ shifted = Ladder(
     ),
 )
 
-#: For ``python -m climb.bench.profiling kernels.coalescing.exercises``.
+#: For ``climb profile kernels.coalescing.exercises``.
 ladder = shifted
 
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from climb.bench.exercise import Claim, Exercise, at_most
+from climb.bench.machine_code import opcode_counts
 from climb.bench.problem import Argument, Launch, Problem, Size, ceil_div
-from climb.display.tables import opcode_counts
 
 HERE = Path(__file__).parent
 FLOAT, WARP, THREADS, TAPS, COLUMNS = 4, 32, 64, 5, 4

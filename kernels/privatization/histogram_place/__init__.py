@@ -31,7 +31,7 @@ problem = Problem(
     tolerance=lambda size: 0.0,  # whole numbers
     flops=lambda size: 0,
     bytes=lambda size: size["n"] + COUNT * (size["before"] + BINS),
-    # Arrays begin on a boundary of 4 KiB when they are measured (lab.placing), so `before` says where the counts do.
+    # Measured arrays begin on a boundary of 4 KiB (climb.bench.alignment), so `before` says where the counts begin.
     headline=({"n": 1 << 22, "before": 0}, {"n": 1 << 22, "before": BINS // 2}),
     sweep=tuple({"n": 1 << 22, "before": 32 * i} for i in range(17) if i not in (0, 4)),
     check=({"n": 0, "before": 0}, {"n": 1, "before": 1}, {"n": 255, "before": 128}, {"n": 1000, "before": 3}),

@@ -1,4 +1,4 @@
-"""Which tile: ``python -m kernels.sgemm.search`` on a GPU tries them all and keeps what it found.
+"""Which tile: ``climb search sgemm`` on a GPU tries them all and keeps what it found.
 
 Every tile in ``CANDIDATES`` is compiled, in several processes; at each of ``SIZES`` the kernel of the rung tuned runs
 with each tile that divides the product, is verified against a product in float64 and timed from a cold L2 by events.
@@ -7,9 +7,7 @@ The result goes to ``records/<gpu>/search/sgemm.json``: all that was tried. ``se
 
 from __future__ import annotations
 
-import argparse
 import datetime
-import hashlib
 import itertools
 import json
 import os
@@ -23,14 +21,15 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
-from climb.bench import hardware, records
-from climb.bench.ladder import expand_includes
+from climb.bench import hardware, identity, records
+from climb.bench.identity import expand_includes
 from climb.bench.problem import Launch
+from climb.bench.records.kinds import SearchRecord
 from kernels.sgemm.sgemm import ladder, problem
 from kernels.sgemm.sgemm.product import Product
 from kernels.sgemm.sgemm.rungs import Tile, tiles
 
-COMMAND = "python -m kernels.sgemm.search"
+COMMAND = "climb search sgemm"
 #: Where it searches: two sizes that nearly fill their waves with the larger tiles.
 SIZES = tuple({"m": edge, "n": edge, "k": edge} for edge in (4096, 2048))
 #: Grids of warps, sides of what a thread computes, steps of k in a stage with the number of stages.
@@ -62,7 +61,7 @@ CANDIDATES: tuple[Tile, ...] = tuple(_candidates())
 
 def source_sha256() -> str:
     """The hash of what the search measures: the source of the rung tuned with its includes."""
-    return hashlib.sha256(expand_includes(ladder["tuned"].path).encode()).hexdigest()
+    return identity.code_sha256(expand_includes(ladder["tuned"].path))
 
 
 @dataclass(frozen=True)
@@ -87,19 +86,18 @@ def searched(gpu: str = records.DEFAULT_GPU) -> Search:
     path = search_path(gpu)
     if not path.exists():
         raise LookupError(f"no search of sgemm on {gpu}; on that GPU: {COMMAND}")
-    data = json.loads(path.read_text(encoding="utf-8"))
-    if data["source_sha256"] != source_sha256():
+    data = records.load(path, SearchRecord)
+    if data.source_sha256 != source_sha256():
         raise LookupError(f"stale search of sgemm on {gpu}: the kernel has changed; on that GPU: {COMMAND}")
-    sizes = data["sizes"]
-    trials = tuple(dict(zip(data["columns"], row, strict=True)) for row in data["trials"])
+    trials: tuple[dict[str, Any], ...] = tuple(dict(zip(data.columns, row, strict=True)) for row in data.trials)
     for trial in trials:
-        trial["size"] = sizes[trial["size"]]
-    return Search(data["device"]["name"], data["date"], data["source_sha256"], trials)
+        trial["size"] = data.sizes[trial["size"]]
+    return Search(data.device["name"], data.date, data.source_sha256, trials)
 
 
-def search_path(gpu: str = records.DEFAULT_GPU) -> Path:
-    """Where the search stands."""
-    return records.RECORDS / gpu / "search" / "sgemm.json"
+def search_path(gpu: str = records.DEFAULT_GPU, folder: Path | None = None) -> Path:
+    """The file of the search; ``folder`` replaces ``records/<gpu>``."""
+    return (folder or records.RECORDS / gpu) / "search" / "sgemm.json"
 
 
 def _compile(tile: Tile) -> int:
@@ -217,28 +215,12 @@ def _say(size: Any, found: list[tuple[float, float, Tile]], elapsed: float) -> N
         print(f"   {seconds * 1e6:9.1f} us {rate:6.2f} TFLOP/s  {tile}", file=sys.stderr)
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """The command."""
-    parser = argparse.ArgumentParser(prog=COMMAND, description=__doc__)
-    parser.add_argument("--records", type=Path, help="folder to write to, instead of records/<gpu>")
-    parser.add_argument("--commit", help="the commit measured, where the files are no git checkout")
-    parser.add_argument("--compile", action="store_true", help="only compile, into CuPy's cache")
-    args = parser.parse_args(argv)
-    if args.commit:
-        os.environ["WORKLOG_COMMIT"] = args.commit
-    if args.compile:
-        compile_all()
-        return 0
+def record_search(folder: Path | None = None) -> Path:
+    """Search, and write what was tried below ``folder`` (``records/<gpu>`` by default)."""
     data = search()
-    gpu = hardware.gpu_slug(data["device"]["name"])
-    path = (args.records or records.RECORDS / gpu) / "search" / "sgemm.json"
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path = search_path(hardware.gpu_slug(data["device"]["name"]), folder)
     head = {key: value for key, value in data.items() if key != "trials"}
     lines = ",\n".join("  " + json.dumps(row) for row in data["trials"])
-    path.write_text(json.dumps(head, indent=1)[:-2] + f',\n "trials": [\n{lines}\n ]\n}}\n', encoding="utf-8")
-    print(path)
-    return 0
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
+    text = json.dumps(head, indent=1)[:-2] + f',\n "trials": [\n{lines}\n ]\n}}\n'
+    records.save(path, data, SearchRecord, text)
+    return path

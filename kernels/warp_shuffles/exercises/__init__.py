@@ -50,7 +50,7 @@ def _reduction(name: str) -> str:
 
 
 #: The first launch of the trees and of the shuffles by itself, for what the hardware counts in it; and the same trees
-#: with a block size that is known only at run time. For ``python -m climb.bench.profiling`` with this module.
+#: with a block size that is known only at run time. For ``climb profile`` with this module.
 ladder = Ladder(
     Problem(
         name="tree_pass",

@@ -9,7 +9,6 @@ warp instructions, the thread instructions, and so lane efficiency are equal, bu
 from __future__ import annotations
 
 import hashlib
-import json
 from functools import cache
 from typing import Any
 
@@ -23,7 +22,7 @@ from climb.validation.profiles.divergence import Case, compiled
 from climb.validation.sass_interpreter import SassCounts, run_sass
 from kernels.divergence.divergence import DATA, MAX_STEPS, POINTS, escape_counts, sampled_counts
 
-PROFILE = json.loads(divergence.profile_path().read_text(encoding="utf-8"))
+PROFILE = divergence.divergence_profile()
 CASES = {case.label: case for case in divergence.cases()}
 #: Cases in which ptxas turned branches of the PTX into predicates, by how their label begins, and what shows it: an
 #: instruction of the SASS that carries a predicate where the PTX branches around it.

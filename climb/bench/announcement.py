@@ -1,0 +1,62 @@
+"""The first line that a chapter prints: where kernels run, and where its timings come from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Protocol
+
+from climb.bench import cuda, records
+
+
+class RecordLike(Protocol):
+    """What `describe` needs of a record: :class:`climb.bench.records.Record` has it."""
+
+    @property
+    def date(self) -> str: ...
+
+    @property
+    def gpu(self) -> str: ...
+
+
+def describe(record: RecordLike | None = None) -> str:
+    """Where kernels run and where timings come from, in one sentence without its full stop.
+
+    ``record`` is the one that timings are replayed from; if None, the newest of the reference GPU is named.
+    """
+    if cuda.backend == "cupy":
+        properties = cuda.cp.cuda.runtime.getDeviceProperties(cuda.cp.cuda.Device().id)
+        said = f"running on {properties['name'].decode()} through CuPy {_short(cuda.cp.__version__)}"
+    else:
+        said = "running on the emulator"
+        if note := cuda.fallback():
+            said += f" ({note})"
+    return f"{said}; {_replayed(record)}" if cuda.replaying() else said
+
+
+def announce(record: RecordLike | None = None) -> None:
+    """Print :func:`describe`: the first line that a chapter prints."""
+    print(describe(record))
+
+
+def _replayed(record: RecordLike | None) -> str:
+    gpu, date = (record.gpu, record.date) if record is not None else _newest_record()
+    if not date:
+        return "there is no record yet to replay timings from"
+    return f"timings replayed from the record of {_article(gpu)} {gpu}, {date[:10]}"
+
+
+def _newest_record() -> tuple[str, str]:
+    """Name of the reference GPU and date of its newest record; ("", "") if there is none."""
+    folder: Path = records.RECORDS / records.DEFAULT_GPU
+    found = [records.load(path, records.Head) for path in folder.glob("*.json")]
+    newest = max(found, key=lambda head: head.date, default=None)
+    return (newest.device.name, newest.date) if newest else ("", "")
+
+
+def _article(noun: str) -> str:
+    """The article before a GPU's name; NVIDIA is spoken with a vowel first."""
+    return "an" if noun[:1] in "AEIO" or noun.startswith("NVIDIA") else "a"
+
+
+def _short(version: str) -> str:
+    return version.removesuffix(".0")

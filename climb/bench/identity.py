@@ -1,0 +1,172 @@
+"""What a record belongs to: the code that is compiled and the way it is launched, and nothing else.
+
+A measurement stays valid when a file moves, when a comment is rewritten, or when a kernel or a rung gets another name.
+It is stale as soon as a token of code changes. So the identity of a rung is made from
+
+- the tokens of its source with its own headers put in place: without comments, without the white space between tokens,
+  without ``#pragma once`` and without the messages of ``static_assert``, none of which reaches the GPU;
+- the names of its kernels replaced by their numbers, in the order in which the source defines them;
+- the compiler's options, and for each launch its kernel, grid, block, shared memory and arguments.
+
+:func:`tokens` and :func:`canonical` are that rule; ``tests/bench/test_identity.py`` holds them to it.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+#: The name of the rule; it goes into every hash, so that hashes by another rule never look fresh.
+RULE = "tokens-1"
+
+_LOCAL_INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.MULTILINE)
+_TOKEN = re.compile(
+    r"""
+    (?P<comment> //(?:\\\n|[^\n])* | /\*.*?\*/ )
+  | (?P<raw> (?:u8|[uUL])?R"(?P<fence>[^()\\\s]{0,16})\(.*?\)(?P=fence)" )
+  | (?P<text> (?:u8|[uUL])?"(?:\\.|[^"\\\n])*" | (?:u8|[uUL])?'(?:\\.|[^'\\\n])*' )
+  | (?P<number> \.?\d(?:[eEpP][+-]|'?\w|\.)* )
+  | (?P<name> [A-Za-z_]\w* )
+  | (?P<newline> \n )
+  | (?P<space> (?:[^\S\n]|\\\n)+ )
+  | (?P<sign> <<=|>>=|<=>|\.\.\.|->\*|::|->|\.\*|\+\+|--|<<|>>|<=|>=|==|!=|&&|\|\||\#\#|[-+*/%&|^]=|. )
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_END_OF_DIRECTIVE = "\n"
+
+
+def expand_includes(path: Path) -> str:
+    """The text of a source with each ``#include "..."`` replaced by that file's text (once each), newlines as ``\\n``.
+
+    Used for identities and for showing; compilers get the file and an include directory. Raises FileNotFoundError.
+    """
+    seen: set[Path] = set()
+
+    def read(file: Path) -> str:
+        seen.add(file.resolve())
+        text = file.read_text(encoding="utf-8")
+
+        def replace(match: re.Match[str]) -> str:
+            inner = file.parent / match[1]
+            return "" if inner.resolve() in seen else read(inner)
+
+        return _LOCAL_INCLUDE.sub(replace, text)
+
+    return read(path)
+
+
+@functools.lru_cache(maxsize=512)
+def tokens(source: str) -> tuple[str, ...]:
+    """The tokens of CUDA C++ that the compiler acts on, in order.
+
+    Comments, white space, ``#pragma once`` and messages of ``static_assert`` are left out. The end of a preprocessor
+    directive is a token, because it ends where its line does.
+    """
+    found: list[str] = []
+    directive = False
+    for match in _TOKEN.finditer(source):
+        kind, text = match.lastgroup, match[0]
+        if kind == "fence":
+            kind = "raw"
+        if kind == "newline" and directive:
+            found.append(_END_OF_DIRECTIVE)
+            directive = False
+        elif kind not in ("comment", "newline", "space"):
+            # A directive starts with the first # of a line; a second one inside it is an operator.
+            directive = directive or text == "#"
+            found.append(text)
+    if directive:
+        found.append(_END_OF_DIRECTIVE)
+    return tuple(_without_messages(_without_pragma_once(found)))
+
+
+def canonical(source: str, expressions: Sequence[str]) -> tuple[list[str], list[list[str]]]:
+    """The tokens of a source and of kernel name expressions (``transpose<32, 8>``), with kernels named by number."""
+    code = tokens(source)
+    numbers = {name: f"kernel {number}" for number, name in enumerate(kernels_of(code))}
+
+    def numbered(some: Iterable[str]) -> list[str]:
+        return [numbers.get(token, token) for token in some]
+
+    return numbered(code), [numbered(tokens(expression)) for expression in expressions]
+
+
+def kernels_of(code: Sequence[str]) -> tuple[str, ...]:
+    """The names of the ``__global__`` functions among tokens, each once, in the order in which they first appear."""
+    found: dict[str, None] = {}
+    for start, token in enumerate(code):
+        if token != "__global__":
+            continue
+        at = start + 1
+        while at + 1 < len(code) and not (code[at + 1] == "(" and code[at] != "__launch_bounds__"):
+            at = _after_parentheses(code, at + 1) if code[at + 1] == "(" else at + 1
+        if at < len(code):
+            found[code[at]] = None
+    return tuple(found)
+
+
+def sha256(
+    source: str,
+    options: Sequence[str],
+    launches: Sequence[Mapping[str, Any]],
+    workspace: Mapping[str, Sequence[Any]],
+) -> str:
+    """The hash of what is measured: ``launches`` as ``Launch.as_json`` gives them, ``workspace`` as shapes, dtypes."""
+    code, kernels = canonical(source, [launch["kernel"] for launch in launches])
+    what = {
+        "rule": RULE,
+        "code": code,
+        "options": list(options),
+        "launches": [{**launch, "kernel": kernel} for launch, kernel in zip(launches, kernels, strict=True)],
+        "workspace": workspace,
+    }
+    return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()
+
+
+def code_sha256(source: str) -> str:
+    """The hash of a source by itself, however it is launched."""
+    return hashlib.sha256(json.dumps({"rule": RULE, "code": canonical(source, ())[0]}).encode()).hexdigest()
+
+
+def _without_pragma_once(found: list[str]) -> list[str]:
+    kept: list[str] = []
+    for token in found:
+        kept.append(token)
+        if kept[-4:] == ["#", "pragma", "once", _END_OF_DIRECTIVE]:
+            del kept[-4:]
+    return kept
+
+
+def _without_messages(found: list[str]) -> list[str]:
+    """Drop the string that ends a ``static_assert``, and the comma before it."""
+    kept: list[str] = []
+    at = 0
+    while at < len(found):
+        kept.append(found[at])
+        at += 1
+        if kept[-1] == "static_assert" and at < len(found) and found[at] == "(":
+            end = _after_parentheses(found, at)
+            inside = found[at : end - 1]
+            while len(inside) > 1 and inside[-1].endswith('"'):
+                inside.pop()
+            if inside[-1] == ",":
+                inside.pop()
+            kept += [*inside, *found[end - 1 : end]]
+            at = end
+    return kept
+
+
+def _after_parentheses(code: Sequence[str], opening: int) -> int:
+    """The index behind the parenthesis that closes the one at ``opening``."""
+    depth = 0
+    for at in range(opening, len(code)):
+        depth += (code[at] == "(") - (code[at] == ")")
+        if depth == 0:
+            return at + 1
+    return len(code)

@@ -1,0 +1,145 @@
+"""Records: what was measured on a GPU, committed as JSON, and whether it still belongs to the kernels of today.
+
+``records/<gpu>/<ladder>.json`` holds a ladder's times; other kinds of records are in folders beside it. ``load`` reads
+any of them, checked against its schema.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from climb import paths
+from climb.bench.ladder import REGIMES, Ladder
+from climb.bench.records.freshness import (
+    Pending,
+    PendingRung,
+    Stale,
+    command,
+    expected_points,
+    pending_rungs,
+    stale_points,
+)
+from climb.bench.records.schema import (
+    ALL_REGIMES,
+    Device,
+    Head,
+    Point,
+    Record,
+    StoredSize,
+    check_record,
+    parse_record,
+    quantiles,
+    rounded,
+)
+from climb.bench.records.store import RecordError, load, parse, save, write_whole
+from climb.bench.registry import load_ladder
+
+__all__ = [
+    "ALL_REGIMES",
+    "DEFAULT_GPU",
+    "RECORDS",
+    "REGIMES",
+    "Device",
+    "Head",
+    "MissingRecord",
+    "Pending",
+    "PendingRung",
+    "Point",
+    "Record",
+    "RecordError",
+    "Stale",
+    "StoredSize",
+    "command",
+    "empty_record",
+    "expected_points",
+    "find_record",
+    "load",
+    "load_record",
+    "parse",
+    "parse_record",
+    "pending",
+    "pending_rungs",
+    "quantiles",
+    "record_path",
+    "rounded",
+    "save",
+    "save_record",
+    "stale_points",
+    "write_whole",
+]
+
+RECORDS = paths.RECORDS
+DEFAULT_GPU = "nvidia-h200"
+
+
+class MissingRecord(LookupError):
+    """There is no record of this ladder on this GPU; the message says what makes one."""
+
+
+def record_path(ladder: str, gpu: str = DEFAULT_GPU, folder: Path | None = None) -> Path:
+    """The file of a ladder's record; ``folder`` replaces ``records/<gpu>``."""
+    return (folder or RECORDS / gpu) / f"{ladder}.json"
+
+
+def load_record(ladder: str, gpu: str = DEFAULT_GPU, folder: Path | None = None) -> Record:
+    """Read and check a record. Raises :class:`MissingRecord` and :class:`RecordError`."""
+    path = record_path(ladder, gpu, folder)
+    if not path.exists():
+        raise MissingRecord(f"no record of {ladder} on {gpu} ({path}); on that GPU run: {command(ladder)}")
+    record = load(path, Record)
+    try:
+        check_record(record)
+    except RecordError as error:
+        raise RecordError(f"{path}: {error}") from None
+    return record
+
+
+def find_record(ladder: str, gpu: str = DEFAULT_GPU, folder: Path | None = None) -> Record | None:
+    """The record, or None where there is none. Raises :class:`RecordError`."""
+    try:
+        return load_record(ladder, gpu, folder)
+    except MissingRecord:
+        return None
+
+
+def empty_record(ladder: str, gpu: str = DEFAULT_GPU) -> Record:
+    """A record without points, in place of one that has not been made yet: every rung is pending."""
+    device = Device(
+        name=gpu, compute_capability="", sm_count=0, l2_bytes=0, driver=None, cuda="", nvrtc="", cupy="", clocks={}
+    )
+    return Record(ladder, date="", commit="", device=device, ceilings={}, points=())
+
+
+def pending(ladder: str | Ladder, gpu: str = DEFAULT_GPU, folder: Path | None = None) -> tuple[str, ...]:
+    """The rungs of a ladder that no record on this GPU has measured yet, in the ladder's order."""
+    ladder = load_ladder(ladder) if isinstance(ladder, str) else ladder
+    return pending_rungs(find_record(ladder.name, gpu, folder), ladder)
+
+
+def save_record(record: Record, path: Path) -> None:
+    """Write a record, whole or not at all.
+
+    Raises :class:`RecordError` rather than write what could not be read again.
+    """
+    data = msgspec.to_builtins(record)
+    parse_record(data)
+    write_whole(path, _dump(data))
+
+
+def _dump(data: Mapping[str, Any]) -> str:
+    """JSON with one line a field and one field a line, so that a diff shows what was measured anew."""
+    head = [f" {_field(name, value)}" for name, value in data.items() if name != "points"]
+    points = [
+        "  {\n" + ",\n".join(f"   {_field(name, value)}" for name, value in point.items()) + "\n  }"
+        for point in data["points"]
+    ]
+    return "{\n" + ",\n".join([*head, ' "points": [\n' + ",\n".join(points) + "\n ]"]) + "\n}\n"
+
+
+def _field(name: str, value: Any) -> str:
+    return f"{json.dumps(name)}: {json.dumps(value, ensure_ascii=False)}"

@@ -1,0 +1,125 @@
+"""Whether a record still describes its ladder: which points are stale, and which rungs are pending.
+
+A point is *stale* when its kernel, its work or the ladder has changed since it was measured, or when it is missing
+beside points of the same rung. A rung without any point is *pending*: it is new and waits for a GPU. Tests report
+pending rungs and accept them; a time of a pending rung cannot be cited.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from climb.bench.ladder import REGIMES, Ladder
+from climb.bench.problem import Size, size_label
+from climb.bench.records.schema import Record
+
+
+class PendingRung(LookupError):
+    """A time is asked for of a rung that no record has measured yet; the message says what measures it."""
+
+
+def command(ladder: str) -> str:
+    """What records a ladder anew, on a machine with the GPU of the record."""
+    return f"make record LADDER={ladder}"
+
+
+@dataclass(frozen=True)
+class Stale:
+    """A point that was measured on something else than today's ladder, or that a record lacks."""
+
+    ladder: str
+    name: str
+    size: str
+    reason: str
+
+    @property
+    def command(self) -> str:
+        """What mends it, on a machine with the GPU of the record."""
+        return command(self.ladder)
+
+    def __str__(self) -> str:
+        at = f" at {self.size}" if self.size else ""
+        return f"stale record: {self.ladder} '{self.name}'{at}: {self.reason}; on the GPU run: {self.command}"
+
+
+@dataclass(frozen=True)
+class Pending:
+    """A rung that no record on this GPU has measured yet."""
+
+    ladder: str
+    name: str
+    gpu: str
+
+    def __str__(self) -> str:
+        return f"pending: {self.ladder} '{self.name}' has no record on {self.gpu}; there run: {command(self.ladder)}"
+
+
+def expected_points(ladder: Ladder) -> list[tuple[str, str, Size]]:
+    """What a whole record holds, as ``(kind, name, size)``.
+
+    Each rung at each headline size that it takes, each rung that is swept at each further size that it takes, and each
+    peer at every size.
+    """
+    points: list[tuple[str, str, Size]] = []
+    for size in ladder.problem.recorded:
+        headline = size in ladder.problem.headline
+        points += [
+            ("rung", b.name, size) for b in ladder if (headline or b.rung.swept) and b.rung.requires(size) is None
+        ]
+        points += [("peer", peer.name, size) for peer in ladder.peers]
+    return points
+
+
+def pending_rungs(record: Record | None, ladder: Ladder) -> tuple[str, ...]:
+    """The rungs that a record should hold and has no point of, in the ladder's order: all without a record."""
+    measured = {point.name for point in record.points if point.kind == "rung"} if record else set()
+    expected = {name for kind, name, _ in expected_points(ladder) if kind == "rung"}
+    return tuple(name for name in ladder.names if name in expected - measured)
+
+
+def stale_points(record: Record | None, ladder: Ladder) -> list[Stale]:
+    """Where a record and its ladder differ: points that are missing, changed, or of something that is gone.
+
+    Points of pending rungs are left out, so that without a record nothing is stale. Empty when the record is fresh.
+    """
+    if record is None:
+        return []
+    found: list[Stale] = []
+    pending = pending_rungs(record, ladder)
+    expected = expected_points(ladder)
+    for kind, name, size in expected:
+        if kind == "rung" and name in pending:
+            continue
+        reason = _why_stale(record, ladder, kind, name, size)
+        if reason:
+            found.append(Stale(ladder.name, name, size_label(size), reason))
+    known = {(name, _key(size)) for _, name, size in expected}
+    for name, key in dict.fromkeys((point.name, _key(point.size)) for point in record.points):
+        if (name, key) not in known:
+            found.append(Stale(ladder.name, name, size_label(dict(key)), "it is no longer in the ladder"))
+    return found
+
+
+def _why_stale(record: Record, ladder: Ladder, kind: str, name: str, size: Size) -> str | None:
+    """Why a point is stale in some regime of the ladder, or None. Every regime has a kernel hash of its own."""
+    for regime in ladder.regimes:
+        point = record.find(name, size, regime)
+        if point is None:
+            return f"missing in the regime '{regime}'"
+        if point.kind != kind:
+            return f"recorded as a {point.kind}"
+        if kind == "rung" and point.source_sha256 != ladder[name].sha256(size):
+            return f"its kernel, options or launch have changed since it was measured{_in(regime)}"
+        if (point.flops, point.bytes) != (ladder.problem.flops(size), ladder.problem.bytes(size)):
+            return f"the problem counts other FLOPs or bytes than when it was measured{_in(regime)}"
+    return None
+
+
+def _in(regime: str) -> str:
+    """The regime as the end of a reason; the first one, in which nearly all reasons show, is not named."""
+    return "" if regime == REGIMES[0] else f" in the regime '{regime}'"
+
+
+def _key(size: Mapping[str, object]) -> tuple[tuple[str, object], ...]:
+    return tuple(sorted(size.items()))

@@ -1,0 +1,101 @@
+"""The records of the bench beside a ladder's times: hardware counters, occupancy, repeats, transfers, searches."""
+
+from __future__ import annotations
+
+import msgspec
+
+from climb.bench.records.schema import Device, Positive, StoredSize
+
+Count = int | float
+
+
+class Measured(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What every record says first: when it was made, of which commit, on which GPU."""
+
+    date: str
+    commit: str
+    device: Device
+
+
+class HardwarePoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What Nsight Compute counted of one rung at one size; ``counts`` by the names of the record's metrics."""
+
+    name: str
+    size: StoredSize
+    source_sha256: str
+    counts: dict[str, Count]
+
+
+class HardwareRecord(Measured, frozen=True, kw_only=True):
+    """``hardware/<ladder>.json``; ``metrics`` gives Nsight Compute's name and the unit of each count."""
+
+    ladder: str
+    command: str
+    metrics: dict[str, tuple[str, str]]
+    points: tuple[HardwarePoint, ...]
+
+
+class RepeatsPoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """How often one rung gave each result, which is written as ``float.hex`` writes it."""
+
+    name: str
+    source_sha256: str
+    results: dict[str, int]
+
+
+class RepeatsRecord(Measured, frozen=True, kw_only=True):
+    """``repeats/<ladder>.json``; ``reference`` is the result in float64."""
+
+    ladder: str
+    command: str
+    size: StoredSize
+    launches: int
+    reference: float
+    points: tuple[RepeatsPoint, ...]
+
+
+class TransfersPoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The transfers of one size: bytes in and out, and samples in seconds by step."""
+
+    size: StoredSize
+    bytes_in: int
+    bytes_out: int
+    samples: dict[str, tuple[Positive, ...]]
+
+
+class TransfersRecord(Measured, frozen=True, kw_only=True):
+    """``transfers/<ladder>.json``."""
+
+    ladder: str
+    command: str
+    points: tuple[TransfersPoint, ...]
+
+
+class SearchRecord(Measured, frozen=True, kw_only=True):
+    """``search/<ladder>.json``: ``trials`` are rows in the order of ``columns``; a size is an index into ``sizes``."""
+
+    ladder: str
+    command: str
+    how: str
+    source_sha256: str
+    sizes: tuple[dict[str, int], ...]
+    columns: tuple[str, ...]
+    trials: tuple[tuple[int | float | str, ...], ...]
+
+
+class ProfiledLaunch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What Nsight Compute reports of one launch; ``counts`` by the names of the record's metrics."""
+
+    label: str
+    ladder: str
+    rung: str
+    size: dict[str, int]
+    counts: dict[str, Count]
+
+
+class OccupancyRecord(Measured, frozen=True, kw_only=True):
+    """``profiles/occupancy.json``; ``metrics`` gives Nsight Compute's name of each count."""
+
+    tool: str
+    metrics: dict[str, str]
+    points: tuple[ProfiledLaunch, ...]

@@ -1,0 +1,178 @@
+"""The record of a ladder: its measurements on one GPU, as ``records/<gpu>/<ladder>.json`` holds them.
+
+Times are in seconds, sizes in elements, work in bytes and FLOPs. ``source_sha256`` is the hash of what was measured;
+when the kernel of today has another, the point is stale.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Any, TypedDict
+
+import msgspec
+import numpy as np
+
+from climb.bench.ladder import REGIMES
+from climb.bench.problem import Size, size_label
+from climb.bench.records.store import RecordError, explained
+
+#: All regimes that exist; ``climb.bench.measure`` says what they mean.
+ALL_REGIMES = (*REGIMES, "dirty")
+KINDS = ("rung", "peer")
+Positive = Annotated[float, msgspec.Meta(gt=0)]
+#: A size as a record holds it: extents, and names of kinds of data.
+StoredSize = dict[str, int | str]
+
+
+class Device(TypedDict):
+    """The GPU and its software, as ``climb.bench.hardware.device_block`` reads them. Clocks are in MHz."""
+
+    name: str
+    compute_capability: str
+    sm_count: int
+    l2_bytes: int
+    driver: str | None
+    cuda: str
+    nvrtc: str
+    cupy: str
+    clocks: dict[str, int | None]
+
+
+class Named(msgspec.Struct, frozen=True):
+    """The name of a device, without its other fields."""
+
+    name: str
+
+
+class Head(msgspec.Struct, frozen=True):
+    """Date and GPU of a record, read without its points."""
+
+    date: str
+    device: Named
+
+
+class Point(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One rung or peer at one size in one regime.
+
+    ``samples`` in seconds: every accepted sample of the regime "cold" (before each, L2 is flushed and left with nothing
+    to write back) or "dirty" (L2 is flushed by overwriting it); in the regime "batch" (launches back to back) one
+    number, NVBench's mean over ``sampling["launches"]`` launches.
+    ``sampling`` says how the sampling ended: the criterion, whether it was met, what was not met, and how many
+    throttled samples were discarded. ``library`` describes a peer; ``source_sha256`` and ``launch`` a rung.
+    """
+
+    name: str
+    kind: str
+    size: StoredSize
+    dtype: str
+    regime: str
+    samples: tuple[Positive, ...]
+    median_s: float
+    p25_s: float
+    p75_s: float
+    flops: int
+    bytes: int
+    max_rel_error: float
+    library: dict[str, str] | None = None
+    source_sha256: str | None = None
+    launch: dict[str, Any] | None = None
+    sampling: dict[str, Any] = {}
+
+    @property
+    def noise(self) -> float:
+        """The interquartile range relative to the median."""
+        return (self.p75_s - self.p25_s) / self.median_s
+
+
+class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The measurements of one ladder in one run on one GPU.
+
+    ``ceilings`` are in GB/s and TFLOP/s by name; ``ceiling_points`` says which point of which ladder gave each.
+    """
+
+    ladder: str
+    date: str
+    commit: str
+    device: Device
+    ceilings: dict[str, float]
+    points: tuple[Point, ...]
+    ceiling_points: dict[str, dict[str, Any]] = {}
+
+    @property
+    def gpu(self) -> str:
+        """The GPU's name as the driver gives it."""
+        return self.device["name"]
+
+    def find(self, name: str, size: Size, regime: str) -> Point | None:
+        """The point of that name, size and regime, or None."""
+        wanted = dict(size)
+        for point in self.points:
+            if point.name == name and point.size == wanted and point.regime == regime:
+                return point
+        return None
+
+
+def parse_record(data: Any) -> Record:
+    """A record from its JSON object. Raises :class:`RecordError` naming the field that is wrong."""
+    try:
+        record = msgspec.convert(data, Record)
+    except msgspec.MsgspecError as error:
+        raise RecordError(explained(error)) from None
+    check_record(record)
+    return record
+
+
+def check_record(record: Record) -> None:
+    """Check what types cannot say: kinds and regimes, quantiles that match their samples, no point twice.
+
+    Raises :class:`RecordError` naming the point.
+    """
+    for name, ceiling in record.ceilings.items():
+        if not 0 < ceiling < math.inf:
+            raise RecordError(f"ceilings['{name}'] is {ceiling}; expected a positive number")
+    seen = set()
+    for position, point in enumerate(record.points):
+        _check_point(point, f"points[{position}]")
+        key = (point.name, tuple(sorted(point.size.items())), point.regime)
+        if key in seen:
+            raise RecordError(f"two points are '{point.name}' at {size_label(point.size)}, {point.regime}")
+        seen.add(key)
+
+
+def quantiles(samples: Sequence[float]) -> tuple[float, float, float]:
+    """The 25th percentile, median and 75th percentile of samples, linearly interpolated."""
+    p25, median, p75 = np.quantile(np.asarray(samples, dtype=np.float64), (0.25, 0.5, 0.75))
+    return float(p25), float(median), float(p75)
+
+
+def rounded(samples: Iterable[float]) -> tuple[float, ...]:
+    """Samples as they are stored, to four significant digits."""
+    return tuple(float(f"{sample:.4g}") for sample in samples)
+
+
+def _check_point(point: Point, where: str) -> None:
+    if point.kind not in KINDS:
+        raise RecordError(f"{where}: kind is {point.kind!r}; expected one of {', '.join(KINDS)}")
+    if point.regime not in ALL_REGIMES:
+        raise RecordError(f"{where}: regime is {point.regime!r}; expected one of {', '.join(ALL_REGIMES)}")
+    if not point.samples:
+        raise RecordError(f"{where}: no samples")
+    ordered = sorted(point.samples)
+    if not math.isfinite(ordered[-1]):
+        raise RecordError(f"{where}: a sample is {ordered[-1]}; expected a positive number")
+    for name, share in (("p25_s", 0.25), ("median_s", 0.5), ("p75_s", 0.75)):
+        stored, value = getattr(point, name), _quantile(ordered, share)
+        if not abs(stored - value) <= 1e-9 * value:
+            raise RecordError(f"{where}: {name} is {stored!r}, but its samples give {value!r}")
+    wanted = "source_sha256" if point.kind == "rung" else "library"
+    if not getattr(point, wanted):
+        raise RecordError(f"{where}: a {point.kind} needs '{wanted}'")
+
+
+def _quantile(ordered: Sequence[float], share: float) -> float:
+    """As NumPy interpolates it, without the cost of NumPy on a few hundred numbers."""
+    position = share * (len(ordered) - 1)
+    below = int(position)
+    above = min(below + 1, len(ordered) - 1)
+    return ordered[below] + (ordered[above] - ordered[below]) * (position - below)

@@ -1,0 +1,80 @@
+"""What several commands need: ladders by name, a GPU, the options that all measuring commands have."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from climb.cli.errors import Unavailable, UsageError
+
+if TYPE_CHECKING:
+    from climb.bench.ladder import Ladder
+
+
+def add_ladders(parser: argparse.ArgumentParser, *, all_by_default: bool = False) -> None:
+    """The positional argument ``ladders``: names as in the book, or dotted modules that hold a ladder."""
+    parser.add_argument(
+        "ladders",
+        nargs="*" if all_by_default else "+",
+        metavar="LADDER",
+        help="a ladder's name, or a module that holds one" + ("; all ladders by default" if all_by_default else ""),
+    )
+
+
+def add_record_options(parser: argparse.ArgumentParser) -> None:
+    """The options ``--records`` and ``--commit`` of a command that writes a record."""
+    parser.add_argument("--records", type=Path, metavar="DIR", help="folder to write to (default records/<gpu>)")
+    parser.add_argument("--commit", help="the commit that is measured, where the files are not a git checkout")
+
+
+def add_prepared(parser: argparse.ArgumentParser) -> None:
+    """The options ``--prepare`` and ``--prepared`` of a command whose kernels can be compiled on another machine."""
+    parser.add_argument("--prepare", type=Path, metavar="FILE", help="only compile, into a file; needs no GPU")
+    parser.add_argument("--prepared", type=Path, metavar="FILE", help="use what --prepare has written")
+
+
+def use_commit(args: argparse.Namespace) -> None:
+    """Write the commit that ``--commit`` gives into the records made from now on."""
+    if args.commit:
+        os.environ["WORKLOG_COMMIT"] = args.commit
+
+
+def loaded(names: Iterable[str]) -> list[Ladder]:
+    """The ladders of those names. Raises UsageError for a name that no ladder has."""
+    from climb.bench.registry import UnknownLadder, load_ladder
+
+    try:
+        return [load_ladder(name) for name in names]
+    except UnknownLadder as error:
+        raise UsageError(str(error)) from None
+    except ModuleNotFoundError as error:
+        if error.name is None or not any(name.startswith(error.name) for name in names):
+            raise
+        raise UsageError(f"no module {error.name}") from None
+
+
+def need_gpu(what: str) -> None:
+    """Raise Unavailable unless kernels run on a GPU here. ``what`` begins the message: "recording"."""
+    from climb.bench import cuda
+
+    if cuda.backend != "cupy":
+        raise Unavailable(
+            f"{what} needs an NVIDIA GPU and CuPy (pip install 'climb[gpu]'); here kernels run on the emulator"
+        )
+
+
+#: The programs of the CUDA toolkit that commands run, and what to say where one is missing.
+TOOLS = {
+    "ncu": "Nsight Compute (ncu), which comes with the CUDA toolkit",
+    "compute-sanitizer": "compute-sanitizer, which comes with the CUDA toolkit",
+}
+
+
+def need_tool(name: str) -> None:
+    """Raise Unavailable unless a program of ``TOOLS`` is on the PATH."""
+    if shutil.which(name) is None:
+        raise Unavailable(f"it needs {TOOLS[name]}; it is not on the PATH")

@@ -1,0 +1,38 @@
+"""Compare every bit of random programs on this GPU and on the emulator; write records/<gpu>/emulator/fuzz.json."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from climb.cli import common
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of ``climb fuzz``."""
+    parser.add_argument("--programs", type=int, default=500, help="of each kind (default %(default)s)")
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
+    parser.add_argument("--workers", type=int, help="processes that emulate")
+    parser.add_argument("--prepare", type=Path, metavar="FOLDER", help="only emulate, into a folder; no GPU")
+    parser.add_argument("--prepared", type=Path, metavar="FOLDER", help="use what --prepare has written")
+    common.add_record_options(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the programs and print what differs. Exit status 1 when a program differs or is refused."""
+    from climb.validation.fuzzing import KINDS
+    from climb.validation.fuzzing.measuring import prepare, record_fuzzing
+
+    jobs = [(kind, seed) for seed in range(args.first, args.first + args.programs) for kind in KINDS]
+    if args.prepare:
+        prepare(jobs, args.prepare, args.workers)
+        return 0
+    common.need_gpu("running random programs")
+    common.use_commit(args)
+    path, found = record_fuzzing(jobs, args.workers, args.records, args.prepared)
+    for kind, mine in found["kinds"].items():
+        print(f"{kind}: {mine['programs']} programs, {mine['words']} words compared, {len(mine['different'])} programs "
+              f"differ, {len(mine['refused'])} refused")  # fmt: skip
+        print(*mine["different"][:30], *mine["refused"][:5], sep="\n")
+    print(path)
+    return int(any(mine["different"] or mine["refused"] for mine in found["kinds"].values()))

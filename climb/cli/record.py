@@ -1,0 +1,151 @@
+"""Measure, count and profile ladders on this GPU: everything that the book and its tests want to know of them.
+
+The steps, in order: measure (times, peers and ceilings, with NVBench), profile and agreement (counters, with ncu),
+sanitize (compute-sanitizer), and repeats, transfers, search and divergence for the ladders that have such records.
+A step whose tool is not installed is skipped. A failing step does not lose what the others have measured.
+
+A ladder is recorded whole, because ratios must come from one run. With --rung or --size, a part is measured and
+printed, and no record is written. --together measures several ladders in one run, which measures the ceilings once.
+
+Exit status: 0, all is recorded; 1, a step failed; 3, no step failed but one was skipped.
+"""
+
+from __future__ import annotations
+
+import argparse
+import re
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from climb.cli import common
+from climb.cli.errors import UsageError
+
+if TYPE_CHECKING:
+    from climb.bench.measure import Sampling
+    from climb.cli.record_steps import Options, Outcome, Step
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of ``climb record``."""
+    common.add_ladders(parser, all_by_default=True)
+    parser.add_argument("--only", metavar="STEP,STEP", help="run just these steps, even where no record has them yet")
+    parser.add_argument("--together", action="store_true", help="measure all in one run, with one set of ceilings")
+    parser.add_argument("--seconds-per-point", type=float, metavar="S",
+                        help="wall time for the cold samples of one point (default 2)")  # fmt: skip
+    parser.add_argument("--rung", action="append", default=[], help="measure just this rung; may be repeated")
+    parser.add_argument("--size", action="append", default=[], type=parse_size, metavar="K=V,K=V",
+                        help="measure at this size; may be repeated")  # fmt: skip
+    parser.add_argument("--keep", type=Path, metavar="DIR", help="keep NVBench's own files there")
+    common.add_record_options(parser)
+
+
+def parse_size(text: str) -> dict[str, Any]:
+    """``rows=4096,cols=512`` as a size; a value that is no number names a kind of data.
+
+    Raises argparse.ArgumentTypeError.
+    """
+    try:
+        pairs = [(key.strip(), value.strip()) for key, value in (part.split("=") for part in text.split(","))]
+    except ValueError:
+        pairs = []
+    if not pairs or not all(key and re.fullmatch(r"-?\d+|[a-z]\w*", value) for key, value in pairs):
+        raise argparse.ArgumentTypeError(f"'{text}' is no size; expected key=value,key=value")
+    return {key: value if value[0].isalpha() else int(value) for key, value in pairs}
+
+
+def run(args: argparse.Namespace) -> int:
+    """Record. Raises UsageError and Unavailable."""
+    from climb.bench import hardware
+    from climb.bench.targets import ceilings_first
+    from climb.cli.record_steps import STEPS, Options, exit_status, run_steps
+
+    names = args.ladders or ceilings_first()
+    common.loaded(names)
+    part = bool(args.rung or args.size)
+    if part and (args.only or args.together):
+        raise UsageError("--rung and --size measure a part of a ladder; --only and --together record whole ladders")
+    steps = _chosen(args.only, STEPS)
+    common.need_gpu("recording")
+    common.use_commit(args)
+    options = Options(hardware.gpu_slug(hardware.device_block()["name"]), _sampling(args), args.records, args.keep)
+    if part:
+        return _try_out(names, options, args)
+    start = time.monotonic()
+    outcomes: list[Outcome] = []
+    if args.together and steps[0].name == "measure" and not steps[0].missing():
+        outcomes += _measured_together(names, options)
+        steps = steps[1:]
+    for outcome in run_steps(names, steps, options, asked=bool(args.only)):
+        _say(str(outcome))
+        outcomes.append(outcome)
+    done = sum(outcome.state == "done" for outcome in outcomes)
+    _say(f"{done} of {len(outcomes)} steps done in {time.monotonic() - start:.0f} s")
+    for outcome in outcomes:
+        if outcome.state != "done":
+            _say(str(outcome))
+    if done < len(outcomes):
+        _say("A step that failed or was skipped has changed no record.")
+    return exit_status(outcomes)
+
+
+def _chosen(only: str | None, steps: Sequence[Step]) -> tuple[Step, ...]:
+    """The steps that ``--only`` names, in their order; all without it. Raises UsageError."""
+    if only is None:
+        return tuple(steps)
+    names = [name.strip() for name in only.split(",")]
+    known = [step.name for step in steps]
+    if unknown := [name for name in names if name not in known]:
+        raise UsageError(f"no step '{unknown[0]}'; the steps are {', '.join(known)}")
+    return tuple(step for step in steps if step.name in names)
+
+
+def _sampling(args: argparse.Namespace) -> Sampling:
+    from climb.bench.measure import Sampling
+
+    seconds = args.seconds_per_point or Sampling().seconds
+    return replace(Sampling(), seconds=seconds, batch_seconds=min(Sampling().batch_seconds, seconds / 4))
+
+
+def _measured_together(names: Sequence[str], options: Options) -> list[Outcome]:
+    """Measure ladders in one run; a ladder that fails does not keep the others from being saved."""
+    from climb.bench.measure import MeasurementFailed, record_ladders
+    from climb.cli.record_steps import Outcome, saved
+
+    failures: dict[str, str] = {}
+    try:
+        found = record_ladders(names, options.sampling, options.known, keep=options.keep, failures=failures)
+    except MeasurementFailed as error:
+        return [Outcome(", ".join(names), "measure", "failed", f"MeasurementFailed: {error}")]
+    outcomes = [Outcome(record.ladder, "measure", "done", saved(record, options)) for record in found]
+    outcomes += [Outcome(name, "measure", "failed", message) for name, message in failures.items()]
+    for outcome in outcomes:
+        _say(str(outcome))
+    return outcomes
+
+
+def _try_out(names: Sequence[str], options: Options, args: argparse.Namespace) -> int:
+    """Measure the rungs and sizes that were asked for, and print their progress lines alone."""
+    from climb.bench.measure import MeasurementFailed, try_out
+    from climb.bench.targets import choose_targets
+
+    try:
+        targets = {name: choose_targets(name, args.rung, args.size) for name in names}
+    except (KeyError, ValueError) as error:
+        raise UsageError(str(error.args[0])) from None
+    for name, chosen in targets.items():
+        start = time.monotonic()
+        try:
+            try_out(chosen, options.sampling, options.known, keep=options.keep / name if options.keep else None)
+        except MeasurementFailed as error:
+            _say(f"MeasurementFailed: {error}")
+            return 1
+        _say(f"{len(chosen)} points in {time.monotonic() - start:.0f} s; a part: no record is written")
+    return 0
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)

@@ -1,0 +1,211 @@
+"""The steps of ``climb record``: everything that the book and its tests want to know of a ladder on one GPU.
+
+A step whose tool is not installed is skipped, a step that fails is reported; neither keeps the other steps from running
+and writing their own records.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from climb.bench import records
+from climb.bench.measure import Sampling
+from climb.bench.registry import ladder_names, load_ladder
+from climb.cli.common import TOOLS
+from climb.cli.search import search_module
+
+State = Literal["done", "failed", "skipped"]
+
+
+class StepFailed(Exception):
+    """A step did not give all that it should; the message says what is missing."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """How the steps run. ``gpu`` names the folder of this GPU's records; ``folder`` replaces it if given.
+
+    ``seconds`` limits each of the steps that Nsight Compute and compute-sanitizer take, for one ladder.
+    """
+
+    gpu: str
+    sampling: Sampling
+    folder: Path | None = None
+    keep: Path | None = None
+    seconds: float = 600
+
+    @property
+    def known(self) -> tuple[Path, ...]:
+        """Folders of records that say which points define the ceilings."""
+        own = records.RECORDS / self.gpu
+        return (self.folder, own) if self.folder else (own,)
+
+
+@dataclass(frozen=True)
+class Step:
+    """One kind of measurement of one ladder.
+
+    ``run(ladder, options)`` measures, writes, and returns what to tell; it raises when something is wrong. ``wanted``
+    says whether the book has, or should have, such a record of the ladder. ``missing`` names the tool that is not
+    there, "" if all are.
+    """
+
+    name: str
+    run: Callable[[str, Options], str]
+    wanted: Callable[[str], bool]
+    missing: Callable[[], str]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one step for one ladder; ``message`` says what was written, what is wrong or which tool lacks."""
+
+    ladder: str
+    step: str
+    state: State
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.ladder}: {self.step} {self.state}: {self.message}"
+
+
+def run_steps(
+    ladders: Sequence[str], steps: Sequence[Step], options: Options, *, asked: bool = False
+) -> Iterator[Outcome]:
+    """Run the steps of each ladder in order; an outcome as soon as each has ended.
+
+    Steps that a ladder does not want are left out, unless they were ``asked`` for by name. An interruption ends all.
+    """
+    for ladder in ladders:
+        for step in steps:
+            if asked or step.wanted(ladder):
+                yield _outcome(ladder, step, options)
+
+
+def _outcome(ladder: str, step: Step, options: Options) -> Outcome:
+    if lacking := step.missing():
+        return Outcome(ladder, step.name, "skipped", f"it needs {lacking}")
+    try:
+        return Outcome(ladder, step.name, "done", step.run(ladder, options))
+    except StepFailed as error:
+        return Outcome(ladder, step.name, "failed", str(error))
+    except Exception as error:  # whatever goes wrong here, the records of the other steps are worth having
+        return Outcome(ladder, step.name, "failed", f"{type(error).__name__}: {error}")
+
+
+def exit_status(outcomes: Iterable[Outcome]) -> int:
+    """0 when every step is done, 1 when one failed, 3 when none failed but one was skipped."""
+    states = {outcome.state for outcome in outcomes}
+    return 1 if "failed" in states else 3 if "skipped" in states else 0
+
+
+def measure(ladder: str, options: Options) -> str:
+    """Measure a whole ladder with its peers and the ceilings, and save its record."""
+    from climb.bench.measure import record_ladder
+
+    keep = options.keep / ladder if options.keep else None
+    return saved(record_ladder(ladder, options.sampling, options.known, keep=keep), options)
+
+
+def saved(record: records.Record, options: Options) -> str:
+    """Save a record, and say where it is and which ceilings it has."""
+    path = records.record_path(record.ladder, options.gpu, options.folder)
+    records.save_record(record, path)
+    ceilings = ", ".join(f"{name} {value:g}" for name, value in record.ceilings.items())
+    return f"{path}: {len(record.points)} points, {ceilings}"
+
+
+def _profile(ladder: str, options: Options) -> str:
+    from climb.bench.profiling import record_counters
+
+    return str(record_counters(ladder, options.folder))
+
+
+def _agreement(ladder: str, options: Options) -> str:
+    from climb.validation.agreement.measuring import record_agreement
+    from climb.validation.agreement.summary import write_summary
+
+    path, complete = record_agreement(("rungs",), [ladder], options.seconds, options.folder)
+    if not complete:
+        raise StepFailed(f"{path} still lacks counts; run: climb agreement --ladder {ladder}")
+    if options.folder is None and options.gpu == records.DEFAULT_GPU:
+        write_summary()
+    return str(path)
+
+
+def _sanitize(ladder: str, options: Options) -> str:
+    from climb.validation.faults.clean import record_clean
+
+    path, faulty = record_clean([ladder], options.seconds, options.folder)
+    if faulty:
+        raise StepFailed(f"{path}: {'; '.join(str(row['tools']) for row in faulty)}")
+    return str(path)
+
+
+def _repeats(ladder: str, options: Options) -> str:
+    from climb.bench.repeats import record_repeats
+
+    return str(record_repeats(ladder, options.folder))
+
+
+def _transfers(ladder: str, options: Options) -> str:
+    from climb.bench.transfers import record_transfers
+
+    return str(record_transfers(ladder, options.folder))
+
+
+def _search(ladder: str, options: Options) -> str:
+    name = search_module(ladder)
+    if name is None:
+        raise StepFailed("the ladder has no search")
+    return str(importlib.import_module(name).record_search(options.folder))
+
+
+def _divergence(ladder: str, options: Options) -> str:
+    from climb.validation.profiles.divergence import record_divergence
+
+    return str(record_divergence(options.folder))
+
+
+def _in_the_book(ladder: str) -> bool:
+    return ladder in ladder_names()
+
+
+def _recorded_in(kind: str) -> Callable[[str], bool]:
+    """Whether the ladder has such a record of some GPU: what was measured once is measured again with the ladder."""
+    return lambda ladder: any(records.RECORDS.glob(f"*/{kind}/{load_ladder(ladder).name}.json"))
+
+
+def _program(name: str) -> Callable[[], str]:
+    return lambda: "" if shutil.which(name) else TOOLS[name]
+
+
+def _nvbench() -> str:
+    try:
+        there = "cuda.bench" in sys.modules or importlib.util.find_spec("cuda.bench") is not None
+    except ModuleNotFoundError:
+        there = False
+    return "" if there else "NVBench, the package cuda-bench: pip install 'climb[gpu]'"
+
+
+def _nothing() -> str:
+    return ""
+
+
+#: All steps, in the order in which they run.
+STEPS: tuple[Step, ...] = (
+    Step("measure", measure, lambda ladder: True, _nvbench),
+    Step("profile", _profile, _recorded_in("hardware"), _program("ncu")),
+    Step("agreement", _agreement, _in_the_book, _program("ncu")),
+    Step("sanitize", _sanitize, _in_the_book, _program("compute-sanitizer")),
+    Step("repeats", _repeats, _recorded_in("repeats"), _nothing),
+    Step("transfers", _transfers, _recorded_in("transfers"), _nothing),
+    Step("search", _search, _recorded_in("search"), _nothing),
+    Step("divergence", _divergence, lambda ladder: ladder == "divergence", _program("ncu")),
+)

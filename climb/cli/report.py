@@ -1,0 +1,40 @@
+"""Print every ladder at its headline sizes, from the committed records, as Markdown.
+
+--readme writes the table into README.md between its two markers. --check fails, and says what to run, when README.md
+differs from the table or a record is stale. Rungs that no record has measured yet are listed as pending; they fail
+nothing.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of ``climb report``."""
+    parser.add_argument("--readme", action="store_true", help="write the table into README.md")
+    parser.add_argument("--check", action="store_true", help="fail when README.md or a record is out of date")
+    parser.add_argument("--gpu", metavar="GPU", help="the folder of records/ to read (default nvidia-h200)")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print, write or check the table. Exit status 1 when ``--check`` finds a difference."""
+    from climb.bench import records, report
+
+    gpu = args.gpu or records.DEFAULT_GPU
+    block = report.report(gpu=gpu)
+    if args.readme:
+        report.write_readme(block)
+    if not args.check:
+        print(block)
+    for pending in report.find_pending(gpu=gpu):
+        print(pending, file=sys.stderr)
+    if not args.check:
+        return 0
+    problems = [str(stale) for stale in report.find_stale(gpu=gpu)]
+    if report.read_readme() != block:
+        problems.append("README.md differs from the records; run: climb report --readme")
+    for problem in problems:
+        print(problem, file=sys.stderr)
+    return 1 if problems else 0

@@ -1,0 +1,32 @@
+"""Measure how fast the emulator runs with counters on: its own kernels, then the book's ladders.
+
+Each ladder runs at the last of the sizes at which its rungs are checked. With names, only those ladders run.
+"""
+
+from __future__ import annotations
+
+import argparse
+
+from climb.cli import common
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The arguments of ``climb speed``."""
+    common.add_ladders(parser, all_by_default=True)
+    parser.add_argument("--kernels-only", action="store_true", help="leave the ladders out")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print a line for each kernel and each ladder. Raises UsageError for an unknown ladder."""
+    from climb.bench import speed
+    from climb.bench.registry import ladder_names
+    from climb.emulator import bench
+
+    ladders = [] if args.kernels_only else common.loaded(args.ladders or ladder_names())
+    if not args.ladders:
+        bench.main()
+    if ladders:
+        print(f"\n{speed.HEAD}", flush=True)
+    for ladder in ladders:
+        print(speed.speed_of(ladder), flush=True)
+    return 0

@@ -1,0 +1,49 @@
+"""Which optional checks a launch makes, besides those that are always on.
+
+"shared"         races in shared memory between barriers (within a warp: between warp synchronisations), and reads of
+                 shared memory that nothing has written.
+"uninitialised"  reads of global memory that nothing has written, and reads of local memory without a single written
+                 byte (partly written words pass, because the compiler may copy the padding of a structure).
+"global"         races in global memory, within a block and between the blocks of a launch.
+
+The first two cost little and are on by default. `checking(ALL)` turns on all three for the launches inside it, as
+`climb.bench.checking.verify` does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+SHARED, UNINITIALISED, GLOBAL = "shared", "uninitialised", "global"
+ALL = frozenset({SHARED, UNINITIALISED, GLOBAL})
+DEFAULT = frozenset({SHARED, UNINITIALISED})
+NONE: frozenset[str] = frozenset()
+
+_current: ContextVar[frozenset[str]] = ContextVar("checks", default=DEFAULT)
+
+
+def current() -> frozenset[str]:
+    """The checks that apply to launches without checks of their own."""
+    return _current.get()
+
+
+def chosen(names: Iterable[str] | None) -> frozenset[str]:
+    """The checks named, or the current ones for None. Raises ValueError for a name that is not in `ALL`."""
+    if names is None:
+        return current()
+    found = frozenset({names} if isinstance(names, str) else names)
+    if unknown := found - ALL:
+        raise ValueError(f"unknown check {', '.join(sorted(unknown))}; the checks are {', '.join(sorted(ALL))}")
+    return found
+
+
+@contextmanager
+def checking(names: Iterable[str]) -> Iterator[None]:
+    """Make the named checks in the launches inside: `with checking(ALL): ...`"""
+    token = _current.set(chosen(names))
+    try:
+        yield
+    finally:
+        _current.reset(token)

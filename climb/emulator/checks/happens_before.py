@@ -1,0 +1,281 @@
+"""The happens-before relation: whether two accesses are ordered by synchronisation between their threads.
+
+Each access, by all lanes of a group at once, has a tick. An earlier access by thread u is ordered before an access by
+thread t of the same warp if t has since passed a barrier or a warp operation whose mask names u. If t is in another
+warp of the block, it must since have passed a barrier that waited for u's warp.
+
+Threads of different blocks are ordered by handing over at a place in global memory: u's block fences after the access,
+then uses the place (an atomic, a volatile or releasing store, or a plain store by few lanes), and t's block uses the
+same place afterwards (an atomic, a volatile or acquiring load). Locks, flags and "last block" schemes work like this,
+and the order is transitive. Threads of one block without a barrier between them are ordered by u's fence after its
+access followed by any atomic, volatile or acquiring access of t; there, a fence or an atomic with another purpose can
+hide a race. Between blocks that can happen only when more places take part than are tracked (`PLACES`, `PAIRS`).
+
+A stamp packs an access: tick << TICK | kind << KIND | thread. Kinds above ONE combine several accesses to a cell: by
+lanes of one warp, by threads of one block, or by several blocks.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..simt.lanes import WARP, Lanes
+from ..simt.site import Site
+from ..simt.warps import BITS
+from .partial_synchronization import PartialSynchronization
+
+KIND, TICK = 28, 30
+ONE, WARP_LANES, BLOCK_THREADS, BLOCKS = range(4)
+PAIRS = 2048  # most (block, place) pairs of one instruction that are tracked individually
+PLACES = 1 << 23  # most places at which blocks hand over, times the blocks of the launch
+FEW = 64  # most lanes of a plain store that may set flags
+MAX_THREADS = 1 << KIND  # threads of a launch that stamps can distinguish
+_ID = (1 << KIND) - 1
+_TIME = -(1 << TICK)
+
+
+class Events:
+    """The accesses of a launch, by tick; ticks count from 1."""
+
+    def __init__(self, blocks: int) -> None:
+        self.sites: list[Site | None] = [None]
+        self._strong = np.zeros(256, np.bool_)
+        self.fences = np.zeros(blocks, np.int64)
+        self.acquires = np.zeros(blocks, np.int64)
+        self.fenced = False
+        #: By place and by block: the time up to which each block's accesses have been handed over to it.
+        self.places: dict[int, np.ndarray] = {}
+        self.known: dict[int, np.ndarray] = {}
+        self.coarse = False
+
+    def hand_over(self, blocks: np.ndarray, places: np.ndarray, gives: bool, takes: bool) -> None:
+        """Lanes of `blocks` use `places` of global memory, one after the other."""
+        if not self.fenced:
+            return
+        pairs = np.unique(np.stack([blocks, places], axis=1), axis=0).tolist()
+        if len(pairs) > PAIRS or self.coarse or (len(self.places) + len(pairs)) * self.fences.size > PLACES:
+            # Too many to track: a block that takes is handed everything that any block has fenced.
+            self.coarse |= gives
+            if takes:
+                for block in np.unique(blocks).tolist():
+                    self.known[block] = self.fences.copy()
+            return
+        for block, place in pairs:
+            there, mine = self.places.get(place), self.known.get(block)
+            if takes and there is not None:
+                mine = self.known[block] = there.copy() if mine is None else np.maximum(mine, there)
+            if gives and (self.fences[block] or mine is not None):
+                both = [each for each in (there, mine) if each is not None] or [np.zeros_like(self.fences)]
+                given = self.places[place] = np.maximum.reduce(both)
+                given[block] = self.fences[block]
+
+    def handed(self, to: np.ndarray, of: np.ndarray) -> np.ndarray:
+        """The time before which the accesses of blocks `of` are known to blocks `to`; arrays of one shape."""
+        receivers, row = np.unique(to, return_inverse=True)
+        nothing = np.zeros_like(self.fences)
+        table = np.stack([self.known.get(block, nothing) for block in receivers.tolist()])
+        return table[row.reshape(to.shape), of]
+
+    @property
+    def now(self) -> int:
+        """The stamp that separates all earlier accesses (below it) from all later ones."""
+        return len(self.sites) << TICK
+
+    def next(self, site: Site) -> int:
+        """The stamp of an access that happens now, without a thread."""
+        tick = len(self.sites)
+        if tick == self._strong.size:
+            self._strong = np.concatenate((self._strong, np.zeros(tick, np.bool_)))
+        self._strong[tick] = site.strong
+        self.sites.append(site)
+        return tick << TICK
+
+    def site(self, stamp: int) -> Site:
+        """The instruction of an access."""
+        return self.sites[stamp >> TICK]
+
+    def strong(self, stamps: np.ndarray) -> np.ndarray:
+        """Whether each access is volatile or ordered."""
+        return self._strong[stamps >> TICK]
+
+
+class Clock:
+    """When the threads of a batch last synchronised. The batch has `blocks` blocks from block `start` on.
+
+    `barriers` and `warps` hold the time of each thread's last barrier and last warp operation: int64 (1, 1),
+    (1, threads) if all blocks are alike, or (blocks, threads).
+    """
+
+    def __init__(self, events: Events, start: int, blocks: int, threads: int) -> None:
+        self.events, self.start, self.shape = events, start, (blocks, threads)
+        self.barriers = self.warps = np.full((1, 1), events.now, np.int64)
+        self.floor = events.now  # no thread's last barrier is earlier
+        self.warps_in_block = -(-threads // WARP)
+        #: Order among the lanes of each warp, and among the warps of each block; made at the first partial one.
+        self.lane_order: PartialSynchronization | None = None
+        self.warp_order: PartialSynchronization | None = None
+        self._fences: np.ndarray | None = None
+        self._acquires: np.ndarray | None = None
+
+    def synchronize(self, gate: str, lanes: Lanes) -> bool:
+        """All of `lanes` have waited for each other. Returns whether every thread of the batch passed a barrier."""
+        now = self.events.now
+        whole = lanes.count == self.shape[0] * self.shape[1]
+        self.warps = self._set(self.warps, lanes, now, whole)
+        if gate != "barrier":
+            return False
+        self.barriers = self._set(self.barriers, lanes, now, whole)
+        if whole:
+            self.floor = now
+        return whole
+
+    def synchronize_masks(self, lanes: Lanes, mask: np.ndarray) -> None:
+        """Lanes have waited for the lanes that their masks (uint32) name, which are not whole warps."""
+        if self.lane_order is None:
+            self.lane_order = PartialSynchronization(self.shape[0] * self.warps_in_block, WARP)
+        each = (lanes.block * self.warps_in_block + lanes.thread // WARP, mask.astype(np.int64))
+        groups, masks = np.unique([np.broadcast_to(one, lanes.shape).ravel() for one in each], axis=1)
+        base = self._by_warp(self.warps).reshape(-1, WARP)
+        self.lane_order.synchronize(groups, (masks[:, None] & BITS) != 0, base, self.events.now)
+
+    def synchronize_warps(self, blocks: np.ndarray, waiting: np.ndarray, arrived: np.ndarray) -> None:
+        """In each of `blocks` (n,), ascending, some warps have met at a barrier.
+
+        `waiting`, bool (n, warps): warps that waited. `arrived`, int64 (n, warps): when a warp arrived without waiting;
+        0 for the rest.
+        """
+        if self.warp_order is None:
+            self.warp_order = PartialSynchronization(self.shape[0], self.warps_in_block)
+        self.warp_order.synchronize(blocks, waiting, self._by_warp(self.barriers).max(axis=2), self.events.now, arrived)
+
+    def _by_warp(self, times: np.ndarray) -> np.ndarray:
+        """`barriers` or `warps` as int64 (blocks, warps, 32); 0 for lanes that do not exist."""
+        out = np.zeros((self.shape[0], self.warps_in_block * WARP), np.int64)
+        out[:, : self.shape[1]] = times
+        return out.reshape(self.shape[0], self.warps_in_block, WARP)
+
+    def _set(self, times: np.ndarray, lanes: Lanes, now: int, whole: bool) -> np.ndarray:
+        if whole:
+            return np.full((1, 1), now, np.int64)
+        rows = times.shape[0]
+        if lanes.ragged or lanes.shape[0] != self.shape[0]:
+            rows = self.shape[0]
+        times = np.array(np.broadcast_to(times, (rows, self.shape[1])))
+        if rows == 1:
+            times[0, lanes.thread[0]] = now
+        else:
+            times[lanes.block, lanes.thread] = now
+        return times
+
+    def fence(self, lanes: Lanes) -> None:
+        """Lanes execute a fence: they publish their writes."""
+        if self._fences is None:
+            self._fences = np.zeros(self.shape, np.int64)
+        self._fences[lanes.block, lanes.thread] = self.events.now
+        self.events.fences[self.start + lanes.block.ravel()] = self.events.now
+        self.events.fenced = True
+
+    def acquire(self, lanes: Lanes) -> None:
+        """Lanes execute an acquiring access: they see what others of their block have published."""
+        if self._acquires is None:
+            self._acquires = np.zeros(self.shape, np.int64)
+        self._acquires[lanes.block, lanes.thread] = self.events.now
+        self.events.acquires[self.start + lanes.block.ravel()] = self.events.now
+
+    def hand_over(self, lanes: Lanes, address: np.ndarray, gives: bool, takes: bool) -> None:
+        """Lanes use places in global memory through which blocks order their accesses."""
+        if self.events.fenced:
+            block = np.broadcast_to(lanes.block, lanes.shape).reshape(-1) + self.start
+            place = np.broadcast_to(address, lanes.shape).reshape(-1) >> 2
+            self.events.hand_over(block, place, gives, takes)
+
+    def times(self, which: np.ndarray, lanes: Lanes) -> np.ndarray:
+        """`barriers` or `warps` of lanes, broadcasting to their shape with a third axis for cells."""
+        if which.shape == (1, 1):
+            return which[:, :, None]
+        if which.shape[0] == 1:
+            return which[:, lanes.thread[0], None]
+        return which[lanes.block, lanes.thread][:, :, None]
+
+    def unordered(self, before: np.ndarray, lanes: Lanes, ids: np.ndarray, launch_wide: bool) -> np.ndarray:
+        """Where the accesses stamped `before` (0: none) are not ordered before one by `lanes`, whose threads are `ids`.
+
+        `launch_wide`: ids number the threads of the launch; otherwise those of a block, which made all the accesses.
+        """
+        threads = self.shape[1]
+        earlier, kind = before & _ID, before >> KIND & 3
+        other = (before != 0) & ((earlier != ids) | (kind != ONE))
+        if not other.any():
+            return other
+        earlier_thread, thread = (earlier % threads, ids % threads) if launch_wide else (earlier, ids)
+        same_warp = (earlier_thread >> 5 == thread >> 5) & (kind <= WARP_LANES)
+        since_barrier = before >= self.times(self.barriers, lanes)
+        inside = np.where(same_warp, before >= self.times(self.warps, lanes), since_barrier)
+        if launch_wide:
+            same_block = (earlier // threads == ids // threads) & (kind != BLOCKS)
+            inside |= ~same_block
+        found = other & inside
+        if found.any() and (self.lane_order is not None or self.warp_order is not None):
+            found = found & ~self._partially_synchronized(before, lanes, launch_wide)
+        if not found.any() or not self.events.fenced:
+            return found
+        return found & ~self._handed_over(before, lanes, ids, launch_wide)
+
+    def _partially_synchronized(self, before: np.ndarray, lanes: Lanes, launch_wide: bool) -> np.ndarray:
+        """Where the later thread has since waited for the earlier one at a partial synchronisation."""
+        shape, threads = np.broadcast_shapes(before.shape, (*lanes.shape, 1)), self.shape[1]
+        block, thread = (np.broadcast_to(each[:, :, None], shape) for each in (lanes.block, lanes.thread))
+        earlier, kind = before & _ID, before >> KIND & 3
+        other = np.broadcast_to(earlier % threads if launch_wide else earlier, shape)
+        kind = np.broadcast_to(kind, shape)
+        same_block = np.ones(shape, np.bool_)
+        if launch_wide:
+            same_block = (earlier // threads == block + self.start) & (kind != BLOCKS)
+        warp, other_warp = thread // WARP, other // WARP
+        inside = (warp == other_warp) & (kind <= WARP_LANES)
+        out = np.zeros(shape, np.bool_)
+        if self.lane_order is not None:
+            groups = block * self.warps_in_block + warp
+            out |= inside & (self.lane_order.times(groups, thread % WARP, other % WARP, kind == ONE) > before)
+        if self.warp_order is not None:
+            out |= ~inside & (self.warp_order.times(block, warp, other_warp, kind <= WARP_LANES) > before)
+        return same_block & out
+
+    def _handed_over(self, before: np.ndarray, lanes: Lanes, ids: np.ndarray, launch_wide: bool) -> np.ndarray:
+        """Where the earlier thread's access has been handed over to the later thread."""
+        shape = np.broadcast_shapes(before.shape, (*lanes.shape, 1))
+        threads, time = self.shape[1], before & _TIME
+        earlier, kind = before & _ID, before >> KIND & 3
+        block = np.broadcast_to(lanes.block[:, :, None], shape)
+        thread = np.broadcast_to(lanes.thread[:, :, None], shape)
+        other_block = np.broadcast_to(earlier // threads if launch_wide else block + self.start, shape)
+        other_thread = np.broadcast_to(earlier % threads if launch_wide else earlier, shape)
+        same = (other_block == block + self.start) & (kind < BLOCKS)
+        out = np.zeros(shape, np.bool_)
+        if same.any():
+            one = same & (kind == ONE)
+            own_fences = self._fences if self._fences is not None else np.zeros(self.shape, np.int64)
+            own_acquires = self._acquires if self._acquires is not None else np.zeros(self.shape, np.int64)
+            fenced = np.where(one, own_fences[block, np.minimum(other_thread, threads - 1)],
+                              self.events.fences[other_block])  # fmt: skip
+            taken = np.where(one, own_acquires[block, thread], self.events.acquires[block + self.start])
+            out = same & (fenced > time) & (taken > time)
+        if not same.all():
+            out |= ~same & (self.events.handed(block + self.start, other_block) > time)
+        return out
+
+
+def combine_stamps(old: np.ndarray, new: np.ndarray, apart: np.ndarray, threads: int, launch_wide: bool) -> np.ndarray:
+    """Combine the stamps of two accesses to a cell into one, with the time of the newer access.
+
+    Where they are not `apart`, the older access (0: none) is ordered before the newer one. Everything ordered after the
+    newer access is then ordered after the older one too, so the older one is dropped.
+    """
+    a, b, kind, other = old & _ID, new & _ID, old >> KIND & 3, new >> KIND & 3
+    block_a, block_b = (a // threads, b // threads) if launch_wide else (a * 0, b * 0)
+    warp_a, warp_b = (a % threads) >> 5, (b % threads) >> 5
+    same = (kind == ONE) & (other == ONE) & (a == b)
+    in_block = (block_a == block_b) & (kind < BLOCKS) & (other < BLOCKS)
+    in_warp = in_block & (warp_a == warp_b) & (kind <= WARP_LANES) & (other <= WARP_LANES)
+    joint = np.where(in_warp, WARP_LANES, np.where(in_block, BLOCK_THREADS, BLOCKS))
+    return np.where(apart & ~same, (new & ~(3 << KIND)) | joint << KIND, new)

@@ -1,0 +1,125 @@
+"""Hooks: the calls by which loads, stores, atomics and fences report to the checks of a launch."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..memory.device_memory import Allocation
+from ..simt.batch import Batch
+from ..simt.groups import Group
+from ..simt.site import Site
+from . import enabled, races
+from .global_shadow import GlobalShadow
+from .happens_before import FEW, MAX_THREADS, Clock, Events
+from .shared_shadow import SharedShadow
+from .written_bytes import check_read, mark_written
+
+
+class LaunchChecks:
+    """The checks of a launch, shared by its batches: which are enabled, the accesses so far, the global shadow memory.
+
+    Stamps cannot distinguish more than 2^28 threads: larger launches are not checked for races in global memory.
+    """
+
+    def __init__(self, chosen: frozenset[str], blocks: int, threads: int, thorough: set[int]) -> None:
+        self.chosen = chosen
+        self.events = Events(blocks)
+        whole = enabled.GLOBAL in chosen and blocks * threads <= MAX_THREADS
+        self.global_shadow = GlobalShadow(thorough) if whole else None
+
+    def attach(self, batch: Batch) -> None:
+        """Give a batch its clock and its shadow memories."""
+        shared = enabled.SHARED in self.chosen and batch.shared_bytes > 0
+        batch.check_uninitialised = enabled.UNINITIALISED in self.chosen
+        if batch.check_uninitialised and batch.local_bytes:
+            batch.local_written = np.zeros_like(batch.local)
+        batch.global_shadow = self.global_shadow
+        if shared or self.global_shadow is not None:
+            self.events.known.clear()  # the earlier blocks have ended
+            batch.clock = Clock(self.events, batch.start, batch.blocks, batch.threads)
+        if shared:
+            batch.shared_shadow = SharedShadow(batch.clock, batch.shared_bytes)
+
+
+def ordered(group: Group, site: Site) -> None:
+    """An atomic, volatile or ordered access, which hands over what fences have published."""
+    clock = group.batch.clock
+    if clock is not None and (site.strong or site.action == "atomic"):
+        if site.releases:
+            clock.fence(group.lanes)
+        clock.acquire(group.lanes)
+
+
+def handed_over(group: Group, site: Site, address: np.ndarray, gives: bool, takes: bool) -> None:
+    """As `ordered`, for a place in global memory through which blocks can order their accesses."""
+    ordered(group, site)
+    clock = group.batch.clock
+    if group.batch.global_shadow is not None and (site.strong or site.action == "atomic"):
+        clock.hand_over(group.lanes, address + site.offset, gives, takes)
+
+
+def load(group: Group, site: Site, allocation: Allocation, address: np.ndarray) -> None:
+    """A load from global memory."""
+    batch = group.batch
+    if allocation.written is not None and batch.check_uninitialised:
+        check_read(group, site, allocation, address)
+    if batch.clock is not None:
+        handed_over(group, site, address, gives=False, takes=True)
+        if batch.global_shadow is not None and not site.strong:
+            batch.global_shadow.load(group, site, allocation, address)
+
+
+def store(
+    group: Group, site: Site, allocation: Allocation, address: np.ndarray, value: np.ndarray, index: np.ndarray
+) -> None:
+    """Store `value` to the elements `index` of an allocation in global memory, and check the store."""
+    batch, clash = group.batch, None
+    data = allocation.view(site.container)
+    if batch.clock is not None:
+        handed_over(group, site, address, gives=True, takes=False)
+        if batch.global_shadow is not None:
+            batch.global_shadow.keep(allocation)
+            if not site.strong:
+                if group.lanes.count <= FEW:  # the store may set a flag
+                    batch.clock.hand_over(group.lanes, address + site.offset, gives=True, takes=False)
+                clash = batch.global_shadow.store(group, site, allocation, address, lambda: differ(data, index, value))
+    data[index] = value
+    if clash is not None and clash.any():
+        clash = clash & differ(data, index, value)
+        if clash.any():
+            races.write_conflict(group, site, address, clash, "global", allocation)
+    if allocation.written is not None:
+        mark_written(site, allocation, address)
+
+
+def atomic(group: Group, site: Site, allocation: Allocation, address: np.ndarray) -> None:
+    """An atomic operation on global memory."""
+    batch = group.batch
+    if allocation.written is not None:
+        if batch.check_uninitialised and site.operation != "exch":
+            check_read(group, site, allocation, address)
+        if allocation.written is not None:
+            mark_written(site, allocation, address)
+    if batch.clock is not None:
+        handed_over(group, site, address, gives=True, takes=True)
+        if batch.global_shadow is not None:
+            batch.global_shadow.keep(allocation)
+            batch.global_shadow.atomic(group, site, allocation, address)
+
+
+def differ(data: np.ndarray, index: np.ndarray, value: np.ndarray) -> np.ndarray:
+    """Where the bits of an element differ from those of the value to be stored: bool, the shape of `index`."""
+    kind = f"u{min(data.itemsize, 8)}"
+    there = np.ascontiguousarray(data.take(index)).view(kind)
+    value = np.ascontiguousarray(np.broadcast_to(value, index.shape)).view(kind)
+    unequal = there != value
+    return unequal.reshape(*index.shape, -1).any(axis=2)
+
+
+def memory_fence(group: Group) -> None:
+    """membar and fence. Accesses take effect at once in the emulator, so only the checks need to know about fences."""
+    if group.batch.clock is not None:
+        group.batch.clock.fence(group.lanes)
+
+
+RUNTIME = {"memory_fence": memory_fence}

@@ -1,0 +1,198 @@
+"""Which unordered accesses are races, and the errors that report them.
+
+Reported: a read and a write, or two writes, of one cell by two threads that nothing orders, unless both writes leave
+the same value (as when all threads set `flag = 1`); an atomic and an unordered plain write; a plain read and an
+unordered atomic sum (add, inc, dec), because intermediate sums mean nothing. Not reported: two atomics; a plain read
+and an atomic that only moves a bound or swaps (min, max, and, or, xor, cas, exch), as in every CAS loop.
+
+Volatile and ordered accesses implement flags. In global memory, one such access is enough to report nothing. In shared
+memory, between warps, both accesses must be volatile or ordered, or one must wait in a loop. Within a warp they do not
+help: since Volta, lanes need __syncwarp, unless both accesses are volatile and one waits in a loop.
+"""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+import numpy as np
+
+from ..errors import Race, Uninitialised, Where
+from ..memory.device_memory import Allocation
+from ..simt.code import TranslatedKernel
+from ..simt.groups import Group
+from ..simt.site import Site
+from .faults import place, place_of, readable
+from .happens_before import BLOCKS, KIND, ONE, TICK, WARP_LANES, Clock
+
+SUMS = frozenset({"add", "inc", "dec"})
+SWAPS = frozenset({"cas", "exch"})
+_ID = (1 << KIND) - 1
+
+
+def _reported(earlier: Site, later: Site, space: str, same_warp: bool) -> bool:
+    strong = earlier.strong or later.strong
+    if "atomic" in (earlier.action, later.action):
+        atomic, other = (earlier, later) if earlier.action == "atomic" else (later, earlier)
+        return not other.strong and (other.action == "store" or atomic.operation in SUMS)
+    if not strong:
+        return True
+    both = earlier.strong and later.strong
+    waits = earlier.spin or later.spin
+    return space == "shared" and not (waits and (both or not same_warp)) and (same_warp or not both)
+
+
+def check_race(
+    group: Group,
+    site: Site,
+    address: np.ndarray,
+    before: np.ndarray,
+    found: np.ndarray,
+    clock: Clock,
+    space: str,
+    allocation: Allocation | None,
+) -> None:
+    """Raise Race for the first lane whose unordered access is a race, if there is one.
+
+    `before` holds the stamps of the earlier accesses, `found` tells which are unordered; both broadcast to
+    (blocks, threads, cells).
+    """
+    lanes, threads = group.lanes, group.batch.threads
+    shape = np.broadcast_shapes(found.shape, (*lanes.shape, 1))
+    before, found = np.broadcast_to(before, shape), np.broadcast_to(found, shape).copy()
+    earlier_id, kind = before & _ID, before >> KIND & 3
+    thread = np.broadcast_to(lanes.thread[:, :, None], shape)
+    same_warp = ((earlier_id % threads) >> 5 == thread >> 5) & (kind <= WARP_LANES)
+    if allocation is not None:
+        block = np.broadcast_to(lanes.block[:, :, None], shape) + group.batch.start
+        same_warp &= earlier_id // threads == block
+    events = clock.events
+    for tick in np.unique(before[found] >> TICK).tolist():
+        earlier = events.sites[tick]
+        for one_warp in (True, False):
+            if earlier is None or not _reported(earlier, site, space, one_warp):
+                found &= (before >> TICK != tick) | (same_warp != one_warp)
+    if not found.any():
+        return
+    bad = found.any(axis=2)
+    block, thread, cell = (int(i[0]) for i in np.nonzero(found))
+    stamp = int(before[block, thread, cell])
+    full = np.broadcast_to(address + site.offset, lanes.shape)
+    _raise(group, site, bad, int(full[block, thread]), stamp, bool(same_warp[block, thread, cell]), space, allocation)
+
+
+def write_conflict(
+    group: Group, site: Site, address: np.ndarray, bad: np.ndarray, space: str, allocation: Allocation | None
+) -> NoReturn:
+    """Raise Race for lanes that store different values to one place in one instruction.
+
+    `bad` marks the lanes whose value was overwritten.
+    """
+    bad = np.broadcast_to(bad, group.lanes.shape)
+    full = np.broadcast_to(address + site.offset, group.lanes.shape)
+    at = int(full[bad][0])
+    where = place_of(group, site, bad)
+    lost = np.broadcast_to(group.lanes.block * group.batch.threads + group.lanes.thread, bad.shape)[bad][0]
+    order = np.broadcast_to(group.lanes.block * group.batch.threads + group.lanes.thread, bad.shape)
+    rivals = order[(full == at) & (order != lost)]
+    if space == "shared":
+        rivals = rivals[rivals // group.batch.threads == lost // group.batch.threads]
+    winner = int(rivals.max()) if rivals.size else int(lost)
+    batch = group.batch
+    other = place(batch, site.location, winner // batch.threads, winner % batch.threads, 1)
+    name, offset = _name(batch.kernel, space, at, allocation)
+    raise Race(
+        f"race in {space} memory: threads write different values to byte {offset} of {name} at once; "
+        f"the other one is {_thread_text(other, where)}",
+        where,
+        space=space,
+        address=at,
+        allocation=allocation,
+        name=name,
+        offset=offset,
+        other=other,
+    )
+
+
+def uninitialised(
+    group: Group,
+    site: Site,
+    address: np.ndarray,
+    bad: np.ndarray,
+    space: str,
+    allocation: Allocation | None = None,
+) -> NoReturn:
+    """Raise Uninitialised for the lanes where `bad` holds."""
+    bad = np.broadcast_to(bad, group.lanes.shape)
+    at = int(np.broadcast_to(address + site.offset, bad.shape)[bad][0])
+    name, offset = _name(group.batch.kernel, space, at, allocation)
+    what = "an atomic reads" if site.action == "atomic" else "a load reads"
+    raise Uninitialised(
+        f"uninitialised: {what} byte {offset} of {name} in {space} memory, which nothing has written",
+        place_of(group, site, bad),
+        space=space,
+        address=at,
+        allocation=allocation,
+        name=name,
+        offset=offset,
+    )
+
+
+NOUNS = {"load": "read", "store": "write", "atomic": "atomic operation"}
+VERBS = {"load": "reads", "store": "writes", "atomic": "changes by an atomic operation"}
+
+
+def _raise(
+    group: Group,
+    site: Site,
+    bad: np.ndarray,
+    at: int,
+    stamp: int,
+    same_warp: bool,
+    space: str,
+    allocation: Allocation | None,
+) -> NoReturn:
+    batch = group.batch
+    where = place_of(group, site, bad)
+    earlier = batch.clock.events.site(stamp)
+    earlier_id, kind = stamp & _ID, stamp >> KIND & 3
+    linear, thread = divmod(earlier_id, batch.threads)
+    first = group.lanes.at(int(np.flatnonzero(bad.ravel())[0]))
+    block = first[0] if allocation is None else linear - batch.start
+    other = place(batch, earlier.location, block, thread, 1 if kind == ONE else 2)
+    name, offset = _name(batch.kernel, space, at, allocation)
+    if other.block != where.block or kind == BLOCKS:
+        why = "blocks run in any order, and no atomic with a fence orders the two"
+    elif same_warp:
+        why = "both are of one warp, whose lanes run independently, and no __syncwarp lies between"
+    else:
+        why = "no __syncthreads lies between"
+    file = other.file.rsplit("/", 1)[-1]
+    raise Race(
+        f"race in {space} memory: this {NOUNS[site.action]} of byte {offset} of {name}, which "
+        f"{_thread_text(other, where)} {VERBS[earlier.action]} at {file}:{other.line}: "
+        f"{other.text.rstrip('; ')}; {why}",
+        where,
+        space=space,
+        address=at,
+        allocation=allocation,
+        name=name,
+        offset=offset,
+        other=other,
+        same_warp=same_warp,
+    )
+
+
+def _thread_text(other: Where, where: Where) -> str:
+    """The thread at `other`, with its block if that differs from the block at `where`."""
+    thread = ",".join(map(str, other.thread))
+    block = "" if other.block == where.block else f" of block ({','.join(map(str, other.block))})"
+    return f"thread ({thread}){block}"
+
+
+def _name(kernel: TranslatedKernel, space: str, at: int, allocation: Allocation | None) -> tuple[str, int]:
+    """The name of the variable or allocation at an address, and the offset in it."""
+    if allocation is not None:
+        return allocation.name, at - allocation.address
+    starts = [(start, name) for name, (where, start) in kernel.layout.addresses.items() if where == space]
+    start, name = max(((s, n) for s, n in starts if s <= at), default=(0, "shared memory"))
+    return readable(name), at - start

@@ -1,0 +1,176 @@
+"""Shadow memory of shared memory: find races between its accesses, and reads that no write precedes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ..simt.groups import Group
+from ..simt.lanes import Lanes
+from ..simt.site import Site
+from . import races
+from .happens_before import Clock
+from .shadow_cells import Cells
+
+LOG_LIMIT = 1 << 22  # cells of accesses that are logged but not yet entered: 32 MiB
+
+
+class SharedShadow:
+    """The accesses to the shared memory of a batch of blocks.
+
+    While all blocks access the same addresses together, one row of cells stands for all of them.
+    """
+
+    def __init__(self, clock: Clock, nbytes: int) -> None:
+        self.clock, self.nbytes, self.granule = clock, nbytes, 16
+        self.cells = Cells(-(-nbytes // 16))
+        self.rows = 1
+        self.last_write = self.last_read = self.last_atomic = 0
+        self._reads: list[tuple[np.ndarray, np.ndarray, Lanes]] = []
+        self._atomics: list[tuple[np.ndarray, np.ndarray, Lanes]] = []
+        self._logged = 0
+
+    def synchronize(self, gate: str, lanes: Lanes) -> None:
+        """All of `lanes` have waited for each other at a gate ("barrier" or "warp")."""
+        if self.clock.synchronize(gate, lanes):
+            self._reads.clear()
+            self._atomics.clear()
+            self._logged = 0
+
+    def read(self, group: Group, site: Site, address: np.ndarray) -> None:
+        """A plain or volatile load. Raises Uninitialised and Race."""
+        lanes, stamp = group.lanes, self.clock.events.next(site)
+        index, ids = self._cells(lanes, site, address)
+        self._check_written(group, site, address, index)
+        self._check("writes", index, ids, group, site, address)
+        if self._atomics:
+            self._flush(self._atomics, "atomics")
+        self._check("atomics", index, ids, group, site, address)
+        self._log(self._reads, index, stamp | ids, lanes)
+        self.last_read = stamp
+
+    def write(self, group: Group, site: Site, address: np.ndarray, changed: Callable[[], np.ndarray]) -> np.ndarray:
+        """A store; `changed` computes which lanes will change the stored value. Raises Race.
+
+        Returns the lanes that share a cell with a later lane; if the two store different values, they race.
+        """
+        lanes, stamp = group.lanes, self.clock.events.next(site)
+        index, ids = self._cells(lanes, site, address)
+        if self._reads:
+            self._flush(self._reads, "reads")
+        if self._atomics:
+            self._flush(self._atomics, "atomics")
+        for which in ("reads", "atomics"):
+            self._check(which, index, ids, group, site, address)
+        self._check("writes", index, ids, group, site, address, changed)
+        stamps = np.broadcast_to(stamp | ids, np.broadcast_shapes(index.shape, ids.shape))
+        index = np.broadcast_to(index, stamps.shape)
+        self.cells.writes[index] = stamps
+        self.last_write = stamp
+        lost = (self.cells.writes.take(index) != stamps).any(axis=2)
+        return lost & (not site.strong)
+
+    def overwrites(self, group: Group, site: Site, address: np.ndarray) -> None:
+        """The start of an asynchronous copy, which will write when its thread waits for it. Raises Race."""
+        index, ids = self._cells(group.lanes, site, address)
+        self._flush(self._reads, "reads")
+        self._flush(self._atomics, "atomics")
+        for which in ("reads", "atomics", "writes"):
+            self._check(which, index, ids, group, site, address)
+
+    def atomic(self, group: Group, site: Site, address: np.ndarray) -> None:
+        """An atomic operation. Raises Uninitialised and Race."""
+        lanes, stamp = group.lanes, self.clock.events.next(site)
+        index, ids = self._cells(lanes, site, address)
+        if site.operation != "exch":
+            self._check_written(group, site, address, index)
+        if site.operation in races.SWAPS:
+            if site.operation == "exch":
+                # Mark the cell as written, at a time at which nothing can race with it.
+                self.cells.writes[index] = np.maximum(self.cells.writes.take(index), 1)
+            return
+        self._check("writes", index, ids, group, site, address)
+        if site.operation in races.SUMS:
+            if self._reads:
+                self._flush(self._reads, "reads")
+            self._check("reads", index, ids, group, site, address)
+        self._log(self._atomics, index, stamp | ids, lanes)
+        self.last_atomic = stamp
+
+    def _cells(self, lanes: Lanes, site: Site, address: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The cells of an access and the thread of each lane, both with axes block, thread, cell."""
+        width = site.width
+        if width < self.granule:
+            self._refine(width)
+        base = address + site.offset
+        index = (base >> self.granule.bit_length() - 1)[:, :, None]
+        if width > self.granule:
+            index = index + np.arange(width // self.granule)
+        if self.rows == 1 and (lanes.ragged or lanes.shape[0] != self.clock.shape[0] or address.shape[0] != 1):
+            self._expand()
+        if self.rows > 1:
+            index = index + (lanes.block * (self.cells.writes.size // self.rows))[:, :, None]
+        return index, lanes.thread[:, :, None]
+
+    def _refine(self, width: int) -> None:
+        factor = self.granule // width
+        self._flush(self._reads, "reads")
+        self._flush(self._atomics, "atomics")
+        self.cells.map(lambda each: np.repeat(each, factor))
+        self.granule = width
+
+    def _expand(self) -> None:
+        blocks = self.clock.shape[0]
+        if blocks == 1:
+            return
+        self._flush(self._reads, "reads")
+        self._flush(self._atomics, "atomics")
+        self.cells.map(lambda each: np.tile(each, blocks))
+        self.rows = blocks
+
+    def _check_written(self, group: Group, site: Site, address: np.ndarray, index: np.ndarray) -> None:
+        written = self.cells.writes.take(index)
+        if not written.all():
+            races.uninitialised(group, site, address, (written == 0).any(axis=2), "shared")
+
+    def _check(
+        self,
+        which: str,
+        index: np.ndarray,
+        ids: np.ndarray,
+        group: Group,
+        site: Site,
+        address: np.ndarray,
+        where: Callable[[], np.ndarray] | None = None,
+    ) -> None:
+        """Raise Race if an access of the kind `which` to these cells is not ordered before this one.
+
+        `where` computes the lanes to which the check is restricted.
+        """
+        latest = {"writes": self.last_write, "reads": self.last_read, "atomics": self.last_atomic}[which]
+        if latest < self.clock.floor or not latest:
+            return
+        before = getattr(self.cells, which).take(index)
+        if not (before >= self.clock.floor).any():
+            return
+        found = self.clock.unordered(before, group.lanes, ids, False)
+        if where is not None and found.any():
+            found = found & where()[:, :, None]
+        if found.any():
+            races.check_race(group, site, address, before, found, self.clock, "shared", None)
+
+    def _log(self, log: list, index: np.ndarray, stamps: np.ndarray, lanes: Lanes) -> None:
+        log.append((index, stamps, lanes))
+        self._logged += max(index.size, stamps.size)
+        if self._logged > LOG_LIMIT:
+            self._flush(self._reads, "reads")
+            self._flush(self._atomics, "atomics")
+            self._logged = 0
+
+    def _flush(self, log: list, which: str) -> None:
+        into = getattr(self.cells, which)
+        for index, stamps, lanes in log:
+            shape = np.broadcast_shapes(index.shape, stamps.shape)
+            Cells.enter(into, np.broadcast_to(index, shape), np.broadcast_to(stamps, shape), self.clock, lanes, False)
+        log.clear()

@@ -1,0 +1,61 @@
+"""Counters of one source line."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class AccessCounters:
+    """All accesses of one kind and width on one source line.
+
+    `kind`: "global load", "shared store", ... `width`: bytes per lane. `requests`: warp instructions with at least one
+    active lane. `lanes`: active lanes. `sectors`: distinct 32-byte sectors, summed over requests; `ideal_sectors`: the
+    fewest that could carry the distinct bytes. `wavefronts`: passes over the 32 banks of shared memory;
+    `ideal_wavefronts`: the same without conflicts. `same_address`: for atomics, the lanes whose address an earlier lane
+    of their warp has too.
+    """
+
+    file: str
+    line: int
+    text: str
+    kind: str
+    width: int
+    requests: int
+    lanes: int
+    sectors: int = 0
+    ideal_sectors: int = 0
+    wavefronts: int = 0
+    ideal_wavefronts: int = 0
+    same_address: int = 0
+
+    @property
+    def sectors_per_request(self) -> float:
+        """NaN if there were no requests."""
+        return self.sectors / self.requests if self.requests else float("nan")
+
+    @property
+    def wavefronts_per_request(self) -> float:
+        """NaN if there were no requests."""
+        return self.wavefronts / self.requests if self.requests else float("nan")
+
+    @property
+    def bank_conflicts(self) -> int:
+        """Wavefronts beyond the fewest possible."""
+        return self.wavefronts - self.ideal_wavefronts
+
+    @property
+    def bytes(self) -> int:
+        """The bytes that the lanes asked for."""
+        return self.lanes * self.width
+
+
+@dataclass(frozen=True)
+class BranchCounters:
+    """Conditional branches on one source line: warps that executed them, and warps that diverged at them."""
+
+    file: str
+    line: int
+    text: str
+    branches: int
+    divergent_branches: int

@@ -1,0 +1,52 @@
+"""Counters as a readable table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .lines import AccessCounters
+from .marks import Mark
+
+HEAD = ("line", "access", "bytes", "requests", "per request", "ideal", "conflicts", "source")
+
+
+def _row(one: AccessCounters, marked: bool) -> tuple[str, ...]:
+    if one.kind.startswith("shared"):
+        each, unit, ideal = one.wavefronts, "wavefronts", one.ideal_wavefronts
+    else:
+        each, unit, ideal = one.sectors, "sectors", one.ideal_sectors
+    rate = f"{each / one.requests:.4g} {unit}" if each else "-"
+    best = f"{ideal / one.requests:.4g}" if each else "-"
+    conflicts = str(one.bank_conflicts) if one.kind.startswith("shared") else "-"
+    return (
+        f"{one.line}{'*' if marked else ''}",
+        one.kind,
+        str(one.width),
+        str(one.requests),
+        rate,
+        best,
+        conflicts,
+        one.text,
+    )
+
+
+def table(heading: str, lines: Sequence[AccessCounters], totals: Sequence[str], marks: Sequence[Mark]) -> str:
+    """The heading, a row for each line that accesses memory, and the totals. A star refers to a mark at the end."""
+    changed = [mark for mark in marks if mark.changes]
+    starred = {(mark.file, mark.line, mark.kind) for mark in changed}
+    rows = [HEAD, *(_row(one, (one.file, one.line, one.kind) in starred) for one in lines)]
+    widths = [max(len(row[i]) for row in rows) for i in range(len(HEAD) - 1)]
+    out = []
+    for row in rows:
+        cells = [
+            cell.ljust(width) if i == 1 or i == 4 else cell.rjust(width)
+            for i, (cell, width) in enumerate(zip(row, widths, strict=False))
+        ]
+        out.append(("  ".join(cells) + "  " + row[-1]).rstrip())
+    out = [heading, *out, *totals]
+    if changed:
+        out.append(
+            "* here the machine code accesses memory differently from the PTX, so the hardware may count differently:"
+        )
+        out += [f"  line {mark}" for mark in changed]
+    return "\n".join(out)

@@ -1,0 +1,104 @@
+"""Gates: barriers and warp operations, at which lanes wait until the lanes that they wait for are there too."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import NoReturn
+
+import numpy as np
+
+from ..checks.faults import place
+from ..errors import WarpMismatch
+from ..ptx.control_flow import Block
+from ..ptx.model import Immediate, Instruction
+from ..simt.batch import Batch
+from ..simt.groups import Group
+from ..simt.warps import bits_of, from_rows, missing, present, to_rows
+
+
+class Gates:
+    """The gates of a batch. Raises WarpMismatch for a mask that no lanes can satisfy."""
+
+    def __init__(self, batch: Batch) -> None:
+        self.batch = batch
+
+    def ready(self, group: Group, at: int) -> np.ndarray | bool:
+        """Which lanes need not wait at the gate of block `at`: True for all, otherwise bool (lanes,)."""
+        lanes, batch = group.lanes, self.batch
+        gate = batch.kernel.code.blocks[at].gate
+        if gate == "named":
+            ready = np.zeros((1, 1), np.bool_)  # `NamedBarriers` releases them
+        elif gate == "barrier":
+            if not lanes.ragged and lanes.shape[1] == batch.threads:
+                return True
+            ready = lanes.per_block(batch.blocks)[lanes.block] == batch.threads
+        else:
+            ready = self._warp_ready(group, at)
+            if ready is True:
+                return True
+        ready = np.broadcast_to(ready, lanes.shape).reshape(-1)
+        return True if ready.all() else ready
+
+    def _warp_ready(self, group: Group, at: int) -> np.ndarray | bool:
+        """Lanes whose mask names no lane that is still on its way.
+
+        As in CUDA, lanes that have left the kernel are not waited for. But if the operation combines values of the
+        lanes in the mask (all but `__syncwarp`), a lane that has left is an error. That is stricter than CUDA, which
+        lets a vote or a reduction cover only the remaining lanes: the author of the mask counted on the others.
+        """
+        instruction = self.batch.kernel.code.blocks[at].instructions[0]
+        mask, lanes = mask_of(group, instruction), group.lanes
+        own = mask >> (lanes.thread % 32).astype(np.uint32) & np.uint32(1)
+        if not own.all():
+            self.mismatch(group, instruction, own == 0, "a lane is not in its own mask")
+        absent = missing(group, mask)
+        if not absent.any():
+            return True
+        alive = self._bits(self.batch.alive())
+        warp = lanes.thread // 32
+        elsewhere = alive[lanes.block, warp] & absent
+        exited = absent & self._existing[0, warp] & ~alive[lanes.block, warp]
+        if exited.any() and not instruction.opcode.startswith("bar.warp."):
+            lane = int(exited[exited != 0].ravel()[0])
+            lane = (lane & -lane).bit_length() - 1
+            self.mismatch(group, instruction, exited != 0, f"the mask names lane {lane}, which has left the kernel")
+        (rows,) = to_rows(lanes, np.broadcast_to(elsewhere, lanes.shape))
+        waits = (np.where(present(lanes, rows.shape[0]), rows, 0) != 0).any(axis=1, keepdims=True)
+        return from_rows(lanes, np.broadcast_to(~waits, rows.shape))
+
+    def passed(self, block: Block, group: Group) -> None:
+        """Tell the checks that the lanes of a group have waited for each other at the gate of a block."""
+        lanes, batch = group.lanes, self.batch
+        if block.gate != "barrier":
+            mask, every = mask_of(group, block.instructions[0]), self._existing[0, lanes.thread // 32]
+            if ((mask & every) != every).any():
+                batch.clock.synchronize_masks(lanes, mask)
+                return
+        (batch.shared_shadow or batch.clock).synchronize(block.gate, lanes)
+
+    def mismatch(self, group: Group, instruction: Instruction, bad: np.ndarray, what: str) -> NoReturn:
+        """Raise WarpMismatch for the lanes for which `bad` holds."""
+        bad = np.broadcast_to(bad, group.lanes.shape).reshape(-1)
+        block, thread = group.lanes.at(int(np.flatnonzero(bad)[0]))
+        where = place(self.batch, instruction.location, block, thread, int(np.count_nonzero(bad)))
+        raise WarpMismatch(f"warp mismatch: {what}", where)
+
+    @cached_property
+    def _existing(self) -> np.ndarray:
+        """The lanes that each warp of a block has, as bit masks: uint32 (1, warps)."""
+        return self._bits(np.ones((1, self.batch.threads), np.bool_))
+
+    def _bits(self, flags: np.ndarray) -> np.ndarray:
+        """bool (n, threads) as bit masks, uint32 (n, warps)."""
+        warps = -(-self.batch.threads // 32)
+        padded = np.zeros((flags.shape[0], warps * 32), np.bool_)
+        padded[:, : self.batch.threads] = flags
+        return bits_of(padded.reshape(-1, 32)).reshape(-1, warps)
+
+
+def mask_of(group: Group, instruction: Instruction) -> np.ndarray:
+    """The mask of a warp operation, its last operand: uint32, broadcasting to the lanes' shape."""
+    operand = instruction.operands[-1]
+    if isinstance(operand, Immediate):
+        return np.array([[operand.value & 0xFFFFFFFF]], np.uint32)
+    return group.value(operand.name).view(np.uint32)

@@ -1,0 +1,138 @@
+"""A kernel that can be launched."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from .. import ptx
+from ..checks.enabled import chosen
+from ..checks.global_shadow import RestartLaunch
+from ..checks.hooks import LaunchChecks
+from ..counters.counters import Counters
+from ..counters.summary import summarize
+from ..counters.trace import Trace
+from ..errors import LaunchError, Where
+from ..memory.device_memory import DeviceMemory
+from ..runtime.system_calls import print_output
+from ..simt.batch import Batch
+from ..simt.code import Code, TranslatedKernel
+from ..simt.launch_counts import LaunchCounts
+from .scheduler import Scheduler
+
+LANES = 1 << 15  # lanes of a batch: a register takes 128 KiB, which fits into the L2 cache of the CPU
+MAX_THREADS = 1024
+MAX_BLOCK = (1024, 1024, 64)
+MAX_GRID = (2**31 - 1, 65535, 65535)
+MAX_SHARED = 227 * 1024
+MAX_STEPS = 2_000_000
+
+
+class Kernel:
+    """A kernel that can be launched. `Module.kernel` makes it."""
+
+    def __init__(self, translated: TranslatedKernel) -> None:
+        self._translated = translated
+
+    @property
+    def name(self) -> str:
+        """The lowered name."""
+        return self._translated.name
+
+    @property
+    def parameters(self) -> list[ptx.Variable]:
+        """The parameters, as PTX declares them."""
+        return self._translated.function.params
+
+    @property
+    def code(self) -> Code:
+        """The translated code."""
+        return self._translated.code
+
+    def launch(
+        self,
+        grid: Sequence[int] | int,
+        block: Sequence[int] | int,
+        args: Sequence[bytes],
+        *,
+        memory: DeviceMemory,
+        shared_bytes: int = 0,
+        trace: Trace | None = None,
+        max_steps: int = MAX_STEPS,
+        checks: Iterable[str] | None = None,
+    ) -> Counters:
+        """Run the kernel and return its counters.
+
+        `args`: the bytes of each parameter, little endian. `shared_bytes`: the size of dynamic shared memory.
+        `max_steps`: the number of basic blocks that a batch may run before it counts as an endless loop. `checks`: the
+        optional checks to make, see `checks.enabled`; None for the current ones.
+        Raises LaunchError for a launch that is not possible, and one of the other `errors` for a fault of the kernel.
+        """
+        grid, block = self._extent(grid, "grid"), self._extent(block, "block")
+        parameters = self._pack(args)
+        self._check(grid, block, shared_bytes)
+        threads, blocks = math.prod(block), math.prod(grid)
+        size = max(1, LANES // threads)
+        before = len(trace.accesses) if trace is not None else 0
+        thorough: set[int] = set()
+        while True:
+            counts = LaunchCounts(len(self.code.blocks))
+            launch_checks = LaunchChecks(chosen(checks), blocks, threads, thorough)
+            try:
+                with np.errstate(all="ignore"):
+                    for start in range(0, blocks, size):
+                        number = min(size, blocks - start)
+                        place = (grid, block, start, number)
+                        batch = Batch(self._translated, *place, parameters, memory, shared_bytes, counts, trace)
+                        launch_checks.attach(batch)
+                        Scheduler(batch, max_steps).run()
+                        del batch  # frees its memory before the next batch needs as much
+                return summarize(self._translated, grid, block, counts)
+            except RestartLaunch:
+                launch_checks.global_shadow.restore()
+                counts.printed.clear()
+                counts.unprinted = 0
+                if trace is not None:
+                    del trace.accesses[before:]
+            finally:
+                print_output(counts)
+
+    def _check(self, grid: tuple[int, int, int], block: tuple[int, int, int], shared_bytes: int) -> None:
+        """Raise LaunchError for a launch that no GPU takes."""
+        threads, bound = math.prod(block), self._translated.function.max_threads
+        if threads > MAX_THREADS:
+            raise self._wrong(f"a block of {threads} threads; at most {MAX_THREADS} are possible")
+        if bound and threads > bound:
+            raise self._wrong(f"a block of {threads} threads, but __launch_bounds__ says {bound}")
+        if any(extent > most for extent, most in zip(block, MAX_BLOCK, strict=True)):
+            raise self._wrong(f"the block {block} is larger than {MAX_BLOCK}")
+        if any(extent > most for extent, most in zip(grid, MAX_GRID, strict=True)):
+            raise self._wrong(f"the grid {grid} is larger than {MAX_GRID}")
+        total = self._translated.layout.shared_bytes + shared_bytes
+        if shared_bytes < 0 or total > MAX_SHARED:
+            raise self._wrong(f"{total} bytes of shared memory; a block can have {MAX_SHARED}")
+
+    def _extent(self, value: Sequence[int] | int, what: str) -> tuple[int, int, int]:
+        given = (value,) if not isinstance(value, Sequence | np.ndarray) else tuple(value)
+        if not 1 <= len(given) <= 3 or not all(isinstance(v, int | np.integer) and v >= 1 for v in given):
+            raise self._wrong(f"{what} must be one to three positive integers, not {value!r}")
+        return (*(int(v) for v in given), 1, 1)[:3]
+
+    def _pack(self, args: Sequence[bytes]) -> np.ndarray:
+        layout, parameters = self._translated.layout, self.parameters
+        given, wanted = len(args), len(parameters)
+        if given != wanted:
+            raise self._wrong(f"{given} arguments given, {wanted} expected")
+        out = np.zeros(layout.parameter_bytes, np.uint8)
+        for index, (value, parameter) in enumerate(zip(args, parameters, strict=True)):
+            nbytes = parameter.nbytes or ptx.TYPE_BYTES[parameter.type]
+            if len(value) != nbytes:
+                raise self._wrong(f"argument {index} has {len(value)} bytes, {nbytes} expected")
+            start = layout.parameters[parameter.name]
+            out[start : start + nbytes] = np.frombuffer(bytes(value), np.uint8)
+        return out
+
+    def _wrong(self, what: str) -> LaunchError:
+        return LaunchError(f"wrong launch: {what}", Where(self.name))

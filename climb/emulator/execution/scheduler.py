@@ -1,0 +1,153 @@
+"""The scheduler: groups of lanes step from basic block to basic block, diverge, wait, and reconverge."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..simt.batch import Batch
+from ..simt.groups import Group, merge
+from ..simt.lanes import Lanes, Selection, divide, rectangle
+from .deadlocks import barrier_divergence, check_warp_gates, endless_loop
+from .gates import Gates
+from .named_barriers import NamedBarriers
+from .policy import Waiting
+from .special_registers import special_registers
+
+
+class Scheduler:
+    """Runs a batch of blocks. `parked` maps basic blocks to the groups that wait at their gates."""
+
+    def __init__(self, batch: Batch, max_steps: int) -> None:
+        self.batch, self.max_steps = batch, max_steps
+        self.waiting = Waiting()
+        self.parked: dict[int, Group] = {}
+        self.gates = Gates(batch)
+        self.named_barriers: NamedBarriers | None = None  # made at the first one
+
+    def run(self) -> None:
+        """Run all lanes to their end. Raises one of `errors` for a fault of the kernel."""
+        batch, waiting, parked = self.batch, self.waiting, self.parked
+        blocks, functions = batch.kernel.code.blocks, batch.kernel.code.functions
+        counts, exited, max_steps = batch.counts, batch.exited, self.max_steps
+        executed, branches = counts.executed, counts.branches
+        at, steps = 0, 0
+        group: Group | None = Group(batch, rectangle(batch.blocks, batch.threads), special_registers(batch))
+        while True:
+            if group is None:
+                if not waiting:
+                    if not parked:
+                        return
+                    self._release()
+                at, groups = waiting.pop()
+                group = merge(groups, blocks[at].live)
+                if not waiting and not parked:
+                    group.become_root(blocks[at].live)
+            block = blocks[at]
+            if block.gate == "named":
+                if self.named_barriers is None:
+                    self.named_barriers = NamedBarriers(batch)
+                self.named_barriers.arrive(group, at, parked, waiting)
+                group = None
+                continue
+            if block.gate:
+                group = self._wait(group, at)
+                if group is None:
+                    continue
+                if batch.clock is not None:
+                    self.gates.passed(block, group)
+            steps += 1
+            if steps > max_steps:
+                endless_loop(batch, at, group, parked, max_steps)
+            lanes = group.lanes
+            if block.gate == "barrier":
+                counts.barriers += lanes.count // batch.threads
+            count = executed[at]
+            count[0] += lanes.warps
+            count[1] += lanes.count
+            if group.root is not None:
+                group.fetch(block.reads)
+            outcome = functions[at](group)
+            if group.clean:
+                group.clean -= block.writes
+            last = at
+            if outcome is None:
+                at = block.next
+                if at < 0:
+                    exited.append(lanes)
+                    group = None
+                    continue
+            else:
+                branches[at][0] += lanes.warps
+                parts = divide(outcome, lanes)
+                if parts is True:
+                    at = block.taken
+                elif parts is False:
+                    at = block.next
+                else:
+                    branches[at][1] += _divergent_warps(outcome, lanes)
+                    targets = (block.taken, block.next)
+                    live = [blocks[t].live if t >= 0 else frozenset() for t in targets]
+                    for target, part in zip(targets, group.split(list(zip(parts, live, strict=True))), strict=True):
+                        if target >= 0:
+                            waiting.push(target, part)
+                        else:
+                            exited.append(part.lanes)
+                    group = None
+                    continue
+            if block.spin and at <= last and waiting.postpone(at, group):
+                group = None
+            elif not waiting.may_continue(at):
+                waiting.push(at, group)
+                group = None
+
+    def _wait(self, group: Group, at: int) -> Group | None:
+        """The group, joined by those parked at the gate, if nothing is left to wait for; else park it."""
+        if self.gates.ready(group, at) is True:
+            return group
+        if at in self.parked:
+            group = merge([self.parked.pop(at), group], self.batch.kernel.code.blocks[at].live)
+            if self.gates.ready(group, at) is True:
+                return group
+        self.parked[at] = group
+        return None
+
+    def _release(self) -> None:
+        """Release the parked lanes whose barrier or warp operation is satisfied, when nothing else can run.
+
+        Raises BarrierDivergence or WarpMismatch if there are none.
+        """
+        parked, waiting = self.parked, self.waiting
+        moved = self.named_barriers is not None and self.named_barriers.release(parked, waiting)
+        for at, group in list(parked.items()):
+            ready = self.gates.ready(group, at)
+            if ready is True:
+                waiting.push(at, parked.pop(at))
+                moved = True
+            elif ready.any():
+                live = self.batch.kernel.code.blocks[at].live
+                parts = (Selection(flat=np.flatnonzero(ready)), Selection(flat=np.flatnonzero(~ready)))
+                if group.lanes.ragged:
+                    parts = tuple(Selection(columns=part.flat) for part in parts)
+                passing, parked[at] = group.split([(part, live) for part in parts])
+                waiting.push(at, passing)
+                moved = True
+        if moved:
+            return
+        check_warp_gates(self.gates, parked)
+        if self.named_barriers is not None:
+            self.named_barriers.check(parked)
+        barrier_divergence(self.batch, parked)
+
+
+def _divergent_warps(predicate: np.ndarray, lanes: Lanes) -> int:
+    """The number of warps whose lanes differ in the predicate."""
+    if predicate.shape[1] == 1:
+        return 0
+    layout = lanes.layout
+    matrix, repeat = layout.matrix(predicate, lanes)
+    mask = layout.full_mask(matrix.shape[0])
+    if mask is None:
+        both = matrix.any(axis=1) & ~matrix.all(axis=1)
+    else:
+        both = (matrix & mask).any(axis=1) & ~(matrix | ~mask).all(axis=1)
+    return int(np.count_nonzero(both)) * repeat

@@ -1,0 +1,38 @@
+"""The special registers: %tid, %ctaid, %laneid and the like."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..simt.batch import Batch
+
+
+def special_registers(batch: Batch) -> dict[str, np.ndarray]:
+    """The special registers that the kernel reads, by name."""
+    kernel, out = batch.kernel, {}
+    linear = np.arange(batch.start, batch.start + batch.blocks).reshape(-1, 1)
+    thread = np.arange(batch.threads).reshape(1, -1)
+    out["%ctaid.x"], out["%ctaid.y"] = linear % batch.grid[0], linear // batch.grid[0] % batch.grid[1]
+    out["%ctaid.z"] = linear // (batch.grid[0] * batch.grid[1])
+    out["%tid.x"], out["%tid.y"] = thread % batch.block[0], thread // batch.block[0] % batch.block[1]
+    out["%tid.z"] = thread // (batch.block[0] * batch.block[1])
+    for name, value in (("%ctaid.", batch.grid), ("%tid.", batch.block)):
+        for axis, extent in zip("xyz", value, strict=True):
+            if extent == 1:
+                out[name + axis] = np.zeros((1, 1), np.uint32)
+    for index, axis in enumerate("xyz"):
+        out[f"%ntid.{axis}"] = np.array([[batch.block[index]]])
+        out[f"%nctaid.{axis}"] = np.array([[batch.grid[index]]])
+    lane = thread % 32
+    out["%laneid"], out["%warpid"] = lane, thread // 32
+    out["%nwarpid"] = np.array([[-(-batch.threads // 32)]])
+    one = np.ones((), np.uint64)
+    bit = one << lane.astype(np.uint64)
+    full = np.uint64(0xFFFFFFFF)
+    out["%lanemask_eq"], out["%lanemask_lt"], out["%lanemask_le"] = bit, bit - one, 2 * bit - one
+    out["%lanemask_ge"], out["%lanemask_gt"] = full & ~(bit - one), full & ~(2 * bit - one)
+    registers = {name: value.astype(np.uint32) for name, value in out.items() if name in kernel.special_registers}
+    # The compiler may read a register that no path has written; its value does not matter.
+    for name in kernel.code.blocks[0].live:
+        registers.setdefault(name, kernel.zeros[name])
+    return registers

@@ -1,0 +1,118 @@
+"""Device memory: allocations at virtual addresses.
+
+Addresses are deterministic, aligned to 512 bytes and never reused. The gap behind an allocation is as wide as the
+allocation itself, and at least 1 MiB, so that an access past the end, even by several rows, hits no other allocation.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass, field
+
+import numpy as np
+
+BASE = 0x7F00_0000_0000
+SYMBOL_BASE = 0x1000_0000_0000  # variables of modules: 2^13 ranges of 8 GiB, far below BASE
+SYMBOL_RANGE = 1 << 33
+SYMBOL_RANGES = 1 << 13
+SHARED_WINDOW = 0x0100_0000_0000
+LOCAL_WINDOW = 0x0200_0000_0000
+PARAM_WINDOW = 0x0300_0000_0000
+WINDOW = LOCAL_WINDOW - SHARED_WINDOW
+ALIGNMENT = 512
+GAP = 1 << 20
+
+
+@dataclass
+class Allocation:
+    """`nbytes` bytes at virtual `address`.
+
+    `data`: uint8 (nbytes,). `freed` allocations are kept so that errors can name them. `written`: uint8 (nbytes,), 1
+    for each byte that holds a value; None if all do.
+    """
+
+    address: int
+    nbytes: int
+    name: str
+    data: np.ndarray = field(repr=False)
+    freed: bool = False
+    written: np.ndarray | None = field(default=None, repr=False)
+    _views: dict = field(default_factory=dict, repr=False)
+
+    @property
+    def end(self) -> int:
+        """The address after the last byte."""
+        return self.address + self.nbytes
+
+    def view(self, dtype: np.dtype) -> np.ndarray:
+        """The data as elements of `dtype`; whole elements only."""
+        found = self._views.get(dtype)
+        if found is None:
+            whole = self.nbytes // dtype.itemsize * dtype.itemsize
+            found = self._views[dtype] = self.data[:whole].view(dtype)
+        return found
+
+
+def buffer(nbytes: int) -> np.ndarray:
+    """Zeroed uint8 (nbytes,), aligned to 16 bytes."""
+    raw = np.zeros(nbytes + 16, np.uint8)
+    start = -raw.ctypes.data % 16
+    return raw[start : start + nbytes]
+
+
+class DeviceMemory:
+    """A set of allocations."""
+
+    def __init__(self, base: int = BASE) -> None:
+        self._next = base
+        self._starts: list[int] = []
+        self._allocations: list[Allocation] = []
+
+    def allocate(self, nbytes: int, name: str = "", initialised: bool = True) -> Allocation:
+        """A new zeroed allocation. Unless it is `initialised`, reading a byte that nothing has written is an error.
+
+        Raises ValueError for a negative size.
+        """
+        if nbytes < 0:
+            raise ValueError(f"nbytes must not be negative: {nbytes}")
+        address = self._next
+        out = Allocation(address, nbytes, name or f"allocation {len(self._starts)}", buffer(nbytes))
+        if not initialised:
+            out.written = buffer(nbytes)
+        span = nbytes + max(nbytes, GAP)
+        self._next = -(-(address + span) // ALIGNMENT) * ALIGNMENT
+        self._starts.append(address)
+        self._allocations.append(out)
+        return out
+
+    def free(self, allocation: Allocation) -> None:
+        """Free an allocation; its addresses are not reused.
+
+        Raises ValueError if it is not allocated in this memory, or already freed.
+        """
+        if allocation.freed or not any(a is allocation for a in self._near(allocation.address)):
+            raise ValueError(f"{allocation.name} is not allocated in this memory")
+        allocation.freed = True
+        allocation.data = np.zeros(0, np.uint8)
+        allocation.written = None
+        allocation._views.clear()
+
+    def _near(self, address: int) -> list[Allocation]:
+        index = bisect_right(self._starts, address) - 1
+        return self._allocations[max(index, 0) : index + 2]
+
+    def find(self, address: int, nbytes: int = 1) -> Allocation | None:
+        """The live allocation that holds `nbytes` bytes at `address`, or None."""
+        for one in self._near(address):
+            if not one.freed and one.address <= address and address + nbytes <= one.end:
+                return one
+        return None
+
+    def nearest(self, address: int) -> Allocation | None:
+        """The allocation, live or freed, that is closest to `address`; None if there is none."""
+        return min(self._near(address), key=lambda one: distance(one, address), default=None)
+
+
+def distance(allocation: Allocation, address: int) -> int:
+    """Bytes from the allocation to `address`; 0 inside."""
+    return max(allocation.address - address, address - allocation.end + 1, 0)

@@ -1,0 +1,1 @@
+"""The functions that generated code calls: memory accesses, atomics, warp operations, matrices, textures, printf."""

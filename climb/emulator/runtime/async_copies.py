@@ -1,0 +1,156 @@
+"""cp.async: copy from global to shared memory in the background.
+
+The bytes are read from global memory when the copy begins, and written to shared memory only when the thread waits for
+its group: a kernel that forgets to wait reads the old contents. Hardware may write them at any time in between. If the
+source size is smaller than the copy, the remaining bytes become zero.
+
+A copy counts as a global load by the lanes that read at least one byte. Its write to shared memory is not counted,
+because the hardware counts it separately from stores.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from ..checks import faults, hooks
+from ..counters.cost_model import LINE, access_cost, copy_sectors, sectors
+from ..errors import OutOfBounds
+from ..simt.batch import Batch
+from ..simt.groups import Group
+from ..simt.lanes import INACTIVE, take
+from ..simt.pending_copies import Copy
+from ..simt.site import Site
+from .accesses import count_access, split_by_allocation, subgroup
+from .global_memory import load_global
+from .shared_memory import check_shared, store_uncounted
+
+
+def begin(
+    group: Group, load: Site, store: Site, source: np.ndarray, target: np.ndarray, present: np.ndarray | None
+) -> None:
+    """cp.async of the first `present` bytes (None: all).
+
+    Raises the errors of a load from `source` and of a store to `target`.
+    """
+    lanes, batch = group.lanes, group.batch
+    check_shared(group, store, target)
+    if batch.shared_shadow is not None:
+        batch.shared_shadow.overwrites(group, store, target)
+    if load.bypasses_l1:
+        _count(group, load, store, source, target, present)
+        load = load.uncounted
+    value = _read(group, load, source, present)
+    value = np.broadcast_to(value, np.broadcast_shapes(value.shape, target.shape))
+    state = batch.pending_copies
+    state.copies.append(Copy(store, lanes, target, value, state.commits[lanes.linear()]))
+
+
+def _count(
+    group: Group, load: Site, store: Site, source: np.ndarray, target: np.ndarray, present: np.ndarray | None
+) -> None:
+    """Count copies that bypass the L1 cache, by the lanes that read at least one byte."""
+    if present is not None and not present.all():
+        shape = group.lanes.shape
+        here = np.broadcast_to(present, shape) > 0
+        if not here.any():
+            return
+        group, selection = subgroup(group, here)
+        source, target = (np.broadcast_to(take(each, selection, shape), group.lanes.shape) for each in (source, target))
+    lanes = group.lanes
+    found = access_cost(lanes, source, load.offset, load.width, sectors)
+    if found.misaligned:
+        faults.misaligned(group, load, source)
+    shape = np.broadcast_shapes(source.shape, target.shape, (1, lanes.shape[1]))
+    lines, repeat = lanes.layout.matrix(np.broadcast_to((source + load.offset) // LINE, shape), lanes)
+    places, _ = lanes.layout.matrix(np.broadcast_to(target + store.offset, shape), lanes)
+    mask = lanes.layout.full_mask(lines.shape[0])
+    if mask is not None:
+        lines = np.where(mask, lines, INACTIVE)
+    achieved = int(copy_sectors(lines, places).sum()) * repeat
+    near = group.batch.find(found.lowest, 1)
+    count_access(group, load, replace(found, achieved=achieved), source, "global", near.name if near else "several")
+
+
+def _read(group: Group, site: Site, source: np.ndarray, present: np.ndarray | None) -> np.ndarray:
+    """The bytes to copy, one container for each lane."""
+    lanes = group.lanes
+    if present is None or (present == site.width).all():
+        value = load_global(group, site, source)
+        return value if site.count == 1 else np.ascontiguousarray(value).view(site.container)[:, :, 0]
+    if (present > site.width).any():
+        bad = np.broadcast_to(present > site.width, lanes.shape)
+        many = int(np.broadcast_to(present, lanes.shape)[bad][0])
+        raise OutOfBounds(
+            f"out of bounds: a copy of {site.width} bytes whose source has {many}",
+            faults.place_of(group, site, bad),
+            address=int(np.broadcast_to(source, lanes.shape)[bad][0]) + site.offset,
+            allocation=None,
+            distance=None,
+        )
+    full = np.broadcast_to(present, lanes.shape)
+    out = np.zeros((lanes.shape[0] * lanes.shape[1], site.width), np.uint8)
+    if full.any():
+        part, selection = subgroup(group, full > 0)
+        here = np.broadcast_to(take(source, selection, lanes.shape), part.lanes.shape)
+        sizes = full[full > 0]
+        whole = (sizes == site.width).all()
+        values = _read(part, site, here, None).view(np.uint8).reshape(-1, site.width) if whole else None
+        out[selection.flatten(lanes.shape)] = values if whole else _bytes(part, site, here, sizes)
+    return out.view(site.container).reshape(lanes.shape)
+
+
+def _bytes(group: Group, site: Site, source: np.ndarray, present: np.ndarray) -> np.ndarray:
+    """The first `present` bytes (at least one) at `source`, then zeros: uint8 (lanes, width)."""
+    found = access_cost(group.lanes, source, site.offset, site.width, sectors)
+    if found.misaligned:
+        faults.misaligned(group, site, source)
+    first = replace(site, element=np.dtype(np.uint8), count=1)
+    out = np.zeros((source.size, site.width), np.uint8)
+    names = set()
+    for byte in range(int(present.max())):
+        part, selection = subgroup(group, (present > byte).reshape(1, -1))
+        one = replace(first, offset=site.offset + byte)
+        here = np.broadcast_to(take(source, selection, group.lanes.shape), part.lanes.shape)
+        for allocation, where, index in split_by_allocation(part, one, here):
+            names.add(allocation.name)
+            inner, chosen = subgroup(part, where)
+            hooks.load(inner, one, allocation, take(here, chosen, part.lanes.shape))
+            out[np.flatnonzero(present > byte)[where[0]], byte] = allocation.data[index]
+    count_access(group, site, found, source, "global", names.pop() if len(names) == 1 else "several")
+    return out
+
+
+def commit(group: Group) -> None:
+    """cp.async.commit_group: commit the open group of each thread."""
+    group.batch.pending_copies.commits[group.lanes.linear()] += 1
+
+
+def wait(group: Group, number: int) -> None:
+    """cp.async.wait_group: wait until at most the latest `number` groups of each thread are pending."""
+    state = group.batch.pending_copies
+    if not state.copies:
+        return
+    done = np.full(state.commits.size, -1, np.int64)
+    linear = group.lanes.linear()
+    done[linear] = state.commits[linear] - number
+    left = []
+    for copy in state.copies:
+        arrived = copy.number < done[copy.lanes.linear()]
+        if arrived.all():
+            _deliver(group.batch, copy)
+        elif arrived.any():
+            _deliver(group.batch, copy.part(arrived))
+            left.append(copy.part(~arrived))
+        else:
+            left.append(copy)
+    state.copies = left
+
+
+def _deliver(batch: Batch, copy: Copy) -> None:
+    group = Group(batch, copy.lanes, {})
+    store_uncounted(group, copy.site, copy.address, copy.value)
+
+
+RUNTIME = {"copy_begin": begin, "copy_commit": commit, "copy_wait": wait}

@@ -1,0 +1,266 @@
+"""Atomic operations: lanes execute them one after the other, in ascending order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from ..checks import faults, hooks
+from ..counters.cost_model import access_cost, atomic_sectors, distinct
+from ..isa.half import half_operation, high_half, join_halves, low_half
+from ..simt.groups import Group
+from ..simt.lanes import take
+from ..simt.site import Site
+from .accesses import count_access, find_allocation, split_by_space, subgroup
+from .shared_memory import shared_index
+
+#: (old, value, other) -> new, elementwise. `other` is the new value of a compare-and-swap, whose `value` is compared.
+Step = Callable[[np.ndarray, np.ndarray, np.ndarray | None], np.ndarray]
+UFUNCS = {
+    "add": np.add, "min": np.minimum, "max": np.maximum,
+    "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor,
+}  # fmt: skip
+MANY = 64  # with more lanes at one address, all operations at that address are executed together
+
+
+def _halves(operation: str) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
+    """add.f16 and the like: (old, value) -> new as bits, each half separately."""
+    name, kind = operation.split(".")
+    if not kind.endswith("x2"):
+        return lambda old, value: half_operation(name, kind, (), old, value)
+    kind = kind.removesuffix("x2")
+
+    def both(old: np.ndarray, value: np.ndarray) -> np.ndarray:
+        parts = [half_operation(name, kind, (), side(old), side(value)) for side in (low_half, high_half)]
+        return join_halves(*parts)
+
+    return both
+
+
+def _increase(old: np.ndarray, value: np.ndarray) -> np.ndarray:
+    return np.where(old >= value, old.dtype.type(0), old + old.dtype.type(1))
+
+
+def _decrease(old: np.ndarray, value: np.ndarray) -> np.ndarray:
+    return np.where((old == 0) | (old > value), value, old - old.dtype.type(1))
+
+
+def _step(operation: str | Step) -> Step:
+    """The function that an operation applies to one value in memory."""
+    if callable(operation):
+        return operation
+    if operation in UFUNCS:
+        return lambda old, value, other: UFUNCS[operation](old, value)
+    if "." in operation:
+        halves = _halves(operation)
+        return lambda old, value, other: halves(old, value)
+    if operation == "exch":
+        return lambda old, value, other: value
+
+    if operation == "cas":
+        return lambda old, value, other: np.where(old == value, other, old)
+    return lambda old, value, other: (_increase if operation == "inc" else _decrease)(old, value)
+
+
+def apply(
+    memory: np.ndarray,
+    index: np.ndarray,
+    operation: str | Step,
+    value: np.ndarray,
+    other: np.ndarray | None,
+    returns: bool,
+) -> np.ndarray | None:
+    """Apply the operation at `memory[index]` (1-D each) in order; return the old values if `returns`, else None."""
+    if not returns and operation in UFUNCS:
+        UFUNCS[operation].at(memory, index, value)
+        return None
+    step = _step(operation)
+    order = np.argsort(index, kind="stable")
+    place = index[order]
+    starts = np.flatnonzero(np.concatenate(([True], place[1:] != place[:-1])))
+    counts = np.diff(np.append(starts, place.size))
+    old = np.empty(index.size, memory.dtype)
+    heavy = counts > MANY
+    for start, count in zip(starts[heavy].tolist(), counts[heavy].tolist(), strict=True):
+        _apply_at_one_address(memory, int(place[start]), order[start : start + count], operation, value, other, old)
+    rank = np.arange(place.size) - np.repeat(starts, counts)
+    light = np.repeat(~heavy, counts)
+    for turn in range(int(counts[~heavy].max(initial=0))):
+        mine = order[light & (rank == turn)]
+        at = index[mine]
+        before = memory[at]
+        old[mine] = before
+        memory[at] = step(before, value[mine], None if other is None else other[mine])
+    return old
+
+
+def _apply_at_one_address(
+    memory: np.ndarray,
+    at: int,
+    lanes: np.ndarray,
+    operation: str | Step,
+    value: np.ndarray,
+    other: np.ndarray | None,
+    old: np.ndarray,
+) -> None:
+    """Execute all operations at one address, one after the other."""
+    values = value[lanes]
+    if operation in UFUNCS:
+        chain = UFUNCS[operation].accumulate(np.concatenate((memory[at : at + 1], values)), dtype=memory.dtype)
+    elif operation == "exch":
+        chain = np.concatenate((memory[at : at + 1], values))
+    else:
+        step, current, chain = _step(operation), memory[at : at + 1].copy(), [memory[at]]
+        for k in range(values.size):
+            current = step(current, values[k : k + 1], None if other is None else other[lanes[k : k + 1]])
+            chain.append(current[0])
+        chain = np.array(chain, memory.dtype)
+    old[lanes] = chain[:-1]
+    memory[at] = chain[-1]
+
+
+def apply_by_lane(
+    group: Group,
+    memory: np.ndarray,
+    index: np.ndarray,
+    operation: str | Step,
+    value: np.ndarray,
+    other: np.ndarray | None,
+    returns: bool,
+) -> np.ndarray | None:
+    shape = group.lanes.shape
+
+    def flat(each: np.ndarray) -> np.ndarray:
+        return np.broadcast_to(each, shape).reshape(-1)
+
+    old = apply(memory, flat(index), operation, flat(value), None if other is None else flat(other), returns)
+    return None if old is None else old.reshape(shape)
+
+
+def atomic_global(
+    group: Group,
+    site: Site,
+    operation: str,
+    address: np.ndarray,
+    value: np.ndarray,
+    other: np.ndarray | None,
+    returns: bool,
+) -> np.ndarray | None:
+    """atom.global and red.global."""
+    cost = access_cost(group.lanes, address, site.offset, site.width, atomic_sectors)
+    if cost.misaligned:
+        faults.misaligned(group, site, address)
+    allocation = find_allocation(group, site, cost)
+    if allocation is None:
+        return _atomic_scattered(group, site, operation, address, value, other, returns)
+    count_access(group, site, cost, address, "global", allocation.name)
+    _contention(group, site, address, "global")
+    hooks.atomic(group, site, allocation, address)
+    index = (address + (site.offset - allocation.address)) >> (site.width.bit_length() - 1)
+    return apply_by_lane(group, allocation.view(site.element), index, operation, value, other, returns)
+
+
+def _atomic_scattered(
+    group: Group,
+    site: Site,
+    operation: str,
+    address: np.ndarray,
+    value: np.ndarray,
+    other: np.ndarray | None,
+    returns: bool,
+) -> np.ndarray | None:
+    """An atomic whose lanes reach several allocations: execute it for one allocation after the other."""
+    shape = group.lanes.shape
+    full = np.broadcast_to(address, shape) + site.offset
+    left, out = np.ones(shape, np.bool_), np.empty(shape, site.element)
+    while left.any():
+        allocation = group.batch.find(int(full[left][0]), site.width)
+        if allocation is None:
+            faults.out_of_bounds(group, site, address)
+        where = left & (full >= allocation.address) & (full <= allocation.end - site.width)
+        part, selection = subgroup(group, where)
+        cut = [take(each, selection, shape) if each is not None else None for each in (address, value, other)]
+        result = atomic_global(part, site, operation, *cut, returns)
+        if returns:
+            out[where] = result[0]
+        left &= ~where
+    return out if returns else None
+
+
+def atomic_shared(
+    group: Group,
+    site: Site,
+    operation: str,
+    address: np.ndarray,
+    value: np.ndarray,
+    other: np.ndarray | None,
+    returns: bool,
+) -> np.ndarray | None:
+    """atom.shared and red.shared."""
+    index = shared_index(group, site, address)
+    _contention(group, site, address, "shared")
+    if group.batch.shared_shadow is not None:
+        hooks.ordered(group, site)
+        group.batch.shared_shadow.atomic(group, site, address)
+    return apply_by_lane(group, group.batch.shared_view(site.element), index, operation, value, other, returns)
+
+
+def _contention(group: Group, site: Site, address: np.ndarray, space: str) -> None:
+    """Count the lanes whose address an earlier lane of their warp has too."""
+    addresses = access_cost(group.lanes, address, site.offset, site.width, distinct).achieved
+    group.batch.counts[space, site.index][4] += group.lanes.count - addresses
+
+
+def atomic_(
+    group: Group,
+    site: Site,
+    operation: str,
+    address: np.ndarray,
+    value: np.ndarray,
+    other: np.ndarray | None,
+    returns: bool,
+) -> np.ndarray | None:
+    """atom and red with a generic address."""
+    functions = {"global": atomic_global, "shared": atomic_shared}
+    spaces = split_by_space(group, address, site.offset)
+    shape = group.lanes.shape
+    if len(spaces) == 1 and spaces[0][0] in functions:
+        name, window, _ = spaces[0]
+        return functions[name](group, site, operation, address - window, value, other, returns)
+    out = np.empty(shape, site.element)
+    for name, window, where in spaces:
+        if name not in functions:
+            faults.out_of_bounds(group, site, address)
+        part, selection = subgroup(group, where)
+        cut = [take(each, selection, shape) if each is not None else None for each in (address, value, other)]
+        result = functions[name](part, site, operation, cut[0] - window, *cut[1:], returns)
+        if returns:
+            out.reshape(-1)[selection.flatten(shape)] = result[0]
+    return out if returns else None
+
+
+def atomic_vector(
+    group: Group, site: Site, address: np.ndarray, values: tuple[np.ndarray, ...], returns: bool
+) -> list[np.ndarray] | None:
+    """atom.global.add.v2.f32 and v4: one access whose elements are added separately. Returns the old values."""
+    cost = access_cost(group.lanes, address, site.offset, site.width, atomic_sectors)
+    if cost.misaligned:
+        faults.misaligned(group, site, address)
+    allocation = find_allocation(group, site, cost)
+    if allocation is None:
+        faults.out_of_bounds(group, site, address)
+    count_access(group, site, cost, address, "global", allocation.name)
+    _contention(group, site, address, "global")
+    hooks.atomic(group, site, allocation, address)
+    size = site.element.itemsize
+    index = (address + (site.offset - allocation.address)) >> (size.bit_length() - 1)
+    memory = allocation.view(site.element)
+    return [
+        apply_by_lane(group, memory, index + number, "add", value, None, returns) for number, value in enumerate(values)
+    ]
+
+
+RUNTIME = {
+    "atomic_global": atomic_global, "atomic_shared": atomic_shared, "atomic_": atomic_, "atomic_vector": atomic_vector,
+}  # fmt: skip

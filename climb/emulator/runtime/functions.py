@@ -1,0 +1,26 @@
+"""All functions that generated code can call, by the names under which it calls them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..checks import hooks
+from . import (
+    async_copies,
+    atomics,
+    generic_addresses,
+    global_memory,
+    local_memory,
+    mbarrier,
+    shared_memory,
+    system_calls,
+    tensor_cores,
+    textures,
+    warp_operations,
+)
+
+FUNCTIONS: dict[str, Callable] = {
+    **global_memory.RUNTIME, **shared_memory.RUNTIME, **local_memory.RUNTIME, **generic_addresses.RUNTIME,
+    **atomics.RUNTIME, **async_copies.RUNTIME, **mbarrier.RUNTIME, **hooks.RUNTIME,
+    **warp_operations.RUNTIME, **tensor_cores.RUNTIME, **textures.RUNTIME, **system_calls.RUNTIME,
+}  # fmt: skip

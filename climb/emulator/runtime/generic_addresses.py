@@ -1,0 +1,78 @@
+"""Loads and stores with a generic address, whose memory space is known only when they run."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..checks import faults
+from ..counters.cost_model import AccessCost, access_cost, load_wavefronts, local_sectors, sectors
+from ..simt.groups import Group
+from ..simt.lanes import take
+from ..simt.site import Site
+from .accesses import count_access, split_by_space, subgroup
+from .global_memory import load_global, store_global
+from .local_memory import load_local, load_param, store_local, store_param
+from .shared_memory import load_shared, store_shared
+
+LOADS = {"global": load_global, "shared": load_shared, "local": load_local, "param": load_param}
+STORES = {"global": store_global, "shared": store_shared, "local": store_local, "param": store_param}
+
+
+def load_(group: Group, site: Site, address: np.ndarray) -> np.ndarray:
+    """ld with a generic address. If lanes access several memory spaces, the spaces are served and counted in turn."""
+    spaces = split_by_space(group, address, site.offset)
+    if len(spaces) == 1:
+        name, window, _ = spaces[0]
+        return LOADS[name](group, site, address - window)
+    shape = group.lanes.shape
+    out = np.empty((*shape, site.count) if site.count > 1 else shape, site.element)
+    flat = out.reshape(shape[0] * shape[1], *out.shape[2:])
+    for name, window, where in spaces:
+        part, selection = subgroup(group, where)
+        value = LOADS[name](part, site, take(address, selection, shape) - window)
+        flat[selection.flatten(shape)] = np.broadcast_to(value, (*part.lanes.shape, *value.shape[2:]))[0]
+    return out
+
+
+def store_(group: Group, site: Site, address: np.ndarray, value: np.ndarray | tuple) -> None:
+    """st with a generic address; see `load_`."""
+    spaces = split_by_space(group, address, site.offset)
+    if len(spaces) == 1:
+        name, window, _ = spaces[0]
+        STORES[name](group, site, address - window, value)
+        return
+    shape = group.lanes.shape
+    for name, window, where in spaces:
+        part, selection = subgroup(group, where)
+        values = value if isinstance(value, tuple) else (value,)
+        cut = tuple(take(each, selection, shape) for each in values)
+        place = take(address, selection, shape) - window
+        STORES[name](part, site, place, cut if isinstance(value, tuple) else cut[0])
+
+
+def count_load(group: Group, site: Site, address: np.ndarray) -> None:
+    """Count a load that the compiler has widened beyond what the source asks for. Raises Misaligned.
+
+    Other sites load and check the bytes that the source asks for; the rest may lie outside any allocation.
+    """
+    spaces = split_by_space(group, address, site.offset) if not site.space else [(site.space, 0, None)]
+    for space, window, where in spaces:
+        part, here = group, address - window
+        if len(spaces) > 1:
+            part, selection = subgroup(group, where)
+            here = take(address, selection, group.lanes.shape) - window
+        if space in ("const", "param"):
+            count_access(part, site, AccessCost(0, 0, 0, 0, False), here, "constant", space)
+            continue
+        measure = {"global": sectors, "shared": load_wavefronts, "local": local_sectors}[space]
+        if space == "local":
+            here = np.broadcast_to(here, part.lanes.shape)
+            part.batch.counts["local", site.index][0] += part.lanes.warps * (max(site.width // 4, 1) - 1)
+        cost = access_cost(part.lanes, here, site.offset, site.width, measure)
+        if cost.misaligned:
+            faults.misaligned(part, site, here)
+        near = part.batch.find(cost.lowest, 1) if space == "global" else None
+        count_access(part, site, cost, here, space, near.name if near else space)
+
+
+RUNTIME = {"load_": load_, "store_": store_, "count_load": count_load}

@@ -1,0 +1,82 @@
+"""Loads and stores of global and constant memory."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..checks import faults, hooks
+from ..counters.cost_model import AccessCost, access_cost, sectors
+from ..simt.groups import Group
+from ..simt.lanes import take
+from ..simt.site import Site
+from .accesses import count_access, find_allocation, pack, split_by_allocation, subgroup, unpack
+
+
+def load_global(group: Group, site: Site, address: np.ndarray) -> np.ndarray:
+    """ld.global: values (blocks, threads), or (blocks, threads, count) for vectors."""
+    cost = access_cost(group.lanes, address, site.offset, site.width, sectors)
+    if cost.misaligned:
+        faults.misaligned(group, site, address)
+    allocation = find_allocation(group, site, cost)
+    if allocation is None:
+        return _load_scattered(group, site, address, cost)
+    count_access(group, site, cost, address, "global", allocation.name)
+    hooks.load(group, site, allocation, address)
+    container = site.container
+    index = (address + (site.offset - allocation.address)) >> (container.itemsize.bit_length() - 1)
+    value = allocation.view(container).take(index)
+    return value if site.count == 1 else unpack(value, site)
+
+
+def _load_scattered(group: Group, site: Site, address: np.ndarray, cost: AccessCost) -> np.ndarray:
+    """A load whose lanes read from several allocations."""
+    parts = split_by_allocation(group, site, address)
+    count_access(group, site, cost, address, "global", "several")
+    value = np.empty(address.shape, site.container)
+    for allocation, where, index in parts:
+        part, selection = subgroup(group, where)
+        hooks.load(part, site, allocation, take(address, selection, group.lanes.shape))
+        value[where] = allocation.view(site.container)[index]
+    return value if site.count == 1 else unpack(value, site)
+
+
+def store_global(group: Group, site: Site, address: np.ndarray, value: np.ndarray | tuple) -> None:
+    """st.global. If lanes store to the same address, the last lane wins."""
+    cost = access_cost(group.lanes, address, site.offset, site.width, sectors)
+    if cost.misaligned:
+        faults.misaligned(group, site, address)
+    value = pack(value, site)
+    allocation = find_allocation(group, site, cost)
+    shape = np.broadcast_shapes(address.shape, value.shape)
+    if allocation is None:
+        parts = split_by_allocation(group, site, np.broadcast_to(address, shape))
+        count_access(group, site, cost, address, "global", "several")
+        value = np.broadcast_to(value, shape)
+        for one, where, index in parts:
+            part, selection = subgroup(group, where)
+            here = take(address, selection, group.lanes.shape)
+            hooks.store(part, site, one, here, value[where].reshape(1, -1), index.reshape(1, -1))
+        return
+    count_access(group, site, cost, address, "global", allocation.name)
+    index = (address + (site.offset - allocation.address)) >> (site.container.itemsize.bit_length() - 1)
+    if index.shape != shape:
+        index = np.broadcast_to(index, shape)
+    hooks.store(group, site, allocation, address, value, index)
+
+
+def load_const(group: Group, site: Site, address: np.ndarray) -> np.ndarray:
+    """ld.const. Its sectors stay 0, because the constant cache does not work in sectors."""
+    full = np.broadcast_to(address, address.shape) + site.offset
+    if site.width > 1 and (full & (site.width - 1)).any():
+        faults.misaligned(group, site, address)
+    cost = AccessCost(0, 0, int(full.min()), int(full.max()), False)
+    allocation = find_allocation(group, site, cost)
+    if allocation is None:
+        faults.out_of_bounds(group, site, address)
+    count_access(group, site, cost, address, "constant", allocation.name)
+    index = (full - allocation.address) >> (site.container.itemsize.bit_length() - 1)
+    value = allocation.view(site.container).take(index)
+    return value if site.count == 1 else unpack(value, site)
+
+
+RUNTIME = {"load_global": load_global, "store_global": store_global, "load_const": load_const}

@@ -1,0 +1,76 @@
+"""Loads and stores of shared memory."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..checks import faults, hooks, races
+from ..counters.cost_model import SHARED_MEASURES, AccessCost, access_cost
+from ..simt.groups import Group
+from ..simt.site import Site
+from .accesses import check_extents, count_access, pack, unpack
+
+
+def check_shared(group: Group, site: Site, address: np.ndarray) -> AccessCost:
+    """The cost of a shared-memory access. Raises OutOfBounds and Misaligned."""
+    cost = access_cost(group.lanes, address, site.offset, site.width, SHARED_MEASURES[site.carried_out])
+    extents = group.batch.extents["shared"]
+    if not extents.contains(cost.lowest, cost.highest, site.width):
+        check_extents(extents, group, site, address, "shared")
+    if cost.misaligned:
+        faults.misaligned(group, site, address)
+    return cost
+
+
+def shared_index(group: Group, site: Site, address: np.ndarray) -> np.ndarray:
+    """Check and count an access; return its element indices into the batch's flat shared memory."""
+    count_access(group, site, check_shared(group, site, address), address, "shared", "shared")
+    return _shared_place(group, site, address)
+
+
+def _shared_place(group: Group, site: Site, address: np.ndarray) -> np.ndarray:
+    batch = group.batch
+    shift = site.container.itemsize.bit_length() - 1
+    start = group.lanes.block * (batch.shared.shape[1] >> shift) if batch.shared.shape[0] > 1 else 0
+    return ((address + site.offset) >> shift) + start
+
+
+def load_shared(group: Group, site: Site, address: np.ndarray) -> np.ndarray:
+    """ld.shared: values (blocks, threads), or (blocks, threads, count); one column if the address is uniform."""
+    index = shared_index(group, site, address)
+    if group.batch.shared_shadow is not None:
+        hooks.ordered(group, site)
+        group.batch.shared_shadow.read(group, site, address)
+    value = group.batch.shared_view(site.container).take(index)
+    return value if site.count == 1 else unpack(value, site)
+
+
+def store_shared(group: Group, site: Site, address: np.ndarray, value: np.ndarray | tuple) -> None:
+    """st.shared. If lanes of a block store to the same address, the last lane wins."""
+    value = pack(value, site)
+    _store(group, site, address, value, shared_index(group, site, address))
+
+
+def store_uncounted(group: Group, site: Site, address: np.ndarray, value: np.ndarray) -> None:
+    """Store containers to shared addresses that have been checked already, without counting the store."""
+    _store(group, site, address, value, _shared_place(group, site, address))
+
+
+def _store(group: Group, site: Site, address: np.ndarray, value: np.ndarray, index: np.ndarray) -> None:
+    shape = np.broadcast_shapes(index.shape, value.shape)
+    if index.shape != shape:
+        index = np.broadcast_to(index, shape)
+    data, shadow = group.batch.shared_view(site.container), group.batch.shared_shadow
+    if shadow is None:
+        data[index] = value
+        return
+    hooks.ordered(group, site)
+    lost = shadow.write(group, site, address, lambda: hooks.differ(data, index, value))
+    data[index] = value
+    if lost.any():
+        lost = lost & hooks.differ(data, index, value)
+        if lost.any():
+            races.write_conflict(group, site, address, lost, "shared", None)
+
+
+RUNTIME = {"load_shared": load_shared, "store_shared": store_shared}

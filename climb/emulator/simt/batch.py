@@ -1,0 +1,121 @@
+"""The state of a batch of blocks that run together."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from ..memory.device_memory import Allocation, DeviceMemory, buffer, distance
+from .code import TranslatedKernel
+from .lanes import Lanes
+from .launch_counts import LaunchCounts
+from .observers import Clock, GlobalShadow, SharedShadow, Trace
+from .pending_copies import PendingCopies
+
+
+class Batch:
+    """Blocks `start` to `start + blocks` of the grid, running together.
+
+    `shared` is uint8 (blocks, bytes), `local` uint8 (blocks * threads, bytes), both with rows rounded up to 16 bytes;
+    `extents` tells which bytes of each space belong to a variable. `recent` maps sites to the allocation they last
+    accessed. `exited` lists the lanes that have left the kernel. `clock` and the shadows are None unless a check needs
+    them; `local_written`, the shape of `local`, is 1 for each byte of local memory that has been written.
+    """
+
+    def __init__(
+        self,
+        kernel: TranslatedKernel,
+        grid: tuple[int, int, int],
+        block: tuple[int, int, int],
+        start: int,
+        blocks: int,
+        parameters: np.ndarray,
+        memory: DeviceMemory,
+        dynamic_bytes: int,
+        counts: LaunchCounts,
+        trace: Trace | None,
+    ) -> None:
+        self.kernel, self.grid, self.block, self.start, self.blocks = kernel, grid, block, start, blocks
+        self.threads = block[0] * block[1] * block[2]
+        self.memory, self.counts, self.trace = memory, counts, trace
+        self.shared_bytes = kernel.layout.shared_span + dynamic_bytes
+        self.local_bytes = kernel.layout.local_bytes
+        self.extents = {
+            "shared": kernel.layout.extents("shared", dynamic_bytes), "local": kernel.layout.extents("local"),
+            "param": kernel.layout.extents("param"),
+        }  # fmt: skip
+        self.shared = _rows(blocks, self.shared_bytes)
+        self.local = _rows(blocks * self.threads, self.local_bytes)
+        self.parameters = parameters
+        self.recent: dict[int, Allocation] = {}
+        self.exited: list[Lanes] = []
+        self.pending_copies = PendingCopies(blocks * self.threads)
+        self.timer = 0
+        self.check_uninitialised = False
+        self.local_written: np.ndarray | None = None
+        self.clock: Clock | None = None
+        self.shared_shadow: SharedShadow | None = None
+        self.global_shadow: GlobalShadow | None = None
+        self._values: dict[tuple[int, str], np.ndarray] = {}
+
+    def parameter(self, offset: int, dtype: str) -> np.ndarray:
+        """The parameter at a byte offset, as a (1,1) value."""
+        found = self._values.get((offset, dtype))
+        if found is None:
+            size = np.dtype(dtype).itemsize
+            found = np.frombuffer(self.parameters[offset : offset + size].tobytes(), dtype).reshape(1, 1)
+            self._values[offset, dtype] = found
+        return found
+
+    @cached_property
+    def parameter_memory(self) -> np.ndarray:
+        """The parameters as a kernel that takes their address finds them: uint8, with the gaps between them."""
+        layout, out = self.kernel.layout, buffer(self.kernel.layout.param_span)
+        for name, offset in layout.parameters.items():
+            place, size = layout.addresses[name][1], layout.sizes[name]
+            out[place : place + size] = self.parameters[offset : offset + size]
+        return out
+
+    def shared_view(self, dtype: np.dtype) -> np.ndarray:
+        """Shared memory of all blocks, flat, as elements of `dtype`."""
+        return self.shared.reshape(-1).view(dtype)
+
+    def local_view(self, dtype: np.dtype) -> np.ndarray:
+        """Local memory of all threads, flat, as elements of `dtype`."""
+        return self.local.reshape(-1).view(dtype)
+
+    def find(self, address: int, nbytes: int) -> Allocation | None:
+        """The allocation that holds the bytes, in the caller's memory or among the module's variables; or None."""
+        return self.memory.find(address, nbytes) or self.kernel.variables.find(address, nbytes)
+
+    def nearest(self, address: int) -> Allocation | None:
+        """The allocation nearest to an address, live or freed; None if there is none."""
+        found = [m.nearest(address) for m in (self.memory, self.kernel.variables)]
+        return min((a for a in found if a is not None), key=lambda a: distance(a, address), default=None)
+
+    def block_index(self, block: int) -> tuple[int, int, int]:
+        """The position (x, y, z) in the grid of a block of this batch."""
+        linear = self.start + block
+        return linear % self.grid[0], linear // self.grid[0] % self.grid[1], linear // (self.grid[0] * self.grid[1])
+
+    def thread_index(self, thread: int) -> tuple[int, int, int]:
+        """The position (x, y, z) in its block of a linear thread index."""
+        return (
+            thread % self.block[0],
+            thread // self.block[0] % self.block[1],
+            thread // (self.block[0] * self.block[1]),
+        )
+
+    def alive(self) -> np.ndarray:
+        """bool (blocks, threads): the threads that have not left the kernel."""
+        alive = np.ones(self.blocks * self.threads, np.bool_)
+        for lanes in self.exited:
+            alive[lanes.linear()] = False
+        return alive.reshape(self.blocks, self.threads)
+
+
+def _rows(rows: int, nbytes: int) -> np.ndarray:
+    """Zeroed uint8 (rows, nbytes rounded up to a multiple of 16), aligned to 16 bytes."""
+    width = -(-nbytes // 16) * 16
+    return buffer(rows * width).reshape(rows, width)

@@ -1,0 +1,61 @@
+"""A translated kernel, ready to run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..memory.device_memory import DeviceMemory
+from ..memory.layout import Layout
+from ..ptx.control_flow import Block
+from ..ptx.model import Function, Location
+from .site import Site
+
+
+@dataclass(frozen=True)
+class Code:
+    """The code of a kernel: its basic blocks, a Python function for each, and its access sites.
+
+    A function takes a group of lanes and returns the predicate of the block's branch (None if it has none). `kinds`
+    maps registers to the PTX type in which they are kept. `source` is the generated Python.
+    """
+
+    blocks: list[Block]
+    functions: list[Callable[..., np.ndarray | None]]
+    sites: list[Site]
+    kinds: dict[str, str]
+    source: str
+
+
+@dataclass(frozen=True)
+class TranslatedKernel:
+    """A kernel, ready to run.
+
+    `variables` holds the module's `__device__` and `__constant__` variables. `special_registers` names those that the
+    kernel reads. `zeros` maps each register to a (1,1) zero of its dtype. `sources` maps file names to lines.
+    """
+
+    function: Function
+    layout: Layout
+    code: Code
+    variables: DeviceMemory
+    special_registers: frozenset[str]
+    zeros: Mapping[str, np.ndarray]
+    sources: dict[str, list[str]]
+
+    @property
+    def name(self) -> str:
+        """The lowered name."""
+        return self.function.name
+
+    def line_text(self, location: Location) -> str:
+        """The source line without its indentation; empty if the source is not known."""
+        return line_text(self.sources, location)
+
+
+def line_text(sources: Mapping[str, list[str]], location: Location) -> str:
+    """The line at `location`, without its indentation; empty if the source is not known."""
+    lines = sources.get(location.file, ())
+    return lines[location.line - 1].strip() if 0 < location.line <= len(lines) else ""

@@ -1,0 +1,336 @@
+"""Sets of lanes: select subsets, and join the values of subsets again.
+
+A value is a 2-D array that broadcasts to the shape of the lanes that hold it. Lanes come in two forms: a rectangle of
+blocks x threads, with value shapes (1,1), (B,1), (1,T) or (B,T); or a ragged list of L lanes, with shapes (1,1) or
+(1,L). A subset of a rectangle that takes whole blocks, or the same threads of every block, stays a rectangle, so
+uniform values stay uniform.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+WARP = 32
+INACTIVE = np.int64(-(2**62))  # stands for absent lanes in a matrix of warps; below any address difference
+
+
+class Lanes:
+    """`block` and `thread` are int64 indices (within the batch, within the block) that broadcast to `shape`.
+
+    Lanes are in ascending order of (block, thread). `threads` is the number of threads of a whole block.
+    """
+
+    __slots__ = ("_layout", "block", "count", "ragged", "shape", "thread", "threads")
+
+    def __init__(self, block: np.ndarray, thread: np.ndarray, threads: int, ragged: bool) -> None:
+        self.block, self.thread, self.threads, self.ragged = block, thread, threads, ragged
+        self.shape = (1, thread.shape[1]) if ragged else (block.shape[0], thread.shape[1])
+        self.count = self.shape[0] * self.shape[1]
+        self._layout: WarpLayout | None = None
+
+    @property
+    def layout(self) -> WarpLayout:
+        """How the lanes form warps."""
+        if self._layout is None:
+            self._layout = _layout(self)
+        return self._layout
+
+    @property
+    def warps(self) -> int:
+        """The number of (block, warp) pairs with at least one of these lanes."""
+        return self.layout.warps
+
+    def at(self, index: int) -> tuple[int, int]:
+        """(block, thread) of the lane at a flat index."""
+        block, thread = (np.broadcast_to(each, self.shape).ravel()[index] for each in (self.block, self.thread))
+        return int(block), int(thread)
+
+    def linear(self) -> np.ndarray:
+        """`block * threads + thread` of every lane: int64 (count,), ascending."""
+        return (self.block * self.threads + self.thread).ravel()
+
+    def per_block(self, blocks: int) -> np.ndarray:
+        """The number of these lanes in each of the batch's blocks: int64 (blocks,)."""
+        if self.ragged:
+            return np.bincount(self.block[0], minlength=blocks)
+        counts = np.zeros(blocks, np.int64)
+        counts[self.block[:, 0]] = self.shape[1]
+        return counts
+
+
+def rectangle(blocks: int, threads: int) -> Lanes:
+    """All threads of `blocks` blocks."""
+    return Lanes(np.arange(blocks).reshape(-1, 1), np.arange(threads).reshape(1, -1), threads, False)
+
+
+@dataclass(frozen=True)
+class WarpLayout:
+    """How the lanes form warps. `warps` counts (block, warp) pairs with at least one lane.
+
+    kind "whole": full warps only; every 32 lanes of a row are one warp.
+    kind "columns": a rectangle with partial warps; `index` (W, 32) holds the column of each lane, `mask` (W, 32) marks
+    the lanes that are present.
+    kind "ragged": `place` (L,) holds each lane's position in the flattened (W, 32) matrix, `mask` as above.
+    """
+
+    kind: str
+    warps: int
+    rows: int
+    index: np.ndarray | None = None
+    mask: np.ndarray | None = None
+    place: np.ndarray | None = None
+    first: np.ndarray | None = None
+
+    def matrix(self, value: np.ndarray, lanes: Lanes) -> tuple[np.ndarray, int]:
+        """The value as rows of 32 lanes, and the number of warps that each row stands for.
+
+        Absent lanes hold an arbitrary value; `mask` tells which they are.
+        """
+        if self.kind == "ragged":
+            out = np.zeros(self.rows * WARP, value.dtype)
+            out[self.place] = value[0]
+            return out.reshape(self.rows, WARP), 1
+        repeat = lanes.shape[0] // value.shape[0]
+        if value.shape[1] != lanes.shape[1]:
+            value = np.broadcast_to(value, (value.shape[0], lanes.shape[1]))
+        if self.kind == "whole":
+            return value.reshape(-1, WARP), repeat
+        return value[:, self.index].reshape(-1, WARP), repeat
+
+    def full_mask(self, rows: int) -> np.ndarray | None:
+        """The mask of present lanes for a matrix of `rows` rows, or None if all are present."""
+        if self.mask is None or self.mask.shape[0] == rows:
+            return self.mask
+        return np.tile(self.mask, (rows // self.mask.shape[0], 1))
+
+    def first_lane(self, rows: int) -> np.ndarray | None:
+        """The first present lane of each row."""
+        if self.first is None or self.first.shape[0] == rows:
+            return self.first
+        return np.tile(self.first, rows // self.first.shape[0])
+
+
+def _layout(lanes: Lanes) -> WarpLayout:
+    if lanes.ragged:
+        per_block = -(-lanes.threads // WARP)
+        warp = lanes.block[0] * per_block + (lanes.thread[0] >> 5)
+        starts = np.empty(warp.shape[0], np.bool_)
+        starts[:1] = True
+        np.not_equal(warp[1:], warp[:-1], out=starts[1:])
+        row = np.cumsum(starts) - 1
+        rows = int(row[-1]) + 1 if row.size else 0
+        place = (row << 5) + (lanes.thread[0] & WARP - 1)
+        mask = np.zeros(rows * WARP, np.bool_)
+        mask[place] = True
+        mask = mask.reshape(rows, WARP)
+        return WarpLayout("ragged", rows, rows, None, mask, place, mask.argmax(1))
+    thread = lanes.thread[0]
+    blocks = lanes.shape[0]
+    rows = thread.size // WARP
+    if thread.size % WARP == 0:
+        cut = thread.reshape(rows, WARP)
+        if not (cut[:, 0] % WARP).any() and (cut[:, -1] - cut[:, 0] == WARP - 1).all():
+            return WarpLayout("whole", blocks * rows, rows)
+    warp = thread // WARP
+    _, row = np.unique(warp, return_inverse=True)
+    rows = int(row.max()) + 1
+    index = np.zeros((rows, WARP), np.int64)
+    mask = np.zeros((rows, WARP), np.bool_)
+    index[row, thread % WARP] = np.arange(thread.size)
+    mask[row, thread % WARP] = True
+    return WarpLayout("columns", blocks * rows, rows, index, mask, None, mask.argmax(1))
+
+
+@dataclass(frozen=True)
+class Selection:
+    """A subset of lanes: `rows` (blocks) and `columns` (threads) of a rectangle, None for all; or `flat` indices.
+
+    All are ascending. `flat` indexes the flattened shape of the original lanes; the subset is then ragged.
+    """
+
+    rows: np.ndarray | None = None
+    columns: np.ndarray | None = None
+    flat: np.ndarray | None = None
+
+    def split(self, width: int) -> tuple[np.ndarray, np.ndarray]:
+        """The rows and columns of `flat` in lanes of `width` columns; cached, since many values are taken with them."""
+        found = self.__dict__.get("_split")
+        if found is None or found[0] != width:
+            if width & width - 1:
+                rows, columns = np.divmod(self.flat, width)
+            else:
+                rows, columns = self.flat >> width.bit_length() - 1, self.flat & width - 1
+            found = (width, rows, columns)
+            object.__setattr__(self, "_split", found)
+        return found[1:]
+
+    def lanes(self, of: Lanes) -> Lanes:
+        """The lanes selected."""
+        if self.flat is not None:
+            return Lanes(
+                take(of.block, self, of.shape, spread=True),
+                take(of.thread, self, of.shape, spread=True),
+                of.threads,
+                True,
+            )
+        block = of.block if self.rows is None else of.block[self.rows]
+        thread = of.thread if self.columns is None else of.thread[:, self.columns]
+        if of.ragged:
+            return Lanes(block if self.columns is None else block[:, self.columns], thread, of.threads, True)
+        return Lanes(block, thread, of.threads, False)
+
+    def flatten(self, shape: tuple[int, int]) -> np.ndarray:
+        """The flat indices into lanes of `shape`."""
+        if self.flat is not None:
+            return self.flat
+        rows = np.arange(shape[0]) if self.rows is None else self.rows
+        columns = np.arange(shape[1]) if self.columns is None else self.columns
+        return (rows.reshape(-1, 1) * shape[1] + columns).ravel()
+
+    def then(self, inner: Selection, shape: tuple[int, int]) -> Selection:
+        """The subset `inner` of this subset, as a subset of lanes of `shape`."""
+        if self.flat is not None:
+            return Selection(flat=self.flat[inner.columns if inner.flat is None else inner.flat])
+        if inner.flat is not None:
+            return Selection(flat=self.flatten(shape)[inner.flat])
+        rows = inner.rows if self.rows is None else (self.rows if inner.rows is None else self.rows[inner.rows])
+        columns = (
+            inner.columns
+            if self.columns is None
+            else (self.columns if inner.columns is None else self.columns[inner.columns])
+        )
+        return Selection(rows, columns)
+
+
+def take(value: np.ndarray, selection: Selection, shape: tuple[int, int], spread: bool = False) -> np.ndarray:
+    """The part of `value`, which broadcasts to `shape`, that belongs to the selected lanes.
+
+    A value that is uniform over all lanes stays (1,1) unless `spread`.
+    """
+    rows, columns = value.shape
+    if rows == 1 and columns == 1 and not spread:
+        return value
+    if selection.flat is not None:
+        flat = selection.flat
+        if (rows, columns) == shape:
+            return value.reshape(1, -1).take(flat, axis=1)
+        if rows == 1 and columns == 1:
+            return np.broadcast_to(value, (1, flat.size))
+        if columns == 1:
+            return value[:, 0].take(selection.split(shape[1])[0]).reshape(1, -1)
+        return value[0].take(selection.split(shape[1])[1]).reshape(1, -1)
+    if selection.rows is not None and rows > 1:
+        value = value[selection.rows]
+    if selection.columns is not None and columns > 1:
+        value = value[:, selection.columns]
+    return value
+
+
+def divide(predicate: np.ndarray, lanes: Lanes) -> tuple[Selection, Selection] | bool:
+    """The lanes for which `predicate` holds and the others; True or False if all lanes agree."""
+    hold = np.count_nonzero(predicate)
+    if hold == 0:
+        return False
+    if hold == predicate.size:
+        return True
+    rows, columns = predicate.shape
+    if lanes.ragged:
+        return _columns(predicate[0])
+    if columns == 1:
+        return _rows(predicate[:, 0])
+    if rows == 1:
+        return _columns(predicate[0])
+    if (predicate == predicate[0]).all():
+        return _columns(predicate[0])
+    if (predicate == predicate[:, :1]).all():
+        return _rows(predicate[:, 0])
+    flat = predicate.reshape(-1)
+    return Selection(flat=np.flatnonzero(flat)), Selection(flat=np.flatnonzero(~flat))
+
+
+def _rows(hold: np.ndarray) -> tuple[Selection, Selection]:
+    return Selection(rows=np.flatnonzero(hold)), Selection(rows=np.flatnonzero(~hold))
+
+
+def _columns(hold: np.ndarray) -> tuple[Selection, Selection]:
+    return Selection(columns=np.flatnonzero(hold)), Selection(columns=np.flatnonzero(~hold))
+
+
+@dataclass(frozen=True)
+class Union:
+    """How to join the values of several disjoint subsets of `shape` lanes.
+
+    `whole`: the subsets cover all lanes. `axis`: 0 if all subsets are rows, 1 if all are columns, 2 if ragged.
+    `places[k]` holds the positions of subset k's lanes in the joined order, `shapes[k]` the shape of subset k.
+    """
+
+    selection: Selection
+    whole: bool
+    axis: int
+    places: tuple[np.ndarray, ...]
+    shapes: tuple[tuple[int, int], ...]
+    shape: tuple[int, int]
+
+    def join(self, values: list[np.ndarray]) -> np.ndarray:
+        """The value of the joined lanes from one value for each subset."""
+        first = values[0]
+        if all(value is first for value in values) and first.shape == (1, 1):
+            return first
+        if all(value.shape == (1, 1) for value in values):
+            bits = first.tobytes()
+            if all(value.tobytes() == bits for value in values):
+                return first
+        if self.axis == 0:
+            columns = max(value.shape[1] for value in values)
+            out = np.empty((self.shape[0], columns), first.dtype)
+            for place, value in zip(self.places, values, strict=True):
+                out[place] = value
+            return out
+        if self.axis == 1:
+            rows = max(value.shape[0] for value in values)
+            out = np.empty((rows, self.shape[1]), first.dtype)
+            for place, value in zip(self.places, values, strict=True):
+                out[:, place] = value
+            return out
+        out = np.empty(self.shape, first.dtype)
+        flat = out.reshape(-1)
+        for place, shape, value in zip(self.places, self.shapes, values, strict=True):
+            flat[place] = value if value.shape == (1, 1) else np.broadcast_to(value, shape).reshape(-1)
+        return out
+
+
+def unite(selections: list[Selection], shapes: list[tuple[int, int]], shape: tuple[int, int]) -> Union:
+    """The union of disjoint `selections` of lanes of `shape`; `shapes` are the shapes of the subsets."""
+    if all(s.flat is None and s.columns is None for s in selections):
+        return _unite_axis(0, [s.rows for s in selections], shapes, shape)
+    if all(s.flat is None and s.rows is None for s in selections):
+        return _unite_axis(1, [s.columns for s in selections], shapes, shape)
+    parts = [s.flatten(shape) for s in selections]
+    total = sum(part.size for part in parts)
+    if total == shape[0] * shape[1]:
+        return Union(Selection(), True, 2, tuple(parts), tuple(shapes), shape)
+    joined, places = _merge(parts)
+    return Union(Selection(flat=joined), False, 2, tuple(places), tuple(shapes), (1, total))
+
+
+def _unite_axis(axis: int, parts: list[np.ndarray], shapes: list, shape: tuple[int, int]) -> Union:
+    total = sum(part.size for part in parts)
+    if total == shape[axis]:
+        return Union(Selection(), True, axis, tuple(parts), tuple(shapes), shape)
+    joined, places = _merge(parts)
+    selection = Selection(rows=joined) if axis == 0 else Selection(columns=joined)
+    return Union(
+        selection, False, axis, tuple(places), tuple(shapes), (total, shape[1]) if axis == 0 else (shape[0], total)
+    )
+
+
+def _merge(parts: list[np.ndarray]) -> tuple[np.ndarray, list[np.ndarray]]:
+    """The sorted union of disjoint ascending parts, and the positions of each part's elements in it."""
+    every = np.concatenate(parts)
+    order = np.argsort(every, kind="stable")
+    place = np.empty_like(order)
+    place[order] = np.arange(order.size)
+    bounds = np.cumsum([part.size for part in parts])[:-1]
+    return every[order], np.split(place, bounds)

@@ -1,0 +1,26 @@
+"""Raw counts of a launch while it runs."""
+
+from __future__ import annotations
+
+
+class LaunchCounts:
+    """Counts of a launch while it runs, for a kernel of `blocks` basic blocks.
+
+    `sites`: by (space, index of the site), [requests, lanes, achieved, ideal, lanes at a shared address]. `executed`
+    and `branches`: by basic block, [warps, lanes] and [warps, divergent warps]. `printed`: what printf has printed, as
+    (block, event, thread, text).
+    """
+
+    def __init__(self, blocks: int) -> None:
+        self.sites: dict[tuple[str, int], list[int]] = {}
+        self.executed = [[0, 0] for _ in range(blocks)]
+        self.branches = [[0, 0] for _ in range(blocks)]
+        self.barriers = 0
+        self.printed: list[tuple[int, int, int, str]] = []
+        self.print_events = self.unprinted = 0
+
+    def __getitem__(self, key: tuple[str, int]) -> list[int]:
+        found = self.sites.get(key)
+        if found is None:
+            found = self.sites[key] = [0, 0, 0, 0, 0]
+        return found

@@ -1,0 +1,101 @@
+"""What may observe a batch of blocks while it runs: a trace, and the clock and shadow memory of the checks.
+
+The classes live in `counters` and `checks`, above this package; a batch only holds them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+
+from ..memory.device_memory import Allocation
+from .lanes import Lanes
+from .site import Site
+
+
+class Events(Protocol):
+    """The accesses of a launch in order; see `checks.happens_before`."""
+
+    @property
+    def now(self) -> int:
+        """The stamp that separates all earlier accesses from all later ones."""
+
+    def next(self, site: Site) -> int:
+        """The stamp of an access that happens now."""
+
+    def site(self, stamp: int) -> Site:
+        """The instruction of an access."""
+
+
+class Clock(Protocol):
+    """When the threads of a batch last synchronised; see `checks.happens_before`. `shape`: (blocks, threads)."""
+
+    events: Events
+    shape: tuple[int, int]
+
+    def unordered(self, before: np.ndarray, lanes: Lanes, ids: np.ndarray, launch_wide: bool) -> np.ndarray:
+        """Where accesses stamped `before` are not ordered before one by `lanes`."""
+
+    def synchronize(self, gate: str, lanes: Lanes) -> bool:
+        """All of `lanes` have waited for each other."""
+
+    def synchronize_masks(self, lanes: Lanes, mask: np.ndarray) -> None:
+        """Lanes have waited for the lanes that their masks name."""
+
+    def synchronize_warps(self, blocks: np.ndarray, waiting: np.ndarray, arrived: np.ndarray) -> None:
+        """Some warps of blocks have met at a named barrier."""
+
+    def fence(self, lanes: Lanes) -> None:
+        """Lanes have executed a fence."""
+
+    def acquire(self, lanes: Lanes) -> None:
+        """Lanes have executed an acquiring access."""
+
+    def hand_over(self, lanes: Lanes, address: np.ndarray, gives: bool, takes: bool) -> None:
+        """Lanes have used a place in global memory through which blocks order their accesses."""
+
+
+class SharedShadow(Protocol):
+    """The accesses to shared memory so far; see `checks.shared_shadow`."""
+
+    def synchronize(self, gate: str, lanes: Lanes) -> None:
+        """All of `lanes` have waited for each other."""
+
+    def read(self, group: object, site: Site, address: np.ndarray) -> None:
+        """A load."""
+
+    def write(self, group: object, site: Site, address: np.ndarray, changed: Callable[[], np.ndarray]) -> np.ndarray:
+        """A store."""
+
+    def overwrites(self, group: object, site: Site, address: np.ndarray) -> None:
+        """The start of a copy that will write later."""
+
+    def atomic(self, group: object, site: Site, address: np.ndarray) -> None:
+        """An atomic operation."""
+
+
+class GlobalShadow(Protocol):
+    """The accesses to global memory so far; see `checks.global_shadow`."""
+
+    def keep(self, allocation: Allocation) -> None:
+        """Copy an allocation before the launch first changes it."""
+
+    def load(self, group: object, site: Site, allocation: Allocation, address: np.ndarray) -> None:
+        """A load."""
+
+    def store(
+        self, group: object, site: Site, allocation: Allocation, address: np.ndarray, changed: Callable[[], np.ndarray]
+    ) -> np.ndarray:
+        """A store."""
+
+    def atomic(self, group: object, site: Site, allocation: Allocation, address: np.ndarray) -> None:
+        """An atomic operation."""
+
+
+class Trace(Protocol):
+    """Records the accesses of one warp; see `counters.trace`."""
+
+    def record(self, group: object, site: Site, space: str, address: np.ndarray, allocation: str) -> None:
+        """Record an access if the traced warp takes part in it."""

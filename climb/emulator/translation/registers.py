@@ -1,0 +1,113 @@
+"""The registers of a function: which an instruction reads and writes, and the type in which each is kept."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from .. import ptx
+from ..isa import Rule, lookup
+from ..isa.move import SPECIAL_TYPES
+from ..isa.types import DTYPES, open_kind, size
+
+CARRY = "%carry"
+
+
+def rule_of(opcode: str) -> Rule | None:
+    """The rule that translates an opcode; None if the opcode is not supported."""
+    return lookup(opcode)
+
+
+def register_names(operand: ptx.Operand | None) -> list[str]:
+    """The names of the registers in an operand."""
+    if isinstance(operand, ptx.Register):
+        return [operand.name] if operand.name != "_" else []
+    if isinstance(operand, ptx.Address):
+        return register_names(operand.base) + [n for extra in operand.extra for n in register_names(extra)]
+    if isinstance(operand, (ptx.Vector, ptx.Arguments)):
+        return [name for item in operand.items for name in register_names(item)]
+    if isinstance(operand, ptx.Pair):
+        return register_names(operand.first) + register_names(operand.second)
+    if isinstance(operand, ptx.Negated):
+        return register_names(operand.register)
+    return []
+
+
+def roles(instruction: ptx.Instruction) -> tuple[list[str], list[str]]:
+    """The registers that an instruction writes, and those that it reads. Its opcode must be supported."""
+    rule = rule_of(instruction.opcode)
+    if rule.terminator or rule.emit is None:
+        return [], [n for operand in instruction.operands for n in register_names(operand)]
+    writes = [n for operand in instruction.operands[: rule.writes] for n in register_names(operand)]
+    reads = [n for operand in instruction.operands[rule.writes :] for n in register_names(operand)]
+    carried = [CARRY]
+    return writes + carried * rule.carry[1], reads + carried * rule.carry[0]
+
+
+def register_kinds(function: ptx.Function) -> dict[str, str]:
+    """The type in which each register is kept between blocks: the one that most of its uses ask for."""
+    votes: dict[str, Counter] = {name: Counter() for name in function.registers}
+
+    def vote(operand: ptx.Operand, kind: str) -> None:
+        if isinstance(operand, ptx.Register) and operand.name in votes and not open_kind(kind):
+            votes[operand.name][kind] += 1
+
+    for item in function.body:
+        if isinstance(item, ptx.Label):
+            continue
+        rule = rule_of(item.opcode)
+        kinds = rule.results + rule.operands
+        for operand, kind in zip(item.operands, kinds, strict=False):
+            vote(operand, kind)
+        for operand in item.operands:
+            if isinstance(operand, ptx.Address) and isinstance(operand.base, ptx.Register):
+                vote(operand.base, "s64")
+        last = item.opcode.rsplit(".", 1)[-1]
+        if item.opcode.startswith(("ld.", "st.")) and last in DTYPES:
+            for operand in item.operands:
+                for part in operand.items if isinstance(operand, ptx.Vector) else (operand,):
+                    vote(part, last)
+    kinds = dict(SPECIAL_TYPES)
+    kinds[CARRY] = "pred"
+    for name, declared in function.registers.items():
+        if declared == "pred":
+            kinds[name] = "pred"
+            continue
+        width = size(declared) if declared in DTYPES else ptx.TYPE_BYTES[declared]
+        fitting = {k: n for k, n in votes[name].items() if k in DTYPES and k != "pred" and size(k) == width}
+        if declared[0] == "f" and declared in DTYPES:
+            kinds[name] = declared
+        elif fitting:
+            kinds[name] = max(sorted(fitting), key=fitting.get)
+        else:
+            kinds[name] = f"u{8 * width}"
+    return kinds
+
+
+def flushed_registers(function: ptx.Function) -> frozenset[str]:
+    """Registers that never hold a subnormal float32: every write flushes, or copies such a register."""
+    writes = [(name, item) for item in function.body if isinstance(item, ptx.Instruction) for name in roles(item)[0]]
+
+    def keeps(operand: ptx.Operand) -> bool:
+        if isinstance(operand, ptx.Register):
+            return operand.name in safe
+        if isinstance(operand, ptx.Immediate) and operand.bits == 32:
+            exponent, fraction = operand.value & 0x7F800000, operand.value & 0x7FFFFF
+            return bool(exponent) or not fraction
+        return False
+
+    def flushes(item: ptx.Instruction) -> bool:
+        rule = rule_of(item.opcode)
+        if rule.ftz:
+            return rule.results == ("f32",)
+        if item.opcode in ("mov.f32", "mov.b32", "mov.u32"):
+            return keeps(item.operands[1])
+        if item.opcode in ("selp.f32", "selp.b32"):
+            return keeps(item.operands[1]) and keeps(item.operands[2])
+        return item.opcode.startswith("cvt.rn.f32.") and item.opcode.rsplit(".", 1)[1][0] in "su"
+
+    safe = frozenset(name for name, _ in writes)
+    while True:
+        kept = safe - {name for name, item in writes if not flushes(item)}
+        if kept == safe:
+            return safe
+        safe = kept

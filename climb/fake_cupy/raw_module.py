@@ -1,0 +1,257 @@
+"""``cp.RawModule`` and ``cp.RawKernel``: CUDA C++ compiled by NVRTC, as in CuPy, and run on the emulator."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from climb import emulator
+from climb.fake_cupy import limits
+from climb.fake_cupy.arrays import ndarray
+from climb.fake_cupy.device import COMPUTE_CAPABILITY
+from climb.fake_cupy.errors import CUDADriverError
+from climb.fake_cupy.kernel_ptx import static_shared, thread_bound
+from climb.fake_cupy.memory import Memory, MemoryPointer, device_memory
+from climb.fake_cupy.packing import pack
+from climb.fake_cupy.parameters import Parameter, read_parameters
+from climb.toolchain import Compiled, CompileError, KernelNotFound, Resources, compile_cuda, resources
+
+#: The name in messages of a source that was given as a string.
+FILENAME = "kernel.cu"
+
+
+class RawModule:
+    """CUDA C++ source with its kernels and variables, compiled when the first of them is asked for."""
+
+    def __init__(
+        self,
+        code: str | None = None,
+        *,
+        path: str | None = None,
+        options: tuple[str, ...] = (),
+        backend: str = "nvrtc",
+        translate_cucomplex: bool = False,
+        enable_cooperative_groups: bool = False,
+        name_expressions: Iterable[str] | None = None,
+        jitify: bool | None = None,
+    ) -> None:
+        if (code is None) == (path is None):
+            raise TypeError("Exactly one of `code` and `path` keyword arguments must be given.")
+        if path is not None:
+            raise NotImplementedError("the emulator's stand-in for CuPy loads no cubin or PTX from a path; pass code=")
+        _refuse(options, backend, translate_cucomplex, enable_cooperative_groups, jitify)
+        if not isinstance(code, str):
+            raise TypeError(f"code must be a str, not {type(code).__name__}")
+        if isinstance(name_expressions, str):
+            raise TypeError(f"name_expressions must be a sequence of str, not one str: ({name_expressions!r},)")
+        self.code = code
+        self.options = options
+        self.backend = backend
+        self.name_expressions = tuple(name_expressions) if name_expressions is not None else None
+
+    def compile(self, log_stream: Any = None) -> None:
+        """Compile now; the compiler's log goes to `log_stream`. Raises CompileError."""
+        log = self._compiled.log
+        if log_stream is not None:
+            log_stream.write(log)
+
+    def get_function(self, name: str) -> RawKernel:
+        """The kernel `name`, which is declared `extern "C"` or is one of the name expressions.
+
+        Raises CompileError, and KernelNotFound, which lists the module's kernels.
+        """
+        __tracebackhide__ = True
+        try:
+            self._compiled.lowered(name)
+        except (CompileError, KernelNotFound) as error:
+            raise error.with_traceback(None) from None
+        return RawKernel(self.code, name, self.options, self.backend, _name_expressions=self.name_expressions)
+
+    def get_global(self, name: str) -> MemoryPointer:
+        """A pointer to a ``__device__`` or ``__constant__`` variable; ``cp.ndarray(shape, dtype, pointer)`` wraps it.
+
+        Raises LookupError, which lists the module's variables.
+        """
+        compiled = self._compiled
+        try:
+            allocation = _load(compiled).symbol(name)
+        except KeyError as error:
+            raise LookupError(error.args[0]) from None
+        return MemoryPointer(Memory(allocation, owned=False), 0)
+
+    @functools.cached_property
+    def _compiled(self) -> Compiled:
+        return _compile(self.code, self.options, self.name_expressions)
+
+
+class RawKernel:
+    """One kernel: ``kernel(grid, block, args, shared_mem=0)`` launches it."""
+
+    def __init__(
+        self,
+        code: str,
+        name: str,
+        options: tuple[str, ...] = (),
+        backend: str = "nvrtc",
+        translate_cucomplex: bool = False,
+        *,
+        enable_cooperative_groups: bool = False,
+        jitify: bool | None = None,
+        _name_expressions: tuple[str, ...] | None = None,
+    ) -> None:
+        _refuse(options, backend, translate_cucomplex, enable_cooperative_groups, jitify)
+        self.code = code
+        self.name = self.__name__ = name
+        self.options = options
+        self.backend = backend
+        self.name_expressions = _name_expressions
+        self._opted_in: int | None = None
+
+    def __call__(
+        self,
+        grid: tuple[int, ...],
+        block: tuple[int, ...],
+        args: Sequence[Any],
+        *,
+        shared_mem: int = 0,
+        stream: Any = None,
+    ) -> None:
+        """Launch the kernel and return when it has ended.
+
+        Raises CUDADriverError if the driver would refuse the launch, TypeError for wrong arguments, EmulatorError for a
+        fault in the kernel.
+        """
+        __tracebackhide__ = True  # so IPython and pytest show the caller's own line last
+        try:
+            self._launch(grid, block, args, shared_mem)
+        except (emulator.EmulatorError, CompileError, KernelNotFound, TypeError, CUDADriverError) as error:
+            # The frames below are ours; the mistake is in the kernel or in the call above this one.
+            raise error.with_traceback(None) from None
+
+    def compile(self, log_stream: Any = None) -> None:
+        """Compile now; the compiler's log goes to `log_stream`. Raises CompileError."""
+        log = self._compiled.log
+        if log_stream is not None:
+            log_stream.write(log)
+
+    # Attributes, as the driver reports them for a kernel compiled for this device
+
+    @property
+    def num_regs(self) -> int:
+        """Registers per thread."""
+        return self._resources.registers
+
+    @property
+    def shared_size_bytes(self) -> int:
+        """Shared memory that the kernel declares, in bytes per block."""
+        return self._resources.shared_bytes
+
+    @property
+    def local_size_bytes(self) -> int:
+        """Local memory in bytes per thread: arrays outside registers, and spilled registers."""
+        return self._resources.local_bytes
+
+    @property
+    def max_threads_per_block(self) -> int:
+        """The most threads in a block, by the kernel's launch bound if it has one, else by its registers."""
+        if bound := thread_bound(self._compiled.ptx, self._lowered):
+            return bound
+        threads = limits.MAX_THREADS
+        while threads > limits.WARP:
+            try:
+                limits.check_registers(self.num_regs, (threads, 1, 1))
+                break
+            except CUDADriverError:
+                threads -= limits.WARP
+        return threads
+
+    @property
+    def max_dynamic_shared_size_bytes(self) -> int:
+        """The most dynamic shared memory of a launch, in bytes per block; can be set, up to the hardware's limit."""
+        if self._opted_in is not None:
+            return self._opted_in
+        return limits.SHARED_BYTES - static_shared(self._compiled, self._lowered)
+
+    @max_dynamic_shared_size_bytes.setter
+    def max_dynamic_shared_size_bytes(self, nbytes: int) -> None:
+        limits.check_opt_in(int(nbytes), static_shared(self._compiled, self._lowered))
+        self._opted_in = int(nbytes)
+
+    @property
+    def attributes(self) -> dict[str, int]:
+        """All of the attributes above, by name."""
+        names = ("max_threads_per_block", "shared_size_bytes", "local_size_bytes", "num_regs")
+        return {name: getattr(self, name) for name in (*names, "max_dynamic_shared_size_bytes")}
+
+    # Internals
+
+    @functools.cached_property
+    def _compiled(self) -> Compiled:
+        return _compile(self.code, self.options, self.name_expressions)
+
+    @property
+    def _lowered(self) -> str:
+        return self._compiled.lowered(self.name)
+
+    @property
+    def _resources(self) -> Resources:
+        return resources(self._compiled, self.name)
+
+    def _launch(self, grid: tuple[int, ...], block: tuple[int, ...], args: Sequence[Any], shared_mem: int) -> None:
+        compiled, lowered = self._compiled, self._lowered
+        blocks, threads = limits.dim3(grid, "grid"), limits.dim3(block, "block")
+        limits.check_extents(blocks, threads, thread_bound(compiled.ptx, lowered))
+        limits.check_shared(int(shared_mem), static_shared(compiled, lowered), self.max_dynamic_shared_size_bytes)
+        # A thread has at most 255 registers, so a block of up to 256 threads always fits and ptxas need not run.
+        if threads[0] * threads[1] * threads[2] > 256:
+            limits.check_registers(self._resources.registers, threads)
+        parameters = _parameters(compiled, lowered, self.name)
+        packed = pack(parameters, args)
+        _name_allocations(parameters, args)
+        kernel = _load(compiled).kernel(lowered)
+        kernel.launch(blocks, threads, packed, memory=device_memory, shared_bytes=int(shared_mem))
+
+
+def _refuse(options: Any, backend: str, translate_cucomplex: bool, cooperative: bool, jitify: bool | None) -> None:
+    """Raise TypeError for what CuPy refuses, NotImplementedError for what needs a GPU."""
+    if not isinstance(options, tuple):
+        raise TypeError(f'options must be a tuple of str, not {type(options).__name__}: ("-DTILE=32",)')
+    if backend != "nvrtc" or translate_cucomplex or cooperative or jitify:
+        raise NotImplementedError(
+            "the emulator's stand-in for CuPy compiles with NVRTC only: nvcc, translate_cucomplex, "
+            "enable_cooperative_groups and jitify need a GPU"
+        )
+
+
+def _compile(code: str, options: tuple[str, ...], expressions: tuple[str, ...] | None) -> Compiled:
+    return compile_cuda(
+        code,
+        filename=FILENAME,
+        options=options,
+        name_expressions=expressions or (),
+        arch=f"sm_{COMPUTE_CAPABILITY}",
+    )
+
+
+@functools.lru_cache(maxsize=256)
+def _load(compiled: Compiled) -> emulator.Module:
+    """The module on the emulated device. As in CuPy, equal sources are loaded once and share their variables."""
+    return emulator.load(compiled.ptx, sources=compiled.sources)
+
+
+@functools.lru_cache(maxsize=1024)
+def _parameters(compiled: Compiled, lowered: str, expression: str) -> tuple[Parameter, ...]:
+    everything = "\n".join(compiled.sources.values())
+    return read_parameters(compiled.ptx, lowered, everything, expression)
+
+
+def _name_allocations(parameters: Sequence[Parameter], args: Sequence[Any]) -> None:
+    """Name each array's allocation after the kernel's parameter, for errors about it."""
+    named: set[int] = set()
+    for parameter, arg in zip(parameters, args, strict=True):
+        if isinstance(arg, ndarray) and arg.data.mem.allocation is not None:
+            allocation = arg.data.mem.allocation
+            if id(allocation) not in named:
+                named.add(id(allocation))
+                allocation.name = parameter.name or f"argument {parameter.position}"

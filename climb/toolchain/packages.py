@@ -1,0 +1,53 @@
+"""NVIDIA's packages on PyPI: where pip put them, their versions, and the command that installs a missing one."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import sys
+from pathlib import Path
+
+#: The name on PyPI of each part of CUDA that is needed, for CUDA 12 and from CUDA 13 on. "crt" are the compiler's own
+#: headers, such as crt/mma.h.
+_PYPI = {
+    "bindings": ("cuda-bindings", "cuda-bindings"),
+    "nvrtc": ("nvidia-cuda-nvrtc-cu12", "nvidia-cuda-nvrtc"),
+    "runtime": ("nvidia-cuda-runtime-cu12", "nvidia-cuda-runtime"),
+    "cccl": ("nvidia-cuda-cccl-cu12", "nvidia-cuda-cccl"),
+    "crt": ("nvidia-cuda-nvcc-cu12", "nvidia-cuda-crt"),
+}
+
+
+def pip_install(part: str, major: int) -> str:
+    """The command that installs `part` ("bindings", "nvrtc", "runtime", "cccl" or "crt") for CUDA `major`."""
+    name = _PYPI[part][major > 12]
+    # Where the name has no version of CUDA in it, pip would install the newest.
+    return f"`pip install {name}`" if name.endswith("-cu12") else f'`pip install "{name}=={major}.*"`'
+
+
+def bindings_major() -> int:
+    """The major version of the installed cuda-bindings, which NVRTC must have too; 12 if unknown."""
+    from importlib import metadata  # imported here because it is slow: it loads the package email
+
+    try:
+        return int(metadata.version("cuda-bindings").split(".")[0])
+    except (metadata.PackageNotFoundError, ValueError):
+        return 12
+
+
+@functools.cache
+def compiler_versions() -> list[str]:
+    """Name and version of each installed package that NVRTC and CUDA's headers may come from."""
+    from importlib import metadata
+
+    found = []
+    for part in ("nvrtc", "runtime", "cccl", "nvcc", "crt"):
+        for package in (f"nvidia-cuda-{part}-cu12", f"nvidia-cuda-{part}"):
+            with contextlib.suppress(metadata.PackageNotFoundError):
+                found.append(f"{package} {metadata.version(package)}")
+    return found
+
+
+def site_packages() -> list[Path]:
+    """The folders of Python's search path in which pip has put packages of NVIDIA (the folder `nvidia`)."""
+    return [Path(entry) for entry in dict.fromkeys(sys.path) if entry and Path(entry, "nvidia").is_dir()]

@@ -1,0 +1,106 @@
+"""One CUDA C++ source compiled by NVRTC, or what an earlier process kept of the same compilation."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from climb.toolchain import cache
+from climb.toolchain.diagnostics import Diagnostic, parse_log
+from climb.toolchain.errors import CompileError
+from climb.toolchain.file_names import ROOT, shown_prefixes
+from climb.toolchain.hints import hints, name_hints, origin
+from climb.toolchain.includes import cuda_include_dirs, included_files
+from climb.toolchain.nvrtc import check, fetch, library, nvrtc_version
+from climb.toolchain.packages import compiler_versions
+
+# NVRTC compiles the name expressions in a file of its own, which no user wrote.
+_NAME_FILE = "__nv_name_map"
+
+
+class Program:
+    """One source with its name expressions. Each compilation makes a new program of NVRTC."""
+
+    def __init__(
+        self,
+        source: str,
+        filename: str,
+        expressions: tuple[str, ...],
+        include_dirs: tuple[str, ...],
+        ptx: str = "",
+    ) -> None:
+        self.source = source
+        self.filename = filename
+        self.expressions = expressions
+        self.include_dirs = include_dirs
+        self.ptx = ptx  # the text whose lines ptxas counts in its messages
+
+    def compile(self, arch: str, options: tuple[str, ...], *, want: str) -> cache.Made:
+        """Log, images and lowered names of a compilation for `arch`, from the cache if it has them.
+
+        `want` is "ptx" for the image "ptx" alone, or "cubin" for both images. Raises CompileError.
+        """
+        # For a virtual architecture NVRTC makes the same PTX and skips ptxas.
+        flags = (
+            self._flags(arch.replace("sm_", "compute_"), options) if want == "ptx" else self._cubin_flags(arch, options)
+        )
+        texts = sorted(included_files(self.source, self.include_dirs).items())
+        headers = [Path(folder).stat().st_mtime_ns for folder in cuda_include_dirs(nvrtc_version()[0])]
+        own = [self.source, self.filename, self.expressions, flags, want]
+        name = cache.digest([compiler_versions(), nvrtc_version(), headers, texts, *own])
+
+        return cache.keep(name, lambda: self._compile(flags, arch))
+
+    def _flags(self, target: str, options: tuple[str, ...]) -> list[str]:
+        folders = (*self.include_dirs, *cuda_include_dirs(nvrtc_version()[0]))
+        return [f"-arch={target}", *options, *(f"-I{folder}" for folder in folders)]
+
+    def _cubin_flags(self, arch: str, options: tuple[str, ...]) -> list[str]:
+        """The flags for machine code with ptxas's report. Where there is a driver, NVRTC would take machine code from
+        the driver's cache, without the report: --no-cache stops that."""
+        return self._flags(arch, (*options, "--ptxas-options=-v", "--no-cache"))
+
+    def _compile(self, flags: list[str], arch: str) -> cache.Made:
+        nvrtc = library()
+        status, program = nvrtc.nvrtcCreateProgram(self.source.encode(), (ROOT + self.filename).encode(), 0, None, None)
+        check(status, "nvrtcCreateProgram")
+        try:
+            for expression in self.expressions:
+                check(nvrtc.nvrtcAddNameExpression(program, expression.encode())[0], "nvrtcAddNameExpression")
+            encoded = [flag.encode() for flag in flags]
+            (status,) = nvrtc.nvrtcCompileProgram(program, len(encoded), encoded)
+            log = fetch(nvrtc.nvrtcGetProgramLogSize, nvrtc.nvrtcGetProgramLog, program).decode(errors="replace")
+            log = log.rstrip("\0\n")
+            if int(status) != 0:
+                raise self._error(log, arch, getattr(status, "name", str(status)))
+            images = {
+                "ptx": fetch(nvrtc.nvrtcGetPTXSize, nvrtc.nvrtcGetPTX, program).rstrip(b"\0"),
+                "cubin": fetch(nvrtc.nvrtcGetCUBINSize, nvrtc.nvrtcGetCUBIN, program),
+            }
+            names = {}
+            for expression in self.expressions:
+                status, lowered = nvrtc.nvrtcGetLoweredName(program, expression.encode())
+                check(status, f"nvrtcGetLoweredName({expression!r})")
+                names[expression] = lowered.decode()
+        finally:
+            nvrtc.nvrtcDestroyProgram(program)
+        return log, images, names
+
+    def _error(self, log: str, arch: str, status: str) -> CompileError:
+        files = {
+            self.filename: self.source,
+            **included_files(self.source, self.include_dirs),
+            "PTX": self.ptx,
+        }
+        found = [d for d in parse_log(log, files, strip=shown_prefixes(self.include_dirs)) if d.is_error]
+        about_names = [d for d in found if d.file == _NAME_FILE]
+        diagnostics = [d for d in found if d.file != _NAME_FILE]
+        advice = []
+        if about_names and not diagnostics:
+            advice += name_hints(about_names, self.source, self.filename, self.expressions)
+        for diagnostic in diagnostics:
+            advice += hints(diagnostic, arch)
+            if diagnostic.file == "PTX" and (place := origin(self.ptx, diagnostic.line, self.source, self.filename)):
+                advice.append(place)
+        if not diagnostics and not advice:
+            diagnostics = [Diagnostic("error", log or status)]
+        return CompileError(f"{self.filename} does not compile for {arch}", diagnostics, tuple(dict.fromkeys(advice)))

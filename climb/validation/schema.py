@@ -1,0 +1,144 @@
+"""The records of the validation, as ``climb.bench.records.load`` checks them.
+
+Rows are TypedDicts: what a tool said of a kernel is passed on as it is.
+"""
+
+from __future__ import annotations
+
+from typing import NotRequired, TypedDict
+
+import msgspec
+
+from climb.bench.records import Device, StoredSize
+
+
+class LaunchCounts(TypedDict):
+    """What Nsight Compute counted of one launch: of a rung, or of a pattern by its label; a row of counts for each run.
+
+    A count that was not asked for is None; the rows are in the order of the record's metrics.
+    """
+
+    label: NotRequired[str]
+    ladder: NotRequired[str]
+    rung: NotRequired[str]
+    size: NotRequired[StoredSize]
+    launch: NotRequired[int]
+    code_sha256: str
+    counts: list[list[int | float | None]]
+
+
+class AgreementRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """``emulator/agreement.json``."""
+
+    date: str
+    commit: str
+    tool: str
+    nvrtc: str
+    device: Device
+    metrics: list[str]
+    rungs: list[LaunchCounts]
+    patterns: list[LaunchCounts]
+
+
+class KeptCode(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """``emulator/code/<ladder>.<rung>.json``: PTX and machine code, compressed and in base 85."""
+
+    made_from: str
+    filename: str
+    lowered: tuple[str, ...]
+    include_dirs: tuple[str, ...]
+    ptx: str
+    cubin: str
+
+
+class Finding(TypedDict):
+    """What one tool reports of one planted fault, and of the kernel without it. Empty where it was not asked.
+
+    ``errors`` is None where the kernel did not end.
+    """
+
+    errors: NotRequired[int | None]
+    says: NotRequired[str]
+    driver: NotRequired[str]
+    mended: NotRequired[int | None]
+    mended_driver: NotRequired[str]
+
+
+class FaultRow(TypedDict):
+    """One planted fault: what the emulator says of it, and each tool of compute-sanitizer."""
+
+    name: str
+    source_sha256: str
+    emulator: str
+    tools: dict[str, Finding]
+
+
+class SanitizerRecord(TypedDict):
+    """``emulator/sanitizer.json``."""
+
+    date: str
+    commit: str
+    tool: str
+    nvrtc: str
+    device: Device
+    faults: list[FaultRow]
+
+
+class Report(TypedDict):
+    """How many reports a tool made, and the first."""
+
+    errors: int
+    says: str
+
+
+class CleanRow(TypedDict):
+    """What the tools report of the rungs of one ladder."""
+
+    ladder: str
+    rungs: int
+    launches: int
+    code_sha256: str
+    tools: dict[str, Report]
+
+
+class CleanRecord(TypedDict):
+    """``emulator/clean.json``."""
+
+    date: str
+    commit: str
+    tool: str
+    device: Device
+    ladders: list[CleanRow]
+
+
+class FuzzKind(TypedDict):
+    """Programs of one kind: how many, how many words were compared, first and last seed, and what differs."""
+
+    programs: int
+    words: int
+    seeds: tuple[int, int]
+    different: list[list[object]]
+    refused: list[tuple[int, str]]
+
+
+class FuzzRecord(TypedDict):
+    """``emulator/fuzz.json``; ``hashes`` are of the GPU's words, by kind and seed."""
+
+    date: str
+    commit: str
+    nvrtc: str
+    device: Device
+    kinds: dict[str, FuzzKind]
+    hashes: dict[str, dict[str, str]]
+
+
+class DivergenceRecord(TypedDict):
+    """``profiles/divergence.json``; ``cubins`` are hashes of the machine code by label."""
+
+    date: str
+    tool: str
+    device: Device
+    nvrtc: str
+    metrics: dict[str, str]
+    cubins: dict[str, str]
+    counts: dict[str, dict[str, float]]

@@ -1,0 +1,73 @@
+"""The times that chapters cite: medians, ratios, shares of the limit, verdicts."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+from tiny_ladder import made, scale
+
+from climb.bench.timings import Timings, timings
+from climb.bench.timings import verdict as verdict_of
+
+
+@pytest.fixture
+def times():
+    return Timings(scale.ladder, "cold", made.record())
+
+
+def test_times_ratios_and_shares(times):
+    assert times.seconds("plain") == pytest.approx(4e-6)
+    assert times.ratio("vector", "plain") == pytest.approx(2.0)
+    assert times.rate("vector") == pytest.approx(8 * 1024 / 2e-6)
+    assert times.rate("vector", per="flops") == pytest.approx(2 * 1024 / 2e-6)
+    # 8192 bytes at 8.192 GB/s take 1 us.
+    assert times.limit_s() == pytest.approx(1e-6) and times.of_limit("vector") == pytest.approx(0.5)
+    assert times.best() == "vector" and times.best({"n": 1023}) == "plain"
+
+
+def test_time_that_was_not_measured_is_named(times):
+    with pytest.raises(LookupError, match="no cold time of 'vector' at n=1023; there are: library at n=1023; "):
+        times.seconds("vector", {"n": 1023})
+    with pytest.raises(LookupError, match="scale was not measured on this machine"):
+        times.seconds("plain", mine=True)
+
+
+def test_own_times_are_kept_beside_the_reference():
+    slower = made.record()
+    mine = replace(slower, points=tuple(replace(p, median_s=2 * p.median_s) for p in slower.points))
+    both = Timings(scale.ladder, "cold", made.record(), mine)
+    assert both.seconds("plain", mine=True) == pytest.approx(2 * both.seconds("plain"))
+    assert both.points is mine.points and both.ratio("vector", "plain", mine=True) == pytest.approx(2.0)
+
+
+def interval(p25, median, p75):
+    """A point with these quartiles."""
+    return replace(made.record().points[0], p25_s=p25, median_s=median, p75_s=p75)
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "verdict"),
+    [
+        ((1.0, 1.1, 1.2), (1.3, 1.4, 1.5), "faster"),
+        ((1.3, 1.4, 1.5), (1.0, 1.1, 1.2), "slower"),
+        ((1.0, 1.1, 1.2), (1.0, 1.15, 1.3), "same"),
+        ((1.0, 1.0, 1.0), (1.0, 1.0, 1.0), "same"),
+        # Intervals that touch are not disjoint, and neither median is in the other's interval.
+        ((1.0, 1.1, 1.2), (1.2, 1.3, 1.4), "ambiguous"),
+        ((1.2, 1.3, 1.4), (1.0, 1.1, 1.2), "ambiguous"),
+        # One median alone is in the other's interval: not enough, whichever it is.
+        ((1.0, 1.1, 1.4), (1.2, 1.3, 1.5), "ambiguous"),
+        ((1.2, 1.3, 1.5), (1.0, 1.1, 1.4), "ambiguous"),
+        ((1.0, 1.1, 1.2), (1.15, 1.3, 1.5), "ambiguous"),
+        # A median at the very end of the other's interval is in it.
+        ((1.0, 1.1, 1.2), (1.1, 1.2, 1.3), "same"),
+        ((1.1, 1.2, 1.3), (1.0, 1.1, 1.2), "same"),
+    ],
+)
+def test_the_verdict_takes_both_medians(a, b, verdict):
+    assert verdict_of(interval(*a), interval(*b)) == verdict
+
+
+def test_an_unknown_regime_is_refused():
+    with pytest.raises(ValueError, match="regime is 'hot'; expected one of cold, batch"):
+        timings(scale.ladder, "hot")
