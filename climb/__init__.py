@@ -11,7 +11,6 @@ from importlib import import_module
 from typing import Any
 
 _WHERE = {
-    "display.access": ("pick",),
     "bench.announcement": ("announce", "describe"),
     "bench.arguments": ("ArgumentError",),
     "bench.checking": ("WrongResult", "compare", "poisoned", "verify"),
@@ -41,19 +40,12 @@ _WHERE = {
     "bench.records": ("MissingRecord", "PendingRung", "Point", "Record", "load_record", "pending"),
     "bench.registry": ("ladder_names", "load_ladder"),
     "bench.roofline": ("arithmetic_intensity", "limit", "limit_s"),
-    "display.show": (
-        "Code",
-        "card",
-        "counters_table",
-        "diff",
-        "launch",
-        "number",
-        "sass",
-        "say",
-        "source",
-        "table",
-        "timing_table",
-    ),
+    "display.access_cost": ("pick",),
+    "display.card": ("card",),
+    "display.cell_output": ("Code", "table"),
+    "display.listings": ("diff", "launch", "source"),
+    "display.prose_numbers": ("number", "say"),
+    "display.tables": ("counters_table", "sass", "timing_table"),
     "bench.timings": ("Timings", "timings", "verdict"),
     "bench.units": ("percent_text", "rate_text", "ratio_text", "significant", "time_text"),
 }

@@ -43,7 +43,7 @@ class Profiled:
 
 @dataclass(frozen=True)
 class Profile:
-    """What ``climb occupancy`` read of many launches on one GPU."""
+    """The occupancy of many launches on one GPU, as ``climb occupancy`` measured it."""
 
     gpu: str
     date: str

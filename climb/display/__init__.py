@@ -1,1 +1,1 @@
-"""What a chapter shows: source, differences, tables, figures."""
+"""Show results in a chapter: source code, diffs, tables, figures and numbers for prose."""

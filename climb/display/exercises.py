@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from climb.bench.exercise import Exercise
-from climb.display.show import source
-from climb.display.shown import Shown
+from climb.display.cell_output import CellOutput
+from climb.display.listings import source
 
 
-def skeleton(exercise: Exercise) -> Shown:
+def skeleton(exercise: Exercise) -> CellOutput:
     """The kernel to complete, highlighted."""
     return source(exercise.skeleton)
 
 
-def solution(exercise: Exercise) -> Shown:
+def solution(exercise: Exercise) -> CellOutput:
     """The completed kernel, highlighted; tag its cell ``hide-cell``. The tests check exactly this text."""
     return source(exercise.solution)

@@ -1,7 +1,7 @@
 """The figures of the book: ladder, overview, roofline, sweep, access picture, lanes picture and steps picture.
 
-Each function returns a matplotlib figure in the book's style, which a notebook shows as SVG. ``alt_text(figure)`` says
-in words what it shows. ``climb figures`` draws the pictures of the README and the front page.
+Each function returns a matplotlib figure in the book's style, which a notebook shows as SVG. ``alt_text(figure)``
+describes it in words. ``climb figures`` draws the pictures of the README and the front page.
 """
 
 from __future__ import annotations
@@ -11,13 +11,14 @@ from pathlib import Path
 
 from climb.bench.records import DEFAULT_GPU, MissingRecord, Record, load_record
 from climb.bench.registry import ladder_names, load_ladder
-from climb.display.access_drawing import access_figure
-from climb.display.ladder_drawing import ladder_figure, overview_figure
-from climb.display.lanes_drawing import lanes_figure
-from climb.display.roofline_drawing import roofline_figure
-from climb.display.steps_drawing import steps_figure, warp_steps
+from climb.display.access_figure import access_figure
+from climb.display.ladder_figure import ladder_figure
+from climb.display.lanes_figure import lanes_figure
+from climb.display.overview_figure import overview_figure
+from climb.display.roofline_figure import roofline_figure
+from climb.display.steps_figure import steps_figure, warp_steps
 from climb.display.style import alt_text, save
-from climb.display.sweep_drawing import sweep_figure
+from climb.display.sweep_figure import sweep_figure
 
 #: Where the pictures of the README and the front page are.
 PICTURES = Path(__file__).resolve().parents[2] / "book" / "_static"
@@ -38,7 +39,7 @@ __all__ = [
 
 
 def compared(gpu: str = DEFAULT_GPU) -> tuple[Record, ...]:
-    """The records of the ladders that climb towards a vendor's library: of more than one rung, and with a peer."""
+    """The records of the ladders that have more than one rung and a peer, a vendor's library."""
     found = []
     for name in ladder_names():
         ladder = load_ladder(name)

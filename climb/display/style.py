@@ -1,8 +1,8 @@
-"""One style for every figure of the book: colours, sizes, and SVG that is the same bytes wherever it is made.
+"""The style of all figures: colours, sizes, and SVG that is byte-identical on every machine.
 
-Figures are made without pyplot, so no display, no backend and no global state take part. Text becomes paths of the
-font that matplotlib carries, ids come from a fixed salt, and date and creator are left out: with the locked
-matplotlib the file is byte-identical on every machine.
+Figures are made without pyplot, so they depend on no display, backend or global state. Text becomes paths of
+matplotlib's own font, ids come from a fixed salt, and date and creator are left out: with the locked matplotlib the
+file has the same bytes everywhere.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any, ParamSpec
 import matplotlib
 from matplotlib.figure import Figure
 
-# What belongs to the reader's session and not to how a figure looks.
+# Settings of the reader's session, which do not affect how a figure looks.
 _SESSION = (
     "backend",
     "interactive",
@@ -47,18 +47,18 @@ FAINT = "#e9edf1"
 TEXT = "#1f2933"
 QUIET = "#52606d"
 WASTE = "#f6c98f"
-#: For series that are all of equal rank, in this order; each is also told apart by its marker.
+#: Colours of series of equal rank, in order; the markers tell them apart without colour.
 SERIES: tuple[str, ...] = (NEWEST, PEER, LIMIT, YOURS, "#7a6a00", QUIET)
 MARKERS: tuple[str, ...] = ("o", "s", "^", "D", "v", "P")
 
-#: What text stands on where it crosses lines.
+#: Background of text that crosses lines.
 HALO: dict[str, Any] = {"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.85}
 
 P = ParamSpec("P")
 
 
 def styled(draw: Callable[P, Figure]) -> Callable[P, Figure]:
-    """Run a drawing function under the book's style, whatever the reader has set."""
+    """Decorate a drawing function to run under the book's style, whatever the reader has set."""
 
     @wraps(draw)
     def drawn(*args: P.args, **kwargs: P.kwargs) -> Figure:
@@ -82,7 +82,7 @@ def svg(figure: Figure) -> str:
 
 
 def save(figure: Figure, path: str | Path) -> Path:
-    """Write a figure: ``.svg`` deterministically, any other suffix (``.png``) as matplotlib does. Returns the path."""
+    """Write a figure: ``.svg`` with the same bytes every time, other formats as matplotlib does. Returns the path."""
     path = Path(path)
     if path.suffix == ".svg":
         path.write_text(svg(figure), encoding="utf-8", newline="\n")
@@ -93,21 +93,21 @@ def save(figure: Figure, path: str | Path) -> Path:
 
 
 def set_alt(figure: Figure, text: str) -> Figure:
-    """Attach what the figure says in words; :func:`alt_text` gives it back."""
+    """Attach alt text to a figure, which :func:`alt_text` returns. Returns the figure."""
     figure.set_label(text)
     return figure
 
 
 def alt_text(figure: Figure) -> str:
-    """What the figure shows, in words, for someone who cannot see it. Empty for a figure of another maker."""
+    """The alt text of a figure: what it shows, in words. Empty for a figure from elsewhere."""
     return str(figure.get_label() or "")
 
 
 def use_in_notebook() -> bool:
-    """Show figures as SVG in this notebook. Does nothing outside IPython. Returns whether it did something.
+    """Show figures as SVG in this notebook. Returns False, and does nothing, outside IPython.
 
-    Every formatter of ``Figure`` is replaced by :func:`svg`, and the inline backend is told the same for figures that
-    a reader draws with pyplot.
+    Replaces every formatter of ``Figure`` by :func:`svg`, and sets the inline backend accordingly for figures that a
+    reader draws with pyplot.
     """
     try:
         from IPython import get_ipython

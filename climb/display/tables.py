@@ -1,4 +1,4 @@
-"""The tables of a chapter: what the emulator counted, what was measured, and which machine instructions came out."""
+"""Tables of counters, of times, and of machine instructions."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from climb.bench.machine_code import opcode_counts
 from climb.bench.problem import Size
 from climb.bench.timings import verdict
 from climb.bench.units import percent_text, rate_text, ratio_text, significant, time_text
-from climb.display.selecting import has_mine, select
-from climb.display.shown import Code, Shown, table
+from climb.display.cell_output import CellOutput, Code, table
+from climb.display.selection import has_mine, select
 
 
-def counters_table(counters: Any, before: Any = None, *, caption: str = "") -> Shown:
-    """What the hardware would have to do, from the emulator's ``Counters``.
+def counters_table(counters: Any, before: Any = None, *, caption: str = "") -> CellOutput:
+    """A table of the emulator's ``Counters``.
 
-    By itself: one row per source line and kind of access, with the sectors (global memory) or wavefronts (shared) per
-    request and the least that the same bytes would take. With ``before``: one row per kind of access, before and
-    after, since two rungs have no lines in common.
+    Without ``before``: one row per source line and kind of access, with the sectors (global memory) or wavefronts
+    (shared) per request and the least that the same bytes would take. With ``before``: one row per kind of access,
+    before and after, since two rungs have no lines in common.
 
     >>> counters_table(counters(transpose["padded"], size))                                 # doctest: +SKIP
     >>> counters_table(counters(transpose["padded"], size), before=counters(transpose["tiled"], size))  # doctest: +SKIP
@@ -45,7 +45,7 @@ def counters_table(counters: Any, before: Any = None, *, caption: str = "") -> S
     return table(rows, columns, caption=caption)
 
 
-def _before_after(before: Any, after: Any, caption: str) -> Shown:
+def _before_after(before: Any, after: Any, caption: str) -> CellOutput:
     kinds = list(dict.fromkeys(a.kind for c in (before, after) for a in c.lines))
     rows: list[list[Any]] = []
     for kind in sorted(kinds, key=_kind_order):
@@ -61,7 +61,7 @@ def _before_after(before: Any, after: Any, caption: str) -> Shown:
 
 
 def _total(counters: Any, kind: str) -> dict[str, int] | None:
-    """The sums of one kind of access over its lines, or None where the kernel has none of it."""
+    """The sums of one kind of access over its lines, or None where the kernel has no such access."""
     names = ("requests", "sectors", "wavefronts", "ideal_sectors", "ideal_wavefronts")
     found = [a for a in counters.lines if a.kind == kind]
     return {n: sum(int(getattr(a, n)) for a in found) for n in names} if found else None
@@ -86,14 +86,14 @@ def _per(count: int, requests: int) -> str:
     return str(count // requests) if count % requests == 0 else significant(count / requests)
 
 
-def timing_table(timings: Any, size: Size | None = None, upto: str | None = None) -> Shown:
-    """Times at one size (the first headline size if None): rungs first to last, then peers, then the limit.
+def timing_table(timings: Any, size: Size | None = None, upto: str | None = None) -> CellOutput:
+    """A table of times at one size (the first headline size if None): rungs first to last, peers, the limit.
 
-    Per row: the time, the rate (TFLOP/s where arithmetic sets the limit, else GB/s), the share of the limit, how many
-    times as fast as the fastest peer of the same precision, and the verdict against the rung before it (faster,
-    slower, same or ambiguous, by the intervals from the 25th to the 75th percentile). Where the reader's own GPU was
-    measured, a column gives its times. The newest rung is emphasised. A rung that is pending has the word in place of
-    its time. Raises ValueError when nothing was measured at this size.
+    Each row has the time, the rate (TFLOP/s where arithmetic sets the limit, else GB/s), the share of the limit, the
+    ratio to the fastest peer of the same precision, and the verdict against the rung before it: faster, slower, same or
+    ambiguous, by the intervals from the 25th to the 75th percentile. Where the reader's own GPU was measured, a column
+    gives its times. The newest rung is emphasised. A pending rung has the word in place of its time. Raises ValueError
+    when nothing was measured at this size.
 
     >>> timing_table(timings("transpose"), upto="padded")                                   # doctest: +SKIP
     """
@@ -136,7 +136,7 @@ def timing_table(timings: Any, size: Size | None = None, upto: str | None = None
 
 
 def _change(verdict: str, ratio: float) -> str:
-    """A verdict with how much: in percent below a tenth, else how many times."""
+    """A verdict with its size: in percent below a tenth, else as a ratio."""
     if verdict not in ("faster", "slower"):
         return verdict
     times = ratio if verdict == "faster" else 1 / ratio
@@ -147,11 +147,11 @@ def _spelled(size: Size) -> str:
     return ", ".join(f"{key} = {value}" for key, value in size.items())
 
 
-def sass(rung: Any, size: Size, only: str = "LDG|STG|LDS|STS") -> Shown:
-    """The machine instructions of a rung's kernels whose opcode starts like ``only`` (a regular expression), by source
-    line: opcode and how often it stands in the code. Operands, which change with every compiler patch, are left out.
+def sass(rung: Any, size: Size, only: str = "LDG|STG|LDS|STS") -> CellOutput:
+    """A table of the machine instructions of a rung's kernels whose opcode matches ``only``, a regular expression.
 
-    Needs no GPU. Raises ValueError when no instruction matches, so that a chapter cannot show an empty claim.
+    One row per source line and opcode, with the number of its occurrences in the code. Operands are left out, since
+    they change with every compiler patch. Needs no GPU. Raises ValueError when no instruction matches.
 
     >>> sass(copy["float4"], size, only="LDG|STG")                                          # doctest: +SKIP
     """

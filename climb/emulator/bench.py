@@ -14,8 +14,8 @@ import numpy as np
 
 from climb.toolchain import compile_cuda
 
-from .memory import Allocation, DeviceMemory
-from .module import load
+from .execution.module import load
+from .memory.device_memory import Allocation, DeviceMemory
 
 SOURCE = r"""
 extern "C" __global__ void transpose(const float* a, float* b, int n)

@@ -1,4 +1,4 @@
-"""The book builds without a warning, loads nothing from another host, and each of its images says what it shows."""
+"""The book builds without a warning, loads nothing from another host, and every image has alt text."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def build(root: Path, into: Path) -> subprocess.CompletedProcess[str]:
-    """What `make book` does, into a fresh folder: a second build into the same one would not read its pages again."""
+    """Build the book as `make book` does, into a fresh folder: a second build would not read unchanged pages again."""
     command = "from jupyter_book.cli.main import main; main()"
     return subprocess.run(
         [sys.executable, "-c", command, "build", "-W", "-n", "--keep-going", "--all", "--path-output", str(into), "."],
@@ -25,33 +25,33 @@ def build(root: Path, into: Path) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module")
 def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The whole book, built."""
+    """The built book."""
     into = tmp_path_factory.mktemp("book")
     done = build(ROOT, into)
     assert done.returncode == 0, _warnings(done)
     return into / "_build" / "html"
 
 
-def test_the_book_has_all_its_pages(book: Path) -> None:
+def test_book_has_a_page_for_every_entry_of_the_contents(book: Path) -> None:
     listed = sorted(f"{name}.html" for name in notebooks.toc_files(ROOT / "_toc.yml"))
     assert [path.relative_to(book).as_posix() for path in site.pages(book)] == listed
     assert (book / "index.html").exists()
 
 
-def test_the_book_loads_nothing_from_another_host(book: Path) -> None:
+def test_book_loads_nothing_from_another_host(book: Path) -> None:
     assert site.remote_loads(book) == []
     assert (book / "_static" / "mathjax" / "tex-chtml.js").exists()
 
 
-def test_every_image_says_what_it_shows(book: Path) -> None:
+def test_every_image_has_alt_text(book: Path) -> None:
     assert site.silent_images(book) == []
 
 
-def test_every_picture_can_be_drawn(book: Path) -> None:
+def test_every_svg_is_well_formed(book: Path) -> None:
     assert site.broken_pictures(book) == []
 
 
-def test_no_link_within_the_book_is_dead(book: Path) -> None:
+def test_book_has_no_dead_internal_link(book: Path) -> None:
     assert site.dead_links(book) == []
 
 
@@ -60,7 +60,7 @@ def test_no_link_within_the_book_is_dead(book: Path) -> None:
 
 @pytest.fixture(scope="module")
 def broken(tmp_path_factory: pytest.TempPathFactory) -> tuple[subprocess.CompletedProcess[str], Path]:
-    """A book of one page with a fault of every kind, and MathJax from where Sphinx takes it by itself."""
+    """A book of one page with a fault of every kind, and MathJax from its default remote address."""
     root, into = tmp_path_factory.mktemp("small"), tmp_path_factory.mktemp("built")
     shutil.copytree(ROOT / "book" / "_static", root / "book" / "_static")
     shutil.copy(ROOT / "book" / "references.bib", root / "book")
@@ -94,7 +94,7 @@ $x$
     ["no such term", "no-such-label", "nobody1900", "unknown document: 'nowhere'", "missing.md", "'nowhere'",
      "gone.svg", "no-such-directive"],
 )  # fmt: skip
-def test_a_fault_is_a_warning_and_a_warning_an_error(
+def test_fault_in_a_page_is_a_warning_that_fails_the_build(
     broken: tuple[subprocess.CompletedProcess[str], Path], warning: str
 ) -> None:
     done, _ = broken
@@ -102,7 +102,7 @@ def test_a_fault_is_a_warning_and_a_warning_an_error(
     assert warning in _warnings(done)
 
 
-def test_a_remote_script_and_a_remote_image_are_found(
+def test_remote_script_and_remote_image_in_a_built_book_are_found(
     broken: tuple[subprocess.CompletedProcess[str], Path],
 ) -> None:
     loads = "\n".join(site.remote_loads(broken[1]))
@@ -110,7 +110,7 @@ def test_a_remote_script_and_a_remote_image_are_found(
     assert "book/a.html loads https://example.org/x.png" in loads
 
 
-def test_a_silent_image_is_found(broken: tuple[subprocess.CompletedProcess[str], Path]) -> None:
+def test_image_without_alt_text_is_found(broken: tuple[subprocess.CompletedProcess[str], Path]) -> None:
     assert any("logo.svg" in image for image in site.silent_images(broken[1]))
 
 
@@ -130,7 +130,7 @@ def test_a_silent_image_is_found(broken: tuple[subprocess.CompletedProcess[str],
         ("_images/a.svg", '<svg><image href="https://example.org/x.png"/></svg>', "a.svg loads https"),
     ],
 )  # fmt: skip
-def test_a_remote_load_is_found(tmp_path: Path, name: str, text: str, says: str) -> None:
+def test_remote_load_is_found(tmp_path: Path, name: str, text: str, says: str) -> None:
     (tmp_path / name).parent.mkdir(exist_ok=True)
     (tmp_path / name).write_text(text, encoding="utf-8")
     assert any(says in load for load in site.remote_loads(tmp_path))
@@ -142,18 +142,18 @@ def test_a_remote_load_is_found(tmp_path: Path, name: str, text: str, says: str)
      '<script src="_static/x.js"></script>', '<img alt="a b" src="data:image/png;base64,AA=="/>',
      '<svg xmlns="http://www.w3.org/2000/svg"></svg>'],
 )  # fmt: skip
-def test_a_link_is_no_load(tmp_path: Path, text: str) -> None:
+def test_link_is_not_reported_as_a_load(tmp_path: Path, text: str) -> None:
     (tmp_path / "a.html").write_text(text, encoding="utf-8")
     assert site.remote_loads(tmp_path) == []
 
 
-def test_a_picture_that_is_no_xml_is_found(tmp_path: Path) -> None:
+def test_malformed_svg_is_found(tmp_path: Path) -> None:
     (tmp_path / "a.svg").write_text("<svg>\0<g/></svg>")
     (tmp_path / "b.svg").write_text('<svg xmlns="http://www.w3.org/2000/svg"><g/></svg>')
     assert [problem.split(":")[0] for problem in site.broken_pictures(tmp_path)] == ["a.svg"]
 
 
-def test_a_dead_link_is_found(tmp_path: Path) -> None:
+def test_dead_link_is_found(tmp_path: Path) -> None:
     (tmp_path / "a.html").write_text('<p id="x"><a href="#x">1</a><a href="#y">2</a><a href="b.html">3</a>'
                                      '<a href="c.html#z">4</a><img src="d.png">')  # fmt: skip
     (tmp_path / "c.html").write_text("<p>")
@@ -162,7 +162,7 @@ def test_a_dead_link_is_found(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("alt", ["", ' alt=""', ' alt="../_images/0a1b.svg"', ' alt="picture"',
                                  ' alt="0123456789abcdef0123"'])  # fmt: skip
-def test_alt_text_that_says_nothing_is_found(tmp_path: Path, alt: str) -> None:
+def test_empty_or_generated_alt_text_is_found(tmp_path: Path, alt: str) -> None:
     (tmp_path / "a.html").write_text(f'<img src="x.svg"{alt}>')
     assert len(site.silent_images(tmp_path)) == 1
 

@@ -1,4 +1,4 @@
-"""Every page of the book keeps the form that the book promises; each rule is proved on a planted fault."""
+"""Every page of the book keeps the rules of form; a planted fault shows that each rule can fail."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ from tools import notebooks, prose
 ROOT = Path(__file__).resolve().parents[2]
 CHAPTERS = sorted((ROOT / "book").rglob("*.ipynb"))
 PAGES = [*sorted((ROOT / "book").rglob("*.md")), ROOT / "README.md"]
-#: Pages that are not chapters of the anatomy, and so need no exercises.
+#: Pages without exercises.
 NO_EXERCISES = {"intro"}
 Notebook = nbformat.NotebookNode
 
 
 @pytest.mark.parametrize("rule", notebooks.RULES, ids=lambda rule: rule.__name__)
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
-def test_chapter(path: Path, rule: notebooks.Rule) -> None:
+def test_chapter_keeps_the_rule(path: Path, rule: notebooks.Rule) -> None:
     assert rule(nbformat.read(path, as_version=nbformat.NO_CONVERT)) == []
 
 
 @pytest.mark.parametrize("path", [p for p in CHAPTERS if p.stem not in NO_EXERCISES], ids=lambda path: path.stem)
-def test_chapter_has_exercises(path: Path) -> None:
+def test_chapter_has_at_least_two_exercises(path: Path) -> None:
     assert len(_exercises(nbformat.read(path, as_version=4))) >= 2
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
-def test_page_has_no_typed_numbers(path: Path) -> None:
+def test_page_has_no_measured_number_typed_by_hand(path: Path) -> None:
     before, _, rest = path.read_text(encoding="utf-8").partition("<!-- report -->")
     _, _, after = rest.partition("<!-- /report -->")
     assert prose.typed_numbers(before) + prose.typed_numbers(after) == []
 
 
-def test_the_table_of_contents_lists_every_page() -> None:
+def test_table_of_contents_lists_every_page() -> None:
     assert CHAPTERS
     assert notebooks.toc_problems(ROOT) == []
 
@@ -53,7 +53,7 @@ def test_figure_names_are_unique() -> None:
 
 
 def good() -> Notebook:
-    """A notebook in which no rule finds a fault."""
+    """A notebook that breaks no rule."""
     svg = new_output("display_data", {"image/svg+xml": "<svg></svg>", "text/plain": "<Figure>"})
     cells = [
         new_markdown_cell("# A chapter\n\nSectors per request fall from 32 to 4, and {numref}`fig-a` shows it."),
@@ -72,13 +72,13 @@ def good() -> Notebook:
     return new_notebook(cells=cells, metadata={"kernelspec": dict(notebooks.KERNELSPEC)})
 
 
-def test_no_rule_faults_a_good_notebook() -> None:
+def test_good_notebook_breaks_no_rule() -> None:
     assert [problem for rule in notebooks.RULES for problem in rule(good())] == []
     assert len(_exercises(good())) == 2
 
 
 def _set(path: str, value: Any) -> Callable[[Notebook], None]:
-    """A fault that puts a value at `cells/3/metadata/tags` of a notebook."""
+    """A fault that sets the value at a path such as `cells/3/metadata/tags` in a notebook."""
 
     def plant(nb: Notebook) -> None:
         *steps, last = [int(step) if step.isdigit() else step.replace("~", "/") for step in path.split("/")]
@@ -162,14 +162,14 @@ FAULTS: dict[str, tuple[Callable[[Notebook], None], str]] = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_a_fault_is_found(fault: str) -> None:
+def test_planted_fault_breaks_a_rule(fault: str) -> None:
     plant, says = FAULTS[fault]
     nb = good()
     plant(nb)
     assert says in "\n".join(problem for rule in notebooks.RULES for problem in rule(nb))
 
 
-def test_a_kernel_in_a_string_is_not_counted() -> None:
+def test_lines_of_a_kernel_in_a_string_are_not_counted() -> None:
     nb = good()
     nb.cells[3].source = "source = r'''\n__global__ void f() {\n" + "  g();\n" * 30 + "}\n'''\nrun(source)"
     assert notebooks.length_problems(nb) == []
@@ -186,7 +186,7 @@ def test_a_kernel_in_a_string_is_not_counted() -> None:
         "1980 MHz", "between 10 and 20 us",
     ],
 )  # fmt: skip
-def test_a_measured_number_is_found(sentence: str) -> None:
+def test_measured_number_is_found(sentence: str) -> None:
     assert prose.typed_numbers(sentence)
 
 
@@ -199,11 +199,11 @@ def test_a_measured_number_is_found(sentence: str) -> None:
         "a tile of 32 x 33", "the 2 SMs", "We expect fewer sectors, and so less time.", "4 B and 8 B loads",
     ],
 )  # fmt: skip
-def test_a_count_is_not(sentence: str) -> None:
+def test_count_is_not_taken_for_a_measured_number(sentence: str) -> None:
     assert prose.typed_numbers(sentence) == []
 
 
-def test_a_page_that_is_not_listed_is_found(tmp_path: Path) -> None:
+def test_page_missing_from_the_contents_is_found(tmp_path: Path) -> None:
     (tmp_path / "book").mkdir()
     (tmp_path / "_toc.yml").write_text(
         "root: book/a\nparts:\n- chapters:\n  - file: book/b\n    sections:\n    - file: book/c\n  - file: book/a\n"

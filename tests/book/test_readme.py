@@ -1,4 +1,4 @@
-"""What README.md says is so: its commands, its map, its picture. (tests/test_report.py holds its table.)"""
+"""README.md is true: its commands, its map and its picture. (tests/bench/test_report.py checks its table.)"""
 
 from __future__ import annotations
 
@@ -14,36 +14,59 @@ MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 
 
 def commands(text: str) -> set[str]:
-    """The targets that a text tells its reader to make."""
+    """The targets of make that a text names."""
     return set(re.findall(r"(?:^    |`)make (?:[A-Z]+=\S+ )?([a-z]+)", text, re.MULTILINE))
 
 
-def test_the_commands_exist() -> None:
+def test_make_commands_of_the_readme_exist() -> None:
     targets = set(re.findall(r"^([a-z]+):", MAKEFILE, re.MULTILINE))
     assert {"serve", "test", "book", "gpu", "live", "run", "record", "report", "help"} <= commands(README)
     assert commands(README) <= targets
 
 
-def test_help_lists_every_target() -> None:
+def test_make_help_lists_every_target() -> None:
     help_ = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     phony = re.search(r"^\.PHONY: (.*)$", MAKEFILE, re.MULTILINE)
     assert phony
     assert set(re.findall(r"^make ([a-z]+)", help_, re.MULTILINE)) == set(phony[1].split()) - {"help"}
 
 
-def test_the_map_is_true() -> None:
-    places = re.findall(r"^\| `([^`<]+)[^`]*` \|", README, re.MULTILINE)
-    assert len(places) >= 8
-    assert [place for place in places if not (ROOT / place).exists()] == []
+def places(text: str) -> list[str]:
+    """The first column of the map of the repository: files and folders, up to a part such as ``<chapter>``."""
+    return re.findall(r"^\| `([^`<]+)[^`]*` \|", text, re.MULTILINE)
 
 
-def test_the_rooms_are_on_the_map() -> None:
-    rooms = {path.name for path in (ROOT / "kernels").iterdir() if path.is_dir() and not path.name.startswith("_")}
-    named = {room for room in rooms if f"`kernels/{room}/`" in README}
-    assert {"lab", "emulator", "toolchain", "records"} <= named
+def missing(folders: set[str], text: str) -> list[str]:
+    """The folders, such as ``climb/bench/``, for which the map has no row."""
+    return sorted(folder for folder in folders if not any(place.startswith(folder) for place in places(text)))
 
 
-def test_the_picture_is_drawn_from_the_record(tmp_path: Path) -> None:
+def test_every_place_on_the_map_exists() -> None:
+    assert len(places(README)) >= 8
+    assert [place for place in places(README) if not (ROOT / place).exists()] == []
+
+
+def test_map_names_every_top_level_folder() -> None:
+    tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    folders = {f"{path.split('/')[0]}/" for path in tracked.splitlines() if "/" in path and not path.startswith(".")}
+    assert {"book/", "climb/", "kernels/", "records/", "tests/"} <= folders
+    assert missing(folders, README) == []
+
+
+def test_map_names_every_package_of_climb() -> None:
+    packages = {f"climb/{path.parent.name}/" for path in (ROOT / "climb").glob("*/__init__.py")}
+    assert {"climb/toolchain/", "climb/emulator/", "climb/bench/", "climb/display/", "climb/validation/"} <= packages
+    assert missing(packages, README) == []
+
+
+def test_folder_without_a_row_is_found() -> None:
+    rows = ("| `kernels/<chapter>/` | rungs |", "| `climb/bench/` | ladders, in `climb/display/` |", "| `Makefile` | |")
+    text = "\n".join(rows)
+    assert places(text) == ["kernels/", "climb/bench/", "Makefile"]
+    assert missing({"kernels/", "climb/", "climb/bench/", "climb/display/"}, text) == ["climb/display/"]
+
+
+def test_pictures_of_the_readme_equal_those_drawn_from_the_records(tmp_path: Path) -> None:
     from climb.display.figures import draw_readme_pictures
 
     for drawn in draw_readme_pictures(tmp_path):
@@ -53,15 +76,15 @@ def test_the_picture_is_drawn_from_the_record(tmp_path: Path) -> None:
         )
 
 
-def test_ci_runs_the_readmes_command() -> None:
+def test_ci_runs_the_commands_of_the_readme() -> None:
     ci = (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
     assert [line for line in ci if line.startswith("make")] == ["make test", "make book"]
     assert "set -euo pipefail" in ci
 
 
 @pytest.mark.parametrize("name", ["requirements.txt", "requirements-gpu.txt"])
-def test_a_lock_is_of_what_was_chosen(name: str) -> None:
-    """Each package that is chosen is in the lock, with hashes, and no address of the machine that locked it."""
+def test_lock_contains_every_chosen_package_with_hashes(name: str) -> None:
+    """The lock names no address of the machine that made it."""
     lock = (ROOT / name).read_text(encoding="utf-8")
     chosen = re.findall(r"^([A-Za-z][\w.-]*)", (ROOT / name.replace(".txt", ".in")).read_text(encoding="utf-8"), re.M)
     locked = set(re.findall(r"^([a-z][\w.-]*)==", lock, re.MULTILINE))
@@ -70,7 +93,7 @@ def test_a_lock_is_of_what_was_chosen(name: str) -> None:
     assert not re.search(r"index-url|find-links|file://", lock)
 
 
-def test_the_gpu_lock_agrees_with_the_lock() -> None:
+def test_gpu_lock_agrees_with_the_base_lock() -> None:
     def pins(name: str) -> dict[str, set[str]]:
         found: dict[str, set[str]] = {}
         for package, version in re.findall(r"^([a-z][\w.-]*)==(\S+)", (ROOT / name).read_text(encoding="utf-8"), re.M):

@@ -1,29 +1,22 @@
-"""The figures: what they compute, what they refuse, and that they are the same bytes every time.
-
-The timings here are made up, by the function below, and are used nowhere else.
-"""
+"""Figures of timings: what they draw, what they refuse, and that they are the same bytes every time."""
 
 from __future__ import annotations
 
-import math
 import os
 import re
 import subprocess
 import sys
-from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
 
 import matplotlib
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from tools.samples import BASE, LANES, access, made_up, texts
 
-from climb.bench.problem import Argument, Problem
-from climb.bench.units import percent_text, rate_text, ratio_text, significant, spread, time_text
+from climb.bench.records import load_record
+from climb.bench.units import significant, time_text
 from climb.display import style
-from climb.display.access import global_picture, headline, pick, shared_picture
 from climb.display.figures import (
     access_figure,
     alt_text,
@@ -35,205 +28,65 @@ from climb.display.figures import (
     save,
     sweep_figure,
 )
-from climb.display.selecting import select
-from climb.display.sweep_drawing import size_text
-from climb.emulator.counters.cost_model import sectors, wavefronts
+from climb.display.selection import select
 
 ROOT = Path(__file__).resolve().parents[2]
-LANES = np.arange(32)
-BASE = 0x7F00_0000_0000
-CEILINGS = {"copy_gb_s": 4000.0, "read_gb_s": 4100.0, "fp32_tflop_s": 60.0}
-
-
-def made_up(
-    name="transpose", rungs=(("naive", 3e-3), ("tiled", 1e-3), ("padded", 6e-4)), peers=(), flops=0, ceilings=None
-):
-    """A record of a ladder that does not exist: a square problem that reads and writes n x n floats."""
-    problem = Problem(
-        name=name,
-        title=name,
-        size_keys=("n",),
-        arguments=(Argument("a", "float32", ("n", "n")), Argument("b", "float32", ("n", "n"), "output")),
-        make_inputs=lambda size, rng: {},
-        reference=lambda inputs, size: {},
-        tolerance=lambda size: 0.0,
-        flops=lambda size: flops * size["n"] ** 2,
-        bytes=lambda size: 8 * size["n"] ** 2,
-        headline=({"n": 16384},),
-        check=({"n": 4},),
-    )
-    size = {"n": 16384}
-
-    def point(kind, name, seconds):
-        return SimpleNamespace(
-            name=name, kind=kind, size=size, regime="cold", median_s=seconds, p25_s=seconds, p75_s=seconds,
-            flops=problem.flops(size), bytes=problem.bytes(size),
-        )  # fmt: skip
-
-    return SimpleNamespace(
-        ladder=SimpleNamespace(name=name, problem=problem, names=tuple(n for n, _ in rungs)),
-        ceilings=CEILINGS if ceilings is None else ceilings,
-        date="2026-01-02",
-        gpu="A GPU",
-        points=[point("rung", *r) for r in rungs] + [point("peer", *p) for p in peers],
-    )
-
-
-def access(addresses, width=4, kind="global load", active=None):
-    active = np.ones(32, bool) if active is None else active
-    return SimpleNamespace(
-        kind=kind, width=width, addresses=np.asarray(addresses), active=active, line=7, allocation="source"
-    )
-
-
-def texts(figure):
-    return [t.get_text() for axes in figure.axes for t in axes.texts]
-
-
-# The access picture.
-
-
-def test_the_coalesced_picture_has_four_sectors_and_no_waste():
-    picture = global_picture(access(BASE + 4 * LANES))
-    assert (len(picture.sectors), picture.used, picture.fetched) == (4, 128, 128)
-    assert headline(picture) == "4 sectors move, the least there is"
-
-
-def test_a_load_off_by_one_float_takes_a_fifth_sector():
-    picture = global_picture(access(BASE + 4 + 4 * LANES))
-    assert (len(picture.sectors), picture.used, picture.fetched) == (5, 128, 160)
-    assert headline(picture) == "5 sectors move; 4 would do"
-
-
-def test_a_column_moves_a_sector_for_each_lane():
-    picture = global_picture(access(BASE + 4096 * LANES))
-    assert (len(picture.sectors), len(picture.lines), picture.fetched) == (32, 32, 1024)
-
-
-def test_a_broadcast_belongs_to_all_its_lanes():
-    picture = global_picture(access(np.full(32, BASE)))
-    assert list(picture.words.values()) == [tuple(range(32))]
-    assert "lanes 0-31" in texts(access_figure(access(np.full(32, BASE))))
-
-
-def test_a_column_of_a_square_tile_takes_32_wavefronts_and_padding_takes_one():
-    column = shared_picture(access(128 * LANES, kind="shared load"))
-    padded = shared_picture(access(132 * LANES, kind="shared load"))
-    assert (column.wavefronts, column.conflicts) == (32, 31)
-    assert {bank for _, bank in column.served} == {0}
-    assert (padded.wavefronts, padded.conflicts) == (1, 0)
-    assert {bank for _, bank in padded.served} == set(range(32))
-
-
-@st.composite
-def accesses(draw, kind):
-    width = draw(st.sampled_from([1, 2, 4, 8, 16]))
-    units = draw(st.lists(st.integers(0, 600), min_size=32, max_size=32))
-    active = draw(st.lists(st.booleans(), min_size=32, max_size=32).filter(any))
-    start = width * draw(st.integers(0, 64))
-    return access(start + width * np.array(units), width, kind, np.array(active))
-
-
-def counted(measure, one, modulus):
-    """What the emulator counts for the same access: (achieved, ideal)."""
-    from climb.emulator.simt.lanes import INACTIVE
-
-    first = one.addresses[one.active][0]
-    relative = np.where(one.active, one.addresses - first, INACTIVE).reshape(1, 32)
-    return tuple(int(v) for v in measure(relative, np.array([first % modulus]), one.width)[0])
-
-
-@given(accesses("global load"))
-def test_the_picture_shows_the_sectors_that_the_emulator_counts(one):
-    picture = global_picture(one)
-    assert (len(picture.sectors), -(-picture.used // 32)) == counted(sectors, one, 32)
-
-
-@given(accesses("shared load"))
-def test_the_picture_shows_the_wavefronts_that_the_emulator_counts(one):
-    picture = shared_picture(one)
-    assert (picture.wavefronts, picture.least) == counted(wavefronts, one, 4)
-
-
-@given(accesses("shared store"))
-def test_every_lane_is_served_and_no_bank_serves_two_words_in_a_wavefront(one):
-    picture = shared_picture(one)
-    wanted = {
-        (lane, (int(one.addresses[lane]) + b) // 4) for lane in np.flatnonzero(one.active) for b in range(one.width)
-    }
-    got = {(lane, picture.words[cell]) for cell, lanes in picture.served.items() for lane in lanes}
-    assert got == wanted
-    assert all(word % 32 == bank for (_, bank), word in picture.words.items())
-
-
-def test_an_access_figure_says_its_cost_and_its_waste():
-    figure = access_figure(access(BASE + 128 * LANES))
-    assert "32 sectors move; 4 would do" in texts(figure)
-    assert "896 bytes moved for nothing" in texts(figure)
-    assert "Global load of source, 4 bytes a lane" in texts(figure)
-    assert "896 bytes move unused" in alt_text(figure)
-
-
-def test_two_accesses_stand_below_each_other_with_their_titles():
-    column, padded = (access(step * LANES, kind="shared load") for step in (128, 132))
-    figure = access_figure(column, padded, titles=("tiled", "padded"))
-    shown = texts(figure)
-    assert shown.index("tiled") < shown.index("32 wavefronts in a row; 1 would do") < shown.index("padded")
-    assert "1 wavefront, the least there is" in shown
-    heights = [access_figure(one).get_figheight() for one in (column, padded)]
-    assert figure.get_figheight() == pytest.approx(sum(heights))
-
-
-@pytest.mark.parametrize(
-    ("one", "message"),
-    [
-        (access(BASE + 4 * LANES, kind="local load"), "global and shared"),
-        (access(BASE + 4 * LANES[:16], active=np.ones(16, bool)), "32 addresses"),
-        (access(BASE + 4 * LANES, active=np.zeros(32, bool)), "no lane is active"),
-        (access(BASE + 4 * LANES, width=3), "width 3"),
-    ],
-)
-def test_an_access_that_cannot_be_drawn_is_refused(one, message):
-    with pytest.raises(ValueError, match=message):
-        access_figure(one)
-
-
-def test_titles_must_be_as_many_as_accesses():
-    with pytest.raises(ValueError, match=r"1 access\(es\) but 2 title"):
-        access_figure(access(BASE + 4 * LANES), titles=("a", "b"))
-
-
-def test_pick_finds_by_kind_line_and_allocation_and_says_what_there_is():
-    load, store = access(BASE + 4 * LANES), access(BASE + 4 * LANES, kind="global store")
-    trace = SimpleNamespace(accesses=[load, store, store])
-    assert pick(trace, "global load", line=7, of="source") is load
-    assert pick(trace, "global store", 1) is store
-    with pytest.raises(ValueError, match="global load of source in line 7; global store of source in line 7"):
-        pick(trace, "shared load")
-    with pytest.raises(ValueError, match="none is number 2"):
-        pick(trace, "global store", 2)
-
-
-def test_no_text_of_an_access_picture_leaves_the_figure():
-    wide = access_figure(access(BASE + 16 * 5 * LANES, 16), access(128 * LANES, kind="shared load"))
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-
-    renderer = FigureCanvasAgg(wide).get_renderer()
-    width, height = wide.bbox.size
-    for text in wide.axes[0].texts:
-        box = text.get_window_extent(renderer)
-        assert box.x0 >= 0 and box.x1 <= width and box.y0 >= 0 and box.y1 <= height, text.get_text()
-
-
 # The ladder.
 
 
-def test_the_ladder_draws_a_bar_for_each_rung_and_emphasises_the_newest():
+def test_ladder_draws_a_bar_for_each_rung_and_emphasises_the_newest():
     figure = ladder_figure(made_up(), upto="tiled")
     bars = figure.axes[0].patches
     assert [b.get_width() for b in bars] == pytest.approx([3e-3, 1e-3])
     assert [matplotlib.colors.to_hex(b.get_facecolor()) for b in bars] == [style.MUTED, style.NEWEST]
     assert [t.get_text() for t in figure.axes[0].get_yticklabels()] == ["naive", "tiled"]
+
+
+def ends(bars, axis):
+    """(left, right) of each bar in data units; on a logarithmic axis a bar begins where the axis does."""
+    low = axis.get_xlim()[0]
+    assert all(bar.get_x() == pytest.approx(low) for bar in bars)
+    return [bar.get_x() + bar.get_width() for bar in bars]
+
+
+@pytest.mark.parametrize("spread_of_times", [4, 400])
+@pytest.mark.parametrize("upto", [None, "tiled"])
+def test_every_bar_ends_at_its_time_on_a_linear_and_on_a_logarithmic_axis(spread_of_times, upto):
+    rungs = (("naive", 6e-4 * spread_of_times), ("tiled", 7.7e-4), ("padded", 6e-4))
+    record = made_up(rungs=rungs, peers=(("library", 6.4e-4),))
+    axes = ladder_figure(record, upto=upto).axes[0]
+    assert axes.get_xscale() == ("log" if spread_of_times > 20 else "linear")
+    shown = rungs[:2] if upto else rungs
+    assert ends(axes.patches, axes) == pytest.approx([seconds for _, seconds in shown])
+    drawn = [y for bar in axes.patches for y in [bar.get_y() + bar.get_height() / 2]]
+    assert drawn == pytest.approx(range(len(shown)))
+    labels = [t for t in axes.texts if t.get_text() in {time_text(seconds) for _, seconds in shown}]
+    assert [label.xy[0] for label in labels] == pytest.approx([seconds for _, seconds in shown])
+
+
+@pytest.mark.parametrize("slowest", [3e-3, 3e-1])
+def test_bars_of_the_readers_times_and_of_the_record_end_at_their_times(slowest):
+    reference = made_up(rungs=(("naive", slowest), ("tiled", 1e-3), ("padded", 6e-4)))
+    mine = made_up(rungs=(("naive", 2 * slowest), ("tiled", 2e-3), ("padded", 1.1e-3)))
+    both = SimpleNamespace(ladder=reference.ladder, regime="cold", reference=reference, mine=mine)
+    axes = ladder_figure(both).axes[0]
+    found = ends(axes.patches, axes)
+    assert found[0::2] == pytest.approx([2 * slowest, 2e-3, 1.1e-3])
+    assert found[1::2] == pytest.approx([slowest, 1e-3, 6e-4])
+
+
+def test_bars_of_a_committed_record_end_at_its_times():
+    """In the picture, not in data units: what a reader measures with a ruler."""
+    record = load_record("transpose")
+    chosen = select(record)
+    figure = ladder_figure(record)
+    figure.draw_without_rendering()
+    axes = figure.axes[0]
+    to_data = axes.transData.inverted()
+    drawn = [float(to_data.transform((bar.get_window_extent().x1, 0))[0]) for bar in axes.patches]
+    assert drawn == pytest.approx([point.median_s for point in chosen.rungs], rel=1e-6)
+    marks = {t.get_text().split("  ")[0]: t.xy[0] for t in axes.texts if "  " in t.get_text()}
+    assert marks == pytest.approx({p.name: p.median_s for p in chosen.peers} | {"limit": chosen.limit.seconds})
 
 
 def test_peers_and_the_limit_are_labelled_lines():
@@ -246,16 +99,16 @@ def test_peers_and_the_limit_are_labelled_lines():
 
 
 @pytest.mark.parametrize(("slowest", "scale"), [(19 * 6e-4, "linear"), (21 * 6e-4, "log")])
-def test_the_axis_is_logarithmic_beyond_a_spread_of_twenty(slowest, scale):
+def test_time_axis_is_logarithmic_beyond_a_spread_of_twenty(slowest, scale):
     record = made_up(rungs=(("naive", slowest), ("best", 6e-4)), ceilings={})
     assert ladder_figure(record).axes[0].get_xscale() == scale
 
 
-def test_a_limit_that_is_not_known_is_not_drawn():
+def test_unknown_limit_is_not_drawn():
     assert not any("limit" in t for t in texts(ladder_figure(made_up(ceilings={}))))
 
 
-def test_the_readers_own_times_stand_beside_those_of_the_record():
+def test_readers_own_times_stand_beside_those_of_the_record():
     reference, mine = made_up(), made_up(rungs=(("naive", 6e-3), ("tiled", 2e-3), ("padded", 1e-3)))
     both = SimpleNamespace(ladder=reference.ladder, regime="cold", reference=reference, mine=mine)
     shown = texts(ladder_figure(both))
@@ -264,7 +117,7 @@ def test_the_readers_own_times_stand_beside_those_of_the_record():
     assert "3.00 ms" in texts(ladder_figure(alone))
 
 
-def test_a_size_or_rung_that_was_not_measured_is_refused_by_name():
+def test_unmeasured_size_or_rung_is_refused_by_name():
     with pytest.raises(ValueError, match=r"no rung of transpose was measured at n=5 .* there is n=16384"):
         ladder_figure(made_up(), {"n": 5})
     with pytest.raises(ValueError, match=r"no rung 'swizzled' .* measured are naive, tiled, padded"):
@@ -276,7 +129,7 @@ def test_a_size_or_rung_that_was_not_measured_is_refused_by_name():
 # Roofline, sweep, overview.
 
 
-def test_the_roofline_has_its_ridge_where_the_ceilings_meet():
+def test_roofline_has_its_ridge_where_the_ceilings_meet():
     figure = roofline_figure(made_up("matmul", flops=4000))
     assert f"ridge {significant(60e12 / 4000e9, 2)}" in texts(figure)
     dots = [line for line in figure.axes[0].lines if len(line.get_xdata()) == 1]
@@ -284,7 +137,24 @@ def test_the_roofline_has_its_ridge_where_the_ceilings_meet():
     assert heights == pytest.approx([4000 * 16384**2 / t for t in (3e-3, 1e-3, 6e-4)])
 
 
-def test_a_dot_on_the_roof_has_its_name_below_it():
+def test_every_dot_of_a_committed_record_stands_at_its_intensity_and_rate():
+    """The dots of `matmul`, and of another ladder beside them the best one; the roof is what was measured."""
+    record, other = load_record("matmul"), load_record("fma")
+    chosen, beside = select(record), select(other)
+    axes = roofline_figure(record, also=[other]).axes[0]
+    dots = [line for line in axes.lines if len(line.get_xdata()) == 1]
+    ridge, *dots = [(float(d.get_xdata()[0]), float(d.get_ydata()[0])) for d in dots]
+    expected = [(p.flops / p.bytes, p.flops / p.median_s) for p in (*chosen.rungs, beside.best)]
+    assert len(dots) == len(chosen.rungs) + 1
+    assert np.array(dots) == pytest.approx(np.array(expected))
+    bandwidth, peak = record.ceilings["copy_gb_s"] * 1e9, record.ceilings["fp32_tflop_s"] * 1e12
+    assert ridge == pytest.approx((peak / bandwidth, peak))
+    (roof,) = (line for line in axes.lines if len(line.get_xdata()) == 3)
+    x, y = np.array(roof.get_xdata()), np.array(roof.get_ydata())
+    assert y == pytest.approx(np.minimum(x * bandwidth, peak))
+
+
+def test_dot_on_the_roof_has_its_name_below_it():
     peak = 60e12
     record = made_up("matmul", rungs=(("naive", 1.0), ("best", 4000 * 16384**2 / peak)), flops=4000)
     names = {
@@ -293,20 +163,20 @@ def test_a_dot_on_the_roof_has_its_name_below_it():
     assert names["naive"] < names["best"] < 0.95 * peak
 
 
-def test_other_ladders_are_named_with_their_best_rung():
+def test_roofline_names_other_ladders_with_their_best_rung():
     other = made_up("fma", rungs=(("one", 1e-2), ("two", 1e-3)), flops=2000)
     shown = texts(roofline_figure(made_up("matmul", flops=4000), also=[other]))
     assert "fma: two" in shown and not any("one" in t for t in shown)
 
 
-def test_the_roofline_refuses_a_problem_without_flops_and_a_record_without_ceilings():
+def test_roofline_refuses_a_problem_without_flops_and_a_record_without_ceilings():
     with pytest.raises(ValueError, match="transpose counts no FLOPs"):
         roofline_figure(made_up())
     with pytest.raises(ValueError, match="needs the ceiling copy_gb_s"):
         roofline_figure(made_up(flops=1, ceilings={"fp32_tflop_s": 60.0}))
 
 
-def test_a_sweep_has_a_second_panel_on_the_same_x_and_no_second_y():
+def test_sweep_has_a_second_panel_on_the_same_x_and_no_second_y():
     figure = sweep_figure(
         [1, 2, 4],
         {"copy": [9, 5, 3]},
@@ -322,6 +192,25 @@ def test_a_sweep_has_a_second_panel_on_the_same_x_and_no_second_y():
     assert "copy goes from 4.00 at 1 to 16.0 at 4 (sectors)" in alt_text(figure)
 
 
+@pytest.mark.parametrize("logy", [False, True])
+@pytest.mark.parametrize("newest", [None, "b"])
+def test_every_point_of_a_sweep_stands_at_its_values(logy, newest):
+    xs, gap = [3.0, 8.0, 100.0], float("nan")
+    series, below = {"a": [5.0, 70.0, 6.0], "b": [1.0, gap, 9.0]}, {"a": [0.5, 0.25, 0.125]}
+    figure = sweep_figure(
+        xs, series, xlabel="x", ylabel="y", below=below, lines={"ceiling": 80.0}, newest=newest, logy=logy
+    )
+    top, bottom = figure.axes
+    level = next(line for line in top.lines if len(set(line.get_ydata())) == 1)
+    assert float(level.get_ydata()[0]) == 80.0
+    drawn = [line for line in (*top.lines, *bottom.lines) if line is not level]
+    assert [list(zip(line.get_xdata(), line.get_ydata(), strict=True)) for line in drawn] == [
+        [(3.0, 5.0), (8.0, 70.0), (100.0, 6.0)],
+        [(3.0, 1.0), (100.0, 9.0)],
+        [(3.0, 0.5), (8.0, 0.25), (100.0, 0.125)],
+    ]
+
+
 @pytest.mark.parametrize(
     ("x", "series", "newest", "message"),
     [
@@ -333,12 +222,12 @@ def test_a_sweep_has_a_second_panel_on_the_same_x_and_no_second_y():
         ([1, 2], {"a": [1, 2]}, "b", "newest is 'b'"),
     ],
 )
-def test_a_sweep_that_cannot_be_drawn_is_refused(x, series, newest, message):
+def test_malformed_sweep_is_refused(x, series, newest, message):
     with pytest.raises(ValueError, match=message):
         sweep_figure(x, series, xlabel="x", ylabel="y", newest=newest)
 
 
-def test_a_line_of_a_sweep_may_end_before_the_others():
+def test_line_of_a_sweep_may_end_before_the_others():
     series = {"long": [1.0, 2.0, 3.0], "short": [4.0, 5.0, float("nan")]}
     figure = sweep_figure([1, 2, 4], series, xlabel="x", ylabel="y")
     assert "short goes from 4.00 at 1 to 5.00 at 2 (y)." in alt_text(figure)
@@ -353,7 +242,7 @@ def test_names_at_the_ends_of_a_logarithmic_sweep_stand_beside_their_lines():
     assert 0 < names["low"] < 0.5 < names["high"] < 1
 
 
-def test_the_overview_shows_first_best_and_peer_as_shares_of_the_limit():
+def test_overview_shows_first_best_and_peer_as_shares_of_the_limit():
     limit = 8 * 16384**2 / 4000e9
     record = made_up(rungs=(("naive", 10 * limit), ("best", 2 * limit)), peers=(("library", 4 * limit),))
     figure = overview_figure([record])
@@ -362,14 +251,26 @@ def test_the_overview_shows_first_best_and_peer_as_shares_of_the_limit():
     assert "first rung 10 %, best 50 %, library 25 %" in alt_text(figure)
 
 
-def test_a_peer_that_passes_the_limit_in_a_lower_precision_is_not_in_the_overview():
+def test_every_mark_of_the_overview_stands_at_its_share_of_the_limit():
+    records = [load_record(name) for name in ("transpose", "matmul")]
+    axes = overview_figure(records).axes[0]
+    marks = [line for line in axes.lines if len(line.get_xdata()) == 1 and line.get_transform() == axes.transData]
+    drawn = {(float(m.get_xdata()[0]), float(m.get_ydata()[0])) for m in marks}
+    expected = set()
+    for row, chosen in enumerate(map(select, records)):
+        points = (chosen.rungs[0], chosen.best, *([chosen.peer] if chosen.peer else []))
+        expected |= {(chosen.limit.seconds / point.median_s, float(row)) for point in points}
+    assert drawn == expected
+
+
+def test_peer_that_passes_the_limit_in_a_lower_precision_is_not_in_the_overview():
     limit = 8 * 16384**2 / 4000e9
     record = made_up(rungs=(("naive", 2 * limit),), peers=(("fast", limit / 6), ("exact", 1.5 * limit)))
     assert "exact 67 %" in alt_text(overview_figure([record]))
     assert "fast" not in alt_text(overview_figure([record]))
 
 
-def test_the_overview_needs_ladders_and_their_limits():
+def test_overview_without_ladders_or_limits_is_refused():
     with pytest.raises(ValueError, match="at least one ladder"):
         overview_figure([])
     with pytest.raises(ValueError, match="limit of transpose is not known"):
@@ -379,7 +280,7 @@ def test_the_overview_needs_ladders_and_their_limits():
 # The lanes picture.
 
 
-def test_lanes_wait_for_the_longest():
+def test_lanes_figure_shows_the_wait_for_the_longest_lane():
     """Lane 3 works 10 steps and 31 lanes 1 step: 41 of 320 lane-steps, and a pale bar of 10 behind each."""
     work = [1] * 32
     work[3] = 10
@@ -392,7 +293,7 @@ def test_lanes_wait_for_the_longest():
 
 
 @pytest.mark.parametrize("warps", [{}, {"short": [1] * 31}, {"negative": [1] * 31 + [-1]}])
-def test_lanes_that_are_no_warp_are_refused(warps):
+def test_lanes_that_do_not_form_a_warp_are_refused(warps):
     with pytest.raises(ValueError, match="lanes"):
         lanes_figure(warps)
 
@@ -402,18 +303,18 @@ def test_lanes_that_are_no_warp_are_refused(warps):
 
 DRAW = """
 import sys
-sys.path[:0] = ["tests", "tests/display"]
-import test_figures as t
-from climb.display import style
-figures = [t.ladder_figure(t.made_up(peers=(("library", 1.5e-3),))), t.access_figure(t.access(t.BASE + 28 * t.LANES)),
-           t.roofline_figure(t.made_up(flops=4000)), t.overview_figure([t.made_up()]),
-           t.sweep_figure([1, 2, 4], {"a": [1, 2, 3], "b": [2, 2, 2]}, xlabel="x", ylabel="y"),
-           t.lanes_figure({"a": range(32)})]
+sys.path[:0] = ["tests"]
+import tools.samples as t
+from climb.display import figures as f, style
+figures = [f.ladder_figure(t.made_up(peers=(("library", 1.5e-3),))), f.access_figure(t.access(t.BASE + 28 * t.LANES)),
+           f.roofline_figure(t.made_up(flops=4000)), f.overview_figure([t.made_up()]),
+           f.sweep_figure([1, 2, 4], {"a": [1, 2, 3], "b": [2, 2, 2]}, xlabel="x", ylabel="y"),
+           f.lanes_figure({"a": range(32)})]
 sys.stdout.buffer.write("".join(map(style.svg, figures)).encode())
 """
 
 
-def test_figures_are_the_same_bytes_whatever_the_session_and_need_no_display(tmp_path):
+def test_figures_are_the_same_bytes_in_every_session_and_need_no_display(tmp_path):
     """Two processes, with other hash seeds, and in one a matplotlibrc that changes everything."""
     (tmp_path / "matplotlibrc").write_text(
         "font.size: 30\nfigure.figsize: 1, 1\nsvg.fonttype: none\naxes.grid: True\nbackend: TkAgg\n", encoding="utf-8"
@@ -429,13 +330,13 @@ def test_figures_are_the_same_bytes_whatever_the_session_and_need_no_display(tmp
     assert drawn[0].count(b"<svg ") == 6
 
 
-def test_an_svg_has_no_date_no_creator_and_an_opaque_white_ground():
+def test_svg_has_no_date_no_creator_and_an_opaque_white_background():
     text = style.svg(ladder_figure(made_up()))
     assert "<dc:date>" not in text and "<dc:creator>" not in text and matplotlib.__version__ not in text
     assert re.search(r'id="patch_1">\s*<path [^>]*style="fill: #ffffff', text)
 
 
-def test_no_text_is_smaller_than_eleven_points():
+def test_figures_have_no_text_below_eleven_points():
     figures = [
         ladder_figure(made_up(peers=(("library", 1.5e-3),))),
         access_figure(access(BASE + 128 * LANES)),
@@ -462,55 +363,9 @@ def test_save_writes_svg_and_png(tmp_path):
     assert save(figure, tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_the_pictures_of_the_readme_are_those_of_the_records(tmp_path):
+def test_committed_pictures_equal_those_drawn_from_the_records(tmp_path):
     for drawn in draw_readme_pictures(tmp_path):
         committed = ROOT / "book" / "_static" / drawn.name
         assert committed.exists() and committed.read_bytes() == drawn.read_bytes(), (
             f"book/_static/{drawn.name} is not what the records say; run: climb figures"
         )
-
-
-# Numbers as text.
-
-
-@pytest.mark.parametrize(
-    ("seconds", "text"),
-    [
-        (1.2, "1.20 s"),
-        (0.0018394, "1.84 ms"),
-        (5.02e-4, "502 µs"),
-        (9.999e-4, "1.00 ms"),
-        (1.2e-8, "12.0 ns"),
-        (0, "0 ns"),
-    ],
-)
-def test_times(seconds, text):
-    assert time_text(seconds) == text
-
-
-def test_rates_ratios_and_shares():
-    assert rate_text(8 * 16384**2, 5.02e-4, "bytes") == "4280 GB/s"
-    assert rate_text(2 * 4096**3, 2.68e-3, "flops") == "51.3 TFLOP/s"
-    assert (ratio_text(3.66), ratio_text(26.7), ratio_text(0.284)) == ("3.7x", "27x", "0.28x")
-    assert (ratio_text(1.036), ratio_text(0.98), ratio_text(1.0949)) == ("1.04x", "0.98x", "1.09x")
-    assert (percent_text(0.9249), percent_text(0.0085), percent_text(0.0994)) == ("92 %", "0.85 %", "9.9 %")
-    assert (size_text(4096), size_text(3 << 20), size_text(1000), size_text(64)) == ("4 Ki", "3 Mi", "1000", "64")
-
-
-@given(st.floats(1e-12, 1e12))
-def test_three_significant_digits_are_close_and_are_three(value):
-    text = significant(value)
-    assert float(text) == pytest.approx(value, rel=0.0051)
-    digits = text.replace(".", "").lstrip("0")
-    assert len(digits) == 3 or (len(digits) > 3 and set(digits[3:]) == {"0"})
-
-
-@given(st.lists(st.floats(-10, 10), min_size=1, max_size=8), st.floats(0.01, 3))
-def test_spread_labels_keep_their_order_and_their_distance(values, gap):
-    placed = spread(values, gap)
-    order = sorted(range(len(values)), key=lambda i: values[i])
-    steps = [placed[b] - placed[a] for a, b in pairwise(order)]
-    assert all(step >= gap - 1e-6 for step in steps)
-    if all(values[b] - values[a] > gap for a, b in pairwise(order)):
-        assert placed == pytest.approx(values)
-    assert math.isclose(sum(placed), sum(values), abs_tol=1e-6)

@@ -1,4 +1,4 @@
-"""What PTX and machine code say of each other."""
+"""Compare PTX with the PTX that machine code carries."""
 
 from __future__ import annotations
 
@@ -8,6 +8,6 @@ from climb.toolchain import Compiled
 
 
 def memory_instructions(compiled: Compiled) -> tuple[list[str], list[str]]:
-    """Those of the PTX, and of the PTX that the cubin was assembled from, which it carries line by line."""
+    """The memory instructions of the PTX, and of the PTX from which the cubin was assembled, which it carries."""
     ours = re.findall(r"(?:ld|st|bar)\.[.\w]+", compiled.ptx.split("{", 1)[1])
     return ours, [match[0].decode() for match in re.finditer(rb"(?<=\0)(?:ld|st|bar)\.[.\w]+", compiled.cubin)]

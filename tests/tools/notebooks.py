@@ -1,4 +1,4 @@
-"""What a chapter must be besides true: its form. Each rule takes a notebook and says what is wrong with it."""
+"""The form of a chapter, as rules: each takes a notebook and returns the problems that it finds."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ from . import prose
 Notebook = nbformat.NotebookNode
 Rule = Callable[[Notebook], list[str]]
 
-#: What the first code cell of every chapter begins with: the kernel starts in book/, beside climb/ and kernels/.
+#: The beginning of every chapter's first code cell: the kernel starts in book/, beside climb/ and kernels/.
 FIRST_CELL = 'import sys\n\nsys.path.insert(0, "..")  # the repository: climb/ and kernels/ lie beside book/\n'
 KERNELSPEC = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
-#: The tags that a cell may have, and why there is such a tag at all.
+#: The tags that a cell may have, and the reason for each.
 TAGS: dict[str, str] = {
-    "nbval-ignore-output": "the one cell that names the device: it differs between a GPU and the emulator",
+    "nbval-ignore-output": "the one cell that names the device, whose output differs between a GPU and the emulator",
     "raises-exception": "an exhibit's error is the point; nbval compares its name and message",
-    "hide-input": "code that a reader may open, whose result is what the text speaks of",
-    "remove-input": "the card, a figure or a number in the text, where the call says nothing that the result does not",
-    "remove-output": "numbers that the text quotes: printed for who reads the notebook, pasted into prose in the book",
-    "remove-cell": "the same, where the code that computes them is of no interest either",
+    "hide-input": "code that a reader may open, since the text is about its result",
+    "remove-input": "the card, a figure or a number, where the call adds nothing to the result",
+    "remove-output": "numbers that the text quotes: printed in the notebook, pasted into prose in the book",
+    "remove-cell": "numbers that the text quotes, where the code that computes them is of no interest either",
     "hide-cell": "the solution of an exercise, folded with its output",
     "hide-output": "a long listing, folded",
 }
 FIGURE_KEYS = {"image": {"alt", "width", "classes"}, "figure": {"name", "caption"}}
-#: Lines of a code cell, not counting a kernel's source in a string.
+#: The most lines of a code cell, not counting a kernel's source in a string.
 LINES = 14
-#: What an output never holds: folders of the machine on which it was made.
+#: Folders of the machine that executed the notebook, which no output may contain.
 MACHINE = re.compile(r"(?<![\w./])/(?:home|root|tmp|work|Users|private|var|opt)/\w")
 
-#: What no text and no SVG may hold: a browser refuses the whole picture. As a character, or as `repr` writes it.
+#: Control characters, raw or as `repr` writes them: a browser refuses an SVG that contains one.
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f]|\\x00")
 
 
@@ -57,7 +57,7 @@ def toc_files(toc: Path) -> list[str]:
 
 
 def toc_problems(root: Path) -> list[str]:
-    """Files of book/ that the table of contents lacks, and the reverse."""
+    """Files of book/ that the table of contents lacks, files that book/ lacks, and files listed twice."""
     listed = toc_files(root / "_toc.yml")
     there = {path.relative_to(root).with_suffix("").as_posix()
              for suffix in ("ipynb", "md") for path in (root / "book").rglob(f"*.{suffix}")
@@ -70,7 +70,7 @@ def toc_problems(root: Path) -> list[str]:
 
 
 def format_problems(nb: Notebook) -> list[str]:
-    """A valid notebook of version 4.5, with the metadata that `make run` leaves and no other."""
+    """The notebook is valid, of version 4.5, and has only the metadata that `make run` leaves."""
     try:
         nbformat.validate(nb)
     except nbformat.ValidationError as error:
@@ -106,7 +106,7 @@ def execution_problems(nb: Notebook) -> list[str]:
 
 
 def tag_problems(nb: Notebook) -> list[str]:
-    """Only tags with a reason, and an unchecked output only where the device is named."""
+    """Every tag has a reason, and only the cell that names the device has an unchecked output."""
     found = []
     for number, cell in enumerate(nb.cells):
         tags = cell.metadata.get("tags", [])
@@ -122,7 +122,7 @@ def tag_problems(nb: Notebook) -> list[str]:
 
 
 def first_cell_problems(nb: Notebook) -> list[str]:
-    """The first code cell finds climb/, and says where the chapter runs."""
+    """The first code cell puts climb/ on the path, and prints where the chapter runs."""
     code = _code(nb)
     if not code:
         return []
@@ -134,7 +134,7 @@ def first_cell_problems(nb: Notebook) -> list[str]:
 
 
 def length_problems(nb: Notebook) -> list[str]:
-    """Code cells of about a dozen lines, each that is shown with a sentence before it."""
+    """Code cells are short, and each one that is shown has a sentence before it."""
     found = []
     for number, cell in _code(nb):
         if (lines := _lines(cell.source)) > LINES:
@@ -146,7 +146,7 @@ def length_problems(nb: Notebook) -> list[str]:
 
 
 def figure_problems(nb: Notebook) -> list[str]:
-    """One figure in a cell at most, with a name, a caption and alt text, and the text speaks of it."""
+    """A cell has at most one figure, with a name, a caption and alt text, and the text refers to it."""
     found = []
     text = "\n".join(cell.source for cell in nb.cells if cell.cell_type == "markdown")
     for number, cell in _code(nb):
@@ -174,7 +174,7 @@ def figure_problems(nb: Notebook) -> list[str]:
 
 
 def prose_problems(nb: Notebook) -> list[str]:
-    """No measured number typed by hand: not in the text, not in a caption, not in alt text."""
+    """No measured number is typed by hand, in text, captions or alt text."""
     found = []
     for number, cell in enumerate(nb.cells):
         mystnb = cell.metadata.get("mystnb", {})
@@ -185,7 +185,7 @@ def prose_problems(nb: Notebook) -> list[str]:
 
 
 def said_problems(nb: Notebook) -> list[str]:
-    """What `say` and `number` print is for who reads the notebook; in the book it stands in the text."""
+    """The output of `say` and `number` is hidden in the book, where the numbers stand in the text."""
     return [
         f"cell {number} says numbers for the text, which the book would show: tag it remove-cell, or split it"
         for number, cell in _code(nb)
@@ -210,8 +210,10 @@ def exercise_problems(nb: Notebook) -> list[str]:
 
 
 def excerpt_problems(nb: Notebook) -> list[str]:
-    """What is shown of a file is whole: each bracket has its fellow, and it ends with something. Line numbers stand in
-    the chapter, and the file moves on without them."""
+    """Excerpts of files are whole: their brackets match, and they do not end with a blank line or a pragma.
+
+    A chapter gives line numbers, which become wrong when the file changes.
+    """
     found = []
     for number, cell in _code(nb):
         for output in cell.outputs:
@@ -240,13 +242,13 @@ def _code(nb: Notebook) -> list[tuple[int, Notebook]]:
 
 
 def _text_of(output: Notebook) -> str:
-    """All text of an output, without images; an error's message, not its traceback."""
+    """All text of an output, without images; of an error only the message."""
     kinds = [text for kind, text in output.get("data", {}).items() if kind.startswith("text/")]
     return "\n".join([output.get("text", ""), output.get("evalue", ""), *map(str, kinds)])
 
 
 def _lines(source: str) -> int:
-    """Lines of a cell that are not blank, without those of a string that holds a kernel."""
+    """The number of lines of a cell that are not blank and not in a string that holds a kernel."""
     kernel: set[int] = set()
     try:
         tree = ast.parse(re.sub(r"(?m)^\s*[%!].*$", "pass", source))

@@ -1,4 +1,4 @@
-"""Reading the book's text: measured numbers typed by hand, and MyST directives."""
+"""Find measured numbers typed by hand, and MyST directives, in the book's text."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _PATTERNS = tuple(
 
 @dataclass(frozen=True)
 class Directive:
-    """A MyST directive: what stands behind its name, its options, its text."""
+    """A MyST directive: its argument, its options and its text."""
 
     argument: str
     options: dict[str, str] = field(default_factory=dict)
@@ -36,9 +36,9 @@ class Directive:
 
 
 def typed_numbers(text: str) -> list[str]:
-    """Measured quantities in a piece of text, each with a few words around it: times, rates, shares, ratios of speed.
+    """Find measured quantities in a text: times, rates, shares, ratios of speed. Returns each with a few words around.
 
-    Counts (32 lanes, 16 bytes, 65 536 registers) are facts of the machine and of the kernels and are not meant.
+    Counts (32 lanes, 16 bytes, 65 536 registers) are facts about machine and kernels, and are not reported.
     """
     spans: list[tuple[int, int]] = []
     for pattern in _PATTERNS:
@@ -49,7 +49,7 @@ def typed_numbers(text: str) -> list[str]:
 
 
 def directives(text: str, *names: str) -> list[Directive]:
-    """The directives of these names, fenced by three or more backticks, tildes or colons."""
+    """The directives with these names, fenced by three or more backticks, tildes or colons."""
     found = []
     opening = rf"^(`{{3,}}|~{{3,}}|:{{3,}})\{{({'|'.join(names)})\}}[ \t]*(.*?)[ \t]*\n"
     fence = re.compile(rf"{opening}(.*?)^\1[ \t]*$", re.MULTILINE | re.DOTALL)

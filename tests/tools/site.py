@@ -1,4 +1,4 @@
-"""Reading a built book: what it loads from elsewhere, which images say nothing, which links lead nowhere."""
+"""Check a built book: remote loads, images without alt text, malformed pictures and dead links."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ _FETCHED = {
     "video": ("src", "poster"), "audio": ("src",), "embed": ("src",), "object": ("data",), "track": ("src",),
     "image": ("href", "xlink:href"), "use": ("href", "xlink:href"), "input": ("src",), "body": ("background",),
 }  # fmt: skip
-#: <link> elements that only point; any other is fetched or connected to.
+#: Relations of <link> elements that a browser does not fetch or connect to.
 _POINTING = {"canonical", "next", "prev", "index", "search", "author", "license", "copyright", "alternate", "top", "up"}
 _REMOTE = re.compile(r"\s*(?:https?:|wss?:|ftp:)?//", re.IGNORECASE)
 _CSS_URL = re.compile(r"""url\(\s*['"]?([^'")]+)|@import\s+['"]([^'"]+)""")
-#: Scripts: a remote address that is imported, fetched, or given to an element to load.
+#: Remote addresses that a script imports, fetches, or assigns to an element.
 _SCRIPT_LOADS = re.compile(
     r"""(?:\bimport\s*\(?|\bfrom|\bfetch\s*\(|\bimportScripts\s*\(|\.(?:src|href)\s*=|\.open\s*\([^,]*,|\bnew\s+Worker\s*\()"""
     r"""\s*["'`]((?:https?:)?//[^"'`]+)"""
@@ -28,7 +28,7 @@ _IMAGE_FILE = re.compile(r"(?:\.(?:svg|png|jpe?g|gif|webp)$)|^[0-9a-f]{16,}", re
 
 
 class _Page(HTMLParser):
-    """The elements of a page that fetch, the images (but for the logo beside its own name), the ids and the links."""
+    """A page's fetched addresses, images (except the logo beside the book's name), ids and links."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -65,23 +65,23 @@ class _Page(HTMLParser):
 
 
 def css_urls(text: str) -> list[str]:
-    """What a style sheet makes a browser load."""
+    """The addresses that a style sheet loads."""
     return [first or second for first, second in _CSS_URL.findall(text)]
 
 
 def script_urls(text: str) -> list[str]:
-    """Remote addresses that a script loads when it runs, as far as they are written out in it."""
+    """The remote addresses that a script loads, as far as they are literals."""
     return _SCRIPT_LOADS.findall(text)
 
 
 def pages(site: Path) -> list[Path]:
-    """The pages of a built book, without those that Sphinx makes of its own accord."""
+    """The pages of a built book, without the pages that Sphinx adds."""
     own = {"genindex.html", "search.html", "index.html"}
     return sorted(path for path in site.rglob("*.html") if "_static" not in path.parts and path.name not in own)
 
 
 def remote_loads(site: Path) -> list[str]:
-    """Everything that a page, a style sheet or a script of the site loads from another host."""
+    """Every load from another host by a page, a style sheet, a script or a picture of the site."""
     found: list[str] = []
     for path in sorted(site.rglob("*")):
         urls: Iterator[str] | list[str] = []
@@ -98,7 +98,7 @@ def remote_loads(site: Path) -> list[str]:
 
 
 def silent_images(site: Path) -> list[str]:
-    """Images of the pages without alt text, or with a file name in its place."""
+    """Images whose alt text is missing, a single word, or a file name."""
     return [
         f"{path.relative_to(site)}: {src} has the alt text {alt!r}"
         for path in sorted(site.rglob("*.html")) if "_static" not in path.parts
@@ -108,7 +108,7 @@ def silent_images(site: Path) -> list[str]:
 
 
 def broken_pictures(site: Path) -> list[str]:
-    """SVG files that a browser would not draw, because they are not well-formed XML."""
+    """SVG files that are not well-formed XML, which a browser does not draw."""
     found: list[str] = []
     for path in sorted(site.rglob("*.svg")):
         try:
@@ -119,7 +119,7 @@ def broken_pictures(site: Path) -> list[str]:
 
 
 def dead_links(site: Path) -> list[str]:
-    """Links within the site to a page or an anchor that is not there, and images and scripts that are not."""
+    """Links and loads within the site whose page, anchor or file does not exist."""
     read = {path: _read(path) for path in sorted(site.rglob("*.html")) if "_static" not in path.parts}
     found: list[str] = []
     for path, page in read.items():

@@ -1,4 +1,4 @@
-"""The emulator's counts against those that Nsight Compute took on a GPU: equal, or a reason that is looked up."""
+"""The emulator's counts equal those that Nsight Compute took on a GPU, or the machine code gives the reason."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from climb.bench.identity import expand_includes
 from climb.bench.ladder import BoundRung
 from climb.bench.records import pending
 from climb.toolchain import disassemble
-from climb.validation import agreement
+from climb.validation import agreement, nsight
 from climb.validation.agreement import Count, code, compare_patterns, compare_rung, record, summary
 from climb.validation.agreement.cases import cases
-from climb.validation.agreement.measuring import STEPS, dump, parse
+from climb.validation.agreement.measuring import STEPS, dump
 from climb.validation.agreement.summary import agreement_table, differences_table, reasons_table
 
 #: Rungs that were measured, of those that the ladders still have.
@@ -25,7 +25,7 @@ MEASURED = {(point["ladder"], point["rung"]) for point in record().rungs}
 RUNGS = [rung for rung in agreement.all_rungs() if (rung.ladder.name, rung.name) in MEASURED]
 
 needs_the_compiler = pytest.mark.skipif(
-    not agreement.same_compiler(), reason="the counts are of what another version of NVRTC makes of the kernels"
+    not agreement.same_compiler(), reason="the counts belong to another version of NVRTC"
 )
 
 
@@ -36,7 +36,7 @@ def patterns() -> tuple[Count, ...]:
 
 @needs_the_compiler
 def test_every_pattern_is_counted_exactly(patterns) -> None:
-    """But where ptxas made something else of it: of sums of floats in shared memory, which that does not have."""
+    """Except sums of floats and of 64-bit integers in shared memory, for which ptxas makes a loop."""
     assert len(record().patterns) >= 900
     different = [one for one in patterns if not one.equal]
     assert [one for one in different if not (one.compiler and one.why)] == []
@@ -47,8 +47,8 @@ def test_every_pattern_is_counted_exactly(patterns) -> None:
 
 
 @needs_the_compiler
-def test_the_patterns_tell_rules_apart(patterns) -> None:
-    """Of 32 lanes, one request takes anything from one sector to 32: all widths are there, and many costs."""
+def test_patterns_cover_every_width_and_many_costs(patterns) -> None:
+    """The patterns include every width, and requests that cost from one sector to 32."""
     moves = [one for one in patterns if "by copy" not in one.what]
     loads = [one for one in moves if (one.kind, one.quantity) == ("global load", "sectors")]
     assert {one.what.split(",")[1].strip() for one in loads} == {f"{n} bytes" for n in (1, 2, 4, 8, 16)}
@@ -57,7 +57,7 @@ def test_the_patterns_tell_rules_apart(patterns) -> None:
 
 @pytest.fixture(scope="module")
 def compared() -> dict[str, tuple[Count, ...]]:
-    """What was compared so far, for the summary."""
+    """The counts compared so far, for the summary."""
     return {}
 
 
@@ -75,20 +75,20 @@ def test_every_rung_is_counted_or_pending() -> None:
     waiting = {(ladder, rung) for ladder in ladder_names() for rung in pending(ladder)}
     for ladder, rung in sorted(every & waiting - MEASURED):
         warnings.warn(f"pending: {ladder} {rung} was not counted on a GPU yet", stacklevel=1)
-    assert every >= code.WANDERING and every - MEASURED - waiting == set()
+    assert every >= code.NONDETERMINISTIC and every - MEASURED - waiting == set()
     assert summary.read_summary().missing == []
 
 
 @needs_the_compiler
-@pytest.mark.parametrize("name", sorted(code.WANDERING), ids="-".join)
-def test_kept_code_is_that_of_todays_source(name: tuple[str, str]) -> None:
+@pytest.mark.parametrize("name", sorted(code.NONDETERMINISTIC), ids="-".join)
+def test_kept_code_was_made_from_todays_source(name: tuple[str, str]) -> None:
     rung = load_ladder(name[0])[name[1]]
     size = agreement.measured_size(rung)
     kept, fresh = code.counted_code(rung, size), rung.compiled(size)
     assert kept.names == fresh.names and kept.kernels == fresh.kernels
     ours, theirs = memory_instructions(kept)
     assert ours and ours == theirs
-    # The line table is of another machine, and holds no directory of it.
+    # The line table was made on another machine, and holds no directory of that machine.
     for kernel in kept.kernels:
         assert {one.file for one in disassemble(kept, kernel)} <= {"", *kept.sources}
     assert not re.search(rb"(?<![\w./])/(?:home|root|tmp|work|Users)/", kept.cubin)
@@ -112,8 +112,8 @@ def test_kept_code_of_another_source_is_refused(tmp_path, monkeypatch) -> None:
 
 
 @needs_the_compiler
-def test_the_summary_is_what_comes_out(patterns, compared, monkeypatch) -> None:
-    """The chapter's tables. Mended by `climb agreement --compare`."""
+def test_committed_summary_equals_a_new_comparison(patterns, compared, monkeypatch) -> None:
+    """The chapter's tables. If this fails, run `climb agreement --compare`."""
 
     def once(rung: BoundRung) -> tuple[Count, ...]:
         return compared.get(f"{rung.ladder.name} {rung.name}") or compare_rung(rung)
@@ -123,7 +123,7 @@ def test_the_summary_is_what_comes_out(patterns, compared, monkeypatch) -> None:
     assert summary.summarise() == summary.read_summary()
 
 
-def test_the_tables_show_every_difference() -> None:
+def test_difference_tables_show_every_difference() -> None:
     found = summary.read_summary()
     shown = differences_table()._repr_html_()
     for one in found.different:
@@ -137,8 +137,8 @@ def test_the_tables_show_every_difference() -> None:
     assert {row.rsplit(maxsplit=2)[0].strip() for row in reasons} == {one["why"] for one in found.different}
 
 
-def test_a_wrong_count_has_no_reason(monkeypatch) -> None:
-    """One sector more than were counted, on a line without a mark: nothing explains it away."""
+def test_wrong_count_is_a_difference_without_a_reason(monkeypatch) -> None:
+    """A record with one sector more, on a line without a mark, is a difference without a reason."""
     rung = load_ladder("transpose")["naive"]
     wrong = []
     for point in record().rungs:
@@ -152,7 +152,7 @@ def test_a_wrong_count_has_no_reason(monkeypatch) -> None:
     assert [(one.kind, one.quantity, one.why) for one in different] == [("global store", "sectors", "")]
 
 
-def test_counts_of_another_kernel_are_refused(monkeypatch) -> None:
+def test_counts_of_a_changed_kernel_are_refused(monkeypatch) -> None:
     stale = [{**point, "code_sha256": "0" * 64} for point in record().rungs]
     monkeypatch.setattr(agreement, "record", lambda gpu=None: dataclasses.replace(record.__wrapped__(), rungs=stale))
     with pytest.raises(LookupError, match=r"stale counts of copy scalar.*climb agreement"):
@@ -172,23 +172,23 @@ def test_comments_and_names_make_no_counts_stale_and_code_does() -> None:
         assert nameless(text.replace(old, new), "k") != nameless(text, "k")
 
 
-def test_cases_are_named_once() -> None:
+def test_case_labels_are_unique() -> None:
     labels = [case.label for case in cases()]
     assert len(labels) == len(set(labels))
     assert {point["label"] for point in record().patterns} <= set(labels)
 
 
-def test_a_page_of_ncu_is_read() -> None:
+def test_page_of_ncu_is_parsed_and_a_missing_metric_is_an_error() -> None:
     heads = ",".join(f'"{name}"' for name in ("ID", *agreement.METRICS))
     page = f'==PROF== x\n{heads}\n"",{",".join(["inst"] * 3)}\n"0",' + ",".join(['"1,024"'] * len(agreement.METRICS))
-    (row,) = parse(page)
+    (row,) = nsight.parse(page, agreement.METRICS)
     assert row == dict.fromkeys(agreement.METRICS, 1024)
     with pytest.raises(KeyError, match="smsp__inst_executed"):
-        parse(page.replace("smsp__inst_executed.sum", "another"))
+        nsight.parse(page.replace("smsp__inst_executed.sum", "another"), agreement.METRICS)
 
 
 @pytest.mark.parametrize("ladder", ["transpose", "histogram", "classifier"])
-def test_what_is_launched_on_a_gpu_is_what_is_compared(ladder: str) -> None:
+def test_launches_on_a_gpu_have_the_code_that_is_compared(ladder: str) -> None:
     steps = list(STEPS["rungs"](ladder))
     code = {(s.names["ladder"], s.names["rung"], s.names["launch"]): s.code for s in steps}
     assert len(code) == len(steps)
@@ -198,6 +198,6 @@ def test_what_is_launched_on_a_gpu_is_what_is_compared(ladder: str) -> None:
         assert code[ladder, point["rung"], point["launch"]] == point["code_sha256"]
 
 
-def test_a_record_is_one_launch_a_line() -> None:
+def test_record_has_one_launch_per_line() -> None:
     text = dump({"date": "today", "rungs": [{"a": 1}, {"a": 2}], "patterns": [{"b": 3}]})
     assert '  {"a": 1},\n  {"a": 2}\n' in text

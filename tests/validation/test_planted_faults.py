@@ -1,4 +1,4 @@
-"""Faults that CUDA kernels are written with: each is found and said in full, and its mended kernel is clean."""
+"""The emulator reports every planted fault in full, and nothing about the mended kernel."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from climb.validation.faults import Fault, emulate
 from climb.validation.faults.catalogue import FAULTS, STEPS
 
 
-def test_there_are_enough_and_no_two_are_alike() -> None:
+def test_catalogue_has_at_least_40_faults_with_unique_names() -> None:
     assert len(FAULTS) >= 40 and len({fault.name for fault in FAULTS}) == len(FAULTS)
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
-def test_the_fault_is_found(fault: Fault) -> None:
+def test_planted_fault_is_reported_in_full(fault: Fault) -> None:
     with pytest.raises(fault.error) as caught:
         emulate(fault, True, STEPS)
     error = caught.value
@@ -43,5 +43,5 @@ def test_the_fault_is_found(fault: Fault) -> None:
 
 
 @pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.name)
-def test_the_mended_kernel_is_clean(fault: Fault) -> None:
+def test_mended_kernel_is_clean(fault: Fault) -> None:
     emulate(fault, False, STEPS)

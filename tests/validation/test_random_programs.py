@@ -1,4 +1,4 @@
-"""Random small CUDA programs: against the same program in Python, one thread at a time, and against a GPU's bits."""
+"""Random CUDA programs give the same results as the same program in Python, and the same bits as a GPU."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ except LookupError:
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_control_flow(seed):
+def test_control_flow_equals_the_same_program_in_python(seed):
     cuda, python = control.program(seed)
     names: dict = {}
     exec(python, names)
@@ -28,13 +28,13 @@ def test_control_flow(seed):
     assert found.total("global store").lanes == 120
 
 
-def test_a_seed_gives_one_program():
+def test_seed_determines_the_program():
     one, same, other = values.program(3), values.program(3), values.program(4)
     assert one == same != other
 
 
 def test_programs_reach_every_operation():
-    """Every operation has its place in some program of the long run."""
+    """Every operation occurs in some program of the recorded run."""
     every = "".join(values.program(seed) for seed in range(400))
     for _, _, code in values.OPERATIONS:
         word = code.split("(")[0] if code.startswith("__") else ""
@@ -44,12 +44,12 @@ def test_programs_reach_every_operation():
 @pytest.mark.skipif(RECORD is None, reason="no random programs were run on a GPU")
 @pytest.mark.parametrize("seed", range(12))
 @pytest.mark.parametrize("kind", KINDS)
-def test_the_bits_are_those_of_the_gpu(kind, seed):
+def test_outputs_equal_the_gpus_bits(kind, seed):
     assert digest(emulate(program(kind, seed))) == RECORD["hashes"][kind][str(seed)]
 
 
 @pytest.mark.skipif(RECORD is None, reason="no random programs were run on a GPU")
-def test_the_long_run_found_no_difference():
+def test_recorded_run_found_no_difference():
     for kind in KINDS:
         ran = RECORD["kinds"][kind]
         assert ran["programs"] >= 500 and ran["words"] > 1000 * ran["programs"] ** 0.5

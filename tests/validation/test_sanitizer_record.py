@@ -1,4 +1,4 @@
-"""What compute-sanitizer says is read from its output, and the record of an H200 holds for the faults as they are."""
+"""Compute-sanitizer's output is parsed, and the record of an H200 belongs to the faults as they are now."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ launch fault_13
 """
 
 
-def test_each_report_goes_to_its_kernel() -> None:
+def test_sanitizer_report_is_assigned_to_its_kernel() -> None:
     found = read(SAID)
     assert [(name, one["errors"]) for name, one in found.items()] == [("fault_0", 1), ("fault_12", 2), ("fault_13", 0)]
     assert found["fault_0"]["says"] == "Invalid __global__ write of size 4 bytes"
@@ -54,8 +54,8 @@ def test_each_report_goes_to_its_kernel() -> None:
     assert (found["fault_0"]["driver"], found["fault_13"]["driver"]) == ("CUDA_ERROR_LAUNCH_FAILED", "")
 
 
-def test_a_launch_is_packed_as_the_emulator_takes_it() -> None:
-    """The bytes of the arguments that the child passes to the driver give the same result here."""
+def test_packed_launch_runs_on_the_emulator() -> None:
+    """The emulator runs the bytes of the arguments that the child process passes to the driver."""
     fault = next(one for one in FAULTS if one.name == "negative index")
     compiled = fault.compiled(False, "fault_3")
     assert compiled.kernels == ("fault_3",)
@@ -72,7 +72,7 @@ def test_a_launch_is_packed_as_the_emulator_takes_it() -> None:
     assert child.HARMLESS
 
 
-def test_kinds_of_arguments() -> None:
+def test_arguments_become_fresh_freed_or_null() -> None:
     by_name = {one.name: one for one in FAULTS}
     for name, faulty, kind in (
         ("use after free", True, "freed"), ("use after free", False, "fresh"), ("null pointer", True, "null"),
@@ -81,7 +81,7 @@ def test_kinds_of_arguments() -> None:
         assert [each for each, _ in Prepared(by_name[name], faulty, "k", b"").plain()["args"]] == [kind]
 
 
-def test_the_tables() -> None:
+def test_summary_tables_tell_found_missed_and_refused_faults_apart() -> None:
     none, some = (
         {tool: {"errors": 0, "says": "", "driver": ""} for tool in TOOLS},
         {"errors": 2, "says": "x", "driver": ""},
@@ -98,7 +98,7 @@ def test_the_tables() -> None:
     assert "racecheck 1" in shown and "not seen" in summary.missed_table(faults)._repr_html_()
 
 
-def test_a_report_on_a_rung_goes_to_the_launch_before_it() -> None:
+def test_report_on_a_rung_belongs_to_the_launch_before_it() -> None:
     said = """launch copy scalar 0
 ========= COMPUTE-SANITIZER
 launch saxpy float4 0
@@ -113,7 +113,7 @@ launch saxpy float4 1
     }
 
 
-def test_ladders_are_dealt_out_whole() -> None:
+def test_shares_keep_ladders_whole() -> None:
     ladders = {name: [name] * number for name, number in (("a", 5), ("b", 2), ("c", 2), ("d", 1))}
     assert sorted(map(sorted, clean.shares(ladders, 2))) == [["a"] * 5, ["b"] * 2 + ["c"] * 2 + ["d"]]
     assert len(clean.shares(ladders, 9)) == 4
@@ -127,8 +127,8 @@ def test_published_mistakes_are_found_and_mended(exhibit) -> None:
 
 
 @pytest.mark.skipif(RECORD is None, reason="compute-sanitizer was not run on a GPU")
-def test_the_record_is_of_the_faults_as_they_are() -> None:
-    """Every tool has seen every faulty kernel and every mended one, and says nothing of those."""
+def test_sanitizer_record_covers_every_fault_as_it_is_now() -> None:
+    """Every tool has run every faulty and every mended kernel, and reports nothing about the mended ones."""
     found = {one["name"]: one for one in RECORD["faults"]}
     assert set(found) == {fault.name for fault in ALL}
     for fault in ALL:
@@ -143,7 +143,7 @@ def test_the_record_is_of_the_faults_as_they_are() -> None:
 
 @pytest.mark.skipif(RECORD is None, reason="compute-sanitizer was not run on a GPU")
 def test_every_rung_is_clean_under_every_tool() -> None:
-    """The kernels are those whose counts are compared."""
+    """No tool reports anything about any rung, and the rungs are those whose counts are compared."""
     codes: dict[str, list[str]] = {}
     for point in counted().rungs:
         codes.setdefault(point["ladder"], []).append(point["code_sha256"])

@@ -12,7 +12,7 @@ Most warps of an access share one such pattern, so the cost of a pattern is comp
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -82,12 +82,24 @@ def _sets(line: np.ndarray) -> np.ndarray:
 def atomic_sectors(relative: np.ndarray, residue: np.ndarray, width: int) -> np.ndarray:
     """As `sectors`, for atomic operations on global memory; residue modulo `PERIOD`.
 
-    The hardware serves them in turns. Cache lines fall into four sets. In each turn, each bank of a set offers its
-    first remaining lane, and the set serves those offers that hit the same line as the first remaining lane of the set.
-    A sector counts once per turn in which it is served, hence at least as often as its most requested address occurs.
-    An H200 agrees in sectors, turns and lines per turn on every table of random addresses.
+    A sector counts once per turn in which it is served (`atomic_turns`), hence at least as often as its most requested
+    address occurs.
     """
     out = sectors(relative, residue & SECTOR - 1, width)
+    out[:, 0] = sum(_population_count(touched) for touched, _, _ in atomic_turns(relative, residue))
+    return out
+
+
+def atomic_turns(relative: np.ndarray, residue: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """The turns in which global memory serves the atomics of each row of 32 lanes; arguments as for `atomic_sectors`.
+
+    Cache lines fall into four sets. In each turn, each bank of a set offers its first remaining lane, and the set
+    serves those offers that hit the same line as the first remaining lane of the set. An H200 agrees in sectors, turns
+    and lines per turn on every table of random addresses.
+
+    Yields for each turn `touched` (rows,), a bit for each sector that is served; `served` (rows, 32) bool; and `order`
+    (rows, 32), the same in every turn: `served[:, n]` is about lane `order[:, n]`.
+    """
     lanes = np.arange(WARP)
     word = (relative + residue.reshape(-1, 1)) >> 2
     line = word // (LINE // 4)
@@ -100,7 +112,6 @@ def atomic_sectors(relative: np.ndarray, residue: np.ndarray, width: int) -> np.
     left = queue < 1 << 20
     slot = np.int64(1) << (sets * (LINE // SECTOR) + place)
     mine = [sets == number for number in range(4)]
-    achieved = np.zeros(queue.shape[0], np.int64)
     rows = np.arange(queue.shape[0])
     while left.any():
         so_far = left.cumsum(axis=1)
@@ -110,11 +121,8 @@ def atomic_sectors(relative: np.ndarray, residue: np.ndarray, width: int) -> np.
             # The first remaining lane of the set decides which line is served.
             first = np.where(left & mine[number], order, WARP).argmin(axis=1)
             served &= ~mine[number] | (line == line[rows, first].reshape(-1, 1))
-        touched = np.bitwise_or.reduce(np.where(served, slot, 0), axis=1)
-        achieved += _population_count(touched)
+        yield np.bitwise_or.reduce(np.where(served, slot, 0), axis=1), served, order
         left &= ~served
-    out[:, 0] = achieved
-    return out
 
 
 def _population_count(value: np.ndarray) -> np.ndarray:
@@ -147,7 +155,12 @@ def wavefronts(relative: np.ndarray, residue: np.ndarray, width: int) -> np.ndar
 
     Arguments as for `sectors`, residue modulo 4.
     """
-    return _wavefronts(relative, residue, width, {8: 2, 16: 4}.get(width, 1))
+    return _wavefronts(relative, residue, width, store_parts(width))
+
+
+def store_parts(width: int) -> int:
+    """The number of parts in which a warp is served: 32 banks of 4 bytes deliver 128 bytes at a time."""
+    return {8: 2, 16: 4}.get(width, 1)
 
 
 def load_wavefronts(relative: np.ndarray, residue: np.ndarray, width: int) -> np.ndarray:
@@ -160,24 +173,32 @@ def load_wavefronts(relative: np.ndarray, residue: np.ndarray, width: int) -> np
     """
     if width < 8:
         return _wavefronts(relative, residue, width, 1)
-    parts = width // 4
-    out = _wavefronts(relative, residue, width, parts)
+    parts = load_parts(relative, width)
+    out = np.zeros((relative.shape[0], 2), np.int64)
+    for number in np.unique(parts):
+        mine = parts == number
+        out[mine] = _wavefronts(relative[mine], residue[mine], width, int(number))
+    return out
+
+
+def load_parts(relative: np.ndarray, width: int) -> np.ndarray:
+    """The number of parts in which the loads of each row are served: (rows,). See `load_wavefronts`."""
+    parts = np.full(relative.shape[0], store_parts(width))
+    if width < 8:
+        return parts
     lane = np.arange(WARP)
     active = relative != INACTIVE
-    shared = np.zeros(relative.shape[0], np.bool_)
     for bit in (1, 2):
         other = lane ^ bit
         same = (relative == relative[:, other]) | ~active | ~active[:, other]
-        shared |= same.all(axis=1)
-    if shared.any():
-        out[shared] = _wavefronts(relative[shared], residue[shared], width, parts // 2)
-    return out
+        parts[same.all(axis=1)] = store_parts(width) // 2
+    return parts
 
 
 def atomic_wavefronts(relative: np.ndarray, residue: np.ndarray, width: int) -> np.ndarray:
     """As `wavefronts`, for atomics: each part costs as many wavefronts as the busiest bank has lanes to serve, even if
     they share an address. All patterns of 32-bit operations agree with an H200."""
-    parts = {8: 2}.get(width, 1)
+    parts = atomic_parts(width)
     rows, lanes = relative.shape[0], WARP // parts
     out = np.zeros((rows, 2), np.int64)
     for part in range(parts):
@@ -191,6 +212,11 @@ def atomic_wavefronts(relative: np.ndarray, residue: np.ndarray, width: int) -> 
         out[:, 0] += number.reshape(rows, BANKS).max(axis=1)
         out[:, 1] += active.any(axis=1)
     return out
+
+
+def atomic_parts(width: int) -> int:
+    """The number of parts in which the atomics of a warp are served."""
+    return {8: 2}.get(width, 1)
 
 
 def swap_wavefronts(relative: np.ndarray, residue: np.ndarray, width: int) -> np.ndarray:
@@ -223,6 +249,16 @@ def _wavefronts(relative: np.ndarray, residue: np.ndarray, width: int, parts: in
         out[:, 0] += per_bank.reshape(rows, BANKS).max(axis=1)
         out[:, 1] += active.any(axis=1)
     return out
+
+
+#: The measure of a shared access by `Site.carried_out`: loads, stores, and three kinds of atomics.
+SHARED_MEASURES: dict[str, Measure] = {
+    "load": load_wavefronts,
+    "store": wavefronts,
+    "combined": wavefronts,
+    "native": atomic_wavefronts,
+    "swapped": swap_wavefronts,
+}
 
 
 @dataclass(frozen=True)

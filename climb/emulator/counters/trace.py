@@ -16,6 +16,7 @@ class Access:
     """One access of the warp: `addresses` int64 (32,), `active` bool (32,); inactive lanes have address 0.
 
     Global addresses are virtual addresses in `allocation`; shared ones are offsets into the block's shared memory.
+    `carried_out`: how shared memory performs such an access, a key of `SHARED_MEASURES` in the cost model.
     """
 
     file: str
@@ -26,6 +27,7 @@ class Access:
     addresses: np.ndarray
     active: np.ndarray
     allocation: str
+    carried_out: str = ""
 
 
 @dataclass
@@ -64,6 +66,14 @@ class Trace:
         where = site.location
         self.accesses.append(
             Access(
-                where.file, where.line, site.text, f"{space} {site.action}", site.width, addresses, active, allocation
+                where.file,
+                where.line,
+                site.text,
+                f"{space} {site.action}",
+                site.width,
+                addresses,
+                active,
+                allocation,
+                site.carried_out,
             )
         )

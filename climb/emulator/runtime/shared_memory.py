@@ -5,14 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..checks import faults, hooks, races
-from ..counters.cost_model import (
-    AccessCost,
-    access_cost,
-    atomic_wavefronts,
-    load_wavefronts,
-    swap_wavefronts,
-    wavefronts,
-)
+from ..counters.cost_model import SHARED_MEASURES, AccessCost, access_cost
 from ..simt.groups import Group
 from ..simt.site import Site
 from .accesses import check_extents, count_access, pack, unpack
@@ -20,10 +13,7 @@ from .accesses import check_extents, count_access, pack, unpack
 
 def check_shared(group: Group, site: Site, address: np.ndarray) -> AccessCost:
     """The cost of a shared-memory access. Raises OutOfBounds and Misaligned."""
-    measure = load_wavefronts if site.action == "load" else wavefronts
-    if site.action == "atomic" and not site.combined:
-        measure = atomic_wavefronts if site.native else swap_wavefronts
-    cost = access_cost(group.lanes, address, site.offset, site.width, measure)
+    cost = access_cost(group.lanes, address, site.offset, site.width, SHARED_MEASURES[site.carried_out])
     extents = group.batch.extents["shared"]
     if not extents.contains(cost.lowest, cost.highest, site.width):
         check_extents(extents, group, site, address, "shared")

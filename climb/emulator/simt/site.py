@@ -74,6 +74,14 @@ class Site:
         whole = self._opcode[-1] in ("u32", "s32", "b32")
         return self.operation == "exch" or (whole and self.operation != "cas")
 
+    @cached_property
+    def carried_out(self) -> str:
+        """How shared memory performs the access, a key of `SHARED_MEASURES`: "load", "store", or of an atomic
+        "combined" (lanes at one address together), "native", or "swapped" (a loop of compare-and-swap)."""
+        if self.action != "atomic":
+            return "load" if self.action == "load" else "store"
+        return "combined" if self.combined else "native" if self.native else "swapped"
+
     @property
     def width(self) -> int:
         """Bytes per lane."""

@@ -1,9 +1,8 @@
-"""The emulator's counts beside those of the hardware.
+"""Compare the emulator's counts with the hardware's, exactly, without a tolerance.
 
-``records/<gpu>/emulator/agreement.json`` holds what Nsight Compute counted, in two runs, of the rungs at a
-small size and of access patterns (``cases``). ``compare_rung(rung)`` and ``compare_patterns()`` run the same launches
-on the emulator, and say of each count whether it is equal, and if not, why: exactly, with no tolerance. On a GPU with
-``ncu``, ``climb agreement`` measures again.
+``records/<gpu>/emulator/agreement.json`` holds Nsight Compute's counts of every rung at a small size, in two runs, and
+of access patterns (``cases``). ``compare_rung(rung)`` and ``compare_patterns()`` run the same launches on the emulator;
+for each count that differs they give the reason. On a GPU with ``ncu``, ``climb agreement`` counts again.
 """
 
 from __future__ import annotations
@@ -40,24 +39,24 @@ _ASKED = "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_{}.sum"
 
 @dataclass(frozen=True)
 class Way:
-    """A way to a count: the sum of some metrics of Nsight Compute, less others."""
+    """One way to compute a count: the sum of some metrics of Nsight Compute, less others."""
 
     plus: tuple[str, ...]
     less: tuple[str, ...] = ()
 
     def of(self, run: dict[str, int | None]) -> int | None:
-        """The count of a run; None where it lacks a metric."""
+        """The count of a run; None where the run lacks a metric."""
         if any(run.get(metric) is None for metric in (*self.plus, *self.less)):
             return None
         return sum(run[metric] for metric in self.plus) - sum(run[metric] for metric in self.less)
 
 
-#: What instructions ask of shared memory, as the tool's source view counts it. The pipe through which they go needs a
-#: wavefront more here and there, not the same number in each run: of that its metrics say more than of the kernel.
+#: Wavefronts that instructions ask of shared memory, as the tool's source view counts them. The pipe's own metrics
+#: are up to a few wavefronts higher, and differ from run to run: they measure the pipe rather than the kernel.
 _LOADS = (_ASKED.format("ld"), _ASKED.format("ldsm"))
 _STORES = (_ASKED.format("st"),)
-#: What is compared: kind of access, what is counted of it, and the ways to it, of which the first that was asked for
-#: counts.
+#: The counts to compare: kind of access, quantity, and the ways to compute it; the first way whose metrics were
+#: measured is taken.
 QUANTITIES: dict[tuple[str, str], tuple[Way, ...]] = {
     **{
         (f"{space} {kind}", what): (Way((f"l1tex__t_{what}_pipe_lsu_mem_{space}_op_{op}.sum",)),)
@@ -97,7 +96,10 @@ METRICS = (
 
 @dataclass(frozen=True)
 class Count:
-    """One count of one launch. ``hardware``: of each run. ``why``: empty where all are equal."""
+    """One count of one launch: the emulator's, and the ``hardware``'s in each run.
+
+    ``why`` is the reason of a difference, empty where all are equal; ``compiler`` says that ptxas is the reason.
+    """
 
     what: str
     kind: str
@@ -114,7 +116,7 @@ class Count:
 
 @dataclass(frozen=True)
 class Record:
-    """What was measured, when and with what; the lists are as in the file."""
+    """The measured counts, with date, tool, device and compiler; the lists are as in the file."""
 
     date: str
     tool: str
@@ -125,16 +127,16 @@ class Record:
 
 
 def record_path(gpu: str = records.DEFAULT_GPU, folder: Path | None = None) -> Path:
-    """The file of a GPU's counts; ``folder`` replaces ``records/<gpu>``."""
+    """The file with the counts of a GPU; ``folder`` replaces ``records/<gpu>``."""
     return (folder or records.RECORDS / gpu) / "emulator" / "agreement.json"
 
 
 @functools.cache
 def record(gpu: str = records.DEFAULT_GPU) -> Record:
-    """The committed counts. Raises LookupError where there are none."""
+    """The committed counts of a GPU. Raises LookupError where there are none."""
     path = record_path(gpu)
     if not path.exists():
-        raise LookupError(f"no counts of {gpu} to hold the emulator against; on that GPU: {COMMAND}")
+        raise LookupError(f"no counts of {gpu} to compare the emulator with; on that GPU, run: {COMMAND}")
     data = records.load(path, AgreementRecord)
     major, minor = (int(part) for part in data.nvrtc.split("."))
     rungs, patterns = (
@@ -145,7 +147,7 @@ def record(gpu: str = records.DEFAULT_GPU) -> Record:
 
 
 def same_compiler(gpu: str = records.DEFAULT_GPU) -> bool:
-    """Whether the kernels were measured as this machine's NVRTC compiles them; another one's PTX is another kernel."""
+    """Whether the counted kernels were compiled by this machine's version of NVRTC; another version makes other PTX."""
     return record(gpu).nvrtc == nvrtc_version()
 
 
@@ -175,12 +177,12 @@ def nameless_ptx(ptx: str, kernel: str) -> str:
 
 
 def measured_size(rung: BoundRung) -> Size:
-    """The size at which a rung is compared: the last of the awkward ones."""
+    """The size at which a rung is compared: the last of the sizes that its problem checks."""
     return rung.ladder.problem.check[-1]
 
 
 def all_rungs(ladders: Iterable[str] | None = None) -> Iterator[BoundRung]:
-    """Every rung of every ladder, or of those named, that takes the size at which it would be compared."""
+    """Every rung of every ladder, or of the named ladders, that supports the size of the comparison."""
     for name in ladder_names() if ladders is None else ladders:
         for rung in load_ladder(name):
             if rung.rung.requires(measured_size(rung)) is None:
@@ -190,24 +192,24 @@ def all_rungs(ladders: Iterable[str] | None = None) -> Iterator[BoundRung]:
 def compare_rung(rung: BoundRung, gpu: str = records.DEFAULT_GPU) -> tuple[Count, ...]:
     """All counts of all launches of a rung.
 
-    Raises LookupError where none were measured, or of another kernel than today's.
+    Raises LookupError where the rung was never counted, or where its kernel has changed since.
     """
     name = (rung.ladder.name, rung.name)
     points = [point for point in record(gpu).rungs if (point["ladder"], point["rung"]) == name]
     if not points:
-        raise LookupError(f"no counts of {name[0]} {name[1]}; on a GPU: {COMMAND}")
+        raise LookupError(f"no counts of {name[0]} {name[1]}; on a GPU, run: {COMMAND}")
     size = points[0]["size"]
     inputs = rung.ladder.inputs(size)
     try:
         compiled = counted_code(rung, size, gpu)
     except LookupError as error:
-        raise LookupError(f"{error}; on a GPU: {COMMAND}") from None
+        raise LookupError(f"{error}; on a GPU, run: {COMMAND}") from None
     launches = rung.launches(size)
     counted = counting.launch_counters(rung, size, compiled=compiled)
     out: list[Count] = []
     for index, (launch, point) in enumerate(zip(launches, points, strict=True)):
         if point["code_sha256"] != code_sha256(compiled, launch, inputs):
-            raise LookupError(f"stale counts of {name[0]} {name[1]}: the kernel has changed; on a GPU: {COMMAND}")
+            raise LookupError(f"stale counts of {name[0]} {name[1]}: the kernel has changed; on a GPU, run: {COMMAND}")
         what = f"{name[0]} {name[1]}" + (f", launch {index + 1}" if len(points) > 1 else "")
         changed = functools.cache(functools.partial(_changed, compiled, launch))
         out += _counts(what, counted[index], point["counts"], changed)
@@ -215,12 +217,12 @@ def compare_rung(rung: BoundRung, gpu: str = records.DEFAULT_GPU) -> tuple[Count
 
 
 def _changed(compiled: Compiled, launch: Launch) -> list[Mark]:
-    """The marks that explain a difference. Disassembling takes longer than counting, so who has none does not ask."""
+    """The marks that explain a difference. Disassembling is slower than counting: call this only for differences."""
     return [mark for mark in launch_marks(compiled, launch) if mark.changes]
 
 
 def launch_marks(compiled: Compiled, launch: Launch) -> tuple[Mark, ...]:
-    """Where the launch's machine code accesses memory otherwise than its PTX."""
+    """The source lines where the launch's machine code accesses memory differently from its PTX."""
     kernel = counting.module_of(compiled).kernel(compiled.lowered(launch.kernel))
     return marks(kernel.code, disassemble(compiled, launch.kernel))
 
@@ -235,7 +237,7 @@ def _counts(
         every = [tuple(way.of(run) for run in hardware) for way in ways]
         seen = next((counts for counts in every if None not in counts), None)
         if seen is None:
-            continue  # not asked for
+            continue  # not measured
         ours = getattr(counted.total(kind), quantity)
         why, compiler = "", False
         if any(one != ours for one in seen):
@@ -247,27 +249,27 @@ def _counts(
 
 @functools.cache
 def compiled_patterns(path: Path = PATH) -> Compiled:
-    """`patterns.cu`, or another source of patterns, with all kernels that `cases` has of it."""
+    """A source of patterns (`patterns.cu` by default), compiled with all of its kernels that `cases` uses."""
     names = dict.fromkeys(case.kernel for case in cases() if case.path == path)
     return compile_cuda(path.read_text(encoding="utf-8"), filename=path.name, name_expressions=names)
 
 
 def pattern_launch(case: Case) -> Launch:
-    """The case as a launch, which names its arrays by position."""
+    """The case as a launch whose arrays are named by position."""
     args = tuple(f"array {n}" if isinstance(arg, np.ndarray) else arg for n, arg in enumerate(case.args))
     return Launch(case.kernel, case.grid, case.block, args, case.shared)
 
 
 def compare_patterns(gpu: str = records.DEFAULT_GPU) -> tuple[Count, ...]:
-    """All counts of the patterns that were measured. Raises LookupError where a kernel has changed since."""
+    """All counts of the measured patterns. Raises LookupError where a kernel has changed since."""
     known = {case.label: case for case in cases()}
     out: list[Count] = []
     for point in record(gpu).patterns:
         case = known[point["label"]]
         compiled = compiled_patterns(case.path)
         if point["code_sha256"] != code_sha256(compiled, pattern_launch(case), {}):
-            raise LookupError(f"stale counts of {case.label}: the kernel has changed; on a GPU: {COMMAND}")
-        # The patterns write over each other and read what nobody wrote: it is their addresses that count.
+            raise LookupError(f"stale counts of {case.label}: the kernel has changed; on a GPU, run: {COMMAND}")
+        # Patterns race and read uninitialised memory; only their addresses matter, so the checks are off.
         with emulator.checking(()):
             done = launch_compiled(
                 compiled, case.kernel, case.grid, case.block, case.args, shared_mem=case.shared, compare=False,

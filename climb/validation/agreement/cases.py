@@ -1,5 +1,7 @@
-"""Access patterns whose cost is compared with Nsight Compute's counts: launches of `patterns.cu`, `counts.cu`
-and `copies.cu`."""
+"""Access patterns whose cost is compared with Nsight Compute's counts.
+
+Each case is one launch of a kernel of `patterns.cu`, `counts.cu` or `copies.cu`.
+"""
 
 from __future__ import annotations
 
@@ -16,15 +18,15 @@ COPIES = PATH.with_name("copies.cu")
 TYPES = {1: "unsigned char", 2: "unsigned short", 4: "float", 8: "float2", 16: "float4"}
 THREADS = 64
 GRID, BLOCK = (2,), (THREADS,)
-#: Elements that the widest pattern reaches.
+#: Number of elements that the widest pattern reaches.
 ROOM = THREADS * 2 * 33 + 64
-#: Static shared memory that every GPU has; patterns that need more are left out.
+#: Bytes of static shared memory that every GPU has; patterns that need more are left out.
 SHARED_LIMIT = 48 * 1024
 
 
 @dataclass(frozen=True)
 class Case:
-    """One launch of one kernel. `args` are what the kernel takes: arrays are copied in, scalars passed as they are."""
+    """One launch of one kernel. Arrays in `args` are copied to the device, scalars are passed as they are."""
 
     label: str
     kernel: str
@@ -38,11 +40,11 @@ class Case:
 def where(
     step: int = 1, flip: int = 0, shift: int = 0, mask: int = -1, offset: int = 0, take: int = 0, taken: int = 0
 ) -> np.void:
-    """The pattern of a kernel's lanes, as `Where` in `patterns.cu`."""
+    """The struct `Where` of `patterns.cu`: which lanes run, and the element that each accesses."""
     return np.array([step, flip, shift, mask, offset, take, taken], np.int32).view("V28")[0]
 
 
-#: Name and pattern of what 32 lanes do, for accesses of any width.
+#: Patterns of 32 lanes by name, for accesses of any width.
 SHAPES: dict[str, dict[str, int]] = {
     "contiguous": {},
     "stride 2": {"step": 2},
@@ -77,7 +79,7 @@ SHAPES: dict[str, dict[str, int]] = {
     "lane 7": {"take": 31, "taken": 7},
     "even lanes, stride 16": {"take": 1, "step": 16},
 }
-#: What atomic operations are tried on.
+#: The patterns that atomic operations are measured on.
 CONTENDED = (
     "contiguous", "stride 2", "stride 32", "one element", "pairs share", "fours share", "halves share",
     "two elements alternate", "permuted by 7", "even lanes", "lane 7", "offset 1", "pairs share, stride 32",
@@ -133,7 +135,7 @@ def _atomics() -> Iterator[Case]:
             yield Case(f"shared compare, {kind}, {name}", f"shared_compare<{kind}>", args, 4096 * width)
 
 
-#: Scattered over a table, as a histogram's counts are: the factor of a multiplicative hash, and how large the table is.
+#: Accesses scattered over a table, as a histogram's are: the factor of a multiplicative hash, and the table's size.
 SCATTERED = {f"scattered {n}, {size} elements": {"step": step, "shift": 7, "mask": size - 1}
              for size in (16, 64, 256, 1024) for n, step in enumerate((40503, 60493, 28657))}  # fmt: skip
 
@@ -155,7 +157,7 @@ def _locals() -> Iterator[Case]:
             yield Case(f"local array, {width} bytes, {name}", f"local_array<{kind}, 16>", args)
 
 
-#: Of copies: which lanes copy, the others store zeros: (lane & keep) == kept.
+#: The lanes that copy, (lane & keep) == kept; the others store zeros.
 KEEPING = {"even lanes": (1, 0), "lanes 0 to 15": (16, 0), "lane 7": (31, 7), "every fourth": (3, 0), "no lane": (0, 1)}
 COPIED = ("contiguous", "offset 1", "offset 3", "one element", "stride 2", "stride 3", "pairs share", "permuted by 7",
           "permuted by xor 5", "lanes 0 to 15", "even lanes")  # fmt: skip
@@ -187,7 +189,7 @@ def _other_copies() -> Iterator[Case]:
 
 
 def crowd(number: int, words: int) -> np.ndarray:
-    """int32 (2 THREADS,): places among so many words for two blocks of lanes, the first words oftener than the last."""
+    """int32 (2 * THREADS,): a random word below `words` for each lane of two blocks, more often one of the first."""
     lane = np.arange(2 * THREADS, dtype=np.uint64)
     mixed = (lane + np.uint64(1 + 1000 * number)) * np.uint64(0x9E3779B97F4A7C15)
     mixed = (mixed ^ mixed >> np.uint64(29)) * np.uint64(0xBF58476D1CE4E5B9)
@@ -196,7 +198,7 @@ def crowd(number: int, words: int) -> np.ndarray:
 
 
 def _crowds() -> Iterator[Case]:
-    """Atomics at places that nothing orders: in which turns they are served follows from all of them."""
+    """Atomics at random places: the turn in which a lane is served depends on all the other lanes."""
     for words in (16, 64, 256, 1024, 16384):
         for number in range(6):
             table = crowd(number, words)

@@ -1,7 +1,7 @@
-"""The code that was counted, of rungs whose code is not the same in every process.
+"""Keep the counted code of nondeterministic rungs, whose PTX differs from process to process.
 
-Of these NVRTC merges neighbouring loads in an order that hangs on addresses of its own. What was counted of one PTX
-says nothing of another, so their PTX and machine code are kept beside the counts, and it is these that are compared.
+NVRTC merges neighbouring loads of these rungs in an order that depends on its own memory addresses. Counts of one PTX
+say nothing about another, so their PTX and machine code are kept beside the counts and compared in their place.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from climb.bench.problem import Size
 from climb.toolchain import Compiled
 from climb.validation.schema import KeptCode
 
-WANDERING = frozenset(
+#: (ladder, rung) of the rungs for which NVRTC makes different PTX in each process.
+NONDETERMINISTIC = frozenset(
     {
         ("classifier", "split_k_per_warp"),
         *(("sgemm", rung) for rung in ("pipelined", "read_ahead", "tuned", "stream_k")),
@@ -28,7 +29,7 @@ WANDERING = frozenset(
 
 
 def code_path(ladder: str, rung: str, gpu: str = records.DEFAULT_GPU) -> Path:
-    """Where the code of a rung stands that was counted on a GPU."""
+    """The file that keeps the code of a rung that was counted on a GPU."""
     return records.RECORDS / gpu / "emulator" / "code" / f"{ladder}.{rung}.json"
 
 
@@ -40,10 +41,11 @@ def made_from(compiled: Compiled, source: str) -> str:
 
 
 def keep_code(path: Path, compiled: Compiled, source: str) -> None:
-    """Write PTX and machine code, compressed, with the hash of the source, includes in place, that they were made from.
+    """Write PTX and machine code, compressed, with the hash of what they were made from.
 
-    In the line table directories
-    of this machine become slashes, as many as they have letters."""
+    ``source`` has its includes in place. In the line table, each include directory of this machine becomes as many
+    slashes as it has letters.
+    """
     cubin, names = compiled.cubin, ["/" * len(folder.encode()) for folder in compiled.include_dirs]
     for folder, name in zip(compiled.include_dirs, names, strict=True):
         cubin = cubin.replace(folder.encode(), name.encode())
@@ -61,10 +63,12 @@ def keep_code(path: Path, compiled: Compiled, source: str) -> None:
 
 
 def counted_code(rung: BoundRung, size: Size, gpu: str = records.DEFAULT_GPU) -> Compiled:
-    """What the rung is compiled to, or of a wandering one what was counted. Raises LookupError where nothing was, or
-    the source has changed since."""
+    """The rung's code as compiled now, or as counted where the rung is nondeterministic.
+
+    Raises LookupError where no code was kept, or where the source has changed since.
+    """
     compiled, name = rung.compiled(size), (rung.ladder.name, rung.name)
-    if name not in WANDERING:
+    if name not in NONDETERMINISTIC:
         return compiled
     path = code_path(*name, gpu)
     if not path.exists():

@@ -1,20 +1,18 @@
-"""Counting on the hardware: the launches of `climb.validation.agreement`, once each, under Nsight Compute.
+"""Count on the hardware: launch the rungs and patterns once each under Nsight Compute.
 
-The kernels are loaded as the toolchain here compiles them, so that the machine code that is counted is the one that the
-marks are read from. What has been counted of the same code is kept; ncu is given some launches at a time, and the
-record is written after each time, so that an interrupted command loses little.
+The GPU runs the machine code that the toolchain here makes, so that the counts and the marks belong to the same code.
+Counts of unchanged code are kept. ncu profiles a portion of the launches at a time, and the record is written after
+each portion, so that an interrupted command loses little.
 """
 
 from __future__ import annotations
 
-import csv
 import datetime
 import functools
 import hashlib
 import json
 import lzma
 import pickle
-import re
 import subprocess
 import sys
 import tempfile
@@ -34,6 +32,7 @@ from climb.bench.registry import ladder_names, load_ladder
 from climb.emulator import DeviceMemory
 from climb.emulator.counters.cost_model import PERIOD
 from climb.toolchain import Compiled
+from climb.validation import nsight
 from climb.validation.agreement import (
     METRICS,
     QUANTITIES,
@@ -45,19 +44,21 @@ from climb.validation.agreement import (
     record_path,
 )
 from climb.validation.agreement.cases import cases
-from climb.validation.agreement.code import WANDERING, code_path, counted_code, keep_code
+from climb.validation.agreement.code import NONDETERMINISTIC, code_path, counted_code, keep_code
 from climb.validation.schema import AgreementRecord
 
-#: How often each launch is counted: rungs twice, since some of what they do does not come out the same each time.
+#: How often each launch is counted: rungs twice, since some of their counts differ from run to run.
 RUNS = {"rungs": 2, "patterns": 1}
-#: Launches that one ncu looks at, and seconds that it takes before the first.
+#: Launches that one ncu process profiles, and the seconds that it needs to start.
 AT_ONCE, STARTING = 40, 5
 
 
 @dataclass(frozen=True)
 class Step:
-    """One launch to be counted. `names` tell which; `group`, of which launches it is one, in order; `first` that its
-    arrays are new; `zeros`: arrays besides `arrays()`, their bytes by name; `metrics`: what is asked of ncu.
+    """One launch to count.
+
+    `names` identify it; `group` names the launches that run in order on the same arrays, and `first` marks the first
+    of them. `zeros` holds the size in bytes of each array besides `arrays()`; `metrics` are asked of ncu.
     """
 
     names: dict[str, Any]
@@ -70,7 +71,7 @@ class Step:
     metrics: tuple[str, ...] = METRICS
 
     def arrays(self) -> dict[str, np.ndarray]:
-        """The inputs by name: made when they are needed."""
+        """The inputs by name, made on demand."""
         if "label" in self.names:
             return _pattern_arrays()[self.names["label"]]
         ladder = load_ladder(self.names["ladder"])
@@ -87,7 +88,7 @@ def _pattern_arrays() -> dict[str, dict[str, np.ndarray]]:
 
 
 def asked(label: str) -> tuple[str, ...]:
-    """The metrics of a pattern: those of the kinds of access that its name begins with, which ncu has in few passes."""
+    """The metrics of a pattern: only those of the kind of access in its label, so that ncu needs few passes."""
     space = label.split()[0]
     kinds = {kind for kind, _ in QUANTITIES if kind.startswith(space)}
     moves = any(label.startswith(f"{space} {move}") for move in ("load", "store", "array"))
@@ -97,13 +98,13 @@ def asked(label: str) -> tuple[str, ...]:
 
 
 def rung_steps(ladder: str | None = None) -> Iterator[Step]:
-    """The launches of all rungs, or of one ladder's, in order."""
+    """The launches of all rungs, or of one ladder's rungs, in order."""
     for rung in all_rungs(None if ladder is None else [ladder]):
         problem, size = rung.ladder.problem, measured_size(rung)
         inputs = rung.ladder.inputs(size)
         try:
             compiled = counted_code(rung, size)
-        except LookupError:  # never counted, or changed since
+        except LookupError:  # never counted, or stale
             compiled = rung.compiled(size, whole=True)
         shapes = {a.name: (a.extents(size), a.dtype) for a in problem.outputs} | dict(rung.rung.workspace(size))
         zeros = {n: int(np.prod(s, dtype=np.int64)) * np.dtype(d).itemsize for n, (s, d) in shapes.items()}
@@ -129,14 +130,14 @@ STEPS = {"rungs": rung_steps, "patterns": pattern_steps}
 def _prepared(ladder: str | None) -> list[Step]:
     steps = list(pattern_steps() if ladder is None else rung_steps(ladder))
     for step in steps:
-        _ = step.compiled.cubin  # made now, and kept
+        _ = step.compiled.cubin  # compiled here, in this process, and cached
     return steps
 
 
 def prepare(
     kinds: Iterable[str] = tuple(STEPS), ladders: Sequence[str] = (), workers: int | None = None
 ) -> dict[str, list[Step]]:
-    """The steps of each kind, of all ladders or of those named, compiled in several processes: this needs no GPU."""
+    """The steps of each kind, of all ladders or of those named, compiled in several processes. Needs no GPU."""
     kinds = list(kinds)
     jobs = [*((ladders or ladder_names()) if "rungs" in kinds else ()), *([None] if "patterns" in kinds else ())]
     with ProcessPoolExecutor(workers) as pool:
@@ -148,9 +149,12 @@ def prepare(
 def launch_all(
     steps: Sequence[Step], announce: Callable[[Step], None] | None = None, fresh: Callable[..., Any] | None = None
 ) -> None:
-    """Launch each step once, through CuPy: this is what ncu looks at. Each may be announced. Where there is `fresh`, it
-    makes what is no input, and arrays are where CuPy puts them; else that is zeros, and arrays begin, within the period
-    that the cost of atomics has, where they do on the emulator."""
+    """Launch each step once, through CuPy; `announce` is called before each launch.
+
+    With `fresh`, CuPy places the arrays, and `fresh(bytes, dtype)` makes those that are not inputs. Without it, arrays
+    that are not inputs are zeros, and every array has the emulator's address modulo `PERIOD`, on which the cost of
+    atomics depends.
+    """
     import cupy
 
     from climb.bench.binding import bound
@@ -182,7 +186,7 @@ def launch_all(
 
 
 def placed(arrays: dict[str, np.ndarray]) -> dict[str, Any]:
-    """The arrays on the GPU, at addresses that are those of the emulator modulo `PERIOD`."""
+    """The arrays on the GPU, at addresses that equal the emulator's modulo `PERIOD`."""
     import cupy
 
     memory, out = DeviceMemory(), {}
@@ -197,38 +201,25 @@ def placed(arrays: dict[str, np.ndarray]) -> dict[str, Any]:
 
 
 def count(steps: Sequence[Step], seconds: float | None = None) -> list[dict[str, float]]:
-    """What ncu counts of each step; all ask for the same metrics.
+    """The metrics of each step, as ncu counts them; all steps must ask for the same metrics.
 
-    Raises RuntimeError with what it said, TimeoutError after `seconds`.
+    Raises RuntimeError with ncu's output, TimeoutError after `seconds`.
     """
     metrics = steps[0].metrics
     with tempfile.NamedTemporaryFile(suffix=".pickle") as file:
         pickle.dump(list(steps), file)
         file.flush()
-        command = ["ncu", "--csv", "--page", "raw", "--print-units", "base", "--clock-control", "none",
-                   "--cache-control", "none", "--metrics", ",".join(metrics),
+        command = [*nsight.COMMAND, "--cache-control", "none", "--metrics", ",".join(metrics),
                    sys.executable, "-m", "climb.validation.agreement", file.name]  # fmt: skip
         try:
             done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=seconds)
         except subprocess.TimeoutExpired as error:
             raise TimeoutError(f"ncu took more than {seconds:.0f} s for {len(steps)} launches") from error
-    rows = parse(done.stdout, metrics)
+    rows = nsight.parse(done.stdout, metrics)
     if done.returncode or len(rows) != len(steps):
         said = f"{done.stdout[-2000:]}{done.stderr[-2000:]}"
         raise RuntimeError(f"ncu counted {len(rows)} of {len(steps)} launches:\n{said}")
     return rows
-
-
-def parse(page: str, metrics: Sequence[str] = METRICS) -> list[dict[str, float]]:
-    """The counts of each launch from ncu's raw page as CSV. Raises KeyError for a metric that ncu did not give."""
-    lines = [line for line in page.splitlines() if line.startswith('"')]
-    rows = list(csv.DictReader(lines))[1:]  # the row under the head holds units
-    return [{metric: _number(row[metric]) for metric in metrics} for row in rows]
-
-
-def _number(text: str) -> float:
-    value = float(text.replace(",", ""))
-    return int(value) if value.is_integer() else value
 
 
 Points = dict[tuple, dict[str, Any]]
@@ -239,7 +230,7 @@ def _key(names: dict[str, Any]) -> tuple:
 
 
 def known_points(path: Path, steps: dict[str, list[Step]]) -> Points:
-    """What the record at `path` has of these steps: counted of the same code, as the same compiler makes it."""
+    """The points of the record at `path` that are still true: counts of today's code, made by the same compiler."""
     if not path.exists():
         return {}
     data = records.load(path, AgreementRecord)
@@ -252,7 +243,7 @@ def known_points(path: Path, steps: dict[str, list[Step]]) -> Points:
         runs = [dict(zip(data.metrics, run, strict=True)) for run in point["counts"]]
         whole = [run for run in runs if all(run.get(name) is not None for name in wanted.get(_key(point), ()))]
         point["counts"] = [[run.get(name) for name in METRICS] for run in whole]
-    # What was not asked for stays as it is, but for what there is no more.
+    # Keep the other ladders' points; drop those of ladders that no longer exist.
     asked_for = {step.names.get("ladder") for which in steps.values() for step in which}
     there = {None, *ladder_names()}
     kept = {_key(p): p for p in every if p.get("ladder") in there - asked_for}
@@ -260,9 +251,9 @@ def known_points(path: Path, steps: dict[str, list[Step]]) -> Points:
 
 
 def _code_is_kept(point: dict[str, Any], path: Path) -> bool:
-    """Whether there still is what was counted: of a wandering rung, the same PTX may have had other machine code."""
+    """Whether the counted code still exists: a nondeterministic rung's code must be kept beside its counts."""
     name = (point.get("ladder"), point.get("rung"))
-    return name not in WANDERING or _kept_beside(path, name).exists()
+    return name not in NONDETERMINISTIC or _kept_beside(path, name).exists()
 
 
 def _kept_beside(path: Path, name: tuple[str, str]) -> Path:
@@ -271,13 +262,13 @@ def _kept_beside(path: Path, name: tuple[str, str]) -> Path:
 
 
 def compiler(steps: dict[str, list[Step]]) -> str:
-    """The version of NVRTC that has compiled the steps."""
+    """The version of NVRTC that compiled the steps."""
     (version,) = {step.compiled.nvrtc_version for which in steps.values() for step in which}
     return ".".join(map(str, version))
 
 
 def to_count(steps: Iterable[Step], points: Points, runs: int) -> list[list[Step]]:
-    """The groups of which a launch has been counted less than `runs` times."""
+    """The groups with a launch that was counted fewer than `runs` times."""
     groups: dict[str, list[Step]] = {}
     for step in steps:
         groups.setdefault(step.group, []).append(step)
@@ -289,7 +280,7 @@ def to_count(steps: Iterable[Step], points: Points, runs: int) -> list[list[Step
 
 
 def portions(groups: Iterable[list[Step]]) -> Iterator[list[Step]]:
-    """The steps of whole groups, about AT_ONCE at a time; those of a portion ask for the same metrics."""
+    """The steps of whole groups, about `AT_ONCE` at a time; the steps of a portion ask for the same metrics."""
     open_ones: dict[tuple[str, ...], list[Step]] = {}
     for group in groups:
         portion = open_ones.setdefault(group[0].metrics, [])
@@ -300,8 +291,10 @@ def portions(groups: Iterable[list[Step]]) -> Iterator[list[Step]]:
 
 
 def measure(steps: dict[str, list[Step]], path: Path, gpu: dict[str, Any], seconds: float) -> bool:
-    """Count what is missing and write the record at `path` after each portion, for about `seconds`; whether all is
-    there. Every launch is counted once before any is counted again."""
+    """Count missing launches for about `seconds`, writing the record at `path` after each portion.
+
+    Every launch is counted once before any is counted again. Returns whether the record is complete.
+    """
     points, start, complete = known_points(path, steps), time.monotonic(), True
     for runs in range(1, max(RUNS.values()) + 1):
         every = [step for kind, which in steps.items() if runs <= RUNS[kind] for step in which]
@@ -316,7 +309,7 @@ def measure(steps: dict[str, list[Step]], path: Path, gpu: dict[str, Any], secon
             except TimeoutError as error:
                 print(error, flush=True)
                 return False
-            except RuntimeError as error:  # the other portions are none the worse for it
+            except RuntimeError as error:  # the other portions are still worth counting
                 print(f"{portion[0].group} to {portion[-1].group}: {error}", flush=True)
                 complete = False
                 continue
@@ -325,7 +318,7 @@ def measure(steps: dict[str, list[Step]], path: Path, gpu: dict[str, Any], secon
             for step, row in zip(portion, rows, strict=True):
                 found = points.setdefault(_key(step.names), {**step.names, "code_sha256": step.code, "counts": []})
                 found["counts"] = [*found["counts"], [row.get(metric) for metric in METRICS]][-max(RUNS.values()) :]
-                if step.first and (name := (step.names.get("ladder"), step.names.get("rung"))) in WANDERING:
+                if step.first and (name := (step.names.get("ladder"), step.names.get("rung"))) in NONDETERMINISTIC:
                     source = expand_includes(load_ladder(name[0])[name[1]].path)
                     keep_code(_kept_beside(path, name), step.compiled, source)
             _write(path, steps, points, gpu)
@@ -335,11 +328,10 @@ def measure(steps: dict[str, list[Step]], path: Path, gpu: dict[str, Any], secon
 def _write(path: Path, steps: dict[str, list[Step]], points: Points, gpu: dict[str, Any]) -> None:
     order = {_key(step.names): n for which in steps.values() for n, step in enumerate(which)}
     every = sorted(points.values(), key=lambda point: order.get(_key(point), -1))
-    version = subprocess.run(["ncu", "--version"], capture_output=True, text=True, check=True).stdout
     data = {
         "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
         "commit": hardware.commit(),
-        "tool": "Nsight Compute " + re.findall(r"Version (\S+)", version)[0],
+        "tool": nsight.version(),
         "nvrtc": compiler(steps),
         "device": gpu,
         "metrics": METRICS,

@@ -1,7 +1,7 @@
-"""What a chapter says of the agreement: how many counts are equal, and the table of those that are not.
+"""Summarise the agreement for the chapter: the number of equal counts, and tables of those that differ.
 
-It is read from ``compared.json`` beside the counts, since comparing takes a while and needs the compiler with which
-was measured; ``climb agreement --compare`` writes it, and a test compares anew.
+The summary is read from ``compared.json`` beside the counts, because comparing takes minutes and needs the compiler of
+the measurement. ``climb agreement --compare`` writes it, and a test compares again.
 """
 
 from __future__ import annotations
@@ -14,17 +14,19 @@ from typing import Any
 
 from climb.bench import records
 from climb.bench.registry import ladder_names
-from climb.display.shown import Shown, table, together
+from climb.display.cell_output import CellOutput, table, together
 from climb.validation.agreement import QUANTITIES, Count, all_rungs, compare_patterns, compare_rung, record, record_path
 from climb.validation.agreement.cases import cases
-from climb.validation.agreement.code import WANDERING
+from climb.validation.agreement.code import NONDETERMINISTIC
 
 
 @dataclass(frozen=True)
 class Summary:
-    """``sums``: by "rungs" and "patterns", then by "kind, quantity", how many counts other than nothing were compared
-    and how many are equal. ``different``: the others. ``launches``: how many were compared. ``missing``: rungs that
-    nobody has measured yet. ``kept``: those of which the code that was counted is kept, for it does not stay the same.
+    """The comparison in numbers.
+
+    ``sums`` maps "rungs" and "patterns", then "kind, quantity", to the number of nonzero counts compared and the number
+    that are equal; ``different`` holds the others, ``launches`` the number of launches compared. ``missing`` names the
+    rungs that were never counted, ``kept`` the nondeterministic rungs whose counted code is kept.
     """
 
     sums: dict[str, dict[str, list[int]]]
@@ -35,23 +37,23 @@ class Summary:
     cases: int
 
     def compared(self, which: str) -> int:
-        """How many counts of the "rungs" or the "patterns" were compared."""
+        """The number of counts compared, of the "rungs" or of the "patterns"."""
         return sum(compared for compared, _ in self.sums[which].values())
 
     def equal(self, which: str) -> int:
-        """How many of them are equal."""
+        """The number of those counts that are equal."""
         return sum(equal for _, equal in self.sums[which].values())
 
 
 def summarise() -> Summary:
-    """Compare everything that was measured. Raises LookupError for a kernel that has changed since."""
+    """Compare all counts. Raises LookupError for a kernel that has changed since it was counted."""
     measured = {(point["ladder"], point["rung"]) for point in record().rungs}
     rungs = list(all_rungs())
     known = [rung for rung in rungs if (rung.ladder.name, rung.name) in measured]
     waiting = {(name, rung) for name in ladder_names() for rung in records.pending(name)}
     missing = sorted({(r.ladder.name, r.name) for r in rungs} - measured - waiting)
     counts = {"rungs": [count for rung in known for count in compare_rung(rung)], "patterns": compare_patterns()}
-    kept = [f"{rung.ladder.name} {rung.name}" for rung in known if (rung.ladder.name, rung.name) in WANDERING]
+    kept = [f"{rung.ladder.name} {rung.name}" for rung in known if (rung.ladder.name, rung.name) in NONDETERMINISTIC]
     sums = {which: _sums(found) for which, found in counts.items()}
     launches = {which: len({count.what for count in found}) for which, found in counts.items()}
     different = [asdict(count) for found in counts.values() for count in found if not count.equal]
@@ -71,7 +73,7 @@ def _sums(counts: Iterable[Count]) -> dict[str, list[int]]:
 
 
 def compared_path(gpu: str = records.DEFAULT_GPU) -> Path:
-    """Where the summary stands."""
+    """The file with the summary of a GPU."""
     return record_path(gpu).with_name("compared.json")
 
 
@@ -81,7 +83,7 @@ def read_summary(gpu: str = records.DEFAULT_GPU) -> Summary:
 
 
 def write_summary() -> Path:
-    """Compare, and write what came out."""
+    """Compare all counts and write the summary. Returns the file."""
     path = compared_path()
     records.save(path, asdict(summarise()), Summary)
     return path
@@ -89,8 +91,11 @@ def write_summary() -> Path:
 
 @dataclass(frozen=True)
 class Excess:
-    """How much more the pipe of shared memory counts than the instructions ask of it: in how many launches of rungs, of
-    how many; the largest share; and in how many of them two runs were not alike."""
+    """How far the pipe of shared memory counts more wavefronts than the instructions ask of it.
+
+    ``launches`` of ``of`` launches have an excess, ``most`` is the largest as a share, and in ``unlike`` launches the
+    two runs differ.
+    """
 
     launches: int
     of: int
@@ -99,7 +104,7 @@ class Excess:
 
 
 def pipe_excess() -> Excess:
-    """The counts of the pipe beside those of the instructions, of the rungs' loads, stores and atomics together."""
+    """Compare the pipe's counts with the instructions', over the loads, stores and atomics of each launch of a rung."""
     ways = [QUANTITIES[f"shared {kind}", "wavefronts"] for kind in ("load", "store", "atomic")]
     launches = of = unlike = 0
     most = 0.0
@@ -116,8 +121,8 @@ def pipe_excess() -> Excess:
     return Excess(launches, of, most, unlike)
 
 
-def agreement_table(summary: Summary | None = None) -> Shown:
-    """By kind of access: how many counts were compared, how many are equal."""
+def agreement_table(summary: Summary | None = None) -> CellOutput:
+    """The number of counts compared and of counts that are equal, by kind of access."""
     found = summary or read_summary()
     rows = [
         [name, which, compared, equal]
@@ -127,14 +132,14 @@ def agreement_table(summary: Summary | None = None) -> Shown:
     return table(rows, ["what is counted", "of", "compared", "equal"])
 
 
-def reasons_table(summary: Summary | None = None) -> Shown:
-    """Why counts are not equal: of how many kernels, and how many counts, for each reason."""
+def reasons_table(summary: Summary | None = None) -> CellOutput:
+    """The reasons of differences, with the number of kernels and of counts that each explains."""
     rows = [[why, len({one["what"] for one in counts}), len(counts)] for why, counts in _by_reason(summary).items()]
     return table(rows, ["what the compiler does", "kernels and patterns", "counts that differ"])
 
 
-def differences_table(summary: Summary | None = None) -> Shown:
-    """Every count that is not equal, the emulator's and the hardware's in each run: a table for each reason."""
+def differences_table(summary: Summary | None = None) -> CellOutput:
+    """Every count that differs, the emulator's beside the hardware's in each run: one table for each reason."""
     columns = ["kernel", "count", "emulator", "hardware"]
     return together(
         [
@@ -145,7 +150,7 @@ def differences_table(summary: Summary | None = None) -> Shown:
 
 
 def _by_reason(summary: Summary | None) -> dict[str, list[dict[str, Any]]]:
-    """What differs, by why; the commonest reason first."""
+    """The differences by reason, the most common reason first."""
     found: dict[str, list[dict[str, Any]]] = {}
     for one in (summary or read_summary()).different:
         found.setdefault(one["why"], []).append(one)

@@ -1,7 +1,8 @@
 """Planted faults: small kernels with one mistake each, run on the emulator and under NVIDIA's compute-sanitizer.
 
-``catalogue.FAULTS`` has them, with what the emulator says of each. ``climb sanitize faults`` runs them on
-a GPU under the four tools of compute-sanitizer; ``records/<gpu>/emulator/sanitizer.json`` keeps what those said.
+``catalogue.FAULTS`` holds them, each with the error that the emulator must raise. ``climb sanitize faults`` runs
+them on a GPU under the four tools of compute-sanitizer; ``records/<gpu>/emulator/sanitizer.json`` keeps the tools'
+reports.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ TOOLS = ("memcheck", "racecheck", "initcheck", "synccheck")
 
 @dataclass(frozen=True)
 class Pair:
-    """A launch parameter or argument: what it is in the faulty launch, and in the mended one."""
+    """A launch parameter or argument that differs between the faulty and the mended launch."""
 
     wrong: Any
     mended: Any
@@ -35,14 +36,14 @@ class Pair:
 
 @dataclass(frozen=True)
 class Fresh:
-    """An argument: memory that nothing has written."""
+    """An argument: a pointer to uninitialised memory."""
 
     nbytes: int
 
 
 @dataclass(frozen=True)
 class Freed:
-    """An argument: memory that is freed before the faulty launch."""
+    """An argument: a pointer to memory that is freed before the faulty launch."""
 
     nbytes: int
 
@@ -56,10 +57,12 @@ class Null:
 
 @dataclass(frozen=True)
 class Fault:
-    """`body` is the kernel `k`; `says` are regular expressions of the message; `at` the text of the line at fault.
+    """A kernel with one mistake, and the error that the emulator must raise.
 
-    `args`: arrays, numbers, and the classes above. `details` are attributes of the error; `other` is the line of the
-    earlier access of a race.
+    `body` is the source of the kernel `k`, in which `@@` becomes `wrong` or `mended`. `error` is the class of the
+    error, `says` a regular expression that its message matches, `at` the text of the source line at fault, and
+    `block`, `thread`, `lanes` and `allocation` the place that it names. `args` are arrays, numbers, and the classes
+    above. `details` are further attributes of the error; `other` is the source line of the earlier access of a race.
     """
 
     name: str
@@ -81,30 +84,30 @@ class Fault:
     other: str = ""
 
     def value(self, name: str, faulty: bool) -> Any:
-        """`grid`, `threads` or `shared` of one of the two launches."""
+        """`grid`, `threads` or `shared` of the faulty or the mended launch."""
         found = getattr(self, name)
         return (found.wrong if faulty else found.mended) if isinstance(found, Pair) else found
 
     def arguments(self, faulty: bool) -> list[Any]:
-        """The arguments of one of the two launches."""
+        """The arguments of the faulty or the mended launch."""
         return [(arg.wrong if faulty else arg.mended) if isinstance(arg, Pair) else arg for arg in self.args]
 
     def compiled(self, faulty: bool, kernel: str = "k") -> Compiled:
-        """The kernel with its fault, or mended, under a name of its own where one is given."""
+        """The faulty or the mended kernel, compiled under the name `kernel`."""
         source = self.body.replace("@@", self.wrong if faulty else self.mended)
         source = source.replace("__global__", 'extern "C" __global__', 1)
         return compile_cuda(re.sub(r"\bk\(", f"{kernel}(", source, count=1), filename="fault.cu")
 
 
 def number(value: Any) -> bytes:
-    """A scalar argument as the kernel takes it: float32, int32, or what a NumPy scalar is."""
+    """The bytes of a scalar argument: float32, int32, or the type of a NumPy scalar."""
     if isinstance(value, np.generic):
         return value.tobytes()
     return struct.pack("<f" if isinstance(value, float) else "<i", value)
 
 
 def emulate(fault: Fault, faulty: bool, max_steps: int) -> None:
-    """Run one of the two launches with every check. Raises what the emulator finds."""
+    """Run the faulty or the mended launch with every check on. Raises the EmulatorError that the emulator finds."""
     compiled, memory = fault.compiled(faulty), DeviceMemory()
     packed = []
     for index, arg in enumerate(fault.arguments(faulty)):
@@ -136,26 +139,26 @@ def emulate(fault: Fault, faulty: bool, max_steps: int) -> None:
 
 
 def record_path(gpu: str = records.DEFAULT_GPU, folder: Path | None = None) -> Path:
-    """The file of what compute-sanitizer reported of the planted faults; ``folder`` replaces ``records/<gpu>``."""
+    """The file with compute-sanitizer's reports on the planted faults; ``folder`` replaces ``records/<gpu>``."""
     return (folder or records.RECORDS / gpu) / "emulator" / "sanitizer.json"
 
 
 def record(gpu: str = records.DEFAULT_GPU) -> SanitizerRecord:
-    """What compute-sanitizer reported of the planted faults. Raises LookupError where it was not run, RecordError."""
+    """Compute-sanitizer's reports on the planted faults. Raises LookupError where there are none, and RecordError."""
     path = record_path(gpu)
     if not path.exists():
-        raise LookupError(f"compute-sanitizer was not run on {gpu}; on that GPU: {COMMAND} faults")
+        raise LookupError(f"compute-sanitizer was not run on {gpu}; on that GPU, run: {COMMAND} faults")
     return records.load(path, SanitizerRecord)
 
 
 def clean_path(gpu: str = records.DEFAULT_GPU, folder: Path | None = None) -> Path:
-    """The file of what compute-sanitizer reported of the rungs; ``folder`` replaces ``records/<gpu>``."""
+    """The file with compute-sanitizer's reports on the rungs; ``folder`` replaces ``records/<gpu>``."""
     return (folder or records.RECORDS / gpu) / "emulator" / "clean.json"
 
 
 def clean_record(gpu: str = records.DEFAULT_GPU) -> CleanRecord:
-    """What compute-sanitizer reported of the rungs. Raises LookupError where it was not run, and RecordError."""
+    """Compute-sanitizer's reports on the rungs. Raises LookupError where there are none, and RecordError."""
     path = clean_path(gpu)
     if not path.exists():
-        raise LookupError(f"the rungs were not run under compute-sanitizer on {gpu}; on that GPU: {COMMAND} clean")
+        raise LookupError(f"the rungs were not run under compute-sanitizer on {gpu}; on that GPU, run: {COMMAND} clean")
     return records.load(path, CleanRecord)

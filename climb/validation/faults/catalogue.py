@@ -1,6 +1,6 @@
-"""Faults that CUDA kernels are written with, and what the emulator says of each.
+"""Common mistakes in CUDA kernels, and the error that the emulator raises for each.
 
-In a body, `@@` stands for the part that is wrong; grids, blocks and shared memory may be pairs (wrong, mended).
+In a body, `@@` stands for the wrong part; grids, blocks and shared memory may be pairs (wrong, mended).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from climb.emulator import (
 )
 from climb.validation.faults import Fault, Freed, Fresh, Null, Pair
 
-#: Steps after which the emulator takes a kernel here for an endless loop.
+#: Steps after which the emulator reports one of these kernels as an endless loop.
 STEPS = 3000
 
 
@@ -36,7 +36,7 @@ def ints(*shape: int) -> np.ndarray:
 
 
 def given(*values: Any) -> list[Any]:
-    """Arguments: arrays of float32 by their shape, the rest as it is."""
+    """Arguments: a shape becomes zeros of float32, anything else stays as it is."""
     return [floats(*value) if isinstance(value, tuple) else value for value in values]
 
 

@@ -1,7 +1,7 @@
-"""Launch kernels through the driver, one after the other: the program that compute-sanitizer looks at.
+"""Launch kernels through the driver, one after the other: the program that compute-sanitizer checks.
 
-It is run as a script and needs the standard library only, so that it starts quickly. Each launch is announced; where
-the driver says more than that a launch is wrong its context may be spoilt, and the program ends.
+It runs as a script and needs only the standard library, so that it starts quickly. It prints each launch. After an
+error that may have destroyed the context, the program ends.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ import sys
 from pathlib import Path
 from typing import Any
 
-#: What the driver says of a launch that it never began.
+#: Errors of a launch that the driver refused, which leave the context intact.
 HARMLESS = ("CUDA_ERROR_INVALID_VALUE", "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES", "CUDA_ERROR_INVALID_CONFIGURATION")
 
 
 class DriverError(RuntimeError):
-    """A call of the driver that failed: its message is the name of the error."""
+    """A failed call of the driver; the message is the name of the error."""
 
 
 class Driver:
-    """The driver, with a context."""
+    """The driver, with the primary context of device 0."""
 
     def __init__(self) -> None:
         self.cuda = ctypes.CDLL("libcuda.so.1")
@@ -32,7 +32,7 @@ class Driver:
         self.call("cuCtxSetCurrent", context)
 
     def call(self, name: str, *args: Any) -> None:
-        """Raises DriverError."""
+        """Call a function of the driver. Raises DriverError."""
         status = getattr(self.cuda, name)(*args)
         if status:
             text = ctypes.c_char_p()
@@ -40,7 +40,7 @@ class Driver:
             raise DriverError((text.value or b"").decode() or f"error {status}")
 
     def spoilt(self) -> bool:
-        """Whether nothing can be launched any more."""
+        """Whether the context is destroyed, so that nothing can be launched any more."""
         return bool(self.cuda.cuCtxSynchronize())
 
     def launch(self, what: dict[str, Any]) -> None:
@@ -63,7 +63,7 @@ class Driver:
                 if kind == "freed":
                     self.call("cuMemFree_v2", address)
             held.append(address)
-        # An argument that was forgotten is read all the same: there it finds zeros.
+        # The driver also reads arguments that a faulty launch omits: it finds zeros there.
         spare = ctypes.create_string_buffer(64)
         pointers = [ctypes.cast(ctypes.byref(each), ctypes.c_void_p) for each in (*held, spare, spare)]
         parameters = (ctypes.c_void_p * len(pointers))(*pointers)
@@ -73,7 +73,7 @@ class Driver:
 
 
 def main(launches: list[dict[str, Any]]) -> None:
-    """Launch them all, as far as possible."""
+    """Launch all kernels, up to the first error that destroys the context."""
     driver = Driver()
     for what in launches:
         print(f"\nlaunch {what['kernel']}", flush=True)

@@ -1,7 +1,7 @@
-"""Every rung under the tools of compute-sanitizer: none of them has anything to report.
+"""Run every rung under the tools of compute-sanitizer, which should report nothing.
 
-``climb sanitize clean`` launches the rungs of every ladder on a GPU, at the small size at which
-their counts are compared, and writes ``records/<gpu>/emulator/clean.json``: a row for each ladder.
+``climb sanitize clean`` launches the rungs of every ladder on a GPU, at the small size of the agreement, and writes
+``records/<gpu>/emulator/clean.json`` with a row for each ladder.
 """
 
 from __future__ import annotations
@@ -25,20 +25,23 @@ from climb.validation.faults import TOOLS, clean_path
 from climb.validation.faults.measuring import OPTIONS, sanitizer_version
 from climb.validation.schema import CleanRecord
 
-#: Processes that share the ladders under one tool: importing takes longer than launching.
+#: Processes that share the ladders under one tool: few, since importing takes longer than launching.
 GROUPS = 4
 _REPORT = re.compile(r"^========= (?!COMPUTE-SANITIZER|ERROR SUMMARY|RACECHECK SUMMARY|LEAK SUMMARY| )(\S.*)$")
 _LAUNCH = re.compile(r"^launch (\S+) (.*)$")
 
 
 def code_of(codes: Iterable[str]) -> str:
-    """The hash of what a ladder launches, of those of its launches."""
+    """The hash of all that a ladder launches, made from the hashes of its launches."""
     return hashlib.sha256("".join(sorted(codes)).encode()).hexdigest()
 
 
 def read(said: str) -> dict[str, dict[str, Any]]:
-    """The output of compute-sanitizer and of the launches, by ladder: how many were launched, how many reports there
-    were (`errors`), and the first (`says`). A report belongs to the launch before it."""
+    """Read the output of compute-sanitizer and of the launches.
+
+    Returns, by ladder, the number of `launches`, the number of reports (`errors`) and the first report (`says`). A
+    report belongs to the launch before it.
+    """
     found: dict[str, dict[str, Any]] = {}
     ladder = where = ""
     for line in said.splitlines():
@@ -55,7 +58,7 @@ def read(said: str) -> dict[str, dict[str, Any]]:
 
 
 def under(tool: str, steps: Sequence[Step], folder: Path, seconds: float) -> dict[str, dict[str, Any]]:
-    """What a tool says of the launches, by ladder; of those that it came to within the time."""
+    """The findings of a tool, by ladder, on the launches that it reached within `seconds`."""
     file = folder / f"{tool}_{steps[0].names['ladder']}.pickle"
     file.write_bytes(pickle.dumps(list(steps)))
     command = ["compute-sanitizer", "--tool", tool, "--print-limit", "1000", *OPTIONS.get(tool, ()),
@@ -65,12 +68,12 @@ def under(tool: str, steps: Sequence[Step], folder: Path, seconds: float) -> dic
         return read(done.stdout + done.stderr)
     except subprocess.TimeoutExpired as late:
         out = late.stdout or b""
-        print(f"{tool}: not through with {file.name} after {seconds:.0f} s")
+        print(f"{tool}: {file.name} did not finish within {seconds:.0f} s")
         return read(out.decode() if isinstance(out, bytes) else out)
 
 
 def shares(ladders: dict[str, list[Step]], number: int) -> list[list[Step]]:
-    """The ladders dealt out: as many launches in each share as can be, a ladder in one piece."""
+    """Divide whole ladders into at most `number` shares with similar numbers of launches."""
     out: list[list[Step]] = [[] for _ in range(min(number, len(ladders)))]
     for steps in sorted(ladders.values(), key=len, reverse=True):
         min(out, key=len).extend(steps)
@@ -78,7 +81,7 @@ def shares(ladders: dict[str, list[Step]], number: int) -> list[list[Step]]:
 
 
 def measure(ladders: dict[str, list[Step]], seconds: float) -> list[dict[str, Any]]:
-    """A row for each ladder."""
+    """Run every ladder under every tool, for at most `seconds`. Returns a row for each ladder."""
     start = time.monotonic()
     found: dict[str, dict[str, Any]] = {name: {} for name in ladders}
     with tempfile.TemporaryDirectory() as name, ThreadPoolExecutor(GROUPS * len(TOOLS)) as pool:
@@ -107,7 +110,7 @@ def measure(ladders: dict[str, list[Step]], seconds: float) -> list[dict[str, An
 
 
 def child(steps: Sequence[Step]) -> None:
-    """What compute-sanitizer looks at: every array is an allocation of its own, and outputs hold nothing."""
+    """Launch the steps for compute-sanitizer: every array is its own allocation, and outputs are uninitialised."""
     import cupy
 
     cupy.cuda.set_allocator(None)
@@ -152,5 +155,5 @@ def _is_clean(row: dict[str, Any]) -> bool:
     return len(row["tools"]) == len(TOOLS) and not any(said["errors"] for said in row["tools"].values())
 
 
-if __name__ == "__main__":  # the process that compute-sanitizer watches
+if __name__ == "__main__":  # the process that compute-sanitizer checks
     child(pickle.loads(Path(sys.argv[1]).read_bytes()))

@@ -1,7 +1,6 @@
-"""Mistakes that were published, as launches that the emulator and compute-sanitizer look at as they do at planted ones.
+"""Published mistakes as faults, for the emulator and compute-sanitizer to find like the planted ones.
 
-The kernels are those of ``kernels/<chapter>/exhibits``; what is wrong there by its result alone, or by its cost,
-is not here.
+The kernels are those of ``kernels/<chapter>/exhibits``, without those that only compute a wrong result or are slow.
 """
 
 from __future__ import annotations
@@ -28,8 +27,10 @@ def _exhibit(
     args: list[Any],
     **launch: Any,
 ) -> Fault:
-    """The kernel of an exhibit, in whose text `wrong` or `mended` comes in place of `place`; "" where its launch is at
-    fault."""
+    """The fault of an exhibit's kernel, in whose text `wrong` or `mended` replaces `place`.
+
+    `place` is "" where the launch is at fault. Raises ValueError where the text lacks `place`.
+    """
     chapter, _, short = name.partition("_")
     text = (KERNELS / chapter / "exhibits" / f"{short}.cu").read_text(encoding="utf-8").replace('extern "C" ', "")
     (kernel,) = re.findall(r"__global__ void (\w+)\(", text)

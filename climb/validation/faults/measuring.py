@@ -1,4 +1,4 @@
-"""Run the planted faults on a GPU under the tools of compute-sanitizer, and write what they say."""
+"""Run the planted faults on a GPU under the tools of compute-sanitizer, and collect their reports."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from climb.validation.faults.catalogue import FAULTS, STEPS
 from climb.validation.faults.exhibits import EXHIBITS
 from climb.validation.schema import SanitizerRecord
 
-#: What is looked at.
+#: The faults to run.
 ALL = (*FAULTS, *EXHIBITS)
 CHILD = Path(__file__).with_name("child.py")
-#: Seconds after which a kernel is taken for one that does not end; the sanitizer itself needs a few.
+#: Seconds after which a kernel counts as endless; the sanitizer itself needs a few.
 PATIENCE = 10
-#: Launches that one process begins with: a fault that memcheck finds may be the last of its process.
+#: Launches that one process starts with; few under memcheck, since a fault that it finds may end the process.
 AT_ONCE = {"memcheck": 4, "racecheck": 16, "initcheck": 16, "synccheck": 16}
 OPTIONS = {"memcheck": ("--leak-check", "no", "--destroy-on-device-error", "kernel")}
 _SAID = re.compile(r"^========= (\S.*(?:\n=========  .*)*)", re.MULTILINE)
@@ -43,7 +43,7 @@ Findings = dict[str, dict[str, Any]]
 
 @dataclass(frozen=True)
 class Prepared:
-    """A launch, compiled: `kernel` is the name of its kernel, which tells faults apart in what the sanitizer says."""
+    """A compiled launch. The name `kernel` is unique, so that the sanitizer's reports can be told apart."""
 
     fault: Fault
     faulty: bool
@@ -51,7 +51,7 @@ class Prepared:
     cubin: bytes
 
     def plain(self) -> dict[str, Any]:
-        """As `child.Driver.launch` takes it."""
+        """The launch as `child.Driver.launch` takes it."""
         args: list[tuple[str, Any]] = []
         for arg in self.fault.arguments(self.faulty):
             if isinstance(arg, np.ndarray):
@@ -69,7 +69,7 @@ class Prepared:
 
 
 def prepare() -> list[Prepared]:
-    """Every fault, and every mended kernel; this needs no GPU."""
+    """Compile every faulty and every mended kernel. Needs no GPU."""
     return [
         Prepared(fault, faulty, f"fault_{index}", fault.compiled(faulty, f"fault_{index}").cubin)
         for index, fault in enumerate(ALL)
@@ -83,8 +83,8 @@ def _extents(value: int | Sequence[int]) -> tuple[int, int, int]:
 
 
 def under(tool: str, launches: Sequence[Prepared], folder: Path) -> Findings:
-    """What a tool says of each launch, by its kernel: how many reports (`errors`), the first sentence that it `says`,
-    and what the `driver` said. Launches whose process was spoilt before them are not in it."""
+    """Run launches under a tool. Returns, by kernel, the number of reports (`errors`), the first sentence of the first
+    report (`says`) and the error of the `driver`. Launches that the process did not reach are left out."""
     name = f"{tool}_{launches[0].kernel}_{launches[0].faulty}.pickle"
     (folder / name).write_bytes(pickle.dumps([one.plain() for one in launches]))
     options = OPTIONS.get(tool, ())
@@ -104,7 +104,7 @@ def under(tool: str, launches: Sequence[Prepared], folder: Path) -> Findings:
 
 
 def read(said: str) -> Findings:
-    """The output of compute-sanitizer and of the child."""
+    """Read the output of compute-sanitizer and of the child process."""
     launched = re.findall(r"^launch (\S+)$", said, re.MULTILINE)
     found: Findings = {name: {"errors": 0, "says": "", "driver": ""} for name in launched}
     for name, error in re.findall(r"^driver (\S+) (.*)$", said, re.MULTILINE):
@@ -119,7 +119,7 @@ def read(said: str) -> Findings:
 
 
 def emulator_says(fault: Fault) -> str:
-    """The emulator's first line, and the line of the source."""
+    """The class of the emulator's error and the first line of its message; "" where it finds nothing."""
     try:
         emulate(fault, True, STEPS)
     except EmulatorError as error:
@@ -128,7 +128,7 @@ def emulator_says(fault: Fault) -> str:
 
 
 def known(path: Path) -> dict[tuple[str, str], dict[str, Any]]:
-    """What a record has of each (fault, tool), of the kernels as they are now."""
+    """The findings in a record by (fault, tool), of kernels that have not changed since."""
     if not path.exists():
         return {}
     data = records.load(path, SanitizerRecord)
@@ -150,8 +150,10 @@ def digest(fault: Fault) -> str:
 
 
 def measure(prepared: Sequence[Prepared], workers: int, path: Path, seconds: float) -> dict[str, Any]:
-    """The record: every fault, and its mended kernel, under every tool. What the record at `path` has already is kept;
-    what would begin later than `seconds` is left out, and missing."""
+    """Run every faulty and every mended kernel under every tool. Returns the record.
+
+    Findings in the record at `path` are kept. Processes that would start later than `seconds` are left out.
+    """
     start = time.monotonic()
     wrong = {one.fault.name: one for one in prepared if one.faulty}
     mended = {one.fault.name: one for one in prepared if not one.faulty}
@@ -162,14 +164,14 @@ def measure(prepared: Sequence[Prepared], workers: int, path: Path, seconds: flo
         while launches and time.monotonic() - start < seconds:
             said = under(tool, launches, folder)
             if not said:
-                print(f"{tool}: {launches[0].fault.name} and {len(launches) - 1} others: nothing was launched")
+                print(f"{tool}: none of {launches[0].fault.name} and {len(launches) - 1} others was launched")
                 return out
             out |= said
             launches = [one for one in launches if one.kernel not in said]
         return out
 
     def asked(which: dict[str, Prepared], keys: list[tuple[str, str]], pool: ThreadPoolExecutor, folder: Path) -> dict:
-        # What does not end is alone in its process.
+        # A kernel that does not end needs a process of its own.
         jobs = []
         for tool in TOOLS:
             mine = [which[name] for name, under_tool in keys if under_tool == tool]

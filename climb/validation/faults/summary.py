@@ -1,16 +1,16 @@
-"""What a chapter says of the planted faults: whom of the emulator and compute-sanitizer finds which."""
+"""Summarise the planted faults for the chapter: which ones the emulator and compute-sanitizer find."""
 
 from __future__ import annotations
 
 from collections import Counter
 from typing import Any
 
-from climb.display.shown import Shown, table
+from climb.display.cell_output import CellOutput, table
 from climb.validation.faults import TOOLS, clean_record, record
 
 
-def clean_table() -> Shown:
-    """By ladder: how many rungs and launches the tools of compute-sanitizer looked at, and their reports."""
+def clean_table() -> CellOutput:
+    """The number of rungs, of launches and of each tool's reports, by ladder."""
     rows = [
         [row["ladder"], row["rungs"], row["launches"], *(row["tools"][tool]["errors"] for tool in TOOLS)]
         for row in clean_record()["ladders"]
@@ -19,17 +19,17 @@ def clean_table() -> Shown:
 
 
 def asked(one: dict[str, Any]) -> bool:
-    """Whether every tool has looked at a fault."""
+    """Whether every tool has run a fault."""
     return all(one["tools"].get(tool) for tool in TOOLS)
 
 
 def found_by(one: dict[str, Any]) -> list[str]:
-    """The tools of compute-sanitizer that report something of a fault; a refused launch is the driver's finding."""
+    """The tools of compute-sanitizer that report a fault; a refused launch counts as the driver's finding."""
     return [tool for tool in TOOLS if one["tools"].get(tool, {}).get("errors")]
 
 
 def refused(one: dict[str, Any]) -> bool:
-    """Whether the driver does not take the launch at all."""
+    """Whether the driver refuses the launch."""
     return not found_by(one) and any(one["tools"].get(tool, {}).get("driver") for tool in TOOLS)
 
 
@@ -38,8 +38,8 @@ def kind_of(one: dict[str, Any]) -> str:
     return one["emulator"].split(":")[0]
 
 
-def by_kind(faults: list[dict[str, Any]] | None = None) -> Shown:
-    """By class of the emulator's error: how many faults, how many compute-sanitizer reports, and with which tools."""
+def by_kind(faults: list[dict[str, Any]] | None = None) -> CellOutput:
+    """The number of faults and of those that compute-sanitizer finds, with its tools, by the emulator's error."""
     faults = [one for one in (faults if faults is not None else record()["faults"]) if asked(one)]
     rows = []
     for kind in dict.fromkeys(kind_of(one) for one in faults):
@@ -52,11 +52,11 @@ def by_kind(faults: list[dict[str, Any]] | None = None) -> Shown:
 
 
 def missed(faults: list[dict[str, Any]] | None = None) -> list[dict[str, Any]]:
-    """The faults of which neither compute-sanitizer nor the driver says anything."""
+    """The faults that neither compute-sanitizer nor the driver reports."""
     faults = faults if faults is not None else record()["faults"]
     return [one for one in faults if asked(one) and not found_by(one) and not refused(one)]
 
 
-def missed_table(faults: list[dict[str, Any]] | None = None) -> Shown:
-    """Those faults, and the emulator's word for them."""
+def missed_table(faults: list[dict[str, Any]] | None = None) -> CellOutput:
+    """The faults that compute-sanitizer misses, with the emulator's error."""
     return table([[one["name"], kind_of(one)] for one in missed(faults)], ["fault", "the emulator's error"])

@@ -1,9 +1,9 @@
-"""Random programs, run on the emulator and on a GPU: the same bits, or a fault of the emulator.
+"""Random programs whose results must be the same bits on the emulator and on a GPU.
 
-``control``: nested branches and loops, which plain Python follows too. ``values``: typed operations. A program, its
-inputs and so its outputs are given by its kind and its seed. ``climb fuzz`` runs many on a
-GPU, of which ``records/<gpu>/emulator/fuzz.json`` says what came out, with a hash of the GPU's words of the first ones,
-which the tests hold the emulator to.
+``control`` makes nested branches and loops, which plain Python executes too; ``values`` makes typed operations. Kind
+and seed determine a program, its inputs and its outputs. ``climb fuzz`` runs many on a GPU;
+``records/<gpu>/emulator/fuzz.json`` keeps the outcome, with hashes of the GPU's results of the first programs, which
+the tests compare with the emulator's.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ GRID = 2
 
 @dataclass(frozen=True)
 class Program:
-    """`arrays`: what the kernel `k` is given; those named in `outputs`, by position, are what it leaves."""
+    """A program: its kernel `k` takes `arrays`, and leaves its results in those at the positions `outputs`."""
 
     kind: str
     seed: int
@@ -39,12 +39,12 @@ class Program:
     outputs: tuple[int, ...]
 
     def compiled(self) -> Compiled:
-        """The program compiled."""
+        """Compile the program."""
         return compile_cuda(self.source, filename=f"{self.kind}_{self.seed}.cu", options=self.options)
 
 
 def _words(rng: np.random.Generator, count: int) -> np.ndarray:
-    """Random words, of which many are the edges of a format, small numbers, or floats near one."""
+    """Random words; many are edge cases of a format, small numbers, or floats near one."""
     out = rng.integers(0, 2**32, count, np.uint32)
     edges = [
         0, 1, 2, 31, 32, 33, 0x7FFFFFFF, 0x80000000, 0x80000001, 0xFFFFFFFF, 0xFFFF, 0x8000, 0x7FFF, 0xFF, 0x80,
@@ -61,7 +61,7 @@ def _words(rng: np.random.Generator, count: int) -> np.ndarray:
 
 
 def program(kind: str, seed: int) -> Program:
-    """The program of a kind (see KINDS) and a seed."""
+    """The program of a kind (one of KINDS) and a seed."""
     rng = np.random.default_rng([KINDS.index(kind), seed])
     if kind == "control":
         source, _ = control.program(seed)
@@ -75,14 +75,14 @@ def program(kind: str, seed: int) -> Program:
 
 
 def emulate(one: Program, compiled: Compiled | None = None) -> list[np.ndarray]:
-    """What the program leaves on the emulator."""
+    """Run the program on the emulator. Returns its outputs."""
     arrays = [array.copy() for array in one.arrays]
     launch(compiled or one.compiled(), "k", GRID, one.threads, arrays, compare=False)
     return [arrays[n] for n in one.outputs]
 
 
 def digest(outputs: Sequence[np.ndarray]) -> str:
-    """A hash of what a program leaves."""
+    """A hash of a program's outputs."""
     found = hashlib.sha256()
     for array in outputs:
         found.update(np.ascontiguousarray(array).tobytes())
@@ -90,13 +90,13 @@ def digest(outputs: Sequence[np.ndarray]) -> str:
 
 
 def record_path(gpu: str = records.DEFAULT_GPU, folder: Path | None = None) -> Path:
-    """The file of what a GPU computed; ``folder`` replaces ``records/<gpu>``."""
+    """The file with the outcome on a GPU; ``folder`` replaces ``records/<gpu>``."""
     return (folder or records.RECORDS / gpu) / "emulator" / "fuzz.json"
 
 
 def record(gpu: str = records.DEFAULT_GPU) -> FuzzRecord:
-    """What a GPU computed. Raises LookupError where no programs were run, and RecordError."""
+    """The outcome on a GPU. Raises LookupError where there is none, and RecordError."""
     path = record_path(gpu)
     if not path.exists():
-        raise LookupError(f"no random programs were run on {gpu}; on that GPU: {COMMAND}")
+        raise LookupError(f"no random programs were run on {gpu}; on that GPU, run: {COMMAND}")
     return records.load(path, FuzzRecord)

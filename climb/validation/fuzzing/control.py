@@ -1,16 +1,16 @@
-"""Random programs of nested control flow, in CUDA and in Python at once; all values are unsigned 32-bit."""
+"""Random programs of nested control flow, in CUDA and in Python; all values are unsigned 32-bit integers."""
 
 from __future__ import annotations
 
 import random
 
 VARIABLES = ("a", "b", "c")
-#: Words that a program reads.
+#: Number of words that a program reads.
 WORDS = 64
 
 
 class Writer:
-    """Writes one program, statement by statement, into `cuda` and `python`."""
+    """Write one program, statement by statement, into `cuda` and `python`."""
 
     def __init__(self, seed: int) -> None:
         self.rng = random.Random(seed)
@@ -19,12 +19,12 @@ class Writer:
         self.loops = 0
 
     def emit(self, depth: int, cuda: str, python: str) -> None:
-        """One line of each."""
+        """Add a line to both."""
         self.cuda.append("    " * depth + cuda)
         self.python.append("    " * depth + python)
 
     def expression(self) -> tuple[str, str]:
-        """A value: (CUDA, Python)."""
+        """A random expression: (CUDA, Python)."""
         rng = self.rng
         left, right = rng.choice((*VARIABLES, "t")), rng.choice((*VARIABLES, "t", str(rng.randrange(1, 50))))
         operator = rng.choice(("+", "-", "*", "^", "&", "|", "%", "/", ">>", "load"))
@@ -40,7 +40,7 @@ class Writer:
         return f"({left} {operator} {right})", f"(({left} {operator} {right}) & M)"
 
     def condition(self) -> tuple[str, str]:
-        """A truth value: (CUDA, Python)."""
+        """A random condition: (CUDA, Python)."""
         (a, pa), (b, pb) = self.expression(), self.expression()
         sign = self.rng.choice(("<", ">=", "==", "!="))
         low = self.rng.randrange(2, 9)
@@ -52,12 +52,12 @@ class Writer:
         return one
 
     def block(self, depth: int, inside: bool) -> None:
-        """One to three statements; `inside` a loop or not."""
+        """Write one to three statements; `inside` says whether they are in a loop."""
         for _ in range(self.rng.randrange(1, 4)):
             self.statement(depth, inside)
 
     def statement(self, depth: int, inside: bool) -> None:
-        """An assignment, a branch, a loop, a jump out of one, or an early return."""
+        """Write an assignment, a branch, a loop, a jump out of one, or an early return."""
         rng = self.rng
         kind = rng.random()
         if depth > 4 or kind < 0.4:
@@ -94,7 +94,7 @@ class Writer:
 
 
 def program(seed: int) -> tuple[str, str]:
-    """(CUDA kernel `k(in, out)`, Python function `run(data, t)`): word t of the output from WORDS words."""
+    """(CUDA kernel `k(in, out)`, Python function `run(data, t)`): each gives word t of the output from WORDS words."""
     writer = Writer(seed)
     for _ in range(5):
         writer.statement(1, False)

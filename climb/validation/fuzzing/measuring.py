@@ -1,4 +1,4 @@
-"""Run random programs on a GPU and on the emulator, and write what came out."""
+"""Run random programs on a GPU and on the emulator, and compare their outputs."""
 
 from __future__ import annotations
 
@@ -19,13 +19,15 @@ from climb.toolchain.nvrtc import nvrtc_version
 from climb.validation.fuzzing import GRID, KINDS, Program, digest, emulate, program, record_path
 from climb.validation.schema import FuzzRecord
 
-#: Programs of each kind of which the record keeps a hash.
+#: Number of programs of each kind whose hash the record keeps.
 KEPT = 40
+#: Number of programs that a process emulates at a time, and that a file of `prepare` holds.
+PART = 50
 
 
 @dataclass(frozen=True)
 class Done:
-    """What the emulator made of a program; `error` where it refused it or found fault with it."""
+    """The emulator's outputs of a program; `error` is its message where it refused the program or reported a fault."""
 
     kind: str
     seed: int
@@ -45,9 +47,9 @@ def done(job: tuple[str, int]) -> Done:
 
 
 def prepare(jobs: Sequence[tuple[str, int]], folder: Path, workers: int | None = None) -> None:
-    """Emulate the programs, in several processes, into files of `folder`: this needs no GPU."""
+    """Emulate the programs in several processes, into files of `folder`. Needs no GPU."""
     folder.mkdir(parents=True, exist_ok=True)
-    parts = [list(jobs[n : n + 50]) for n in range(0, len(jobs), 50)]
+    parts = [list(jobs[n : n + PART]) for n in range(0, len(jobs), PART)]
     with ProcessPoolExecutor(workers) as pool:
         for number, part in enumerate(pool.map(_part, parts)):
             Path(folder, f"{number}.pickle").write_bytes(part)
@@ -58,7 +60,7 @@ def _part(jobs: list[tuple[str, int]]) -> bytes:
 
 
 def on_gpu(one: Program, cubin: Path) -> list[np.ndarray]:
-    """What the program leaves on the GPU."""
+    """Run the program on the GPU. Returns its outputs."""
     import cupy
 
     arrays = [cupy.asarray(array) for array in one.arrays]
@@ -67,13 +69,13 @@ def on_gpu(one: Program, cubin: Path) -> list[np.ndarray]:
 
 
 def compare(folder: Path) -> dict[str, Any]:
-    """Run what `prepare` has left in `folder` on the GPU; the record."""
+    """Run the programs that `prepare` has left in `folder` on the GPU. Returns the record."""
     kinds = {kind: {"programs": 0, "words": 0, "seeds": [], "different": [], "refused": []} for kind in KINDS}
     hashes: dict[str, dict[str, str]] = {kind: {} for kind in KINDS}
     with tempfile.TemporaryDirectory() as scratch:
         for path in sorted(folder.glob("*.pickle"), key=lambda path: int(path.stem)):
             for found in pickle.loads(path.read_bytes()):
-                # CuPy keeps modules by their path: each needs one of its own.
+                # CuPy caches modules by path, so each program needs its own file.
                 cubin = Path(scratch, f"{found.kind}_{found.seed}.cubin")
                 cubin.write_bytes(found.cubin)
                 theirs = on_gpu(program(found.kind, found.seed), cubin)

@@ -1,10 +1,9 @@
 """Random programs of typed operations whose result IEEE 754, or the CUDA manual, defines to the last bit.
 
-Every statement makes a new value of one of eight types from earlier ones: arithmetic in each rounding mode,
+Every statement computes a new value of one of eight types from earlier ones: arithmetic in each rounding mode,
 conversions, bit operations, pairs and quadruples in a word, shuffles and votes, exchanges through shared memory,
-atomics whose order does not matter. What is not a number is made one and the same before it is stored or
-reinterpreted, as its bits are
-defined nowhere. Approximations (sine, exponentials) are left out.
+atomics whose order does not matter. NaNs are made equal before they are stored or reinterpreted, since no standard
+defines their bits. Approximations (sine, exponentials) are left out.
 """
 
 from __future__ import annotations
@@ -12,14 +11,14 @@ from __future__ import annotations
 import random
 from itertools import product
 
-#: Types: the letter, its C++ name, how it is made of a word, and how it becomes words.
+#: C++ names of the types, by letter.
 TYPES = {
     "u": "unsigned", "s": "int", "U": "unsigned long long", "S": "long long",
     "f": "float", "d": "double", "h": "__half", "b": "__nv_bfloat16",
 }  # fmt: skip
 THREADS = 64
 STATEMENTS = 40
-#: Words that a program reads; words of global memory in which the atomics of one kind meet.
+#: Number of words that a program reads, and of words that the atomics of one kind update.
 WORDS, SLOTS = 512, 16
 
 HEAD = """#include <cuda_fp16.h>
@@ -41,7 +40,7 @@ __device__ unsigned word(__nv_bfloat16 x) {
 }
 """
 
-#: What a value of each type is first made of: words `{w}` and `{v}`.
+#: The first values of each type, made of the words `{w}` and `{v}`.
 SEEDS = {
     "u": "{w}", "s": "int({w})", "U": "u64({w}) << 32 | {v}", "S": "(long long)(u64({v}) << 32 | {w})",
     "f": "__uint_as_float({w})", "d": "__longlong_as_double(u64({w}) << 32 | {v})",
@@ -51,7 +50,7 @@ SEEDS = {
 
 
 def _operations() -> list[tuple[str, str, str]]:
-    """(result, operands, expression of {0}, {1}, ...)."""
+    """All operations: (result type, operand types, expression of {0}, {1}, ...)."""
     out: list[tuple[str, str, str]] = []
 
     def add(result: str, operands: str, *codes: str) -> None:
@@ -149,7 +148,7 @@ def _operations() -> list[tuple[str, str, str]]:
     return out
 
 
-#: What all lanes of a warp, or all threads of a block, do together: not inside a branch.
+#: Operations that all lanes of a warp, or all threads of a block, execute together: not inside a branch.
 TOGETHER: list[tuple[str, str, str]] = [
     *(
         (letter, letter + "u", f"__shfl_{how}_sync(~0u, {{0}}, {{1}} & 31u{width})")
@@ -170,7 +169,7 @@ TOGETHER: list[tuple[str, str, str]] = [
 ]
 TOGETHER = [(r, o, c.replace("__shfl_idx_sync", "__shfl_sync")) for r, o, c in TOGETHER]
 
-#: Atomics on integers whose result in memory does not depend on their order: their type, and the call.
+#: Integer atomics whose result in memory does not depend on their order: type and call.
 ATOMICS = [
     *(("u", f"atomic{how}(&{{at}}, {{value}})") for how in ("Add", "Sub", "Min", "Max", "And", "Or", "Xor")),
     *(("s", f"atomic{how}((int*)&{{at}}, {{value}})") for how in ("Add", "Min", "Max")),
@@ -180,7 +179,7 @@ OPERATIONS = _operations()
 
 
 class Writer:
-    """One program; `values` are the names of the values so far, by type."""
+    """Write one program; `values` holds the names of the values so far, by type."""
 
     def __init__(self, seed: int) -> None:
         self.rng = random.Random(seed)
@@ -189,11 +188,11 @@ class Writer:
         self.count = 0
 
     def emit(self, code: str) -> None:
-        """One line."""
+        """Add a line."""
         self.lines.append(f"    {code}")
 
     def value(self, kind: str, code: str) -> str:
-        """A new value of a type; its name."""
+        """Add a new value of a type. Returns its name."""
         name = f"{kind}{self.count}"
         self.count += 1
         self.emit(f"{TYPES[kind]} {name} = {code};")
@@ -201,17 +200,17 @@ class Writer:
         return name
 
     def pick(self, kind: str) -> str:
-        """A value: more often one of the last."""
+        """A random earlier value, more often a recent one."""
         have = self.values[kind]
         return self.rng.choice(have[-6:] if self.rng.random() < 0.7 else have)
 
     def filled(self, operation: tuple[str, str, str]) -> str:
-        """The operation with values in place of its operands."""
+        """The operation's expression with random values as operands."""
         _, operands, code = operation
         return code.format(*(self.pick(kind) for kind in operands))
 
     def statement(self) -> None:
-        """An operation, a branch around some, an exchange, or an atomic."""
+        """Write an operation, a branch around some, an exchange, or an atomic."""
         rng, kind = self.rng, self.rng.random()
         if kind < 0.68:
             operation = rng.choice(OPERATIONS)
@@ -236,14 +235,17 @@ class Writer:
         else:
             number = rng.randrange(len(ATOMICS))
             letter, call = ATOMICS[number]
-            # Each kind has words of its own: two kinds in another order would leave another result.
+            # Each kind has its own words: two kinds on one word would make the result depend on their order.
             at = f"sums[{number * SLOTS}u + {self.pick('u')} % {SLOTS}u]"
             self.emit(call.format(at=at, value=self.pick(letter)) + ";")
 
 
 def program(seed: int) -> str:
-    """The source of a kernel `k(in, out, sums)` of WORDS words in, SUMS of sums, and any number of words per thread
-    out: word n of thread t at `n * threads + t`, as many as `words(source)` says."""
+    """The source of a kernel `k(in, out, sums)`.
+
+    It reads WORDS words of `in` and updates SUMS words of `sums`. Thread t writes word n of its output to
+    `out[n * threads + t]`; `words(source)` is the number of words for each thread.
+    """
     writer = Writer(seed)
     for letter, code in SEEDS.items():
         for _ in range(3):
@@ -264,5 +266,5 @@ def program(seed: int) -> str:
 
 
 def words(source: str) -> int:
-    """How many words each thread of a program stores."""
+    """The number of words that each thread of a program stores."""
     return source.count("] = word(")

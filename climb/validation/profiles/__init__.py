@@ -1,1 +1,5 @@
-"""Profiles that Nsight Compute takes of single kernels: their occupancy, and what they execute when they diverge."""
+"""Profiles of single topics, taken with Nsight Compute on a GPU: occupancy, and divergence.
+
+``climb occupancy`` and ``climb divergence`` write ``records/<gpu>/profiles/<name>.json``, which chapters read and tests
+compare with what the project computes.
+"""

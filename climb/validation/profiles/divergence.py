@@ -1,18 +1,16 @@
-"""What Nsight Compute counts of kernels that diverge: ``climb divergence`` on a GPU with ``ncu``.
+"""Profile the instructions of diverging kernels with Nsight Compute: ``climb divergence``.
 
-It writes ``records/<gpu>/profiles/divergence.json``. The tests compare it with the emulator, and with the machine code
-run on a CPU. Every case is launched once, in a child process that ncu profiles, with the machine code that the
-toolchain here makes: ``--prepare FILE`` writes that code, and ``--prepared FILE`` uses it on a GPU whose machine has
-another compiler.
+Needs an NVIDIA GPU and ``ncu``. Writes ``records/<gpu>/profiles/divergence.json``, which
+``tests/kernels/divergence/test_divergence.py`` compares with the emulator and with the SASS interpreter. A child
+process launches every case once, with the machine code that the toolchain here makes, and ncu profiles that process.
+``--prepare FILE`` writes the machine code; ``--prepared FILE`` uses it on a GPU whose machine has another compiler.
 """
 
 from __future__ import annotations
 
-import csv
 import datetime
 import hashlib
 import pickle
-import re
 import subprocess
 import sys
 import tempfile
@@ -28,6 +26,7 @@ from climb.bench import hardware, records
 from climb.bench.ladder import expand_includes
 from climb.bench.registry import load_ladder
 from climb.toolchain import Compiled, compile_cuda
+from climb.validation import nsight
 from climb.validation.schema import DivergenceRecord
 
 EXHIBITS = paths.KERNELS / "divergence" / "exhibits"
@@ -37,7 +36,7 @@ METRICS = {
     "thread_instructions_on": "smsp__thread_inst_executed_pred_on.sum",
     "threads_per_instruction": "smsp__thread_inst_executed_per_inst_executed.ratio",
     "divergent_branches": "smsp__sass_branch_targets_threads_divergent.sum",
-    # The same again, counted by instructions that ncu puts into the machine code.
+    # The same quantities, counted by instructions that ncu inserts into the machine code.
     "patched_warp_instructions": "smsp__sass_inst_executed.sum",
     "patched_thread_instructions": "smsp__sass_thread_inst_executed.sum",
 }
@@ -60,13 +59,12 @@ class Case:
     args: tuple[Any, ...]
 
 
-def text(name: str) -> str:
-    """The source of an exhibit of the chapter on divergence."""
+def _exhibit(name: str) -> str:
     return (EXHIBITS / f"{name}.cu").read_text(encoding="utf-8")
 
 
 def cases() -> Iterator[Case]:
-    """What is profiled, in order. Arrays among the arguments are NumPy's."""
+    """The launches to profile, in order. Arrays among the arguments are NumPy's."""
     ladder = load_ladder("divergence")
     for data in ladder.problem.kinds["data"]:
         size = {"n": POINTS, "data": data}
@@ -80,10 +78,10 @@ def cases() -> Iterator[Case]:
     grid = (ELEMENTS // THREADS,)
     for work in WORK:
         args = (values, np.zeros_like(values), np.int32(ELEMENTS))
-        yield Case(f"sides<{work}>", text("sides"), f"sides<{work}>", grid, (THREADS,), args)
+        yield Case(f"sides<{work}>", _exhibit("sides"), f"sides<{work}>", grid, (THREADS,), args)
     numbers = np.arange(ELEMENTS, dtype=np.int32)
     for kernel in ("with_branch", "without_branch"):
-        yield Case(kernel, text("parity"), kernel, grid, (THREADS,), (numbers, np.int32(ELEMENTS)))
+        yield Case(kernel, _exhibit("parity"), kernel, grid, (THREADS,), (numbers, np.int32(ELEMENTS)))
 
 
 def compiled(case: Case) -> Compiled:
@@ -124,29 +122,21 @@ def launch_all(prepared: Prepared) -> None:
             cupy.cuda.Device().synchronize()
 
 
-def parse(page: str) -> list[dict[str, float]]:
-    """The counts of each launch from ncu's raw page as CSV."""
-    lines = [line for line in page.splitlines() if line.startswith('"')]
-    rows = list(csv.DictReader(lines))[1:]  # the row under the head holds units
-    return [{name: float(row[metric].replace(",", "")) for name, metric in METRICS.items()} for row in rows]
-
-
 def profile(prepared: Prepared) -> dict[str, Any]:
     """Run ncu over the child process. Raises RuntimeError with ncu's output."""
     with tempfile.NamedTemporaryFile(suffix=".pickle") as file:
         pickle.dump((prepared.nvrtc, prepared.code), file)
         file.flush()
-        command = ["ncu", "--csv", "--page", "raw", "--print-units", "base", "--clock-control", "none",
-                   "--metrics", ",".join(METRICS.values()),
+        command = [*nsight.COMMAND, "--metrics", ",".join(METRICS.values()),
                    sys.executable, "-m", "climb.validation.profiles.divergence", file.name]  # fmt: skip
         done = subprocess.run(command, capture_output=True, text=True, check=False)
-    rows, labels = parse(done.stdout), [case.label for case in cases()]
+    pages, labels = nsight.parse(done.stdout, tuple(METRICS.values())), [case.label for case in cases()]
+    rows = [{name: float(page[metric]) for name, metric in METRICS.items()} for page in pages]
     if done.returncode or len(rows) != len(labels):
         raise RuntimeError(f"ncu profiled {len(rows)} of {len(labels)}:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
-    version = subprocess.run(["ncu", "--version"], capture_output=True, text=True, check=True).stdout
     return {
         "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
-        "tool": "Nsight Compute " + re.findall(r"Version (\S+)", version)[0],
+        "tool": nsight.version(),
         "device": hardware.device_block(),
         "nvrtc": ".".join(map(str, prepared.nvrtc)),
         "metrics": METRICS,
@@ -156,7 +146,7 @@ def profile(prepared: Prepared) -> dict[str, Any]:
 
 
 def profile_path(gpu: str = records.DEFAULT_GPU, folder: Path | None = None) -> Path:
-    """The file of the profile; ``folder`` replaces ``records/<gpu>``."""
+    """The committed profile of a GPU; ``folder`` replaces ``records/<gpu>``."""
     return (folder or records.RECORDS / gpu) / "profiles" / "divergence.json"
 
 

@@ -1,15 +1,14 @@
-"""Occupancy as Nsight Compute reports it: ``climb occupancy`` on a GPU with ``ncu``.
+"""Profile the occupancy of many launches with Nsight Compute: ``climb occupancy``.
 
-It writes ``records/<gpu>/profiles/occupancy.json``. The tests compare ``climb.bench.occupancy`` with it, and the
-chapter reads it. Every case is launched once, in a child process that ncu profiles.
+Needs an NVIDIA GPU and ``ncu``. Writes ``records/<gpu>/profiles/occupancy.json``, which the chapter reads and
+``tests/bench/test_occupancy.py`` compares with ``climb.bench.occupancy``. A child process launches every case once,
+and ncu profiles that process.
 """
 
 from __future__ import annotations
 
-import csv
 import datetime
 import itertools
-import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -20,6 +19,7 @@ from typing import Any
 from climb.bench import hardware, records
 from climb.bench.records.kinds import OccupancyRecord
 from climb.bench.registry import load_ladder
+from climb.validation import nsight
 
 METRICS = {
     "theoretical_pct": "sm__maximum_warps_per_active_cycle_pct",
@@ -39,7 +39,7 @@ METRICS = {
     "nanoseconds": "gpu__time_duration.sum",
 }
 KERNELS = Path(__file__).with_name("occupancy_kernels.cu")
-#: Blocks of the kernels of ``occupancy_kernels.cu``: four for each SM of an H200 at the least.
+#: Blocks of the kernels of ``occupancy_kernels.cu``: 32 for each of the 132 SMs of an H200.
 BLOCKS = 132 * 32
 FLOATS = 1 << 26
 THREADS = (32, 48, 64, 96, 100, 128, 160, 192, 224, 256, 320, 384, 480, 512, 640, 736, 768, 1000, 1024)
@@ -47,7 +47,7 @@ THREADS = (32, 48, 64, 96, 100, 128, 160, 192, 224, 256, 320, 384, 480, 512, 640
 SHARED = (1, 1000, 1024, 3000, 10_000, 13_568, 13_569, 49_152, 75_776, 75_777, 102_400, 116_224, 204_800, 232_448)
 CHAINS = ((20, 96), (37, 160), (50, 224), (61, 33), (90, 128), (111, 352), (150, 64), (201, 256), (230, 96))
 NEIGHBOURS = ((256, 192, 768), (1024, 192, 7000), (5000, 192, 768), (5000, 500, 20_000))
-#: Rungs that other chapters climb, each at a size that fills the GPU. Of several launches the first counts.
+#: Rungs of other chapters, each at a size that fills the GPU. Where a rung has several launches, the first is profiled.
 RUNGS = {
     "copy": {"n": 1 << 26},
     "fma": {"n": 4 * 132 * 8 * 256 * 8},
@@ -77,7 +77,7 @@ class Case:
 
 
 def cases() -> Iterator[Case]:
-    """What is profiled, in order."""
+    """The launches to profile, in order."""
     for threads in THREADS:
         yield Case("occupancy", "one_float", {"n": FLOATS, "threads": threads, "shared": 0})
     for shared in SHARED:
@@ -98,7 +98,7 @@ def cases() -> Iterator[Case]:
 
 
 def launch_all() -> None:
-    """Launch every case once, through CuPy, between marks of the profiler."""
+    """Launch every case once, through CuPy, with the profiler switched on."""
     import cupy
     from cupyx import profiler
 
@@ -125,36 +125,23 @@ def launch_all() -> None:
         cupy.get_default_memory_pool().free_all_blocks()
 
 
-def parse(page: str) -> list[dict[str, float]]:
-    """The counts of each launch from ncu's raw page as CSV. Raises KeyError for a metric that ncu did not give."""
-    lines = [line for line in page.splitlines() if line.startswith('"')]
-    rows = list(csv.DictReader(lines))[1:]  # the row under the head holds units
-    return [{name: _number(row[metric]) for name, metric in METRICS.items()} for row in rows]
-
-
-def _number(text: str) -> float:
-    value = float(text.replace(",", ""))
-    return int(value) if value.is_integer() else value
-
-
 def profile() -> dict[str, Any]:
     """Run ncu over the child process. Raises RuntimeError with ncu's output."""
-    command = ["ncu", "--csv", "--page", "raw", "--print-units", "base", "--clock-control", "none",
-               "--profile-from-start", "off", "--section", "Occupancy", "--section", "LaunchStats",
+    command = [*nsight.COMMAND, "--profile-from-start", "off", "--section", "Occupancy", "--section", "LaunchStats",
                "--metrics", ",".join(m for m in METRICS.values() if not m.startswith("launch")),
-               # What begins with "launch" is in the two sections.
+               # The two sections hold the metrics that begin with "launch".
                sys.executable, "-W", "ignore", "-m", "climb.validation.profiles.occupancy"]  # fmt: skip
     done = subprocess.run(command, capture_output=True, text=True, check=False)
-    rows, wanted = parse(done.stdout), list(cases())
+    pages, wanted = nsight.parse(done.stdout, tuple(METRICS.values())), list(cases())
+    rows = [{name: page[metric] for name, metric in METRICS.items()} for page in pages]
     first = list(itertools.accumulate((case.launches for case in wanted), initial=0))
     if done.returncode or len(rows) != first.pop():
         raise RuntimeError(
             f"ncu profiled {len(rows)} launches of {len(wanted)} kernels:\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
         )
-    version = subprocess.run(["ncu", "--version"], capture_output=True, text=True, check=True).stdout
     return {
         "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
-        "tool": "Nsight Compute " + re.findall(r"Version (\S+)", version)[0],
+        "tool": nsight.version(),
         "commit": hardware.commit(),
         "device": hardware.device_block(),
         "metrics": METRICS,

@@ -37,7 +37,7 @@ def inventory(renamed: dict[str, dict[str, str]] | None = None) -> dict[str, Any
     points = list(_points(renamed))
     points += [_measured(rung) for rung in agreement.all_rungs()]
     kept = {}
-    for ladder, name in code.WANDERING:
+    for ladder, name in code.NONDETERMINISTIC:
         rung = load_ladder(ladder)[name]
         compiled = rung.compiled(agreement.measured_size(rung))
         kept[f"{ladder}.{name}"] = {

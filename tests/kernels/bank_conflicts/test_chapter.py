@@ -11,7 +11,7 @@ import pytest
 
 from climb import check, count_kernel, counters, hardware_counters, load_ladder, trace, verify
 from climb.bench import profiling
-from climb.display.access import pick
+from climb.display.access_cost import pick
 from climb.emulator import BarrierDivergence, OutOfBounds
 from kernels.bank_conflicts.exercises import PITCHES, columns, exhibit, pairs, pitched, row_sums
 

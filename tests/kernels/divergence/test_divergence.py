@@ -17,13 +17,13 @@ import pytest
 
 from climb import count_kernel, load_ladder, opcodes
 from climb.emulator import Counters
-from climb.validation.machine import MachineCounts, run_machine
-from climb.validation.profiles import divergence as divergence_profile
+from climb.validation.profiles import divergence
 from climb.validation.profiles.divergence import Case, compiled
+from climb.validation.sass_interpreter import SassCounts, run_sass
 from kernels.divergence.divergence import DATA, MAX_STEPS, POINTS, escape_counts, sampled_counts
 
-PROFILE = divergence_profile.divergence_profile()
-CASES = {case.label: case for case in divergence_profile.cases()}
+PROFILE = divergence.divergence_profile()
+CASES = {case.label: case for case in divergence.cases()}
 #: Cases in which ptxas turned branches of the PTX into predicates, by how their label begins, and what shows it: an
 #: instruction of the SASS that carries a predicate where the PTX branches around it.
 PREDICATED = {
@@ -59,11 +59,11 @@ def efficiency(label: str) -> float:
     return ncu(label)["thread_instructions"] / (32 * ncu(label)["warp_instructions"])
 
 
-def machine(label: str) -> MachineCounts:
+def machine(label: str) -> SassCounts:
     """What the case's machine code executes on a CPU. What it writes has to be what the PTX writes."""
     case = CASES[label]
     args = [a.copy() if isinstance(a, np.ndarray) else a for a in case.args]
-    found = run_machine(compiled(case), case.kernel, case.grid, case.block, args)
+    found = run_sass(compiled(case), case.kernel, case.grid, case.block, args)
     assert all(np.array_equal(one, other) for one, other in zip(args, emulated(label)[1], strict=True))
     return found
 
@@ -143,7 +143,7 @@ def test_some_branches_of_the_last_rungs_are_gone_on_shuffled_points(rung: str) 
 @pytest.mark.parametrize("data", DATA)
 def test_a_warp_takes_the_steps_of_its_slowest_lane(data: str) -> None:
     """The hardware's instructions of early_exit are those of the model: per warp, ten a step and some besides."""
-    size = {"n": divergence_profile.POINTS, "data": data}
+    size = {"n": divergence.POINTS, "data": data}
     given = load_ladder("divergence").inputs(size)
     slowest = escape_counts(given["re"], given["im"]).reshape(-1, 32).max(1).astype(np.int64)
     warps = slowest.size

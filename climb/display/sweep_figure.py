@@ -1,4 +1,4 @@
-"""The sweep: a size or a parameter against what was achieved, and what explains it, one panel each."""
+"""The sweep: a measured quantity against a size or a parameter, with a second panel for what explains it."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ def sweep_figure(
     newest: str | None = None,
     logy: bool = False,
 ) -> Figure:
-    """A size or a parameter on a logarithmic axis of base 2 against what was achieved, one line per series.
+    """Draw one line per series against a size or a parameter, on a logarithmic axis of base 2.
 
-    ``below`` adds a second panel on the same x, for what explains the first (sectors per request, say); there is no
-    second y axis. ``lines`` draws labelled horizontal lines (a ceiling). ``newest`` names the series in colour, the
-    others are muted; without it each has its own colour and marker. NaN stands where a series has no value. Raises
+    ``below`` adds a second panel on the same x for a quantity that explains the first (such as sectors per request).
+    ``lines`` draws labelled horizontal lines (a ceiling). ``newest`` names the series to colour, and the others are
+    muted; without it each series has its own colour and marker. NaN marks an x at which a series has no value. Raises
     ValueError when a series and x differ in length, when x is not positive, or when there is nothing to draw.
 
     >>> sweep_figure(strides, {"copy": gb_s}, xlabel="stride, floats", ylabel="GB/s",
@@ -51,7 +51,7 @@ def sweep_figure(
             if newest is not None:
                 colour = style.NEWEST if name == newest else style.QUIET
             axes.plot(
-                *zip(*_known(xs, values), strict=True),  # a line goes on over an x at which it has no value
+                *zip(*_known(xs, values), strict=True),  # a line continues across an x without a value
                 color=colour,
                 marker=marker,
                 zorder=4,
@@ -83,7 +83,7 @@ def sweep_figure(
 
 
 def size_text(value: float) -> str:
-    """A size on an axis: ``4096`` is ``4 Ki``, ``1048576`` is ``1 Mi``; small and odd numbers stay as they are."""
+    """A size as text for an axis: ``4096`` is ``4 Ki``, ``1048576`` is ``1 Mi``; other numbers stay as they are."""
     for unit, scale in (("Gi", 1 << 30), ("Mi", 1 << 20), ("Ki", 1 << 10)):
         if value >= scale and value % scale == 0:
             return f"{value / scale:g} {unit}"
@@ -91,12 +91,12 @@ def size_text(value: float) -> str:
 
 
 def _known(xs: Sequence[float], values: Sequence[float]) -> list[tuple[float, float]]:
-    """The points of a line, without those where it has no value (NaN)."""
+    """The points of a line at which it has a value, that is, not NaN."""
     return [(x, float(y)) for x, y in zip(xs, values, strict=True) if not math.isnan(y)]
 
 
 def _ticks(xs: list[float]) -> list[float]:
-    """Which of the x get a number: the last and, from there to the left, each with room beside the one before."""
+    """The x that get a number: from the last to the left, each that has room beside its right neighbour."""
     room = (math.log2(max(xs)) - math.log2(min(xs))) / 8 - 1e-9
     kept: list[float] = []
     for x in sorted(set(xs), reverse=True):
@@ -123,7 +123,7 @@ def _check_sweep(xs: list[float], panels: Sequence[Mapping[str, Sequence[float]]
 
 
 def _label_line(axes: Axes, xs: list[float], panel: Mapping[str, Sequence[float]], name: str, value: float) -> None:
-    """The name of a horizontal line at its left end: above, or below where a series runs along just above it."""
+    """Write the name of a horizontal line at its left end: above it, or below where a series runs just above."""
     axes.get_xlim(), axes.get_ylim()  # a logarithmic axis has no limits before it is asked for them
     to_axes = axes.transData + axes.transAxes.inverted()
     level = to_axes.transform((xs[0], value))[1]
@@ -142,7 +142,7 @@ def _label_line(axes: Axes, xs: list[float], panel: Mapping[str, Sequence[float]
 
 
 def _label_ends(axes: Axes, xs: list[float], panel: Mapping[str, Sequence[float]], newest: str | None) -> None:
-    """Names at the right ends of the lines, moved apart where they would touch."""
+    """Write the names of the lines at their right ends, moved apart where they would touch."""
     axes.get_ylim()  # a logarithmic axis has no limits before it is asked for them
     to_axes = axes.transData + axes.transAxes.inverted()
     ends = [float(to_axes.transform(max(_known(xs, values)))[1]) for values in panel.values()]

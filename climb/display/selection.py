@@ -1,6 +1,6 @@
-"""What a figure or a table takes from timings: the rungs and peers at one size, in the ladder's order, and the limit.
+"""Select the points of a figure or table from timings: rungs and peers at one size, and the limit.
 
-Timings are what ``timings(ladder)`` returns, or a record by itself, which stands for its cold times.
+Timings are what ``timings(ladder)`` returns, or a record, of which the cold times are taken.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from climb.bench.units import Resource
 
 @dataclass(frozen=True)
 class Selected:
-    """One ladder at one size in one regime: ``rungs`` first to last, ``peers``, and the limit where it is known.
+    """One ladder at one size in one regime: ``rungs`` first to last, ``peers``, and the limit, None if unknown.
 
     ``pending`` names the rungs that have no time because the record has not measured them yet; ``names`` has both.
     """
@@ -45,15 +45,17 @@ class Selected:
 
     @property
     def peer(self) -> Any | None:
-        """The fastest peer that keeps to the limit, or None. One that passes it computes in a lower precision (TF32)
-        and is in another race; so is one that says TF32, even where it is too slow to pass the limit."""
+        """The fastest peer that computes in the rungs' precision, or None.
+
+        A peer of precision TF32, and any peer that is faster than the limit, is left out.
+        """
         own = [p for p in self.peers if (getattr(p, "library", None) or {}).get("precision") != "TF32"]
         held = [p for p in own if self.limit is None or p.median_s >= 0.98 * self.limit.seconds]
         return min(held, key=lambda p: p.median_s, default=None)
 
     @property
     def resource(self) -> Resource:
-        """Which rate says most: FLOPs where arithmetic sets the limit, bytes elsewhere."""
+        """The resource whose rate to show: FLOPs where arithmetic sets the limit, bytes elsewhere."""
         if self.limit is not None:
             return "flops" if self.limit.bound == "arithmetic" else "bytes"
         return "flops" if self.rungs and not self.rungs[0].bytes else "bytes"
@@ -64,10 +66,10 @@ class Selected:
 
 
 def select(timings: Any, size: Size | None = None, upto: str | None = None, *, mine: bool = False) -> Selected:
-    """Pick the points at one size (the first headline size if None), in the ladder's order, up to ``upto`` inclusive.
+    """Select the points at one size (the first headline size if None), in the ladder's order, up to ``upto`` inclusive.
 
-    ``mine`` takes the times of the reader's own GPU. Raises ValueError when nothing was measured at this size, when
-    ``upto`` names no measured or pending rung, and when ``mine`` is asked for and there is none.
+    ``mine`` selects the times of the reader's own GPU. Raises ValueError when nothing was measured at this size, when
+    ``upto`` names no measured or pending rung, and when there are no times of the reader's GPU.
     """
     record, regime = record_of(timings, mine)
     ladder = ladder_of(timings)
@@ -100,7 +102,7 @@ def select(timings: Any, size: Size | None = None, upto: str | None = None, *, m
 
 
 def record_of(timings: Any, mine: bool = False) -> tuple[Any, str]:
-    """The record to read and its regime: of ``Timings`` its own, of a bare record "cold". Raises ValueError."""
+    """The record to read, and the regime: that of ``Timings``, or "cold" for a bare record. Raises ValueError."""
     if not hasattr(timings, "reference"):
         if mine:
             raise ValueError("a record has no times of this machine; pass timings(ladder)")
@@ -111,12 +113,12 @@ def record_of(timings: Any, mine: bool = False) -> tuple[Any, str]:
 
 
 def has_mine(timings: Any) -> bool:
-    """Whether these timings hold the reader's own."""
+    """Whether these timings include the reader's own."""
     return getattr(timings, "mine", None) is not None
 
 
 def ladder_of(timings: Any) -> Any:
-    """The ladder that timings belong to, found by its name where they hold just that."""
+    """The ladder that timings belong to, loaded by name where they hold only the name."""
     if not isinstance(timings.ladder, str):
         return timings.ladder
     from climb.bench.registry import load_ladder

@@ -1,4 +1,4 @@
-"""The lanes picture: how long each lane of a warp works, and how long it waits for the others."""
+"""The lanes picture: how long each lane of a warp works, and how long it waits for the slowest."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ LANES = 32
 
 @style.styled
 def lanes_figure(warps: Mapping[str, Sequence[int]], *, xlabel: str = "steps of the loop") -> Figure:
-    """One panel per warp: a bar for each of its 32 lanes, as long as its work; pale, what it waits for the longest.
+    """Draw one panel per warp, with a bar for the work of each lane and a pale bar for its wait.
 
-    ``warps`` maps a title to the work of the lanes 0 to 31, in whole steps. Raises ValueError when there is no warp,
-    when one has another number of lanes, or when a lane's work is negative.
+    ``warps`` maps a title to the work of lanes 0 to 31, in whole steps. Raises ValueError when there is no warp, when
+    a warp does not have 32 lanes, or when a lane's work is negative.
 
     >>> lanes_figure({"neighbours": counts[:32], "strangers": shuffled[:32]})                 # doctest: +SKIP
     """

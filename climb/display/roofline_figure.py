@@ -1,4 +1,4 @@
-"""The roofline: rungs climb at their arithmetic intensity towards the ceilings that were measured."""
+"""The roofline: the rate of each rung at its arithmetic intensity, below the measured ceilings."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from matplotlib.ticker import FuncFormatter
 from climb.bench.problem import Size
 from climb.bench.units import rate_text, significant, spread
 from climb.display import style
-from climb.display.selecting import Selected, select
+from climb.display.selection import Selected, select
 
 
 @style.styled
 def roofline_figure(
     timings: Any, size: Size | None = None, upto: str | None = None, *, also: Sequence[Any] = ()
 ) -> Figure:
-    """The roofline of the GPU of the record, with the rungs as dots that climb at their arithmetic intensity.
+    """Draw the roofline of the record's GPU, with a dot for each rung at its arithmetic intensity.
 
-    The roof is the ceilings ``copy_gb_s`` and ``fp32_tflop_s``; the ridge, where they meet, is marked. ``also`` adds
-    other timings, of each the best rung at its first headline size. Raises ValueError for a problem without FLOPs or
-    without bytes, which has no place on this plot, and when the record lacks a ceiling.
+    The roof is made of the ceilings ``copy_gb_s`` and ``fp32_tflop_s``, and the ridge, where they meet, is marked.
+    ``also`` adds the best rung of other timings, each at its first headline size. Raises ValueError for a problem
+    without FLOPs or without bytes, and when the record lacks a ceiling.
 
     >>> roofline_figure(timings("matmul"), upto="coalesced", also=[timings("fma")])        # doctest: +SKIP
     """
@@ -100,7 +100,7 @@ def roofline_figure(
 
 
 def _draw_climb(axes: Axes, climb: Selected, points: Sequence[Any], newest: Any, peak: float, gap: float) -> None:
-    """The dots of one ladder with their names beside them, below the roof and apart from each other."""
+    """Draw the dots of one ladder, with their names beside them, below the roof and apart from each other."""
     x = _intensity(climb)
     heights = [p.flops / p.median_s for p in points]
     if len(points) > 1:

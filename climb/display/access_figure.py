@@ -1,7 +1,7 @@
-"""The access picture: lanes on top, colour says which lane asks, and height is what the request costs.
+"""The access picture: the lanes on top, a colour for each lane, and a height that grows with the cost.
 
-Global memory is drawn as its 128-byte lines, one per row, four sectors to a row; shared memory as its 32 banks, one row
-per wavefront.
+Global memory is drawn as 128-byte lines, one per row, with four sectors in a row; an atomic has a row for each line and
+turn. Shared memory is drawn as 32 banks, one row per wavefront.
 """
 
 from __future__ import annotations
@@ -17,17 +17,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
 from climb.display import style
-from climb.display.access import (
-    BANKS,
-    LANES,
-    LINE,
-    GlobalPicture,
-    SharedPicture,
-    describe,
-    headline,
-    picture_of,
-    plural,
-)
+from climb.display.access_cost import LANES, GlobalPicture, SharedPicture, describe, headline, picture_of, plural
+from climb.emulator.counters.cost_model import BANKS, LINE
 
 # From light to dark, so that it also reads in grey: lane 0 is pale, lane 31 is dark.
 _LANE_COLOURS = LinearSegmentedColormap.from_list("lanes", ["#9fd3f2", "#0072b2", "#0b2545"])
@@ -41,10 +32,10 @@ _GRID_HEIGHT = 3.3
 
 @style.styled
 def access_figure(access: Any, *more: Any, titles: Sequence[str] = ()) -> Figure:
-    """Draw one access of one warp, or several below each other, say before and after.
+    """Draw one access of a warp, or several below each other, such as before and after.
 
     ``access`` is an ``Access`` of the emulator's trace (``kind``, ``width`` in bytes, 32 ``addresses``, 32 ``active``
-    flags). ``titles`` names the pictures; without it each says its kind and width. Raises ValueError when an access
+    flags). ``titles`` names the pictures; the default title is kind and width. Raises ValueError when an access
     is malformed, has no active lane, or is neither global nor shared.
 
     >>> access_figure(pick(trace(transpose["naive"], size), "global store"))           # doctest: +SKIP
@@ -71,7 +62,7 @@ def access_figure(access: Any, *more: Any, titles: Sequence[str] = ()) -> Figure
 
 @dataclass(frozen=True)
 class _Row:
-    """One row of the grid: its label, who asks there, and how each column is filled."""
+    """One row of the grid: its label, the lanes that ask for each column (`owners`), and the columns that move."""
 
     label: str
     owners: Mapping[int, tuple[int, ...]]
@@ -82,11 +73,13 @@ class _Row:
 def _rows(picture: GlobalPicture | SharedPicture) -> list[_Row]:
     if isinstance(picture, GlobalPicture):
         rows = []
-        for i, line in enumerate(picture.lines):
-            owners = {word: lanes for (at, word), lanes in picture.words.items() if at == line}
-            moved = {s * 8 + w for at, s in picture.sectors if at == line for w in range(8)}
-            gap = i > 0 and line != picture.lines[i - 1] + 1
+        before = None
+        for turn, line in picture.rows:
+            owners = {word: lanes for (row, word), lanes in picture.words.items() if row == (turn, line)}
+            moved = {s * 8 + w for row, s in picture.sectors if row == (turn, line) for w in range(8)}
+            gap = before not in (None, (turn, line - 1))
             rows.append(_Row(_offset((line - picture.lines[0]) * LINE), owners, frozenset(moved), gap))
+            before = (turn, line)
         return rows
     everything = frozenset(range(BANKS))
     return [
@@ -229,12 +222,12 @@ def _draw_key(axes: Axes, picture: GlobalPicture | SharedPicture, y: float) -> N
 
 
 def _idle_colour(picture: GlobalPicture | SharedPicture) -> str:
-    """Bytes that move unused are waste; a bank without work is waste only when the request waits for another bank."""
+    """Unused bytes are always drawn as waste; an idle bank only where the request has bank conflicts."""
     return style.FAINT if isinstance(picture, SharedPicture) and not picture.conflicts else style.WASTE
 
 
 def _labelled(rows: int, row_height: float) -> set[int]:
-    """Which rows have room for a label of 11 points: the first, the last, and evenly spaced ones between."""
+    """The rows with room for a label of 11 points: the first, the last, and evenly spaced rows between them."""
     step = 1
     while step * row_height < 0.17:
         step *= 2

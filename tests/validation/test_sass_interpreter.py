@@ -1,4 +1,4 @@
-"""Machine code on a CPU: its results are the PTX's, its counts are Nsight Compute's."""
+"""The SASS interpreter computes the PTX's results, and its counts are Nsight Compute's."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ import pytest
 from climb import count_kernel, load_ladder
 from climb.toolchain import Instruction, compile_cuda
 from climb.validation.agreement import code_sha256, record
-from climb.validation.machine import MachineCounts, NotRead, machine_counts, run_machine
-from climb.validation.machine.operands import operand, split
-from climb.validation.machine.warps import Program
+from climb.validation.sass_interpreter import SassCounts, UnsupportedSass, run_sass, sass_counts
+from climb.validation.sass_interpreter.operands import operand, split
+from climb.validation.sass_interpreter.warps import Program
 
-#: Rungs that the allow-list can read, besides those of divergence: what they compute is compared with the reference,
-#: their instructions with what Nsight Compute counted for the record of the emulator's agreement.
+#: Rungs that the interpreter supports, besides those of divergence: their results are compared with the reference,
+#: their instructions with Nsight Compute's counts in the record of the agreement.
 READ = (
     "copy unrolled", "saxpy four_scalars", "conv2d naive", "conv3d direct", "matmul coalesced", "transpose padded",
     "stencil1d tiled",
 )  # fmt: skip
-#: Of those, the ones with a place at which lanes of several branches wait.
+#: The rungs of these with a BSYNC at which lanes of several branches wait.
 CONTESTED = ("conv3d direct",)
 
 
-def machine(source: str, kernel: str, grid: int, block: int, *args: np.ndarray | np.generic) -> MachineCounts:
+def machine(source: str, kernel: str, grid: int, block: int, *args: np.ndarray | np.generic) -> SassCounts:
     compiled = compile_cuda(source, filename="kernel.cu", name_expressions=(kernel,))
-    return run_machine(compiled, kernel, (grid,), (block,), args)
+    return run_sass(compiled, kernel, (grid,), (block,), args)
 
 
 @cache
@@ -36,7 +36,7 @@ def point(ladder: str, rung: str) -> dict:
 
 
 @pytest.mark.parametrize("name", READ)
-def test_rungs_of_other_ladders_execute_the_hardwares_instructions(name: str) -> None:
+def test_rungs_execute_as_many_instructions_as_the_hardware_counted(name: str) -> None:
     ladder, rung = load_ladder(name.split()[0]), name.split()[1]
     measured = point(ladder.name, rung)
     size = measured["size"]
@@ -45,11 +45,11 @@ def test_rungs_of_other_ladders_execute_the_hardwares_instructions(name: str) ->
     if code_sha256(compiled, launch, ladder.inputs(size)) != measured["code_sha256"]:
         assert compiled.nvrtc_version != record().nvrtc, "counted of another kernel"
         pytest.skip("another compiler than the record's")
-    done = machine_counts(ladder[rung], size)  # which finds that the results are right
+    done = sass_counts(ladder[rung], size)  # raises where a result is wrong
     for counts in measured["counts"]:
         assert done.warp_instructions == counts["smsp__inst_executed.sum"]
         ratio = counts["smsp__thread_inst_executed_per_inst_executed.ratio"]
-        # The tool gives two digits behind the point.
+        # The tool prints two decimals.
         assert done.contested or 32 * done.lane_efficiency == pytest.approx(ratio, abs=0.0051)
     assert bool(done.contested) == (name in CONTESTED)
 
@@ -70,14 +70,14 @@ def test_lanes_that_have_left_execute_nothing() -> None:
     steps, out = np.array([-1, 0, 1, 2] * 8, np.int32), np.zeros(32, np.int32)
     try:
         done = machine(LEAVES, "leaves", 1, 32, steps, out)
-    except NotRead as error:
+    except UnsupportedSass as error:
         pytest.skip(f"this compiler's code is not read: {error}")
     assert out.tolist() == [0 if n < 0 else -0x77777778 for n in steps]
     last = done.instructions[-1]
     assert (last.warps, last.threads) == (1, 24)
 
 
-def test_a_warp_of_a_short_block_has_its_lanes() -> None:
+def test_last_warp_of_a_short_block_has_only_its_lanes() -> None:
     source = "__global__ void one(int* out) { out[blockIdx.x * blockDim.x + threadIdx.x] = blockIdx.x; }"
     out = np.full(80, -1, np.int32)
     done = machine(source, "one", 2, 40, out)
@@ -102,7 +102,7 @@ __global__ void shuffles(const int* in, int* out)
 """
 
 
-def test_shuffles_and_shared_memory_are_those_of_the_emulator() -> None:
+def test_shuffles_and_shared_memory_agree_with_the_emulator() -> None:
     given = np.random.default_rng(0).permutation(64).astype(np.int32)
     out, expected = np.zeros(320, np.int32), np.zeros(320, np.int32)
     machine(SHUFFLES, "shuffles", 1, 64, given, out)
@@ -110,7 +110,7 @@ def test_shuffles_and_shared_memory_are_those_of_the_emulator() -> None:
     assert np.array_equal(out, expected) and len(set(out.tolist())) > 32
 
 
-def test_an_access_outside_of_every_array_is_an_error() -> None:
+def test_access_outside_of_every_array_is_an_error() -> None:
     source = "__global__ void over(int* out) { out[threadIdx.x] = 1; }"
     with pytest.raises(IndexError, match="in no array"):
         machine(source, "over", 1, 32, np.zeros(31, np.int32))
@@ -123,21 +123,21 @@ def test_an_access_outside_of_every_array_is_an_error() -> None:
         ("__global__ void f(float* x) { x[threadIdx.x] = sinf(x[0]); }", "the instruction"),
     ],
 )
-def test_what_is_not_known_is_refused_by_name(source: str, what: str) -> None:
-    with pytest.raises(NotRead, match=what):
+def test_unsupported_instruction_is_refused_by_name(source: str, what: str) -> None:
+    with pytest.raises(UnsupportedSass, match=what):
         machine(source, "f", 1, 32, np.zeros(32, np.float64))
 
 
-def test_an_unknown_modifier_or_operand_is_refused() -> None:
+def test_unknown_operand_or_argument_is_refused() -> None:
     code = (Instruction(0, "", "FADD.FTZ.SAT", "R0, R1, R2", 1, "a.cu"),)
     assert Program.of(code, {}).steps[0].modifiers == ("FTZ", "SAT")
-    with pytest.raises(NotRead, match="the operand B0"):
+    with pytest.raises(UnsupportedSass, match="the operand B0"):
         split("R1, B0-")
     with pytest.raises(TypeError, match="list"):
         machine("__global__ void f(int* x) { *x = 1; }", "f", 1, 32, [1])  # type: ignore[arg-type]
 
 
-def test_operands_are_read_with_their_signs() -> None:
+def test_operands_are_parsed_with_their_modifiers() -> None:
     assert operand("-R3.reuse") == operand("-R3.reuse") and operand("-R3.reuse").negative
     assert operand("~UR2").inverted and operand("!P0").inverted and operand("PT").index == -1
     assert operand("|R4|").absolute and operand("-|R4|").negative

@@ -1,4 +1,4 @@
-"""What a launch of machine code works on: registers, predicates, constants, memory."""
+"""The state of a launch: registers, predicates, constants, memory."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from climb.validation.machine.operands import NotRead, Operand, operand
+from climb.validation.sass_interpreter.operands import Operand, UnsupportedSass, operand
 
-#: Where the kernel's parameters begin in the constant bank, on the architectures from sm_90 on that the book uses.
+#: Offset of the kernel's parameters in the constant bank, on sm_90 and the later architectures that the book uses.
 PARAMETERS = 0x210
 _BASE, _ALIGNED = 1 << 36, 512
 
 
 class Memory:
-    """The arrays of a launch, one behind the other; an access outside of them is an error."""
+    """The arrays of a launch, one after the other in one address space."""
 
     def __init__(self, arrays: Sequence[np.ndarray]) -> None:
         self.arrays = arrays
@@ -42,15 +42,14 @@ class Memory:
         return (addresses - np.uint64(_BASE)).astype(np.int64)[:, None] + np.arange(nbytes)
 
     def copy_back(self) -> None:
-        """What was written, into the arrays that can be written."""
+        """Copy results into the arrays that are writeable."""
         for array, address in zip(self.arrays, self.addresses, strict=True):
             if array.flags.writeable:
                 array[...] = self._part(array, address).view(array.dtype).reshape(array.shape)
 
 
 def constants(grid: tuple[int, int, int], block: tuple[int, int, int], packed: Sequence[bytes]) -> bytes:
-    """The constant bank of a launch: the block's and the grid's extents, and the parameters, each aligned to its
-    size."""
+    """The constant bank of a launch: extents of block and grid, then the parameters, each aligned to its size."""
     bank = bytearray(PARAMETERS)
     struct.pack_into("<6I", bank, 0, *block, *grid)
     for one in packed:
@@ -59,8 +58,11 @@ def constants(grid: tuple[int, int, int], block: tuple[int, int, int], packed: S
 
 
 class State:
-    """Registers of all threads and warps. `registers` uint32 (256, threads), `predicates` bool (7, threads); the same
-    of the uniform ones, for each warp."""
+    """Registers of all threads and warps.
+
+    `registers` uint32 (256, threads) and `predicates` bool (7, threads); `uniform` and `uniform_predicates` are the
+    same for warps.
+    """
 
     def __init__(self, blocks: int, threads: int) -> None:
         self.blocks, self.threads = blocks, threads
@@ -73,8 +75,10 @@ class State:
 
 
 class View:
-    """Some lanes of a launch, `at` their flat indices; or its warps, where `at` are those: a lane's registers are
-    then not there to be read."""
+    """Some lanes of a launch, or with `is_uniform` some of its warps; `at` holds their flat indices.
+
+    A view of warps cannot read the registers of lanes.
+    """
 
     def __init__(self, state: State, bank: bytes, at: np.ndarray, uniform: bool) -> None:
         self.state, self.bank, self.at, self.is_uniform = state, bank, at, uniform
@@ -83,7 +87,7 @@ class View:
         if kind[0] == "U":
             return self.at if self.is_uniform else self.at // 32
         if self.is_uniform:
-            raise NotRead("a uniform instruction that reads a lane's register")
+            raise UnsupportedSass("a uniform instruction that reads a lane's register")
         return self.at
 
     def words(self, one: Operand, part: int = 0) -> np.ndarray:
@@ -98,20 +102,20 @@ class View:
                 return np.array([value], np.uint32)
             case "c":
                 return np.frombuffer(self.bank, np.uint32, 1, self._constant(one) + 4 * part)
-        raise NotRead(f"{one.kind} {one.text} as a number")
+        raise UnsupportedSass(f"{one.kind} {one.text} as a number")
 
     def _constant(self, one: Operand) -> int:
         if one.index != 0:
-            raise NotRead(f"constant bank {one.index}")
+            raise UnsupportedSass(f"constant bank {one.index}")
         offset = operand(one.text)
         if offset.kind == "number":
             place = int(offset.value, 0)
         elif offset.index < 0:
             place = 0
         else:
-            raise NotRead("a constant whose place is computed")
+            raise UnsupportedSass("a constant whose address is computed")
         if not place + 8 <= len(self.bank):
-            raise NotRead(f"the constant at {place:#x}")
+            raise UnsupportedSass(f"the constant at {place:#x}")
         return place
 
     def holds(self, one: Operand) -> np.ndarray:
@@ -133,10 +137,10 @@ class View:
             file[one.index][self._where(one.kind)] = values
 
     def addresses(self, text: str) -> np.ndarray:
-        """uint64, of [R2.64+0x10], with or without a descriptor before it."""
+        """The address of each lane, uint64, from an operand such as [R2.64+0x10], with or without a descriptor."""
         found = _ADDRESS.match(text)
         if not found:
-            raise NotRead(f"the address {text}")
+            raise UnsupportedSass(f"the address {text}")
         pair = self.words(operand(found[1])).astype(np.uint64) | self.words(operand(found[1]), 1).astype(
             np.uint64
         ) << np.uint64(32)

@@ -1,4 +1,4 @@
-"""What a cell can display: HTML for a browser with a plain text for everything else, the same on every run."""
+"""Outputs of a cell: HTML for a browser and plain text for everything else, the same in every run."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-#: Letters of a text that goes over several lines of its cell.
+#: Number of letters from which a text may take several lines of its cell.
 _LONG = 40
 
 
 @dataclass(frozen=True, repr=False)
-class Shown:
-    """HTML and what it says as plain text. A notebook shows the one, a terminal and a screen without CSS the other."""
+class CellOutput:
+    """An output as HTML and as plain text. A notebook shows the HTML, a terminal the text."""
 
     html: str
     text: str
@@ -27,7 +27,7 @@ class Shown:
 
 @dataclass(frozen=True)
 class Code:
-    """A cell of a table that is code: set in the fixed-width font, left-aligned."""
+    """A cell of a table that holds code: in a fixed-width font, left-aligned."""
 
     text: str
 
@@ -41,12 +41,12 @@ def table(
     *,
     caption: str = "",
     newest: int | None = None,
-) -> Shown:
-    """A small table. A row is a sequence in the columns' order, or a mapping by column; None shows as an empty cell.
+) -> CellOutput:
+    """A small table. A row is a sequence in the columns' order, or a mapping by column; None makes an empty cell.
 
-    The first column and code are left-aligned, numbers right-aligned, other text left-aligned. ``newest`` is the index
-    of the row to emphasise (-1: the last). Numbers are shown as ``str`` gives them, so format floats before. Raises
-    ValueError for a row that does not fit the columns, and for a float, whose digits would depend on the machine.
+    Numbers are right-aligned, except in the first column; everything else is left-aligned. ``newest`` is the index of
+    the row to emphasise (-1: the last). Raises ValueError for a row that does not fit the columns, and for a float,
+    whose digits could depend on the machine: format floats as text.
 
     >>> table([["naive", 32], ["coalesced", 4]], ["rung", "sectors per request"])            # doctest: +SKIP
     """
@@ -68,12 +68,12 @@ def table(
         opening = '<tr class="rl-newest">' if i == emphasised else "<tr>"
         html.append(opening + "".join(_td(v, t) for v, t in zip(row, text_columns, strict=True)) + "</tr>")
     html.append("</tbody></table>")
-    return Shown("\n".join(html), _plain(cells, columns, text_columns, caption))
+    return CellOutput("\n".join(html), _plain(cells, columns, text_columns, caption))
 
 
-def together(parts: Sequence[Shown]) -> Shown:
-    """Several things, one below the other."""
-    return Shown("\n".join(part.html for part in parts), "\n\n".join(part.text for part in parts))
+def together(parts: Sequence[CellOutput]) -> CellOutput:
+    """Several outputs, one below the other."""
+    return CellOutput("\n".join(part.html for part in parts), "\n\n".join(part.text for part in parts))
 
 
 def _cells(row: Sequence[Any] | Mapping[str, Any], columns: Sequence[str]) -> list[Any]:
@@ -90,7 +90,7 @@ def _cells(row: Sequence[Any] | Mapping[str, Any], columns: Sequence[str]) -> li
 
 
 def _is_number(text: str) -> bool:
-    """Whether text reads as a quantity: digits first, perhaps with a sign, a unit or a percent sign after them."""
+    """Whether text is a quantity: digits with an optional sign before and an optional unit after them."""
     return text[:1].isdigit() or (text[:1] in "+-<" and text[1:2].isdigit()) or text in ("", "-")
 
 

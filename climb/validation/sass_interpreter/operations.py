@@ -1,7 +1,7 @@
-"""What the instructions of a GPU's machine code compute: an allow-list, in NumPy.
+"""The operations of machine instructions, in NumPy: an allow-list.
 
-NVIDIA lists the opcodes (CUDA Binary Utilities) and does not say what they compute. The meanings here are read off the
-PTX that they come from; a kernel's results, compared bit by bit with the PTX's, hold them right. What stands in no
+NVIDIA lists the opcodes (CUDA Binary Utilities) without saying what they compute. Their meanings here were derived from
+the PTX that they come from, and tests compare the results of kernels bit by bit with the PTX's. An opcode that is in no
 table is refused by name.
 """
 
@@ -14,7 +14,7 @@ import numpy as np
 
 from climb.emulator.isa.floating import flush as flush_denormal
 from climb.emulator.isa.rounding import fma32
-from climb.validation.machine.operands import NotRead, Operand
+from climb.validation.sass_interpreter.operands import Operand, UnsupportedSass
 
 Values = np.ndarray
 LOW = np.uint64(0xFFFFFFFF)
@@ -22,13 +22,13 @@ HALF = np.uint64(32)
 
 
 class Lanes(Protocol):
-    """The lanes that execute an instruction (for uniform ones: the warps): read and write their registers."""
+    """The lanes that execute an instruction (for uniform ones, the warps), with access to their registers."""
 
     def words(self, operand: Operand, part: int = 0) -> Values:
-        """uint32; `part` is 1 for the register after the one named."""
+        """A register as uint32; `part` 1 is the register after the one named."""
 
     def holds(self, operand: Operand) -> Values:
-        """bool, of a predicate."""
+        """A predicate as bool."""
 
     def set_words(self, operand: Operand, values: Values, part: int = 0) -> None: ...
 
@@ -36,7 +36,7 @@ class Lanes(Protocol):
 
 
 Operation = Callable[[Lanes, tuple[str, ...], tuple[Operand, ...]], None]
-#: What an opcode without its modifiers does; the modifiers are handed over.
+#: Operations by opcode without modifiers; the modifiers are an argument of the operation.
 OPERATIONS: dict[str, Operation] = {}
 
 
@@ -49,15 +49,17 @@ def operation(*names: str) -> Callable[[Operation], Operation]:
 
 
 def only(modifiers: tuple[str, ...], *known: str) -> None:
-    """Raises NotRead for a modifier that changes what is computed in a way that is not known here."""
+    """Raise UnsupportedSass for a modifier that is not in `known`, since it changes the result."""
     for one in modifiers:
         if one not in known:
-            raise NotRead(f"the modifier .{one}")
+            raise UnsupportedSass(f"the modifier .{one}")
 
 
 def integer(lanes: Lanes, operand: Operand, part: int = 0) -> Values:
-    """uint64 in [0, 2^32]: a number, its complement for ~, and 2^32 less it for a minus, so that a sum's carries are
-    those of an adder."""
+    """An integer operand as uint64 in [0, 2^32], so that sums carry as in an adder.
+
+    ``~`` gives the complement, a minus gives 2^32 less the number.
+    """
     words = lanes.words(operand, part).astype(np.uint64)
     if operand.kind == "number":
         return words
@@ -67,7 +69,7 @@ def integer(lanes: Lanes, operand: Operand, part: int = 0) -> Values:
 
 
 def number(lanes: Lanes, operand: Operand, flush: bool) -> Values:
-    """float32 with its sign; denormal ones flushed to zero."""
+    """A float32 operand with its sign; denormals become zero with `flush`."""
     if operand.kind == "number":
         text = operand.value
         value = np.float32(text.replace("QNAN", "nan").replace("INF", "inf")) if "0x" not in text else None
@@ -83,7 +85,7 @@ def number(lanes: Lanes, operand: Operand, flush: bool) -> Values:
 
 
 def wide(lanes: Lanes, operand: Operand) -> Values:
-    """uint64 of a pair of registers."""
+    """A pair of registers as uint64."""
     if operand.kind == "number":
         return np.array([int(operand.value, 0) & (2**64 - 1)], np.uint64)
     return lanes.words(operand).astype(np.uint64) | lanes.words(operand, 1).astype(np.uint64) << HALF
@@ -136,10 +138,10 @@ def _minimum(lanes: Lanes, modifiers: tuple[str, ...], operands: tuple[Operand, 
 
 @operation("HFMA2")
 def _half_constant(lanes: Lanes, modifiers: tuple[str, ...], operands: tuple[Operand, ...]) -> None:
-    """Only -0 * 0 + two constants, by which a register gets a value."""
+    """Load a constant: supported only as -0 * 0 + two constants."""
     only(modifiers, "MMA")
     if not all(one.kind == "R" and one.index == -1 for one in operands[1:3]):
-        raise NotRead("arithmetic of halves")
+        raise UnsupportedSass("arithmetic of halves")
     high, last = (np.float16(one.value).view(np.uint16) for one in operands[3:5])
     lanes.set_words(operands[0], np.array([int(high) << 16 | int(last)], np.uint32))
 
@@ -150,7 +152,7 @@ _ORDERED = {
 
 
 def _combined(lanes: Lanes, how: str, result: Values, operands: tuple[Operand, ...], other: Operand) -> None:
-    """Two predicates: the comparison, and its opposite, each combined with a third."""
+    """Set two predicates: the comparison and its opposite, each combined with a third predicate."""
     combine = {"AND": np.logical_and, "OR": np.logical_or, "XOR": np.logical_xor}[how]
     extra = lanes.holds(other)
     lanes.set_holds(operands[0], combine(result, extra))
@@ -171,7 +173,7 @@ def _compare_floats(lanes: Lanes, modifiers: tuple[str, ...], operands: tuple[Op
         elif comparison in _ORDERED:
             result = _ORDERED[comparison](a, b) & ~unordered
         else:
-            raise NotRead(f"the comparison {comparison}")
+            raise UnsupportedSass(f"the comparison {comparison}")
     _combined(lanes, rest[-1], result, operands, operands[4])
 
 
@@ -180,11 +182,11 @@ def _compare_floats(lanes: Lanes, modifiers: tuple[str, ...], operands: tuple[Op
 
 @operation("ISETP")
 def _compare_integers(lanes: Lanes, modifiers: tuple[str, ...], operands: tuple[Operand, ...]) -> None:
-    """With .EX the high words of two numbers, whose low words the last predicate is the comparison of."""
+    """Compare integers. With .EX these are the high words of two numbers; the last predicate compared the low words."""
     comparison, *rest = modifiers
     only(tuple(rest), "U32", "AND", "OR", "XOR", "EX")
     if comparison not in _ORDERED:
-        raise NotRead(f"the comparison {comparison}")
+        raise UnsupportedSass(f"the comparison {comparison}")
     a, b = (low(integer(lanes, one)) for one in operands[2:4])
     if "U32" not in rest:
         a, b = a.view(np.int32), b.view(np.int32)
@@ -202,7 +204,7 @@ def _compare_integers(lanes: Lanes, modifiers: tuple[str, ...], operands: tuple[
 
 
 def _parts(operands: tuple[Operand, ...]) -> tuple[tuple[Operand, ...], tuple[Operand, ...], tuple[Operand, ...]]:
-    """(carries out, sources, carries in) of what follows the result of an addition."""
+    """Split the operands after the result of an addition into (carries out, sources, carries in)."""
     first = 1
     while is_predicate(operands[first]):
         first += 1
@@ -230,7 +232,7 @@ def _multiply(lanes: Lanes, modifiers: tuple[str, ...], operands: tuple[Operand,
     out, (a, b, c), into = _parts(operands)
     if "WIDE" in modifiers:
         if out or into:
-            raise NotRead("carries of a wide product")
+            raise UnsupportedSass("carries of a wide product")
         x, y = (low(integer(lanes, one)) for one in (a, b))
         if "U32" in modifiers:
             product = x.astype(np.uint64) * y.astype(np.uint64)
@@ -239,7 +241,7 @@ def _multiply(lanes: Lanes, modifiers: tuple[str, ...], operands: tuple[Operand,
         set_wide(lanes, operands[0], product + wide(lanes, c))
         return
     if out:
-        raise NotRead("carries of a product")
+        raise UnsupportedSass("carries of a product")
     total = integer(lanes, a) * integer(lanes, b) + integer(lanes, c)
     if "X" in modifiers:
         total = total + sum(lanes.holds(one).astype(np.uint64) for one in into)
@@ -248,7 +250,7 @@ def _multiply(lanes: Lanes, modifiers: tuple[str, ...], operands: tuple[Operand,
 
 @operation("LEA")
 def _scaled(lanes: Lanes, modifiers: tuple[str, ...], operands: tuple[Operand, ...]) -> None:
-    """A number, shifted, plus another; .HI the high word of that, whose low word had a carry for .X."""
+    """Shift a number and add another. .HI gives the high word of the sum; .X adds the carry of the low word."""
     only(modifiers, "HI", "X", "SX32")
     out, sources, into = _parts(operands)
     amount = np.uint64(int(sources[-1].value, 0))
@@ -288,13 +290,13 @@ def _shift(lanes: Lanes, modifiers: tuple[str, ...], operands: tuple[Operand, ..
         case "R", "U64", False:
             out = pair >> by
         case _:
-            raise NotRead("a shift of two words")
+            raise UnsupportedSass("a shift of two words")
     lanes.set_words(operands[0], low(out))
 
 
 @operation("LOP3")
 def _logic(lanes: Lanes, modifiers: tuple[str, ...], operands: tuple[Operand, ...]) -> None:
-    """The table says the result for each of the eight cases of three bits."""
+    """Combine three operands bit by bit: the table gives the result for each of the eight cases."""
     only(modifiers, "LUT")
     out, rest = (operands[0], operands[1:]) if is_predicate(operands[0]) else (None, operands)
     table = int(rest[4].value, 0)

@@ -1,4 +1,4 @@
-"""From a compiled kernel to what each of its machine instructions was executed by."""
+"""Launch a compiled kernel's machine code and count its instructions."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from climb.bench.ladder import BoundRung
 from climb.bench.problem import Size
 from climb.toolchain import Compiled, disassemble, resources
 from climb.toolchain.branch_targets import labels
-from climb.validation.machine.operands import NotRead
-from climb.validation.machine.shared import Shared
-from climb.validation.machine.state import Memory, State, constants
-from climb.validation.machine.warps import Program, Warps
+from climb.validation.sass_interpreter.exchange import Shared
+from climb.validation.sass_interpreter.operands import UnsupportedSass
+from climb.validation.sass_interpreter.state import Memory, State, constants
+from climb.validation.sass_interpreter.warps import Program, Warps
 
 
 @dataclass(frozen=True)
 class InstructionCount:
-    """One instruction: ``warps`` that executed it, ``threads`` active in them, and those ``on``, whose guard held."""
+    """An instruction: the ``warps`` that executed it, their active ``threads``, and those ``on``, whose guard held."""
 
     offset: int
     text: str
@@ -30,9 +30,12 @@ class InstructionCount:
 
 
 @dataclass(frozen=True)
-class MachineCounts:
-    """Of one launch, in the order of the code. ``contested``: the offsets of the BSYNCs whose counts, and so the
-    totals, a GPU may have otherwise (``Program.contested``)."""
+class SassCounts:
+    """The counts of one launch, in the order of the code.
+
+    ``contested`` holds the offsets of the BSYNCs whose counts, and so the totals, may differ on a GPU
+    (``Program.contested``).
+    """
 
     instructions: tuple[InstructionCount, ...]
     contested: tuple[int, ...] = ()
@@ -54,33 +57,33 @@ class MachineCounts:
 
     @property
     def totals(self) -> tuple[int, int, int]:
-        """Of warps, of threads, of threads whose guard holds."""
+        """The instructions of warps, of threads, and of threads whose guard held."""
         return self.warp_instructions, self.thread_instructions, self.thread_instructions_on
 
     @property
     def lane_efficiency(self) -> float:
-        """Active lanes per warp instruction, of 32; nan where nothing ran."""
+        """Active lanes per warp instruction, as a share of 32; nan where nothing ran."""
         return self.thread_instructions / (32 * self.warp_instructions) if self.warp_instructions else float("nan")
 
     @property
     def lane_efficiency_on(self) -> float:
-        """The same of the lanes whose guard holds."""
+        """The lane efficiency of the lanes whose guard held."""
         return self.thread_instructions_on / (32 * self.warp_instructions) if self.warp_instructions else float("nan")
 
 
-def run_machine(
+def run_sass(
     compiled: Compiled,
     kernel: str,
     grid: Sequence[int],
     block: Sequence[int],
     args: Sequence[np.ndarray | np.generic],
     shared_bytes: int = 0,
-) -> MachineCounts:
-    """Run the machine code of ``kernel`` (a name or a name expression) on NumPy arrays and scalars, with so many bytes
-    of shared memory besides those that it declares.
+) -> SassCounts:
+    """Run the machine code of ``kernel`` (a name or a name expression) on NumPy arrays and scalars.
 
-    Arrays are copied in, and what the code wrote is copied back. Raises NotRead for what is not understood, with its
-    place, IndexError for an access outside of every array, TypeError for an argument that is neither.
+    ``shared_bytes`` is the dynamic shared memory. Arrays are copied in, and results are copied back. Raises
+    UnsupportedSass, which names the instruction; IndexError for an access outside of every array; TypeError for an
+    argument that is neither an array nor a scalar.
     """
     bad = next((type(one).__name__ for one in args if not isinstance(one, np.ndarray | np.generic)), None)
     if bad is not None:
@@ -95,7 +98,7 @@ def run_machine(
     warps = Warps(program, state, constants(shape[0], shape[1], packed), memory, shared, *shape)
     warps.run()
     memory.copy_back()
-    return MachineCounts(
+    return SassCounts(
         tuple(
             InstructionCount(one.offset, str(one.instruction).split(None, 1)[1].strip(), *map(int, counts))
             for one, counts in zip(program.steps, warps.counts, strict=True)
@@ -104,25 +107,25 @@ def run_machine(
     )
 
 
-def machine_counts(bound: BoundRung, size: Size, seed: int = 0) -> MachineCounts:
+def sass_counts(bound: BoundRung, size: Size, seed: int = 0) -> SassCounts:
     """Run a rung's machine code on random inputs, as ``counters`` runs its PTX.
 
-    Raises NotRead as ``run_machine`` does, and for a rung of several launches; AssertionError where the results are not
-    the reference's: then the machine code has been misread, and its counts are worth nothing.
+    Raises UnsupportedSass as ``run_sass`` does, and for a rung of several launches. Raises AssertionError where the
+    results differ from the reference's: then the code was misinterpreted, and its counts mean nothing.
     """
     problem = bound.ladder.problem
     launches = bound.launches(size)
     if len(launches) != 1:
-        raise NotRead(f"{bound.name}: several launches")
+        raise UnsupportedSass(f"{bound.name}, which has several launches")
     inputs = bound.ladder.inputs(size, seed)
     arrays = {key: value.copy() for key, value in inputs.items()}
     arrays |= {one.name: poisoned(one.extents(size), one.dtype) for one in problem.outputs}
     args = [arrays[one] if isinstance(one, str) else one for one in launches[0].args]
     (one,) = launches
-    done = run_machine(bound.compiled(size), one.kernel, one.grid, one.block, args, one.shared_mem)
+    done = run_sass(bound.compiled(size), one.kernel, one.grid, one.block, args, one.shared_mem)
     tolerance = problem.tolerance(size)
     for key, expected in problem.reference(inputs, size).items():
         found = compare(arrays[key], expected, tolerance)
         if found.wrong or not found.error <= tolerance:
-            raise AssertionError(f"{bound.name}: the machine code, as it is read here, gives a wrong {key}")
+            raise AssertionError(f"{bound.name}: the interpreted machine code computes a wrong {key}")
     return done

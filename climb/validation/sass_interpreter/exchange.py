@@ -1,4 +1,4 @@
-"""What the threads of a block do for each other: shared memory, shuffles."""
+"""Exchange between the threads of a block: shared memory and shuffles."""
 
 from __future__ import annotations
 
@@ -6,22 +6,25 @@ import re
 
 import numpy as np
 
-from climb.validation.machine.operands import NotRead, Operand, operand
-from climb.validation.machine.state import View
+from climb.validation.sass_interpreter.operands import Operand, UnsupportedSass, operand
+from climb.validation.sass_interpreter.state import View
 
 _TERM = re.compile(r"^(R\d+|RZ|UR\d+|URZ|-?0x[0-9a-f]+)((?:\.X\d+)?)$")
-#: What the system keeps of the shared memory of each block, in front of the block's own (sm_90).
+#: Bytes that the system reserves at the start of each block's shared memory (sm_90).
 RESERVED = 1024
 
 
 class Shared:
-    """The shared memory of all blocks: uint8 (blocks, bytes). Only aligned accesses inside of it are allowed."""
+    """The shared memory of all blocks, uint8 (blocks, bytes). Accesses must be aligned and within their block's."""
 
     def __init__(self, blocks: int, nbytes: int) -> None:
         self.data = np.zeros((blocks, RESERVED + nbytes), np.uint8)
 
     def at(self, view: View, text: str, width: int, block: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Row and column of each byte that lanes access, (lanes, 1) and (lanes, width). Raises IndexError, NotRead."""
+        """The row (lanes, 1) and column (lanes, width) of each byte that the lanes access.
+
+        Raises IndexError for an access that is misaligned or outside, UnsupportedSass for an unknown address.
+        """
         start = _offsets(view, text)
         if ((start < RESERVED) | (start + width > self.data.shape[1]) | (start % width != 0)).any():
             raise IndexError("machine code accesses shared memory that is not its block's, or is not aligned")
@@ -29,20 +32,23 @@ class Shared:
 
 
 def _offsets(view: View, text: str) -> np.ndarray:
-    """int64 (lanes,), of [R2+UR4+0x10] and the like."""
+    """The address of each lane, int64 (lanes,), from an operand such as [R2+UR4+0x10]."""
     total = np.zeros(view.at.shape, np.uint32)
     for part in text.strip("[]").replace("+-", "+ -").split("+"):
         term = _TERM.match(part.strip())
         if not term:
-            raise NotRead(f"the address {text}")
+            raise UnsupportedSass(f"the address {text}")
         scale = np.uint32(int(term[2][2:] or "1"))
         total = total + view.words(operand(term[1])) * scale
     return total.astype(np.int64)
 
 
 def shuffle(view: View, mode: str, operands: tuple[Operand, ...], held: np.ndarray) -> None:
-    """SHFL: as PTX's shfl, whose bound and segments the last operand packs. ``held`` bool (lanes of the launch,): who
-    takes part; what a lane gets from one that does not is not known, and refused."""
+    """Execute SHFL, which is PTX's shfl with bound and segments packed into the last operand.
+
+    ``held`` bool (lanes of the launch,) marks the lanes that take part. Raises UnsupportedSass for a lane that reads
+    from one that does not, since that value is undefined.
+    """
     inside, target, value, by, bounds = operands
     lane = view.at % 32
     first = view.at - lane
@@ -65,10 +71,10 @@ def shuffle(view: View, mode: str, operands: tuple[Operand, ...], held: np.ndarr
             source = low | (amount & ~segment & 31)
             fits = source <= bound
         case _:
-            raise NotRead(f"a shuffle {mode}")
+            raise UnsupportedSass(f"a shuffle {mode}")
     source = np.where(fits, source, lane) + first
     if not held[source].all():
-        raise NotRead("a shuffle from a lane that takes no part")
+        raise UnsupportedSass("a shuffle from a lane that takes no part")
     words = np.zeros(1, np.uint32) if value.index < 0 else view.state.registers[value.index][source]
     view.set_words(target, words)
     view.set_holds(inside, fits)

@@ -1,4 +1,4 @@
-"""The operands of a machine instruction, from nvdisasm's text to data."""
+"""Parse the operands of an instruction from nvdisasm's text."""
 
 from __future__ import annotations
 
@@ -7,15 +7,25 @@ import re
 from dataclasses import dataclass
 
 
-class NotRead(Exception):
-    """Machine code that is not understood here: an opcode, an operand, or what a launch would need for it."""
+class UnsupportedSass(Exception):
+    """Machine code that the interpreter does not support. ``what`` names the opcode, the operand or the situation."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__(what)
+        self.what = what
+
+    def __str__(self) -> str:
+        return f"not supported: {self.what}"
 
 
 @dataclass(frozen=True)
 class Operand:
-    """One operand. `kind`: "R", "UR" (registers), "P", "UP" (predicates), "c" (constant bank), "[" (address),
-    "number", "name" (a special register, a label). `index`: of a register, -1 for the one that always reads zero or
-    true. `negative`, `inverted`, `absolute`: what stands before it. `value`: a number as written; `text`: the rest."""
+    """One operand.
+
+    `kind` is "R", "UR" (registers), "P", "UP" (predicates), "c" (constant bank), "[" (address), "number" or "name" (a
+    special register, a label). `index` is the register's number, -1 for the one that always reads zero or true.
+    `negative`, `inverted` and `absolute` are its modifiers. `value` is a number as written, `text` the rest.
+    """
 
     kind: str
     index: int = -1
@@ -32,13 +42,13 @@ _NUMBER = re.compile(r"^-?(0x[0-9a-f]+|\d+(\.\d+)?(e[+-]?\d+)?)$|^[+-](INF|QNAN|
 
 
 def split(text: str) -> tuple[Operand, ...]:
-    """The operands of an instruction, as nvdisasm writes them. Raises NotRead."""
+    """The operands of an instruction, as nvdisasm writes them. Raises UnsupportedSass."""
     return tuple(operand(part.strip()) for part in re.split(r",(?![^\[]*\])", text) if part.strip())
 
 
 @functools.cache
 def operand(text: str) -> Operand:
-    """One operand. Raises NotRead for what is none."""
+    """Parse one operand. Raises UnsupportedSass for any other text."""
     if found := _REGISTER.match(text):
         minus, tilde, bang, bars, kind, index, before, after = found.groups()
         number = -1 if index in "ZT" else int(index)
@@ -51,4 +61,4 @@ def operand(text: str) -> Operand:
         return Operand("[", text=text)
     if text.startswith("`(") or re.match(r"^(SR\w*|B\d+)(\.\w+)*$", text):
         return Operand("name", text=text.strip("`()"))
-    raise NotRead(f"the operand {text}")
+    raise UnsupportedSass(f"the operand {text}")

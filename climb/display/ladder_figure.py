@@ -1,4 +1,4 @@
-"""The ladder: time per rung beside the peers and the limit; and the overview of all ladders."""
+"""The ladder: the time of each rung, beside the peers and the limit."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from matplotlib.ticker import FuncFormatter, NullFormatter
 from climb.bench.problem import Size
 from climb.bench.units import percent_text, time_text
 from climb.display import style
-from climb.display.selecting import has_mine, select
+from climb.display.selection import has_mine, select
 
-#: Bars are drawn on a logarithmic axis when the slowest takes more than this many times the fastest.
+#: The time axis is logarithmic when the slowest bar or mark takes more than this many times the fastest.
 LOG_SPREAD = 20
 
 
 @style.styled
 def ladder_figure(timings: Any, size: Size | None = None, upto: str | None = None) -> Figure:
-    """Bars of time per rung, first to last, the newest in colour; the peers and the limit as vertical lines.
+    """Draw a bar for the time of each rung, the newest in colour; peers and the limit are vertical lines.
 
-    ``timings`` is what ``timings(ladder)`` returns, or a record; ``size`` is the first headline size if None; ``upto``
-    ends the ladder at that rung. Where the reader's own GPU was measured, its bars and lines are drawn, and those of
-    the record thin below them. A pending rung has the word in place of its bar. Raises ValueError when there is nothing
-    to draw at this size.
+    ``timings`` is what ``timings(ladder)`` returns, or a record; ``size`` defaults to the first headline size; ``upto``
+    ends the ladder at that rung. Where the reader's own GPU was measured, its bars and lines are drawn, with thin bars
+    of the record below. A pending rung has the word in place of its bar. Raises ValueError when there is nothing to
+    draw at this size.
 
     >>> ladder_figure(timings("transpose"), upto="padded")                                 # doctest: +SKIP
     """
@@ -115,7 +115,7 @@ def ladder_figure(timings: Any, size: Size | None = None, upto: str | None = Non
     return style.set_alt(figure, " ".join(said))
 
 
-# How far the labels of the vertical lines stand apart, in rows of the chart.
+# Distance between the labels of the vertical lines, in rows of the chart.
 _FLAG = 0.62
 
 
@@ -134,9 +134,9 @@ def _note_pending(axes: Axes, left: float, row: int) -> None:
 
 
 def _draw_marks(axes: Axes, marks: Sequence[tuple[str, float, str]], rows: int) -> None:
-    """A flag for each mark: its pole crosses the bars, its cloth flies above them, to the side where there is room.
+    """Draw a vertical line across the bars for each mark, with its label above them, on the side where there is room.
 
-    The leftmost pole is the highest, so that cloths which fly to the right meet no other pole.
+    The leftmost line is the highest, so that labels to the right of a line cross no other line.
     """
     to_axes = axes.transData + axes.transAxes.inverted()
     for level, (name, seconds, colour) in enumerate(sorted(marks, key=lambda mark: -mark[1])):
@@ -173,91 +173,3 @@ def _time_tick(seconds: float) -> str:
         if seconds >= scale * 0.9999:
             return f"{seconds / scale:g} {unit}"
     return f"{seconds / 1e-9:g} ns"
-
-
-@style.styled
-def overview_figure(ladders: Sequence[Any]) -> Figure:
-    """All ladders at a glance: a row each, from the first rung to the best, beside the peers, as a share of the limit.
-
-    ``ladders`` holds the timings (or the record) of each ladder, drawn at its first headline size; what is drawn is the
-    record, never the reader's own times. Raises ValueError when it is empty or a limit is unknown.
-
-    >>> overview_figure([timings(name) for name in ladder_names()])                         # doctest: +SKIP
-    """
-    if not ladders:
-        raise ValueError("the overview needs at least one ladder")
-    chosen = [select(t) for t in ladders]
-    for c in chosen:
-        if c.limit is None:
-            raise ValueError(f"the limit of {c.ladder.name} is not known: its record lacks the ceiling that it needs")
-    figure = style.new_figure(height=1.1 + 0.52 * len(chosen))
-    axes = figure.add_subplot()
-    said = []
-    lowest = 1.0
-    for row, c in enumerate(chosen):
-        least = c.limit.seconds
-        best = least / c.best.median_s
-        first = least / c.rungs[0].median_s
-        axes.plot([first, best], [row, row], color=style.MUTED, linewidth=3, zorder=2, solid_capstyle="round")
-        axes.plot([first], [row], marker="o", color="white", markeredgecolor=style.QUIET, markersize=7, zorder=4)
-        axes.plot([best], [row], marker="o", color=style.NEWEST, markersize=9, zorder=5)
-        axes.annotate(
-            percent_text(best),
-            (1.0, row),
-            (8, 0),
-            textcoords="offset points",
-            va="center",
-            color=style.NEWEST,
-            weight="bold",
-            annotation_clip=False,
-        )
-        lowest = min(lowest, first)
-        text = f"{c.ladder.name}: first rung {percent_text(first)}, best {percent_text(best)}"
-        if c.peer is not None:
-            share = least / c.peer.median_s
-            axes.plot([share], [row], marker="D", color=style.PEER, markersize=7, zorder=6)
-            lowest = min(lowest, share)
-            text += f", {c.peer.name} {percent_text(share)}"
-        said.append(text)
-    axes.axvline(1.0, color=style.LIMIT, linewidth=1.6)
-    axes.set_xscale("log")
-    axes.set_xlim(lowest / 1.6, (1.6 / lowest) ** 0.2)
-    axes.set_ylim(len(chosen) - 0.5, -0.8)
-    axes.set_yticks(range(len(chosen)), [c.ladder.name for c in chosen])
-    axes.tick_params(axis="y", length=0)
-    axes.spines["left"].set_visible(False)
-    axes.xaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{100 * v:g} %"))
-    axes.xaxis.set_minor_formatter(NullFormatter())
-    axes.set_xlabel("share of the limit, logarithmic")
-    _overview_key(axes, any(c.peer is not None for c in chosen))
-    return style.set_alt(figure, "Share of the limit that each ladder reaches. " + "; ".join(said) + ".")
-
-
-def _overview_key(axes: Axes, peers: bool) -> None:
-    entries = [("o", "white", style.QUIET, "first rung"), ("o", style.NEWEST, style.NEWEST, "best rung")]
-    if peers:
-        entries.append(("D", style.PEER, style.PEER, "vendor's library"))
-    x = 0.0
-    for marker, face, edge, label in entries:
-        axes.plot(
-            [x + 0.01],
-            [1.04],
-            marker=marker,
-            color=face,
-            markeredgecolor=edge,
-            transform=axes.transAxes,
-            clip_on=False,
-            linestyle="none",
-        )
-        axes.annotate(label, (x + 0.035, 1.04), xycoords="axes fraction", va="center", annotation_clip=False)
-        x += 0.06 + 0.019 * len(label)
-    axes.annotate(
-        "limit",
-        (1.0, 1.04),
-        xycoords=("data", "axes fraction"),
-        ha="center",
-        va="center",
-        color=style.LIMIT,
-        weight="bold",
-        annotation_clip=False,
-    )

@@ -1,4 +1,4 @@
-"""The picture of a warp's steps: lanes against time, and how they part and meet again."""
+"""The steps picture: the lanes of a warp against time, as they diverge and reconverge."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LANES = 32
 
 
 def warp_steps(source: str, kernel: str, args: Sequence[Any]) -> tuple[Step, ...]:
-    """The steps of one warp that runs the kernel by itself. Arrays are NumPy's, and are copied in."""
+    """The steps of a single warp that runs the kernel. NumPy arrays among ``args`` are copied to the device."""
     compiled = compile_cuda(source, filename="kernel.cu", name_expressions=(kernel,))
     memory, packed = DeviceMemory(), []
     for arg in args:
@@ -33,9 +33,9 @@ def warp_steps(source: str, kernel: str, args: Sequence[Any]) -> tuple[Step, ...
 
 @style.styled
 def steps_figure(steps: Sequence[Step]) -> Figure:
-    """One column per step that runs a line of the source: the lanes that run it are filled; below, the lines.
+    """Draw a column for each step that runs a line of the source, with its active lanes filled and its lines below.
 
-    Raises ValueError when there is none.
+    Raises ValueError when no step runs a line of the source.
     """
     steps = [step for step in steps if step.lines]
     if not steps:

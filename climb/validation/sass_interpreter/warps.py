@@ -1,8 +1,8 @@
-"""Warps on their way through machine code: who goes where, who waits for whom.
+"""Execute warps: how their lanes diverge, wait and reconverge.
 
-The lanes of a warp that are together run together. A branch on which they disagree parts them, and only BSYNC brings
-them together again: it waits for the lanes that were together at the BSSY of its barrier and are still there. Which
-part goes first makes no difference to what is counted here.
+Lanes of a warp that are together execute together. A branch on which they disagree splits them, and only BSYNC brings
+them together again: it waits for the lanes that executed the BSSY of its barrier together and have not left. The order
+in which the parts run does not affect the counts.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from climb.toolchain import Instruction
-from climb.validation.machine.operands import NotRead, Operand, operand, split
-from climb.validation.machine.operations import OPERATIONS
-from climb.validation.machine.shared import Shared, shuffle
-from climb.validation.machine.state import Memory, State, View
+from climb.validation.sass_interpreter.exchange import Shared, shuffle
+from climb.validation.sass_interpreter.operands import Operand, UnsupportedSass, operand, split
+from climb.validation.sass_interpreter.operations import OPERATIONS
+from climb.validation.sass_interpreter.state import Memory, State, View
 
 _BITS = np.arange(32, dtype=np.uint32)
 _SIZES = {"64": 8, "128": 16, "U8": 1, "S8": 1, "U16": 2, "S16": 2}
-#: Modifiers of a load or store that say nothing of what is read or written.
+#: Modifiers of a load or store that do not change the value.
 _HINTS = {"E", "CONSTANT", "NA", "EF", "EL", "LU", "STRONG", "WEAK", "GPU", "SYS", "SM", "LTC128B", "LTC64B", "LTC256B"}
 
 
 @dataclass(frozen=True)
 class Step:
-    """An instruction, read: `name`, `modifiers`, `operands`, its guard, and where it jumps (a number of a step)."""
+    """An instruction after parsing, with its guard; `target` is the index of the step that it jumps to, or -1."""
 
     offset: int
     instruction: Instruction
@@ -46,21 +46,23 @@ class Program:
 
     @staticmethod
     def of(code: tuple[Instruction, ...], labels: dict[str, int]) -> Program:
-        """Raises NotRead for an opcode or operand that is not known, with its place."""
+        """Parse the code of a kernel. Raises UnsupportedSass, which names the opcode or operand and its place."""
         places = {one.offset: number for number, one in enumerate(code)}
         steps = []
         for one in code:
             try:
                 steps.append(_read(one, places, labels))
-            except NotRead as error:
-                raise NotRead(f"{error}, in {one}") from None
+            except UnsupportedSass as error:
+                raise UnsupportedSass(f"{error.what}, in {one}") from None
         return Program(tuple(steps))
 
     @property
     def contested(self) -> tuple[Step, ...]:
-        """The BSYNCs to which more than one branch with a guard leads at once: with nothing to do on the way, lanes
-        of several partings come there, and a GPU then counts some of them together that come one after the other
-        here."""
+        """The BSYNCs that the guarded branches of more than one split lead to directly.
+
+        Lanes of several splits arrive there without another instruction on the way. A GPU executes some of them
+        together that arrive one after the other here, so the counts may differ.
+        """
         found = []
         for at, step in enumerate(self.steps):
             before = self.steps[at - 1] if at else None
@@ -76,7 +78,7 @@ def _read(one: Instruction, places: dict[int, int], labels: dict[str, int]) -> S
     operands = split(one.operands)
     known = name in OPERATIONS or (name[0] == "U" and name[1:] in OPERATIONS)
     if not known and not hasattr(Warps, f"_do_{name.lower()}"):
-        raise NotRead(f"the instruction {one.opcode}")
+        raise UnsupportedSass(f"the instruction {one.opcode}")
     guard = operand(one.predicate.lstrip("@")) if one.predicate else None
     names = [each.text for each in operands if each.kind == "name" and each.text in labels]
     target = places.get(labels[names[0]], -1) if names else -1
@@ -85,8 +87,9 @@ def _read(one: Instruction, places: dict[int, int], labels: dict[str, int]) -> S
 
 
 class Warps:
-    """A launch. `counts` int64 (steps, 3): of each step the warps that executed it, their active threads, and those
-    whose guard held."""
+    """A launch. `counts` int64 (steps, 3) holds, for each step, the warps that executed it, their active threads, and
+    the threads whose guard held.
+    """
 
     def __init__(
         self,
@@ -104,7 +107,7 @@ class Warps:
         per_block = np.minimum(np.maximum(state.threads - 32 * np.arange(state.warps), 0), 32)
         full = ((np.uint64(1) << per_block.astype(np.uint64)) - np.uint64(1)).astype(np.uint32)
         self.alive = np.tile(full, state.blocks)
-        #: Of each barrier register, the lanes that a lane's BSSY was executed with: (16, lanes).
+        #: For each barrier register and lane, the lanes that executed the BSSY with it: bit masks (16, lanes).
         self.together = np.zeros((16, state.registers.shape[1]), np.uint32)
         self.parked: dict[int, np.ndarray] = {}
         self.arrived: dict[int, np.ndarray] = {}
@@ -113,7 +116,7 @@ class Warps:
         self._push(0, np.arange(self.alive.size), self.alive.copy())
 
     def run(self) -> None:
-        """Until all lanes have left. Raises NotRead, IndexError."""
+        """Execute until all lanes have left. Raises UnsupportedSass, IndexError."""
         while True:
             if not self.order:
                 if not self._release() and not self._release_blocks():
@@ -124,7 +127,7 @@ class Warps:
             warps, masks = (np.concatenate(part) for part in zip(*groups, strict=True))
             self._segment(at, warps, masks)
         if self.alive.any():
-            raise NotRead("lanes wait for each other for ever")
+            raise UnsupportedSass("lanes that wait for each other for ever")
 
     def _push(self, at: int, warps: np.ndarray, masks: np.ndarray) -> None:
         there = masks != 0
@@ -134,7 +137,7 @@ class Warps:
             self.pending.setdefault(at, []).append((warps[there], masks[there]))
 
     def _segment(self, at: int, warps: np.ndarray, masks: np.ndarray) -> None:
-        """Run these parts of warps from step `at` up to where they may part, or meet others on their way."""
+        """Execute these parts of warps from step `at` until they may split, or reach a step where others wait."""
         row, lane = np.nonzero(masks[:, None] >> _BITS & np.uint32(1))
         lanes = warps[row] * 32 + lane
         while True:
@@ -148,15 +151,15 @@ class Warps:
                     control(step, at, warps, masks, on)
                     return
                 self._execute(step, warps, masks, on, lanes if holds is None else lanes[holds])
-            except NotRead as error:
-                raise NotRead(f"{error}, in {step.instruction}") from None
+            except UnsupportedSass as error:
+                raise UnsupportedSass(f"{error.what}, in {step.instruction}") from None
             at += 1
             if at in self.pending:
                 self._push(at, warps, masks)
                 return
 
     def _guard(self, step: Step, lanes: np.ndarray) -> np.ndarray | None:
-        """For which lanes the guard holds; None without one. A branch may have a second: a lane needs both."""
+        """The lanes for which the guard holds; None without a guard. A branch may have two guards: both must hold."""
         guards = [] if step.guard is None else [step.guard]
         if step.name == "BRA":
             guards += [one for one in step.operands if one.kind in ("P", "UP")]
@@ -167,7 +170,7 @@ class Warps:
 
     @staticmethod
     def _mask(holds: np.ndarray, row: np.ndarray, lane: np.ndarray, rows: int) -> np.ndarray:
-        """uint32 of each row: the lanes for which it holds."""
+        """The lanes of each row for which it holds, as a bit mask (uint32)."""
         values = np.where(holds, np.uint32(1) << lane.astype(np.uint32), np.uint32(0))
         return np.bincount(row, values, rows).astype(np.uint32)  # distinct bits: a sum is their union
 
@@ -184,11 +187,11 @@ class Warps:
         name = step.name if step.name in OPERATIONS else step.name[1:]
         OPERATIONS[name](view, step.modifiers, step.operands)
 
-    # Ways ---------------------------------------------------------------------------------------------------
+    # Control flow ---------------------------------------------------------------------------------------------------
 
     def _go_bra(self, step: Step, at: int, warps: np.ndarray, masks: np.ndarray, on: np.ndarray) -> None:
         if step.target < 0 or set(step.modifiers) - {"U", "DIV", "CONV"}:
-            raise NotRead("a branch of this kind")
+            raise UnsupportedSass("a branch of this kind")
         self._push(step.target, warps, on)
         self._push(at + 1, warps, masks & ~on)
 
@@ -198,12 +201,12 @@ class Warps:
 
     def _go_bsync(self, step: Step, at: int, warps: np.ndarray, masks: np.ndarray, on: np.ndarray) -> None:
         if step.guard is not None:
-            raise NotRead("a guarded BSYNC")
+            raise UnsupportedSass("a guarded BSYNC")
         waiting = self.parked.setdefault(at, np.zeros(self.alive.size, np.uint32))
         np.bitwise_or.at(waiting, warps, masks)
 
     def _release(self) -> bool:
-        """Let go the lanes at a BSYNC whose fellows are all there or gone; whether there were any."""
+        """Release the lanes at a BSYNC whose group is complete. Returns whether there were any."""
         moved = False
         for at, waiting in list(self.parked.items()):
             barrier = self.program.steps[at].operands[0]
@@ -224,11 +227,11 @@ class Warps:
     def _go_bar(self, step: Step, at: int, warps: np.ndarray, masks: np.ndarray, on: np.ndarray) -> None:
         whole = step.modifiers[:1] == ("SYNC",) and len(step.operands) == 1 and step.operands[0].value == "0x0"
         if step.guard is not None or not whole:
-            raise NotRead("a barrier of this kind")
+            raise UnsupportedSass("a barrier of this kind")
         np.bitwise_or.at(self.arrived.setdefault(at, np.zeros(self.alive.size, np.uint32)), warps, masks)
 
     def _release_blocks(self) -> bool:
-        """Let go the blocks whose threads are all at a barrier or gone; whether there were any."""
+        """Release the blocks whose threads are all at a barrier or have left. Returns whether there were any."""
         waiting = np.bitwise_or.reduce([*self.arrived.values(), np.zeros(self.alive.size, np.uint32)])
         there = (waiting == self.alive).reshape(self.state.blocks, -1).all(axis=1)
         ready = np.repeat(there, self.state.warps) & (waiting != 0)
@@ -238,14 +241,14 @@ class Warps:
             masks[released] = 0
         return bool(ready.any())
 
-    # What needs to know more than its lanes -----------------------------------------------------------------
+    # Instructions that depend on more than the lanes' operands --------------------------------------------------------
 
     def _do_bra(self, *_: object) -> None: ...
 
     _do_exit = _do_bsync = _do_bar = _do_bra
 
     def _do_nop(self, *_: object) -> None:
-        """Nothing."""
+        """Do nothing."""
 
     def _do_bssy(self, step: Step, view: View, warps: np.ndarray, masks: np.ndarray) -> None:
         row, _ = np.nonzero(masks[:, None] >> _BITS & np.uint32(1))
@@ -253,7 +256,7 @@ class Warps:
 
     def _do_vote(self, step: Step, view: View, warps: np.ndarray, masks: np.ndarray) -> None:
         if step.modifiers not in (("ANY",), ("ALL",)):
-            raise NotRead("a vote of this kind")
+            raise UnsupportedSass("a vote of this kind")
         *targets, condition = step.operands
         row, lane = np.nonzero(masks[:, None] >> _BITS & np.uint32(1))
         ballot = self._mask(np.broadcast_to(view.holds(condition), lane.shape), row, lane, warps.size)
@@ -271,7 +274,7 @@ class Warps:
 
     def _do_s2ur(self, step: Step, view: View, warps: np.ndarray, masks: np.ndarray) -> None:
         if not step.operands[1].text.startswith(("SR_CTAID", "SR_CgaCtaId")):
-            raise NotRead(f"the special register {step.operands[1].text} of a warp")
+            raise UnsupportedSass(f"the special register {step.operands[1].text} of a warp")
         block = view.at // self.state.warps
         values = self._special(step.operands[1].text, np.zeros_like(block), block)
         view.set_words(step.operands[0], values.astype(np.uint32))
@@ -285,18 +288,18 @@ class Warps:
             "SR_LANEID": thread % 32, "SR_CgaCtaId": np.zeros_like(block),  # no clusters here
         }  # fmt: skip
         if name not in known:
-            raise NotRead(f"the special register {name}")
+            raise UnsupportedSass(f"the special register {name}")
         return known[name]
 
     def _do_cs2r(self, step: Step, view: View, warps: np.ndarray, masks: np.ndarray) -> None:
         if step.operands[1].text != "SRZ" or step.modifiers not in ((), ("32",)):
-            raise NotRead(f"the special register {step.operands[1].text}")
+            raise UnsupportedSass(f"the special register {step.operands[1].text}")
         for part in range(1 if step.modifiers else 2):
             view.set_words(step.operands[0], np.zeros(1, np.uint32), part)
 
     def _do_ldc(self, step: Step, view: View, warps: np.ndarray, masks: np.ndarray) -> None:
         if step.modifiers not in ((), ("64",)):
-            raise NotRead("a constant of this width")
+            raise UnsupportedSass("a constant of this width")
         for part in range(2 if step.modifiers else 1):
             view.set_words(step.operands[0], view.words(step.operands[1], part), part)
 
@@ -305,12 +308,12 @@ class Warps:
     def _width(self, step: Step) -> int:
         unknown = set(step.modifiers) - _HINTS - set(_SIZES)
         if unknown:
-            raise NotRead(f"the modifier .{unknown.pop()}")
+            raise UnsupportedSass(f"the modifier .{unknown.pop()}")
         return next((_SIZES[one] for one in step.modifiers if one in _SIZES), 4)
 
     def _do_ldg(self, step: Step, view: View, warps: np.ndarray, masks: np.ndarray) -> None:
         if len(step.operands) != 2:
-            raise NotRead("a load with a predicate")
+            raise UnsupportedSass("a load with a predicate")
         width = self._width(step)
         self._take(step, view, self.memory.data[self.memory.at(view.addresses(step.operands[1].text), width)])
 
@@ -319,7 +322,7 @@ class Warps:
         self._take(step, view, self.shared.data[self.shared.at(view, step.operands[1].text, self._width(step), block)])
 
     def _take(self, step: Step, view: View, data: np.ndarray) -> None:
-        """uint8 (lanes, bytes) into registers."""
+        """Write uint8 (lanes, bytes) into registers."""
         width = data.shape[1]
         if width < 4:
             signed = any(one in ("S8", "S16") for one in step.modifiers)
@@ -340,7 +343,7 @@ class Warps:
         self.shared.data[places] = self._given(step, view, width)
 
     def _given(self, step: Step, view: View, width: int) -> np.ndarray:
-        """uint8 (lanes, width): what a store writes."""
+        """The bytes that a store writes, uint8 (lanes, width)."""
         words = [np.broadcast_to(view.words(step.operands[1], part), view.at.shape) for part in range(-(-width // 4))]
         return np.ascontiguousarray(np.stack(words, axis=1)).view(np.uint8)[:, :width]
 
