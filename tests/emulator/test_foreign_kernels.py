@@ -661,7 +661,7 @@ def test_right_answer_and_no_alarm(program: Callable[[int], None]) -> None:
 
 
 @pytest.mark.parametrize(("program", "fault", "error"), FAULTS, ids=lambda each: getattr(each, "__name__", None))
-def test_a_planted_fault_is_found(program: Callable[[int], None], fault: int, error: type[EmulatorError]) -> None:
+def test_planted_fault_is_found(program: Callable[[int], None], fault: int, error: type[EmulatorError]) -> None:
     with pytest.raises(error) as raised:
         program(fault)
     where = raised.value.where

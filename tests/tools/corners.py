@@ -100,14 +100,14 @@ def _verify(corner: Corner, rung: BoundRung, monkeypatch: pytest.MonkeyPatch, fo
     verify(bound, corner.size, inputs=corner.inputs(corner.size) if corner.inputs else None)
 
 
-def test_right_at_corners_that_small_constants_reach(
+def test_results_are_right_at_corners_that_small_constants_reach(
     cornered: tuple[Corner, BoundRung], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     _verify(*cornered, monkeypatch, tmp_path)
 
 
 @pytest.mark.emulated
-def test_a_fault_that_only_a_corner_reaches_is_found(
+def test_planted_fault_that_only_a_corner_reaches_is_found(
     tmp_path: Path, hidden: tuple[str, str, str, str, type], module: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name, rung_name, old, new, error = hidden
