@@ -10,7 +10,6 @@ reach, in the form of ``PLANTED``. It takes the two tests from here with ``from 
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -21,6 +20,7 @@ import numpy as np
 import pytest
 
 from climb import BoundRung, Ladder, load_ladder, verify
+from climb.bench.ladder import expand_includes
 
 Inputs = dict[str, np.ndarray]
 
@@ -31,8 +31,9 @@ class Corner:
 
     ``why`` names the branch that is reached, for the test's name. ``constants`` are values by dotted name, such as
     ``kernels.light_speed.copy.GRID_STRIDE_BLOCKS``; rungs whose launches they leave as they are, and that have nothing
-    replaced, are left out. ``source`` replaces text in the rungs' own files. Rungs without those texts, or without the
-    text ``only``, are left out. ``inputs`` makes the inputs from the size instead of the problem's ``make_inputs``.
+    replaced, are left out. ``source`` replaces text in the rungs' sources with all includes. Rungs whose sources lack
+    those texts, or the text ``only``, are left out. ``inputs`` makes the inputs from the size instead of the problem's
+    ``make_inputs``.
     """
 
     ladder: str
@@ -47,7 +48,8 @@ class Corner:
         """Whether the corner reaches anything in the rung that its plain sizes do not."""
         if rung.ladder.name != self.ladder or rung.rung.requires(self.size) is not None:
             return False
-        if not all(text in rung.source for text in (*self.source, self.only)):
+        whole = expand_includes(rung.path)
+        if not all(text in whole for text in (*self.source, self.only)):
             return False
         if not self.constants or self.source:
             return True
@@ -65,7 +67,7 @@ class Corner:
         self._set(monkeypatch)
         if not self.source:
             return rung
-        text = rung.source
+        text = expand_includes(rung.path)
         for old, new in self.source.items():
             assert text.count(old) == 1, f"{rung.path.name} has {old!r} {text.count(old)} times"
             text = text.replace(old, new)
@@ -73,26 +75,20 @@ class Corner:
 
 
 def rewritten(rung: BoundRung, text: str, folder: Path) -> BoundRung:
-    """The rung with another text as its source, in a copy of its ladder's folder."""
+    """The rung with another text, which includes nothing, as its source in ``folder``."""
     folder.mkdir(exist_ok=True)
-    for included in rung.ladder.folder.glob("*.cu*"):
-        shutil.copy(included, folder)
     (folder / rung.path.name).write_text(text, encoding="utf-8")
     ladder: Ladder = replace(rung.ladder, folder=folder)
     return ladder[rung.name]
 
 
 def with_fault(rung: BoundRung, old: str, new: str, folder: Path) -> BoundRung:
-    """The rung with one text replaced, in its own file or in one that it includes, in a copy of its ladder's folder."""
-    faulty = rewritten(rung, rung.source, folder)
-    stands_in = (
-        [faulty.path] if old in rung.source else [p for p in folder.glob("*.cuh") if old in p.read_text("utf-8")]
-    )
-    (path,) = stands_in
-    text = path.read_text(encoding="utf-8")
-    assert text.count(old) == 1
-    path.write_text(text.replace(old, new), encoding="utf-8")
-    return faulty
+    """The rung with one text replaced, in its own file or in what it shares with others, as a source in ``folder``."""
+    whole = expand_includes(rung.path)
+    once = rung.source.count(old) == 1 or whole.count(old) == 1
+    assert once, f"{rung.path.name} has {old!r} {whole.count(old)} times"
+    before, _, after = whole.rpartition(old)  # a rung includes first: the last is its own, if it has one
+    return rewritten(rung, before + new + after, folder)
 
 
 def _verify(corner: Corner, rung: BoundRung, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:

@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 
 from climb import ArgumentError, BoundRung, Ladder, cp, load_ladder, verify
 from climb.bench.checking import Case, run_and_check
+from climb.bench.ladder import expand_includes
 from climb.bench.problem import Size
 from tools.corners import Corner, with_fault
 
@@ -207,7 +208,8 @@ def test_file_opens_with_idea_difference_and_requirements(rung: BoundRung) -> No
 
 def test_launch_has_the_block_size_that_the_kernel_names(rung: BoundRung) -> None:
     """A kernel that names its block size (kThreads, or kTile x kRows) is launched with exactly that many threads."""
-    constants = {name: int(value) for name, value in re.findall(r"constexpr int (k\w+) = (\d+);", rung.source)}
+    source = expand_includes(rung.path)
+    constants = {name: int(value) for name, value in re.findall(r"constexpr int (k\w+) = (\d+);", source)}
     for size in rung.ladder.problem.check:
         for launch in rung.launches(size) if rung.rung.requires(size) is None else ():
             one_thread = launch.grid == launch.block == (1,)  # sets an output to the start value of its atomics

@@ -35,7 +35,7 @@ CORNERS = [
             "conv2d",
             f"blocks inside the image, {cols} columns, {border}",
             {"rows": 49, "cols": cols, "k": 5, "k_cols": 5, "border": border},
-            only='"quads.cuh"',
+            only="load_window",
         )
         for cols, border in ((384, "clamp"), (400, "clamp"), (400, "reflect"))
     ),
