@@ -28,6 +28,7 @@ TRACED = (
     "tests/fake_cupy",
     "tests/display",
     "tests/kernels/bank_conflicts",
+    "tests/kernels/emulator",
     "tests/kernels/conv2d/test_conv2d.py",
 )
 

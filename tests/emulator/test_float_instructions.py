@@ -402,3 +402,10 @@ def test_a_fused_product_at_half_a_digit_is_rounded_by_the_last_bit_of_the_sum(s
     (out,) = run_ptx("fma.rn.f32 %o0, %i0, %i1, %i2;", [("f32", left), ("f32", [factor] * 3), ("f32", tiny)], ["f32"])
     away, toward = sign * unit * (half + 2.0**-23), sign * unit * half
     assert out.tolist() == ([away, toward, toward] if sign > 0 else [toward, away, toward])
+
+
+def test_a_subnormal_of_an_instruction_without_ftz_is_flushed_by_the_next_one_with_ftz() -> None:
+    small = np.float32(2.0**-130)
+    body = "add.f32 %t, %i0, %i0; mul.ftz.f32 %o0, %t, %i1; mul.f32 %o1, %t, %i1;"
+    flushed, kept = run_ptx(body, [("f32", [small]), ("f32", [np.float32(2.0**20)])], ["f32", "f32"], ".reg .f32 %t;")
+    assert (flushed.tolist(), kept.tolist()) == ([0.0], [2.0**-109])

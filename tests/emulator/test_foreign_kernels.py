@@ -128,7 +128,7 @@ def test_foreign_kernels_are_right_and_raise_nothing(program: Callable[[int], No
 
 
 @pytest.mark.parametrize(("program", "fault", "error"), FAULTS, ids=lambda each: getattr(each, "__name__", None))
-def test_a_planted_fault_is_found(program: Callable[[int], None], fault: int, error: type[EmulatorError]) -> None:
+def test_planted_fault_is_found(program: Callable[[int], None], fault: int, error: type[EmulatorError]) -> None:
     with pytest.raises(error) as raised:
         program(fault)
     where = raised.value.where

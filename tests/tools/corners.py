@@ -31,8 +31,9 @@ class Corner:
 
     ``why`` names the branch that is reached, for the test's name. ``constants`` are values by dotted name, such as
     ``kernels.light_speed.copy.GRID_STRIDE_BLOCKS``; rungs whose launches they leave as they are, and that have nothing
-    replaced, are left out. ``source`` replaces text in the rungs' own files. Rungs without those texts, or without the
-    text ``only``, are left out. ``inputs`` makes the inputs from the size instead of the problem's ``make_inputs``.
+    replaced, are left out. ``source`` replaces text in the rungs' sources with all includes. Rungs whose sources lack
+    those texts, or the text ``only``, are left out. ``inputs`` makes the inputs from the size instead of the problem's
+    ``make_inputs``.
     """
 
     ladder: str
@@ -47,7 +48,8 @@ class Corner:
         """Whether the corner reaches anything in the rung that its plain sizes do not."""
         if rung.ladder.name != self.ladder or rung.rung.requires(self.size) is not None:
             return False
-        if not all(text in expand_includes(rung.path) for text in (*self.source, self.only)):
+        whole = expand_includes(rung.path)
+        if not all(text in whole for text in (*self.source, self.only)):
             return False
         if not self.constants or self.source:
             return True
@@ -73,7 +75,7 @@ class Corner:
 
 
 def rewritten(rung: BoundRung, text: str, folder: Path) -> BoundRung:
-    """The rung with another text as its source, headers in place, in a folder of its own."""
+    """The rung with another text, which includes nothing, as its source in ``folder``."""
     folder.mkdir(exist_ok=True)
     (folder / rung.path.name).write_text(text, encoding="utf-8")
     ladder: Ladder = replace(rung.ladder, folder=folder)
@@ -81,10 +83,12 @@ def rewritten(rung: BoundRung, text: str, folder: Path) -> BoundRung:
 
 
 def with_fault(rung: BoundRung, old: str, new: str, folder: Path) -> BoundRung:
-    """The rung with one text replaced, in its own file or in one that it includes."""
-    text = expand_includes(rung.path)
-    assert text.count(old) == 1, f"{rung.path.name} has {old!r} {text.count(old)} times"
-    return rewritten(rung, text.replace(old, new), folder)
+    """The rung with one text replaced, in its own file or in what it shares with others, as a source in ``folder``."""
+    whole = expand_includes(rung.path)
+    once = rung.source.count(old) == 1 or whole.count(old) == 1
+    assert once, f"{rung.path.name} has {old!r} {whole.count(old)} times"
+    before, _, after = whole.rpartition(old)  # a rung includes first: the last is its own, if it has one
+    return rewritten(rung, before + new + after, folder)
 
 
 def _verify(corner: Corner, rung: BoundRung, monkeypatch: pytest.MonkeyPatch, folder: Path) -> None:
@@ -92,14 +96,14 @@ def _verify(corner: Corner, rung: BoundRung, monkeypatch: pytest.MonkeyPatch, fo
     verify(bound, corner.size, inputs=corner.inputs(corner.size) if corner.inputs else None)
 
 
-def test_right_at_corners_that_small_constants_reach(
+def test_results_are_right_at_corners_that_small_constants_reach(
     cornered: tuple[Corner, BoundRung], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     _verify(*cornered, monkeypatch, tmp_path)
 
 
 @pytest.mark.emulated
-def test_a_fault_that_only_a_corner_reaches_is_found(
+def test_planted_fault_that_only_a_corner_reaches_is_found(
     tmp_path: Path, hidden: tuple[str, str, str, str, type], module: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name, rung_name, old, new, error = hidden

@@ -1,9 +1,9 @@
-"""What is asked of every rung of every ladder: right on awkward sizes and values, tidy, and compilable for every GPU.
+"""Checks of every rung of every ladder: right at awkward sizes and values, tidy, and compilable for every GPU.
 
 Each chapter has a module ``tests/kernels/<chapter>/test_rungs.py``, so that chapters can be tested side by side. The
 module names the chapter's ladders in ``SIZES`` (ladder: the sizes to draw from) and lists in ``PLANTED`` the faults
 that the checks must find (ladder, rung, original text, faulty text, expected error). It takes the tests from here with
-``from tools.rung_checks import *``. What ``SIZES`` cannot reach is for ``tools.corners``.
+``from tools.rung_checks import *``. Branches that no size in ``SIZES`` reaches are tested by ``tools.corners``.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ from tools.corners import Corner, with_fault
 
 ARCHITECTURES = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120")
 ASSEMBLED = ("sm_75", "sm_120")
-#: A length of a small array: any, with those around a warp and a tile among them.
+#: Lengths of small arrays: any up to 70, and those around a warp and a tile.
 EDGE = st.one_of(st.integers(1, 70), st.sampled_from((31, 32, 33, 63, 64, 65, 127, 128, 129)))
-#: Inputs each of whose elements every output depends on: by ladder and name. With zeros beyond the edge of an image or
-#: a volume a weight is multiplied there too, and 0 x NaN is NaN, as in the reference.
+#: Inputs, by ladder and name, of which a NaN anywhere reaches every output. Weights are among them: beyond the edge of
+#: an image or a volume they are multiplied by zeros, and 0 x NaN is NaN, as in the reference.
 REACHES_ALL = {
     *((ladder, "source") for ladder in ("accurate_sum", "argmax", "reduction", "reduction_max")),
     ("conv2d", "filter"),
@@ -58,8 +58,9 @@ def _identify(value: object) -> str | None:
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """``rung``: each of the module's ladders'; ``poisoned``: each with each input that NaN can be put into, for whole
-    numbers have none; ``ladder``: each."""
+    """Parametrise by what a test asks for: ``rung``, every rung of the module's ladders; ``poisoned``, every rung with
+    each of its float inputs (integers have no NaN); ``ladder``; ``planted`` and ``hidden`` faults; ``cornered``, every
+    corner with each rung that it applies to."""
     ladders = [load_ladder(name) for name in metafunc.module.SIZES]
     corners = getattr(metafunc.module, "CORNERS", ())
     values: dict[str, list] = {
@@ -81,12 +82,12 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture(scope="module")
 def module(request: pytest.FixtureRequest) -> ModuleType:
-    """The chapter's module that took the test."""
+    """Return the chapter's module that imported the test."""
     return request.module
 
 
 def _verify_or_refused(rung: BoundRung, size: Size, seed: int) -> None:
-    """Right, or refused before anything runs, with the reason that the rung gives."""
+    """Check the result, or that the rung refuses the size, with its reason, before anything runs."""
     reason = rung.rung.requires(size)
     if reason is None:
         verify(rung, size, seed)
@@ -95,32 +96,32 @@ def _verify_or_refused(rung: BoundRung, size: Size, seed: int) -> None:
             verify(rung, size, seed)
 
 
-def test_right_at_the_sizes_of_the_problem(rung: BoundRung) -> None:
+def test_results_are_right_at_the_problems_sizes(rung: BoundRung) -> None:
     for seed, size in enumerate(rung.ladder.problem.check):
         _verify_or_refused(rung, size, seed)
 
 
 @settings(max_examples=6, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
-def test_right_at_any_size(rung: BoundRung, module: ModuleType, data: st.DataObject) -> None:
+def test_results_are_right_at_random_sizes(rung: BoundRung, module: ModuleType, data: st.DataObject) -> None:
     size = data.draw(module.SIZES[rung.ladder.name])
     _verify_or_refused(rung, size, data.draw(st.integers(0, 1000)))
 
 
-def test_zeros_give_what_the_reference_gives(rung: BoundRung) -> None:
+def test_zeros_give_the_reference(rung: BoundRung) -> None:
     size = rung.ladder.problem.check[-1]
     zeros = {name: np.zeros_like(value) for name, value in rung.ladder.inputs(size).items()}
     verify(rung, size, inputs=zeros)
 
 
 def _poisonings(size_of_input: int) -> Iterator[np.ndarray]:
-    """Positions for a few NaNs: four spread out, or one at the start, at the end or in the middle."""
+    """Yield positions for a few NaNs: three or four spread out, then one at the start, at the end, in the middle."""
     yield np.arange(0, size_of_input, max(1, size_of_input // 3))
     yield from (np.array([at]) for at in (0, size_of_input - 1, size_of_input // 2))
 
 
 def _poisoned(ladder: Ladder, name: str) -> Iterator[tuple[Size, dict[str, np.ndarray], bool]]:
-    """Sizes, the last first, and inputs with NaNs in one of them, and whether those reach some outputs but not all."""
+    """Yield (size, inputs with NaNs in the one called ``name``, whether they reach some outputs but not all)."""
     problem = ladder.problem
     for size in reversed(problem.check):
         clean = ladder.inputs(size)
@@ -139,8 +140,8 @@ def _poisoned(ladder: Ladder, name: str) -> Iterator[tuple[Size, dict[str, np.nd
 def test_nan_in_one_input_reaches_the_outputs_that_depend_on_it_and_no_others(
     poisoned: tuple[BoundRung, str], module: ModuleType
 ) -> None:
-    """A chapter names in ``NAN_REFERENCES`` the rungs that leave out products with zeros, as the problem's docstring
-    allows, with a reference that leaves them out too."""
+    """A rung may leave out products with zeros where its problem's docstring says so. The chapter's module then gives a
+    reference that leaves them out too, in ``NAN_REFERENCES``."""
     rung, name = poisoned
     choices = [choice for choice in _poisoned(rung.ladder, name) if rung.rung.requires(choice[0]) is None]
     size, inputs, partial = next((choice for choice in choices if choice[2]), choices[0])
@@ -162,7 +163,7 @@ def _element_bytes(rung: BoundRung, name: str) -> int:
     return next(np.dtype(a.dtype).itemsize for a in rung.ladder.problem.inputs if a.name == name)
 
 
-def test_a_view_off_by_one_element_is_taken_or_refused_by_name(rung: BoundRung) -> None:
+def test_view_off_by_one_element_is_right_or_refused_by_name(rung: BoundRung) -> None:
     """A view that starts one element later is aligned for elements but not for vectors of them."""
     size = dict(rung.ladder.problem.check[-1])
     host = rung.ladder.inputs(size)
@@ -183,9 +184,9 @@ def test_a_view_off_by_one_element_is_taken_or_refused_by_name(rung: BoundRung) 
     run_and_check(case, rung, arrays, rung.prepare(arrays, size))
 
 
-def test_compiles_for_every_architecture(rung: BoundRung) -> None:
-    """To machine code for the oldest and the newest; the front end takes it for those between, to which the source says
-    what it says to one of the two. The chapters read the machine code for the GPU of the records."""
+def test_source_compiles_for_every_architecture(rung: BoundRung) -> None:
+    """Compile to machine code for the oldest and the newest GPU; for those between, which see the same source as one of
+    the two, ask the front end alone. The chapters read the machine code for the GPU of the records."""
     size = rung.ladder.problem.headline[0]
     for arch in ASSEMBLED:
         compiled = rung.compiled(size, arch, whole=True)
@@ -197,7 +198,7 @@ def test_compiles_for_every_architecture(rung: BoundRung) -> None:
             compiled.check_syntax(arch)
 
 
-def test_the_file_opens_with_idea_difference_and_demands(rung: BoundRung) -> None:
+def test_file_opens_with_idea_difference_and_requirements(rung: BoundRung) -> None:
     first, second, third = rung.source.splitlines()[:3]
     assert re.match(r"// Idea: \w.*[.,;]?", first)
     assert second.startswith("// From the rung before: ")
@@ -205,14 +206,13 @@ def test_the_file_opens_with_idea_difference_and_demands(rung: BoundRung) -> Non
     assert ("the first rung" in second) == (rung.previous is None)
 
 
-def test_the_launch_has_the_block_that_the_kernel_counts_on(rung: BoundRung) -> None:
-    """A kernel that names its block size (kThreads, or kTile x kRows) is launched with just that many threads."""
-    constants = {
-        name: int(value) for name, value in re.findall(r"constexpr int (k\w+) = (\d+);", expand_includes(rung.path))
-    }
+def test_launch_has_the_block_size_that_the_kernel_names(rung: BoundRung) -> None:
+    """A kernel that names its block size (kThreads, or kTile x kRows) is launched with exactly that many threads."""
+    source = expand_includes(rung.path)
+    constants = {name: int(value) for name, value in re.findall(r"constexpr int (k\w+) = (\d+);", source)}
     for size in rung.ladder.problem.check:
         for launch in rung.launches(size) if rung.rung.requires(size) is None else ():
-            one_thread = launch.grid == launch.block == (1,)  # it sets an output to where its atomics start
+            one_thread = launch.grid == launch.block == (1,)  # sets an output to the start value of its atomics
             if "kThreads" in constants and not one_thread:
                 assert np.prod(launch.block) == constants["kThreads"]
             if "kRows" in constants:
@@ -220,18 +220,18 @@ def test_the_launch_has_the_block_that_the_kernel_counts_on(rung: BoundRung) -> 
             assert np.prod(launch.block) <= 1024 and max(launch.grid[1:], default=1) <= 65535
 
 
-def test_every_source_is_a_rung(ladder: Ladder) -> None:
+def test_every_source_file_is_a_rung(ladder: Ladder) -> None:
     assert {path.name for path in ladder.folder.glob("*.cu")} == {rung.path.name for rung in ladder}
 
 
-def test_each_rung_is_another_program(ladder: Ladder) -> None:
+def test_no_two_rungs_are_the_same_program(ladder: Ladder) -> None:
     size = ladder.problem.headline[0]
     assert len({rung.sha256(size) for rung in ladder}) == len(ladder.rungs)
 
 
 @pytest.mark.emulated
-def test_a_planted_fault_is_found(tmp_path: Path, planted: tuple[str, str, str, str, type]) -> None:
-    """The checks that pass above fail for a kernel with one small mistake in it."""
+def test_planted_fault_is_found(tmp_path: Path, planted: tuple[str, str, str, str, type]) -> None:
+    """The check that passes at the problem's sizes fails for a kernel with one small mistake in it."""
     name, rung_name, old, new, error = planted
     rung = load_ladder(name)[rung_name]
     faulty = with_fault(rung, old, new, tmp_path)

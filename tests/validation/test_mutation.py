@@ -115,6 +115,11 @@ def test_docstrings_and_messages_are_left_alone() -> None:
         assert '"""' not in mutant.original_line and "raise" not in mutant.original_line, str(mutant)
 
 
+def test_guards_against_mistakes_and_what_runs_by_hand_are_left_alone() -> None:
+    text = 'list(zip(a, b, strict=True))\nif __name__ == "__main__":\n    main(1)\nif TYPE_CHECKING:\n    import x\n'
+    assert {mutant.mutated_line for mutant in python.mutants("m.py", text)} == {"pass"}
+
+
 def test_positions_are_right_behind_letters_of_several_bytes() -> None:
     text = 'x = "µµ" if 1 < 2 else 0\n'
     assert 'x = "µµ" if 1 <= 2 else 0\n' in {mutant.mutated for mutant in python.mutants("m.py", text)}
@@ -291,3 +296,18 @@ def test_command_has_its_options() -> None:
     mutate.add_arguments(parser)
     args = parser.parse_args(["--count", "3", "--area", "rungs"])
     assert (args.count, args.seed, args.area, args.jobs) == (3, 0, ["rungs"], 2)
+
+
+def test_a_survivor_that_compiles_to_the_same_code_needs_no_entry() -> None:
+    outcome = running.Outcome.of(Mutant("a.cu", "bounds", 2, 3, "<=", "i < n\n"), "survived", running.SAME_CODE, 1.0)
+    assert summary.unexplained([outcome], []) == []
+
+
+def test_digest_of_a_rungs_code_ignores_comments_and_notices_changes(tmp_path: Path) -> None:
+    file = "kernels/coalescing/strided/01_strided.cu"
+    text = (ROOT / file).read_text(encoding="utf-8")
+    copy = running.Copy(ROOT, tmp_path / "copy")
+    commented = Mutant(file, "comments", 0, 0, "// Another line.\n", text)
+    changed = next(mutant for mutant in cuda.mutants(file, text) if mutant.operator == "bounds")
+    assert copy.same_code(commented, ["strided/strided"])
+    assert not copy.same_code(changed, ["strided/strided"])

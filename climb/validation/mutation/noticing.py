@@ -18,9 +18,9 @@ from climb.validation.mutation.tracing import function_name
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.MULTILINE)
 #: Tests that look at the text, by words of their names.
-BY_TEXT = ("fresh", "stale", "hash", "sha256", "planted", "fault", "another_program", "opens_with", "architecture")
+BY_TEXT = ("fresh", "stale", "hash", "sha256", "planted", "fault", "same_program", "opens_with", "architecture")
 #: Tests of several chapters that pick their rungs by themselves.
-ACROSS = ("test_older_gpus.py", "test_fences.py", "test_large_indices.py", "test_moved_bits.py")
+ACROSS = ("test_older_gpus.py", "test_fences.py", "test_large_indices.py", "test_moved_bits.py", "test_stores.py")
 #: Seconds of tests that one mutant of a module is worth, the quickest first.
 BUDGET = 40.0
 

@@ -1,7 +1,7 @@
 """Mistakes in Python, made on the syntax tree and written into the text at the node's place.
 
-Annotations, docstrings, messages (arguments of ``raise`` and of f-strings), ``__all__`` and what stands under
-``if TYPE_CHECKING`` are left alone.
+Annotations, decorators, docstrings, messages (arguments of ``raise`` and of f-strings), ``strict=`` and what stands
+under ``if TYPE_CHECKING`` or ``if __name__ == "__main__"`` are left alone.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class _Finder(ast.NodeVisitor):
             self.visit(each)
 
     def visit_If(self, node: ast.If) -> None:
-        if isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+        if ast.unparse(node.test) in ("TYPE_CHECKING", "__name__ == '__main__'"):
             return
         start, end = self._span(node.test)
         self.found.append(("guards", start, end, f"not ({self.text[start:end]})"))
@@ -89,6 +89,10 @@ class _Finder(ast.NodeVisitor):
         if isinstance(node.value, ast.Call):
             self._add("calls", node, "pass")
         self.generic_visit(node)
+
+    def visit_keyword(self, node: ast.keyword) -> None:
+        if node.arg != "strict":  # of zip: it guards against mistakes, and removing a guard is none
+            self.visit(node.value)
 
     # Mistakes
 

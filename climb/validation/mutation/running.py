@@ -13,7 +13,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -25,6 +25,8 @@ from climb.validation.mutation.noticing import Noticing, Stage
 LIMIT = 120.0
 #: The least that what is listed for a module may take.
 SHORTEST = 30.0
+#: What is said of a survivor that is no other program.
+SAME_CODE = "compiles to the same PTX"
 _LEFT_BEHIND = (".git", ".venv", "_build", "__pycache__", ".hypothesis", ".pytest_cache", ".ruff_cache")
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (\S.*?)(?: - .*)?$", re.MULTILINE)
 _NO_TESTS = 5
@@ -96,6 +98,17 @@ class Copy:
             os.killpg(process.pid, signal.SIGKILL)
             return None, process.communicate()[0]
 
+    def digest(self, rungs: Iterable[str]) -> str:
+        """The digest of the rungs' PTX as they are now; empty where they do not compile."""
+        command = [sys.executable, "-m", "climb.validation.mutation.compiled", *rungs]
+        return subprocess.run(command, cwd=self.folder, capture_output=True, text=True, check=False).stdout.strip()
+
+    def same_code(self, mutant: Mutant, rungs: Sequence[str]) -> bool:
+        """Whether rungs compile to the same PTX with the mutant as without it."""
+        with self.planted(mutant):
+            digest = self.digest(rungs)
+        return bool(digest) and digest == self.digest(rungs)
+
     def passes(self, test: str) -> bool:
         """Whether a test passes here without a mutant, or a file of tests is collected."""
         if test not in self._clean:
@@ -129,6 +142,9 @@ def run_one(copy: Copy, noticing: Noticing, mutant: Mutant) -> Outcome:
         if status != "survived":
             return Outcome.of(mutant, status, how, time.monotonic() - began)
         remarks += [how] if how else []
+    rungs = [f"{ladder}/{rung}" for _, ladder, rung in noticing.rungs_of(mutant.file)]
+    if rungs and copy.same_code(mutant, rungs):
+        remarks.append(SAME_CODE)
     return Outcome.of(mutant, "survived", "; ".join(remarks), time.monotonic() - began)
 
 

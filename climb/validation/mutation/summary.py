@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from climb.validation.mutation.mutants import Mutant
-from climb.validation.mutation.running import Outcome
+from climb.validation.mutation.running import SAME_CODE, Outcome
 
 EQUIVALENT = Path(__file__).with_name("equivalent.json")
 
@@ -37,7 +37,9 @@ def known_survivors(path: Path = EQUIVALENT) -> list[Known]:
 
 
 def reason_of(known: Iterable[Known], mutant: Mutant | Outcome) -> str | None:
-    """Why a mutant is known to survive, or None."""
+    """Why a mutant is known to survive, or None. One that compiles to the same PTX needs no entry."""
+    if isinstance(mutant, Outcome) and SAME_CODE in mutant.how:
+        return "Equivalent: the compiler makes the same program of it."
     if isinstance(mutant, Mutant):
         place = (mutant.file, mutant.original_line, mutant.mutated_line)
     else:

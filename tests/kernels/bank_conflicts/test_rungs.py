@@ -1,4 +1,4 @@
-"""Rungs of bank_conflicts: correct on awkward sizes and values, tidy, and their planted faults are found."""
+"""Rungs of the chapter bank_conflicts: their sizes, and the faults that their checks must find."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from tools.rung_checks import EDGE
 
 from climb.emulator import EmulatorError, OutOfBounds, Uninitialised
 
-#: Sizes to draw from: small, with ones, primes and tile edges among them.
+#: Sizes to draw from: small, among them ones, primes and tile edges.
 SIZES = {
     "transpose": st.fixed_dictionaries({"rows": EDGE, "cols": EDGE}),
 }
 
-#: Faults planted in rungs: what is replaced by what, and what must come of it.
+#: Faults planted in rungs: ladder, rung, original text, faulty text, and the error that must be raised.
 PLANTED = [
     ("transpose", "naive", "row + j < rows", "row + j <= rows", OutOfBounds),
     ("transpose", "tiled", "row + j < cols", "row + j <= cols", Uninitialised),

@@ -1,4 +1,4 @@
-"""Rungs of classifier: correct on awkward sizes and values, tidy, and their planted faults are found."""
+"""Rungs of the chapter classifier: their sizes, and the faults that their checks must find."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tools.rung_checks import EDGE
 from climb import WrongResult
 from climb.emulator import EmulatorError, OutOfBounds, Race
 
-#: Sizes to draw from: small, with ones, primes and tile edges among them.
+#: Sizes to draw from: small, among them ones, primes and tile edges.
 SIZES = {
     **dict.fromkeys(
         ("classifier", "classifier_int"),
@@ -26,12 +26,12 @@ SIZES = {
     "cold_read": st.fixed_dictionaries({"n": st.one_of(st.integers(0, 40), st.integers(0, 25000))}),
 }
 
-#: Sizes, constants and inputs that reach what the sizes above leave out.
+#: Sizes, constants and inputs that reach branches which the sizes above leave out.
 CORNERS = [
     Corner("classifier", "two groups of samples", {"inputs": 132, "outputs": 70, "batch": 40}, only="kTileSamples"),
 ]
 
-#: Faults planted in rungs: what is replaced by what, and what must come of it.
+#: Faults planted in rungs: ladder, rung, original text, faulty text, and the error that must be raised.
 PLANTED = [
     ("classifier", "tiles", "row < outputs && i < inputs", "row < outputs", OutOfBounds),
     ("classifier", "tile_sums", "if (across == 0) atomicAdd", "if (across == 1) atomicAdd", WrongResult),
@@ -58,7 +58,7 @@ PLANTED = [
     ("cold_read", "warps", "start + kChunk <= n", "start < n", OutOfBounds),
 ]  # fmt: skip
 
-#: The same, of faults that only the corners reach.
+#: Planted faults that only the corners reach.
 HIDDEN = [
     ("classifier", "batched", "warp % kSampleWarps * kWarpSamples;",
      "warp % kSampleWarps * (kWarpSamples / 2);", WrongResult),

@@ -1,4 +1,4 @@
-"""Rungs of coarsening: correct on awkward sizes and values, tidy, and their planted faults are found."""
+"""Rungs of the chapter coarsening: their sizes, and the faults that their checks must find."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tools.rung_checks import EDGE
 from climb import WrongResult
 from climb.emulator import OutOfBounds, Uninitialised
 
-#: Sizes to draw from: small, with ones, primes and tile edges among them.
+#: Sizes to draw from: small, among them ones, primes and tile edges.
 SIZES = {
     "coarse_matmul": st.fixed_dictionaries(
         {
@@ -36,7 +36,7 @@ SIZES = {
     ),
 }
 
-#: Faults planted in rungs: what is replaced by what, and what must come of it.
+#: Faults planted in rungs: ladder, rung, original text, faulty text, and the error that must be raised.
 PLANTED = [
     ("coarse_matmul", "column", "a[warp * kOut + o][k]", "a[warp + o][k]", WrongResult),
     ("coarse_histogram", "chunks", "first + (kOut - 1) * kThreads < quads", "first < quads", OutOfBounds),

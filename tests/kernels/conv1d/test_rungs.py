@@ -1,4 +1,4 @@
-"""Rungs of conv1d: correct on awkward sizes and values, tidy, and their planted faults are found."""
+"""Rungs of the chapter conv1d: their sizes, and the faults that their checks must find."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from climb import WrongResult
 from climb.bench.problem import Size
 from climb.emulator import EmulatorError, OutOfBounds, Race
 
-#: Sizes to draw from: small, with ones, primes and tile edges among them.
+#: Sizes to draw from: small, among them ones, primes and tile edges.
 SIZES = {
     "conv1d": st.fixed_dictionaries(
         {
@@ -46,7 +46,7 @@ def _without_products_beyond_the_row(inputs: dict[str, np.ndarray], size: Size) 
 #: The reference of a rung for which a NaN in a weight that only meets zeros reaches nothing.
 NAN_REFERENCES = {("conv1d", "skip_halo_taps"): _without_products_beyond_the_row}
 
-#: Faults planted in rungs: what is replaced by what, and what must come of it.
+#: Faults planted in rungs: ladder, rung, original text, faulty text, and the error that must be raised.
 PLANTED = [
     ("conv1d", "naive", "stride = blockDim.x / 2", "stride = blockDim.x / 4", WrongResult),
     ("conv1d", "coalesced", "__syncthreads();  // all rows are read before the filters", "//", Race),

@@ -1,4 +1,4 @@
-"""Rungs of conv2d: correct on awkward sizes and values, tidy, and their planted faults are found."""
+"""Rungs of the chapter conv2d: their sizes, and the faults that their checks must find."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ CONV2D_FILTERS = (
     {"k": 3, "k_cols": 9, "border": "clamp"},
 )
 
-#: Sizes to draw from: small, with ones, primes and tile edges among them.
+#: Sizes to draw from: small, among them ones, primes and tile edges.
 SIZES = {
     "conv2d": st.builds(
         lambda rows, cols, shape: {"rows": rows, "cols": cols, **CONV2D_FILTERS[shape]},
@@ -28,20 +28,20 @@ SIZES = {
     ),
 }
 
-#: Sizes, constants and inputs that reach what the sizes above leave out.
+#: Sizes, constants and inputs that reach branches which the sizes above leave out.
 CORNERS = [
     *(
         Corner(
             "conv2d",
             f"blocks inside the image, {cols} columns, {border}",
             {"rows": 49, "cols": cols, "k": 5, "k_cols": 5, "border": border},
-            only='"quads.cuh"',
+            only="load_window",
         )
         for cols, border in ((384, "clamp"), (400, "clamp"), (400, "reflect"))
     ),
 ]
 
-#: Faults planted in rungs: what is replaced by what, and what must come of it.
+#: Faults planted in rungs: ladder, rung, original text, faulty text, and the error that must be raised.
 PLANTED = [
     ("conv2d", "naive", "i * kAcross + j", "j * kAcross + i", WrongResult),
     ("conv2d", "constant", "row + i - kDown / 2", "row + i", WrongResult),
@@ -55,7 +55,7 @@ PLANTED = [
     ("conv2d", "prefetched", "row + kAhead", "row + kAhead - 1", WrongResult),
 ]  # fmt: skip
 
-#: The same, of faults that only the corners reach.
+#: Planted faults that only the corners reach.
 HIDDEN = [
     ("conv2d", "register_tile", "kOut <= cols;", "kOut <= cols + kOut;", WrongResult),
     ("conv2d", "register_tile", "kPixelRows <= rows &&", "kPixelRows <= rows + 1 &&", OutOfBounds),

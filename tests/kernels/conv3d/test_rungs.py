@@ -1,4 +1,4 @@
-"""Rungs of conv3d: correct on awkward sizes and values, tidy, and their planted faults are found."""
+"""Rungs of the chapter conv3d: their sizes, and the faults that their checks must find."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tools.rung_checks import *  # noqa: F403
 from climb import WrongResult
 from climb.emulator import OutOfBounds, Race
 
-#: Sizes to draw from: small, with ones, primes and tile edges among them.
+#: Sizes to draw from: small, among them ones, primes and tile edges.
 SIZES = {
     # The time that the emulator takes grows with the number of weights, so the larger volumes have few.
     "conv3d": st.one_of(
@@ -18,7 +18,7 @@ SIZES = {
     ),
 }
 
-#: Faults planted in rungs: what is replaced by what, and what must come of it.
+#: Faults planted in rungs: ladder, rung, original text, faulty text, and the error that must be raised.
 PLANTED = [
     ("conv3d", "naive", "col >= n", "col > n", OutOfBounds),
     ("conv3d", "coalesced", "x >= 0 && x < n", "x < n", OutOfBounds),

@@ -1,4 +1,4 @@
-"""Rungs of conv_layers: correct on awkward sizes and values, tidy, and their planted faults are found."""
+"""Rungs of the chapter conv_layers: their sizes, and the faults that their checks must find."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tools.rung_checks import *  # noqa: F403
 from climb import WrongResult
 from climb.emulator import EmulatorError, OutOfBounds, Race, Uninitialised
 
-#: Sizes to draw from: small, with ones, primes and tile edges among them.
+#: Sizes to draw from: small, among them ones, primes and tile edges.
 SIZES = {
     "convlayer": st.fixed_dictionaries(
         {
@@ -28,7 +28,7 @@ SIZES = {
     ),
 }
 
-#: Faults planted in rungs: what is replaced by what, and what must come of it.
+#: Faults planted in rungs: ladder, rung, original text, faulty text, and the error that must be raised.
 PLANTED = [
     ("convlayer", "map_atomics", "atomicAdd(&output[out * plane + static_cast<size_t>(row) * n + col], sum)",
      "output[out * plane + static_cast<size_t>(row) * n + col] += sum", Race),

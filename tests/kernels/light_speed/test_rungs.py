@@ -1,4 +1,4 @@
-"""Rungs of light_speed: correct on awkward sizes and values, tidy, and their planted faults are found."""
+"""Rungs of the chapter light_speed: their sizes, and the faults that their checks must find."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tools.rung_checks import *  # noqa: F403
 from climb import WrongResult
 from climb.emulator import OutOfBounds
 
-#: Sizes to draw from: small, with ones, primes and tile edges among them.
+#: Sizes to draw from: small, among them ones, primes and tile edges.
 SIZES = {
     "copy": st.fixed_dictionaries({"n": st.one_of(st.integers(1, 40), st.integers(1, 9000))}),
     "read": st.fixed_dictionaries({"n": st.one_of(st.integers(1, 40), st.integers(1, 25000))}),
@@ -24,12 +24,12 @@ STORES_FROM = """u < kUnroll; ++u) {
         if (i < quads) {
             reinterpret"""
 
-#: Sizes, constants and inputs that reach what the sizes above leave out.
+#: Sizes, constants and inputs that reach branches which the sizes above leave out.
 CORNERS = [
     Corner("copy", "a second step", {"n": 4099}, {"kernels.light_speed.copy.GRID_STRIDE_BLOCKS": 1}),
 ]
 
-#: Faults planted in rungs: what is replaced by what, and what must come of it.
+#: Faults planted in rungs: ladder, rung, original text, faulty text, and the error that must be raised.
 PLANTED = [
     ("copy", "float4", "quads * kWidth + i", "quads * kWidth + i + 1", WrongResult),
     ("copy", "unrolled", STORES_FROM, STORES_FROM.replace("< kUnroll", "< kUnroll - 1"), WrongResult),
@@ -39,7 +39,7 @@ PLANTED = [
     ("intensity", "float4", "quads * kWidth + i", "quads * kWidth + i + 1", WrongResult),
 ]  # fmt: skip
 
-#: The same, of faults that only the corners reach.
+#: Planted faults that only the corners reach.
 HIDDEN = [
     ("copy", "grid_stride", "i += step", "i += 2 * step", WrongResult),
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Rungs of occupancy: correct on awkward sizes and values, tidy, and their planted faults are found."""
+"""Rungs of the chapter occupancy: their sizes, and the faults that their checks must find."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from tools.rung_checks import *  # noqa: F403
 from climb import WrongResult
 from climb.emulator import OutOfBounds
 
-#: Sizes to draw from: small, with ones, primes and tile edges among them.
+#: Sizes to draw from: small, among them ones, primes and tile edges.
 SIZES = {
     "occupancy": st.fixed_dictionaries(
         {
@@ -23,7 +23,7 @@ SIZES = {
     ),
 }
 
-#: Faults planted in rungs: what is replaced by what, and what must come of it.
+#: Faults planted in rungs: ladder, rung, original text, faulty text, and the error that must be raised.
 PLANTED = [
     ("occupancy", "one_float", "target, n);", "target, n + 1);", OutOfBounds),
     ("occupancy", "four_floats", "<float, 4>", "<float, 3>", WrongResult),

@@ -1,4 +1,4 @@
-"""Rungs of privatization: correct on awkward sizes and values, tidy, and their planted faults are found."""
+"""Rungs of the chapter privatization: their sizes, and the faults that their checks must find."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tools.rung_checks import *  # noqa: F403
 from climb import WrongResult
 from climb.emulator import EmulatorError, OutOfBounds
 
-#: Sizes to draw from: small, with ones, primes and tile edges among them.
+#: Sizes to draw from: small, among them ones, primes and tile edges.
 SIZES = {
     "histogram": st.fixed_dictionaries(
         {
@@ -31,7 +31,7 @@ SIZES = {
     ),
 }
 
-#: Sizes, constants and inputs that reach what the sizes above leave out.
+#: Sizes, constants and inputs that reach branches which the sizes above leave out.
 CORNERS = [
     *(
         Corner(
@@ -50,7 +50,7 @@ CORNERS = [
     ),
 ]
 
-#: Faults planted in rungs: what is replaced by what, and what must come of it.
+#: Faults planted in rungs: ladder, rung, original text, faulty text, and the error that must be raised.
 PLANTED = [
     ("histogram", "global", "i < n && ", "i <= n && ", OutOfBounds),
     ("histogram", "shared", "        copy[bin] = 0;", "        copy[bin] = bin == 255;", WrongResult),
@@ -65,7 +65,7 @@ PLANTED = [
     ("histogram_bins", "copies_4", "constexpr int kCopies = 4;", "constexpr int kCopies = 8;", OutOfBounds),
 ]  # fmt: skip
 
-#: The same, of faults that only the corners reach.
+#: Planted faults that only the corners reach.
 HIDDEN = [
     ("histogram", "byte_perm", "i += kUnroll * stride", "i += (kUnroll + 1) * stride", WrongResult),
     ("histogram", "vectorised", "if (value < kBins) {", "if (value <= kBins) {", OutOfBounds),

@@ -1,4 +1,4 @@
-"""Rungs of sgemm: correct on awkward sizes and values, tidy, and their planted faults are found."""
+"""Rungs of the chapter sgemm: their sizes, and the faults that their checks must find."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from tools.rung_checks import EDGE
 from climb import WrongResult
 from climb.emulator import EmulatorError, OutOfBounds, Race
 
-#: Sizes to draw from: small, with ones, primes and tile edges among them.
+#: Sizes to draw from: small, among them ones, primes and tile edges.
 SIZES = {
     "sgemm": st.fixed_dictionaries({"m": EDGE, "n": st.one_of(st.just(256), EDGE), "k": EDGE}),
 }
 
-#: Sizes, constants and inputs that reach what the sizes above leave out.
+#: Sizes, constants and inputs that reach branches which the sizes above leave out.
 CORNERS = [
     Corner(
         "sgemm",
@@ -26,7 +26,7 @@ CORNERS = [
     ),
 ]
 
-#: Faults planted in rungs: what is replaced by what, and what must come of it.
+#: Faults planted in rungs: ladder, rung, original text, faulty text, and the error that must be raised.
 PLANTED = [
     ("sgemm", "square", "first_row + a_line < M ? K - k0 - a_k : 0", "K - k0 - a_k", OutOfBounds),
     ("sgemm", "linearised", "b[k][j][col / kOut]", "b[k][j][col % kAcross]", WrongResult),
@@ -41,7 +41,7 @@ PLANTED = [
     ("sgemm", "stream_k", "worker <= last", "worker < last", WrongResult),
 ]  # fmt: skip
 
-#: The same, of faults that only the corners reach.
+#: Planted faults that only the corners reach.
 HIDDEN = [
     ("sgemm", "stream_k", "if (piece > 0) __syncthreads();", "", Race),
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Rungs of tiling: correct on awkward sizes and values, tidy, and their planted faults are found."""
+"""Rungs of the chapter tiling: their sizes, and the faults that their checks must find."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tools.rung_checks import EDGE
 from climb import WrongResult
 from climb.emulator import OutOfBounds
 
-#: Sizes to draw from: small, with ones, primes and tile edges among them.
+#: Sizes to draw from: small, among them ones, primes and tile edges.
 SIZES = {
     "matmul": st.fixed_dictionaries({"m": EDGE, "n": EDGE, "k": EDGE}),
     "stencil1d": st.fixed_dictionaries(
@@ -20,7 +20,7 @@ SIZES = {
     ),
 }
 
-#: Faults planted in rungs: what is replaced by what, and what must come of it.
+#: Faults planted in rungs: ladder, rung, original text, faulty text, and the error that must be raised.
 PLANTED = [
     ("matmul", "coalesced", "k < K", "k < K - 1", WrongResult),
     ("matmul", "naive", "row < M && col < N", "row < M", OutOfBounds),

@@ -1,4 +1,4 @@
-"""Rungs of warp_shuffles: correct on awkward sizes and values, tidy, and their planted faults are found."""
+"""Rungs of the chapter warp_shuffles: their sizes, and the faults that their checks must find."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tools.rung_checks import *  # noqa: F403
 from climb import WrongResult
 from climb.emulator import EmulatorError, OutOfBounds, Race
 
-#: Sizes to draw from: small, with ones, primes and tile edges among them.
+#: Sizes to draw from: small, among them ones, primes and tile edges.
 SIZES = {
     "reduction": st.fixed_dictionaries({"n": st.one_of(st.integers(0, 40), st.integers(0, 70000))}),
     "reduction_max": st.fixed_dictionaries({"n": st.one_of(st.integers(1, 40), st.integers(1, 70000))}),
@@ -18,7 +18,7 @@ SIZES = {
     "accurate_sum": st.fixed_dictionaries({"n": st.one_of(st.integers(0, 40), st.integers(0, 70000))}),
 }
 
-#: Sizes, constants and inputs that reach what the sizes above leave out.
+#: Sizes, constants and inputs that reach branches which the sizes above leave out.
 CORNERS = [
     *(
         Corner(
@@ -35,7 +35,7 @@ CORNERS = [
     ),
 ]
 
-#: Faults planted in rungs: what is replaced by what, and what must come of it.
+#: Faults planted in rungs: ladder, rung, original text, faulty text, and the error that must be raised.
 PLANTED = [
     ("reduction", "interleaved", "t % (2 * stride) == 0", "t % stride == 0", EmulatorError),
     ("reduction", "non_divergent", "left < kThreads", "left <= kThreads", EmulatorError),
@@ -53,7 +53,7 @@ PLANTED = [
     ("accurate_sum", "compensated", "sum.low + lost", "sum.low", WrongResult),
 ]  # fmt: skip
 
-#: The same, of faults that only the corners reach.
+#: Planted faults that only the corners reach.
 HIDDEN = [
     ("reduction", "last_block", "i < gridDim.x; i += kThreads", "i < gridDim.x; i += 2 * kThreads", WrongResult),
 ]  # fmt: skip
