@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [path for path in (str(ROOT),) if path not in sys.path]
-pytest.register_assert_rewrite("tools.rung_checks")
+pytest.register_assert_rewrite("tools.rung_checks", "tools.corners")
 # Thousands of tests and parsed kernels live as long as the run: looking for cycles among them takes a tenth of it.
 gc.set_threshold(100_000, 50, 100)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from harness import Device
+from harness import Device, run_ptx
 
 from climb.emulator import ALL_CHECKS, WarpMismatch, checking
 
@@ -41,6 +41,32 @@ def test_shuffles(name, width):
         device.launch(name, 3, 64, data, out, step)
         want = [int(data[t // 32 * 32 + source_lane(name, t % 32, step, width)]) for t in range(192)]
         assert out.tolist() == want, step
+
+
+def source_and_range(mode: str, lane: int, by: int, clamp: int, segment: int) -> tuple[int, bool]:
+    """PTX ISA, section 9.7.9.6: the source lane of shfl.sync, and the predicate."""
+    low = lane & segment
+    limit = low | (clamp & ~segment & 31)
+    source = {"up": lane - by, "down": lane + by, "bfly": lane ^ by, "idx": low | (by & ~segment & 31)}[mode]
+    inside = source >= limit if mode == "up" else source <= limit
+    return (source if inside else lane), inside
+
+
+@pytest.mark.parametrize("mode", ["up", "down", "bfly", "idx"])
+def test_shuffles_with_any_clamp_and_segment_follow_ptx(mode: str) -> None:
+    """CUDA C++ makes few of them: __shfl_up_sync always clamps at lane 0 of its segment."""
+    values = list(range(100, 132))
+    for segment in (0, 0b11000, 0b10000, 0b11100):
+        for clamp in (0, 1, 3, 5, 17, 31):
+            for by in (0, 1, 2, 6, 31):
+                body = (
+                    f"shfl.sync.{mode}.b32 %o0|%p0, %i0, {by}, {segment << 8 | clamp}, 0xffffffff; "
+                    "selp.u32 %o1, 1, 0, %p0;"
+                )
+                got, inside = run_ptx(body, [("u32", values)], ["u32", "u32"])
+                want = [source_and_range(mode, lane, by, clamp, segment) for lane in range(32)]
+                assert got.tolist() == [100 + lane for lane, _ in want], (segment, clamp, by)
+                assert inside.tolist() == [int(there) for _, there in want], (segment, clamp, by)
 
 
 def test_shuffle_of_doubles_and_of_values_that_lanes_choose():

@@ -1,4 +1,4 @@
-"""No ladder is left out of the checks of its rungs, and none is checked twice."""
+"""Every ladder has its rungs checked once, in the test module of its chapter."""
 
 from __future__ import annotations
 
@@ -6,18 +6,28 @@ import importlib.util
 from pathlib import Path
 from types import ModuleType
 
-from climb import ladder_names
+from climb import ladder_names, load_ladder
 
 
 def _loaded(path: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(f"checked_{path.stem}", path)
+    spec = importlib.util.spec_from_file_location(f"checked_{path.parent.name}", path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
 
-def test_every_ladder_is_in_one_module() -> None:
-    modules = [_loaded(path) for path in sorted(Path(__file__).parent.glob("test_*_rungs.py"))]
-    assert sorted(name for module in modules for name in module.SIZES) == sorted(ladder_names())
-    for module in modules:
-        assert {name for name, *_ in module.PLANTED} <= set(module.SIZES), module.__name__
+MODULES = {path.parent.name: _loaded(path) for path in sorted(Path(__file__).parent.glob("*/test_rungs.py"))}
+
+
+def test_every_ladder_is_checked_in_exactly_one_module() -> None:
+    assert sorted(name for module in MODULES.values() for name in module.SIZES) == sorted(ladder_names())
+
+
+def test_ladders_are_checked_in_the_module_of_their_chapter() -> None:
+    for chapter, module in MODULES.items():
+        assert {load_ladder(name).folder.parent.name for name in module.SIZES} == {chapter}
+
+
+def test_planted_faults_belong_to_the_ladders_of_their_module() -> None:
+    for chapter, module in MODULES.items():
+        assert {name for name, *_ in module.PLANTED} <= set(module.SIZES), chapter

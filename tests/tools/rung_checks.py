@@ -1,15 +1,14 @@
 """What is asked of every rung of every ladder: right on awkward sizes and values, tidy, and compilable for every GPU.
 
-``tests/rungs`` has one module for each kind of ladder, so that they can be run side by side. A module names its
-ladders in ``SIZES`` (a ladder: the sizes to draw from) and the faults that its checks must find in ``PLANTED`` (ladder,
-rung, what is replaced, by what, what must come of it), and takes the tests from here with
-``from tools.rung_checks import *``.
+Each chapter has a module ``tests/kernels/<chapter>/test_rungs.py``, so that chapters can be tested side by side. The
+module names the chapter's ladders in ``SIZES`` (ladder: the sizes to draw from) and lists in ``PLANTED`` the faults
+that the checks must find (ladder, rung, original text, faulty text, expected error). It takes the tests from here with
+``from tools.rung_checks import *``. What ``SIZES`` cannot reach is for ``tools.corners``.
 """
 
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -23,6 +22,7 @@ from hypothesis import strategies as st
 from climb import ArgumentError, BoundRung, Ladder, cp, load_ladder, verify
 from climb.bench.checking import Case, run_and_check
 from climb.bench.problem import Size
+from tools.corners import Corner, with_fault
 
 ARCHITECTURES = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120")
 ASSEMBLED = ("sm_75", "sm_120")
@@ -40,21 +40,27 @@ def _identify(value: object) -> str | None:
         return f"{value.ladder.name}-{value.name}"
     if isinstance(value, Ladder):
         return value.name
-    return "-".join(value[:2]) if isinstance(value, tuple) else None  # a planted fault: where it is
+    if not isinstance(value, tuple):
+        return None
+    if isinstance(value[0], Corner):
+        return f"{_identify(value[1])}-{value[0].why}"
+    return "-".join(value[:2])  # a planted fault: where it is
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """``rung``: each of the module's ladders'; ``float_rung``: those that NaN can be put into, for whole numbers have
     none; ``ladder``: each."""
     ladders = [load_ladder(name) for name in metafunc.module.SIZES]
+    corners = getattr(metafunc.module, "CORNERS", ())
     values: dict[str, list] = {
         "rung": list(_rungs(ladders)),
+        "cornered": [(corner, rung) for corner in corners for rung in _rungs(ladders) if corner.applies(rung)],
         "float_rung": [
             rung for rung in _rungs(ladders) if all(np.dtype(a.dtype).kind == "f" for a in rung.ladder.problem.inputs)
         ],
         "ladder": ladders,
-        "moving": [ladder for ladder in ladders if ladder.name in ("copy", "strided", "transpose", "occupancy")],
         "planted": metafunc.module.PLANTED,
+        "hidden": getattr(metafunc.module, "HIDDEN", ()),
     }
     for name in values.keys() & metafunc.fixturenames:
         metafunc.parametrize(name, values[name], ids=_identify)
@@ -62,7 +68,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture(scope="module")
 def module(request: pytest.FixtureRequest) -> ModuleType:
-    """The module of ``tests/rungs`` that took the test."""
+    """The chapter's module that took the test."""
     return request.module
 
 
@@ -181,14 +187,9 @@ def test_each_rung_is_another_program(ladder: Ladder) -> None:
 def test_a_planted_fault_is_found(tmp_path: Path, planted: tuple[str, str, str, str, type]) -> None:
     """The checks that pass above fail for a kernel with one small mistake in it."""
     name, rung_name, old, new, error = planted
-    ladder = load_ladder(name)
-    rung = ladder[rung_name]
-    assert rung.source.count(old) == 1
-    for included in ladder.folder.glob("*.cu*"):
-        shutil.copy(included, tmp_path)
-    (tmp_path / rung.path.name).write_text(rung.source.replace(old, new), encoding="utf-8")
-    faulty = replace(ladder, folder=tmp_path)
+    rung = load_ladder(name)[rung_name]
+    faulty = with_fault(rung, old, new, tmp_path)
     with pytest.raises(error):
-        for size in ladder.problem.check:
+        for size in rung.ladder.problem.check:
             if rung.rung.requires(size) is None:
-                verify(faulty[rung_name], size)
+                verify(faulty, size)

@@ -1,8 +1,10 @@
-"""Matrix products: each rung is right on awkward sizes and values, and tidy."""
+"""Rungs of sgemm: correct on awkward sizes and values, tidy, and their planted faults are found."""
 
 from __future__ import annotations
 
 from hypothesis import strategies as st
+from tools.corners import *  # noqa: F403
+from tools.corners import Corner
 from tools.rung_checks import *  # noqa: F403
 from tools.rung_checks import EDGE
 
@@ -11,28 +13,21 @@ from climb.emulator import EmulatorError, OutOfBounds, Race
 
 #: Sizes to draw from: small, with ones, primes and tile edges among them.
 SIZES = {
-    "matmul": st.fixed_dictionaries({"m": EDGE, "n": EDGE, "k": EDGE}),
-    "coarse_matmul": st.fixed_dictionaries(
-        {
-            "m": st.one_of(EDGE, st.integers(200, 300)),
-            "n": EDGE,
-            "k": EDGE,
-            "outputs": st.sampled_from((1, 2, 4, 8, 16, 32)),
-        }
-    ),
     "sgemm": st.fixed_dictionaries({"m": EDGE, "n": st.one_of(st.just(256), EDGE), "k": EDGE}),
 }
 
+#: Sizes, constants and inputs that reach what the sizes above leave out.
+CORNERS = [
+    Corner(
+        "sgemm",
+        "several pieces of a portion",
+        {"m": 129, "n": 64, "k": 272},
+        {"kernels.sgemm.sgemm.rungs.SMS": 3, "kernels.sgemm.sgemm.rungs.GATHER_COST": 0},
+    ),
+]
+
 #: Faults planted in rungs: what is replaced by what, and what must come of it.
 PLANTED = [
-    ("matmul", "coalesced", "k < K", "k < K - 1", WrongResult),
-    ("matmul", "naive", "row < M && col < N", "row < M", OutOfBounds),
-    ("matmul", "tiled", "b_row < K && col < N", "col < N", OutOfBounds),
-    ("matmul", "register_column", "sum[i] += a[line + i][k]", "sum[i] += a[line][k]", WrongResult),
-    ("matmul", "register_tile", "first_row + line + i < M && ", "", OutOfBounds),
-    ("matmul", "vectorised", "row + kHalf + quad * 4", "row + quad * 4", WrongResult),
-    ("matmul", "prefetched", "a_line < M ? K - a_k : 0", "K - a_k", OutOfBounds),
-    ("coarse_matmul", "column", "a[warp * kOut + o][k]", "a[warp + o][k]", WrongResult),
     ("sgemm", "square", "first_row + a_line < M ? K - k0 - a_k : 0", "K - k0 - a_k", OutOfBounds),
     ("sgemm", "linearised", "b[k][j][col / kOut]", "b[k][j][col % kAcross]", WrongResult),
     ("sgemm", "offset", "b[k][col + j]", "b[k][col + j + 5]", EmulatorError),
@@ -44,4 +39,9 @@ PLANTED = [
     ("sgemm", "read_ahead", "place, 0, K, shared", "place, 0, K + 1, shared", EmulatorError),
     ("sgemm", "tuned", "tile.store(C, ldc", "tile.store(C, ldc + 1", EmulatorError),
     ("sgemm", "stream", "worker <= last", "worker < last", WrongResult),
+]  # fmt: skip
+
+#: The same, of faults that only the corners reach.
+HIDDEN = [
+    ("sgemm", "stream", "if (piece > 0) __syncthreads();", "", Race),
 ]  # fmt: skip

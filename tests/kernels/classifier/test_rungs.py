@@ -1,13 +1,15 @@
-"""Layers of networks: each rung is right on awkward sizes and values, and tidy."""
+"""Rungs of classifier: correct on awkward sizes and values, tidy, and their planted faults are found."""
 
 from __future__ import annotations
 
 from hypothesis import strategies as st
+from tools.corners import *  # noqa: F403
+from tools.corners import Corner
 from tools.rung_checks import *  # noqa: F403
 from tools.rung_checks import EDGE
 
 from climb import WrongResult
-from climb.emulator import EmulatorError, OutOfBounds, Race, Uninitialised
+from climb.emulator import EmulatorError, OutOfBounds, Race
 
 #: Sizes to draw from: small, with ones, primes and tile edges among them.
 SIZES = {
@@ -21,23 +23,13 @@ SIZES = {
             }
         ),
     ),
-    "convlayer": st.fixed_dictionaries(
-        {
-            "n": st.one_of(st.integers(0, 17), st.sampled_from((28, 31, 33, 40))),
-            "c_in": st.integers(0, 13),
-            "c_out": st.one_of(st.integers(0, 9), st.sampled_from((16, 33, 65))),
-            "k": st.sampled_from((1, 2, 3, 3, 4, 5)),
-        }
-    ),
-    "convlayer_int": st.fixed_dictionaries(
-        {
-            "n": st.one_of(st.integers(0, 17), st.sampled_from((28, 31))),
-            "c_in": st.integers(0, 5),
-            "c_out": st.integers(0, 7),
-            "k": st.sampled_from((1, 2, 3, 5)),
-        }
-    ),
+    "cold_read": st.fixed_dictionaries({"n": st.one_of(st.integers(0, 40), st.integers(0, 25000))}),
 }
+
+#: Sizes, constants and inputs that reach what the sizes above leave out.
+CORNERS = [
+    Corner("classifier", "two groups of samples", {"inputs": 132, "outputs": 70, "batch": 40}, only="kTileSamples"),
+]
 
 #: Faults planted in rungs: what is replaced by what, and what must come of it.
 PLANTED = [
@@ -63,17 +55,13 @@ PLANTED = [
     ("classifier_int", "tiles", "row < outputs && i < inputs", "row < outputs", OutOfBounds),
     ("classifier_int", "lone_loader", "__syncthreads();  ", "", Race),
     ("classifier_int", "in_flight", "weight.y * value.y", "weight.y * value.x", WrongResult),
-    ("convlayer", "map_atomics", "atomicAdd(&output[out * plane + static_cast<size_t>(row) * n + col], sum)",
-     "output[out * plane + static_cast<size_t>(row) * n + col] += sum", Race),
-    ("convlayer", "pair_atomics", "first_row + i / kWide - kHalo", "first_row + i / kWide", WrongResult),
-    ("convlayer", "output_stationary", "at >= plane", "at > plane", OutOfBounds),
-    ("convlayer", "shared_inputs", "i < maps * kWide * kWide", "i < maps * kSide * kSide", Uninitialised),
-    ("convlayer", "output_maps", "        __syncthreads();  // every thread has read these", "        // ", Race),
-    ("convlayer", "implicit_gemm", "map < c_in && pixel < plane", "pixel < plane", OutOfBounds),
-    ("convlayer", "vectorised", "[half * kHalf + quad]", "[half * 4 + quad]", WrongResult),
-    ("convlayer", "pipelined", '"n"(kStages - 2)', '"n"(kStages - 1)', EmulatorError),
-    ("convlayer", "direct", "window[down + tap / kSize]", "window[tap / kSize]", WrongResult),
-    ("convlayer", "split", "part < number", "part < number - 1", WrongResult),
-    ("convlayer", "winograd", "s[1] - s[2] - s[3]", "s[1] - s[2] + s[3]", WrongResult),
-    ("convlayer", "winograd_2d", "__syncthreads();  // every thread has read the last stage", "// ", Race),
+    ("cold_read", "warps", "start + kChunk <= n", "start < n", OutOfBounds),
+]  # fmt: skip
+
+#: The same, of faults that only the corners reach.
+HIDDEN = [
+    ("classifier", "batched", "warp % kSampleWarps * kWarpSamples;",
+     "warp % kSampleWarps * (kWarpSamples / 2);", WrongResult),
+    ("classifier", "slices", "min(first_sample + line - kTileRows, batch - 1)",
+     "min(line - kTileRows, batch - 1)", WrongResult),
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Convolutions of volumes: each rung is right on awkward sizes and values, and tidy."""
+"""Rungs of conv3d: correct on awkward sizes and values, tidy, and their planted faults are found."""
 
 from __future__ import annotations
 

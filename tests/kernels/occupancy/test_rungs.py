@@ -1,0 +1,40 @@
+"""Rungs of occupancy: correct on awkward sizes and values, tidy, and their planted faults are found."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+from tools.rung_checks import *  # noqa: F403
+
+from climb import WrongResult
+from climb.emulator import OutOfBounds
+
+#: Sizes to draw from: small, with ones, primes and tile edges among them.
+SIZES = {
+    "occupancy": st.fixed_dictionaries(
+        {
+            "n": st.one_of(st.integers(0, 40), st.integers(0, 9000)),
+            "threads": st.one_of(st.integers(1, 1024), st.sampled_from((32, 128, 1024))),
+            "shared": st.one_of(st.just(0), st.integers(0, 227 << 10)),
+        }
+    ),
+    "occupancy_fma": st.fixed_dictionaries(
+        # A run takes seconds, of whatever size: half of those drawn are empty.
+        {"n": st.one_of(st.just(0), st.integers(1, 3000)), "threads": st.integers(1, 300), "shared": st.just(0)}
+    ),
+}
+
+#: Faults planted in rungs: what is replaced by what, and what must come of it.
+PLANTED = [
+    ("occupancy", "one_float", "target, n);", "target, n + 1);", OutOfBounds),
+    ("occupancy", "four_floats", "<float, 4>", "<float, 3>", WrongResult),
+    ("occupancy", "one_quad", "<float4, 1>", "<float2, 1>", WrongResult),
+    ("occupancy", "four_quads", "(source, target", "(target, target", WrongResult),
+    ("occupancy", "eight_quads", "<float4, 8>", "<float4, 2>", WrongResult),
+    ("occupancy", "released", "target, n);", "target, n - 1);", WrongResult),
+    ("occupancy_fma", "chains_1", "n, b);", "n, -b);", WrongResult),
+    ("occupancy_fma", "chains_2", "<2>", "<1>", WrongResult),
+    ("occupancy_fma", "chains_4", "n, b);", "n + 1, b);", OutOfBounds),
+    ("occupancy_fma", "chains_8", "<8>", "<4>", WrongResult),
+    ("occupancy_fma", "chains_48", "source, target", "target, target", WrongResult),
+    ("occupancy_fma", "capped_48", "n, b);", "n - 1, b);", WrongResult),
+]  # fmt: skip

@@ -1,0 +1,51 @@
+"""The code that rungs have for GPUs before compute capability 8.0 computes what the code for newer ones does."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tools.corners import with_fault
+
+from climb import BoundRung, WrongResult, ladder_names, load_ladder, verify
+from climb.bench.ladder import expand_includes
+from climb.emulator import EmulatorError
+
+NEWER = "__CUDA_ARCH__ >= 800"
+#: Rungs whose source asks for the architecture, which they do only to tell GPUs before 8.0 from the rest.
+RUNGS = [rung for name in ladder_names() for rung in load_ladder(name) if NEWER in expand_includes(rung.path)]
+
+#: Faults in that code, in the form of ``PLANTED``.
+PLANTED = [
+    ("classifier", "batched", "*to = inside ? *from : P{};", "*to = *from;", WrongResult),
+    ("classifier", "slices", "*to = inside ? *from : P{};", "*to = inside ? *from : *to;", EmulatorError),
+    ("classifier", "slices", "*to = inside ? *from : P{};", "", EmulatorError),
+]  # fmt: skip
+
+pytestmark = pytest.mark.emulated
+
+
+@pytest.fixture(autouse=True)
+def before_8(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Compile for compute capability 7.5."""
+    monkeypatch.setattr("climb.fake_cupy.rawkernels.COMPUTE_CAPABILITY", "75")
+
+
+def _verify_at_a_middling_size(rung: BoundRung) -> None:
+    problem = rung.ladder.problem
+    taken = sorted((s for s in problem.check if problem.flops(s) and not rung.rung.requires(s)), key=problem.flops)
+    verify(rung, taken[len(taken) // 2])
+
+
+@pytest.mark.parametrize("rung", RUNGS, ids=lambda rung: f"{rung.ladder.name}-{rung.name}")
+def test_results_before_compute_capability_8_are_right(rung: BoundRung) -> None:
+    _verify_at_a_middling_size(replace(rung.ladder)[rung.name])  # a copy of the ladder: no kernel is compiled yet
+
+
+@pytest.mark.parametrize("planted", PLANTED, ids=lambda planted: "-".join(planted[:2]))
+def test_a_fault_in_code_for_older_gpus_is_found(planted: tuple[str, str, str, str, type], tmp_path: Path) -> None:
+    name, rung_name, old, new, error = planted
+    faulty = with_fault(load_ladder(name)[rung_name], old, new, tmp_path)
+    with pytest.raises(error):
+        _verify_at_a_middling_size(faulty)
