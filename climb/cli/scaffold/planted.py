@@ -21,15 +21,14 @@ def copy_faults(ladder: Ladder, before: str, name: str, source: str) -> str | No
 
     Returns None, or the line to add by hand where no fault of ``before`` fits ``source``.
     """
-    by_hand = f'("{ladder.name}", "{name}", "the text", "the text with a mistake", WrongResult),'
     path = tests_of(ladder.folder.parent.name)
     if not path.exists():
-        return by_hand
+        return by_hand(ladder.name, name)
     text = path.read_text(encoding="utf-8")
     listed = python_source.assigned(ast.parse(text), "PLANTED")
     faults = [one for one in getattr(listed, "elts", []) if _is_of(one, ladder.name, before, source)]
     if not faults:
-        return by_hand
+        return by_hand(ladder.name, name)
     start, end = python_source.span(text, faults[-1])
     in_name = python_source.span(text, faults[-1].elts[1])
     fault = python_source.replace(text[start:end], {(in_name[0] - start, in_name[1] - start): f'"{name}"'})
@@ -39,6 +38,11 @@ def copy_faults(ladder: Ladder, before: str, name: str, source: str) -> str | No
     tidy([path])
     print(f"changed  {shown(path)}")
     return None
+
+
+def by_hand(ladder: str, rung: str) -> str:
+    """What an author adds to ``PLANTED``: the line to complete."""
+    return f'("{ladder}", "{rung}", "the text", "the text with a mistake", WrongResult),'
 
 
 def add_ladder(text: str, name: str, sizes: str, fault: str) -> str | None:

@@ -66,7 +66,9 @@ def new_rung(text: str, after: str | None) -> None:
     mentions = _mentions(old for old, _ in moves)
     _write(copy, moves)
     registered = _register(copy)
-    fault = planted.copy_faults(ladder, before.name, name, copy.path.read_text(encoding="utf-8"))
+    fault = planted.by_hand(ladder.name, name)
+    if registered:
+        fault = planted.copy_faults(ladder, before.name, name, copy.path.read_text(encoding="utf-8"))
     _say_next(copy, registered, fault, mentions)
 
 
