@@ -35,7 +35,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Make the files and print the next steps. Raises UsageError before anything is written."""
     if not paths.IN_CHECKOUT:
-        raise UsageError("it adds to a checkout of the repository; this installation is not one")
+        raise UsageError("it needs a checkout of the repository, to which it adds files")
     if args.kind == "rung":
         from climb.cli.scaffold.rung import new_rung
 
