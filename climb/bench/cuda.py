@@ -61,7 +61,7 @@ def _choose() -> _Choice:
     if wanted not in ("", "cupy", "emulator"):
         raise BackendError(f"WORKLOG_BACKEND is {wanted!r}; expected 'cupy', 'emulator', or nothing")
     if wanted == "emulator":
-        return _Choice("emulator", _standin())
+        return _Choice("emulator", _fake_cupy())
     reason = missing_gpu()
     if not reason:
         try:
@@ -74,10 +74,10 @@ def _choose() -> _Choice:
         raise BackendError(
             f"WORKLOG_BACKEND=cupy asks for a GPU, but {reason}; without the variable the kernels run on the emulator"
         )
-    return _Choice("emulator", _standin(), reason if reason.startswith("there is a GPU") else "")
+    return _Choice("emulator", _fake_cupy(), reason if reason.startswith("there is a GPU") else "")
 
 
-def _standin() -> ModuleType:
+def _fake_cupy() -> ModuleType:
     return importlib.import_module("climb.fake_cupy")
 
 

@@ -1,7 +1,8 @@
 """A stand-in for CuPy that needs no GPU: arrays in emulated device memory, and CUDA C++ that runs on the emulator.
 
-It has the calls of CuPy that the book uses, with CuPy's signatures, and refuses what CuPy refuses: what runs here
-runs on CuPy. It also refuses what CuPy passes on in silence, such as an argument whose size is not the parameter's.
+It has the calls of CuPy that the book uses, with CuPy's signatures, and refuses what CuPy refuses, so code that runs
+here also runs on CuPy. It also refuses what CuPy silently accepts, such as an argument of another size than the
+kernel's parameter.
 """
 
 from __future__ import annotations
@@ -11,10 +12,11 @@ from typing import NoReturn
 import numpy as _np
 
 from climb.fake_cupy import cuda as cuda
+from climb.fake_cupy import functions as functions
 from climb.fake_cupy.arrays import ndarray as ndarray
-from climb.fake_cupy.functions import FUNCTIONS as _FUNCTIONS
-from climb.fake_cupy.rawkernels import RawKernel as RawKernel
-from climb.fake_cupy.rawkernels import RawModule as RawModule
+from climb.fake_cupy.raw_module import RawKernel as RawKernel
+from climb.fake_cupy.raw_module import RawModule as RawModule
+from climb.fake_cupy.registry import FUNCTIONS as _FUNCTIONS
 
 # fmt: off
 _SCALARS = (
@@ -26,7 +28,7 @@ _SCALARS = (
 globals().update(_FUNCTIONS)
 globals().update({_name: getattr(_np, _name) for _name in _SCALARS})
 
-# What is asked for most, and what to do instead.
+# The missing names that are asked for most, and what to do instead.
 _INSTEAD = {
     "random": "make random numbers with numpy.random.default_rng(seed) and copy them with cp.asarray",
     "fft": "it needs a GPU, or use numpy.fft on cp.asnumpy(...)",

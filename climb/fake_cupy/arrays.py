@@ -1,7 +1,7 @@
-"""``cp.ndarray``: a NumPy array that lives in emulated device memory and behaves as CuPy's does.
+"""``cp.ndarray``: a NumPy array that lives in emulated device memory and behaves like CuPy's.
 
-It is no subclass of `numpy.ndarray`, because CuPy's is none: a NumPy function that would copy it to the host without
-being asked must fail here too, so that what runs on the stand-in runs on CuPy.
+Like CuPy's it is not a subclass of `numpy.ndarray`: a NumPy function that would silently copy it to the host must fail
+here too, so that code that runs here also runs on CuPy.
 """
 
 from __future__ import annotations
@@ -11,14 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from climb.fake_cupy.memory import Memory, MemoryPointer, allocate
+from climb.fake_cupy.device import Device
+from climb.fake_cupy.memory import MemoryPointer, allocate
+from climb.fake_cupy.registry import FUNCTIONS
 
 #: The type codes of the dtypes that CuPy has.
 DTYPES = frozenset("?bhilqBHILQefdFD")
 
 
 def check_dtype(dtype: Any) -> np.dtype:
-    """`dtype` as NumPy's. Raises ValueError for one that no CUDA type corresponds to."""
+    """`dtype` as a NumPy dtype. Raises ValueError if CUDA has no such type."""
     found = np.dtype(dtype)
     if found.char not in DTYPES:
         raise ValueError(f"Unsupported dtype {found}: the device holds booleans, integers, floats and complex numbers")
@@ -26,7 +28,7 @@ def check_dtype(dtype: Any) -> np.dtype:
 
 
 class Flags:
-    """Layout of an array, by attribute or by name as in NumPy."""
+    """The layout of an array, read by attribute or by name as in NumPy."""
 
     def __init__(self, host: np.ndarray, owndata: bool) -> None:
         self.c_contiguous: bool = host.flags.c_contiguous
@@ -46,7 +48,7 @@ class Flags:
 
 
 class ndarray(np.lib.mixins.NDArrayOperatorsMixin):
-    """An array on the device. Views share their allocation and know their offset in it."""
+    """An array on the device. A view shares the allocation of its base, at an offset of its own."""
 
     __array_priority__ = 100
     __hash__ = None  # type: ignore[assignment]
@@ -72,7 +74,7 @@ class ndarray(np.lib.mixins.NDArrayOperatorsMixin):
         self._memory = memptr.mem
         self._host = np.ndarray(extents, kind, memptr.mem.host, memptr.offset, strides, order)
 
-    # What it is
+    # Attributes
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -108,13 +110,11 @@ class ndarray(np.lib.mixins.NDArrayOperatorsMixin):
 
     @property
     def data(self) -> MemoryPointer:
-        """The array's first element: ``a.data.ptr`` is its address on the device."""
+        """A pointer to the first element: ``a.data.ptr`` is its address on the device."""
         return MemoryPointer(self._memory, address_of(self._host) - address_of(self._memory.host))
 
     @property
-    def device(self) -> Any:
-        from climb.fake_cupy.cuda import Device
-
+    def device(self) -> Device:
         return Device()
 
     @property
@@ -143,7 +143,7 @@ class ndarray(np.lib.mixins.NDArrayOperatorsMixin):
     def get(
         self, stream: None = None, order: str = "C", out: np.ndarray | None = None, blocking: bool = True
     ) -> np.ndarray:
-        """A copy on the host, or `out` filled with one."""
+        """A NumPy array on the host with the values of this array: `out` if given, else a new one."""
         if out is None:
             return np.array(self._host, order=order)
         if not isinstance(out, np.ndarray):
@@ -166,7 +166,7 @@ class ndarray(np.lib.mixins.NDArrayOperatorsMixin):
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         raise TypeError(
-            "this array is on the device; NumPy gets a copy only when asked for one: use cp.asnumpy(a) or a.get()"
+            "this array is on the device and NumPy needs a copy on the host: make one with cp.asnumpy(a) or a.get()"
         )
 
     def item(self) -> Any:
@@ -190,20 +190,20 @@ class ndarray(np.lib.mixins.NDArrayOperatorsMixin):
     def __index__(self) -> int:
         return self._host.__index__()
 
-    # Parts and shapes
+    # Indexing and shapes
 
     def __getitem__(self, index: Any) -> ndarray:
         parts, fancy = _index(index)
         if fancy:
             return fresh(self._host[parts])
-        # An Ellipsis makes NumPy give a view where it would give a scalar.
+        # With an Ellipsis in the index NumPy returns a view where it would return a scalar.
         return self._view(self._host[parts if Ellipsis in parts else (*parts, Ellipsis)])
 
     def __setitem__(self, index: Any, value: Any) -> None:
         parts, fancy = _index(index)
         with np.errstate(all="ignore"):
             self._host[parts] = to_host(value)
-        # What arrays select is no view: then the whole counts as written.
+        # Indexing with an array copies, so mark everything as written.
         self._memory.wrote(self._host if fancy else self._host[parts if Ellipsis in parts else (*parts, Ellipsis)])
 
     def reshape(self, *shape: Any, order: str = "C") -> ndarray:
@@ -292,12 +292,13 @@ class ndarray(np.lib.mixins.NDArrayOperatorsMixin):
         return tuple(map(fresh, result)) if isinstance(result, tuple) else fresh(result)
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        from climb import fake_cupy as standin
-
         name = function.__name__
-        own = standin.__dict__.get(name)
+        own = FUNCTIONS.get(name)
         if getattr(np, name, None) is not function or own is None:
-            raise TypeError(f"the stand-in has no {function.__module__}.{name} for device arrays; use cp.asnumpy first")
+            raise TypeError(
+                f"the emulator's stand-in for CuPy has no {function.__module__}.{name} for device arrays; "
+                "use cp.asnumpy first"
+            )
         return own(*args, **kwargs)
 
     def __getattr__(self, name: str) -> Any:
@@ -307,7 +308,7 @@ class ndarray(np.lib.mixins.NDArrayOperatorsMixin):
             )
         raise AttributeError(f"'ndarray' object has no attribute '{name}'")
 
-    # Inside
+    # Internals
 
     def _view(self, host: np.ndarray) -> ndarray:
         made = ndarray.__new__(ndarray)
@@ -319,13 +320,13 @@ class ndarray(np.lib.mixins.NDArrayOperatorsMixin):
 
     def _reduce(self, name: str, out: None, **options: Any) -> ndarray:
         if out is not None:
-            raise TypeError(f"the stand-in's {name} takes no out")
+            raise TypeError(f"on the emulator, {name} takes no out")
         with np.errstate(all="ignore"):
             return fresh(getattr(self._host, name)(**options))
 
 
 def fresh(host: Any, order: str = "C") -> ndarray:
-    """A new device array with the values of `host`. `order` "K" and "A" keep a Fortran layout and nothing else."""
+    """A new device array with the values of `host`. `order` "K" and "A" keep a Fortran layout but no other strides."""
     values = np.asarray(host)
     if order in "KA":
         order = "F" if values.flags.f_contiguous and not values.flags.c_contiguous else "C"
@@ -336,7 +337,10 @@ def fresh(host: Any, order: str = "C") -> ndarray:
 
 
 def to_host(value: Any) -> Any:
-    """What an operation on device arrays computes with. Raises TypeError for a NumPy array, as CuPy does."""
+    """`value` as NumPy computes with it: the host's view of a device array, or a scalar as it is.
+
+    Raises TypeError for a NumPy array, as CuPy does.
+    """
     if isinstance(value, ndarray):
         return value._host
     if isinstance(value, (bool, int, float, complex, np.generic)):
@@ -346,12 +350,12 @@ def to_host(value: Any) -> Any:
 
 
 def address_of(host: np.ndarray) -> int:
-    """Where `host` starts in this process."""
+    """The address of `host` in the memory of this process."""
     return host.__array_interface__["data"][0]
 
 
 def _index(index: Any) -> tuple[tuple[Any, ...], bool]:
-    """`index` as a tuple for NumPy, and whether it selects by arrays, which copies."""
+    """`index` as a tuple for NumPy, and whether there is an array in it, so that NumPy copies."""
     parts = index if isinstance(index, tuple) else (index,)
     fancy = any(isinstance(part, ndarray) for part in parts)
     for part in parts:
@@ -361,6 +365,3 @@ def _index(index: Any) -> tuple[tuple[Any, ...], bool]:
                 "a list or NumPy array goes through cp.asarray"
             )
     return tuple(part._host if isinstance(part, ndarray) else part for part in parts), fancy
-
-
-__all__ = ["DTYPES", "Flags", "Memory", "address_of", "check_dtype", "fresh", "ndarray", "to_host"]

@@ -8,44 +8,52 @@ from typing import Any
 import numpy as np
 
 from climb.fake_cupy.arrays import check_dtype, fresh, ndarray, to_host
+from climb.fake_cupy.registry import FUNCTIONS
 
-# Making arrays
+# Creating arrays
 
 
 def empty(shape: Any, dtype: Any = float, order: str = "C") -> ndarray:
-    """A device array whose values are not to be relied on (here NaN, or -1)."""
+    """A device array of arbitrary values (here NaN, or -1 for integers)."""
     return ndarray(shape, dtype, order=order)
 
 
 def full(shape: Any, fill_value: Any, dtype: Any = None, order: str = "C") -> ndarray:
+    """A device array filled with `fill_value`, of its dtype unless `dtype` is given."""
     made = ndarray(shape, np.asarray(to_host(fill_value)).dtype if dtype is None else dtype, order=order)
     made.fill(fill_value)
     return made
 
 
 def zeros(shape: Any, dtype: Any = float, order: str = "C") -> ndarray:
+    """A device array of zeros."""
     return full(shape, 0, dtype, order)
 
 
 def ones(shape: Any, dtype: Any = float, order: str = "C") -> ndarray:
+    """A device array of ones."""
     return full(shape, 1, dtype, order)
 
 
 def empty_like(a: ndarray, dtype: Any = None) -> ndarray:
+    """A device array of arbitrary values with the shape, layout and (unless `dtype` is given) dtype of `a`."""
     return _like(a, dtype)
 
 
 def full_like(a: ndarray, fill_value: Any, dtype: Any = None) -> ndarray:
+    """A device array like `a`, filled with `fill_value`."""
     made = _like(a, dtype)
     made.fill(fill_value)
     return made
 
 
 def zeros_like(a: ndarray, dtype: Any = None) -> ndarray:
+    """A device array of zeros like `a`."""
     return full_like(a, 0, dtype)
 
 
 def ones_like(a: ndarray, dtype: Any = None) -> ndarray:
+    """A device array of ones like `a`."""
     return full_like(a, 1, dtype)
 
 
@@ -56,11 +64,13 @@ def _like(a: ndarray, dtype: Any) -> ndarray:
 
 
 def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> ndarray:
+    """numpy.arange on the device; a single argument is `stop`."""
     host = np.arange(start, dtype=dtype) if stop is None else np.arange(start, stop, step, dtype=dtype)
     return fresh(host)
 
 
 def linspace(start: float, stop: float, num: int = 50, endpoint: bool = True, dtype: Any = None) -> ndarray:
+    """numpy.linspace on the device."""
     return fresh(np.linspace(start, stop, num, endpoint=endpoint, dtype=dtype))
 
 
@@ -79,11 +89,12 @@ def array(obj: Any, dtype: Any = None, copy: bool = True, order: str = "K") -> n
 
 
 def asarray(a: Any, dtype: Any = None, order: str | None = None) -> ndarray:
-    """`a` itself if it is a device array of that dtype, else a device array with its values."""
+    """`a` itself if it is a device array of `dtype`, else a new device array with its values."""
     return array(a, dtype, copy=False, order=order or "K")
 
 
 def ascontiguousarray(a: Any, dtype: Any = None) -> ndarray:
+    """`a` itself if it is a C-contiguous device array of `dtype`, else a contiguous copy on the device."""
     if isinstance(a, ndarray) and a.flags.c_contiguous and (dtype is None or check_dtype(dtype) == a.dtype):
         return a
     return array(a, dtype, order="C")
@@ -102,45 +113,51 @@ def asnumpy(
     return out
 
 
-# Shapes: views where NumPy gives views
+# Shapes: views where NumPy returns views
 
 
 def transpose(a: ndarray, axes: Any = None) -> ndarray:
+    """A view of `a` with its axes reversed, or in the order `axes`."""
     return _device(a).transpose(axes)
 
 
 def reshape(a: ndarray, newshape: Any, order: str = "C") -> ndarray:
+    """`a` in another shape: a view where possible, else a copy."""
     return _device(a).reshape(newshape, order=order)
 
 
 def ravel(a: ndarray, order: str = "C") -> ndarray:
+    """`a` in one dimension: a view where possible, else a copy."""
     return _device(a).ravel(order=order)
 
 
 def copyto(dst: ndarray, src: Any) -> None:
+    """Copy `src`, a device array or a number, into `dst`."""
     _device(dst)[...] = src
 
 
-# Computing
+# Computation
 
 
 def _lift(function: Callable[..., Any], *options: str) -> Callable[..., Any]:
-    """`function` of NumPy on device arrays: positional arrays and numbers, and the keywords in `options`."""
+    """NumPy's `function` for device arrays. It takes arrays and numbers by position, and the keywords `options`."""
 
     def lifted(*args: Any, **kwargs: Any) -> Any:
         if unknown := set(kwargs) - set(options):
             raise TypeError(
-                f"the stand-in's {function.__name__} takes no {', '.join(sorted(unknown))}; it takes "
+                f"on the emulator, {function.__name__} takes no {', '.join(sorted(unknown))}; it takes "
                 f"{', '.join(options) or 'no keywords'}"
             )
         if not any(isinstance(leaf, ndarray) for leaf in _leaves(args)):
-            raise TypeError(f"{function.__name__} of device arrays was given none; cp.asarray makes one")
+            raise TypeError(f"{function.__name__} needs a device array and was given none; cp.asarray makes one")
         with np.errstate(all="ignore"):
             result = function(*map(_to_host_deep, args), **{k: _keyword(v) for k, v in kwargs.items()})
         return tuple(map(fresh, result)) if isinstance(result, tuple) else fresh(result)
 
     lifted.__name__ = lifted.__qualname__ = function.__name__
-    lifted.__doc__ = f"numpy.{function.__name__} on device arrays; the result is a device array, also a single number."
+    lifted.__doc__ = (
+        f"numpy.{function.__name__} on device arrays; the result is a device array even if it is a single number."
+    )
     return lifted
 
 
@@ -168,7 +185,7 @@ def _device(a: Any) -> ndarray:
 
 _REDUCING = ("axis", "dtype", "keepdims")
 
-#: The keywords that each function of NumPy takes here, by its name. Ufuncs follow below.
+#: The keywords that each function takes here. Ufuncs follow below and take `dtype` only.
 _KEYWORDS: dict[str, tuple[str, ...]] = {
     "sum": _REDUCING,
     "prod": _REDUCING,
@@ -205,12 +222,10 @@ _UFUNCS = (
 )
 # fmt: on
 
-_MAKING = (empty, full, zeros, ones, empty_like, full_like, zeros_like, ones_like, arange, linspace)
-_MOVING = (array, asarray, ascontiguousarray, asnumpy, transpose, reshape, ravel, copyto)
+_CREATION = (empty, full, zeros, ones, empty_like, full_like, zeros_like, ones_like, arange, linspace)
+_TRANSFER = (array, asarray, ascontiguousarray, asnumpy, transpose, reshape, ravel, copyto)
 
-#: Everything above by its name in CuPy; some of these names are built-in functions of Python.
-FUNCTIONS: dict[str, Callable[..., Any]] = {
-    **{function.__name__: function for function in (*_MAKING, *_MOVING)},
-    **{name: _lift(getattr(np, name), *keywords) for name, keywords in _KEYWORDS.items()},
-    **{name: _lift(getattr(np, name), "dtype") for name in _UFUNCS},
-}
+# By name, because some of these names would hide built-in functions of Python in this module.
+FUNCTIONS.update({function.__name__: function for function in (*_CREATION, *_TRANSFER)})
+FUNCTIONS.update({name: _lift(getattr(np, name), *keywords) for name, keywords in _KEYWORDS.items()})
+FUNCTIONS.update({name: _lift(getattr(np, name), "dtype") for name in _UFUNCS})

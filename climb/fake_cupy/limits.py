@@ -1,32 +1,32 @@
-"""What a launch may ask for: the limits of compute capability 9.0, and the checks that the CUDA driver makes.
+"""The limits of a launch on compute capability 9.0, and the checks that the CUDA driver makes.
 
-The figures are those of the CUDA C++ Programming Guide, table "Technical Specifications per Compute Capability".
+The numbers are from the CUDA C++ Programming Guide, table "Technical Specifications per Compute Capability".
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from climb.fake_cupy.cuda import CUDADriverError
+from climb.fake_cupy.errors import CUDADriverError, invalid_value
 
 MAX_THREADS = 1024
 MAX_BLOCK = (1024, 1024, 64)
 MAX_GRID = (2**31 - 1, 65535, 65535)
-#: Shared memory of a block in bytes: without asking for more, and the most that a kernel can ask for.
+#: Shared memory of a block in bytes: the default limit, and the largest that a kernel can opt in to.
 SHARED_BYTES = 48 * 1024
 SHARED_BYTES_OPT_IN = 227 * 1024
 REGISTERS = 64 * 1024
 WARP = 32
-#: Registers are given to a warp in pieces of this many.
-REGISTER_PIECE = 256
+#: Registers are allocated to a warp in units of this many.
+REGISTER_UNIT = 256
 
 
 def dim3(dims: Any, what: str) -> tuple[int, int, int]:
-    """`dims`, a tuple of one to three positive integers, as three. Raises TypeError, CUDADriverError."""
+    """`dims`, a tuple of one to three positive integers, padded to three. Raises TypeError or CUDADriverError."""
     if not isinstance(dims, tuple):
-        raise TypeError(f"{what} is a tuple, here {_article(type(dims).__name__)}: {what}=({dims},)")
+        raise TypeError(f"{what} must be a tuple, not {type(dims).__name__}: {what}=({dims},)")
     if not 1 <= len(dims) <= 3 or not all(hasattr(d, "__index__") and not isinstance(d, bool) for d in dims):
-        raise TypeError(f"{what} is one to three whole numbers, not {dims!r}")
+        raise TypeError(f"{what} must have one to three whole numbers, not {dims!r}")
     x, y, z = (*(int(d) for d in dims), 1, 1)[:3]
     if min(x, y, z) < 1:
         raise invalid_value(f"{what} is {dims}; every extent must be at least 1")
@@ -34,7 +34,7 @@ def dim3(dims: Any, what: str) -> tuple[int, int, int]:
 
 
 def check_extents(grid: tuple[int, int, int], block: tuple[int, int, int], bound: int) -> None:
-    """Raise CUDADriverError for a grid or block that the hardware has not, or over the kernel's launch bound."""
+    """Raise CUDADriverError if grid or block exceed the hardware, or the block exceeds `bound` threads (0: none)."""
     for axis, extent, limit in zip("xyz", grid, MAX_GRID, strict=True):
         if extent > limit:
             raise invalid_value(f"grid {grid}: {axis} may be at most {limit}")
@@ -49,16 +49,16 @@ def check_extents(grid: tuple[int, int, int], block: tuple[int, int, int], bound
 
 
 def check_shared(dynamic: int, static: int, allowed: int) -> None:
-    """Raise CUDADriverError for more dynamic shared memory than the kernel was given leave for."""
+    """Raise CUDADriverError if `dynamic` bytes exceed the `allowed` ones; the kernel declares `static` besides."""
     if dynamic < 0:
-        raise invalid_value(f"shared_mem is {dynamic}; it is a number of bytes")
+        raise invalid_value(f"shared_mem is {dynamic}; it must be a number of bytes")
     if dynamic > allowed:
         besides = f" besides the {static} that it declares" if static else ""
         more = SHARED_BYTES_OPT_IN - static
         advice = (
             f"kernel.max_dynamic_shared_size_bytes = {dynamic} asks for more first"
             if dynamic <= more
-            else f"even when asked for, there are at most {more}"
+            else f"even when asked for, at most {more} can be had"
         )
         raise invalid_value(
             f"shared_mem is {dynamic} bytes; a block of this kernel may have {allowed}{besides}; {advice}"
@@ -66,30 +66,22 @@ def check_shared(dynamic: int, static: int, allowed: int) -> None:
 
 
 def check_opt_in(dynamic: int, static: int) -> None:
-    """Raise CUDADriverError for a `max_dynamic_shared_size_bytes` that the hardware has not."""
+    """Raise CUDADriverError if the hardware cannot give a block `dynamic` bytes besides the `static` ones."""
     if not 0 <= dynamic <= SHARED_BYTES_OPT_IN - static:
         raise invalid_value(
             f"max_dynamic_shared_size_bytes = {dynamic}; a block has {SHARED_BYTES_OPT_IN} bytes of shared memory"
-            + (f", of which the kernel declares {static}" if static else "")
+            + (f", and the kernel declares {static} of them" if static else "")
         )
 
 
 def check_registers(registers: int, block: tuple[int, int, int]) -> None:
-    """Raise CUDADriverError if a block does not fit into the registers of a multiprocessor."""
+    """Raise CUDADriverError if a block with `registers` per thread does not fit into a multiprocessor's registers."""
     threads = block[0] * block[1] * block[2]
     warps = -(-threads // WARP)
-    per_warp = -(-registers * WARP // REGISTER_PIECE) * REGISTER_PIECE
+    per_warp = -(-registers * WARP // REGISTER_UNIT) * REGISTER_UNIT
     if warps * per_warp > REGISTERS:
         raise CUDADriverError(
             "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES: too many resources requested for launch: "
             f"{threads} threads of {registers} registers need {warps * per_warp}, a multiprocessor has {REGISTERS}; "
-            "take a smaller block, or __launch_bounds__ so that the compiler uses fewer"
+            "launch a smaller block, or add __launch_bounds__ so that the compiler uses fewer"
         )
-
-
-def invalid_value(what: str) -> CUDADriverError:
-    return CUDADriverError(f"CUDA_ERROR_INVALID_VALUE: invalid argument: {what}")
-
-
-def _article(noun: str) -> str:
-    return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"

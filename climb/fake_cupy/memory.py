@@ -1,4 +1,4 @@
-"""Emulated device memory as CuPy shows it: an owner that frees, and pointers into it."""
+"""Emulated device memory as CuPy presents it: allocations with an owner, and pointers into them."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ import numpy as np
 
 from climb import emulator
 
-#: The memory of the one emulated GPU; every array of the stand-in lives in it.
+#: The memory of the one emulated GPU, which holds every device array.
 device_memory = emulator.DeviceMemory()
 
-# What fresh memory holds. CuPy promises nothing; here it is NaN as a float and -1 as an integer, so that an
-# element that a kernel forgot shows.
+# The byte in fresh memory. CuPy promises nothing; here a float is NaN and an integer -1, so that an element that no
+# thread wrote stands out.
 _FRESH = 0xFF
 
 
 class Memory:
-    """One allocation, freed when the last array that views it is gone. A size of 0 has no address, as in CuPy."""
+    """One allocation, freed with the last array that uses it. An allocation of 0 bytes has address 0, as in CuPy."""
 
     def __init__(self, allocation: Any | None, *, owned: bool) -> None:
         self.allocation = allocation
@@ -26,17 +26,17 @@ class Memory:
         self._owned = owned and allocation is not None
 
     def __del__(self) -> None:
-        # Neither the allocation nor numpy may be there any more when the interpreter shuts down.
+        # When the interpreter shuts down, the attributes and the module's names may be gone already.
         if getattr(self, "_owned", False) and device_memory is not None:
             device_memory.free(self.allocation)
 
     @property
     def host(self) -> np.ndarray:
-        """The bytes themselves."""
+        """The bytes, as an array of uint8 in this process."""
         return self.allocation.data if self.allocation is not None else np.empty(0, np.uint8)
 
     def wrote(self, part: np.ndarray) -> None:
-        """The elements of `part`, an array in these bytes, hold values that a kernel may read."""
+        """Mark the elements of `part`, an array in these bytes, as written, so that a kernel may read them."""
         written = self.allocation.written if self.allocation is not None else None
         if written is None or not part.size:
             return
@@ -49,7 +49,7 @@ class Memory:
 
 
 class MemoryPointer:
-    """An address inside an allocation; `ptr` is the address, `mem` the owner."""
+    """An address inside an allocation: `ptr` is the address, `mem` the allocation's owner."""
 
     def __init__(self, mem: Memory, offset: int) -> None:
         self.mem = mem
@@ -57,6 +57,7 @@ class MemoryPointer:
 
     @property
     def ptr(self) -> int:
+        """The address on the device; 0 in an allocation of 0 bytes."""
         return self.mem.ptr + self.offset if self.mem.ptr else 0
 
     def __add__(self, offset: int) -> MemoryPointer:
@@ -70,7 +71,7 @@ class MemoryPointer:
 
 
 def allocate(nbytes: int) -> Memory:
-    """Fresh device memory. It holds 0xFF everywhere, NaN or -1, and a kernel that reads it unwritten is stopped."""
+    """Allocate device memory. It is filled with 0xFF (NaN, or -1), and a kernel that reads it unwritten is stopped."""
     if nbytes == 0:
         return Memory(None, owned=False)
     allocation = device_memory.allocate(nbytes, initialised=False)

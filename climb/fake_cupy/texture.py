@@ -1,4 +1,4 @@
-"""``cp.cuda.texture``: CUDA arrays of float32 and the texture objects that read them."""
+"""``cp.cuda.texture``: CUDA arrays and linear memory, and the texture objects that read them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from climb.fake_cupy.arrays import ndarray
 _ADDRESSING = ("wrap", "clamp", "mirror", "border")
 _FILTERS = ("point", "linear")
 
-#: What ``cp.cuda.runtime`` has of them: the values of CUDA's enumerations.
+#: The values of CUDA's enumerations for textures, which are members of ``cp.cuda.runtime``.
 CONSTANTS = {
     "cudaChannelFormatKindSigned": 0, "cudaChannelFormatKindUnsigned": 1, "cudaChannelFormatKindFloat": 2,
     "cudaResourceTypeArray": 0, "cudaResourceTypeMipmappedArray": 1, "cudaResourceTypeLinear": 2,
@@ -30,7 +30,11 @@ _DTYPES = {
 
 
 class ChannelFormatDescriptor:
-    """Bits of each channel, and their kind: 1, 2 or 4 channels of floats (32, 16 bits) or integers (32, 16, 8)."""
+    """The bits of each channel and their kind.
+
+    There are 1, 2 or 4 equal channels of floats (32 or 16 bits) or integers (32, 16 or 8 bits). Raises
+    NotImplementedError for any other format.
+    """
 
     def __init__(self, x: int, y: int, z: int, w: int, f: int) -> None:
         bits = (x, y, z, w)
@@ -45,12 +49,12 @@ class ChannelFormatDescriptor:
         self._format = {"x": x, "y": y, "z": z, "w": w, "f": f}
 
     def get_channel_format(self) -> dict[str, int]:
-        """The arguments."""
+        """The bits of the channels "x" to "w", and their kind "f"."""
         return dict(self._format)
 
 
 class CUDAarray:
-    """Memory that textures read: (width,), (height, width) or (depth, height, width) elements of some channels."""
+    """Memory that textures read: (width,), (height, width) or (depth, height, width) elements of `desc`'s channels."""
 
     def __init__(
         self, desc: ChannelFormatDescriptor, width: int, height: int = 0, depth: int = 0, flags: int = 0
@@ -58,20 +62,20 @@ class CUDAarray:
         if flags:
             raise NotImplementedError("the emulator's stand-in for CuPy has no layered, cubemap or surface arrays")
         if width < 1 or height < 0 or depth < 0 or (depth and not height):
-            raise ValueError(f"no array of width {width}, height {height}, depth {depth}")
+            raise ValueError(f"a CUDA array cannot have width {width}, height {height}, depth {depth}")
         self.desc, self.width, self.height, self.depth, self.flags = desc, width, height, depth, flags
         extents = tuple(each for each in (depth, height, width) if each)
         self.ndim = len(extents)
         self.host = np.zeros((*extents, desc.channels), desc.dtype)
 
     def copy_from(self, in_arr: ndarray | np.ndarray, stream: Any = None) -> None:
-        """Fill from an array whose last axis is channels x width."""
+        """Copy from `in_arr`, an array whose last axis has width x channels elements."""
         self._check(in_arr)
         values = in_arr.get() if isinstance(in_arr, ndarray) else in_arr
         self.host[...] = values.reshape(self.host.shape)
 
     def copy_to(self, out_arr: ndarray | np.ndarray, stream: Any = None) -> None:
-        """Copy to an array whose last axis is channels x width."""
+        """Copy to `out_arr`, an array whose last axis has width x channels elements."""
         self._check(out_arr)
         values = self.host.reshape(out_arr.shape)
         if isinstance(out_arr, ndarray):
@@ -86,7 +90,7 @@ class CUDAarray:
 
 
 class ResourceDescriptor:
-    """What a texture reads: a CUDAarray, or an array in linear memory, which stays where it is."""
+    """The memory that a texture reads: a CUDAarray, or a device array in linear memory, which is not copied."""
 
     def __init__(
         self,
@@ -102,14 +106,17 @@ class ResourceDescriptor:
         self.restype, self.cuArr, self.arr, self.chDesc = restype, cuArr, arr, chDesc
         if restype == CONSTANTS["cudaResourceTypeArray"]:
             if not isinstance(cuArr, CUDAarray):
-                raise ValueError("cuArr is needed: a CUDAarray")
+                raise ValueError("cuArr must be a CUDAarray")
             self.host = cuArr.host
         elif restype == CONSTANTS["cudaResourceTypeLinear"]:
             if not isinstance(arr, ndarray) or not isinstance(chDesc, ChannelFormatDescriptor):
-                raise ValueError("arr, an array of the device, and chDesc are needed")
+                raise ValueError("arr must be a device array, and chDesc a ChannelFormatDescriptor")
             size = chDesc.channels * chDesc.dtype.itemsize
             if not arr.flags.c_contiguous or not 0 < sizeInBytes <= arr.nbytes or sizeInBytes % size:
-                raise ValueError(f"{sizeInBytes} bytes of an array of {arr.nbytes}, in texels of {size}")
+                raise ValueError(
+                    f"sizeInBytes is {sizeInBytes}; expected a multiple of {size} (one texel) up to {arr.nbytes} "
+                    "(the array, which must be C-contiguous)"
+                )
             flat = arr._host.reshape(-1).view(np.uint8)[:sizeInBytes]
             self.host = flat.view(chDesc.dtype).reshape(-1, chDesc.channels)
         else:
@@ -120,7 +127,7 @@ class ResourceDescriptor:
 
 
 class TextureDescriptor:
-    """How a texture reads: addressing beyond the edges, filtering, whether coordinates are normalised."""
+    """How a texture reads: addressing beyond the edges, filtering, normalised coordinates or not."""
 
     def __init__(
         self,
@@ -133,13 +140,17 @@ class TextureDescriptor:
         maxAnisotropy: int | None = None,
     ) -> None:
         if sRGB or maxAnisotropy:
-            raise NotImplementedError("the emulator's stand-in for CuPy reads textures without sRGB and anisotropy")
+            raise NotImplementedError(
+                "the emulator's stand-in for CuPy has no textures with sRGB or anisotropic filtering"
+            )
         if readMode not in (0, 1):
-            raise ValueError(f"readMode {readMode} is not CUDA's")
+            raise ValueError(f"readMode is {readMode}; CUDA has 0 and 1")
         self.as_fractions = readMode == CONSTANTS["cudaReadModeNormalizedFloat"]
         modes = tuple(addressModes or ())
         if len(modes) > 3 or any(mode not in range(4) for mode in modes) or filterMode not in (0, 1):
-            raise ValueError(f"addressModes {modes} or filterMode {filterMode} are not CUDA's")
+            raise ValueError(
+                f"addressModes is {modes} and filterMode is {filterMode}; expected up to three of 0 to 3, and 0 or 1"
+            )
         self.addressing = tuple(_ADDRESSING[mode] for mode in modes) + ("wrap",) * (3 - len(modes))
         self.filtering = _FILTERS[filterMode]
         self.normalised = bool(normalizedCoords)
@@ -147,7 +158,7 @@ class TextureDescriptor:
 
 
 class TextureObject:
-    """A ``cudaTextureObject_t``: an argument for a kernel, valid as long as it lives."""
+    """A ``cudaTextureObject_t``, an argument for a kernel. It is valid as long as this object lives."""
 
     def __init__(self, ResDesc: ResourceDescriptor, TexDesc: TextureDescriptor) -> None:
         self.ResDesc, self.TexDesc = ResDesc, TexDesc
@@ -157,7 +168,7 @@ class TextureObject:
             TexDesc.filtering,
             TexDesc.normalised,
             TexDesc.border,
-            # Floats, and integers of 32 bits, are read as they are in either mode.
+            # Only integers of 8 or 16 bits can be read as fractions; other elements are read as they are.
             TexDesc.as_fractions and ResDesc.host.dtype.kind in "iu" and ResDesc.host.dtype.itemsize < 4,
             ResDesc.restype == CONSTANTS["cudaResourceTypeLinear"],
         )

@@ -1,4 +1,4 @@
-"""What to do about a compiler's message: sentences that a CompileError shows below it."""
+"""Hints about the compiler's messages, which a CompileError shows below them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _HOST_HEADER = re.compile(
 
 
 def hints(diagnostic: Diagnostic, arch: str) -> list[str]:
-    """What to do about one error of a compilation for `arch`, in at most one sentence or two."""
+    """Hints about one error of a compilation for `arch`; empty if there is nothing to add to the message."""
     message = diagnostic.message
     if option := re.search(r"unrecognized option (\S*)", message):
         return [f"NVRTC has no option {option[1]!r}; it takes the options of nvcc that concern device code."]
@@ -41,10 +41,10 @@ def _header_hints(header: str) -> list[str]:
     if _HOST_HEADER.fullmatch(header):
         return [
             f"NVRTC compiles device code only: leave out {header} and all host code. printf, assert and "
-            "the functions of math.h are built in; <cuda/std/cstdint> declares uint32_t and its like."
+            "the functions of math.h are built in; <cuda/std/cstdint> declares uint32_t and similar types."
         ]
     if command := missing_package(header, nvrtc_version()[0]):
-        return [f"{header} belongs to a package of CUDA that is not installed; install it with {command}."]
+        return [f"A package with headers of CUDA is not installed; install it with {command}."]
     return []
 
 

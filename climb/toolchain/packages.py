@@ -7,8 +7,8 @@ import functools
 import sys
 from pathlib import Path
 
-#: What each package brings, by a short name: its name on PyPI for CUDA 12, and from CUDA 13 on. `crt` are the
-#: headers that the compiler brings, such as crt/mma.h.
+#: The name on PyPI of each part of CUDA that is needed, for CUDA 12 and from CUDA 13 on. "crt" are the compiler's own
+#: headers, such as crt/mma.h.
 _PYPI = {
     "bindings": ("cuda-bindings", "cuda-bindings"),
     "nvrtc": ("nvidia-cuda-nvrtc-cu12", "nvidia-cuda-nvrtc"),
@@ -21,13 +21,13 @@ _PYPI = {
 def pip_install(part: str, major: int) -> str:
     """The command that installs `part` ("bindings", "nvrtc", "runtime", "cccl" or "crt") for CUDA `major`."""
     name = _PYPI[part][major > 12]
-    # A name that says no version of CUDA would bring the newest.
+    # Where the name has no version of CUDA in it, pip would install the newest.
     return f"`pip install {name}`" if name.endswith("-cu12") else f'`pip install "{name}=={major}.*"`'
 
 
 def bindings_major() -> int:
-    """The major version of the installed cuda-bindings, which the NVRTC that it loads must share; 12 if unknown."""
-    from importlib import metadata  # slow to import: it brings the package email
+    """The major version of the installed cuda-bindings, which NVRTC must have too; 12 if unknown."""
+    from importlib import metadata  # imported here because it is slow: it loads the package email
 
     try:
         return int(metadata.version("cuda-bindings").split(".")[0])
@@ -41,7 +41,7 @@ def compiler_versions() -> list[str]:
     from importlib import metadata
 
     found = []
-    for part in ("nvrtc", "runtime", "cccl", "nvcc"):
+    for part in ("nvrtc", "runtime", "cccl", "nvcc", "crt"):
         for package in (f"nvidia-cuda-{part}-cu12", f"nvidia-cuda-{part}"):
             with contextlib.suppress(metadata.PackageNotFoundError):
                 found.append(f"{package} {metadata.version(package)}")

@@ -197,14 +197,14 @@ def test_what_a_kernel_writes_may_be_read_by_the_next_and_nothing_more() -> None
 
 
 def test_the_stand_in_knows_what_the_host_has_written() -> None:
-    from climb import fake_cupy as standin
+    from climb import fake_cupy
     from climb.bench import cuda
 
     if cuda.backend != "emulator":
         pytest.skip("CuPy is in use")
     text = 'extern "C" __global__ void k(const float* a, float* o) { o[threadIdx.x] = a[threadIdx.x]; }'
-    kernel, out = standin.RawKernel(text, "k"), standin.zeros(64, dtype="float32")
-    fresh = standin.empty(64, dtype="float32")
+    kernel, out = fake_cupy.RawKernel(text, "k"), fake_cupy.zeros(64, dtype="float32")
+    fresh = fake_cupy.empty(64, dtype="float32")
 
     def says(pattern: str) -> None:
         with pytest.raises(Uninitialised, match=pattern):
@@ -213,11 +213,15 @@ def test_the_stand_in_knows_what_the_host_has_written() -> None:
     says("byte 0 of a in")
     fresh[::2] = 1
     says("byte 4 of a in")
-    fresh[1:62:2] = standin.ones(31, dtype="float32")
+    fresh[1:62:2] = fake_cupy.ones(31, dtype="float32")
     says("byte 252 of a in")
     fresh.reshape(8, 8)[7].fill(3)
     kernel((1,), (64,), (fresh, out))
-    for made in (standin.full(64, 2, "float32"), standin.asarray(np.ones(64, np.float32)), standin.empty_like(out) * 0):
+    for made in (
+        fake_cupy.full(64, 2, "float32"),
+        fake_cupy.asarray(np.ones(64, np.float32)),
+        fake_cupy.empty_like(out) * 0,
+    ):
         kernel((1,), (64,), (made, out))
 
 

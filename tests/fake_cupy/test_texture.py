@@ -1,4 +1,4 @@
-"""Textures of the stand-in, created in CuPy's way."""
+"""Textures, created as in CuPy."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def image(values: np.ndarray, mode: int, filtering: int = 0) -> texture.TextureO
 
 @pytest.mark.parametrize("filtering", [0, 1])
 @pytest.mark.parametrize("mode,padding", [("cudaAddressModeClamp", "edge"), ("cudaAddressModeBorder", "constant")])
-def test_a_stencil_that_needs_no_guards(mode, padding, filtering):
-    """At the middles of texels linear filtering gives the texel itself."""
+def test_stencil_reads_padding_beyond_the_edges(mode, padding, filtering):
+    """At the centre of a texel, linear filtering gives the texel itself."""
     n = 19
     values = np.random.default_rng(0).integers(0, 9, (n, n)).astype(np.float32)
     out = cp.zeros((n, n), cp.float32)
@@ -45,7 +45,7 @@ def test_a_stencil_that_needs_no_guards(mode, padding, filtering):
     assert (out.get() == want).all()
 
 
-def test_copies_both_ways():
+def test_array_copies_in_and_out_and_refuses_other_shapes():
     desc = texture.ChannelFormatDescriptor(32, 32, 0, 0, 2)
     array = texture.CUDAarray(desc, 4, 3, 2)
     values = np.arange(48, dtype=np.float32).reshape(2, 3, 8)
@@ -66,8 +66,8 @@ extern "C" __global__ void fetch(cudaTextureObject_t memory, float* out, int n) 
 
 
 @pytest.mark.parametrize("mode", [0, 1])
-def test_linear_memory_stays_where_it_is(mode):
-    """Texels of two bytes, as they are or as fractions; the array changes after the texture was made."""
+def test_texture_of_linear_memory_sees_later_changes(mode):
+    """Texels of two bytes, read as integers or as fractions; the array changes after the texture is made."""
     runtime = cp.cuda.runtime
     values = cp.arange(64, dtype=cp.uint8)
     desc = texture.ChannelFormatDescriptor(8, 8, 0, 0, runtime.cudaChannelFormatKindUnsigned)
@@ -84,14 +84,14 @@ def test_linear_memory_stays_where_it_is(mode):
     assert np.allclose(out.get(), np.array(want) / (255 if mode else 1), rtol=1e-7, atol=0)
 
 
-def test_what_needs_a_gpu_says_so():
+def test_unsupported_texture_is_refused_with_a_reason():
     with pytest.raises(NotImplementedError, match="1, 2 or 4 equal channels"):
         texture.ChannelFormatDescriptor(8, 16, 0, 0, 1)
     with pytest.raises(NotImplementedError, match=r"linear memory .* only"):
         texture.ResourceDescriptor(cp.cuda.runtime.cudaResourceTypePitch2D)
-    with pytest.raises(ValueError, match="arr, an array of the device, and chDesc are needed"):
+    with pytest.raises(ValueError, match="arr must be a device array, and chDesc a"):
         texture.ResourceDescriptor(cp.cuda.runtime.cudaResourceTypeLinear)
-    with pytest.raises(NotImplementedError, match="without sRGB"):
+    with pytest.raises(NotImplementedError, match="no textures with sRGB"):
         texture.TextureDescriptor(sRGB=1)
     values = np.zeros((4, 4), np.float32)
     with pytest.raises(TypeError, match="is a TextureObject, but the kernel takes float"):

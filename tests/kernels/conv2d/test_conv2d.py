@@ -107,12 +107,12 @@ def test_such_arguments_are_named_in_records_and_shown() -> None:
 
 
 def test_a_structure_of_another_size_is_refused() -> None:
-    from climb import fake_cupy as standin
+    from climb import fake_cupy
 
-    kernel = standin.RawKernel(
+    kernel = fake_cupy.RawKernel(
         'struct S { float at[4]; }; extern "C" __global__ void f(S s, float* out) { out[0] = s.at[3]; }', "f"
     )
-    out = standin.zeros(1, np.float32)
+    out = fake_cupy.zeros(1, np.float32)
     kernel((1,), (1,), (by_value(np.arange(4, dtype=np.float32)), out))
     assert out.get()[0] == 3
     with pytest.raises(TypeError, match=r"argument 1 .* is a structure of 12 bytes, but the kernel takes S"):
