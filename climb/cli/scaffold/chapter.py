@@ -57,7 +57,7 @@ def _title(page: str) -> str:
 
 def _cells(words: dict[str, str]) -> list[notebook.Cell]:
     """The page without its exercise: the title, the first cell, then the sections."""
-    from climb.bench.cuda import announce
+    from climb import announce
 
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
