@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import dataclasses
 
-from climb.bench.timings import Timings
 from tiny_ladder import made, scale
+
+from climb.bench.timings import Timings
 
 
 def test_a_new_rung_is_not_among_the_measured_ones() -> None:
