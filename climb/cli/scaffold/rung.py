@@ -277,8 +277,9 @@ def _say_next(copy: _Copy, registered: bool, fault: str | None, mentions: list[s
         f".venv/bin/python -m pytest {tests}\n"
         f"   (until the code differs from {copy.before.name}'s, test_each_rung_is_another_program fails: two rungs are "
         "one program)",
-        f"make run NOTEBOOK={names.page(folder.parent.name)}, and show the rung there; it has no time to cite before "
-        "it is recorded",
+        f"show it in book/{names.page(folder.parent.name)}.ipynb, without times until it is recorded; "
+        f"make run NOTEBOOK={names.page(folder.parent.name)}",
+        "make report lists the rung in README.md as pending",
         f"with a GPU: make record LADDER={ladder.name}",
     ]
     print("\nNext:")
