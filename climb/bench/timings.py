@@ -84,6 +84,12 @@ class Timings:
         """How many times faster ``a`` is than ``b``: the time of ``b`` over the time of ``a``."""
         return self.seconds(b, size, mine=mine) / self.seconds(a, size, mine=mine)
 
+    @property
+    def measured(self) -> tuple[str, ...]:
+        """The rungs that the record has times of, in the ladder's order: a rung is without when it is new."""
+        known = {point.name for point in self.reference.points}
+        return tuple(name for name in self.ladder.names if name in known)
+
     def limit_s(self, size: Size | None = None, *, mine: bool = False) -> float:
         """The least time of the problem on that GPU, from the ceilings of the same run."""
         size = self.ladder.problem.headline[0] if size is None else size

@@ -39,7 +39,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "agreement": ("climb.cli.agreement", "compare the emulator's counts with those of Nsight Compute"),
     "sanitize": ("climb.cli.sanitize", "run planted faults, or all rungs, under compute-sanitizer"),
     "fuzz": ("climb.cli.fuzz", "run random programs on this GPU and on the emulator"),
-    "new": ("climb.cli.new", "make the stubs of a rung, a chapter or an exercise"),
+    "new": ("climb.cli.new", "make the stubs of a rung, a ladder, a chapter or an exercise"),
     "rehash": ("climb.cli.rehash", "convert the hashes of records that are fresh"),
     "mutate": ("climb.cli.mutate", "plant single mistakes and see which tests notice"),
 }

