@@ -1,6 +1,6 @@
 """Make the stubs of a rung, a ladder, a chapter or an exercise. No GPU is needed, and no file is overwritten.
 
-    climb new rung saxpy/unrolled --after float4     a copy of the rung float4, to be changed
+    climb new rung saxpy/evict_first --after float4  a copy of the rung float4, to be changed
     climb new ladder float4/axpby                    a ladder with one rung, complete and tested
     climb new exercise float4/tail                   skeleton, solution, and the cells of the chapter
     climb new chapter warp-specialisation            a page, its folder of kernels, its tests

@@ -64,7 +64,7 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Copy:
 @pytest.fixture(scope="module")
 def rung(copy: Copy) -> str:
     """What the command prints that puts a rung into the middle of saxpy."""
-    return copy.new("rung", "saxpy/unrolled", "--after", "float4")
+    return copy.new("rung", "saxpy/evict_first", "--after", "float4")
 
 
 @pytest.fixture(scope="module")
@@ -83,36 +83,36 @@ def chapter(copy: Copy) -> str:
 
 
 def test_a_new_rung_is_a_copy_with_its_kernel_renamed_and_a_stub_header(copy: Copy, rung: str) -> None:
-    before, made = (copy.text(f"kernels/float4/saxpy/{name}.cu") for name in ("03_float4", "04_unrolled"))
+    before, made = (copy.text(f"kernels/float4/saxpy/{name}.cu") for name in ("03_float4", "04_evict_first"))
     assert made.splitlines()[:3] == [
         "// Idea: to be written; this is a copy of float4.",
         "// From the rung before: nothing has changed yet.",
         before.splitlines()[2],
     ]
-    assert made.split("\n", 3)[3] == before.split("\n", 3)[3].replace("saxpy_float4", "saxpy_unrolled")
-    assert "saxpy_unrolled" in made
+    assert made.split("\n", 3)[3] == before.split("\n", 3)[3].replace("saxpy_float4", "saxpy_evict_first")
+    assert "saxpy_evict_first" in made
 
 
 def test_a_new_rung_stands_in_its_ladder_with_its_launch(copy: Copy, rung: str) -> None:
-    line = '        Rung("unrolled", "to be written; a copy of float4", _launches("saxpy_unrolled", 4), alignment='
-    assert line in copy.text("kernels/float4/saxpy/__init__.py")
+    module = "".join(copy.text("kernels/float4/saxpy/__init__.py").split())
+    assert 'Rung("evict_first","tobewritten;acopyoffloat4",_launches("saxpy_evict_first",4),alignment=' in module
 
 
 def test_later_rungs_are_renumbered(copy: Copy, rung: str) -> None:
     rungs = [path.stem[3:] for path in sorted((ROOT / "kernels/float4/saxpy").glob("*.cu"))]
-    rungs.insert(rungs.index("float4") + 1, "unrolled")
+    rungs.insert(rungs.index("float4") + 1, "evict_first")
     expected = [f"{number:02d}_{name}.cu" for number, name in enumerate(rungs, 1)]
-    assert len(expected) >= 5 and expected.index("04_unrolled.cu") == 3
+    assert len(expected) >= 5 and expected.index("04_evict_first.cu") == 3
     assert sorted(path.name for path in (copy.root / "kernels/float4/saxpy").glob("*.cu")) == expected
 
 
 def test_a_new_rung_passes_its_tests_once_it_is_another_program(copy: Copy, rung: str) -> None:
-    wanted = "unrolled or another_program or every_source"
+    wanted = "evict_first or another_program or every_source"
     done = copy.pytest(RUNG_TESTS, "-k", wanted)
     assert "1 failed" in done.stdout, done.stdout
     assert f"FAILED {RUNG_TESTS}::test_each_rung_is_another_program[saxpy]" in done.stdout
     assert "until the code differs from float4's, test_each_rung_is_another_program fails" in rung
-    file = "kernels/float4/saxpy/04_unrolled.cu"
+    file = "kernels/float4/saxpy/04_evict_first.cu"
     made = copy.text(file)
     copy.write(file, made.replace("a * p.x + q.x", "q.x + a * p.x"))
     done = copy.pytest(RUNG_TESTS, "-k", wanted)
@@ -121,7 +121,7 @@ def test_a_new_rung_passes_its_tests_once_it_is_another_program(copy: Copy, rung
 
 
 def test_a_new_rung_has_a_planted_fault(copy: Copy, rung: str) -> None:
-    assert '    ("saxpy", "unrolled", "a * p.w + q.w", "a * p.w + q.z", WrongResult),\n' in copy.text(RUNG_TESTS)
+    assert '    ("saxpy", "evict_first", "a * p.w + q.w", "a * p.w + q.z", WrongResult),\n' in copy.text(RUNG_TESTS)
 
 
 def test_includes_follow_renumbered_rungs(copy: Copy) -> None:

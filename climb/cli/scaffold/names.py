@@ -14,7 +14,7 @@ RESERVED = {"exercises", "exhibits", "common"}
 
 
 def pair(text: str, expected: str) -> tuple[str, str]:
-    """``saxpy/unrolled`` as its two parts; ``expected`` (``LADDER/NAME``) is for the message. Raises UsageError."""
+    """``saxpy/evict_first`` as its two parts; ``expected`` (``LADDER/NAME``) is for the message. Raises UsageError."""
     first, slash, second = text.partition("/")
     if not (first and slash and second):
         raise UsageError(f"'{text}' is not {expected}")
