@@ -122,7 +122,7 @@ def test_a_moved_ladder_keeps_its_hashes(tmp_path: Path) -> None:
     for rung in ladder:
         copy(rung.path, f"{rung.name}_moved.cu")
         moved.append(dataclasses.replace(rung.rung, name=f"{rung.name}_renamed", source=f"{rung.name}_moved.cu"))
-    for header in (*ladder.folder.glob("*.cuh"), *(ladder.folder.parents[1] / "common").glob("*.cuh")):
+    for header in (*(ladder.folder.parents[1] / "common").glob("*.cuh"), *ladder.folder.glob("*.cuh")):
         copy(header, f"{header.stem}_moved.cuh")
     elsewhere = dataclasses.replace(ladder, folder=tmp_path, rungs=tuple(moved))
     for rung in ladder:

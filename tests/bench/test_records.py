@@ -27,6 +27,7 @@ KIND_OF = {
     "profiles/occupancy.json": kinds.OccupancyRecord,
     "repeats/*.json": kinds.RepeatsRecord,
     "search/*.json": kinds.SearchRecord,
+    "tuning/*.json": kinds.TuningRecord,
     "transfers/*.json": kinds.TransfersRecord,
 }
 FILES = [(path, kind) for place, kind in KIND_OF.items() for path in sorted(records.RECORDS.glob(f"*/{place}"))]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from climb.emulator.marks import Mark
+
+from climb.emulator.counters.marks import Mark
 
 
 @pytest.mark.parametrize(

@@ -17,11 +17,13 @@ NEWER = "__CUDA_ARCH__ >= 800"
 #: Rungs whose source asks for the architecture, which they do only to tell GPUs before 8.0 from the rest.
 RUNGS = [rung for name in ladder_names() for rung in load_ladder(name) if NEWER in expand_includes(rung.path)]
 
+#: The load of four floats in that code.
+FOUR, TO = "*reinterpret_cast<const float4*>(from)", "*reinterpret_cast<float4*>(to)"
 #: Faults in that code, in the form of ``PLANTED``.
 PLANTED = [
-    ("classifier", "batched", "*to = inside ? *from : P{};", "*to = *from;", WrongResult),
-    ("classifier", "split_k_per_warp", "*to = inside ? *from : P{};", "*to = inside ? *from : *to;", EmulatorError),
-    ("classifier", "split_k_per_warp", "*to = inside ? *from : P{};", "", EmulatorError),
+    ("classifier", "batched", f"wanted ? {FOUR} : float4{{}};", f"{FOUR};", WrongResult),
+    ("classifier", "split_k_per_warp", f"{FOUR} : float4{{}};", f"{FOUR} : {TO};", EmulatorError),
+    ("classifier", "split_k_per_warp", f"{TO} =\n            wanted ? {FOUR} : float4{{}};", "", EmulatorError),
 ]  # fmt: skip
 
 pytestmark = pytest.mark.emulated

@@ -83,6 +83,23 @@ class SearchRecord(Measured, frozen=True, kw_only=True):
     trials: tuple[tuple[int | float | str, ...], ...]
 
 
+class TuningTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Which block a tuned rung takes: a row a layer, in the order of ``columns``."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[int | bool | str | None, ...], ...]
+
+
+class TuningRecord(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """``tuning/<ladder>.json``: the tables that a ladder launches by, and where they come from."""
+
+    ladder: str
+    command: str
+    device: dict[str, str]
+    provenance: str
+    tables: dict[str, TuningTable]
+
+
 class ProfiledLaunch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """What Nsight Compute reports of one launch; ``counts`` by the names of the record's metrics."""
 

@@ -275,8 +275,8 @@ def _say_next(copy: _Copy, registered: bool, fault: str | None, mentions: list[s
         steps.append("these lines name a file that was renumbered: " + ", ".join(mentions))
     steps += [
         f".venv/bin/python -m pytest {tests}\n"
-        f"   (until the code differs from {copy.before.name}'s, test_each_rung_is_another_program fails: two rungs are "
-        "one program)",
+        f"   (until the code differs from {copy.before.name}'s, test_no_two_rungs_are_the_same_program fails: "
+        "two rungs are one program)",
         f"show it in book/{names.page(folder.parent.name)}.ipynb, without times until it is recorded; "
         f"make run NOTEBOOK={names.page(folder.parent.name)}",
         "make report and make run NOTEBOOK=intro list the rung as pending",

@@ -171,6 +171,7 @@ def nameless_ptx(ptx: str, kernel: str) -> str:
     """
     match = re.search(rf"^\.(?:visible|weak) \.entry {re.escape(kernel)}\(.*?^}}", ptx, re.MULTILINE | re.DOTALL)
     text = re.sub(rf"\b{re.escape(kernel)}(?=_param_\d|\b)", "kernel", match[0] if match else ptx)
+    text = re.sub(r"\$L__BB\d+_", "$L__BB_", text)  # labels start with the kernel's number in its file
     numbers: dict[str, str] = {}
     text = re.sub(r"\b_Z\w+", lambda name: numbers.setdefault(name[0], f"symbol_{len(numbers)}"), text)
     return "\n".join(row for row in text.splitlines() if row.strip() and not re.match(r"\s*(\.loc|//|\$L__tmp)", row))
