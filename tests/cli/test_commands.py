@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import subprocess
 import sys
 import types
@@ -169,7 +170,7 @@ def test_python_m_climb_is_the_same_command():
 
 
 def test_output_that_nobody_reads_to_its_end_is_no_error():
-    command = f"{sys.executable} -m climb check --list | head -n 1"
+    command = f"{shlex.quote(sys.executable)} -m climb check --list | head -n 1"
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, cwd=ROOT, check=False)
     assert done.stdout.count("\n") == 1 and done.stderr == ""
 

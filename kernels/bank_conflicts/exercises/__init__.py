@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from climb.bench.exercise import Exercise, at_most, no_bank_conflicts
+from climb.bench.exercise import Exercise, at_most, exhibit_reader, no_bank_conflicts
 from climb.bench.ladder import Ladder
 from climb.bench.problem import Argument, Launch, Problem, Rung, Size, ceil_div
 
@@ -21,9 +21,8 @@ COLUMN_ROWS = 64
 PITCHES = (33, 34, 36, 40, 48, 32)
 
 
-def exhibit(name: str) -> str:
-    """The text of ``kernels/bank_conflicts/exhibits/<name>.cu``."""
-    return (HERE.parent / "exhibits" / f"{name}.cu").read_text(encoding="utf-8")
+#: The source of an exhibit of the chapter, by name.
+exhibit = exhibit_reader(__file__)
 
 
 def _turned(pair: bool) -> Problem:

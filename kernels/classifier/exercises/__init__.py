@@ -7,16 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from climb.bench.exercise import Claim, Exercise, at_most
+from climb.bench.exercise import Claim, Exercise, at_most, exhibit_reader
 from climb.bench.problem import Argument, Launch, Problem, Size, ceil_div
 
 HERE = Path(__file__).parent
 FLOAT, WARP, THREADS, SAMPLES = 4, 32, 128, 4
 
 
-def exhibit(name: str) -> str:
-    """The text of ``kernels/classifier/exhibits/<name>.cu``."""
-    return (HERE.parent / "exhibits" / f"{name}.cu").read_text(encoding="utf-8")
+#: The source of an exhibit of the chapter, by name.
+exhibit = exhibit_reader(__file__)
 
 
 def no_atomics() -> Claim:

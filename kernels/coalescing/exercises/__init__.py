@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from climb.bench.exercise import Exercise, at_most
+from climb.bench.exercise import Exercise, at_most, exhibit_reader
 from climb.bench.ladder import Ladder
 from climb.bench.problem import Argument, Launch, Problem, Rung, Size, ceil_div
 
@@ -14,9 +14,8 @@ HERE = Path(__file__).parent
 FLOAT, WARP, THREADS = 4, 32, 256
 
 
-def exhibit(name: str) -> str:
-    """The text of ``kernels/coalescing/exhibits/<name>.cu``."""
-    return (HERE.parent / "exhibits" / f"{name}.cu").read_text(encoding="utf-8")
+#: The source of an exhibit of the chapter, by name.
+exhibit = exhibit_reader(__file__)
 
 
 #: A copy that starts ``offset`` floats into its source: a ladder of one rung, so that its accesses can be traced.

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from climb.bench.exercise import Claim, Exercise, at_most
+from climb.bench.exercise import Claim, Exercise, at_most, exhibit_reader
 from climb.bench.machine_code import opcode_counts
 from climb.bench.problem import Argument, Launch, Problem, Size, ceil_div
 
@@ -16,9 +16,8 @@ FLOAT, WARP, THREADS, TAPS, COLUMNS = 4, 32, 64, 5, 4
 SHUFFLES = 6
 
 
-def exhibit(name: str) -> str:
-    """The text of ``kernels/conv1d/exhibits/<name>.cu``."""
-    return (HERE.parent / "exhibits" / f"{name}.cu").read_text(encoding="utf-8")
+#: The source of an exhibit of the chapter, by name.
+exhibit = exhibit_reader(__file__)
 
 
 def reader() -> str:

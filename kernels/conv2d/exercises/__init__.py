@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from climb.bench.exercise import Claim, Exercise
+from climb.bench.exercise import Claim, Exercise, exhibit_reader
 from climb.bench.problem import Argument, Launch, Problem, Size, ceil_div
 from climb.bench.references import correlate
 
@@ -18,9 +18,8 @@ BINOMIAL = np.array([[1, 4, 6, 4, 1]]) / 16
 HIGH = 4
 
 
-def exhibit(name: str) -> str:
-    """The text of ``kernels/conv2d/exhibits/<name>.cu``."""
-    return (HERE.parent / "exhibits" / f"{name}.cu").read_text(encoding="utf-8")
+#: The source of an exhibit of the chapter, by name.
+exhibit = exhibit_reader(__file__)
 
 
 def _image(size: Size, rng: np.random.Generator) -> dict[str, np.ndarray]:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from climb.bench.exercise import Check, Claim, Exercise, Verdict
+from climb.bench.exercise import Check, Claim, Exercise, Verdict, exhibit_reader
 from climb.bench.problem import Argument, Launch, Problem, Size, ceil_div
 
 HERE = Path(__file__).parent
@@ -21,9 +21,8 @@ TAPS = 5
 THREADS = 64
 
 
-def exhibit(name: str) -> str:
-    """The text of ``kernels/conv3d/exhibits/<name>.cu``."""
-    return (HERE.parent / "exhibits" / f"{name}.cu").read_text(encoding="utf-8")
+#: The source of an exhibit of the chapter, by name.
+exhibit = exhibit_reader(__file__)
 
 
 def _stream_reference(inputs: dict[str, np.ndarray], size: Size) -> dict[str, np.ndarray]:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from climb.bench.exercise import Check, Claim, Exercise, Verdict
+from climb.bench.exercise import Check, Claim, Exercise, Verdict, exhibit_reader
 from climb.bench.problem import Argument, Launch, Problem, Size, ceil_div
 from climb.bench.references import correlate
 
@@ -25,9 +25,8 @@ ROWS, ACROSS, OUT = 8, 16, 4
 TILE_OUTS, TILE_PIXELS = 64, 128
 
 
-def exhibit(name: str) -> str:
-    """The text of ``kernels/conv_layers/exhibits/<name>.cu``."""
-    return (HERE.parent / "exhibits" / f"{name}.cu").read_text(encoding="utf-8")
+#: The source of an exhibit of the chapter, by name.
+exhibit = exhibit_reader(__file__)
 
 
 def _layer(inputs: dict[str, np.ndarray], size: Size) -> dict[str, np.ndarray]:

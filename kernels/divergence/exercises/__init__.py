@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from climb.bench.exercise import Claim, Exercise, at_most
+from climb.bench.exercise import Claim, Exercise, at_most, exhibit_reader
 from climb.bench.problem import Argument, Launch, Problem, Size, ceil_div
 
 HERE = Path(__file__).parent
@@ -17,9 +17,8 @@ THREADS = 256
 RARE = 16
 
 
-def exhibit(name: str) -> str:
-    """The text of ``kernels/divergence/exhibits/<name>.cu``."""
-    return (HERE.parent / "exhibits" / f"{name}.cu").read_text(encoding="utf-8")
+#: The source of an exhibit of the chapter, by name.
+exhibit = exhibit_reader(__file__)
 
 
 def undivided() -> Claim:

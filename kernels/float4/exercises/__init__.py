@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from climb.bench.exercise import Claim, Exercise
+from climb.bench.exercise import Claim, Exercise, exhibit_reader
 from climb.bench.problem import Argument, Launch, Problem, Size, ceil_div
 
 HERE = Path(__file__).parent
@@ -15,9 +15,8 @@ THREADS = 128
 WIDTH = 4
 
 
-def exhibit(name: str) -> str:
-    """The text of ``kernels/float4/exhibits/<name>.cu``."""
-    return (HERE.parent / "exhibits" / f"{name}.cu").read_text(encoding="utf-8")
+#: The source of an exhibit of the chapter, by name.
+exhibit = exhibit_reader(__file__)
 
 
 def requests(kind: str, limit: int) -> Claim:

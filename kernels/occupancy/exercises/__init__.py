@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from climb.bench.exercise import Claim, Exercise
+from climb.bench.exercise import Claim, Exercise, exhibit_reader
 from climb.bench.machine_code import opcodes
 from climb.bench.occupancy import kernel_occupancy
 from climb.bench.problem import Argument, Launch, Problem, Size, ceil_div
@@ -19,9 +19,8 @@ FACTOR = np.float32(0.5)
 BLOCKS = 16
 
 
-def exhibit(name: str) -> str:
-    """The text of ``kernels/occupancy/exhibits/<name>.cu``."""
-    return (HERE.parent / "exhibits" / f"{name}.cu").read_text(encoding="utf-8")
+#: The source of an exhibit of the chapter, by name.
+exhibit = exhibit_reader(__file__)
 
 
 def loads_in_a_row(compiled: Any, kernel: str) -> int:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from climb import load_ladder
-from climb.bench.exercise import Claim, Exercise, no_bank_conflicts
+from climb.bench.exercise import Claim, Exercise, exhibit_reader, no_bank_conflicts
 from climb.bench.problem import Argument, Launch, Problem, Size, ceil_div
 
 HERE = Path(__file__).parent
@@ -16,9 +16,8 @@ THREADS, WARP = 256, 32
 BLOCKS = 4
 
 
-def exhibit(name: str) -> str:
-    """The text of ``kernels/privatization/exhibits/<name>.cu``."""
-    return (HERE.parent / "exhibits" / f"{name}.cu").read_text(encoding="utf-8")
+#: The source of an exhibit of the chapter, by name.
+exhibit = exhibit_reader(__file__)
 
 
 def _launches(kernel: str, blocks: int | None, size: Size) -> tuple[Launch, ...]:

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from climb.bench.exercise import Check, Claim, Exercise, Verdict
+from climb.bench.exercise import Check, Claim, Exercise, Verdict, exhibit_reader
 from climb.bench.problem import Argument, Launch, Problem, Size, ceil_div
 from climb.bench.references import correlate
 
@@ -24,9 +24,8 @@ HALO_TILE, RADIUS = 16, 2
 TILE, ROWS = 32, 8
 
 
-def exhibit(name: str) -> str:
-    """The text of ``kernels/tiling/exhibits/<name>.cu``."""
-    return (HERE.parent / "exhibits" / f"{name}.cu").read_text(encoding="utf-8")
+#: The source of an exhibit of the chapter, by name.
+exhibit = exhibit_reader(__file__)
 
 
 def _halo_launch(size: Size) -> tuple[Launch, ...]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from climb.bench.exercise import Claim, Exercise
+from climb.bench.exercise import Claim, Exercise, exhibit_reader
 from climb.bench.ladder import Ladder
 from climb.bench.problem import Argument, Launch, Problem, Rung, Size, ceil_div
 from climb.bench.registry import load_ladder
@@ -16,9 +16,8 @@ HERE = Path(__file__).parent
 FLOAT, WARP, THREADS = 4, 32, 256
 
 
-def exhibit(name: str) -> str:
-    """The text of ``kernels/warp_shuffles/exhibits/<name>.cu``."""
-    return (HERE.parent / "exhibits" / f"{name}.cu").read_text(encoding="utf-8")
+#: The source of an exhibit of the chapter, by name.
+exhibit = exhibit_reader(__file__)
 
 
 def one_barrier() -> Claim:
