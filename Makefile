@@ -21,6 +21,8 @@ CHAPTERS := $(if $(NOTEBOOK),$(basename $(notdir $(NOTEBOOK))),$(basename $(notd
 # The kernels of this environment, whatever else Jupyter finds in a home directory.
 export JUPYTER_PREFER_ENV_PATH := 1
 unexport PYTHONHOME
+# Hundreds of processes import the same modules: their bytecode is written once.
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: help book serve test mutate run live record report gpu lock clean
 .DEFAULT_GOAL := help
