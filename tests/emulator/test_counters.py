@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from harness import Device
+from harness import Device, DeviceMemory, pointer
 
-from climb.emulator import Trace
+from climb.emulator import Trace, load
 from climb.emulator.counters.cost_model import load_wavefronts, sectors
+from climb.emulator.counters.lines import AccessCounters
 from climb.emulator.simt.lanes import INACTIVE
 
 ACCESS = r"""
@@ -313,3 +314,52 @@ def test_the_report_shows_lines_and_totals(device):
     assert "strided: grid 1x1x1, block 32x1x1" in text
     row = next(line for line in text.splitlines() if "global load" in line)
     assert "32 sectors" in row and "o[i] = a[(size_t)i * s];" in row
+
+
+def test_constant_loads_are_counted_without_sectors() -> None:
+    device = Device(
+        """__constant__ float w[64];
+        extern "C" __global__ void k(float* o) { o[threadIdx.x] = w[63 - threadIdx.x]; }"""
+    )
+    load = device.launch("k", 1, 64, np.zeros(64, np.float32)).total("constant load")
+    assert (load.requests, load.lanes, load.width, load.sectors) == (2, 64, 4, 0)
+
+
+def test_line_without_shared_memory_accesses_has_no_bank_conflicts() -> None:
+    line = AccessCounters("k.cu", 3, "o[i] = 1;", "global store", 4, 1, 32, sectors=4, ideal_sectors=4)
+    assert (line.wavefronts, line.bank_conflicts, line.wavefronts_per_request) == (0, 0, 0)
+
+
+LOOP = """.version 8.8
+.target sm_90
+.address_size 64
+.visible .entry k(.param .u64 p) {
+.reg .b64 %a;
+.reg .b32 %t, %i;
+.reg .pred %p, %q;
+ld.param.u64 %a, [p];
+mov.u32 %t, %tid.x;
+mov.u32 %i, 0;
+AGAIN:
+setp.gt.u32 %p, %t, 15;
+@%p bra BEHIND;
+red.global.add.u32 [%a], 1;
+red.global.add.u32 [%a+4], 2;
+BEHIND:
+add.u32 %i, %i, 1;
+setp.lt.u32 %q, %i, 3;
+@%q bra AGAIN;
+ret;
+}"""
+
+
+def test_loop_counts_its_branches_and_each_divergence_of_each_round() -> None:
+    """Three rounds: each has a branch that splits the warp, half of which adds twice, and a uniform branch back.
+
+    `ret` counts too.
+    """
+    memory = DeviceMemory()
+    counters = load(LOOP).kernel("k").launch(1, 32, [pointer(memory.allocate(8))], memory=memory)
+    assert (counters.branches, counters.divergent_branches) == (6, 3)
+    assert counters.warp_instructions == 3 + 3 * (2 + 2 + 3) + 1
+    assert counters.thread_instructions == 32 * 3 + 3 * (32 * 2 + 16 * 2 + 32 * 3) + 32

@@ -277,3 +277,16 @@ def test_text_that_is_not_ptx_is_refused():
 
     with pytest.raises(PtxSyntaxError):
         load(".version 8.8\n.target sm_90\nthis is not ptx")
+
+
+def test_error_names_how_many_threads_it_affects_if_there_are_several(device) -> None:
+    for (grid, kernel, block, *rest), last in (
+        (
+            (1, "row", (8, 4), np.zeros((4, 8), np.float32), 5000),
+            "block (0,0,0) thread (0,1,0), the first of 24 threads",
+        ),
+        ((4, "past", 32, np.zeros(100, np.float32), np.zeros(200, np.float32), 100), "block (3,0,0) thread (4,0,0)"),
+    ):
+        with pytest.raises(OutOfBounds) as caught:
+            device.launch(kernel, grid, block, *rest)
+        assert str(caught.value).splitlines()[2] == "  " + last

@@ -157,3 +157,14 @@ def test_conversion_rounds_in_every_mode(kind, of, mode):
         want = value if math.isinf(value) else reference.round_to(Fraction(value), kind, mode, zero)
         found = decode(bits, kind)
         assert found == want and math.copysign(1, found) == math.copysign(1, want), (value, found, want)
+
+
+@pytest.mark.parametrize(("kind", "one"), [("f16", 0x3C00), ("bf16", 0x3F80)])
+@pytest.mark.parametrize("result", ["pair", "u32", "s32"])
+def test_pairs_are_compared_half_by_half(kind: str, one: int, result: str) -> None:
+    """`one` is 1.0; where the comparison holds, a half of the result is 1.0, or all bits for an integer."""
+    target = f"{kind}x2" if result == "pair" else result
+    true = one if result == "pair" else 0xFFFF
+    a, b = [one << 16, one, one << 16 | one, 0], [one, one << 16, one << 16 | one, one << 16 | one]
+    (got,) = run_ptx(f"set.lt.{target}.{kind}x2 %o0, %i0, %i1;", [("u32", a), ("u32", b)], ["u32"])
+    assert got.tolist() == [true, true << 16, 0, true << 16 | true]

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from harness import Device, pointer, run_ptx
 
-from climb.emulator import DeviceMemory, LaunchError, OutOfBounds, Uninitialised, load
+from climb.emulator import DeviceMemory, LaunchError, OutOfBounds, Uninitialised, checking, load
+from climb.emulator.checks.enabled import NONE
 
 SHAPES = [
     ((1,), (1,)),
@@ -359,3 +360,13 @@ extern "C" __global__ void k(const int* a, Pair* o) {
     out = np.zeros(64, np.int32)
     Device(body).launch("k", 1, 32, np.array([2, 0, 3, 1], np.int32), out)
     assert out[1::2].tolist() == [100 * (t % 4) for t in range(32)]
+
+
+def test_last_lane_wins_if_lanes_store_to_one_word_of_shared_memory() -> None:
+    source = """extern "C" __global__ void k(int* o) { __shared__ int s; int t = threadIdx.x;
+    s = 2 * t; __syncthreads(); o[blockIdx.x * blockDim.x + t] = s; }"""
+    for grid in (1, 2):
+        out = np.zeros(grid * 40, np.int32)
+        with checking(NONE):
+            Device(source).launch("k", grid, 40, out)
+        assert (out == 78).all()

@@ -184,3 +184,9 @@ def test_a_branch_table_selects_its_entry():
     counters = load(text).kernel("k").launch(1, 64, args, memory=memory)
     assert out.data.view(np.uint32).tolist() == [[11, 102, 202, 7][i] for i in index]
     assert counters.divergent_branches
+
+
+def test_block_of_one_thread_that_waits_for_two_warps_is_found() -> None:
+    """Barriers count whole warps, so one thread arrives as 32."""
+    with pytest.raises(BarrierDivergence, match="barrier 1 waits for 64 threads, but only 32 have arrived"):
+        run('extern "C" __global__ void k(int* o) { wait_for(1, 64); o[0] = 1; }', 1, 1, np.zeros(1, np.int32))

@@ -109,3 +109,9 @@ def test_assertions_traps_and_bad_formats_stop_a_kernel(capsys, statement, error
 
 def test_assertions_that_hold_change_nothing(capsys):
     assert printed(capsys, "assert(t < 64); o[t] = a[t];", 1, 64) == ""
+
+
+def test_assertion_that_fails_in_a_single_thread_names_its_expression(capsys) -> None:
+    with pytest.raises(AssertionFailed, match="assertion failed: t < 3 && a") as caught:
+        printed(capsys, "if (t == 3) assert(t < 3 && a);", 1, 16)
+    assert (caught.value.where.thread, caught.value.where.lanes) == ((3, 0, 0), 1)

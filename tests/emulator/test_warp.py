@@ -220,3 +220,15 @@ def test_a_shuffle_that_reads_past_a_small_block_is_found():
     with pytest.raises(WarpMismatch, match="reads the value of lane 2"):
         device.launch("k", 1, 2, np.zeros(2, np.int32))
     device.launch("k", 1, 4, np.zeros(4, np.int32))
+
+
+def test_report_of_waiting_lanes_leaves_out_the_barriers_of_other_warps() -> None:
+    source = """extern "C" __global__ void k(int* o) { int t = threadIdx.x, v = o[t];
+    if (t < 16) v += __shfl_sync(0xffffffffu, v, 3);
+    else if (t < 32) v += __shfl_sync(0xffffffffu, v, 5);
+    else __syncthreads();
+    o[t] = v; }"""
+    with pytest.raises(WarpMismatch) as caught:
+        Device(source).launch("k", 1, 64, np.zeros(64, np.int32))
+    assert caught.value.what.endswith("; lanes 16-31 wait at the warp operation in line 3")
+    assert "barrier" not in caught.value.what

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from harness import DeviceMemory, pointer
 
-from climb.emulator import OutOfBounds, Uninitialised, run
+from climb.emulator import OutOfBounds, Uninitialised, load, run
 from climb.emulator.running import Result
 
 SOURCE = """
@@ -77,3 +78,28 @@ def test_a_float4_of_the_source_is_read_whole() -> None:
     """Its last member is unused, but the source asks for it, so a GPU would fault."""
     with pytest.raises(OutOfBounds):
         launch("whole", np.arange(31, dtype=np.float32), None)
+
+
+def test_widened_load_of_local_memory_makes_a_request_for_each_word_of_each_warp() -> None:
+    """Two warps load four words each: eight requests, although the source asks for three of the words."""
+    text = """.version 8.8
+.target sm_90
+.address_size 64
+.visible .entry k(.param .u64 p) {
+.local .align 16 .b8 v[16];
+.reg .b64 %a;
+.reg .b32 %x, %y, %z, %w;
+mov.u32 %x, %tid.x;
+st.local.u32 [v], %x;
+st.local.u32 [v+4], %x;
+st.local.u32 [v+8], %x;
+.pragma "used_bytes_mask 4095";
+ld.local.v4.u32 {%x, %y, %z, %w}, [v];
+ld.param.u64 %a, [p];
+st.global.u32 [%a], 1;
+ret;
+}"""
+    memory = DeviceMemory()
+    counters = load(text).kernel("k").launch(1, 64, [pointer(memory.allocate(4))], memory=memory)
+    found = counters.total("local load")
+    assert (found.width, found.requests, found.lanes) == (16, 8, 64)

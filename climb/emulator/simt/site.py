@@ -34,7 +34,7 @@ class Site:
     location: Location
     text: str
     ptx: str
-    spin: bool = False
+    spin: bool
     combined: bool = False
     part: bool = False
 

@@ -143,11 +143,15 @@ def test_tables_name_the_tuned_rungs_and_recorded_layers() -> None:
     assert set(BLOCKS["tuned"]) == set(BLOCKS["async_copies"]) == recorded
 
 
-def test_taps_beyond_the_row_make_no_products() -> None:
-    """An infinite tap that meets no input makes no NaN, as it does where it is multiplied by a zero."""
-    size = layer(8, 1, 4, 5)
+@pytest.mark.parametrize("length", [4, 16])
+def test_taps_beyond_the_row_make_no_products(length: int) -> None:
+    """An infinite tap that meets no input makes no NaN, as it does where it is multiplied by a zero.
+
+    A row of 16 positions is the longest that is one tile.
+    """
+    size = layer(8, 1, length, 5)
     inputs = CONV1D.inputs(size)
-    inputs["weight"][0, 0, 0] = np.inf  # of the channel before: it has an input for the positions 2 and 3 alone
+    inputs["weight"][0, 0, 0] = np.inf  # of the channel before: the positions 0 and 1 have none
     arrays = [cp.asarray(inputs[name]) for name in ("input", "weight", "bias")]
     found = {name: cp.asnumpy(CONV1D[name](*arrays))[0] for name in ("consume_as_arrive", "skip_halo_taps")}
     assert np.isnan(found["consume_as_arrive"][:2]).all() and np.isfinite(found["skip_halo_taps"][:2]).all()

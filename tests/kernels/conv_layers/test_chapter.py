@@ -12,6 +12,7 @@ from climb import check, load_ladder, verify
 from climb.bench.exercise import drifted
 from climb.emulator import ALL_CHECKS, Race, checking, run
 from climb.toolchain import resources
+from kernels.conv_layers.convlayer.planes import Plane
 from kernels.conv_layers.exercises import exhibit, extra_bytes, judge, keep, parts_for, window
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -145,3 +146,12 @@ def test_split_adds_its_parts_in_the_same_order_each_time() -> None:
         cp.asnumpy(LAYER["split_k"](cp.asarray(inputs["input"]), cp.asarray(inputs["weights"]))) for _ in range(2)
     )
     assert np.array_equal(first.view(np.uint32), second.view(np.uint32))
+
+
+def test_winograd_block_with_fewer_windows_than_threads_is_right(monkeypatch: pytest.MonkeyPatch) -> None:
+    """16 tiles of 8 input maps are 128 windows for 256 threads: the last four warps load none."""
+    plane = Plane(outs=32, tiles=16, quads_out=1, quads_tile=1, warps=8, blocks=1, spread=False)
+    monkeypatch.setattr("kernels.conv_layers.convlayer.choose_plane", lambda size: (plane, 1))
+    size = {"n": 9, "c_in": 9, "c_out": 33, "k": 3}
+    assert LAYER["winograd_2d"].launches(size)[0].kernel.startswith("convlayer_winograd_2d<32, 16,")
+    verify(LAYER["winograd_2d"], size)

@@ -74,6 +74,14 @@ def test_the_wavefronts_of_interleaved_copies_are_those_of_the_formula(copies: i
     assert counted.wavefronts == expected
 
 
+def test_interleaved_copies_merge_only_the_bins_that_hold_values() -> None:
+    """All values are equal, so the one block has one bin to add to the result."""
+    size = {"n": 1000, "bins": 256, "data": "constant"}
+    rung = load_ladder("histogram")["interleaved"]
+    (launch,) = [each for each in rung.launches(size) if "interleaved" in each.kernel]
+    assert counters(rung, size).total("global atomic").lanes == launch.grid[0] == 1
+
+
 def test_the_racing_histogram_is_right_on_different_values_only() -> None:
     def count(values: np.ndarray) -> int:
         counts = np.zeros(256, np.uint32)

@@ -1,0 +1,79 @@
+"""Race reports: why they call an access unordered, what hands accesses over, and which reads and bytes they keep."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from harness import Device
+
+from climb.emulator import ALL_CHECKS, Race, Uninitialised, checking
+
+
+def race(body: str, grid: int, block: int, *args: np.ndarray) -> Race:
+    """The race that a kernel with this body has."""
+    device = Device('extern "C" __global__ void k' + body)
+    with pytest.raises(Race) as caught, checking(ALL_CHECKS):
+        device.launch("k", grid, block, *args)
+    return caught.value
+
+
+def test_race_within_the_second_warp_asks_for_a_syncwarp() -> None:
+    """Threads 32 to 63 exchange values; threads 0 to 31 only clear theirs, before a barrier."""
+    body = """(int* o) { __shared__ int s[64]; int t = threadIdx.x; s[t] = 0; __syncthreads();
+        if (t >= 32) { s[t] = t; o[t] = s[t ^ 1]; } }"""
+    error = race(body, 1, 64, np.zeros(64, np.int32))
+    assert error.same_warp and error.where.thread[0] >= 32
+    assert "both are of one warp, whose lanes run independently, and no __syncwarp lies between" in error.what
+
+
+def test_race_between_two_warps_asks_for_a_syncthreads() -> None:
+    body = "(int* o) { __shared__ int s[64]; int t = threadIdx.x; s[t] = t; o[t] = s[63 - t]; }"
+    error = race(body, 1, 64, np.zeros(64, np.int32))
+    assert not error.same_warp
+    assert error.what.endswith("; no __syncthreads lies between") and "blocks run in any order" not in error.what
+
+
+def test_race_between_two_blocks_says_that_blocks_run_in_any_order() -> None:
+    body = "(int* x, int* o) { if (blockIdx.x == 0) x[0] = 3; if (blockIdx.x == 1) o[0] = x[0]; }"
+    error = race(body, 2, 1, np.zeros(1, np.int32), np.zeros(1, np.int32))
+    assert "blocks run in any order, and no atomic with a fence orders the two" in error.what
+
+
+def test_plain_read_of_a_flag_does_not_order_two_blocks() -> None:
+    """The flag itself is no race, because its writer is volatile, but the data that it announces is.
+
+    Block 1 first waits for another flag, which block 0 sets before its fence and which therefore orders nothing.
+    """
+    body = """(float* data, int* flag, volatile int* go, float* o) {
+        if (blockIdx.x == 0) { data[0] = 5; go[0] = 1; __threadfence(); ((volatile int*)flag)[0] = 1; }
+        else { while (go[0] == 0) { } int seen = flag[0]; __threadfence(); o[0] = data[0] + seen; } }"""
+    error = race(
+        body, 2, 1, np.zeros(1, np.float32), np.zeros(1, np.int32), np.zeros(1, np.int32), np.zeros(1, np.float32)
+    )
+    assert error.name == "argument 0" and error.where.block == (1, 0, 0)
+
+
+def test_read_of_one_block_is_kept_although_another_block_orders_its_own() -> None:
+    """Thread 40 writes what thread 0 of block 0 has read; in block 1 only thread 40 itself has read it."""
+    body = """(int* o) { __shared__ int s[64]; int t = threadIdx.x; s[t] = t; __syncthreads();
+        int v = s[(t + 24 * blockIdx.x) % 64];
+        if (t == 40) { v += s[0]; s[0] = 9; }
+        o[blockIdx.x * 64 + t] = v; }"""
+    error = race(body, 2, 64, np.zeros(128, np.int32))
+    assert (error.where.block, error.where.thread, error.offset) == ((0, 0, 0), (40, 0, 0), 0)
+
+
+def test_store_of_16_bytes_marks_exactly_its_own_bytes_as_written() -> None:
+    device = Device(
+        """extern "C" __global__ void fill(double2* o) { o[1] = make_double2(1, 2); }
+        extern "C" __global__ void read(const double* a, double* o, int i) { o[0] = a[i]; }"""
+    )
+    fresh, out = device.memory.allocate(48, "fresh", initialised=False), np.zeros(1)
+    device.launch("fill", 1, 1, fresh)
+    assert np.flatnonzero(fresh.written).tolist() == list(range(16, 32))
+    for index, value in ((2, 1.0), (3, 2.0)):
+        device.launch("read", 1, 1, fresh, out, index)
+        assert out[0] == value
+    for index in (1, 4):
+        with pytest.raises(Uninitialised, match=f"byte {8 * index} of fresh"):
+            device.launch("read", 1, 1, fresh, out, index)
