@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from tiny_ladder import product
 
-from climb.bench.arguments import ArgumentError, solve_size
+from climb.bench.arguments import ArgumentError, check_no_overlap, solve_size
 from climb.bench.cuda import cp
 from climb.bench.ladder import Ladder
 
@@ -152,6 +152,16 @@ def test_output_that_partly_overlaps_an_input_is_refused():
         out=flat[8:].reshape(4, 4),
         repeat=1,
     )
+
+
+@pytest.mark.parametrize("first", ["a", "c"])
+def test_an_output_that_touches_an_input_without_overlap_is_taken(first):
+    flat = zeros(32)
+    parts = {first: flat[:16], "c" if first == "a" else "a": flat[16:]}
+    check_no_overlap(parts, product.problem.outputs)
+    one_more = {first: flat[:17], "c" if first == "a" else "a": flat[16:]}
+    with pytest.raises(ArgumentError, match="output 'c' overlaps argument 'a'"):
+        check_no_overlap(one_more, product.problem.outputs)
 
 
 def kinds_of_data() -> Ladder:

@@ -125,6 +125,15 @@ def test_poison_left_in_an_output_is_wrong_and_unwritten(dtype):
     assert found.wrong == found.unwritten == 15 and found.first_unwritten == 0
 
 
+@pytest.mark.parametrize(
+    ("dtype", "bits"),
+    [("float16", 0x7E5A), ("float32", 0x7FE5A5A5), ("float64", 0x7FFCA5A5A5A5A5A5), ("int32", 0xA5A5A5A5)],
+)
+def test_poison_has_bits_that_can_be_told_in_a_dump(dtype, bits):
+    out = poisoned((2,), dtype)
+    assert [int(word) for word in out.view(f"u{out.itemsize}")] == [bits, bits]
+
+
 def test_computed_nan_is_not_reported_as_unwritten():
     found = compare(f32(1, NAN), np.array([1.0, 2.0]), 1e-3)
     assert found.wrong == 1 and found.unwritten == 0

@@ -201,8 +201,9 @@ class TestDescribe:
         announcement.announce(Recorded())
         assert capsys.readouterr().out == sentence + "\n"
 
-    def test_description_uses_the_article_of_the_gpu(self) -> None:
-        assert "of a Tesla T4, 2026-11-21" in announcement.describe(Recorded("Tesla T4"))
+    @pytest.mark.parametrize("gpu", ["a Tesla T4", "an A100-SXM4-80GB", "an NVIDIA H200"])
+    def test_description_uses_the_article_of_the_gpu(self, gpu: str) -> None:
+        assert f"of {gpu}, 2026-11-21" in announcement.describe(Recorded(gpu.split(" ", 1)[1]))
 
     def test_description_names_the_newest_record_by_default(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -224,7 +224,39 @@ def test_ceiling_ladders_are_measured_whole_until_they_have_a_record(tmp_path, m
     assert measure.ceiling_targets({TINY}, [tmp_path]) == []
 
 
+def test_several_ladders_are_measured_in_one_run_after_the_ceilings(tmp_path, monkeypatch):
+    asked = []
+
+    def run(targets, sampling, **options):
+        asked.extend(targets)
+        return [() for _ in targets], made.DEVICE
+
+    monkeypatch.setattr(measure, "run", run)
+    monkeypatch.setattr(measure, "ladder_names", lambda: ("copy", "saxpy"))
+    monkeypatch.setenv("WORKLOG_COMMIT", "f00")
+    written = measure.record_ladders(["saxpy", "transpose"], Sampling(), [tmp_path])
+    assert [record.ladder for record in written] == ["saxpy", "transpose"]
+    assert list(dict.fromkeys(target.ladder for target in asked)) == ["copy", "saxpy", "transpose"]
+    for name in ("saxpy", "transpose"):
+        assert [t for t in asked if t.ladder == name] == measure.targets_of(load_ladder(name), name)
+    assert {t.regimes for t in asked if t.ladder == "copy"} == {("cold",)}
+
+
+def test_the_first_of_equally_fast_points_gives_the_ceiling():
+    size = {"n": 1024}
+    points = [made.point(name, "rung", size, "cold", seconds=seconds)
+              for name, seconds in (("vector", 2e-6), ("plain", 1e-6), ("twice", 1e-6))]  # fmt: skip
+    ceilings, sources = measure.find_ceilings((Target(TINY, "rung", p.name, size), p) for p in points)
+    assert ceilings == {"copy_gb_s": pytest.approx(8.192)}
+    assert sources == {"copy_gb_s": {"ladder": "scale", "name": "plain", "size": size, "regime": "cold"}}
+
+
 # A part of a ladder.
+
+
+def test_ladders_that_define_a_ceiling_come_first(monkeypatch):
+    monkeypatch.setattr(targets, "ladder_names", lambda: ("copy", "saxpy", "fma", "transpose"))
+    assert targets.ceilings_first() == ["copy", "fma", "saxpy", "transpose"]
 
 
 def test_a_part_of_a_ladder_is_chosen_by_rung_and_size():

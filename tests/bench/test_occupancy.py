@@ -232,3 +232,38 @@ def test_a_block_that_cannot_be_launched_is_refused_before(threads: int, shared:
 def test_a_block_needs_no_shared_memory() -> None:
     ones = cp.asarray(np.ones(5, np.float32))
     assert (cp.asnumpy(load_ladder("occupancy")["one_float"](ones, threads=64, shared=0)) == 1).all()
+
+
+#: Places for blocks and for warps on an SM, from the table of compute capabilities in the CUDA C++ Programming Guide.
+PLACES = {
+    "sm_75": (16, 32), "sm_80": (32, 64), "sm_86": (16, 48), "sm_87": (16, 48),
+    "sm_89": (24, 48), "sm_90": (32, 64), "sm_100": (32, 64), "sm_120": (24, 48),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("arch", ARCHITECTURES)
+def test_blocks_of_one_warp_find_the_places_of_the_architecture(arch: str) -> None:
+    found = occupancy_of(16, 0, 32, arch)
+    assert (found.limits["blocks"], found.limits["warps"]) == PLACES[arch]
+
+
+def test_theory_takes_the_largest_carve_out_unless_the_configured_one_is_asked_for() -> None:
+    """One warp without shared memory of its own: each block takes 1 KB of 228, or of the 32 that were configured."""
+    point = occupancy_profile().at("occupancy", "one_float", n=1 << 26, threads=32, shared=0)
+    assert point.counts["shared_configured"] == 32 * KB
+    assert point.theory().limits["shared memory"] == 228
+    assert point.theory(as_configured=True).limits["shared memory"] == 32
+
+
+def test_a_profiled_launch_is_found_by_ladder_rung_and_size() -> None:
+    profile = occupancy_profile()
+    assert profile.gpu == "NVIDIA H200"
+    for rung, shared in (("one_quad", 0), ("one_quad", 48 * KB), ("released", 48 * KB)):
+        size = {"n": 1 << 26, "threads": 128, "shared": shared}
+        point = profile.at("occupancy", rung, **size)
+        assert (point.ladder, point.rung, point.size) == ("occupancy", rung, size)
+        assert point.counts["dynamic_shared"] == shared
+    with pytest.raises(LookupError, match="ncu was not asked about occupancy one_quad at n=5"):
+        profile.at("occupancy", "one_quad", n=5)
+    with pytest.raises(FileNotFoundError):
+        occupancy_profile("no-such-gpu")

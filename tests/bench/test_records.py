@@ -66,6 +66,17 @@ def test_an_interrupted_write_leaves_the_old_record(tmp_path, monkeypatch):
     assert path.read_bytes() == before and list(tmp_path.iterdir()) == [path]
 
 
+@pytest.mark.parametrize(
+    ("field", "message"),
+    [("median_s", "median_s is 1.0, but its samples give"), ("regime", "regime is 'hot'; expected one of cold, batch")],
+)
+def test_a_record_whose_points_contradict_themselves_is_not_loaded(field, message, tmp_path):
+    data = broken(**{field: {"median_s": 1.0, "regime": "hot"}[field]})
+    (tmp_path / "scale.json").write_text(json.dumps(data), encoding="utf-8")
+    with pytest.raises(RecordError, match=rf"scale\.json: points\[0\]: {message}"):
+        load_record("scale", folder=tmp_path)
+
+
 def test_a_missing_record_says_what_makes_it(tmp_path):
     with pytest.raises(MissingRecord, match=r"no record of scale on nvidia-h200 .* make record LADDER=scale"):
         load_record("scale", folder=tmp_path)

@@ -29,7 +29,7 @@ def test_limit_of_a_compute_bound_problem_is_its_flops():
     assert limit(product.problem, size, CEILINGS).bound == "arithmetic"
 
 
-@pytest.mark.parametrize(("outputs", "ceiling"), [(99, "read_gb_s"), (101, "copy_gb_s")])
+@pytest.mark.parametrize(("outputs", "ceiling"), [(99, "read_gb_s"), (100, "copy_gb_s"), (101, "copy_gb_s")])
 def test_problem_that_hardly_writes_uses_the_read_ceiling(outputs, ceiling):
     reads = dataclasses.replace(
         scale.problem,

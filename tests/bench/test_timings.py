@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import os
+from types import SimpleNamespace
+
 import pytest
 from msgspec.structs import replace
 from tiny_ladder import made, scale
 
+from climb.bench import cuda, hardware, measure, records
+from climb.bench import timings as module
 from climb.bench.timings import Timings, timings
 from climb.bench.timings import verdict as verdict_of
 
@@ -71,3 +76,70 @@ def test_the_verdict_takes_both_medians(a, b, verdict):
 def test_an_unknown_regime_is_refused():
     with pytest.raises(ValueError, match="regime is 'hot'; expected one of cold, batch"):
         timings(scale.ladder, "hot")
+
+
+HOURS = 3600
+MADE_AT = 1_000_000
+
+
+@pytest.fixture
+def live(tmp_path, monkeypatch):
+    """A GPU on which the tiny ladder is measured live. Returns a function that asks for its times some seconds after
+    the local record was made, and the list of the measurements."""
+    measured = []
+
+    def record_ladder(name, sampling, known):
+        measured.append(name)
+        return replace(made.record(), date=f"measured {len(measured)}")
+
+    monkeypatch.setattr(module, "LOCAL", tmp_path)
+    monkeypatch.setattr(module, "load_ladder", lambda name: scale.ladder)
+    monkeypatch.setattr(cuda, "replaying", lambda: False)
+    monkeypatch.setattr(hardware, "device_block", lambda: made.DEVICE)
+    monkeypatch.setattr(measure, "record_ladder", record_ladder)
+
+    def ask(after: int) -> Timings:
+        module._live.cache_clear()
+        for path in tmp_path.glob("*.json"):
+            os.utime(path, (MADE_AT, MADE_AT))
+        monkeypatch.setattr(module, "time", SimpleNamespace(time=lambda: MADE_AT + after))
+        return timings(scale.ladder)
+
+    yield ask, measured
+    module._live.cache_clear()
+
+
+def test_a_live_measurement_is_kept_and_used_again_within_twelve_hours(live, tmp_path):
+    ask, measured = live
+    assert ask(0).mine.date == "measured 1"
+    assert records.load_record("scale", folder=tmp_path).date == "measured 1"
+    assert ask(1).mine.date == ask(12 * HOURS - 1).mine.date == "measured 1" and measured == ["scale"]
+
+
+@pytest.mark.parametrize("after", [12 * HOURS, 12 * HOURS + 5, 24 * HOURS])
+def test_a_live_measurement_of_twelve_hours_ago_is_made_again(live, after):
+    ask, measured = live
+    ask(0)
+    assert ask(after).mine.date == "measured 2" and len(measured) == 2
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"device": made.DEVICE | {"name": "another GPU"}},
+        {"points": made.record().points[2:]},
+        {"points": tuple(replace(p, flops=1) for p in made.record().points)},
+    ],
+    ids=["another GPU", "a point is missing", "the problem has changed"],
+)
+def test_a_live_measurement_that_does_not_fit_is_made_again(live, changed, tmp_path):
+    ask, measured = live
+    records.save_record(replace(made.record(), **changed), tmp_path / "scale.json")
+    assert ask(1).mine.date == "measured 1" and measured == ["scale"]
+
+
+def test_a_live_measurement_that_cannot_be_read_is_made_again(live, tmp_path):
+    ask, _ = live
+    (tmp_path / "scale.json").write_text("{")
+    assert ask(1).mine.date == "measured 1"
+    assert records.load_record("scale", folder=tmp_path).date == "measured 1"

@@ -1,0 +1,58 @@
+"""What the profiled process launches: each case once, on zeros or on the problem's own inputs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from tiny_ladder import scale
+
+from climb.bench import alignment, cuda, profiling
+from climb.bench.ladder import BoundRung
+
+
+@pytest.fixture
+def launched(monkeypatch):
+    """The launches, as (rung, size, arrays), on a double of CuPy whose arrays are NumPy's."""
+    found = []
+
+    def prepare(self, arrays, size):
+        return lambda: found.append((self.name, dict(size), arrays))
+
+    pool = SimpleNamespace(free_all_blocks=lambda: None)
+    double = SimpleNamespace(
+        zeros=np.zeros,
+        asarray=np.asarray,
+        cuda=SimpleNamespace(Device=lambda: SimpleNamespace(synchronize=lambda: None)),
+        get_default_memory_pool=lambda: pool,
+    )
+    monkeypatch.setattr(cuda, "cp", double)
+    monkeypatch.setattr(alignment, "aligned", lambda array: array)
+    monkeypatch.setattr(BoundRung, "prepare", prepare)
+    return found
+
+
+def test_each_rung_is_launched_once_at_each_size_that_it_takes(launched):
+    profiling.launch_all(scale.ladder)
+    assert [(rung, size["n"]) for rung, size, _ in launched] == [
+        ("plain", 1024), ("vector", 1024), ("twice", 1024), ("plain", 1023), ("twice", 1023)
+    ]  # fmt: skip
+    for _, size, arrays in launched:
+        assert set(arrays) == {"x", "y"}
+        assert all((a.shape, a.dtype, a.any()) == ((size["n"],), np.float32, False) for a in arrays.values())
+
+
+def test_inputs_whose_kind_of_data_matters_are_the_problems(launched):
+    problem = replace(
+        scale.problem,
+        size_keys=("n", "data"),
+        kinds={"data": ("random", "ones")},
+        headline=({"n": 5, "data": "ones"},),
+        make_inputs=lambda size, rng: {"x": np.ones(size["n"], np.float32)},
+    )
+    profiling.launch_all(replace(scale.ladder, problem=problem, rungs=(scale.plain,)))
+    ((rung, size, arrays),) = launched
+    assert (rung, size) == ("plain", {"n": 5, "data": "ones"})
+    assert arrays["x"].tolist() == [1.0] * 5 and arrays["y"].tolist() == [0.0] * 5
