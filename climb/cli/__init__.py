@@ -133,4 +133,4 @@ def _install(error: ModuleNotFoundError) -> str | None:
     """What to install for a module that is not there, or None for one that no extra brings."""
     name = error.name or ""
     extra = _EXTRAS.get(name) or _EXTRAS.get(name.split(".")[0])
-    return f"it needs {name}, which is not installed: pip install 'climb[{extra}]'" if extra else None
+    return f"it needs {name}, which is not installed: pip install '.[{extra}]'" if extra else None

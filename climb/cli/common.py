@@ -63,7 +63,7 @@ def need_gpu(what: str) -> None:
 
     if cuda.backend != "cupy":
         raise Unavailable(
-            f"{what} needs an NVIDIA GPU and CuPy (pip install 'climb[gpu]'); here kernels run on the emulator"
+            f"{what} needs an NVIDIA GPU and CuPy (pip install '.[gpu]'); here kernels run on the emulator"
         )
 
 

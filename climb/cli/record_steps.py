@@ -191,7 +191,7 @@ def _nvbench() -> str:
         there = "cuda.bench" in sys.modules or importlib.util.find_spec("cuda.bench") is not None
     except ModuleNotFoundError:
         there = False
-    return "" if there else "NVBench, the package cuda-bench: pip install 'climb[gpu]'"
+    return "" if there else "NVBench, the package cuda-bench: pip install '.[gpu]'"
 
 
 def _nothing() -> str:

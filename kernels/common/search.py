@@ -23,7 +23,8 @@ import numpy as np
 
 from climb import load_ladder
 from climb.bench import hardware, records
-from climb.bench.ladder import Ladder, expand_includes
+from climb.bench.identity import expand_includes
+from climb.bench.ladder import Ladder
 from climb.bench.problem import Launch, Size
 
 SAMPLES = 5

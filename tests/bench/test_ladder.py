@@ -10,7 +10,8 @@ from tiny_ladder import scale
 
 from climb.bench import registry
 from climb.bench.cuda import cp
-from climb.bench.ladder import Ladder, expand_includes
+from climb.bench.identity import expand_includes
+from climb.bench.ladder import Ladder
 from climb.bench.problem import Launch
 
 X = np.arange(64, dtype=np.float32)

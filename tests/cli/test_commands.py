@@ -97,12 +97,12 @@ def run_with(monkeypatch, raised):
         (
             ModuleNotFoundError("No module named 'torch'", name="torch"),
             2,
-            "climb broken: error: it needs torch, which is not installed: pip install 'climb[gpu]'\n",
+            "climb broken: error: it needs torch, which is not installed: pip install '.[gpu]'\n",
         ),
         (
             ModuleNotFoundError("No module named 'matplotlib.pyplot'", name="matplotlib.pyplot"),
             2,
-            "climb broken: error: it needs matplotlib.pyplot, which is not installed: pip install 'climb[book]'\n",
+            "climb broken: error: it needs matplotlib.pyplot, which is not installed: pip install '.[book]'\n",
         ),
     ],
 )
@@ -159,7 +159,7 @@ def test_a_kernel_is_emulated_without_the_extras(tmp_path):
 def test_a_command_without_its_extra_says_what_to_install():
     done = bare("report")
     assert done.returncode == 2
-    assert done.stderr == "climb report: error: it needs msgspec, which is not installed: pip install 'climb[book]'\n"
+    assert done.stderr == "climb report: error: it needs msgspec, which is not installed: pip install '.[book]'\n"
 
 
 def test_python_m_climb_is_the_same_command():
@@ -193,7 +193,7 @@ def test_a_command_that_needs_a_gpu_says_so(command, capsys, monkeypatch):
 
     monkeypatch.setattr(cuda, "backend", "emulator")
     assert main(command) == 1
-    assert "needs an NVIDIA GPU and CuPy (pip install 'climb[gpu]')" in capsys.readouterr().err
+    assert "needs an NVIDIA GPU and CuPy (pip install '.[gpu]')" in capsys.readouterr().err
 
 
 def test_live_runs_make_for_one_chapter(monkeypatch):

@@ -13,7 +13,7 @@ import pytest
 from tools.corners import with_fault
 
 from climb import BoundRung, ladder_names, load_ladder
-from climb.bench.ladder import expand_includes
+from climb.bench.identity import expand_includes
 
 RUNGS = [rung for name in ladder_names() for rung in load_ladder(name) if "atomicInc" in expand_includes(rung.path)]
 STEP = re.compile(

@@ -10,7 +10,7 @@ import pytest
 from tools.corners import with_fault
 
 from climb import BoundRung, WrongResult, cp, ladder_names, load_ladder, verify
-from climb.bench.ladder import expand_includes
+from climb.bench.identity import expand_includes
 from climb.emulator import EmulatorError
 
 NEWER = "__CUDA_ARCH__ >= 800"

@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from climb import ArgumentError, BoundRung, Ladder, cp, load_ladder, verify
 from climb.bench.checking import Case, run_and_check
-from climb.bench.ladder import expand_includes
+from climb.bench.identity import expand_includes
 from climb.bench.problem import Size
 from tools.corners import Corner, with_fault
 

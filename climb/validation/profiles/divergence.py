@@ -23,7 +23,7 @@ import numpy as np
 
 from climb import paths
 from climb.bench import hardware, records
-from climb.bench.ladder import expand_includes
+from climb.bench.identity import expand_includes
 from climb.bench.registry import load_ladder
 from climb.toolchain import Compiled, compile_cuda
 from climb.validation import nsight

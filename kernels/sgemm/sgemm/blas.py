@@ -8,7 +8,7 @@ import numpy as np
 
 from climb import ArgumentError, cp
 from climb.bench.arguments import check_device
-from climb.bench.ladder import expand_includes
+from climb.bench.identity import expand_includes
 from kernels.sgemm.sgemm import ladder
 from kernels.sgemm.sgemm.product import MAX_EXTENT, Product
 from kernels.sgemm.sgemm.rungs import PLANS, SCRATCH
