@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from tools.browser import Browser, BrowserError, serve
 
-SMALL = """<!doctype html><meta name="viewport" content="width=device-width"><title>A page</title><link rel="icon" href="data:,"><img src="dot.svg" alt="a dot">
+SMALL = """<!doctype html><meta name="viewport" content="width=device-width"><title>A page</title>
+<link rel="icon" href="data:,"><img src="dot.svg" alt="a dot">
 <style>body { margin: 0 } pre { overflow: auto } @media (prefers-color-scheme: dark) { body { color: white } }</style>
 <pre>{line}</pre><script>console.error("two", 3); document.onkeydown = e => { document.title = e.key }; gone()</script>
 """.replace("{line}", "x" * 200)
