@@ -17,7 +17,7 @@ _WHERE = {
     "bench.counting": ("count_kernel", "counters", "trace"),
     "bench.cuda": ("backend", "cp", "replaying"),
     "bench.exercise": ("Claim", "Exercise", "Verdict", "at_most", "check", "no_bank_conflicts"),
-    "display.exercises": ("skeleton", "solution"),
+    "display.exercises": ("hints", "skeleton", "solution"),
     "display.figures": (
         "access_figure",
         "alt_text",
@@ -42,6 +42,7 @@ _WHERE = {
     "bench.roofline": ("arithmetic_intensity", "limit", "limit_s"),
     "display.access_cost": ("pick",),
     "display.card": ("card",),
+    "display.check_table": ("check_table",),
     "display.cell_output": ("Code", "table"),
     "display.listings": ("diff", "launch", "source"),
     "display.prose_numbers": ("number", "say"),
