@@ -21,8 +21,8 @@ _COMMENT = re.compile(r"//[^\n]*|/\*.*?\*/", re.DOTALL)
 #: What may stand before the name of a function, a variable or a constant where it is declared, besides other names.
 _NOT_A_TYPE = {"return", "else", "case", "goto", "new", "delete", "throw", "sizeof", "do", "in", "define", "ifdef"}
 _HEADER = re.compile(r"// (?:Idea|From the rung before|Requires):")
-#: Sides that share less than this part of their tokens have their changed words not marked: nothing would be left.
-_ALIKE = 0.5
+#: The part of a line's tokens up to which the changed ones are marked.
+_MOST = 0.6
 
 Span = tuple[int, int]
 
@@ -181,8 +181,6 @@ def _flat(lines: Sequence[Sequence[str]]) -> list[str]:
 def _changed(old: Sequence[Sequence[str]], new: Sequence[Sequence[str]]) -> tuple[list[list[bool]], list[list[bool]]]:
     """For each token of both sides, line by line, whether it is marked as changed."""
     matcher = difflib.SequenceMatcher(a=_flat(old), b=_flat(new), autojunk=False)
-    if matcher.ratio() < _ALIKE:
-        return [[False] * len(line) for line in old], [[False] * len(line) for line in new]
     flags = [True] * sum(map(len, old)), [True] * sum(map(len, new))
     for tag, i1, i2, j1, j2 in matcher.get_opcodes():
         # A bracket that two changes have between them belongs to them: marks of single words are hard to read.
@@ -193,10 +191,10 @@ def _changed(old: Sequence[Sequence[str]], new: Sequence[Sequence[str]]) -> tupl
 
 
 def _by_line(flags: Sequence[bool], lines: Sequence[Sequence[str]]) -> list[list[bool]]:
-    """Split flags into lines. A line that is changed as a whole has no marks: its ground says so."""
+    """Split flags into lines. A line of which most is changed has no marks: its ground says so."""
     rest = iter(flags)
     split = [list(itertools.islice(rest, len(line))) for line in lines]
-    return [[False] * len(line) if all(line) else line for line in split]
+    return [line if sum(line) <= _MOST * len(line) else [False] * len(line) for line in split]
 
 
 def _spans(line: str, changed: Sequence[bool]) -> tuple[Span, ...]:
