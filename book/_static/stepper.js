@@ -5,6 +5,30 @@
   const still = matchMedia("(prefers-reduced-motion: reduce)");
   const PAUSE = 1100; // milliseconds from step to step while it plays
 
+  // Cells "0+8*2 40": every second of 16 from 0 on, and 40, as strokes along the rows of a grid.
+  function strokes(cells, [columns, x, y, pitch, down]) {
+    let [out, next] = ["", -1];
+    let from = 0;
+    const all = cells.split(" ").filter(Boolean).flatMap((run) => {
+      const [, first, count = 1, distance = 1] = run.match(/^(\d+)(?:\+(\d+))?(?:\*(\d+))?$/);
+      return Array.from({ length: +count }, (_, n) => +first + n * distance);
+    });
+    const end = () => {
+      if (next < 0) return;
+      const [left, top] = [x + (from % columns) * pitch, y + Math.floor(from / columns) * down];
+      out += `M${left} ${top}h${(next - from) * pitch - 0.1}`;
+    };
+    for (const cell of all.sort((a, b) => a - b)) {
+      if (cell !== next || cell % columns === 0) {
+        end();
+        from = cell;
+      }
+      next = cell + 1;
+    }
+    end();
+    return out;
+  }
+
   function attach(root) {
     const data = JSON.parse(root.dataset.stepper);
     const svg = root.querySelector("svg");
@@ -24,7 +48,7 @@
       return changes[step];
     };
 
-    function fade(part, shape) {
+    function fade(part) {
       if (still.matches || document.hidden) return;
       const ghost = part.cloneNode(false);
       ghost.removeAttribute("data-part");
@@ -37,7 +61,12 @@
     function show(step) {
       at = Math.max(0, Math.min(last, step));
       parts.forEach((part, n) => {
-        const value = state(data.parts[n], at);
+        let value = state(data.parts[n], at);
+        if (data.how[n] === 1) {
+          part.setAttribute("class", `s-${value || "none"}`);
+          return;
+        }
+        if (data.how[n]) value = strokes(value, data.how[n]);
         if (part.tagName === "text") {
           if (part.textContent !== value) part.textContent = value;
         } else if (part.getAttribute("d") !== value) {
@@ -57,13 +86,13 @@
 
     function mark(lines) {
       const listing = root.querySelector(".s-listing");
-      let first = null;
+      let [first, final] = [null, null];
       for (const line of listing.querySelectorAll("[data-line]")) {
         const now = lines.includes(Number(line.dataset.line));
         line.classList.toggle("s-now", now);
-        if (now) first = first || line;
+        if (now) [first, final] = [first || line, line];
       }
-      if (first) listing.scrollTop = Math.max(0, first.offsetTop - listing.clientHeight / 3);
+      if (first) listing.scrollTop = Math.max(0, (first.offsetTop + final.offsetTop - listing.clientHeight) / 2);
     }
 
     function stop() {

@@ -8,7 +8,7 @@ does not run, the reader sees the most telling step and the list of all sentence
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from html import escape
 
@@ -24,6 +24,7 @@ PAINT = {
     "waste": "#f6c98f",  # idle or moved for nothing, and it costs
     "other": "#b34a00",  # read by what is at work
     "line": "#52606d",
+    "panel": "#ffffff",  # the ground, to cover what is still to come
     "text": "#1f2933",
     "quiet": "#52606d",
 }
@@ -37,6 +38,53 @@ class Layer:
     shapes: Sequence[str]
     width: float | None = None
     dash: str = ""
+
+
+@dataclass
+class Grid:
+    """Cells in rows: cell c is in row ``c // columns``. ``down`` is the distance of the rows, ``height`` a cell's."""
+
+    columns: int
+    x: float
+    y: float
+    pitch: float
+    down: float
+    height: float
+    gap: float = 1.0
+
+    def shape(self, cells: Iterable[int]) -> str:
+        """The cells as strokes along the rows: a move and a line for each run of neighbours."""
+        out = []
+        for first, count in _runs(sorted(cells), self.columns):
+            x, y = self.x + first % self.columns * self.pitch, self.y + first // self.columns * self.down
+            out.append(f"M{number(x)} {number(y)}h{number(count * self.pitch - 0.1)}")
+        return "".join(out)
+
+    def drawn(self, cells: Iterable[int], paint: str) -> str:
+        """The cells as fixed SVG."""
+        return path(self.shape(cells), paint, self.height, self.dash)
+
+    @property
+    def dash(self) -> str:
+        """The dashes that cut a stroke into cells."""
+        return dashes(self.pitch, self.gap)
+
+
+@dataclass
+class Cells:
+    """Cells of a grid in one paint; ``cells`` has those of each step."""
+
+    paint: str
+    grid: Grid
+    cells: Sequence[Iterable[int]]
+
+
+@dataclass
+class Patch:
+    """A filled shape that changes its paint; ``paints`` has that of each step, "" where it is not there."""
+
+    shape: str
+    paints: Sequence[str]
 
 
 @dataclass
@@ -65,7 +113,7 @@ class Drawing:
 
     width: float
     height: float
-    parts: list[str | Layer | Label] = field(default_factory=list)
+    parts: list[str | Layer | Cells | Patch | Label] = field(default_factory=list)
 
 
 def number(value: float) -> str:
@@ -86,25 +134,6 @@ def path(shape: str, paint: str, width: float | None = None, dash: str = "", ext
     return f'<path d="{shape}"{_painted(paint, width, dash)}{extra}/>'
 
 
-def rows(cells: Sequence[int], columns: int, x: float, y: float, pitch: float, down: float | None = None) -> str:
-    """Cells of a grid as strokes along its rows: a move and a line for each run of neighbours.
-
-    Cell c is in row ``c // columns``; ``pitch`` is the distance of columns, ``down`` that of rows; stroke them with the
-    height of a cell and with ``dashes(pitch)``.
-    """
-    down = pitch if down is None else down
-    out, run = [], None
-    for cell in [*sorted(cells), None]:
-        if run is not None and (cell is None or cell != run[1] + 1 or cell % columns == 0):
-            first, last = run
-            left, top = x + first % columns * pitch, y + first // columns * down
-            out.append(f"M{number(left)} {number(top)}h{number((last - first + 1) * pitch - 0.1)}")
-            run = None
-        if cell is not None:
-            run = (cell, cell) if run is None else (run[0], cell)
-    return "".join(out)
-
-
 def dashes(pitch: float, gap: float = 1.0) -> str:
     """The dashes that cut a stroke into cells."""
     return f"{number(pitch - gap)} {number(gap)}"
@@ -119,7 +148,7 @@ def key(entries: Sequence[tuple[str, str]], x: float, y: float, width: float = 4
     """The legend: a square and words for each ``(paint, words)``, in as many lines as needed; and its height."""
     out, left, top = [], x, y
     for paint, words in entries:
-        wide = 17 + 6.1 * len(words)
+        wide = 17 + 6.4 * len(words)
         if left > x and left + wide > width:
             left, top = x, top + 17
         out.append(path(box(left, top - 9, 10, 10), paint) + text(left + 14, top, words))
@@ -145,7 +174,7 @@ def stepper(
     if not steps:
         raise ValueError(f"the stepper '{title}' has no step")
     moving = [part for part in drawing.parts if not isinstance(part, str)]
-    states = [part.shapes if isinstance(part, Layer) else part.texts for part in moving]
+    states = [_states(part) for part in moving]
     for part in (*states, *([listing.marked] if listing else [])):
         if len(part) != steps:
             raise ValueError(f"the stepper '{title}' has {steps} sentences, but a part of it has {len(part)} steps")
@@ -154,6 +183,7 @@ def stepper(
         {
             "at": shown,
             "parts": [_changes(part) for part in states],
+            "how": [_how(part) for part in moving],
             **({"lines": [list(marked) for marked in listing.marked]} if listing else {}),
         },
         separators=(",", ":"),
@@ -166,7 +196,7 @@ def stepper(
         f'<div class="s-title">{escape(title)}</div>',
         _listing(listing, shown) if listing else "",
         f'<svg viewBox="0 0 {number(drawing.width)} {number(drawing.height)}" role="img" aria-label="{escape(alt)}" '
-        f'style="width:100%;max-width:{number(drawing.width * 1.5)}px;height:auto" '
+        f'style="width:100%;max-width:{number(drawing.width * 1.45)}px;height:auto" '
         f'font-family="system-ui,sans-serif">{inner}</svg>',
         '<div class="s-controls" hidden>'
         '<button type="button" class="s-back" aria-label="Previous step">◀</button>'
@@ -192,7 +222,12 @@ def listed(items: Sequence[int], noun: str) -> str:
         return f"{noun}s {items[0]} to {items[-1]}"
     if len(items) > 4:
         return f"{len(items)} {noun}s"
-    return f"{noun}s {', '.join(map(str, items[:-1]))} and {items[-1]}"
+    return f"{noun}s {joined([str(item) for item in items])}"
+
+
+def joined(names: Sequence[str]) -> str:
+    """``a``, ``a and b``, ``a, b and c``."""
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def _painted(paint: str, width: float | None, dash: str) -> str:
@@ -202,11 +237,59 @@ def _painted(paint: str, width: float | None, dash: str) -> str:
     return f' class="s-{paint} s-stroke" fill="none" stroke="{PAINT[paint]}" stroke-width="{number(width)}"{dashed}'
 
 
-def _moving(part: Layer | Label, step: int) -> str:
+def _moving(part: Layer | Cells | Patch | Label, step: int) -> str:
+    if isinstance(part, Cells):
+        return path(part.grid.shape(part.cells[step]), part.paint, part.grid.height, part.grid.dash, " data-part")
+    if isinstance(part, Patch):
+        paint = part.paints[step]
+        seen = f'class="s-{paint}" fill="{PAINT[paint]}"' if paint else 'class="s-none" fill="none"'
+        return f'<path d="{part.shape}" {seen} data-part/>'
     if isinstance(part, Layer):
         return path(part.shapes[step], part.paint, part.width, part.dash, " data-part")
     drawn = text(part.x, part.y, part.texts[step], part.paint, part.anchor, part.size)
     return drawn.replace("<text ", "<text data-part ", 1)
+
+
+def _states(part: Layer | Cells | Patch | Label) -> Sequence[str]:
+    """What a part is in each step. Cells are written as runs: ``0+8`` (0 to 7), ``0+8*2`` (every second from 0 on)."""
+    if isinstance(part, Cells):
+        return [progressions(cells) for cells in part.cells]
+    if isinstance(part, Patch):
+        return part.paints
+    return part.shapes if isinstance(part, Layer) else part.texts
+
+
+def progressions(cells: Iterable[int]) -> str:
+    """Cells in few letters: ``first+count*distance``, one after another, where ``*1`` and ``+1*1`` are left out."""
+    left, out = sorted(set(cells)), []
+    while left:
+        distance = left[1] - left[0] if len(left) > 1 else 1
+        count = 1
+        while count < len(left) and left[count] - left[count - 1] == distance:
+            count += 1
+        if count == 2 and distance > 1:
+            count = 1
+        out.append(f"{left[0]}" + (f"+{count}" if count > 1 else "") + (f"*{distance}" if count > 1 < distance else ""))
+        left = left[count:]
+    return " ".join(out)
+
+
+def _runs(cells: Sequence[int], columns: int) -> list[tuple[int, int]]:
+    """Neighbouring cells of a row as ``(first, how many)``."""
+    out: list[tuple[int, int]] = []
+    for cell in cells:
+        if out and cell == sum(out[-1]) and cell % columns:
+            out[-1] = (out[-1][0], out[-1][1] + 1)
+        else:
+            out.append((cell, 1))
+    return out
+
+
+def _how(part: Layer | Cells | Patch | Label) -> list[float] | int:
+    """What the states of a part are: the numbers of a grid for its cells, 1 for paints, 0 for shapes and texts."""
+    if isinstance(part, Cells):
+        return [part.grid.columns, part.grid.x, part.grid.y, part.grid.pitch, part.grid.down]
+    return 1 if isinstance(part, Patch) else 0
 
 
 def _changes(states: Sequence[str]) -> list[str | int]:

@@ -7,10 +7,10 @@ from typing import Any
 
 from climb.display.access_cost import LANES, SharedPicture, plural, shared_picture
 from climb.display.cell_output import CellOutput
-from climb.display.stepper.frame import Drawing, Label, Layer, dashes, key, listed, number, path, rows, stepper, text
+from climb.display.stepper.frame import Cells, Drawing, Grid, Label, Layer, dashes, joined, key, listed, number, stepper, text
 from climb.emulator.counters.cost_model import BANKS
 
-_LEFT, _PITCH, _WIDTH = 42, 11.5, 420
+_LEFT, _PITCH, _WIDTH = 46, 11.5, 420
 _LANES, _BANKS, _QUEUE = 36, 84, 100  # from a panel's top: the middles of the rows of lanes and banks, the queues' top
 _CELL = 10
 
@@ -43,7 +43,7 @@ def wavefronts_stepper(access: Any, *more: Any, titles: Sequence[str] = ()) -> C
     drawing.parts.append(legend)
     drawing.height = top + height
     sentences = [_sentence(pictures, names, step) for step in range(steps)]
-    title = "A request to shared memory, wavefront by wavefront: " + " and ".join(names)
+    title = "A request to shared memory, wavefront by wavefront: " + joined(names)
     return stepper("wavefronts", title, drawing, sentences, telling=min(steps - 1, max(1, steps // 3)))
 
 
@@ -64,18 +64,17 @@ def _panel(drawing: Drawing, picture: SharedPicture, name: str, top: float, step
     down = min(7.0, 118 / deepest)
     idle = "waste" if picture.conflicts else "rest"
 
-    def lanes_in(step: int, which: str) -> str:
-        now = step - 1
-        tests = {"soon": lambda at: at > now, "on": lambda at: at == now, "done": lambda at: at < now}
-        serve = {lane for lanes in fronts[now].values() for lane in lanes} if 0 <= now < len(fronts) else set()
-        cells = [lane for lane, at in last.items() if tests[which](at) and (which == "on") == (lane in serve)]
-        return rows(cells if which != "on" else sorted(serve), LANES, _LEFT, top + _LANES, _PITCH)
+    def serve(step: int) -> set[int]:
+        return {lane for lanes in fronts[step - 1].values() for lane in lanes} if 0 < step <= len(fronts) else set()
 
-    def banks_in(step: int, busy: bool) -> str:
-        at = set(fronts[step - 1]) if 0 < step <= len(fronts) else set()
-        if not at:
-            return ""
-        return rows([bank for bank in range(BANKS) if (bank in at) == busy], BANKS, _LEFT, top + _BANKS, _PITCH)
+    def wait(step: int, later: bool) -> set[int]:
+        return {lane for lane, at in last.items() if (at >= step) == later} - serve(step)
+
+    def busy(step: int) -> set[int]:
+        return set(fronts[step - 1]) if 0 < step <= len(fronts) else set()
+
+    def unused(step: int) -> set[int]:
+        return set(range(BANKS)) - busy(step) if busy(step) else set()
 
     def queue_in(step: int) -> str:
         out = []
@@ -97,22 +96,23 @@ def _panel(drawing: Drawing, picture: SharedPicture, name: str, top: float, step
             for lane, bank in ends
         )
 
-    every, grid = range(steps), dashes(_PITCH, 1.5)
-    whole = rows(range(LANES), LANES, _LEFT, top + _LANES, _PITCH)
+    every = range(steps)
+    lane_row = Grid(LANES, _LEFT, top + _LANES, _PITCH, 0, _CELL, 1.5)
+    bank_row = Grid(BANKS, _LEFT, top + _BANKS, _PITCH, 0, _CELL, 1.5)
     drawing.parts += [
         text(_LEFT, top + 14, name, "text"),
         Label(_WIDTH - 10, top + 14, [_progress(picture, step) for step in every], "text", "end"),
         text(_LEFT - 6, top + _LANES + 4, "lane", anchor="end"),
         text(_LEFT - 6, top + _BANKS + 4, "bank", anchor="end"),
-        text(_LEFT - 6, top + _QUEUE + 9, "words", anchor="end", size=10),
-        text(_LEFT - 6, top + _QUEUE + 20, "to serve", anchor="end", size=10) if deepest * down > 16 else "",
-        path(whole, "rest", _CELL, grid),
-        path(whole.replace(number(top + _LANES), number(top + _BANKS)), "rest", _CELL, grid),
-        Layer(idle, [banks_in(step, False) for step in every], _CELL, grid),
+        text(_LEFT - 6, top + _QUEUE + 9, "queue", anchor="end"),
+        *(row.drawn(range(LANES), "rest") for row in (lane_row, bank_row)),
+        Cells(idle, bank_row, [unused(step) for step in every]),
         Layer("soon", [queue_in(step) for step in every], 8.5, dashes(down, 0.8 if down > 4 else 0.6)),
         Layer("line", [lines_in(step) for step in every], 1.1),
-        *(Layer(which, [lanes_in(step, which) for step in every], _CELL, grid) for which in ("soon", "done", "on")),
-        Layer("on", [banks_in(step, True) for step in every], _CELL, grid),
+        Cells("soon", lane_row, [wait(step, True) for step in every]),
+        Cells("done", lane_row, [wait(step, False) for step in every]),
+        Cells("on", lane_row, [serve(step) for step in every]),
+        Cells("on", bank_row, [busy(step) for step in every]),
     ]
     return _QUEUE + deepest * down + 14
 
@@ -134,15 +134,17 @@ def _sentence(pictures: Sequence[SharedPicture], names: Sequence[str], step: int
             for p, name in zip(pictures, names, strict=True)
         ]
         return f"The request arrives; {'; '.join(asked)}. A bank delivers one word in a wavefront."
-    said = []
+    said, done = [], []
     for picture, name in zip(pictures, names, strict=True):
         if step > picture.wavefronts:
-            said.append(f"{name}: done since wavefront {picture.wavefronts}")
+            done.append(name)
             continue
         banks = serving(picture)[step - 1]
         lanes = sorted({lane for served in banks.values() for lane in served})
         verb = "serves" if len(banks) == 1 else "serve"
         idle = BANKS - len(banks)
         rest = f", {plural(idle, 'bank')} idle" if idle else ""
-        said.append(f"{name}: {listed(sorted(banks), 'bank')} {verb} {listed(lanes, 'lane')}{rest}")
-    return f"Wavefront {step}. In {'; in '.join(said)}."
+        said.append(f"In {name}, {listed(sorted(banks), 'bank')} {verb} {listed(lanes, 'lane')}{rest}")
+    if done:
+        said.append(f"{joined(done)} {'is' if len(done) == 1 else 'are'} done")
+    return f"Wavefront {step}. {'; '.join(said)}."

@@ -17,8 +17,8 @@ class Event:
     """What `threads` of the blocks `blocks`, both int64 (n,) and linear, did together.
 
     `kind`: an access such as "shared load" or "global store"; or "shuffle", "barrier", "copy" (a `cp.async` begins),
-    "commit", "wait". `places`, int64 (n,): the address of an access (shared: the offset in the block's shared memory),
-    the target of a copy in shared memory, the thread that a shuffle reads from; empty for the rest. `number`: how many
+    "commit", "wait". `places`, int64 (n,): where an access goes, in bytes from the start of its allocation or of the
+    block's shared memory; the target of a copy in shared memory, the thread that a shuffle reads from; empty for the rest. `number`: how many
     groups a wait leaves open. `line` is 0 where the source line is not known.
     """
 
@@ -54,6 +54,8 @@ class BlockTrace:
 
     def record(self, group: Group, site: Site, space: str, address: np.ndarray, allocation: str) -> None:
         """Record an access of the traced block."""
+        if space == "global" and (found := group.batch.find(int(address.flat[0]), 1)) is not None:
+            address = address - found.address
         self._keep(group, f"{space} {site.action}", site.location.line, address, site.width, allocation, 0)
 
     def note(self, group: Group, kind: str, site: Site | None, places: np.ndarray | None, number: int) -> None:
