@@ -11,8 +11,8 @@ from climb import ArgumentError, check, count_kernel, counters, load_ladder, opc
 from climb.bench.exercise import drifted
 from climb.emulator.errors import OutOfBounds, Race
 from kernels.classifier.classifier import search, tuning
-from kernels.common.search import Trial
 from kernels.classifier.exercises import exhibit, gradient, quarters, samples
+from kernels.common.search import Trial
 
 CHAPTER = Path(__file__).resolve().parents[3] / "book" / "classifier.ipynb"
 LADDER, WHOLE = load_ladder("classifier"), load_ladder("classifier_int")
