@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Protocol
 
-from climb.bench import cuda, records
+from climb.bench import cuda, events, records
 
 
 class RecordLike(Protocol):
@@ -34,8 +34,9 @@ def describe(record: RecordLike | None = None) -> str:
 
 
 def announce(record: RecordLike | None = None) -> None:
-    """Print :func:`describe`: the first line that a chapter prints."""
+    """Print :func:`describe`: the first line that a chapter prints. From now on its cells see recorded times."""
     print(describe(record))
+    events.replay_in_notebook()
 
 
 def _replayed(record: RecordLike | None) -> str:

@@ -1,7 +1,7 @@
 """The access picture as a small SVG for a page, drawn from the same data as ``access_figure``.
 
-Colours are classes, which the style sheet ``break.css`` sets for light and dark; the ``fill`` attributes are what a
-page without that sheet shows, such as Jupyter. All cells of a colour are one path, so a picture takes few bytes.
+Colours are the variables of ``palette.css``, so the picture follows the page's theme; where the variables are absent,
+as in Jupyter, it has the light colours. All cells of a colour are one path, so a picture takes few bytes.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from html import escape
 from typing import Any
 
 from climb.display.access_cost import LANES, GlobalPicture, SharedPicture, describe, headline, picture_of
+from climb.display.palette import PALETTE
 from climb.emulator.counters.cost_model import LINE
 
 #: Units of the picture, about CSS pixels: the columns are words or banks.
 _LEFT, _COLUMN, _WIDTH = 72, 10, 400
 _LANE_TOP, _LANE_HEIGHT, _GRID_TOP = 34, 12, 60
 _TALL, _LOW, _MANY = 12, 6, 10
-#: Lanes share four colours, from lane 0 to lane 31.
-_SHADES = ("#9fd3f2", "#56a8d8", "#0072b2", "#0b2545")
-_WASTE, _IDLE, _EDGE = "#f0c8a0", "#e9edf1", "#8a96a3"
+#: Eight neighbouring lanes share a colour.
+_SHADES = ("lane-3", "lane-11", "lane-19", "lane-28")
 
 
 def access_svg(access: Any) -> str:
@@ -46,8 +46,8 @@ def access_svg(access: Any) -> str:
         f'viewBox="0 0 {_WIDTH} {bottom + 18}" font-size="11">',
         _text(_LEFT, 12, headline(picture), "rl-head"),
         _text(_LEFT - 6, _LANE_TOP + 10, "lanes", "rl-end"),
-        _path(spare, "rl-waste" if lost else "rl-idle", _WASTE if lost else _IDLE),
-        *(_path(one, f"rl-lane{n}", _SHADES[n]) for n, one in enumerate(cells)),
+        _path(spare, "waste" if lost else "faint"),
+        *(_path(one, colour) for one, colour in zip(cells, _SHADES, strict=True)),
         _grid(picture, len(rows), height),
         *_labels(picture, [label for label, _, _ in rows], height, bottom),
         "</svg>",
@@ -88,12 +88,16 @@ def _runs(columns: Iterable[int]) -> list[tuple[int, int]]:
     return runs
 
 
-def _path(cells: list[tuple[int, float, int, int]], name: str, fill: str) -> str:
+def _paint(name: str) -> str:
+    return f"var(--rl-{name},{PALETTE[name].light})"
+
+
+def _path(cells: list[tuple[int, float, int, int]], colour: str) -> str:
     """All cells (column, top, columns wide, height) as one path."""
     if not cells:
         return ""
     steps = "".join(f"M{_LEFT + x * _COLUMN} {y}h{w * _COLUMN}v{h}h-{w * _COLUMN}z" for x, y, w, h in cells)
-    return f'<path class="{name}" fill="{fill}" d="{steps}"/>'
+    return f'<path style="fill:{_paint(colour)}" d="{steps}"/>'
 
 
 def _grid(picture: GlobalPicture | SharedPicture, rows: int, height: int) -> str:
@@ -103,7 +107,7 @@ def _grid(picture: GlobalPicture | SharedPicture, rows: int, height: int) -> str
     steps += "".join(f"M{_LEFT} {_GRID_TOP + n * height}h{wide}" for n in range(rows + 1))
     parts = 4 if isinstance(picture, GlobalPicture) else 1
     steps += "".join(f"M{_LEFT + n * wide // parts} {_GRID_TOP}v{rows * height}" for n in range(parts + 1))
-    return f'<path class="rl-grid" fill="none" stroke="{_EDGE}" stroke-width=".7" d="{steps}"/>'
+    return f'<path style="fill:none;stroke:{_paint("axis")};stroke-width:.7" d="{steps}"/>'
 
 
 def _labels(picture: GlobalPicture | SharedPicture, names: list[str], height: int, bottom: int) -> list[str]:

@@ -35,9 +35,11 @@ def test_names_that_the_compiler_mangles_become_the_expressions_they_came_from()
     }
     compiled = compile_cuda(SOURCE, filename="names.cu", name_expressions=tuple(expected))
     assert {name: demangled(compiled.lowered(name)) for name in expected} == expected
-    (hidden,) = (name for name in compiled.kernels if "hidden" in name) if any(
-        "hidden" in name for name in compiled.kernels
-    ) else ("_ZN12_GLOBAL__N_16hiddenEPi",)
+    (hidden,) = (
+        (name for name in compiled.kernels if "hidden" in name)
+        if any("hidden" in name for name in compiled.kernels)
+        else ("_ZN12_GLOBAL__N_16hiddenEPi",)
+    )
     assert demangled(hidden) == "hidden"
 
 

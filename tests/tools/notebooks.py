@@ -12,6 +12,8 @@ from typing import Any
 import nbformat
 import yaml
 
+from climb.bench import standalone
+
 from . import prose
 
 Notebook = nbformat.NotebookNode
@@ -30,6 +32,7 @@ TAGS: dict[str, str] = {
     "remove-cell": "numbers that the text quotes, where the code that computes them is of no interest either",
     "hide-cell": "the solution of an exercise, folded with its output",
     "hide-output": "a long listing, folded",
+    "standalone": "a kernel as a string, launched and timed; a test runs it outside the book, after import cupy as cp",
 }
 FIGURE_KEYS = {"image": {"alt", "width", "classes"}, "figure": {"name", "caption"}}
 #: The most lines of a code cell, not counting a kernel's source in a string.
@@ -230,10 +233,39 @@ def excerpt_problems(nb: Notebook) -> list[str]:
     return found
 
 
+def standalone_problems(nb: Notebook) -> list[str]:
+    """Standalone cells are shown, and need only ``cp``, builtins, and each other."""
+    found = []
+    known = {"cp"}
+    for number, cell in _code(nb):
+        tags = set(cell.metadata.get("tags", []))
+        if "standalone" not in tags:
+            continue
+        if hidden := tags - {"standalone"}:
+            found.append(f"cell {number}: a standalone cell is shown and raises nothing, but it is {sorted(hidden)}")
+        if re.search(r"(?m)^\s*(import|from|[%!])\b", re.sub(r'(?s)""".*?"""', "", cell.source)):
+            found.append(f"cell {number}: a standalone cell imports nothing and has no magic command")
+        known |= standalone.bound_names(cell.source)
+        if foreign := standalone.used_names(cell.source) - known:
+            found.append(f"cell {number} is standalone, but needs {', '.join(sorted(foreign))} from elsewhere")
+    return found
+
+
+def standalone_lacks(nb: Notebook) -> list[str]:
+    """What the standalone cells of a chapter do not show yet: a kernel, its launch through CuPy, a timing by events."""
+    source = "\n".join(cell.source for _, cell in _code(nb) if "standalone" in cell.metadata.get("tags", []))
+    wanted = {
+        "a kernel in a string": r"__global__",
+        "cp.RawKernel or cp.RawModule": r"\bcp\.Raw(Kernel|Module)\(",
+        "a timing by cp.cuda.Event": r"\bcp\.cuda\.Event\((?s:.*)\bcp\.cuda\.get_elapsed_time\(",
+    }
+    return [f"no standalone cell has {what}" for what, pattern in wanted.items() if not re.search(pattern, source)]
+
+
 RULES: tuple[Rule, ...] = (
     format_problems, execution_problems, tag_problems, first_cell_problems,
     length_problems, figure_problems, prose_problems, said_problems, exercise_problems,
-    excerpt_problems,
+    excerpt_problems, standalone_problems,
 )  # fmt: skip
 
 
