@@ -107,7 +107,8 @@ def _grid(picture: GlobalPicture | SharedPicture, rows: int, height: int) -> str
     steps += "".join(f"M{_LEFT} {_GRID_TOP + n * height}h{wide}" for n in range(rows + 1))
     parts = 4 if isinstance(picture, GlobalPicture) else 1
     steps += "".join(f"M{_LEFT + n * wide // parts} {_GRID_TOP}v{rows * height}" for n in range(parts + 1))
-    return f'<path style="fill:none;stroke:{_paint("axis")};stroke-width:.7" d="{steps}"/>'
+    stroke = _paint("axis")
+    return f'<path style="fill:none;stroke:{stroke};stroke-width:.7" d="{steps}"/>'
 
 
 def _labels(picture: GlobalPicture | SharedPicture, names: list[str], height: int, bottom: int) -> list[str]:

@@ -61,7 +61,7 @@ def break_it(
     that the rung does not take, TypeError for arguments that do not fit.
 
     >>> break_it(
-    ...     transpose["tiled"], dict(rows=64, cols=64), picture="shared load",
+    ...     transpose["tiled"], {"rows": 64, "cols": 64}, picture="shared load",
     ...     edits=[edit("remove the barrier", "__syncthreads();", ""), edit("32 x 4 threads", block=(32, 4))],
     ... )                                                                                   # doctest: +SKIP
     """
