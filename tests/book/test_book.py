@@ -47,7 +47,8 @@ def broken(tmp_path_factory: pytest.TempPathFactory) -> tuple[subprocess.Complet
     shutil.copy(ROOT / "book" / "references.bib", root / "book")
     config = (ROOT / "_config.yml").read_text(encoding="utf-8")
     assert "mathjax_path" in config
-    (root / "_config.yml").write_text(config.replace("mathjax_path", "unused_path"), encoding="utf-8")
+    config = config.replace("mathjax_path", "unused_path").replace("book/_extensions", str(ROOT / "book/_extensions"))
+    (root / "_config.yml").write_text(config, encoding="utf-8")
     (root / "_toc.yml").write_text("format: jb-book\nroot: book/a\n", encoding="utf-8")
     (root / "book" / "a.md").write_text(PAGE, encoding="utf-8")
     return build(root, into), into / "_build" / "html"
