@@ -5,6 +5,8 @@
   const still = matchMedia("(prefers-reduced-motion: reduce)");
   const PAUSE = 1100; // milliseconds from step to step while it plays
 
+  const short = (value) => String(+value.toFixed(2));
+
   // Cells "0+8*2 40": every second of 16 from 0 on, and 40, as strokes along the rows of a grid.
   function strokes(cells, [columns, x, y, pitch, down]) {
     let [out, next] = ["", -1];
@@ -16,7 +18,7 @@
     const end = () => {
       if (next < 0) return;
       const [left, top] = [x + (from % columns) * pitch, y + Math.floor(from / columns) * down];
-      out += `M${left} ${top}h${(next - from) * pitch - 0.1}`;
+      out += `M${short(left)} ${short(top)}h${short((next - from) * pitch - 0.1)}`;
     };
     for (const cell of all.sort((a, b) => a - b)) {
       if (cell !== next || cell % columns === 0) {

@@ -6,7 +6,19 @@ from collections.abc import Sequence
 
 from climb.display.access_cost import plural
 from climb.display.cell_output import CellOutput
-from climb.display.stepper.frame import Cells, Drawing, Grid, Label, Layer, Listing, box, key, listed, number, stepper, text
+from climb.display.stepper.frame import (
+    Cells,
+    Drawing,
+    Grid,
+    Label,
+    Layer,
+    Listing,
+    box,
+    key,
+    listed,
+    stepper,
+    text,
+)
 from climb.emulator.execution.steps import Step
 
 LANES = 32
@@ -30,7 +42,9 @@ def divergence_stepper(steps: Sequence[Step], source: str, *, title: str = "") -
         raise ValueError(f"{len(steps)} steps are more than the {_MOST} that the picture has room for")
     highest = max(max(step.lines) for step in steps)
     if highest > len(lines):
-        raise ValueError(f"a step runs line {highest}, but the source has {len(lines)} lines; it belongs to another one")
+        raise ValueError(
+            f"a step runs line {highest}, but the source has {len(lines)} lines; it belongs to another one"
+        )
     running = [frozenset(lane for lane in range(LANES) if step.lanes[lane]) for step in steps]
     count, every = len(steps), range(len(steps))
     down = max(5.0, min(17.0, 300 / count))
@@ -102,7 +116,11 @@ def _sentence(
     code = lines[line - 1].strip().rstrip("{;} ")
     where = listed(steps[at].lines, "line") if len(steps[at].lines) < 5 else f"lines {line} to {steps[at].lines[-1]}"
     where = where[:1].upper() + where[1:] + (f", {code}" if len(steps[at].lines) == 1 and code else "")
-    who = "all 32 lanes run" if len(now) == LANES else f"{listed(sorted(now), 'lane')} {'runs' if len(now) == 1 else 'run'}"
+    who = (
+        "all 32 lanes run"
+        if len(now) == LANES
+        else f"{listed(sorted(now), 'lane')} {'runs' if len(now) == 1 else 'run'}"
+    )
     if len(now) > 4 and len(now) < LANES and not who.startswith(f"{len(now)} "):
         who = f"{len(now)} lanes ({who.removesuffix(' run')}) run"
     said = f"{where}: {who}"

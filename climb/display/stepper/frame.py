@@ -13,20 +13,21 @@ from dataclasses import dataclass, field
 from html import escape
 
 from climb.display.cell_output import CellOutput
+from climb.display.palette import PALETTE
 
 #: What colours mean, by class: the attributes that draw it where no style sheet is loaded. ``stepper.css`` has the same
 #: names for light and dark.
 PAINT = {
-    "on": "#0072b2",  # at work in this step
-    "soon": "#7fb8dd",  # under way: in flight, or waiting for its turn
+    "on": PALETTE["best"].light,  # at work in this step
+    "soon": PALETTE["lane-3"].light,  # under way: in flight, or waiting for its turn
     "done": "#c3d3df",  # done before this step
-    "rest": "#e9edf1",  # empty, or has nothing to do
-    "waste": "#f6c98f",  # idle or moved for nothing, and it costs
-    "other": "#b34a00",  # read by what is at work
-    "line": "#52606d",
-    "panel": "#ffffff",  # the ground, to cover what is still to come
-    "text": "#1f2933",
-    "quiet": "#52606d",
+    "rest": PALETTE["faint"].light,  # empty, or has nothing to do
+    "waste": PALETTE["waste"].light,  # idle or moved for nothing, and it costs
+    "other": PALETTE["violet"].light,  # read by what is at work
+    "line": PALETTE["quiet"].light,
+    "panel": PALETTE["ground"].light,  # the ground, to cover what is still to come
+    "text": PALETTE["text"].light,
+    "quiet": PALETTE["quiet"].light,
 }
 
 
@@ -203,7 +204,7 @@ def stepper(
         '<button type="button" class="s-play" aria-label="Play">▶ Play</button>'
         '<button type="button" class="s-next" aria-label="Next step">▶</button>'
         f'<input type="range" min="1" max="{steps}" value="{shown + 1}" aria-label="Step">'
-        f'<output>{shown + 1} / {steps}</output></div>',
+        f"<output>{shown + 1} / {steps}</output></div>",
         f'<p class="s-sentence" aria-live="polite">{escape(sentences[shown])}</p>',
         "<details><summary>All steps in words</summary><ol>",
         "".join(f"<li>{escape(sentence)}</li>" for sentence in sentences),
@@ -300,8 +301,8 @@ def _changes(states: Sequence[str]) -> list[str | int]:
 def _listing(listing: Listing, step: int) -> str:
     marked = set(listing.marked[step])
     least = min((len(line) - len(line.lstrip()) for _, line in listing.lines if line.strip()), default=0)
-    lines = (
-        f'<span data-line="{n}"{" class=s-now" if n in marked else ""}><i>{n}</i>{escape(line[least:])}\n</span>'
-        for n, line in listing.lines
-    )
+    lines = []
+    for n, line in listing.lines:
+        now = ' class="s-now"' if n in marked else ""
+        lines.append(f'<span data-line="{n}"{now}><i>{n}</i>{escape(line[least:])}\n</span>')
     return f'<pre class="s-listing" tabindex="0" aria-label="Source">{"".join(lines)}</pre>'

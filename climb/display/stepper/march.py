@@ -26,18 +26,15 @@ class MarchStep:
 
 @dataclass(frozen=True)
 class March:
-    """The march of a block through a cube of edge ``n``; ``tile`` and ``loaded`` are (x, y, z) ranges, ends included."""
+    """The march of a block through a cube of edge ``n``.
+
+    ``tile`` (what is stored) and ``loaded`` are ranges of x, y and z, ends included.
+    """
 
     n: int
     steps: tuple[MarchStep, ...]
     tile: tuple[tuple[int, int], tuple[int, int], tuple[int, int]]
     loaded: tuple[tuple[int, int], tuple[int, int], tuple[int, int]]
-
-    @property
-    def radius(self) -> int:
-        """How far the loads reach beyond the tile in x or y."""
-        sides = zip(self.tile[:2], self.loaded[:2], strict=True)
-        return max(max(t[0] - l[0], l[1] - t[1]) for t, l in sides)
 
 
 def march(events: Sequence[Event], n: int, source: str = "source", target: str = "target") -> March:

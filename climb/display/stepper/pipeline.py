@@ -35,7 +35,12 @@ def pipeline_stepper(
     drawing = Drawing(_WIDTH, 0)
     top = _stages(drawing, found, stages, rounds, what)
     top = _timeline(drawing, found, stages, rounds, top)
-    entries = [("soon", "copies in flight"), ("on", "read by the block"), ("rest", "free"), ("waste", "nothing to compute")]
+    entries = [
+        ("soon", "copies in flight"),
+        ("on", "read by the block"),
+        ("rest", "free"),
+        ("waste", "nothing to compute"),
+    ]
     legend, height = key(entries, 4, top + 12)
     drawing.parts.append(legend)
     drawing.height = top + height
@@ -91,7 +96,9 @@ def _stages(drawing: Drawing, found: Sequence[Group], stages: int, rounds: int, 
         names = [f"{what} {now[-1].number}" if now else "" for now in mine]
         read_now = [any(g in reads[at] for g in now) for at, now in enumerate(mine)]
         drawing.parts += [
-            Label(centre, top + 20, [n if not r else "" for n, r in zip(names, read_now, strict=True)], "text", "middle"),
+            Label(
+                centre, top + 20, [n if not r else "" for n, r in zip(names, read_now, strict=True)], "text", "middle"
+            ),
             Label(centre, top + 20, [n if r else "" for n, r in zip(names, read_now, strict=True)], "panel", "middle"),
             Label(centre, top + 35, [f"stage {stage}" if not r else "" for r in read_now], "text", "middle", 10),
             Label(centre, top + 35, [f"stage {stage}" if r else "" for r in read_now], "panel", "middle", 10),
@@ -100,7 +107,10 @@ def _stages(drawing: Drawing, found: Sequence[Group], stages: int, rounds: int, 
 
 
 def _arrows(columns: Sequence[float], start: float, end: float) -> str:
-    head = "".join(f"M{number(x - 4)} {number(end - 5)}L{number(x)} {number(end)}L{number(x + 4)} {number(end - 5)}" for x in columns)
+    head = "".join(
+        f"M{number(x - 4)} {number(end - 5)}L{number(x)} {number(end)}L{number(x + 4)} {number(end - 5)}"
+        for x in columns
+    )
     return "".join(f"M{number(x)} {number(start)}V{number(end - 1)}" for x in columns) + head
 
 

@@ -1,4 +1,4 @@
-"""The march of a 3D convolution: a block takes one input plane after another and adds it to the planes of its outputs."""
+"""The march of a 3D convolution: a block adds one input plane after another to the planes of its outputs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from climb.bench.counting import block_events
 from climb.bench.ladder import BoundRung
 from climb.bench.problem import Size
 from climb.display.cell_output import CellOutput
-from climb.display.stepper.frame import Drawing, Label, Layer, Patch, box, joined, key, listed, number, path, stepper, text
+from climb.display.stepper.frame import Drawing, Label, Layer, Patch, box, key, listed, number, path, stepper, text
 from climb.display.stepper.march import March, march
 
 _WIDTH, _SIDE = 420, 96
@@ -31,7 +31,7 @@ def planes_stepper(rung: BoundRung, size: Size, *, block: tuple[int, int, int] =
     reach = size["k"] // 2
     count = range(len(seen.steps))
     drawing = Drawing(_WIDTH, 0)
-    bottom = max(_inputs(drawing, seen, reach), _outputs(drawing, seen, reach))
+    bottom = max(_inputs(drawing, seen), _outputs(drawing, seen, reach))
     bottom = _place(drawing, seen, block, bottom)
     entries = [("on", "added now, or stored now"), ("soon", "being loaded, or sums in registers"), ("done", "done")]
     legend, height = key(entries, 4, bottom + 12)
@@ -53,7 +53,7 @@ def _sums(seen: March, at: int, reach: int) -> list[int]:
     return [] if plane is None else [z for z in range(plane - reach, plane + reach + 1) if first <= z <= last]
 
 
-def _inputs(drawing: Drawing, seen: March, reach: int) -> float:
+def _inputs(drawing: Drawing, seen: March) -> float:
     """The input planes as a stack that comes towards the reader, each with its halo; return the lower edge."""
     planes, count = _planes(seen), range(len(seen.steps))
     across, down = _steps(len(planes))
@@ -97,7 +97,7 @@ def _outputs(drawing: Drawing, seen: March, reach: int) -> float:
     ]
     for plane in range(first, last + 1):
         place = plane - _planes(seen)[0]
-        x, y = left + place * across, _TOP + 6 + reach * 0 + place * down
+        x, y = left + place * across, _TOP + 6 + place * down
         states = [_output_paint(seen, at, plane, reach) for at in count]
         shape = box(x, y, wide, high)
         drawing.parts += [
@@ -132,9 +132,7 @@ def _place(drawing: Drawing, seen: March, block: tuple[int, int, int], top: floa
         path(prism((0, n), (0, n), (0, n)), "line", 0.8),
     ]
     right = left + edge + deep + 24
-    sides = [
-        f"{name} {low} to {high}" for name, (low, high) in zip("xyz", seen.tile, strict=True)
-    ]
+    sides = [f"{name} {low} to {high}" for name, (low, high) in zip("xyz", seen.tile, strict=True)]
     drawing.parts += [
         text(right, top + 20, f"Block {block} of the grid, in a volume of {n}³", "text"),
         text(right, top + 37, f"outputs: {', '.join(sides)}", size=11),

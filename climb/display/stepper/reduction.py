@@ -48,7 +48,9 @@ def tree_of(rung: BoundRung, floats: int | None = None) -> tuple[Addition, ...]:
     launch = rung.launches({"n": floats or 1})[0]
     threads = launch.block[0]
     if threads > _MOST_WARPS * WARP:
-        raise ValueError(f"the picture has room for {_MOST_WARPS} warps; a block of {rung.rung.name} has {threads} threads")
+        raise ValueError(
+            f"the picture has room for {_MOST_WARPS} warps; a block of {rung.rung.name} has {threads} threads"
+        )
     # As many floats as the rung gives one block: the most for which one block is launched.
     count = floats or next(n for n in (8 * threads, 4 * threads, 2 * threads, threads) if _blocks(rung, n) == 1)
     return tree(block_events(rung, {"n": count}))
@@ -135,7 +137,7 @@ def _warps(threads: set[int]) -> int:
 
 def _arrows(additions: Sequence[Addition], step: int, first: float) -> str:
     """Lines from the words that are read to the sums, where there are few enough to see them."""
-    if step >= len(additions) or additions[step].kind != "shared" or len(additions[step].pairs) > 16:
+    if step >= len(additions) or additions[step].kind != "shared" or len(additions[step].pairs) > 8:
         return ""
     out = []
     for into, other in additions[step].pairs.values():

@@ -7,7 +7,20 @@ from typing import Any
 
 from climb.display.access_cost import LANES, SharedPicture, plural, shared_picture
 from climb.display.cell_output import CellOutput
-from climb.display.stepper.frame import Cells, Drawing, Grid, Label, Layer, dashes, joined, key, listed, number, stepper, text
+from climb.display.stepper.frame import (
+    Cells,
+    Drawing,
+    Grid,
+    Label,
+    Layer,
+    dashes,
+    joined,
+    key,
+    listed,
+    number,
+    stepper,
+    text,
+)
 from climb.emulator.counters.cost_model import BANKS
 
 _LEFT, _PITCH, _WIDTH = 46, 11.5, 420

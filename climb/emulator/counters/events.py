@@ -1,4 +1,4 @@
-"""The events of a block, in order: accesses, shuffles, barriers and asynchronous copies, for drawing them step by step."""
+"""The events of a block, in order: accesses, shuffles, barriers, asynchronous copies. For drawing step by step."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class Event:
 
     `kind`: an access such as "shared load" or "global store"; or "shuffle", "barrier", "copy" (a `cp.async` begins),
     "commit", "wait". `places`, int64 (n,): where an access goes, in bytes from the start of its allocation or of the
-    block's shared memory; the target of a copy in shared memory, the thread that a shuffle reads from; empty for the rest. `number`: how many
-    groups a wait leaves open. `line` is 0 where the source line is not known.
+    block's shared memory; the target of a copy in shared memory; the thread that a shuffle reads from; empty for the
+    rest. `number`: how many groups a wait leaves open. `line` is 0 where the source line is not known.
     """
 
     kind: str
@@ -78,9 +78,7 @@ class BlockTrace:
         where = NONE
         if places is not None:
             where = np.broadcast_to(places, lanes.shape).ravel()[mine].astype(np.int64)
-        self.events.append(
-            Event(kind, line, blocks[mine].astype(np.int64), threads, where, width, allocation, number)
-        )
+        self.events.append(Event(kind, line, blocks[mine].astype(np.int64), threads, where, width, allocation, number))
 
     def _linear(self, grid: tuple[int, int, int]) -> int | None:
         if self.block is None or isinstance(self.block, int):
