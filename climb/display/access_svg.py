@@ -93,10 +93,16 @@ def _paint(name: str) -> str:
 
 
 def _path(cells: list[tuple[int, float, int, int]], colour: str) -> str:
-    """All cells (column, top, columns wide, height) as one path."""
+    """All cells (column, top, columns wide, height) as one path; cells on top of each other become one."""
     if not cells:
         return ""
-    steps = "".join(f"M{_LEFT + x * _COLUMN} {y}h{w * _COLUMN}v{h}h-{w * _COLUMN}z" for x, y, w, h in cells)
+    merged: list[tuple[int, float, int, int]] = []
+    for x, y, w, h in sorted(cells, key=lambda cell: (cell[0], cell[2], cell[1])):
+        if merged and (merged[-1][0], merged[-1][2], merged[-1][1] + merged[-1][3]) == (x, w, y):
+            merged[-1] = (x, merged[-1][1], w, merged[-1][3] + h)
+        else:
+            merged.append((x, y, w, h))
+    steps = "".join(f"M{_LEFT + x * _COLUMN} {y}h{w * _COLUMN}v{h}h-{w * _COLUMN}z" for x, y, w, h in merged)
     return f'<path style="fill:{_paint(colour)}" d="{steps}"/>'
 
 
