@@ -44,7 +44,7 @@ def access_svg(access: Any) -> str:
     out = [
         f'<svg class="rl-access" role="img" aria-label="{escape(describe(picture))}" '
         f'viewBox="0 0 {_WIDTH} {bottom + 18}" font-size="11">',
-        _text(_LEFT, 12, headline(picture), "rl-head"),
+        _text(4, 12, f"{_what(access)}: {headline(picture)}", "rl-head"),
         _text(_LEFT - 6, _LANE_TOP + 10, "lanes", "rl-end"),
         _path(spare, "waste" if lost else "faint"),
         *(_path(one, colour) for one, colour in zip(cells, _SHADES, strict=True)),
@@ -53,6 +53,12 @@ def access_svg(access: Any) -> str:
         "</svg>",
     ]
     return "".join(out)
+
+
+def _what(access: Any) -> str:
+    """The kind of access, in global memory with the array: ``global load of B``."""
+    name = getattr(access, "allocation", None)
+    return f"{access.kind} of {name}" if name and access.kind.startswith("global") else str(access.kind)
 
 
 _Row = tuple[str, dict[int, tuple[int, ...]], set[int]]

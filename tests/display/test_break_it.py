@@ -82,7 +82,7 @@ def test_rung_with_more_conflicts_is_right_and_says_how_many() -> None:
     assert "Right, with 32 times the wavefronts of shared loads." in told
     assert re.search(r"shared loads: bank conflicts +0 -> 3968", told)
     assert "this takes 32 wavefronts where 1 would do" in told
-    assert shown.html.count("<svg") == 2 and "32 wavefronts in a row; 1 would do" in shown.html
+    assert shown.html.count("<svg") == 2 and "shared load: 32 wavefronts in a row; 1 would do" in shown.html
 
 
 def test_picture_that_an_edit_does_not_change_is_held_once() -> None:
