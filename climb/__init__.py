@@ -44,6 +44,7 @@ _WHERE = {
     "display.card": ("card",),
     "display.cell_output": ("Code", "table"),
     "display.listings": ("diff", "launch", "source"),
+    "display.playgrounds": ("playground",),
     "display.prose_numbers": ("number", "say"),
     "display.tables": ("counters_table", "sass", "timing_table"),
     "bench.timings": ("Timings", "timings", "verdict"),
