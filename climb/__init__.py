@@ -16,6 +16,7 @@ _WHERE = {
     "bench.checking": ("WrongResult", "compare", "poisoned", "verify"),
     "bench.counting": ("count_kernel", "counters", "trace"),
     "bench.cuda": ("backend", "cp", "replaying"),
+    "bench.edits": ("edit",),
     "bench.exercise": ("Claim", "Exercise", "Verdict", "at_most", "check", "no_bank_conflicts"),
     "display.exercises": ("skeleton", "solution"),
     "display.figures": (
@@ -41,6 +42,7 @@ _WHERE = {
     "bench.registry": ("ladder_names", "load_ladder"),
     "bench.roofline": ("arithmetic_intensity", "limit", "limit_s"),
     "display.access_cost": ("pick",),
+    "display.break_it": ("break_it",),
     "display.card": ("card",),
     "display.cell_output": ("Code", "table"),
     "display.listings": ("diff", "launch", "source"),

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from climb.bench import records
+from climb.bench import records, standalone
 from climb.bench.measure import Sampling
-from climb.bench.registry import ladder_names, load_ladder
+from climb.bench.registry import KERNELS, ladder_names, load_ladder
 from climb.cli.common import TOOLS
 from climb.cli.search import search_module
 
@@ -173,6 +173,19 @@ def _divergence(ladder: str, options: Options) -> str:
     return str(record_divergence(options.folder))
 
 
+def _events(chapter: str, options: Options) -> str:
+    from climb.bench.event_timing import record_events
+
+    return str(record_events(chapter, options.folder))
+
+
+def chapters_of(ladders: Sequence[str]) -> tuple[str, ...]:
+    """The chapters whose folders hold these ladders; all chapters where no ladder is named."""
+    folders = {load_ladder(name).folder for name in ladders}
+    near = {folder.parent.name.replace("_", "-") for folder in folders if folder.is_relative_to(KERNELS)}
+    return tuple(name for name in standalone.chapters() if not ladders or name in near)
+
+
 def _in_the_book(ladder: str) -> bool:
     return ladder in ladder_names()
 
@@ -209,3 +222,6 @@ STEPS: tuple[Step, ...] = (
     Step("search", _search, _recorded_in("search"), _nothing),
     Step("divergence", _divergence, lambda ladder: ladder == "divergence", _program("ncu")),
 )
+
+#: The steps that run once for each chapter, not for each ladder, after the others.
+CHAPTER_STEPS: tuple[Step, ...] = (Step("events", _events, lambda chapter: True, _nothing),)

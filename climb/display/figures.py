@@ -15,10 +15,12 @@ from climb.display.access_figure import access_figure
 from climb.display.ladder_figure import ladder_figure
 from climb.display.lanes_figure import lanes_figure
 from climb.display.overview_figure import overview_figure
+from climb.display.palette import palette_css
 from climb.display.roofline_figure import roofline_figure
 from climb.display.steps_figure import steps_figure, warp_steps
-from climb.display.style import alt_text, save
+from climb.display.style import alt_text, save, svg
 from climb.display.sweep_figure import sweep_figure
+from climb.display.themes import save_twins
 
 #: Where the pictures of the README and the front page are.
 PICTURES = Path(__file__).resolve().parents[2] / "book" / "_static"
@@ -53,6 +55,11 @@ def compared(gpu: str = DEFAULT_GPU) -> tuple[Record, ...]:
 
 
 def draw_readme_pictures(folder: Path) -> list[Path]:
-    """Draw the transpose ladder and the overview from the committed records into ``folder``. Returns the files."""
-    transpose = save(ladder_figure(load_record("transpose")), folder / "ladder-transpose.svg")
-    return [transpose, save(overview_figure(compared()), folder / "overview.svg")]
+    """Draw the transpose ladder and the overview from the committed records into ``folder``. Returns the files.
+
+    Each has a twin for dark pages, ``NAME-dark.svg``. The palette is written beside them as ``palette.css``.
+    """
+    colours = folder / "palette.css"
+    colours.write_text(palette_css(), encoding="utf-8", newline="\n")
+    transpose = save_twins(svg(ladder_figure(load_record("transpose"))), folder / "ladder-transpose.svg")
+    return [*transpose, *save_twins(svg(overview_figure(compared())), folder / "overview.svg"), colours]

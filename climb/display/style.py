@@ -16,6 +16,8 @@ from typing import Any, ParamSpec
 import matplotlib
 from matplotlib.figure import Figure
 
+from climb.display.palette import PALETTE
+
 # Settings of the reader's session, which do not affect how a figure looks.
 _SESSION = (
     "backend",
@@ -36,19 +38,18 @@ _STYLE = {
 #: Metadata that would differ from run to run or from version to version.
 SVG_METADATA: dict[str, None] = {"Date": None, "Creator": None}
 
-# Okabe and Ito's colours, which readers with any common colour blindness can tell apart
-# (https://jfly.uni-koeln.de/color/), with two greys for what recedes.
-NEWEST = "#0072b2"
-PEER = "#b34a00"
-LIMIT = "#00664b"
-YOURS = "#cc79a7"
-MUTED = "#b8c2cc"
-FAINT = "#e9edf1"
-TEXT = "#1f2933"
-QUIET = "#52606d"
-WASTE = "#f6c98f"
+# The palette's colours on a light page; its docstring says what each means.
+NEWEST = PALETTE["best"].light
+PEER = PALETTE["peer"].light
+LIMIT = PALETTE["limit"].light
+YOURS = PALETTE["yours"].light
+MUTED = PALETTE["muted"].light
+FAINT = PALETTE["faint"].light
+TEXT = PALETTE["text"].light
+QUIET = PALETTE["quiet"].light
+WASTE = PALETTE["waste"].light
 #: Colours of series of equal rank, in order; the markers tell them apart without colour.
-SERIES: tuple[str, ...] = (NEWEST, PEER, LIMIT, YOURS, "#7a6a00", QUIET)
+SERIES: tuple[str, ...] = tuple(PALETTE[name].light for name in ("violet", "olive", "text", "lilac", "quiet", "axis"))
 MARKERS: tuple[str, ...] = ("o", "s", "^", "D", "v", "P")
 
 #: Background of text that crosses lines.
