@@ -14,15 +14,16 @@
   P.kinds.occupancy = {
     title: "How many warps fit on an SM?",
     defaults: { registers: 32, shared: 0, threads: 256, arch: "sm_90", over: "registers" },
-    inputs: [],
     role: picture,
     key: [["rl-play-used", "warps on the SM, by block"], ["rl-play-idle", "empty warp slot"], ["rl-play-limit", "what allows no further block"]],
-    controls: (ui) => [html("div", { class: "rl-play-controls" },
-      ui.number("registers", "Registers per thread", { min: 1, max: () => data.rules.registersPerThread }),
-      ui.number("threads", "Threads per block", { min: P.WARP, max: () => data.rules.threads, step: P.WARP }),
-      ui.number("shared", "Shared memory per block", { min: 0, max: (s) => data.sm[s.arch].sharedPerBlock, step: 1024, unit: "bytes" }),
-      ui.choice("arch", "Architecture", Object.entries(data.sm).map(([arch, sm]) => [arch, `${arch} (compute capability ${sm.capability})`])),
-      ui.choice("over", "Staircase over", Object.entries(AXES).map(([name, [shown]]) => [name, shown.replace("KB of s", "s")])))],
+    controls: (ui, state) => {
+      const over = (name) => () => { state.over = name; };
+      return [P.dials(
+        ui.number("registers", "Registers per thread", { min: 1, max: () => data.rules.registersPerThread, then: over("registers") }),
+        ui.number("threads", "Threads per block", { min: P.WARP, max: () => data.rules.threads, step: P.WARP, then: over("threads") }),
+        ui.number("shared", "Shared memory per block", { min: 0, max: (s) => data.sm[s.arch].sharedPerBlock, step: 1024, unit: "bytes", then: over("shared") }),
+        ui.choice("arch", "GPU architecture", Object.entries(data.sm).map(([arch, sm]) => [arch, `${arch} (${sm.capability})`])))];
+    },
     compute: (state) => {
       const sm = data.sm[state.arch], found = P.occupancy(state, sm, data.rules);
       return { ...found, sm, say: P.sayOccupancy(found) };
@@ -32,9 +33,9 @@
       const slots = sm.warps, tall = Math.min(20, unit), taken = found.refused ? 0 : found.warps;
       parts.push(text(0, 12, `One SM: ${slots} warp slots, ${taken} taken`));
       for (let slot = 0; slot < slots; slot++) {
-        const block = Math.floor(slot / found.warpsPerBlock), of = Math.max(1, found.blocks - 1), on = slot < taken;
+        const block = Math.floor(slot / found.warpsPerBlock), on = slot < taken;
         const cell = box(1 + (slot % columns) * unit + 0.5, 20 + Math.floor(slot / columns) * (tall + 2), unit - 1, tall,
-          { class: on ? "rl-play-used" : "rl-play-idle", style: on ? P.colour((block / of) * 31) : "" });
+          { class: on ? "rl-play-used" : "rl-play-idle", style: on ? P.colour(block % 2 ? 22 : 12) : "" });
         cell.append(svg("title", {}, on ? `block ${block}, warp ${slot % found.warpsPerBlock}` : "empty"));
         parts.push(cell);
       }
@@ -89,18 +90,17 @@
   P.kinds.roofline = {
     title: "Memory or arithmetic: what limits a kernel?",
     defaults: { preset: "", flops: 1e12, bytes: 1e10, gpu: "nvidia-h200", bandwidth: "copy_gb_s" },
-    inputs: [],
     role: picture,
     key: [["rl-play-roof", "roof: measured ceilings"], ["rl-play-round rl-play-used", "the most that this problem can reach"], ["rl-play-round rl-play-quiet", "best measured rung of a ladder"]],
-    controls: (ui, state) => [html("div", { class: "rl-play-controls" },
+    controls: (ui, state) => [P.dials(
       ui.choice("preset", "Problem", [["", "your own"], ...data.presets.map((one) => [one.name, `${one.name} (${one.size})`])],
         () => { const { flops, bytes, bandwidth } = preset(state) || state; Object.assign(state, { flops, bytes, bandwidth }); }),
       ui.number("flops", "Operations", { min: 1e3, max: 1e16, log: true, unit: "FLOP" }),
-      ui.number("bytes", "Data moved", { min: 1e3, max: 1e13, log: true, unit: "B" }),
-      ui.choice("bandwidth", "Memory traffic", [["copy_gb_s", "reads and writes"], ["read_gb_s", "only reads"]]),
+      ui.number("bytes", "Data moved", { min: 1e3, max: 1e13, log: true, unit: "B" })),
+      P.more(ui.choice("bandwidth", "Memory traffic", [["copy_gb_s", "reads and writes"], ["read_gb_s", "only reads"]]),
       ui.choice("gpu", "GPU", Object.entries(data.gpus).map(([slug, gpu]) => [slug, gpu.name])))],
+    settle: own,
     compute: (state) => {
-      own(state);
       const gpu = data.gpus[state.gpu], bandwidth = gpu.ceilings[state.bandwidth], peak = gpu.ceilings.fp32_tflop_s;
       const found = P.roofline(state.flops, state.bytes, bandwidth, peak);
       return { ...found, bandwidth, peak, say: P.sayRoofline(state.flops, state.bytes, found, gpu.name) };
@@ -139,14 +139,11 @@
           onclick: () => { Object.assign(state, { preset: one.name, flops: one.flops, bytes: one.bytes, bandwidth: one.bandwidth }); changed(); } });
         dot.append(svg("title", {}, `${one.name}: its best rung, ${best.rung}, reaches ${P.prefixed(reached, "FLOP/s")}`));
         parts.push(dot);
-        if (chosen) label = { cx, cy: y(reached), words: `${best.rung}: ${P.prefixed(reached, "FLOP/s")}, ${share} of the roof` };
+        if (chosen) label = `\u25cf ${best.rung}: ${narrow ? "" : `${P.prefixed(reached, "FLOP/s")}, `}${share} of the roof`;
       }
       const px = x(intensity), py = y(rate);
       parts.push(svg("line", { x1: px, x2: px, y1: y(floor), y2: py, class: "rl-play-drop" }), svg("circle", { cx: px, cy: py, r: 6.5, class: "rl-play-dot" }));
-      if (label) {
-        const end = label.cx > width * 0.55;
-        parts.push(text(label.cx + (end ? -10 : 10), Math.min(label.cy + 20, height - bottom - 20), label.words, { "text-anchor": end ? "end" : "start", class: "rl-play-bold rl-play-ringed" }));
-      }
+      if (label) parts.push(text(width - right, 11, label, { "text-anchor": "end", class: "rl-play-bold" }));
       return [width, height, ...parts];
     },
   };

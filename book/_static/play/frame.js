@@ -5,7 +5,7 @@
     const element = namespace ? document.createElementNS(namespace, tag) : document.createElement(tag);
     for (const [name, value] of Object.entries(attributes)) {
       if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
-      else if (value !== undefined && value !== null && value !== false) element.setAttribute(name, value === true ? "" : value);
+      else if (value !== undefined) element.setAttribute(name, value);
     }
     element.append(...children.filter((child) => child !== null && child !== undefined));
     return element;
@@ -13,7 +13,9 @@
   const html = (P.html = make(null)), svg = (P.svg = make("http://www.w3.org/2000/svg"));
   P.text = (x, y, words, attributes = {}) => svg("text", { x, y, ...attributes }, String(words));
   P.box = (x, y, width, height, attributes = {}) => svg("rect", { x, y, width: Math.max(0, width), height, ...attributes });
-  P.colour = (lane) => `--lane:${(100 * lane / (P.WARP - 1)).toFixed(1)}%`;
+  P.colour = (lane) => `fill: var(--rl-lane-${lane})`;
+  P.dials = (...parts) => html("div", { class: "rl-play-dials" }, ...parts);
+  P.more = (...parts) => html("details", {}, html("summary", {}, "More settings"), P.dials(...parts));
   P.plural = (n, noun) => (n === 1 ? `${n} ${noun}` : `${n} ${noun}s`);
 
   let ids = 0;
@@ -21,7 +23,7 @@
     input.id = input.id || `rl-play-${++ids}`;
     return html("label", { for: input.id }, words);
   };
-  const field = (words, ...parts) => html("div", { class: "rl-play-field" }, label(words, parts.find((part) => part.matches("input, select"))), ...parts);
+  const field = (words, input, ...parts) => html("div", { class: "rl-play-field" }, label(words, input), ...parts, input);
 
   /* A control writes its value into the state and asks for a new picture; `show` writes the state into the control. */
   const controls = (state, changed) => {
@@ -29,26 +31,27 @@
     const add = (element, show) => { shows.push(show); show(); return element; };
     return {
       show: () => shows.forEach((show) => show()),
-      code(name, words, size = 18) {
+      code(name, words) {
         const input = html("input", {
-          type: "text", class: "rl-play-code", size, maxlength: 200, spellcheck: "false", autocomplete: "off", autocapitalize: "off", autocorrect: "off",
+          type: "text", class: "rl-play-code", maxlength: 200, spellcheck: "false", autocomplete: "off", autocapitalize: "off", autocorrect: "off",
           "aria-label": words, "data-name": name, oninput: () => { state[name] = input.value; fit(); changed(); },
         });
-        const fit = () => { input.style.width = `${Math.max(6, Math.min(34, input.value.length + 2))}ch`; };
+        const fit = () => { input.style.width = `${Math.max(4, Math.min(34, input.value.length + 2))}ch`; };
         return add(input, () => { if (input.value !== state[name]) input.value = state[name]; fit(); });
       },
-      number(name, words, { min, max, step = 1, unit = "", log = false }) {
+      number(name, words, { min, max, step = 1, unit = "", log = false, then = () => {} }) {
         const bounds = { min: 0, max: 0, step: 1 };
         const slide = (value) => (log ? (1000 * Math.log(value / bounds.min)) / Math.log(bounds.max / bounds.min) : value);
         const slid = (at) => (log ? Number((bounds.min * (bounds.max / bounds.min) ** (at / 1000)).toPrecision(3)) : at);
         const put = (value) => {
           if (value === "" || !Number.isFinite(+value)) return;
           state[name] = Math.min(bounds.max, Math.max(bounds.min, Math.round(+value)));
+          then();
           changed();
         };
         const range = html("input", { type: "range", oninput: () => put(slid(+range.value)) });
         const exact = html("input", { type: "number", class: log ? "rl-play-wide" : "", "aria-label": `${words}, exact`, oninput: () => put(exact.value), onchange: () => { exact.value = state[name]; } });
-        return add(field(words, range, exact, html("span", { class: "rl-play-unit" }, unit)), () => {
+        return add(field(unit ? `${words} (${unit})` : words, range, exact), () => {
           for (const [key, value] of Object.entries({ min, max, step })) bounds[key] = typeof value === "function" ? value(state) : value;
           for (const key of ["min", "max", "step"]) {
             range.setAttribute(key, log ? { min: 0, max: 1000, step: 1 }[key] : bounds[key]);
@@ -65,9 +68,15 @@
           then();
           changed();
         } }, ...options.map(([value, shown]) => html("option", { value }, shown)));
-        return add(field(words, select), () => { select.value = state[name]; });
+        const element = field(words, select);
+        element.classList.toggle("rl-play-full", options.some(([, shown]) => shown.length > 24));
+        return add(element, () => { select.value = state[name]; });
       },
-      tries(words, options, selected) {
+      note(words) {
+        const line = html("span", { class: "rl-play-note" });
+        return add(line, () => { line.textContent = words(state); });
+      },
+      tries(words, options) {
         const buttons = options.map(([shown, values]) => html("button", { type: "button", onclick: () => { Object.assign(state, values); changed(); } }, shown));
         const mark = () => buttons.forEach((button, i) => button.setAttribute("aria-pressed", Object.entries(options[i][1]).every(([k, v]) => state[k] === v)));
         return add(html("div", { class: "rl-play-tries", role: "group", "aria-label": words }, html("span", {}, words), ...buttons), mark);
@@ -79,7 +88,7 @@
   P.laneSwitches = (active, toggle, focused, place) => {
     const cells = active.map((on, lane) => {
       const cell = svg("g", {
-        role: "checkbox", tabindex: lane === focused ? 0 : -1, "aria-checked": on, "aria-label": `lane ${lane}`, "data-lane": lane, class: "rl-play-lane",
+        role: "checkbox", tabindex: lane === focused ? 0 : -1, "aria-checked": on, "aria-label": `lane ${lane}`, "data-lane": lane, "data-of": lane, class: "rl-play-lane",
         onclick: () => toggle(lane),
         onkeydown: (event) => {
           const step = { ArrowRight: 1, ArrowLeft: -1, Home: -lane, End: P.WARP - 1 - lane }[event.key];
@@ -128,17 +137,17 @@
     } }, "Copy link");
     const draw = () => {
       waiting = false;
+      if (model.settle) model.settle(state);
       ui.show();
       let found;
       try {
         found = model.compute(state);
       } catch (error) {
         if (!(error instanceof P.ExpressionError)) throw error;
-        const at = error.input || model.inputs.find((name) => state[name] !== undefined && fails(name));
+        const at = error.input, text = String(at ? state[at] : ""), p = error.position;
         say.className = "rl-play-say rl-play-error";
-        const text = String(state[at] === undefined ? "" : state[at]), p = error.position;
-        say.replaceChildren(`${error.message[0].toUpperCase()}${error.message.slice(1)}: `,
-          html("code", {}, text.slice(0, p), html("mark", {}, text.slice(p, p + 1) || "\u00a0"), text.slice(p + 1)));
+        say.replaceChildren(`${error.message[0].toUpperCase()}${error.message.slice(1)}${at ? ": " : "."}`,
+          at ? html("code", {}, text.slice(0, p), html("mark", {}, text.slice(p, p + 1) || "\u00a0"), text.slice(p + 1)) : "");
         for (const input of root.querySelectorAll("[data-name]")) input.setAttribute("aria-invalid", input.dataset.name === at);
         picture.classList.add("rl-play-stale");
         return;
@@ -154,7 +163,6 @@
       picture.replaceChildren(svg("svg", { width: w, height: h, viewBox: `0 0 ${w} ${h}`, ...model.role(words) }, ...parts));
       if (focused) picture.querySelector(`[data-lane="${focused}"]`).focus();
     };
-    const fails = (name) => { try { P.lanes(state[name], state.block || P.WARP); return false; } catch { return true; } };
     const changed = () => { if (!waiting) { waiting = true; requestAnimationFrame(draw); } };
     const ui = controls(state, changed);
     root.replaceChildren(

@@ -18,14 +18,17 @@
   const grid = (width, active, rows, { heads, column, cellClass, toggle, groups }) => {
     const narrow = width < 520, left = narrow ? 46 : 74, right = narrow ? 4 : 82, unit = (width - left - right) / 32;
     const x = (at) => left + at * unit, parts = [];
-    const height = Math.max(5, Math.min(20, Math.floor(340 / rows.length))), laneTop = 20, top = 84;
+    const height = Math.max(7, Math.min(rows.length < 5 ? 28 : 20, Math.floor(320 / rows.length))), gap = Math.max(3, height * 0.3);
+    const laneTop = 20, top = 84;
     parts.push(text(left - 8, 14, "lane", { "text-anchor": "end" }));
     for (const lane of MARKED) parts.push(text(x(lane + 0.5), 14, lane, { "text-anchor": "middle" }));
     parts.push(text(left - 8, top - 10, heads, { "text-anchor": "end" }));
     const ends = new Map(), gridParts = [];
     const every = Math.max(1, Math.ceil(15 / height));
+    let bottom = top;
     rows.forEach((row, i) => {
-      const y = top + i * height;
+      const y = bottom + (row.gap ? gap : 0);
+      bottom = y + height;
       for (const [start, length] of row.unused) gridParts.push(box(x(start), y, length * unit, height, { class: row.idle }));
       for (const cell of row.cells) {
         const each = box(x(cell.at), y, cell.length * unit, height, { class: cellClass(cell), style: P.colour(cell.lanes[0]), "data-of": cell.lanes.join(" ") });
@@ -34,7 +37,6 @@
         for (const lane of cell.lanes) if (!ends.has(lane)) ends.set(lane, [x(cell.at + cell.length / 2), y + height / 2]);
       }
       for (let start = 0; start < 32; start += groups) gridParts.push(box(x(start), y, groups * unit, height, { class: "rl-play-edge" }));
-      if (row.gap) gridParts.push(svg("line", { x1: x(0) - 3, x2: x(32) + 3, y1: y, y2: y, class: "rl-play-gap" }));
       if (i % every === 0 || i === rows.length - 1) {
         if (i === rows.length - 1 || rows.length - 1 - i >= every * 0.6) {
           parts.push(text(left - 8, y + height / 2, row.label, { "text-anchor": "end", "dominant-baseline": "central" }));
@@ -42,7 +44,6 @@
         }
       }
     });
-    const bottom = top + rows.length * height;
     parts.push(...gridParts);
     for (const lane of active.flatMap((on, each) => (on ? [each] : []))) {
       if (!ends.has(lane)) continue;
@@ -50,9 +51,9 @@
       const marked = MARKED.includes(lane) ? "" : " rl-play-more";
       parts.push(svg("g", { class: "rl-play-arrow" + marked, "data-of": lane }, svg("line", { ...ends2, class: "rl-play-halo" }), svg("line", ends2), svg("circle", { cx: ex, cy: ey, r: 2.6 })));
     }
-    parts.push(P.laneSwitches(active, toggle, 0, (lane, on) => svg("g", { "data-of": lane },
+    parts.push(P.laneSwitches(active, toggle, 0, (lane, on) => svg("g", {},
       box(x(lane), laneTop - 4, unit, 28, { class: "rl-play-hit" }),
-      box(x(lane) + 0.5, laneTop, unit - 1, 20, { class: on ? "rl-play-used" : "rl-play-off", style: P.colour(lane) }),
+      box(x(lane) + 0.5, laneTop, unit - 1, 20, { class: on ? "rl-play-used" : "rl-play-off", style: on ? P.colour(lane) : "" }),
       svg("title", {}, on ? `lane ${lane}: click to switch it off` : `lane ${lane} is off: click to switch it on`))));
     parts.push(...column(x, bottom + 16));
     return [width, bottom + 26, ...parts];
@@ -67,21 +68,17 @@
   P.kinds.sectors = {
     title: "Which sectors does a warp move?",
     defaults: { index: "lane", width: 4, offset: 0, active: "lane < 32", block: 32 },
-    inputs: ["active", "index"],
     role,
     key: [["rl-play-used", "bytes used, by lane"], ["rl-play-waste", "bytes moved for nothing"]],
-    controls: (ui, state) => [
+    controls: (ui) => [
       html("p", { class: "rl-play-program" }, "if (", ui.code("active", "Condition: which lanes are active"), ") ", html("wbr"), "value = data[", ui.code("index", "Index expression"), "];"),
       ui.tries("Try", shapes(["lane", "lane * 2", "lane * 32", "lane / 8", "31 - lane", "(lane ^ 5) + 3", "lane * 7 % 32"].map((index) => [index, { index }]))),
-      html("div", { class: "rl-play-controls" },
-        ui.choice("width", "Each lane loads", [[1, "1 byte (char)"], [2, "2 bytes (half)"], [4, "4 bytes (float)"], [8, "8 bytes (float2)"], [16, "16 bytes (float4)"]],
-          () => { state.offset -= state.offset % state.width; }),
-        ui.number("offset", "data starts at line +", { min: 0, max: (s) => 128 - s.width, step: (s) => s.width, unit: "bytes" }), blockChoice(ui)),
+      P.dials(ui.choice("width", "Each lane loads", [[1, "char (1 byte)"], [2, "half (2 bytes)"], [4, "float (4 bytes)"], [8, "float2 (8 bytes)"], [16, "float4 (16 bytes)"]]),
+        ui.number("offset", "Misalignment of data", { min: 0, max: (s) => 128 - s.width, step: (s) => s.width, unit: "bytes" })),
+      P.more(blockChoice(ui)),
     ],
-    compute: (state) => {
-      state.offset -= state.offset % state.width;
-      return P.computeSectors(state);
-    },
+    settle: (state) => { state.offset -= state.offset % state.width; },
+    compute: (state) => P.computeSectors(state),
     draw: (found, state, width, changed) => {
       const { active, addresses, index, cost } = found, moved = new Set(cost.sectors);
       const rows = cost.lines.map((line, i) => {
@@ -106,24 +103,23 @@
   P.kinds.banks = {
     title: "Which lanes meet in a bank?",
     defaults: { row: "lane", column: "0", index: "", width: 4, columns: 32, pad: 0, swizzle: 0, access: "load", active: "lane < 32", block: 32 },
-    inputs: ["active", "index", "row", "column"],
     role,
     key: [["rl-play-used", "word served, by lane"], ["rl-play-cast", "word for several lanes (broadcast)"], ["rl-play-waste", "bank idle while lanes wait"]],
-    controls: (ui, state, changed) => {
+    controls: (ui, state) => {
+      const types = { 4: "float", 8: "float2", 16: "float4" };
       const place = state.index !== "" ? ["tile[", ui.code("index", "Index expression"), "]"]
         : ["tile[", ui.code("row", "Row expression"), "][", ui.code("column", "Column expression"), "]"];
       const cases = state.index !== "" ? ["lane", "lane * 2", "lane * 32", "lane / 4"].map((index) => [index, { index }])
         : [["[lane][0]", { row: "lane", column: "0" }], ["[0][lane]", { row: "0", column: "lane" }], ["[lane][3]", { row: "lane", column: "3" }],
           ["[lane / 8][lane % 8]", { row: "lane / 8", column: "lane % 8" }], ["[lane % 8][lane / 8]", { row: "lane % 8", column: "lane / 8" }]];
       return [
-        html("p", { class: "rl-play-program" }, "if (", ui.code("active", "Condition: which lanes are active"), ") ", html("wbr"), ...place),
+        html("p", { class: "rl-play-program" },
+          ui.note((s) => `__shared__ ${types[s.width]} tile[][${s.columns}${s.pad ? ` + ${s.pad}` : ""}];${s.swizzle ? `  // element [row][column ^ (row & ${2 ** s.swizzle - 1})]` : ""}`),
+          "if (", ui.code("active", "Condition: which lanes are active"), ") ", html("wbr"), ...place),
         ui.tries("Try", shapes(cases)),
-        html("div", { class: "rl-play-controls" },
-          ui.number("pad", "Padding of each row", { min: 0, max: 32, unit: "elements" }),
-          ui.number("swizzle", "XOR swizzle", { min: 0, max: 5, unit: "bits" }),
-          ui.number("columns", "Row length", { min: 1, max: 256, unit: "elements" }),
-          ui.choice("width", "Element", [[4, "4 bytes (float)"], [8, "8 bytes (float2)"], [16, "16 bytes (float4)"]]),
-          ui.choice("access", "Access", [["load", "load"], ["store", "store"]]), blockChoice(ui)),
+        P.dials(ui.number("pad", "Padding of a row", { min: 0, max: 32, unit: "elements" }), ui.number("swizzle", "XOR swizzle", { min: 0, max: 5, unit: "bits" })),
+        P.more(ui.choice("width", "Element", [[4, "float (4 bytes)"], [8, "float2 (8 bytes)"], [16, "float4 (16 bytes)"]]),
+          ui.choice("access", "Access", [["load", "load"], ["store", "store"]]), ui.number("columns", "Row length", { min: 1, max: 256, unit: "elements" }), blockChoice(ui)),
       ];
     },
     compute: (state) => P.computeBanks(state),

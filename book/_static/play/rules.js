@@ -39,7 +39,15 @@
     return `${P.significant(seconds / 1e-9)} ns`;
   };
 
-  const activeLanes = (state) => P.lanes(state.active, state.block).map((value) => value !== 0);
+  /* The value of one of the state's expressions; an error says which one it is in. */
+  const ask = (state, input, active) => {
+    try {
+      return P.lanes(state[input], state.block, active);
+    } catch (error) {
+      throw Object.assign(error, { input });
+    }
+  };
+  const activeLanes = (state) => ask(state, "active").map((value) => value !== 0);
   const numbers = (flags) => flags.map((on, lane) => (on ? lane : -1)).filter((lane) => lane >= 0);
 
   /* Sectors: one global load or store. */
@@ -58,7 +66,7 @@
     return `${plural(sectors.length, "sector")} on ${plural(lines.length, "line")} for ${plural(lanes.length, "lane")}, ${most}. ${waste}`;
   };
   P.computeSectors = (state) => {
-    const active = activeLanes(state), index = P.lanes(state.index, state.block, active);
+    const active = activeLanes(state), index = ask(state, "index", active);
     const addresses = index.map((each) => each * state.width + state.offset);
     const cost = P.sectors(addresses, active, state.width);
     return { active, index, addresses, cost, say: P.saySectors(cost) };
@@ -111,12 +119,12 @@
     const active = activeLanes(state);
     let row, column;
     if (state.index !== undefined && state.index !== "") {
-      const index = P.lanes(state.index, state.block, active);
+      const index = ask(state, "index", active);
       row = index.map((each) => floor(each / state.columns));
       column = index.map((each, lane) => each - row[lane] * state.columns);
     } else {
-      row = P.lanes(state.row, state.block, active);
-      column = P.lanes(state.column, state.block, active);
+      row = ask(state, "row", active);
+      column = ask(state, "column", active);
     }
     const element = row.map((each, lane) => P.element(each, column[lane], state));
     const bad = element.findIndex((each) => each < 0 || each >= 2 ** 31);
