@@ -53,7 +53,7 @@
       const x0 = narrow ? 34 : barWidth + 56;
       if (narrow) y += 12 + 4 * 24 + 30;
       const [shown, range, tick] = AXES[state.over], [low, high, step] = range(sm, data.rules);
-      const wide = width - x0 - 10, height = narrow ? 130 : 92, x = (v) => x0 + (wide * (v - low)) / (high - low), h = (v) => y + 12 + height * (1 - v / slots);
+      const wide = width - x0 - 16, height = narrow ? 130 : 92, x = (v) => x0 + (wide * (v - low)) / (high - low), h = (v) => y + 12 + height * (1 - v / slots);
       parts.push(text(x0 - 26, y, `Warps on the SM, by ${shown}`));
       const at = (value) => {
         const one = P.occupancy({ ...state, [state.over]: value }, sm, data.rules);

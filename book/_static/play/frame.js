@@ -178,7 +178,7 @@
     /* Point at a lane to see only its bytes. */
     const point = (event) => {
       const at = event.target.closest && event.target.closest("[data-of]");
-      const lanes = at ? at.dataset.of.split(" ") : [];
+      const lanes = at && at.getAttribute("aria-checked") !== "false" ? at.dataset.of.split(" ") : [];
       for (const each of picture.querySelectorAll("[data-of]")) {
         each.classList.toggle("rl-play-dim", lanes.length > 0 && !each.dataset.of.split(" ").some((lane) => lanes.includes(lane)));
       }
