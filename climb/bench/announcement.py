@@ -30,7 +30,9 @@ def describe(record: RecordLike | None = None) -> str:
         said = "running on the emulator"
         if note := cuda.fallback():
             said += f" ({note})"
-    return f"{said}; {_replayed(record)}" if cuda.replaying() else said
+    if cuda.can_measure():
+        return said
+    return f"{said}; {_replayed(record)}" + (" (to measure here, install NVBench)" if not cuda.replaying() else "")
 
 
 def announce(record: RecordLike | None = None) -> None:

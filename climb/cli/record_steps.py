@@ -195,6 +195,13 @@ def _recorded_in(kind: str) -> Callable[[str], bool]:
     return lambda ladder: any(records.RECORDS.glob(f"*/{kind}/{load_ladder(ladder).name}.json"))
 
 
+def _searched_without_tables(ladder: str) -> bool:
+    """Whether to search again with the ladder. A search that makes tables changes launches, and so makes times stale:
+    ``climb search`` comes before ``climb record`` there."""
+    name = load_ladder(ladder).name
+    return _recorded_in("search")(ladder) and not any(records.RECORDS.glob(f"*/tuning/{name}.json"))
+
+
 def _program(name: str) -> Callable[[], str]:
     return lambda: "" if shutil.which(name) else TOOLS[name]
 
@@ -219,7 +226,7 @@ STEPS: tuple[Step, ...] = (
     Step("sanitize", _sanitize, _in_the_book, _program("compute-sanitizer")),
     Step("repeats", _repeats, _recorded_in("repeats"), _nothing),
     Step("transfers", _transfers, _recorded_in("transfers"), _nothing),
-    Step("search", _search, _recorded_in("search"), _nothing),
+    Step("search", _search, _searched_without_tables, _nothing),
     Step("divergence", _divergence, lambda ladder: ladder == "divergence", _program("ncu")),
 )
 
