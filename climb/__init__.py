@@ -46,6 +46,7 @@ _WHERE = {
     "display.card": ("card",),
     "display.cell_output": ("Code", "table"),
     "display.listings": ("diff", "launch", "source"),
+    "display.playgrounds": ("playground",),
     "display.prose_numbers": ("number", "say"),
     "display.stepper.divergence": ("divergence_stepper",),
     "display.stepper.pipeline": ("pipeline_stepper",),

@@ -147,7 +147,8 @@ def test_atomics_are_as_many_as_products_or_as_warps() -> None:
 
 def test_launch_bounds_let_the_loads_go_first() -> None:
     """With a block per SM allowed all weights and inputs of a thread are asked for before the first is multiplied."""
-    for name, least, most in (("row_block", 1, 8), ("launch_bounds", 12, 14)):
+    both = 2 * tuning.choose("row_block", tuning.packs_of(CLASS1)).unroll  # of weights and of inputs
+    for name, least, most in (("row_block", 1, both - 2), ("launch_bounds", both - 1, both)):
         rung = LADDER[name]
         order = opcodes(rung.compiled(CLASS1), rung.launches(CLASS1)[0].kernel, "LDG|FFMA")
         loads_first = next(i for i, opcode in enumerate(order) if "FFMA" in opcode)
