@@ -159,7 +159,7 @@ def stepper(
     """A stepper as an output: the drawing, its controls, and the sentences, one for each step.
 
     ``key`` says in words what each paint means. ``telling`` is the step to show where nothing can be stepped. Raises
-    ValueError when there is no step, or when a part of the drawing has another number of steps than there are sentences.
+    ValueError when there is no step, or a part of the drawing has another number of steps than there are sentences.
     """
     steps = len(sentences)
     if not steps:

@@ -40,7 +40,7 @@ def stream_k_stepper(rung: BoundRung, size: Size, *, sms: int) -> CellOutput:
     drawing.height = bottom
     sentences = _sentences(cut, places, sms, waves, full, close_up)
     title = f"Stream-K fills {sms} SMs: a product of {size['m']} x {size['n']} x {size['k']}"
-    return stepper("stream-k", title, drawing, sentences, key=entries, telling=waves + 1)
+    return stepper("stream-k", title, drawing, sentences, key=entries)
 
 
 def _plain(drawing: Drawing, cut: Shares, places: int, waves: int, scale: float, top: float, steps: int) -> None:
