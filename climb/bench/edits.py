@@ -25,12 +25,16 @@ from climb.bench.counting import module_of
 from climb.bench.ladder import BoundRung
 from climb.bench.problem import ByValue, Launch, Size, Textured
 from climb.toolchain import CompileError, compile_cuda
+from climb.toolchain.names import demangled
 
-#: Basic blocks that a batch may run before its loop counts as endless: a page shows small sizes, which need fewer.
-MAX_STEPS = 100_000
+#: Basic blocks that a batch of an edited kernel may run before its loop counts as endless. A page shows small sizes,
+#: which need far fewer; the emulator's own limit would take minutes to reach.
+MAX_STEPS = 20_000
 #: An address says nothing to a reader, and it may depend on what ran before; messages name the byte of an array too.
-_ADDRESS = re.compile(r" at 0x[0-9a-f]+(?=[,;: ])")
+_ADDRESS = re.compile(r" at 0x[0-9a-f]{8,}(?=[,;: ])")
+_REST_OF_LINE = re.compile(r"[ \t]*(?://[^\n]*)?\n")
 
+STANDARD = ("-std=c++17",)
 LAUNCH_KEYS = ("kernel", "grid", "block", "shared_mem")
 
 
@@ -88,14 +92,15 @@ class Experiment:
     arrays: Mapping[str, np.ndarray]
     expected: Mapping[str, np.ndarray]
     tolerance: float
-    options: tuple[str, ...] = ("-std=c++17",)
+    options: tuple[str, ...] = STANDARD
     folder: Path | None = None
     resized: Callable[[Size], Experiment] | None = None
 
     @property
     def launch_text(self) -> str:
-        """The launches in CUDA C++, one per line."""
-        return "\n".join(f"{one};" for one in self.launches)
+        """The launches in CUDA C++, one per line, and the options of the compiler as a comment."""
+        options = " ".join(option for option in self.options if option not in STANDARD)
+        return "\n".join([*(f"{one};" for one in self.launches), *([f"// compiled with {options}"] if options else [])])
 
     def edited(self, change: Edit) -> Experiment:
         """The experiment with an edit. Raises ValueError for a text that is not there, or too often."""
@@ -114,7 +119,7 @@ class Experiment:
             text = _removed(text, old) if not new else text.replace(old, new)
         out = replace(start, source=text)
         if "options" in instead:
-            out = replace(out, options=("-std=c++17", *instead.pop("options")))
+            out = replace(out, options=(*STANDARD, *instead.pop("options")))
         launched = {key: instead.pop(key) for key in LAUNCH_KEYS if key in instead}
         if launched or instead:
             if len(self.launches) != 1:
@@ -171,7 +176,7 @@ def of_source(
     names, arrays = _named(source, kernel, args)
     launch = Launch(kernel, tuple(grid), tuple(block), names, shared_mem)
     expected = _checked(expect, arrays)
-    return Experiment(source, "kernel.cu", (launch,), arrays, expected, tolerance, ("-std=c++17", *options))
+    return Experiment(source, "kernel.cu", (launch,), arrays, expected, tolerance, (*STANDARD, *options))
 
 
 @dataclass(frozen=True)
@@ -230,7 +235,8 @@ def attempt(experiment: Experiment, picked: Callable[[emulator.Trace], Any] | No
             del alive
     except emulator.EmulatorError as error:
         mine = error.where.file.rsplit("/", 1)[-1] == experiment.filename.rsplit("/", 1)[-1]
-        return Outcome("fault", _ADDRESS.sub("", str(error)), error.where.line if mine else 0, error)
+        said = str(error).replace(demangled(compiled.lowered(launch.kernel)), launch.kernel)
+        return Outcome("fault", _ADDRESS.sub("", said), error.where.line if mine else 0, error)
     wrong = _wrong(experiment, held)
     kind = "wrong" if wrong else "right" if experiment.expected else "ran"
     counters = functools.reduce(operator.add, counted)
@@ -239,8 +245,15 @@ def attempt(experiment: Experiment, picked: Callable[[emulator.Trace], Any] | No
 
 def _removed(text: str, old: str) -> str:
     """The text without ``old``. A line of which nothing is left goes, with the comment at its end."""
-    whole = re.sub(rf"(?m)^[ \t]*{re.escape(old)}[ \t]*(?://[^\n]*)?\n", "", text)
-    return whole.replace(old, "")
+    out, done = "", 0
+    while (start := text.find(old, done)) >= 0:
+        end = start + len(old)
+        line = max(done, text.rfind("\n", 0, start) + 1)
+        rest = _REST_OF_LINE.match(text, end)
+        if not text[line:start].strip() and (old.endswith("\n") or rest):
+            start, end = line, end if old.endswith("\n") or not rest else rest.end()
+        out, done = out + text[done:start], end
+    return out + text[done:]
 
 
 def _packed(launch: Launch, held: Mapping[str, Any], host: Mapping[str, np.ndarray]) -> tuple[list[bytes], list[Any]]:
@@ -270,13 +283,14 @@ def _wrong(experiment: Experiment, held: Mapping[str, emulator.Allocation]) -> s
         found = compare(got, want, experiment.tolerance if got.dtype.kind == "f" else 0.0)
         if not found.wrong:
             continue
+        be = "is" if found.wrong == 1 else "are"
         if found.unwritten == found.wrong:
             first = _element(name, found.first_unwritten, got.shape)
-            return f"{found.wrong} of {got.size} elements of {name} are never written, the first is {first}"
+            return f"{found.wrong} of {got.size} elements of {name} {be} never written, the first is {first}"
         flat = found.first_wrong or 0
-        text = f"{found.wrong} of {got.size} elements of {name} are wrong, the first is "
+        text = f"{found.wrong} of {got.size} elements of {name} {be} wrong, the first is "
         text += f"{_element(name, flat, got.shape)}: {_number(got.flat[flat])} instead of {_number(want.flat[flat])}"
-        return text + (f"; {found.unwritten} of them are never written" if found.unwritten else "")
+        return text + (f"; {found.unwritten} of these were never written" if found.unwritten else "")
     return ""
 
 

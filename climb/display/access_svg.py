@@ -43,8 +43,8 @@ def access_svg(access: Any) -> str:
     lost = isinstance(picture, GlobalPicture) or picture.conflicts > 0
     out = [
         f'<svg class="rl-access" role="img" aria-label="{escape(describe(picture))}" '
-        f'viewBox="0 0 {_WIDTH} {bottom + 18}" font-size="11">',
-        _text(_LEFT, 12, headline(picture), "rl-head"),
+        f'viewBox="0 0 {_WIDTH} {bottom + 18}" style="max-width:26rem" font-size="11">',
+        _text(4, 12, f"{_what(access)}: {headline(picture)}", "rl-head"),
         _text(_LEFT - 6, _LANE_TOP + 10, "lanes", "rl-end"),
         _path(spare, "waste" if lost else "faint"),
         *(_path(one, colour) for one, colour in zip(cells, _SHADES, strict=True)),
@@ -53,6 +53,12 @@ def access_svg(access: Any) -> str:
         "</svg>",
     ]
     return "".join(out)
+
+
+def _what(access: Any) -> str:
+    """The kind of access, in global memory with the array: ``global load of B``."""
+    name = getattr(access, "allocation", None)
+    return f"{access.kind} of {name}" if name and access.kind.startswith("global") else str(access.kind)
 
 
 _Row = tuple[str, dict[int, tuple[int, ...]], set[int]]
@@ -93,10 +99,16 @@ def _paint(name: str) -> str:
 
 
 def _path(cells: list[tuple[int, float, int, int]], colour: str) -> str:
-    """All cells (column, top, columns wide, height) as one path."""
+    """All cells (column, top, columns wide, height) as one path; cells on top of each other become one."""
     if not cells:
         return ""
-    steps = "".join(f"M{_LEFT + x * _COLUMN} {y}h{w * _COLUMN}v{h}h-{w * _COLUMN}z" for x, y, w, h in cells)
+    merged: list[tuple[int, float, int, int]] = []
+    for x, y, w, h in sorted(cells, key=lambda cell: (cell[0], cell[2], cell[1])):
+        if merged and (merged[-1][0], merged[-1][2], merged[-1][1] + merged[-1][3]) == (x, w, y):
+            merged[-1] = (x, merged[-1][1], w, merged[-1][3] + h)
+        else:
+            merged.append((x, y, w, h))
+    steps = "".join(f"M{_LEFT + x * _COLUMN} {y}h{w * _COLUMN}v{h}h-{w * _COLUMN}z" for x, y, w, h in merged)
     return f'<path style="fill:{_paint(colour)}" d="{steps}"/>'
 
 

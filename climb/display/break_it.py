@@ -236,9 +236,11 @@ def _message(one: Tried) -> str:
 
 
 def _changes(one: Tried, first: Tried) -> list[tuple[str, str, str]]:
-    before, after = first.outcome.counters, one.outcome.counters
-    compared = one is not first and one.same_data and before and after
-    return outcome_words.changed(before, after) if compared else []
+    """The counts that the edit changes, where the kernel does its work with and without it."""
+    before, after = first.outcome, one.outcome
+    if one is first or not one.same_data or {before.kind, after.kind} - {"right", "ran"}:
+        return []
+    return outcome_words.changed(before.counters, after.counters) if before.counters and after.counters else []
 
 
 def _picture(one: Tried, first: Tried) -> str:

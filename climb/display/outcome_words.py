@@ -68,7 +68,8 @@ def sentence(outcome: Outcome, before: Outcome | None = None, same_data: bool = 
         return title
     if outcome.kind == "wrong":
         return f"{title}: {outcome.message}"
-    rates = _rates(outcome.counters)
+    diverged = before is not None and before.counters is not None and before.counters.divergent_branches > 0
+    rates = _rates(outcome.counters, diverged)
     counted = f": {rates}" if rates else ""
     if before is None:
         return title + counted
@@ -77,7 +78,10 @@ def sentence(outcome: Outcome, before: Outcome | None = None, same_data: bool = 
     if before.kind not in ("right", "ran") or before.counters is None:
         return f"{title}, the edit mends it{counted}"
     changes = _told(before.counters, outcome.counters)
-    return f"{title}, {changes}" if changes else f"{title}, and the counts are as before"
+    if changes:
+        return f"{title}, {changes}"
+    nearly = "practically " if changed(before.counters, outcome.counters) else ""
+    return f"{title}, and the counts are {nearly}as before"
 
 
 def _fault(outcome: Outcome) -> str:
@@ -120,8 +124,11 @@ def _cell(count: Count | None) -> str:
     return count.text if count else "none"
 
 
-def _rates(counters: Counters) -> str:
-    """Sectors and wavefronts per request: ``4 sectors per global load, 32 wavefronts per shared load``."""
+def _rates(counters: Counters, diverged: bool) -> str:
+    """Costs of a request, and branches: ``4 sectors per global load, 32 wavefronts per shared load``.
+
+    With ``diverged`` it says too that no branch diverges.
+    """
     found = []
     for kind in sorted({line.kind for line in counters.lines}):
         total = counters.total(kind)
@@ -132,24 +139,39 @@ def _rates(counters: Counters) -> str:
         each = value / total.requests
         shown = significant(each).rstrip("0").rstrip(".") if value % total.requests else str(value // total.requests)
         found.append(f"{shown} {unit}{'' if shown == '1' else 's'} per {kind}")
+    if split := counters.divergent_branches:
+        found.append(f"{split} of {counters.branches} branches {'diverges' if split == 1 else 'diverge'}")
+    elif diverged and counters.branches:
+        found.append(f"none of {counters.branches} branches diverges")
     return ", ".join(found)
 
 
 def _told(before: Counters, after: Counters) -> str:
     """The greatest changes as ``with ... and ...``; empty where no count changed by more than ``_NEAR``."""
     old, new = ({c.name: c.value for c in counts(one)} for one in (before, after))
-    costs = [name for name in {**old, **new} if name.endswith((": sectors", ": wavefronts"))]
-    others = ["divergent branches", "barriers", "warp instructions"]
-    atomics = [name for name in {**old, **new} if name.endswith("share an address")]
-    told: list[str] = []
-    for group in (costs, [*atomics, *others]):
+    names = list({**old, **new})
+    costs = [name for name in names if name.endswith((": sectors", ": wavefronts"))]
+    others = [name for name in names if name.endswith((": requests", "share an address")) or ":" not in name]
+    for group in (costs, others):
         moved = [(name, old.get(name, 0), new.get(name, 0)) for name in group]
         moved = [one for one in moved if _apart(one[1], one[2])]
         moved.sort(key=lambda one: -_size(one[1], one[2]))
-        told += [_phrase(*one) for one in moved][: _MOST_NAMED - len(told)]
-        if told:
-            break
-    return f"with {' and '.join(told)}" if told else ""
+        if moved:
+            return f"with {_joined([_phrase(*one) for one in moved[:_MOST_NAMED]])}"
+    return ""
+
+
+def _joined(phrases: list[str]) -> str:
+    """Two phrases with "and", and what both begin with said once: ``half the sectors of global loads and stores``."""
+    first, second = phrases[0], phrases[-1]
+    head, of, kind = first.rpartition(" of ")
+    if first == second:
+        return first
+    if of and second.startswith(head + of):
+        other = second[len(head + of) :]
+        space = kind.partition(" ")[0]
+        return f"{first} and {other.removeprefix(space + ' ')}"
+    return f"{first} and {second}"
 
 
 def _apart(old: int, new: int) -> bool:

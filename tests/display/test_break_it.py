@@ -82,7 +82,7 @@ def test_rung_with_more_conflicts_is_right_and_says_how_many() -> None:
     assert "Right, with 32 times the wavefronts of shared loads." in told
     assert re.search(r"shared loads: bank conflicts +0 -> 3968", told)
     assert "this takes 32 wavefronts where 1 would do" in told
-    assert shown.html.count("<svg") == 2 and "32 wavefronts in a row; 1 would do" in shown.html
+    assert shown.html.count("<svg") == 2 and "shared load: 32 wavefronts in a row; 1 would do" in shown.html
 
 
 def test_picture_that_an_edit_does_not_change_is_held_once() -> None:
@@ -124,6 +124,46 @@ def test_removed_line_goes_with_its_comment_and_the_next_line_moves_up() -> None
     told = outcome(reverse(edit("x", "__syncthreads();", "")), "x")
     assert "9 -     __syncthreads();  // the part is stored" in told and "+ " not in told
     assert "kernel.cu:10: target[i] = part[63 - threadIdx.x];" in told
+
+
+def test_removed_lines_leave_the_others_as_they_are() -> None:
+    text = REVERSE.replace(
+        "    if (i < n) {\n        target", "    int k = 0;\n    if (k == 0 && i < n) {\n        target"
+    )
+    told = outcome(reverse(edit("x", "    int k = 0;\n", "", "k == 0 && ", ""), text=text), "x")
+    rows = [row.split(maxsplit=1)[1] for row in told.split("\n")[1:4]]
+    assert rows == ["-     int k = 0;", "-     if (k == 0 && i < n) {", "+     if (i < n) {"]
+    assert "Right" in told
+
+
+def test_options_are_shown_where_an_edit_changes_them() -> None:
+    text = REVERSE.replace("63 - threadIdx.x", "63 - threadIdx.x + OFF - OFF").replace("// A", "#define NONE\n// A")
+    shown = reverse(edit("more", options=["-DOFF=2"]), text=text, options=["-DOFF=1"])
+    assert "// compiled with -DOFF=2" in outcome(shown, "more") and "-DOFF=2</ins>" in re.sub(
+        "<[/]?span.*?>", "", shown.html
+    )
+
+
+def test_equal_changes_of_two_kinds_are_said_at_once() -> None:
+    rung = load_ladder("divergence")["blocked"]
+    text = "(static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x) * kPoints"
+    apart = "static_cast<size_t>(blockIdx.x) * blockDim.x * kPoints + threadIdx.x"
+    change = edit("apart", text, apart, "first + p;", "first + p * blockDim.x;")
+    shown = break_it(rung, {"n": 256, "data": "periodic"}, edits=[change])
+    assert "Right, with 1/8 of the sectors of global loads and stores." in outcome(shown, "apart")
+
+
+def test_divergence_that_goes_away_with_other_data_is_said() -> None:
+    text = "__global__ void half(const int* a, int* b) "
+    text += "{ if (a[threadIdx.x]) b[threadIdx.x] = 1; else b[threadIdx.x] = a[0]; }"
+    mixed, even = np.arange(32, dtype=np.int32) % 2, np.ones(32, np.int32)
+    zeros = np.zeros(32, np.int32)
+    shown = break_it(
+        text, kernel="half", grid=(1,), block=(32,), args=[mixed, zeros], expect={"b": mixed},
+        edits=[edit("ones", args=[even, zeros], expect={"b": even})],
+    )  # fmt: skip
+    assert "1 of 1 branches diverges." in outcome(shown, "as it is")
+    assert "none of 1 branches diverges." in outcome(shown, "ones")
 
 
 @pytest.mark.parametrize(
