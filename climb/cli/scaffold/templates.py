@@ -115,10 +115,8 @@ CHAPTER_SECTIONS = (
     ("remember", "## Three lines to remember\n\n- To be written.\n- To be written.\n- To be written."),
 )  # fmt: skip
 
-FIRST_CELL = """import sys
-
-sys.path.insert(0, "..")  # the repository: climb/ and kernels/ lie beside book/
-
+#: What follows the beginning of a chapter's first code cell.
+FIRST_CELL = """
 from climb import announce
 
 announce()"""
