@@ -34,6 +34,8 @@ def planes_stepper(rung: BoundRung, size: Size, *, block: tuple[int, int, int] =
     bottom = max(_inputs(drawing, seen), _outputs(drawing, seen, reach))
     bottom = _place(drawing, seen, block, bottom)
     entries = [("on", "added now, or stored now"), ("soon", "being loaded, or sums in registers"), ("done", "done")]
+    if seen.loaded[:2] != seen.tile[:2]:
+        entries.insert(1, ("other", "halo"))
     drawing.height = bottom
     sentences = [_sentence(seen, at, reach) for at in count]
     title = f"A block of {rung.rung.name} marches through {len(_planes(seen))} planes, with {size['k']}³ weights"
@@ -69,8 +71,10 @@ def _inputs(drawing: Drawing, seen: March) -> float:
         x, y = left + place * across, _TOP + 6 + place * down
         states = [_input_paint(seen, at, plane) for at in count]
         inner = box(x + inset[0], y + inset[1], side, tall)
+        around = ["other" if paint in ("on", "soon") else paint for paint in states]
         drawing.parts += [
-            Patch(box(x, y, _SIDE, high), states),
+            Patch(box(x, y, _SIDE, high), around),
+            Patch(inner, states),
             Layer("panel", [box(x, y, _SIDE, high) + inner if paint else "" for paint in states], 0.9),
         ]
     return _TOP + 6 + (len(planes) - 1) * down + high + 8
