@@ -162,7 +162,7 @@ def test_the_cells_of_a_new_exercise_end_the_section_exercises(copy: Copy, exerc
     assert cells[at + 4].source.startswith("## Where this began")
     assert [cell.outputs[-1].data["text/plain"].splitlines()[-1] for cell in (cells[at + 1], cells[at + 3])] == [
         "tail: not yet",
-        "tail: done",
+        "tail: solved",
     ]
     old = nbformat.read(ROOT / "book/float4.ipynb", as_version=4).cells
     others = [cell.source for cell in cells if not cell.id.startswith("ex-tail")]
