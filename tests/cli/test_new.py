@@ -207,7 +207,7 @@ def test_the_book_builds_with_a_new_chapter(copy: Copy, chapter: str, tmp_path: 
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     page = (tmp_path / "_build/html/book/my-chapter.html").read_text(encoding="utf-8")
-    assert "neighbours: not yet" in page and "neighbours: done" in page
+    assert "neighbours: not yet" in page and "neighbours: solved" in page
 
 
 def test_a_new_chapter_is_listed_at_the_end_of_its_part(copy: Copy, chapter: str) -> None:
