@@ -18,7 +18,7 @@ _WHERE = {
     "bench.cuda": ("backend", "cp", "replaying"),
     "bench.edits": ("edit",),
     "bench.exercise": ("Claim", "Exercise", "Verdict", "at_most", "check", "no_bank_conflicts"),
-    "display.exercises": ("skeleton", "solution"),
+    "display.exercises": ("hints", "skeleton", "solution"),
     "display.figures": (
         "access_figure",
         "alt_text",
@@ -44,6 +44,7 @@ _WHERE = {
     "display.access_cost": ("pick",),
     "display.break_it": ("break_it",),
     "display.card": ("card",),
+    "display.check_table": ("check_table",),
     "display.cell_output": ("Code", "table"),
     "display.listings": ("diff", "launch", "source"),
     "display.playgrounds": ("playground",),

@@ -39,8 +39,8 @@
   }
 
   function row(kind, number, width, html) {
-    const sign = { "rl-ins": "+", "rl-del": "−", "rl-gap": " " }[kind] ?? " ";
-    const label = kind === "rl-gap" ? "⋯".padStart(width) : String(number || "").padStart(width);
+    const sign = { "rl-ins": "+", "rl-del": "\u2212", "rl-gap": " " }[kind] ?? " ";
+    const label = kind === "rl-gap" ? "\u22ef".padStart(width) : String(number || "").padStart(width);
     return `<span class="rl-row ${kind}"><b>${label} ${sign}</b> ${html}</span>`;
   }
 

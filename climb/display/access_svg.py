@@ -43,7 +43,7 @@ def access_svg(access: Any) -> str:
     lost = isinstance(picture, GlobalPicture) or picture.conflicts > 0
     out = [
         f'<svg class="rl-access" role="img" aria-label="{escape(describe(picture))}" '
-        f'viewBox="0 0 {_WIDTH} {bottom + 18}" font-size="11">',
+        f'viewBox="0 0 {_WIDTH} {bottom + 18}" style="max-width:26rem" font-size="11">',
         _text(4, 12, f"{_what(access)}: {headline(picture)}", "rl-head"),
         _text(_LEFT - 6, _LANE_TOP + 10, "lanes", "rl-end"),
         _path(spare, "waste" if lost else "faint"),

@@ -100,10 +100,10 @@ def test_cells_of_a_grid_are_strokes_that_end_with_the_row():
 
 def test_parts_with_another_number_of_steps_are_refused():
     with pytest.raises(ValueError, match="has no step"):
-        frame.stepper("x", "X", Drawing(1, 1), [])
+        frame.stepper("x", "X", Drawing(1, 1), [], key=[])
     for part in (Label(0, 0, ["a"]), Cells("on", Grid(1, 0, 0, 1, 1, 1), [[0]]), Patch("M0 0z", ["on"])):
         with pytest.raises(ValueError, match="2 sentences, but a part of it has 1 steps"):
-            frame.stepper("x", "X", Drawing(1, 1, [part]), ["one", "two"])
+            frame.stepper("x", "X", Drawing(1, 1, [part]), ["one", "two"], key=[])
 
 
 def test_html_is_well_formed_and_escaped_and_small(wavefronts):

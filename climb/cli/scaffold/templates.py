@@ -49,6 +49,10 @@ NAME = Exercise(
     sizes=({"n": 1}, {"n": 515}, {"n": 4096}),
     folder=Path(__file__).parent,
     claims=(at_most("global load", 4),),
+    hints=(
+        "To be written: where to look.",
+        "To be written: what to change.",
+    ),
 )
 """
 

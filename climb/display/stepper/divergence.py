@@ -14,7 +14,6 @@ from climb.display.stepper.frame import (
     Layer,
     Listing,
     box,
-    key,
     listed,
     stepper,
     text,
@@ -55,9 +54,9 @@ def divergence_stepper(steps: Sequence[Step], source: str, *, title: str = "") -
     slots = [100 * sum(map(len, running[: at + 1])) / (LANES * (at + 1)) for at in every]
     drawing = Drawing(_WIDTH, first + count * down + 12)
     drawing.parts += [
-        text(_LEFT - 6, 36, "line \\ lane", anchor="end", size=11),
+        text(_LEFT - 6, 36, "line", anchor="end"),
         *(text(_LEFT + (lane + 0.45) * _PITCH, 36, str(lane), anchor="middle") for lane in (0, 8, 16, 24, 31)),
-        text(2, 14, "Time runs down", "text"),
+        text(2, 14, "Lanes across, time down", "text"),
         Label(_WIDTH - 6, 14, [f"lanes in use so far: {slots[at]:.0f} %" for at in every], "text", "end"),
         grid.drawn(range(count * LANES), "rest"),
         grid.drawn([at * LANES + lane for at in every for lane in waits[at]], "waste"),
@@ -70,16 +69,15 @@ def divergence_stepper(steps: Sequence[Step], source: str, *, title: str = "") -
             if down > 11
         ),
     ]
-    entries = [("on", "runs"), ("soon", "has run"), ("waste", "waits, switched off"), ("rest", "has left")]
-    legend, height = key(entries, 4, drawing.height + 8)
-    drawing.parts.append(legend)
-    drawing.height += height
+    entries = [("on", "runs"), ("soon", "has run"), ("waste", "waits, switched off")]
+    if any(len(running[at]) + len(waits[at]) < LANES for at in every):
+        entries.append(("rest", "has left"))
     sentences = [_sentence(steps, running, waits, at, lines) for at in every]
     shown = range(min(min(step.lines) for step in steps), highest + 1)
     opening = next((n for n in range(shown[0], 0, -1) if "__global__" in lines[n - 1]), shown[0])
     listing = Listing([(n, lines[n - 1]) for n in range(opening, highest + 1)], [step.lines for step in steps])
     name = title or "The lanes of a warp at a branch, step by step"
-    return stepper("divergence", name, drawing, sentences, listing=listing)
+    return stepper("divergence", name, drawing, sentences, key=entries, listing=listing)
 
 
 def _waiting(running: Sequence[frozenset[int]], at: int) -> frozenset[int]:
@@ -132,7 +130,7 @@ def _sentence(
     before = running[at - 1] if at else frozenset(range(LANES))
     if at and now < before:
         more = len(before) - len(now)
-        said += ". The warp has split" if len(before) == LANES else f". {plural(more, 'lane')} more than before"
+        said += ". The warp has split" if len(before) == LANES else f", {more} more than before"
     elif at and now > before:
         said += ". The lanes have met again"
     elif at and not now & before:

@@ -124,8 +124,9 @@ def number(value: float) -> str:
 
 def text(x: float, y: float, what: str, paint: str = "quiet", anchor: str = "start", size: float = 12) -> str:
     """A fixed text."""
+    little = " s-little" if size < 12 else ""
     return (
-        f'<text x="{number(x)}" y="{number(y)}" class="s-{paint}" fill="{PAINT[paint]}" text-anchor="{anchor}" '
+        f'<text x="{number(x)}" y="{number(y)}" class="s-{paint}{little}" fill="{PAINT[paint]}" text-anchor="{anchor}" '
         f'font-size="{number(size)}">{escape(what)}</text>'
     )
 
@@ -145,31 +146,20 @@ def box(x: float, y: float, width: float, height: float) -> str:
     return f"M{number(x)} {number(y)}h{number(width)}v{number(height)}h{number(-width)}z"
 
 
-def key(entries: Sequence[tuple[str, str]], x: float, y: float, width: float = 420) -> tuple[str, float]:
-    """The legend: a square and words for each ``(paint, words)``, in as many lines as needed; and its height."""
-    out, left, top = [], x, y
-    for paint, words in entries:
-        wide = 17 + 6.4 * len(words)
-        if left > x and left + wide > width:
-            left, top = x, top + 17
-        out.append(path(box(left, top - 9, 10, 10), paint) + text(left + 14, top, words))
-        left += wide + 10
-    return "".join(out), top - y + 17
-
-
 def stepper(
     kind: str,
     title: str,
     drawing: Drawing,
     sentences: Sequence[str],
     *,
+    key: Sequence[tuple[str, str]],
     telling: int = -1,
     listing: Listing | None = None,
 ) -> CellOutput:
     """A stepper as an output: the drawing, its controls, and the sentences, one for each step.
 
-    ``telling`` is the step to show where nothing can be stepped. Raises ValueError when there is no step, or when a
-    part of the drawing has another number of steps than there are sentences.
+    ``key`` says in words what each paint means. ``telling`` is the step to show where nothing can be stepped. Raises
+    ValueError when there is no step, or a part of the drawing has another number of steps than there are sentences.
     """
     steps = len(sentences)
     if not steps:
@@ -199,6 +189,7 @@ def stepper(
         f'<svg viewBox="0 0 {number(drawing.width)} {number(drawing.height)}" role="img" aria-label="{escape(alt)}" '
         f'style="width:100%;max-width:{number(drawing.width * 1.45)}px;height:auto" '
         f'font-family="system-ui,sans-serif">{inner}</svg>',
+        _key(key),
         '<div class="s-controls" hidden>'
         '<button type="button" class="s-back" aria-label="Previous step">◀</button>'
         '<button type="button" class="s-play" aria-label="Play">▶ Play</button>'
@@ -229,6 +220,16 @@ def listed(items: Sequence[int], noun: str) -> str:
 def joined(names: Sequence[str]) -> str:
     """``a``, ``a and b``, ``a, b and c``."""
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def _key(entries: Sequence[tuple[str, str]]) -> str:
+    """The legend: a square and words for each ``(paint, words)``."""
+    spans = (
+        f'<span><i class="s-{paint}" style="background:{PAINT[paint]};display:inline-block;width:.75em;height:.75em">'
+        f"</i> {escape(words)}</span>"
+        for paint, words in entries
+    )
+    return f'<div class="s-key">{" ".join(spans)}</div>'
 
 
 def _painted(paint: str, width: float | None, dash: str) -> str:
@@ -305,4 +306,4 @@ def _listing(listing: Listing, step: int) -> str:
     for n, line in listing.lines:
         now = ' class="s-now"' if n in marked else ""
         lines.append(f'<span data-line="{n}"{now}><i>{n}</i>{escape(line[least:])}\n</span>')
-    return f'<pre class="s-listing" tabindex="0" aria-label="Source">{"".join(lines)}</pre>'
+    return f'<pre class="s-listing" role="group" tabindex="0" aria-label="Source">{"".join(lines)}</pre>'

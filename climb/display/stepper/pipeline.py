@@ -9,7 +9,7 @@ from climb.bench.ladder import BoundRung
 from climb.bench.problem import Size
 from climb.display.cell_output import CellOutput
 from climb.display.stepper.copies import WORD, Group, groups
-from climb.display.stepper.frame import Drawing, Label, Layer, box, joined, key, listed, number, path, stepper, text
+from climb.display.stepper.frame import Drawing, Label, Layer, box, joined, listed, number, path, stepper, text
 
 _WIDTH = 420
 _MOST_ROUNDS, _MOST_STAGES = 24, 6
@@ -41,13 +41,11 @@ def pipeline_stepper(
         ("rest", "free"),
         ("waste", "nothing to compute"),
     ]
-    legend, height = key(entries, 4, top + 12)
-    drawing.parts.append(legend)
-    drawing.height = top + height
+    drawing.height = top
     sentences = [_sentence(found, at, what) for at in range(rounds)]
     title = f"The pipeline of {rung.rung.name}: {stages} stages of {_kib(found)} KiB, filled while another one is read"
     busiest = max(range(rounds), key=lambda at: (len(flying(found, at)) + len(reading(found, at)), -at))
-    return stepper("pipeline", title, drawing, sentences, telling=busiest)
+    return stepper("pipeline", title, drawing, sentences, key=entries, telling=busiest)
 
 
 def flying(found: Sequence[Group], at: int) -> list[Group]:

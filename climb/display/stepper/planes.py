@@ -6,7 +6,7 @@ from climb.bench.counting import block_events
 from climb.bench.ladder import BoundRung
 from climb.bench.problem import Size
 from climb.display.cell_output import CellOutput
-from climb.display.stepper.frame import Drawing, Label, Layer, Patch, box, key, listed, number, path, stepper, text
+from climb.display.stepper.frame import Drawing, Label, Layer, Patch, box, listed, number, path, stepper, text
 from climb.display.stepper.march import March, march
 
 _WIDTH, _SIDE = 420, 96
@@ -34,13 +34,13 @@ def planes_stepper(rung: BoundRung, size: Size, *, block: tuple[int, int, int] =
     bottom = max(_inputs(drawing, seen), _outputs(drawing, seen, reach))
     bottom = _place(drawing, seen, block, bottom)
     entries = [("on", "added now, or stored now"), ("soon", "being loaded, or sums in registers"), ("done", "done")]
-    legend, height = key(entries, 4, bottom + 12)
-    drawing.parts.append(legend)
-    drawing.height = bottom + height
+    if seen.loaded[:2] != seen.tile[:2]:
+        entries.insert(1, ("other", "halo"))
+    drawing.height = bottom
     sentences = [_sentence(seen, at, reach) for at in count]
     title = f"A block of {rung.rung.name} marches through {len(_planes(seen))} planes, with {size['k']}³ weights"
     middle = next((at for at in count if len(_sums(seen, at, reach)) == size["k"] and seen.steps[at].stores), -1)
-    return stepper("planes", title, drawing, sentences, telling=middle)
+    return stepper("planes", title, drawing, sentences, key=entries, telling=middle)
 
 
 def _planes(seen: March) -> list[int]:
@@ -71,8 +71,10 @@ def _inputs(drawing: Drawing, seen: March) -> float:
         x, y = left + place * across, _TOP + 6 + place * down
         states = [_input_paint(seen, at, plane) for at in count]
         inner = box(x + inset[0], y + inset[1], side, tall)
+        around = ["other" if paint in ("on", "soon") else paint for paint in states]
         drawing.parts += [
-            Patch(box(x, y, _SIDE, high), states),
+            Patch(box(x, y, _SIDE, high), around),
+            Patch(inner, states),
             Layer("panel", [box(x, y, _SIDE, high) + inner if paint else "" for paint in states], 0.9),
         ]
     return _TOP + 6 + (len(planes) - 1) * down + high + 8
@@ -131,12 +133,13 @@ def _place(drawing: Drawing, seen: March, block: tuple[int, int, int], top: floa
         path(prism((a, b), (c, d), (e, f)), "on"),
         path(prism((0, n), (0, n), (0, n)), "line", 0.8),
     ]
-    right = left + edge + deep + 24
+    right = left + edge + deep + 20
     sides = [f"{name} {low} to {high}" for name, (low, high) in zip("xyz", seen.tile, strict=True)]
     drawing.parts += [
-        text(right, top + 20, f"Block {block} of the grid, in a volume of {n}³", "text"),
-        text(right, top + 37, f"outputs: {', '.join(sides)}", size=11),
-        text(right, top + 53, f"it loads {_extent(seen.loaded)} floats for {_extent(seen.tile)} outputs", size=11),
+        text(right, top + 14, f"Block {block}, volume {n} x {n} x {n}", "text"),
+        text(right, top + 31, f"stores {', '.join(sides)}", size=11),
+        text(right, top + 47, f"loads {_extent(seen.loaded)} floats", size=11),
+        text(right, top + 63, f"for {_extent(seen.tile)} outputs", size=11),
     ]
     return top + edge + deep * 0.7 + 14
 

@@ -8,7 +8,7 @@ from climb.bench.counting import block_events
 from climb.bench.ladder import BoundRung
 from climb.display.access_cost import plural
 from climb.display.cell_output import CellOutput
-from climb.display.stepper.frame import Cells, Drawing, Grid, Label, Layer, joined, key, number, stepper, text
+from climb.display.stepper.frame import Cells, Drawing, Grid, Label, Layer, joined, number, stepper, text
 from climb.display.stepper.tree import WARP, Addition, tree
 
 _WIDTH, _PITCH, _DOWN, _CELL = 420, 5.7, 9, 7.6
@@ -34,13 +34,11 @@ def reduction_stepper(rung: BoundRung, *more: BoundRung, floats: int | None = No
     shared = any(step.kind == "shared" for additions in trees for step in additions)
     idle = "lane idle in a warp that adds" if shared else "result not needed"
     entries = [("on", "adds; the sum goes here"), ("waste", idle), ("soon", "sum still to add")]
-    legend, height = key([*entries, ("other", "read by another thread")], 4, top + 12)
-    drawing.parts.append(legend)
-    drawing.height = top + height
+    drawing.height = top
     sentences = [_sentence(trees, names, step) for step in range(steps)]
     where = "shared memory" if shared else "registers"
     title = f"A block adds up its floats in {where}: {joined(names)}"
-    return stepper("reduction", title, drawing, sentences, telling=min(5, steps - 1))
+    return stepper("reduction", title, drawing, sentences, key=entries, telling=min(5, steps - 1))
 
 
 def tree_of(rung: BoundRung, floats: int | None = None) -> tuple[Addition, ...]:

@@ -8,7 +8,7 @@ from climb.bench.problem import Size, ceil_div
 from climb.bench.units import percent_text
 from climb.display.access_cost import plural
 from climb.display.cell_output import CellOutput
-from climb.display.stepper.frame import Drawing, Label, Layer, box, key, number, path, stepper, text
+from climb.display.stepper.frame import Drawing, Label, Layer, box, number, path, stepper, text
 from climb.display.stepper.shares import Piece, Shares, shares
 
 _WIDTH, _LEFT, _RIGHT, _HIGH = 420, 34, 412, 108
@@ -37,12 +37,10 @@ def stream_k_stepper(rung: BoundRung, size: Size, *, sms: int) -> CellOutput:
     _streamed(drawing, cut, places, full, waves, scale, _HIGH + 42, steps)
     bottom = _line(drawing, cut, 2 * (_HIGH + 42) + 6, waves, steps, close_up)
     entries = [("on", "computes"), ("done", "has computed"), ("soon", "the portion's next tile"), ("waste", "idle")]
-    legend, height = key(entries, 4, bottom + 12)
-    drawing.parts.append(legend)
-    drawing.height = bottom + height
+    drawing.height = bottom
     sentences = _sentences(cut, places, sms, waves, full, close_up)
     title = f"Stream-K fills {sms} SMs: a product of {size['m']} x {size['n']} x {size['k']}"
-    return stepper("stream-k", title, drawing, sentences, telling=waves + 1)
+    return stepper("stream-k", title, drawing, sentences, key=entries)
 
 
 def _plain(drawing: Drawing, cut: Shares, places: int, waves: int, scale: float, top: float, steps: int) -> None:
@@ -144,7 +142,7 @@ def _line(drawing: Drawing, cut: Shares, top: float, waves: int, steps: int, clo
     drawing.parts += [
         text(2, top + 12, f"The first tiles that are cut, {cut.slices} slices each", "text"),
         path("".join(box(_LEFT + n * wide + 0.6, top + 22, wide - 1.2, 17) for n in tiles), "done"),
-        *(text(_LEFT + (n + 0.5) * wide, top + 26, f"tile {cut.whole + n}", "text", "middle", 10.5) for n in tiles),
+        *(text(_LEFT + (n + 0.5) * wide, top + 34.5, f"tile {cut.whole + n}", "text", "middle", 10.5) for n in tiles),
         text(_LEFT - 4, top + 56, "SM", anchor="end", size=10.5),
     ]
     for worker, spots in enumerate(lines):

@@ -15,7 +15,6 @@ from climb.display.stepper.frame import (
     Layer,
     dashes,
     joined,
-    key,
     listed,
     number,
     stepper,
@@ -51,13 +50,12 @@ def wavefronts_stepper(access: Any, *more: Any, titles: Sequence[str] = ()) -> C
     for picture, name in zip(pictures, names, strict=True):
         top += _panel(drawing, picture, name, top, steps)
     conflicts = any(picture.conflicts for picture in pictures)
-    entries = [("on", "served now"), ("soon", "waiting"), ("done", "served")]
-    legend, height = key([*entries, ("waste", "bank idle") if conflicts else ("rest", "bank idle")], 4, top + 12)
-    drawing.parts.append(legend)
-    drawing.height = top + height
+    idle = ("waste" if conflicts else "rest", "bank idle")
+    entries = [("on", "served now"), ("soon", "waiting"), ("done", "served"), idle]
+    drawing.height = top
     sentences = [_sentence(pictures, names, step) for step in range(steps)]
     title = "A request to shared memory, wavefront by wavefront: " + joined(names)
-    return stepper("wavefronts", title, drawing, sentences, telling=min(steps - 1, max(1, steps // 3)))
+    return stepper("wavefronts", title, drawing, sentences, key=entries, telling=min(steps - 1, max(1, steps // 3)))
 
 
 def serving(picture: SharedPicture) -> list[dict[int, tuple[int, ...]]]:
@@ -117,7 +115,7 @@ def _panel(drawing: Drawing, picture: SharedPicture, name: str, top: float, step
         Label(_WIDTH - 10, top + 14, [_progress(picture, step) for step in every], "text", "end"),
         text(_LEFT - 6, top + _LANES + 4, "lane", anchor="end"),
         text(_LEFT - 6, top + _BANKS + 4, "bank", anchor="end"),
-        text(_LEFT - 6, top + _QUEUE + 9, "queue", anchor="end"),
+        text(_LEFT - 6, top + _QUEUE + 9, "queue", anchor="end", size=11),
         *(row.drawn(range(LANES), "rest") for row in (lane_row, bank_row)),
         Cells(idle, bank_row, [unused(step) for step in every]),
         Layer("soon", [queue_in(step) for step in every], 8.5, dashes(down, 0.8 if down > 4 else 0.6)),
