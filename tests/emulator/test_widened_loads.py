@@ -124,4 +124,4 @@ ret;
     source, target = memory.allocate(12), memory.allocate(8)
     source.view(np.dtype(np.uint32))[:] = [5, 6, 7]
     load(text).kernel("k").launch(1, 1, [pointer(source), pointer(target)], memory=memory)
-    assert target.view(np.dtype(np.uint32)).tolist() == [6, 7]  # and the fourth, which lies behind the array, is not read
+    assert target.view(np.dtype(np.uint32)).tolist() == [6, 7]  # the fourth lies behind the array and is not read
