@@ -6,6 +6,7 @@ order of the table of contents, each section whose heading begins with "Exhibit"
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -61,12 +62,12 @@ class ListExhibits(SphinxPostTransform):
         for page in self._pages(self.config.root_doc):
             path = Path(self.env.doc2path(page))
             for title, minutes in sections(path, "Exhibit"):
-                anchor = next((a for a in self._anchors(page) if a.astext() == title), None)
+                anchor = next((a for a in self._anchors(page) if _letters(a.astext()) == _letters(title)), None)
                 if anchor is None:
                     _log.warning("%s has no section %s in its table of contents", page, title)
                     continue
                 said = self.env.titles[page].astext()
-                said += title.removeprefix("Exhibits").removeprefix("Exhibit")
+                said += anchor.astext().removeprefix("Exhibits").removeprefix("Exhibit")
                 link = nodes.reference("", said, internal=True, refuri=self._address(page, anchor["anchorname"]))
                 yield nodes.list_item("", nodes.paragraph("", "", link, nodes.Text(f", {minutes_text(minutes)}")))
 
@@ -81,6 +82,11 @@ class ListExhibits(SphinxPostTransform):
         yield page
         for child in self.env.toctree_includes.get(page, ()):
             yield from self._pages(child)
+
+
+def _letters(title: str) -> str:
+    """A title without its markup."""
+    return re.sub(r"[\W_]", "", title)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
