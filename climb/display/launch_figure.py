@@ -72,14 +72,14 @@ def _draw_grid(axes: Axes, blocks: int, warps: int, threads: int, n: int, warp: 
     for block in range(blocks):
         x = _EDGE + block * (width + _GAP)
         marked = block == warp[0]
-        axes.text(x, 0.44, f"block {block}", va="center", color=style.NEWEST if marked else style.QUIET, fontsize=11)
+        axes.text(x, 0.44, f"block {block}", va="center", color=style.BEST if marked else style.QUIET, fontsize=11)
         frame = Rectangle((x, _BLOCKS_TOP - 0.06), width, warps * _WARP_DOWN + 0.1, fill=False, linewidth=1)
-        frame.set_edgecolor(style.NEWEST if marked else PALETTE["axis"].light)
+        frame.set_edgecolor(style.BEST if marked else PALETTE["axis"].light)
         axes.add_patch(frame)
         busy = min(max(n - block * threads, 0), threads)
         for row in range(warps):
             y = _BLOCKS_TOP + row * _WARP_DOWN + _WARP_HEIGHT / 2
-            colour = style.NEWEST if (block, row) == warp else _THREAD
+            colour = style.BEST if (block, row) == warp else _THREAD
             working = min(max(busy - row * LANES, 0), LANES)
             _draw_threads(axes, x + 0.06, y, lane, working, colour)
             _draw_threads(axes, x + 0.06 + working * lane, y, lane, LANES - working, style.WASTE)
@@ -108,7 +108,7 @@ def _draw_lanes(axes: Axes, first: int, n: int, warp: tuple[int, int]) -> None:
     _title(axes, _LANES_TOP - 0.26, f"Warp {warp[1]} of block {warp[0]}: {LANES} threads, one instruction")
     for number in range(LANES):
         x = _EDGE + number * lane
-        colour = style.NEWEST if first + number < n else style.WASTE
+        colour = style.BEST if first + number < n else style.WASTE
         axes.add_patch(Rectangle((x, _LANES_TOP), 0.86 * lane, _LANES_HEIGHT, facecolor=colour, edgecolor="none"))
         if number in _MARKED_LANES:
             align = "left" if number == 0 else "right" if number == LANES - 1 else "center"
@@ -133,7 +133,7 @@ def _draw_sms(axes: Axes, blocks: int, sms: int, marked: int, gpu: str) -> None:
         axes.text(x + 0.08, _SMS_TOP + 0.16, name, va="center", color=style.QUIET, fontsize=11)
         if last:
             continue
-        colour = style.NEWEST if place == marked else _THREAD
+        colour = style.BEST if place == marked else _THREAD
         chip = Rectangle((x + 0.08, _SMS_TOP + 0.32), width - 0.16, _CHIP_HEIGHT, facecolor=colour, edgecolor="none")
         axes.add_patch(chip)
         text = PALETTE["ground"].light if place == marked else style.TEXT
