@@ -17,7 +17,7 @@ MOST_BLOCKS, MOST_WARPS = 5, 8
 _THREAD = PALETTE["lane-0"].light
 _MARKED_LANES = (0, 8, 16, 24, 31)
 # Inches, from the top: the blocks, the lanes of one warp, the SMs.
-_WIDTH, _HEIGHT, _EDGE, _GAP = 6.0, 4.55, 0.05, 0.16
+_WIDTH, _HEIGHT, _EDGE, _GAP = 5.0, 4.45, 0.04, 0.12
 _BLOCKS_TOP, _WARP_DOWN, _WARP_HEIGHT = 0.62, 0.1, 0.075
 _LANES_TOP, _LANES_HEIGHT = 2.32, 0.2
 _SMS_TOP, _SM_HEIGHT, _CHIP_HEIGHT = 3.62, 0.72, 0.3
@@ -83,7 +83,8 @@ def _draw_grid(axes: Axes, blocks: int, warps: int, threads: int, n: int, warp: 
             working = min(max(busy - row * LANES, 0), LANES)
             _draw_threads(axes, x + 0.06, y, lane, working, colour)
             _draw_threads(axes, x + 0.06 + working * lane, y, lane, LANES - working, style.WASTE)
-        said = f"i = {block * threads} to {block * threads + busy - 1}" if busy else "no element"
+        said = f"{block * threads} to {block * threads + busy - 1}" if busy else "no element"
+        said = f"i = {said}" if block == 0 else said
         axes.text(x, bottom, said, va="center", color=style.QUIET, fontsize=11)
         if busy < threads:
             axes.text(x, bottom + 0.2, f"{threads - busy} idle", va="center", color=style.QUIET, fontsize=11)
@@ -121,7 +122,7 @@ def _draw_lanes(axes: Axes, first: int, n: int, warp: tuple[int, int]) -> None:
 
 def _draw_sms(axes: Axes, blocks: int, sms: int, marked: int, gpu: str) -> None:
     """Draw a block on each of the first SMs, and one SM for those that have none."""
-    _title(axes, _SMS_TOP - 0.28, f"{gpu}: {sms} SMs, each takes blocks while it has room")
+    _title(axes, _SMS_TOP - 0.28, f"{gpu}: {sms} SMs, each runs whole blocks")
     shown = blocks + 1
     width = (_WIDTH - 2 * _EDGE - (shown - 1) * _GAP) / shown
     for place in range(shown):
