@@ -20,8 +20,8 @@ EXERCISES = [
 ]  # fmt: skip
 #: Exercises that still need a name from elsewhere in their chapter; one that no longer does is removed here.
 NOT_ALONE = {
-    "ex-bank-conflicts-pairs", "ex-bank-conflicts-row-sums", "ex-conv1d-filters", "ex-conv1d-fold", "ex-conv1d-padding", "ex-divergence-few",
-    "ex-emulator-palette", "ex-float4-pixels", "ex-light-speed-limit", "ex-light-speed-reversed",
+    "ex-bank-conflicts-pairs", "ex-bank-conflicts-row-sums", "ex-conv1d-filters", "ex-conv1d-fold", "ex-conv1d-padding",
+    "ex-divergence-few", "ex-emulator-palette", "ex-float4-pixels", "ex-light-speed-limit", "ex-light-speed-reversed",
     "ex-privatization-copies", "ex-shuffles-block-max", "ex-shuffles-argmax", "ex-shuffles-scan",
 }  # fmt: skip
 #: Chapters that do not show the hints of all their exercises yet; one that does is removed here.
