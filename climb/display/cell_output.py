@@ -9,8 +9,8 @@ from typing import Any
 
 #: Number of letters from which a text may take several lines of its cell.
 _LONG = 40
-#: Number of spaces from which a quantity may: `8192 x 8192 x 11 x 11`.
-_PARTS = 4
+#: Number of spaces from which a quantity may: `8192 x 8192` is one number after the other, `4.2 TB/s` is not.
+_PARTS = 2
 
 
 @dataclass(frozen=True, repr=False)
