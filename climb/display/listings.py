@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from html import escape
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -141,19 +143,16 @@ def _highlighted(text: str) -> str:
 
 
 def _with_gaps(rows: list[Row]) -> list[Row | int]:
-    """The changed rows with their context; a number stands for that many rows left out."""
+    """The changed rows with their context; a number stands for that many rows left out, at least two."""
     near = [False] * len(rows)
     for n, row in enumerate(rows):
         if row.kind != "same":
             near[max(0, n - _CONTEXT) : n + _CONTEXT + 1] = [True] * len(rows[max(0, n - _CONTEXT) : n + _CONTEXT + 1])
     shown: list[Row | int] = []
-    for row, is_near in zip(rows, near, strict=True):
-        if is_near:
-            shown.append(row)
-        elif shown and isinstance(shown[-1], int):
-            shown[-1] += 1
-        else:
-            shown.append(1)
+    for is_near, group in groupby(zip(rows, near, strict=True), key=itemgetter(1)):
+        run = [row for row, _ in group]
+        # One line takes as much room as saying that it is left out.
+        shown += run if is_near or len(run) == 1 else [len(run)]
     return shown
 
 

@@ -195,8 +195,10 @@ def test_the_book_builds_with_a_new_chapter(copy: Copy, chapter: str, tmp_path: 
     """The page alone: the whole book is for ``make book``."""
     for folder in ("book/_static", "kernels/my_chapter"):
         shutil.copytree(copy.root / folder, tmp_path / folder)
-    for file in ("_config.yml", "book/references.bib", "book/my-chapter.ipynb"):
+    for file in ("book/references.bib", "book/my-chapter.ipynb"):
         shutil.copy(copy.root / file, tmp_path / file)
+    config = copy.text("_config.yml").replace("book/_extensions", str(copy.root / "book/_extensions"))
+    (tmp_path / "_config.yml").write_text(config, encoding="utf-8")
     (tmp_path / "_toc.yml").write_text("format: jb-book\nroot: book/my-chapter\n", encoding="utf-8")
     command = "from jupyter_book.cli.main import main; main()"
     done = subprocess.run(

@@ -141,3 +141,11 @@ def test_listing_of_a_file_of_the_book_names_it_as_the_repository_does(tmp_path)
     assert name in diff(of_rung, before=rung("first", FIRST)).html
     (tmp_path / "other.cu").write_text(text, encoding="utf-8")
     assert "data-file" not in source(tmp_path / "other.cu").html
+
+
+def test_single_line_between_changes_is_shown_and_two_are_counted():
+    same = [f"same({n});" for n in range(6)]
+    for between, middle in ((5, same[2]), (6, "... 2 lines as before")):
+        old, new = (f"{x}();\n" + "\n".join(same[:between]) + f"\n{y}();" for x, y in ("ab", "cd"))
+        lines = [line.strip() for line in repr(diff(rung("new", new), before=rung("old", old))).split("\n")]
+        assert lines[5] == middle

@@ -226,7 +226,8 @@ def excerpt_problems(nb: Notebook) -> list[str]:
     for number, cell in _code(nb):
         for output in cell.outputs:
             data = output.get("data", {})
-            if "rl-source" not in data.get("text/html", ""):
+            html = data.get("text/html", "")
+            if "rl-source" not in html or "rl-diff" in html:  # a difference holds the whole new file, and no excerpt
                 continue
             rows = [re.sub(r"^ *\d+(?:  |$)", "", row) for row in data["text/plain"].split("\n")]
             code = [re.sub(r"//.*", "", re.sub(r'"(?:\\.|[^"\\])*"', '""', row)).strip() for row in rows]
