@@ -26,7 +26,7 @@ NOT_ALONE = {
     "ex-privatization-copies", "ex-shuffles-block-max", "ex-shuffles-argmax", "ex-shuffles-scan",
 }  # fmt: skip
 #: Chapters that do not show the hints of all their exercises yet; one that does is removed here.
-NO_HINTS = {name.replace("_", "-") for name in exercise_chapters()} - {"conv1d"}
+NO_HINTS = {name.replace("_", "-") for name in exercise_chapters()} - {"conv1d", "conv3d"}
 
 
 @pytest.mark.parametrize("exercise", EXERCISES, ids=lambda exercise: exercise.label)
