@@ -22,7 +22,7 @@ NOTEBOOKS = {
 }
 #: Chapters that still have no standalone cell; a chapter that gets one is removed here.
 MISSING = {
-    "bank-conflicts", "classifier", "coalescing", "coarsening", "conv-layers", "conv1d", "conv2d", "conv3d",
+    "bank-conflicts", "classifier", "coalescing", "coarsening", "conv-layers", "conv2d",
     "divergence", "emulator", "float4", "light-speed", "occupancy", "privatization", "tiling", "warp-shuffles",
 }  # fmt: skip
 PRESENT = sorted(set(NOTEBOOKS) - MISSING)
