@@ -25,7 +25,7 @@ NOT_ALONE = {
     "ex-shuffles-block-max", "ex-shuffles-argmax", "ex-shuffles-scan",
 }  # fmt: skip
 #: Chapters that do not show the hints of all their exercises yet; one that does is removed here.
-NO_HINTS = {name.replace("_", "-") for name in exercise_chapters()} - {"coalescing", "conv1d", "conv3d"}
+NO_HINTS = {name.replace("_", "-") for name in exercise_chapters()} - {"coalescing", "conv1d", "conv3d", "sgemm"}
 
 
 @pytest.mark.parametrize("exercise", EXERCISES, ids=lambda exercise: exercise.label)
