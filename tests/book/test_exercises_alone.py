@@ -25,7 +25,7 @@ NOT_ALONE = {
 }  # fmt: skip
 #: Chapters that do not show the hints of all their exercises yet; one that does is removed here.
 NO_HINTS = {name.replace("_", "-") for name in exercise_chapters()} - {
-    "first-kernel", "light-speed", "coalescing", "conv1d", "conv3d", "sgemm", "warp-shuffles",
+    "first-kernel", "light-speed", "conv-layers", "coalescing", "conv1d", "conv2d", "conv3d", "sgemm", "warp-shuffles",
 }  # fmt: skip
 
 
