@@ -25,7 +25,7 @@ NOT_ALONE = {
 }  # fmt: skip
 #: Chapters that do not show the hints of all their exercises yet; one that does is removed here.
 NO_HINTS = {name.replace("_", "-") for name in exercise_chapters()} - {
-    "conv-layers", "coalescing", "conv1d", "conv3d", "sgemm", "warp-shuffles",
+    "conv-layers", "coalescing", "conv1d", "conv3d", "sgemm", "tiling", "warp-shuffles",
 }  # fmt: skip
 
 

@@ -23,7 +23,7 @@ NOTEBOOKS = {
 #: Chapters that still have no standalone cell; a chapter that gets one is removed here.
 MISSING = {
     "bank-conflicts", "classifier", "coarsening", "conv2d", "divergence", "emulator", "float4",
-    "light-speed", "occupancy", "privatization", "tiling",
+    "light-speed", "occupancy", "privatization",
 }  # fmt: skip
 PRESENT = sorted(set(NOTEBOOKS) - MISSING)
 
