@@ -22,8 +22,7 @@ NOTEBOOKS = {
 }
 #: Chapters that still have no standalone cell; a chapter that gets one is removed here.
 MISSING = {
-    "bank-conflicts", "classifier", "coarsening", "conv2d", "divergence", "emulator", "float4",
-    "light-speed", "occupancy", "privatization",
+    "bank-conflicts", "classifier", "coarsening", "divergence", "emulator", "float4", "occupancy", "privatization",
 }  # fmt: skip
 PRESENT = sorted(set(NOTEBOOKS) - MISSING)
 
