@@ -25,8 +25,8 @@ NOT_ALONE = {
 }  # fmt: skip
 #: Chapters that do not show the hints of all their exercises yet; one that does is removed here.
 NO_HINTS = {name.replace("_", "-") for name in exercise_chapters()} - {
-    "coalescing", "conv-layers", "conv1d", "conv2d", "conv3d", "first-kernel", "light-speed", "sgemm", "tiling",
-    "warp-shuffles",
+    "coalescing", "conv-layers", "conv1d", "conv2d", "conv3d", "first-kernel", "light-speed", "occupancy", "sgemm",
+    "tiling", "warp-shuffles",
 }  # fmt: skip
 
 

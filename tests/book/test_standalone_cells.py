@@ -21,9 +21,7 @@ NOTEBOOKS = {
     if (ROOT / "kernels" / path.stem.replace("-", "_")).is_dir()
 }
 #: Chapters that still have no standalone cell; a chapter that gets one is removed here.
-MISSING = {
-    "bank-conflicts", "classifier", "coarsening", "divergence", "emulator", "float4", "occupancy", "privatization",
-}  # fmt: skip
+MISSING = {"bank-conflicts", "classifier", "coarsening", "divergence", "emulator", "float4", "privatization"}
 PRESENT = sorted(set(NOTEBOOKS) - MISSING)
 
 
