@@ -25,7 +25,7 @@ NOT_ALONE = {
 #: Chapters that do not show the hints of all their exercises yet; one that does is removed here.
 NO_HINTS = {name.replace("_", "-") for name in exercise_chapters()} - {
     "bank-conflicts", "coalescing", "conv-layers", "conv1d", "conv2d", "conv3d", "first-kernel", "light-speed",
-    "sgemm", "warp-shuffles",
+    "occupancy", "sgemm", "tiling", "warp-shuffles",
 }  # fmt: skip
 
 
