@@ -1,13 +1,13 @@
 """What the searches for launch configurations share: compile candidates, verify and time them, write what was found.
 
-A search of a ladder lists its candidates; :func:`run` measures them on the GPU of this machine and writes two files:
-``search/<ladder>.json`` with every trial, and ``tuning/<ladder>.json`` with the tables that the ladder reads.
+A search of a ladder lists its candidates; :func:`run` measures all of them on the GPU of this machine, or those that a
+coordinate descent meets, and writes two files: ``search/<ladder>.json`` with every trial, and ``tuning/<ladder>.json``
+with the tables that the ladder reads.
 """
 
 from __future__ import annotations
 
 import datetime
-import hashlib
 import json
 import os
 import statistics
@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from climb import load_ladder
-from climb.bench import hardware, records
+from climb.bench import hardware, identity, records
 from climb.bench.identity import expand_includes
 from climb.bench.ladder import Ladder
 from climb.bench.problem import Launch, Size
@@ -32,6 +32,10 @@ FLUSH_BYTES = 1 << 28
 #: Dynamic shared memory above which a kernel has to ask for it.
 UNASKED_BYTES = 48 << 10
 HOW = f"L2 cold and clean, CUDA events around the launch, median of {SAMPLES}"
+
+
+#: Rung, size and values of a candidate.
+_Place = tuple[str, tuple[tuple[str, int], ...], tuple[int, ...]]
 
 
 @dataclass(frozen=True)
@@ -64,6 +68,8 @@ def compile_all(ladder: str, candidates: Sequence[Candidate]) -> dict[tuple[str,
 
 def measure(ladder: Ladder, candidates: Sequence[Candidate]) -> list[Trial]:
     """Verify and time the candidates, size by size. Raises RuntimeError for a wrong result."""
+    if not candidates:
+        return []
     registers = compile_all(ladder.name, candidates)
     cold = _Cold()
     trials: list[Trial] = []
@@ -77,6 +83,43 @@ def measure(ladder: Ladder, candidates: Sequence[Candidate]) -> list[Trial]:
     return trials
 
 
+def descend(
+    candidates: Sequence[Candidate],
+    starts: Sequence[Candidate],
+    measure: Callable[[Sequence[Candidate]], Sequence[Trial]],
+) -> list[Trial]:
+    """Measure the candidates that a coordinate descent meets, for each rung and size of ``starts``; return the trials.
+
+    A round measures every candidate that differs from the fastest so far in one value at most; the descent ends where
+    no such candidate is faster. The rounds of all rungs and sizes are measured together, so that compiling keeps every
+    core busy. Raises ValueError for a start that is no candidate.
+    """
+    known = {_place(one): one for one in candidates}
+    if strangers := [one for one in starts if _place(one) not in known]:
+        raise ValueError(f"{strangers[0].launch.kernel} is where the search starts, but it is no candidate")
+    best = {_place(one)[:2]: one.values for one in starts}
+    trials: dict[_Place, Trial] = {}
+    tried: set[_Place] = set()
+    while True:
+        near = {place for place in known if place[:2] in best and _differing(place[2], best[place[:2]]) <= 1}
+        if not (wanted := [known[place] for place in known if place in near - tried]):
+            return list(trials.values())
+        tried |= near
+        trials |= {_place(trial.candidate): trial for trial in measure(wanted)}
+        for (rung, size, values), trial in trials.items():
+            held = trials.get((rung, size, best[rung, size]))
+            if held is None or trial.seconds < held.seconds:
+                best[rung, size] = values
+
+
+def _place(one: Candidate) -> _Place:
+    return one.rung, tuple(sorted(one.size.items())), one.values
+
+
+def _differing(values: tuple[int, ...], others: tuple[int, ...]) -> int:
+    return sum(a != b for a, b in zip(values, others, strict=True))
+
+
 def fastest(trials: Iterable[Trial], rung: str, size: Size) -> Trial:
     """The fastest trial of a rung at a size. Raises LookupError where there is none."""
     found = [t for t in trials if t.candidate.rung == rung and dict(t.candidate.size) == dict(size)]
@@ -86,8 +129,8 @@ def fastest(trials: Iterable[Trial], rung: str, size: Size) -> Trial:
 
 
 def source_sha256(ladder: Ladder, rungs: Iterable[str]) -> str:
-    """The hash of what a search measures: the sources of these rungs with their includes."""
-    return hashlib.sha256("".join(expand_includes(ladder[rung].path) for rung in rungs).encode()).hexdigest()
+    """The hash of what a search measures: the code of these rungs with their includes."""
+    return identity.code_sha256("\n".join(expand_includes(ladder[rung].path) for rung in rungs))
 
 
 def run(
@@ -96,13 +139,18 @@ def run(
     columns: Sequence[str],
     tables: Callable[[Sequence[Trial]], Mapping[str, Mapping[str, Any]]],
     folder: Path | None = None,
+    starts: Sequence[Candidate] = (),
 ) -> Path:
     """Measure, and write trials and tables below ``folder`` (``records/<gpu>`` by default).
 
     ``columns`` name the values of a candidate; ``tables`` makes each table, with its columns and rows, of the trials.
-    Returns the path of the trials. Raises RuntimeError for a wrong result.
+    With ``starts``, one for each rung and size, a coordinate descent from there chooses what is measured; otherwise
+    all candidates are. Returns the path of the trials. Raises RuntimeError for a wrong result.
     """
-    trials = measure(ladder, candidates)
+    if starts:
+        trials = descend(candidates, starts, lambda wanted: measure(ladder, wanted))
+    else:
+        trials = measure(ladder, candidates)
     device = hardware.device_block()
     sizes = _unique(c.size for c in candidates)
     command = f"climb search {ladder.name}"
@@ -113,7 +161,7 @@ def run(
         "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
         "commit": hardware.commit(),
         "device": device,
-        "how": HOW,
+        "how": f"{HOW}; coordinate descent among {len(candidates)} candidates" if starts else HOW,
         "source_sha256": source_sha256(ladder, rungs),
         "sizes": sizes,
         "columns": ["size", "rung", *columns, "registers", "seconds", "error"],

@@ -2,34 +2,15 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 from tools import notebooks, site
+from tools.building import build, warnings
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-def build(root: Path, into: Path) -> subprocess.CompletedProcess[str]:
-    """Build the book as `make book` does, into a fresh folder: a second build would not read unchanged pages again."""
-    command = "from jupyter_book.cli.main import main; main()"
-    return subprocess.run(
-        [sys.executable, "-c", command, "build", "-W", "-n", "--keep-going", "--all", "--path-output", str(into), "."],
-        cwd=root, capture_output=True, text=True, timeout=300, env={**os.environ, "NO_COLOR": "1"},
-    )  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def book(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The built book."""
-    into = tmp_path_factory.mktemp("book")
-    done = build(ROOT, into)
-    assert done.returncode == 0, _warnings(done)
-    return into / "_build" / "html"
 
 
 def test_book_has_a_page_for_every_entry_of_the_contents(book: Path) -> None:
@@ -40,7 +21,13 @@ def test_book_has_a_page_for_every_entry_of_the_contents(book: Path) -> None:
 
 def test_book_loads_nothing_from_another_host(book: Path) -> None:
     assert site.remote_loads(book) == []
-    assert (book / "_static" / "mathjax" / "tex-chtml.js").exists()
+
+
+def test_formulas_are_mathml_and_no_page_loads_a_script_for_them(book: Path) -> None:
+    pages = {path.stem: path.read_text(encoding="utf-8") for path in site.pages(book)}
+    formulas = sum(page.count("<math") for page in pages.values())
+    assert formulas == sum(page.count('class="math notranslate') for page in pages.values()) > 300
+    assert [name for name, page in pages.items() if "mathjax" in page.lower()] == []
 
 
 def test_every_image_has_alt_text(book: Path) -> None:
@@ -62,11 +49,13 @@ def test_book_has_no_dead_internal_link(book: Path) -> None:
 def broken(tmp_path_factory: pytest.TempPathFactory) -> tuple[subprocess.CompletedProcess[str], Path]:
     """A book of one page with a fault of every kind, and MathJax from its default remote address."""
     root, into = tmp_path_factory.mktemp("small"), tmp_path_factory.mktemp("built")
-    shutil.copytree(ROOT / "book" / "_static", root / "book" / "_static")
+    for folder in ("_static", "_extensions"):
+        shutil.copytree(ROOT / "book" / folder, root / "book" / folder)
     shutil.copy(ROOT / "book" / "references.bib", root / "book")
     config = (ROOT / "_config.yml").read_text(encoding="utf-8")
-    assert "mathjax_path" in config
-    (root / "_config.yml").write_text(config.replace("mathjax_path", "unused_path"), encoding="utf-8")
+    assert "html_math_renderer: mathml" in config
+    remote = config.replace("html_math_renderer: mathml", "html_math_renderer: mathjax")
+    (root / "_config.yml").write_text(remote, encoding="utf-8")
     (root / "_toc.yml").write_text("format: jb-book\nroot: book/a\n", encoding="utf-8")
     (root / "book" / "a.md").write_text(PAGE, encoding="utf-8")
     return build(root, into), into / "_build" / "html"
@@ -99,7 +88,7 @@ def test_fault_in_a_page_is_a_warning_that_fails_the_build(
 ) -> None:
     done, _ = broken
     assert done.returncode != 0
-    assert warning in _warnings(done)
+    assert warning in warnings(done.stdout + done.stderr)
 
 
 def test_remote_script_and_remote_image_in_a_built_book_are_found(
@@ -165,8 +154,3 @@ def test_dead_link_is_found(tmp_path: Path) -> None:
 def test_empty_or_generated_alt_text_is_found(tmp_path: Path, alt: str) -> None:
     (tmp_path / "a.html").write_text(f'<img src="x.svg"{alt}>')
     assert len(site.silent_images(tmp_path)) == 1
-
-
-def _warnings(done: subprocess.CompletedProcess[str]) -> str:
-    lines = (done.stdout + done.stderr).splitlines()
-    return "\n".join(line for line in lines if "WARNING" in line or "ERROR" in line) or "\n".join(lines[-20:])

@@ -1,5 +1,6 @@
-"""Which block: ``climb search conv1d`` on a GPU tries all candidates for every layer and keeps the fastest.
+"""Which block: ``climb search conv1d`` on a GPU looks for the fastest block of each tuned rung for every layer.
 
+To compile all candidates would take half an hour on sixteen cores, so a coordinate descent chooses which are tried.
 The tables of the rungs from ``tuned`` on are made here; that of ``channels`` is kept, because the ladder
 ``conv1d_channels`` records it.
 """
@@ -17,11 +18,13 @@ from kernels.common.search import Candidate, Trial, fastest
 from kernels.conv1d.conv1d import ladder
 from kernels.conv1d.conv1d.problem import MAX_TILE, WARP
 from kernels.conv1d.conv1d.tuned import launch
-from kernels.conv1d.conv1d.tuning import BLOCKS, CHANNELS, MAX_SHARED, MAX_STATIC, Block, shape_of
+from kernels.conv1d.conv1d.tuning import BLOCKS, CHANNELS, MAX_SHARED, MAX_STATIC, Block, Shape, shape_of
 
 COLUMNS = ("teams", "warps", "outputs", "groups", "channels", "strided")
 TEAMS, WARPS, OUTPUTS, GROUPS, CHANNELS_OF_LANE = (1, 2, 4), (1, 2, 4, 8, 16), (1, 2, 4), (1, 2, 4), (1, 2, 4)
 MAX_WARPS = 32
+#: Where a search begins, as far as the layer allows: one team of eight warps, an output at a time, two groups.
+MIDDLE = (1, 8, 1, 2, 1, 0)
 
 
 def fits(rung: str, size: Size, block: Block) -> bool:
@@ -54,6 +57,20 @@ def candidates() -> list[Candidate]:
     ]
 
 
+def starts(among: Sequence[Candidate]) -> list[Candidate]:
+    """Where the search of each rung and layer begins: the candidate with the fewest values away from the middle."""
+    chosen: dict[tuple[str, Shape], Candidate] = {}
+    for one in among:
+        key = (one.rung, shape_of(one.size))
+        if key not in chosen or _from_middle(one) < _from_middle(chosen[key]):
+            chosen[key] = one
+    return list(chosen.values())
+
+
+def _from_middle(one: Candidate) -> int:
+    return sum(value != middle for value, middle in zip(one.values, MIDDLE, strict=True))
+
+
 def tables(trials: Sequence[Trial]) -> dict[str, dict[str, Any]]:
     """The table of each rung: the fastest block for each layer."""
     made: dict[str, dict[str, Any]] = {
@@ -70,13 +87,14 @@ def tables(trials: Sequence[Trial]) -> dict[str, dict[str, Any]]:
 
 
 def compile_all() -> None:
-    """Compile every candidate into CuPy's cache."""
-    search.compile_all(ladder.name, candidates())
+    """Compile the candidates of the first round into CuPy's cache."""
+    search.compile_all(ladder.name, starts(candidates()))
 
 
 def record_search(folder: Path | None = None) -> Path:
     """Search, and write trials and tables below ``folder`` (``records/<gpu>`` by default); the path of the trials."""
-    return search.run(ladder, candidates(), COLUMNS, tables, folder)
+    among = candidates()
+    return search.run(ladder, among, COLUMNS, tables, folder, starts(among))
 
 
 def _values(block: Block) -> tuple[int, ...]:

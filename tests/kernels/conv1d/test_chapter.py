@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ import pytest
 from climb import ArgumentError, check, count_kernel, counters, cp, load_ladder, verify
 from climb.bench.exercise import drifted
 from climb.emulator.errors import OutOfBounds, WarpMismatch
-from kernels.common.search import Trial, write_tables
+from kernels.common.search import Candidate, Trial, descend, fastest, write_tables
 from kernels.conv1d.conv1d import MAX_TAPS, UNET, UNET_COUNTS, layer, search, tuning
 from kernels.conv1d.conv1d.tuning import BLOCKS, Block, choose
 from kernels.conv1d.conv1d_channels import CHANNELS, LAYERS
@@ -134,6 +135,37 @@ def test_a_search_makes_tables_of_its_fastest_trials(tmp_path: Path) -> None:
     assert [table["columns"] for table in committed.values()] == [table["columns"] for table in made.values()]
     smallest = next(row for row in made["tuned"]["rows"] if row[:4] == [2, 256, 16, 1])
     assert smallest[4:] == [1, 1, 1, 1, 1, False]
+
+
+def test_descent_finds_the_fastest_candidate_and_measures_few() -> None:
+    among = search.candidates()
+    wanted = (2, 4, 2, 2, 2, 0)
+
+    def distance(one: Candidate) -> float:
+        return sum(abs(a - b) for a, b in zip(one.values, wanted, strict=True))
+
+    met: list[Candidate] = []
+
+    def measure(candidates: Sequence[Candidate]) -> list[Trial]:
+        met.extend(candidates)
+        return [Trial(one, 32, 1e-6 * (1 + distance(one)), 0.0) for one in candidates]
+
+    starts = search.starts(among)
+    trials = descend(among, starts, measure)
+    assert len(starts) == len(BLOCKS) * len(search.ladder.problem.recorded)
+    assert len(met) == len({(one.rung, str(one.size), one.values) for one in met}) < len(among) / 5
+    size = search.ladder.problem.recorded[0]
+    for rung in BLOCKS:
+        assert (
+            fastest(trials, rung, size).candidate.values
+            == min((one for one in among if one.rung == rung and dict(one.size) == dict(size)), key=distance).values
+        )
+
+
+def test_descent_refuses_a_start_that_is_no_candidate() -> None:
+    among = search.candidates()
+    with pytest.raises(ValueError, match="no candidate"):
+        descend(among[1:], among[:1], lambda wanted: [])
 
 
 def test_tables_name_the_tuned_rungs_and_recorded_layers() -> None:

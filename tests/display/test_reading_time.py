@@ -1,0 +1,62 @@
+"""Reading times come from a count of the words that a page shows."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import nbformat
+import pytest
+from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+
+from climb.display.reading_time import FOLDED, WORDS_A_MINUTE, minutes_to_read, words_in, words_of
+
+
+def written(folder: Path, *cells: nbformat.NotebookNode) -> Path:
+    """A notebook with these cells, in a file."""
+    path = folder / "a.ipynb"
+    nbformat.write(new_notebook(cells=list(cells)), path)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("Two words.", 2),
+        ("# A heading\n\n---\n\n| a | b |\n|---|---|\n| 1 | 2 |", 6),
+        ("x = y + 1", 3),
+        ("[the chapter](coalescing.ipynb#sectors-of-a-warp) and {term}`lanes <lane>`", 4),
+        ("(sectors)=\nA <!-- not this --> word", 2),
+        ("for (int i = 0; i < n; ++i)", 7),
+        ("", 0),
+    ],
+)
+def test_words_are_what_has_a_letter_or_a_digit(text: str, words: int) -> None:
+    assert words_in(text) == words
+
+
+def test_text_and_visible_code_are_counted(tmp_path: Path) -> None:
+    assert words_of(written(tmp_path, new_markdown_cell("one two three"), new_code_cell("four = five"))) == 5
+
+
+@pytest.mark.parametrize("tag", sorted(FOLDED))
+def test_folded_and_removed_cells_are_not_counted(tmp_path: Path, tag: str) -> None:
+    hidden = new_code_cell("a + b", metadata={"tags": [tag]})
+    kept = new_code_cell("c", metadata={"tags": ["hide-output"]})
+    assert words_of(written(tmp_path, new_markdown_cell("one"), hidden, kept)) == 2
+
+
+def test_outputs_are_not_counted(tmp_path: Path) -> None:
+    output = nbformat.v4.new_output("stream", text="many words " * 100)
+    assert words_of(written(tmp_path, new_code_cell("show()", outputs=[output]))) == 1
+
+
+def test_page_in_markdown_is_counted(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("one two three")
+    assert words_of(tmp_path / "a.md") == 3
+
+
+@pytest.mark.parametrize(
+    ("words", "minutes"), [(0, 1), (1, 1), (WORDS_A_MINUTE, 1), (WORDS_A_MINUTE + 1, 2), (10 * WORDS_A_MINUTE, 10)]
+)
+def test_minutes_are_rounded_up_and_at_least_one(tmp_path: Path, words: int, minutes: int) -> None:
+    assert minutes_to_read(written(tmp_path, new_markdown_cell("word " * words))) == minutes
