@@ -1,7 +1,7 @@
 """What a page tells search engines, other sites and browsers about itself; the map of the site; the page for 404.
 
-The address of the site is one setting, `html.baseurl` in `_config.yml`. While it is empty, nothing that needs it appears:
-no canonical address, no sitemap, no address of a picture.
+The address of the site is one setting, `html.baseurl` in `_config.yml`. While it is empty, nothing that needs it
+appears: no canonical address, no sitemap, no address of a picture.
 """
 
 from __future__ import annotations
@@ -101,10 +101,11 @@ def finish(app: Sphinx, failure: Exception | None) -> None:
         (out / "robots.txt").write_text(f"Sitemap: {urljoin(base, 'sitemap.xml')}\n", encoding="utf-8")
     page = out / "404.html"
     if page.exists():
-        # A server sends this page for /book/gone.html too, where `_static/` would be another folder.
+        # A server sends this page for /book/gone.html too, so its links must not depend on the folder.
         root = urlsplit(base).path or "/"
         text = page.read_text(encoding="utf-8")
-        page.write_text(re.sub(r"(<head>)", rf'\1\n    <base href="{root}" />', text, count=1), encoding="utf-8")
+        text = re.sub(r'\b(href|src|action)="(?!\w+:|[#/"])', rf'\1="{root}', text)
+        page.write_text(text.replace('data-content_root=""', f'data-content_root="{root}"'), encoding="utf-8")
 
 
 _SCHEMA = "http://www.sitemaps.org/schemas/sitemap/0.9"

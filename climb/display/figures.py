@@ -16,6 +16,7 @@ from climb.display.ladder_figure import ladder_figure
 from climb.display.lanes_figure import lanes_figure
 from climb.display.overview_figure import overview_figure
 from climb.display.roofline_figure import roofline_figure
+from climb.display.social_picture import draw_social_picture
 from climb.display.steps_figure import steps_figure, warp_steps
 from climb.display.style import alt_text, save
 from climb.display.sweep_figure import sweep_figure
@@ -53,6 +54,11 @@ def compared(gpu: str = DEFAULT_GPU) -> tuple[Record, ...]:
 
 
 def draw_readme_pictures(folder: Path) -> list[Path]:
-    """Draw the transpose ladder and the overview from the committed records into ``folder``. Returns the files."""
-    transpose = save(ladder_figure(load_record("transpose")), folder / "ladder-transpose.svg")
-    return [transpose, save(overview_figure(compared()), folder / "overview.svg")]
+    """Draw the transpose ladder, the overview and the social picture from the committed records into ``folder``.
+
+    Returns the files.
+    """
+    transpose = load_record("transpose")
+    ladder = save(ladder_figure(transpose), folder / "ladder-transpose.svg")
+    overview = save(overview_figure(compared()), folder / "overview.svg")
+    return [ladder, overview, draw_social_picture(transpose, folder / "social.png")]
