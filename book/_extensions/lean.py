@@ -131,7 +131,8 @@ def slim(page: str, name: str, site: Site) -> str:
             return ""
         if file.endswith("documentation_options.js"):  # 300 bytes, and the next inline script needs them at once
             return f"    <script>{site.text(file)}</script>\n"
-        if file.endswith("searchindex.js"):  # by itself: the largest of all, and only of the search page
+        if file.endswith(("searchtools.js", "language_data.js", "searchindex.js")):
+            # By themselves, only on the search page: what comes before them asks whether there is a `Search`.
             return f'    <script defer src="{up}{file}"></script>\n'
         if "data-sd" in before + after or "module" in before + after:
             return f'    <script defer{before} src="{address}"{after}></script>\n'.replace('defer="defer"', "")
