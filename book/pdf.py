@@ -15,6 +15,9 @@ from pathlib import Path
 
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "msedge")
 MACOS = Path("/Applications/Google Chrome.app/Contents/MacOS/Google Chrome")
+#: What only the whole book needs; the titles of chapters, which the theme prints from elsewhere, are shown.
+STYLE = """.rl-contents { break-after: page } .rl-contents ol { line-height: 1.8 }
+section.rl-chapter { break-before: page } .bd-article h1 { display: block !important }"""
 #: Seconds after which a browser that does not finish is ended.
 PATIENCE = 900
 _ARTICLE = re.compile(r'<article class="bd-article[^>]*>(.*?)</article>', re.DOTALL)
@@ -56,7 +59,7 @@ def joined(site: Path) -> str:
 
         def link(found: re.Match[str], name: str = name) -> str:
             address, anchor = found.groups()
-            target = name if not address else str((Path(name).parent / address))
+            target = name if not address else str(Path(name).parent / address)
             target = re.sub(r"[^/]+/\.\./", "", target)
             if target not in prefix:
                 return f'href="{target}"'
@@ -64,7 +67,7 @@ def joined(site: Path) -> str:
 
         title = _TITLE.search(body)
         titles.append((prefix[name], title.group(1) if title else name))
-        body = body.replace('loading="lazy"', "").replace("<details", "<details open")
+        body = body.replace('loading="lazy"', "")
         parts.append(f'<section class="rl-chapter" id="{prefix[name]}">{_LINK.sub(link, body)}</section>')
     sheets = dict.fromkeys(
         sheet.removeprefix("../")
@@ -76,7 +79,7 @@ def joined(site: Path) -> str:
     book = html.escape(re.sub(r"<[^>]+>", "", titles[0][1]))
     return (
         f'<!DOCTYPE html><html lang="en" data-theme="light" data-mode="light"><head><meta charset="utf-8"><title>{book}'
-        f"</title>{head}</head><body>"
+        f"</title>{head}<style>{STYLE}</style></head><body>"
         f'<main class="bd-main"><div class="bd-content"><div class="bd-article-container"><article class="bd-article">'
         f'<section class="rl-contents"><h1>{book}</h1><p><img src="_static/social.png" alt="" width="600"></p>'
         f"<h2>Contents</h2><ol>{contents}</ol></section>{''.join(parts)}</article></div></div></main></body></html>"

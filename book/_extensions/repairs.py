@@ -19,6 +19,11 @@ _REPAIRS: list[tuple[re.Pattern[str], str]] = [
     # Metadata of another site's search, and room for advertisements.
     (re.compile(r'\s*<meta name="docsearch:[^>]*>'), ""),
     (re.compile(r'\s*<div class="sidebar-primary-item">\s*<div id="ethical-ad-placement"[^>]*>\s*</div>\s*</div>'), ""),
+    # The logo and the search button lay outside of all landmarks.
+    (re.compile(r'(<div id="pst-primary-sidebar") '), r'\1 role="region" aria-label="The book" '),
+    # Roles that are deprecated, and a list whose children are not its items.
+    (re.compile(r' role="doc-biblioentry"'), ""),
+    (re.compile(r'role="list" (?=class="citation-list")'), ""),
     # The theme knows its colours only when its script has run: a dark page flashed up white.
     (
         re.compile(r'(<script data-cfasync="false">).*?(</script>)', re.DOTALL),

@@ -44,3 +44,20 @@ var Scorer = {
     return splitQuery(text.toLowerCase().trim()).map((word) => stemmer.stemWord(word)).join(" ");
   },
 };
+
+// A subject that its chapter does not name in so many words is found there all the same. This file stands before
+// Search in searchtools.js; a microtask runs when that script is done, before the index is loaded.
+queueMicrotask(() => {
+  const plain = Search._performSearch;
+  Search._performSearch = (query, ...terms) => {
+    const results = plain(query, ...terms);
+    const { docnames, titles, filenames } = Search._index;
+    const asked = Scorer.stems(query);
+    docnames.forEach((name, at) => {
+      const about = (SUBJECTS[name] || []).some((subject) => Scorer.stems(subject) === asked);
+      const found = results.some((result) => result[0] === name && result[2] === "");
+      if (about && !found) results.push([name, titles[at], "", null, 1000, filenames[at]]);
+    });
+    return results;
+  };
+});

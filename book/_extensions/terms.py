@@ -1,7 +1,7 @@
 """Collect the definitions of the glossary into one script, from which `terms.js` shows them beside a term's links.
 
-A script, not JSON: a page opened from a folder may not fetch, but it may load a script. It is loaded when a reader first
-points at a term.
+A script, not JSON: a page opened from a folder may not fetch, but it may load a script. It is loaded when a reader
+first points at a term.
 """
 
 from __future__ import annotations

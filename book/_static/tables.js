@@ -1,17 +1,20 @@
 /* Tables that are wider than the screen: they can be scrolled by keyboard, and fade at the edge while there is more.
  * Also opens what is folded when the page is printed. */
 (() => {
-  const BOXES = ".pst-scrollable-table-container, .cell_output .output.text_html";
+  const BOXES = ".pst-scrollable-table-container, .cell_output .output.text_html, div.math";
+
+  const over = (box) => box.scrollWidth > box.clientWidth + 1;
 
   function mark(box) {
-    const wider = box.scrollWidth > box.clientWidth + 1;
+    if (over(box)) box.classList.add("rl-tight");
+    const wider = over(box);
     box.classList.toggle("rl-more-right", wider && box.scrollLeft + box.clientWidth < box.scrollWidth - 1);
     box.classList.toggle("rl-more-left", wider && box.scrollLeft > 1);
-    if (wider && box.querySelector("table")) {
+    if (wider && box.querySelector("table, math")) {
       box.tabIndex = 0;
-      box.setAttribute("role", "region");
-      box.setAttribute("aria-label", "Table that scrolls sideways");
-    } else if (box.getAttribute("role") === "region") {
+      box.setAttribute("role", "group");
+      box.setAttribute("aria-label", `${box.querySelector("table") ? "Table" : "Formula"} that scrolls sideways`);
+    } else if (box.getAttribute("role") === "group") {
       box.removeAttribute("role");
       box.removeAttribute("aria-label");
     }
@@ -27,7 +30,7 @@
 
   let opened = [];
   window.addEventListener("beforeprint", () => {
-    opened = [...document.querySelectorAll("article details:not([open])")];
+    opened = [...document.querySelectorAll("article .admonition details:not([open])")];
     for (const one of opened) one.open = true;
     for (const picture of document.querySelectorAll("img[loading=lazy]")) picture.loading = "eager";
   });
