@@ -24,7 +24,7 @@ unexport PYTHONHOME
 # Hundreds of processes import the same modules: their bytecode is written once.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help book serve pdf test mutate run live record report gpu lock clean
+.PHONY: help book serve pdf test mutate run live record report address gpu lock clean
 .DEFAULT_GOAL := help
 
 help:
@@ -41,6 +41,7 @@ help:
 	@echo 'make record               measure, count and profile every ladder on this GPU; LADDER=transpose does one'
 	@echo '                          ARGS="--only measure" is handed to climb record'
 	@echo 'make report               print the table of all records; redraw README.md from them'
+	@echo 'make address              write repository.url of _config.yml into the first cell of every chapter'
 	@echo 'make gpu                  install what a machine with an NVIDIA GPU needs besides'
 	@echo 'make lock                 pin requirements*.txt again; UPGRADE=1 takes newer versions'
 	@echo 'make clean                remove what was built; the environment .venv stays'
@@ -94,6 +95,9 @@ record: .venv/ok
 report: .venv/ok
 	$(PY) -m climb report --readme
 	$(PY) -m climb figures
+
+address: .venv/ok
+	$(PY) -m climb address
 
 # The GPU lock replaces three of torch's exact pins (requirements-gpu-overrides.in says why), so pip must not resolve.
 gpu: .venv/ok

@@ -42,7 +42,8 @@ def test_dependencies_of_the_package_are_those_of_the_lock() -> None:
     base = {requirement(one) for one in PROJECT["dependencies"]}
     assert base | extras["book"] | extras["test"] == chosen("requirements.in")
     assert chosen("requirements-gpu.in") <= extras["gpu"]
-    assert set(extras) == {"book", "gpu", "test"}
+    assert extras["notebook"] <= extras["book"]
+    assert set(extras) == {"book", "gpu", "notebook", "test"}
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Protocol
 
-from climb.bench import cuda, records
+from climb.bench import cuda, events, records
 
 
 class RecordLike(Protocol):
@@ -30,12 +30,15 @@ def describe(record: RecordLike | None = None) -> str:
         said = "running on the emulator"
         if note := cuda.fallback():
             said += f" ({note})"
-    return f"{said}; {_replayed(record)}" if cuda.replaying() else said
+    if cuda.can_measure():
+        return said
+    return f"{said}; {_replayed(record)}" + (" (to measure here, install NVBench)" if not cuda.replaying() else "")
 
 
 def announce(record: RecordLike | None = None) -> None:
-    """Print :func:`describe`: the first line that a chapter prints."""
+    """Print :func:`describe`: the first line that a chapter prints. From now on its cells see recorded times."""
     print(describe(record))
+    events.replay_in_notebook()
 
 
 def _replayed(record: RecordLike | None) -> str:

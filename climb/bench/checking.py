@@ -136,6 +136,12 @@ def poisoned(shape: tuple[int, ...], dtype: str) -> np.ndarray:
     return np.full(shape, _pattern(kind), dtype=f"u{kind.itemsize}").view(kind)
 
 
+def is_poisoned(array: np.ndarray) -> bool:
+    """Whether an array is full of that value, as ``poisoned`` made it."""
+    unsigned = array.view(f"u{array.itemsize}") if array.itemsize in (1, 2, 4, 8) else array
+    return array.size > 0 and array.dtype.kind in "iuf" and bool((unsigned == _pattern(array.dtype)).all())
+
+
 def compare(out: np.ndarray, reference: np.ndarray, tolerance: float) -> Comparison:
     """Compare an output with its reference of the same shape, chunk by chunk.
 

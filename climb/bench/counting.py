@@ -27,14 +27,14 @@ def counters(
     ``inputs`` replaces the problem's random inputs. Raises ArgumentError when the rung does not take the size, and the
     emulator's errors.
     """
-    return functools.reduce(operator.add, [launched for launched, _ in _run(bound, size, seed, inputs, None)])
+    return functools.reduce(operator.add, _run(bound, size, seed, inputs, None))
 
 
 def launch_counters(
     bound: BoundRung, size: Size, seed: int = 0, compiled: Compiled | None = None
 ) -> tuple[emulator.Counters, ...]:
     """As ``counters``, but one result per launch. ``compiled`` is the code to run, by default the rung compiled now."""
-    return tuple(launched for launched, _ in _run(bound, size, seed, None, None, compiled))
+    return tuple(_run(bound, size, seed, None, None, compiled))
 
 
 def trace(
@@ -46,7 +46,33 @@ def trace(
     launch: int = 0,
 ) -> emulator.Trace:
     """Every memory access of one warp of one block of a rung's ``launch``, in order."""
-    return _run(bound, size, seed, None, (launch, block, warp))[launch][1]
+    record = emulator.Trace(block=block, warp=warp)
+    _run(bound, size, seed, None, (launch, record))
+    return record
+
+
+def block_events(
+    bound: BoundRung,
+    size: Size,
+    block: tuple[int, int, int] | None = (0, 0, 0),
+    seed: int = 0,
+    launch: int = 0,
+    kinds: Iterable[str] | None = None,
+) -> tuple[emulator.Event, ...]:
+    """What one block of a rung's ``launch`` does, in order: accesses, shuffles, barriers, asynchronous copies.
+
+    ``block=None`` takes all blocks; ``kinds`` names the events to keep, None for all, see ``emulator.Event``. Raises
+    ValueError where the rung has no such launch or the launch no such block.
+    """
+    launches = bound.launches(size)
+    if not 0 <= launch < len(launches):
+        raise ValueError(f"{bound.rung.name} has {len(launches)} launches at this size, none is number {launch}")
+    grid = _dim3(launches[launch].grid)
+    if block is not None and not all(0 <= at < extent for at, extent in zip(block, grid, strict=True)):
+        raise ValueError(f"block {block} is not in the grid {grid} of {launches[launch].kernel}")
+    record = emulator.BlockTrace(block, None if kinds is None else frozenset(kinds))
+    _run(bound, size, seed, None, (launch, record))
+    return tuple(record.events)
 
 
 def count_kernel(
@@ -94,10 +120,13 @@ def _run(
     size: Size,
     seed: int,
     inputs: Mapping[str, np.ndarray] | None,
-    traced: tuple[int, tuple[int, int, int], int] | None,
+    traced: tuple[int, emulator.Trace | emulator.BlockTrace] | None,
     compiled: Compiled | None = None,
-) -> list[tuple[emulator.Counters, emulator.Trace | None]]:
-    """Launch the rung's kernels in order on new emulated memory, with outputs and workspace uninitialised."""
+) -> list[emulator.Counters]:
+    """Launch the rung's kernels in order on new emulated memory, with outputs and workspace uninitialised.
+
+    ``traced`` is the number of a launch and what records it.
+    """
     problem, rung = bound.ladder.problem, bound.rung
     arguments.check_supported(problem, rung, size)
     host = dict(inputs) if inputs is not None else bound.ladder.inputs(size, seed)
@@ -109,10 +138,9 @@ def _run(
         held[name] = _allocate(memory, shape, dtype, name)
     compiled = compiled or bound.compiled(size)
     module = module_of(compiled)
-    done: list[tuple[emulator.Counters, emulator.Trace | None]] = []
+    done: list[emulator.Counters] = []
     for position, launch in enumerate(bound.launches(size)):
-        asked = traced is not None and traced[0] == position
-        record = emulator.Trace(block=traced[1], warp=traced[2]) if asked else None
+        record = traced[1] if traced is not None and traced[0] == position else None
         args, alive = [], []
         for arg in launch.args:
             if isinstance(arg, ByValue | Textured):
@@ -130,7 +158,7 @@ def _run(
             shared_bytes=launch.shared_mem,
             trace=record,
         )
-        done.append((counted, record))
+        done.append(counted)
     return done
 
 

@@ -8,13 +8,13 @@ the record even if there is a GPU.
 from __future__ import annotations
 
 import ctypes
-import importlib
+import importlib.util
 import os
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, Literal
 
-__all__ = ["Backend", "BackendError", "backend", "cp", "fallback", "missing_gpu", "replaying"]
+__all__ = ["Backend", "BackendError", "backend", "can_measure", "cp", "fallback", "missing_gpu", "replaying"]
 
 Backend = Literal["cupy", "emulator"]
 
@@ -95,6 +95,18 @@ def replaying() -> bool:
     if backend == "emulator" and timings == "live":
         raise BackendError("WORKLOG_TIMINGS=live asks for live timings, which need an NVIDIA GPU; there is none in use")
     return backend == "emulator" or timings == "record"
+
+
+def can_measure() -> bool:
+    """Whether times of this machine's GPU are to be had: not while replaying, nor on a GPU without NVBench.
+
+    ``WORKLOG_TIMINGS=live`` insists: what is missing is then an error when it is needed.
+    """
+    return not replaying() and (_timings() == "live" or _has_nvbench())
+
+
+def _has_nvbench() -> bool:
+    return importlib.util.find_spec("cuda.bench") is not None
 
 
 def fallback() -> str:

@@ -27,19 +27,32 @@ import numpy as np
 from climb.bench.problem import Launch, Problem, Size, size_label
 from climb.toolchain import Compiled, CompileError, compile_cuda
 
-Fulfilled = Callable[[Any], str | None]
+
+@dataclass(frozen=True)
+class Finding:
+    """What a claim found, with its measure, and whether that is what was asked."""
+
+    right: bool
+    found: str
 
 
 @dataclass(frozen=True)
 class Claim:
-    """One thing that the counters must show.
+    """One thing that the counters must show: of ``subject`` ("global load"), what is ``asked`` ("at most 4").
 
-    ``test`` takes the emulator's counters and returns None, or what is not true yet. Among an exercise's ``builds``, it
-    takes the compiled code instead: a ``Compiled``, with SASS and registers.
+    ``test`` takes the emulator's counters and returns a :class:`Finding` ("4 sectors per request"). Among an exercise's
+    ``builds``, it takes the compiled code instead: a ``Compiled``, with SASS and registers.
     """
 
-    says: str
-    test: Fulfilled
+    subject: str
+    asked: str
+    test: Callable[[Any], Finding]
+
+    def check(self, measured: Any) -> Check:
+        """The line of a verdict on counters or compiled code."""
+        finding = self.test(measured)
+        wrong = None if finding.right else finding.found
+        return Check(self.subject, wrong, found=finding.found, asked=self.asked)
 
 
 @dataclass(frozen=True)
@@ -47,7 +60,7 @@ class Exercise:
     """A kernel to complete. ``launches`` gives the launches at a size; ``sizes`` are small and awkward.
 
     ``claims`` and ``builds`` are checked at the last of the ``sizes``, once all results are right. ``workspace`` is as
-    in :class:`Rung`.
+    in :class:`Rung`. ``hints`` are two, in Markdown: where to look, and what to change, without the code.
     """
 
     name: str
@@ -59,10 +72,15 @@ class Exercise:
     builds: tuple[Claim, ...] = ()
     options: tuple[str, ...] = ()
     workspace: Callable[[Size], Mapping[str, tuple[tuple[int, ...], str]]] = lambda size: {}
+    hints: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.sizes:
             raise ValueError(f"exercise {self.name} has no size to check")
+        if len(self.hints) not in (0, 2):
+            raise ValueError(
+                f"exercise {self.name} has {len(self.hints)} hint(s); expected two: where to look, what to do"
+            )
 
     @property
     def skeleton(self) -> str:
@@ -77,15 +95,22 @@ class Exercise:
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that was checked, and None or what is wrong with it."""
+    """One thing that was checked, and None or what is wrong with it; of a claim also what was found and asked."""
 
     what: str
     wrong: str | None
+    found: str = ""
+    asked: str = ""
+
+    def __str__(self) -> str:
+        said = f": {self.wrong or self.found}" if self.wrong or self.found else ""
+        asked = f"; asked: {self.asked}" if self.asked else ""
+        return f"{'not yet: ' if self.wrong else 'right:   '}{self.what}{said}{asked}"
 
 
 @dataclass(frozen=True, repr=False)
 class Verdict:
-    """The outcome of a check, true when everything is right. A notebook shows one line per check."""
+    """The outcome of a check, true when everything is right. A notebook shows one line per check, and a last word."""
 
     name: str
     checks: tuple[Check, ...]
@@ -98,8 +123,7 @@ class Verdict:
         return self.passed
 
     def __repr__(self) -> str:
-        lines = [f"not yet: {c.what}: {c.wrong}" if c.wrong else f"right:   {c.what}" for c in self.checks]
-        return "\n".join([*lines, f"{self.name}: {'done' if self.passed else 'not yet'}"])
+        return "\n".join([*map(str, self.checks), f"{self.name}: {'solved' if self.passed else 'not yet'}"])
 
 
 def check(source: str, exercise: Exercise) -> Verdict:
@@ -110,7 +134,7 @@ def check(source: str, exercise: Exercise) -> Verdict:
 
     >>> check(mine, first)                                                                  # doctest: +SKIP
     right:   rows=33, cols=65
-    not yet: shared load without bank conflicts: 32 wavefronts per request
+    not yet: global load: 32 sectors per request; asked: at most 4
     first: not yet
     """
     from climb.emulator import EmulatorError
@@ -130,10 +154,10 @@ def check(source: str, exercise: Exercise) -> Verdict:
             return Verdict(exercise.name, tuple(checks))
         checks.append(Check(label, _judged(outputs, exercise, size)))
     if all(c.wrong is None for c in checks):
-        checks += [Check(claim.says, claim.test(counted)) for claim in exercise.claims]
+        checks += [claim.check(counted) for claim in exercise.claims]
         if exercise.builds:
             built = _built(source, exercise)
-            checks += [Check(claim.says, claim.test(built)) for claim in exercise.builds]
+            checks += [claim.check(built) for claim in exercise.builds]
     return Verdict(exercise.name, tuple(checks))
 
 
@@ -147,31 +171,32 @@ def at_most(kind: str, limit: float, measure: str = "sectors") -> Claim:
     if measure not in ("sectors", "wavefronts"):
         raise ValueError(f"measure is '{measure}'; expected 'sectors' or 'wavefronts'")
 
-    def test(counters: Any) -> str | None:
+    def test(counters: Any) -> Finding:
         found = [a for a in counters.lines if a.kind == kind]
         requests = sum(a.requests for a in found)
         if not requests:
-            return f"the kernel makes no {kind}"
+            return Finding(False, f"the kernel makes no {kind}")
         each = sum(getattr(a, measure) for a in found) / requests
-        return None if each <= limit else f"{each:.3g} {measure} per request"
+        return Finding(each <= limit, f"{each:.3g} {measure} per request")
 
-    return Claim(f"{kind}: at most {limit:g} {measure} per request", test)
+    return Claim(kind, f"at most {limit:g}", test)
 
 
 def no_bank_conflicts() -> Claim:
     """Claim that there are shared loads or stores, and that each takes as few wavefronts as its bytes need."""
 
-    def test(counters: Any) -> str | None:
+    def test(counters: Any) -> Finding:
         found = [a for a in counters.lines if a.kind.startswith("shared")]
         if not found:
-            return "the kernel does not use shared memory"
+            return Finding(False, "the kernel does not use shared memory")
         for a in found:
             if a.wavefronts > a.ideal_wavefronts:
-                each = a.wavefronts / a.requests
-                return f"{a.kind} in line {a.line} takes {each:.3g} wavefronts per request: {a.text.strip()}"
-        return None
+                each, where = a.wavefronts / a.requests, f"{a.kind} in line {a.line}"
+                return Finding(False, f"{where} takes {each:.3g} wavefronts per request: {a.text.strip()}")
+        wavefronts, requests = (sum(getattr(a, name) for a in found) for name in ("wavefronts", "requests"))
+        return Finding(True, f"{wavefronts} wavefronts, the least that {requests} requests need")
 
-    return Claim("shared memory without bank conflicts", test)
+    return Claim("shared memory", "no bank conflicts", test)
 
 
 def cell(exercise: Exercise, variable: str = "mine") -> str:

@@ -19,7 +19,8 @@ from climb.bench.units import time_text
 README = Path(__file__).resolve().parents[2] / "README.md"
 BEGIN, END = "<!-- report -->", "<!-- /report -->"
 _SHORTCUT = "\\* With fewer operations than the definition has, which the limit counts."
-_HEAD = ("ladder", "size", "best rung", "time, cold", "against", "of the limit", "noise", "record")
+#: The columns of the table.
+HEAD = ("ladder", "size", "best rung", "time, cold", "against", "of the limit", "noise", "record")
 
 
 @dataclass(frozen=True)
@@ -49,9 +50,9 @@ def rows_of(ladder: Ladder, record: Record | None) -> list[Row]:
 
 def table(rows: Iterable[Row]) -> str:
     """The rows as a Markdown table, without a newline at its end."""
-    lines = ["| " + " | ".join(_HEAD) + " |", "|---|---|---|---:|---|---:|---:|---|"]
+    lines = ["| " + " | ".join(HEAD) + " |", "|---|---|---|---:|---|---:|---:|---|"]
     for row in rows:
-        lines.append("| " + " | ".join(_cells(row)) + " |")
+        lines.append("| " + " | ".join(cells_of(row)) + " |")
     return "\n".join(lines)
 
 
@@ -124,7 +125,8 @@ def _row(ladder: Ladder, record: Record | None, size: Size, state: str) -> Row:
     return Row(ladder.name, size, best, against, of_limit, state, ladder[best.name].rung.shortcut)
 
 
-def _cells(row: Row) -> list[str]:
+def cells_of(row: Row) -> list[str]:
+    """The cells of a row in Markdown, in the order of ``HEAD``."""
     size = " x ".join(_extent(extent) for extent in row.size.values())
     state = row.state + (f", pending: {', '.join(row.pending)}" if row.pending else "")
     if state != "fresh":

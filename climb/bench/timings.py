@@ -131,7 +131,7 @@ def verdict(a: Point, b: Point) -> Verdict:
 
 
 def timings(ladder: str | Ladder, regime: str = "cold", gpu: str = records.DEFAULT_GPU) -> Timings:
-    """The times of a ladder from its record on ``gpu``, and measured live if there is a GPU and nothing is replayed.
+    """The times of a ladder from its record on ``gpu``, and measured live where ``cuda.can_measure()`` says so.
 
     A ladder without a record has an empty one: all its rungs are pending. Raises MissingRecord for a GPU that no
     record is of, UnknownLadder, and ValueError for an unknown regime.
@@ -143,7 +143,7 @@ def timings(ladder: str | Ladder, regime: str = "cold", gpu: str = records.DEFAU
     reference = records.find_record(ladder.name, gpu)
     if reference is None and not any((records.RECORDS / gpu).glob("*.json")):
         raise records.MissingRecord(f"no record of any ladder on {gpu}; on that GPU run: make record")
-    mine = None if cuda.replaying() else _live(ladder.name)
+    mine = _live(ladder.name) if cuda.can_measure() else None
     return Timings(ladder, regime, reference or records.empty_record(ladder.name, gpu), mine)
 
 

@@ -26,6 +26,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "check": ("climb.cli.check", "check your solution of an exercise; needs no GPU"),
     "report": ("climb.cli.report", "print the table of all records, or write it into README.md"),
     "compare": ("climb.cli.compare", "compare the records of two GPUs, or of two folders"),
+    "address": ("climb.cli.address", "write the repository's address into the chapters"),
     "figures": ("climb.cli.figures", "draw the pictures of README.md and the front page"),
     "speed": ("climb.cli.speed", "measure how fast the emulator runs"),
     "live": ("climb.cli.live", "execute chapters on your GPU, measuring anew"),

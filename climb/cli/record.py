@@ -2,6 +2,7 @@
 
 The steps, in order: measure (times, peers and ceilings, with NVBench), profile and agreement (counters, with ncu),
 sanitize (compute-sanitizer), and repeats, transfers, search and divergence for the ladders that have such records.
+Last, events times the standalone cells of the ladders' chapters; of all chapters where no ladder is named.
 A step whose tool is not installed is skipped. A failing step does not lose what the others have measured.
 
 A ladder is recorded whole, because ratios must come from one run. With --rung or --size, a part is measured and
@@ -13,6 +14,7 @@ Exit status: 0, all is recorded; 1, a step failed; 3, no step failed but one was
 from __future__ import annotations
 
 import argparse
+import itertools
 import re
 import sys
 import time
@@ -61,14 +63,14 @@ def run(args: argparse.Namespace) -> int:
     """Record. Raises UsageError and Unavailable."""
     from climb.bench import hardware
     from climb.bench.targets import ceilings_first
-    from climb.cli.record_steps import STEPS, Options, exit_status, run_steps
+    from climb.cli.record_steps import CHAPTER_STEPS, STEPS, Options, chapters_of, exit_status, run_steps
 
     names = args.ladders or ceilings_first()
     common.loaded(names)
     part = bool(args.rung or args.size)
     if part and (args.only or args.together):
         raise UsageError("--rung and --size measure a part of a ladder; --only and --together record whole ladders")
-    steps = _chosen(args.only, STEPS)
+    steps, of_chapters = _chosen(args.only, STEPS, CHAPTER_STEPS)
     common.need_gpu("recording")
     common.use_commit(args)
     options = Options(hardware.gpu_slug(hardware.device_block()["name"]), _sampling(args), args.records, args.keep)
@@ -76,10 +78,13 @@ def run(args: argparse.Namespace) -> int:
         return _try_out(names, options, args)
     start = time.monotonic()
     outcomes: list[Outcome] = []
-    if args.together and steps[0].name == "measure" and not steps[0].missing():
+    if args.together and steps and steps[0].name == "measure" and not steps[0].missing():
         outcomes += _measured_together(names, options)
         steps = steps[1:]
-    for outcome in run_steps(names, steps, options, asked=bool(args.only)):
+    chapters = chapters_of(args.ladders) if of_chapters else ()
+    for outcome in itertools.chain(
+        run_steps(names, steps, options, asked=bool(args.only)), run_steps(chapters, of_chapters, options)
+    ):
         _say(str(outcome))
         outcomes.append(outcome)
     done = sum(outcome.state == "done" for outcome in outcomes)
@@ -92,15 +97,15 @@ def run(args: argparse.Namespace) -> int:
     return exit_status(outcomes)
 
 
-def _chosen(only: str | None, steps: Sequence[Step]) -> tuple[Step, ...]:
-    """The steps that ``--only`` names, in their order; all without it. Raises UsageError."""
+def _chosen(only: str | None, *kinds: Sequence[Step]) -> list[tuple[Step, ...]]:
+    """Of each kind of steps those that ``--only`` names, in their order; all without it. Raises UsageError."""
     if only is None:
-        return tuple(steps)
+        return [tuple(steps) for steps in kinds]
     names = [name.strip() for name in only.split(",")]
-    known = [step.name for step in steps]
+    known = [step.name for steps in kinds for step in steps]
     if unknown := [name for name in names if name not in known]:
         raise UsageError(f"no step '{unknown[0]}'; the steps are {', '.join(known)}")
-    return tuple(step for step in steps if step.name in names)
+    return [tuple(step for step in steps if step.name in names) for steps in kinds]
 
 
 def _sampling(args: argparse.Namespace) -> Sampling:

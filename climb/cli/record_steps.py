@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from climb.bench import records
+from climb.bench import records, standalone
 from climb.bench.measure import Sampling
-from climb.bench.registry import ladder_names, load_ladder
+from climb.bench.registry import KERNELS, ladder_names, load_ladder
 from climb.cli.common import TOOLS
 from climb.cli.search import search_module
 
@@ -173,6 +173,19 @@ def _divergence(ladder: str, options: Options) -> str:
     return str(record_divergence(options.folder))
 
 
+def _events(chapter: str, options: Options) -> str:
+    from climb.bench.event_timing import record_events
+
+    return str(record_events(chapter, options.folder))
+
+
+def chapters_of(ladders: Sequence[str]) -> tuple[str, ...]:
+    """The chapters whose folders hold these ladders; all chapters where no ladder is named."""
+    folders = {load_ladder(name).folder for name in ladders}
+    near = {folder.parent.name.replace("_", "-") for folder in folders if folder.is_relative_to(KERNELS)}
+    return tuple(name for name in standalone.chapters() if not ladders or name in near)
+
+
 def _in_the_book(ladder: str) -> bool:
     return ladder in ladder_names()
 
@@ -180,6 +193,13 @@ def _in_the_book(ladder: str) -> bool:
 def _recorded_in(kind: str) -> Callable[[str], bool]:
     """Whether the ladder has such a record of some GPU: what was measured once is measured again with the ladder."""
     return lambda ladder: any(records.RECORDS.glob(f"*/{kind}/{load_ladder(ladder).name}.json"))
+
+
+def _searched_without_tables(ladder: str) -> bool:
+    """Whether to search again with the ladder. A search that makes tables changes launches, and so makes times stale:
+    ``climb search`` comes before ``climb record`` there."""
+    name = load_ladder(ladder).name
+    return _recorded_in("search")(ladder) and not any(records.RECORDS.glob(f"*/tuning/{name}.json"))
 
 
 def _program(name: str) -> Callable[[], str]:
@@ -206,6 +226,9 @@ STEPS: tuple[Step, ...] = (
     Step("sanitize", _sanitize, _in_the_book, _program("compute-sanitizer")),
     Step("repeats", _repeats, _recorded_in("repeats"), _nothing),
     Step("transfers", _transfers, _recorded_in("transfers"), _nothing),
-    Step("search", _search, _recorded_in("search"), _nothing),
+    Step("search", _search, _searched_without_tables, _nothing),
     Step("divergence", _divergence, lambda ladder: ladder == "divergence", _program("ncu")),
 )
+
+#: The steps that run once for each chapter, not for each ladder, after the others.
+CHAPTER_STEPS: tuple[Step, ...] = (Step("events", _events, lambda chapter: True, _nothing),)

@@ -1,8 +1,8 @@
 """Print every ladder at its headline sizes, from the committed records, as Markdown.
 
 --readme writes the table into README.md between its two markers. --check fails, and says what to run, when README.md
-differs from the table or a record is stale. Rungs that no record has measured yet are listed as pending; they fail
-nothing.
+differs from the table or a record is stale. Rungs and standalone cells that no record has measured yet are listed as
+pending, and recorded cells that are gone as orphans; they fail nothing.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print, write or check the table. Exit status 1 when ``--check`` finds a difference."""
-    from climb.bench import records, report
+    from climb.bench import events, records, report
 
     gpu = args.gpu or records.DEFAULT_GPU
     block = report.report(gpu=gpu)
@@ -28,8 +28,8 @@ def run(args: argparse.Namespace) -> int:
         report.write_readme(block)
     if not args.check:
         print(block)
-    for pending in report.find_pending(gpu=gpu):
-        print(pending, file=sys.stderr)
+    for found in (*report.find_pending(gpu=gpu), *events.pending_cells(gpu), *events.orphans(gpu)):
+        print(found, file=sys.stderr)
     if not args.check:
         return 0
     problems = [str(stale) for stale in report.find_stale(gpu=gpu)]

@@ -11,20 +11,18 @@ from dataclasses import dataclass
 from typing import Any
 
 from matplotlib.axes import Axes
-from matplotlib.collections import LineCollection
-from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
+from matplotlib.patches import PathPatch
+from matplotlib.path import Path
 
 from climb.display import style
 from climb.display.access_cost import LANES, GlobalPicture, SharedPicture, describe, headline, picture_of, plural
+from climb.display.placing import text_width
 from climb.emulator.counters.cost_model import BANKS, LINE
 
-# From light to dark, so that it also reads in grey: lane 0 is pale, lane 31 is dark.
-_LANE_COLOURS = LinearSegmentedColormap.from_list("lanes", ["#9fd3f2", "#0072b2", "#0b2545"])
 _MARKED_LANES = (0, 8, 16, 24, 31)
 # Inches. The columns are as wide as the labels at their sides allow.
-_WIDTH = 5.2
+_WIDTH = style.WIDTH
 _LEFT, _RIGHT = 0.95, 4.15
 _COLUMN = (_RIGHT - _LEFT) / LANES
 _GRID_HEIGHT = 3.3
@@ -119,11 +117,13 @@ def _draw(axes: Axes, picture: GlobalPicture | SharedPicture, title: str, top: f
     axes.text(centre, top - _TITLE, title, ha="center", va="center", fontsize=12)
     axes.text(centre, top - _COST, headline(picture), ha="center", va="center", fontsize=13, weight="bold")
 
+    boxes = _Boxes()
     lane_bottom = top - _LANE_TOP - _LANE_HEIGHT
     axes.text(_LEFT - 0.1, top - _NUMBERS, "lane", ha="right", va="center")
     for lane in range(LANES):
-        face = _colour(lane) if lane in picture.lanes else "white"
-        _box(axes, _x(lane) + 0.01, lane_bottom, _COLUMN - 0.02, _LANE_HEIGHT, face, style.QUIET)
+        face = _colour(lane) if lane in picture.lanes else style.GROUND
+        for fill, edge in ((face, "none"), ("none", style.QUIET)):
+            boxes.add(_x(lane) + 0.01, lane_bottom, _COLUMN - 0.02, _LANE_HEIGHT, fill, edge)
     for lane in _MARKED_LANES:
         axes.text(_x(lane + 0.5), top - _NUMBERS, str(lane), ha="center", va="center")
 
@@ -136,24 +136,27 @@ def _draw(axes: Axes, picture: GlobalPicture | SharedPicture, title: str, top: f
     for i, row in enumerate(rows):
         y -= row_height + (gap if row.gap_before else 0)
         for start, length in _runs(row.shaded - row.owners.keys()):
-            _box(axes, _x(start), y, length * _COLUMN, row_height, idle, "none")
+            boxes.add(_x(start), y, length * _COLUMN, row_height, idle)
         for column, owners in row.owners.items():
-            _box(axes, _x(column), y, _COLUMN, row_height, _colour(owners[0]), "none")
+            boxes.add(_x(column), y, _COLUMN, row_height, _colour(owners[0]))
             for lane in owners:
                 arrows.setdefault(lane, (_x(column + 0.5), y + row_height / 2))
         edges += [((_x(c), y), (_x(c), y + row_height)) for c in sorted(row.shaded) if c - 1 in row.shaded]
         step = 8 if is_global else 32
         for start in range(0, 32, step):
-            _box(axes, _x(start), y, step * _COLUMN, row_height, "none", style.QUIET)
+            boxes.add(_x(start), y, step * _COLUMN, row_height, "none", style.QUIET)
         if i in labelled:
             axes.text(_LEFT - 0.1, y + row_height / 2, row.label, ha="right", va="center")
             who = _lanes_of([lane for owners in row.owners.values() for lane in owners])
             axes.text(_RIGHT + 0.08, y + row_height / 2, who, ha="left", va="center")
-    axes.add_collection(LineCollection(_joined(edges), colors="white", linewidths=0.5))
+    between = Path([end for edge in _joined(edges) for end in edge], [Path.MOVETO, Path.LINETO] * len(_joined(edges)))
+    axes.add_patch(
+        PathPatch(between, facecolor="none", edgecolor=style.GROUND, linewidth=0.5, clip_on=False, zorder=1.5)
+    )
     for lane in _MARKED_LANES:
         if lane in arrows:
             x, end = arrows[lane]
-            axes.plot([_x(lane + 0.5), x], [lane_bottom, end], color="white", linewidth=2.6, zorder=3)
+            axes.plot([_x(lane + 0.5), x], [lane_bottom, end], color=style.GROUND, linewidth=2.6, zorder=3)
             axes.plot([_x(lane + 0.5), x], [lane_bottom, end], color=style.TEXT, linewidth=1.0, zorder=4)
             axes.plot(
                 [x],
@@ -161,12 +164,13 @@ def _draw(axes: Axes, picture: GlobalPicture | SharedPicture, title: str, top: f
                 marker="o",
                 markersize=3.5,
                 color=style.TEXT,
-                markeredgecolor="white",
+                markeredgecolor=style.GROUND,
                 zorder=5,
                 markeredgewidth=0.6,
             )
     _draw_columns(axes, is_global, y - 0.15)
-    _draw_key(axes, picture, y - 0.42)
+    _draw_key(axes, boxes, picture, y - 0.42)
+    boxes.draw(axes)
 
 
 _Segment = tuple[tuple[float, float], tuple[float, float]]
@@ -205,7 +209,7 @@ def _draw_columns(axes: Axes, is_global: bool, y: float) -> None:
         axes.text(_x(bank + 0.5), y, str(bank), ha="center", va="center")
 
 
-def _draw_key(axes: Axes, picture: GlobalPicture | SharedPicture, y: float) -> None:
+def _draw_key(axes: Axes, boxes: _Boxes, picture: GlobalPicture | SharedPicture, y: float) -> None:
     if isinstance(picture, GlobalPicture):
         entries = [(f"{picture.used} bytes used", _colour(16))]
         if picture.fetched > picture.used:
@@ -216,9 +220,9 @@ def _draw_key(axes: Axes, picture: GlobalPicture | SharedPicture, y: float) -> N
             entries.append(("bank idle", _idle_colour(picture)))
     x = 0.55
     for label, colour in entries:
-        _box(axes, x, y - 0.065, 0.13, 0.13, colour, style.QUIET)
+        boxes.add(x, y - 0.065, 0.13, 0.13, colour, style.QUIET)
         axes.text(x + 0.2, y, label, ha="left", va="center")
-        x += 0.2 + 0.085 * len(label) + 0.25
+        x += 0.2 + text_width(label) / 72 + 0.25
 
 
 def _idle_colour(picture: GlobalPicture | SharedPicture) -> str:
@@ -247,12 +251,28 @@ def _x(column: float) -> float:
     return _LEFT + column * _COLUMN
 
 
-def _colour(lane: int) -> tuple[float, float, float, float]:
-    return _LANE_COLOURS(lane / (LANES - 1))
+def _colour(lane: int) -> str:
+    """From light to dark on a light page, so that it also reads in grey: lane 0 is pale, lane 31 is dark."""
+    return style.LANES[lane]
 
 
-def _box(axes: Axes, x: float, y: float, width: float, height: float, face: Any, edge: str) -> None:
-    axes.add_patch(Rectangle((x, y), width, height, facecolor=face, edgecolor=edge, linewidth=0.5))
+class _Boxes:
+    """Rectangles to draw: those of one colour become one path, which makes the file a third as long."""
+
+    def __init__(self) -> None:
+        self._corners: dict[tuple[str, str], list[tuple[float, float]]] = {}
+
+    def add(self, x: float, y: float, width: float, height: float, face: str, edge: str = "none") -> None:
+        """Add a rectangle with its lower left corner at ``(x, y)``."""
+        corners = [(x, y), (x + width, y), (x + width, y + height), (x, y + height), (x, y)]
+        self._corners.setdefault((face, edge), []).extend(corners)
+
+    def draw(self, axes: Axes) -> None:
+        """Draw them, outlines on top."""
+        codes = (Path.MOVETO, Path.LINETO, Path.LINETO, Path.LINETO, Path.CLOSEPOLY)
+        for (face, edge), corners in sorted(self._corners.items(), key=lambda item: item[0][0] == "none"):
+            path = Path(corners, codes * (len(corners) // len(codes)))
+            axes.add_patch(PathPatch(path, facecolor=face, edgecolor=edge, linewidth=0.5, clip_on=False))
 
 
 def _what(access: Any) -> str:

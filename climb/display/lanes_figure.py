@@ -7,8 +7,11 @@ from collections.abc import Mapping, Sequence
 from matplotlib.figure import Figure
 
 from climb.display import style
+from climb.display.placing import settle, wrapped
 
 LANES = 32
+#: Points of width at which the title of a panel breaks into lines.
+_PANEL = 150.0
 
 
 @style.styled
@@ -32,8 +35,8 @@ def lanes_figure(warps: Mapping[str, Sequence[int]], *, xlabel: str = "steps of 
         steps = [int(w) for w in work]
         longest, lanes = max(steps), range(LANES)
         axes.barh(lanes, [longest] * LANES, height=0.8, color=style.WASTE)
-        axes.barh(lanes, steps, height=0.8, color=style.NEWEST)
-        axes.set_title(f"{name}\n{sum(steps)} of {LANES * longest} lane-steps", fontsize=11)
+        axes.barh(lanes, steps, height=0.8, color=style.BEST)
+        axes.set_title(f"{wrapped(name, _PANEL)}\n{sum(steps)} of {LANES * longest} lane-steps", fontsize=11)
         axes.set_xlabel(xlabel)
         axes.tick_params(axis="y", length=0)
         axes.spines["left"].set_visible(False)
@@ -42,4 +45,5 @@ def lanes_figure(warps: Mapping[str, Sequence[int]], *, xlabel: str = "steps of 
     panels[0].set_ylim(LANES - 0.4, -0.6)
     panels[0].set_yticks((0, 8, 16, 24, 31))
     panels[0].set_ylabel("lane")
+    settle(figure)
     return style.set_alt(figure, "Bars of the work of each lane of a warp. " + " ".join(said))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
 #: Words of text and code that a reader takes in, in a minute.
@@ -16,6 +17,8 @@ FOLDED = frozenset({"hide-input", "hide-cell", "remove-input", "remove-cell"})
 _WORD = re.compile(r"\S*\w\S*")
 #: What the source of a page contains and a reader does not see: comments, targets, the addresses of links.
 _UNSEEN = re.compile(r"<!--.*?-->|^\([\w-]+\)=$|(?<=\])\([^)\s]*\)|<[^>\s]+>(?=`)", re.DOTALL | re.MULTILINE)
+_HEADING = re.compile(r"(#{1,6}) +(.*?)\s*$")
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,}|:{3,})")
 
 
 def words_in(text: str) -> int:
@@ -25,12 +28,7 @@ def words_in(text: str) -> int:
 
 def words_of(page: Path) -> int:
     """The words of a notebook or a Markdown page: its text and the code that it shows; what is folded is left out."""
-    text = page.read_text(encoding="utf-8")
-    if page.suffix != ".ipynb":
-        return words_in(text)
-    cells = json.loads(text)["cells"]
-    shown = [cell for cell in cells if not FOLDED & set(cell["metadata"].get("tags", []))]
-    return sum(words_in("".join(cell["source"])) for cell in shown if cell["cell_type"] in ("markdown", "code"))
+    return sum(words_in(text) for text, _ in _shown(page))
 
 
 def minutes_to_read(notebook: Path) -> int:
@@ -38,4 +36,54 @@ def minutes_to_read(notebook: Path) -> int:
 
     >>> minutes_to_read(Path("book/coalescing.ipynb"))                                      # doctest: +SKIP
     """
-    return max(1, math.ceil(words_of(notebook) / WORDS_A_MINUTE))
+    return _minutes(words_of(notebook))
+
+
+def minutes_text(minutes: int) -> str:
+    """Minutes in words: "1 minute", "25 minutes"."""
+    return "1 minute" if minutes == 1 else f"{minutes} minutes"
+
+
+def sections(page: Path, begins: str) -> list[tuple[str, int]]:
+    """The title and the minutes of each section whose title begins so, with the sections inside it.
+
+    A section ends where the next heading of its level or above stands.
+    """
+    found: list[tuple[str, int]] = []
+    title, level, words = "", 0, 0
+    for text, is_text in _shown(page):
+        for line, heading in _lines(text) if is_text else [(text, None)]:
+            if heading and title and len(heading[1]) <= level:
+                found.append((title, _minutes(words)))
+                title = ""
+            if heading and not title and heading[2].startswith(begins):
+                title, level, words = heading[2].replace("`", ""), len(heading[1]), 0
+            words += words_in(line)
+    return found + ([(title, _minutes(words))] if title else [])
+
+
+def _shown(page: Path) -> Iterator[tuple[str, bool]]:
+    """The source of each cell that a page shows, and whether it is text; of a Markdown page all of it."""
+    text = page.read_text(encoding="utf-8")
+    if page.suffix != ".ipynb":
+        yield text, True
+        return
+    for cell in json.loads(text)["cells"]:
+        if cell["cell_type"] in ("markdown", "code") and not FOLDED & set(cell["metadata"].get("tags", [])):
+            yield "".join(cell["source"]), cell["cell_type"] == "markdown"
+
+
+def _lines(text: str) -> Iterator[tuple[str, re.Match[str] | None]]:
+    """The lines of a text with the heading that each one is; in a fenced block there is none."""
+    fence = ""
+    for line in text.splitlines():
+        opened = _FENCE.match(line)
+        if opened and not fence:
+            fence = opened[1]
+        elif fence and line.strip() == fence:
+            fence = ""
+        yield line, None if fence or opened else _HEADING.match(line)
+
+
+def _minutes(words: int) -> int:
+    return max(1, math.ceil(words / WORDS_A_MINUTE))

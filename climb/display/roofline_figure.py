@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import log10
+from math import atan2, degrees, log10
 from typing import Any
 
 from matplotlib.axes import Axes
@@ -11,8 +11,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
 from climb.bench.problem import Size
-from climb.bench.units import rate_text, significant, spread
+from climb.bench.units import rate_text, significant
 from climb.display import style
+from climb.display.placing import LabelColumn, settle
 from climb.display.selection import Selected, select
 
 
@@ -22,7 +23,8 @@ def roofline_figure(
 ) -> Figure:
     """Draw the roofline of the record's GPU, with a dot for each rung at its arithmetic intensity.
 
-    The roof is made of the ceilings ``copy_gb_s`` and ``fp32_tflop_s``, and the ridge, where they meet, is marked.
+    The best rung is blue, or with ``upto`` that rung; names stand at the right, with leader lines to their dots. The
+    roof is made of the ceilings ``copy_gb_s`` and ``fp32_tflop_s``, and the ridge, where they meet, is marked.
     ``also`` adds the best rung of other timings, each at its first headline size. Raises ValueError for a problem
     without FLOPs or without bytes, and when the record lacks a ceiling.
 
@@ -43,7 +45,7 @@ def roofline_figure(
     slowest = min(p.flops / p.median_s for points, _ in dots for p in points)
     bottom, top = min(slowest / 3, left * bandwidth), peak * 2.6
 
-    figure = style.new_figure(height=4.0)
+    figure = style.new_figure(height=max(3.6, 1.7 + 0.2 * len(chosen.rungs)))
     axes = figure.add_subplot()
     axes.set_xscale("log")
     axes.set_yscale("log")
@@ -54,41 +56,24 @@ def roofline_figure(
     axes.plot([ridge, ridge], [bottom, peak], color=style.LIMIT, linewidth=1, linestyle=(0, (2, 3)))
     axes.plot([ridge], [peak], marker="o", color=style.LIMIT)
     axes.annotate(
-        f"{significant(peak / 1e12)} TFLOP/s",
-        (right, peak),
-        (-2, 5),
-        textcoords="offset points",
-        ha="right",
-        color=style.LIMIT,
-        weight="bold",
-    )
-    middle = (left * ridge) ** 0.5
+        f"{significant(peak / 1e12)} TFLOP/s", (right, peak), (-2, 5), textcoords="offset points", ha="right",
+        color=style.LIMIT, weight="bold",
+    )  # fmt: skip
     axes.annotate(
-        f"{significant(bandwidth / 1e9)} GB/s",
-        (middle, middle * bandwidth),
-        (-6, 6),
-        textcoords="offset points",
-        ha="right",
+        f"ridge {significant(ridge, 2)}", (ridge, bottom), (-4, 5), textcoords="offset points", ha="right",
         color=style.LIMIT,
-        weight="bold",
-    )
-    axes.annotate(
-        f"ridge {significant(ridge, 2)}",
-        (ridge, bottom),
-        (-4, 5),
-        textcoords="offset points",
-        ha="right",
-        color=style.LIMIT,
-    )
-    gap = 0.062 * _decades(bottom, top)
-    _draw_climb(axes, chosen, chosen.rungs, chosen.rungs[-1], peak, gap)
+    )  # fmt: skip
+    column = LabelColumn(axes, highest=peak)
+    shown = chosen.best if upto is None else chosen.rungs[-1]
+    _draw_climb(axes, column, chosen, shown)
     for other in others:
-        _draw_climb(axes, other, [other.best], None, peak, gap)
+        _draw_other(axes, column, other)
     axes.set_xlabel("arithmetic intensity, FLOP per byte")
-    axes.set_ylabel("achieved")
     axes.yaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v / 1e12:g} T" if v >= 1e12 else f"{v / 1e9:g} G"))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}"))
     axes.set_ylabel("achieved, FLOP/s")
+    settle(figure, column)
+    _name_slope(axes, f"{significant(bandwidth / 1e9)} GB/s", left, ridge, bandwidth)
     first, last = chosen.rungs[0], chosen.rungs[-1]
     return style.set_alt(
         figure,
@@ -99,32 +84,41 @@ def roofline_figure(
     )
 
 
-def _draw_climb(axes: Axes, climb: Selected, points: Sequence[Any], newest: Any, peak: float, gap: float) -> None:
-    """Draw the dots of one ladder, with their names beside them, below the roof and apart from each other."""
+def _draw_climb(axes: Axes, column: LabelColumn, climb: Selected, shown: Any) -> None:
+    """Draw the dots of the ladder above each other, with their names in a column at the right."""
     x = _intensity(climb)
-    heights = [p.flops / p.median_s for p in points]
-    if len(points) > 1:
-        axes.plot([x] * len(points), heights, color=style.MUTED, linewidth=1.2, zorder=3)
-    shown = spread([log10(h) for h in heights], gap)
-    too_high = max(0.0, max(shown) - (log10(peak) - 0.8 * gap))
-    side = -1 if x > axes.get_xlim()[1] / 12 else 1
-    where = x * 10 ** (side * 0.035 * _decades(*axes.get_xlim()))
-    for point, y, at in zip(points, heights, shown, strict=True):
-        new = point is newest
-        axes.plot(
-            [x], [y], marker="o", markersize=8 if new else 6, color=style.NEWEST if new else style.QUIET, zorder=5
-        )
-        axes.annotate(
-            point.name if newest is not None else f"{climb.ladder.name}: {point.name}",
-            (x, y),
-            (where, 10 ** (at - too_high)),
-            ha="left" if side > 0 else "right",
-            va="center",
-            weight="bold" if new else "normal",
-            color=style.NEWEST if new else style.TEXT,
-            bbox=style.HALO,
-            zorder=4,
-        )
+    heights = [p.flops / p.median_s for p in climb.rungs]
+    if len(heights) > 1:
+        axes.plot([x] * len(heights), heights, color=style.MUTED, linewidth=1.2, zorder=3)
+    for point, y in zip(climb.rungs, heights, strict=True):
+        blue = point is shown
+        colour = style.BEST if blue else style.MUTED
+        axes.plot([x], [y], marker="o", markersize=8 if blue else 6, color=colour, zorder=6 if blue else 5)
+        column.add(point.name, x, y, style.BEST if blue else style.QUIET, bold=blue)
+
+
+def _draw_other(axes: Axes, column: LabelColumn, other: Selected) -> None:
+    """Draw the best rung of another ladder, with its name below its dot or, from the right half, in the column."""
+    x, best = _intensity(other), other.best
+    y = best.flops / best.median_s
+    axes.plot([x], [y], marker="o", markersize=6, color=style.MUTED, zorder=5)
+    name = f"{other.ladder.name}: {best.name}"
+    low, high = axes.get_xlim()
+    if log10(x / low) > 0.5 * log10(high / low):
+        column.add(name, x, y, style.QUIET)
+    else:
+        axes.annotate(name, (x, y), (7, -13), textcoords="offset points", va="center", color=style.QUIET)
+
+
+def _name_slope(axes: Axes, text: str, left: float, ridge: float, bandwidth: float) -> None:
+    """Write the bandwidth along the slope, above its middle."""
+    low = max(left, axes.get_ylim()[0] / bandwidth)
+    middle = (low * ridge) ** 0.5
+    (x0, y0), (x1, y1) = (axes.transData.transform((x, x * bandwidth)) for x in (low, ridge))
+    axes.annotate(
+        text, (middle, middle * bandwidth), (-6, 6), textcoords="offset points", ha="center", va="center",
+        rotation=degrees(atan2(y1 - y0, x1 - x0)), rotation_mode="anchor", color=style.LIMIT, weight="bold",
+    )  # fmt: skip
 
 
 def _intensity(chosen: Selected) -> float:
@@ -133,7 +127,3 @@ def _intensity(chosen: Selected) -> float:
         what = "FLOPs" if not flops else "bytes"
         raise ValueError(f"{chosen.ladder.name} counts no {what}, so it has no arithmetic intensity to draw it at")
     return flops / moved
-
-
-def _decades(low: float, high: float) -> float:
-    return log10(high / low)

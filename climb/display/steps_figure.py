@@ -8,6 +8,7 @@ from typing import Any
 from matplotlib.figure import Figure
 
 from climb.display import style
+from climb.display.placing import settle
 from climb.emulator import DeviceMemory, load
 from climb.emulator.execution.steps import Step, follow
 from climb.toolchain import compile_cuda
@@ -43,7 +44,7 @@ def steps_figure(steps: Sequence[Step]) -> Figure:
     figure = style.new_figure(height=4.2)
     axes = figure.subplots()
     for column, step in enumerate(steps):
-        colours = [style.NEWEST if runs else style.FAINT for runs in step.lanes]
+        colours = [style.BEST if runs else style.FAINT for runs in step.lanes]
         axes.barh(range(LANES), [0.9] * LANES, left=column - 0.45, height=0.86, color=colours)
     axes.set_xlim(-0.6, len(steps) - 0.4)
     axes.set_ylim(LANES - 0.4, -0.6)
@@ -55,6 +56,7 @@ def steps_figure(steps: Sequence[Step]) -> Figure:
     for side in ("left", "bottom"):
         axes.spines[side].set_visible(False)
     said = [f"step {n + 1}, lines {_where(step)}: {int(step.lanes.sum())} lanes" for n, step in enumerate(steps)]
+    settle(figure)
     return style.set_alt(figure, "Which of 32 lanes run in each step. " + "; ".join(said) + ".")
 
 

@@ -1,5 +1,9 @@
 """The style of all figures: colours, sizes, and SVG that is byte-identical on every machine.
 
+One colour has one meaning in the whole book, which ``palette.py`` states: blue is the best rung, or the rung under
+discussion where a ladder ends at ``upto``; orange-brown is the vendor's library, green the limit, grey every other
+rung, pink what the reader's own GPU was measured at. Lines of equal rank, which are none of these, take ``SERIES``.
+
 Figures are made without pyplot, so they depend on no display, backend or global state. Text becomes paths of
 matplotlib's own font, ids come from a fixed salt, and date and creator are left out: with the locked matplotlib the
 file has the same bytes everywhere.
@@ -15,6 +19,8 @@ from typing import Any, ParamSpec
 
 import matplotlib
 from matplotlib.figure import Figure
+
+from climb.display.palette import PALETTE
 
 # Settings of the reader's session, which do not affect how a figure looks.
 _SESSION = (
@@ -36,23 +42,37 @@ _STYLE = {
 #: Metadata that would differ from run to run or from version to version.
 SVG_METADATA: dict[str, None] = {"Date": None, "Creator": None}
 
-# Okabe and Ito's colours, which readers with any common colour blindness can tell apart
-# (https://jfly.uni-koeln.de/color/), with two greys for what recedes.
-NEWEST = "#0072b2"
-PEER = "#b34a00"
-LIMIT = "#00664b"
-YOURS = "#cc79a7"
-MUTED = "#b8c2cc"
-FAINT = "#e9edf1"
-TEXT = "#1f2933"
-QUIET = "#52606d"
-WASTE = "#f6c98f"
+# The palette's colours on a light page; its docstring says what each means.
+BEST = PALETTE["best"].light
+PEER = PALETTE["peer"].light
+LIMIT = PALETTE["limit"].light
+YOURS = PALETTE["yours"].light
+MUTED = PALETTE["muted"].light
+FAINT = PALETTE["faint"].light
+TEXT = PALETTE["text"].light
+QUIET = PALETTE["quiet"].light
+WASTE = PALETTE["waste"].light
+GRID = PALETTE["grid"].light
+GROUND = PALETTE["ground"].light
+#: Lane 0 to lane 31.
+LANES: tuple[str, ...] = tuple(PALETTE[f"lane-{i}"].light for i in range(32))
 #: Colours of series of equal rank, in order; the markers tell them apart without colour.
-SERIES: tuple[str, ...] = (NEWEST, PEER, LIMIT, YOURS, "#7a6a00", QUIET)
+SERIES: tuple[str, ...] = tuple(PALETTE[name].light for name in ("violet", "olive", "text", "quiet", "lilac", "olive"))
+#: Dashes of the same series: where a hue comes near another, the dashes differ.
+DASHES: tuple[Any, ...] = ("-", "-", "-", (0, (5, 2)), (0, (1.5, 1.5)), (0, (5, 2)))
 MARKERS: tuple[str, ...] = ("o", "s", "^", "D", "v", "P")
 
-#: Background of text that crosses lines.
-HALO: dict[str, Any] = {"boxstyle": "square,pad=0.1", "facecolor": "white", "edgecolor": "none", "alpha": 0.85}
+#: The first words of the names of peers.
+_VENDORS = ("cuBLAS", "cuDNN", "cuFFT", "CUB", "CuPy", "PyTorch", "driver")
+
+
+def is_peer(name: str) -> bool:
+    """Whether this is the name of a peer, a vendor's library, which is drawn in its own colour everywhere."""
+    return name.split(" ")[0] in _VENDORS
+
+
+#: Inches: text of 11 points stays above 9 pixels where a phone shows the figure 340 pixels wide.
+WIDTH = 5.2
 
 P = ParamSpec("P")
 
@@ -68,7 +88,7 @@ def styled(draw: Callable[P, Figure]) -> Callable[P, Figure]:
     return drawn
 
 
-def new_figure(width: float = 6.0, height: float = 3.5) -> Figure:
+def new_figure(width: float = WIDTH, height: float = 3.3) -> Figure:
     """An empty figure of ``width`` by ``height`` inches that needs no display."""
     return Figure(figsize=(width, height), layout="constrained")
 

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+from matplotlib.ticker import FixedLocator, FuncFormatter, NullFormatter, NullLocator
 
-from climb.bench.units import significant, spread
+from climb.bench.units import significant
 from climb.display import style
+from climb.display.placing import LINE, NAME_WIDTH, LabelColumn, settle, tick_labels_fit, wrapped
+
+#: Points of width at which the title of a panel breaks into lines.
+_TITLE = 290.0
 
 
 @style.styled
@@ -29,9 +35,11 @@ def sweep_figure(
     """Draw one line per series against a size or a parameter, on a logarithmic axis of base 2.
 
     ``below`` adds a second panel on the same x for a quantity that explains the first (such as sectors per request).
-    ``lines`` draws labelled horizontal lines (a ceiling). ``newest`` names the series to colour, and the others are
-    muted; without it each series has its own colour and marker. NaN marks an x at which a series has no value. Raises
-    ValueError when a series and x differ in length, when x is not positive, or when there is nothing to draw.
+    ``lines`` draws labelled horizontal lines (a ceiling). ``newest`` names the series to draw in blue, and the others
+    are grey; without it each series has a colour without a meaning, and a single one is blue. A series or line with the
+    name of a peer has the peers' colour. Names stand at the right, with a leader line where one is away. NaN marks an x
+    at which a series has no value. Raises ValueError when a series and x differ in length, when x is not positive, or
+    when there is nothing to draw.
 
     >>> sweep_figure(strides, {"copy": gb_s}, xlabel="stride, floats", ylabel="GB/s",
     ...              below={"copy": sectors}, below_label="sectors per request")            # doctest: +SKIP
@@ -39,40 +47,44 @@ def sweep_figure(
     xs = [float(v) for v in x]
     panels = [series] + ([below] if below else [])
     _check_sweep(xs, panels, newest)
-    figure = style.new_figure(height=3.5 if not below else 4.6)
+    figure = style.new_figure(height=_height([*series, *(lines or {})], bool(below)))
     shape = {"height_ratios": [3, 2]} if below else {}
     grid = figure.subplots(len(panels), 1, sharex=True, squeeze=False, gridspec_kw=shape)
+    columns = []
     for row, (axes, panel, label) in enumerate(zip(grid[:, 0], panels, (ylabel, below_label), strict=False)):
         axes.set_xscale("log", base=2)
         if logy and row == 0:
             axes.set_yscale("log")
-        for i, (name, values) in enumerate(panel.items()):
-            colour, marker = style.SERIES[i % len(style.SERIES)], style.MARKERS[i % len(style.MARKERS)]
-            if newest is not None:
-                colour = style.NEWEST if name == newest else style.QUIET
+            axes.yaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}"))
+            axes.yaxis.set_minor_formatter(NullFormatter())
+        column = LabelColumn(axes)
+        levels = dict(lines or {}) if row == 0 else {}
+        looks = _looks(panel, newest)
+        for name, values in panel.items():
+            known = _known(xs, values)  # a line continues across an x without a value
             axes.plot(
-                *zip(*_known(xs, values), strict=True),  # a line continues across an x without a value
-                color=colour,
-                marker=marker,
-                zorder=4,
-                linestyle="--" if newest not in (None, name) else "-",
-            )
-        for value in (lines or {}).values() if row == 0 else ():
-            axes.axhline(value, color=style.LIMIT, linewidth=1.6)
+                *zip(*known, strict=True), color=looks[name].colour, marker=looks[name].marker,
+                linestyle=looks[name].dashes, zorder=looks[name].depth,
+            )  # fmt: skip
+            if len(panel) + len(levels) > 1:
+                column.add(name, *max(known), looks[name].colour, bold=name == newest)
+        for name, value in levels.items():
+            colour = style.PEER if style.is_peer(name) else style.LIMIT if _is_limit(name) else style.QUIET
+            axes.axhline(value, color=colour, linewidth=1.6, linestyle="-" if _is_limit(name) else (0, (4, 2)))
+            column.add(name, math.inf, value, colour, bold=True)
         if not (logy and row == 0):
             heights = [y for values in panel.values() for _, y in _known(xs, values)]
-            axes.set_ylim(0, 1.15 * max([*heights, *((lines or {}).values() if row == 0 else ())]))
-        for name, value in (lines or {}).items() if row == 0 else ():
-            _label_line(axes, xs, panel, name, value)
-        axes.set_title(label, fontsize=11, weight="normal")
+            axes.set_ylim(0, 1.15 * max([*heights, *levels.values()]))
+        axes.set_title(wrapped(label, _TITLE), fontsize=11, weight="normal")
         axes.grid(axis="y")
-        if len(panel) > 1:
-            _label_ends(axes, xs, panel, newest)
+        columns.append(column)
     bottom = grid[-1, 0]
-    bottom.xaxis.set_major_locator(FixedLocator(_ticks(xs)))
+    bottom.xaxis.set_major_locator(FixedLocator(xs))
     bottom.xaxis.set_minor_locator(NullLocator())
     bottom.xaxis.set_major_formatter(FuncFormatter(lambda v, _: size_text(v)))
     bottom.set_xlabel(xlabel)
+    settle(figure, *columns)
+    bottom.xaxis.set_major_locator(FixedLocator(_ticks(bottom, xs)))
     said = []
     for panel, label in zip(panels, (ylabel, below_label), strict=False):
         for name, values in panel.items():
@@ -95,14 +107,54 @@ def _known(xs: Sequence[float], values: Sequence[float]) -> list[tuple[float, fl
     return [(x, float(y)) for x, y in zip(xs, values, strict=True) if not math.isnan(y)]
 
 
-def _ticks(xs: list[float]) -> list[float]:
+def _ticks(axes: Axes, xs: list[float]) -> list[float]:
     """The x that get a number: from the last to the left, each that has room beside its right neighbour."""
-    room = (math.log2(max(xs)) - math.log2(min(xs))) / 8 - 1e-9
     kept: list[float] = []
     for x in sorted(set(xs), reverse=True):
-        if not kept or math.log2(kept[-1]) - math.log2(x) >= room:
-            kept.append(x)
-    return kept[::-1]
+        if tick_labels_fit(axes, [size_text(v) for v in (x, *kept[:1])], [x, *kept[:1]]):
+            kept.insert(0, x)
+    return kept
+
+
+def _height(names: Sequence[str], two: bool) -> float:
+    """Inches of height: more where the column of names would be longer than the panel, which holds ten lines."""
+    more = max(0, sum(1 + wrapped(name, NAME_WIDTH).count("\n") for name in names) - 10) * LINE / 72
+    return 4.5 + 5 / 3 * more if two else 3.3 + more
+
+
+def _is_limit(name: str) -> bool:
+    """Whether a horizontal line is a limit or a ceiling, which are green, and not a mark such as "equally fast"."""
+    return any(word in name.lower() for word in ("limit", "ceiling", "ridge", "peak"))
+
+
+@dataclass(frozen=True)
+class _Look:
+    """How a line is drawn."""
+
+    colour: str
+    marker: str
+    dashes: Any = "-"
+    depth: float = 4
+
+
+def _looks(panel: Mapping[str, Sequence[float]], newest: str | None) -> dict[str, _Look]:
+    """Blue for the line under discussion, the peers' colour for a peer, grey or a neutral colour for others."""
+    looks: dict[str, _Look] = {}
+    equal = 0
+    alone = len(panel) == 1 and newest is None
+    for i, name in enumerate(panel):
+        marker = style.MARKERS[i % len(style.MARKERS)]
+        if style.is_peer(name):
+            looks[name] = _Look(style.PEER, "D", (0, (4, 2)))
+        elif name == newest or alone:
+            looks[name] = _Look(style.BEST, "o", depth=5)
+        elif newest is not None:
+            looks[name] = _Look(style.QUIET, marker, "--")
+        else:
+            which = equal % len(style.SERIES)
+            looks[name] = _Look(style.SERIES[which], marker, style.DASHES[which])
+            equal += 1
+    return looks
 
 
 def _check_sweep(xs: list[float], panels: Sequence[Mapping[str, Sequence[float]]], newest: str | None) -> None:
@@ -120,42 +172,3 @@ def _check_sweep(xs: list[float], panels: Sequence[Mapping[str, Sequence[float]]
                 raise ValueError(f"series '{name}' has no value at all")
     if newest is not None and newest not in panels[0]:
         raise ValueError(f"newest is '{newest}'; the series are {', '.join(panels[0])}")
-
-
-def _label_line(axes: Axes, xs: list[float], panel: Mapping[str, Sequence[float]], name: str, value: float) -> None:
-    """Write the name of a horizontal line at its left end: above it, or below where a series runs just above."""
-    axes.get_xlim(), axes.get_ylim()  # a logarithmic axis has no limits before it is asked for them
-    to_axes = axes.transData + axes.transAxes.inverted()
-    level = to_axes.transform((xs[0], value))[1]
-    starts = [to_axes.transform(_known(xs, values)[0]) for values in panel.values()]
-    crowded = any(x < 0.2 and 0 < y - level < 0.1 for x, y in starts)
-    axes.annotate(
-        name,
-        (0, value),
-        (2, -4 if crowded else 4),
-        xycoords=("axes fraction", "data"),
-        textcoords="offset points",
-        va="top" if crowded else "baseline",
-        color=style.LIMIT,
-        weight="bold",
-    )
-
-
-def _label_ends(axes: Axes, xs: list[float], panel: Mapping[str, Sequence[float]], newest: str | None) -> None:
-    """Write the names of the lines at their right ends, moved apart where they would touch."""
-    axes.get_ylim()  # a logarithmic axis has no limits before it is asked for them
-    to_axes = axes.transData + axes.transAxes.inverted()
-    ends = [float(to_axes.transform(max(_known(xs, values)))[1]) for values in panel.values()]
-    for i, (name, y) in enumerate(zip(panel, spread(ends, 0.11), strict=True)):
-        colour = style.SERIES[i % len(style.SERIES)]
-        if newest is not None:
-            colour = style.NEWEST if name == newest else style.QUIET
-        axes.annotate(
-            name,
-            (1.01, y),
-            xycoords="axes fraction",
-            color=colour,
-            va="center",
-            weight="bold" if name == newest else "normal",
-            annotation_clip=False,
-        )

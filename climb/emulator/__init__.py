@@ -10,6 +10,7 @@ print(counters)
 from .checks.enabled import ALL as ALL_CHECKS
 from .checks.enabled import checking
 from .counters.counters import Counters
+from .counters.events import BlockTrace, Event
 from .counters.lines import AccessCounters, BranchCounters
 from .counters.trace import Access, Trace
 from .errors import (
@@ -39,11 +40,13 @@ __all__ = [
     "Allocation",
     "AssertionFailed",
     "BarrierDivergence",
+    "BlockTrace",
     "BranchCounters",
     "Counters",
     "DeviceMemory",
     "EmulatorError",
     "EndlessLoop",
+    "Event",
     "Kernel",
     "LaunchError",
     "Misaligned",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from climb.toolchain.names import demangled
+
 from .ptx.model import Location
 
 
@@ -46,7 +48,7 @@ class EmulatorError(Exception):
         where = self.where
         name = where.file.rsplit("/", 1)[-1]
         place = f", {name}:{where.line}" if where.line else ""
-        out = [f"{self.what}", f"  kernel {where.kernel}{place}" + (f": {where.text}" if where.text else "")]
+        out = [f"{self.what}", f"  kernel {demangled(where.kernel)}{place}" + (f": {where.text}" if where.text else "")]
         if where.block is not None:
             block, thread = (",".join(map(str, each)) for each in (where.block, where.thread))
             more = f", the first of {where.lanes} threads" if where.lanes > 1 else ""

@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from climb.toolchain import Compiled, ToolchainError, compile_cuda, disassemble
+from climb.toolchain.names import demangled
 
 from . import ptx
 from .counters.counters import Counters
@@ -133,7 +134,8 @@ def _only_kernel(compiled: Compiled) -> str:
         return compiled.kernels[0]
     if not compiled.kernels:
         raise ValueError(f"{compiled.filename} has no kernel; name the template instance, as in kernel='scale<float>'")
-    raise ValueError(f"{compiled.filename} has several kernels; name one of them: {', '.join(compiled.kernels)}")
+    names = ", ".join(demangled(kernel) for kernel in compiled.kernels)
+    raise ValueError(f"{compiled.filename} has several kernels; name one of them: {names}")
 
 
 def _upload_all(memory: DeviceMemory, arrays: Mapping[int, np.ndarray]) -> dict[int, Allocation]:

@@ -8,7 +8,9 @@ from climb.fake_cupy import texture as texture
 from climb.fake_cupy.device import Device as Device
 from climb.fake_cupy.device import Stream as Stream
 from climb.fake_cupy.device import get_current_stream as get_current_stream
-from climb.fake_cupy.errors import CUDADriverError
+from climb.fake_cupy.errors import CUDADriverError, CUDARuntimeError
+from climb.fake_cupy.events import Event as Event
+from climb.fake_cupy.events import get_elapsed_time as get_elapsed_time
 from climb.fake_cupy.memory import Memory as Memory
 from climb.fake_cupy.memory import MemoryPointer as MemoryPointer
 
@@ -29,17 +31,13 @@ runtime = _Namespace(
     deviceSynchronize=lambda: None,
     getDevice=lambda: 0,
     getDeviceCount=lambda: 1,
+    CUDARuntimeError=CUDARuntimeError,
     **texture.CONSTANTS,
 )
 driver = _Namespace("driver", CUDADriverError=CUDADriverError)
-
-_INSTEAD = {
-    "Event": "a time on the emulator would say nothing about a GPU; climb has the times of the record",
-}
 
 
 def __getattr__(name: str) -> NoReturn:
     if name.startswith("__"):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    instead = _INSTEAD.get(name, "it needs a GPU")
-    raise AttributeError(f"the emulator's stand-in for CuPy has no cp.cuda.{name}; {instead}")
+    raise AttributeError(f"the emulator's stand-in for CuPy has no cp.cuda.{name}; it needs a GPU")

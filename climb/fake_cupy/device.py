@@ -6,6 +6,7 @@ from types import TracebackType
 from typing import NoReturn
 
 from climb.fake_cupy.errors import CUDADriverError
+from climb.fake_cupy.events import Event
 
 #: The compute capability that kernels are compiled for: that of an H100 or H200.
 COMPUTE_CAPABILITY = "90"
@@ -61,6 +62,15 @@ class Stream:
 
     def synchronize(self) -> None:
         """Do nothing: all launches have ended."""
+
+    def record(self, event: Event | None = None) -> Event:
+        """Record `event`, or a new one, on this stream, and return it."""
+        event = Event() if event is None else event
+        event.record(self)
+        return event
+
+    def wait_event(self, event: Event) -> None:
+        """Do nothing: all work before the event has ended."""
 
     def use(self) -> Stream:
         """The stream itself."""

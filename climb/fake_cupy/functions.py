@@ -74,6 +74,11 @@ def linspace(start: float, stop: float, num: int = 50, endpoint: bool = True, dt
     return fresh(np.linspace(start, stop, num, endpoint=endpoint, dtype=dtype))
 
 
+def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = float) -> ndarray:
+    """numpy.eye on the device."""
+    return fresh(np.eye(N, M, k, dtype=dtype))
+
+
 # Between host and device
 
 
@@ -211,6 +216,11 @@ _KEYWORDS: dict[str, tuple[str, ...]] = {
     "dot": (),
     "flip": ("axis",),
     "roll": ("axis",),
+    "outer": (),
+    "pad": ("mode", "constant_values"),
+    "tile": (),
+    "repeat": ("axis",),
+    "diff": ("n", "axis"),
 }
 # fmt: off
 _UFUNCS = (
@@ -222,7 +232,7 @@ _UFUNCS = (
 )
 # fmt: on
 
-_CREATION = (empty, full, zeros, ones, empty_like, full_like, zeros_like, ones_like, arange, linspace)
+_CREATION = (empty, full, zeros, ones, empty_like, full_like, zeros_like, ones_like, arange, linspace, eye)
 _TRANSFER = (array, asarray, ascontiguousarray, asnumpy, transpose, reshape, ravel, copyto)
 
 # By name, because some of these names would hide built-in functions of Python in this module.

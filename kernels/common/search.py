@@ -8,6 +8,7 @@ with the tables that the ladder reads.
 from __future__ import annotations
 
 import datetime
+import itertools
 import json
 import os
 import statistics
@@ -27,7 +28,7 @@ from climb.bench.identity import expand_includes
 from climb.bench.ladder import Ladder
 from climb.bench.problem import Launch, Size
 
-SAMPLES = 5
+SAMPLES = 15
 FLUSH_BYTES = 1 << 28
 #: Dynamic shared memory above which a kernel has to ask for it.
 UNASKED_BYTES = 48 << 10
@@ -126,6 +127,23 @@ def fastest(trials: Iterable[Trial], rung: str, size: Size) -> Trial:
     if not found:
         raise LookupError(f"no candidate of {rung} ran at {dict(size)}")
     return min(found, key=lambda trial: trial.seconds)
+
+
+def fastest_together(trials: Sequence[Trial], rungs: Sequence[str], sizes: Sequence[Size]) -> tuple[int, ...]:
+    """The values that are fastest over several rungs and sizes: the least sum of times, each over the best of its kind.
+
+    Raises LookupError where no values ran with all of them.
+    """
+    shares: dict[tuple[int, ...], list[float]] = {}
+    for rung, size in itertools.product(rungs, sizes):
+        best = fastest(trials, rung, size).seconds
+        for trial in trials:
+            if trial.candidate.rung == rung and dict(trial.candidate.size) == dict(size):
+                shares.setdefault(trial.candidate.values, []).append(trial.seconds / best)
+    whole = {values: sum(found) for values, found in shares.items() if len(found) == len(rungs) * len(sizes)}
+    if not whole:
+        raise LookupError(f"no values ran with all of {', '.join(rungs)} at every size")
+    return min(whole, key=whole.__getitem__)
 
 
 def source_sha256(ladder: Ladder, rungs: Iterable[str]) -> str:

@@ -65,7 +65,8 @@ def fake_cupy(broken: bool = False) -> SimpleNamespace:
 
 @pytest.fixture
 def gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A machine with a GPU and CuPy, as far as the decision can see."""
+    """A machine with a GPU, CuPy and NVBench, as far as the decision can see."""
+    monkeypatch.setattr(cuda, "_has_nvbench", lambda: True)
     monkeypatch.setattr(ctypes, "CDLL", lambda name: Driver())
     monkeypatch.setitem(sys.modules, "cupy", fake_cupy())
     monkeypatch.delenv("WORKLOG_BACKEND", raising=False)
@@ -149,6 +150,21 @@ class TestWithGpu:
         assert announcement.describe(Recorded()) == (
             "running on NVIDIA H200 through CuPy 14.2; timings replayed from the record of an NVIDIA H200, 2026-11-21"
         )
+
+    def test_times_are_the_records_where_nvbench_is_missing(self, gpu: None, monkeypatch: pytest.MonkeyPatch) -> None:
+        choose(monkeypatch)
+        assert cuda.can_measure()
+        monkeypatch.setattr(cuda, "_has_nvbench", lambda: False)
+        assert not cuda.can_measure() and not cuda.replaying()
+        assert announcement.describe(Recorded()) == (
+            "running on NVIDIA H200 through CuPy 14.2; timings replayed from the record of an NVIDIA H200, 2026-11-21 "
+            "(to measure here, install NVBench)"
+        )
+        monkeypatch.setenv("WORKLOG_TIMINGS", "live")  # insists: then the measurement says what is missing
+        assert cuda.can_measure() and announcement.describe(Recorded()) == "running on NVIDIA H200 through CuPy 14.2"
+        monkeypatch.setattr(cuda, "_has_nvbench", lambda: True)
+        monkeypatch.setenv("WORKLOG_TIMINGS", "record")
+        assert not cuda.can_measure()
 
     def test_cupy_that_does_not_work_is_reported(self, gpu: None, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, "cupy", fake_cupy(broken=True))

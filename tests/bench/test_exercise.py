@@ -12,6 +12,7 @@ from nbformat.v4 import new_code_cell, new_notebook
 
 from climb.bench.exercise import (
     Exercise,
+    Finding,
     at_most,
     cell,
     check,
@@ -21,7 +22,7 @@ from climb.bench.exercise import (
     no_bank_conflicts,
 )
 from climb.bench.problem import Argument, Launch, Problem, ceil_div
-from climb.display.exercises import solution
+from climb.display.exercises import hints, solution
 
 ROOT = Path(__file__).resolve().parents[2]
 MODULES = sorted(p.parts[-3] for p in (ROOT / "kernels").glob("*/exercises/__init__.py"))
@@ -100,9 +101,9 @@ def test_the_solution_passes_every_check(exercise):
         "right:   rows=1, cols=5",
         "right:   rows=33, cols=65",
         "right:   rows=64, cols=64",
-        "right:   global store: at most 4 sectors per request",
-        "right:   shared memory without bank conflicts",
-        "turn: done",
+        "right:   global store: 4 sectors per request; asked: at most 4",
+        "right:   shared memory: 256 wavefronts, the least that 256 requests need; asked: no bank conflicts",
+        "turn: solved",
     ]
 
 
@@ -115,13 +116,14 @@ def test_the_skeleton_is_not_yet_done_and_raises_nothing(exercise):
 
 def test_a_kernel_with_bank_conflicts_is_right_but_not_done(exercise):
     said = repr(check(CONFLICTED, exercise))
-    assert "not yet: shared memory without bank conflicts: shared load in line 11 takes 32 wavefronts" in said
+    assert "not yet: shared memory: shared load in line 11 takes 32 wavefronts per request: " in said
+    assert "; asked: no bank conflicts" in said
     assert said.endswith("turn: not yet")
 
 
 def test_a_kernel_that_ignores_the_exercise_is_told_what_it_costs(exercise):
     said = repr(check(STRIDED, exercise))
-    assert "not yet: global store: at most 4 sectors per request: 32 sectors per request" in said
+    assert "not yet: global store: 32 sectors per request; asked: at most 4" in said
     assert "the kernel does not use shared memory" in said
 
 
@@ -179,7 +181,7 @@ def test_a_claim_about_an_access_that_is_not_there_does_not_hold(exercise):
 
     source, target = np.ones((64, 64), np.float32), np.ones((64, 64), np.float32)
     counted = count_kernel(STRIDED, "turn", (2, 2), (32, 32), [source, target, np.int32(64), np.int32(64)])
-    assert claim.test(counted) == "the kernel makes no shared load"
+    assert claim.test(counted) == Finding(False, "the kernel makes no shared load")
     with pytest.raises(ValueError, match="expected 'sectors' or 'wavefronts'"):
         at_most("global load", 4, "bytes")
 
@@ -197,6 +199,19 @@ def test_the_cell_holds_the_skeleton_and_a_changed_one_is_found(exercise, tmp_pa
 
 def test_the_solution_is_shown_from_its_file(exercise):
     assert "__shared__ float tile[32][33];" in repr(solution(exercise))
+
+
+def test_hints_are_folded_and_keep_code_and_emphasis(exercise):
+    from dataclasses import replace
+
+    shown = hints(replace(exercise, hints=("Which `a[i] < b` does lane *l* read?", "Swap them.")))
+    assert shown.html.count("<details") == 2 and "open" not in shown.html.split(">")[0]
+    assert "<code>a[i] &lt; b</code> does lane <em>l</em> read?" in shown.html
+    assert repr(shown).split("\n")[1] == "Hint 2: what to change. Swap them."
+    with pytest.raises(ValueError, match="turn has no hints"):
+        hints(exercise)
+    with pytest.raises(ValueError, match=r"turn has 1 hint\(s\); expected two"):
+        replace(exercise, hints=("one",))
 
 
 def test_an_exercise_needs_a_size(exercise):

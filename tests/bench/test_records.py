@@ -22,6 +22,7 @@ KIND_OF = {
     "emulator/fuzz.json": schema.FuzzRecord,
     "emulator/sanitizer.json": schema.SanitizerRecord,
     "emulator/code/*.json": schema.KeptCode,
+    "events/*.json": kinds.EventsRecord,
     "hardware/*.json": kinds.HardwareRecord,
     "profiles/divergence.json": schema.DivergenceRecord,
     "profiles/occupancy.json": kinds.OccupancyRecord,

@@ -95,6 +95,7 @@ def live(tmp_path, monkeypatch):
     monkeypatch.setattr(module, "LOCAL", tmp_path)
     monkeypatch.setattr(module, "load_ladder", lambda name: scale.ladder)
     monkeypatch.setattr(cuda, "replaying", lambda: False)
+    monkeypatch.setattr(cuda, "can_measure", lambda: True)
     monkeypatch.setattr(hardware, "device_block", lambda: made.DEVICE)
     monkeypatch.setattr(measure, "record_ladder", record_ladder)
 

@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 CHAPTERS = sorted((ROOT / "book").rglob("*.ipynb"))
 PAGES = [*sorted((ROOT / "book").rglob("*.md")), ROOT / "README.md"]
 #: Pages without exercises.
-NO_EXERCISES = {"intro"}
+NO_EXERCISES = {"intro", "ladders"}
 Notebook = nbformat.NotebookNode
 
 
@@ -167,6 +167,14 @@ def test_planted_fault_breaks_a_rule(fault: str) -> None:
     nb = good()
     plant(nb)
     assert says in "\n".join(problem for rule in notebooks.RULES for problem in rule(nb))
+
+
+def test_difference_beside_its_whole_file_is_no_excerpt() -> None:
+    nb = good()
+    html = '<div class="rl-diff highlight"></div><details><div class="rl-source highlight"></div></details>'
+    data = {"text/html": html, "text/plain": "  a to b: 1 line in, 0 lines out\n+ for (;;) {"}
+    _set("cells/1/outputs", [new_output("display_data", data)])(nb)
+    assert notebooks.excerpt_problems(nb) == []
 
 
 def test_lines_of_a_kernel_in_a_string_are_not_counted() -> None:

@@ -20,7 +20,7 @@ def commands(text: str) -> set[str]:
 
 def test_make_commands_of_the_readme_exist() -> None:
     targets = set(re.findall(r"^([a-z]+):", MAKEFILE, re.MULTILINE))
-    assert {"serve", "test", "book", "gpu", "live", "run", "record", "report", "help"} <= commands(README)
+    assert {"serve", "test", "book", "gpu", "live", "run", "record", "report", "address", "help"} <= commands(README)
     assert commands(README) <= targets
 
 

@@ -55,7 +55,11 @@ def test_each_command_has_help(command, capsys):
         (["agreement", "--compare", "--ladder", "copy"], "climb agreement: error: --compare takes no other option"),
         (["sanitize"], "climb sanitize: error: the following arguments are required: {faults,clean}"),
         (["compare", "nvidia-h200", "nowhere"], "climb compare: error: no folder of records 'nowhere'; expected"),
-        (["check", "x.cu"], "climb check: error: expected FILE.cu --exercise CHAPTER/NAME"),
+        (["check"], "climb check: error: expected FILE.cu, with --exercise CHAPTER/NAME; climb check --list names"),
+        (["check", "x.cu"], "climb check: error: cannot read x.cu"),
+        (["check", "README.md"], "climb check: error: no exercise is called README or has a kernel of README.md"),
+        (["check", "kernels/emulator/exercises/smooth.cu"], "may solve emulator/smooth, occupancy/smooth; say which"),
+        (["check", "x.cu", "--hint", "3"], "climb check: error: argument --hint: invalid choice: 3"),
         (["check", "x.cu", "--exercise", "fields"], "climb check: error: no exercise 'fields'; expected CHAPTER/NAME"),
         (["check", "x.cu", "--exercise", "coalescing/feelds"], "coalescing has no exercise 'feelds'; it has "),
         (["check", "nowhere.cu", "--exercise", "coalescing/fields"], "climb check: error: cannot read nowhere.cu"),
@@ -137,7 +141,8 @@ def test_help_imports_the_standard_library_alone():
 def test_every_exercise_is_listed_and_checked_without_the_extras(tmp_path):
     done = bare("check", "--list")
     assert (done.returncode, done.stderr) == (0, "")
-    assert "coalescing/fields: " in done.stdout and "warp_shuffles/scan: " in done.stdout
+    listed = [line.split()[0] for line in done.stdout.splitlines()]
+    assert "coalescing/fields" in listed and "warp_shuffles/scan" in listed
     skeleton = bare("check", "--skeleton", "coalescing/fields")
     assert skeleton.returncode == 0 and "__global__" in skeleton.stdout
     mine = tmp_path / "mine.cu"
@@ -146,7 +151,7 @@ def test_every_exercise_is_listed_and_checked_without_the_extras(tmp_path):
     assert verdict.returncode == 1 and verdict.stdout.endswith("fields: not yet\n")
     solution = ROOT / "kernels" / "coalescing" / "exercises" / "fields_solution.cu"
     verdict = bare("check", str(solution), "--exercise", "coalescing/fields")
-    assert verdict.returncode == 0 and verdict.stdout.endswith("fields: done\n")
+    assert verdict.returncode == 0 and verdict.stdout.endswith("fields: solved\n")
 
 
 def test_a_kernel_is_emulated_without_the_extras(tmp_path):

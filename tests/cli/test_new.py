@@ -162,7 +162,7 @@ def test_the_cells_of_a_new_exercise_end_the_section_exercises(copy: Copy, exerc
     assert cells[at + 4].source.startswith("## Where this began")
     assert [cell.outputs[-1].data["text/plain"].splitlines()[-1] for cell in (cells[at + 1], cells[at + 3])] == [
         "tail: not yet",
-        "tail: done",
+        "tail: solved",
     ]
     old = nbformat.read(ROOT / "book/float4.ipynb", as_version=4).cells
     others = [cell.source for cell in cells if not cell.id.startswith("ex-tail")]
@@ -195,8 +195,10 @@ def test_the_book_builds_with_a_new_chapter(copy: Copy, chapter: str, tmp_path: 
     """The page alone: the whole book is for ``make book``."""
     for folder in ("book/_static", "kernels/my_chapter"):
         shutil.copytree(copy.root / folder, tmp_path / folder)
-    for file in ("_config.yml", "book/references.bib", "book/my-chapter.ipynb"):
+    for file in ("book/references.bib", "book/my-chapter.ipynb"):
         shutil.copy(copy.root / file, tmp_path / file)
+    config = copy.text("_config.yml").replace("book/_extensions", str(copy.root / "book/_extensions"))
+    (tmp_path / "_config.yml").write_text(config, encoding="utf-8")
     (tmp_path / "_toc.yml").write_text("format: jb-book\nroot: book/my-chapter\n", encoding="utf-8")
     command = "from jupyter_book.cli.main import main; main()"
     done = subprocess.run(
@@ -205,7 +207,7 @@ def test_the_book_builds_with_a_new_chapter(copy: Copy, chapter: str, tmp_path: 
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     page = (tmp_path / "_build/html/book/my-chapter.html").read_text(encoding="utf-8")
-    assert "neighbours: not yet" in page and "neighbours: done" in page
+    assert "neighbours: not yet" in page and "neighbours: solved" in page
 
 
 def test_a_new_chapter_is_listed_at_the_end_of_its_part(copy: Copy, chapter: str) -> None:

@@ -11,10 +11,10 @@ import pytest
 from tiny_ladder import made, scale
 from tools.nvbench_double import nvbench_double  # noqa: F401
 
-from climb.bench import cuda, measure, records
+from climb.bench import cuda, measure, records, standalone
 from climb.bench.measure import Sampling
 from climb.cli import main, record, record_steps
-from climb.cli.record_steps import STEPS, Options, Step, StepFailed, exit_status, run_steps
+from climb.cli.record_steps import CHAPTER_STEPS, STEPS, Options, Step, StepFailed, exit_status, run_steps
 
 TINY = "tiny_ladder.scale"
 
@@ -170,6 +170,24 @@ def test_the_steps_are_those_of_the_book():
     assert [one.name for one in STEPS] == [
         "measure", "profile", "agreement", "sanitize", "repeats", "transfers", "search", "divergence"
     ]  # fmt: skip
+    assert [one.name for one in CHAPTER_STEPS] == ["events"]
+
+
+def test_chapter_steps_run_once_for_each_chapter_of_the_ladders(monkeypatch, capfd, on_a_gpu):
+    ran = []
+    monkeypatch.setattr(standalone, "chapters", lambda: ("conv-layers", "light-speed", "tiling"))
+    monkeypatch.setattr(record_steps, "STEPS", (step("measure", ran),))
+    monkeypatch.setattr(record_steps, "CHAPTER_STEPS", (step("events", ran),))
+    assert main(["record", "copy", "fma", "convlayer"]) == 0
+    measured = [(name, "measure") for name in ("copy", "fma", "convlayer")]
+    assert ran == [*measured, ("conv-layers", "events"), ("light-speed", "events")]
+    ran.clear()
+    assert main(["record", "--only", "events"]) == 0
+    assert ran == [(name, "events") for name in ("conv-layers", "light-speed", "tiling")]
+    ran.clear()
+    assert main(["record", "copy", "--only", "measure"]) == 0 and ran == [("copy", "measure")]
+    assert main(["record", TINY, "--only", "events"]) == 0 and len(ran) == 1
+    assert "light-speed: events done: events.json" in capfd.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -190,6 +208,7 @@ def test_the_command_runs_all_steps_of_a_ladder_and_reports_each(monkeypatch, ca
     ran = []
     steps = (step("measure", ran), step("profile", ran, missing="ncu"), step("repeats", ran, fails=StepFailed("no")))
     monkeypatch.setattr(record_steps, "STEPS", steps)
+    monkeypatch.setattr(record_steps, "CHAPTER_STEPS", ())
     assert main(["record", "copy"]) == 1
     said = capfd.readouterr().err
     assert "copy: measure done: measure.json" in said and "1 of 3 steps done" in said

@@ -34,45 +34,80 @@ ROOT = Path(__file__).resolve().parents[2]
 # The ladder.
 
 
-def test_ladder_draws_a_bar_for_each_rung_and_emphasises_the_newest():
+def colour(artist) -> str:
+    """The colour of a bar or of a dot."""
+    face = artist.get_facecolor() if hasattr(artist, "get_facecolor") else artist.get_markerfacecolor()
+    return matplotlib.colors.to_hex(face)
+
+
+def dots(axes):
+    """The dots of a chart: lines of one point."""
+    return [line for line in axes.lines if len(line.get_xdata()) == 1]
+
+
+def marks(figure) -> list[tuple[str, float, float]]:
+    """Colour, time and row of each bar, from the origin, or of each dot."""
+    axes = figure.axes[0]
+    if axes.get_xscale() == "linear":
+        assert not dots(axes) and all(bar.get_x() == 0 for bar in axes.patches)
+        return [(colour(b), b.get_width(), round(b.get_y() + b.get_height() / 2, 9)) for b in axes.patches]
+    assert not axes.patches, "a bar on a logarithmic axis has no length"
+    return [(colour(d), float(d.get_xdata()[0]), float(d.get_ydata()[0])) for d in dots(axes)]
+
+
+def values(figure) -> dict[float, list[str]]:
+    """The texts of each row, by the row's height."""
+    found: dict[float, list[str]] = {}
+    for text in figure.axes[0].texts:
+        found.setdefault(text.xy[1], []).append(text.get_text())
+    return found
+
+
+def test_ladder_that_ends_at_a_rung_has_that_rung_in_blue():
     figure = ladder_figure(made_up(), upto="tiled")
-    bars = figure.axes[0].patches
-    assert [b.get_width() for b in bars] == pytest.approx([3e-3, 1e-3])
-    assert [matplotlib.colors.to_hex(b.get_facecolor()) for b in bars] == [style.MUTED, style.NEWEST]
-    assert [t.get_text() for t in figure.axes[0].get_yticklabels()] == ["naive", "tiled"]
+    rungs = marks(figure)[:2]
+    assert [seconds for _, seconds, _ in rungs] == pytest.approx([3e-3, 1e-3])
+    assert [which for which, _, _ in rungs] == [style.MUTED, style.BEST]
+    assert [t.get_text() for t in figure.axes[0].get_yticklabels()] == ["naive", "tiled", "limit"]
 
 
-def ends(bars, axis):
-    """(left, right) of each bar in data units; on a logarithmic axis a bar begins where the axis does."""
-    low = axis.get_xlim()[0]
-    assert all(bar.get_x() == pytest.approx(low) for bar in bars)
-    return [bar.get_x() + bar.get_width() for bar in bars]
+def test_whole_ladder_has_its_best_rung_in_blue_and_not_its_last():
+    record = made_up(rungs=(("naive", 3e-3), ("best", 6e-4), ("worse", 9e-4)), peers=(("library", 7e-4),))
+    figure = ladder_figure(record)
+    assert [which for which, _, _ in marks(figure)] == [style.MUTED, style.BEST, style.MUTED, style.PEER, style.LIMIT]
+    weights = {label.get_text(): label.get_weight() for label in figure.axes[0].get_yticklabels()}
+    assert weights["best"] == "bold" and weights["worse"] == "normal"
+    assert "The best is best (600 µs)." in alt_text(figure)
 
 
 @pytest.mark.parametrize("spread_of_times", [4, 400])
 @pytest.mark.parametrize("upto", [None, "tiled"])
-def test_every_bar_ends_at_its_time_on_a_linear_and_on_a_logarithmic_axis(spread_of_times, upto):
+def test_every_mark_stands_at_its_time_with_bars_on_a_linear_and_dots_on_a_logarithmic_axis(spread_of_times, upto):
     rungs = (("naive", 6e-4 * spread_of_times), ("tiled", 7.7e-4), ("padded", 6e-4))
     record = made_up(rungs=rungs, peers=(("library", 6.4e-4),))
-    axes = ladder_figure(record, upto=upto).axes[0]
-    assert axes.get_xscale() == ("log" if spread_of_times > 20 else "linear")
-    shown = rungs[:2] if upto else rungs
-    assert ends(axes.patches, axes) == pytest.approx([seconds for _, seconds in shown])
-    drawn = [y for bar in axes.patches for y in [bar.get_y() + bar.get_height() / 2]]
-    assert drawn == pytest.approx(range(len(shown)))
-    labels = [t for t in axes.texts if t.get_text() in {time_text(seconds) for _, seconds in shown}]
-    assert [label.xy[0] for label in labels] == pytest.approx([seconds for _, seconds in shown])
+    figure = ladder_figure(record, upto=upto)
+    assert figure.axes[0].get_xscale() == ("log" if spread_of_times > 20 else "linear")
+    shown = [*(rungs[:2] if upto else rungs), ("library", 6.4e-4), ("limit", 8 * 16384**2 / 4000e9)]
+    found = marks(figure)
+    assert [seconds for _, seconds, _ in found] == pytest.approx([seconds for _, seconds in shown])
+    heights = [y for _, _, y in found]
+    assert heights == sorted(heights) and heights == list(figure.axes[0].get_yticks())
+    for (_, seconds), y in zip(shown, heights, strict=True):
+        assert values(figure)[y] == [time_text(seconds)]
 
 
 @pytest.mark.parametrize("slowest", [3e-3, 3e-1])
-def test_bars_of_the_readers_times_and_of_the_record_end_at_their_times(slowest):
+def test_readers_times_are_pink_beside_those_of_the_record(slowest):
     reference = made_up(rungs=(("naive", slowest), ("tiled", 1e-3), ("padded", 6e-4)))
     mine = made_up(rungs=(("naive", 2 * slowest), ("tiled", 2e-3), ("padded", 1.1e-3)))
     both = SimpleNamespace(ladder=reference.ladder, regime="cold", reference=reference, mine=mine)
-    axes = ladder_figure(both).axes[0]
-    found = ends(axes.patches, axes)
-    assert found[0::2] == pytest.approx([2 * slowest, 2e-3, 1.1e-3])
-    assert found[1::2] == pytest.approx([slowest, 1e-3, 6e-4])
+    figure = ladder_figure(both)
+    found = marks(figure)[:6]
+    assert [seconds for _, seconds, _ in found[0::2]] == pytest.approx([2 * slowest, 2e-3, 1.1e-3])
+    assert [seconds for _, seconds, _ in found[1::2]] == pytest.approx([slowest, 1e-3, 6e-4])
+    assert [which for which, _, _ in found] == [style.YOURS, style.GROUND] * 3
+    assert values(figure)[1] == ["2.00 ms", "1.00 ms"]
+    assert [column[0] for column in (values(figure)[-1.0][:1], values(figure)[-1.0][1:])] == ["here", "record"]
 
 
 def test_bars_of_a_committed_record_end_at_its_times():
@@ -84,18 +119,19 @@ def test_bars_of_a_committed_record_end_at_its_times():
     axes = figure.axes[0]
     to_data = axes.transData.inverted()
     drawn = [float(to_data.transform((bar.get_window_extent().x1, 0))[0]) for bar in axes.patches]
-    assert drawn == pytest.approx([point.median_s for point in chosen.rungs], rel=1e-6)
-    marks = {t.get_text().split("  ")[0]: t.xy[0] for t in axes.texts if "  " in t.get_text()}
-    assert marks == pytest.approx({p.name: p.median_s for p in chosen.peers} | {"limit": chosen.limit.seconds})
+    peers = [peer.median_s for peer in reversed(chosen.peers)]
+    assert drawn == pytest.approx([*(p.median_s for p in chosen.rungs), *peers, chosen.limit.seconds], rel=1e-6)
+    names = [label.get_text() for label in axes.get_yticklabels()]
+    assert names == [*chosen.ladder.names, *(p.name for p in reversed(chosen.peers)), "limit"]
 
 
-def test_peers_and_the_limit_are_labelled_lines():
+def test_peers_and_the_limit_have_a_row_and_a_line_up_the_ladder():
     figure = ladder_figure(made_up(peers=(("the library", 1.5e-3),)))
-    limit = 8 * 16384**2 / 4000e9
-    assert "the library  1.50 ms" in texts(figure)
-    assert f"limit  {time_text(limit)}" in texts(figure)
-    at = sorted(float(line.get_xdata()[0]) for line in figure.axes[0].lines)
-    assert at == pytest.approx([limit, 1.5e-3])
+    axes, limit = figure.axes[0], 8 * 16384**2 / 4000e9
+    rows = dict(zip((t.get_text() for t in axes.get_yticklabels()), axes.get_yticks(), strict=True))
+    assert values(figure)[rows["the library"]] == ["1.50 ms"] and values(figure)[rows["limit"]] == [time_text(limit)]
+    lines = {(line.get_xdata()[0], line.get_color(), max(line.get_ydata())) for line in axes.lines}
+    assert lines == {(1.5e-3, style.PEER, rows["the library"]), (limit, style.LIMIT, rows["limit"])}
 
 
 @pytest.mark.parametrize(("slowest", "scale"), [(19 * 6e-4, "linear"), (21 * 6e-4, "log")])
@@ -105,16 +141,14 @@ def test_time_axis_is_logarithmic_beyond_a_spread_of_twenty(slowest, scale):
 
 
 def test_unknown_limit_is_not_drawn():
-    assert not any("limit" in t for t in texts(ladder_figure(made_up(ceilings={}))))
+    figure = ladder_figure(made_up(ceilings={}))
+    assert [t.get_text() for t in figure.axes[0].get_yticklabels()] == ["naive", "tiled", "padded"]
 
 
-def test_readers_own_times_stand_beside_those_of_the_record():
-    reference, mine = made_up(), made_up(rungs=(("naive", 6e-3), ("tiled", 2e-3), ("padded", 1e-3)))
-    both = SimpleNamespace(ladder=reference.ladder, regime="cold", reference=reference, mine=mine)
-    shown = texts(ladder_figure(both))
-    assert "6.00 ms here" in shown and "3.00 ms reference" in shown
+def test_record_alone_has_one_column_of_times():
+    reference = made_up()
     alone = SimpleNamespace(ladder=reference.ladder, regime="cold", reference=reference, mine=None)
-    assert "3.00 ms" in texts(ladder_figure(alone))
+    assert "3.00 ms" in texts(ladder_figure(alone)) and "here" not in texts(ladder_figure(alone))
 
 
 def test_unmeasured_size_or_rung_is_refused_by_name():
@@ -154,13 +188,14 @@ def test_every_dot_of_a_committed_record_stands_at_its_intensity_and_rate():
     assert y == pytest.approx(np.minimum(x * bandwidth, peak))
 
 
-def test_dot_on_the_roof_has_its_name_below_it():
+def test_dot_on_the_roof_has_its_name_no_higher_than_the_roof():
     peak = 60e12
     record = made_up("matmul", rungs=(("naive", 1.0), ("best", 4000 * 16384**2 / peak)), flops=4000)
-    names = {
-        t.get_text(): t.xyann[1] for t in roofline_figure(record).axes[0].texts if t.get_text() in record.ladder.names
-    }
-    assert names["naive"] < names["best"] < 0.95 * peak
+    axes = roofline_figure(record).axes[0]
+    heights = {t.get_text(): t.xy[1] for t in axes.texts if t.get_text() in record.ladder.names}
+    roof = (axes.transData + axes.transAxes.inverted()).transform((1.0, peak))[1]
+    assert heights["naive"] < heights["best"] <= roof + 1e-9
+    assert {t.get_text(): t.get_color() for t in axes.texts}["best"] == style.BEST
 
 
 def test_roofline_names_other_ladders_with_their_best_rung():

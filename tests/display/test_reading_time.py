@@ -8,7 +8,15 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
-from climb.display.reading_time import FOLDED, WORDS_A_MINUTE, minutes_to_read, words_in, words_of
+from climb.display.reading_time import (
+    FOLDED,
+    WORDS_A_MINUTE,
+    minutes_text,
+    minutes_to_read,
+    sections,
+    words_in,
+    words_of,
+)
 
 
 def written(folder: Path, *cells: nbformat.NotebookNode) -> Path:
@@ -60,3 +68,25 @@ def test_page_in_markdown_is_counted(tmp_path: Path) -> None:
 )
 def test_minutes_are_rounded_up_and_at_least_one(tmp_path: Path, words: int, minutes: int) -> None:
     assert minutes_to_read(written(tmp_path, new_markdown_cell("word " * words))) == minutes
+
+
+def test_minutes_are_said_in_words() -> None:
+    assert [minutes_text(n) for n in (1, 2)] == ["1 minute", "2 minutes"]
+
+
+def test_section_ends_at_the_next_heading_of_its_level(tmp_path: Path) -> None:
+    long = "word " * (WORDS_A_MINUTE + 1)
+    page = written(
+        tmp_path,
+        new_markdown_cell("# A\n\n## Before\n\n" + long),
+        new_markdown_cell("## Exhibit: `f` is wrong\n\nText.\n\n```python\n## Exhibit in a comment\n```"),
+        new_code_cell("f()"),
+        new_markdown_cell("### Inside\n\n" + long + "\n\n## After\n\n" + long + "\n\n## Exhibits"),
+    )
+    assert sections(page, "Exhibit") == [("Exhibit: f is wrong", 2), ("Exhibits", 1)]
+    assert sections(page, "Nothing") == []
+
+
+def test_section_in_a_higher_section_ends_with_it(tmp_path: Path) -> None:
+    page = written(tmp_path, new_markdown_cell("### Exhibit\n\none\n\n# B\n\n" + "word " * 500))
+    assert sections(page, "Exhibit") == [("Exhibit", 1)]

@@ -47,6 +47,14 @@ SNIPPETS: dict[str, Callable[[Any], Any]] = {
     "flip": lambda cp: cp.flip(cp.arange(4)).get(),
     "cumsum": lambda cp: cp.cumsum(cp.arange(4)).get(),
     "clip": lambda cp: cp.clip(cp.arange(6), 1, 3).get(),
+    "outer": lambda cp: cp.outer(cp.arange(3), cp.arange(2)).get(),
+    "pad": lambda cp: cp.pad(cp.arange(3.0), (1, 2)).get(),
+    "pad with a constant": lambda cp: cp.pad(cp.ones((2, 2)), 1, mode="constant", constant_values=7).get(),
+    "tile": lambda cp: cp.tile(cp.arange(3), (2, 2)).get(),
+    "repeat": lambda cp: cp.repeat(cp.arange(4).reshape(2, 2), 2, axis=1).get(),
+    "diff": lambda cp: cp.diff(cp.arange(4) ** 2).get(),
+    "eye": lambda cp: cp.eye(3, dtype=cp.float32).get(),
+    "events": lambda cp: _events(cp),
     "linspace": lambda cp: cp.linspace(0, 1, 5).get(),
     "like": lambda cp: (
         cp.zeros_like(cp.ones((2, 3), dtype=cp.int8)) + cp.full_like(cp.ones((2, 3), dtype=cp.int8), 3)
@@ -84,6 +92,14 @@ SNIPPETS: dict[str, Callable[[Any], Any]] = {
     "threads of a kernel": lambda cp: cp.RawKernel(SOURCE, "small").max_threads_per_block,
     "local memory of a kernel": lambda cp: cp.RawKernel(SOURCE, "small").local_size_bytes,
 }
+
+
+def _events(cp: Any) -> tuple[bool, bool]:
+    start, stop = cp.cuda.Event(), cp.cuda.Event(disable_timing=False)
+    start.record()
+    stop.record(cp.cuda.Stream.null)
+    stop.synchronize()
+    return stop.done, cp.cuda.get_elapsed_time(start, stop) < 0  # NaN on the emulator
 
 
 def _in_place(cp: Any) -> Any:
@@ -156,6 +172,9 @@ REFUSED: dict[str, Callable[[Any], Any]] = {
     "a source with an error": lambda cp: cp.RawModule(code="__global__ void f() { x; }").get_function("f"),
     "matrices that do not fit": lambda cp: cp.ones((2, 3)) @ cp.ones((2, 3)),
     "shapes that do not fit": lambda cp: cp.ones(3) + cp.ones(4),
+    "a time between events that were not recorded": lambda cp: cp.cuda.get_elapsed_time(
+        cp.cuda.Event(), cp.cuda.Event()
+    ),
     "an index out of range": lambda cp: cp.ones(3)[3],
 }
 

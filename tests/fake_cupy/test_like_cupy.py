@@ -12,7 +12,7 @@ from fake_cupy.snippets import REFUSED, SNIPPETS
 
 from climb import fake_cupy as cp
 from climb.bench import cuda as choice
-from climb.fake_cupy.errors import CUDADriverError
+from climb.fake_cupy.errors import CUDADriverError, CUDARuntimeError
 from climb.toolchain import CompileError
 
 
@@ -30,7 +30,8 @@ class TestLikeCupy:
 
     @pytest.mark.parametrize("name", REFUSED)
     def test_wrong_snippet_is_refused(self, name: str) -> None:
-        with pytest.raises((TypeError, ValueError, IndexError, LookupError, CUDADriverError, CompileError)):
+        refusals = (TypeError, ValueError, IndexError, LookupError, CUDADriverError, CUDARuntimeError, CompileError)
+        with pytest.raises(refusals):
             REFUSED[name](cp)
 
     @pytest.mark.gpu

@@ -39,13 +39,13 @@ _FLAGS = (
 _START = "import os, sys; r, w = map(int, sys.argv[1:3]); r = os.dup(r); w = os.dup(w); " \
          "r, w = (os.dup(r), os.dup(w)) if {r, w} & {3, 4} else (r, w); " \
          "os.dup2(r, 3); os.dup2(w, 4); os.execvp(sys.argv[3], sys.argv[3:])"  # fmt: skip
-#: Waits for fonts and mathematics, and until the page is laid out.
+#: Waits for fonts and mathematics.
 _SETTLED = """(async () => {
   await document.fonts.ready;
   if (window.MathJax?.startup?.promise) await window.MathJax.startup.promise;
-  await new Promise(done => setTimeout(done, 0));
-  return true;
 })()"""
+#: Waits for two pictures of the page, after which observers of sizes have done their work.
+_DRAWN = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))"
 
 
 def executable() -> str | None:
@@ -203,6 +203,12 @@ class Page:
             raise BrowserError(f"{url}: {answer['errorText']}")
         self.wait_for("Page.loadEventFired", f"loading {url}")
         self.run(_SETTLED)
+        self.settle()
+
+    def settle(self) -> None:
+        """Wait until the page is laid out and drawn as it now is, and what watches sizes has seen them."""
+        self.call("Page.bringToFront")  # a page behind another is not drawn
+        self.run(_DRAWN)
 
     def wait_for(self, event: str, what: str = "") -> None:
         """Wait until an event of this name has come since the last ``open``."""
@@ -210,9 +216,22 @@ class Page:
         while not any(seen["method"] == event for seen in self.events):
             self._browser.receive(deadline, what or event)
 
+    def wait_until(self, script: str) -> None:
+        """Wait until a JavaScript expression is true. Raises BrowserError if it does not become so."""
+        deadline = time.monotonic() + self._browser.timeout
+        while not self.run(script):
+            if time.monotonic() > deadline:
+                raise BrowserError(f"not true within {self._browser.timeout:g} s: {script}")
+            time.sleep(0.02)
+
     def run(self, script: str) -> Any:
-        """The value of a JavaScript expression, as JSON would carry it; a promise is waited for."""
-        answer = self.call("Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True)
+        """The value of a JavaScript expression, as JSON would carry it; a promise is waited for.
+
+        The script may do what a page may do only when its reader clicks, such as copying.
+        """
+        answer = self.call(
+            "Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True, userGesture=True
+        )
         if failed := answer.get("exceptionDetails"):
             raise BrowserError(failed.get("exception", {}).get("description") or failed["text"])
         return answer["result"].get("value")
@@ -222,6 +241,7 @@ class Page:
         phone = width < 600
         self.call("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=1, mobile=phone)
         self.call("Emulation.setTouchEmulationEnabled", enabled=phone)
+        self.settle()
 
     def colours(self, scheme: str) -> None:
         """Ask pages for "light" or "dark" colours, as an operating system does."""

@@ -12,13 +12,16 @@ from typing import Any
 import nbformat
 import yaml
 
+from climb.bench import standalone
+from climb.cli.scaffold.first_cell import Address, first_cell, read_address
+
 from . import prose
 
 Notebook = nbformat.NotebookNode
 Rule = Callable[[Notebook], list[str]]
 
-#: The beginning of every chapter's first code cell: the kernel starts in book/, beside climb/ and kernels/.
-FIRST_CELL = 'import sys\n\nsys.path.insert(0, "..")  # the repository: climb/ and kernels/ lie beside book/\n'
+#: The beginning of every chapter's first code cell, with the address that _config.yml has: `make address` writes it.
+FIRST_CELL = first_cell(read_address(Path(__file__).resolve().parents[2] / "_config.yml"))
 KERNELSPEC = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
 #: The tags that a cell may have, and the reason for each.
 TAGS: dict[str, str] = {
@@ -30,6 +33,7 @@ TAGS: dict[str, str] = {
     "remove-cell": "numbers that the text quotes, where the code that computes them is of no interest either",
     "hide-cell": "the solution of an exercise, folded with its output",
     "hide-output": "a long listing, folded",
+    "standalone": "a kernel as a string, launched and timed; a test runs it outside the book, after import cupy as cp",
 }
 FIGURE_KEYS = {"image": {"alt", "width", "classes"}, "figure": {"name", "caption"}}
 #: The most lines of a code cell, not counting a kernel's source in a string.
@@ -127,7 +131,9 @@ def first_cell_problems(nb: Notebook) -> list[str]:
     if not code:
         return []
     _, first = code[0]
-    found = [] if first.source.startswith(FIRST_CELL) else [f"the first code cell must begin with {FIRST_CELL!r}"]
+    found = []
+    if not first.source.startswith(FIRST_CELL):
+        found.append(f"the first code cell must begin with {FIRST_CELL!r}; `make address` writes it")
     if "announce(" not in first.source:
         found.append("the first code cell must call announce()")
     return found
@@ -136,8 +142,10 @@ def first_cell_problems(nb: Notebook) -> list[str]:
 def length_problems(nb: Notebook) -> list[str]:
     """Code cells are short, and each one that is shown has a sentence before it."""
     found = []
+    in_clone = first_cell(Address())
     for number, cell in _code(nb):
-        if (lines := _lines(cell.source)) > LINES:
+        source = cell.source.replace(FIRST_CELL, in_clone, 1)  # what installs the book is not the author's
+        if (lines := _lines(source)) > LINES:
             found.append(f"cell {number} has {lines} lines; the most is {LINES}, plumbing belongs into climb")
         shown = not {"remove-input", "hide-input", "hide-cell", "remove-cell"} & set(cell.metadata.get("tags", []))
         if shown and (number == 0 or nb.cells[number - 1].cell_type != "markdown"):
@@ -218,7 +226,8 @@ def excerpt_problems(nb: Notebook) -> list[str]:
     for number, cell in _code(nb):
         for output in cell.outputs:
             data = output.get("data", {})
-            if "rl-source" not in data.get("text/html", ""):
+            html = data.get("text/html", "")
+            if "rl-source" not in html or "rl-diff" in html:  # a difference holds the whole new file, and no excerpt
                 continue
             rows = [re.sub(r"^ *\d+(?:  |$)", "", row) for row in data["text/plain"].split("\n")]
             code = [re.sub(r"//.*", "", re.sub(r'"(?:\\.|[^"\\])*"', '""', row)).strip() for row in rows]
@@ -230,10 +239,39 @@ def excerpt_problems(nb: Notebook) -> list[str]:
     return found
 
 
+def standalone_problems(nb: Notebook) -> list[str]:
+    """Standalone cells are shown, and need only ``cp``, builtins, and each other."""
+    found = []
+    known = {"cp"}
+    for number, cell in _code(nb):
+        tags = set(cell.metadata.get("tags", []))
+        if "standalone" not in tags:
+            continue
+        if hidden := tags - {"standalone"}:
+            found.append(f"cell {number}: a standalone cell is shown and raises nothing, but it is {sorted(hidden)}")
+        if re.search(r"(?m)^\s*(import|from|[%!])\b", re.sub(r'(?s)""".*?"""', "", cell.source)):
+            found.append(f"cell {number}: a standalone cell imports nothing and has no magic command")
+        known |= standalone.bound_names(cell.source)
+        if foreign := standalone.used_names(cell.source) - known:
+            found.append(f"cell {number} is standalone, but needs {', '.join(sorted(foreign))} from elsewhere")
+    return found
+
+
+def standalone_lacks(nb: Notebook) -> list[str]:
+    """What the standalone cells of a chapter do not show yet: a kernel, its launch through CuPy, a timing by events."""
+    source = "\n".join(cell.source for _, cell in _code(nb) if "standalone" in cell.metadata.get("tags", []))
+    wanted = {
+        "a kernel in a string": r"__global__",
+        "cp.RawKernel or cp.RawModule": r"\bcp\.Raw(Kernel|Module)\(",
+        "a timing by cp.cuda.Event": r"\bcp\.cuda\.Event\((?s:.*)\bcp\.cuda\.get_elapsed_time\(",
+    }
+    return [f"no standalone cell has {what}" for what, pattern in wanted.items() if not re.search(pattern, source)]
+
+
 RULES: tuple[Rule, ...] = (
     format_problems, execution_problems, tag_problems, first_cell_problems,
     length_problems, figure_problems, prose_problems, said_problems, exercise_problems,
-    excerpt_problems,
+    excerpt_problems, standalone_problems,
 )  # fmt: skip
 
 

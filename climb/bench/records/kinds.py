@@ -1,4 +1,4 @@
-"""The records of the bench beside a ladder's times: hardware counters, occupancy, repeats, transfers, searches."""
+"""The records of the bench beside a ladder's times: counters, occupancy, repeats, transfers, searches, events."""
 
 from __future__ import annotations
 
@@ -69,6 +69,26 @@ class TransfersRecord(Measured, frozen=True, kw_only=True):
     ladder: str
     command: str
     points: tuple[TransfersPoint, ...]
+
+
+class EventsCell(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The times of one standalone cell, in milliseconds: for each time that it asks for, samples and their median.
+
+    ``chain`` holds the hashes of the earlier standalone cells that it needs, and its own hash last.
+    """
+
+    chain: tuple[str, ...]
+    samples_ms: tuple[tuple[Positive, ...], ...]
+    median_ms: tuple[Positive, ...]
+
+
+class EventsRecord(Measured, frozen=True, kw_only=True):
+    """``events/<chapter>.json``: times by CUDA events; each cell ran ``repetitions`` times."""
+
+    chapter: str
+    command: str
+    repetitions: int
+    cells: tuple[EventsCell, ...]
 
 
 class SearchRecord(Measured, frozen=True, kw_only=True):

@@ -10,6 +10,7 @@ from climb import paths
 from climb.cli.errors import UsageError
 from climb.cli.scaffold import exercise, names, notebook, templates
 from climb.cli.scaffold.changes import Changes
+from climb.cli.scaffold.first_cell import first_cell, read_address
 
 #: The exercise that a new chapter begins with.
 FIRST_EXERCISE = "neighbours"
@@ -63,9 +64,8 @@ def _cells(words: dict[str, str]) -> list[notebook.Cell]:
     with contextlib.redirect_stdout(printed):
         announce()
     sections = [notebook.markdown(name, templates.fill(text, **words)) for name, text in templates.CHAPTER_SECTIONS]
-    first = notebook.code(
-        "setup", templates.FIRST_CELL, prints=printed.getvalue(), tags=("nbval-ignore-output",)
-    )  # fmt: skip
+    source = first_cell(read_address(paths.ROOT / "_config.yml")) + templates.FIRST_CELL
+    first = notebook.code("setup", source, prints=printed.getvalue(), tags=("nbval-ignore-output",))
     return [sections[0], first, *sections[1:]]
 
 

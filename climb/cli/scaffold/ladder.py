@@ -48,6 +48,6 @@ def _next_steps(chapter: str, name: str) -> list[str]:
         f".venv/bin/python -m pytest tests/kernels/{chapter}/test_rungs.py tests/kernels/test_every_ladder.py",
         f"show it in book/{names.page(chapter)}.ipynb, without times until it is recorded; make run "
         f"NOTEBOOK={names.page(chapter)}",
-        "make report and make run NOTEBOOK=intro list the ladder as pending",
+        "make report and make run NOTEBOOK=ladders list the ladder as pending",
         f"with a GPU: make record LADDER={name}, then make report",
     ]

@@ -279,7 +279,7 @@ def _say_next(copy: _Copy, registered: bool, fault: str | None, mentions: list[s
         "two rungs are one program)",
         f"show it in book/{names.page(folder.parent.name)}.ipynb, without times until it is recorded; "
         f"make run NOTEBOOK={names.page(folder.parent.name)}",
-        "make report and make run NOTEBOOK=intro list the rung as pending",
+        "make report and make run NOTEBOOK=ladders list the rung as pending",
         f"with a GPU: make record LADDER={ladder.name}",
     ]
     print("\nNext:")

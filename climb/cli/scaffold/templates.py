@@ -49,6 +49,10 @@ NAME = Exercise(
     sizes=({"n": 1}, {"n": 515}, {"n": 4096}),
     folder=Path(__file__).parent,
     claims=(at_most("global load", 4),),
+    hints=(
+        "To be written: where to look.",
+        "To be written: what to change.",
+    ),
 )
 """
 
@@ -115,10 +119,8 @@ CHAPTER_SECTIONS = (
     ("remember", "## Three lines to remember\n\n- To be written.\n- To be written.\n- To be written."),
 )  # fmt: skip
 
-FIRST_CELL = """import sys
-
-sys.path.insert(0, "..")  # the repository: climb/ and kernels/ lie beside book/
-
+#: What follows the beginning of a chapter's first code cell.
+FIRST_CELL = """
 from climb import announce
 
 announce()"""

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TypeVar
 
+from climb.toolchain.names import demangled
+
 from .lines import AccessCounters, BranchCounters
 from .marks import Mark
 from .report import table
@@ -96,4 +98,5 @@ class Counters:
             f"lane efficiency {self.lane_efficiency:.1%}",
             f"branches {self.branches}, divergent {self.divergent_branches}, barriers {self.barriers}",
         )
-        return table(f"{self.kernel}: grid {grid}, block {block}", self.lines, totals, self.marks)
+        kernel = " + ".join(demangled(name) for name in self.kernel.split(" + "))
+        return table(f"{kernel}: grid {grid}, block {block}", self.lines, totals, self.marks)

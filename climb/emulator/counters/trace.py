@@ -48,6 +48,18 @@ class Trace:
         x, y, z = (*self.block, 0, 0)[:3]
         return (z * grid[1] + y) * grid[0] + x
 
+    def discard(self, length: int) -> None:
+        """Forget what a launch that starts again has recorded; `length` is what there was before it."""
+        del self.accesses[length:]
+
+    @property
+    def recorded(self) -> int:
+        """How much it has recorded so far."""
+        return len(self.accesses)
+
+    def note(self, group: Group, kind: str, site: Site | None, places: np.ndarray | None, number: int) -> None:
+        """A trace of accesses has nothing to note."""
+
     def record(self, group: Group, site: Site, space: str, address: np.ndarray, allocation: str) -> None:
         """Record an access if the traced warp takes part in it."""
         batch, lanes = group.batch, group.lanes

@@ -12,6 +12,7 @@ from ..checks.enabled import chosen
 from ..checks.global_shadow import RestartLaunch
 from ..checks.hooks import LaunchChecks
 from ..counters.counters import Counters
+from ..counters.events import BlockTrace
 from ..counters.summary import summarize
 from ..counters.trace import Trace
 from ..errors import LaunchError, Where
@@ -59,7 +60,7 @@ class Kernel:
         *,
         memory: DeviceMemory,
         shared_bytes: int = 0,
-        trace: Trace | None = None,
+        trace: Trace | BlockTrace | None = None,
         max_steps: int = MAX_STEPS,
         checks: Iterable[str] | None = None,
     ) -> Counters:
@@ -75,7 +76,7 @@ class Kernel:
         self._check(grid, block, shared_bytes)
         threads, blocks = math.prod(block), math.prod(grid)
         size = max(1, LANES // threads)
-        before = len(trace.accesses) if trace is not None else 0
+        before = trace.recorded if trace is not None else 0
         thorough: set[int] = set()
         while True:
             counts = LaunchCounts(len(self.code.blocks))
@@ -95,7 +96,7 @@ class Kernel:
                 counts.printed.clear()
                 counts.unprinted = 0
                 if trace is not None:
-                    del trace.accesses[before:]
+                    trace.discard(before)
             finally:
                 print_output(counts)
 

@@ -61,6 +61,8 @@ class Scheduler:
             lanes = group.lanes
             if block.gate == "barrier":
                 counts.barriers += lanes.count // batch.threads
+                if batch.trace is not None:
+                    batch.trace.note(group, "barrier", None, None, 0)
             count = executed[at]
             count[0] += lanes.warps
             count[1] += lanes.count

@@ -24,6 +24,7 @@ from .model import (
     Vector,
 )
 from .syntax import PtxSyntaxError, closing_bracket, parse_literal, split_list
+from .used_bytes import with_registers_that_are_read
 
 _LABEL = re.compile(r"([A-Za-z_$%][\w$]*)\s*:(?!:)")
 #: Precedes a load that the compiler has widened beyond what the source asks for.
@@ -117,7 +118,7 @@ def parse_body(program: Program, function: Function, text: str) -> None:
         elif statement:
             _statement(function, scopes, body, statement, location, used)
             used = None
-    function.body = body
+    function.body = with_registers_that_are_read(body)
 
 
 def _located(program: Program, loc: re.Match, callers: dict[tuple, Location]) -> Location:

@@ -43,6 +43,8 @@ def begin(
         load = load.uncounted
     value = _read(group, load, source, present)
     value = np.broadcast_to(value, np.broadcast_shapes(value.shape, target.shape))
+    if batch.trace is not None:
+        batch.trace.note(group, "copy", store, target + store.offset, 0)
     state = batch.pending_copies
     state.copies.append(Copy(store, lanes, target, value, state.commits[lanes.linear()]))
 
@@ -124,11 +126,15 @@ def _bytes(group: Group, site: Site, source: np.ndarray, present: np.ndarray) ->
 
 def commit(group: Group) -> None:
     """cp.async.commit_group: commit the open group of each thread."""
+    if group.batch.trace is not None:
+        group.batch.trace.note(group, "commit", None, None, 0)
     group.batch.pending_copies.commits[group.lanes.linear()] += 1
 
 
 def wait(group: Group, number: int) -> None:
     """cp.async.wait_group: wait until at most the latest `number` groups of each thread are pending."""
+    if group.batch.trace is not None:
+        group.batch.trace.note(group, "wait", None, None, number)
     state = group.batch.pending_copies
     if not state.copies:
         return

@@ -42,6 +42,9 @@ def shuffle(
         lane = int(from_rows(lanes, source)[bad][0])
         what = f"a lane reads the value of lane {lane}, which takes no part in the shuffle"
         faults.warp_mismatch(group, site, bad, what)
+    if group.batch.trace is not None:
+        first = lanes.thread - lanes.thread % WARP
+        group.batch.trace.note(group, "shuffle", site, first + from_rows(lanes, source), 0)
     return from_rows(lanes, np.take_along_axis(values, source, axis=1)), from_rows(lanes, inside)
 
 

@@ -95,7 +95,10 @@ class GlobalShadow(Protocol):
 
 
 class Trace(Protocol):
-    """Records the accesses of one warp; see `counters.trace`."""
+    """Records the accesses of one warp, see `counters.trace`, or the events of a block, see `counters.events`."""
 
     def record(self, group: object, site: Site, space: str, address: np.ndarray, allocation: str) -> None:
         """Record an access if the traced warp takes part in it."""
+
+    def note(self, group: object, kind: str, site: Site | None, places: np.ndarray | None, number: int) -> None:
+        """Note something that is no access: see `counters.events`."""

@@ -64,6 +64,12 @@ columns = Exercise(
     sizes=({"rows": 1, "cols": 5}, {"rows": 65, "cols": 33}, {"rows": 128, "cols": 64}),
     folder=HERE,
     claims=(at_most("global store", 4), no_bank_conflicts()),
+    hints=(
+        "Two rows of the tile lie `kPitch` words apart. In which bank does lane *y* read, and when do two "
+        "lanes get the same one?",
+        "The banks of a column are multiples of `kPitch`, taken modulo 32. Choose the smallest width above 32 "
+        "whose first 32 multiples all differ modulo 32.",
+    ),
 )
 
 pairs = Exercise(
@@ -73,6 +79,12 @@ pairs = Exercise(
     sizes=({"rows": 1, "cols": 5}, {"rows": 33, "cols": 65}, {"rows": 64, "cols": 64}),
     folder=HERE,
     claims=(at_most("global store", 8), no_bank_conflicts()),
+    hints=(
+        "A `float2` occupies two banks, so a row of 32 elements goes round all banks twice, and 16 lanes are "
+        "served at a time. Look at one column: which elements of it share a pair of banks?",
+        "`column(y, x)` must give every row its own order, and every column of the tile different places in "
+        "neighbouring rows. Combine `x` and `y` by an operation that is its own inverse.",
+    ),
 )
 
 row_sums = Exercise(
@@ -101,6 +113,12 @@ row_sums = Exercise(
     sizes=({"rows": 1, "cols": 5}, {"rows": 33, "cols": 65}, {"rows": 64, "cols": 64}),
     folder=HERE,
     claims=(at_most("global load", 4), no_bank_conflicts()),
+    hints=(
+        "All lanes read the same column `j` of different rows. How far apart are those words, and in which "
+        "bank is each?",
+        "A sum may be taken in any order. Let each lane start at a different column, and wrap around at the "
+        "end of the row.",
+    ),
 )
 
 

@@ -10,19 +10,23 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from climb.bench.problem import Size
+from climb.bench.problem import Launch, Size
 from kernels.classifier.classifier import ladder
 from kernels.classifier.classifier.launches import no_bounds_launch, row_block_launch
-from kernels.classifier.classifier.problem import CLASS1, WARP
+from kernels.classifier.classifier.problem import CLASS1, CLASS2, WARP
 from kernels.classifier.classifier.tuning import SHAPES, Shape, packs_of
 from kernels.common import search
-from kernels.common.search import Candidate, Trial, fastest
+from kernels.common.search import Candidate, Trial, fastest_together
 
 COLUMNS = ("threads", "unroll")
-#: The rung with which a table is searched.
-RUNGS = {"row_block": "launch_bounds", "no_bounds": "no_bounds"}
-#: Rows of as many packs as each entry of the tables is for, with as many outputs as class1.
-SIZES: tuple[Size, ...] = (*({**CLASS1, "inputs": 4 * packs} for packs in (64, 128, 256, 512, 1024)), CLASS1)
+#: The rungs with which a table is searched.
+RUNGS = {"row_block": ("row_block", "launch_bounds"), "no_bounds": ("no_bounds",)}
+#: What each entry of the tables is searched with: rows of as many packs as it is for, the last for all longer rows.
+ENTRIES: tuple[tuple[Size, ...], ...] = (
+    *(({**CLASS1, "inputs": 4 * packs},) for packs in (64, 128, 256, 512)),
+    (CLASS2, {**CLASS1, "inputs": CLASS2["inputs"]}),
+    (CLASS1, {**CLASS1, "inputs": 1 << 20, "outputs": 64}),
+)
 THREADS, UNROLL, MOST_THREADS = (64, 128, 192, 256, 320, 384, 448, 512, 1024), tuple(range(1, 9)), 512
 
 
@@ -37,22 +41,32 @@ def shapes(table: str, packs: int) -> Iterator[Shape]:
 
 def candidates() -> list[Candidate]:
     """The candidates of both tables at all row lengths."""
-    make = {"row_block": lambda size, shape: row_block_launch("classifier_launch_bounds", size, shape),
-            "no_bounds": no_bounds_launch}  # fmt: skip
+
+    def made(rung: str, size: Size, shape: Shape) -> Launch:
+        return (
+            no_bounds_launch(size, shape)
+            if rung == "no_bounds"
+            else row_block_launch(f"classifier_{rung}", size, shape)
+        )
+
     return [
-        Candidate(RUNGS[table], size, (shape.threads, shape.unroll), make[table](size, shape))
-        for size in SIZES
+        Candidate(rung, size, (shape.threads, shape.unroll), made(rung, size, shape))
+        for sizes in ENTRIES
+        for size in sizes
         for table in SHAPES
-        for shape in shapes(table, packs_of(size))
+        for rung in RUNGS[table]
+        for shape in shapes(table, packs_of(sizes[0]))
     ]
 
 
 def tables(trials: Sequence[Trial]) -> dict[str, dict[str, Any]]:
-    """Each table: the fastest shape for each row length, the last of them for all longer rows."""
+    """Each table: for each row length the shape that is fastest over the rungs and sizes it is searched with."""
     made: dict[str, dict[str, Any]] = {}
     for table in SHAPES:
-        best = [(packs_of(size), fastest(trials, RUNGS[table], size).candidate.values) for size in SIZES]
-        rows = [[packs if packs_of(SIZES[-1]) != packs else None, *values] for packs, values in best]
+        rows = [
+            [None if sizes is ENTRIES[-1] else packs_of(sizes[0]), *fastest_together(trials, RUNGS[table], sizes)]
+            for sizes in ENTRIES
+        ]
         made[table] = {"columns": ["packs", *COLUMNS], "rows": rows}
     return made
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from climb.bench.exercise import Claim, Exercise, at_most, exhibit_reader
+from climb.bench.exercise import Claim, Exercise, Finding, at_most, exhibit_reader
 from climb.bench.problem import Argument, Launch, Problem, Size, ceil_div
 
 HERE = Path(__file__).parent
@@ -21,22 +21,22 @@ exhibit = exhibit_reader(__file__)
 def no_atomics() -> Claim:
     """Claim that nothing is added by an atomic."""
 
-    def test(counters: Any) -> str | None:
+    def test(counters: Any) -> Finding:
         found = [a for a in counters.lines if a.kind.endswith("atomic")]
-        return f"an atomic in line {found[0].line}: {found[0].text.strip()}" if found else None
+        return Finding(not found, f"an atomic in line {found[0].line}: {found[0].text.strip()}" if found else "none")
 
-    return Claim("no atomics", test)
+    return Claim("atomics", "none", test)
 
 
 def weights_once(per_input: int) -> Claim:
     """Claim that lanes load at most ``per_input`` floats from global memory for each weight."""
 
-    def test(counters: Any) -> str | None:
+    def test(counters: Any) -> Finding:
         lanes = sum(a.lanes for a in counters.lines if a.kind == "global load")
         weights = int(np.prod([SIZES[-1]["inputs"], SIZES[-1]["outputs"]]))
-        return None if lanes <= per_input * weights else f"{lanes / weights:.3g} floats are loaded for each weight"
+        return Finding(lanes <= per_input * weights, f"{lanes / weights:.3g} floats are loaded for each weight")
 
-    return Claim(f"at most {per_input} floats loaded for each weight", test)
+    return Claim("global load", f"at most {per_input}", test)
 
 
 SIZES = ({"inputs": 1, "outputs": 1}, {"inputs": 40, "outputs": 7}, {"inputs": 203, "outputs": 33})
@@ -89,6 +89,12 @@ gradient = Exercise(
     sizes=SIZES,
     folder=HERE,
     claims=(at_most("global load", 5),),  # four, and one more where a row starts inside a sector
+    hints=(
+        "Which index of `weights` varies between neighbouring lanes, and how far apart are two neighbouring "
+        "values of it?",
+        "Let lanes differ in `i` instead of `row`. Each thread then walks down one column on its own, so the "
+        "exchange between lanes is no longer needed.",
+    ),
 )
 
 quarters = Exercise(
@@ -124,6 +130,12 @@ quarters = Exercise(
     sizes=SIZES,
     folder=HERE,
     claims=(no_atomics(),),
+    hints=(
+        "Four warps add to one word of global memory without waiting for each other. Which of them may run "
+        "before the zero is stored, and which reads may another warp's store overtake?",
+        "Give each warp a word of its own in shared memory. After a barrier, one thread adds the four words "
+        "in a fixed order and stores the output once.",
+    ),
 )
 
 samples = Exercise(
@@ -159,4 +171,9 @@ samples = Exercise(
     sizes=SIZES,
     folder=HERE,
     claims=(weights_once(1 + SAMPLES),),
+    hints=(
+        "The loop over samples is the outer one. Which of the two loaded values does not depend on the sample?",
+        "Swap the two loops. Each thread then needs one sum per sample, in a small array whose loops are "
+        "unrolled so that it stays in registers.",
+    ),
 )

@@ -87,6 +87,11 @@ fields = Exercise(
     sizes=({"n": 1}, {"n": 333}, {"n": 1000}),
     folder=HERE,
     claims=(at_most("global load", 4), at_most("global store", 4)),
+    hints=(
+        "In the old layout, x, y and z of one point were neighbours. What are the neighbours of `points[i]` now?",
+        "All y begin `n` floats after the first x, and all z begin another `n` floats later. The index of the "
+        "point then needs no factor.",
+    ),
 )
 
 rows = Exercise(
@@ -108,4 +113,10 @@ rows = Exercise(
     sizes=({"rows": 1, "cols": 5}, {"rows": 3, "cols": 333}, {"rows": 8, "cols": 1000}),
     folder=HERE,
     claims=(at_most("global load", 4),),
+    hints=(
+        "In one step of the loop, lane 0 and lane 1 read columns that are `share` apart. Which columns should "
+        "they read, to touch as few sectors as possible?",
+        "In step `j` the warp should read 32 neighbouring columns. Let the step choose the group of 32, and "
+        "the lane the place in it.",
+    ),
 )

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from climb.bench.exercise import Claim, Exercise, at_most
+from climb.bench.exercise import Claim, Exercise, Finding, at_most
 from climb.bench.problem import Argument, Launch, Problem, Size, ceil_div
 
 HERE = Path(__file__).parent
@@ -63,6 +63,11 @@ spread = Exercise(
     sizes=_SPREAD_SIZES,
     folder=HERE,
     claims=(at_most("global load", 4), at_most("global store", 4)),
+    hints=(
+        "For one value of `o`, compare the elements of lane 0 and lane 1. How many floats lie between them?",
+        "Neighbouring lanes should take neighbouring elements. Let the elements of one thread lie a whole "
+        "block of threads apart.",
+    ),
 )
 
 
@@ -82,13 +87,13 @@ def _each_float_once() -> Claim:
     last = _WINDOW_SIZES[-1]
     limit = last["rows"] // WINDOW_OUT * (WINDOW_OUT + TAPS - 1) * last["cols"]
 
-    def test(counters: Any) -> str | None:
+    def test(counters: Any) -> Finding:
         found = counters.total("global load").lanes
         each = found / (last["rows"] * last["cols"])
-        return None if 0 < found <= limit else f"{each:.3g} floats for each output"
+        return Finding(0 < found <= limit, f"{each:.3g} floats for each output")
 
     each = (WINDOW_OUT + TAPS - 1) / WINDOW_OUT
-    return Claim(f"global load: at most {each:g} floats for each output", test)
+    return Claim("global load", f"at most {each:g}", test)
 
 
 _WINDOW_SIZES: tuple[dict[str, int], ...] = (
@@ -119,4 +124,10 @@ window = Exercise(
     sizes=_WINDOW_SIZES,
     folder=HERE,
     claims=(_each_float_once(),),
+    hints=(
+        "The windows of two neighbouring outputs share six of seven rows. How many different rows does a "
+        "thread need for all its outputs?",
+        "Loop over the rows on the outside and over the outputs on the inside: load a float once, and add it "
+        "to each of the `kOut` sums whose window contains that row.",
+    ),
 )

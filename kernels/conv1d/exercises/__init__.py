@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from climb.bench.exercise import Claim, Exercise, at_most, exhibit_reader
+from climb.bench.exercise import Claim, Exercise, Finding, at_most, exhibit_reader
 from climb.bench.machine_code import opcode_counts
 from climb.bench.problem import Argument, Launch, Problem, Size, ceil_div
 
@@ -26,15 +26,15 @@ def reader() -> str:
 
 
 def _no_barrier() -> Claim:
-    def test(counters: Any) -> str | None:
-        return f"{counters.barriers} barriers" if counters.barriers else None
+    def test(counters: Any) -> Finding:
+        return Finding(not counters.barriers, f"{counters.barriers} barriers")
 
-    return Claim("no barrier of the block", test)
+    return Claim("barriers of the block", "none", test)
 
 
-def _few_shuffles(compiled: Any) -> str | None:
+def _few_shuffles(compiled: Any) -> Finding:
     found = sum(opcode_counts(compiled, [compiled.lowered("column_sums")], "SHFL").values())
-    return None if found <= SHUFFLES else f"{found} shuffles in the machine code"
+    return Finding(found <= SHUFFLES, f"{found} shuffles")
 
 
 def _weighed(inputs: dict[str, np.ndarray], size: Size) -> dict[str, np.ndarray]:
@@ -65,6 +65,13 @@ filters = Exercise(
     sizes=({"n": 1}, {"n": 77}, {"n": 256}),
     folder=HERE,
     claims=(at_most("global load", 4), _no_barrier()),
+    hints=(
+        "The five taps of a filter are neighbours, so two lanes load floats that are five apart. Which floats "
+        "could the 32 lanes load in one request instead?",
+        "The warp's 32 filters are 160 neighbouring floats. Load them in five coalesced steps into an array "
+        "of shared memory that belongs to this warp, synchronise the warp, and let each lane read its own "
+        "filter there.",
+    ),
 )
 
 fold = Exercise(
@@ -88,7 +95,12 @@ fold = Exercise(
     launches=lambda size: (Launch("column_sums", (size["warps"],), (WARP,), ("source", "sums")),),
     sizes=({"warps": 1}, {"warps": 3}),
     folder=HERE,
-    builds=(Claim(f"at most {SHUFFLES} shuffles", _few_shuffles),),
+    builds=(Claim("machine code", f"at most {SHUFFLES}", _few_shuffles),),
+    hints=(
+        "After the first exchange, two lanes hold the same four sums. What does the second of them still contribute?",
+        "In each of the first two steps, let a lane give away half of its columns and keep the other half: "
+        "two shuffles, then one. Then one column is left in each lane, and three more shuffles finish it.",
+    ),
 )
 
 padding = Exercise(
@@ -112,4 +124,10 @@ padding = Exercise(
     launches=lambda size: (Launch(f"row_sums<{size['l']}>", (1,), (WARP,), ("rows", "sums")),),
     sizes=({"l": 8}, {"l": 6}, {"l": 10}),
     folder=HERE,
+    hints=(
+        "With rows of 6 floats, four neighbouring floats may belong to two rows. Where does the unused float "
+        "between those rows go?",
+        "The offset `i / kLength` is computed for the first float of the four alone. Compute the place of "
+        "each of the four floats separately.",
+    ),
 )

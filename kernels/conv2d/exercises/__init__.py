@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from climb.bench.exercise import Claim, Exercise, exhibit_reader
+from climb.bench.exercise import Claim, Exercise, Finding, exhibit_reader
 from climb.bench.problem import Argument, Launch, Problem, Size, ceil_div
 from climb.bench.references import correlate
 
@@ -50,11 +50,11 @@ def _requests(limit_of: Any, size: Size) -> Claim:
     """Claim that loads from global memory make at most ``limit_of(size)`` requests."""
     limit = limit_of(size)
 
-    def test(counters: Any) -> str | None:
+    def test(counters: Any) -> Finding:
         found = counters.total("global load").requests
-        return None if 0 < found <= limit else f"{found} requests"
+        return Finding(0 < found <= limit, f"{found} requests")
 
-    return Claim(f"global load: at most {limit} requests", test)
+    return Claim("global load", f"at most {limit}", test)
 
 
 _LANES: tuple[dict[str, int], ...] = (
@@ -83,6 +83,13 @@ lanes = Exercise(
     sizes=_LANES,
     folder=HERE,
     claims=(_requests(lambda size: 2 * size["rows"] * ceil_div(size["cols"], WARP), _LANES[-1]),),
+    hints=(
+        "For tap `j`, lane *l* needs the pixel that lane *l + j* holds. What does the last lane get from a "
+        "shuffle that goes past lane 31?",
+        "Let the first four lanes load the four pixels after the warp's. For each tap, a lane hands over "
+        "either its own pixel or that further one, depending on whether its number is below `j`, and all "
+        "lanes read from lane `(lane + j) % 32`.",
+    ),
 )
 
 
@@ -105,6 +112,11 @@ mirror = Exercise(
     ),
     sizes=({"rows": 2, "cols": 2}, {"rows": 3, "cols": 40}, {"rows": 17, "cols": 33}),
     folder=HERE,
+    hints=(
+        "Write down what the indices -1, 0, n - 1 and n should become. What does `abs` do to the first of them?",
+        "Reflect twice: `abs(i)` mirrors at the first pixel. Count from the other end, `n - 1 - i`, and the "
+        "same operation mirrors at the last one.",
+    ),
 )
 
 _COLUMN: tuple[dict[str, int], ...] = ({"rows": 1, "cols": 1}, {"rows": 7, "cols": 45}, {"rows": 64, "cols": 64})
@@ -129,4 +141,10 @@ column = Exercise(
     folder=HERE,
     # Six rows of three pixels for four outputs. At the border a warp asks for less.
     claims=(_requests(lambda size: 18 * ceil_div(size["cols"], WARP) * ceil_div(size["rows"], HIGH), _COLUMN[-1]),),
+    hints=(
+        "A pixel of row *y* belongs to the sums of the outputs *y - 1*, *y* and *y + 1*. In which order of "
+        "loops is it loaded only once?",
+        "Loop over the six rows on the outside. Add up the three pixels of a row once, and add that to each "
+        "of the four sums that it belongs to.",
+    ),
 )

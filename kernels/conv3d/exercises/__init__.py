@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from climb.bench.exercise import Check, Claim, Exercise, Verdict, exhibit_reader
+from climb.bench.exercise import Check, Claim, Exercise, Finding, Verdict, exhibit_reader
 from climb.bench.problem import Argument, Launch, Problem, Size, ceil_div
 
 HERE = Path(__file__).parent
@@ -48,11 +49,11 @@ def _each_plane_once() -> Claim:
     size = _STREAM_SIZES[-1]
     limit = size["area"] // WARP * (size["planes"] + TAPS)
 
-    def test(counters) -> str | None:
+    def test(counters: Any) -> Finding:
         found = counters.total("global load").requests
-        return None if found <= limit else f"{found} requests"
+        return Finding(found <= limit, f"{found} requests")
 
-    return Claim(f"global load: at most {limit} requests", test)
+    return Claim("global load", f"at most {limit}", test)
 
 
 stream = Exercise(
@@ -81,6 +82,12 @@ stream = Exercise(
     sizes=_STREAM_SIZES,
     folder=HERE,
     claims=(_each_plane_once(),),
+    hints=(
+        "Each plane reaches five outputs. If you load a plane once, how many unfinished sums must a thread remember?",
+        "March over the planes with five sums in registers: add the new float to each, with a different "
+        "weight, store the sum that is complete, and move the others up by one. The march takes `kRadius` "
+        "steps more than there are planes.",
+    ),
 )
 
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from climb.bench.exercise import Check, Claim, Exercise, Verdict, exhibit_reader
+from climb.bench.exercise import Check, Claim, Exercise, Finding, Verdict, exhibit_reader
 from climb.bench.problem import Argument, Launch, Problem, Size, ceil_div
 from climb.bench.references import correlate
 
@@ -57,11 +58,11 @@ def _written_once() -> Claim:
     size = _KEEP_SIZES[-1]
     limit = size["c_out"] * size["n"] ** 2 // WARP
 
-    def test(counters) -> str | None:
+    def test(counters: Any) -> Finding:
         found = counters.total("global store").requests
-        return None if found <= limit else f"{found} requests"
+        return Finding(found <= limit, f"{found} requests")
 
-    return Claim(f"global store: at most {limit} requests", test)
+    return Claim("global store", f"at most {limit}", test)
 
 
 keep = Exercise(
@@ -90,6 +91,10 @@ keep = Exercise(
     sizes=_KEEP_SIZES,
     folder=HERE,
     claims=(_written_once(),),
+    hints=(
+        "Which variable lives across all input maps, and where is it kept between two of them?",
+        "A sum in a register can live through the whole loop over the maps. Store it after the loop.",
+    ),
 )
 
 _WINDOW_SIZES: tuple[dict[str, int], ...] = ({"n": 1}, {"n": 37}, {"n": 64})
@@ -105,11 +110,11 @@ def _eighteen() -> Claim:
     blocks = ceil_div(_WINDOW_SIZES[-1]["n"], ACROSS * OUT) * ceil_div(_WINDOW_SIZES[-1]["n"], ROWS)
     limit = 18 * blocks * ROWS * ACROSS // WARP
 
-    def test(counters) -> str | None:
+    def test(counters: Any) -> Finding:
         found = counters.total("shared load").requests
-        return None if 0 < found <= limit else f"{found} requests"
+        return Finding(0 < found <= limit, f"{found} requests")
 
-    return Claim(f"shared load: at most {limit} requests", test)
+    return Claim("shared load", f"at most {limit}", test)
 
 
 window = Exercise(
@@ -135,6 +140,11 @@ window = Exercise(
     sizes=_WINDOW_SIZES,
     folder=HERE,
     claims=(_eighteen(),),
+    hints=(
+        "Four neighbouring outputs and three taps reach how many floats of one row of the tile?",
+        "For each of the three rows, load those six floats into a small array first. Then let every pair of "
+        "tap and output read from the array, with all loops unrolled.",
+    ),
 )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from climb.bench.exercise import Claim, Exercise, at_most, exhibit_reader
+from climb.bench.exercise import Claim, Exercise, Finding, at_most, exhibit_reader
 from climb.bench.problem import Argument, Launch, Problem, Size, ceil_div
 
 HERE = Path(__file__).parent
@@ -24,20 +24,20 @@ exhibit = exhibit_reader(__file__)
 def undivided() -> Claim:
     """Claim that no branch diverges."""
 
-    def test(counters: Any) -> str | None:
-        return f"{counters.divergent_branches} branches diverge" if counters.divergent_branches else None
+    def test(counters: Any) -> Finding:
+        return Finding(not counters.divergent_branches, f"{counters.divergent_branches} branches diverge")
 
-    return Claim("no branch diverges", test)
+    return Claim("branches", "none diverges", test)
 
 
 def lanes_busy(least: float) -> Claim:
     """Claim that the lane efficiency over all instructions is at least ``least``."""
 
-    def test(counters: Any) -> str | None:
+    def test(counters: Any) -> Finding:
         found = counters.lane_efficiency
-        return None if found >= least else f"lane efficiency {found:.2f}"
+        return Finding(found >= least, f"{found:.2f}")
 
-    return Claim(f"lane efficiency at least {least:g}", test)
+    return Claim("lane efficiency", f"at least {least:g}", test)
 
 
 def _problem(name: str, title: str, make: Callable[..., Any], reference: Callable[[np.ndarray], np.ndarray]) -> Problem:
@@ -95,6 +95,12 @@ alternating = Exercise(
     sizes=({"n": 1}, {"n": 300}, {"n": 1024}),
     folder=HERE,
     claims=(undivided(), at_most("global load", 8), at_most("global store", 8)),
+    hints=(
+        "Whether an element is even decides its branch. Which threads form a warp, and which elements do they "
+        "take now?",
+        "Let the first half of the block's threads take the even elements, and the second half the odd ones. "
+        "Both halves are whole warps.",
+    ),
 )
 
 few = Exercise(
@@ -109,4 +115,10 @@ few = Exercise(
     sizes=({"n": 1}, {"n": 700}, {"n": 2048}),
     folder=HERE,
     claims=(lanes_busy(0.5),),
+    hints=(
+        "Lanes wait because the busy elements are scattered over all warps. What must be known before they "
+        "can be dealt out without gaps?",
+        "Count in shared memory: each busy element takes the next place of a list by an atomic, and stores "
+        "its index there. After a barrier, thread *t* works on entry *t*. Idle elements are stored at once.",
+    ),
 )

@@ -38,6 +38,12 @@ smooth = Exercise(
     ),
     sizes=({"n": 1}, {"n": 128}, {"n": 1000}),
     folder=HERE,
+    hints=(
+        "There are two mistakes. Run the check: which of the tile's floats does a thread read that another "
+        "thread, or no thread, has written?",
+        "Reading what another thread writes needs a barrier in between, and the barrier must be reached by "
+        "all threads. Beyond the end of the array, the tile still needs a value.",
+    ),
 )
 
 
@@ -72,4 +78,10 @@ palette = Exercise(
     sizes=({"n": WARP}, {"n": 8 * WARP}),
     folder=HERE,
     claims=(at_most("shared load", 2, "wavefronts"), at_most("global store", 4)),
+    hints=(
+        "A 16-byte load is served eight lanes at a time. How many different colours do eight neighbouring "
+        "lanes read now?",
+        "If lanes that are served together read the same colour, they need one broadcast. Number the pixels "
+        "so that four neighbouring lanes get the same remainder modulo 8.",
+    ),
 )

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from climb.bench.exercise import Claim, Exercise, exhibit_reader
+from climb.bench.exercise import Claim, Exercise, Finding, exhibit_reader
 from climb.bench.problem import Argument, Launch, Problem, Size, ceil_div
 
 HERE = Path(__file__).parent
@@ -22,13 +22,13 @@ exhibit = exhibit_reader(__file__)
 def requests(kind: str, limit: int) -> Claim:
     """Claim that a launch makes at least one and at most ``limit`` requests of ``kind``."""
 
-    def test(counters: Any) -> str | None:
+    def test(counters: Any) -> Finding:
         made = counters.total(kind).requests
         if not made:
-            return f"the kernel makes no {kind}"
-        return None if made <= limit else f"{made} requests"
+            return Finding(False, f"the kernel makes no {kind}")
+        return Finding(made <= limit, f"{made} requests")
 
-    return Claim(f"{kind}: at most {limit} requests", test)
+    return Claim(kind, f"at most {limit}", test)
 
 
 #: Five rows of 1001 floats. A row takes 250 quads, or 8 requests of 32 lanes, and at most one request on either side.
@@ -63,6 +63,13 @@ rows = Exercise(
     ),
     folder=HERE,
     claims=(requests("global load", 10 * _ROWS), requests("global store", 10 * _ROWS)),
+    hints=(
+        "A `float4` must lie at a multiple of 16 bytes. How many floats of a row come before the first such "
+        "multiple, if the row begins at float `row`?",
+        "Split the row into a head of zero to three floats, as many float4 as fit, and a tail. Head and tail "
+        "are short enough for the first threads of the block, one float each. Mind rows that are shorter than "
+        "their head.",
+    ),
 )
 
 
@@ -91,4 +98,9 @@ pixels = Exercise(
     folder=HERE,
     # 1024 quads are 32 requests of 32 lanes, and the tail is one more.
     claims=(requests("global load", 33), requests("global store", 33)),
+    hints=(
+        "Which types hold four neighbouring pixels on each side, and what alignment do they need?",
+        "Let thread *i* load the *i*-th `uchar4` and store the *i*-th `float4`. Up to three pixels remain, "
+        "and the first threads can take them.",
+    ),
 )

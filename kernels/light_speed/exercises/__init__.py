@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from climb.bench.exercise import Check, Claim, Exercise, Verdict, at_most
+from climb.bench.exercise import Check, Claim, Exercise, Finding, Verdict, at_most
 from climb.bench.problem import Argument, Launch, Problem, ceil_div
 
 HERE = Path(__file__).parent
@@ -34,11 +34,11 @@ def _at_most_requests(kind: str, arrays: int, n: int) -> Claim:
     quads, tail = divmod(n, QUAD)
     limit = arrays * (ceil_div(quads, WARP) + ceil_div(tail, WARP))
 
-    def test(counters: Any) -> str | None:
+    def test(counters: Any) -> Finding:
         found = sum(a.requests for a in counters.lines if a.kind == kind)
-        return None if 0 < found <= limit else f"{found} requests"
+        return Finding(0 < found <= limit, f"{found} requests")
 
-    return Claim(f"{kind}: at most {limit} requests", test)
+    return Claim(kind, f"at most {limit}", test)
 
 
 def _triad_launch(size: Mapping[str, int]) -> tuple[Launch, ...]:
@@ -77,6 +77,11 @@ triad = Exercise(
         _at_most_requests("global load", 2, _TRIAD_SIZES[-1]["n"]),
         _at_most_requests("global store", 1, _TRIAD_SIZES[-1]["n"]),
     ),
+    hints=(
+        "Which type loads four floats by one instruction? How many such groups are there among `n` floats?",
+        "Let thread *i* handle the *i*-th group of four from each array. The last `n % 4` floats are left: "
+        "let the first threads take one each.",
+    ),
 )
 
 
@@ -110,6 +115,11 @@ reversed_copy = Exercise(
     sizes=_REVERSED_SIZES,
     folder=HERE,
     claims=(at_most("global load", 4), at_most("global store", 4)),
+    hints=(
+        "In one step of the loop, by how many floats do the indices of neighbouring lanes differ?",
+        "Keep the block's range, and swap the roles of the two terms: neighbouring threads take neighbouring "
+        "floats, and a thread's own floats lie a block of threads apart.",
+    ),
 )
 
 Answer = Callable[[int, int, int, Mapping[str, float]], tuple[int, int, float]]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from climb.bench.exercise import Claim, Exercise, exhibit_reader
+from climb.bench.exercise import Claim, Exercise, Finding, exhibit_reader
 from climb.bench.machine_code import opcodes
 from climb.bench.occupancy import kernel_occupancy
 from climb.bench.problem import Argument, Launch, Problem, Size, ceil_div
@@ -47,14 +47,14 @@ def _means(inputs: dict[str, np.ndarray], size: Size) -> dict[str, np.ndarray]:
     return {"target": np.concatenate([(p[:-2] + p[1:-1] + p[2:]) / 3 for p in padded])}
 
 
-def _fits(compiled: Any) -> str | None:
+def _fits(compiled: Any) -> Finding:
     blocks = kernel_occupancy(compiled, "smooth", THREADS).blocks
-    return None if blocks >= BLOCKS else f"there is room for {blocks}"
+    return Finding(blocks >= BLOCKS, f"there is room for {blocks}")
 
 
-def _in_flight(compiled: Any) -> str | None:
+def _in_flight(compiled: Any) -> Finding:
     found = loads_in_a_row(compiled, "scale")
-    return None if found >= EACH else f"at most {found} in a row"
+    return Finding(found >= EACH, f"at most {found} in a row")
 
 
 smooth = Exercise(
@@ -77,7 +77,11 @@ smooth = Exercise(
     ),
     sizes=({"n": 1}, {"n": 2049}, {"n": 6000}),
     folder=HERE,
-    builds=(Claim(f"room for {BLOCKS} blocks on an SM of compute capability 9.0", _fits),),
+    builds=(Claim("blocks on an SM of compute capability 9.0", f"at least {BLOCKS}", _fits),),
+    hints=(
+        "What limits the blocks on an SM here? Divide the shared memory of an SM by that of a block.",
+        "The second array holds values that only the thread that made them reads. Where can such a value go at once?",
+    ),
 )
 
 scale = Exercise(
@@ -105,5 +109,9 @@ scale = Exercise(
     ),
     sizes=({"n": 1}, {"n": 129}, {"n": 3000}),
     folder=HERE,
-    builds=(Claim(f"{EACH} loads before the first store", _in_flight),),
+    builds=(Claim("loads before the first store", f"at least {EACH}", _in_flight),),
+    hints=(
+        "The compiler may not move a load before a store that might write to the same bytes. Which line has both?",
+        "Split the loop in two: first load all four values into a small array, then store all four.",
+    ),
 )

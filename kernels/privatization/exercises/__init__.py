@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from climb import load_ladder
-from climb.bench.exercise import Claim, Exercise, exhibit_reader, no_bank_conflicts
+from climb.bench.exercise import Claim, Exercise, Finding, exhibit_reader, no_bank_conflicts
 from climb.bench.problem import Argument, Launch, Problem, Size, ceil_div
 
 HERE = Path(__file__).parent
@@ -38,16 +38,20 @@ merge = Exercise(
     ),
     folder=HERE,
     claims=(no_bank_conflicts(),),
+    hints=(
+        "In one step, lane *l* reads word `bin * 32 + step`. In which bank is that, for each bin?",
+        "The copies of a bin may be added in any order. Let each lane begin at a different copy and wrap around.",
+    ),
 )
 
 
-def _two_per_warp(counters: Any) -> str | None:
+def _two_per_warp(counters: Any) -> Finding:
     """Check that at most two lanes per warp add to global memory, one for each bin."""
     total = counters.total("global atomic")
     if not total.requests:
-        return "the kernel adds nothing to global memory"
+        return Finding(False, "the kernel adds nothing to global memory")
     warps = ceil_div(votes.sizes[-1]["n"], THREADS) * THREADS // WARP
-    return None if total.lanes <= 2 * warps else f"{total.lanes} lanes of {warps} warps add"
+    return Finding(total.lanes <= 2 * warps, f"{total.lanes} lanes of {warps} warps add")
 
 
 votes = Exercise(
@@ -69,5 +73,10 @@ votes = Exercise(
     launches=lambda size: _launches("votes", None, size),
     sizes=({"n": 0}, {"n": 1}, {"n": 33}, {"n": 5003}),
     folder=HERE,
-    claims=(Claim("at most two lanes of each warp add to global memory", _two_per_warp),),
+    claims=(Claim("atomics in global memory", "at most two lanes of each warp", _two_per_warp),),
+    hints=(
+        "A warp function gathers one bit from each lane into a word. How do you count the bits of that word?",
+        "Vote twice: which lanes are inside, and which have a high value. One lane adds the two counts. All "
+        "lanes must take part in the votes, so none may return before.",
+    ),
 )

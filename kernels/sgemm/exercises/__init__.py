@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from climb.bench.exercise import Check, Claim, Exercise, Verdict, at_most
+from climb.bench.exercise import Check, Claim, Exercise, Finding, Verdict, at_most
 from climb.bench.ladder import Ladder
 from climb.bench.problem import Argument, Launch, Problem, Rung, Size, ceil_div
 
@@ -67,6 +68,12 @@ lanes = Exercise(
     sizes=_LANES_SIZES,
     folder=HERE,
     claims=(at_most("shared load", 2, "wavefronts"),),
+    hints=(
+        "A 16-byte load is served in groups of lanes, and lanes that read the same address share a word. "
+        "Which lanes read the same quad of A, and which the same quad of B?",
+        "Number the lanes so that each group of eight covers few different quads in both directions. Let one "
+        "bit of the lane's number move down and the next one across, before the others.",
+    ),
 )
 
 _ROUNDS_SIZES = ({"m": 1, "n": 1, "k": 1}, {"m": 17, "n": 33, "k": 40}, {"m": 48, "n": 48, "k": 64})
@@ -78,10 +85,10 @@ def _one_barrier_a_round() -> Claim:
     blocks = ceil_div(size["m"], TILE) * ceil_div(size["n"], TILE)
     limit = blocks * (ceil_div(size["k"], TILE) + 1)
 
-    def test(counters) -> str | None:
-        return None if 0 < counters.barriers <= limit else f"{counters.barriers} barriers"
+    def test(counters: Any) -> Finding:
+        return Finding(0 < counters.barriers <= limit, f"{counters.barriers} barriers")
 
-    return Claim(f"at most {limit} barriers, all blocks together", test)
+    return Claim("all blocks together", f"at most {limit}", test)
 
 
 rounds = Exercise(
@@ -91,6 +98,11 @@ rounds = Exercise(
     sizes=_ROUNDS_SIZES,
     folder=HERE,
     claims=(_one_barrier_a_round(),),
+    hints=(
+        "What does the second barrier of a round protect, and would it be needed if the next tiles went elsewhere?",
+        "Keep two tiles of each matrix and use them in turn. The barrier that completes one pair also proves "
+        "that all threads have finished with the pair before it.",
+    ),
 )
 
 

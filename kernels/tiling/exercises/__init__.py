@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from climb.bench.exercise import Check, Claim, Exercise, Verdict, exhibit_reader
+from climb.bench.exercise import Check, Claim, Exercise, Finding, Verdict, exhibit_reader
 from climb.bench.problem import Argument, Launch, Problem, Size, ceil_div
 from climb.bench.references import correlate
 
@@ -43,11 +44,11 @@ def _each_float_once() -> Claim:
     blocks = ceil_div(_HALO_SIZES[-1]["rows"], HALO_TILE) * ceil_div(_HALO_SIZES[-1]["cols"], HALO_TILE)
     limit = blocks * ceil_div(wide * wide, WARP)
 
-    def test(counters) -> str | None:
+    def test(counters: Any) -> Finding:
         found = counters.total("global load").requests
-        return None if found <= limit else f"{found} requests"
+        return Finding(found <= limit, f"{found} requests")
 
-    return Claim(f"global load: at most {limit} requests", test)
+    return Claim("global load", f"at most {limit}", test)
 
 
 halo = Exercise(
@@ -74,6 +75,11 @@ halo = Exercise(
     sizes=_HALO_SIZES,
     folder=HERE,
     claims=(_each_float_once(),),
+    hints=(
+        "How many floats does the tile hold, and how many threads are there to load them?",
+        "Turn the block into a loop: each thread takes the float with its own number, and then goes on by the "
+        "number of threads until the tile is full.",
+    ),
 )
 
 
@@ -95,11 +101,11 @@ def _five_for_four() -> Claim:
     size, out = _COLUMN_SIZES[-1], TILE // ROWS
     limit = size["m"] * size["n"] * size["k"] // WARP // out * (out + 1)
 
-    def test(counters) -> str | None:
+    def test(counters: Any) -> Finding:
         found = counters.total("shared load").requests
-        return None if 0 < found <= limit else f"{found} requests"
+        return Finding(0 < found <= limit, f"{found} requests")
 
-    return Claim(f"shared load: at most {limit} requests", test)
+    return Claim("shared load", f"at most {limit}", test)
 
 
 column = Exercise(
@@ -128,6 +134,11 @@ column = Exercise(
     sizes=_COLUMN_SIZES,
     folder=HERE,
     claims=(_five_for_four(),),
+    hints=(
+        "For one `k`, which of the two factors is the same for all outputs of a thread?",
+        "Make the loop over `k` the outer one. Read the float of `b` into a register once, and use it for "
+        "every output.",
+    ),
 )
 
 

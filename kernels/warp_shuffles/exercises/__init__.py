@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from climb.bench.exercise import Claim, Exercise, exhibit_reader
+from climb.bench.exercise import Claim, Exercise, Finding, exhibit_reader
 from climb.bench.ladder import Ladder
 from climb.bench.problem import Argument, Launch, Problem, Rung, Size, ceil_div
 from climb.bench.registry import load_ladder
@@ -23,11 +23,11 @@ exhibit = exhibit_reader(__file__)
 def one_barrier() -> Claim:
     """Claim that no block passes more than one barrier."""
 
-    def test(counters: Any) -> str | None:
+    def test(counters: Any) -> Finding:
         each = counters.barriers / int(np.prod(counters.grid))
-        return None if each <= 1 else f"{each:g} barriers per block"
+        return Finding(each <= 1, f"{each:g} barriers per block")
 
-    return Claim("at most one barrier per block", test)
+    return Claim("barriers", "at most one", test)
 
 
 def _one_pass(name: str, source: str, kernel: str, chunk: int = THREADS, shared_mem: int = 0) -> Rung:
@@ -111,6 +111,12 @@ block_max = Exercise(
     sizes=({"n": 1}, {"n": 300}, {"n": 1000}),
     folder=HERE,
     claims=(one_barrier(),),
+    hints=(
+        "Within a warp, lanes can exchange registers without a barrier. How many values are left after each "
+        "warp has found its own maximum?",
+        "Let each warp reduce by shuffles, and let its lane 0 store the result in shared memory. After one "
+        "barrier, the first warp reduces those eight values the same way.",
+    ),
 )
 
 argmax = Exercise(
@@ -132,6 +138,11 @@ argmax = Exercise(
     launches=lambda size: (Launch("warp_argmax", (1,), (WARP,), ("source", "index", np.int32(size["n"]))),),
     sizes=({"n": 5}, {"n": 33}, {"n": 500}),
     folder=HERE,
+    hints=(
+        "Two values belong together. Which of them is exchanged, and which one stays behind?",
+        "Shuffle the index too, before any lane decides. Take the other pair if its value is larger, or if "
+        "the values are equal and its index is smaller.",
+    ),
 )
 
 
@@ -161,4 +172,10 @@ scan = Exercise(
     ),
     sizes=({"n": 64}, {"n": 1}, {"n": 100}),
     folder=HERE,
+    hints=(
+        "What does `__shfl_up_sync` return in a lane that has no lane so far to its left? And which lanes "
+        "take part after some have returned?",
+        "Add what comes from the left only if the lane's number is at least `offset`. Keep every lane until "
+        "the end: give those beyond `n` a zero, and test `i < n` again before the store.",
+    ),
 )

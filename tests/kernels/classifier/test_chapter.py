@@ -12,6 +12,7 @@ from climb.bench.exercise import drifted
 from climb.emulator.errors import OutOfBounds, Race
 from kernels.classifier.classifier import search, tuning
 from kernels.classifier.exercises import exhibit, gradient, quarters, samples
+from kernels.common.search import Trial
 
 CHAPTER = Path(__file__).resolve().parents[3] / "book" / "classifier.ipynb"
 LADDER, WHOLE = load_ladder("classifier"), load_ladder("classifier_int")
@@ -95,16 +96,28 @@ def test_rows_that_a_block_covers_exactly_have_no_bounds_checks() -> None:
     assert [kernel.endswith("true>") for kernel in kernels] == [True, False, False]
     rung = LADDER["no_bounds"]
     order = opcodes(rung.compiled(CLASS2), kernels[0], "LDG|FFMA|ISETP")
-    assert [opcode.split(".")[0] for opcode in order[:8]] == ["LDG"] * 8
+    loads = 2 * tuning.choose("no_bounds", tuning.packs_of(CLASS2)).unroll  # of weights and of inputs
+    assert [opcode.split(".")[0] for opcode in order[: loads + 1]] == ["LDG"] * loads + ["FFMA"]
 
 
 def test_the_blocks_of_the_tables_serve_every_row_and_are_candidates_of_the_search() -> None:
     for table, shapes in tuning.SHAPES.items():
         assert [shape.packs for shape in shapes] == [*sorted(s.packs for s in shapes[:-1]), None]
-        for shape, size in zip(shapes, search.SIZES, strict=True):
-            tried = {(one.threads, one.unroll) for one in search.shapes(table, tuning.packs_of(size))}
+        for shape, sizes in zip(shapes, search.ENTRIES, strict=True):
+            tried = {(one.threads, one.unroll) for one in search.shapes(table, tuning.packs_of(sizes[0]))}
             assert (shape.threads, shape.unroll) in tried
-            assert tuning.choose(table, tuning.packs_of(size)) == shape
+            assert all(tuning.choose(table, tuning.packs_of(size)) == shape for size in sizes)
+
+
+def test_a_search_takes_the_shape_that_is_fastest_over_all_its_rungs_and_sizes() -> None:
+    trials = [
+        Trial(c, 32, 1e-6 * (1 + abs(c.values[0] - 256) + abs(c.values[1] - 2)), 0.0) for c in search.candidates()
+    ]
+    made = search.tables(trials)
+    assert [row[0] for row in made["row_block"]["rows"]] == [64, 128, 256, 512, 1024, None]
+    assert {tuple(row[1:]) for row in made["row_block"]["rows"][-3:]} == {(256, 2)}
+    slow = [t for t in trials if t.candidate.values != (256, 2) or t.candidate.rung != "row_block"]
+    assert (256, 2) not in {tuple(row[1:]) for row in search.tables(slow)["row_block"]["rows"]}
 
 
 def test_a_row_is_split_over_blocks_only_where_rows_are_few(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,7 +147,8 @@ def test_atomics_are_as_many_as_products_or_as_warps() -> None:
 
 def test_launch_bounds_let_the_loads_go_first() -> None:
     """With a block per SM allowed all weights and inputs of a thread are asked for before the first is multiplied."""
-    for name, least, most in (("row_block", 1, 8), ("launch_bounds", 12, 14)):
+    both = 2 * tuning.choose("row_block", tuning.packs_of(CLASS1)).unroll  # of weights and of inputs
+    for name, least, most in (("row_block", 1, both - 2), ("launch_bounds", both - 1, both)):
         rung = LADDER[name]
         order = opcodes(rung.compiled(CLASS1), rung.launches(CLASS1)[0].kernel, "LDG|FFMA")
         loads_first = next(i for i, opcode in enumerate(order) if "FFMA" in opcode)

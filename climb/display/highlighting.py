@@ -1,0 +1,81 @@
+"""CUDA C++ as highlighted HTML, line by line, with as few elements as colours need.
+
+Pygments knows some eighty kinds of tokens; the book's theme has a few colours. Neighbouring tokens of one colour share
+an element, and what has the colour of plain text has none: a page can then hold whole kernels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from itertools import pairwise
+
+#: The class of an element by the name of its token's kind, the first that fits. These are Pygments' own short names.
+#: Types are keywords here: `const float` is then one element.
+_CLASSES = (
+    ("Token.Comment.Preproc", "cp"),
+    ("Token.Comment", "c"),
+    ("Token.Keyword", "k"),
+    ("Token.Literal.Number", "m"),
+    ("Token.Literal.String", "s"),
+    ("Token.Name.Builtin", "nb"),
+    ("Token.Name.Function", "nf"),
+)
+#: Names that the lexer takes for ordinary ones.
+_KEYWORDS = {"__launch_bounds__", "__align__", "__maxnreg__", "__cluster_dims__", "__grid_constant__"}
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Some text of one line, and its class; "" is plain text."""
+
+    kind: str
+    text: str
+
+
+def lines_of(text: str) -> list[list[Piece]]:
+    """The lines of a whole file in pieces. Single lines cannot be highlighted: a comment may begin lines before."""
+    from pygments.lexers import get_lexer_by_name
+
+    lines: list[list[Piece]] = [[]]
+    for kind, piece in get_lexer_by_name("cuda", stripnl=False, ensurenl=False).get_tokens(text):
+        name = str(kind)
+        chosen = next((short for prefix, short in _CLASSES if name.startswith(prefix)), "")
+        if piece in _KEYWORDS:
+            chosen = "k"
+        for n, part in enumerate(piece.split("\n")):
+            if n:
+                lines.append([])
+            if part:
+                _add(lines[-1], chosen, part)
+    return lines
+
+
+def _add(line: list[Piece], kind: str, text: str) -> None:
+    """Append a piece; white space takes the class of what is before it, and pieces of one class are joined."""
+    if line and (line[-1].kind == kind or (text.isspace() and kind in ("", "cp"))):
+        line[-1] = Piece(line[-1].kind, line[-1].text + text)
+    elif text.isspace():
+        line.append(Piece("", text))
+    else:
+        line.append(Piece(kind, text))
+
+
+def html_of(line: Sequence[Piece], marked: Sequence[tuple[int, int]] = ()) -> str:
+    """One line as HTML. ``marked`` are ranges of columns, first and last plus one, in order, to be marked with <b>."""
+    edges = {edge for span in marked for edge in span}
+    opening, closing = {start for start, _ in marked}, {end for _, end in marked}
+    out: list[str] = []
+    column = 0
+    for piece in line:
+        cuts = sorted({0, len(piece.text)} | {edge - column for edge in edges if 0 < edge - column < len(piece.text)})
+        for start, end in pairwise(cuts):
+            if column + start in opening:
+                out.append("<b>")
+            body = escape(piece.text[start:end], quote=False)
+            out.append(f'<span class="{piece.kind}">{body}</span>' if piece.kind else body)
+            if column + end in closing:
+                out.append("</b>")
+        column += len(piece.text)
+    return "".join(out)

@@ -1,0 +1,99 @@
+"""The data of the playgrounds: the limits of each SM, the ceilings of each GPU on record, and the ladders' work.
+
+The book's build writes it beside the scripts (``book/_extensions/playground_pages.py``), so that no limit or ceiling is
+typed in JavaScript.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from typing import Any
+
+from climb.bench import occupancy, records
+from climb.bench.problem import size_label
+from climb.bench.registry import load_ladder
+from climb.bench.roofline import bandwidth_ceiling, unit
+
+#: The ladders whose work is offered as a starting point of the roofline; each has FLOPs.
+PRESETS = ("saxpy", "reduction", "classifier", "conv1d", "conv2d", "stencil2d", "conv3d", "convlayer", "sgemm")
+
+
+def playground_data() -> dict[str, Any]:
+    """Everything that the scripts need to know, as plain JSON values."""
+    return {"sm": multiprocessors(), "rules": occupancy_rules(), "gpus": gpus(), "presets": presets()}
+
+
+def script() -> str:
+    """The data as a script that comes before the others."""
+    data = json.dumps(playground_data(), ensure_ascii=False, separators=(",", ":"))
+    return f"(globalThis.RLPlay = globalThis.RLPlay || {{}}).data = {data};\n"
+
+
+def occupancy_rules() -> dict[str, int]:
+    """The units and limits that all compute capabilities share."""
+    return {
+        "registerUnit": occupancy.REGISTER_UNIT,
+        "schedulers": occupancy.SCHEDULERS,
+        "registers": occupancy.REGISTERS_PER_SM,
+        "registersPerBlock": occupancy.REGISTERS_PER_BLOCK,
+        "registersPerThread": occupancy.REGISTERS_PER_THREAD,
+        "threads": occupancy.THREADS_PER_BLOCK,
+    }
+
+
+def multiprocessors() -> dict[str, dict[str, Any]]:
+    """The SM of each architecture."""
+    return {
+        arch: {
+            "capability": sm.capability,
+            "warps": sm.warps,
+            "blocks": sm.blocks,
+            "sharedPerBlock": sm.shared_per_block,
+            "shared": sm.shared,
+            "sharedUnit": sm.shared_unit,
+            "reservedShared": sm.reserved_shared,
+        }
+        for arch, sm in occupancy.MULTIPROCESSORS.items()
+    }
+
+
+@cache
+def gpus() -> dict[str, dict[str, Any]]:
+    """Each GPU with records: its name and, in bytes or FLOP a second, the highest value of each ceiling on record."""
+    found: dict[str, dict[str, Any]] = {}
+    for folder in sorted(path for path in records.RECORDS.iterdir() if path.is_dir() and path.name != "local"):
+        for path in sorted(folder.glob("*.json")):
+            record = records.load_record(path.stem, folder.name)
+            gpu = found.setdefault(folder.name, {"name": record.gpu, "ceilings": {}})
+            for name, value in record.ceilings.items():
+                gpu["ceilings"][name] = max(gpu["ceilings"].get(name, 0.0), value * unit(name))
+    return found
+
+
+@cache
+def presets() -> list[dict[str, Any]]:
+    """The work of each ladder in ``PRESETS`` at its headline size, its bandwidth ceiling and its best time by GPU."""
+    out = []
+    for name in PRESETS:
+        ladder = load_ladder(name)
+        problem, size = ladder.problem, ladder.problem.headline[0]
+        best = {}
+        for gpu in gpus():
+            record = records.find_record(name, gpu)
+            points = [p for p in (record.points if record else ()) if p.kind == "rung" and p.regime == "cold"]
+            times = {p.name: p.median_s for p in points if dict(p.size) == dict(size)}
+            if times:
+                rung = min(times, key=lambda each: times[each])
+                best[gpu] = {"rung": rung, "seconds": times[rung]}
+        out.append(
+            {
+                "name": name,
+                "size": size_label(size),
+                "flops": int(problem.flops(size)),
+                "bytes": int(problem.bytes(size)),
+                "bandwidth": bandwidth_ceiling(problem, size),
+                "best": best,
+            }
+        )
+    return out

@@ -1,0 +1,1 @@
+"""Pictures in steps, drawn from what the emulator recorded."""

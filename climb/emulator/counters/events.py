@@ -1,0 +1,87 @@
+"""The events of a block, in order: accesses, shuffles, barriers, asynchronous copies. For drawing step by step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from ..simt.groups import Group
+from ..simt.site import Site
+
+NONE = np.zeros(0, np.int64)
+
+
+@dataclass(frozen=True)
+class Event:
+    """What `threads` of the blocks `blocks`, both int64 (n,) and linear, did together.
+
+    `kind`: an access such as "shared load" or "global store"; or "shuffle", "barrier", "copy" (a `cp.async` begins),
+    "commit", "wait". `places`, int64 (n,): where an access goes, in bytes from the start of its allocation or of the
+    block's shared memory; the target of a copy in shared memory; the thread that a shuffle reads from; empty for the
+    rest. `number`: how many groups a wait leaves open. `line` is 0 where the source line is not known.
+    """
+
+    kind: str
+    line: int
+    blocks: np.ndarray
+    threads: np.ndarray
+    places: np.ndarray = field(default_factory=lambda: NONE)
+    width: int = 0
+    allocation: str = ""
+    number: int = 0
+
+
+@dataclass
+class BlockTrace:
+    """The events of one block. Pass it to a launch in place of a trace to fill it.
+
+    `block`: (x, y, z), the linear index, or None for all blocks; `kinds`: the events to keep, None for all.
+    """
+
+    block: tuple[int, int, int] | int | None = 0
+    kinds: frozenset[str] | None = None
+    events: list[Event] = field(default_factory=list)
+
+    @property
+    def recorded(self) -> int:
+        """How much it has recorded so far."""
+        return len(self.events)
+
+    def discard(self, length: int) -> None:
+        """Forget what a launch that starts again has recorded; `length` is what there was before it."""
+        del self.events[length:]
+
+    def record(self, group: Group, site: Site, space: str, address: np.ndarray, allocation: str) -> None:
+        """Record an access of the traced block."""
+        if space == "global" and (found := group.batch.find(int(address.flat[0]), 1)) is not None:
+            address = address - found.address
+        self._keep(group, f"{space} {site.action}", site.location.line, address, site.width, allocation, 0)
+
+    def note(self, group: Group, kind: str, site: Site | None, places: np.ndarray | None, number: int) -> None:
+        """Record a shuffle, a barrier, or a step of the asynchronous copies."""
+        line, width = (site.location.line, site.width) if site is not None else (0, 0)
+        self._keep(group, kind, line, places, width, "", number)
+
+    def _keep(
+        self, group: Group, kind: str, line: int, places: np.ndarray | None, width: int, allocation: str, number: int
+    ) -> None:
+        if self.kinds is not None and kind not in self.kinds:
+            return
+        batch, lanes = group.batch, group.lanes
+        blocks = np.broadcast_to(lanes.block, lanes.shape).ravel() + batch.start
+        wanted = self._linear(batch.grid)
+        mine = np.arange(blocks.size) if wanted is None else np.flatnonzero(blocks == wanted)
+        if not mine.size:
+            return
+        threads = np.broadcast_to(lanes.thread, lanes.shape).ravel()[mine].astype(np.int64)
+        where = NONE
+        if places is not None:
+            where = np.broadcast_to(places, lanes.shape).ravel()[mine].astype(np.int64)
+        self.events.append(Event(kind, line, blocks[mine].astype(np.int64), threads, where, width, allocation, number))
+
+    def _linear(self, grid: tuple[int, int, int]) -> int | None:
+        if self.block is None or isinstance(self.block, int):
+            return self.block
+        x, y, z = (*self.block, 0, 0)[:3]
+        return (z * grid[1] + y) * grid[0] + x
