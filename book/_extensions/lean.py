@@ -39,15 +39,11 @@ NEEDED = {
     "searchtools.js": r'id="search-results"',
     "language_data.js": r'id="search-results"',
     "searchindex.js": r'id="search-results"',
-    "sphinx_highlight.js": r"",
     "design-tabs.js": r"sd-tab-set",
     "sphinx-design": r'class="[^"]*\bsd-',
     "togglebutton": r'class="[^"]*\b(?:toggle|dropdown)\b',
-    "copybutton": r"<pre\b",
-    "clipboard": r"<pre\b",
     "exercise.css": r'class="[^"]*\b(?:exercise|solution)\b',
     "mystnb": r'class="[^"]*\bcell\b',
-    "pygments.css": r"highlight",
 }
 #: What no page loads any more.
 UNUSED = ("_static/scripts/*.map", "_static/styles/*.map", "_static/scripts/fontawesome*", "_static/vendor/fontawesome",

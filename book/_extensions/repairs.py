@@ -21,6 +21,8 @@ _REPAIRS: list[tuple[re.Pattern[str], str]] = [
     (re.compile(r'\s*<div class="sidebar-primary-item">\s*<div id="ethical-ad-placement"[^>]*>\s*</div>\s*</div>'), ""),
     # The logo and the search button lay outside of all landmarks.
     (re.compile(r'(<div id="pst-primary-sidebar") '), r'\1 role="region" aria-label="The book" '),
+    # Every exercise of a page has the same id.
+    (re.compile(r'<section id="((?:exercise|solution)-content)">'), r'<section class="\1">'),
     # Roles that are deprecated, and a list whose children are not its items.
     (re.compile(r' role="doc-biblioentry"'), ""),
     (re.compile(r'role="list" (?=class="citation-list")'), ""),

@@ -6,7 +6,7 @@
   const over = (box) => box.scrollWidth > box.clientWidth + 1;
 
   function mark(box) {
-    if (over(box)) box.classList.add("rl-tight");
+    for (const smaller of ["rl-tight", "rl-tighter"]) if (over(box)) box.classList.add(smaller);
     const wider = over(box);
     box.classList.toggle("rl-more-right", wider && box.scrollLeft + box.clientWidth < box.scrollWidth - 1);
     box.classList.toggle("rl-more-left", wider && box.scrollLeft > 1);
