@@ -9,6 +9,8 @@ from typing import Any
 
 #: Number of letters from which a text may take several lines of its cell.
 _LONG = 40
+#: Number of spaces from which a quantity may: `8192 x 8192` is one number after the other, `4.2 TB/s` is not.
+_PARTS = 2
 
 
 @dataclass(frozen=True, repr=False)
@@ -104,8 +106,8 @@ def _td(value: Any, is_text: bool) -> str:
     if value is None:
         return f"<td{_class(is_text)}></td>"
     body = escape(str(value))
-    if not is_text:
-        body = body.replace(" ", "\u00a0")  # a number keeps its unit on a narrow screen
+    if not is_text and body.count(" ") < _PARTS:
+        body = body.replace(" ", "\u00a0")  # a number keeps its unit on a narrow screen; a long size may wrap
     if isinstance(value, Code):
         return f"<td{_class(is_text)}><code>{body}</code></td>"
     return f"<td{_class(is_text, len(body) > _LONG)}>{body}</td>"

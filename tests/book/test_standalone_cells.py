@@ -22,8 +22,8 @@ NOTEBOOKS = {
 }
 #: Chapters that still have no standalone cell; a chapter that gets one is removed here.
 MISSING = {
-    "bank-conflicts", "classifier", "coalescing", "coarsening", "conv-layers", "conv1d", "conv2d", "conv3d",
-    "divergence", "emulator", "float4", "light-speed", "occupancy", "privatization", "sgemm", "tiling", "warp-shuffles",
+    "bank-conflicts", "classifier", "coarsening", "divergence", "emulator", "float4",
+    "light-speed", "occupancy", "privatization", "tiling",
 }  # fmt: skip
 PRESENT = sorted(set(NOTEBOOKS) - MISSING)
 

@@ -158,3 +158,9 @@ def test_card_ends_at_the_chapters_last_rung():
     shown = repr(card(before=[], minutes=1, timings=made_up_timings(), upto="float4"))
     assert "Ladder copy: naive → float4\n" in shown
     assert "→ worse\n" in repr(card(before=[], minutes=1, timings=made_up_timings(), upto="another"))
+
+
+def test_number_keeps_its_unit_and_a_long_size_may_wrap():
+    html = table([["a", "4.2 TB/s"], ["b", "8192 x 8192 x 11 x 11"]], ["name", "size"]).html
+    assert "<td>4.2\u00a0TB/s</td>" in html
+    assert "<td>8192 x 8192 x 11 x 11</td>" in html

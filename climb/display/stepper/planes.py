@@ -89,10 +89,7 @@ def _outputs(drawing: Drawing, seen: March, reach: int) -> float:
     wide = (seen.tile[0][1] - seen.tile[0][0] + 1) * scale
     high = (seen.tile[1][1] - seen.tile[1][0] + 1) * scale
     left = 228.0
-    labels = [
-        f"add to z = {_range(sums)}" if sums else "all planes added"
-        for sums in (_sums(seen, at, reach) for at in count)
-    ]
+    labels = [_adding(seen, at, reach) for at in count]
     drawing.parts += [
         text(left, 14, "Output, sums in registers", "text"),
         Label(left, 29, labels, "quiet", size=11),
@@ -160,6 +157,13 @@ def _reading(seen: March, at: int) -> str:
     if step.reads is not None:
         said.append(f"add z = {step.reads}")
     return ", ".join(said) or "no plane is left"
+
+
+def _adding(seen: March, at: int, reach: int) -> str:
+    if sums := _sums(seen, at, reach):
+        return f"add to z = {_range(sums)}"
+    begun = any(step.reads is not None for step in seen.steps[:at])
+    return "all planes added" if begun else "no plane is there yet"
 
 
 def _input_paint(seen: March, at: int, plane: int) -> str:

@@ -1,4 +1,4 @@
-// Idea: tune the block to the layer, so that it issues every load at once.
+// Idea: tune the block to the layer, by a search.
 // From the rung before: teams of warps; kGroups chunks and kOutputs filters a warp,
 // kChannels channels a lane; several sums folded together.
 // Requires: input and weight aligned to 16 bytes; a block of kTeams * kWarps warps for

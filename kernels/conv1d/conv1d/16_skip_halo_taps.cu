@@ -1,6 +1,6 @@
 // Idea: skip the products of taps that lie beyond the row: many, where rows are short.
 // From the rung before: where a tile is a whole row, taps that meet no input are left
-// out at compile time; another block.
+// out at compile time.
 // Requires: as the rung before.
 #include "15_consume_as_arrive.cu"
 

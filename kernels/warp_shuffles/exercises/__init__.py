@@ -25,7 +25,7 @@ def one_barrier() -> Claim:
 
     def test(counters: Any) -> Finding:
         each = counters.barriers / int(np.prod(counters.grid))
-        return Finding(each <= 1, f"{each:g} barriers per block")
+        return Finding(each <= 1, f"{each:g} per block")
 
     return Claim("barriers", "at most one", test)
 
@@ -173,9 +173,9 @@ scan = Exercise(
     sizes=({"n": 64}, {"n": 1}, {"n": 100}),
     folder=HERE,
     hints=(
-        "What does `__shfl_up_sync` return in a lane that has no lane so far to its left? And which lanes "
-        "take part after some have returned?",
-        "Add what comes from the left only if the lane's number is at least `offset`. Keep every lane until "
+        "What does `__shfl_up_sync` return in a lane that has no lane `offset` places below it? And which "
+        "lanes take part after some have returned?",
+        "Add what comes from a lower lane only if the lane's number is at least `offset`. Keep every lane until "
         "the end: give those beyond `n` a zero, and test `i < n` again before the store.",
     ),
 )
