@@ -1,4 +1,4 @@
-"""The figures of the book: ladder, overview, roofline, sweep, access picture, lanes picture and steps picture.
+"""The figures of the book: ladder, overview, roofline, sweep, access picture, lanes, launch and steps picture.
 
 Each function returns a matplotlib figure in the book's style, which a notebook shows as SVG. ``alt_text(figure)``
 describes it in words. ``climb figures`` draws the pictures of the README and the front page.
@@ -14,6 +14,7 @@ from climb.bench.registry import ladder_names, load_ladder
 from climb.display.access_figure import access_figure
 from climb.display.ladder_figure import ladder_figure
 from climb.display.lanes_figure import lanes_figure
+from climb.display.launch_figure import launch_figure
 from climb.display.overview_figure import overview_figure
 from climb.display.palette import palette_css
 from climb.display.roofline_figure import roofline_figure
@@ -32,6 +33,7 @@ __all__ = [
     "compared",
     "ladder_figure",
     "lanes_figure",
+    "launch_figure",
     "overview_figure",
     "roofline_figure",
     "save",
