@@ -21,11 +21,11 @@ EXERCISES = [
 #: Exercises that still need a name from elsewhere in their chapter; one that no longer does is removed here.
 NOT_ALONE = {
     "ex-bank-conflicts-pairs", "ex-bank-conflicts-row-sums", "ex-divergence-few", "ex-emulator-palette",
-    "ex-float4-pixels", "ex-light-speed-limit", "ex-light-speed-reversed", "ex-privatization-copies",
+    "ex-float4-pixels", "ex-light-speed-limit", "ex-light-speed-reversed",
 }  # fmt: skip
 #: Chapters that do not show the hints of all their exercises yet; one that does is removed here.
 NO_HINTS = {name.replace("_", "-") for name in exercise_chapters()} - {
-    "coalescing", "conv1d", "conv3d", "sgemm", "warp-shuffles",
+    "coalescing", "conv-layers", "conv1d", "conv2d", "conv3d", "privatization", "sgemm", "warp-shuffles",
 }  # fmt: skip
 
 

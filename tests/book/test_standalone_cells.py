@@ -22,8 +22,8 @@ NOTEBOOKS = {
 }
 #: Chapters that still have no standalone cell; a chapter that gets one is removed here.
 MISSING = {
-    "bank-conflicts", "classifier", "coarsening", "conv-layers", "conv2d", "divergence", "emulator", "float4",
-    "light-speed", "occupancy", "privatization", "tiling",
+    "bank-conflicts", "classifier", "coarsening", "divergence", "emulator", "float4", "light-speed", "occupancy",
+    "tiling",
 }  # fmt: skip
 PRESENT = sorted(set(NOTEBOOKS) - MISSING)
 
