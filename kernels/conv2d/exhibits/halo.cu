@@ -1,4 +1,4 @@
-// Exhibit. Source: the notes on a 2D convolution with shuffles and textures.
+// Exhibit. Source: FurtherAI's repository CUDA_Conv2d.
 // 32 x 32 threads load a tile of 34 x 34 in steps of 32. The number of steps is taken
 // as 34 / 32, which is 1 and not 2: the last two rows and columns of the tile, the far
 // side of the halo, are never loaded.

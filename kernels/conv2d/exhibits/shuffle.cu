@@ -1,8 +1,8 @@
-// Exhibit. Source: the notes on a 2D convolution with shuffles and textures.
+// Exhibit. Source: FurtherAI's repository CUDA_Conv2d.
 // Each lane loads one element of a row and passes it to the lane before it, once for
 // each column of the filter. The last lanes of the warp have no lane after them: a
-// shuffle returns their own value instead of the elements of the halo. The notes test
-// it on an image of ones, which hides the difference.
+// shuffle returns their own value instead of the elements of the halo. The repository
+// tests with an image of ones, which hides the difference.
 constexpr int kKernel = 3;
 
 extern "C" __global__ void convolve_row(
