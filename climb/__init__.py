@@ -25,6 +25,7 @@ _WHERE = {
         "compared",
         "ladder_figure",
         "lanes_figure",
+        "launch_figure",
         "overview_figure",
         "roofline_figure",
         "save",

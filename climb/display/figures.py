@@ -1,4 +1,4 @@
-"""The figures of the book: ladder, overview, roofline, sweep, access picture, lanes picture and steps picture.
+"""The figures of the book: ladder, overview, roofline, sweep, access picture, lanes, launch and steps picture.
 
 Each function returns a matplotlib figure in the book's style, which a notebook shows as SVG. ``alt_text(figure)``
 describes it in words. ``climb figures`` draws the pictures of the README and the front page.
@@ -14,9 +14,11 @@ from climb.bench.registry import ladder_names, load_ladder
 from climb.display.access_figure import access_figure
 from climb.display.ladder_figure import ladder_figure
 from climb.display.lanes_figure import lanes_figure
+from climb.display.launch_figure import launch_figure
 from climb.display.overview_figure import overview_figure
 from climb.display.palette import palette_css
 from climb.display.roofline_figure import roofline_figure
+from climb.display.social_picture import draw_social_picture
 from climb.display.steps_figure import steps_figure, warp_steps
 from climb.display.style import alt_text, save, svg
 from climb.display.sweep_figure import sweep_figure
@@ -31,6 +33,7 @@ __all__ = [
     "compared",
     "ladder_figure",
     "lanes_figure",
+    "launch_figure",
     "overview_figure",
     "roofline_figure",
     "save",
@@ -55,11 +58,14 @@ def compared(gpu: str = DEFAULT_GPU) -> tuple[Record, ...]:
 
 
 def draw_readme_pictures(folder: Path) -> list[Path]:
-    """Draw the transpose ladder and the overview from the committed records into ``folder``. Returns the files.
+    """Draw the transpose ladder, the overview and the social picture from the committed records into ``folder``.
 
-    Each has a twin for dark pages, ``NAME-dark.svg``. The palette is written beside them as ``palette.css``.
+    Returns the files. Ladder and overview have a twin for dark pages, ``NAME-dark.svg``. The palette is written beside
+    them as ``palette.css``.
     """
     colours = folder / "palette.css"
     colours.write_text(palette_css(), encoding="utf-8", newline="\n")
-    transpose = save_twins(svg(ladder_figure(load_record("transpose"))), folder / "ladder-transpose.svg")
-    return [*transpose, *save_twins(svg(overview_figure(compared())), folder / "overview.svg"), colours]
+    transpose = load_record("transpose")
+    ladder = save_twins(svg(ladder_figure(transpose)), folder / "ladder-transpose.svg")
+    overview = save_twins(svg(overview_figure(compared())), folder / "overview.svg")
+    return [*ladder, *overview, draw_social_picture(transpose, folder / "social.png"), colours]

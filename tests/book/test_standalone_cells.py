@@ -21,10 +21,7 @@ NOTEBOOKS = {
     if (ROOT / "kernels" / path.stem.replace("-", "_")).is_dir()
 }
 #: Chapters that still have no standalone cell; a chapter that gets one is removed here.
-MISSING = {
-    "bank-conflicts", "classifier", "coarsening", "divergence", "emulator", "float4", "light-speed", "occupancy",
-    "tiling",
-}  # fmt: skip
+MISSING = {"classifier", "coarsening", "divergence", "emulator", "float4"}
 PRESENT = sorted(set(NOTEBOOKS) - MISSING)
 
 

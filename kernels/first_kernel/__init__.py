@@ -1,0 +1,1 @@
+"""What the chapter ``book/first-kernel.ipynb`` runs: two exercises."""
