@@ -24,12 +24,13 @@ unexport PYTHONHOME
 # Hundreds of processes import the same modules: their bytecode is written once.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help book serve test mutate run live record report address gpu lock clean
+.PHONY: help book serve pdf test mutate run live record report address gpu lock clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo 'make book                 build the book into _build/html'
 	@echo 'make serve                build it and serve it on http://$(HOST):$(PORT)'
+	@echo 'make pdf                  print the whole book into _build/climb-to-the-roofline.pdf, with Chromium'
 	@echo 'make test                 all tests, and every chapter executed again and compared'
 	@echo '                          ARGS="-k transpose" is handed to pytest'
 	@echo 'make mutate               plant mistakes in kernels and tools, and say which no test notices'
@@ -51,6 +52,9 @@ book: .venv/ok
 serve: book
 	@echo 'Open http://$(HOST):$(PORT) in a browser; Ctrl-C ends it.'
 	@$(PY) -m http.server $(PORT) --bind $(HOST) --directory _build/html
+
+pdf: book
+	@$(PY) book/pdf.py _build/html _build/climb-to-the-roofline.pdf
 
 test: .venv/ok
 	WORKLOG_TIMINGS=record $(PY) -m pytest -n auto --dist loadfile \

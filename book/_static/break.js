@@ -116,7 +116,7 @@
     const picture = edits[0].querySelector("svg");
     const box = { code, launch, lines, width, outcome, edits, picture, launchHtml: launch.innerHTML };
     code.tabIndex = 0;
-    code.setAttribute("role", "region");
+    code.setAttribute("role", "group");
     code.setAttribute("aria-label", "Source with the chosen edit");
 
     const choices = make("fieldset", "rl-break-choices");

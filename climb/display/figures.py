@@ -18,6 +18,7 @@ from climb.display.launch_figure import launch_figure
 from climb.display.overview_figure import overview_figure
 from climb.display.palette import palette_css
 from climb.display.roofline_figure import roofline_figure
+from climb.display.social_picture import draw_social_picture
 from climb.display.steps_figure import steps_figure, warp_steps
 from climb.display.style import alt_text, save, svg
 from climb.display.sweep_figure import sweep_figure
@@ -57,11 +58,14 @@ def compared(gpu: str = DEFAULT_GPU) -> tuple[Record, ...]:
 
 
 def draw_readme_pictures(folder: Path) -> list[Path]:
-    """Draw the transpose ladder and the overview from the committed records into ``folder``. Returns the files.
+    """Draw the transpose ladder, the overview and the social picture from the committed records into ``folder``.
 
-    Each has a twin for dark pages, ``NAME-dark.svg``. The palette is written beside them as ``palette.css``.
+    Returns the files. Ladder and overview have a twin for dark pages, ``NAME-dark.svg``. The palette is written beside
+    them as ``palette.css``.
     """
     colours = folder / "palette.css"
     colours.write_text(palette_css(), encoding="utf-8", newline="\n")
-    transpose = save_twins(svg(ladder_figure(load_record("transpose"))), folder / "ladder-transpose.svg")
-    return [*transpose, *save_twins(svg(overview_figure(compared())), folder / "overview.svg"), colours]
+    transpose = load_record("transpose")
+    ladder = save_twins(svg(ladder_figure(transpose)), folder / "ladder-transpose.svg")
+    overview = save_twins(svg(overview_figure(compared())), folder / "overview.svg")
+    return [*ladder, *overview, draw_social_picture(transpose, folder / "social.png"), colours]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -21,7 +22,14 @@ def test_book_has_a_page_for_every_entry_of_the_contents(book: Path) -> None:
 
 def test_book_loads_nothing_from_another_host(book: Path) -> None:
     assert site.remote_loads(book) == []
-    assert (book / "_static" / "mathjax" / "tex-chtml.js").exists()
+
+
+def test_formulas_are_mathml_and_no_page_loads_a_script_for_them(book: Path) -> None:
+    pages = {path.stem: path.read_text(encoding="utf-8") for path in site.pages(book)}
+    formulas = sum(page.count("<math") for page in pages.values())
+    assert formulas == sum(page.count('class="math notranslate') for page in pages.values()) > 300
+    loads = re.compile(r"mathjax[^\s]*\.js", re.IGNORECASE)
+    assert [name for name, page in pages.items() if loads.search(page)] == []
 
 
 def test_every_image_has_alt_text(book: Path) -> None:
@@ -46,8 +54,9 @@ def broken(tmp_path_factory: pytest.TempPathFactory) -> tuple[subprocess.Complet
     shutil.copytree(ROOT / "book" / "_static", root / "book" / "_static")
     shutil.copy(ROOT / "book" / "references.bib", root / "book")
     config = (ROOT / "_config.yml").read_text(encoding="utf-8")
-    assert "mathjax_path" in config
-    config = config.replace("mathjax_path", "unused_path").replace("book/_extensions", str(ROOT / "book/_extensions"))
+    assert "html_math_renderer: mathml" in config
+    config = config.replace("html_math_renderer: mathml", "html_math_renderer: mathjax")
+    config = config.replace("book/_extensions", str(ROOT / "book/_extensions"))
     (root / "_config.yml").write_text(config, encoding="utf-8")
     (root / "_toc.yml").write_text("format: jb-book\nroot: book/a\n", encoding="utf-8")
     (root / "book" / "a.md").write_text(PAGE, encoding="utf-8")

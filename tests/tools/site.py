@@ -76,7 +76,7 @@ def script_urls(text: str) -> list[str]:
 
 def pages(site: Path) -> list[Path]:
     """The pages of a built book, without the pages that Sphinx adds."""
-    own = {"genindex.html", "search.html", "index.html"}
+    own = {"genindex.html", "search.html", "index.html", "404.html"}
     return sorted(path for path in site.rglob("*.html") if "_static" not in path.parts and path.name not in own)
 
 
@@ -127,7 +127,8 @@ def dead_links(site: Path) -> list[str]:
             parts = urlsplit(url.strip())
             if parts.scheme or parts.netloc or url.startswith("{"):
                 continue
-            target = (path.parent / unquote(parts.path)).resolve() if parts.path else path
+            folder = site if parts.path.startswith("/") else path.parent  # "/" is the root of the site
+            target = (folder / unquote(parts.path).lstrip("/")).resolve() if parts.path else path
             target = target / "index.html" if target.is_dir() else target
             known = next((page.ids for other, page in read.items() if other.resolve() == target.resolve()), None)
             anchor = unquote(parts.fragment)

@@ -1,6 +1,6 @@
 """The exercises of the chapter on convolution layers, and its exhibits.
 
-``keep`` and ``window`` are kernels to complete, ``judge`` looks at how a small layer is split, which is worked out on
+``keep`` and ``window`` are kernels to complete, ``judge`` checks how a small layer is split, which is worked out on
 paper, ``exhibit(name)`` is the source of a kernel that is wrong.
 """
 

@@ -1,5 +1,5 @@
-// A convolution layer with 3 x 3 weights. A block has kThreads neighbouring pixels of
-// one output map.
+// A convolution layer with 3 x 3 weights. A block computes kThreads neighbouring pixels
+// of one output map.
 constexpr int kThreads = 64;
 
 __global__ void layer(const float* input, const float* weights, float* output, int n,

@@ -78,7 +78,7 @@ triad = Exercise(
         _at_most_requests("global store", 1, _TRIAD_SIZES[-1]["n"]),
     ),
     hints=(
-        "Which type loads four floats by one instruction? How many such groups are there among `n` floats?",
+        "Which type loads four floats with one instruction? How many such groups are there among `n` floats?",
         "Let thread *i* handle the *i*-th group of four from each array. The last `n % 4` floats are left: "
         "let the first threads take one each.",
     ),

@@ -1,6 +1,6 @@
 """The exercises of the sgemm worklog, and its exhibit.
 
-``lanes`` and ``rounds`` are kernels to complete, ``judge`` looks at numbers of parts that are worked out on paper,
+``lanes`` and ``rounds`` are kernels to complete, ``judge`` checks a function that chooses the number of parts,
 ``BETA`` is the source of a kernel that is wrong, ``beta`` a rung that runs it on an output that nothing has written.
 """
 
@@ -120,14 +120,16 @@ beta = Ladder(
 
 
 def full(m: int, n: int, rows: int, cols: int, parts: int) -> Fraction:
-    """How much of their time the SMs work, with one block of ``rows`` x ``cols`` on each and k in so many parts: the
-    blocks there are over the blocks that would fill all waves."""
+    """The share of time in which SMs have work: the number of blocks over the number that would fill all waves.
+
+    Each SM holds one block of ``rows`` x ``cols``, and k is cut into ``parts``.
+    """
     blocks = ceil_div(m, rows) * ceil_div(n, cols) * parts
     return Fraction(blocks, ceil_div(blocks, SMS) * SMS)
 
 
 def fewest_parts(m: int, n: int, rows: int, cols: int) -> int:
-    """The fewest parts, up to ``MOST_PARTS``, with which the SMs work nine tenths of the time; else the fullest."""
+    """The fewest parts, up to ``MOST_PARTS``, with which SMs have work nine tenths of the time; else the fullest."""
     tried = range(1, MOST_PARTS + 1)
     enough = [parts for parts in tried if full(m, n, rows, cols, parts) >= FULL]
     return enough[0] if enough else max(tried, key=lambda parts: full(m, n, rows, cols, parts))
@@ -141,7 +143,7 @@ def judge(answer: Callable[[int, int, int, int], int]) -> Verdict:
         m, n, rows, cols = case
         try:
             right = answer(*case) == fewest_parts(*case)
-            wrong = None if right else "not that many"
+            wrong = None if right else "another number is right"
         except Exception as error:
             wrong = f"{type(error).__name__}: {error}"
         checks.append(Check(f"C of {m} x {n} in tiles of {rows} x {cols}", wrong))

@@ -1,5 +1,5 @@
-// C = A B, a warp for each 32 x 16 elements of C. Its lanes form 8 rows of 4, each with
-// 4 x 4 sums.
+// C = A B: a warp computes 32 x 16 elements of C. Its lanes form 8 rows of 4, and each
+// lane computes 4 x 4 sums.
 constexpr int kRows = 32;
 constexpr int kCols = 16;
 constexpr int kDepth = 8;

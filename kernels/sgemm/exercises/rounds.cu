@@ -1,10 +1,10 @@
-// C = A B through tiles of 16 x 16, one element of C a thread.
+// C = A B through tiles of 16 x 16: a thread computes one element of C.
 constexpr int kTile = 16;
 
 __global__ void product(const float* __restrict__ A, const float* __restrict__ B,
                         float* __restrict__ C, int M, int N, int K)
 {
-    // TODO: two pairs of tiles, in turn, so that one barrier a round is enough.
+    // TODO: two pairs of tiles, in turn, so that one barrier per round is enough.
     __shared__ float a[kTile][kTile];
     __shared__ float b[kTile][kTile];
     const int x = threadIdx.x, y = threadIdx.y;

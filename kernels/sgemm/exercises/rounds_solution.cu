@@ -1,4 +1,4 @@
-// C = A B through tiles of 16 x 16, one element of C a thread.
+// C = A B through tiles of 16 x 16: a thread computes one element of C.
 constexpr int kTile = 16;
 
 __global__ void product(const float* __restrict__ A, const float* __restrict__ B,
