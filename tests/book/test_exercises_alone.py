@@ -22,8 +22,8 @@ EXERCISES = [
 NOT_ALONE = {"ex-divergence-few", "ex-emulator-palette", "ex-float4-pixels"}
 #: Chapters that do not show the hints of all their exercises yet; one that does is removed here.
 NO_HINTS = {name.replace("_", "-") for name in exercise_chapters()} - {
-    "bank-conflicts", "coalescing", "conv-layers", "conv1d", "conv2d", "conv3d", "first-kernel", "light-speed",
-    "occupancy", "privatization", "sgemm", "tiling", "warp-shuffles",
+    "bank-conflicts", "classifier", "coalescing", "conv-layers", "conv1d", "conv2d", "conv3d", "first-kernel",
+    "light-speed", "occupancy", "privatization", "sgemm", "tiling", "warp-shuffles",
 }  # fmt: skip
 
 
