@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
+import nbformat
 import numpy as np
 import pytest
 
@@ -57,6 +59,14 @@ def test_a_reversed_warp_off_a_sectors_edge_touches_five_sectors():
         )
         load = counted.total("global load")
         assert -(-load.sectors // load.requests) == sectors
+
+
+@pytest.mark.parametrize(("box", "right"), [("break-scalar-box", 2), ("break-float4", 1), ("exhibit-break", 2)])
+def test_boxes_have_as_many_right_kernels_as_the_text_says(box, right):
+    """With the kernel as it is, where that is right."""
+    cells = nbformat.read(CHAPTER, as_version=4).cells
+    shown = next(cell for cell in cells if cell["id"] == box).outputs[0].data["text/plain"]
+    assert len(re.findall(r"(?m)^  Right", shown)) == right
 
 
 def test_work_counts_flops_bytes_and_the_slower_of_two_times():
