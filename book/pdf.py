@@ -16,7 +16,7 @@ from pathlib import Path
 BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome", "msedge")
 MACOS = Path("/Applications/Google Chrome.app/Contents/MacOS/Google Chrome")
 #: What only the whole book needs; the titles of chapters, which the theme prints from elsewhere, are shown.
-STYLE = """.rl-contents { break-after: page } .rl-contents ol { line-height: 1.8 }
+STYLE = """.rl-contents { break-after: page } .rl-contents ol { line-height: 1.45 }
 section.rl-chapter { break-before: page } .bd-article h1 { display: block !important }"""
 #: Seconds after which a browser that does not finish is ended.
 PATIENCE = 900
