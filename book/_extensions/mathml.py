@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 from typing import Any
 
 from docutils import nodes
@@ -12,11 +13,19 @@ from sphinx.util import logging
 from sphinx.util.math import get_node_equation_number
 
 _log = logging.getLogger(__name__)
+#: What stays of a table whose environment the converter does not know: its column separators, as text.
+_UNREAD = re.compile(r"<m[io]>&(amp;)?</m[io]>")
 
 
 def mathml(tex: str, display: str) -> str:
-    """Return a formula as a <math> element; `display` is "inline" or "block". The TeX stays as its annotation."""
-    drawn = convert(tex.strip(), display=display)
+    """Return a formula as a <math> element; `display` is "inline" or "block". The TeX stays as its annotation.
+
+    Raises ValueError for an environment that the converter does not know, which it would show as text.
+    """
+    # The converter has `align*`, but not `aligned`, which looks the same in a formula of its own.
+    drawn = convert(tex.strip().replace("{aligned}", "{align*}"), display=display)
+    if unread := _UNREAD.search(drawn):
+        raise ValueError(f"{unread[0]} is left over: is an environment of the formula unknown?")
     inner = drawn[drawn.index(">") + 1 : drawn.rindex("</math>")]
     note = f'<annotation encoding="application/x-tex">{html.escape(tex.strip(), quote=False)}</annotation>'
     shown = ' display="block"' if display == "block" else ""

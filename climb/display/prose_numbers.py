@@ -46,6 +46,8 @@ def _spelled(name: str, value: Any) -> str:
     if isinstance(value, str):
         if not value.strip() or value[0] in "'\"" or "\n" in value:
             raise ValueError(f"{name} is {value!r}: prose takes one line of text that does not start with a quote")
+        if re.fullmatch(r"\d+(,\d+)+", value):
+            raise ValueError(f"{name} is {value!r}: MyST-NB reads a tuple; separate thousands by a space")
         return value
     if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
         return str(int(value))

@@ -104,3 +104,11 @@ def test_file_that_says_where_it_is_needed_is_left_out_elsewhere(tmp_path: Path)
 def test_formula_keeps_its_tex_and_says_how_it_stands() -> None:
     assert mathml.mathml(r"a < \frac{1}{2}", "block").startswith('<math display="block"><semantics><mrow>')
     assert mathml.mathml("a < b", "inline").endswith("a &lt; b</annotation></semantics></math>")
+
+
+def test_aligned_lines_are_a_table_and_an_unknown_environment_is_an_error() -> None:
+    lines = r"a &= b \\ &\quad + c"
+    drawn = mathml.mathml(rf"\begin{{aligned}} {lines} \end{{aligned}}", "block")
+    assert drawn.count("<mtr>") == 2 and "<mi>&" not in drawn
+    with pytest.raises(ValueError, match="left over"):
+        mathml.mathml(rf"\begin{{gathered}} {lines} \end{{gathered}}", "block")

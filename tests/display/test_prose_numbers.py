@@ -36,6 +36,13 @@ def test_say_refuses_text_that_prose_cannot_hold(value):
         say(x=value)
 
 
+def test_say_refuses_thousands_with_a_comma_which_prose_would_show_as_a_tuple(capsys):
+    with pytest.raises(ValueError, match="reads a tuple"):
+        say(x="24,837")
+    say(x="24 837", rungs="naive, tiled")
+    assert "24 837" in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("value", [None, True, [1], float])
 def test_say_refuses_what_is_neither_number_nor_text(value):
     with pytest.raises(TypeError, match="expected a number or text"):

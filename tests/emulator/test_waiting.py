@@ -17,8 +17,8 @@ def test_lanes_of_one_warp_can_contend_for_a_lock():
         atomicExch(lock, 0); }"""
     )
     lock, total = np.zeros(1, np.int32), np.zeros(1, np.int32)
-    device.launch("k", 3, 40, lock, total)
-    assert (total[0], lock[0]) == (120, 0)
+    device.launch("k", 2, 36, lock, total)
+    assert (total[0], lock[0]) == (72, 0)
 
 
 def test_one_warp_can_wait_for_another():

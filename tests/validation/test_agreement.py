@@ -133,7 +133,14 @@ def test_difference_tables_show_every_difference() -> None:
         assert one["why"][1:] in shown
     patterns = [one for one in found.different if one["what"].startswith("shared add")]
     assert found.compared("patterns") - found.equal("patterns") == len(patterns)
-    assert "global load, sectors" in agreement_table()._repr_html_()
+    counted = {row.split("  ")[0]: row.split()[-4:] for row in repr(agreement_table()).splitlines()[2:]}
+    for column, which in ((0, "patterns"), (2, "rungs")):
+        shown = {
+            name: [int(n) for n in row[column : column + 2]]
+            for name, row in counted.items()
+            if name in found.sums[which]
+        }
+        assert shown == found.sums[which]
     reasons = repr(reasons_table()).splitlines()[2:]
     assert sum(int(row.split()[-1]) for row in reasons) == len(found.different)
     assert {row.rsplit(maxsplit=2)[0].strip() for row in reasons} == {one["why"] for one in found.different}

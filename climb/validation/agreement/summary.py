@@ -122,14 +122,13 @@ def pipe_excess() -> Excess:
 
 
 def agreement_table(summary: Summary | None = None) -> CellOutput:
-    """The number of counts compared and of counts that are equal, by kind of access."""
-    found = summary or read_summary()
+    """The number of counts compared and of counts that are equal, of patterns and of rungs, by kind of access."""
+    sums = (summary or read_summary()).sums
     rows = [
-        [name, which, compared, equal]
-        for which in ("patterns", "rungs")
-        for name, (compared, equal) in found.sums[which].items()
+        [name, *sums["patterns"].get(name, (None, None)), *sums["rungs"].get(name, (None, None))]
+        for name in dict.fromkeys([*sums["patterns"], *sums["rungs"]])
     ]
-    return table(rows, ["what is counted", "of", "compared", "equal"])
+    return table(rows, ["what is counted", "of patterns", "equal", "of rungs", "equal"])
 
 
 def reasons_table(summary: Summary | None = None) -> CellOutput:

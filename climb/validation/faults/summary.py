@@ -6,16 +6,7 @@ from collections import Counter
 from typing import Any
 
 from climb.display.cell_output import CellOutput, table
-from climb.validation.faults import TOOLS, clean_record, record
-
-
-def clean_table() -> CellOutput:
-    """The number of rungs, of launches and of each tool's reports, by ladder."""
-    rows = [
-        [row["ladder"], row["rungs"], row["launches"], *(row["tools"][tool]["errors"] for tool in TOOLS)]
-        for row in clean_record()["ladders"]
-    ]
-    return table(rows, ["ladder", "rungs", "launches", *TOOLS])
+from climb.validation.faults import TOOLS, record
 
 
 def asked(one: dict[str, Any]) -> bool:

@@ -66,7 +66,7 @@ problem = Problem(
         {"inputs": 7, "outputs": 33, "batch": 2},
         {"inputs": 1030, "outputs": 5, "batch": 1},
         {"inputs": 4100, "outputs": 3, "batch": 1},
-        {"inputs": 26000, "outputs": 3, "batch": 2},
+        {"inputs": 26000, "outputs": 2, "batch": 2},
         {"inputs": 132, "outputs": 65, "batch": 3},
     ),
     accepts_empty=True,
