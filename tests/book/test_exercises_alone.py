@@ -19,13 +19,12 @@ EXERCISES = [
     for exercise in exercises_of(nbformat.read(path, as_version=4))
 ]  # fmt: skip
 #: Exercises that still need a name from elsewhere in their chapter; one that no longer does is removed here.
-NOT_ALONE = {
-    "ex-divergence-few",
-}  # fmt: skip
+NOT_ALONE: set[str] = set()
 #: Chapters that do not show the hints of all their exercises yet; one that does is removed here.
 NO_HINTS = {name.replace("_", "-") for name in exercise_chapters()} - {
-    "bank-conflicts", "classifier", "coalescing", "conv-layers", "conv1d", "conv2d", "conv3d", "emulator",
-    "first-kernel", "float4", "light-speed", "occupancy", "privatization", "sgemm", "tiling", "warp-shuffles",
+    "bank-conflicts", "classifier", "coalescing", "conv-layers", "conv1d", "conv2d", "conv3d", "divergence",
+    "emulator", "first-kernel", "float4", "light-speed", "occupancy", "privatization", "sgemm", "tiling",
+    "warp-shuffles",
 }  # fmt: skip
 
 

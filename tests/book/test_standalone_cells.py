@@ -21,7 +21,7 @@ NOTEBOOKS = {
     if (ROOT / "kernels" / path.stem.replace("-", "_")).is_dir()
 }
 #: Chapters that still have no standalone cell; a chapter that gets one is removed here.
-MISSING = {"coarsening", "divergence"}
+MISSING = {"coarsening"}
 PRESENT = sorted(set(NOTEBOOKS) - MISSING)
 
 
