@@ -18,7 +18,7 @@ from climb.bench.units import time_text
 
 README = Path(__file__).resolve().parents[2] / "README.md"
 BEGIN, END = "<!-- report -->", "<!-- /report -->"
-_SHORTCUT = "\\* With fewer operations than the definition has, which the limit counts."
+_SHORTCUT = "\\* An algorithm that needs fewer operations than the definition; the limit still counts them all."
 #: The columns of the table.
 HEAD = ("ladder", "size", "best rung", "time, cold", "against", "of the limit", "noise", "record")
 
@@ -154,5 +154,5 @@ def _source(found: Sequence[Record]) -> str:
     device = found[0].device
     return (
         f"Measured on an {found[0].gpu} (driver {device['driver']}, CUDA {device['cuda']}), {when}; cold L2, median. "
-        '"1.25 x peer" means that the best rung is 1.25 times as fast as it.'
+        '"1.25 x peer" means that the best rung is 1.25 times as fast as the peer.'
     )
