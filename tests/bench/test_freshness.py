@@ -9,7 +9,7 @@ import msgspec
 import pytest
 from tiny_ladder import made, scale
 
-from climb.bench import records, report
+from climb.bench import events, records, report
 from climb.bench.records import PendingRung, Record, pending_rungs, save_record, stale_points
 from climb.bench.registry import ladder_names, load_ladder
 from climb.bench.timings import Timings, timings
@@ -227,6 +227,7 @@ def test_the_check_accepts_pending_rungs_and_lists_them(longer, tmp_path, monkey
     monkeypatch.setattr(report, "README", tmp_path / "README.md")
     monkeypatch.setattr(report, "ladder_names", lambda: ("scale",))
     monkeypatch.setattr(report, "load_ladder", lambda name: longer)
+    monkeypatch.setattr(events, "pending_cells", lambda gpu: [])
     report.README.write_text("<!-- report -->\n<!-- /report -->\n", encoding="utf-8")
     save_record(made.record(), tmp_path / "nvidia-h200" / "scale.json")
     assert main(["report", "--readme"]) == 0

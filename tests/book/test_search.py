@@ -55,3 +55,14 @@ def test_search_that_was_typed_shows_its_results(browser: Browser, address: str)
     assert page.run(f"{shown}.getAttribute('href')").startswith("book/bank-conflicts.html")
     assert page.complaints() == []
     page.close()
+
+
+def test_page_opened_from_a_search_marks_the_words_without_an_error(browser: Browser, address: str) -> None:
+    """The playground's pictures have tips, which Sphinx cannot mark: it stopped there with an error."""
+    page = browser.page()
+    page.open(f"{address}/book/bank-conflicts.html?highlight=lane")
+    page.settle()
+    assert page.run("document.querySelectorAll('.rl-play svg title').length") > 0
+    assert page.run("document.querySelectorAll('article .highlighted').length") > 10
+    assert page.complaints() == []
+    page.close()

@@ -36,7 +36,7 @@
         const block = Math.floor(slot / found.warpsPerBlock), on = slot < taken;
         const cell = box(1 + (slot % columns) * unit + 0.5, 20 + Math.floor(slot / columns) * (tall + 2), unit - 1, tall,
           { class: on ? "rl-play-used" : "rl-play-idle", style: on ? P.colour(block % 2 ? 22 : 12) : "" });
-        cell.append(svg("title", {}, on ? `block ${block}, warp ${slot % found.warpsPerBlock}` : "empty"));
+        cell.append(P.tip(on ? `block ${block}, warp ${slot % found.warpsPerBlock}` : "empty"));
         parts.push(cell);
       }
       let y = 20 + Math.ceil(slots / columns) * (tall + 2) + 26;
@@ -137,7 +137,7 @@
         if (cx < left || reached < floor) continue;
         const dot = svg("circle", { cx, cy: y(reached), r: chosen ? 5 : 4, class: `rl-play-known${chosen ? " rl-play-chosen" : ""}`,
           onclick: () => { Object.assign(state, { preset: one.name, flops: one.flops, bytes: one.bytes, bandwidth: one.bandwidth }); changed(); } });
-        dot.append(svg("title", {}, `${one.name}: its best rung, ${best.rung}, reaches ${P.prefixed(reached, "FLOP/s")}`));
+        dot.append(P.tip(`${one.name}: its best rung, ${best.rung}, reaches ${P.prefixed(reached, "FLOP/s")}`));
         parts.push(dot);
         if (chosen) label = `\u25cf ${best.rung}: ${narrow ? "" : `${P.prefixed(reached, "FLOP/s")}, `}${share} of the roof`;
       }

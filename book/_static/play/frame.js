@@ -11,6 +11,8 @@
     return element;
   };
   const html = (P.html = make(null)), svg = (P.svg = make("http://www.w3.org/2000/svg"));
+  // Sphinx marks searched words everywhere, but a tip has no box to draw behind.
+  P.tip = (words) => svg("title", { class: "nohighlight" }, words);
   P.text = (x, y, words, attributes = {}) => svg("text", { x, y, ...attributes }, String(words));
   P.box = (x, y, width, height, attributes = {}) => svg("rect", { x, y, width: Math.max(0, width), height, ...attributes });
   P.colour = (lane) => `fill: var(--rl-lane-${lane})`;

@@ -32,7 +32,7 @@
       for (const [start, length] of row.unused) gridParts.push(box(x(start), y, length * unit, height, { class: row.idle }));
       for (const cell of row.cells) {
         const each = box(x(cell.at), y, cell.length * unit, height, { class: cellClass(cell), style: P.colour(cell.lanes[0]), "data-of": cell.lanes.join(" ") });
-        each.append(svg("title", {}, `${who(cell.lanes)}: ${cell.title}`));
+        each.append(P.tip(`${who(cell.lanes)}: ${cell.title}`));
         gridParts.push(each);
         for (const lane of cell.lanes) if (!ends.has(lane)) ends.set(lane, [x(cell.at + cell.length / 2), y + height / 2]);
       }
@@ -54,7 +54,7 @@
     parts.push(P.laneSwitches(active, toggle, 0, (lane, on) => svg("g", {},
       box(x(lane), laneTop - 4, unit, 28, { class: "rl-play-hit" }),
       box(x(lane) + 0.5, laneTop, unit - 1, 20, { class: on ? "rl-play-used" : "rl-play-off", style: on ? P.colour(lane) : "" }),
-      svg("title", {}, on ? `lane ${lane}: click to switch it off` : `lane ${lane} is off: click to switch it on`))));
+      P.tip(on ? `lane ${lane}: click to switch it off` : `lane ${lane} is off: click to switch it on`))));
     parts.push(...column(x, bottom + 16));
     return [width, bottom + 26, ...parts];
   };
