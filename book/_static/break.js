@@ -1,3 +1,4 @@
+/* only where: rl-break */
 // "Break it": one box of a kernel's source, edits to choose from, and what each of them does.
 //
 // A chapter's HTML holds the source once, and each edit folded (<details>): its changed lines and its outcome. This

@@ -1,3 +1,4 @@
+/* only where: data-stepper= */
 // Steppers: every [data-stepper] gets its controls. The markup comes from climb/display/stepper/frame.py, which says
 // what the data mean. Without this file a reader sees one step and the list of all sentences.
 (() => {

@@ -8,6 +8,7 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from climb import emulator
 from climb.bench import arguments
 from climb.bench.binding import emulated
 from climb.bench.ladder import BoundRung
-from climb.bench.problem import ByValue, Size, Textured
+from climb.bench.problem import ByValue, Launch, Size, Textured
 from climb.toolchain import Compiled, compile_cuda
 
 
@@ -141,14 +142,7 @@ def _run(
     done: list[emulator.Counters] = []
     for position, launch in enumerate(bound.launches(size)):
         record = traced[1] if traced is not None and traced[0] == position else None
-        args, alive = [], []
-        for arg in launch.args:
-            if isinstance(arg, ByValue | Textured):
-                packed, made = emulated(arg, host)
-                args.append(packed)
-                alive.append(made)
-            else:
-                args.append(_pointer(held[arg]) if isinstance(arg, str) else arg.tobytes())
+        args, _alive = pack(launch, held, host)
         function = module.kernel(compiled.lowered(launch.kernel))
         counted = function.launch(
             _dim3(launch.grid),
@@ -160,6 +154,21 @@ def _run(
         )
         done.append(counted)
     return done
+
+
+def pack(
+    launch: Launch, held: Mapping[str, emulator.Allocation], host: Mapping[str, np.ndarray]
+) -> tuple[list[bytes], list[Any]]:
+    """The bytes of a launch's arguments, and what must live as long as the launch."""
+    packed, alive = [], []
+    for arg in launch.args:
+        if isinstance(arg, ByValue | Textured):
+            data, made = emulated(arg, host)
+            packed.append(data)
+            alive.append(made)
+        else:
+            packed.append(_pointer(held[arg]) if isinstance(arg, str) else arg.tobytes())
+    return packed, alive
 
 
 @functools.lru_cache(maxsize=64)

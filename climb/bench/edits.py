@@ -19,11 +19,10 @@ import numpy as np
 
 from climb import emulator
 from climb.bench import arguments
-from climb.bench.binding import emulated
 from climb.bench.checking import compare, is_poisoned, poisoned
-from climb.bench.counting import module_of
+from climb.bench.counting import module_of, pack
 from climb.bench.ladder import BoundRung
-from climb.bench.problem import ByValue, Launch, Size, Textured
+from climb.bench.problem import Launch, Size
 from climb.toolchain import CompileError, compile_cuda
 from climb.toolchain.names import demangled
 
@@ -219,7 +218,7 @@ def attempt(experiment: Experiment, picked: Callable[[emulator.Trace], Any] | No
     counted = []
     try:
         for position, launch in enumerate(launches):
-            packed, alive = _packed(launch, held, experiment.arrays)
+            packed, alive = pack(launch, held, experiment.arrays)
             with emulator.checking(emulator.ALL_CHECKS):
                 counted.append(
                     module.kernel(compiled.lowered(launch.kernel)).launch(
@@ -254,19 +253,6 @@ def _removed(text: str, old: str) -> str:
             start, end = line, end if old.endswith("\n") or not rest else rest.end()
         out, done = out + text[done:start], end
     return out + text[done:]
-
-
-def _packed(launch: Launch, held: Mapping[str, Any], host: Mapping[str, np.ndarray]) -> tuple[list[bytes], list[Any]]:
-    """The bytes of the arguments, and what must live as long as the launch."""
-    packed, alive = [], []
-    for arg in launch.args:
-        if isinstance(arg, ByValue | Textured):
-            data, made = emulated(arg, host)
-            packed.append(data)
-            alive.append(made)
-        else:
-            packed.append(held[arg].address.to_bytes(8, "little") if isinstance(arg, str) else arg.tobytes())
-    return packed, alive
 
 
 def _upload(memory: emulator.DeviceMemory, array: np.ndarray, name: str) -> emulator.Allocation:

@@ -7,7 +7,7 @@ Global memory moves whole 32-byte sectors, four to a line of 128 bytes. Shared m
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -161,6 +161,17 @@ def pick(trace: Any, kind: str, nth: int = 0, *, line: int | None = None, of: st
             f"{len(found)} such accesses, none is number {nth}; the trace has {'; '.join(known) or 'none'}"
         )
     return found[nth]
+
+
+def runs(columns: Iterable[int]) -> list[tuple[int, int]]:
+    """Neighbouring columns as ``(first, how many)``."""
+    found: list[tuple[int, int]] = []
+    for column in sorted(columns):
+        if found and sum(found[-1]) == column:
+            found[-1] = (found[-1][0], found[-1][1] + 1)
+        else:
+            found.append((column, 1))
+    return found
 
 
 def picture_of(access: Any) -> GlobalPicture | SharedPicture:

@@ -6,7 +6,7 @@ turn. Shared memory is drawn as 32 banks, one row per wavefront.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +16,7 @@ from matplotlib.patches import PathPatch
 from matplotlib.path import Path
 
 from climb.display import style
-from climb.display.access_cost import LANES, GlobalPicture, SharedPicture, describe, headline, picture_of, plural
+from climb.display.access_cost import LANES, GlobalPicture, SharedPicture, describe, headline, picture_of, plural, runs
 from climb.display.placing import text_width
 from climb.emulator.counters.cost_model import BANKS, LINE
 
@@ -135,7 +135,7 @@ def _draw(axes: Axes, picture: GlobalPicture | SharedPicture, title: str, top: f
     idle = _idle_colour(picture)
     for i, row in enumerate(rows):
         y -= row_height + (gap if row.gap_before else 0)
-        for start, length in _runs(row.shaded - row.owners.keys()):
+        for start, length in runs(row.shaded - row.owners.keys()):
             boxes.add(_x(start), y, length * _COLUMN, row_height, idle)
         for column, owners in row.owners.items():
             boxes.add(_x(column), y, _COLUMN, row_height, _colour(owners[0]))
@@ -174,17 +174,6 @@ def _draw(axes: Axes, picture: GlobalPicture | SharedPicture, title: str, top: f
 
 
 _Segment = tuple[tuple[float, float], tuple[float, float]]
-
-
-def _runs(columns: Iterable[int]) -> list[tuple[int, int]]:
-    """Neighbouring columns as ``(first, how many)``."""
-    runs: list[tuple[int, int]] = []
-    for column in sorted(columns):
-        if runs and sum(runs[-1]) == column:
-            runs[-1] = (runs[-1][0], runs[-1][1] + 1)
-        else:
-            runs.append((column, 1))
-    return runs
 
 
 def _joined(segments: list[_Segment]) -> list[_Segment]:

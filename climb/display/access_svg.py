@@ -6,11 +6,10 @@ as in Jupyter, it has the light colours. All cells of a colour are one path, so 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from html import escape
 from typing import Any
 
-from climb.display.access_cost import LANES, GlobalPicture, SharedPicture, describe, headline, picture_of
+from climb.display.access_cost import LANES, GlobalPicture, SharedPicture, describe, headline, picture_of, runs
 from climb.display.palette import PALETTE
 from climb.emulator.counters.cost_model import LINE
 
@@ -39,7 +38,7 @@ def access_svg(access: Any) -> str:
         y = _GRID_TOP + height * n
         for column, lanes in owners.items():
             cells[_shade(lanes[0])].append((column, y, 1, height))
-        spare += [(start, y, length, height) for start, length in _runs(moved - owners.keys())]
+        spare += [(start, y, length, height) for start, length in runs(moved - owners.keys())]
     lost = isinstance(picture, GlobalPicture) or picture.conflicts > 0
     out = [
         f'<svg class="rl-access" role="img" aria-label="{escape(describe(picture))}" '
@@ -81,17 +80,6 @@ def _rows(picture: GlobalPicture | SharedPicture) -> list[_Row]:
 
 def _shade(lane: int) -> int:
     return lane * len(_SHADES) // LANES
-
-
-def _runs(columns: Iterable[int]) -> list[tuple[int, int]]:
-    """Neighbouring columns as the first and how many."""
-    runs: list[tuple[int, int]] = []
-    for column in sorted(columns):
-        if runs and sum(runs[-1]) == column:
-            runs[-1] = (runs[-1][0], runs[-1][1] + 1)
-        else:
-            runs.append((column, 1))
-    return runs
 
 
 def _paint(name: str) -> str:

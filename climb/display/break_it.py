@@ -23,7 +23,7 @@ from climb.display import outcome_words
 from climb.display.access_cost import describe, pick, picture_of
 from climb.display.access_svg import access_svg
 from climb.display.cell_output import CellOutput
-from climb.display.lean_code import lean_lines
+from climb.display.highlighting import html_lines
 
 #: A source of at most so many lines is shown whole; of a longer one, what lies near the edits.
 WHOLE = 48
@@ -149,7 +149,7 @@ def _text(title: str, tried: Sequence[Tried]) -> str:
 def _html(start: Experiment, tried: Sequence[Tried], lines: tuple[int, int] | None) -> str:
     first = tried[0]
     code = _code(start.source, tried, lines)
-    launch = f'<pre class="rl-break-launch">{_joined(lean_lines(start.launch_text))}</pre>'
+    launch = f'<pre class="rl-break-launch">{_joined(html_lines(start.launch_text))}</pre>'
     folds = "".join(_fold(one, first) for one in tried)
     return f'<div class="rl-break"><pre class="rl-break-code highlight">{code}</pre>{launch}{folds}</div>'
 
@@ -160,7 +160,7 @@ def _joined(rows: Sequence[str]) -> str:
 
 def _code(source: str, tried: Sequence[Tried], lines: tuple[int, int] | None) -> str:
     """The lines that are shown, each after its number; a line that begins with a dot stands for lines left out."""
-    rows = lean_lines(source)
+    rows = html_lines(source)
     shown = _shown(source, tried, lines)
     width = len(str(max(shown)))
     out: list[str] = []
@@ -215,14 +215,14 @@ def _fold(one: Tried, first: Tried) -> str:
 
 def _change(one: Tried) -> str:
     """Deleted lines with their numbers, inserted ones with the number of the line that they follow."""
-    coloured = lean_lines(one.experiment.source)
+    coloured = html_lines(one.experiment.source)
     rows = []
     for hunk in one.hunks:
         last = hunk.at + len(hunk.old) - 1
         rows += [f'<del data-n="{hunk.at + n}">- {escape(row)}</del>' for n, row in enumerate(hunk.old)]
         inserted = coloured[hunk.new_at - 1 : hunk.new_at - 1 + len(hunk.new)]
         rows += [f'<ins data-n="{last}">+ {row}</ins>' for row in inserted]
-    rows += [f"<ins>+ {row}</ins>" for row in lean_lines(one.launch) if one.launch]
+    rows += [f"<ins>+ {row}</ins>" for row in html_lines(one.launch) if one.launch]
     return _joined(rows)
 
 

@@ -62,6 +62,11 @@ def _add(line: list[Piece], kind: str, text: str) -> None:
         line.append(Piece(kind, text))
 
 
+def html_lines(text: str) -> list[str]:
+    """The lines of a whole file as HTML."""
+    return [html_of(line) for line in lines_of(text)]
+
+
 def html_of(line: Sequence[Piece], marked: Sequence[tuple[int, int]] = ()) -> str:
     """One line as HTML. ``marked`` are ranges of columns, first and last plus one, in order, to be marked with <b>."""
     edges = {edge for span in marked for edge in span}

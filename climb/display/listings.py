@@ -42,7 +42,7 @@ def source(rung: Any, lines: tuple[int, int] | None = None) -> CellOutput:
         raise ValueError(f"lines {first} to {last} are not in the file, which has {len(rows)} lines")
     width = len(str(last))
     numbered = "\n".join(f"{n:{width}}  {row}".rstrip() for n, row in enumerate(rows[first - 1 : last], first))
-    coloured = [highlighting.html_of(line) for line in highlighting.lines_of(text)[first - 1 : last]]
+    coloured = highlighting.html_lines(text)[first - 1 : last]
     body = "".join(f'<span class="linenos">{n:{width}}  </span>{row}\n' for n, row in enumerate(coloured, first))
     if (first, last) == (1, len(rows)):
         return CellOutput(_box("rl-source", body, _file(file)), numbered)
@@ -139,7 +139,7 @@ def _whole(text: str, title: str) -> str:
 
 
 def _highlighted(text: str) -> str:
-    return "".join(highlighting.html_of(line) + "\n" for line in highlighting.lines_of(text))
+    return "".join(line + "\n" for line in highlighting.html_lines(text))
 
 
 def _with_gaps(rows: list[Row]) -> list[Row | int]:

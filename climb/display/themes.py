@@ -11,10 +11,7 @@ from pathlib import Path
 
 from climb.display.palette import PALETTE
 
-#: Light colours that figures had before; their outputs are drawn anew by `make run`.
-_FORMER = {"#b8c2cc": "muted", "#cc79a7": "yours"}
 _DARK = {colour.light: colour.dark for colour in PALETTE.values()}
-_DARK |= {light: PALETTE[name].dark for light, name in _FORMER.items()}
 
 _PAINT = re.compile(r"""(?<![\w-])(fill|stroke|stop-color|flood-color|color)(\s*[:=]\s*["']?)([^;"'<>]+)""")
 _UNPAINTED = re.compile(r"none|inherit|currentColor|url\(#[^)]*\)")

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import html
-import importlib.util
 import json
 import re
 from collections import Counter
 from html.parser import HTMLParser
 from itertools import pairwise
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 from tools import browser as chromium
@@ -130,23 +129,15 @@ def test_same_call_gives_the_same_bytes(wavefronts):
     assert again.html == wavefronts.html and repr(again) == repr(wavefronts)
 
 
-def test_files_are_loaded_on_pages_with_a_stepper_alone():
-    spec = importlib.util.spec_from_file_location("book_stepper", ROOT / "book" / "_extensions" / "stepper.py")
-    extension = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(extension)
-    added: list[str] = []
-    app = SimpleNamespace(
-        connect=lambda event, call: handlers.__setitem__(event, call),
-        add_css_file=added.append,
-        add_js_file=lambda name, loading_method: added.append(name),
-    )
-    handlers: dict = {}
-    extension.setup(app)
-    for context in ({}, {"body": "<p>data-stepper</p>"}):
-        handlers["html-page-context"](app, "page", "page.html", context, None)
-    assert added == []
-    handlers["html-page-context"](app, "page", "page.html", {"body": "<div data-stepper='{}'>"}, None)
-    assert added == ["stepper.css", "stepper.js"] and all((STATIC / name).is_file() for name in added)
+def test_files_are_loaded_on_pages_with_a_stepper_alone(wavefronts):
+    """The book lists them for all pages, and their first line says which pages need them (book/_extensions/lean.py)."""
+    config = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))["sphinx"]["config"]
+    scripts = [one if isinstance(one, str) else one[0] for one in config["html_js_files"]]
+    listed = [name for name in (*config["html_css_files"], *scripts) if name.startswith("stepper")]
+    assert listed == ["stepper.css", "stepper.js"]
+    for name in listed:
+        needed = re.match(r"/\* only where: (\S+) \*/\n", (STATIC / name).read_text(encoding="utf-8"))[1]
+        assert needed in wavefronts.html and needed not in "<p>data-stepper</p>"
 
 
 # Wavefronts.

@@ -65,7 +65,7 @@ def _cells(words: dict[str, str]) -> list[notebook.Cell]:
         announce()
     sections = [notebook.markdown(name, templates.fill(text, **words)) for name, text in templates.CHAPTER_SECTIONS]
     source = first_cell(read_address(paths.ROOT / "_config.yml")) + templates.FIRST_CELL
-    first = notebook.code("setup", source, prints=printed.getvalue(), tags=("nbval-ignore-output",))
+    first = notebook.code("setup", source, prints=printed.getvalue(), tags=("nbval-ignore-output", "hide-input"))
     return [sections[0], first, *sections[1:]]
 
 
