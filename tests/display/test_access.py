@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from tools.samples import BASE, LANES, access, texts
 
-from climb.display.access_cost import GlobalPicture, global_picture, headline, pick, shared_picture
+from climb.display.access_cost import GlobalPicture, global_picture, headline, pick, runs, shared_picture
 from climb.display.figures import access_figure, alt_text
 from climb.emulator.counters.cost_model import PERIOD, SHARED_MEASURES, atomic_sectors, sectors
 from climb.emulator.simt.lanes import INACTIVE
@@ -269,3 +269,11 @@ def test_texts_of_an_access_picture_stay_within_the_figure():
     for text in wide.axes[0].texts:
         box = text.get_window_extent(renderer)
         assert box.x0 >= 0 and box.x1 <= width and box.y0 >= 0 and box.y1 <= height, text.get_text()
+
+
+@pytest.mark.parametrize(
+    ("columns", "expected"),
+    [((), []), ((5,), [(5, 1)]), ((3, 1, 2), [(1, 3)]), ({9, 0, 4, 1, 8}, [(0, 2), (4, 1), (8, 2)])],
+)
+def test_neighbouring_columns_are_drawn_as_one_box_and_others_apart(columns, expected):
+    assert runs(columns) == expected
