@@ -8,7 +8,7 @@ from ..memory.device_memory import Allocation
 from ..simt.batch import Batch
 from ..simt.groups import Group
 from ..simt.site import Site
-from . import enabled, races
+from . import enabled, proxies, races
 from .global_shadow import GlobalShadow
 from .happens_before import FEW, MAX_THREADS, Clock, Events
 from .shared_shadow import SharedShadow
@@ -92,6 +92,17 @@ def store(
         mark_written(site, allocation, address)
 
 
+def overwrite(group: Group, site: Site, allocation: Allocation, address: np.ndarray) -> None:
+    """A write to global memory whose values the caller stores. Raises Race."""
+    batch = group.batch
+    if batch.global_shadow is not None:
+        batch.global_shadow.keep(allocation)
+        everywhere = np.ones(group.lanes.shape, np.bool_)
+        batch.global_shadow.store(group, site, allocation, address, lambda: everywhere)
+    if allocation.written is not None:
+        mark_written(site, allocation, address)
+
+
 def atomic(group: Group, site: Site, allocation: Allocation, address: np.ndarray) -> None:
     """An atomic operation on global memory."""
     batch = group.batch
@@ -122,4 +133,4 @@ def memory_fence(group: Group) -> None:
         group.batch.clock.fence(group.lanes)
 
 
-RUNTIME = {"memory_fence": memory_fence}
+RUNTIME = {"memory_fence": memory_fence, "proxy_fence": proxies.fence}

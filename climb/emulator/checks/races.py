@@ -196,3 +196,8 @@ def _name(kernel: TranslatedKernel, space: str, at: int, allocation: Allocation 
     starts = [(start, name) for name, (where, start) in kernel.layout.addresses.items() if where == space]
     start, name = max(((s, n) for s, n in starts if s <= at), default=(0, "shared memory"))
     return readable(name), at - start
+
+
+def variable_at(kernel: TranslatedKernel, at: int) -> tuple[str, int]:
+    """The variable of shared memory at an address, and the offset in it."""
+    return _name(kernel, "shared", at, None)

@@ -79,6 +79,11 @@ class SharedShadow:
         for which in ("reads", "atomics", "writes"):
             self._check(which, index, ids, group, site, address)
 
+    def last_writes(self, lanes: Lanes, site: Site, address: np.ndarray) -> np.ndarray:
+        """The stamps of the last write to each cell of an access: (blocks, threads, cells)."""
+        index, _ = self._cells(lanes, site, address)
+        return self.cells.writes.take(index)
+
     def atomic(self, group: Group, site: Site, address: np.ndarray) -> None:
         """An atomic operation. Raises Uninitialised and Race."""
         lanes, stamp = group.lanes, self.clock.events.next(site)

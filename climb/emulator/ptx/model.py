@@ -136,7 +136,8 @@ class Variable:
 
 @dataclass
 class Function:
-    """A `.entry` or `.func`. `body` is None for a declaration."""
+    """A `.entry` or `.func`. `body` is None for a declaration. `cluster`: the blocks (x, y, z) of a cluster, if the
+    kernel fixes them."""
 
     name: str
     entry: bool
@@ -147,6 +148,7 @@ class Function:
     body: list[Instruction | Label] | None = None
     branch_targets: dict[str, tuple[str, ...]] = field(default_factory=dict)
     max_threads: int = 0
+    cluster: tuple[int, int, int] | None = None
     location: Location = Location()
 
 

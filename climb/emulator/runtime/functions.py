@@ -8,12 +8,15 @@ from ..checks import hooks
 from . import (
     async_copies,
     atomics,
+    bulk_copies,
+    cluster_addresses,
     generic_addresses,
     global_memory,
     local_memory,
     mbarrier,
     shared_memory,
     system_calls,
+    tensor_copies,
     tensor_cores,
     textures,
     warp_operations,
@@ -22,5 +25,6 @@ from . import (
 FUNCTIONS: dict[str, Callable] = {
     **global_memory.RUNTIME, **shared_memory.RUNTIME, **local_memory.RUNTIME, **generic_addresses.RUNTIME,
     **atomics.RUNTIME, **async_copies.RUNTIME, **mbarrier.RUNTIME, **hooks.RUNTIME,
+    **bulk_copies.RUNTIME, **tensor_copies.RUNTIME, **cluster_addresses.RUNTIME,
     **warp_operations.RUNTIME, **tensor_cores.RUNTIME, **textures.RUNTIME, **system_calls.RUNTIME,
 }  # fmt: skip
