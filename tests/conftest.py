@@ -35,8 +35,10 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out tests marked `thorough` unless asked for. Skip tests marked `gpu` where kernels run on the emulator, and
-    tests marked `emulated` where they do not."""
+    """Leave out tests marked `thorough` unless asked for.
+
+    Skip tests marked `gpu` where kernels run on the emulator, and tests marked `emulated` where they do not.
+    """
     if not config.getoption("--thorough"):
         left_out = [item for item in items if item.get_closest_marker("thorough")]
         if left_out:
