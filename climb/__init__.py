@@ -50,6 +50,7 @@ _WHERE = {
     "display.listings": ("diff", "launch", "source"),
     "display.playgrounds": ("playground",),
     "display.prose_numbers": ("number", "say"),
+    "display.sources": ("claims_table", "reported"),
     "display.stepper.divergence": ("divergence_stepper",),
     "display.stepper.pipeline": ("pipeline_stepper",),
     "display.stepper.planes": ("planes_stepper",),
