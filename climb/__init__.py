@@ -35,7 +35,7 @@ _WHERE = {
     ),
     "bench.ladder": ("BoundRung", "Ladder"),
     "bench.machine_code": ("opcode_counts", "opcodes"),
-    "bench.occupancy": ("CannotLaunch", "MULTIPROCESSORS", "kernel_occupancy", "occupancy_of"),
+    "toolchain.occupancy": ("CannotLaunch", "MULTIPROCESSORS", "kernel_occupancy", "occupancy_of"),
     "bench.occupancy_profile": ("occupancy_profile",),
     "bench.problem": ("Argument", "Launch", "Peer", "Problem", "Rung", "size_label"),
     "bench.profiling": ("hardware_counters",),
