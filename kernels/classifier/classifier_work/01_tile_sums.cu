@@ -1,9 +1,8 @@
-// Idea: the report's tile with both of its numbers free: threads of a block, weights of
-// a thread.
-// From the rung before: nothing, this is the only rung: `tile_sums` of the ladder
+// Idea: the report's tile with two numbers free: threads of a block, work of a thread.
+// From the rung before: nothing, this is the first rung: `tile_sums` of the ladder
 // classifier, in which a thread adds up kEach products before the warp does.
-// Requires: a block of kThreads threads; a grid of strips of kWarp * kEach inputs and of
-// pieces of kThreads / kWarp outputs; output is zero.
+// Requires: a block of kThreads threads; a grid of strips of kWarp * kEach inputs and
+// of pieces of kThreads / kWarp outputs; output is zero.
 #include "../../common/warp.cuh"
 #include "../zero.cuh"
 

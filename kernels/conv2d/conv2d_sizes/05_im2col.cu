@@ -1,7 +1,6 @@
-// Idea: unfold the image, then a matrix product: row t of the unfolded image is the
-// image shifted by tap t, and the result is the filter times that matrix.
-// From the rung before: another way altogether, for contrast: two launches, and k x k
-// images in memory between them.
+// Idea: unfold the image, then multiply matrices: the filter is one row.
+// From the rung before: another way altogether, for contrast: two launches. Row t of
+// the unfolded image is the image shifted by tap t; it takes k x k images of memory.
 // Requires: blocks of kThreads threads; a grid of pixels, and of taps for the first
 // launch.
 #include "../conv2d/border.cuh"

@@ -1,6 +1,6 @@
 // The launch before rungs whose kernel knows parts of the input maps, but no batch: the
-// maps of all images are one long list, an image is a part, and each part needs the same
-// weights.
+// maps of all images are one long list, an image is a part, and each part needs the
+// same weights.
 #pragma once
 
 // repeated[out][image][map and tap] = weights[out][map and tap]; ``row`` is the number

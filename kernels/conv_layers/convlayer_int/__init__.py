@@ -32,6 +32,11 @@ def _in_integers(launches: Callable[[Size], tuple[Launch, ...]]) -> Callable[[Si
     return lambda size: tuple(replace(one, kernel=one.kernel.replace("<float", "<int")) for one in launches(size))
 
 
+def _three_taps(size: Size) -> str | None:
+    reason = OF_FLOATS["direct"].rung.requires(size)
+    return reason or (None if size["k"] == 3 else "k must be 3, the layers whose time this rung compares")
+
+
 def _direct(size: Size) -> tuple[Launch, ...]:
     (one,) = OF_FLOATS["direct"].rung.launches(size)
     return (replace(one, kernel=one.kernel.removesuffix(">") + ", int>"),)
@@ -56,6 +61,6 @@ ladder = Ladder(
     Path(__file__).parent,
     rungs=(
         *(_rung(name) for name in ("map_atomics", "pair_atomics", "output_stationary")),
-        replace(OF_FLOATS["direct"].rung, launches=_direct),
+        replace(OF_FLOATS["direct"].rung, launches=_direct, requires=_three_taps),
     ),
 )

@@ -1,7 +1,6 @@
-// Idea: conv1 of the course report in its own layouts: a block takes a chunk of an input
-// map, and thread 0 loads the weights of all output maps into shared memory.
-// From the rung before: nothing, this is the first rung. The report's indices are
-// corrected, and it adds by atomics.
+// Idea: conv1 in the layouts of the course report; thread 0 loads the weights.
+// From the rung before: nothing, this is the first rung. A block takes a chunk of an
+// input map; the report's indices are corrected, and it adds by atomics.
 // Requires: blocks of kSide^2 threads, at least a warp; kSide divides n; shared memory
 // for the weights of one input map; outputs that convlayer_clear has set to zero.
 #include "../convlayer/clear.cuh"

@@ -1,7 +1,6 @@
-// Idea: conv2 of the course report in its own layouts: a block for each chunk and pair
-// of an input map and an output map; thread 0 loads the nine weights.
-// From the rung before: blocks instead of the loop over output maps. A row of blocks
-// reads neighbouring weights, because output maps are the inner axis.
+// Idea: conv2 in the layouts of the course report: a block for each pair of maps.
+// From the rung before: blocks instead of the loop over output maps; thread 0 loads the
+// nine weights. Neighbouring blocks read neighbouring weights.
 // Requires: blocks of kSide^2 threads, at least a warp; kSide divides n; outputs that
 // convlayer_clear has set to zero.
 #include "../convlayer/clear.cuh"

@@ -1,5 +1,5 @@
-// The course report's layouts. An input map is cut into square chunks that lie one after
-// the other, each row by row; weights are [input map][output map][row][column].
+// The course report's layouts. An input map is cut into square chunks that lie one
+// after the other, each row by row; weights are [input map][output map][row][column].
 #pragma once
 
 // One element of a map that is stored in chunks of kSide x kSide; zero outside.
