@@ -21,6 +21,7 @@ class Batch:
     `extents` tells which bytes of each space belong to a variable. `recent` maps sites to the allocation they last
     accessed. `exited` lists the lanes that have left the kernel. `clock` and the shadows are None unless a check needs
     them; `local_written`, the shape of `local`, is 1 for each byte of local memory that has been written.
+    `grid_barrier`: the workspace of a cooperative launch.
     """
 
     def __init__(
@@ -52,6 +53,7 @@ class Batch:
         self.exited: list[Lanes] = []
         self.pending_copies = PendingCopies(blocks * self.threads)
         self.timer = 0
+        self.grid_barrier: Allocation | None = None
         self.check_uninitialised = False
         self.local_written: np.ndarray | None = None
         self.clock: Clock | None = None
