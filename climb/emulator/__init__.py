@@ -16,6 +16,7 @@ from .counters.trace import Access, Trace
 from .errors import (
     AssertionFailed,
     AsyncMisuse,
+    AsyncRace,
     BarrierDivergence,
     BarrierMisuse,
     Deadlock,
@@ -44,6 +45,7 @@ __all__ = [
     "Allocation",
     "AsyncMisuse",
     "AssertionFailed",
+    "AsyncRace",
     "BarrierDivergence",
     "BarrierMisuse",
     "BlockTrace",

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from climb.toolchain import Compiled, ToolchainError, compile_cuda, disassemble
+from climb.toolchain import Compiled, ToolchainError, compile_cuda, disassemble, resources
 from climb.toolchain.names import demangled
 
 from . import ptx
@@ -51,6 +51,7 @@ def run(
     options: Sequence[str] = (),
     symbols: Mapping[str, np.ndarray] | None = None,
     trace: Trace | None = None,
+    cooperative: bool = False,
 ) -> Result:
     """Compile CUDA C++, run one kernel on the emulator, and return its counters and arrays.
 
@@ -58,7 +59,7 @@ def run(
     ``"scale<float, 4>"``; optional if the source has only one kernel. `args`: NumPy arrays, which are copied in and
     written back in place; numbers, which are converted to the type of the parameter; NumPy scalars and bytes, which are
     passed as they are. `shared_mem`: bytes of dynamic shared memory. `symbols`: values for `__constant__` and
-    `__device__` variables with C linkage.
+    `__device__` variables with C linkage. `cooperative`: run all blocks at the same time, as `grid.sync()` needs.
 
     Raises FileNotFoundError; CompileError with the compiler's messages; KernelNotFound; TypeError or ValueError, with
     the position, for an argument that does not fit its parameter; EmulatorError, with the source line, for a fault of
@@ -68,7 +69,9 @@ def run(
     names = (kernel,) if kernel is not None else ()
     compiled = compile_cuda(text, filename=filename, options=options, name_expressions=names, include_dirs=folders)
     name = kernel if kernel is not None else _only_kernel(compiled)
-    return launch(compiled, name, grid, block, args, shared_mem=shared_mem, symbols=symbols, trace=trace)
+    return launch(
+        compiled, name, grid, block, args, shared_mem=shared_mem, symbols=symbols, trace=trace, cooperative=cooperative
+    )
 
 
 def launch(
@@ -83,6 +86,7 @@ def launch(
     trace: Trace | None = None,
     compare: bool = True,
     module: Module | None = None,
+    cooperative: bool = False,
 ) -> Result:
     """As `run`, for source that is compiled already.
 
@@ -100,7 +104,11 @@ def launch(
     held = _upload_all(memory, {n: arg for n, arg in enumerate(args) if isinstance(arg, np.ndarray)})
     packed = [_pack(arg, parameter, n, held) for n, (arg, parameter) in enumerate(zip(args, parameters, strict=True))]
     try:
-        counters = function.launch(grid, block, packed, memory=memory, shared_bytes=shared_mem, trace=trace)
+        registers = _registers(compiled, kernel) if cooperative else 0
+        counters = function.launch(
+            grid, block, packed, memory=memory, shared_bytes=shared_mem, trace=trace, cooperative=cooperative,
+            registers=registers,
+        )  # fmt: skip
     finally:
         unwritable = [position for position, allocation in held.items() if not _download(allocation, args[position])]
     if unwritable:
@@ -117,6 +125,14 @@ def with_marks(counters: Counters, kernel: Kernel, compiled: Compiled) -> Counte
     except ToolchainError:
         return counters
     return replace(counters, marks=marks(kernel.code, sass))
+
+
+def _registers(compiled: Compiled, kernel: str) -> int:
+    """Registers per thread; 0 if the tools that read the cubin are missing."""
+    try:
+        return resources(compiled, kernel).registers
+    except ToolchainError:
+        return 0
 
 
 def _read(source: str | Path) -> tuple[str, str, tuple[str, ...]]:

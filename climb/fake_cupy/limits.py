@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from climb.emulator.execution.cooperative import resident_blocks
 from climb.fake_cupy.errors import CUDADriverError, invalid_value
 
 MAX_THREADS = 1024
@@ -84,4 +85,18 @@ def check_registers(registers: int, block: tuple[int, int, int]) -> None:
             "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES: too many resources requested for launch: "
             f"{threads} threads of {registers} registers need {warps * per_warp}, a multiprocessor has {REGISTERS}; "
             "launch a smaller block, or add __launch_bounds__ so that the compiler uses fewer"
+        )
+
+
+def check_resident(grid: tuple[int, int, int], block: tuple[int, int, int], shared: int, registers: int) -> None:
+    """Raise CUDADriverError if the blocks of a cooperative launch do not fit on the GPU at the same time.
+
+    `shared`: bytes of a block, static and dynamic; `registers` of a thread.
+    """
+    blocks = grid[0] * grid[1] * grid[2]
+    most = resident_blocks(block[0] * block[1] * block[2], shared, registers)
+    if blocks > most:
+        raise CUDADriverError(
+            "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE: too many blocks in cooperative launch: "
+            f"{blocks} blocks, of which {most} fit on the GPU at the same time"
         )

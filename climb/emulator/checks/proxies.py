@@ -15,7 +15,7 @@ from ..simt.groups import Group
 from ..simt.site import Site
 from .faults import place, place_of
 from .happens_before import KIND, TICK
-from .races import variable_at
+from .races import name_of
 
 _ID = (1 << KIND) - 1
 #: Instructions whose writes go through the asynchronous proxy themselves.
@@ -63,12 +63,12 @@ def check_fenced(group: Group, site: Site, address: np.ndarray) -> None:
     earlier = events.site(stamp)
     other = place(batch, earlier.location, int(block[row, column, cell]), stamp & _ID, 1)
     at = int(np.broadcast_to(address + site.offset, lanes.shape)[row, column])
-    name, offset = variable_at(batch.kernel, at)
+    name, offset = name_of(batch.kernel, "shared", at, None)
     writer = ",".join(map(str, other.thread))
     raise MissingProxyFence(
         f"missing proxy fence: this asynchronous read of byte {offset} of {name}, which thread ({writer}) writes at "
-        f"{other.file.rsplit('/', 1)[-1]}:{other.line}: {other.text.rstrip('; ')}; without fence.proxy.async in between, "
-        "hardware may read what was there before",
+        f"{other.file.rsplit('/', 1)[-1]}:{other.line}: {other.text.rstrip('; ')}; without fence.proxy.async in "
+        "between, hardware may read what was there before",
         place_of(group, site, bad),
         space="shared",
         address=at,

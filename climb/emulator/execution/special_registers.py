@@ -33,6 +33,8 @@ def special_registers(batch: Batch) -> dict[str, np.ndarray]:
     full = np.uint64(0xFFFFFFFF)
     out["%lanemask_eq"], out["%lanemask_lt"], out["%lanemask_le"] = bit, bit - one, 2 * bit - one
     out["%lanemask_ge"], out["%lanemask_gt"] = full & ~(bit - one), full & ~(2 * bit - one)
+    workspace = batch.grid_barrier.address if batch.grid_barrier is not None else 0
+    out["%envreg1"], out["%envreg2"] = np.array([[workspace >> 32]]), np.array([[workspace & 0xFFFFFFFF]])
     wanted = {name: value for name, value in out.items() if name in kernel.special_registers}
     registers = {name: value.astype(DTYPES[SPECIAL_TYPES[name]]) for name, value in wanted.items()}
     # The compiler may read a register that no path has written; its value does not matter.

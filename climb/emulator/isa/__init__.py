@@ -30,6 +30,7 @@ from . import (
     load_store,
     logic,
     matrix,
+    matrix_rows,
     mbarrier,
     miscellaneous,
     move,

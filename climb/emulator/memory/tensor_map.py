@@ -1,7 +1,7 @@
 """Tensor maps: the 128 bytes that tell bulk tensor copies about a tensor in global memory.
 
-The driver's layout of these bytes is not public. Here they hold the fields of `TensorMap` in a layout of our own, with a
-checksum: bytes that nothing but an encoder has written are recognised. The rules are those of `cuTensorMapEncodeTiled`
+The driver's layout of these bytes is not public. Here they hold the fields of `TensorMap` in a layout of our own, with
+a checksum: a changed byte is noticed. The rules are those of `cuTensorMapEncodeTiled`
 in the CUDA Driver API.
 """
 

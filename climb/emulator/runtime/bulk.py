@@ -12,12 +12,14 @@ from typing import NoReturn
 
 import numpy as np
 
-from ..checks import faults, hooks
+from ..checks import faults
+from ..checks.in_flight import InFlight
 from ..checks.proxies import check_fenced
 from ..counters.cost_model import SECTOR
 from ..errors import AsyncMisuse, Misaligned
 from ..isa.half import half_operation
 from ..memory.device_memory import Allocation
+from ..simt.async_access import AsyncAccess
 from ..simt.asynchronous import Operation
 from ..simt.groups import Group
 from ..simt.lanes import Lanes
@@ -30,6 +32,8 @@ PIECE = 16
 _WORD = np.dtype(np.uint32)
 
 Update = Callable[[np.ndarray, np.ndarray], np.ndarray]
+#: (block, thread, number) -> why an access is in flight, the last part of a sentence.
+Why = Callable[[int, int, int], str]
 
 
 def each_lane(group: Group, *values: np.ndarray | None) -> Iterator[tuple[Group, list[int | None]]]:
@@ -45,9 +49,7 @@ def each_lane(group: Group, *values: np.ndarray | None) -> Iterator[tuple[Group,
 def spread(group: Group, block: int, count: int) -> Group:
     """The one lane of a group, repeated `count` times, as if it were in `block`: for the accesses of a range."""
     lanes = group.lanes
-    where = Lanes(
-        np.full((1, count), block, np.int64), np.full((1, count), lanes.thread[0, 0]), lanes.threads, True
-    )
+    where = Lanes(np.full((1, count), block, np.int64), np.full((1, count), lanes.thread[0, 0]), lanes.threads, True)
     return Group(group.batch, where, {})
 
 
@@ -108,36 +110,41 @@ def range_sectors(start: int, nbytes: int) -> int:
     return (start + nbytes - 1) // SECTOR - start // SECTOR + 1 if nbytes else 0
 
 
-def read_shared(group: Group, site: Site, start: int, nbytes: int) -> None:
-    """Check at the issue that shared memory may be read: nothing may still write to it, and a proxy fence must lie
-    between ordinary stores and the operation. Raises Race, Uninitialised, MissingProxyFence."""
-    shadow = group.batch.shared_shadow
-    if shadow is None or not nbytes:
-        return
+def reads_shared(group: Group, site: Site, start: int, nbytes: int, why: Why) -> AsyncAccess:
+    """The read of a range of shared memory of the lane's own block. Raises MissingProxyFence."""
     address, site = pieces(start, nbytes), as_pieces(site, "load")
     reader = spread(group, int(group.lanes.block[0, 0]), address.size)
-    hooks.ordered(reader, site)
-    shadow.read(reader, site, address)
     check_fenced(reader, site, address)
+    return AsyncAccess(site, reader.lanes, address, np.zeros(address.size, np.int64), why=why)
 
 
-def may_overwrite(group: Group, site: Site, home: int, start: int, nbytes: int) -> None:
-    """Check at the issue that shared memory may be overwritten. Raises Race."""
-    shadow = group.batch.shared_shadow
-    if shadow is not None and nbytes and home == int(group.lanes.block[0, 0]):
-        address = pieces(start, nbytes)
-        shadow.overwrites(spread(group, home, address.size), as_pieces(site, "store"), address)
+def writes_shared(
+    group: Group, site: Site, home: int, start: int, nbytes: int, why: Why, action: str = "store"
+) -> AsyncAccess:
+    """The write to a range of shared memory of the block `home`."""
+    address, own = pieces(start, nbytes), int(group.lanes.block[0, 0])
+    writer = spread(group, own, address.size)
+    where = None if home == own else np.full((1, 1), home, np.int64)
+    number = np.zeros(address.size, np.int64)
+    return AsyncAccess(as_pieces(site, action), writer.lanes, address, number, home=where, why=why)
 
 
-def wrote_shared(group: Group, site: Site, home: int, start: int, nbytes: int) -> None:
-    """Tell the checks that the operation has written to shared memory, and that its completion publishes that."""
-    batch = group.batch
-    if batch.shared_shadow is not None and nbytes and home == int(group.lanes.block[0, 0]):
-        address = pieces(start, nbytes)
-        writer = spread(group, home, address.size)
-        batch.shared_shadow.write(writer, as_pieces(site, "store"), address, lambda: np.ones(address.shape, np.bool_))
-    if batch.clock is not None:
-        batch.clock.fence(group.lanes)
+def accesses_global(group: Group, site: Site, address: np.ndarray, width: int, action: str, why: Why) -> AsyncAccess:
+    """The accesses of `width` bytes each to global memory."""
+    element, many = {1: ("u1", 1), 2: ("u2", 1), 4: ("u4", 1), 8: ("u8", 1), 16: ("u4", 4)}[width]
+    part = replace(site, space="global", element=np.dtype(element), count=many, offset=0, action=action, part=True)
+    lanes = spread(group, int(group.lanes.block[0, 0]), address.size).lanes
+    return AsyncAccess(part, lanes, address.reshape(1, -1), np.zeros(address.size, np.int64), why=why)
+
+
+def open_group(block: int, thread: int, number: int) -> str:
+    """Why an operation of a bulk group is in flight."""
+    return "no cp.async.bulk.wait_group has covered its group"
+
+
+def open_phase(block: int, thread: int, number: int) -> str:
+    """Why an operation that completes on an mbarrier is in flight."""
+    return "no wait has seen the phase of its mbarrier end"
 
 
 def shared_row(group: Group, home: int) -> np.ndarray:
@@ -153,11 +160,28 @@ def barriers_at(group: Group, site: Site, address: np.ndarray) -> dict[int, int]
 
 
 def issue(group: Group, operation: Operation) -> None:
-    """Put an operation into flight."""
-    state = group.batch.asynchronous
+    """Put an operation into flight. Raises Race and AsyncRace for accesses that conflict with it."""
+    batch = group.batch
     if not operation.barriers:
-        operation.group = state.commits.get(int(group.lanes.linear()[0]), 0)
-    state.operations.append(operation)
+        operation.group = batch.asynchronous.commits.get(int(group.lanes.linear()[0]), 0)
+    if batch.check_in_flight:
+        if batch.in_flight is None:
+            batch.in_flight = InFlight(batch)
+        for access in operation.accesses:
+            if access.address.size:
+                batch.in_flight.begin(access)
+                operation.open.append(access)
+    batch.asynchronous.operations.append(operation)
+
+
+def ended(group: Group, operation: Operation, action: str) -> None:
+    """Reads ("load") or writes of an operation have happened: others may use what they accessed."""
+    batch = group.batch
+    for access in [each for each in operation.open if (each.site.action == "load") == (action == "load")]:
+        operation.open.remove(access)
+        batch.in_flight.end(access, access)
+    if action != "load" and batch.clock is not None:
+        batch.clock.fence(group.lanes)
 
 
 def update_of(how: str, kind: str) -> tuple[np.dtype, Update]:

@@ -38,9 +38,7 @@ def targets(group: Group, site: Site, address: np.ndarray, mask: int | None) -> 
     return [(first + rank, local) for rank in range(size) if mask >> rank & 1]
 
 
-def barrier_words(
-    group: Group, site: Site, address: np.ndarray, homes: list[int], mask: int | None
-) -> dict[int, int]:
+def barrier_words(group: Group, site: Site, address: np.ndarray, homes: list[int], mask: int | None) -> dict[int, int]:
     """The mbarriers on which a copy completes, with their phases: one, or at one address in each of `homes`."""
     if mask is None:
         return bulk.barriers_at(group, site, address)
@@ -71,25 +69,28 @@ def to_shared(
         places = targets(lane, store, np.array([[to]]), ranks)
         _aligned(lane, load, size, source=start, target=places[0][1])
         held = bulk.global_range(lane, load, start, size)
-        for home, local in places:
+        for _, local in places:
             bulk.check_shared_range(lane, store, local, size)
-            bulk.may_overwrite(lane, store, home, local, size)
         words = barrier_words(lane, barrier, np.array([[word]]), [home for home, _ in places], ranks)
         bulk.count(lane, load, bulk.range_sectors(start, size), size)
         read_global(lane, load, held, bulk.pieces(start, size))
+        accesses = (
+            bulk.accesses_global(lane, load, bulk.pieces(start, size), bulk.PIECE, "load", bulk.open_phase),
+            *(bulk.writes_shared(lane, store, home, local, size, bulk.open_phase) for home, local in places),
+        )
 
-        def fetch(operation: Operation, held=held, start=start, size=size) -> None:
-            first = start - held.address
-            operation.data = held.data[first : first + size].copy()
+        def fetch(operation: Operation, lane=lane, held=held, start=start, size=size) -> None:
+            operation.data = held.data[start - held.address :][:size].copy()
+            bulk.ended(lane, operation, "load")
 
         def deliver(operation: Operation, lane=lane, places=places, size=size) -> None:
             for home, local in places:
                 bulk.shared_row(lane, home)[local : local + size] = operation.data
-                bulk.wrote_shared(lane, store, home, local, size)
+            bulk.ended(lane, operation, "store")
             for each, issued in operation.barriers.items():
                 mbarrier.complete(lane, load, each, size, issued)
 
-        bulk.issue(lane, Operation(load, lane.lanes, fetch, deliver, words, writes_shared=True))
+        bulk.issue(lane, Operation(load, lane.lanes, fetch, deliver, words, accesses=accesses))
 
 
 def between_shared(
@@ -110,23 +111,25 @@ def between_shared(
         _aligned(lane, load, size, source=start, target=local)
         bulk.check_shared_range(lane, load, start, size)
         bulk.check_shared_range(lane, store, local, size)
-        bulk.read_shared(lane, load, start, size)
-        if reduction is None:
-            bulk.may_overwrite(lane, store, home, local, size)
         words = bulk.barriers_at(lane, barrier, np.array([[word]]))
+        action = "store" if reduction is None else "atomic"
+        accesses = (
+            bulk.reads_shared(lane, load, start, size, bulk.open_phase),
+            bulk.writes_shared(lane, store, home, local, size, bulk.open_phase, action),
+        )
 
         def fetch(operation: Operation, lane=lane, start=start, size=size) -> None:
             row = bulk.shared_row(lane, int(lane.lanes.block[0, 0]))
             operation.data = row[start : start + size].copy()
+            bulk.ended(lane, operation, "load")
 
         def deliver(operation: Operation, lane=lane, home=home, local=local, size=size) -> None:
-            row = bulk.shared_row(lane, home)[local : local + size]
-            _combine(row, operation.data, reduction)
-            bulk.wrote_shared(lane, store, home, local, size)
+            _combine(bulk.shared_row(lane, home)[local : local + size], operation.data, reduction)
+            bulk.ended(lane, operation, "store")
             for each, issued in operation.barriers.items():
                 mbarrier.complete(lane, load, each, size, issued)
 
-        bulk.issue(lane, Operation(load, lane.lanes, fetch, deliver, words, reads_shared=True, writes_shared=True))
+        bulk.issue(lane, Operation(load, lane.lanes, fetch, deliver, words, accesses=accesses))
 
 
 def to_global(
@@ -144,18 +147,24 @@ def to_global(
         _aligned(lane, store, size, source=start, target=to)
         bulk.check_shared_range(lane, load, start, size)
         held = bulk.global_range(lane, store, to, size)
-        bulk.read_shared(lane, load, start, size)
         bulk.count(lane, store, bulk.range_sectors(to, size), size)
+        action = "store" if reduction is None else "atomic"
+        accesses = (
+            bulk.reads_shared(lane, load, start, size, bulk.open_group),
+            bulk.accesses_global(lane, store, bulk.pieces(to, size), bulk.PIECE, action, bulk.open_group),
+        )
 
         def fetch(operation: Operation, lane=lane, start=start, size=size) -> None:
             row = bulk.shared_row(lane, int(lane.lanes.block[0, 0]))
             operation.data = row[start : start + size].copy()
+            bulk.ended(lane, operation, "load")
 
         def deliver(operation: Operation, lane=lane, held=held, to=to, size=size) -> None:
             write_global(lane, store, held, bulk.pieces(to, size), reduction is not None)
-            _combine(held.data[to - held.address : to - held.address + size], operation.data, reduction)
+            _combine(held.data[to - held.address :][:size], operation.data, reduction)
+            bulk.ended(lane, operation, "store")
 
-        bulk.issue(lane, Operation(store, lane.lanes, fetch, deliver, reads_shared=True))
+        bulk.issue(lane, Operation(store, lane.lanes, fetch, deliver, accesses=accesses))
 
 
 def _combine(row: np.ndarray, data: np.ndarray, reduction: tuple[str, str] | None) -> None:
@@ -199,7 +208,7 @@ def check_left(batch: Batch) -> None:
         if operation.writes_shared:
             bulk.fail(lane, operation.site, "this copy to shared memory is still in flight when its block leaves the "
                       "kernel: nothing has waited for its mbarrier")  # fmt: skip
-        if operation.reads_shared and not operation.fetched:
+        if not operation.fetched:
             bulk.fail(lane, operation.site, "this copy still reads shared memory when its block leaves the kernel: "
                       "cp.async.bulk.wait_group.read is missing")  # fmt: skip
     while state.operations:

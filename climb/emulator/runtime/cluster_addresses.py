@@ -22,8 +22,8 @@ _LOCAL = (1 << RANK) - 1
 def resolve(group: Group, site: Site, address: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The block of the batch that each address (offset of the site included) names, and the address in it.
 
-    Both are int64 and have the shape of the lanes. Raises OutOfBounds for a block that the cluster does not have or that
-    has left the kernel.
+    Both are int64 and have the shape of the lanes. Raises OutOfBounds for a block that the cluster does not have, or
+    that has left the kernel.
     """
     lanes = group.lanes
     full = np.broadcast_to(address, lanes.shape) + site.offset

@@ -118,9 +118,7 @@ def arrive(
     before = _apply(group, words.ravel(), arrivals, nbytes, drop)
     over = pending(before) < arrivals.astype(np.int64)
     if over.any():
-        faults.warp_mismatch(
-            group, site, over.reshape(shape), "more arrivals at an mbarrier than its phase has left"
-        )
+        faults.warp_mismatch(group, site, over.reshape(shape), "more arrivals at an mbarrier than its phase has left")
     past = np.abs(transactions(before) + nbytes) > LIMIT
     if past.any():
         what = f"an mbarrier counts at most {LIMIT} transaction bytes, and this would make more"

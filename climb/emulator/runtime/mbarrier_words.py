@@ -43,7 +43,9 @@ def advance(old: np.ndarray, count: np.ndarray, tx: np.ndarray, drop: bool) -> n
     nbytes = (old >> _TX_SHIFT) + tx & _TX
     over = (left == 0) & (nbytes == 0)
     parity = old >> _PHASE ^ over
-    return parity << _PHASE | _ONE << _VALID | nbytes << _TX_SHIFT | expected << _EXPECTED | np.where(over, expected, left)
+    return (
+        parity << _PHASE | _ONE << _VALID | nbytes << _TX_SHIFT | expected << _EXPECTED | np.where(over, expected, left)
+    )
 
 
 def describe(word: int) -> str:

@@ -12,11 +12,11 @@ from .mbarrier_words import describe, pending, phase, transactions
 
 #: Failed waits, without any arrival or copy in between, after which nothing can come any more. A group that polls lets
 #: the others run first, so all that can run have run by then.
-PATIENCE = 3000
+PATIENCE = 1000
 
 
 def waited_in_vain(group: Group, site: Site, words: np.ndarray) -> None:
-    """Raise Deadlock if nothing has happened at any mbarrier for a long time. `words`: those that the lanes wait for."""
+    """Raise Deadlock if nothing has happened at any mbarrier for a long time. `words`: those that the lanes await."""
     batch, state = group.batch, group.batch.asynchronous
     if state.polls < PATIENCE:
         return
@@ -28,8 +28,8 @@ def waited_in_vain(group: Group, site: Site, words: np.ndarray) -> None:
     where = f"{made.location.file.rsplit('/', 1)[-1]}:{made.location.line}"
     count = int(np.count_nonzero(words == word))
     raise Deadlock(
-        f"deadlock: {count} thread{'s' * (count > 1)} wait{'s' * (count == 1)} for the mbarrier initialised at {where}, "
-        f"whose phase of parity {int(phase(value)[0])} misses {describe(int(value[0]))}",
+        f"deadlock: {count} thread{'s wait' if count > 1 else ' waits'} for the mbarrier initialised at {where}, whose "
+        f"phase of parity {int(phase(value)[0])} misses {describe(int(value[0]))}",
         faults.place_of(group, site, words == word),
         steps=state.polls,
         block=batch.block_index(block),

@@ -169,25 +169,28 @@ def load(
         local = places[0][1]
         box = _place(lane, site, tensor, start, local)
         held = _allocation(lane, site, tensor, box)
-        for home, _ in places:
-            bulk.may_overwrite(lane, store, home, local, tensor.tile_bytes)
         words = barrier_words(lane, barrier, np.array([[word]]), [home for home, _ in places], ranks)
         _count(lane, site, tensor, box)
         if held is not None:
             read_global(lane, site, held, box.address.reshape(1, -1), tensor.itemsize)
+        accesses = (
+            bulk.accesses_global(lane, site, box.address, tensor.itemsize, "load", bulk.open_phase),
+            *(bulk.writes_shared(lane, store, home, to, tensor.tile_bytes, bulk.open_phase) for home, to in places),
+        )
 
-        def fetch(operation: Operation, tensor=tensor, box=box, held=held) -> None:
+        def fetch(operation: Operation, lane=lane, tensor=tensor, box=box, held=held) -> None:
             operation.data = _gather(tensor, box, held)
+            bulk.ended(lane, operation, "load")
 
         def deliver(operation: Operation, lane=lane, tensor=tensor, box=box, places=places) -> None:
             for home, local in places:
                 row = bulk.shared_row(lane, home)
                 _scatter(row, swizzled(box.offset + local, tensor.swizzle), operation.data)
-                bulk.wrote_shared(lane, store, home, local, tensor.tile_bytes)
+            bulk.ended(lane, operation, "store")
             for each, issued in operation.barriers.items():
                 mbarrier.complete(lane, site, each, tensor.tile_bytes, issued)
 
-        bulk.issue(lane, Operation(site, lane.lanes, fetch, deliver, words, writes_shared=True))
+        bulk.issue(lane, Operation(site, lane.lanes, fetch, deliver, words, accesses=accesses))
 
 
 def store(
@@ -208,16 +211,22 @@ def store(
             bulk.fail(lane, site, f"there is no reduction {reduction} of {tensor.dtype}")
         box = _place(lane, site, tensor, first, start)
         held = _allocation(lane, site, tensor, box)
-        bulk.read_shared(lane, source_site, start, tensor.tile_bytes)
         _count(lane, site, tensor, box)
+        action = "store" if reduction is None else "atomic"
+        accesses = (
+            bulk.reads_shared(lane, source_site, start, tensor.tile_bytes, bulk.open_group),
+            bulk.accesses_global(lane, site, box.address, tensor.itemsize, action, bulk.open_group),
+        )
 
         def fetch(operation: Operation, lane=lane, tensor=tensor, box=box, start=start) -> None:
             row = bulk.shared_row(lane, int(lane.lanes.block[0, 0]))
             places = swizzled(box.offset[box.inside] + start, tensor.swizzle)
             operation.data = _elements(row, places, np.dtype(f"u{tensor.itemsize}"))
+            bulk.ended(lane, operation, "load")
 
         def deliver(operation: Operation, lane=lane, tensor=tensor, box=box, held=held, kind=kind) -> None:
             if held is None:
+                bulk.ended(lane, operation, "store")
                 return
             write_global(lane, site, held, box.address.reshape(1, -1), reduction is not None, tensor.itemsize)
             offset, values = box.address - held.address, operation.data
@@ -226,8 +235,9 @@ def store(
                 dtype, update = bulk.update_of(reduction, bits)
                 values = update(_elements(held.data, offset, dtype), values.view(dtype))
             _scatter(held.data, offset, np.ascontiguousarray(values))
+            bulk.ended(lane, operation, "store")
 
-        bulk.issue(lane, Operation(site, lane.lanes, fetch, deliver, reads_shared=True))
+        bulk.issue(lane, Operation(site, lane.lanes, fetch, deliver, accesses=accesses))
 
 
 def prefetch(group: Group, site: Site, maps: np.ndarray, coordinates: tuple[np.ndarray, ...]) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from .async_access import AsyncAccess
 from .lanes import Lanes
 from .site import Site
 
@@ -21,8 +22,8 @@ class Operation:
 
     `fetch` reads the source, `deliver` writes the target and completes. `barriers`: the words (see `Asynchronous`) of
     the mbarriers on which it completes, with the phase that each was in at the issue; empty if it belongs to a bulk
-    group. `group`: the number of that group. `reads_shared`, `writes_shared`: whether shared memory is its source or
-    its target.
+    group. `group`: the number of that group. `accesses`: what it reads and writes; `open`: those of them that the
+    search for races holds to be in flight.
     """
 
     site: Site
@@ -31,10 +32,15 @@ class Operation:
     deliver: Callable[[Operation], None]
     barriers: dict[int, int] = field(default_factory=dict)
     group: int = -1
-    reads_shared: bool = False
-    writes_shared: bool = False
+    accesses: tuple[AsyncAccess, ...] = ()
+    open: list[AsyncAccess] = field(default_factory=list)
     data: object = None
     fetched: bool = False
+
+    @property
+    def writes_shared(self) -> bool:
+        """Whether it writes to shared memory."""
+        return any(each.writes and each.site.space == "shared" for each in self.accesses)
 
     def read(self) -> None:
         """Read the source, unless that has happened."""

@@ -14,7 +14,7 @@ Extent = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class BlockOrder:
-    """A grid of clusters of `cluster` blocks each; both (x, y, z). Without clusters, each block is a cluster of its own.
+    """A grid of clusters of `cluster` blocks each, both (x, y, z); without clusters, each block is one of its own.
 
     Blocks are numbered by their cluster, then by their rank in it, x fastest in both. For clusters of one block this is
     the usual linear index.

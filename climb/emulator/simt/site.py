@@ -11,6 +11,7 @@ from ..ptx.model import Location
 
 _STRONG = frozenset({"volatile", "relaxed", "acquire", "release", "acq_rel"})
 _OPERATIONS = frozenset({"add", "inc", "dec", "min", "max", "and", "or", "xor", "cas", "exch"})
+_ASYNCHRONOUS = {"cp": "copy", "wgmma": "matrix product"}
 _CONTAINERS = {1: "uint8", 2: "uint16", 4: "uint32", 8: "uint64", 16: "complex128"}
 
 
@@ -43,6 +44,11 @@ class Site:
         """The parts of the opcode, such as ["ld", "global", "f32"]."""
         words = self.ptx.split()
         return next(word for word in words if not word.startswith("@")).rstrip(";").split(".")
+
+    @cached_property
+    def asynchronous(self) -> str:
+        """What a message calls the asynchronous operation that accesses memory here: "copy", ...; empty for others."""
+        return _ASYNCHRONOUS.get(self.opcode[0], "")
 
     @cached_property
     def strong(self) -> bool:
