@@ -190,4 +190,4 @@ def update_of(how: str, kind: str) -> tuple[np.dtype, Update]:
         return np.dtype(np.uint16), lambda old, value: half_operation(how, kind, (), old, value)
     integer = {"b32": "uint32", "b64": "uint64", "u32": "uint32", "s32": "int32", "u64": "uint64", "s64": "int64"}
     dtype = np.dtype(integer.get(kind) or {"f32": "float32", "f64": "float64"}[kind])
-    return dtype, UFUNCS[how] if how in UFUNCS else increase if how == "inc" else decrease
+    return dtype, UFUNCS.get(how, increase if how == "inc" else decrease)
