@@ -97,3 +97,12 @@ def transpose() -> Example:
         "transpose", (2, 3), 128, (a, np.zeros((64, 96), np.float32)),
         (Tensor(0, (32, 32), 128), Tensor(1, (32, 32), 128)), (1,), lambda a, b: (a.T,),
     )  # fmt: skip
+
+
+def cluster_histogram() -> Example:
+    """1000 values in 64 bins, by two clusters of two blocks."""
+    values = np.random.default_rng(3).integers(0, 1 << 32, 1000, dtype=np.uint32)
+    return Example(
+        "cluster_histogram", 4, 96, (values, np.zeros(64, np.uint32)), (0, 1, np.int32(values.size)), (1,),
+        lambda values, bins: (np.bincount(values % 64, minlength=64).astype(np.uint32),),
+    )  # fmt: skip

@@ -14,9 +14,11 @@ from climb.emulator import (
     Deadlock,
     EmulatorError,
     MissingProxyFence,
+    OutOfBounds,
+    Race,
 )
 
-KERNELS = [hopper_kernels.transpose]
+KERNELS = [hopper_kernels.transpose, hopper_kernels.cluster_histogram]
 
 #: Kernel, the text, the text with the mistake, the error that must come, and words of its message.
 PLANTED = [
@@ -35,6 +37,22 @@ PLANTED = [
     ("transpose", "init(&full, 1);", "", EmulatorError, "full in shared memory, which nothing has written"),
     ("transpose", "    fence_proxy();\n", "", MissingProxyFence, "transpose.cu:28"),
     ("transpose", "        commit();\n        wait_reads();\n", "", AsyncMisuse, "wait_group.read is missing"),
+    ("cluster_histogram", "= 0;\n    cluster_sync();", "= 0;\n    __syncthreads();", Race, "no barrier of the cluster"),
+    (
+        "cluster_histogram",
+        "    }\n    cluster_sync();",
+        "    }\n    __syncthreads();",
+        Race,
+        "no barrier of the cluster",
+    ),
+    ("cluster_histogram", "bin / PART)", "bin / PART + 1)", OutOfBounds, "rank 2 of a cluster of 2 blocks"),
+    (
+        "cluster_histogram",
+        "    }\n    cluster_sync();",
+        "    }\n    if (cluster_rank() == 0) return;\n    cluster_sync();",
+        Race,
+        "may have left the kernel",
+    ),
 ]
 
 

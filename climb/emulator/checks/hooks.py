@@ -9,6 +9,7 @@ from ..simt.batch import Batch
 from ..simt.groups import Group
 from ..simt.site import Site
 from . import enabled, proxies, races
+from .clusters import ClusterClock, ClusterShadow
 from .global_shadow import GlobalShadow
 from .happens_before import FEW, MAX_THREADS, Clock, Events
 from .shared_shadow import SharedShadow
@@ -37,9 +38,13 @@ class LaunchChecks:
         batch.check_in_flight = shared
         if shared or self.global_shadow is not None:
             self.events.known.clear()  # the earlier blocks have ended
-            batch.clock = Clock(self.events, batch.start, batch.blocks, batch.threads)
-        if shared:
-            batch.shared_shadow = SharedShadow(batch.clock, batch.shared_bytes)
+            clusters = batch.order.size > 1
+            place = (batch.start, batch.blocks, batch.threads)
+            batch.clock = ClusterClock(self.events, batch) if clusters else Clock(self.events, *place)
+            if shared and clusters:
+                batch.shared_shadow = ClusterShadow(batch.clock, batch)
+            elif shared:
+                batch.shared_shadow = SharedShadow(batch.clock, batch.shared_bytes)
 
 
 def ordered(group: Group, site: Site) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ..simt.batch import Batch
 from ..simt.groups import Group
 from ..simt.lanes import Lanes
 from ..simt.site import Site
@@ -124,6 +125,9 @@ class SharedShadow:
             self._check("reads", index, ids, group, site, address)
         self._log(self._atomics, index, stamp | ids, lanes)
         self.last_atomic = stamp
+
+    def check_left(self, batch: Batch) -> None:
+        """When all blocks have ended: nothing; only blocks of a cluster access each other's memory."""
 
     def _cells(self, lanes: Lanes, site: Site, address: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The cells of an access and the thread of each lane, both with axes block, thread, cell."""

@@ -32,6 +32,8 @@ class Gates:
             if not lanes.ragged and lanes.shape[1] == batch.threads:
                 return True
             ready = lanes.per_block(batch.blocks)[lanes.block] == batch.threads
+        elif gate == "cluster":
+            ready = batch.cluster_barrier.complete(lanes, batch.alive())
         else:
             ready = self._warp_ready(group, at)
             if ready is True:
@@ -69,6 +71,8 @@ class Gates:
     def passed(self, block: Block, group: Group) -> None:
         """Tell the checks that the lanes of a group have waited for each other at the gate of a block."""
         lanes, batch = group.lanes, self.batch
+        if block.gate == "cluster":
+            return  # `runtime.cluster_barriers` tells them
         if block.gate != "barrier":
             mask, every = mask_of(group, block.instructions[0]), self._existing[0, lanes.thread // 32]
             if ((mask & every) != every).any():

@@ -108,6 +108,8 @@ class Kernel:
                         launch_checks.attach(batch)
                         Scheduler(batch, max_steps).run()
                         check_left(batch)
+                        if batch.shared_shadow is not None:
+                            batch.shared_shadow.check_left(batch)
                         del batch  # frees its memory before the next batch needs as much
                 return summarize(self._translated, grid, block, counts)
             except RestartLaunch:

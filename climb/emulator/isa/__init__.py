@@ -18,6 +18,7 @@ from . import (
     atomic,
     barrier,
     bulk,
+    cluster,
     comparison,
     control_flow,
     conversion,

@@ -10,6 +10,8 @@ from . import (
     atomics,
     bulk_copies,
     cluster_addresses,
+    cluster_barriers,
+    cluster_memory,
     generic_addresses,
     global_memory,
     local_memory,
@@ -25,6 +27,7 @@ from . import (
 FUNCTIONS: dict[str, Callable] = {
     **global_memory.RUNTIME, **shared_memory.RUNTIME, **local_memory.RUNTIME, **generic_addresses.RUNTIME,
     **atomics.RUNTIME, **async_copies.RUNTIME, **mbarrier.RUNTIME, **hooks.RUNTIME,
-    **bulk_copies.RUNTIME, **tensor_copies.RUNTIME, **cluster_addresses.RUNTIME,
+    **bulk_copies.RUNTIME, **tensor_copies.RUNTIME, **cluster_addresses.RUNTIME, **cluster_barriers.RUNTIME,
+    **cluster_memory.RUNTIME,
     **warp_operations.RUNTIME, **tensor_cores.RUNTIME, **textures.RUNTIME, **system_calls.RUNTIME,
 }  # fmt: skip

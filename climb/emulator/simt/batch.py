@@ -10,6 +10,7 @@ from ..memory.device_memory import Allocation, DeviceMemory, buffer, distance
 from .async_access import CommitGroups
 from .asynchronous import Asynchronous
 from .block_order import BlockOrder
+from .cluster_barrier import ClusterBarrier
 from .code import TranslatedKernel
 from .lanes import Lanes
 from .launch_counts import LaunchCounts
@@ -59,6 +60,7 @@ class Batch:
         self.exited: list[Lanes] = []
         self.copies = CommitGroups(blocks * self.threads, ("cp.async.commit_group", "cp.async.wait_group"))
         self.asynchronous = Asynchronous()
+        self.cluster_barrier = ClusterBarrier(blocks, self.threads, self.order.size)
         self.timer = 0
         self.grid_barrier: Allocation | None = None
         self.check_uninitialised = self.check_in_flight = False
