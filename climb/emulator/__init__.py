@@ -15,6 +15,8 @@ from .counters.lines import AccessCounters, BranchCounters
 from .counters.trace import Access, Trace
 from .errors import (
     AssertionFailed,
+    BadCall,
+    BadFree,
     BarrierDivergence,
     EmulatorError,
     EndlessLoop,
@@ -22,6 +24,7 @@ from .errors import (
     Misaligned,
     OutOfBounds,
     Race,
+    StackOverflow,
     Trap,
     Uninitialised,
     UnsupportedInstruction,
@@ -39,6 +42,8 @@ __all__ = [
     "AccessCounters",
     "Allocation",
     "AssertionFailed",
+    "BadCall",
+    "BadFree",
     "BarrierDivergence",
     "BlockTrace",
     "BranchCounters",
@@ -54,6 +59,7 @@ __all__ = [
     "OutOfBounds",
     "Race",
     "Result",
+    "StackOverflow",
     "Texture",
     "Trace",
     "Trap",

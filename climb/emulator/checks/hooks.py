@@ -11,6 +11,7 @@ from ..simt.site import Site
 from . import enabled, races
 from .global_shadow import GlobalShadow
 from .happens_before import FEW, MAX_THREADS, Clock, Events
+from .heap_faults import check_block
 from .shared_shadow import SharedShadow
 from .written_bytes import check_read, mark_written
 
@@ -61,6 +62,8 @@ def handed_over(group: Group, site: Site, address: np.ndarray, gives: bool, take
 def load(group: Group, site: Site, allocation: Allocation, address: np.ndarray) -> None:
     """A load from global memory."""
     batch = group.batch
+    if allocation.heap is not None:
+        check_block(group, site, allocation, address)
     if allocation.written is not None and batch.check_uninitialised:
         check_read(group, site, allocation, address)
     if batch.clock is not None:
@@ -74,6 +77,8 @@ def store(
 ) -> None:
     """Store `value` to the elements `index` of an allocation in global memory, and check the store."""
     batch, clash = group.batch, None
+    if allocation.heap is not None:
+        check_block(group, site, allocation, address)
     data = allocation.view(site.container)
     if batch.clock is not None:
         handed_over(group, site, address, gives=True, takes=False)
@@ -95,6 +100,8 @@ def store(
 def atomic(group: Group, site: Site, allocation: Allocation, address: np.ndarray) -> None:
     """An atomic operation on global memory."""
     batch = group.batch
+    if allocation.heap is not None:
+        check_block(group, site, allocation, address)
     if allocation.written is not None:
         if batch.check_uninitialised and site.operation != "exch":
             check_read(group, site, allocation, address)

@@ -17,6 +17,7 @@ from ..counters.summary import summarize
 from ..counters.trace import Trace
 from ..errors import LaunchError, Where
 from ..memory.device_memory import DeviceMemory
+from ..runtime.heap import note_leaks, restore_heap
 from ..runtime.system_calls import print_output
 from ..simt.batch import Batch
 from ..simt.code import Code, TranslatedKernel
@@ -86,6 +87,7 @@ class Kernel:
             size = blocks
         before = trace.recorded if trace is not None else 0
         thorough: set[int] = set()
+        heap = memory.heap.snapshot() if memory.heap is not None else None
         while True:
             counts, workspace = LaunchCounts(len(self.code.blocks)), None
             launch_checks = LaunchChecks(chosen(checks), blocks, threads, thorough)
@@ -100,9 +102,11 @@ class Kernel:
                         launch_checks.attach(batch)
                         Scheduler(batch, max_steps).run()
                         del batch  # frees its memory before the next batch needs as much
+                note_leaks(memory, heap, counts)
                 return summarize(self._translated, grid, block, counts)
             except RestartLaunch:
                 launch_checks.global_shadow.restore()
+                restore_heap(memory, heap)
                 counts.printed.clear()
                 counts.unprinted = 0
                 if trace is not None:

@@ -17,6 +17,7 @@ from . import (
     async_copy,
     atomic,
     barrier,
+    calls,
     comparison,
     control_flow,
     conversion,

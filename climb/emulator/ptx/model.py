@@ -136,7 +136,11 @@ class Variable:
 
 @dataclass
 class Function:
-    """A `.entry` or `.func`. `body` is None for a declaration."""
+    """A `.entry` or `.func`. `body` is None for a declaration.
+
+    Calls through pointers name a label: in `call_targets` for a list of functions, in `prototypes` for the bytes of the
+    results and of the parameters.
+    """
 
     name: str
     entry: bool
@@ -146,6 +150,8 @@ class Function:
     variables: list[Variable] = field(default_factory=list)
     body: list[Instruction | Label] | None = None
     branch_targets: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    call_targets: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    prototypes: dict[str, tuple[tuple[int, ...], tuple[int, ...]]] = field(default_factory=dict)
     max_threads: int = 0
     location: Location = Location()
 

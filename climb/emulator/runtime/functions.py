@@ -8,8 +8,10 @@ from ..checks import hooks
 from . import (
     async_copies,
     atomics,
+    call_frames,
     generic_addresses,
     global_memory,
+    heap,
     local_memory,
     mbarrier,
     shared_memory,
@@ -21,6 +23,7 @@ from . import (
 
 FUNCTIONS: dict[str, Callable] = {
     **global_memory.RUNTIME, **shared_memory.RUNTIME, **local_memory.RUNTIME, **generic_addresses.RUNTIME,
-    **atomics.RUNTIME, **async_copies.RUNTIME, **mbarrier.RUNTIME, **hooks.RUNTIME,
-    **warp_operations.RUNTIME, **tensor_cores.RUNTIME, **textures.RUNTIME, **system_calls.RUNTIME,
+    **atomics.RUNTIME, **call_frames.RUNTIME, **heap.RUNTIME, **async_copies.RUNTIME,
+    **mbarrier.RUNTIME, **hooks.RUNTIME, **warp_operations.RUNTIME, **tensor_cores.RUNTIME,
+    **textures.RUNTIME, **system_calls.RUNTIME,
 }  # fmt: skip

@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from ..memory.device_memory import Allocation, DeviceMemory, buffer, distance
+from ..memory.stack import Stack
 from .code import TranslatedKernel
 from .lanes import Lanes
 from .launch_counts import LaunchCounts
@@ -21,7 +22,7 @@ class Batch:
     `extents` tells which bytes of each space belong to a variable. `recent` maps sites to the allocation they last
     accessed. `exited` lists the lanes that have left the kernel. `clock` and the shadows are None unless a check needs
     them; `local_written`, the shape of `local`, is 1 for each byte of local memory that has been written.
-    `grid_barrier`: the workspace of a cooperative launch.
+    `grid_barrier`: the workspace of a cooperative launch. `stack`: made by the first call that needs one.
     """
 
     def __init__(
@@ -55,6 +56,7 @@ class Batch:
         self.timer = 0
         self.grid_barrier: Allocation | None = None
         self.check_uninitialised = False
+        self.stack: Stack | None = None
         self.local_written: np.ndarray | None = None
         self.clock: Clock | None = None
         self.shared_shadow: SharedShadow | None = None
