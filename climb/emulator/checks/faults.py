@@ -25,7 +25,9 @@ def place_of(group: Group, site: Site, bad: np.ndarray) -> Where:
     """The place of an error in the lanes for which `bad` (bool, the shape of the group's lanes) holds."""
     first = int(np.flatnonzero(bad.ravel())[0])
     block, thread = group.lanes.at(first)
-    return place(group.batch, site.location, block, thread, int(np.count_nonzero(bad)))
+    lanes = np.broadcast_to(group.lanes.block * group.lanes.threads + group.lanes.thread, group.lanes.shape)
+    affected = np.unique(lanes[np.broadcast_to(bad, lanes.shape)]).size
+    return place(group.batch, site.location, block, thread, affected)
 
 
 def place(batch: Batch, location: Location, block: int, thread: int, lanes: int) -> Where:

@@ -21,7 +21,7 @@ def _row(one: AccessCounters, marked: bool) -> tuple[str, ...]:
     return (
         f"{one.line}{'*' if marked else ''}",
         one.kind,
-        str(one.width),
+        f"{one.bytes / one.requests:.4g}" if one.kind.startswith("tma") else str(one.width),
         str(one.requests),
         rate,
         best,

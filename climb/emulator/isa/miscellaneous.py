@@ -42,6 +42,5 @@ def _trap(emitter: Emitter, instruction: ptx.Instruction) -> None:
 @special("prefetch{space}.{level}", writes=0, space=("", ".global", ".local"), level=("L1", "L2"))
 @special("prefetch.global.L2::{priority}", writes=0, priority=("evict_last", "evict_normal"))
 @special("prefetchu.L1", writes=0)
-@special("cp.async.bulk.prefetch.L2.global", writes=0)
 def _nothing(emitter: Emitter, instruction: ptx.Instruction, **_: str) -> None:
     """Write nothing: no value depends on pauses, prefetches and performance events."""
