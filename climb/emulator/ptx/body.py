@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from .declarations import parse_variable
+from .declarations import parse_prototype, parse_variable
 from .model import (
     CONSTANTS,
     Address,
@@ -30,6 +30,8 @@ from .used_bytes import with_registers_that_are_read
 _LABEL = re.compile(r"([A-Za-z_$%][\w$]*)\s*:(?!:)")
 #: Precedes a load that the compiler has widened beyond what the source asks for.
 _USED_BYTES = re.compile(r'\.pragma\s+"used_bytes_mask\s+(\w+)"$')
+_TARGETS = re.compile(r"\s*\.(branch|call)targets\s+([^;]*);")
+_PROTOTYPE = re.compile(r"\s*\.callprototype\s+([^;]*);")
 _INSTRUCTION = re.compile(r"(?:@(!?)\s*([%\w$]+)\s+)?([a-z][\w.:]*)\s*(.*)$", re.S)
 _REGISTER_DECLARATION = re.compile(r"\.reg\s*\.(\w+)\s+(.*)$", re.S)
 
@@ -96,13 +98,14 @@ def parse_body(program: Program, function: Function, text: str) -> None:
         if label:
             name = scopes.find(label.group(1)) or label.group(1)
             position = label.end()
-            table = re.compile(r"\s*\.branchtargets\s+([^;]*);").match(text, position)
+            table = _TARGETS.match(text, position)
             if table:
-                targets = tuple(scopes.find(t.strip()) or t.strip() for t in table.group(1).split(","))
-                function.branch_targets[name] = targets
+                targets = tuple(scopes.find(t.strip()) or t.strip() for t in table.group(2).split(","))
+                (function.branch_targets if table.group(1) == "branch" else function.call_targets)[name] = targets
                 position = table.end()
-            elif re.compile(r"\s*\.call(targets|prototype)\b").match(text, position):
-                position = text.index(";", position) + 1
+            elif prototype := _PROTOTYPE.match(text, position):
+                function.prototypes[name] = parse_prototype(prototype.group(1))
+                position = prototype.end()
             else:
                 body.append(Label(name))
             continue
