@@ -113,6 +113,24 @@ class EndlessLoop(EmulatorError):
     hint = "the loop's condition and step, and any wait for a value that no thread will write"
 
 
+class StackOverflow(EmulatorError):
+    """A thread's calls need more stack than the device gives it. Details: `needed` and `limit` in bytes."""
+
+    hint = "the depth of the recursion; cudaDeviceSetLimit(cudaLimitStackSize, ...) gives each thread more"
+
+
+class BadCall(EmulatorError):
+    """A call through a pointer that holds no function, or one with another signature. Details: `address`."""
+
+    hint = "where the pointer was set; a pointer from the host must come from a __device__ variable of this module"
+
+
+class BadFree(EmulatorError):
+    """A free of something that is not a live block of the device heap. Details: `address`."""
+
+    hint = "who owns the pointer: each malloc or new needs exactly one free or delete, by one thread"
+
+
 class Deadlock(EndlessLoop):
     """Threads wait for an mbarrier whose phase nothing can complete any more.
 

@@ -12,6 +12,7 @@ from . import enabled, proxies, races
 from .clusters import ClusterClock, ClusterShadow
 from .global_shadow import GlobalShadow
 from .happens_before import FEW, MAX_THREADS, Clock, Events
+from .heap_faults import check_block
 from .shared_shadow import SharedShadow
 from .written_bytes import check_read, mark_written
 
@@ -67,6 +68,8 @@ def handed_over(group: Group, site: Site, address: np.ndarray, gives: bool, take
 def load(group: Group, site: Site, allocation: Allocation, address: np.ndarray) -> None:
     """A load from global memory."""
     batch = group.batch
+    if allocation.heap is not None:
+        check_block(group, site, allocation, address)
     if batch.in_flight is not None:
         batch.in_flight.check_global(group, site, allocation, address)
     if allocation.written is not None and batch.check_uninitialised:
@@ -82,6 +85,8 @@ def store(
 ) -> None:
     """Store `value` to the elements `index` of an allocation in global memory, and check the store."""
     batch, clash = group.batch, None
+    if allocation.heap is not None:
+        check_block(group, site, allocation, address)
     data = allocation.view(site.container)
     if batch.in_flight is not None:
         batch.in_flight.check_global(group, site, allocation, address)
@@ -116,6 +121,8 @@ def overwrite(group: Group, site: Site, allocation: Allocation, address: np.ndar
 def atomic(group: Group, site: Site, allocation: Allocation, address: np.ndarray) -> None:
     """An atomic operation on global memory."""
     batch = group.batch
+    if allocation.heap is not None:
+        check_block(group, site, allocation, address)
     if batch.in_flight is not None:
         batch.in_flight.check_global(group, site, allocation, address)
     if allocation.written is not None:

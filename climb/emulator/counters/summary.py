@@ -42,6 +42,7 @@ def summarize(
         divergent,
         counts.barriers,
         files=kernel.sources,
+        notes=tuple(counts.notes),
     )
 
 

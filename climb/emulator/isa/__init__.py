@@ -18,6 +18,7 @@ from . import (
     atomic,
     barrier,
     bulk,
+    calls,
     cluster,
     comparison,
     control_flow,
@@ -40,6 +41,7 @@ from . import (
     texture,
     video,
     warp,
+    warpgroup,
 )
 from .registry import HELPERS, Rule, lookup
 

@@ -11,7 +11,7 @@ from .registry import special
 from .types import dtype
 
 FULL = ptx.Immediate(0xFFFFFFFF)
-_WHOLE = ("mma.sync.", "ldmatrix.sync.", "wmma.")
+_WHOLE = ("mma.sync.", "ldmatrix.sync.", "stmatrix.sync.", "wmma.", "setmaxnreg.")
 LAYOUTS = ("row", "col")
 SPACES = ("", ".global", ".shared", ".shared::cta")
 

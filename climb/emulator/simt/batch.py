@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from ..memory.device_memory import Allocation, DeviceMemory, buffer, distance
+from ..memory.stack import Stack
 from .async_access import CommitGroups
 from .asynchronous import Asynchronous
 from .block_order import BlockOrder
@@ -14,7 +15,7 @@ from .cluster_barrier import ClusterBarrier
 from .code import TranslatedKernel
 from .lanes import Lanes
 from .launch_counts import LaunchCounts
-from .observers import Clock, GlobalShadow, InFlight, SharedShadow, Trace
+from .observers import Clock, GlobalShadow, InFlight, RegisterPool, SharedShadow, Trace
 
 
 class Batch:
@@ -25,7 +26,8 @@ class Batch:
     accessed. `exited` lists the lanes that have left the kernel. `clock` and the shadows are None unless a check needs
     them; `in_flight` is None until the first asynchronous operation. `local_written`, the shape of `local`, is 1 for
     each byte of local memory that has been written. `copies` are cp.async's, `asynchronous` holds mbarriers and the
-    bulk operations. `grid_barrier`: the workspace of a cooperative launch.
+    bulk operations; `registers` is None until a warpgroup changes its own. `grid_barrier`: the workspace of a cooperative launch. `stack`: made by the first call that needs
+    one.
     """
 
     def __init__(
@@ -61,8 +63,10 @@ class Batch:
         self.copies = CommitGroups(blocks * self.threads, ("cp.async.commit_group", "cp.async.wait_group"))
         self.asynchronous = Asynchronous()
         self.cluster_barrier = ClusterBarrier(blocks, self.threads, self.order.size)
+        self.registers: RegisterPool | None = None
         self.timer = 0
         self.grid_barrier: Allocation | None = None
+        self.stack: Stack | None = None
         self.check_uninitialised = self.check_in_flight = False
         self.local_written: np.ndarray | None = None
         self.clock: Clock | None = None

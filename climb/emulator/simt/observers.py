@@ -111,6 +111,14 @@ class GlobalShadow(Protocol):
         """An atomic operation."""
 
 
+class RegisterPool(Protocol):
+    """The registers that the warps of each block hold; see `runtime.warpgroups`."""
+
+    held: np.ndarray
+    changes: np.ndarray
+    sites: dict[tuple[int, int], Site]
+
+
 class Trace(Protocol):
     """Records the accesses of one warp, see `counters.trace`, or the events of a block, see `counters.events`."""
 
