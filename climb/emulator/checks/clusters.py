@@ -188,7 +188,7 @@ class ClusterShadow:
         if group.batch.in_flight is not None:
             group.batch.in_flight.check_shared(group, site, address)
         inside, place = self._place(group, site, group.lanes.block, address)
-        self.inner.atomic(inside, site, place)
+        self.inner.enter_atomic(inside, site, place)
 
     def last_writes(self, lanes: Lanes, site: Site, address: np.ndarray) -> np.ndarray:
         """See `SharedShadow.last_writes`; the stamps hold thread numbers of the blocks."""
@@ -208,7 +208,7 @@ class ClusterShadow:
         elif site.action == "store":
             self.inner.enter_write(inside, site, place, lambda: np.ones((1, 1), np.bool_))
         else:
-            self.inner.atomic(inside, site, place)
+            self.inner.enter_atomic(inside, site, place)
         self._uses(inside.lanes, home)
 
     def _uses(self, lanes: ClusterLanes, home: np.ndarray) -> None:
@@ -238,8 +238,8 @@ class ClusterShadow:
         block = home // self.clock.size * self.clock.size + rank
         left = ",".join(map(str, batch.block_index(home)))
         raise Race(
-            f"race in shared memory: this access to the shared memory of block ({left}), which may have left the kernel by "
-            "then; the barrier of the cluster must lie between the access and the end of that block",
+            f"race in shared memory: this access to the shared memory of block ({left}), which may have left the "
+            "kernel by then; the barrier of the cluster must lie between the access and the end of that block",
             place(batch, site.location, block, thread, 1),
             space="shared",
             address=0,

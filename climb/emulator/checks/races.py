@@ -101,7 +101,7 @@ def write_conflict(
     winner = int(rivals.max()) if rivals.size else int(lost)
     batch = group.batch
     other = place(batch, site.location, *group.lanes.locate(*divmod(winner, threads)), 1)
-    name, offset = name_of(batch.kernel, space, _own(batch, at, allocation), allocation)
+    name, offset = name_of(batch.kernel, space, _own(batch, space, at), allocation)
     raise Race(
         f"race in {space} memory: threads write different values to byte {offset} of {name} at once; "
         f"the other one is {thread_text(other, where)}",
@@ -126,7 +126,7 @@ def uninitialised(
     """Raise Uninitialised for the lanes where `bad` holds."""
     bad = np.broadcast_to(bad, group.lanes.shape)
     at = int(np.broadcast_to(address + site.offset, bad.shape)[bad][0])
-    name, offset = name_of(group.batch.kernel, space, _own(group.batch, at, allocation), allocation)
+    name, offset = name_of(group.batch.kernel, space, _own(group.batch, space, at), allocation)
     stack = group.batch.stack
     if space == "local" and stack is not None and at >= stack.start:
         name, offset = "the stack", at - stack.start
@@ -165,7 +165,7 @@ def _raise(
     first = int(np.broadcast_to(lanes.block, lanes.shape).ravel()[np.flatnonzero(bad.ravel())[0]])
     there = (first if allocation is None else linear - batch.start, thread)
     other = place(batch, earlier.location, *lanes.locate(*there), 1 if kind == ONE else 2)
-    name, offset = name_of(batch.kernel, space, _own(batch, at, allocation), allocation)
+    name, offset = name_of(batch.kernel, space, _own(batch, space, at), allocation)
     if allocation is None and other.block != where.block:
         why = "no barrier of the cluster lies between"
     elif other.block != where.block or kind == BLOCKS:
@@ -207,9 +207,9 @@ def thread_text(other: Where, where: Where) -> str:
     return f"thread ({thread}){block}"
 
 
-def _own(batch: Batch, at: int, allocation: Allocation | None) -> int:
+def _own(batch: Batch, space: str, at: int) -> int:
     """An address in the shared memory of a block, given one in that of its cluster, whose blocks follow each other."""
-    return at if allocation is not None else at % batch.shared.shape[1]
+    return at % batch.shared.shape[1] if space == "shared" else at
 
 
 def name_of(kernel: TranslatedKernel, space: str, at: int, allocation: Allocation | None) -> tuple[str, int]:

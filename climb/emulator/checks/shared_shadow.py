@@ -109,6 +109,10 @@ class SharedShadow:
         """An atomic operation. Raises Uninitialised, Race and AsyncRace."""
         if group.batch.in_flight is not None:
             group.batch.in_flight.check_shared(group, site, address)
+        self.enter_atomic(group, site, address)
+
+    def enter_atomic(self, group: Group, site: Site, address: np.ndarray) -> None:
+        """As `atomic`, whatever is in flight."""
         lanes, stamp = group.lanes, self.clock.events.next(site)
         index, ids = self._cells(lanes, site, address)
         if site.operation != "exch":

@@ -9,6 +9,7 @@ from .emitter import Emitter
 from .registry import special
 
 POLICIES = ("evict_last", "evict_normal", "evict_first", "evict_unchanged")
+SECONDS = ("evict_first", "evict_unchanged")
 
 
 @special("setmaxnreg.{how}.sync.aligned.u32", writes=0, gate="warp", how=("inc", "dec"))
@@ -24,10 +25,10 @@ def _dependents(emitter: Emitter, instruction: ptx.Instruction, how: str) -> Non
     """Write nothing: a launch begins when the one before it has ended."""
 
 
-@special("createpolicy.fractional.L2::{first}.b64", "createpolicy.fractional.L2::{first}.L2::{second}.b64",
-         results=("b64",), first=POLICIES, second=("evict_first", "evict_unchanged"))  # fmt: skip
+@special("createpolicy.fractional.L2::{first}.b64", results=("b64",), first=POLICIES)
+@special("createpolicy.fractional.L2::{first}.L2::{second}.b64", results=("b64",), first=POLICIES, second=SECONDS)
 @special("createpolicy.range{space}.L2::{first}.L2::{second}.b64", results=("b64",), space=("", ".global"),
-         first=POLICIES, second=("evict_first", "evict_unchanged"))  # fmt: skip
+         first=POLICIES, second=SECONDS)  # fmt: skip
 @special("createpolicy.cvt.L2.b64", results=("b64",))
 def _policy(emitter: Emitter, instruction: ptx.Instruction, **_: str) -> None:
     """A policy is opaque, and no value depends on it."""

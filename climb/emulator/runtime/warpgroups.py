@@ -54,7 +54,7 @@ def check_left(batch: Batch, entry: int) -> None:
     pool = batch.registers
     if pool is None:
         return
-    blocks, warps = pool.held.shape
+    warps = pool.held.shape[1]
     for (block, warp), site in sorted(pool.sites.items(), key=lambda each: each[0]):
         first = warp - warp % WARPS
         others = pool.changes[block, first : first + WARPS]
@@ -69,8 +69,8 @@ def check_left(batch: Batch, entry: int) -> None:
         block = int(np.flatnonzero(total > have)[0])
         (_, warp), site = max((each for each in pool.sites.items() if each[0][0] == block), key=lambda each: each[0])
         raise AsyncMisuse(
-            f"setmaxnreg waits for ever: the warps of the block ask for {int(total[block])} registers together, and the "
-            f"block has {have}",
+            f"setmaxnreg waits for ever: the warps of the block ask for {int(total[block])} registers together, and it "
+            f"has {have}",
             faults.place(batch, site.location, block, warp * WARP, WARP),
         )
 

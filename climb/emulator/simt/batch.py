@@ -26,8 +26,8 @@ class Batch:
     accessed. `exited` lists the lanes that have left the kernel. `clock` and the shadows are None unless a check needs
     them; `in_flight` is None until the first asynchronous operation. `local_written`, the shape of `local`, is 1 for
     each byte of local memory that has been written. `copies` are cp.async's, `asynchronous` holds mbarriers and the
-    bulk operations; `registers` is None until a warpgroup changes its own. `grid_barrier`: the workspace of a cooperative launch. `stack`: made by the first call that needs
-    one.
+    bulk operations; `registers` is None until a warpgroup changes its own. `grid_barrier`: the workspace of a
+    cooperative launch. `stack`: made by the first call that needs one.
     """
 
     def __init__(
