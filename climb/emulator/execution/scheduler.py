@@ -58,6 +58,8 @@ class Scheduler:
                     continue
                 if batch.clock is not None:
                     self.gates.passed(block, group)
+                if self.gates.elsewhere is not None and block.gate == "warp":
+                    self.gates.elsewhere[group.lanes.block, group.lanes.thread] = True
             steps += 1
             if steps > max_steps:
                 endless_loop(batch, at, group, parked, max_steps)
