@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any, NotRequired, TypedDict
 
 import msgspec
 import numpy as np
@@ -26,7 +26,10 @@ StoredSize = dict[str, int | str]
 
 
 class Device(TypedDict):
-    """The GPU and its software, as ``climb.bench.hardware.device_block`` reads them. Clocks are in MHz."""
+    """The GPU and its software, as ``climb.bench.hardware.device_block`` reads them. Clocks are in MHz.
+
+    ``differs`` says which versions are not those of the locks.
+    """
 
     name: str
     compute_capability: str
@@ -37,6 +40,7 @@ class Device(TypedDict):
     nvrtc: str
     cupy: str
     clocks: dict[str, int | None]
+    differs: NotRequired[dict[str, str]]
 
 
 class Named(msgspec.Struct, frozen=True):
@@ -85,6 +89,14 @@ class Point(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return (self.p75_s - self.p25_s) / self.median_s
 
 
+class Skipped(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A peer that could not be measured at one size, and why."""
+
+    name: str
+    size: StoredSize
+    reason: str
+
+
 class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The measurements of one ladder in one run on one GPU.
 
@@ -98,6 +110,7 @@ class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ceilings: dict[str, float]
     points: tuple[Point, ...]
     ceiling_points: dict[str, dict[str, Any]] = {}
+    skipped: tuple[Skipped, ...] = ()
 
     @property
     def gpu(self) -> str:
