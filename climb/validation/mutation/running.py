@@ -30,7 +30,7 @@ SAME_CODE = "compiles to the same PTX"
 _LEFT_BEHIND = (".git", ".venv", "_build", "__pycache__", ".hypothesis", ".pytest_cache", ".ruff_cache")
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (\S.*?)(?: - .*)?$", re.MULTILINE)
 _NO_TESTS = 5
-_OPTIONS = ("-x", "-q", "-rfE", "--tb=line", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:nbval")
+_OPTIONS = ("--thorough", "-x", "-q", "-rfE", "--tb=line", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:nbval")
 
 
 @dataclass(frozen=True)
