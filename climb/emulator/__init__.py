@@ -9,6 +9,7 @@ print(counters)
 
 from .checks.enabled import ALL as ALL_CHECKS
 from .checks.enabled import checking
+from .comparison import Comparison, Difference
 from .counters.counters import Counters
 from .counters.events import BlockTrace, Event
 from .counters.lines import AccessCounters, BranchCounters
@@ -37,6 +38,7 @@ from .errors import (
 )
 from .execution.kernel import Kernel
 from .execution.module import Module, load
+from .execution.schedules import Schedule, Schedules
 from .memory.device_memory import Allocation, DeviceMemory
 from .running import Result, run
 from .runtime.textures import Texture
@@ -55,9 +57,11 @@ __all__ = [
     "BarrierMisuse",
     "BlockTrace",
     "BranchCounters",
+    "Comparison",
     "Counters",
     "Deadlock",
     "DeviceMemory",
+    "Difference",
     "EmulatorError",
     "EndlessLoop",
     "Event",
@@ -69,6 +73,8 @@ __all__ = [
     "OutOfBounds",
     "Race",
     "Result",
+    "Schedule",
+    "Schedules",
     "StackOverflow",
     "Texture",
     "Trace",

@@ -25,6 +25,7 @@ from ..simt.code import Code, TranslatedKernel
 from ..simt.launch_counts import LaunchCounts
 from .cooperative import make_workspace, resident_blocks
 from .scheduler import Scheduler
+from .schedules import BatchSchedule, Schedule
 
 LANES = 1 << 15  # lanes of a batch: a register takes 128 KiB, which fits into the L2 cache of the CPU
 MAX_THREADS = 1024
@@ -70,6 +71,7 @@ class Kernel:
         cooperative: bool = False,
         registers: int = 0,
         cluster: Sequence[int] | int | None = None,
+        schedule: Schedule | None = None,
     ) -> Counters:
         """Run the kernel and return its counters.
 
@@ -78,7 +80,7 @@ class Kernel:
         optional checks to make, see `checks.enabled`; None for the current ones. A `cooperative` launch runs all blocks
         at the same time, so that they can wait for each other; `registers` per thread, 0 if not known, tell whether
         they fit on the GPU. `cluster`: the blocks of a cluster, as the launch attribute gives them; None for those of
-        `__cluster_dims__`.
+        `__cluster_dims__`. `schedule`: an order of warps, blocks and asynchronous copies other than the usual one.
         Raises LaunchError for a launch that is not possible, and one of the other `errors` for a fault of the kernel.
         """
         grid, block = self._extent(grid, "grid"), self._extent(block, "block")
@@ -108,6 +110,8 @@ class Kernel:
                         if cooperative:
                             batch.grid_barrier = workspace = make_workspace(memory)
                         launch_checks.attach(batch)
+                        if schedule is not None:
+                            batch.schedule = BatchSchedule(schedule, start)
                         Scheduler(batch, max_steps).run()
                         check_left(batch)
                         del batch  # frees its memory before the next batch needs as much
