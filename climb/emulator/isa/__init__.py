@@ -37,6 +37,7 @@ from . import (
     move,
     rounding,
     scalar_video,
+    surface,
     tensor_copy,
     texture,
     video,
