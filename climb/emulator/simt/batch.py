@@ -62,6 +62,7 @@ class Batch:
         self.copies = CommitGroups(blocks * self.threads, ("cp.async.commit_group", "cp.async.wait_group"))
         self.asynchronous = Asynchronous()
         self.timer = 0
+        self.strict_masks = False
         self.grid_barrier: Allocation | None = None
         self.stack: Stack | None = None
         self.check_uninitialised = self.check_in_flight = False
