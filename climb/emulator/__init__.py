@@ -25,6 +25,7 @@ from .errors import (
     Deadlock,
     EmulatorError,
     EndlessLoop,
+    KernelWarning,
     LaunchError,
     Misaligned,
     MissingProxyFence,
@@ -41,6 +42,7 @@ from .execution.module import Module, load
 from .execution.schedules import Schedule, Schedules
 from .memory.device_memory import Allocation, DeviceMemory
 from .running import Result, run
+from .runtime.surfaces import Surface
 from .runtime.textures import Texture
 
 __all__ = [
@@ -66,6 +68,7 @@ __all__ = [
     "EndlessLoop",
     "Event",
     "Kernel",
+    "KernelWarning",
     "LaunchError",
     "Misaligned",
     "MissingProxyFence",
@@ -76,6 +79,7 @@ __all__ = [
     "Schedule",
     "Schedules",
     "StackOverflow",
+    "Surface",
     "Texture",
     "Trace",
     "Trap",

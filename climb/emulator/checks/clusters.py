@@ -218,6 +218,11 @@ class ClusterShadow:
         for where in zip(homes, clusters, threads, strict=True):
             self.used[where] = stamp | where[2]
 
+    def is_written(self, start: int, nbytes: int) -> None:
+        """See `SharedShadow.is_written`; in every block."""
+        for rank in range(self.clock.size):
+            self.inner.is_written(rank * self.row + start, nbytes)
+
     def check_left(self, batch: Batch) -> None:
         """When all blocks have ended: raise Race if a block may have left before another one accessed its memory."""
         clock, inner = self.clock, self.clock.inner

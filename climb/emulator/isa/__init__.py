@@ -37,6 +37,8 @@ from . import (
     miscellaneous,
     move,
     rounding,
+    scalar_video,
+    surface,
     tensor_copy,
     texture,
     video,

@@ -19,6 +19,7 @@ from . import (
     local_memory,
     mbarrier,
     shared_memory,
+    surfaces,
     system_calls,
     tensor_copies,
     tensor_cores,
@@ -32,5 +33,5 @@ FUNCTIONS: dict[str, Callable] = {
     **call_frames.RUNTIME, **heap.RUNTIME, **atomics.RUNTIME, **async_copies.RUNTIME, **mbarrier.RUNTIME,
     **hooks.RUNTIME, **bulk_copies.RUNTIME, **tensor_copies.RUNTIME, **cluster_addresses.RUNTIME,
     **cluster_barriers.RUNTIME, **cluster_memory.RUNTIME, **warpgroups.RUNTIME,
-    **warp_operations.RUNTIME, **tensor_cores.RUNTIME, **textures.RUNTIME, **system_calls.RUNTIME,
+    **warp_operations.RUNTIME, **tensor_cores.RUNTIME, **textures.RUNTIME, **surfaces.RUNTIME, **system_calls.RUNTIME,
 }  # fmt: skip

@@ -65,6 +65,7 @@ class Batch:
         self.cluster_barrier = ClusterBarrier(blocks, self.threads, self.order.size)
         self.registers: RegisterPool | None = None
         self.timer = 0
+        self.strict_masks = False
         self.grid_barrier: Allocation | None = None
         self.stack: Stack | None = None
         self.check_uninitialised = self.check_in_flight = False
