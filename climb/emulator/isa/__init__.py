@@ -20,6 +20,7 @@ from . import (
     comparison,
     control_flow,
     conversion,
+    eight_bits,
     extended_precision,
     floating,
     half,
@@ -35,6 +36,7 @@ from . import (
     move,
     rounding,
     texture,
+    tiles,
     video,
     warp,
 )
