@@ -15,6 +15,7 @@ from .counters.lines import AccessCounters, BranchCounters
 from .counters.trace import Access, Trace
 from .errors import (
     AssertionFailed,
+    AsyncRace,
     BarrierDivergence,
     EmulatorError,
     EndlessLoop,
@@ -39,6 +40,7 @@ __all__ = [
     "AccessCounters",
     "Allocation",
     "AssertionFailed",
+    "AsyncRace",
     "BarrierDivergence",
     "BlockTrace",
     "BranchCounters",

@@ -80,6 +80,12 @@ class Race(EmulatorError):
     hint = "what one thread writes and another reads: a barrier must lie between, or the sum must be an atomic"
 
 
+class AsyncRace(Race):
+    """An access that conflicts with an asynchronous operation in flight. Details as for `Race`; `other` issued it."""
+
+    hint = "the wait for the asynchronous operation: which groups it leaves open, and a barrier after it for the others"
+
+
 class Uninitialised(EmulatorError):
     """A read of memory that nothing has written. Details as for `Race`, without `other`."""
 

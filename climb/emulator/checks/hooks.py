@@ -34,6 +34,7 @@ class LaunchChecks:
         if batch.check_uninitialised and batch.local_bytes:
             batch.local_written = np.zeros_like(batch.local)
         batch.global_shadow = self.global_shadow
+        batch.check_in_flight = shared
         if shared or self.global_shadow is not None:
             self.events.known.clear()  # the earlier blocks have ended
             batch.clock = Clock(self.events, batch.start, batch.blocks, batch.threads)
@@ -61,6 +62,8 @@ def handed_over(group: Group, site: Site, address: np.ndarray, gives: bool, take
 def load(group: Group, site: Site, allocation: Allocation, address: np.ndarray) -> None:
     """A load from global memory."""
     batch = group.batch
+    if batch.in_flight is not None:
+        batch.in_flight.check_global(group, site, allocation, address)
     if allocation.written is not None and batch.check_uninitialised:
         check_read(group, site, allocation, address)
     if batch.clock is not None:
@@ -75,6 +78,8 @@ def store(
     """Store `value` to the elements `index` of an allocation in global memory, and check the store."""
     batch, clash = group.batch, None
     data = allocation.view(site.container)
+    if batch.in_flight is not None:
+        batch.in_flight.check_global(group, site, allocation, address)
     if batch.clock is not None:
         handed_over(group, site, address, gives=True, takes=False)
         if batch.global_shadow is not None:
@@ -95,6 +100,8 @@ def store(
 def atomic(group: Group, site: Site, allocation: Allocation, address: np.ndarray) -> None:
     """An atomic operation on global memory."""
     batch = group.batch
+    if batch.in_flight is not None:
+        batch.in_flight.check_global(group, site, allocation, address)
     if allocation.written is not None:
         if batch.check_uninitialised and site.operation != "exch":
             check_read(group, site, allocation, address)

@@ -7,11 +7,11 @@ from functools import cached_property
 import numpy as np
 
 from ..memory.device_memory import Allocation, DeviceMemory, buffer, distance
+from .async_access import CommitGroups
 from .code import TranslatedKernel
 from .lanes import Lanes
 from .launch_counts import LaunchCounts
-from .observers import Clock, GlobalShadow, SharedShadow, Trace
-from .pending_copies import PendingCopies
+from .observers import Clock, GlobalShadow, InFlight, SharedShadow, Trace
 
 
 class Batch:
@@ -20,8 +20,9 @@ class Batch:
     `shared` is uint8 (blocks, bytes), `local` uint8 (blocks * threads, bytes), both with rows rounded up to 16 bytes;
     `extents` tells which bytes of each space belong to a variable. `recent` maps sites to the allocation they last
     accessed. `exited` lists the lanes that have left the kernel. `clock` and the shadows are None unless a check needs
-    them; `local_written`, the shape of `local`, is 1 for each byte of local memory that has been written.
-    `grid_barrier`: the workspace of a cooperative launch.
+    them; `in_flight` is None until the first asynchronous operation. `local_written`, the shape of `local`, is 1 for
+    each byte of local memory that has been written. `copies` are cp.async's. `grid_barrier`: the workspace of a
+    cooperative launch.
     """
 
     def __init__(
@@ -51,14 +52,15 @@ class Batch:
         self.parameters = parameters
         self.recent: dict[int, Allocation] = {}
         self.exited: list[Lanes] = []
-        self.pending_copies = PendingCopies(blocks * self.threads)
+        self.copies = CommitGroups(blocks * self.threads, ("cp.async.commit_group", "cp.async.wait_group"))
         self.timer = 0
         self.grid_barrier: Allocation | None = None
-        self.check_uninitialised = False
+        self.check_uninitialised = self.check_in_flight = False
         self.local_written: np.ndarray | None = None
         self.clock: Clock | None = None
         self.shared_shadow: SharedShadow | None = None
         self.global_shadow: GlobalShadow | None = None
+        self.in_flight: InFlight | None = None
         self._values: dict[tuple[int, str], np.ndarray] = {}
 
     def parameter(self, offset: int, dtype: str) -> np.ndarray:
