@@ -39,6 +39,7 @@ from . import (
     tiles,
     video,
     warp,
+    warpgroup,
 )
 from .registry import HELPERS, Rule, lookup
 

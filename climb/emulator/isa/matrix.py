@@ -9,15 +9,21 @@ from .emitter import Emitter
 from .registry import special
 
 FULL = ptx.Immediate(0xFFFFFFFF)
-_WHOLE = ("mma.sync.", "ldmatrix.sync.", "wmma.")
+_WHOLE = ("mma.sync.", "ldmatrix.sync.", "wmma.", "wgmma.fence.", "wgmma.commit_group.", "wgmma.wait_group.")
+_GROUP = "wgmma.mma_async."
 
 
-def name_all_lanes(function: ptx.Function) -> ptx.Function:
-    """Append a mask of all lanes to the operands of matrix instructions, which have no mask of their own."""
-    if not any(isinstance(item, ptx.Instruction) and item.opcode.startswith(_WHOLE) for item in function.body):
+def complete_operands(function: ptx.Function) -> ptx.Function:
+    """Append what matrix instructions leave out to their operands: a mask of all lanes, or, for wgmma.mma_async, the
+    accumulators, which it reads as well as writes."""
+    if not any(
+        isinstance(item, ptx.Instruction) and item.opcode.startswith((*_WHOLE, _GROUP)) for item in function.body
+    ):
         return function
 
     def masked(item: ptx.Instruction | ptx.Label) -> ptx.Instruction | ptx.Label:
+        if isinstance(item, ptx.Instruction) and item.opcode.startswith(_GROUP):
+            return replace(item, operands=(*item.operands, item.operands[0]))
         whole = isinstance(item, ptx.Instruction) and item.opcode.startswith(_WHOLE)
         return replace(item, operands=(*item.operands, FULL)) if whole else item
 

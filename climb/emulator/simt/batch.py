@@ -21,8 +21,8 @@ class Batch:
     `extents` tells which bytes of each space belong to a variable. `recent` maps sites to the allocation they last
     accessed. `exited` lists the lanes that have left the kernel. `clock` and the shadows are None unless a check needs
     them; `in_flight` is None until the first asynchronous operation. `local_written`, the shape of `local`, is 1 for
-    each byte of local memory that has been written. `copies` are cp.async's. `grid_barrier`: the workspace of a
-    cooperative launch.
+    each byte of local memory that has been written. `copies` are cp.async's, `products` wgmma's.
+    `grid_barrier`: the workspace of a cooperative launch.
     """
 
     def __init__(
@@ -53,6 +53,7 @@ class Batch:
         self.recent: dict[int, Allocation] = {}
         self.exited: list[Lanes] = []
         self.copies = CommitGroups(blocks * self.threads, ("cp.async.commit_group", "cp.async.wait_group"))
+        self.products = CommitGroups(blocks * self.threads, ("wgmma.commit_group", "wgmma.wait_group"))
         self.timer = 0
         self.grid_barrier: Allocation | None = None
         self.check_uninitialised = self.check_in_flight = False

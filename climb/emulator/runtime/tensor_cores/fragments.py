@@ -61,9 +61,9 @@ class Fragment:
 
     def scatter(self, matrix: np.ndarray) -> list[np.ndarray]:
         """The registers (warps, 32) of a matrix of codes (warps, *shape) with at least 16 bits."""
-        parts = matrix.reshape(len(matrix), -1).take(self.target, axis=1)
+        parts = matrix.reshape(-1, self.target.size).take(self.target, axis=1)
         words = parts.view(np.uint32) if self.bits == 16 else parts
-        words = words.reshape(len(matrix), WARP, self.registers)
+        words = words.reshape(len(parts), WARP, self.registers)
         return [words[:, :, index] for index in range(self.registers)]
 
 

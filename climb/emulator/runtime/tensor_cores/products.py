@@ -17,7 +17,7 @@ from .fragments import Fragment, fragment, quad_fragment
 from .tiles import tile_fragment
 from .warps import Registers, count_products, require_full_warps, rows_of
 
-_FORM = re.compile(r"m(\d+)n(\d+)k(\d+)\.(\w+)\.(\w+)\.(\w+)\.(\w+)(.*)")
+FORM = re.compile(r"m(\d+)n(\d+)k(\d+)\.(\w+)\.(\w+)\.(\w+)\.(\w+)(.*)")
 
 REGISTERS = {"f32": np.float32, "f64": np.float64, "s32": np.int32}  # dtypes of registers; others hold several
 _HOW = ("xor", "and", "rz", "rm", "rp")
@@ -37,7 +37,7 @@ class Form(NamedTuple):
 @functools.cache
 def form_of(text: str) -> Form:
     """The form "mMnNkK.D.A.B.C", followed by ".wmma", by the layouts of a quad, and by modifiers."""
-    m, n, k, d, a, b, c, rest = _FORM.fullmatch(text).groups()
+    m, n, k, d, a, b, c, rest = FORM.fullmatch(text).groups()
     rows, columns, depth = int(m), int(n), int(k)
     how = next((each for each in _HOW if f".{each}" in rest), "")
     types = Types(a, b, c, d, ".satfinite" in rest, how)
