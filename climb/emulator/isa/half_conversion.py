@@ -55,8 +55,8 @@ def _to_half(emitter: Emitter, instruction: ptx.Instruction, to: str, of: str, m
 
 @helper
 def half_relu(bits: np.ndarray) -> np.ndarray:
-    """Replace negative values by +0, and NaN by the canonical one; bits of either format."""
-    return np.where(bits > 0x8000, np.where(bits & 0x7FFF == 0x7FFF, bits, np.uint16(0)), bits)
+    """Replace negative values and -0 by +0; bits of either format, in which NaN has no sign."""
+    return np.where(bits >> np.uint16(15) == 1, np.uint16(0), bits)
 
 
 @special("cvt.{mode}{relu}.{to}x2.f32", results=("u32",), operands=("f32", "f32"), mode=("rn", "rz"),

@@ -4,9 +4,10 @@ A tensor core adds many products and an accumulator in one step, which no floati
 
 1. Products are exact. A product's exponent is the sum of its factors' exponents: its significand is not normalised.
 2. All addends, the accumulator among them, are aligned to the largest exponent, and each is cut to `WIDTH` bits after
-   the binary point, towards zero. Zeros have no say in the largest exponent.
+   the binary point, towards zero. Zeros have no say in the largest exponent, which is -133 at least.
 3. What is left is added exactly, in any order.
-4. The sum is normalised and rounded once: to float32 towards zero, to float16 to nearest, ties to even.
+4. The sum is normalised and rounded once: to float32 towards zero, to float16 to nearest, ties to even. Zero has no
+   sign.
 
 The model and its parameters go back to Fasi, Higham, Mikaitis and Pranesh, "Numerical behavior of NVIDIA tensor cores"
 (2021); Xie et al., "MMA-Sim" (2025), have Hopper's; `climb fuzz --tensor` compares this code with a GPU.
@@ -20,9 +21,10 @@ from .operands import Operand
 
 WIDTH = 25  # bits after the binary point, f16, bf16 and tf32, and e4m3 and e5m2 as float16
 NARROW = 13  # the same for wgmma with e4m3 and e5m2, whose float32 results also keep 13 bits
-_FLOOR = -126  # the least exponent to which addends are aligned
+_FLOOR = -133  # the least exponent to which addends are aligned
 _CHUNK = 1 << 18  # products that are worked on at a time
 _NAN = {"f32": np.uint32(0x7FFFFFFF), "f16": np.uint16(0x7FFF)}
+_MINUS_ZERO = {"f32": np.uint32(1 << 31), "f16": np.uint16(1 << 15)}
 
 
 def fused_sum(left: Operand, right: Operand, plus: Operand, width: int = WIDTH) -> np.ndarray:
@@ -75,4 +77,5 @@ def rounded(total: np.ndarray, kind: str, fraction_bits: int = 23) -> np.ndarray
             kept = np.where(small, np.trunc(total / least) * least, kept)
         with np.errstate(over="ignore", invalid="ignore"):
             codes = kept.astype(np.float32).view(np.uint32)
+    codes = np.where(codes == _MINUS_ZERO[kind], codes.dtype.type(0), codes)
     return np.where(nan, _NAN[kind], codes) if nan.any() else codes

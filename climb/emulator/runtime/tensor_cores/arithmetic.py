@@ -7,11 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from ...isa.half import narrow, widen
-from ...isa.rounding import fma64, fma64_directed
+from ...isa.rounding import fma32, fma64, fma64_directed
 from .accumulation import NARROW, WIDTH, fused_sum, rounded
-from .operands import INTEGERS, Operand, decode, integers
+from .operands import INTEGERS, Operand, decode, decode_normal, integers
 
 EIGHT_BITS = ("e4m3", "e5m2")
+_INVALID = np.uint64(0xFFF8 << 48)  # the NaN of an invalid operation on float64
 _NO_SUM = {"f32": np.uint32(0), "f16": np.uint16(0)}
 
 
@@ -38,8 +39,10 @@ def warp_product(a: np.ndarray, b: np.ndarray, c: np.ndarray, types: Types) -> n
         return _double_product(a, b, c, types.how)
     if types.a in EIGHT_BITS:
         return _byte_product(a, b, c, types)
-    total = fused_sum(decode(a, types.a), decode(b, types.b), decode(c, types.c))
-    return rounded(total, types.d)
+    # Where c and d differ (wmma only), ptxas converts halves to float32 before the product, or float32 to halves after.
+    plus = decode(c, types.c) if types.c == types.d else decode_normal(c, types.c)
+    total = rounded(fused_sum(decode(a, types.a), decode(b, types.b), plus), "f32" if types.c == "f32" else types.d)
+    return total if types.c == types.d or types.d == "f32" else narrow(total.view(np.float32).astype(np.float64), "f16")
 
 
 def warpgroup_product(a: np.ndarray, b: np.ndarray, c: np.ndarray, types: Types) -> np.ndarray:
@@ -77,8 +80,21 @@ def _double_product(a: np.ndarray, b: np.ndarray, c: np.ndarray, how: str) -> np
     left, right, total = (each.view(np.float64) for each in (a, b, c))
     for k in range(left.shape[2]):
         x, y = left[:, :, k, None], right[:, k, None]
-        total = fma64_directed(x, y, total, how) if how else fma64(x, y, total)
+        after = fma64_directed(x, y, total, how) if how else fma64(x, y, total)
+        total = _quieted(after, total, x, y)
     return total.view(np.uint64)
+
+
+def _quieted(value: np.ndarray, *operands: np.ndarray) -> np.ndarray:
+    """Give NaN the payload of the first operand that is NaN, as a quiet NaN."""
+    nan = np.isnan(value)
+    if not nan.any():
+        return value
+    bits = np.full(value.shape, _INVALID)
+    for each in reversed(operands):
+        each = np.broadcast_to(each, value.shape)
+        bits = np.where(np.isnan(each), each.view(np.uint64) | np.uint64(1 << 51), bits)
+    return np.where(nan, bits, value.view(np.uint64)).view(np.float64)
 
 
 def _byte_product(a: np.ndarray, b: np.ndarray, c: np.ndarray, types: Types) -> np.ndarray:
@@ -88,7 +104,7 @@ def _byte_product(a: np.ndarray, b: np.ndarray, c: np.ndarray, types: Types) -> 
     an ordinary addition. Each lane's registers hold four neighbours of a row: k modulo 4 tells the half.
     """
     kind = "f32" if types.d == "f32" else "f16"
-    left, right = decode(a, types.a), decode(b, types.b)
+    left, right = decode_normal(a, types.a), decode_normal(b, types.b)
     total = np.full(c.shape, _NO_SUM[kind])
     place = np.arange(a.shape[2]) % 4
     for half in (place < 2, place >= 2):
@@ -103,15 +119,19 @@ def _byte_product(a: np.ndarray, b: np.ndarray, c: np.ndarray, types: Types) -> 
 
 
 def quad_product(a: np.ndarray, b: np.ndarray, c: np.ndarray, types: Types) -> np.ndarray:
-    """mma.sync.m8n8k4 of halves, for which ptxas writes float32 code from sm_80 on: two products by a multiplication
-    and a fused multiply-add, added to the accumulator, then the other two."""
+    """mma.sync.m8n8k4 of halves, for which ptxas writes float32 code from sm_80 on.
+
+    For float32 results, a chain of fused multiply-adds by ascending k is added to the accumulator; for halves, the sum
+    of the first two products, then that of the other two.
+    """
     left, right = (widen(each, "f16").astype(np.float32) for each in (a, b))
     total = widen(c, "f16").astype(np.float32) if types.c == "f16" else c.view(np.float32)
     with np.errstate(over="ignore", invalid="ignore"):
-        for k in (0, 2):
-            pair = left[:, :, k, None].astype(np.float64) * right[:, k, None]
-            pair += left[:, :, k + 1, None].astype(np.float64) * right[:, k + 1, None]
-            total = total + pair.astype(np.float32)
+        for chain in ((0, 1, 2, 3),) if types.d == "f32" else ((0, 1), (2, 3)):
+            part = left[:, :, chain[0], None] * right[:, chain[0], None]
+            for k in chain[1:]:
+                part = fma32(left[:, :, k, None], right[:, k, None], part)
+            total = total + part
     if types.d == "f16":
         return narrow(total.astype(np.float64), "f16")
     return np.where(np.isnan(total), np.uint32(0x7FFFFFFF), total.view(np.uint32))

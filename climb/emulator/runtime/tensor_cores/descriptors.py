@@ -58,13 +58,14 @@ def pieces(found: Descriptor, rows: int, depth: int, by_k: bool) -> np.ndarray:
         across = width // PIECE
         over_pattern, over_k = np.where(swizzle == 0, (stride, leading), (leading, stride))
         address = start + row // 8 * over_k + row % 8 * width + piece // across * over_pattern + piece % across * PIECE
-    return swizzled(address, swizzle)
+    return swizzled(address, swizzle, found.base[:, None, None])
 
 
-def swizzled(address: np.ndarray, swizzle: np.ndarray | int) -> np.ndarray:
+def swizzled(address: np.ndarray, swizzle: np.ndarray, base: np.ndarray | int = 0) -> np.ndarray:
     """Exclusive-or the lowest bits of the number of a 16-byte piece with those of the number of its 128-byte line:
-    three bits for a swizzle of 128 bytes, two for 64, one for 32."""
-    return address ^ (address >> 3 & np.where(swizzle > 0, swizzle - 1, 0) & 0x70)
+    three bits for a swizzle of 128 bytes, two for 64, one for 32. Lines count from `base` on."""
+    line = (address >> 7) - base
+    return address ^ ((line & 7) << 4 & np.where(swizzle > 0, swizzle - 1, 0))
 
 
 def misplaced(found: Descriptor) -> np.ndarray:

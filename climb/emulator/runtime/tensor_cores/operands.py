@@ -41,6 +41,12 @@ def _table(kind: str) -> Operand:
     return Operand(value, exponents(value, LEAST_EXPONENT[kind]))
 
 
+def decode_normal(codes: np.ndarray, kind: str) -> Operand:
+    """As `decode`, for codes that are converted to a format with more exponents first, which normalises subnormals."""
+    value = decode(codes, kind).value
+    return Operand(value, exponents(value, LEAST_EXPONENT["f16" if kind in EIGHT_BITS else "f32"]))
+
+
 def decode(codes: np.ndarray, kind: str) -> Operand:
     """Codes of "f16", "bf16", "e4m3", "e5m2", "f32" or "tf32", of which the lower 13 bits are ignored."""
     if kind in ("f32", "tf32"):
