@@ -24,7 +24,7 @@ from .counters.marks import marks
 from .counters.trace import Trace
 from .execution.kernel import Kernel
 from .execution.module import Module, load
-from .memory.device_memory import Allocation, DeviceMemory
+from .memory.device_memory import HEAP_BYTES, STACK_BYTES, Allocation, DeviceMemory
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,8 @@ def run(
     symbols: Mapping[str, np.ndarray] | None = None,
     trace: Trace | None = None,
     cooperative: bool = False,
+    stack_bytes: int = STACK_BYTES,
+    heap_bytes: int = HEAP_BYTES,
 ) -> Result:
     """Compile CUDA C++, run one kernel on the emulator, and return its counters and arrays.
 
@@ -60,6 +62,7 @@ def run(
     written back in place; numbers, which are converted to the type of the parameter; NumPy scalars and bytes, which are
     passed as they are. `shared_mem`: bytes of dynamic shared memory. `symbols`: values for `__constant__` and
     `__device__` variables with C linkage. `cooperative`: run all blocks at the same time, as `grid.sync()` needs.
+    `stack_bytes` of a thread and `heap_bytes` of the device are what cudaDeviceSetLimit sets.
 
     Raises FileNotFoundError; CompileError with the compiler's messages; KernelNotFound; TypeError or ValueError, with
     the position, for an argument that does not fit its parameter; EmulatorError, with the source line, for a fault of
@@ -70,8 +73,9 @@ def run(
     compiled = compile_cuda(text, filename=filename, options=options, name_expressions=names, include_dirs=folders)
     name = kernel if kernel is not None else _only_kernel(compiled)
     return launch(
-        compiled, name, grid, block, args, shared_mem=shared_mem, symbols=symbols, trace=trace, cooperative=cooperative
-    )
+        compiled, name, grid, block, args, shared_mem=shared_mem, symbols=symbols, trace=trace, cooperative=cooperative,
+        stack_bytes=stack_bytes, heap_bytes=heap_bytes,
+    )  # fmt: skip
 
 
 def launch(
@@ -87,6 +91,8 @@ def launch(
     compare: bool = True,
     module: Module | None = None,
     cooperative: bool = False,
+    stack_bytes: int = STACK_BYTES,
+    heap_bytes: int = HEAP_BYTES,
 ) -> Result:
     """As `run`, for source that is compiled already.
 
@@ -98,6 +104,7 @@ def launch(
     for name, value in (symbols or {}).items():
         _fill(module.symbol(name), np.asarray(value))
     memory = DeviceMemory()
+    memory.stack_bytes, memory.heap_bytes = stack_bytes, heap_bytes
     parameters = function.parameters
     if len(args) != len(parameters):
         raise TypeError(f"{kernel} takes {len(parameters)} arguments, {len(args)} given")

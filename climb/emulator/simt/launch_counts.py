@@ -8,8 +8,8 @@ class LaunchCounts:
 
     `sites`: by (space, index of the site), [requests, lanes, achieved, ideal, lanes at a shared address]. `executed`
     and `branches`: by basic block, [warps, lanes] and [warps, divergent warps]. `products`: matrix products by the
-    index of their site. `printed`: what printf has printed, as
-    (block, event, thread, text).
+    index of their site. `printed`: what printf has printed, as (block, event, thread, text). `notes`: what is no
+    fault, but worth knowing.
     """
 
     def __init__(self, blocks: int) -> None:
@@ -19,6 +19,7 @@ class LaunchCounts:
         self.products: dict[int, int] = {}
         self.barriers = 0
         self.printed: list[tuple[int, int, int, str]] = []
+        self.notes: list[str] = []
         self.print_events = self.unprinted = 0
 
     def __getitem__(self, key: tuple[str, int]) -> list[int]:

@@ -207,7 +207,10 @@ class Emitter:
         """Write the checks of an instruction that uses registers of asynchronous matrix products."""
         found = self.context.product_registers
         if id(instruction) in found.uses:
-            self.line(f"group_registers(G, {self.place(instruction)}, {found.uses[id(instruction)]})")
+            site = self.place(instruction)
+            for name, numbers in sorted(found.uses[id(instruction)].items()):
+                value, _ = self._register(name)
+                self.line(f"group_register(G, {site}, {value}, {tuple(sorted(numbers))})")
         if id(instruction) in found.unfenced:
             writer = found.unfenced[id(instruction)]
             self.line(f"group_unfenced(G, {self.place(instruction)}, {writer and self.place(writer)})")

@@ -18,7 +18,7 @@ from .. import ptx
 from ..ptx.control_flow import Block
 
 PRODUCT = "wgmma.mma_async."
-_FENCE, _WAIT = "wgmma.fence.", "wgmma.wait_group."
+_FENCE = "wgmma.fence."
 Roles = Callable[[ptx.Instruction], tuple[list[str], list[str]]]
 
 
@@ -60,11 +60,12 @@ class _State:
 @dataclass
 class ProductRegisters:
     """`numbers`: the products of a kernel, by the id of their instruction. `uses`: by the id of an instruction, the
-    products that may have written registers which it uses. `unfenced`: the products before which a fence may be
-    missing, with the instruction that has written one of their registers, None before the first product."""
+    registers that it uses and products may write, each with the numbers of these. `unfenced`: the products before which
+    a fence may be missing, with the instruction that has written one of their registers, None before the first product.
+    """
 
     numbers: dict[int, int] = field(default_factory=dict)
-    uses: dict[int, tuple[int, ...]] = field(default_factory=dict)
+    uses: dict[int, dict[str, frozenset[int]]] = field(default_factory=dict)
     unfenced: dict[int, ptx.Instruction | None] = field(default_factory=dict)
 
 
@@ -106,9 +107,6 @@ def _step(
         state.fenced = True
         state.values = {name: _Value(value.products) for name, value in state.values.items()}
         return
-    if opcode.startswith(_WAIT) and instruction.operands[0] == ptx.Immediate(0):
-        state.values = {name: _Value(writer=value.writer) for name, value in state.values.items()}
-        return
     writes, reads = roles(instruction)
     if opcode.startswith(PRODUCT):
         number = out.numbers[id(instruction)]
@@ -140,6 +138,8 @@ def _step(
 def _note_use(
     state: _State, instruction: ptx.Instruction, names: list[str], out: ProductRegisters, allowed: frozenset[int]
 ) -> None:  # fmt: skip
-    found = frozenset().union(*(state.values.get(name, _CLEAN).products for name in names)) - allowed
-    if found:
-        out.uses[id(instruction)] = tuple(sorted(found.union(out.uses.get(id(instruction), ()))))
+    for name in names:
+        found = state.values.get(name, _CLEAN).products - allowed
+        if found:
+            uses = out.uses.setdefault(id(instruction), {})
+            uses[name] = uses.get(name, frozenset()) | found

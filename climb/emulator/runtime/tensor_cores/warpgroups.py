@@ -8,16 +8,17 @@ in registers as `translation.product_registers` does.
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass
 from typing import NamedTuple, NoReturn
 
 import numpy as np
 
 from ...checks import faults
+from ...checks.proxies import check_fenced
 from ...errors import Misaligned, PendingProduct, UnfencedProduct
-from ...simt.async_access import AsyncAccess, Pending
+from ...simt.async_access import AsyncAccess
 from ...simt.groups import Group
 from ...simt.lanes import WARP, Lanes
+from ...simt.matrix_products import Product
 from ...simt.site import Site
 from ...simt.warps import from_rows
 from ..asynchronous import issue, wait
@@ -45,15 +46,6 @@ def form_of(text: str) -> Form:
     _, n, k, d, a, b, c, rest = FORM.fullmatch(text).groups()
     types = Types(a, b, c, d, rest == ".satfinite")
     return Form(fragment("a", 16, int(k), a), fragment("c", 16, int(n), d), types)
-
-
-@dataclass(eq=False)
-class Product(Pending):
-    """A product in flight: the `number` of its instruction in the kernel, where it is, and its warps' first threads."""
-
-    number: int = 0
-    site: Site | None = None
-    leaders: np.ndarray | None = None
 
 
 def multiply(
@@ -89,10 +81,12 @@ def multiply(
         for each, kind, flip in ((matrix, types.a, negated[0]), (right, types.b, negated[1]))
     )
     out = warpgroup_product(matrix, right.swapaxes(1, 2), c, types)
-    _issue(group, site, number, blocks, threads, at_a, at_b)
+    product = _issue(group, site, number, blocks, threads, at_a, at_b)
     parts = form.d.scatter(out.reshape(-1, 16, columns))
     kind = REGISTERS.get(types.d, np.uint32)
-    return tuple(from_rows(group.lanes, each).view(kind) for each in parts)
+    registers = tuple(np.array(from_rows(group.lanes, each)).view(kind) for each in parts)
+    group.batch.products.written(product, registers)
+    return registers
 
 
 def _whole(form: Fragment, registers: list[np.ndarray]) -> np.ndarray:
@@ -164,7 +158,7 @@ def _as_lanes(
 def _issue(
     group: Group, site: Site, number: int, blocks: np.ndarray, threads: np.ndarray, at_a: np.ndarray | None,
     at_b: np.ndarray,
-) -> None:  # fmt: skip
+) -> Product:  # fmt: skip
     """Note that the product reads shared memory and writes registers until a wait covers it.
 
     Each warp reads its 16 rows of a and the whole of b; its first thread stands for it.
@@ -182,10 +176,12 @@ def _issue(
         if address is not None:
             flat, lanes = _as_lanes(group, blocks, threads, address, warps)
             accesses.append(AsyncAccess(site, lanes, flat, groups.open_group(lanes), why=why))
-    leaders = (blocks[:, None] * batch.threads + threads[:, None] + WARP * np.arange(GROUP)).ravel()
-    operation = Product(tuple(accesses), lambda _: None, number=number, site=site, leaders=leaders)
-    issue(batch, operation)
-    groups.pending.append(operation)
+            if batch.check_in_flight:
+                check_fenced(Group(batch, lanes, {}), site, flat)
+    product = Product(tuple(accesses), lambda _: None, number=number, site=site)
+    issue(batch, product)
+    groups.add(product)
+    return product
 
 
 def commit(group: Group) -> None:
@@ -195,20 +191,23 @@ def commit(group: Group) -> None:
 
 def wait_group(group: Group, number: int, site: Site) -> None:
     """wgmma.wait_group: wait until at most the latest `number` groups are open."""
-    wait(group, group.batch.products, number, site)
+    products = group.batch.products
+    before = list(products.pending)
+    wait(group, products, number, site)
+    products.finish(before)
 
 
-def check_registers(group: Group, site: Site, numbers: tuple[int, ...]) -> None:
-    """Raise PendingProduct if one of the products `numbers`, whose registers are used here, is not waited for."""
+def check_register(group: Group, site: Site, value: np.ndarray, numbers: tuple[int, ...]) -> None:
+    """Raise PendingProduct if a product that writes a register, one of `numbers`, is not waited for."""
     batch = group.batch
-    for product in batch.products.pending:
-        if product.number not in numbers:
-            continue
+    if not batch.products.pending:
+        return
+    for product in batch.products.writing(value, numbers):
         open_ = np.unique(product.accesses[0].lanes.linear())
         linear = group.lanes.linear()
         bad = np.isin(linear // batch.threads * batch.threads + linear % batch.threads // WARP * WARP, open_)
         if bad.any():
-            _raise_pending(group, site, product, bad)
+            _raise_pending(group, site, product, bad.reshape(group.lanes.shape))
 
 
 def unfenced(group: Group, site: Site, writer: Site | None) -> NoReturn:
@@ -245,6 +244,6 @@ def _raise_pending(group: Group, site: Site, product: Product, bad: np.ndarray) 
 
 
 RUNTIME = {
-    "group_multiply": multiply, "group_commit": commit, "group_wait": wait_group, "group_registers": check_registers,
+    "group_multiply": multiply, "group_commit": commit, "group_wait": wait_group, "group_register": check_register,
     "group_unfenced": unfenced,
 }  # fmt: skip
