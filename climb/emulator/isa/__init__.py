@@ -37,6 +37,7 @@ from . import (
     miscellaneous,
     move,
     rounding,
+    scalar_video,
     tensor_copy,
     texture,
     tiles,
