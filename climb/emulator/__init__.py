@@ -44,6 +44,7 @@ from .execution.module import Module, load
 from .execution.schedules import Schedule, Schedules
 from .memory.device_memory import Allocation, DeviceMemory
 from .running import Result, run
+from .runtime.surfaces import Surface
 from .runtime.textures import Texture
 
 __all__ = [
@@ -82,6 +83,7 @@ __all__ = [
     "Schedule",
     "Schedules",
     "StackOverflow",
+    "Surface",
     "Texture",
     "Trace",
     "Trap",

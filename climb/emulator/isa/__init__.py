@@ -38,6 +38,7 @@ from . import (
     move,
     rounding,
     scalar_video,
+    surface,
     tensor_copy,
     texture,
     tiles,
