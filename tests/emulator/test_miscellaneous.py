@@ -125,8 +125,10 @@ extern "C" __global__ void k(int* o) {
 @pytest.mark.parametrize(
     ("code", "says"),
     [
-        ('asm volatile("tcgen05.wait::ld.sync.aligned;");', "tcgen05.wait::ld.sync.aligned is not supported"),
-        ('asm volatile("wgmma.fence.sync.aligned;");', "wgmma.fence.sync.aligned is not supported"),
+        (
+            'asm volatile("multimem.red.relaxed.gpu.global.add.u32 [%0], 1;" :: "l"(o));',
+            "multimem.red.relaxed.gpu.global.add.u32 is not supported",
+        ),
     ],
 )
 def test_unsupported_instructions_are_refused_by_name(code, says):
