@@ -15,9 +15,11 @@ _WHERE = {
     "bench.arguments": ("ArgumentError",),
     "bench.checking": ("WrongResult", "compare", "poisoned", "verify"),
     "bench.counting": ("block_events", "count_kernel", "counters", "trace"),
+    "bench.cpu": ("cpu_times",),
     "bench.cuda": ("backend", "cp", "replaying"),
     "bench.edits": ("edit",),
     "bench.exercise": ("Claim", "Exercise", "Verdict", "at_most", "check", "no_bank_conflicts"),
+    "display.cpu_table": ("cpu_table",),
     "display.exercises": ("hints", "skeleton", "solution"),
     "display.figures": (
         "access_figure",

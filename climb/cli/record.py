@@ -1,7 +1,8 @@
 """Measure, count and profile ladders on this GPU: everything that the book and its tests want to know of them.
 
 The steps, in order: measure (times, peers and ceilings, with NVBench), profile and agreement (counters, with ncu),
-sanitize (compute-sanitizer), and repeats, transfers, search and divergence for the ladders that have such records.
+sanitize (compute-sanitizer), and repeats, transfers, cpu (NumPy and PyTorch on the CPU), search and divergence for the
+ladders that have such records.
 Last, events times the standalone cells of the ladders' chapters; of all chapters where no ladder is named.
 A step whose tool is not installed is skipped. A failing step does not lose what the others have measured.
 

@@ -17,6 +17,7 @@ from climb.validation import schema
 ROOT = Path(__file__).resolve().parents[2]
 #: The kind of each committed file, by its place below records/<gpu>.
 KIND_OF = {
+    "cpu/*.json": kinds.CpuRecord,
     "emulator/agreement.json": schema.AgreementRecord,
     "emulator/clean.json": schema.CleanRecord,
     "emulator/fuzz.json": schema.FuzzRecord,
