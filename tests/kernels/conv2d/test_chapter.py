@@ -96,7 +96,8 @@ OF_ITS_ROW = ("reinterpret_cast<const float2*>(tile)[32]", "*reinterpret_cast<co
 
 
 @pytest.mark.parametrize(
-    ("edits", "wide_loads", "wrong_columns"), [((), 0, [30, 31]), ((USED,), 192, [30, 31]), ((USED, OF_ITS_ROW), 192, [])]
+    ("edits", "wide_loads", "wrong_columns"),
+    [((), 0, [30, 31]), ((USED,), 192, [30, 31]), ((USED, OF_ITS_ROW), 192, [])],
 )
 def test_lane_31_loads_a_pair_of_no_use_until_it_is_used_and_from_its_own_row(edits, wide_loads, wrong_columns) -> None:
     text = exhibit("lane31")
