@@ -25,7 +25,7 @@ from climb.bench import hardware, records, roofline
 from climb.bench.ladder import REGIMES, Ladder
 from climb.bench.nvbench_results import Measured, ResultsError, read_log, read_results, throttled_samples
 from climb.bench.problem import Peer, Size, size_label
-from climb.bench.records import Point, Record
+from climb.bench.records import Point, Record, Skipped
 from climb.bench.registry import ladder_names, load_ladder
 
 _ROOT = Path(__file__).resolve().parents[2]
@@ -145,7 +145,8 @@ def record_ladders(
     targets = ceiling_targets({ladder.name for ladder in ladders.values()}, known)
     for name, ladder in ladders.items():
         targets += targets_of(ladder, name)
-    points, device = run(targets, sampling, keep=keep, failures=failures)
+    skipped: list[tuple[Target, str]] = []
+    points, device = run(targets, sampling, keep=keep, failures=failures, skipped=skipped)
     measured = [(target, found) for target, found in zip(targets, points, strict=True) if found]
     ceilings, sources = find_ceilings((target, found[0]) for target, found in measured)
     return [
@@ -157,6 +158,7 @@ def record_ladders(
             ceilings=ceilings,
             ceiling_points=sources,
             points=tuple(point for target, found in measured if target.ladder == name for point in found),
+            skipped=tuple(Skipped(t.name, t.size, why) for t, why in skipped if t.ladder == name),
         )
         for name, ladder in ladders.items()
         if name not in (failures or {})
@@ -208,11 +210,13 @@ def run(
     keep: Path | None = None,
     ceilings: Mapping[str, float] | None = None,
     failures: dict[str, str] | None = None,
+    skipped: list[tuple[Target, str]] | None = None,
 ) -> tuple[list[tuple[Point, ...]], dict[str, Any]]:
     """Measure targets in a child process. Returns a point for each regime of each target, in order, and the device.
 
     With ``failures``, the message of a ladder with a failing point is put there and its targets have no points; the
-    other ladders are measured all the same.
+    other ladders are measured all the same. A peer that is unavailable has no points; it and the reason are appended to
+    ``skipped``.
 
     ``keep`` is a folder for NVBench's own files; ``ceilings`` are known ceilings, for the progress lines. An
     interruption ends the child. Raises :class:`MeasurementFailed`.
@@ -248,7 +252,10 @@ def run(
         points = []
         for index, (target, result) in enumerate(zip(targets, outcome, strict=True)):
             measured, throttled = {}, {}
-            if target.ladder in failed:
+            reason = (result or {}).get("skipped")
+            if reason and skipped is not None:
+                skipped.append((target, reason))
+            if reason or target.ladder in failed:
                 points.append(())
                 continue
             for regime in target.regimes:

@@ -9,20 +9,28 @@ print(counters)
 
 from .checks.enabled import ALL as ALL_CHECKS
 from .checks.enabled import checking
+from .comparison import Comparison, Difference
 from .counters.counters import Counters
 from .counters.events import BlockTrace, Event
 from .counters.lines import AccessCounters, BranchCounters
 from .counters.trace import Access, Trace
 from .errors import (
     AssertionFailed,
+    AsyncMisuse,
     AsyncRace,
+    BadCall,
+    BadFree,
     BarrierDivergence,
+    BarrierMisuse,
+    Deadlock,
     EmulatorError,
     EndlessLoop,
     LaunchError,
     Misaligned,
+    MissingProxyFence,
     OutOfBounds,
     Race,
+    StackOverflow,
     Trap,
     Uninitialised,
     UnsupportedInstruction,
@@ -30,6 +38,7 @@ from .errors import (
 )
 from .execution.kernel import Kernel
 from .execution.module import Module, load
+from .execution.schedules import Schedule, Schedules
 from .memory.device_memory import Allocation, DeviceMemory
 from .running import Result, run
 from .runtime.textures import Texture
@@ -40,22 +49,33 @@ __all__ = [
     "AccessCounters",
     "Allocation",
     "AssertionFailed",
+    "AsyncMisuse",
     "AsyncRace",
+    "BadCall",
+    "BadFree",
     "BarrierDivergence",
+    "BarrierMisuse",
     "BlockTrace",
     "BranchCounters",
+    "Comparison",
     "Counters",
+    "Deadlock",
     "DeviceMemory",
+    "Difference",
     "EmulatorError",
     "EndlessLoop",
     "Event",
     "Kernel",
     "LaunchError",
     "Misaligned",
+    "MissingProxyFence",
     "Module",
     "OutOfBounds",
     "Race",
     "Result",
+    "Schedule",
+    "Schedules",
+    "StackOverflow",
     "Texture",
     "Trace",
     "Trap",

@@ -22,6 +22,7 @@ KIND_OF = {
     "emulator/clean.json": schema.CleanRecord,
     "emulator/fuzz.json": schema.FuzzRecord,
     "emulator/sanitizer.json": schema.SanitizerRecord,
+    "emulator/stages.json": schema.StagesRecord,
     "emulator/code/*.json": schema.KeptCode,
     "events/*.json": kinds.EventsRecord,
     "hardware/*.json": kinds.HardwareRecord,

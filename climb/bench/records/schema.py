@@ -85,6 +85,14 @@ class Point(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return (self.p75_s - self.p25_s) / self.median_s
 
 
+class Skipped(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A peer that could not be measured at one size, and why."""
+
+    name: str
+    size: StoredSize
+    reason: str
+
+
 class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The measurements of one ladder in one run on one GPU.
 
@@ -98,6 +106,7 @@ class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ceilings: dict[str, float]
     points: tuple[Point, ...]
     ceiling_points: dict[str, dict[str, Any]] = {}
+    skipped: tuple[Skipped, ...] = ()
 
     @property
     def gpu(self) -> str:

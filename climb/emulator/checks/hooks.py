@@ -8,9 +8,10 @@ from ..memory.device_memory import Allocation
 from ..simt.batch import Batch
 from ..simt.groups import Group
 from ..simt.site import Site
-from . import enabled, races
+from . import enabled, proxies, races
 from .global_shadow import GlobalShadow
 from .happens_before import FEW, MAX_THREADS, Clock, Events
+from .heap_faults import check_block
 from .shared_shadow import SharedShadow
 from .written_bytes import check_read, mark_written
 
@@ -62,6 +63,8 @@ def handed_over(group: Group, site: Site, address: np.ndarray, gives: bool, take
 def load(group: Group, site: Site, allocation: Allocation, address: np.ndarray) -> None:
     """A load from global memory."""
     batch = group.batch
+    if allocation.heap is not None:
+        check_block(group, site, allocation, address)
     if batch.in_flight is not None:
         batch.in_flight.check_global(group, site, allocation, address)
     if allocation.written is not None and batch.check_uninitialised:
@@ -77,6 +80,8 @@ def store(
 ) -> None:
     """Store `value` to the elements `index` of an allocation in global memory, and check the store."""
     batch, clash = group.batch, None
+    if allocation.heap is not None:
+        check_block(group, site, allocation, address)
     data = allocation.view(site.container)
     if batch.in_flight is not None:
         batch.in_flight.check_global(group, site, allocation, address)
@@ -97,9 +102,22 @@ def store(
         mark_written(site, allocation, address)
 
 
+def overwrite(group: Group, site: Site, allocation: Allocation, address: np.ndarray) -> None:
+    """A write to global memory whose values the caller stores. Raises Race."""
+    batch = group.batch
+    if batch.global_shadow is not None:
+        batch.global_shadow.keep(allocation)
+        everywhere = np.ones(group.lanes.shape, np.bool_)
+        batch.global_shadow.store(group, site, allocation, address, lambda: everywhere)
+    if allocation.written is not None:
+        mark_written(site, allocation, address)
+
+
 def atomic(group: Group, site: Site, allocation: Allocation, address: np.ndarray) -> None:
     """An atomic operation on global memory."""
     batch = group.batch
+    if allocation.heap is not None:
+        check_block(group, site, allocation, address)
     if batch.in_flight is not None:
         batch.in_flight.check_global(group, site, allocation, address)
     if allocation.written is not None:
@@ -129,4 +147,4 @@ def memory_fence(group: Group) -> None:
         group.batch.clock.fence(group.lanes)
 
 
-RUNTIME = {"memory_fence": memory_fence}
+RUNTIME = {"memory_fence": memory_fence, "proxy_fence": proxies.fence}

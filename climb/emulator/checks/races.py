@@ -125,6 +125,9 @@ def uninitialised(
     bad = np.broadcast_to(bad, group.lanes.shape)
     at = int(np.broadcast_to(address + site.offset, bad.shape)[bad][0])
     name, offset = name_of(group.batch.kernel, space, at, allocation)
+    stack = group.batch.stack
+    if space == "local" and stack is not None and at >= stack.start:
+        name, offset = "the stack", at - stack.start
     what = "an atomic reads" if site.action == "atomic" else "a load reads"
     raise Uninitialised(
         f"uninitialised: {what} byte {offset} of {name} in {space} memory, which nothing has written",

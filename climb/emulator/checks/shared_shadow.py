@@ -99,6 +99,11 @@ class SharedShadow:
         for which in ("atomics", "writes") if site.action == "load" else ("reads", "atomics", "writes"):
             self._check(which, index, ids, group, site, address)
 
+    def last_writes(self, lanes: Lanes, site: Site, address: np.ndarray) -> np.ndarray:
+        """The stamps of the last write to each cell of an access: (blocks, threads, cells)."""
+        index, _ = self._cells(lanes, site, address)
+        return self.cells.writes.take(index)
+
     def atomic(self, group: Group, site: Site, address: np.ndarray) -> None:
         """An atomic operation. Raises Uninitialised, Race and AsyncRace."""
         if group.batch.in_flight is not None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from climb.bench import libraries
+from climb.bench.libraries import Prepared, cudnn
 from climb.bench.problem import Peer, Size
 
 
@@ -23,36 +23,35 @@ def _prepare(precision: str, channels_last: bool) -> Callable[[dict[str, Any], S
         given, taps = (array.to(kind).contiguous(memory_format=layout) for array in (given, taps))
         out = torch.empty(target.shape, dtype=kind, device=target.device, memory_format=layout)
         halo, benchmark, deterministic = [size["k"] // 2] * 2, True, False
-        to_bring = [out]
 
-        def convolve() -> None:
+        def enqueue() -> None:
             torch.ops.aten.cudnn_convolution.out(
                 given, taps, halo, [1, 1], [1, 1], 1, benchmark, deterministic, precision == "TF32", out=out
             )
 
-        def enqueue() -> None:
-            convolve()
-            if to_bring:
-                target.copy_(to_bring.pop())
-
         torch.backends.cudnn.benchmark_limit = 0  # every algorithm is tried
-        convolve()
+        enqueue()
         torch.cuda.synchronize()
-        return enqueue
+        return Prepared(enqueue, {}, lambda: target.copy_(out))
 
     return prepare
 
 
-def cudnn(precision: str, layout: str) -> Peer:
+def by_layout(precision: str, layout: str) -> Peer:
     """cuDNN in ``"fp32"``, ``"TF32"`` or ``"fp16"`` (float32 sums), ``"NCHW"`` or ``"NHWC"``."""
     # TF32 and fp16 round each factor to 11 bits; fp16 rounds the result once more.
     tolerance = {"fp32": None, "TF32": lambda size: 2.0**-10, "fp16": lambda size: 2.0**-9}[precision]
     return Peer(
         f"cuDNN {precision} {layout}",
         _prepare(precision, layout == "NHWC"),
-        libraries.cudnn(f"cudnn_convolution, benchmark mode, {layout}", precision),
+        cudnn.cudnn(f"{cudnn.BENCHMARKED}, {layout}", precision),
         tolerance=tolerance,
     )
 
 
-PEERS = (cudnn("fp32", "NCHW"), cudnn("fp32", "NHWC"), cudnn("TF32", "NHWC"), cudnn("fp16", "NHWC"))
+PEERS = (
+    by_layout("fp32", "NCHW"),
+    by_layout("fp32", "NHWC"),
+    by_layout("TF32", "NHWC"),
+    by_layout("fp16", "NHWC"),
+)
