@@ -68,6 +68,9 @@ def report(names: Sequence[str] | None = None, gpu: str = records.DEFAULT_GPU, f
         found += [record] if record else []
         absent += skipped_peers(record) if record else []
     notes = [_SHORTCUT] if any(row.shortcut for row in rows) else []
+    differing = {package: how for one in found for package, how in one.device.get("differs", {}).items()}
+    if differing:
+        notes.append(f"Not as locked: {'; '.join(f'{package} {how}' for package, how in differing.items())}.")
     notes += (
         ["Peers that were not measured, and why:\n\n" + "\n".join(f"- {line}" for line in absent)] if absent else []
     )

@@ -12,7 +12,7 @@ from .checks.enabled import checking
 from .comparison import Comparison, Difference
 from .counters.counters import Counters
 from .counters.events import BlockTrace, Event
-from .counters.lines import AccessCounters, BranchCounters
+from .counters.lines import AccessCounters, BranchCounters, ProductCounters
 from .counters.trace import Access, Trace
 from .errors import (
     AssertionFailed,
@@ -25,13 +25,16 @@ from .errors import (
     Deadlock,
     EmulatorError,
     EndlessLoop,
+    KernelWarning,
     LaunchError,
     Misaligned,
     MissingProxyFence,
     OutOfBounds,
+    PendingProduct,
     Race,
     StackOverflow,
     Trap,
+    UnfencedProduct,
     Uninitialised,
     UnsupportedInstruction,
     WarpMismatch,
@@ -41,6 +44,7 @@ from .execution.module import Module, load
 from .execution.schedules import Schedule, Schedules
 from .memory.device_memory import Allocation, DeviceMemory
 from .running import Result, run
+from .runtime.surfaces import Surface
 from .runtime.textures import Texture
 
 __all__ = [
@@ -66,19 +70,24 @@ __all__ = [
     "EndlessLoop",
     "Event",
     "Kernel",
+    "KernelWarning",
     "LaunchError",
     "Misaligned",
     "MissingProxyFence",
     "Module",
     "OutOfBounds",
+    "PendingProduct",
+    "ProductCounters",
     "Race",
     "Result",
     "Schedule",
     "Schedules",
     "StackOverflow",
+    "Surface",
     "Texture",
     "Trace",
     "Trap",
+    "UnfencedProduct",
     "Uninitialised",
     "UnsupportedInstruction",
     "WarpMismatch",

@@ -22,6 +22,10 @@ class Where:
     lanes: int = 0
 
 
+class KernelWarning(UserWarning):
+    """What a kernel does that CUDA allows, and that is probably a mistake."""
+
+
 class EmulatorError(Exception):
     """The base of all errors about a kernel. `what` says what happened, `where` the place, `hint` what to look at.
 
@@ -90,6 +94,22 @@ class Uninitialised(EmulatorError):
     """A read of memory that nothing has written. Details as for `Race`, without `other`."""
 
     hint = "which thread should have written it: the loop that loads the tile and its halo, or the array's first fill"
+
+
+class PendingProduct(EmulatorError):
+    """A use of registers that an asynchronous matrix product, still in flight, reads or writes. Details: `other`, the
+    place of the product."""
+
+    hint = "wgmma.commit_group after the products, and a wgmma.wait_group that covers their group before the use"
+
+
+class UnfencedProduct(EmulatorError):
+    """An asynchronous matrix product whose registers were written, and no wgmma.fence orders the two.
+
+    Details: `other`, the place of the write; None if no fence precedes the first product.
+    """
+
+    hint = "wgmma.fence after the last write to the accumulators or the registers of a, before the first product"
 
 
 class BarrierDivergence(EmulatorError):

@@ -150,6 +150,9 @@ def test_reported_number_is_in_si_units_and_an_unknown_one_is_named() -> None:
 
 def test_page_lists_every_claim_with_its_verdict_and_a_link() -> None:
     text = page_text(SOURCES, ANCHORS)
+    assert text.startswith(
+        f"Our verdicts on the {sum(len(source.claim) for source in SOURCES.source)} claims of 5 texts: "
+    )
     for source in SOURCES.source:
         assert f"## {source.name}\n" in text
         for claim in source.claim:

@@ -126,7 +126,10 @@ extern "C" __global__ void k(int* o) {
     ("code", "says"),
     [
         ('asm volatile("barrier.cluster.arrive.aligned;");', "barrier.cluster.arrive.aligned is not supported"),
-        ('asm volatile("wgmma.fence.sync.aligned;");', "wgmma.fence.sync.aligned is not supported"),
+        (
+            'asm volatile("multimem.red.relaxed.gpu.global.add.u32 [%0], 1;" :: "l"(o));',
+            "multimem.red.relaxed.gpu.global.add.u32 is not supported",
+        ),
         ("cooperative_groups::this_cluster().sync(); o[0] = 1;", "barrier.cluster.arrive is not supported"),
     ],
 )

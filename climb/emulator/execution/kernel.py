@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -15,7 +16,7 @@ from ..counters.counters import Counters
 from ..counters.events import BlockTrace
 from ..counters.summary import summarize
 from ..counters.trace import Trace
-from ..errors import LaunchError, Where
+from ..errors import KernelWarning, LaunchError, Where
 from ..memory.device_memory import DeviceMemory
 from ..runtime.bulk_copies import check_left
 from ..runtime.heap import note_leaks, restore_heap
@@ -116,6 +117,8 @@ class Kernel:
                         check_left(batch)
                         del batch  # frees its memory before the next batch needs as much
                 note_leaks(memory, heap, counts)
+                for warning in counts.warnings:
+                    warnings.warn(f"{self.name}, {warning}", KernelWarning, stacklevel=2)
                 return summarize(self._translated, grid, block, counts)
             except RestartLaunch:
                 launch_checks.global_shadow.restore()

@@ -112,6 +112,8 @@ class Scheduler:
             return None
         if batch.clock is not None:
             self.gates.passed(block, group)
+        if self.gates.elsewhere is not None and block.gate == "warp":
+            self.gates.elsewhere[group.lanes.block, group.lanes.thread] = True
         if block.gate == "barrier":
             batch.counts.barriers += group.lanes.count // batch.threads
             if batch.trace is not None:

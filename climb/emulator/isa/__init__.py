@@ -22,6 +22,7 @@ from . import (
     comparison,
     control_flow,
     conversion,
+    eight_bits,
     extended_precision,
     floating,
     half,
@@ -36,10 +37,14 @@ from . import (
     miscellaneous,
     move,
     rounding,
+    scalar_video,
+    surface,
     tensor_copy,
     texture,
+    tiles,
     video,
     warp,
+    warpgroup,
 )
 from .registry import HELPERS, Rule, lookup
 

@@ -17,6 +17,7 @@ from . import (
     local_memory,
     mbarrier,
     shared_memory,
+    surfaces,
     system_calls,
     tensor_copies,
     tensor_cores,
@@ -28,5 +29,5 @@ FUNCTIONS: dict[str, Callable] = {
     **global_memory.RUNTIME, **shared_memory.RUNTIME, **local_memory.RUNTIME, **generic_addresses.RUNTIME,
     **call_frames.RUNTIME, **heap.RUNTIME, **atomics.RUNTIME, **async_copies.RUNTIME, **mbarrier.RUNTIME,
     **hooks.RUNTIME, **bulk_copies.RUNTIME, **tensor_copies.RUNTIME, **cluster_addresses.RUNTIME,
-    **warp_operations.RUNTIME, **tensor_cores.RUNTIME, **textures.RUNTIME, **system_calls.RUNTIME,
+    **warp_operations.RUNTIME, **tensor_cores.RUNTIME, **textures.RUNTIME, **surfaces.RUNTIME, **system_calls.RUNTIME,
 }  # fmt: skip

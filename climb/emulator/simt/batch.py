@@ -14,6 +14,7 @@ from .block_order import BlockOrder
 from .code import TranslatedKernel
 from .lanes import Lanes
 from .launch_counts import LaunchCounts
+from .matrix_products import ProductGroups
 from .observers import BatchSchedule, Clock, GlobalShadow, InFlight, SharedShadow, Trace
 
 
@@ -25,8 +26,8 @@ class Batch:
     accessed. `exited` lists the lanes that have left the kernel. `clock` and the shadows are None unless a check needs
     them; `in_flight` is None until the first asynchronous operation. `local_written`, the shape of `local`, is 1 for
     each byte of local memory that has been written. `schedule` is None for the usual order. `copies` are cp.async's,
-    `asynchronous` holds mbarriers and the bulk operations. `grid_barrier`: the workspace of a cooperative launch.
-    `stack`: made by the first call that needs one.
+    `products` wgmma's, `asynchronous` holds mbarriers and the bulk operations. `grid_barrier`: the workspace of a
+    cooperative launch. `stack`: made by the first call that needs one.
     """
 
     def __init__(
@@ -60,8 +61,10 @@ class Batch:
         self.recent: dict[int, Allocation] = {}
         self.exited: list[Lanes] = []
         self.copies = CommitGroups(blocks * self.threads, ("cp.async.commit_group", "cp.async.wait_group"))
+        self.products = ProductGroups(blocks * self.threads)
         self.asynchronous = Asynchronous()
         self.timer = 0
+        self.strict_masks = False
         self.grid_barrier: Allocation | None = None
         self.stack: Stack | None = None
         self.check_uninitialised = self.check_in_flight = False

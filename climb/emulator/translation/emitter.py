@@ -99,6 +99,8 @@ class Emitter:
         if isinstance(operand, ptx.Symbol):
             _, address = self.context.address(operand.name)
             return self.context.constant(np.array(address + operand.offset, np.int64).astype(DTYPES[kind]))
+        if isinstance(operand, ptx.Part):
+            self.refuse("parts of a register are operands of video instructions only")
         return self.refuse(f"cannot read the operand {operand}")
 
     def sources(self, instruction: ptx.Instruction) -> list[str]:
@@ -198,6 +200,22 @@ class Emitter:
     def place(self, instruction: ptx.Instruction) -> str:
         """The name in generated code of a site that tells errors where the instruction is."""
         return self.context.site(instruction, "", "warp", dtype("u32"), 1, 0)
+
+    def product_number(self, instruction: ptx.Instruction) -> int:
+        """The number of an asynchronous matrix product among those of the kernel."""
+        return self.context.product_registers.numbers[id(instruction)]
+
+    def check_products(self, instruction: ptx.Instruction) -> None:
+        """Write the checks of an instruction that uses registers of asynchronous matrix products."""
+        found = self.context.product_registers
+        if id(instruction) in found.uses:
+            site = self.place(instruction)
+            for name, numbers in sorted(found.uses[id(instruction)].items()):
+                value, _ = self._register(name)
+                self.line(f"group_register(G, {site}, {value}, {tuple(sorted(numbers))})")
+        if id(instruction) in found.unfenced:
+            writer = found.unfenced[id(instruction)]
+            self.line(f"group_unfenced(G, {self.place(instruction)}, {writer and self.place(writer)})")
 
     def refuse(self, why: str) -> NoReturn:
         """Raise UnsupportedInstruction for the instruction that is being translated."""
