@@ -11,7 +11,7 @@ from climb.bench import roofline
 from climb.bench.problem import Argument
 from climb.bench.roofline import MissingCeiling, arithmetic_intensity, bandwidth_ceiling, limit, limit_s
 
-CEILINGS = {"copy_gb_s": 4000.0, "read_gb_s": 5000.0, "fp32_tflop_s": 50.0}
+CEILINGS = {"copy_gb_s": 4000.0, "read_gb_s": 5000.0, "fma_tflop_s": 50.0}
 
 
 def test_limit_of_a_memory_bound_problem_is_its_bytes():
@@ -40,7 +40,7 @@ def test_problem_that_hardly_writes_uses_the_read_ceiling(outputs, ceiling):
 
 
 def test_missing_ceiling_is_named_only_if_it_is_needed():
-    with pytest.raises(MissingCeiling, match="fp32_tflop_s was not measured"):
+    with pytest.raises(MissingCeiling, match="fma_tflop_s was not measured"):
         limit(scale.problem, {"n": 8}, {"copy_gb_s": 1.0})
     copy = dataclasses.replace(scale.problem, flops=lambda s: 0)
     assert limit_s(copy, {"n": 8}, {"copy_gb_s": 1.0}) == pytest.approx(64e-9)

@@ -149,7 +149,7 @@ PROMISES: dict[str, tuple[str, Callable[[Record], bool]]] = {
         # By the sum itself: karatsuba makes fewer multiply-adds, so its rate says nothing of the FMA ceiling.
         lambda r: (
             cube(r, 512, 9, "grouped") <= 3.75e-3
-            and 2 * 9**3 * 512**3 / cube(r, 512, 9, "grouped") >= 0.8e12 * r.ceilings["fp32_tflop_s"]
+            and 2 * 9**3 * 512**3 / cube(r, 512, 9, "grouped") >= 0.8e12 * r.ceilings["fma_tflop_s"]
             and cube(r, 512, 9, "cuDNN") / cube(r, 512, 9, "grouped") >= 18
         ),
     ),
@@ -286,7 +286,7 @@ PROMISES: dict[str, tuple[str, Callable[[Record], bool]]] = {
     ),
     "the 2D convolution reaches 60 % of the FMA ceiling at 11 x 11": (
         "conv2d",
-        lambda r: convolved(r, "flops", 11) / (r.ceilings["fp32_tflop_s"] * 1e12) >= 0.6,
+        lambda r: convolved(r, "flops", 11) / (r.ceilings["fma_tflop_s"] * 1e12) >= 0.6,
     ),
     "the 2D convolution is 4 times as fast as cuDNN with every filter": (
         "conv2d",
