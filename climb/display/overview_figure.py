@@ -97,15 +97,15 @@ def _overview_key(axes: Axes, peers: bool, shortcuts: bool) -> None:
     entries = [
         ("o", style.GROUND, style.QUIET, "first rung"),
         ("o", style.BEST, style.BEST, "best rung"),
-        ("o", style.GROUND, style.BEST, "of its own limit"),
-        ("D", style.PEER, style.PEER, "vendor's library"),
+        ("o", style.GROUND, style.BEST, "of own limit"),
+        ("D", style.PEER, style.PEER, "library"),
         ("|", style.LIMIT, style.LIMIT, "limit"),
     ]
     points = 72.0 / axes.figure.dpi
     box = axes.get_window_extent()
     x, y = 8.0, points * box.y1 + 11  # from the corner of the figure
     for marker, face, edge, label in entries:
-        if (marker == "D" and not peers) or (label == "of its own limit" and not shortcuts):
+        if (marker == "D" and not peers) or (label == "of own limit" and not shortcuts):
             continue
         axes.annotate(label, (x + 9, y), xycoords="figure points", va="center", annotation_clip=False)
         axes.plot(
