@@ -24,15 +24,16 @@ unexport PYTHONHOME
 # Hundreds of processes import the same modules: their bytecode is written once.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help book serve pdf test mutate run live record report address gpu lock clean
+.PHONY: help book serve pdf test test-all mutate run live record report address gpu lock clean
 .DEFAULT_GOAL := help
 
 help:
 	@echo 'make book                 build the book into _build/html'
 	@echo 'make serve                build it and serve it on http://$(HOST):$(PORT)'
 	@echo 'make pdf                  print the whole book into _build/climb-to-the-roofline.pdf, with Chromium'
-	@echo 'make test                 all tests, and every chapter executed again and compared'
+	@echo 'make test                 test everything, and execute every chapter again and compare it'
 	@echo '                          ARGS="-k transpose" is handed to pytest'
+	@echo 'make test-all             the same with more sizes and architectures, as CI does; twice as long'
 	@echo 'make mutate               plant mistakes in kernels and tools, and say which no test notices'
 	@echo '                          ARGS="--area rungs --count 60 --seed 1" chooses others'
 	@echo 'make run                  execute the chapters in place, timings replayed from the records'
@@ -55,6 +56,9 @@ serve: book
 
 pdf: book
 	@$(PY) book/pdf.py _build/html _build/climb-to-the-roofline.pdf
+
+test-all: override ARGS += --thorough
+test-all: test
 
 test: .venv/ok
 	WORKLOG_TIMINGS=record $(PY) -m pytest -n auto --dist loadfile \

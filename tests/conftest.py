@@ -1,4 +1,4 @@
-"""Set up all tests: the repository on the import path, the markers, and how many workers run at a time."""
+"""Set up all tests: the repository on the import path, the markers, what `--thorough` adds, how many workers run."""
 
 from __future__ import annotations
 
@@ -23,8 +23,27 @@ _NEEDS = {
 }
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip tests marked `gpu` where kernels run on the emulator, and tests marked `emulated` where they do not."""
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--thorough", action="store_true", help="run the tests marked `thorough` too, as CI does")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Tell the tests how thorough to be before any of them is imported."""
+    from tools import thorough
+
+    thorough.enabled = config.getoption("--thorough")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out tests marked `thorough` unless asked for.
+
+    Skip tests marked `gpu` where kernels run on the emulator, and tests marked `emulated` where they do not.
+    """
+    if not config.getoption("--thorough"):
+        left_out = [item for item in items if item.get_closest_marker("thorough")]
+        if left_out:
+            config.hook.pytest_deselected(items=left_out)
+            items[:] = [item for item in items if not item.get_closest_marker("thorough")]
     marked = [(item, marker) for item in items for marker in _NEEDS if item.get_closest_marker(marker)]
     if not marked:
         return

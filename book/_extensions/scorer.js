@@ -18,6 +18,7 @@ const SUBJECTS = {
   "book/classifier": ["classifier", "skinny gemm", "split-k", "split k"],
   "book/conv-layers": ["im2col", "implicit gemm", "implicit gemm convolution", "winograd", "convolution layer"],
   "book/sgemm": ["sgemm", "stream-k", "stream k", "tensor core", "double buffering", "cp.async", "matrix multiplication"],
+  "book/sources": ["sources", "claims"],
   "book/emulator": ["emulator", "ptx", "race", "race detector"],
 };
 

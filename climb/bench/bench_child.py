@@ -25,7 +25,10 @@ from climb.bench import hardware, measure, nvbench_results, roofline
 from climb.bench.alignment import aligned
 from climb.bench.checking import Case, run_and_check
 from climb.bench.cold import CacheCleaner
+from climb.bench.libraries import description, prepared
+from climb.bench.libraries.kernels_of import kernels_of
 from climb.bench.measure import Sampling, Target
+from climb.bench.problem import PeerUnavailable
 from climb.bench.registry import load_ladder
 
 
@@ -60,6 +63,10 @@ class Gpu:
         stop.synchronize()
         return cupy.cuda.get_elapsed_time(start, stop) * 1e-3
 
+    def kernels(self, launch: Callable[[], None]) -> tuple[str, ...]:
+        """The names of the kernels of one launch, copies and fills included."""
+        return kernels_of(launch)
+
     def cleaner(self) -> Callable[[], None]:
         """A function that leaves no line of the kernel's data and no modified line in the L2 cache."""
         return CacheCleaner()
@@ -73,6 +80,8 @@ class Gpu:
         import cupy
 
         cupy.get_default_memory_pool().free_all_blocks()
+        if (torch := sys.modules.get("torch")) is not None:
+            torch.cuda.empty_cache()
 
 
 class Run:
@@ -101,6 +110,9 @@ class Run:
                 return
             try:
                 self._measure(index, regime, state)
+            except PeerUnavailable as reason:
+                self.results[index] = {"skipped": str(reason)}
+                state.skip("the peer is unavailable")
             except BaseException as error:
                 # NVBench would turn the exception into a skipped state: keep it, and stop the rest of the ladder.
                 self.failed.add(ladder)
@@ -115,6 +127,8 @@ class Run:
         if regime == self.targets[index].regimes[0]:
             self._prepare(index, stream)
         result, launch = self.results[index], self._launch
+        if result is not None and (reason := result.get("skipped")):
+            raise PeerUnavailable(reason)
         assert result is not None and launch is not None
         clean = self._cleaner() if regime == "cold" else None
 
@@ -147,7 +161,7 @@ class Run:
         case = self._make_case(target)
         # Arrays belong to the default stream's memory pool, which outlives NVBench's streams.
         arrays = {name: self.gpu.aligned(array) for name, array in case.arrays().items()}
-        launch = candidate.prepare(arrays, target.size)
+        launch = candidate.prepare(arrays, target.size) if rung else prepared(candidate, arrays, target.size)
         self.gpu.synchronize()
         with self.gpu.stream(stream):
             verification = run_and_check(case, candidate, arrays, launch, componentwise=True)
@@ -155,7 +169,7 @@ class Run:
             estimate = self.gpu.seconds(launch)
             if estimate <= self.sampling.crawling_s:
                 estimate = min(estimate, self.gpu.seconds(launch), self.gpu.seconds(launch))
-            library = None if rung else candidate.describe()
+            library = None if rung else description(candidate, launch, self.gpu.kernels(launch))
         self._launch = launch
         self.results[index] = {
             "max_rel_error": verification.max_rel_error,

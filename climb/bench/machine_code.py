@@ -37,3 +37,25 @@ def opcodes(code: Any, kernel: str, only: str = "") -> tuple[str, ...]:
         code = compile_cuda(code, filename="kernel.cu", options=("-std=c++17",), name_expressions=(kernel,))
     pattern = re.compile(only)
     return tuple(f"{i.predicate} {i.opcode}".strip() for i in disassemble(code, kernel) if pattern.match(i.opcode))
+
+
+def longest_chain(code: Any, kernel: str, mnemonic: str = "FFMA") -> int:
+    """The most instructions of a kind of which each reads the result of the one before, in the order of the code.
+
+    A warp issues them one after the other, however many it has: with ``n`` such instructions, ``n`` divided by this is
+    the most that may overlap. Loops count as often as they stand in the code, so unrolled ones in full. Needs no GPU.
+
+    >>> longest_chain(rung.compiled(size), kernel)                                           # doctest: +SKIP
+    """
+    chains: dict[str, int] = {}
+    longest = 0
+    for instruction in disassemble(code, kernel):
+        target, *sources = (operand.strip() for operand in instruction.operands.split(","))
+        if instruction.mnemonic == mnemonic:
+            # An operand may be written -R2 or |R2|, and reused from a cache: R2.reuse.
+            read = (re.sub(r"[-|]|\.\w+", "", source) for source in sources)
+            chains[target] = 1 + max((chains.get(register, 0) for register in read), default=0)
+            longest = max(longest, chains[target])
+        else:
+            chains.pop(target, None)
+    return longest

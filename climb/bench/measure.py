@@ -26,7 +26,7 @@ from climb.bench import hardware, records
 from climb.bench.ladder import CUPY_OPTIONS, REGIMES, Ladder
 from climb.bench.nvbench_results import Measured, ResultsError, read_log, read_results, throttled_samples
 from climb.bench.problem import Peer, size_label
-from climb.bench.records import CeilingPoint, CeilingsRecord, Point, Record
+from climb.bench.records import CeilingPoint, CeilingsRecord, Point, Record, Skipped
 from climb.bench.registry import ladder_names, load_ladder
 
 _ROOT = Path(__file__).resolve().parents[2]
@@ -165,7 +165,8 @@ def record_ladders(
     ladders = {name: load_ladder(name) for name in load_names}
     targets = [target for name, ladder in ladders.items() for target in targets_of(ladder, name)]
     ceilings = known_ceilings(known)
-    measured, device = run(targets, sampling, keep=keep, ceilings=ceilings, failures=failures)
+    skipped: list[tuple[Target, str]] = []
+    measured, device = run(targets, sampling, keep=keep, ceilings=ceilings, failures=failures, skipped=skipped)
     points: dict[str, list[Point]] = {}
     for target, found in zip(targets, measured, strict=True):
         points.setdefault(target.ladder, []).extend(found)
@@ -177,6 +178,7 @@ def record_ladders(
             device=device,
             ceilings=ceilings,
             points=tuple(points[name]),
+            skipped=tuple(Skipped(t.name, t.size, why) for t, why in skipped if t.ladder == name),
         )
         for name, ladder in ladders.items()
         if name not in (failures or {})
@@ -209,11 +211,13 @@ def run(
     keep: Path | None = None,
     ceilings: Mapping[str, float] | None = None,
     failures: dict[str, str] | None = None,
+    skipped: list[tuple[Target, str]] | None = None,
 ) -> tuple[list[tuple[Point, ...]], dict[str, Any]]:
     """Measure targets in a child process. Returns a point for each regime of each target, in order, and the device.
 
     With ``failures``, the message of a ladder with a failing point is put there and its targets have no points; the
-    other ladders are measured all the same.
+    other ladders are measured all the same. A peer that is unavailable has no points; it and the reason are appended to
+    ``skipped``.
 
     ``keep`` is a folder for NVBench's own files; ``ceilings`` are known ceilings, for the progress lines. An
     interruption ends the child. Raises :class:`MeasurementFailed`.
@@ -249,7 +253,10 @@ def run(
         points = []
         for index, (target, result) in enumerate(zip(targets, outcome, strict=True)):
             measured, throttled = {}, {}
-            if target.ladder in failed:
+            reason = (result or {}).get("skipped")
+            if reason and skipped is not None:
+                skipped.append((target, reason))
+            if reason or target.ladder in failed:
                 points.append(())
                 continue
             for regime in target.regimes:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from climb.bench import records
-from climb.bench.occupancy import Occupancy, occupancy_of
 from climb.bench.problem import size_label
 from climb.bench.records.kinds import OccupancyRecord, ProfiledLaunch
+from climb.toolchain.occupancy import Occupancy, occupancy_of
 
 
 @dataclass(frozen=True)

@@ -212,17 +212,28 @@ class Rung:
     work: Callable[[Size], Work] | None = None
 
 
+class PeerUnavailable(RuntimeError):
+    """A peer cannot run on this machine or at this size; the message says why, and what would make it run."""
+
+
 @dataclass(frozen=True)
 class Peer:
     """The vendor's library on the same problem; runs on a GPU only.
 
     ``prepare(arrays, size)`` does all set-up (handles, algorithm choice) and returns a function of no arguments that
-    enqueues the work once on the current stream and returns nothing. ``describe()`` gives ``library`` for the record:
-    ``{"name", "version", "algorithm", "precision"}``. ``tolerance`` replaces the problem's where the precision is lower
-    (TF32), and the record says so.
+    enqueues the work once on the current stream and returns nothing. It raises :class:`PeerUnavailable` or ImportError
+    when a library is missing or cannot solve this size; the record then keeps the reason in place of a time.
+    ``describe()`` gives ``library`` for the record: ``{"name", "version", "algorithm", "precision"}``. If what
+    ``prepare`` returns has an attribute ``chosen``, a dictionary with some of these keys, its values replace the
+    description's: it says which algorithm or precision was chosen at this size. ``tolerance`` replaces the problem's
+    where the precision is lower (TF32), and the record says so. ``requires`` returns a sentence for a size that is not
+    the peer's; the record then has no point for it. A peer that is not ``swept`` is recorded at the headline sizes
+    alone.
     """
 
     name: str
     prepare: Callable[[dict[str, Any], Size], Callable[[], None]]
     describe: Callable[[], dict[str, str]]
     tolerance: Callable[[Size], float] | None = None
+    requires: Callable[[Size], str | None] = _no_demand
+    swept: bool = True

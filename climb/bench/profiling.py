@@ -23,6 +23,7 @@ from climb.bench.ladder import BoundRung, Ladder
 from climb.bench.problem import Size, size_label
 from climb.bench.records.kinds import HardwarePoint, HardwareRecord
 from climb.bench.registry import load_ladder
+from climb.bench.stalls import STALL_METRICS
 
 _COMMAND = "climb profile"
 #: The counters by their names in the record: Nsight Compute's name and the unit of each.
@@ -61,6 +62,7 @@ METRICS: dict[str, tuple[str, str]] = {
     "sm_cycles_least": ("sm__cycles_active.min", "cycles, of the SM that was busy for the shortest time"),
     "sm_cycles_most": ("sm__cycles_active.max", "cycles, of the SM that was busy for the longest time"),
     "nanoseconds": ("gpu__time_duration.sum", "ns, under the profiler"),
+    **STALL_METRICS,
 }
 
 #: Further sizes that are profiled, by ladder: each differs from a recorded size in one respect.
@@ -81,6 +83,7 @@ ALSO: dict[str, tuple[dict[str, int], ...]] = {
 #: Sizes that are profiled instead of the recorded ones, because a first rung is too slow to replay for each counter.
 INSTEAD: dict[str, tuple[dict[str, Any], ...]] = {
     "conv1d": ({"i": 1024, "o": 1024, "l": 4, "k": 5},),
+    "conv1d_channels": tuple({"i": 1024, "o": 1024, "l": 4, "k": 5, "channels": c} for c in (1, 2, 4, 8, 16)),
     "histogram": (
         *({"n": 1 << 18, "bins": 256, "data": data} for data in ("uniform", "constant", "zipf")),
         {"n": 1 << 28, "bins": 256, "data": "uniform"},

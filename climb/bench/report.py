@@ -11,7 +11,7 @@ from pathlib import Path
 
 from climb.bench import records, roofline
 from climb.bench.ladder import Ladder
-from climb.bench.problem import Size
+from climb.bench.problem import Size, size_label
 from climb.bench.records import Pending, Point, Record, Stale
 from climb.bench.records.ceilings import MEANING
 from climb.bench.registry import ladder_names, load_ladder
@@ -75,14 +75,19 @@ def report(names: Sequence[str] | None = None, gpu: str = records.DEFAULT_GPU, f
     """The whole report: a line that names the GPU and the dates, and the table."""
     rows: list[Row] = []
     found: list[Record] = []
+    absent: list[str] = []
     for name in names if names is not None else ladder_names():
         ladder = load_ladder(name)
         record = records.find_record(ladder.name, gpu, folder)
         rows += rows_of(ladder, record)
         found += [record] if record else []
+        absent += skipped_peers(record) if record else []
     notes = [_SHORTCUT] if any(row.of_own is not None for row in rows) else []
     notes += [_FLUSHED] if any(records.flushes_subnormals(record) for record in found) else []
     notes += [said] if (said := ceilings_note(folder or records.RECORDS / gpu)) else []
+    notes += (
+        ["Peers that were not measured, and why:\n\n" + "\n".join(f"- {line}" for line in absent)] if absent else []
+    )
     return "\n\n".join([_source(found), table(rows), *notes])
 
 
@@ -100,6 +105,18 @@ def ceilings_note(folder: Path) -> str:
     return note
 
 
+def skipped_peers(record: Record) -> list[str]:
+    """The peers that could not be measured, one line for each peer and reason, with the sizes if it ran at others."""
+    measured = {point.name for point in record.points}
+    sizes: dict[tuple[str, str], list[str]] = {}
+    for one in record.skipped:
+        sizes.setdefault((one.name, one.reason), []).append(size_label(one.size))
+    return [
+        f"{record.ladder}, {name}{' at ' + '; '.join(at) if name in measured else ''}: {reason}"
+        for (name, reason), at in sizes.items()
+    ]
+
+
 def find_stale(
     names: Sequence[str] | None = None, gpu: str = records.DEFAULT_GPU, folder: Path | None = None
 ) -> list[Stale]:
@@ -111,9 +128,13 @@ def find_stale(
 def find_pending(
     names: Sequence[str] | None = None, gpu: str = records.DEFAULT_GPU, folder: Path | None = None
 ) -> list[Pending]:
-    """Every rung of the ladders that no record has measured yet."""
-    ladders = [load_ladder(name) for name in (names if names is not None else ladder_names())]
-    return [Pending(one.name, name, gpu) for one in ladders for name in records.pending(one, gpu, folder)]
+    """Every rung of the ladders that no record has measured yet, and every new peer of a recorded ladder."""
+    found = []
+    for ladder in (load_ladder(name) for name in (names if names is not None else ladder_names())):
+        record = records.find_record(ladder.name, gpu, folder)
+        peers = records.pending_peers(record, ladder) if record else ()
+        found += [Pending(ladder.name, name, gpu) for name in (*records.pending_rungs(record, ladder), *peers)]
+    return found
 
 
 def read_readme() -> str:

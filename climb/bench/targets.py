@@ -26,7 +26,9 @@ def choose_targets(load_name: str, rungs: Sequence[str], sizes: Sequence[Size]) 
     chosen = [ladder[name] for name in rungs] if rungs else list(ladder)
     targets = [Target(load_name, "rung", b.name, dict(s)) for s in at for b in chosen if b.rung.requires(s) is None]
     if not rungs:
-        targets += [Target(load_name, "peer", peer.name, dict(s)) for s in at for peer in ladder.peers]
+        targets += [
+            Target(load_name, "peer", p.name, dict(s)) for s in at for p in ladder.peers if p.requires(s) is None
+        ]
     return targets
 
 

@@ -31,6 +31,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--block", required=True, help="threads of a block, such as 256 or 32x8")
     parser.add_argument("--arg", action="append", default=[], help="a number, or NAME:TYPE:SHAPE[:FILL]")
     parser.add_argument("--shared", type=int, default=0, metavar="BYTES", help="dynamic shared memory")
+    parser.add_argument("--cooperative", action="store_true", help="run all blocks at a time, for grid.sync()")
+    parser.add_argument("--stack", type=int, metavar="BYTES", help="stack of a thread, for recursion")
+    parser.add_argument("--heap", type=int, metavar="BYTES", help="device heap, for malloc and new")
     parser.add_argument("--option", action="append", default=[], help="for the compiler, as in --option=-DTILE=16")
     parser.add_argument("--seed", type=int, default=0, help="of random arrays")
     parser.add_argument("--show", type=int, default=8, metavar="N", help="elements of each array to print")
@@ -46,6 +49,8 @@ def run(args: argparse.Namespace) -> int:
     from climb.emulator.running import run as launch
     from climb.toolchain import CompileError, KernelNotFound, ToolchainError
 
+    limits = {"stack_bytes": args.stack, "heap_bytes": args.heap}
+    limits = {name: nbytes for name, nbytes in limits.items() if nbytes is not None}
     rng = np.random.default_rng(args.seed)
     try:
         named = [_argument(text, rng) for text in args.arg]
@@ -53,6 +58,7 @@ def run(args: argparse.Namespace) -> int:
         result = launch(
             args.file, args.kernel, grid=_extent(args.grid), block=_extent(args.block),
             args=[value for _, value in named], shared_mem=args.shared, options=args.option,
+            cooperative=args.cooperative, **limits,
         )  # fmt: skip
     except (EmulatorError, CompileError, ToolchainError, PtxSyntaxError) as error:
         print(error, file=sys.stderr)

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Literal
 
 from climb.bench import hardware, records, standalone
+from climb.bench.cpu import has_methods, record_cpu
 from climb.bench.measure import Sampling
 from climb.bench.registry import KERNELS, ladder_names, load_ladder
 from climb.cli.common import TOOLS
@@ -195,6 +196,12 @@ def _transfers(ladder: str, options: Options) -> str:
     return str(record_transfers(ladder, options.folder))
 
 
+def _cpu(ladder: str, options: Options) -> str:
+    if not has_methods(ladder):
+        raise StepFailed("the ladder has no module cpu")
+    return str(record_cpu(ladder, options.folder))
+
+
 def _search(ladder: str, options: Options) -> str:
     name = search_module(ladder)
     if name is None:
@@ -264,6 +271,7 @@ STEPS: tuple[Step, ...] = (
     Step("sanitize", _sanitize, _in_the_book, _program("compute-sanitizer")),
     Step("repeats", _repeats, _recorded_in("repeats"), _nothing),
     Step("transfers", _transfers, _recorded_in("transfers"), _nothing),
+    Step("cpu", _cpu, has_methods, _nothing),
     Step("search", _search, _searched_without_tables, _nothing),
     Step("divergence", _divergence, lambda ladder: ladder == "divergence", _program("ncu")),
 )

@@ -2,7 +2,8 @@
 
 ``climb sanitize faults`` runs the planted faults and their mended kernels, and writes
 records/<gpu>/emulator/sanitizer.json. ``climb sanitize clean`` runs every rung, in which no tool may find a fault, and
-writes records/<gpu>/emulator/clean.json.
+writes records/<gpu>/emulator/clean.json. ``climb sanitize stages`` runs an exhibit whose copies overtake its reads,
+counts its wrong results, and writes records/<gpu>/emulator/stages.json.
 """
 
 from __future__ import annotations
@@ -14,8 +15,8 @@ from climb.cli import common
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """The arguments of ``climb sanitize faults`` and ``climb sanitize clean``."""
-    what = parser.add_subparsers(dest="what", metavar="{faults,clean}", required=True)
+    """The arguments of ``climb sanitize faults``, ``clean`` and ``stages``."""
+    what = parser.add_subparsers(dest="what", metavar="{faults,clean,stages}", required=True)
     faults = what.add_parser("faults", help="the planted faults")
     faults.add_argument("--workers", type=int, default=8, help="processes at a time")
     common.add_prepared(faults)
@@ -23,6 +24,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     clean.add_argument("--ladder", action="append", default=[], help="this ladder's rungs only; may be repeated")
     clean.add_argument("--prepared", metavar="FILE", type=Path,
                        help="use what climb agreement --prepare has written")  # fmt: skip
+    stages = what.add_parser("stages", help="the exhibit with asynchronous copies")
+    common.add_record_options(stages)
     for one in (faults, clean):
         one.add_argument("--seconds", type=float, default=600, help="begin nothing later than this")
         common.add_record_options(one)
@@ -30,7 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the tools and print what they report. Exit status 1 when a rung is not clean or a report is missing."""
-    return _faults(args) if args.what == "faults" else _clean(args)
+    return {"faults": _faults, "clean": _clean, "stages": _stages}[args.what](args)
 
 
 def _faults(args: argparse.Namespace) -> int:
@@ -57,6 +60,20 @@ def _clean(args: argparse.Namespace) -> int:
         print(row["ladder"], row["tools"])
     print(path)
     return int(bool(faulty))
+
+
+def _stages(args: argparse.Namespace) -> int:
+    from climb.validation.faults.stages import record_stages
+
+    _need_sanitizer(args)
+    path, found = record_stages(args.records)
+    for row in found["variants"]:
+        bad = [count for count in row["wrong"] if count]
+        reports = {tool: said["errors"] for tool, said in row["tools"].items()}
+        print(f"{row['name']}: wrong in {len(bad)} of {row['launches']} launches, at most {max(row['wrong'])} elements;"
+              f" with constant matrices at most {max(row['constant'])}; {reports}")  # fmt: skip
+    print(path)
+    return 0
 
 
 def _need_sanitizer(args: argparse.Namespace) -> None:

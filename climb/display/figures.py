@@ -6,10 +6,9 @@ describes it in words. ``climb figures`` draws the pictures of the README and th
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
-from climb.bench.records import DEFAULT_GPU, MissingRecord, Record, load_record
+from climb.bench.records import DEFAULT_GPU, Record, find_record, load_record
 from climb.bench.registry import ladder_names, load_ladder
 from climb.display.access_figure import access_figure
 from climb.display.ladder_figure import ladder_figure
@@ -44,17 +43,12 @@ __all__ = [
 
 
 def compared(gpu: str = DEFAULT_GPU) -> tuple[Record, ...]:
-    """The records of the ladders that have more than one rung and a peer, a vendor's library."""
-    found = []
-    for name in ladder_names():
-        ladder = load_ladder(name)
-        if len(ladder.names) < 2 or not ladder.peers:
-            continue
-        try:
-            found.append(load_record(name, gpu))
-        except MissingRecord as missing:
-            print(f"left out: {missing}", file=sys.stderr)
-    return tuple(found)
+    """The records of the ladders that have more than one rung and a peer, a vendor's library.
+
+    A ladder that this GPU has not measured yet is left out; the report lists it as pending.
+    """
+    ladders = [ladder for ladder in map(load_ladder, ladder_names()) if len(ladder.names) > 1 and ladder.peers]
+    return tuple(record for ladder in ladders if (record := find_record(ladder.name, gpu)) is not None)
 
 
 def draw_readme_pictures(folder: Path) -> list[Path]:

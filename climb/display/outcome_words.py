@@ -27,6 +27,7 @@ _FAULTS = {
     "OutOfBounds": "an access out of bounds",
     "Misaligned": "a misaligned access",
     "Race": "a race",
+    "AsyncRace": "a race with an asynchronous copy",
     "Uninitialised": "a read of memory that nothing has written",
     "BarrierDivergence": "a barrier that not all threads reach",
     "WarpMismatch": "lanes of a warp that do not act together",

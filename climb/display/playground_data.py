@@ -10,10 +10,11 @@ import json
 from functools import cache
 from typing import Any
 
-from climb.bench import occupancy, records
+from climb.bench import records
 from climb.bench.problem import size_label
 from climb.bench.registry import load_ladder
 from climb.bench.roofline import bandwidth_ceiling, unit
+from climb.toolchain import occupancy
 
 #: The ladders whose work is offered as a starting point of the roofline; each has FLOPs.
 PRESETS = ("saxpy", "reduction", "classifier", "conv1d", "conv2d", "stencil2d", "conv3d", "convlayer", "sgemm")

@@ -14,13 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from climb.bench.occupancy import MULTIPROCESSORS, CannotLaunch, Occupancy, occupancy_of
 from climb.bench.units import significant, time_text
 from climb.display.access_cost import GlobalPicture, SharedPicture, global_picture, plural, shared_picture
 from climb.display.cell_output import CellOutput
 from climb.display.index_expression import WARP, ExpressionError, lanes
 from climb.display.playground_data import gpus, presets
 from climb.emulator.counters.cost_model import BANKS
+from climb.toolchain.occupancy import MULTIPROCESSORS, CannotLaunch, Occupancy, occupancy_of
 
 _EVERY_LANE = "lane < 32"
 

@@ -80,6 +80,12 @@ class Race(EmulatorError):
     hint = "what one thread writes and another reads: a barrier must lie between, or the sum must be an atomic"
 
 
+class AsyncRace(Race):
+    """An access that conflicts with an asynchronous operation in flight. Details as for `Race`; `other` issued it."""
+
+    hint = "the wait for the asynchronous operation: which groups it leaves open, and a barrier after it for the others"
+
+
 class Uninitialised(EmulatorError):
     """A read of memory that nothing has written. Details as for `Race`, without `other`."""
 
@@ -105,6 +111,51 @@ class EndlessLoop(EmulatorError):
     """The batch has run more than `max_steps` basic blocks."""
 
     hint = "the loop's condition and step, and any wait for a value that no thread will write"
+
+
+class StackOverflow(EmulatorError):
+    """A thread's calls need more stack than the device gives it. Details: `needed` and `limit` in bytes."""
+
+    hint = "the depth of the recursion; cudaDeviceSetLimit(cudaLimitStackSize, ...) gives each thread more"
+
+
+class BadCall(EmulatorError):
+    """A call through a pointer that holds no function, or one with another signature. Details: `address`."""
+
+    hint = "where the pointer was set; a pointer from the host must come from a __device__ variable of this module"
+
+
+class BadFree(EmulatorError):
+    """A free of something that is not a live block of the device heap. Details: `address`."""
+
+    hint = "who owns the pointer: each malloc or new needs exactly one free or delete, by one thread"
+
+
+class Deadlock(EndlessLoop):
+    """Threads wait for an mbarrier whose phase nothing can complete any more.
+
+    Details: `address` of the mbarrier, the `arrivals` and the transaction `nbytes` that its phase still waits for.
+    """
+
+    hint = "the count of mbarrier.init, the bytes of expect_tx against those of the copies, and the parity of the wait"
+
+
+class BarrierMisuse(EmulatorError):
+    """An mbarrier that is not initialised, initialised twice, overwritten, or counted past its limits."""
+
+    hint = "who initialises the mbarrier, what else is stored at its address, and how many bytes its copies carry"
+
+
+class AsyncMisuse(EmulatorError):
+    """An asynchronous operation that hardware does not carry out as written: alignment, size, a copy without a wait."""
+
+    hint = "the rules of the instruction in the PTX ISA: multiples of 16 bytes, and a wait before the block leaves"
+
+
+class MissingProxyFence(Race):
+    """The asynchronous proxy reads what ordinary stores have written, and no proxy fence orders the two."""
+
+    hint = "fence.proxy.async in each thread that has written, before the barrier that lets the copy start"
 
 
 class AssertionFailed(EmulatorError):

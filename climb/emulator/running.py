@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from climb.toolchain import Compiled, ToolchainError, compile_cuda, disassemble
+from climb.toolchain import Compiled, ToolchainError, compile_cuda, disassemble, resources
 from climb.toolchain.names import demangled
 
 from . import ptx
@@ -24,7 +24,7 @@ from .counters.marks import marks
 from .counters.trace import Trace
 from .execution.kernel import Kernel
 from .execution.module import Module, load
-from .memory.device_memory import Allocation, DeviceMemory
+from .memory.device_memory import HEAP_BYTES, STACK_BYTES, Allocation, DeviceMemory
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,9 @@ def run(
     options: Sequence[str] = (),
     symbols: Mapping[str, np.ndarray] | None = None,
     trace: Trace | None = None,
+    cooperative: bool = False,
+    stack_bytes: int = STACK_BYTES,
+    heap_bytes: int = HEAP_BYTES,
 ) -> Result:
     """Compile CUDA C++, run one kernel on the emulator, and return its counters and arrays.
 
@@ -58,7 +61,8 @@ def run(
     ``"scale<float, 4>"``; optional if the source has only one kernel. `args`: NumPy arrays, which are copied in and
     written back in place; numbers, which are converted to the type of the parameter; NumPy scalars and bytes, which are
     passed as they are. `shared_mem`: bytes of dynamic shared memory. `symbols`: values for `__constant__` and
-    `__device__` variables with C linkage.
+    `__device__` variables with C linkage. `cooperative`: run all blocks at the same time, as `grid.sync()` needs.
+    `stack_bytes` of a thread and `heap_bytes` of the device are what cudaDeviceSetLimit sets.
 
     Raises FileNotFoundError; CompileError with the compiler's messages; KernelNotFound; TypeError or ValueError, with
     the position, for an argument that does not fit its parameter; EmulatorError, with the source line, for a fault of
@@ -68,7 +72,10 @@ def run(
     names = (kernel,) if kernel is not None else ()
     compiled = compile_cuda(text, filename=filename, options=options, name_expressions=names, include_dirs=folders)
     name = kernel if kernel is not None else _only_kernel(compiled)
-    return launch(compiled, name, grid, block, args, shared_mem=shared_mem, symbols=symbols, trace=trace)
+    return launch(
+        compiled, name, grid, block, args, shared_mem=shared_mem, symbols=symbols, trace=trace, cooperative=cooperative,
+        stack_bytes=stack_bytes, heap_bytes=heap_bytes,
+    )  # fmt: skip
 
 
 def launch(
@@ -83,6 +90,9 @@ def launch(
     trace: Trace | None = None,
     compare: bool = True,
     module: Module | None = None,
+    cooperative: bool = False,
+    stack_bytes: int = STACK_BYTES,
+    heap_bytes: int = HEAP_BYTES,
 ) -> Result:
     """As `run`, for source that is compiled already.
 
@@ -94,13 +104,18 @@ def launch(
     for name, value in (symbols or {}).items():
         _fill(module.symbol(name), np.asarray(value))
     memory = DeviceMemory()
+    memory.stack_bytes, memory.heap_bytes = stack_bytes, heap_bytes
     parameters = function.parameters
     if len(args) != len(parameters):
         raise TypeError(f"{kernel} takes {len(parameters)} arguments, {len(args)} given")
     held = _upload_all(memory, {n: arg for n, arg in enumerate(args) if isinstance(arg, np.ndarray)})
     packed = [_pack(arg, parameter, n, held) for n, (arg, parameter) in enumerate(zip(args, parameters, strict=True))]
     try:
-        counters = function.launch(grid, block, packed, memory=memory, shared_bytes=shared_mem, trace=trace)
+        registers = _registers(compiled, kernel) if cooperative else 0
+        counters = function.launch(
+            grid, block, packed, memory=memory, shared_bytes=shared_mem, trace=trace, cooperative=cooperative,
+            registers=registers,
+        )  # fmt: skip
     finally:
         unwritable = [position for position, allocation in held.items() if not _download(allocation, args[position])]
     if unwritable:
@@ -117,6 +132,14 @@ def with_marks(counters: Counters, kernel: Kernel, compiled: Compiled) -> Counte
     except ToolchainError:
         return counters
     return replace(counters, marks=marks(kernel.code, sass))
+
+
+def _registers(compiled: Compiled, kernel: str) -> int:
+    """Registers per thread; 0 if the tools that read the cubin are missing."""
+    try:
+        return resources(compiled, kernel).registers
+    except ToolchainError:
+        return 0
 
 
 def _read(source: str | Path) -> tuple[str, str, tuple[str, ...]]:

@@ -11,6 +11,7 @@ from climb.fake_cupy.device import get_current_stream as get_current_stream
 from climb.fake_cupy.errors import CUDADriverError, CUDARuntimeError
 from climb.fake_cupy.events import Event as Event
 from climb.fake_cupy.events import get_elapsed_time as get_elapsed_time
+from climb.fake_cupy.limits import LIMITS, get_limit, set_limit
 from climb.fake_cupy.memory import Memory as Memory
 from climb.fake_cupy.memory import MemoryPointer as MemoryPointer
 
@@ -31,6 +32,9 @@ runtime = _Namespace(
     deviceSynchronize=lambda: None,
     getDevice=lambda: 0,
     getDeviceCount=lambda: 1,
+    deviceSetLimit=set_limit,
+    deviceGetLimit=get_limit,
+    **LIMITS,
     CUDARuntimeError=CUDARuntimeError,
     **texture.CONSTANTS,
 )

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from climb.fake_cupy.errors import CUDADriverError, invalid_value
+from climb.emulator.execution.cooperative import resident_blocks
+from climb.fake_cupy.errors import CUDADriverError, CUDARuntimeError, invalid_value
+from climb.fake_cupy.memory import device_memory
 
 MAX_THREADS = 1024
 MAX_BLOCK = (1024, 1024, 64)
@@ -19,6 +21,28 @@ REGISTERS = 64 * 1024
 WARP = 32
 #: Registers are allocated to a warp in units of this many.
 REGISTER_UNIT = 256
+
+
+#: The values of CUDA's enumeration of a device's limits, which are members of ``cp.cuda.runtime``.
+LIMITS = {"cudaLimitStackSize": 0, "cudaLimitPrintfFifoSize": 1, "cudaLimitMallocHeapSize": 2}
+_ATTRIBUTES = {0: "stack_bytes", 2: "heap_bytes"}
+
+
+def set_limit(limit: int, value: int) -> None:
+    """``deviceSetLimit``: the stack of a thread or the device heap, in bytes. Raises CUDARuntimeError."""
+    if limit not in LIMITS.values() or value < 0:
+        raise CUDARuntimeError(f"cudaErrorInvalidValue: invalid argument: limit {limit} of {value} bytes")
+    if limit == LIMITS["cudaLimitMallocHeapSize"] and device_memory.heap is not None:
+        raise CUDARuntimeError("cudaErrorInvalidValue: invalid argument: the device heap is in use already")
+    if limit in _ATTRIBUTES:  # printf has a limit of its own
+        setattr(device_memory, _ATTRIBUTES[limit], int(value))
+
+
+def get_limit(limit: int) -> int:
+    """``deviceGetLimit``. Raises CUDARuntimeError for a limit that is not known."""
+    if limit not in _ATTRIBUTES:
+        raise CUDARuntimeError(f"cudaErrorUnsupportedLimit: limit {limit} is not supported on this architecture")
+    return getattr(device_memory, _ATTRIBUTES[limit])
 
 
 def dim3(dims: Any, what: str) -> tuple[int, int, int]:
@@ -84,4 +108,18 @@ def check_registers(registers: int, block: tuple[int, int, int]) -> None:
             "CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES: too many resources requested for launch: "
             f"{threads} threads of {registers} registers need {warps * per_warp}, a multiprocessor has {REGISTERS}; "
             "launch a smaller block, or add __launch_bounds__ so that the compiler uses fewer"
+        )
+
+
+def check_resident(grid: tuple[int, int, int], block: tuple[int, int, int], shared: int, registers: int) -> None:
+    """Raise CUDADriverError if the blocks of a cooperative launch do not fit on the GPU at the same time.
+
+    `shared`: bytes of a block, static and dynamic; `registers` of a thread.
+    """
+    blocks = grid[0] * grid[1] * grid[2]
+    most = resident_blocks(block[0] * block[1] * block[2], shared, registers)
+    if blocks > most:
+        raise CUDADriverError(
+            "CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE: too many blocks in cooperative launch: "
+            f"{blocks} blocks, of which {most} fit on the GPU at the same time"
         )

@@ -40,7 +40,7 @@ class RawModule:
             raise TypeError("Exactly one of `code` and `path` keyword arguments must be given.")
         if path is not None:
             raise NotImplementedError("the emulator's stand-in for CuPy loads no cubin or PTX from a path; pass code=")
-        _refuse(options, backend, translate_cucomplex, enable_cooperative_groups, jitify)
+        _refuse(options, backend, translate_cucomplex, jitify)
         if not isinstance(code, str):
             raise TypeError(f"code must be a str, not {type(code).__name__}")
         if isinstance(name_expressions, str):
@@ -48,6 +48,7 @@ class RawModule:
         self.code = code
         self.options = options
         self.backend = backend
+        self.enable_cooperative_groups = enable_cooperative_groups
         self.name_expressions = tuple(name_expressions) if name_expressions is not None else None
 
     def compile(self, log_stream: Any = None) -> None:
@@ -66,7 +67,10 @@ class RawModule:
             self._compiled.lowered(name)
         except (CompileError, KernelNotFound) as error:
             raise error.with_traceback(None) from None
-        return RawKernel(self.code, name, self.options, self.backend, _name_expressions=self.name_expressions)
+        return RawKernel(
+            self.code, name, self.options, self.backend, enable_cooperative_groups=self.enable_cooperative_groups,
+            _name_expressions=self.name_expressions,
+        )  # fmt: skip
 
     def get_global(self, name: str) -> MemoryPointer:
         """A pointer to a ``__device__`` or ``__constant__`` variable; ``cp.ndarray(shape, dtype, pointer)`` wraps it.
@@ -100,11 +104,12 @@ class RawKernel:
         jitify: bool | None = None,
         _name_expressions: tuple[str, ...] | None = None,
     ) -> None:
-        _refuse(options, backend, translate_cucomplex, enable_cooperative_groups, jitify)
+        _refuse(options, backend, translate_cucomplex, jitify)
         self.code = code
         self.name = self.__name__ = name
         self.options = options
         self.backend = backend
+        self.enable_cooperative_groups = enable_cooperative_groups
         self.name_expressions = _name_expressions
         self._opted_in: int | None = None
 
@@ -210,17 +215,22 @@ class RawKernel:
         packed = pack(parameters, args)
         _name_allocations(parameters, args)
         kernel = _load(compiled).kernel(lowered)
-        kernel.launch(blocks, threads, packed, memory=device_memory, shared_bytes=int(shared_mem))
+        cooperative = self.enable_cooperative_groups
+        if cooperative:
+            shared = static_shared(compiled, lowered) + int(shared_mem)
+            limits.check_resident(blocks, threads, shared, self._resources.registers)
+        kernel.launch(
+            blocks, threads, packed, memory=device_memory, shared_bytes=int(shared_mem), cooperative=cooperative
+        )
 
 
-def _refuse(options: Any, backend: str, translate_cucomplex: bool, cooperative: bool, jitify: bool | None) -> None:
+def _refuse(options: Any, backend: str, translate_cucomplex: bool, jitify: bool | None) -> None:
     """Raise TypeError for what CuPy refuses, NotImplementedError for what needs a GPU."""
     if not isinstance(options, tuple):
         raise TypeError(f'options must be a tuple of str, not {type(options).__name__}: ("-DTILE=32",)')
-    if backend != "nvrtc" or translate_cucomplex or cooperative or jitify:
+    if backend != "nvrtc" or translate_cucomplex or jitify:
         raise NotImplementedError(
-            "the emulator's stand-in for CuPy compiles with NVRTC only: nvcc, translate_cucomplex, "
-            "enable_cooperative_groups and jitify need a GPU"
+            "the emulator's stand-in for CuPy compiles with NVRTC only: nvcc, translate_cucomplex and jitify need a GPU"
         )
 
 

@@ -111,6 +111,32 @@ class CleanRecord(TypedDict):
     ladders: list[CleanRow]
 
 
+class VariantRow(TypedDict):
+    """What a GPU makes of a variant of an exhibit: a product of square matrices of side ``n``, ``launches`` times.
+
+    ``wrong``: the number of wrong elements of each launch with random matrices; ``constant``: with constant ones.
+    """
+
+    name: str
+    source_sha256: str
+    n: int
+    launches: int
+    wrong: list[int]
+    constant: list[int]
+    tools: dict[str, Report]
+
+
+class StagesRecord(TypedDict):
+    """``emulator/stages.json``."""
+
+    date: str
+    commit: str
+    tool: str
+    nvrtc: str
+    device: Device
+    variants: list[VariantRow]
+
+
 class FuzzKind(TypedDict):
     """Programs of one kind: how many, how many words were compared, first and last seed, and what differs."""
 

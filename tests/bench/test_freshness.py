@@ -10,7 +10,7 @@ import pytest
 from tiny_ladder import made, scale
 
 from climb.bench import events, records, report
-from climb.bench.records import PendingRung, Record, pending_rungs, save_record, stale_points
+from climb.bench.records import PendingRung, Record, pending_peers, pending_rungs, save_record, stale_points
 from climb.bench.registry import ladder_names, load_ladder
 from climb.bench.timings import Timings, timings
 from climb.cli import main
@@ -24,7 +24,8 @@ def test_no_point_of_the_book_is_stale(name):
     record, ladder = records.find_record(name), load_ladder(name)
     stale = stale_points(record, ladder)
     assert not stale, "\n".join(str(point) for point in stale)
-    for rung in pending_rungs(record, ladder):
+    peers = pending_peers(record, ladder) if record else ()
+    for rung in (*pending_rungs(record, ladder), *peers):
         warnings.warn(str(records.Pending(name, rung, records.DEFAULT_GPU)), stacklevel=1)
 
 
@@ -88,9 +89,26 @@ def test_a_rung_that_lacks_one_regime_is_stale_and_not_pending(regime):
     assert pending_rungs(record, scale.ladder) == ()
 
 
-def test_a_peer_without_a_point_is_stale():
-    found = stale_points(without(made.record(), lambda p: p.kind == "peer"), scale.ladder)
-    assert {(stale.name, stale.reason) for stale in found} == {("library", "missing in the regime 'cold'")}
+def test_a_peer_without_any_point_is_pending_and_not_stale():
+    record = without(made.record(), lambda p: p.kind == "peer")
+    assert pending_peers(record, scale.ladder) == ("library",)
+    assert stale_points(record, scale.ladder) == []
+
+
+def test_a_peer_that_lacks_one_size_is_stale_unless_the_record_says_why():
+    record = without(made.record(), lambda p: (p.name, p.size["n"]) == ("library", 1023))
+    (stale,) = stale_points(record, scale.ladder)
+    assert (stale.name, stale.size, stale.reason) == ("library", "n=1023", "missing in the regime 'cold'")
+    assert pending_peers(record, scale.ladder) == ()
+    explained = msgspec.structs.replace(record, skipped=(records.Skipped("library", {"n": 1023}, "n is odd"),))
+    assert stale_points(explained, scale.ladder) == []
+
+
+def test_a_peer_that_was_skipped_everywhere_is_neither_pending_nor_stale():
+    record = without(made.record(), lambda p: p.kind == "peer")
+    skipped = tuple(records.Skipped("library", dict(size), "not installed") for size in scale.problem.recorded)
+    record = msgspec.structs.replace(record, skipped=skipped)
+    assert pending_peers(record, scale.ladder) == () and stale_points(record, scale.ladder) == []
 
 
 def test_points_of_a_rung_that_is_gone_are_stale():

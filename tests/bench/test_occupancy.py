@@ -11,7 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from climb import ArgumentError, cp, load_ladder
-from climb.bench.occupancy import (
+from climb.bench.occupancy_profile import Profiled, occupancy_profile
+from climb.toolchain import compile_cuda
+from climb.toolchain.occupancy import (
     KB,
     MULTIPROCESSORS,
     CannotLaunch,
@@ -19,8 +21,6 @@ from climb.bench.occupancy import (
     occupancy_of,
     refusal,
 )
-from climb.bench.occupancy_profile import Profiled, occupancy_profile
-from climb.toolchain import compile_cuda
 
 ARCHITECTURES = tuple(MULTIPROCESSORS)
 
@@ -177,7 +177,7 @@ def test_the_profile_is_of_many_kernels() -> None:
 @pytest.mark.parametrize("unit", ["REGISTER_UNIT", "SCHEDULERS", "KB"])
 def test_the_profile_would_find_a_wrong_unit(monkeypatch: pytest.MonkeyPatch, unit: str) -> None:
     """With any of the three units off, some kernel of the profile comes out differently."""
-    module = sys.modules["climb.bench.occupancy"]
+    module = sys.modules["climb.toolchain.occupancy"]
     if unit == "KB":
         sm = replace(MULTIPROCESSORS["sm_90"], reserved_shared=0)
         monkeypatch.setitem(module.MULTIPROCESSORS, "sm_90", sm)

@@ -17,10 +17,12 @@ from climb.validation import schema
 ROOT = Path(__file__).resolve().parents[2]
 #: The kind of each committed file, by its place below records/<gpu>.
 KIND_OF = {
+    "cpu/*.json": kinds.CpuRecord,
     "emulator/agreement.json": schema.AgreementRecord,
     "emulator/clean.json": schema.CleanRecord,
     "emulator/fuzz.json": schema.FuzzRecord,
     "emulator/sanitizer.json": schema.SanitizerRecord,
+    "emulator/stages.json": schema.StagesRecord,
     "emulator/code/*.json": schema.KeptCode,
     "events/*.json": kinds.EventsRecord,
     "hardware/*.json": kinds.HardwareRecord,

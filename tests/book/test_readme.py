@@ -28,7 +28,7 @@ def test_make_help_lists_every_target() -> None:
     help_ = subprocess.run(["make", "help"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
     phony = re.search(r"^\.PHONY: (.*)$", MAKEFILE, re.MULTILINE)
     assert phony
-    assert set(re.findall(r"^make ([a-z]+)", help_, re.MULTILINE)) == set(phony[1].split()) - {"help"}
+    assert set(re.findall(r"^make ([a-z-]+)", help_, re.MULTILINE)) == set(phony[1].split()) - {"help"}
 
 
 def places(text: str) -> list[str]:
@@ -76,10 +76,18 @@ def test_pictures_of_the_readme_equal_those_drawn_from_the_records(tmp_path: Pat
         )
 
 
-def test_ci_runs_the_commands_of_the_readme() -> None:
+def test_ci_runs_the_commands_of_the_readme_with_the_thorough_tests() -> None:
     ci = (ROOT / ".ci" / "run").read_text(encoding="utf-8").splitlines()
-    assert [line for line in ci if line.startswith("make")] == ["make test", "make book"]
+    assert [line for line in ci if line.startswith("make")] == ["make test-all", "make book"]
     assert "set -euo pipefail" in ci
+    plain, whole = (_dry_run(target, "ARGS=-k transpose") for target in ("test", "test-all"))
+    assert "-k transpose" in plain and whole == plain.replace("-k transpose", "-k transpose --thorough")
+
+
+def _dry_run(*words: str) -> str:
+    """The command that make would run last, after those that make the environment."""
+    out = subprocess.run(["make", "-n", *words], cwd=ROOT, check=True, capture_output=True, text=True).stdout
+    return out.partition("WORKLOG_TIMINGS=record")[2]
 
 
 @pytest.mark.parametrize("name", ["requirements.txt", "requirements-gpu.txt"])

@@ -53,7 +53,7 @@ def test_each_command_has_help(command, capsys):
         (["search", "copy"], "climb search: error: the ladder copy has no search"),
         (["repeats", "no.such.module"], "climb repeats: error: no module no"),
         (["agreement", "--compare", "--ladder", "copy"], "climb agreement: error: --compare takes no other option"),
-        (["sanitize"], "climb sanitize: error: the following arguments are required: {faults,clean}"),
+        (["sanitize"], "climb sanitize: error: the following arguments are required: {faults,clean,stages}"),
         (["compare", "nvidia-h200", "nowhere"], "climb compare: error: no folder of records 'nowhere'; expected"),
         (["check"], "climb check: error: expected FILE.cu, with --exercise CHAPTER/NAME; climb check --list names"),
         (["check", "x.cu"], "climb check: error: cannot read x.cu"),

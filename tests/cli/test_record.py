@@ -191,7 +191,7 @@ def test_an_interruption_ends_all_steps(options):
 
 def test_the_steps_are_those_of_the_book():
     assert [one.name for one in STEPS] == [
-        "measure", "profile", "agreement", "sanitize", "repeats", "transfers", "search", "divergence"
+        "measure", "profile", "agreement", "sanitize", "repeats", "transfers", "cpu", "search", "divergence"
     ]  # fmt: skip
     assert [one.name for one in CHAPTER_STEPS] == ["events"]
 
@@ -217,7 +217,7 @@ def test_chapter_steps_run_once_for_each_chapter_of_the_ladders(monkeypatch, cap
     ("ladder", "wanted"),
     [
         ("reduction", {"measure", "agreement", "sanitize", "repeats"}),
-        ("conv3d", {"measure", "profile", "agreement", "sanitize", "transfers"}),
+        ("conv3d", {"measure", "profile", "agreement", "sanitize", "transfers", "cpu"}),
         ("sgemm", {"measure", "profile", "agreement", "sanitize", "search"}),
         ("divergence", {"measure", "agreement", "sanitize", "divergence"}),
         (TINY, {"measure"}),

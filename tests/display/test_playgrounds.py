@@ -12,7 +12,6 @@ import pytest
 from tools.javascript import PLAY, Scripts
 
 from climb import count_kernel, playground
-from climb.bench.occupancy import MULTIPROCESSORS, CannotLaunch, occupancy_of
 from climb.bench.roofline import limit_of
 from climb.bench.units import significant, time_text
 from climb.bench.work import Work
@@ -29,6 +28,7 @@ from climb.display.playgrounds import (
     say_roofline,
     say_sectors,
 )
+from climb.toolchain.occupancy import MULTIPROCESSORS, CannotLaunch, occupancy_of
 
 PATTERNS = 1000
 #: Index expressions that a reader may try; each shape of access is among them.

@@ -103,6 +103,7 @@ class Device:
         shared: int = 0,
         trace: Trace | None = None,
         max_steps: int = 200_000,
+        cooperative: bool = False,
     ) -> Counters:
         """Launch a kernel; afterwards every array argument holds the kernel's result."""
         packed, back = [], []
@@ -121,8 +122,9 @@ class Device:
                 packed.append(struct.pack("<i", arg))
         try:
             return self.kernel(name).launch(
-                grid, block, packed, memory=self.memory, shared_bytes=shared, trace=trace, max_steps=max_steps
-            )
+                grid, block, packed, memory=self.memory, shared_bytes=shared, trace=trace, max_steps=max_steps,
+                cooperative=cooperative,
+            )  # fmt: skip
         finally:
             for arg, held in back:
                 arg[...] = held.data.view(arg.dtype).reshape(arg.shape)

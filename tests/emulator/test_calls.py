@@ -8,8 +8,6 @@ import numpy as np
 import pytest
 from harness import Device
 
-from climb.emulator import UnsupportedInstruction
-
 SOURCE = r"""
 struct Point { float x, y, z; char c; };
 __device__ __noinline__ float power(float a, int b) {
@@ -38,8 +36,6 @@ extern "C" __global__ void singles(float* f) {
     int t = threadIdx.x;
     f[t] = sinf(f[t] * 1e5f) + powf(f[t], 2.5f) + expf(-f[t]) + logf(f[t]) + tanhf(f[t]) + cosf(f[t]);
 }
-__device__ __noinline__ int down(int n) { return n < 2 ? n : down(n - 1) + down(n - 2); }
-extern "C" __global__ void recursive(int* o) { o[threadIdx.x] = down(threadIdx.x); }
 """
 
 
@@ -86,8 +82,3 @@ def test_library_functions_with_slow_paths_match_python(device):
     large = (given.astype(np.float32) * np.float32(1e5)).astype(np.float64)
     want = np.sin(large) + given**2.5 + np.exp(-given) + np.log(given) + np.tanh(given) + np.cos(given)
     assert np.allclose(f, want, rtol=2e-6, atol=2e-6)
-
-
-def test_recursion_is_refused(device):
-    with pytest.raises(UnsupportedInstruction, match="recursion is not supported"):
-        device.launch("recursive", 1, 8, np.zeros(8, np.int32))

@@ -1,4 +1,4 @@
-"""cp.async: compare with plain copies, and check what a forgotten wait or barrier does."""
+"""cp.async: compare with plain copies. `test_async_races.py` has what goes wrong between issue and wait."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from harness import Device
 
-from climb.emulator import Misaligned, OutOfBounds, Race, Uninitialised, UnsupportedInstruction
+from climb.emulator import AsyncRace, Misaligned, OutOfBounds, Race, UnsupportedInstruction, checking
 
 PIPELINE = r"""
 #include <cuda_pipeline.h>
@@ -89,16 +89,17 @@ COPY = "__pipeline_memcpy_async(&s[t], &a[t], 4);"
 def test_a_forgotten_wait_reads_the_old_contents():
     body = "s[t] = -1.f; __syncthreads();" + COPY + "__pipeline_commit(); __syncthreads();"
     data, out = np.arange(64, dtype=np.float32), np.zeros(64, np.float32)
-    Device(kernel(body)).launch("k", 1, 64, data, out)
+    with checking(()):
+        Device(kernel(body)).launch("k", 1, 64, data, out)
     assert (out == -1).all()
 
 
 @pytest.mark.parametrize(
     "body,error",
     [
-        (COPY + "__pipeline_commit(); __syncthreads();", Uninitialised),  # no wait
-        (COPY + "__pipeline_wait_prior(0); __syncthreads();", Uninitialised),  # no group was closed
-        (COPY + "__pipeline_commit(); __pipeline_wait_prior(1); __syncthreads();", Uninitialised),
+        (COPY + "__pipeline_commit(); __syncthreads();", AsyncRace),  # no wait
+        (COPY + "__pipeline_wait_prior(0); __syncthreads();", AsyncRace),  # no group was closed
+        (COPY + "__pipeline_commit(); __pipeline_wait_prior(1); __syncthreads();", AsyncRace),
         (COPY + "__pipeline_commit(); __pipeline_wait_prior(0);", Race),  # no barrier after the wait
         (  # the copy begins while others still read
             "s[t] = 1.f; __syncthreads(); o[t] = s[63 - t];"
@@ -126,7 +127,12 @@ def test_each_thread_waits_for_its_own_groups():
     __pipeline_wait_prior(0); o[128 + t] = s[t]; o[192 + t] = s[64 + t];
     __syncthreads(); return;"""
     data, out = np.arange(1, 129, dtype=np.float32), np.zeros(256, np.float32)
-    Device(kernel(body, 128)).launch("k", 1, 64, data, out)
+    device = Device(kernel(body, 128))
+    with pytest.raises(AsyncRace, match=r"wait_group at test.cu:7 left the latest group open") as caught:
+        device.launch("k", 1, 64, data, out)
+    assert caught.value.where.thread == caught.value.other.thread == (0, 0, 0)
+    with checking(()):
+        device.launch("k", 1, 64, data, out)
     odd = np.arange(64) % 2 == 1
     want = [np.where(odd, data[:64], 0), np.zeros(64), data[:64], np.where(odd, data[64:], 0)]
     assert (out.reshape(4, 64) == want).all()

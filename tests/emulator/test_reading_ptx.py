@@ -36,6 +36,42 @@ ret;
     assert ptx.parse(text).functions["k"].body[-1].location == Location(file, 12)
 
 
+def test_repeated_code_of_a_header_belongs_to_the_next_of_its_callers() -> None:
+    """An unrolled loop repeats the code of a function that is inlined twice, and does not say which call it means."""
+    text = (
+        HEAD
+        + """
+.visible .entry k() {
+.reg .b32 %x;
+.loc 1 11 1
+.loc 2 50 4, function_name $L__info, inlined_at 1 12 5
+mov.u32 %x, 0;
+.loc 1 13 1
+.loc 2 50 4, function_name $L__info, inlined_at 1 14 5
+mov.u32 %x, 1;
+.loc 2 60 1, function_name $L__other, inlined_at 2 50 4
+mov.u32 %x, 2;
+.loc 1 11 1
+.loc 2 60 1, function_name $L__other, inlined_at 2 50 4
+mov.u32 %x, 3;
+.loc 2 60 1, function_name $L__other, inlined_at 2 50 4
+mov.u32 %x, 4;
+.loc 1 14 1
+.loc 2 60 1, function_name $L__other, inlined_at 2 50 4
+mov.u32 %x, 5;
+.loc 1 20 1
+.loc 2 60 1, function_name $L__other, inlined_at 2 50 4
+mov.u32 %x, 6;
+ret;
+}
+.file 1 "k.cu"
+.file 2 "cuda/cuda_pipeline.h"
+"""
+    )
+    moves = ptx.parse(text).functions["k"].body[:-1]
+    assert [each.location.line for each in moves] == [12, 14, 14, 12, 12, 14, 14]
+
+
 def test_variable_of_two_128_bit_words_has_32_bytes() -> None:
     assert load(HEAD + ".global .align 16 .b128 words[2];").symbol("words").nbytes == 32
 

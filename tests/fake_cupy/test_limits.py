@@ -105,3 +105,34 @@ class TestLimits:
         limits.check_registers(registers, (threads, 1, 1))
         with pytest.raises(CUDADriverError):
             limits.check_registers(registers, (threads + 32, 1, 1))
+
+
+GRID_SYNC = """
+#include <cooperative_groups.h>
+extern "C" __global__ void total(int* parts, int* out) {
+    parts[blockIdx.x] = blockIdx.x;
+    cooperative_groups::this_grid().sync();
+    int sum = 0;
+    for (int block = 0; block < gridDim.x; ++block) sum += parts[block];
+    out[blockIdx.x] = sum;
+}"""
+
+
+@pytest.fixture(scope="module")
+def total() -> cp.RawKernel:
+    return cp.RawKernel(GRID_SYNC, "total", enable_cooperative_groups=True)
+
+
+class TestCooperativeLaunch:
+    def test_grid_sync_works_as_in_cupy(self, total: cp.RawKernel) -> None:
+        out = cp.zeros(20, dtype=cp.int32)
+        total((20,), (32,), (cp.zeros(20, dtype=cp.int32), out))
+        assert out.get().tolist() == [190] * 20
+
+    def test_a_module_hands_the_setting_to_its_kernels(self) -> None:
+        module = cp.RawModule(code=GRID_SYNC, enable_cooperative_groups=True)
+        assert module.get_function("total").enable_cooperative_groups
+
+    def test_more_blocks_than_fit_are_refused_as_by_the_driver(self, total: cp.RawKernel) -> None:
+        with pytest.raises(CUDADriverError, match=r"COOPERATIVE_LAUNCH_TOO_LARGE.*265 blocks, of which 264 fit"):
+            total((265,), (1024,), (cp.zeros(265, dtype=cp.int32), cp.zeros(265, dtype=cp.int32)))

@@ -150,7 +150,6 @@ class TestModules:
             ({"code": "", "name_expressions": "f<3>"}, TypeError),
             ({"code": "", "backend": "nvcc"}, NotImplementedError),
             ({"code": "", "jitify": True}, NotImplementedError),
-            ({"code": "", "enable_cooperative_groups": True}, NotImplementedError),
         ],
     )
     def test_unsupported_option_of_a_module_is_refused(self, options: dict[str, Any], error: type[Exception]) -> None:

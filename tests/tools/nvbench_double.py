@@ -46,6 +46,9 @@ class Gpu(bench_child.Gpu):
         launch()
         return 1e-3
 
+    def kernels(self, launch):
+        return ("one_kernel", "another")
+
     def release(self):
         pass
 

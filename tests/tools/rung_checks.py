@@ -34,8 +34,9 @@ EDGE = st.one_of(st.integers(1, 70), st.sampled_from((31, 32, 33, 63, 64, 65, 12
 #: an image or a volume they are multiplied by zeros, and 0 x NaN is NaN, as in the reference.
 REACHES_ALL = {
     *((ladder, "source") for ladder in ("accurate_sum", "argmax", "reduction", "reduction_max")),
-    ("conv2d", "filter"),
-    ("conv3d", "weights"),
+    ("classifier_work", "input"),
+    *((ladder, "filter") for ladder in ("conv2d", "conv2d_sizes")),
+    *((ladder, "weights") for ladder in ("conv3d", "conv3d_tiles")),
 }
 
 

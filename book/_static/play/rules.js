@@ -1,5 +1,5 @@
 /* What an access, a block or a problem costs, in the emulator's and the bench's rules: climb/emulator/counters,
- * climb/bench/occupancy.py and roofline.py. Tests hold both to the same numbers and sentences. No DOM in here. */
+ * climb/toolchain/occupancy.py and climb/bench/roofline.py. Tests hold both to the same numbers and sentences. No DOM in here. */
 (function (P) {
   "use strict";
   const SECTOR = 32, LINE = 128, BANKS = 32;

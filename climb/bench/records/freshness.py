@@ -1,8 +1,9 @@
 """Whether a record still describes its ladder: which points are stale, and which rungs are pending.
 
 A point is *stale* when its kernel, its work or the ladder has changed since it was measured, or when it is missing
-beside points of the same rung. A rung without any point is *pending*: it is new and waits for a GPU. Tests report
-pending rungs and accept them; a time of a pending rung cannot be cited.
+beside points of the same rung. A rung or peer without any point is *pending*: it is new and waits for a GPU. Tests
+report what is pending and accept it; a time of a pending rung cannot be cited. A peer that could not be measured is
+*skipped*: the record holds the reason, and nothing is missing.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class Stale:
 
 @dataclass(frozen=True)
 class Pending:
-    """A rung that no record on this GPU has measured yet."""
+    """A rung or peer that no record on this GPU has measured yet."""
 
     ladder: str
     name: str
@@ -58,8 +59,8 @@ class Pending:
 def expected_points(ladder: Ladder) -> list[tuple[str, str, Size]]:
     """What a whole record holds, as ``(kind, name, size)``.
 
-    Each rung at each headline size that it takes, each rung that is swept at each further size that it takes, and each
-    peer at every size.
+    Each rung and each peer at each headline size that it takes, and each that is swept at each further size that it
+    takes.
     """
     points: list[tuple[str, str, Size]] = []
     for size in ladder.problem.recorded:
@@ -67,7 +68,7 @@ def expected_points(ladder: Ladder) -> list[tuple[str, str, Size]]:
         points += [
             ("rung", b.name, size) for b in ladder if (headline or b.rung.swept) and b.rung.requires(size) is None
         ]
-        points += [("peer", peer.name, size) for peer in ladder.peers]
+        points += [("peer", p.name, size) for p in ladder.peers if (headline or p.swept) and p.requires(size) is None]
     return points
 
 
@@ -78,18 +79,29 @@ def pending_rungs(record: Record | None, ladder: Ladder) -> tuple[str, ...]:
     return tuple(name for name in ladder.names if name in expected - measured)
 
 
+def pending_peers(record: Record | None, ladder: Ladder) -> tuple[str, ...]:
+    """The peers that a record neither measured nor skipped with a reason, in the ladder's order."""
+    known = {point.name for point in record.points if point.kind == "peer"} if record else set()
+    known |= {skipped.name for skipped in record.skipped} if record else set()
+    expected = {name for kind, name, _ in expected_points(ladder) if kind == "peer"}
+    return tuple(peer.name for peer in ladder.peers if peer.name in expected - known)
+
+
 def stale_points(record: Record | None, ladder: Ladder) -> list[Stale]:
     """Where a record and its ladder differ: points that are missing, changed, or of something that is gone.
 
-    Points of pending rungs are left out, so that without a record nothing is stale. Empty when the record is fresh.
+    Points of pending rungs and peers are left out, so that without a record nothing is stale, and so are the peers that
+    the record skipped with a reason. Empty when the record is fresh.
     """
     if record is None:
         return []
     found: list[Stale] = []
-    pending = pending_rungs(record, ladder)
+    pending = {("rung", name) for name in pending_rungs(record, ladder)}
+    pending |= {("peer", name) for name in pending_peers(record, ladder)}
+    skipped = {(one.name, _key(one.size)) for one in record.skipped}
     expected = expected_points(ladder)
     for kind, name, size in expected:
-        if kind == "rung" and name in pending:
+        if (kind, name) in pending or (name, _key(size)) in skipped:
             continue
         reason = _why_stale(record, ladder, kind, name, size)
         if reason:

@@ -71,6 +71,36 @@ class TransfersRecord(Measured, frozen=True, kw_only=True):
     points: tuple[TransfersPoint, ...]
 
 
+class Processor(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The CPU of a record: the cores that a process may use, NumPy with its BLAS, and PyTorch with its threads."""
+
+    name: str
+    cores: int
+    numpy: str
+    blas: str
+    torch: str | None
+    torch_threads: int | None
+
+
+class CpuPoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One method at one size: ``call`` says how it computes, ``samples`` are seconds."""
+
+    name: str
+    call: str
+    size: StoredSize
+    samples: tuple[Positive, ...]
+    max_rel_error: float
+
+
+class CpuRecord(Measured, frozen=True, kw_only=True):
+    """``cpu/<ladder>.json``: the same problem on the CPU of the machine that has the GPU."""
+
+    ladder: str
+    command: str
+    processor: Processor
+    points: tuple[CpuPoint, ...]
+
+
 class EventsCell(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The times of one standalone cell, in milliseconds: for each time that it asks for, samples and their median.
 

@@ -95,6 +95,14 @@ class Point(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return self.sampling.get("sm_clock_mhz")
 
 
+class Skipped(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A peer that could not be measured at one size, and why."""
+
+    name: str
+    size: StoredSize
+    reason: str
+
+
 class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The measurements of one ladder in one run on one GPU.
 
@@ -107,6 +115,7 @@ class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     device: Device
     points: tuple[Point, ...]
     ceilings: dict[str, float] = {}
+    skipped: tuple[Skipped, ...] = ()
 
     @property
     def gpu(self) -> str:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from climb.bench.ladder import BoundRung
-from climb.bench.occupancy import kernel_occupancy
 from climb.bench.problem import Size, ceil_div
 from climb.bench.units import percent_text
 from climb.display.access_cost import plural
 from climb.display.cell_output import CellOutput
 from climb.display.stepper.frame import Drawing, Label, Layer, box, number, path, stepper, text
 from climb.display.stepper.shares import Piece, Shares, shares
+from climb.toolchain.occupancy import kernel_occupancy
 
 _WIDTH, _LEFT, _RIGHT, _HIGH = 420, 34, 412, 108
 _CLOSE_UP = 3  # portions that are shown one by one

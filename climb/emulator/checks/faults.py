@@ -25,7 +25,9 @@ def place_of(group: Group, site: Site, bad: np.ndarray) -> Where:
     """The place of an error in the lanes for which `bad` (bool, the shape of the group's lanes) holds."""
     first = int(np.flatnonzero(bad.ravel())[0])
     block, thread = group.lanes.at(first)
-    return place(group.batch, site.location, block, thread, int(np.count_nonzero(bad)))
+    lanes = np.broadcast_to(group.lanes.block * group.lanes.threads + group.lanes.thread, group.lanes.shape)
+    affected = np.unique(lanes[np.broadcast_to(bad, lanes.shape)]).size
+    return place(group.batch, site.location, block, thread, affected)
 
 
 def place(batch: Batch, location: Location, block: int, thread: int, lanes: int) -> Where:
@@ -106,6 +108,19 @@ def out_of_bounds(group: Group, site: Site, address: np.ndarray, space: str = "g
     )
 
 
+def outside_stack(group: Group, site: Site, full: np.ndarray, bad: np.ndarray) -> NoReturn:
+    """Raise OutOfBounds for lanes whose access, at local addresses, is in no variable of the stack."""
+    at = _pick(full, bad)
+    raise OutOfBounds(
+        f"out of bounds: {site.action} of {site.width} bytes at local address {at}, where the stack has no variable "
+        "that is alive",
+        place_of(group, site, bad),
+        address=at,
+        allocation=None,
+        distance=None,
+    )
+
+
 def read_only(group: Group, site: Site, address: np.ndarray) -> NoReturn:
     """Raise OutOfBounds for lanes that write to a parameter of the kernel, which is read-only."""
     full = np.broadcast_to(address, group.lanes.shape) + site.offset
@@ -123,6 +138,8 @@ def read_only(group: Group, site: Site, address: np.ndarray) -> NoReturn:
 def _variable(batch: Batch, space: str, at: int) -> tuple[int, int, str]:
     """The variable of `space` nearest to an address: (start, end, name)."""
     extents = batch.extents[space]
+    if space == "local" and batch.stack is not None and at >= batch.stack.start:
+        return batch.stack.start, int(batch.stack.top.max()), "the stack"
     if not extents.starts:
         return 0, 0, f"{space} memory"
     number = extents.nearest(at)

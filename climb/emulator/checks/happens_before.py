@@ -116,6 +116,8 @@ class Clock:
         self.warp_order: PartialSynchronization | None = None
         self._fences: np.ndarray | None = None
         self._acquires: np.ndarray | None = None
+        #: Each thread's last proxy fence, and the time since which it knew what others had done: (2, blocks, threads).
+        self.proxy_fences: np.ndarray | None = None
 
     def synchronize(self, gate: str, lanes: Lanes) -> bool:
         """All of `lanes` have waited for each other. Returns whether every thread of the batch passed a barrier."""
@@ -188,6 +190,11 @@ class Clock:
             block = np.broadcast_to(lanes.block, lanes.shape).reshape(-1) + self.start
             place = np.broadcast_to(address, lanes.shape).reshape(-1) >> 2
             self.events.hand_over(block, place, gives, takes)
+
+    def known_since(self, lanes: Lanes) -> np.ndarray:
+        """The time up to which lanes know what all others have done: their last barrier, or what they have acquired."""
+        found = np.broadcast_to(self.times(self.barriers, lanes)[:, :, 0], lanes.shape)
+        return found if self._acquires is None else np.maximum(found, self._acquires[lanes.block, lanes.thread])
 
     def times(self, which: np.ndarray, lanes: Lanes) -> np.ndarray:
         """`barriers` or `warps` of lanes, broadcasting to their shape with a third axis for cells."""

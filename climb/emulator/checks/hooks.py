@@ -8,9 +8,10 @@ from ..memory.device_memory import Allocation
 from ..simt.batch import Batch
 from ..simt.groups import Group
 from ..simt.site import Site
-from . import enabled, races
+from . import enabled, proxies, races
 from .global_shadow import GlobalShadow
 from .happens_before import FEW, MAX_THREADS, Clock, Events
+from .heap_faults import check_block
 from .shared_shadow import SharedShadow
 from .written_bytes import check_read, mark_written
 
@@ -34,6 +35,7 @@ class LaunchChecks:
         if batch.check_uninitialised and batch.local_bytes:
             batch.local_written = np.zeros_like(batch.local)
         batch.global_shadow = self.global_shadow
+        batch.check_in_flight = shared
         if shared or self.global_shadow is not None:
             self.events.known.clear()  # the earlier blocks have ended
             batch.clock = Clock(self.events, batch.start, batch.blocks, batch.threads)
@@ -61,6 +63,10 @@ def handed_over(group: Group, site: Site, address: np.ndarray, gives: bool, take
 def load(group: Group, site: Site, allocation: Allocation, address: np.ndarray) -> None:
     """A load from global memory."""
     batch = group.batch
+    if allocation.heap is not None:
+        check_block(group, site, allocation, address)
+    if batch.in_flight is not None:
+        batch.in_flight.check_global(group, site, allocation, address)
     if allocation.written is not None and batch.check_uninitialised:
         check_read(group, site, allocation, address)
     if batch.clock is not None:
@@ -74,7 +80,11 @@ def store(
 ) -> None:
     """Store `value` to the elements `index` of an allocation in global memory, and check the store."""
     batch, clash = group.batch, None
+    if allocation.heap is not None:
+        check_block(group, site, allocation, address)
     data = allocation.view(site.container)
+    if batch.in_flight is not None:
+        batch.in_flight.check_global(group, site, allocation, address)
     if batch.clock is not None:
         handed_over(group, site, address, gives=True, takes=False)
         if batch.global_shadow is not None:
@@ -92,9 +102,24 @@ def store(
         mark_written(site, allocation, address)
 
 
+def overwrite(group: Group, site: Site, allocation: Allocation, address: np.ndarray) -> None:
+    """A write to global memory whose values the caller stores. Raises Race."""
+    batch = group.batch
+    if batch.global_shadow is not None:
+        batch.global_shadow.keep(allocation)
+        everywhere = np.ones(group.lanes.shape, np.bool_)
+        batch.global_shadow.store(group, site, allocation, address, lambda: everywhere)
+    if allocation.written is not None:
+        mark_written(site, allocation, address)
+
+
 def atomic(group: Group, site: Site, allocation: Allocation, address: np.ndarray) -> None:
     """An atomic operation on global memory."""
     batch = group.batch
+    if allocation.heap is not None:
+        check_block(group, site, allocation, address)
+    if batch.in_flight is not None:
+        batch.in_flight.check_global(group, site, allocation, address)
     if allocation.written is not None:
         if batch.check_uninitialised and site.operation != "exch":
             check_read(group, site, allocation, address)
@@ -122,4 +147,4 @@ def memory_fence(group: Group) -> None:
         group.batch.clock.fence(group.lanes)
 
 
-RUNTIME = {"memory_fence": memory_fence}
+RUNTIME = {"memory_fence": memory_fence, "proxy_fence": proxies.fence}

@@ -99,10 +99,10 @@ def write_conflict(
     winner = int(rivals.max()) if rivals.size else int(lost)
     batch = group.batch
     other = place(batch, site.location, winner // batch.threads, winner % batch.threads, 1)
-    name, offset = _name(batch.kernel, space, at, allocation)
+    name, offset = name_of(batch.kernel, space, at, allocation)
     raise Race(
         f"race in {space} memory: threads write different values to byte {offset} of {name} at once; "
-        f"the other one is {_thread_text(other, where)}",
+        f"the other one is {thread_text(other, where)}",
         where,
         space=space,
         address=at,
@@ -124,7 +124,10 @@ def uninitialised(
     """Raise Uninitialised for the lanes where `bad` holds."""
     bad = np.broadcast_to(bad, group.lanes.shape)
     at = int(np.broadcast_to(address + site.offset, bad.shape)[bad][0])
-    name, offset = _name(group.batch.kernel, space, at, allocation)
+    name, offset = name_of(group.batch.kernel, space, at, allocation)
+    stack = group.batch.stack
+    if space == "local" and stack is not None and at >= stack.start:
+        name, offset = "the stack", at - stack.start
     what = "an atomic reads" if site.action == "atomic" else "a load reads"
     raise Uninitialised(
         f"uninitialised: {what} byte {offset} of {name} in {space} memory, which nothing has written",
@@ -159,17 +162,18 @@ def _raise(
     first = group.lanes.at(int(np.flatnonzero(bad.ravel())[0]))
     block = first[0] if allocation is None else linear - batch.start
     other = place(batch, earlier.location, block, thread, 1 if kind == ONE else 2)
-    name, offset = _name(batch.kernel, space, at, allocation)
+    name, offset = name_of(batch.kernel, space, at, allocation)
     if other.block != where.block or kind == BLOCKS:
         why = "blocks run in any order, and no atomic with a fence orders the two"
     elif same_warp:
         why = "both are of one warp, whose lanes run independently, and no __syncwarp lies between"
     else:
-        why = "no __syncthreads lies between"
+        since = f"the wait for the {earlier.asynchronous} and " if earlier.asynchronous else ""
+        why = f"no __syncthreads lies between {since}this" if since else "no __syncthreads lies between"
     file = other.file.rsplit("/", 1)[-1]
     raise Race(
-        f"race in {space} memory: this {NOUNS[site.action]} of byte {offset} of {name}, which "
-        f"{_thread_text(other, where)} {VERBS[earlier.action]} at {file}:{other.line}: "
+        f"race in {space} memory: this {_noun(site)} of byte {offset} of {name}, which "
+        f"{thread_text(other, where)} {_verb(earlier)} at {file}:{other.line}: "
         f"{other.text.rstrip('; ')}; {why}",
         where,
         space=space,
@@ -182,14 +186,23 @@ def _raise(
     )
 
 
-def _thread_text(other: Where, where: Where) -> str:
+def _noun(site: Site) -> str:
+    """What an access is: "read", "write by an asynchronous copy", ..."""
+    return NOUNS[site.action] + (f" by an asynchronous {site.asynchronous}" if site.asynchronous else "")
+
+
+def _verb(site: Site) -> str:
+    return VERBS[site.action] + (f" by an asynchronous {site.asynchronous}" if site.asynchronous else "")
+
+
+def thread_text(other: Where, where: Where) -> str:
     """The thread at `other`, with its block if that differs from the block at `where`."""
     thread = ",".join(map(str, other.thread))
     block = "" if other.block == where.block else f" of block ({','.join(map(str, other.block))})"
     return f"thread ({thread}){block}"
 
 
-def _name(kernel: TranslatedKernel, space: str, at: int, allocation: Allocation | None) -> tuple[str, int]:
+def name_of(kernel: TranslatedKernel, space: str, at: int, allocation: Allocation | None) -> tuple[str, int]:
     """The name of the variable or allocation at an address, and the offset in it."""
     if allocation is not None:
         return allocation.name, at - allocation.address

@@ -39,7 +39,13 @@ class SharedShadow:
             self._logged = 0
 
     def read(self, group: Group, site: Site, address: np.ndarray) -> None:
-        """A plain or volatile load. Raises Uninitialised and Race."""
+        """A plain or volatile load. Raises Uninitialised, Race and AsyncRace."""
+        if group.batch.in_flight is not None:
+            group.batch.in_flight.check_shared(group, site, address)
+        self.enter_read(group, site, address)
+
+    def enter_read(self, group: Group, site: Site, address: np.ndarray) -> None:
+        """As `read`, whatever is in flight."""
         lanes, stamp = group.lanes, self.clock.events.next(site)
         index, ids = self._cells(lanes, site, address)
         self._check_written(group, site, address, index)
@@ -51,10 +57,18 @@ class SharedShadow:
         self.last_read = stamp
 
     def write(self, group: Group, site: Site, address: np.ndarray, changed: Callable[[], np.ndarray]) -> np.ndarray:
-        """A store; `changed` computes which lanes will change the stored value. Raises Race.
+        """A store; `changed` computes which lanes will change the stored value. Raises Race and AsyncRace.
 
         Returns the lanes that share a cell with a later lane; if the two store different values, they race.
         """
+        if group.batch.in_flight is not None:
+            group.batch.in_flight.check_shared(group, site, address)
+        return self.enter_write(group, site, address, changed)
+
+    def enter_write(
+        self, group: Group, site: Site, address: np.ndarray, changed: Callable[[], np.ndarray]
+    ) -> np.ndarray:
+        """As `write`, whatever is in flight."""
         lanes, stamp = group.lanes, self.clock.events.next(site)
         index, ids = self._cells(lanes, site, address)
         if self._reads:
@@ -71,16 +85,29 @@ class SharedShadow:
         lost = (self.cells.writes.take(index) != stamps).any(axis=2)
         return lost & (not site.strong)
 
-    def overwrites(self, group: Group, site: Site, address: np.ndarray) -> None:
-        """The start of an asynchronous copy, which will write when its thread waits for it. Raises Race."""
+    def begins(self, group: Group, site: Site, address: np.ndarray) -> None:
+        """The start of an asynchronous access, which counts as made when its thread waits for it.
+
+        Raises Race for an access that is not ordered before the start, and Uninitialised.
+        """
         index, ids = self._cells(group.lanes, site, address)
-        self._flush(self._reads, "reads")
+        if site.action == "load":
+            self._check_written(group, site, address, index)
+        else:
+            self._flush(self._reads, "reads")
         self._flush(self._atomics, "atomics")
-        for which in ("reads", "atomics", "writes"):
+        for which in ("atomics", "writes") if site.action == "load" else ("reads", "atomics", "writes"):
             self._check(which, index, ids, group, site, address)
 
+    def last_writes(self, lanes: Lanes, site: Site, address: np.ndarray) -> np.ndarray:
+        """The stamps of the last write to each cell of an access: (blocks, threads, cells)."""
+        index, _ = self._cells(lanes, site, address)
+        return self.cells.writes.take(index)
+
     def atomic(self, group: Group, site: Site, address: np.ndarray) -> None:
-        """An atomic operation. Raises Uninitialised and Race."""
+        """An atomic operation. Raises Uninitialised, Race and AsyncRace."""
+        if group.batch.in_flight is not None:
+            group.batch.in_flight.check_shared(group, site, address)
         lanes, stamp = group.lanes, self.clock.events.next(site)
         index, ids = self._cells(lanes, site, address)
         if site.operation != "exch":

@@ -30,7 +30,7 @@ class Counters:
     """The counters of one launch. `lines` are in source order; `barriers` counts blocks that pass a barrier.
 
     `files` holds the lines of each known source file. `marks` lists where the machine code accesses memory differently;
-    it is empty unless the two were compared.
+    it is empty unless the two were compared. `notes` are findings that are no faults, such as memory left allocated.
 
     `warp_instructions` counts PTX instructions issued to a warp, `thread_instructions` those of its active lanes. PTX
     is not machine code: totals of instructions and branches compare kernels, but do not predict Nsight Compute's.
@@ -48,6 +48,7 @@ class Counters:
     barriers: int = 0
     files: dict[str, list[str]] = field(default_factory=dict, repr=False, compare=False)
     marks: tuple[Mark, ...] = field(default=(), repr=False, compare=False)
+    notes: tuple[str, ...] = field(default=(), repr=False, compare=False)
 
     @property
     def lane_efficiency(self) -> float:
@@ -82,6 +83,7 @@ class Counters:
             **{name: getattr(self, name) + getattr(other, name) for name in TOTALS},
             files={**self.files, **other.files},
             marks=tuple(dict.fromkeys(self.marks + other.marks)),
+            notes=tuple(dict.fromkeys(self.notes + other.notes)),
         )
 
     @cached_property
@@ -99,4 +101,4 @@ class Counters:
             f"branches {self.branches}, divergent {self.divergent_branches}, barriers {self.barriers}",
         )
         kernel = " + ".join(demangled(name) for name in self.kernel.split(" + "))
-        return table(f"{kernel}: grid {grid}, block {block}", self.lines, totals, self.marks)
+        return table(f"{kernel}: grid {grid}, block {block}", self.lines, totals, self.marks, self.notes)

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..simt.groups import Group
 from ..simt.site import Site
+from .trace import block_number
 
 NONE = np.zeros(0, np.int64)
 
@@ -70,7 +71,7 @@ class BlockTrace:
             return
         batch, lanes = group.batch, group.lanes
         blocks = np.broadcast_to(lanes.block, lanes.shape).ravel() + batch.start
-        wanted = self._linear(batch.grid)
+        wanted = None if self.block is None else block_number(self.block, batch.order)
         mine = np.arange(blocks.size) if wanted is None else np.flatnonzero(blocks == wanted)
         if not mine.size:
             return
@@ -79,9 +80,3 @@ class BlockTrace:
         if places is not None:
             where = np.broadcast_to(places, lanes.shape).ravel()[mine].astype(np.int64)
         self.events.append(Event(kind, line, blocks[mine].astype(np.int64), threads, where, width, allocation, number))
-
-    def _linear(self, grid: tuple[int, int, int]) -> int | None:
-        if self.block is None or isinstance(self.block, int):
-            return self.block
-        x, y, z = (*self.block, 0, 0)[:3]
-        return (z * grid[1] + y) * grid[0] + x

@@ -13,7 +13,8 @@ class AccessCounters:
     active lane. `lanes`: active lanes. `sectors`: distinct 32-byte sectors, summed over requests; `ideal_sectors`: the
     fewest that could carry the distinct bytes. `wavefronts`: passes over the 32 banks of shared memory;
     `ideal_wavefronts`: the same without conflicts. `same_address`: for atomics, the lanes whose address an earlier lane
-    of their warp has too.
+    of their warp has too. For the copy engine ("tma load", "tma store", "tma atomic") requests are instructions, and
+    `lanes` are bytes of global memory, each of width 1.
     """
 
     file: str

@@ -21,7 +21,7 @@ def _row(one: AccessCounters, marked: bool) -> tuple[str, ...]:
     return (
         f"{one.line}{'*' if marked else ''}",
         one.kind,
-        str(one.width),
+        f"{one.bytes / one.requests:.4g}" if one.kind.startswith("tma") else str(one.width),
         str(one.requests),
         rate,
         best,
@@ -30,8 +30,17 @@ def _row(one: AccessCounters, marked: bool) -> tuple[str, ...]:
     )
 
 
-def table(heading: str, lines: Sequence[AccessCounters], totals: Sequence[str], marks: Sequence[Mark]) -> str:
-    """The heading, a row for each line that accesses memory, and the totals. A star refers to a mark at the end."""
+def table(
+    heading: str,
+    lines: Sequence[AccessCounters],
+    totals: Sequence[str],
+    marks: Sequence[Mark],
+    notes: Sequence[str] = (),
+) -> str:
+    """The heading, a row for each line that accesses memory, the totals and the notes.
+
+    A star refers to a mark, before the notes.
+    """
     changed = [mark for mark in marks if mark.changes]
     starred = {(mark.file, mark.line, mark.kind) for mark in changed}
     rows = [HEAD, *(_row(one, (one.file, one.line, one.kind) in starred) for one in lines)]
@@ -49,4 +58,5 @@ def table(heading: str, lines: Sequence[AccessCounters], totals: Sequence[str], 
             "* here the machine code accesses memory differently from the PTX, so the hardware may count differently:"
         )
         out += [f"  line {mark}" for mark in changed]
+    out += [f"note: {note}" for note in notes]
     return "\n".join(out)

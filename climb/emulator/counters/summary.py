@@ -42,6 +42,7 @@ def summarize(
         divergent,
         counts.barriers,
         files=kernel.sources,
+        notes=tuple(counts.notes),
     )
 
 
@@ -50,7 +51,8 @@ def _access_lines(kernel: TranslatedKernel, counts: LaunchCounts) -> tuple[Acces
     groups: dict[tuple[str, int, str, int], list[int]] = {}
     for (space, index), values in counts.sites.items():
         site = kernel.code.sites[index]
-        key = (site.location.file, site.location.line, f"{space} {site.action}", site.width)
+        width = 1 if space == "tma" else site.width
+        key = (site.location.file, site.location.line, f"{space} {site.action}", width)
         sums = groups.setdefault(key, [0, 0, 0, 0, 0])
         for position, value in enumerate(values):
             sums[position] += value

@@ -6,9 +6,18 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from ..simt.block_order import BlockOrder
 from ..simt.groups import Group
 from ..simt.lanes import WARP
 from ..simt.site import Site
+
+
+def block_number(block: tuple[int, int, int] | int, order: BlockOrder) -> int:
+    """The number in a launch of the block at (x, y, z), or at a linear index, x fastest."""
+    width, height, _ = order.grid
+    if isinstance(block, int):
+        return order.number((block % width, block // width % height, block // (width * height)))
+    return order.number((*block, 0, 0)[:3])
 
 
 @dataclass(frozen=True)
@@ -41,12 +50,9 @@ class Trace:
     warp: int = 0
     accesses: list[Access] = field(default_factory=list)
 
-    def linear(self, grid: tuple[int, int, int]) -> int:
-        """The linear index of the block, x fastest."""
-        if isinstance(self.block, int):
-            return self.block
-        x, y, z = (*self.block, 0, 0)[:3]
-        return (z * grid[1] + y) * grid[0] + x
+    def number(self, order: BlockOrder) -> int:
+        """The number of the block in the launch."""
+        return block_number(self.block, order)
 
     def discard(self, length: int) -> None:
         """Forget what a launch that starts again has recorded; `length` is what there was before it."""
@@ -63,7 +69,7 @@ class Trace:
     def record(self, group: Group, site: Site, space: str, address: np.ndarray, allocation: str) -> None:
         """Record an access if the traced warp takes part in it."""
         batch, lanes = group.batch, group.lanes
-        here = self.linear(batch.grid) - batch.start
+        here = self.number(batch.order) - batch.start
         if not 0 <= here < batch.blocks:
             return
         block = np.broadcast_to(lanes.block, lanes.shape).ravel()

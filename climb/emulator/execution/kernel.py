@@ -17,10 +17,13 @@ from ..counters.summary import summarize
 from ..counters.trace import Trace
 from ..errors import LaunchError, Where
 from ..memory.device_memory import DeviceMemory
+from ..runtime.bulk_copies import check_left
+from ..runtime.heap import note_leaks, restore_heap
 from ..runtime.system_calls import print_output
 from ..simt.batch import Batch
 from ..simt.code import Code, TranslatedKernel
 from ..simt.launch_counts import LaunchCounts
+from .cooperative import make_workspace, resident_blocks
 from .scheduler import Scheduler
 
 LANES = 1 << 15  # lanes of a batch: a register takes 128 KiB, which fits into the L2 cache of the CPU
@@ -28,6 +31,7 @@ MAX_THREADS = 1024
 MAX_BLOCK = (1024, 1024, 64)
 MAX_GRID = (2**31 - 1, 65535, 65535)
 MAX_SHARED = 227 * 1024
+MAX_CLUSTER = 8
 MAX_STEPS = 2_000_000
 
 
@@ -63,42 +67,63 @@ class Kernel:
         trace: Trace | BlockTrace | None = None,
         max_steps: int = MAX_STEPS,
         checks: Iterable[str] | None = None,
+        cooperative: bool = False,
+        registers: int = 0,
+        cluster: Sequence[int] | int | None = None,
     ) -> Counters:
         """Run the kernel and return its counters.
 
         `args`: the bytes of each parameter, little endian. `shared_bytes`: the size of dynamic shared memory.
         `max_steps`: the number of basic blocks that a batch may run before it counts as an endless loop. `checks`: the
-        optional checks to make, see `checks.enabled`; None for the current ones.
+        optional checks to make, see `checks.enabled`; None for the current ones. A `cooperative` launch runs all blocks
+        at the same time, so that they can wait for each other; `registers` per thread, 0 if not known, tell whether
+        they fit on the GPU. `cluster`: the blocks of a cluster, as the launch attribute gives them; None for those of
+        `__cluster_dims__`.
         Raises LaunchError for a launch that is not possible, and one of the other `errors` for a fault of the kernel.
         """
         grid, block = self._extent(grid, "grid"), self._extent(block, "block")
         parameters = self._pack(args)
         self._check(grid, block, shared_bytes)
+        clusters = self._clusters(cluster, grid)
         threads, blocks = math.prod(block), math.prod(grid)
-        size = max(1, LANES // threads)
+        each = math.prod(clusters)
+        size = max(1, LANES // threads // each) * each  # whole clusters
+        if cooperative:
+            self._check_resident(blocks, threads, shared_bytes, registers)
+            size = blocks
         before = trace.recorded if trace is not None else 0
         thorough: set[int] = set()
+        heap = memory.heap.snapshot() if memory.heap is not None else None
         while True:
-            counts = LaunchCounts(len(self.code.blocks))
+            counts, workspace = LaunchCounts(len(self.code.blocks)), None
             launch_checks = LaunchChecks(chosen(checks), blocks, threads, thorough)
             try:
                 with np.errstate(all="ignore"):
                     for start in range(0, blocks, size):
                         number = min(size, blocks - start)
                         place = (grid, block, start, number)
-                        batch = Batch(self._translated, *place, parameters, memory, shared_bytes, counts, trace)
+                        batch = Batch(
+                            self._translated, *place, parameters, memory, shared_bytes, counts, trace, clusters
+                        )
+                        if cooperative:
+                            batch.grid_barrier = workspace = make_workspace(memory)
                         launch_checks.attach(batch)
                         Scheduler(batch, max_steps).run()
+                        check_left(batch)
                         del batch  # frees its memory before the next batch needs as much
+                note_leaks(memory, heap, counts)
                 return summarize(self._translated, grid, block, counts)
             except RestartLaunch:
                 launch_checks.global_shadow.restore()
+                restore_heap(memory, heap)
                 counts.printed.clear()
                 counts.unprinted = 0
                 if trace is not None:
                     trace.discard(before)
             finally:
                 print_output(counts)
+                if workspace is not None:
+                    memory.free(workspace)
 
     def _check(self, grid: tuple[int, int, int], block: tuple[int, int, int], shared_bytes: int) -> None:
         """Raise LaunchError for a launch that no GPU takes."""
@@ -114,6 +139,27 @@ class Kernel:
         total = self._translated.layout.shared_bytes + shared_bytes
         if shared_bytes < 0 or total > MAX_SHARED:
             raise self._wrong(f"{total} bytes of shared memory; a block can have {MAX_SHARED}")
+
+    def _clusters(self, given: Sequence[int] | int | None, grid: tuple[int, int, int]) -> tuple[int, int, int]:
+        """The blocks of a cluster. Raises LaunchError if no GPU launches such clusters."""
+        fixed = self._translated.function.cluster
+        if given is None:
+            found = fixed or (1, 1, 1)
+        else:
+            found = self._extent(given, "cluster")
+            if fixed and found != fixed:
+                raise self._wrong(f"clusters of {found}, but __cluster_dims__ says {fixed}")
+        if math.prod(found) > MAX_CLUSTER:
+            raise self._wrong(f"clusters of {math.prod(found)} blocks; at most {MAX_CLUSTER} are portable")
+        if any(extent % each for extent, each in zip(grid, found, strict=True)):
+            raise self._wrong(f"the grid {grid} is no multiple of the cluster {found}")
+        return found
+
+    def _check_resident(self, blocks: int, threads: int, shared_bytes: int, registers: int) -> None:
+        """Raise LaunchError if the blocks of a cooperative launch do not fit on the GPU at the same time."""
+        most = resident_blocks(threads, self._translated.layout.shared_bytes + shared_bytes, registers)
+        if blocks > most:
+            raise self._wrong(f"{blocks} blocks in a cooperative launch; {most} of them fit on the GPU at a time")
 
     def _extent(self, value: Sequence[int] | int, what: str) -> tuple[int, int, int]:
         given = (value,) if not isinstance(value, Sequence | np.ndarray) else tuple(value)

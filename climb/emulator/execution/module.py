@@ -7,8 +7,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from climb.toolchain.names import demangled
+
 from .. import ptx
 from ..memory.device_memory import SYMBOL_BASE, SYMBOL_RANGE, SYMBOL_RANGES, Allocation, DeviceMemory
+from ..ptx.call_graph import CallGraph
 from ..translation.translate import translate
 from .kernel import Kernel
 
@@ -29,10 +32,15 @@ class Module:
                 found = self._symbols[variable.name] = self.memory.allocate(variable.nbytes, variable.name)
                 if variable.initial:
                     found.data[:] = np.frombuffer(variable.initial, np.uint8)
+        # A function has an address, but nothing can be read there.
+        self._functions = {
+            name: self.memory.allocate(0, f"function {demangled(name)}") for name in CallGraph(program).addressed
+        }
+        symbols = self._symbols | self._functions
         for variable in program.variables.values():
             for offset, name, addend, _ in variable.relocations:
-                if name in self._symbols:
-                    address = self._symbols[name].address + addend
+                if name in symbols:
+                    address = symbols[name].address + addend
                     self._symbols[variable.name].data[offset : offset + 8] = np.frombuffer(
                         address.to_bytes(8, "little"), np.uint8
                     )
@@ -48,7 +56,7 @@ class Module:
             if function is None or not function.entry or function.body is None:
                 have = ", ".join(sorted(n for n, f in self.program.functions.items() if f.entry))
                 raise KeyError(f"no kernel {name} in this module; it has: {have}")
-            translated = translate(self.program, function, self.memory, self._symbols, self.sources)
+            translated = translate(self.program, function, self.memory, self._symbols | self._functions, self.sources)
             found = self._kernels[name] = Kernel(translated)
         return found
 

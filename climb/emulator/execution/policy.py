@@ -28,14 +28,20 @@ class Waiting:
     def __bool__(self) -> bool:
         return bool(self._heap or self._postponed)
 
-    def postpone(self, block: int, group: Group) -> bool:
-        """Count an iteration of a waiting loop; whether the group is now postponed, because others can run."""
-        group.spins += 1
-        if group.spins < SPINS or not self._heap:
-            return False
+    @property
+    def runnable(self) -> bool:
+        """Whether a group can run that is not postponed."""
+        return bool(self._heap)
+
+    @property
+    def postponed(self) -> list[tuple[int, Group]]:
+        """The postponed groups, with their blocks."""
+        return self._postponed
+
+    def postpone(self, block: int, group: Group) -> None:
+        """Let a group that repeats a waiting loop run only after all others."""
         group.spins = 0
         self._postponed.append((block, group))
-        return True
 
     def push(self, block: int, group: Group) -> None:
         """Let a group wait at a block."""

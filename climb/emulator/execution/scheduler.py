@@ -7,10 +7,11 @@ import numpy as np
 from ..simt.batch import Batch
 from ..simt.groups import Group, merge
 from ..simt.lanes import Lanes, Selection, divide, rectangle
+from .cooperative import GridBarrier
 from .deadlocks import barrier_divergence, check_warp_gates, endless_loop
 from .gates import Gates
 from .named_barriers import NamedBarriers
-from .policy import Waiting
+from .policy import SPINS, Waiting
 from .special_registers import special_registers
 
 
@@ -23,6 +24,7 @@ class Scheduler:
         self.parked: dict[int, Group] = {}
         self.gates = Gates(batch)
         self.named_barriers: NamedBarriers | None = None  # made at the first one
+        self.grid_barrier = GridBarrier(batch) if batch.grid_barrier is not None else None
 
     def run(self) -> None:
         """Run all lanes to their end. Raises one of `errors` for a fault of the kernel."""
@@ -34,10 +36,11 @@ class Scheduler:
         group: Group | None = Group(batch, rectangle(batch.blocks, batch.threads), special_registers(batch))
         while True:
             if group is None:
-                if not waiting:
-                    if not parked:
+                if not waiting.runnable:
+                    if parked:
+                        self._release(spinning=bool(waiting))
+                    elif not waiting:
                         return
-                    self._release()
                 at, groups = waiting.pop()
                 group = merge(groups, blocks[at].live)
                 if not waiting and not parked:
@@ -96,7 +99,7 @@ class Scheduler:
                             exited.append(part.lanes)
                     group = None
                     continue
-            if block.spin and at <= last and waiting.postpone(at, group):
+            if block.spin and at <= last and self._yields(at, group):
                 group = None
             elif not waiting.may_continue(at):
                 waiting.push(at, group)
@@ -113,10 +116,26 @@ class Scheduler:
         self.parked[at] = group
         return None
 
-    def _release(self) -> None:
+    def _yields(self, at: int, group: Group) -> bool:
+        """Count an iteration of a waiting loop, at whose block `at` the group is; whether it now lets others run."""
+        waiting = self.waiting
+        group.spins += 1
+        if group.spins < SPINS:
+            return False
+        group.spins = 0
+        if not waiting.runnable and not (self.parked and self._release(spinning=True)):
+            if self.grid_barrier is not None:
+                self.grid_barrier.check([*waiting.postponed, (at, group)])
+            if not waiting:
+                return False
+        waiting.postpone(at, group)
+        return True
+
+    def _release(self, spinning: bool) -> bool:
         """Release the parked lanes whose barrier or warp operation is satisfied, when nothing else can run.
 
-        Raises BarrierDivergence or WarpMismatch if there are none.
+        Returns whether there are any. Raises BarrierDivergence or WarpMismatch if not, unless other lanes are
+        `spinning` in a waiting loop.
         """
         parked, waiting = self.parked, self.waiting
         moved = self.named_barriers is not None and self.named_barriers.release(parked, waiting)
@@ -133,8 +152,8 @@ class Scheduler:
                 passing, parked[at] = group.split([(part, live) for part in parts])
                 waiting.push(at, passing)
                 moved = True
-        if moved:
-            return
+        if moved or spinning:
+            return moved
         check_warp_gates(self.gates, parked)
         if self.named_barriers is not None:
             self.named_barriers.check(parked)

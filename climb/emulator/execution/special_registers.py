@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..isa.move import SPECIAL_TYPES
+from ..isa.types import DTYPES
 from ..simt.batch import Batch
 
 
@@ -12,8 +14,7 @@ def special_registers(batch: Batch) -> dict[str, np.ndarray]:
     kernel, out = batch.kernel, {}
     linear = np.arange(batch.start, batch.start + batch.blocks).reshape(-1, 1)
     thread = np.arange(batch.threads).reshape(1, -1)
-    out["%ctaid.x"], out["%ctaid.y"] = linear % batch.grid[0], linear // batch.grid[0] % batch.grid[1]
-    out["%ctaid.z"] = linear // (batch.grid[0] * batch.grid[1])
+    out["%ctaid.x"], out["%ctaid.y"], out["%ctaid.z"] = batch.order.index(linear)
     out["%tid.x"], out["%tid.y"] = thread % batch.block[0], thread // batch.block[0] % batch.block[1]
     out["%tid.z"] = thread // (batch.block[0] * batch.block[1])
     for name, value in (("%ctaid.", batch.grid), ("%tid.", batch.block)):
@@ -23,6 +24,7 @@ def special_registers(batch: Batch) -> dict[str, np.ndarray]:
     for index, axis in enumerate("xyz"):
         out[f"%ntid.{axis}"] = np.array([[batch.block[index]]])
         out[f"%nctaid.{axis}"] = np.array([[batch.grid[index]]])
+    out.update(_cluster_registers(batch, linear))
     lane = thread % 32
     out["%laneid"], out["%warpid"] = lane, thread // 32
     out["%nwarpid"] = np.array([[-(-batch.threads // 32)]])
@@ -31,8 +33,28 @@ def special_registers(batch: Batch) -> dict[str, np.ndarray]:
     full = np.uint64(0xFFFFFFFF)
     out["%lanemask_eq"], out["%lanemask_lt"], out["%lanemask_le"] = bit, bit - one, 2 * bit - one
     out["%lanemask_ge"], out["%lanemask_gt"] = full & ~(bit - one), full & ~(2 * bit - one)
-    registers = {name: value.astype(np.uint32) for name, value in out.items() if name in kernel.special_registers}
+    workspace = batch.grid_barrier.address if batch.grid_barrier is not None else 0
+    out["%envreg1"], out["%envreg2"] = np.array([[workspace >> 32]]), np.array([[workspace & 0xFFFFFFFF]])
+    wanted = {name: value for name, value in out.items() if name in kernel.special_registers}
+    registers = {name: value.astype(DTYPES[SPECIAL_TYPES[name]]) for name, value in wanted.items()}
     # The compiler may read a register that no path has written; its value does not matter.
     for name in kernel.code.blocks[0].live:
         registers.setdefault(name, kernel.zeros[name])
     return registers
+
+
+def _cluster_registers(batch: Batch, linear: np.ndarray) -> dict[str, np.ndarray]:
+    """The registers about clusters; without clusters, each block is a cluster of its own. `linear`: (blocks, 1)."""
+    order = batch.order
+    out = {
+        "%cluster_ctarank": linear % order.size,
+        "%cluster_nctarank": np.array([[order.size]]),
+        "%is_explicit_cluster": np.array([[order.size > 1]]),
+        "%dynamic_smem_size": np.array([[batch.dynamic_bytes]]),
+    }
+    position, inside = order.cluster_index(linear), order.index_in_cluster(linear)
+    for number, axis in enumerate("xyz"):
+        out[f"%clusterid.{axis}"], out[f"%cluster_ctaid.{axis}"] = position[number], inside[number]
+        out[f"%nclusterid.{axis}"] = np.array([[order.clusters[number]]])
+        out[f"%cluster_nctaid.{axis}"] = np.array([[order.cluster[number]]])
+    return out

@@ -46,10 +46,10 @@ def _wait_group(emitter: Emitter, instruction: ptx.Instruction) -> None:
     (pending,) = instruction.operands
     if not isinstance(pending, ptx.Immediate):
         emitter.refuse("the number of groups must be a constant")
-    emitter.line(f"copy_wait(G, {pending.value})")
+    emitter.line(f"copy_wait(G, {pending.value}, {emitter.place(instruction)})")
 
 
 @special("cp.async.wait_all", writes=0)
 def _wait_all(emitter: Emitter, instruction: ptx.Instruction) -> None:
     emitter.line("copy_commit(G)")
-    emitter.line("copy_wait(G, 0)")
+    emitter.line(f"copy_wait(G, 0, {emitter.place(instruction)})")

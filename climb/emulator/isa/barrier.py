@@ -44,6 +44,25 @@ def _fence(emitter: Emitter, instruction: ptx.Instruction, **_: str) -> None:
     emitter.line("memory_fence(G)")
 
 
+@special("fence.proxy.async{space}", writes=0, space=("", ".global", ".shared::cta", ".shared::cluster"))
+def _proxy_fence(emitter: Emitter, instruction: ptx.Instruction, **_: str) -> None:
+    """Tell the checks of asynchronous reads."""
+    emitter.line("proxy_fence(G)")
+
+
+@special("fence.mbarrier_init.release.cluster", writes=0)
+def _initialisation_fence(emitter: Emitter, instruction: ptx.Instruction) -> None:
+    """Publish the initialisation of mbarriers."""
+    emitter.line("memory_fence(G)")
+
+
+@special("fence.proxy.alias", writes=0)
+@special("fence.proxy.tensormap::generic.{order}.{scope}", writes=0, order=("acquire", "release"),
+         scope=("cta", "cluster", "gpu", "sys"))  # fmt: skip
+def _other_proxies(emitter: Emitter, instruction: ptx.Instruction, **_: str) -> None:
+    """Write nothing: a tensor map takes effect at once."""
+
+
 special("membar.{scope}", writes=0, scope=("gl", "cta", "sys"))(_fence)
 special(
     "fence.{order}.{scope}", "fence.{scope}.{order}", writes=0,

@@ -1,4 +1,9 @@
-"""Extended-precision integer arithmetic. The carry flag is one more register, `%carry`."""
+"""Extended-precision integer arithmetic. The carry flag is one more register, `%carry`.
+
+A difference is a + ~b + 1 on hardware, so its carry is set if there is *no* borrow, and subc subtracts one if it is
+clear. The PTX ISA only says that sub.cc writes a borrow and that subc reads one, which is the same as long as sums and
+differences are not mixed. NVVM's division of 128-bit integers does mix them: addc after subc.cc, to see a borrow.
+"""
 
 from __future__ import annotations
 
@@ -21,19 +26,18 @@ def add_carry(a: np.ndarray, b: np.ndarray, carry: np.ndarray | int) -> tuple[np
 
 
 @helper
-def sub_borrow(a: np.ndarray, b: np.ndarray, borrow: np.ndarray | int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the unsigned difference a - b - borrow and the borrow out."""
-    first = a - b
-    total = first - np.asarray(borrow, a.dtype)
-    return total, (a < b) | (first < total)
+def sub_carry(a: np.ndarray, b: np.ndarray, carry: np.ndarray | int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the unsigned difference a - b - 1 + carry, and the carry out: whether there is no borrow."""
+    return add_carry(a, ~b, carry)
 
 
-def _chained(function: str, reads: bool, writes: bool) -> Emit:
-    """add, addc, sub and subc, with and without .cc; both signs give the same bits."""
+def _chained(function: str, first: int, reads: bool, writes: bool) -> Emit:
+    """add, addc, sub and subc, with and without .cc; both signs give the same bits. `first`: the carry that add and
+    sub start with."""
 
     def emit(emitter: Emitter, instruction: ptx.Instruction, sign: str, n: str) -> None:
         a, b = emitter.sources(instruction)
-        carry = emitter.read(FLAG, "pred") if reads else "0"
+        carry = emitter.read(FLAG, "pred") if reads else str(first)
         both = emitter.fresh(f"{function}({a}, {b}, {carry})")
         emitter.write(instruction.operands[0], f"u{n}", f"{both}[0]")
         if writes:
@@ -66,10 +70,10 @@ def _multiplied(reads: bool, writes: bool) -> Emit:
 
 _TYPES = {"sign": ("s", "u"), "n": ("32", "64")}
 for _c, _cc, _carry in (("", ".cc", (False, True)), ("c", "", (True, False)), ("c", ".cc", (True, True))):
-    for _name, _function in (("add", "add_carry"), ("sub", "sub_borrow")):
+    for _name, _function, _first in (("add", "add_carry", 0), ("sub", "sub_carry", 1)):
         special(
             f"{_name}{_c}{_cc}.{{sign}}{{n}}", results=("u{n}",), operands=("u{n}", "u{n}"), carry=_carry, **_TYPES
-        )(_chained(_function, *_carry))  # fmt: skip
+        )(_chained(_function, _first, *_carry))  # fmt: skip
     special(
         f"mad{_c}.{{half}}{_cc}.{{sign}}{{n}}", results=("{sign}{n}",), operands=("{sign}{n}",) * 3, carry=_carry,
         half=("lo", "hi"), **_TYPES,

@@ -1,4 +1,4 @@
-"""Matrix instructions of a warp: mma.sync, ldmatrix, and the PTX of nvcuda::wmma for 16 x 16 x 16 halves (both formats)
+"""Matrix products of a warp: mma.sync, and the PTX of nvcuda::wmma for 16 x 16 x 16 halves (both formats)
 and 16 x 16 x 8 tf32."""
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ def _tuple(emitter: Emitter, operand: ptx.Operand, kind: str) -> str:
     return f"({''.join(emitter.read(item, kind) + ', ' for item in operand.items)})"
 
 
-def _write(emitter: Emitter, operand: ptx.Operand, kind: str, code: str, count: int) -> None:
+def write_fragment(emitter: Emitter, operand: ptx.Operand, kind: str, code: str, count: int) -> None:
+    """Write the `count` registers that `code` computes."""
     if not isinstance(operand, ptx.Vector) or len(operand.items) != count:
         emitter.refuse(f"{count} registers expected")
     result = emitter.fresh(code)
@@ -50,7 +51,7 @@ def _multiply(emitter: Emitter, instruction: ptx.Instruction, k: str, t: str, to
     target, left, right, plus, _ = instruction.operands
     parts = f"{_tuple(emitter, left, 'u32')}, {_tuple(emitter, right, 'u32')}, {_tuple(emitter, plus, _type(total))}"
     code = f"matrix_multiply(G, {emitter.place(instruction)}, {int(k)}, '{t}', '{total}', {parts})"
-    _write(emitter, target, _type(total), code, 4 if total == "f32" else 2)
+    write_fragment(emitter, target, _type(total), code, 4 if total == "f32" else 2)
 
 
 for _t, _k, _totals in (
@@ -59,17 +60,6 @@ for _t, _k, _totals in (
     special(
         "mma.sync.aligned.m16n8k{k}.row.col.{total}.{t}.{t}.{total}", gate="warp", k=_k, t=(_t,), total=_totals
     )(_multiply)  # fmt: skip
-
-
-@special(
-    "ldmatrix.sync.aligned.m8n8.x{count}{trans}{space}.b16", gate="warp", count=("1", "2", "4"), trans=("", ".trans"),
-    space=(".shared", ".shared::cta"),
-)  # fmt: skip
-def _load_matrix(emitter: Emitter, instruction: ptx.Instruction, count: str, trans: str, space: str) -> None:
-    target, address, _ = instruction.operands
-    site = emitter.site(instruction, "shared", "load", dtype("u32"), 4)
-    where = emitter.address(address, "shared")
-    _write(emitter, target, "u32", f"matrix_rows(G, {site}, {count}, {bool(trans)}, {where})", int(count))
 
 
 def _transfer(
@@ -96,7 +86,7 @@ def _load_tile(
 ) -> None:
     code = f"tile_load(G, {_transfer(emitter, instruction, 'load', matrix, layout, space, t)})"
     few = t in ("bf16", "tf32") or (matrix == "c" and t == "f16")
-    _write(emitter, instruction.operands[0], _type(t), code, 4 if few else 8)
+    write_fragment(emitter, instruction.operands[0], _type(t), code, 4 if few else 8)
 
 
 def _store_tile(emitter: Emitter, instruction: ptx.Instruction, layout: str, space: str, t: str, **_: str) -> None:
@@ -123,7 +113,7 @@ def _multiply_tiles(emitter: Emitter, instruction: ptx.Instruction, d: str, c: s
     target, left, right, plus, _ = instruction.operands
     parts = f"{_tuple(emitter, left, 'u32')}, {_tuple(emitter, right, 'u32')}, {_tuple(emitter, plus, _type(c))}"
     code = f"tile_multiply(G, {emitter.place(instruction)}, '{t}', '{d}', {parts})"
-    _write(emitter, target, _type(d), code, 8 if d == "f32" else 4)
+    write_fragment(emitter, target, _type(d), code, 8 if d == "f32" else 4)
 
 
 _LAYOUTS = {"left": LAYOUTS, "right": LAYOUTS}

@@ -14,11 +14,18 @@ CLOCKS = {
     "%clock": "u32", "%clock_hi": "u32", "%clock64": "u64",
     "%globaltimer": "u64", "%globaltimer_lo": "u32", "%globaltimer_hi": "u32",
 }  # fmt: skip
+_POSITIONS = (
+    "tid", "ntid", "ctaid", "nctaid", "clusterid", "nclusterid", "cluster_ctaid", "cluster_nctaid",
+)  # fmt: skip
+#: The driver passes the address of the grid barrier, which cooperative groups use, in these: high half, low half.
+ENVIRONMENT = ("%envreg1", "%envreg2")
 SPECIAL_TYPES = {
     **CLOCKS,
     "%laneid": "u32", "%warpid": "u32", "%nwarpid": "u32", "%gridid": "u64", "%smid": "u32", "%nsmid": "u32",
     "%lanemask_eq": "u32", "%lanemask_lt": "u32", "%lanemask_le": "u32", "%lanemask_gt": "u32", "%lanemask_ge": "u32",
-    **{f"%{name}.{axis}": "u32" for name in ("tid", "ntid", "ctaid", "nctaid") for axis in "xyz"},
+    "%cluster_ctarank": "u32", "%cluster_nctarank": "u32", "%is_explicit_cluster": "pred", "%dynamic_smem_size": "u32",
+    **dict.fromkeys(ENVIRONMENT, "u32"),
+    **{f"%{name}.{axis}": "u32" for name in _POSITIONS for axis in "xyz"},
 }  # fmt: skip
 
 
@@ -45,8 +52,8 @@ def _move(emitter: Emitter, instruction: ptx.Instruction, **_: str) -> None:
         high = " >> np.uint64(32)" if source.name.endswith("_hi") else ""
         emitter.write(target, wide, f"(system_clock(G){high}).astype({DTYPES[wide]})")
         return
-    if isinstance(source, ptx.Register) and source.name.startswith("%envreg"):
-        emitter.refuse("grid.sync() and other waits of a whole grid need a cooperative launch, which is not supported")
+    if isinstance(source, ptx.Register) and source.name.startswith("%envreg") and source.name not in ENVIRONMENT:
+        emitter.refuse(f"{source.name} is not supported: what the driver passes in it is not documented")
     emitter.alias(target, source, kind)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from dataclasses import dataclass, field
+from typing import Protocol
 
 import numpy as np
 
@@ -21,6 +22,21 @@ PARAM_WINDOW = 0x0300_0000_0000
 WINDOW = LOCAL_WINDOW - SHARED_WINDOW
 ALIGNMENT = 512
 GAP = 1 << 20
+STACK_BYTES = 1024  # CUDA C++ Programming Guide, "Call Stack": the default of cudaLimitStackSize
+HEAP_BYTES = 8 << 20  # section "Heap Memory Allocation": the default of cudaLimitMallocHeapSize
+
+
+class Heap(Protocol):
+    """The heap of the device; see `device_heap`."""
+
+    def allocate(self, nbytes: np.ndarray, event: int) -> np.ndarray:
+        """The addresses of new blocks."""
+
+    def free(self, which: np.ndarray, event: int) -> None:
+        """Free live blocks."""
+
+    def outside(self, address: np.ndarray, width: int) -> np.ndarray:
+        """Where an access is not within one live block."""
 
 
 @dataclass
@@ -28,7 +44,7 @@ class Allocation:
     """`nbytes` bytes at virtual `address`.
 
     `data`: uint8 (nbytes,). `freed` allocations are kept so that errors can name them. `written`: uint8 (nbytes,), 1
-    for each byte that holds a value; None if all do.
+    for each byte that holds a value; None if all do. `heap`: the device heap, if this is an arena of it.
     """
 
     address: int
@@ -37,6 +53,7 @@ class Allocation:
     data: np.ndarray = field(repr=False)
     freed: bool = False
     written: np.ndarray | None = field(default=None, repr=False)
+    heap: Heap | None = field(default=None, repr=False)
     _views: dict = field(default_factory=dict, repr=False)
 
     @property
@@ -61,9 +78,15 @@ def buffer(nbytes: int) -> np.ndarray:
 
 
 class DeviceMemory:
-    """A set of allocations."""
+    """A set of allocations. `stack_bytes` and `heap_bytes` are the device's limits of a thread's stack and of the heap.
+
+    `heap` is made by the first malloc of a kernel; `heap_sites` are the instructions that have allocated and freed.
+    """
 
     def __init__(self, base: int = BASE) -> None:
+        self.stack_bytes, self.heap_bytes = STACK_BYTES, HEAP_BYTES
+        self.heap: Heap | None = None
+        self.heap_sites: list[object] = []
         self._next = base
         self._starts: list[int] = []
         self._allocations: list[Allocation] = []

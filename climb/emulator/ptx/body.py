@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from .declarations import parse_variable
+from .declarations import parse_prototype, parse_variable
 from .model import (
     CONSTANTS,
     Address,
@@ -23,14 +23,15 @@ from .model import (
     Symbol,
     Vector,
 )
+from .source_lines import LOC, SourceLines
 from .syntax import PtxSyntaxError, closing_bracket, parse_literal, split_list
 from .used_bytes import with_registers_that_are_read
 
 _LABEL = re.compile(r"([A-Za-z_$%][\w$]*)\s*:(?!:)")
 #: Precedes a load that the compiler has widened beyond what the source asks for.
 _USED_BYTES = re.compile(r'\.pragma\s+"used_bytes_mask\s+(\w+)"$')
-_LOC = re.compile(r"\.loc\s+(\d+)\s+(\d+)\s+(\d+)(?:[^\n]*\binlined_at\s+(\d+)\s+(\d+)\s+(\d+))?[^\n]*")
-_TOOLKIT = re.compile(r"cuda/")  # a function of these headers is charged to the line that calls it
+_TARGETS = re.compile(r"\s*\.(branch|call)targets\s+([^;]*);")
+_PROTOTYPE = re.compile(r"\s*\.callprototype\s+([^;]*);")
 _INSTRUCTION = re.compile(r"(?:@(!?)\s*([%\w$]+)\s+)?([a-z][\w.:]*)\s*(.*)$", re.S)
 _REGISTER_DECLARATION = re.compile(r"\.reg\s*\.(\w+)\s+(.*)$", re.S)
 
@@ -67,7 +68,7 @@ def parse_body(program: Program, function: Function, text: str) -> None:
     Raises PtxSyntaxError, quoting the statement, if the text cannot be read.
     """
     scopes, body = Scopes(), []
-    location, callers, used = Location(), {}, None
+    location, lines, used = Location(), SourceLines(program.files), None
     position, end = 0, len(text)
     space = re.compile(r"\s*")
     while True:
@@ -84,11 +85,11 @@ def parse_body(program: Program, function: Function, text: str) -> None:
             scopes.close()
             position += 1
             continue
-        loc = _LOC.match(text, position)
+        loc = LOC.match(text, position)
         if loc:
             # Line 0 marks code that the compiler added: it belongs to the line before.
             if int(loc.group(2)):
-                location = _located(program, loc, callers)
+                location = lines.of(loc)
                 if not function.location.line:
                     function.location = location
             position = loc.end()
@@ -97,13 +98,14 @@ def parse_body(program: Program, function: Function, text: str) -> None:
         if label:
             name = scopes.find(label.group(1)) or label.group(1)
             position = label.end()
-            table = re.compile(r"\s*\.branchtargets\s+([^;]*);").match(text, position)
+            table = _TARGETS.match(text, position)
             if table:
-                targets = tuple(scopes.find(t.strip()) or t.strip() for t in table.group(1).split(","))
-                function.branch_targets[name] = targets
+                targets = tuple(scopes.find(t.strip()) or t.strip() for t in table.group(2).split(","))
+                (function.branch_targets if table.group(1) == "branch" else function.call_targets)[name] = targets
                 position = table.end()
-            elif re.compile(r"\s*\.call(targets|prototype)\b").match(text, position):
-                position = text.index(";", position) + 1
+            elif prototype := _PROTOTYPE.match(text, position):
+                function.prototypes[name] = parse_prototype(prototype.group(1))
+                position = prototype.end()
             else:
                 body.append(Label(name))
             continue
@@ -119,20 +121,6 @@ def parse_body(program: Program, function: Function, text: str) -> None:
             _statement(function, scopes, body, statement, location, used)
             used = None
     function.body = with_registers_that_are_read(body)
-
-
-def _located(program: Program, loc: re.Match, callers: dict[tuple, Location]) -> Location:
-    """The source line of a .loc; for an inlined function of a CUDA header, the line outside the header that calls it.
-
-    `callers` maps the positions seen so far to their lines.
-    """
-    file, line, column, *outer = loc.groups()
-    location = Location(program.files.get(int(file), file), int(line))
-    if outer[0] is not None and _TOOLKIT.match(location.file):
-        caller = Location(program.files.get(int(outer[0]), outer[0]), int(outer[1]))
-        location = callers.get(tuple(outer), caller)
-    callers[file, line, column] = location
-    return location
 
 
 def _statement(

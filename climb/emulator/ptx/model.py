@@ -136,7 +136,12 @@ class Variable:
 
 @dataclass
 class Function:
-    """A `.entry` or `.func`. `body` is None for a declaration."""
+    """A `.entry` or `.func`. `body` is None for a declaration. `cluster`: the blocks (x, y, z) of a cluster, if the
+    kernel fixes them.
+
+    Calls through pointers name a label: in `call_targets` for a list of functions, in `prototypes` for the bytes of the
+    results and of the parameters.
+    """
 
     name: str
     entry: bool
@@ -146,7 +151,10 @@ class Function:
     variables: list[Variable] = field(default_factory=list)
     body: list[Instruction | Label] | None = None
     branch_targets: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    call_targets: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    prototypes: dict[str, tuple[tuple[int, ...], tuple[int, ...]]] = field(default_factory=dict)
     max_threads: int = 0
+    cluster: tuple[int, int, int] | None = None
     location: Location = Location()
 
 

@@ -94,6 +94,9 @@ def _function(program: Program, text: str, position: int) -> int:
         function.max_threads = 1
         for part in limits.group(1).split(","):
             function.max_threads *= int(part)
+    cluster = re.search(r"\.reqnctapercluster\s+([\d,\s]+)", text[position : stop.start()])
+    if cluster:
+        function.cluster = (*(int(part) for part in cluster.group(1).split(",")), 1, 1)[:3]
     if stop.group() == ";":
         program.functions.setdefault(function.name, function)
         return stop.end()

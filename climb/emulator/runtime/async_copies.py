@@ -1,7 +1,7 @@
 """cp.async: copy from global to shared memory in the background.
 
-The bytes are read from global memory when the copy begins, and written to shared memory only when the thread waits for
-its group: a kernel that forgets to wait reads the old contents. Hardware may write them at any time in between. If the
+The bytes are read from global memory when the copy begins, and written to shared memory when the thread waits for its
+group. Hardware does both at any time in between, so an access in that span is an error; see `checks.in_flight`. If the
 source size is smaller than the copy, the remaining bytes become zero.
 
 A copy counts as a global load by the lanes that read at least one byte. Its write to shared memory is not counted,
@@ -17,14 +17,15 @@ import numpy as np
 from ..checks import faults, hooks
 from ..counters.cost_model import LINE, access_cost, copy_sectors, sectors
 from ..errors import OutOfBounds
+from ..simt.async_access import AsyncAccess, Pending
 from ..simt.batch import Batch
 from ..simt.groups import Group
 from ..simt.lanes import INACTIVE, take
-from ..simt.pending_copies import Copy
 from ..simt.site import Site
 from .accesses import count_access, split_by_allocation, subgroup
+from .asynchronous import issue, wait
 from .global_memory import load_global
-from .shared_memory import check_shared, store_uncounted
+from .shared_memory import check_shared
 
 
 def begin(
@@ -32,12 +33,10 @@ def begin(
 ) -> None:
     """cp.async of the first `present` bytes (None: all).
 
-    Raises the errors of a load from `source` and of a store to `target`.
+    Raises the errors of a load from `source` and of a store to `target`, and AsyncRace.
     """
     lanes, batch = group.lanes, group.batch
     check_shared(group, store, target)
-    if batch.shared_shadow is not None:
-        batch.shared_shadow.overwrites(group, store, target)
     if load.bypasses_l1:
         _count(group, load, store, source, target, present)
         load = load.uncounted
@@ -45,8 +44,24 @@ def begin(
     value = np.broadcast_to(value, np.broadcast_shapes(value.shape, target.shape))
     if batch.trace is not None:
         batch.trace.note(group, "copy", store, target + store.offset, 0)
-    state = batch.pending_copies
-    state.copies.append(Copy(store, lanes, target, value, state.commits[lanes.linear()]))
+    groups = batch.copies
+    number = groups.open_group(lanes)
+
+    def why(block: int, thread: int, number: int) -> str:
+        return groups.why(block * batch.threads + thread, number)
+
+    write = AsyncAccess(store, lanes, target, number, value, why=why)
+    read = AsyncAccess(load, lanes, source, number, why=why)
+    operation = Pending((write, read), lambda accesses: _land(batch, accesses[0]))
+    issue(batch, operation)
+    groups.pending.append(operation)
+
+
+def _land(batch: Batch, write: AsyncAccess) -> None:
+    """Write the bytes to shared memory."""
+    site, shift = write.site, write.site.container.itemsize.bit_length() - 1
+    index = (write.address + site.offset >> shift) + write.block * (batch.shared.shape[1] >> shift)
+    batch.shared_view(site.container)[index] = write.value
 
 
 def _count(
@@ -128,35 +143,14 @@ def commit(group: Group) -> None:
     """cp.async.commit_group: commit the open group of each thread."""
     if group.batch.trace is not None:
         group.batch.trace.note(group, "commit", None, None, 0)
-    group.batch.pending_copies.commits[group.lanes.linear()] += 1
+    group.batch.copies.commit(group.lanes)
 
 
-def wait(group: Group, number: int) -> None:
-    """cp.async.wait_group: wait until at most the latest `number` groups of each thread are pending."""
+def wait_group(group: Group, number: int, site: Site) -> None:
+    """cp.async.wait_group: wait until at most the latest `number` groups of each thread are open."""
     if group.batch.trace is not None:
         group.batch.trace.note(group, "wait", None, None, number)
-    state = group.batch.pending_copies
-    if not state.copies:
-        return
-    done = np.full(state.commits.size, -1, np.int64)
-    linear = group.lanes.linear()
-    done[linear] = state.commits[linear] - number
-    left = []
-    for copy in state.copies:
-        arrived = copy.number < done[copy.lanes.linear()]
-        if arrived.all():
-            _deliver(group.batch, copy)
-        elif arrived.any():
-            _deliver(group.batch, copy.part(arrived))
-            left.append(copy.part(~arrived))
-        else:
-            left.append(copy)
-    state.copies = left
+    wait(group, group.batch.copies, number, site)
 
 
-def _deliver(batch: Batch, copy: Copy) -> None:
-    group = Group(batch, copy.lanes, {})
-    store_uncounted(group, copy.site, copy.address, copy.value)
-
-
-RUNTIME = {"copy_begin": begin, "copy_commit": commit, "copy_wait": wait}
+RUNTIME = {"copy_begin": begin, "copy_commit": commit, "copy_wait": wait_group}

@@ -38,11 +38,11 @@ def _halves(operation: str) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
     return both
 
 
-def _increase(old: np.ndarray, value: np.ndarray) -> np.ndarray:
+def increase(old: np.ndarray, value: np.ndarray) -> np.ndarray:
     return np.where(old >= value, old.dtype.type(0), old + old.dtype.type(1))
 
 
-def _decrease(old: np.ndarray, value: np.ndarray) -> np.ndarray:
+def decrease(old: np.ndarray, value: np.ndarray) -> np.ndarray:
     return np.where((old == 0) | (old > value), value, old - old.dtype.type(1))
 
 
@@ -60,7 +60,7 @@ def _step(operation: str | Step) -> Step:
 
     if operation == "cas":
         return lambda old, value, other: np.where(old == value, other, old)
-    return lambda old, value, other: (_increase if operation == "inc" else _decrease)(old, value)
+    return lambda old, value, other: (increase if operation == "inc" else decrease)(old, value)
 
 
 def apply(

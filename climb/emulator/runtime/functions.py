@@ -8,12 +8,17 @@ from ..checks import hooks
 from . import (
     async_copies,
     atomics,
+    bulk_copies,
+    call_frames,
+    cluster_addresses,
     generic_addresses,
     global_memory,
+    heap,
     local_memory,
     mbarrier,
     shared_memory,
     system_calls,
+    tensor_copies,
     tensor_cores,
     textures,
     warp_operations,
@@ -21,6 +26,7 @@ from . import (
 
 FUNCTIONS: dict[str, Callable] = {
     **global_memory.RUNTIME, **shared_memory.RUNTIME, **local_memory.RUNTIME, **generic_addresses.RUNTIME,
-    **atomics.RUNTIME, **async_copies.RUNTIME, **mbarrier.RUNTIME, **hooks.RUNTIME,
+    **call_frames.RUNTIME, **heap.RUNTIME, **atomics.RUNTIME, **async_copies.RUNTIME, **mbarrier.RUNTIME,
+    **hooks.RUNTIME, **bulk_copies.RUNTIME, **tensor_copies.RUNTIME, **cluster_addresses.RUNTIME,
     **warp_operations.RUNTIME, **tensor_cores.RUNTIME, **textures.RUNTIME, **system_calls.RUNTIME,
 }  # fmt: skip

@@ -42,7 +42,10 @@ def _local_index(group: Group, site: Site, address: np.ndarray) -> np.ndarray:
     batch, lanes = group.batch, group.lanes
     full = np.broadcast_to(address, lanes.shape) + site.offset
     if not batch.extents["local"].contains(int(full.min()), int(full.max()), site.width):
-        check_extents(batch.extents["local"], group, site, address, "local")
+        if batch.stack is None:
+            check_extents(batch.extents["local"], group, site, address, "local")
+        else:
+            _check_stack(group, site, full)
     if (full & (site.width - 1)).any():
         faults.misaligned(group, site, address)
     cost = access_cost(lanes, address, site.offset, site.width, local_sectors)
@@ -52,6 +55,15 @@ def _local_index(group: Group, site: Site, address: np.ndarray) -> np.ndarray:
     shift = site.container.itemsize.bit_length() - 1
     lane = lanes.block * lanes.threads + lanes.thread
     return (full >> shift) + lane * (batch.local.shape[1] >> shift)
+
+
+def _check_stack(group: Group, site: Site, full: np.ndarray) -> None:
+    """Raise OutOfBounds unless each lane's access is within a local variable, or a variable on its stack."""
+    batch = group.batch
+    outside = batch.extents["local"].outside(full, site.width)
+    outside &= ~batch.stack.holds(group.lanes.linear(), full.reshape(-1), site.width).reshape(full.shape)
+    if outside.any():
+        faults.outside_stack(group, site, full, outside)
 
 
 def load_param(group: Group, site: Site, address: np.ndarray) -> np.ndarray:

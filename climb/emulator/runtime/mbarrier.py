@@ -1,79 +1,194 @@
-"""mbarrier: barriers that are 64-bit words of shared memory, as `cuda::barrier` uses them.
+"""mbarrier: barriers that are 64-bit words of shared memory, with phases, arrivals and transaction bytes.
 
 PTX leaves the bits of the word open. Here they hold how many arrivals the current phase still waits for (bits 0 to 19),
-how many arrivals each phase has (20 to 39), and the parity of the phase (63). An arrival returns the word from before;
-a thread waits until the parity has changed. An arrival publishes the thread's writes, and a successful wait acquires
-those of the others. Transaction bytes are not supported: expect_tx and bulk copies are refused when a kernel is
-translated.
+how many arrivals each phase has (20 to 39), the transaction bytes that it still waits for (40 to 60, signed), a mark
+that the word is an mbarrier (61), and the parity of the phase (63). A phase is over when it waits for neither arrivals
+nor bytes. An arrival returns the word from before.
+
+An arrival publishes the thread's writes, and a successful wait acquires those of the others. PTX ISA, section
+"Parallel Synchronization and Communication Instructions: mbarrier".
 """
 
 from __future__ import annotations
 
+from typing import NoReturn
+
 import numpy as np
 
 from ..checks import faults
+from ..errors import BarrierMisuse
 from ..simt.groups import Group
 from ..simt.site import Site
 from .accesses import subgroup
-from .atomics import apply_by_lane
-from .shared_memory import shared_index, store_shared
+from .atomics import apply
+from .cluster_addresses import resolve
+from .mbarrier_words import LIMIT, advance, describe, fresh, pending, phase, transactions
+from .polls import waited_in_vain
+from .shared_memory import check_shared
 
-_COUNT, _EXPECTED, _PHASE = np.uint64((1 << 20) - 1), np.uint64(20), np.uint64(63)
+_TX_MASK = np.uint64((1 << 21) - 1)
+
+
+def words_of(group: Group, site: Site, address: np.ndarray, initialised: bool = True) -> np.ndarray:
+    """The word of the mbarrier at each address, int64 in the shape of the lanes.
+
+    Raises OutOfBounds and Misaligned; and, if it should be `initialised`, BarrierMisuse and Uninitialised.
+    """
+    batch = group.batch
+    home, local = resolve(group, site, address)
+    remote = home is not None and (home != group.lanes.block).any()
+    check_shared(group, site, local - site.offset)
+    words = (local >> 3) + home * (batch.shared.shape[1] >> 3)
+    state = batch.asynchronous
+    state.prepare(batch.shared.size >> 3)
+    if initialised:
+        if batch.shared_shadow is not None and not remote:
+            batch.shared_shadow.atomic(group, site, local - site.offset)
+        dead = ~state.live[words]
+        if dead.any():
+            _misuse(group, site, dead, "this is no mbarrier: nothing has initialised it, or it has been invalidated")
+        changed = batch.shared_view(np.dtype(np.uint64))[words] != state.values[words]
+        if changed.any():
+            _misuse(group, site, changed, "something else has been stored in the word of this mbarrier")
+    return words
 
 
 def init(group: Group, site: Site, address: np.ndarray, count: np.ndarray) -> None:
-    """mbarrier.init: a phase of `count` arrivals."""
-    many = count.astype(np.uint64)
-    if ((many == 0) | (many > _COUNT)).any():
-        bad = np.broadcast_to((many == 0) | (many > _COUNT), group.lanes.shape)
-        faults.warp_mismatch(group, site, bad, f"an mbarrier must expect 1 to {int(_COUNT)} arrivals")
-    store_shared(group, site, address, many << _EXPECTED | many)
+    """mbarrier.init: phases of `count` arrivals."""
+    batch, state = group.batch, group.batch.asynchronous
+    many = np.broadcast_to(count.astype(np.uint64), group.lanes.shape)
+    wrong = (many == 0) | (many > LIMIT)
+    if wrong.any():
+        faults.warp_mismatch(group, site, wrong, f"an mbarrier must expect 1 to {LIMIT} arrivals")
+    words = words_of(group, site, address, initialised=False)
+    memory = batch.shared_view(np.dtype(np.uint64))
+    again = state.live[words] & (memory[words] == state.values[words])
+    if again.any():
+        first = state.initialised[int(words[again][0])]
+        where = f"{first.location.file.rsplit('/', 1)[-1]}:{first.location.line}"
+        _misuse(group, site, again, f"this mbarrier is in use since its initialisation at {where}; invalidate it first")
+    if batch.shared_shadow is not None:
+        _shadow_store(group, site, address, words)
+    memory[words] = state.values[words] = fresh(many)
+    state.live[words] = True
+    state.initialised.update(dict.fromkeys(words.ravel().tolist(), site))
+    state.polls = 0
 
 
-def arrive(group: Group, site: Site, address: np.ndarray, count: np.ndarray, drop: bool) -> np.ndarray:
-    """mbarrier.arrive, or arrive_drop if `drop`. Returns the word from before the arrival."""
-    index = shared_index(group, site, address)
-    clock, shadow = group.batch.clock, group.batch.shared_shadow
-    if clock is not None:
-        clock.fence(group.lanes)
-    if shadow is not None:
-        shadow.atomic(group, site, address)
-    step = _dropped if drop else _arrived
-    memory = group.batch.shared_view(site.element)
-    before = apply_by_lane(group, memory, index, step, count.astype(np.uint64), None, True)
-    over = (before & _COUNT) < count
+def _shadow_store(group: Group, site: Site, address: np.ndarray, words: np.ndarray) -> None:
+    """Tell the search for races that the word is written."""
+    group.batch.shared_shadow.write(group, site, address, lambda: np.ones(group.lanes.shape, np.bool_))
+
+
+def invalidate(group: Group, site: Site, address: np.ndarray) -> None:
+    """mbarrier.inval: any use of the word may follow."""
+    words = words_of(group, site, address)
+    state = group.batch.asynchronous
+    for each in state.operations:
+        if not set(words.ravel().tolist()).isdisjoint(each.barriers):
+            everywhere = np.ones(group.lanes.shape, np.bool_)
+            _misuse(group, site, everywhere, "an operation is in flight that will complete on this mbarrier")
+    state.live[words] = False
+
+
+def arrive(
+    group: Group,
+    site: Site,
+    address: np.ndarray,
+    count: np.ndarray | None,
+    expected: np.ndarray | None,
+    drop: bool,
+    full: bool,
+) -> np.ndarray:
+    """mbarrier.arrive, expect_tx and complete_tx, alone or together. Returns the word from before.
+
+    `count`: arrivals, `expected`: transaction bytes to wait for; negative bytes have been transferred. `drop`: later
+    phases have fewer arrivals too. `full`: the phase may end; otherwise (noComplete) it must not.
+    """
+    words = words_of(group, site, address)
+    if group.batch.clock is not None and count is not None:
+        group.batch.clock.fence(group.lanes)
+    shape = group.lanes.shape
+    arrivals = np.zeros((), np.uint64) if count is None else count.astype(np.uint64)
+    nbytes = np.zeros((), np.int64) if expected is None else expected.astype(np.int64)
+    arrivals, nbytes = np.broadcast_to(arrivals, shape).ravel(), np.broadcast_to(nbytes, shape).ravel()
+    if (np.abs(nbytes) > LIMIT).any():
+        what = f"an mbarrier counts at most {LIMIT} transaction bytes"
+        _misuse(group, site, (np.abs(nbytes) > LIMIT).reshape(shape), what)
+    before = _apply(group, words.ravel(), arrivals, nbytes, drop)
+    over = pending(before) < arrivals.astype(np.int64)
     if over.any():
-        faults.warp_mismatch(group, site, over, "more arrivals at an mbarrier than its phase has left")
+        faults.warp_mismatch(group, site, over.reshape(shape), "more arrivals at an mbarrier than its phase has left")
+    past = np.abs(transactions(before) + nbytes) > LIMIT
+    if past.any():
+        what = f"an mbarrier counts at most {LIMIT} transaction bytes, and this would make more"
+        _misuse(group, site, past.reshape(shape), what)
+    if not full:
+        ended = (pending(before) == arrivals.astype(np.int64)) & (transactions(before) + nbytes == 0)
+        if ended.any():
+            _misuse(group, site, ended.reshape(shape), "an arrival with .noComplete has completed the phase")
+    return before.reshape(shape)
+
+
+def _apply(group: Group, words: np.ndarray, arrivals: np.ndarray, nbytes: np.ndarray, drop: bool) -> np.ndarray:
+    batch = group.batch
+    memory = batch.shared_view(np.dtype(np.uint64))
+
+    def step(old: np.ndarray, count: np.ndarray, tx: np.ndarray | None) -> np.ndarray:
+        return advance(old, count, tx, drop)
+
+    before = apply(memory, words, step, arrivals, nbytes.view(np.uint64) & _TX_MASK, True)
+    batch.asynchronous.values[words] = memory[words]
+    batch.asynchronous.polls = 0
     return before
 
 
-def passed(group: Group, site: Site, address: np.ndarray, phase: np.ndarray, parity: bool) -> np.ndarray:
-    """mbarrier.test_wait and try_wait: whether a phase is over. `phase`: a word that arrive returned, or a parity."""
-    index = shared_index(group, site, address)
-    if group.batch.shared_shadow is not None:
-        group.batch.shared_shadow.atomic(group, site, address)
-    now = group.batch.shared_view(site.element).take(index) >> _PHASE
-    over = now != (phase.astype(np.uint64) & np.uint64(1) if parity else phase.view(np.uint64) >> _PHASE)
-    if group.batch.clock is not None and over.any():
+def complete(group: Group, site: Site, word: int, nbytes: int, issued_in: int) -> None:
+    """The complete-tx of an asynchronous operation of the group's one lane, which was issued in phase `issued_in`."""
+    state = group.batch.asynchronous
+    everywhere = np.ones(group.lanes.shape, np.bool_)
+    if not state.live[word]:
+        _misuse(group, site, everywhere, "a copy completes on an mbarrier that has been invalidated")
+    before = state.values[word : word + 1]
+    if int(phase(before)[0]) != issued_in:
+        what = f"the phase of the mbarrier ended before this copy of {nbytes} bytes, which belongs to it; "
+        _misuse(group, site, everywhere, what + "expect_tx is missing, or names too few bytes")
+    if abs(int(transactions(before)[0]) - nbytes) > LIMIT:
+        _misuse(group, site, everywhere, f"an mbarrier counts at most {LIMIT} transaction bytes")
+    _apply(group, np.array([word]), np.zeros(1, np.uint64), np.array([-nbytes]), False)
+
+
+def passed(group: Group, site: Site, address: np.ndarray, which: np.ndarray, parity: bool) -> np.ndarray:
+    """mbarrier.test_wait and try_wait: whether a phase is over. `which`: a word that arrive returned, or a parity."""
+    words = words_of(group, site, address)
+    state = group.batch.asynchronous
+    wanted = which.astype(np.int64) & 1 if parity else phase(which.view(np.uint64))
+    over = phase(state.values[words]) != wanted
+    if not over.all() and state.operations and state.finish_at(np.unique(words[~over]).tolist()):
+        over = phase(state.values[words]) != wanted
+    if not over.any():
+        state.polls += 1
+        waited_in_vain(group, site, words)
+        return over
+    state.polls = 0
+    if group.batch.clock is not None:
         part, _ = subgroup(group, over)
         group.batch.clock.acquire(part.lanes)
     return over
 
 
-def _arrived(old: np.ndarray, count: np.ndarray, _: None) -> np.ndarray:
-    """The word after an arrival; the last arrival of a phase begins the next one."""
-    return _next(old, count, old >> _EXPECTED & _COUNT)
+def pending_count(word: np.ndarray) -> np.ndarray:
+    """mbarrier.pending_count: the arrivals that a word from an arrival still waited for, uint32."""
+    return pending(word).astype(np.uint32)
 
 
-def _dropped(old: np.ndarray, count: np.ndarray, _: None) -> np.ndarray:
-    """The word after an arrival of threads that will not take part in later phases."""
-    return _next(old, count, (old >> _EXPECTED & _COUNT) - count)
+def _misuse(group: Group, site: Site, bad: np.ndarray, what: str) -> NoReturn:
+    raise BarrierMisuse(f"mbarrier: {what}", faults.place_of(group, site, np.broadcast_to(bad, group.lanes.shape)))
 
 
-def _next(old: np.ndarray, count: np.ndarray, expected: np.ndarray) -> np.ndarray:
-    pending = (old & _COUNT) - count
-    same = old >> _PHASE << _PHASE | expected << _EXPECTED
-    return np.where(pending == 0, same ^ (np.uint64(1) << _PHASE) | expected, same | pending)
+RUNTIME = {
+    "mbarrier_init": init, "mbarrier_arrive": arrive, "mbarrier_passed": passed, "mbarrier_invalidate": invalidate,
+    "mbarrier_pending": pending_count,
+}  # fmt: skip
 
-
-RUNTIME = {"mbarrier_init": init, "mbarrier_arrive": arrive, "mbarrier_passed": passed}
+__all__ = ["RUNTIME", "complete", "describe", "words_of"]

@@ -25,10 +25,6 @@ def check_shared(group: Group, site: Site, address: np.ndarray) -> AccessCost:
 def shared_index(group: Group, site: Site, address: np.ndarray) -> np.ndarray:
     """Check and count an access; return its element indices into the batch's flat shared memory."""
     count_access(group, site, check_shared(group, site, address), address, "shared", "shared")
-    return _shared_place(group, site, address)
-
-
-def _shared_place(group: Group, site: Site, address: np.ndarray) -> np.ndarray:
     batch = group.batch
     shift = site.container.itemsize.bit_length() - 1
     start = group.lanes.block * (batch.shared.shape[1] >> shift) if batch.shared.shape[0] > 1 else 0
@@ -47,16 +43,7 @@ def load_shared(group: Group, site: Site, address: np.ndarray) -> np.ndarray:
 
 def store_shared(group: Group, site: Site, address: np.ndarray, value: np.ndarray | tuple) -> None:
     """st.shared. If lanes of a block store to the same address, the last lane wins."""
-    value = pack(value, site)
-    _store(group, site, address, value, shared_index(group, site, address))
-
-
-def store_uncounted(group: Group, site: Site, address: np.ndarray, value: np.ndarray) -> None:
-    """Store containers to shared addresses that have been checked already, without counting the store."""
-    _store(group, site, address, value, _shared_place(group, site, address))
-
-
-def _store(group: Group, site: Site, address: np.ndarray, value: np.ndarray, index: np.ndarray) -> None:
+    value, index = pack(value, site), shared_index(group, site, address)
     shape = np.broadcast_shapes(index.shape, value.shape)
     if index.shape != shape:
         index = np.broadcast_to(index, shape)

@@ -189,7 +189,10 @@ def fail(group: Group, site: Site, message: np.ndarray) -> NoReturn:
 
 def trap(group: Group, site: Site) -> NoReturn:
     """Raise Trap."""
-    raise Trap("the kernel stops itself (__trap)", place_of(group, site, _everyone(group)))
+    what = "the kernel stops itself (__trap)"
+    if "%envreg2" in group.batch.kernel.special_registers and group.batch.grid_barrier is None:
+        what += "; it uses a grid group, as grid.sync() does, and the launch is not cooperative"
+    raise Trap(what, place_of(group, site, _everyone(group)))
 
 
 def clock(group: Group) -> np.ndarray:

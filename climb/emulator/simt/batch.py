@@ -7,20 +7,26 @@ from functools import cached_property
 import numpy as np
 
 from ..memory.device_memory import Allocation, DeviceMemory, buffer, distance
+from ..memory.stack import Stack
+from .async_access import CommitGroups
+from .asynchronous import Asynchronous
+from .block_order import BlockOrder
 from .code import TranslatedKernel
 from .lanes import Lanes
 from .launch_counts import LaunchCounts
-from .observers import Clock, GlobalShadow, SharedShadow, Trace
-from .pending_copies import PendingCopies
+from .observers import Clock, GlobalShadow, InFlight, SharedShadow, Trace
 
 
 class Batch:
-    """Blocks `start` to `start + blocks` of the grid, running together.
+    """Blocks `start` to `start + blocks` of the grid, in the order that `order` numbers them, running together.
 
     `shared` is uint8 (blocks, bytes), `local` uint8 (blocks * threads, bytes), both with rows rounded up to 16 bytes;
     `extents` tells which bytes of each space belong to a variable. `recent` maps sites to the allocation they last
     accessed. `exited` lists the lanes that have left the kernel. `clock` and the shadows are None unless a check needs
-    them; `local_written`, the shape of `local`, is 1 for each byte of local memory that has been written.
+    them; `in_flight` is None until the first asynchronous operation. `local_written`, the shape of `local`, is 1 for
+    each byte of local memory that has been written. `copies` are cp.async's, `asynchronous` holds mbarriers and the
+    bulk operations. `grid_barrier`: the workspace of a cooperative launch. `stack`: made by the first call that needs
+    one.
     """
 
     def __init__(
@@ -35,10 +41,13 @@ class Batch:
         dynamic_bytes: int,
         counts: LaunchCounts,
         trace: Trace | None,
+        cluster: tuple[int, int, int] = (1, 1, 1),
     ) -> None:
         self.kernel, self.grid, self.block, self.start, self.blocks = kernel, grid, block, start, blocks
         self.threads = block[0] * block[1] * block[2]
+        self.order = BlockOrder(grid, cluster)
         self.memory, self.counts, self.trace = memory, counts, trace
+        self.dynamic_bytes = dynamic_bytes
         self.shared_bytes = kernel.layout.shared_span + dynamic_bytes
         self.local_bytes = kernel.layout.local_bytes
         self.extents = {
@@ -50,13 +59,17 @@ class Batch:
         self.parameters = parameters
         self.recent: dict[int, Allocation] = {}
         self.exited: list[Lanes] = []
-        self.pending_copies = PendingCopies(blocks * self.threads)
+        self.copies = CommitGroups(blocks * self.threads, ("cp.async.commit_group", "cp.async.wait_group"))
+        self.asynchronous = Asynchronous()
         self.timer = 0
-        self.check_uninitialised = False
+        self.grid_barrier: Allocation | None = None
+        self.stack: Stack | None = None
+        self.check_uninitialised = self.check_in_flight = False
         self.local_written: np.ndarray | None = None
         self.clock: Clock | None = None
         self.shared_shadow: SharedShadow | None = None
         self.global_shadow: GlobalShadow | None = None
+        self.in_flight: InFlight | None = None
         self._values: dict[tuple[int, str], np.ndarray] = {}
 
     def parameter(self, offset: int, dtype: str) -> np.ndarray:
@@ -96,8 +109,7 @@ class Batch:
 
     def block_index(self, block: int) -> tuple[int, int, int]:
         """The position (x, y, z) in the grid of a block of this batch."""
-        linear = self.start + block
-        return linear % self.grid[0], linear // self.grid[0] % self.grid[1], linear // (self.grid[0] * self.grid[1])
+        return self.order.index(self.start + block)
 
     def thread_index(self, thread: int) -> tuple[int, int, int]:
         """The position (x, y, z) in its block of a linear thread index."""

@@ -8,7 +8,7 @@ class LaunchCounts:
 
     `sites`: by (space, index of the site), [requests, lanes, achieved, ideal, lanes at a shared address]. `executed`
     and `branches`: by basic block, [warps, lanes] and [warps, divergent warps]. `printed`: what printf has printed, as
-    (block, event, thread, text).
+    (block, event, thread, text). `notes`: what is no fault, but worth knowing.
     """
 
     def __init__(self, blocks: int) -> None:
@@ -17,6 +17,7 @@ class LaunchCounts:
         self.branches = [[0, 0] for _ in range(blocks)]
         self.barriers = 0
         self.printed: list[tuple[int, int, int, str]] = []
+        self.notes: list[str] = []
         self.print_events = self.unprinted = 0
 
     def __getitem__(self, key: tuple[str, int]) -> list[int]:

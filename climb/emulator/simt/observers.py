@@ -11,6 +11,7 @@ from typing import Protocol
 import numpy as np
 
 from ..memory.device_memory import Allocation
+from .async_access import AsyncAccess
 from .lanes import Lanes
 from .site import Site
 
@@ -69,11 +70,27 @@ class SharedShadow(Protocol):
     def write(self, group: object, site: Site, address: np.ndarray, changed: Callable[[], np.ndarray]) -> np.ndarray:
         """A store."""
 
-    def overwrites(self, group: object, site: Site, address: np.ndarray) -> None:
-        """The start of a copy that will write later."""
+    def begins(self, group: object, site: Site, address: np.ndarray) -> None:
+        """The start of an asynchronous access."""
 
     def atomic(self, group: object, site: Site, address: np.ndarray) -> None:
         """An atomic operation."""
+
+
+class InFlight(Protocol):
+    """The asynchronous accesses in flight; see `checks.in_flight`."""
+
+    def begin(self, access: AsyncAccess) -> None:
+        """An asynchronous operation starts to access memory."""
+
+    def end(self, access: AsyncAccess, done: AsyncAccess, left: AsyncAccess | None = None) -> None:
+        """A wait covers an access, or a part of it."""
+
+    def check_shared(self, group: object, site: Site, address: np.ndarray) -> None:
+        """An ordinary access to shared memory."""
+
+    def check_global(self, group: object, site: Site, allocation: Allocation, address: np.ndarray) -> None:
+        """An ordinary access to global memory."""
 
 
 class GlobalShadow(Protocol):

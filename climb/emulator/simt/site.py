@@ -11,6 +11,7 @@ from ..ptx.model import Location
 
 _STRONG = frozenset({"volatile", "relaxed", "acquire", "release", "acq_rel"})
 _OPERATIONS = frozenset({"add", "inc", "dec", "min", "max", "and", "or", "xor", "cas", "exch"})
+_ASYNCHRONOUS = {"cp": "copy", "wgmma": "matrix product"}
 _CONTAINERS = {1: "uint8", 2: "uint16", 4: "uint32", 8: "uint64", 16: "complex128"}
 
 
@@ -39,29 +40,35 @@ class Site:
     part: bool = False
 
     @cached_property
-    def _opcode(self) -> list[str]:
+    def opcode(self) -> list[str]:
+        """The parts of the opcode, such as ["ld", "global", "f32"]."""
         words = self.ptx.split()
         return next(word for word in words if not word.startswith("@")).rstrip(";").split(".")
 
     @cached_property
+    def asynchronous(self) -> str:
+        """What a message calls the asynchronous operation that accesses memory here: "copy", ...; empty for others."""
+        return _ASYNCHRONOUS.get(self.opcode[0], "")
+
+    @cached_property
     def strong(self) -> bool:
         """Whether the access is volatile or ordered."""
-        return not _STRONG.isdisjoint(self._opcode)
+        return not _STRONG.isdisjoint(self.opcode)
 
     @cached_property
     def releases(self) -> bool:
         """Whether the access publishes the thread's earlier writes, like a fence before it."""
-        return not {"release", "acq_rel"}.isdisjoint(self._opcode)
+        return not {"release", "acq_rel"}.isdisjoint(self.opcode)
 
     @cached_property
     def operation(self) -> str:
         """The operation of an atomic: "add", "cas", ...; empty for other accesses."""
-        return next((part for part in self._opcode if part in _OPERATIONS), "")
+        return next((part for part in self.opcode if part in _OPERATIONS), "")
 
     @cached_property
     def bypasses_l1(self) -> bool:
         """Whether it is an asynchronous copy to shared memory that bypasses the L1 cache."""
-        return self._opcode[:3] == ["cp", "async", "cg"]
+        return self.opcode[:3] == ["cp", "async", "cg"]
 
     @cached_property
     def uncounted(self) -> Site:
@@ -71,7 +78,7 @@ class Site:
     @cached_property
     def native(self) -> bool:
         """Whether shared memory has this atomic in hardware: 32-bit integers and exchanges, but no compare-and-swap."""
-        whole = self._opcode[-1] in ("u32", "s32", "b32")
+        whole = self.opcode[-1] in ("u32", "s32", "b32")
         return self.operation == "exch" or (whole and self.operation != "cas")
 
     @cached_property

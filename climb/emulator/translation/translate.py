@@ -7,7 +7,7 @@ makes a new local variable: a bound value never changes, so moves cost nothing.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import NoReturn
 
 import numpy as np
@@ -21,6 +21,7 @@ from ..memory.device_memory import Allocation, DeviceMemory
 from ..memory.layout import Layout, lay_out
 from ..ptx import control_flow
 from ..ptx.barriers import name_barriers
+from ..ptx.frames import use_frames
 from ..ptx.inlining import inline
 from ..ptx.switches import unfold
 from ..simt.code import Code, TranslatedKernel
@@ -40,7 +41,8 @@ def translate(
 ) -> TranslatedKernel:
     """Translate a kernel of a module.
 
-    `variables` holds the module's variables, `symbols` their allocations by name, `sources` the lines of each file.
+    `variables` holds the module's variables, `symbols` their allocations and those of functions by name, `sources` the
+    lines of each file.
     Raises UnsupportedInstruction, with the source line, for the first instruction that is not supported.
     """
 
@@ -49,16 +51,18 @@ def translate(
         raise UnsupportedInstruction.at(entry.name, instruction.location, sources, what)
 
     function = name_barriers(name_all_lanes(unfold(inline(program, entry, refuse))))
-    spaces = {variable.name: variable.space for variable in program.variables.values()}
+    rule = _rules(function, sources)
+    function = use_frames(function, rule, roles)
+    spaces = dict.fromkeys(symbols, "function") | {v.name: v.space for v in program.variables.values()}
     layout = lay_out(function, program.variables.values(), symbols, spaces)
-    code = generate(function, layout, sources)
+    code = generate(function, layout, sources, rule)
     special_registers = frozenset(_REGISTER.findall(code.source)) - frozenset(function.registers)
     zeros = {name: np.zeros((1, 1), DTYPES[kind]) for name, kind in code.kinds.items()}
     return TranslatedKernel(function, layout, code, variables, special_registers, zeros, sources)
 
 
-def generate(function: ptx.Function, layout: Layout, sources: dict[str, list[str]]) -> Code:
-    """Generate the code of a function without calls and switch tables. Raises UnsupportedInstruction."""
+def _rules(function: ptx.Function, sources: dict[str, list[str]]) -> Callable[[ptx.Instruction], Rule]:
+    """What gives the rule of an instruction. Raises UnsupportedInstruction if one of the function has none."""
 
     def rule(instruction: ptx.Instruction) -> Rule:
         found = rule_of(instruction.opcode)
@@ -70,6 +74,13 @@ def generate(function: ptx.Function, layout: Layout, sources: dict[str, list[str
     for item in function.body:
         if isinstance(item, ptx.Instruction):
             rule(item)
+    return rule
+
+
+def generate(
+    function: ptx.Function, layout: Layout, sources: dict[str, list[str]], rule: Callable[[ptx.Instruction], Rule]
+) -> Code:
+    """Generate the code of a function without calls and switch tables. Raises UnsupportedInstruction."""
     context = KernelContext(function, layout, sources)
     blocks = control_flow.build(function, rule, roles)
     parts = []

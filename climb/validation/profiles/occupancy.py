@@ -1,7 +1,7 @@
 """Profile the occupancy of many launches with Nsight Compute: ``climb occupancy``.
 
 Needs an NVIDIA GPU and ``ncu``. Writes ``records/<gpu>/profiles/occupancy.json``, which the chapter reads and
-``tests/bench/test_occupancy.py`` compares with ``climb.bench.occupancy``. A child process launches every case once,
+``tests/bench/test_occupancy.py`` compares with ``climb.toolchain.occupancy``. A child process launches every case once,
 and ncu profiles that process.
 """
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from climb.bench import libraries
 from climb.bench.ladder import Ladder
+from climb.bench.libraries import cublas, cutensor, frameworks
 from climb.bench.problem import Argument, Launch, Peer, Problem, Rung, Size, ceil_div
 
 FLOAT = 4
@@ -99,23 +99,11 @@ def _contiguous(arrays: dict[str, Any], size: Size):
 
 
 def _geam(arrays: dict[str, Any], size: Size):
-    import cupy
-    from cupy_backends.cuda.libs import cublas
+    return cublas.transposition(arrays["source"], arrays["target"])
 
-    handle = cupy.cuda.device.get_cublas_handle()
-    rows, cols = size["rows"], size["cols"]
-    one, zero = np.ones(1, np.float32), np.zeros(1, np.float32)
-    source, target = arrays["source"], arrays["target"]
 
-    def enqueue() -> None:
-        # cuBLAS is column-major: the row-major source is a cols x rows matrix there, and its transpose rows x cols.
-        cublas.setStream(handle, cupy.cuda.get_current_stream().ptr)
-        cublas.sgeam(
-            handle, cublas.CUBLAS_OP_T, cublas.CUBLAS_OP_N, rows, cols,
-            one.ctypes.data, source.data.ptr, cols, zero.ctypes.data, target.data.ptr, rows, target.data.ptr, rows,
-        )  # fmt: skip
-
-    return enqueue
+def _cutensor(arrays: dict[str, Any], size: Size):
+    return cutensor.transposition(arrays["source"], arrays["target"])
 
 
 ladder = Ladder(
@@ -164,8 +152,9 @@ ladder = Ladder(
         Peer(
             "PyTorch contiguous",
             _contiguous,
-            libraries.torch("copy_ of a transposed view, as contiguous() does", "fp32"),
+            frameworks.pytorch("copy_ of a transposed view, as contiguous() does", "fp32"),
         ),
-        Peer("cuBLAS geam", _geam, libraries.cublas("cublasSgeam", "fp32")),
+        Peer("cuBLAS geam", _geam, cublas.cublas("cublasSgeam", "fp32")),
+        Peer("cuTENSOR", _cutensor, cutensor.cutensor("cutensorPermute")),
     ),
 )

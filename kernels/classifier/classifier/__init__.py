@@ -10,8 +10,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from climb.bench import libraries
 from climb.bench.ladder import Ladder
+from climb.bench.libraries import cublas, cublaslt, triton_peers
 from climb.bench.problem import Launch, Peer, Rung, Size
 from kernels.classifier.classifier import batches
 from kernels.classifier.classifier.launches import (
@@ -55,15 +55,25 @@ def _cublas(tf32: bool) -> Callable[[dict[str, Any], Size], Callable[[], Any]]:
         weights, given, out = (torch.from_dlpack(arrays[name]) for name in ("weights", "input", "output"))
         if size["batch"] == 1 and not tf32:
             return lambda: torch.mv(weights, given[0], out=out[0])
-        transposed = weights.t()
-
-        def enqueue() -> None:
-            torch.backends.cuda.matmul.allow_tf32 = tf32
-            torch.mm(given, transposed, out=out)
-
-        return enqueue
+        return cublas.matmul(given, weights.t(), out, tf32)
 
     return prepare
+
+
+def _cublaslt(arrays: dict[str, Any], size: Size) -> Callable[[], Any]:
+    weights, given, out = (arrays[name] for name in ("weights", "input", "output"))
+    return cublaslt.product(cublaslt.matrix(given), cublaslt.matrix(weights, transposed=True), cublaslt.matrix(out))
+
+
+def _triton(precision: str) -> Callable[[dict[str, Any], Size], Callable[[], Any]]:
+    def prepare(arrays: dict[str, Any], size: Size) -> Callable[[], Any]:
+        return triton_peers.layer(arrays["weights"], arrays["input"], arrays["output"], precision)
+
+    return prepare
+
+
+def _several(size: Size) -> str | None:
+    return None if size["batch"] > 1 else "a batch of one has nothing for a tensor core"
 
 
 ladder = Ladder(
@@ -123,8 +133,17 @@ ladder = Ladder(
         ),
     ),
     peers=(
-        Peer("cuBLAS fp32", _cublas(tf32=False), libraries.cublas("torch.mv; torch.mm for a batch", "fp32")),
+        Peer("cuBLAS fp32", _cublas(tf32=False), cublas.cublas("torch.mv; torch.mm for a batch", "fp32")),
         # TF32 rounds each factor to 11 bits: a relative error of 2^-11 for each product, and they average out.
-        Peer("cuBLAS TF32", _cublas(tf32=True), libraries.cublas("torch.mm", "TF32"), tolerance=lambda size: 2.0**-10),
+        Peer("cuBLAS TF32", _cublas(tf32=True), cublas.cublas("torch.mm", "TF32"), tolerance=lambda size: 2.0**-10),
+        Peer("cuBLASLt fp32", _cublaslt, cublas.cublas("cublasLtMatmul, heuristics timed", "fp32"), swept=False),
+        Peer("Triton fp32", _triton("ieee"), triton_peers.triton("matrix product", "fp32"), swept=False),
+        Peer(
+            "Triton 3xTF32",
+            _triton("tf32x3"),
+            triton_peers.triton("matrix product", "3xTF32"),
+            requires=_several,
+            swept=False,
+        ),
     ),
 )

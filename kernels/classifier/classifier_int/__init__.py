@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from climb.bench import libraries
 from climb.bench.ladder import Ladder
+from climb.bench.libraries import frameworks, triton_peers
 from climb.bench.problem import Argument, Launch, Peer, Problem, Rung, Size
 from kernels.classifier.classifier import tuning
 from kernels.classifier.classifier.launches import ATOMIC_THREADS, TILE, args, atomics_fit, extents_fit, with_atomics
@@ -81,6 +81,10 @@ def _cupy(arrays: dict[str, Any], size: Size):
     return lambda: cupy.matmul(arrays["input"], transposed, out=arrays["output"])
 
 
+def _triton(arrays: dict[str, Any], size: Size):
+    return triton_peers.layer(arrays["weights"], arrays["input"], arrays["output"])
+
+
 ladder = Ladder(
     problem,
     Path(__file__).parent,
@@ -105,5 +109,8 @@ ladder = Ladder(
             requires=extents_fit,
         ),
     ),
-    peers=(Peer("CuPy", _cupy, libraries.cupy("matmul of int32, a kernel of CuPy's own", "int32")),),
+    peers=(
+        Peer("CuPy", _cupy, frameworks.cupy("matmul of int32, a kernel of CuPy's own", "int32")),
+        Peer("Triton", _triton, triton_peers.triton("matrix-vector product", "int32")),
+    ),
 )

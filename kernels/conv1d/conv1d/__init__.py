@@ -9,11 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
-from climb.bench import libraries
 from climb.bench.ladder import Ladder
-from climb.bench.problem import Launch, Peer, Rung, Size
+from climb.bench.problem import Launch, Rung, Size
 from kernels.conv1d.conv1d.launches import (
     channels,
     naive,
@@ -24,6 +22,7 @@ from kernels.conv1d.conv1d.launches import (
     transposed,
     wide_filters,
 )
+from kernels.conv1d.conv1d.peers import PEERS
 from kernels.conv1d.conv1d.problem import DOUBLE, MAX_TAPS, UNET, UNET_COUNTS, layer, problem
 from kernels.conv1d.conv1d.tuned import chosen
 
@@ -31,7 +30,6 @@ __all__ = ["DOUBLE", "MAX_TAPS", "UNET", "UNET_COUNTS", "ladder", "layer", "prob
 
 ROWS_ALIGNED = {"input": 16}
 ALL_ALIGNED = {"input": 16, "weight": 16}
-ALGORITHM = "cudnn_convolution, benchmark mode, then the bias"
 
 
 def _rung(
@@ -39,21 +37,6 @@ def _rung(
 ) -> Rung:
     """A rung; the last one alone is recorded at the sizes of the sweep."""
     return Rung(name, idea, launches, alignment=alignment or {}, requires=requires, swept=name == "skip_halo_taps")
-
-
-def _cudnn(tf32: bool) -> Callable[[dict[str, Any], Size], Callable[[], None]]:
-    def prepare(arrays: dict[str, Any], size: Size) -> Callable[[], None]:
-        i, o, l, k = (size[key] for key in "iolk")  # noqa: E741
-        return libraries.cudnn_layer(
-            arrays["input"].reshape(1, i, 1, l),
-            arrays["weight"].reshape(o, i, 1, k),
-            arrays["bias"],
-            arrays["output"].reshape(1, o, 1, l),
-            padding=(0, k // 2),
-            tf32=tf32,
-        )
-
-    return prepare
 
 
 ladder = Ladder(
@@ -94,9 +77,5 @@ ladder = Ladder(
         ),
         _rung("skip_halo_taps", "no products with zeros beyond the row", chosen("skip_halo_taps"), ALL_ALIGNED),
     ),
-    peers=(
-        Peer("cuDNN fp32", _cudnn(tf32=False), libraries.cudnn(ALGORITHM, "fp32")),
-        # TF32 rounds each factor to 11 bits: a relative error of 2^-11 for each product, and they average out.
-        Peer("cuDNN TF32", _cudnn(tf32=True), libraries.cudnn(ALGORITHM, "TF32"), tolerance=lambda size: 2.0**-10),
-    ),
+    peers=PEERS,
 )

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from climb.bench import libraries
 from climb.bench.ladder import Ladder
+from climb.bench.libraries import cudnn, cufft, npp
 from climb.bench.problem import Argument, ByValue, Launch, Peer, Problem, Rung, Size, Textured, ceil_div
 from climb.bench.references import correlate, sum_of_magnitudes
 
@@ -206,11 +206,23 @@ def _requires(rows_per_block: int, **most: int) -> Callable[[Size], str | None]:
 
 def _cudnn(tf32: bool) -> Callable[[dict[str, Any], Size], Callable[[], None]]:
     def prepare(arrays: dict[str, Any], size: Size) -> Callable[[], None]:
-        return libraries.cudnn_convolution_of_image(
+        return cudnn.convolution_of_image(
             arrays["image"], arrays["filter"], arrays["result"], border=size["border"], tf32=tf32
         )
 
     return prepare
+
+
+def _npp(arrays: dict[str, Any], size: Size) -> Callable[[], None]:
+    return npp.convolution(arrays["image"], arrays["filter"], arrays["result"], size["border"])
+
+
+def _cufft(arrays: dict[str, Any], size: Size) -> Callable[[], None]:
+    return cufft.convolution(arrays["image"], arrays["filter"], arrays["result"])
+
+
+def _zero_border(size: Size) -> str | None:
+    return None if size["border"] == "zero" else "the transforms have zeros outside"
 
 
 QUAD_ALIGNED = {"image": 16, "result": 16}
@@ -289,13 +301,22 @@ ladder = Ladder(
         ),
     ),
     peers=(
-        Peer("cuDNN", _cudnn(False), libraries.cudnn("cudnn_convolution, benchmark mode", "fp32")),
+        Peer("cuDNN", _cudnn(False), cudnn.cudnn(cudnn.BENCHMARKED, "fp32")),
         Peer(
             "cuDNN TF32",
             _cudnn(True),
-            libraries.cudnn("cudnn_convolution, benchmark mode", "TF32"),
+            cudnn.cudnn(cudnn.BENCHMARKED, "TF32"),
             # TF32 keeps 10 bits of each factor: each term is off by less than 2^-9, and all terms are positive.
             tolerance=lambda size: 2.0**-9,
+        ),
+        Peer("NPP", _npp, npp.npp("nppiFilterBorder_32f_C1R")),
+        # A transform of m^2 points rounds at each of its log2(m^2) stages, relative to the largest sum.
+        Peer(
+            "cuFFT",
+            _cufft,
+            cufft.cufft(", three kernels around them"),
+            tolerance=lambda size: 2.0**-18,
+            requires=_zero_border,
         ),
     ),
 )

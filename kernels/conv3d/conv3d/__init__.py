@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from climb.bench import libraries, spectral
 from climb.bench.ladder import Ladder
-from climb.bench.problem import Argument, ByValue, Launch, Peer, Problem, Rung, Size, ceil_div
+from climb.bench.problem import Argument, ByValue, Launch, Problem, Rung, Size, ceil_div
 from climb.bench.references import correlate, sum_of_magnitudes
 from climb.bench.work import Work
+from kernels.conv3d.conv3d.peers import PEERS
 
 FLOAT = 4
 QUAD = 4
@@ -264,18 +264,6 @@ def _direct(size: Size) -> tuple[Launch, ...]:
     return (Launch(f"conv3d_direct<{k}, {_width(size)}>", grid, DIRECT_BLOCK, _args(size)),)
 
 
-def _cudnn(tf32: bool) -> Callable[[dict[str, Any], Size], Callable[[], None]]:
-    def prepare(arrays: dict[str, Any], size: Size) -> Callable[[], None]:
-        source, weights, target = (arrays[name][None, None] for name in ("source", "weights", "target"))
-        return libraries.cudnn_convolution(source, weights, target, padding=(size["k"] // 2,) * 3, tf32=tf32)
-
-    return prepare
-
-
-def _cufft(arrays: dict[str, Any], size: Size) -> Callable[[], None]:
-    return spectral.convolution(arrays["source"], arrays["weights"], arrays["target"])
-
-
 QUAD_ALIGNED = {"source": 16, "target": 16}
 
 
@@ -364,16 +352,5 @@ ladder = Ladder(
             work=_fewer_products,
         ),
     ),
-    peers=(
-        Peer("cuDNN", _cudnn(tf32=False), libraries.cudnn("cudnn_convolution, benchmark mode", "fp32")),
-        # TF32 rounds each factor to 11 bits: a relative error of 2^-11 for each product, and they average out.
-        Peer(
-            "cuDNN TF32",
-            _cudnn(tf32=True),
-            libraries.cudnn("cudnn_convolution, benchmark mode", "TF32"),
-            tolerance=lambda size: 2.0**-10,
-        ),
-        # A transform of m^3 points rounds at each of its log2(m^3) stages, relative to the largest sum.
-        Peer("cuFFT", _cufft, spectral.describe, tolerance=lambda size: 2.0**-18),
-    ),
+    peers=PEERS,
 )

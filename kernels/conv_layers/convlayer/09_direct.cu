@@ -7,16 +7,17 @@
 #include "tiles.cuh"
 
 template <int kSize, int kOuts, int kHigh, int kWide, int kOutGroups, int kDown,
-          int kAcross, int kPitch, int kBlocks, int kUnroll, bool kWhole, bool kQuads>
+          int kAcross, int kPitch, int kBlocks, int kUnroll, bool kWhole, bool kQuads,
+          typename T = float>
 __global__ void __launch_bounds__(kOutGroups * kDown * kAcross, kBlocks)
-    convlayer_direct(const float* __restrict__ input, const float* __restrict__ weights,
-                     float* __restrict__ output, int n, int c_in, int c_out,
+    convlayer_direct(const T* __restrict__ input, const T* __restrict__ weights,
+                     T* __restrict__ output, int n, int c_in, int c_out,
                      int maps_of_part)
 {
     using C = Cut<kSize, kOuts, kHigh, kWide, kOutGroups, kDown, kAcross, kPitch>;
     static_assert(!kQuads || kWide % 4 == 0, "four outputs a store");
     extern __shared__ float4 memory[];
-    const float* const ring = reinterpret_cast<const float*>(memory);
+    const T* const ring = reinterpret_cast<const T*>(memory);
     const unsigned ring_at = static_cast<unsigned>(__cvta_generic_to_shared(memory));
 
     // Neighbouring lanes compute the same pixels of two groups of maps: they share
@@ -25,9 +26,12 @@ __global__ void __launch_bounds__(kOutGroups * kDown * kAcross, kBlocks)
               group = thread % 2 + thread / (2 * kDown * kAcross) * 2;
     const int x = thread / 2 % kAcross, y = thread / 2 / kAcross % kDown;
     const Place place = place_of_block<C>(n, c_in, maps_of_part);
-    Fetch<C, kWhole> fetch(input, weights, n, c_in, c_out, place);
+    // Copies move bits, whatever their type.
+    Fetch<C, kWhole> fetch(reinterpret_cast<const float*>(input),
+                           reinterpret_cast<const float*>(weights), n, c_in, c_out,
+                           place);
 
-    float sum[kOuts][kHigh][kWide] = {};
+    T sum[kOuts][kHigh][kWide] = {};
     const int stages = (maps_of_part + kMaps - 1) / kMaps;
     for (int stage = 0; stage < kStages - 1; ++stage) {
         if (stage < stages) fetch.stage(ring_at + stage * (kFloat * C::kStage));
@@ -40,13 +44,13 @@ __global__ void __launch_bounds__(kOutGroups * kDown * kAcross, kBlocks)
         if (i + kStages - 1 < stages)
             fetch.stage(ring_at + next * (kFloat * C::kStage));
         close_group();
-        const float* const weights_here = ring + here * C::kStage + group * kOuts;
-        const float* const window_here = ring + here * C::kStage + C::kStageWeights +
+        const T* const weights_here = ring + here * C::kStage + group * kOuts;
+        const T* const window_here = ring + here * C::kStage + C::kStageWeights +
                                          y * kHigh * kPitch +
                                          x * (C::kPrivate ? C::kStretch : kWide);
 #pragma unroll kUnroll
         for (int m = 0; m < kMaps; ++m) {
-            float window[kHigh + kSize - 1][C::kStretch];
+            T window[kHigh + kSize - 1][C::kStretch];
 #pragma unroll
             for (int line = 0; line < kHigh + kSize - 1; ++line) {
                 read_row<C::kWindow>(window[line],
@@ -54,7 +58,7 @@ __global__ void __launch_bounds__(kOutGroups * kDown * kAcross, kBlocks)
             }
 #pragma unroll
             for (int tap = 0; tap < C::kTaps; ++tap) {
-                float weight[kOuts];
+                T weight[kOuts];
                 read_row<kOuts>(weight,
                                 weights_here + (m * C::kTaps + tap) * C::kWeightPitch);
 #pragma unroll
@@ -77,7 +81,7 @@ __global__ void __launch_bounds__(kOutGroups * kDown * kAcross, kBlocks)
 
     const int row = place.row + y * kHigh, col = place.col + x * kWide,
               out = place.out + group * kOuts;
-    float* to =
+    T* to =
         output + ((static_cast<size_t>(blockIdx.z) * c_out + out) * n + row) * n + col;
 #pragma unroll
     for (int o = 0; o < kOuts; ++o, to += static_cast<size_t>(n) * n) {

@@ -5,50 +5,56 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from climb.bench import libraries
+from climb.bench.libraries import cudnn, cudnn_graph
 from climb.bench.problem import Peer, Size
 
+Prepare = Callable[[dict[str, Any], Size], Callable[[], None]]
 
-def _prepare(tf32: bool, channels_last: bool) -> Callable[[dict[str, Any], Size], Callable[[], None]]:
+
+def _images(arrays: dict[str, Any]) -> tuple[Any, Any, Any]:
+    """Input and output as a batch of one, and the weights between them."""
+    return arrays["input"][None], arrays["weights"], arrays["output"][None]
+
+
+def _layer(tf32: bool, channels_last: bool) -> Prepare:
     def prepare(arrays: dict[str, Any], size: Size) -> Callable[[], None]:
-        import torch
-
-        layout = torch.channels_last if channels_last else torch.contiguous_format
-        given, taps, target = (torch.from_dlpack(arrays[name]) for name in ("input", "weights", "output"))
-        given, target = given[None].contiguous(memory_format=layout), target[None]
-        taps = taps.contiguous(memory_format=layout)
-        out = torch.empty_like(target, memory_format=layout) if channels_last else target
-        halo = [size["k"] // 2] * 2
-        benchmark, deterministic = True, False
-        to_bring = [out] if channels_last else []
-
-        def convolve() -> None:
-            torch.ops.aten.cudnn_convolution.out(
-                given, taps, halo, [1, 1], [1, 1], 1, benchmark, deterministic, tf32, out=out
-            )
-
-        def enqueue() -> None:
-            convolve()
-            if to_bring:  # the first result, which is verified, in the problem's layout; those timed stay theirs
-                target.copy_(to_bring.pop())
-
-        convolve()
-        torch.cuda.synchronize()
-        return enqueue
+        halo = (size["k"] // 2,) * 2
+        return cudnn.convolution(*_images(arrays), halo, tf32=tf32, channels_last=channels_last)
 
     return prepare
 
 
-def cudnn(precision: str, layout: str) -> Peer:
-    """cuDNN in ``"fp32"`` or ``"TF32"``, ``"NCHW"`` or ``"NHWC"``; into the other layout it is brought beforehand."""
-    algorithm = f"cudnn_convolution, benchmark mode, {layout}"
+def _graph(tf32: bool) -> Prepare:
+    def prepare(arrays: dict[str, Any], size: Size) -> Callable[[], None]:
+        return cudnn_graph.convolution(*_images(arrays), (size["k"] // 2,) * 2, tf32=tf32)
+
+    return prepare
+
+
+def _peer(name: str, prepare: Prepare, describe: Callable[[], dict[str, str]], precision: str) -> Peer:
     # TF32 rounds each factor to 11 bits: a relative error of 2^-11 for each product, and they average out.
-    return Peer(
-        f"cuDNN {precision} {layout}",
-        _prepare(precision == "TF32", layout == "NHWC"),
-        libraries.cudnn(algorithm, precision),
-        tolerance=(lambda size: 2.0**-10) if precision == "TF32" else None,
+    return Peer(name, prepare, describe, tolerance=(lambda size: 2.0**-10) if precision == "TF32" else None)
+
+
+def by_layout(precision: str, layout: str) -> Peer:
+    """cuDNN in ``"fp32"`` or ``"TF32"``, ``"NCHW"`` or ``"NHWC"``; into the other layout it is brought beforehand."""
+    prepare = _layer(precision == "TF32", layout == "NHWC")
+    return _peer(
+        f"cuDNN {precision} {layout}", prepare, cudnn.cudnn(f"{cudnn.BENCHMARKED}, {layout}", precision), precision
     )
 
 
-PEERS = (cudnn("fp32", "NCHW"), cudnn("fp32", "NHWC"), cudnn("TF32", "NCHW"), cudnn("TF32", "NHWC"))
+def by_plan(precision: str) -> Peer:
+    """The fastest of all plans of cuDNN's graph API, in either layout."""
+    describe = cudnn_graph.cudnn_graph("convolution as a graph, every plan timed", precision)
+    return _peer(f"cuDNN {precision} best plan", _graph(precision == "TF32"), describe, precision)
+
+
+PEERS = (
+    by_layout("fp32", "NCHW"),
+    by_layout("fp32", "NHWC"),
+    by_layout("TF32", "NCHW"),
+    by_layout("TF32", "NHWC"),
+    by_plan("fp32"),
+    by_plan("TF32"),
+)

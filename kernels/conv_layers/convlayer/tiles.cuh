@@ -169,18 +169,30 @@ __device__ Place place_of_block(int n, int c_in, int maps_of_part)
             min(maps_of_part, c_in - map)};
 }
 
-// A window of a row: kCount floats from an address that a float4 may be read from.
-template <int kCount>
-__device__ void read_row(float* to, const float* from)
+// The vectors of an element's type, which is 32 bits wide.
+template <typename T>
+struct Vector {
+    using Pair = float2;
+    using Quad = float4;
+};
+template <>
+struct Vector<int> {
+    using Pair = int2;
+    using Quad = int4;
+};
+
+// A window of a row: kCount elements from an address that a quad may be read from.
+template <int kCount, typename T>
+__device__ void read_row(T* to, const T* from)
 {
+    using Pair = typename Vector<T>::Pair;
+    using Quad = typename Vector<T>::Quad;
 #pragma unroll
     for (int q = 0; q < kCount; q += 4) {
         if (kCount - q > 3) {
-            *reinterpret_cast<float4*>(to + q) =
-                *reinterpret_cast<const float4*>(from + q);
+            *reinterpret_cast<Quad*>(to + q) = *reinterpret_cast<const Quad*>(from + q);
         } else if (kCount - q == 2) {
-            *reinterpret_cast<float2*>(to + q) =
-                *reinterpret_cast<const float2*>(from + q);
+            *reinterpret_cast<Pair*>(to + q) = *reinterpret_cast<const Pair*>(from + q);
         } else {
             for (int i = q; i < kCount; ++i) {
                 to[i] = from[i];
@@ -190,14 +202,14 @@ __device__ void read_row(float* to, const float* from)
 }
 
 // Stores one row of outputs as far as it lies on the map.
-template <int kWide, bool kQuads>
-__device__ void write_row(float* to, const float* sum, int col, int n)
+template <int kWide, bool kQuads, typename T>
+__device__ void write_row(T* to, const T* sum, int col, int n)
 {
     if constexpr (kQuads) {
 #pragma unroll
         for (int right = 0; right < kWide; right += 4) {
             if (col + right < n) {
-                *reinterpret_cast<float4*>(to + right) = {
+                *reinterpret_cast<typename Vector<T>::Quad*>(to + right) = {
                     sum[right], sum[right + 1], sum[right + 2], sum[right + 3]};
             }
         }

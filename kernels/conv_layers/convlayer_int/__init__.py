@@ -1,7 +1,7 @@
-"""The convolution layer in int32, the type of the course report: its two kernels, corrected, and one without atomics.
+"""The convolution layer in int32, the type of the course report: its two kernels, corrected, and two without atomics.
 
 The problem and the launches are those of the float32 ladder. cuDNN has no convolution of 32-bit integers to compare
-with.
+with. ``direct`` is near the limit, where the rate of integer multiply-adds matters.
 """
 
 from __future__ import annotations
@@ -32,6 +32,16 @@ def _in_integers(launches: Callable[[Size], tuple[Launch, ...]]) -> Callable[[Si
     return lambda size: tuple(replace(one, kernel=one.kernel.replace("<float", "<int")) for one in launches(size))
 
 
+def _three_taps(size: Size) -> str | None:
+    reason = OF_FLOATS["direct"].rung.requires(size)
+    return reason or (None if size["k"] == 3 else "k must be 3, the layers whose time this rung compares")
+
+
+def _direct(size: Size) -> tuple[Launch, ...]:
+    (one,) = OF_FLOATS["direct"].rung.launches(size)
+    return (replace(one, kernel=one.kernel.removesuffix(">") + ", int>"),)
+
+
 def _rung(name: str) -> Rung:
     rung = OF_FLOATS[name].rung
     return replace(rung, launches=_in_integers(rung.launches))
@@ -49,5 +59,8 @@ problem = replace(
 ladder = Ladder(
     problem,
     Path(__file__).parent,
-    rungs=tuple(_rung(name) for name in ("map_atomics", "pair_atomics", "output_stationary")),
+    rungs=(
+        *(_rung(name) for name in ("map_atomics", "pair_atomics", "output_stationary")),
+        replace(OF_FLOATS["direct"].rung, launches=_direct, requires=_three_taps),
+    ),
 )

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from climb.bench import libraries
 from climb.bench.ladder import Ladder
+from climb.bench.libraries import cublas, frameworks
 from climb.bench.problem import Argument, Launch, Peer, Problem, Rung, Size, ceil_div
 from climb.bench.references import sum_of_magnitudes
 
@@ -62,20 +62,15 @@ def _launches(kernel: str, elements_per_thread: int) -> Callable[[Size], tuple[L
 
 def _cublas(arrays: dict[str, Any], size: Size):
     """cuBLAS adds to y in place: the first call, which is verified, copies y to z first; later calls only add to z."""
-    import cupy
-    from cupy_backends.cuda.libs import cublas
-
-    handle = cupy.cuda.device.get_cublas_handle()
-    factor = np.array([A], np.float32)
     x, y, z = (arrays[name] for name in ("x", "y", "z"))
+    add = cublas.saxpy(float(A), x, z)
     fresh = [True]
 
     def enqueue() -> None:
         if fresh:
             z[...] = y
             fresh.clear()
-        cublas.setStream(handle, cupy.cuda.get_current_stream().ptr)
-        cublas.saxpy(handle, size["n"], factor.ctypes.data, x.data.ptr, 1, z.data.ptr, 1)
+        add()
 
     return enqueue
 
@@ -111,7 +106,7 @@ ladder = Ladder(
         ),
     ),
     peers=(
-        Peer("cuBLAS saxpy", _cublas, libraries.cublas("cublasSaxpy, y in place", "fp32")),
-        Peer("PyTorch add", _torch, libraries.torch("torch.add(y, x, alpha=a, out=z)", "fp32")),
+        Peer("cuBLAS saxpy", _cublas, cublas.cublas("cublasSaxpy, y in place", "fp32")),
+        Peer("PyTorch add", _torch, frameworks.pytorch("torch.add(y, x, alpha=a, out=z)", "fp32")),
     ),
 )

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from climb.bench import libraries
 from climb.bench.ladder import REGIMES, Ladder
+from climb.bench.libraries import frameworks
 from climb.bench.problem import Argument, Launch, Peer, Problem, Rung, Size, ceil_div
 
 FLOAT = 4
@@ -94,7 +94,7 @@ ladder = Ladder(
             alignment=QUAD_ALIGNED,
         ),
     ),
-    peers=(Peer("driver memcpy", _driver_copy, libraries.driver("cudaMemcpyAsync, device to device")),),
+    peers=(Peer("driver memcpy", _driver_copy, frameworks.driver("cudaMemcpyAsync, device to device")),),
     ceiling="copy_gb_s",
     # A rate is a slope: between these two sizes, what L2 still holds at the end cancels.
     ceiling_sizes=({"n": 1 << 27}, {"n": 1 << 29}),

@@ -9,8 +9,8 @@ import numpy as np
 
 from climb.bench.exercise import Claim, Exercise, Finding, exhibit_reader
 from climb.bench.machine_code import opcodes
-from climb.bench.occupancy import kernel_occupancy
 from climb.bench.problem import Argument, Launch, Problem, Size, ceil_div
+from climb.toolchain.occupancy import kernel_occupancy
 
 HERE = Path(__file__).parent
 THREADS, PIECE, EACH = 128, 2048, 4

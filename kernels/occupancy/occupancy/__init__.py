@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from climb.bench.ladder import Ladder
-from climb.bench.occupancy import refusal
 from climb.bench.problem import Argument, Launch, Problem, Rung, Size, ceil_div
+from climb.toolchain.occupancy import refusal
 
 FLOAT, QUAD = 4, 16
 N = 1 << 26

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from climb.bench import cccl, libraries
 from climb.bench.ladder import Ladder
+from climb.bench.libraries import cub
 from climb.bench.problem import Argument, Launch, Peer, Problem, Rung, Size, ceil_div
 
 COUNT = 4
@@ -134,17 +134,17 @@ def _rung(
 
 
 def _cub(arrays: dict[str, Any], size: Size):
-    return cccl.histogram(arrays["values"], arrays["counts"])
+    return cub.histogram(arrays["values"], arrays["counts"])
 
 
 def _cupy(arrays: dict[str, Any], size: Size):
     import cupy
-    from cupy.cuda import cub
+    from cupy.cuda.cub import cub_histogram
 
     values, counts = arrays["values"], arrays["counts"]
 
     def enqueue() -> None:
-        counts[...] = cub.cub_histogram(values, cupy.zeros(size["bins"], dtype=cupy.int64), size["bins"] + 1)
+        counts[...] = cub_histogram(values, cupy.zeros(size["bins"], dtype=cupy.int64), size["bins"] + 1)
 
     return enqueue
 
@@ -165,11 +165,11 @@ ladder = Ladder(
         _rung("byte_perm", "a byte permute makes the address", _resident(CHUNK), shared_per_bin=256, alignment=ALIGNED),
     ),
     peers=(
-        Peer("CUB", _cub, cccl.describe("DeviceHistogram::HistogramEven", "32-bit counts")),
+        Peer("CUB", _cub, cub.compute("DeviceHistogram::HistogramEven", "32-bit counts")),
         Peer(
             "CuPy bincount",
             _cupy,
-            libraries.cub("DeviceHistogram::HistogramEven, which bincount calls", "64-bit counts"),
+            cub.inside_cupy("DeviceHistogram::HistogramEven, which bincount calls", "64-bit counts"),
         ),
     ),
 )

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from climb.bench import cccl
 from climb.bench.ladder import Ladder
+from climb.bench.libraries import cub
 from climb.bench.problem import Argument, Launch, Peer, Problem, Rung, Size, ceil_div
 
 WORD = 4
@@ -97,7 +97,7 @@ def _rung(copies: int, idea: str) -> Rung:
 
 
 def _cub(arrays: dict[str, Any], size: Size):
-    return cccl.histogram(arrays["values"], arrays["counts"])
+    return cub.histogram(arrays["values"], arrays["counts"])
 
 
 ladder = Ladder(
@@ -111,5 +111,5 @@ ladder = Ladder(
         _rung(16, "a copy shared by two lanes"),
         _rung(32, "a copy per lane, in a bank of its own"),
     ),
-    peers=(Peer("CUB", _cub, cccl.describe("DeviceHistogram::HistogramEven", "32-bit counts")),),
+    peers=(Peer("CUB", _cub, cub.compute("DeviceHistogram::HistogramEven", "32-bit counts")),),
 )

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from climb.bench import libraries
 from climb.bench.ladder import Ladder
+from climb.bench.libraries import cublas, cublaslt, cutlass, triton_peers
 from climb.bench.problem import Argument, Peer, Problem, Rung, Size
 from climb.bench.references import sum_of_magnitudes
 from kernels.sgemm.sgemm.product import MAX_EXTENT, MAX_GRID_Y, Product
@@ -100,6 +101,28 @@ def _rung(name: str, idea: str, tile_rows: int = 0) -> Rung:
     )
 
 
+def _matrices(multiply: Callable[..., Callable[[], None]]) -> Callable[[dict[str, Any], Size], Callable[[], None]]:
+    """A peer's ``prepare`` from a function of the three matrices."""
+    return lambda arrays, size: multiply(*(arrays[name] for name in ("A", "B", "C")))
+
+
+def _cublaslt(precision: str) -> Callable[..., Callable[[], None]]:
+    return lambda a, b, c: cublaslt.product(*(cublaslt.matrix(array) for array in (a, b, c)), precision)
+
+
+def _triton(precision: str) -> Callable[..., Callable[[], None]]:
+    return lambda a, b, c: triton_peers.product(a, b, c, precision)
+
+
+#: Peers that try many algorithms or tiles: name, prepare, describe.
+_TUNED = (
+    ("cuBLASLt fp32", _matrices(_cublaslt("fp32")), cublas.cublas("cublasLtMatmul, heuristics timed", "fp32")),
+    ("cuBLASLt BF16x9", _matrices(_cublaslt("BF16x9")), cublas.cublas("cublasLtMatmul, heuristics timed", "BF16x9")),
+    ("Triton fp32", _matrices(_triton("ieee")), triton_peers.triton("matrix product", "fp32")),
+    ("Triton 3xTF32", _matrices(_triton("tf32x3")), triton_peers.triton("matrix product", "3xTF32")),
+    ("CUTLASS 3xTF32", _matrices(cutlass.product), cutlass.cutlass("GEMM, OpMultiplyAddFastF32", "3xTF32")),
+)
+
 ladder = Ladder(
     problem,
     Path(__file__).parent,
@@ -119,15 +142,16 @@ ladder = Ladder(
     peers=(
         Peer(
             "cuBLAS fp32",
-            libraries.cublas_product(tf32=False),
-            libraries.cublas("torch.matmul, cuBLAS's own choice", "fp32"),
+            cublas.product(tf32=False),
+            cublas.cublas("torch.matmul, cuBLAS's own choice", "fp32"),
         ),
         # TF32 rounds each factor to 11 bits: a relative error of 2^-11 for each product, and they average out.
         Peer(
             "cuBLAS TF32",
-            libraries.cublas_product(tf32=True),
-            libraries.cublas("torch.matmul, cuBLAS's own choice", "TF32"),
+            cublas.product(tf32=True),
+            cublas.cublas("torch.matmul, cuBLAS's own choice", "TF32"),
             tolerance=lambda size: 2.0**-10,
         ),
+        *(Peer(name, prepare, describe, swept=False) for name, prepare, describe in _TUNED),
     ),
 )

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from climb.bench import libraries
 from climb.bench.ladder import Ladder
+from climb.bench.libraries import cublas
 from climb.bench.problem import Argument, Launch, Peer, Problem, Rung, Size, ceil_div
 from climb.bench.references import sum_of_magnitudes
 
@@ -175,14 +175,14 @@ ladder = Ladder(
     peers=(
         Peer(
             "cuBLAS fp32",
-            libraries.cublas_product(tf32=False),
-            libraries.cublas("torch.matmul, cuBLAS's own choice", "fp32"),
+            cublas.product(tf32=False),
+            cublas.cublas("torch.matmul, cuBLAS's own choice", "fp32"),
         ),
         # TF32 rounds each factor to 11 bits: a relative error of 2^-11 for each product, and they average out.
         Peer(
             "cuBLAS TF32",
-            libraries.cublas_product(tf32=True),
-            libraries.cublas("torch.matmul, cuBLAS's own choice", "TF32"),
+            cublas.product(tf32=True),
+            cublas.cublas("torch.matmul, cuBLAS's own choice", "TF32"),
             tolerance=lambda size: 2.0**-10,
         ),
     ),

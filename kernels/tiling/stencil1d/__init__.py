@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from climb.bench import libraries
 from climb.bench.ladder import Ladder
+from climb.bench.libraries import cudnn
 from climb.bench.problem import Argument, Launch, Peer, Problem, Rung, Size, ceil_div
 from climb.bench.references import correlate, sum_of_magnitudes
 
@@ -84,7 +84,7 @@ def _requires(size: Size) -> str | None:
 
 def _conv1d(arrays: dict[str, Any], size: Size):
     radius = size["radius"]
-    return libraries.cudnn_convolution(
+    return cudnn.convolution(
         arrays["source"].reshape(1, 1, 1, -1),
         weights(radius).reshape(1, 1, 1, -1),
         arrays["target"].reshape(1, 1, 1, -1),
@@ -115,5 +115,5 @@ ladder = Ladder(
             requires=_requires,
         ),
     ),
-    peers=(Peer("cuDNN", _conv1d, libraries.cudnn("cudnn_convolution, benchmark mode", "fp32")),),
+    peers=(Peer("cuDNN", _conv1d, cudnn.cudnn(cudnn.BENCHMARKED, "fp32")),),
 )

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from climb.bench import libraries
 from climb.bench.ladder import Ladder
+from climb.bench.libraries import cudnn
 from climb.bench.problem import Argument, Launch, Peer, Problem, Rung, Size, ceil_div
 from climb.bench.references import correlate, sum_of_magnitudes
 
@@ -122,7 +122,7 @@ def _requires(rows_per_block: int) -> Callable[[Size], str | None]:
 def _conv2d(arrays: dict[str, Any], size: Size):
     rows, cols, radius = size["rows"], size["cols"], size["radius"]
     edge = 2 * radius + 1
-    return libraries.cudnn_convolution(
+    return cudnn.convolution(
         arrays["source"].reshape(1, 1, rows, cols),
         weights(radius).reshape(1, 1, edge, edge),
         arrays["target"].reshape(1, 1, rows, cols),
@@ -169,5 +169,5 @@ ladder = Ladder(
             requires=_requires(STRIP),
         ),
     ),
-    peers=(Peer("cuDNN", _conv2d, libraries.cudnn("cudnn_convolution, benchmark mode", "fp32")),),
+    peers=(Peer("cuDNN", _conv2d, cudnn.cudnn(cudnn.BENCHMARKED, "fp32")),),
 )

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from climb.bench import libraries
 from climb.bench.ladder import Ladder
+from climb.bench.libraries import cub, frameworks
 from climb.bench.problem import Argument, Launch, Peer, Problem, Rung, Size, ceil_div
 from climb.bench.references import sum_of_magnitudes
 
@@ -66,7 +66,11 @@ def _rung(name: str, idea: str, words: int) -> Rung:
     )
 
 
-def _cub(arrays: dict[str, Any], size: Size):
+def _compute(arrays: dict[str, Any], size: Size):
+    return cub.reduction(arrays["source"], "PLUS", arrays["total"])
+
+
+def _cupy(arrays: dict[str, Any], size: Size):
     source, total = arrays["source"], arrays["total"].reshape(())
     return lambda: source.sum(dtype=np.float64, out=total)
 
@@ -86,7 +90,8 @@ ladder = Ladder(
         _rung("compensated", "two floats in place of a double", 1),
     ),
     peers=(
-        Peer("CuPy", _cub, libraries.cupy("cupy.sum, dtype=float64", "fp64 sum of fp32")),
-        Peer("PyTorch", _torch, libraries.torch("torch.sum, dtype=float64", "fp64 sum of fp32")),
+        Peer("CUB", _compute, cub.compute("DeviceReduce::Reduce, float64 accumulator", "fp64 sum of fp32")),
+        Peer("CuPy", _cupy, frameworks.cupy("cupy.sum, dtype=float64", "fp64 sum of fp32")),
+        Peer("PyTorch", _torch, frameworks.pytorch("torch.sum, dtype=float64", "fp64 sum of fp32")),
     ),
 )

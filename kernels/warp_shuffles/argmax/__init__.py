@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from climb.bench import libraries
 from climb.bench.ladder import Ladder
+from climb.bench.libraries import cub, frameworks
 from climb.bench.problem import Argument, Launch, Peer, Problem, Rung, Size, ceil_div
 
 FLOAT, INDEX = 4, 8
@@ -59,7 +59,7 @@ def _requires(size: Size) -> str | None:
 
 
 def _cub(arrays: dict[str, Any], size: Size):
-    return libraries.cub_reduction(arrays["source"], "argmax", arrays["index"])
+    return cub.cupy_reduction(arrays["source"], "argmax", arrays["index"])
 
 
 def _torch(arrays: dict[str, Any], size: Size):
@@ -88,7 +88,7 @@ ladder = Ladder(
         _rung("last_block", "one launch; the last block compares", _last_block),
     ),
     peers=(
-        Peer("CUB", _cub, libraries.cub("DeviceReduce::ArgMax", "fp32")),
-        Peer("PyTorch", _torch, libraries.torch("torch.argmax", "fp32")),
+        Peer("CUB", _cub, cub.inside_cupy("DeviceReduce::ArgMax", "fp32")),
+        Peer("PyTorch", _torch, frameworks.pytorch("torch.argmax", "fp32")),
     ),
 )

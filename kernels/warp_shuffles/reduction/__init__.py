@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from climb.bench import libraries
 from climb.bench.ladder import Ladder
+from climb.bench.libraries import cub, frameworks
 from climb.bench.problem import Argument, Launch, Peer, Problem, Rung, Size, ceil_div
 from climb.bench.references import sum_of_magnitudes
 
@@ -111,7 +111,11 @@ def _last_block(size: Size) -> tuple[Launch, ...]:
 
 
 def _cub(arrays: dict[str, Any], size: Size):
-    return libraries.cub_reduction(arrays["source"], "sum", arrays["total"])
+    return cub.cupy_reduction(arrays["source"], "sum", arrays["total"])
+
+
+def _compute(arrays: dict[str, Any], size: Size):
+    return cub.reduction(arrays["source"], "PLUS", arrays["total"])
 
 
 def _torch(arrays: dict[str, Any], size: Size):
@@ -155,7 +159,8 @@ ladder = Ladder(
         ),
     ),
     peers=(
-        Peer("CUB", _cub, libraries.cub("DeviceReduce::Sum", "fp32")),
-        Peer("PyTorch", _torch, libraries.torch("torch.sum", "fp32")),
+        Peer("CUB", _cub, cub.inside_cupy("DeviceReduce::Sum", "fp32")),
+        Peer("CUB cuda.compute", _compute, cub.compute("DeviceReduce::Reduce, plus", "fp32"), swept=False),
+        Peer("PyTorch", _torch, frameworks.pytorch("torch.sum", "fp32")),
     ),
 )

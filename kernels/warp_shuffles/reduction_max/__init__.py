@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from climb.bench import libraries
 from climb.bench.ladder import Ladder
+from climb.bench.libraries import cub, frameworks
 from climb.bench.problem import Argument, Launch, Peer, Problem, Rung, Size, ceil_div
 
 FLOAT = 4
@@ -61,7 +61,11 @@ def _requires(size: Size) -> str | None:
 
 
 def _cub(arrays: dict[str, Any], size: Size):
-    return libraries.cub_reduction(arrays["source"], "max", arrays["largest"])
+    return cub.cupy_reduction(arrays["source"], "max", arrays["largest"])
+
+
+def _compute(arrays: dict[str, Any], size: Size):
+    return cub.reduction(arrays["source"], "MAXIMUM", arrays["largest"])
 
 
 def _torch(arrays: dict[str, Any], size: Size):
@@ -91,7 +95,8 @@ ladder = Ladder(
         ),
     ),
     peers=(
-        Peer("CUB", _cub, libraries.cub("DeviceReduce::Max", "fp32")),
-        Peer("PyTorch", _torch, libraries.torch("torch.amax", "fp32")),
+        Peer("CUB", _cub, cub.inside_cupy("DeviceReduce::Max", "fp32")),
+        Peer("CUB cuda.compute", _compute, cub.compute("DeviceReduce::Reduce, maximum", "fp32"), swept=False),
+        Peer("PyTorch", _torch, frameworks.pytorch("torch.amax", "fp32")),
     ),
 )

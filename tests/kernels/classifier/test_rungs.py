@@ -23,6 +23,14 @@ SIZES = {
             }
         ),
     ),
+    "classifier_work": st.fixed_dictionaries(
+        {
+            "inputs": st.one_of(st.just(0), EDGE, st.integers(1, 2000)),
+            "outputs": st.integers(0, 40),
+            "threads": st.sampled_from((128, 1024)),
+            "each": st.sampled_from((1, 4)),
+        }
+    ),
     "cold_read": st.fixed_dictionaries({"n": st.one_of(st.integers(0, 40), st.integers(0, 25000))}),
 }
 
@@ -55,6 +63,7 @@ PLANTED = [
     ("classifier_int", "tiles", "row < outputs && i < inputs", "row < outputs", OutOfBounds),
     ("classifier_int", "single_thread_load", "__syncthreads();  ", "", Race),
     ("classifier_int", "row_block", "weight.y * value.y", "weight.y * value.x", WrongResult),
+    ("classifier_work", "tile_sums", "i < inputs ? mine[i]", "i <= inputs ? mine[i]", EmulatorError),
     ("cold_read", "warps", "start + kChunk <= n", "start < n", OutOfBounds),
 ]  # fmt: skip
 

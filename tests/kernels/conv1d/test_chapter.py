@@ -9,9 +9,21 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from climb import ArgumentError, check, count_kernel, counters, cp, load_ladder, verify
+from climb import (
+    ArgumentError,
+    check,
+    count_kernel,
+    counters,
+    cp,
+    load_ladder,
+    longest_chain,
+    opcodes,
+    reported,
+    verify,
+)
 from climb.bench.exercise import drifted
 from climb.emulator.errors import OutOfBounds, WarpMismatch
+from climb.toolchain import compile_cuda
 from kernels.common.search import Candidate, Trial, descend, fastest, write_tables
 from kernels.conv1d.conv1d import MAX_TAPS, UNET, UNET_COUNTS, layer, search, tuning
 from kernels.conv1d.conv1d.tuning import BLOCKS, Block, choose
@@ -214,3 +226,28 @@ def test_odd_numbers_of_channels_are_right(channels_in: int) -> None:
 def test_inputs_not_divisible_by_channels_are_refused() -> None:
     with pytest.raises(ArgumentError, match="i must be a multiple of channels"):
         load_ladder("conv1d_channels")["tree"].launches({**layer(7, 2, 4, 5), "channels": 4})
+
+
+@pytest.mark.parametrize("channels", [1, 4])
+def test_one_sum_is_one_chain_and_makes_the_flops_that_the_worklog_counted(channels: int) -> None:
+    kernel = f"one_sum<4, 5, {channels}>"
+    source = exhibit("one_sum")
+    built = compile_cuda(
+        source, filename="one_sum.cu", options=("-std=c++17",), name_expressions=(kernel,), arch="sm_86"
+    )
+    products, sums = (len(opcodes(built, kernel, name)) for name in ("FFMA", "FADD"))
+    # The loop over the shuffles is not unrolled: five steps for each of four positions.
+    flops = (2 * products + 5 * sums) * 1024 * 1024 // channels
+    assert (products, sums, longest_chain(built, kernel)) == (19 * channels, 4, 5 * channels)
+    assert (f"{flops / 1e6:.2f}" == f"{reported('desai2024conv1d', 'FLOPs') / 1e6:.2f}") == (channels == 4)
+
+
+def test_one_sum_adds_up_the_layer_onto_a_zeroed_output() -> None:
+    rng = np.random.default_rng(0)
+    x, w = rng.random((64, 4), dtype=np.float32), rng.random((3, 64, 5), dtype=np.float32)
+    output = np.zeros((3, 4), np.float32)
+    count_kernel(exhibit("one_sum"), "one_sum<4, 5, 2>", (3,), (32,), [x, w, output])
+    expected = load_ladder("conv1d").problem.reference(
+        {"input": x, "weight": w, "bias": np.zeros(3, np.float32)}, layer(64, 3, 4, 5)
+    )
+    np.testing.assert_allclose(output, expected["output"], rtol=1e-5)

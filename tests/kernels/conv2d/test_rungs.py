@@ -26,6 +26,9 @@ SIZES = {
         st.one_of(st.just(0), EDGE),
         st.integers(0, 2),
     ),
+    "conv2d_sizes": st.builds(
+        lambda rows, cols: {"rows": rows, "cols": cols, **CONV2D_FILTERS[0]}, st.integers(0, 70), st.integers(0, 130)
+    ),
 }
 
 #: Sizes, constants and inputs that reach branches which the sizes above leave out.
@@ -52,6 +55,7 @@ PLANTED = [
     ("conv2d", "float4", "window[o + j]", "window[o]", WrongResult),
     ("conv2d", "register_tile", "y - h < kDown", "y - h < kDown - 1", WrongResult),
     ("conv2d", "streamed", "min(row + 1, last)", "row", WrongResult),
+    ("conv2d_sizes", "im2col", "tap % kAcross", "tap / kAcross", WrongResult),
     ("conv2d", "prefetched", "row + kAhead", "row + kAhead - 1", WrongResult),
 ]  # fmt: skip
 

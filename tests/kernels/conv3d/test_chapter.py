@@ -10,8 +10,8 @@ import pytest
 from climb import ArgumentError, count_kernel, counters, load_ladder
 from climb.bench.checking import verify
 from climb.bench.exercise import check, drifted
+from climb.bench.libraries.cufft import smooth_lengths
 from climb.bench.references import correlate
-from climb.bench.spectral import smooth_lengths
 from climb.bench.transfers import STEPS, transfers, transfers_path
 from kernels.conv3d.conv3d import EDGES, Tile
 from kernels.conv3d.exercises import exhibit, judge, planes_per_block, stream, tile_width

@@ -16,6 +16,9 @@ SIZES = {
         st.fixed_dictionaries({"n": st.integers(0, 11), "k": st.sampled_from((5, 7))}),
         st.fixed_dictionaries({"n": st.integers(1, 6), "k": st.just(9)}),  # and 11 among those to check
     ),
+    "conv3d_tiles": st.fixed_dictionaries(
+        {"n": st.integers(0, 12), "k": st.just(3), "tile": st.sampled_from((4, 8, 10))}
+    ),
 }
 
 #: Faults planted in rungs: ladder, rung, original text, faulty text, and the error that must be raised.
@@ -31,5 +34,7 @@ PLANTED = [
     ("conv3d", "grouped", "half = 1 - half", "half = half", WrongResult),
     ("conv3d", "split_taps", "other < kGroups - 1", "other < kGroups - 2", WrongResult),
     ("conv3d", "direct", "left = col - kRadius + x", "left = col - x", WrongResult),
+    ("conv3d_tiles", "grid_1d", "blockIdx.x / across % across", "blockIdx.x / across", WrongResult),
+    ("conv3d_tiles", "grid_3d", "first_row - kRadius", "first_row", WrongResult),
     ("conv3d", "karatsuba", "sums.both[1][o] -= sums.earlier[1][o]", "sums.both[1][o] -= 0.0f", WrongResult),
 ]  # fmt: skip

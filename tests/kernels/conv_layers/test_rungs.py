@@ -26,6 +26,24 @@ SIZES = {
             "k": st.sampled_from((1, 2, 3, 5)),
         }
     ),
+    "convlayer_batch": st.fixed_dictionaries(
+        {
+            "n": st.one_of(st.integers(0, 9), st.sampled_from((29, 33))),
+            "c_in": st.sampled_from((3, 8, 16)),
+            "c_out": st.one_of(st.integers(0, 9), st.just(33)),
+            "k": st.just(3),
+            "batch": st.integers(0, 3),
+        }
+    ),
+    "report_layouts": st.fixed_dictionaries(
+        {
+            "n": st.sampled_from((7, 8, 14, 16, 28)),
+            "c_in": st.integers(1, 4),
+            "c_out": st.integers(1, 5),
+            "k": st.just(3),
+            "chunk": st.sampled_from((7, 8, 14)),
+        }
+    ),
 }
 
 #: Faults planted in rungs: ladder, rung, original text, faulty text, and the error that must be raised.
@@ -42,5 +60,12 @@ PLANTED = [
     ("convlayer", "direct", "window[down + tap / kSize]", "window[tap / kSize]", WrongResult),
     ("convlayer", "split_k", "part < number", "part < number - 1", WrongResult),
     ("convlayer", "winograd", "s[1] - s[2] - s[3]", "s[1] - s[2] + s[3]", WrongResult),
+    ("convlayer_int", "direct", "window[down + tap / kSize]", "window[tap / kSize]", WrongResult),
+    ("convlayer_batch", "map_atomics", "(image * c_in + map) * plane", "(image + map) * plane", WrongResult),
+    ("convlayer_batch", "direct", "(out * images + blockIdx.y) * row", "(out * images) * row", EmulatorError),
+    ("convlayer_batch", "winograd_2d", "+ rest] = weights[at]", "+ rest] = weights[rest]", WrongResult),
+    ("report_layouts", "single_thread_load", "i < c_out * kTaps; ++i", "i < c_out * kTaps - 1; ++i", Uninitialised),
+    ("report_layouts", "block_load", "i < c_out * kTaps; i +=", "i < c_out * kTaps - 1; i +=", Uninitialised),
+    ("report_layouts", "pairs", "map) * c_out + out", "out) * c_out + map", EmulatorError),
     ("convlayer", "winograd_2d", "overwrite it.\n        __syncthreads();", "overwrite it.", Race),
 ]  # fmt: skip

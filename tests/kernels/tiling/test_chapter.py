@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from climb import count_kernel, poisoned
-from climb.emulator import OutOfBounds, Race
+from climb.emulator import AsyncRace, OutOfBounds, Race
 from kernels.tiling.exercises import exhibit
 
 #: The barrier at the end of a round of the tiled product.
@@ -71,3 +71,28 @@ def test_rounding_the_steps_up_needs_both_guards() -> None:
 def test_product_without_its_last_barrier_races() -> None:
     with pytest.raises(Race):
         _product(_changed(exhibit("remainder"), LAST_BARRIER, ""), 32)
+
+
+#: One stage less is in flight, so that none shares its buffer with the stage that is computed.
+ONE_LESS = ("filled <= stage", "filled < stage")
+NO_BARRIER = "// No barrier: the next stage fills another buffer."
+
+
+def test_five_stages_in_four_buffers_overwrite_one_another() -> None:
+    with pytest.raises(AsyncRace, match=r"this asynchronous copy writes byte 0 of a, which another .* still") as caught:
+        _product(exhibit("stages"), 96)
+    assert caught.value.where.line == caught.value.other.line
+    assert caught.value.where.text.startswith("cuda::memcpy_async(&a[to][y][x]")
+
+
+def test_four_stages_in_four_buffers_still_overwrite_what_slower_threads_read() -> None:
+    with pytest.raises(Race, match=r"this write by an asynchronous copy of byte 0 of a, .* reads at") as caught:
+        _product(_changed(exhibit("stages"), *ONE_LESS), 96)
+    assert type(caught.value) is Race and caught.value.other.text.startswith("sum += a[from][y][k]")
+
+
+@pytest.mark.parametrize(
+    "mended", [(*ONE_LESS, NO_BARRIER, "__syncthreads();"), ("stage + kBuffers;", "stage + kBuffers - 2;")]
+)
+def test_a_barrier_or_a_free_buffer_mends_the_stages(mended: tuple[str, ...]) -> None:
+    assert _product(_changed(exhibit("stages"), *mended), 96)

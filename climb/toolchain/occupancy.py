@@ -13,7 +13,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from climb.toolchain import Compiled, resources
+from climb.toolchain.compilation import Compiled
+from climb.toolchain.sass import resources
 
 WARP = 32
 KB = 1024

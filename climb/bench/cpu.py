@@ -1,0 +1,181 @@
+"""The same problem on the CPU, for scale: ``climb record --only cpu LADDER ...``.
+
+A ladder that has CPU times has a module ``cpu`` beside its rungs, with ``SIZES`` and ``METHODS``: what a user of NumPy
+or PyTorch would write. Each is verified, then timed by the host's clock, with caches as the run before left them. The
+command writes ``records/<gpu>/cpu/<ladder>.json``, where the GPU is that of the same machine; a chapter reads it with
+``cpu_times(ladder)``.
+"""
+
+from __future__ import annotations
+
+import datetime
+import importlib
+import importlib.util
+import math
+import os
+import platform
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+import numpy as np
+
+from climb import paths
+from climb.bench import hardware, records
+from climb.bench.checking import WrongResult, compare
+from climb.bench.ladder import Ladder
+from climb.bench.problem import Size, size_label
+from climb.bench.records.kinds import CpuPoint, CpuRecord
+from climb.bench.registry import ladder_module, load_ladder
+
+_COMMAND = "climb record --only cpu"
+#: A method is run at least LEAST times and at most MOST times, and no more once SECONDS have passed.
+LEAST, MOST, SECONDS = 2, 7, 4.0
+
+#: Host arrays by name to a function that computes the output once and returns it.
+Prepare = Callable[[dict[str, np.ndarray], Size], Callable[[], np.ndarray]]
+
+
+@dataclass(frozen=True)
+class Method:
+    """One way to compute a problem's only output on the CPU.
+
+    ``call`` says how, for a reader. ``prepare`` does what a program does once, outside the timed region. Above
+    ``most_flops`` of the problem the method is too slow to be worth the wait.
+    """
+
+    name: str
+    call: str
+    prepare: Prepare
+    most_flops: float = math.inf
+
+
+@dataclass(frozen=True)
+class CpuTimes:
+    """The CPU times of one ladder. ``seconds(name, size)`` is a median; ``processor`` names CPU and cores."""
+
+    ladder: str
+    record: CpuRecord
+
+    @property
+    def processor(self) -> str:
+        """The CPU with the number of cores that were used: "AMD EPYC 7763, 16 cores"."""
+        return f"{self.record.processor.name}, {self.record.processor.cores} cores"
+
+    def point(self, name: str, size: Size) -> CpuPoint:
+        """The record of a method at a size. Raises LookupError."""
+        for point in self.record.points:
+            if point.name == name and point.size == dict(size):
+                return point
+        raise LookupError(f"no CPU time of {self.ladder} '{name}' at {size_label(size)}; {_how(self.ladder)}")
+
+    def seconds(self, name: str, size: Size) -> float:
+        """The median time of a method at a size in seconds. Raises LookupError."""
+        return median(self.point(name, size).samples)
+
+
+def cpu_times(ladder: str | Ladder, gpu: str = records.DEFAULT_GPU) -> CpuTimes:
+    """Read a ladder's committed CPU times. Raises LookupError where there are none, and RecordError."""
+    name = ladder if isinstance(ladder, str) else ladder.name
+    path = cpu_path(name, gpu)
+    if not path.exists():
+        raise LookupError(f"no CPU times of {name} beside {gpu}; {_how(name)}")
+    return CpuTimes(name, records.load(path, CpuRecord))
+
+
+def _how(ladder: str) -> str:
+    return f"on that machine: {_COMMAND} {ladder}"
+
+
+def cpu_path(ladder: str, gpu: str = records.DEFAULT_GPU, folder: Path | None = None) -> Path:
+    """The file of a ladder's CPU times; ``folder`` replaces ``records/<gpu>``."""
+    return (folder or records.RECORDS / gpu) / "cpu" / f"{ladder}.json"
+
+
+def has_methods(ladder: str) -> bool:
+    """Whether a ladder has a module ``cpu``. Raises UnknownLadder."""
+    paths.make_kernels_importable()
+    module = importlib.import_module(ladder_module(ladder))
+    return hasattr(module, "__path__") and importlib.util.find_spec(f"{module.__name__}.cpu") is not None
+
+
+def record_cpu(name: str, folder: Path | None = None) -> Path:
+    """Verify and time a ladder's methods, and write them below ``folder`` (``records/<gpu>``).
+
+    Raises WrongResult for a method whose result is wrong, and ImportError where a library is missing.
+    """
+    ladder = load_ladder(name)
+    module = importlib.import_module(f"{ladder_module(name)}.cpu")
+    device = hardware.device_block()
+    data = {
+        "ladder": ladder.name,
+        "command": f"{_COMMAND} {name}",
+        "date": datetime.datetime.now(datetime.UTC).strftime("%Y-%m-%d"),
+        "commit": hardware.commit(),
+        "device": device,
+        "processor": processor_block(),
+        "points": [point for size in module.SIZES for point in measure(ladder, size, module.METHODS)],
+    }
+    path = cpu_path(ladder.name, hardware.gpu_slug(device["name"]), folder)
+    records.save(path, data, CpuRecord)
+    return path
+
+
+def measure(ladder: Ladder, size: Size, methods: tuple[Method, ...]) -> list[dict[str, Any]]:
+    """Verify and time the methods at one size. Raises WrongResult before it times what is wrong."""
+    problem, host = ladder.problem, ladder.inputs(size)
+    (output,) = problem.outputs
+    expected = problem.reference(host, size)[output.name]
+    points = []
+    for method in methods:
+        if problem.flops(size) > method.most_flops:
+            continue
+        run = method.prepare(host, size)
+        found = compare(np.ascontiguousarray(run()), expected, problem.tolerance(size))
+        if found.wrong:
+            raise WrongResult(f"{ladder.name} '{method.name}' on the CPU at {size_label(size)}: {found.wrong} wrong")
+        samples = list(records.rounded(_samples(run)))
+        points.append({"name": method.name, "call": method.call, "size": dict(size), "samples": samples,
+                       "max_rel_error": found.error})  # fmt: skip
+    return points
+
+
+def _samples(run: Callable[[], object]) -> list[float]:
+    """Seconds of each run; the run that verified was the warm-up."""
+    taken: list[float] = []
+    while len(taken) < LEAST or (len(taken) < MOST and sum(taken) < SECONDS):
+        start = time.perf_counter()
+        run()
+        taken.append(time.perf_counter() - start)
+    return taken
+
+
+def processor_block() -> dict[str, Any]:
+    """The ``processor`` of a record: the CPU, the cores that this process may use, and the libraries' versions."""
+    blas = np.show_config(mode="dicts")["Build Dependencies"]["blas"]
+    torch = importlib.import_module("torch") if importlib.util.find_spec("torch") else None
+    return {
+        "name": _processor_name(),
+        "cores": usable_cores(),
+        "numpy": np.__version__,
+        "blas": f"{blas['name']} {blas['version']}",
+        "torch": str(torch.__version__) if torch else None,
+        "torch_threads": torch.get_num_threads() if torch else None,
+    }
+
+
+def usable_cores(quota: Path = Path("/sys/fs/cgroup/cpu.max")) -> int:
+    """The cores that this process may use: by its affinity, and by the quota of its control group."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    share, _, period = quota.read_text().partition(" ") if quota.is_file() else ("max", "", "")
+    return cores if share == "max" else max(1, min(cores, math.ceil(int(share) / int(period))))
+
+
+def _processor_name() -> str:
+    info = Path("/proc/cpuinfo")
+    found = re.search(r"(?m)^model name\s*:\s*(.+)$", info.read_text()) if info.is_file() else None
+    return found[1].strip() if found else platform.processor() or platform.machine()

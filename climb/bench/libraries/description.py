@@ -1,0 +1,56 @@
+"""What a record says of a peer: library, version, algorithm, precision, and the kernels that one launch runs."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from climb.bench.problem import Peer, PeerUnavailable, Size
+
+Description = dict[str, str]
+#: What a peer that needs a missing package says; ``make gpu`` installs all of them.
+INSTALL = "make gpu"
+#: A kernel's name may have thousands of characters of template arguments; what is left tells kernels apart.
+LONGEST_NAME = 160
+
+
+def describe(name: str, version: str, algorithm: str, precision: str) -> Description:
+    """A description by its fields, in the order in which records hold them."""
+    return {"name": name, "version": version, "algorithm": algorithm, "precision": precision}
+
+
+def dotted(number: int, *places: int) -> str:
+    """A version that a library packs into a number: ``dotted(91900, 10000, 100, 1)`` is ``9.19.0``."""
+    parts = []
+    for place in places:
+        parts.append(str(number // place))
+        number %= place
+    return ".".join(parts)
+
+
+def prepared(peer: Peer, arrays: dict[str, Any], size: Size) -> Callable[[], None]:
+    """Prepare a peer. A library that is not installed raises :class:`PeerUnavailable`, as an unsupported size does."""
+    try:
+        return peer.prepare(arrays, size)
+    except ImportError as error:
+        what = f"the module {error.name}" if error.name else str(error)
+        raise PeerUnavailable(f"{what} is not installed or cannot be loaded; {INSTALL} installs it") from error
+    except RuntimeError as error:
+        # Not imported here by its class: cuda.pathfinder may be missing too.
+        if type(error).__name__ != "DynamicLibNotFoundError":
+            raise
+        library = (re.search(r"lib\w+\.so", str(error)) or ["a shared library"])[0]
+        raise PeerUnavailable(f"{library} is not installed; {INSTALL} installs it") from error
+
+
+def description(peer: Peer, launch: Callable[[], None], kernels: Sequence[str]) -> Description:
+    """The description of a prepared peer: its own, then what was chosen at this size, then the kernels it launched."""
+    found = {**peer.describe(), **getattr(launch, "chosen", {})}
+    if kernels:
+        found["kernels"] = "; ".join(_shortened(name) for name in kernels)
+    return found
+
+
+def _shortened(name: str) -> str:
+    return name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 3] + "..."

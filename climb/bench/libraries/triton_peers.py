@@ -1,0 +1,44 @@
+"""Peers written in Triton, which comes with PyTorch: descriptions, and launches on CuPy arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from climb.bench.libraries.choosing import Prepared
+from climb.bench.libraries.description import Description, describe
+
+
+def triton(algorithm: str, precision: str) -> Callable[[], Description]:
+    """A peer's ``describe`` for a Triton kernel of ours, with Triton's version."""
+
+    def found() -> Description:
+        import triton as library
+
+        return describe("Triton", library.__version__, f"{algorithm}, autotuned", precision)
+
+    return found
+
+
+def product(a: Any, b: Any, c: Any, precision: str = "ieee") -> Prepared:
+    """A launch of c = a b on float32 CuPy arrays; ``precision`` is ``"ieee"``, ``"tf32"`` or ``"tf32x3"``."""
+    import torch
+
+    from climb.bench.libraries import triton_kernels
+
+    return triton_kernels.product(*(torch.from_dlpack(array) for array in (a, b, c)), precision)
+
+
+def layer(weights: Any, given: Any, out: Any, precision: str = "ieee") -> Prepared:
+    """A launch of out = given weights^T: weights (outputs, inputs), given (batch, inputs), out (batch, outputs).
+
+    A batch of one is a matrix-vector product, whose sums are float32 or int32 as the arrays are.
+    """
+    import torch
+
+    from climb.bench.libraries import triton_kernels
+
+    w, x, y = (torch.from_dlpack(array) for array in (weights, given, out))
+    if x.shape[0] == 1:
+        return triton_kernels.vector_product(w, x[0], y[0])
+    return triton_kernels.product(x, w.t(), y, precision)

@@ -1,0 +1,53 @@
+"""What a link to a page of the book may lead to: its headings and its figures."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+_ROLE = re.compile(r"\{[\w:]+\}`[^`]*`")
+_MARKS = re.compile(r"[`*]")
+_FENCED = re.compile(r"(?m)^(`{3,}|~{3,}|:{3,}).*?^\1[ \t]*$", re.DOTALL)
+_HEADING = re.compile(r"(?m)^#{1,3} +(.*?)[ \t]*$")
+_UNSAFE = re.compile(r"[^\w\u4e00-\u9fff\- ]")
+
+
+def anchors(page: Path) -> dict[str, str]:
+    """Return the text of each heading of a notebook or Markdown page, and the caption of each figure, by its anchor.
+
+    Headings of three levels have anchors, by the rule of GitHub, which MyST follows: ``## What is left`` is
+    ``what-is-left``. A figure's anchor is its name.
+    """
+    found: dict[str, str] = {}
+    for text in _markdown(page):
+        for title in _HEADING.findall(_FENCED.sub("", text)):
+            said = _MARKS.sub("", _ROLE.sub("", title))
+            slug, number = _UNSAFE.sub("", said.lower().replace(" ", "-")), 1
+            while slug in found:
+                slug, number = f"{slug}-{number}", number + 1
+            found[slug] = said
+    return found | _figures(page)
+
+
+def book_anchors(folder: Path) -> dict[str, str]:
+    """Return the anchors of all pages of a folder, each after the name of its page: ``conv1d#what-is-left``."""
+    pages = sorted([*folder.glob("*.ipynb"), *folder.glob("*.md")])
+    return {f"{page.stem}#{anchor}": text for page in pages for anchor, text in anchors(page).items()}
+
+
+def _markdown(page: Path) -> Iterator[str]:
+    text = page.read_text(encoding="utf-8")
+    if page.suffix != ".ipynb":
+        yield text
+        return
+    yield from ("".join(cell["source"]) for cell in json.loads(text)["cells"] if cell["cell_type"] == "markdown")
+
+
+def _figures(page: Path) -> dict[str, str]:
+    if page.suffix != ".ipynb":
+        return {}
+    cells = json.loads(page.read_text(encoding="utf-8"))["cells"]
+    figures = (cell["metadata"].get("mystnb", {}).get("figure", {}) for cell in cells)
+    return {figure["name"]: figure.get("caption", "") for figure in figures if "name" in figure}

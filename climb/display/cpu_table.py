@@ -1,0 +1,38 @@
+"""A table of CPU times beside the best rung, for scale."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from climb.bench.cpu import cpu_times
+from climb.bench.problem import Size, size_label
+from climb.bench.timings import Timings
+from climb.bench.units import ratio_text, time_text
+from climb.display.cell_output import CellOutput, table
+
+
+def cpu_table(timings: Timings, sizes: Sequence[Size] | None = None) -> CellOutput:
+    """The times of NumPy and PyTorch on the CPU of the record's machine, and how many times as fast our best rung is.
+
+    ``sizes`` are those to show, all that were measured by default. The CPU's caches are warm and the GPU's are cold.
+    Where no CPU has been measured yet, the caption says so, and only the rungs' times are shown. Raises LookupError for
+    a size that the record lacks.
+
+    >>> cpu_table(timings("conv3d"))                                                         # doctest: +SKIP
+    """
+    ladder = timings.ladder
+    try:
+        known = cpu_times(ladder)
+    except LookupError as missing:
+        rows = [[size_label(size), time_text(timings.seconds(timings.best(size), size))]
+                for size in sizes or ladder.problem.headline]  # fmt: skip
+        return table(rows, ["size", timings.reference.gpu], caption=f"pending: {missing.args[0]}")
+    points = [point for point in known.record.points if sizes is None or point.size in [dict(size) for size in sizes]]
+    rows = []
+    for point in points:
+        spent, best = known.seconds(point.name, point.size), timings.best(point.size)
+        ours = timings.seconds(best, point.size)
+        rows.append([f"{point.name}: {point.call}", size_label(point.size), time_text(spent), time_text(ours),
+                     ratio_text(spent / ours)])  # fmt: skip
+    columns = ["on the CPU", "size", "time", f"{timings.reference.gpu}", "ratio"]
+    return table(rows, columns, caption=f"{known.processor}; {known.record.date}")

@@ -1,0 +1,42 @@
+"""A table of what warps wait for, from Nsight Compute's stall reasons."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from climb.bench.ladder import Ladder
+from climb.bench.problem import Size
+from climb.bench.profiling import hardware_counters
+from climb.bench.stalls import cycles_per_instruction, waits
+from climb.bench.units import significant
+from climb.display.cell_output import CellOutput, table
+
+#: A reason that nowhere takes this share of the cycles goes into the column "other".
+LEAST = 0.04
+
+
+def stalls_table(ladder: str | Ladder, launches: Mapping[str, tuple[str, Size]], *, column: str = "rung") -> CellOutput:
+    """What the warps of some launches wait for, in warp cycles per instruction issued.
+
+    ``launches`` are rung and size by the label of their row, below ``column``. Reasons stand in the order of the first
+    row. Where a launch has not been profiled with stall reasons yet, the caption says so and the table has the labels
+    alone.
+
+    >>> stalls_table("matmul", {"naive": ("naive", size), "coalesced": ("coalesced", size)})  # doctest: +SKIP
+    """
+    try:
+        known = hardware_counters(ladder)
+        counted = {label: known.at(rung, size) for label, (rung, size) in launches.items()}
+        found = {label: waits(counts) for label, counts in counted.items()}
+    except LookupError as missing:
+        return table([[label] for label in launches], [column], caption=f"pending: {missing.args[0]}")
+    total = {label: cycles_per_instruction(counts) for label, counts in counted.items()}
+    first = next(iter(found.values()))
+    shown = [reason for reason in first if any(found[label][reason] >= LEAST * total[label] for label in found)]
+    rows = []
+    for label, reasons in found.items():
+        other = total[label] - sum(reasons[reason] for reason in shown)
+        parts = [significant(reasons[reason], 2) for reason in shown]
+        rows.append([label, significant(total[label]), *parts, significant(max(other, 0.0), 2)])
+    caption = f"Warp cycles per instruction issued, by what the warp waits for. {known.gpu}, {known.date}"
+    return table(rows, [column, "in all", *shown, "other"], caption=caption)

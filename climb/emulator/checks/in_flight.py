@@ -1,0 +1,249 @@
+"""Asynchronous accesses in flight: find the accesses that conflict with them.
+
+An asynchronous operation (cp.async, a bulk copy, TMA, wgmma) reads and writes memory at any time between the
+instruction that issues it and the wait that covers it. In that span, nobody may write what it reads, and nobody may
+read or write what it writes: not even the thread that issued it.
+
+    issue          runtime.asynchronous: `begin`, for each access of the operation; compares it with the others in
+                   flight and, in shared memory, with the ordinary accesses before it
+    any access     SharedShadow and hooks: `check_shared`, `check_global`
+    wait           runtime.asynchronous: `end`, for the lanes that the wait covers
+
+From the wait on, an access to shared memory counts as an ordinary one by the thread that issued it, made at the time of
+the wait: if another thread uses the result without a barrier after the wait, SharedShadow finds a race as between any
+two threads.
+
+How an operation completes is not known here: `simt.async_access.CommitGroups` keeps operations that complete by groups.
+Whoever keeps others, such as those that complete with the phase of an mbarrier, calls `begin` and `end` alike.
+"""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+import numpy as np
+
+from ..errors import AsyncRace
+from ..memory.device_memory import Allocation
+from ..simt.async_access import AsyncAccess
+from ..simt.batch import Batch
+from ..simt.groups import Group
+from ..simt.lanes import Lanes
+from ..simt.site import Site
+from . import hooks, races
+from .faults import place
+
+CELL = 4  # bytes; asynchronous accesses are multiples of it
+
+
+class InFlight:
+    """The asynchronous accesses of a batch that are in flight; raises AsyncRace for those that conflict with them."""
+
+    def __init__(self, batch: Batch) -> None:
+        self._batch = batch
+        self._shared: list[AsyncAccess] = []
+        self._global: list[tuple[int, int, AsyncAccess]] = []  # first byte, end, access
+        self._global_writes = 0
+        cells = -(-batch.shared_bytes // CELL)
+        self._written, self._read = _Marks(batch.blocks, cells), _Marks(batch.blocks, cells)
+
+    def begin(self, access: AsyncAccess) -> None:
+        """An operation starts to access memory.
+
+        Raises AsyncRace for a conflict with another operation in flight. For shared memory of the lanes' own blocks,
+        raises Race for an ordinary access that is not ordered before it, and Uninitialised.
+        """
+        if access.site.space != "shared":
+            self._compare(access, [one for _, _, one in self._global])
+            self._enter_global(access)
+            return
+        cells = (access.block, access.lanes, access.site, access.address)
+        if self._written.hit(*cells).any() or (access.writes and self._read.hit(*cells).any()):
+            self._compare(access, self._shared)
+        if access.home is None:
+            self._batch.shared_shadow.begins(Group(self._batch, access.lanes, {}), access.site, access.address)
+        self._shared.append(access)
+        (self._written if access.writes else self._read).set(*cells, True)
+
+    def end(self, access: AsyncAccess, done: AsyncAccess, left: AsyncAccess | None = None) -> None:
+        """A wait covers the lanes `done` of an access, whose bytes have been moved, and not the lanes `left`.
+
+        Raises Race if lanes of the access have written different values to one place.
+        """
+        if access.site.space != "shared":
+            self._global = [each for each in self._global if each[2] is not access]
+            self._global_writes -= access.writes
+            if left is not None:
+                self._enter_global(left)
+            return
+        self._shared.remove(access)
+        marks = self._written if access.writes else self._read
+        marks.set(access.block, access.lanes, access.site, access.address, False)
+        if left is not None:
+            self._shared.append(left)
+        for one in self._shared:  # others may read, or write the same values to, the same cells
+            if one.writes == access.writes and (one is left or not access.writes or one.value is not None):
+                marks.set(one.block, one.lanes, one.site, one.address, True)
+        if done.home is None:
+            self._settle(done)
+
+    def check_shared(self, group: Group, site: Site, address: np.ndarray) -> None:
+        """An ordinary access to shared memory. Raises AsyncRace."""
+        if not self._shared:
+            return
+        lanes, writes = group.lanes, site.action != "load"
+        bad = self._written.hit(lanes.block, lanes, site, address)
+        if writes:
+            bad = bad | self._read.hit(lanes.block, lanes, site, address)
+        if bad.any():
+            self._find(site, lanes, self._keys("shared", site, lanes, lanes.block, address), None, self._shared)
+
+    def check_global(self, group: Group, site: Site, allocation: Allocation, address: np.ndarray) -> None:
+        """An ordinary access to global memory. Raises AsyncRace."""
+        writes = site.action != "load"
+        if not self._global or not (writes or self._global_writes):
+            return
+        near = [one for low, end, one in self._global if low < allocation.end and end > allocation.address]
+        if near:
+            lanes = group.lanes
+            self._find(site, lanes, self._keys("global", site, lanes, lanes.block, address), None, near)
+
+    def _enter_global(self, access: AsyncAccess) -> None:
+        low = int(access.address.min()) + access.site.offset
+        end = int(access.address.max()) + access.site.offset + access.site.width
+        self._global.append((low, end, access))
+        self._global_writes += access.writes
+
+    def _settle(self, done: AsyncAccess) -> None:
+        """Enter an access that is complete as an ordinary one of its lanes, made now."""
+        batch, site, group = self._batch, done.site, Group(self._batch, done.lanes, {})
+        if not done.writes:
+            batch.shared_shadow.enter_read(group, site, done.address)
+            return
+        if done.value is None:
+            batch.shared_shadow.enter_write(group, site, done.address, lambda: np.zeros((1, 1), np.bool_))
+            return
+        data, shift = batch.shared_view(site.container), site.container.itemsize.bit_length() - 1
+        start = done.lanes.block * (batch.shared.shape[1] >> shift)
+        index = np.broadcast_to((done.address + site.offset >> shift) + start, done.lanes.shape)
+        lost = batch.shared_shadow.enter_write(group, site, done.address, lambda: hooks.differ(data, index, done.value))
+        if lost.any():
+            lost = lost & hooks.differ(data, index, done.value)
+            if lost.any():
+                races.write_conflict(group, site, done.address, lost, "shared", None)
+
+    def _compare(self, access: AsyncAccess, others: list[AsyncAccess]) -> None:
+        """Raise AsyncRace if an operation that starts conflicts with one of `others`."""
+        self._find(access.site, access.lanes, self._keys_of(access), access, others)
+
+    def _find(
+        self, site: Site, lanes: Lanes, keys: np.ndarray, access: AsyncAccess | None, others: list[AsyncAccess]
+    ) -> None:
+        """Raise AsyncRace for the first lane that conflicts with one of `others`, if there is one.
+
+        `keys`: the places that the lanes access, see `_keys`; `access`: the operation that accesses them, None for an
+        ordinary access.
+        """
+        for other in others:
+            if not (other.writes or site.action != "load") or {site.action, other.site.action} == {"atomic"}:
+                continue
+            theirs = self._keys_of(other)
+            order = np.argsort(theirs, kind="stable")
+            theirs = theirs[order]
+            at = np.searchsorted(theirs, keys - other.site.width, side="right")
+            at_most = np.minimum(at, theirs.size - 1)
+            bad = (at < theirs.size) & (theirs[at_most] < keys + site.width)
+            if access is not None and access.value is not None and other.value is not None:
+                bad &= ~((theirs[at_most] == keys) & _same(access, other, order[at_most]))
+            if bad.any():
+                first = int(np.flatnonzero(bad)[0])
+                index = int(order[at[first]])
+                self._raise(site, lanes, access, other, bad, index, max(int(keys[first]), int(theirs[at[first]])))
+
+    def _keys(self, space: str, site: Site, lanes: Lanes, block: np.ndarray, address: np.ndarray) -> np.ndarray:
+        """The place that each lane accesses, int64 (lanes,): an address; in shared memory it counts on from block to
+        block."""
+        full = address + site.offset
+        if space == "shared":
+            full = full + block * self._batch.shared.shape[1]
+        return np.broadcast_to(full, lanes.shape).reshape(-1)
+
+    def _keys_of(self, access: AsyncAccess) -> np.ndarray:
+        return self._keys(access.site.space, access.site, access.lanes, access.block, access.address)
+
+    def _raise(
+        self, site: Site, lanes: Lanes, access: AsyncAccess | None, other: AsyncAccess, bad: np.ndarray, index: int,
+        key: int,
+    ) -> NoReturn:  # fmt: skip
+        """Raise AsyncRace: the lanes where `bad` holds, flat, conflict with `other`, first with its lane `index`."""
+        batch, space = self._batch, other.site.space
+        first = int(np.flatnonzero(bad)[0])
+        where = place(batch, site.location, *lanes.at(first), int(np.count_nonzero(bad)))
+        block, thread = other.lanes.at(index)
+        there = place(batch, other.site.location, block, thread, 1)
+        allocation = batch.find(key, 1) if space == "global" else None
+        at = key if space == "global" else key % batch.shared.shape[1]
+        name, offset = races.name_of(batch.kernel, space, at, allocation)
+        what, another = f"this {races.NOUNS[site.action]} of", "an"
+        if access is not None:
+            what, another = f"this asynchronous {site.asynchronous} {_verb(access)}", "another"
+        file = there.file.rsplit("/", 1)[-1]
+        raise AsyncRace(
+            f"race in {space} memory: {what} byte {offset} of {name}, which {another} asynchronous "
+            f"{other.site.asynchronous} of {races.thread_text(there, where)} {_verb(other)}, issued at "
+            f"{file}:{there.line}: {there.text.rstrip('; ')}; it is still in flight, because "
+            f"{other.why(block, thread, int(other.number[index]))}",
+            where,
+            space=space,
+            address=at,
+            allocation=allocation,
+            name=name,
+            offset=offset,
+            other=there,
+            same_warp=there.block == where.block and thread // 32 == lanes.at(first)[1] // 32,
+        )
+
+
+class _Marks:
+    """Which cells of shared memory some access in flight uses. One row of cells stands for all blocks while every
+    access is the same in all of them."""
+
+    def __init__(self, blocks: int, cells: int) -> None:
+        self._blocks, self._row = blocks, cells
+        self._cells = np.zeros(cells, np.bool_)
+        self._expanded = blocks == 1
+
+    def hit(self, block: np.ndarray, lanes: Lanes, site: Site, address: np.ndarray) -> np.ndarray:
+        """Which lanes access a marked cell: bool, broadcasting to the lanes' shape."""
+        index = self._index(block, site, address)
+        found = self._cells.take(index)
+        return found[:, :, 0] if found.shape[2] == 1 else found.any(axis=2)
+
+    def set(self, block: np.ndarray, lanes: Lanes, site: Site, address: np.ndarray, value: bool) -> None:
+        """Mark, or unmark, the cells of an access."""
+        everywhere = not lanes.ragged and lanes.shape[0] == self._blocks and address.shape[0] == 1
+        if not self._expanded and not (everywhere and block is lanes.block):
+            self._cells = np.tile(self._cells, self._blocks)
+            self._expanded = True
+        self._cells[self._index(block, site, address)] = value
+
+    def _index(self, block: np.ndarray, site: Site, address: np.ndarray) -> np.ndarray:
+        index = (address + site.offset >> 2)[:, :, None]
+        if site.width > CELL:
+            index = index + np.arange(site.width // CELL)
+        return index + (block * self._row)[:, :, None] if self._expanded and self._blocks > 1 else index
+
+
+def _same(access: AsyncAccess, other: AsyncAccess, index: np.ndarray) -> np.ndarray:
+    """Whether each lane of an access writes the same bytes as lane `index` of another: bool (lanes,)."""
+    if access.site.width != other.site.width:
+        return np.zeros(index.shape, np.bool_)
+    ours, theirs = (
+        np.ascontiguousarray(np.broadcast_to(one.value, one.lanes.shape)).view(np.uint8).reshape(-1, one.site.width)
+        for one in (access, other)
+    )
+    return (ours == theirs[index]).all(axis=1)
+
+
+def _verb(access: AsyncAccess) -> str:
+    return "writes" if access.writes else "reads"

@@ -1,0 +1,146 @@
+"""Tensor maps: the 128 bytes that tell bulk tensor copies about a tensor in global memory.
+
+The driver's layout of these bytes is not public. Here they hold the fields of `TensorMap` in a layout of our own, with
+a checksum: a changed byte is noticed. The rules are those of `cuTensorMapEncodeTiled`
+in the CUDA Driver API.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from dataclasses import dataclass
+
+NBYTES = 128
+MAX_RANK = 5
+#: Names of the data types, as in CUtensorMapDataType; the index is the number of the enumeration.
+TYPES = (
+    "uint8", "uint16", "uint32", "int32", "uint64", "int64", "float16", "float32", "float64", "bfloat16",
+    "float32_ftz", "tfloat32", "tfloat32_ftz",
+)  # fmt: skip
+SIZES = {
+    "uint8": 1, "uint16": 2, "uint32": 4, "int32": 4, "uint64": 8, "int64": 8, "float16": 2, "float32": 4,
+    "float64": 8, "bfloat16": 2, "float32_ftz": 4, "tfloat32": 4, "tfloat32_ftz": 4,
+}  # fmt: skip
+SWIZZLES = (0, 32, 64, 128)  # bytes; the index is the number in CUtensorMapSwizzle
+L2_PROMOTIONS = (0, 64, 128, 256)
+_MAGIC = b"climb TM"
+_FORM = "<8s6BQ5Q4Q5H5B"
+_SPAN = struct.calcsize(_FORM)
+
+
+class TensorMapError(ValueError):
+    """A tensor map that the driver refuses; the message names the argument and what it may be."""
+
+
+@dataclass(frozen=True)
+class TensorMap:
+    """A tensor of up to five dimensions in global memory and the box that a copy moves; the innermost dimension first.
+
+    `address`: of the first element. `dims`: elements along each dimension. `strides`: bytes between neighbours along
+    each dimension but the innermost, whose elements touch. `box`: elements that a copy spans along each dimension.
+    `element_strides`: along each dimension, every how many elements of the box one is copied (the innermost is always
+    1). `swizzle`: bytes over which 16-byte chunks are permuted in shared memory, or 0. `nan_fill`: elements outside
+    the tensor are read as NaN instead of zero. `l2_promotion` changes no value.
+    """
+
+    dtype: str
+    address: int
+    dims: tuple[int, ...]
+    strides: tuple[int, ...]
+    box: tuple[int, ...]
+    element_strides: tuple[int, ...]
+    swizzle: int = 0
+    l2_promotion: int = 0
+    nan_fill: bool = False
+
+    @property
+    def rank(self) -> int:
+        """The number of dimensions."""
+        return len(self.dims)
+
+    @property
+    def itemsize(self) -> int:
+        """Bytes of an element."""
+        return SIZES[self.dtype]
+
+    @property
+    def tile(self) -> tuple[int, ...]:
+        """The elements that a copy moves along each dimension, innermost first."""
+        steps = (1, *self.element_strides[1:])
+        return tuple(-(-extent // step) for extent, step in zip(self.box, steps, strict=True))
+
+    @property
+    def tile_bytes(self) -> int:
+        """The bytes that a copy moves to or from shared memory, and that it completes on an mbarrier."""
+        count = self.itemsize
+        for extent in self.tile:
+            count *= extent
+        return count
+
+
+def check(one: TensorMap) -> None:
+    """Raise TensorMapError if the driver would refuse the tensor map, NotImplementedError if only the emulator does."""
+    rank, size = one.rank, SIZES.get(one.dtype)
+    if size is None:
+        raise TensorMapError(f"dtype is {one.dtype!r}; it must be one of {', '.join(TYPES)}")
+    if not 1 <= rank <= MAX_RANK:
+        raise TensorMapError(f"the tensor has {rank} dimensions; it must have 1 to {MAX_RANK}")
+    for name, values, count in (
+        ("strides", one.strides, rank - 1), ("box", one.box, rank), ("element_strides", one.element_strides, rank),
+    ):  # fmt: skip
+        if len(values) != count:
+            raise TensorMapError(f"{name} has {len(values)} entries; a tensor of {rank} dimensions needs {count}")
+    if one.address % 16:
+        raise TensorMapError(f"the tensor starts at {one.address:#x}; its address must be a multiple of 16")
+    if not all(1 <= extent <= 1 << 32 for extent in one.dims):
+        raise TensorMapError(f"the dimensions are {one.dims}; each must be 1 to 2^32")
+    if not all(stride % 16 == 0 and 0 <= stride < 1 << 40 for stride in one.strides):
+        raise TensorMapError(f"the strides are {one.strides} bytes; each must be a multiple of 16 and below 2^40")
+    if not all(1 <= extent <= 256 for extent in one.box):
+        raise TensorMapError(f"the box is {one.box}; each extent must be 1 to 256 elements")
+    if not all(1 <= step <= 8 for step in one.element_strides):
+        raise TensorMapError(f"the element strides are {one.element_strides}; each must be 1 to 8")
+    inner = one.box[0] * size
+    if inner % 16:
+        raise TensorMapError(f"the box is {inner} bytes wide ({one.box[0]} elements); it must be a multiple of 16")
+    if one.swizzle not in SWIZZLES:
+        raise TensorMapError(f"swizzle is {one.swizzle}; it must be one of {', '.join(map(str, SWIZZLES))} bytes")
+    if one.swizzle and inner > one.swizzle:
+        raise TensorMapError(f"the box is {inner} bytes wide; with a swizzle of {one.swizzle} at most {one.swizzle}")
+    if one.l2_promotion not in L2_PROMOTIONS:
+        raise TensorMapError(f"l2_promotion is {one.l2_promotion}; it must be one of {L2_PROMOTIONS}")
+    if one.nan_fill and "float" not in one.dtype:
+        raise TensorMapError(f"elements outside can be NaN only in a tensor of floats, not of {one.dtype}")
+
+
+def encode(one: TensorMap) -> bytes:
+    """The 128 bytes of a tensor map. Raises TensorMapError, and NotImplementedError for types that round values."""
+    check(one)
+    if one.dtype in ("float32_ftz", "tfloat32", "tfloat32_ftz"):
+        raise NotImplementedError(f"the emulator copies bits as they are; it has no tensor maps of {one.dtype}")
+    head = (TYPES.index(one.dtype), one.rank, SWIZZLES.index(one.swizzle), L2_PROMOTIONS.index(one.l2_promotion))
+
+    def filled(values: tuple[int, ...], count: int) -> tuple[int, ...]:
+        return (*values, *(0,) * (count - len(values)))
+
+    packed = struct.pack(
+        _FORM, _MAGIC, *head, one.nan_fill, 0, one.address, *filled(one.dims, 5), *filled(one.strides, 4),
+        *filled(one.box, 5), *filled(one.element_strides, 5),
+    )  # fmt: skip
+    return (packed + struct.pack("<I", zlib.crc32(packed))).ljust(NBYTES, b"\0")
+
+
+def decode(data: bytes) -> TensorMap | None:
+    """The tensor map in 128 bytes; None if they are not as an encoder has left them."""
+    packed = data[:_SPAN]
+    if len(data) != NBYTES or packed[:8] != _MAGIC:
+        return None
+    if data[_SPAN:] != struct.pack("<I", zlib.crc32(packed)).ljust(NBYTES - _SPAN, b"\0"):
+        return None
+    _, kind, rank, swizzle, promotion, nan, _, address, *rest = struct.unpack(_FORM, packed)
+    dims, strides, box, steps = rest[:5], rest[5:9], rest[9:14], rest[14:19]
+    return TensorMap(
+        TYPES[kind], address, tuple(dims[:rank]), tuple(strides[: rank - 1]), tuple(box[:rank]), tuple(steps[:rank]),
+        SWIZZLES[swizzle], L2_PROMOTIONS[promotion], bool(nan),
+    )  # fmt: skip

@@ -1,0 +1,193 @@
+"""Common parts of bulk operations: one thread moves a range of memory in the background.
+
+An operation checks its arguments when it is issued, and takes effect when a thread waits for it: see
+`simt.asynchronous`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import NoReturn
+
+import numpy as np
+
+from ..checks import faults
+from ..checks.in_flight import InFlight
+from ..checks.proxies import check_fenced
+from ..counters.cost_model import SECTOR
+from ..errors import AsyncMisuse, Misaligned
+from ..isa.half import half_operation
+from ..memory.device_memory import Allocation
+from ..simt.async_access import AsyncAccess
+from ..simt.asynchronous import Operation
+from ..simt.groups import Group
+from ..simt.lanes import Lanes
+from ..simt.site import Site
+from . import mbarrier
+from .atomics import UFUNCS, decrease, increase
+from .mbarrier_words import phase
+
+PIECE = 16
+_WORD = np.dtype(np.uint32)
+
+Update = Callable[[np.ndarray, np.ndarray], np.ndarray]
+#: (block, thread, number) -> why an access is in flight, the last part of a sentence.
+Why = Callable[[int, int, int], str]
+
+
+def each_lane(group: Group, *values: np.ndarray | None) -> Iterator[tuple[Group, list[int | None]]]:
+    """Each lane as a group of its own, with its value of each array."""
+    shape, threads = group.lanes.shape, group.lanes.threads
+    block, thread = (np.broadcast_to(each, shape).ravel() for each in (group.lanes.block, group.lanes.thread))
+    flat = [None if each is None else np.broadcast_to(each, shape).ravel() for each in values]
+    for lane in range(group.lanes.count):
+        here = Lanes(block[lane].reshape(1, 1), thread[lane].reshape(1, 1), threads, True)
+        yield Group(group.batch, here, {}), [None if each is None else int(each[lane]) for each in flat]
+
+
+def spread(group: Group, block: int, count: int) -> Group:
+    """The one lane of a group, repeated `count` times, as if it were in `block`: for the accesses of a range."""
+    lanes = group.lanes
+    where = Lanes(np.full((1, count), block, np.int64), np.full((1, count), lanes.thread[0, 0]), lanes.threads, True)
+    return Group(group.batch, where, {})
+
+
+def pieces(start: int, nbytes: int) -> np.ndarray:
+    """The addresses of the 16-byte pieces of a range, (1, n)."""
+    return np.arange(start, start + nbytes, PIECE, dtype=np.int64).reshape(1, -1)
+
+
+def as_pieces(site: Site, action: str) -> Site:
+    """The site, as accesses of 16 bytes at whole addresses."""
+    return replace(site, element=_WORD, count=4, offset=0, action=action, part=True)
+
+
+def fail(group: Group, site: Site, what: str) -> NoReturn:
+    """Raise AsyncMisuse at the one lane of a group."""
+    raise AsyncMisuse(what, faults.place_of(group, site, np.ones((1, 1), np.bool_)))
+
+
+def check_alignment(group: Group, site: Site, address: int, multiple: int, what: str) -> None:
+    """Raise Misaligned unless `address` is a multiple."""
+    if address % multiple:
+        raise Misaligned(
+            f"misaligned: {what} at {address:#x}, which is no multiple of {multiple}",
+            faults.place_of(group, site, np.ones((1, 1), np.bool_)),
+            address=address,
+            width=multiple,
+            allocation=None,
+        )
+
+
+def check_shared_range(group: Group, site: Site, start: int, nbytes: int) -> None:
+    """Raise OutOfBounds unless a range of shared memory is within one variable."""
+    if nbytes and not group.batch.extents["shared"].contains(start, start, nbytes):
+        whole = replace(site, element=np.dtype(np.uint8), count=nbytes, offset=0)
+        faults.out_of_bounds(group, whole, np.array([[start]]), "shared")
+
+
+def global_range(group: Group, site: Site, start: int, nbytes: int) -> Allocation:
+    """The allocation that holds a range of global memory. Raises OutOfBounds."""
+    found = group.batch.find(start, max(nbytes, 1))
+    if found is None:
+        whole = replace(site, element=np.dtype(np.uint8), count=nbytes, offset=0)
+        faults.out_of_bounds(group, whole, np.array([[start]]))
+    return found
+
+
+def count(group: Group, site: Site, sectors: int, nbytes: int) -> None:
+    """Count one request of the copy engine: the sectors of global memory that it touches, and its bytes."""
+    counts = group.batch.counts["tma", site.index]
+    counts[0] += 1
+    counts[1] += nbytes
+    counts[2] += sectors
+    counts[3] += -(-nbytes // SECTOR)
+
+
+def range_sectors(start: int, nbytes: int) -> int:
+    """The sectors that a range touches."""
+    return (start + nbytes - 1) // SECTOR - start // SECTOR + 1 if nbytes else 0
+
+
+def reads_shared(group: Group, site: Site, start: int, nbytes: int, why: Why) -> AsyncAccess:
+    """The read of a range of shared memory of the lane's own block. Raises MissingProxyFence."""
+    address, site = pieces(start, nbytes), as_pieces(site, "load")
+    reader = spread(group, int(group.lanes.block[0, 0]), address.size)
+    check_fenced(reader, site, address)
+    return AsyncAccess(site, reader.lanes, address, np.zeros(address.size, np.int64), why=why)
+
+
+def writes_shared(
+    group: Group, site: Site, home: int, start: int, nbytes: int, why: Why, action: str = "store"
+) -> AsyncAccess:
+    """The write to a range of shared memory of the block `home`."""
+    address, own = pieces(start, nbytes), int(group.lanes.block[0, 0])
+    writer = spread(group, own, address.size)
+    where = None if home == own else np.full((1, 1), home, np.int64)
+    number = np.zeros(address.size, np.int64)
+    return AsyncAccess(as_pieces(site, action), writer.lanes, address, number, home=where, why=why)
+
+
+def accesses_global(group: Group, site: Site, address: np.ndarray, width: int, action: str, why: Why) -> AsyncAccess:
+    """The accesses of `width` bytes each to global memory."""
+    element, many = {1: ("u1", 1), 2: ("u2", 1), 4: ("u4", 1), 8: ("u8", 1), 16: ("u4", 4)}[width]
+    part = replace(site, space="global", element=np.dtype(element), count=many, offset=0, action=action, part=True)
+    lanes = spread(group, int(group.lanes.block[0, 0]), address.size).lanes
+    return AsyncAccess(part, lanes, address.reshape(1, -1), np.zeros(address.size, np.int64), why=why)
+
+
+def open_group(block: int, thread: int, number: int) -> str:
+    """Why an operation of a bulk group is in flight."""
+    return "no cp.async.bulk.wait_group has covered its group"
+
+
+def open_phase(block: int, thread: int, number: int) -> str:
+    """Why an operation that completes on an mbarrier is in flight."""
+    return "no wait has seen the phase of its mbarrier end"
+
+
+def shared_row(group: Group, home: int) -> np.ndarray:
+    """The shared memory of a block of the batch, uint8."""
+    return group.batch.shared[home]
+
+
+def barriers_at(group: Group, site: Site, address: np.ndarray) -> dict[int, int]:
+    """The words of mbarriers, each with the parity of the phase that it is in."""
+    words = mbarrier.words_of(group, site, address).ravel().tolist()
+    values = group.batch.asynchronous.values
+    return {word: int(phase(values[word : word + 1])[0]) for word in words}
+
+
+def issue(group: Group, operation: Operation) -> None:
+    """Put an operation into flight. Raises Race and AsyncRace for accesses that conflict with it."""
+    batch = group.batch
+    if not operation.barriers:
+        operation.group = batch.asynchronous.commits.get(int(group.lanes.linear()[0]), 0)
+    if batch.check_in_flight:
+        if batch.in_flight is None:
+            batch.in_flight = InFlight(batch)
+        for access in operation.accesses:
+            if access.address.size:
+                batch.in_flight.begin(access)
+                operation.open.append(access)
+    batch.asynchronous.operations.append(operation)
+
+
+def ended(group: Group, operation: Operation, action: str) -> None:
+    """Reads ("load") or writes of an operation have happened: others may use what they accessed."""
+    batch = group.batch
+    for access in [each for each in operation.open if (each.site.action == "load") == (action == "load")]:
+        operation.open.remove(access)
+        batch.in_flight.end(access, access)
+    if action != "load" and batch.clock is not None:
+        batch.clock.fence(group.lanes)
+
+
+def update_of(how: str, kind: str) -> tuple[np.dtype, Update]:
+    """The dtype and the function (old, value) -> new of a reduction, such as "add" of "f16" or "inc" of "u32"."""
+    if kind in ("f16", "bf16"):
+        return np.dtype(np.uint16), lambda old, value: half_operation(how, kind, (), old, value)
+    integer = {"b32": "uint32", "b64": "uint64", "u32": "uint32", "s32": "int32", "u64": "uint64", "s64": "int64"}
+    dtype = np.dtype(integer.get(kind) or {"f32": "float32", "f64": "float64"}[kind])
+    return dtype, UFUNCS.get(how, increase if how == "inc" else decrease)

@@ -1,0 +1,42 @@
+"""How bulk operations report their accesses to global memory to the checks: as accesses of the thread that issues."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from ..checks import hooks
+from ..memory.device_memory import Allocation
+from ..simt.groups import Group
+from ..simt.site import Site
+from .bulk import spread
+
+_ELEMENTS = {1: ("uint8", 1), 2: ("uint16", 1), 4: ("uint32", 1), 8: ("uint64", 1), 16: ("uint32", 4)}
+
+
+def _accesses(group: Group, site: Site, address: np.ndarray, width: int, action: str) -> tuple[Group, Site]:
+    element, count = _ELEMENTS[width]
+    part = replace(site, element=np.dtype(element), count=count, offset=0, action=action, part=True)
+    return spread(group, int(group.lanes.block[0, 0]), address.size), part
+
+
+def read_global(group: Group, site: Site, held: Allocation, address: np.ndarray, width: int = 16) -> None:
+    """A read of `width` bytes at each address. Raises Uninitialised and Race."""
+    batch = group.batch
+    if address.size and (batch.clock is not None or (held.written is not None and batch.check_uninitialised)):
+        reader, part = _accesses(group, site, address, width, "load")
+        hooks.load(reader, part, held, address)
+
+
+def write_global(
+    group: Group, site: Site, held: Allocation, address: np.ndarray, reduces: bool, width: int = 16
+) -> None:
+    """A write, or an atomic update, of `width` bytes at each address. Raises Race; the caller stores the values."""
+    if not address.size:
+        return
+    writer, part = _accesses(group, site, address, width, "atomic" if reduces else "store")
+    if reduces:
+        hooks.atomic(writer, part, held, address)
+    else:
+        hooks.overwrite(writer, part, held, address)

@@ -1,0 +1,39 @@
+"""Waits at mbarriers that can never end."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..checks import faults
+from ..errors import Deadlock
+from ..simt.groups import Group
+from ..simt.site import Site
+from .mbarrier_words import describe, pending, phase, transactions
+
+#: Failed waits, without any arrival or copy in between, after which nothing can come any more. A group that polls lets
+#: the others run first, so all that can run have run by then.
+PATIENCE = 1000
+
+
+def waited_in_vain(group: Group, site: Site, words: np.ndarray) -> None:
+    """Raise Deadlock if nothing has happened at any mbarrier for a long time. `words`: those that the lanes await."""
+    batch, state = group.batch, group.batch.asynchronous
+    if state.polls < PATIENCE:
+        return
+    word = int(words.ravel()[0])
+    value = state.values[word : word + 1]
+    made = state.initialised[word]
+    rows = batch.shared.shape[1] >> 3
+    block, address = word // rows, word % rows * 8
+    where = f"{made.location.file.rsplit('/', 1)[-1]}:{made.location.line}"
+    count = int(np.count_nonzero(words == word))
+    raise Deadlock(
+        f"deadlock: {count} thread{'s wait' if count > 1 else ' waits'} for the mbarrier initialised at {where}, whose "
+        f"phase of parity {int(phase(value)[0])} misses {describe(int(value[0]))}",
+        faults.place_of(group, site, words == word),
+        steps=state.polls,
+        block=batch.block_index(block),
+        address=address,
+        arrivals=int(pending(value)[0]),
+        nbytes=int(transactions(value)[0]),
+    )

@@ -1,0 +1,164 @@
+"""Asynchronous operations: what they access, and the commit groups by which threads wait for them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from .lanes import Lanes, Selection, take
+from .site import Site
+
+PIECE = 16  # bytes of a piece of a long range
+
+
+def _unknown(block: int, thread: int, number: int) -> str:
+    return "nothing has waited for it"
+
+
+@dataclass(frozen=True, eq=False)
+class AsyncAccess:
+    """One access of an asynchronous operation, which may happen at any time until a wait covers it.
+
+    Each lane accesses `site.width` bytes at `address + site.offset`; `site.space` ("shared" or "global") says where,
+    `site.action` whether it reads ("load") or writes. A longer range has a lane for each of its `pieces`, so a thread
+    may appear several times in `lanes`. `value`: the containers to be written, if they are known at the start; two
+    copies that write the same value to the same place are no race. `number`, int64 (lanes,): the commit group of each
+    lane, or whatever else tells its completion. `home`: the block of the batch whose shared memory is accessed,
+    if it is not the lane's own. `why` tells (block, thread, number) why the access of a lane is still in flight, as the
+    last part of a sentence.
+    """
+
+    site: Site
+    lanes: Lanes
+    address: np.ndarray
+    number: np.ndarray
+    value: np.ndarray | None = None
+    home: np.ndarray | None = None
+    why: Callable[[int, int, int], str] = _unknown
+
+    @property
+    def writes(self) -> bool:
+        """Whether it writes memory."""
+        return self.site.action != "load"
+
+    @property
+    def block(self) -> np.ndarray:
+        """The block whose shared memory each lane accesses; broadcasts to the lanes' shape."""
+        return self.lanes.block if self.home is None else self.home
+
+    def part(self, where: np.ndarray) -> AsyncAccess:
+        """The access restricted to the lanes for which `where`, bool (lanes,), holds."""
+        flat, shape = np.flatnonzero(where), self.lanes.shape
+        selection = Selection(columns=flat) if self.lanes.ragged else Selection(flat=flat)
+        cut = {
+            name: None if each is None else take(each, selection, shape)
+            for name, each in (("address", self.address), ("value", self.value), ("home", self.home))
+        }
+        return replace(self, lanes=selection.lanes(self.lanes), number=self.number[flat], **cut)
+
+
+def pieces(lanes: Lanes, start: np.ndarray, nbytes: np.ndarray | int) -> tuple[Lanes, np.ndarray]:
+    """Cut ranges of `nbytes` bytes from `start` on into pieces of 16 bytes: a lane for each, and its address.
+
+    `start` and `nbytes` broadcast to the shape of the lanes; `nbytes` are multiples of 16. A lane appears once for each
+    of its pieces, in order.
+    """
+    block, thread, first, size = (
+        np.broadcast_to(each, lanes.shape).reshape(-1) for each in (lanes.block, lanes.thread, start, nbytes)
+    )
+    count = size // PIECE
+    owner = np.repeat(np.arange(count.size), count)
+    inside = np.arange(owner.size) - np.repeat(np.cumsum(count) - count, count)
+    flat = Lanes(block[owner].reshape(1, -1), thread[owner].reshape(1, -1), lanes.threads, True)
+    return flat, (first[owner] + PIECE * inside).reshape(1, -1)
+
+
+@dataclass(eq=False)
+class Pending:
+    """An operation that was issued and not waited for: its `accesses`, all of the same lanes.
+
+    `land` moves the bytes of the accesses that it is given, without counting or checking anything; `landed` tells
+    whether it has been called already, before a wait.
+    """
+
+    accesses: tuple[AsyncAccess, ...]
+    land: Callable[[tuple[AsyncAccess, ...]], None]
+    landed: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Covered:
+    """An operation, or a part of one, that a wait covers: the accesses as they were, the part that is `done`, and the
+    part of other lanes that is `left` pending; None if there is none. All three list the same accesses in order."""
+
+    operation: Pending
+    accesses: tuple[AsyncAccess, ...]
+    done: tuple[AsyncAccess, ...]
+    left: tuple[AsyncAccess | None, ...]
+
+
+class CommitGroups:
+    """Operations that each thread collects in groups, and of which it leaves the latest few open when it waits.
+
+    cp.async, bulk copies and wgmma each have groups of their own. `commits`, int64 (threads of the batch,), counts the
+    groups that a thread has committed; that is also the number of its open group. `names`: what a message calls the
+    instructions that commit and wait.
+    """
+
+    def __init__(self, threads: int, names: tuple[str, str] = ("commit", "wait")) -> None:
+        self.commits = np.zeros(threads, np.int64)
+        self.pending: list[Pending] = []
+        self.names = names
+        self._waits: list[tuple[Site, int]] = []
+        self._last: np.ndarray | None = None  # int64 (threads, 2): number of the latest wait from 1 on, commits by then
+
+    def open_group(self, lanes: Lanes) -> np.ndarray:
+        """The number of the group to which operations of these lanes belong until the next commit."""
+        return self.commits[lanes.linear()]
+
+    def commit(self, lanes: Lanes) -> None:
+        """Close the open group of each lane."""
+        self.commits[lanes.linear()] += 1
+
+    def wait(self, lanes: Lanes, number: int, site: Site) -> list[Covered]:
+        """Wait until at most the latest `number` groups of each lane are open; return what this covers."""
+        if not self.pending:
+            return []
+        linear = lanes.linear()
+        if self._last is None:
+            self._last = np.zeros((self.commits.size, 2), np.int64)
+        self._waits.append((site, number))
+        self._last[linear, 0] = len(self._waits)
+        self._last[linear, 1] = self.commits[linear]
+        done = np.full(self.commits.size, -1, np.int64)
+        done[linear] = self.commits[linear] - number
+        covered, pending = [], []
+        for each in self.pending:
+            accesses = each.accesses
+            arrived = accesses[0].number < done[accesses[0].lanes.linear()]
+            if arrived.all():
+                covered.append(Covered(each, accesses, accesses, (None,) * len(accesses)))
+            elif arrived.any():
+                each.accesses = left = tuple(one.part(~arrived) for one in accesses)
+                covered.append(Covered(each, accesses, tuple(one.part(arrived) for one in accesses), left))
+                pending.append(each)
+            else:
+                pending.append(each)
+        self.pending = pending
+        return covered
+
+    def why(self, thread: int, number: int) -> str:
+        """Why group `number` of a thread of the batch is still open, as the last part of a sentence."""
+        commit, wait = self.names
+        if number >= self.commits[thread]:
+            return f"no {commit} has closed its group"
+        last, committed = (0, 0) if self._last is None else self._last[thread].tolist()
+        if not last or number >= committed:
+            return f"no {wait} has covered its group"
+        site, open_groups = self._waits[last - 1]
+        file = site.location.file.rsplit("/", 1)[-1]
+        groups = "latest group" if open_groups == 1 else f"latest {open_groups} groups"
+        such = "that one" if open_groups == 1 else "one of them"
+        return f"the {wait} at {file}:{site.location.line} left the {groups} open, and its group is {such}"

@@ -1,0 +1,109 @@
+"""mbarriers of a batch, and the bulk operations that are in flight.
+
+A bulk operation may take effect at any time between its issue and its completion. Here it takes effect as late as
+possible: when a thread waits for it and would otherwise not get on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from .async_access import AsyncAccess
+from .lanes import Lanes
+from .site import Site
+
+
+@dataclass(eq=False)
+class Operation:
+    """A bulk operation of one thread that is in flight.
+
+    `fetch` reads the source, `deliver` writes the target and completes. `barriers`: the words (see `Asynchronous`) of
+    the mbarriers on which it completes, with the phase that each was in at the issue; empty if it belongs to a bulk
+    group. `group`: the number of that group. `accesses`: what it reads and writes; `open`: those of them that the
+    search for races holds to be in flight.
+    """
+
+    site: Site
+    lane: Lanes
+    fetch: Callable[[Operation], None]
+    deliver: Callable[[Operation], None]
+    barriers: dict[int, int] = field(default_factory=dict)
+    group: int = -1
+    accesses: tuple[AsyncAccess, ...] = ()
+    open: list[AsyncAccess] = field(default_factory=list)
+    data: object = None
+    fetched: bool = False
+
+    @property
+    def writes_shared(self) -> bool:
+        """Whether it writes to shared memory."""
+        return any(each.writes and each.site.space == "shared" for each in self.accesses)
+
+    def read(self) -> None:
+        """Read the source, unless that has happened."""
+        if not self.fetched:
+            self.fetched = True
+            self.fetch(self)
+
+    def finish(self) -> None:
+        """Read the source if need be, write the target and complete."""
+        self.read()
+        self.deliver(self)
+
+
+class Asynchronous:
+    """The mbarriers and operations of a batch. An mbarrier is known by its word: the index of its 8 bytes in the shared
+    memory of all blocks.
+
+    `live`: bool by word, where an mbarrier has been initialised; `values`: uint64 by word, what mbarrier operations
+    have left there. `initialised`: the site that initialised each word. `polls` counts failed waits since anything has
+    happened at an mbarrier.
+    """
+
+    def __init__(self) -> None:
+        self.live: np.ndarray | None = None
+        self.values: np.ndarray | None = None
+        self.initialised: dict[int, Site] = {}
+        self.operations: list[Operation] = []
+        self.polls = 0
+        #: Bulk groups that each thread has committed, by block * threads + thread.
+        self.commits: dict[int, int] = {}
+
+    def prepare(self, words: int) -> None:
+        """Make room for mbarriers in `words` words."""
+        if self.live is None:
+            self.live, self.values = np.zeros(words, np.bool_), np.zeros(words, np.uint64)
+
+    def finish_at(self, words: Iterable[int]) -> bool:
+        """Let the operations take effect that complete on any of these mbarriers; whether there were any."""
+        wanted = set(words)
+        return self._finish([each for each in self.operations if not wanted.isdisjoint(each.barriers)])
+
+    def commit(self, threads: Iterable[int]) -> None:
+        """Close the open bulk group of each thread."""
+        for thread in threads:
+            self.commits[thread] = self.commits.get(thread, 0) + 1
+
+    def wait(self, threads: Iterable[int], number: int, reads_only: bool) -> None:
+        """Let all but the latest `number` bulk groups of each thread take effect, or only read their sources."""
+        done = {thread: self.commits.get(thread, 0) - number for thread in threads}
+        reached = [
+            each
+            for each in self.operations
+            if not each.barriers and each.group < done.get(int(each.lane.linear()[0]), 0)
+        ]
+        if reads_only:
+            for each in reached:
+                each.read()
+        else:
+            self._finish(reached)
+
+    def _finish(self, operations: list[Operation]) -> bool:
+        for each in operations:
+            self.operations.remove(each)
+            each.finish()
+        self.polls = 0 if operations else self.polls
+        return bool(operations)

@@ -1,0 +1,4 @@
+// Idea: the rung `constant` of the ladder conv2d, on images of other sizes.
+// From the rung before: nothing, this is the first rung.
+// Requires: as there.
+#include "../conv2d/02_constant.cu"

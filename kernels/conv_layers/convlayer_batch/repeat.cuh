@@ -1,0 +1,17 @@
+// The launch before rungs whose kernel knows parts of the input maps, but no batch: the
+// maps of all images are one long list, an image is a part, and each part needs the
+// same weights.
+#pragma once
+
+// repeated[out][image][map and tap] = weights[out][map and tap]; ``row`` is the number
+// of weights of an output map.
+template <int kThreads>
+__global__ void __launch_bounds__(kThreads)
+    convlayer_repeat(const float* __restrict__ weights, float* __restrict__ repeated,
+                     int row, size_t count)
+{
+    const size_t at = static_cast<size_t>(blockIdx.x) * kThreads + threadIdx.x;
+    if (at >= count) return;
+    const size_t images = gridDim.y, out = at / row, rest = at % row;
+    repeated[(out * images + blockIdx.y) * row + rest] = weights[at];
+}
