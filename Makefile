@@ -103,7 +103,7 @@ report: .venv/ok
 address: .venv/ok
 	$(PY) -m climb address
 
-# The GPU lock replaces three of torch's exact pins (requirements-gpu-overrides.in says why), so pip must not resolve.
+# The GPU lock replaces some of torch's pins (requirements-gpu-overrides.in says which and why), so pip must not resolve.
 gpu: .venv/ok
 	$(PIP) --no-deps -r requirements-gpu.txt
 

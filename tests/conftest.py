@@ -31,7 +31,7 @@ def pytest_configure(config: pytest.Config) -> None:
     """Tell the tests how thorough to be before any of them is imported."""
     from tools import thorough
 
-    thorough.enabled = config.getoption("--thorough")
+    thorough.enabled = config.getoption("--thorough") or "CLIMB_THOROUGH" in os.environ
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -39,7 +39,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
     Skip tests marked `gpu` where kernels run on the emulator, and tests marked `emulated` where they do not.
     """
-    if not config.getoption("--thorough"):
+    from tools import thorough
+
+    if not thorough.enabled:
         left_out = [item for item in items if item.get_closest_marker("thorough")]
         if left_out:
             config.hook.pytest_deselected(items=left_out)

@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, Literal
 
+from climb.toolchain.packages import preload
+
 __all__ = ["Backend", "BackendError", "backend", "can_measure", "cp", "fallback", "missing_gpu", "replaying"]
 
 Backend = Literal["cupy", "emulator"]
@@ -55,6 +57,7 @@ def _choose() -> _Choice:
     reason = missing_gpu()
     if not reason:
         try:
+            preload("nvrtc")  # CuPy shall compile with the compiler that the emulator has
             cupy = importlib.import_module("cupy")
             cupy.cuda.runtime.getDeviceCount()
             return _Choice("cupy", cupy)

@@ -8,6 +8,8 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+from climb.bench import versions
+
 _ROOT = Path(__file__).resolve().parents[2]
 _QUERIED = ("driver_version", "clocks.sm", "clocks.mem", "clocks.max.sm", "clocks.max.mem")
 
@@ -20,12 +22,15 @@ def gpu_slug(name: str) -> str:
 def device_block() -> dict[str, Any]:
     """The ``device`` of a record, as the driver reports it now. It needs a GPU; a value that cannot be read is None.
 
-    Clocks are in MHz; ``clocks`` holds the current and the highest SM and memory clocks.
+    Clocks are in MHz; ``clocks`` holds the current and the highest SM and memory clocks. ``differs`` is there where
+    versions differ from the locks, and says how.
     """
     import cupy
 
     properties = cupy.cuda.runtime.getDeviceProperties(0)
     queried = _nvidia_smi()
+    compiler = cupy.cuda.nvrtc.getVersion()
+    differs = versions.differences(compiler)
     return {
         "name": properties["name"].decode(),
         "compute_capability": f"{properties['major']}.{properties['minor']}",
@@ -33,7 +38,7 @@ def device_block() -> dict[str, Any]:
         "l2_bytes": properties["l2CacheSize"],
         "driver": queried.get("driver_version"),
         "cuda": _version(cupy.cuda.runtime.runtimeGetVersion()),
-        "nvrtc": ".".join(str(part) for part in cupy.cuda.nvrtc.getVersion()),
+        "nvrtc": ".".join(str(part) for part in compiler),
         "cupy": cupy.__version__,
         "clocks": {
             "sm_mhz": _number(queried.get("clocks.sm")),
@@ -41,6 +46,7 @@ def device_block() -> dict[str, Any]:
             "max_sm_mhz": _number(queried.get("clocks.max.sm")),
             "max_memory_mhz": _number(queried.get("clocks.max.mem")),
         },
+        **({"differs": differs} if differs else {}),
     }
 
 

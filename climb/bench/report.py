@@ -85,6 +85,9 @@ def report(names: Sequence[str] | None = None, gpu: str = records.DEFAULT_GPU, f
     notes = [_SHORTCUT] if any(row.of_own is not None for row in rows) else []
     notes += [_FLUSHED] if any(records.flushes_subnormals(record) for record in found) else []
     notes += [said] if (said := ceilings_note(folder or records.RECORDS / gpu)) else []
+    differing = {package: how for one in found for package, how in one.device.get("differs", {}).items()}
+    if differing:
+        notes.append(f"Not as locked: {'; '.join(f'{package} {how}' for package, how in differing.items())}.")
     notes += (
         ["Peers that were not measured, and why:\n\n" + "\n".join(f"- {line}" for line in absent)] if absent else []
     )

@@ -5,7 +5,8 @@
 
 An --arg is a number, or NAME:TYPE:SHAPE[:FILL] for an array: TYPE is NumPy's (float32, int32, uint8, ...), SHAPE such
 as 1024 or 64x128, FILL one of zeros (the default), ones, range, random, or a .npy file. Give them in the kernel's
-order.
+order. With --schedules N the kernel also runs N times in other orders of warps, blocks and asynchronous copies; the
+outputs must not change by a bit.
 """
 
 from __future__ import annotations
@@ -35,7 +36,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--stack", type=int, metavar="BYTES", help="stack of a thread, for recursion")
     parser.add_argument("--heap", type=int, metavar="BYTES", help="device heap, for malloc and new")
     parser.add_argument("--option", action="append", default=[], help="for the compiler, as in --option=-DTILE=16")
-    parser.add_argument("--seed", type=int, default=0, help="of random arrays")
+    parser.add_argument("--schedules", type=int, default=0, metavar="N",
+                        help="run under N adverse schedules too, and compare the outputs bit by bit")  # fmt: skip
+    parser.add_argument("--seed", type=int, default=0, help="of random arrays, and of the first schedule")
     parser.add_argument("--show", type=int, default=8, metavar="N", help="elements of each array to print")
     parser.add_argument(
         "--save", action="append", default=[], metavar="NAME=FILE", help="write an array to a .npy file"
@@ -43,8 +46,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Launch the kernel. 0: it ran; 1: it did something wrong, or does not compile. Raises UsageError."""
+    """Launch the kernel. 0: it ran; 1: it did something wrong, its outputs depend on the schedule, or it does not
+    compile. Raises UsageError."""
     from climb.emulator.errors import EmulatorError
+    from climb.emulator.execution.schedules import Schedules
     from climb.emulator.ptx import PtxSyntaxError
     from climb.emulator.running import run as launch
     from climb.toolchain import CompileError, KernelNotFound, ToolchainError
@@ -58,7 +63,8 @@ def run(args: argparse.Namespace) -> int:
         result = launch(
             args.file, args.kernel, grid=_extent(args.grid), block=_extent(args.block),
             args=[value for _, value in named], shared_mem=args.shared, options=args.option,
-            cooperative=args.cooperative, **limits,
+            cooperative=args.cooperative, schedule=Schedules(args.schedules, args.seed) if args.schedules else None,
+            **limits,
         )  # fmt: skip
     except (EmulatorError, CompileError, ToolchainError, PtxSyntaxError) as error:
         print(error, file=sys.stderr)
@@ -71,7 +77,7 @@ def run(args: argparse.Namespace) -> int:
             print(f"{name} ({value.dtype}, {'x'.join(map(str, value.shape))}): {_glance(value, args.show)}")
     for name, path in saves.items():
         np.save(path, next(value for other, value in named if other == name))
-    return 0
+    return int(bool(result.comparison))
 
 
 def _extent(text: str) -> tuple[int, ...]:

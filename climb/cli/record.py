@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from climb.cli import common
-from climb.cli.errors import UsageError
+from climb.cli.errors import Unavailable, UsageError
 
 if TYPE_CHECKING:
     from climb.bench.measure import Sampling
@@ -44,6 +44,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--size", action="append", default=[], type=parse_size, metavar="K=V,K=V",
                         help="measure at this size; may be repeated")  # fmt: skip
     parser.add_argument("--keep", type=Path, metavar="DIR", help="keep NVBench's own files there")
+    parser.add_argument("--any-compiler", action="store_true",
+                        help="record although NVRTC is not the locked one; the record says so")  # fmt: skip
     common.add_record_options(parser)
 
 
@@ -75,6 +77,7 @@ def run(args: argparse.Namespace) -> int:
     session, steps, of_chapters = _chosen(args.only, (SESSION,), STEPS, CHAPTER_STEPS)
     common.need_gpu("recording")
     common.use_commit(args)
+    _check_versions(args.any_compiler or part)
     options = Options(hardware.gpu_slug(hardware.device_block()["name"]), _sampling(args), args.records, args.keep)
     if part:
         return _try_out(names, options, args)
@@ -107,6 +110,18 @@ def _session_outcomes(session: Sequence[Step], options: Options, *, asked: bool)
         for outcome in run_steps(["this GPU"], session, options, asked=asked):
             _say(str(outcome))
             yield outcome
+
+
+def _check_versions(go_on: bool) -> None:
+    """Say which versions are not the locked ones. Raises Unavailable for another compiler, unless told to go on."""
+    from climb.bench import versions
+
+    found = versions.differences(versions.compiler())
+    for package, how in found.items():
+        _say(f"not as locked: {package} {how}")
+    reason = versions.compiler_differs(found)
+    if reason and not go_on:
+        raise Unavailable(f"{reason}; --any-compiler records all the same")
 
 
 def _chosen(only: str | None, *kinds: Sequence[Step]) -> list[tuple[Step, ...]]:

@@ -34,6 +34,11 @@ def card(
         entries.append((f"Ladder {one.name}", " → ".join(names)))
     for gpu, dates in _measured(several).items():
         entries.append(("Measured on", f"{gpu}, {dates}"))
+    differing = {
+        package: how for one in several for package, how in record_of(one)[0].device.get("differs", {}).items()
+    }
+    if differing:
+        entries.append(("Not as locked", "; ".join(f"{package} {how}" for package, how in differing.items())))
     html = "".join(f"<dt>{escape(k)}</dt><dd>{escape(v)}</dd>" for k, v in entries)
     return CellOutput(f'<dl class="rl-card">{html}</dl>', "\n".join(f"{k}: {v}" for k, v in entries))
 

@@ -15,8 +15,7 @@ def cpu_table(timings: Timings, sizes: Sequence[Size] | None = None) -> CellOutp
     """The times of NumPy and PyTorch on the CPU of the record's machine, and how many times as fast our best rung is.
 
     ``sizes`` are those to show, all that were measured by default. The CPU's caches are warm and the GPU's are cold.
-    Where no CPU has been measured yet, the caption says so, and only the rungs' times are shown. Raises LookupError for
-    a size that the record lacks.
+    Where no CPU has been measured yet, the table says what measures it.
 
     >>> cpu_table(timings("conv3d"))                                                         # doctest: +SKIP
     """
@@ -24,9 +23,7 @@ def cpu_table(timings: Timings, sizes: Sequence[Size] | None = None) -> CellOutp
     try:
         known = cpu_times(ladder)
     except LookupError as missing:
-        rows = [[size_label(size), time_text(timings.seconds(timings.best(size), size))]
-                for size in sizes or ladder.problem.headline]  # fmt: skip
-        return table(rows, ["size", timings.reference.gpu], caption=f"pending: {missing.args[0]}")
+        return table([[missing.args[0]]], ["pending"])
     points = [point for point in known.record.points if sizes is None or point.size in [dict(size) for size in sizes]]
     rows = []
     for point in points:

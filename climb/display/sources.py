@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Annotated, Literal, get_args
 
@@ -135,16 +136,23 @@ def page_text(sources: Sources, titles: dict[str, str]) -> str:
     ``titles`` has the text of each link to a heading or figure by its target, ``chapter#anchor``. Raises KeyError for a
     target that it lacks.
     """
-    return "\n\n".join(_source_text(source, titles) for source in sources.source)
+    every = [claim for source in sources.source for claim in source.claim]
+    head = f"Our verdicts on the {len(every)} claims of {len(sources.source)} texts: {_counts(every)}."
+    return "\n\n".join([head, *(_source_text(source, titles) for source in sources.source)])
+
+
+def _counts(judged: Sequence[Claim]) -> str:
+    """How many claims have each verdict, as text: "right 21, wrong 16, depends 15"."""
+    counts = Counter(claim.verdict for claim in judged)
+    return ", ".join(f"{verdict} {counts[verdict]}" for verdict in get_args(Verdict) if counts[verdict])
 
 
 def _source_text(source: Source, titles: dict[str, str]) -> str:
     said = [part for part in (source.author, source.date, f"measured on {source.gpu}" if source.gpu else "") if part]
     title = f"[{source.title}]({source.url})" if source.url else source.title
     cited = f" {{cite}}`{source.cite}`" if source.cite else ""
-    verdicts = [claim.verdict for claim in source.claim]
-    counts = ", ".join(f"{verdicts.count(v)} {v}" for v in get_args(Verdict) if v in verdicts)
-    head = f"## {source.name}\n\n*{title}*. {', '.join(said)}{cited}. {len(verdicts)} claims: {counts}."
+    judged = f"Our verdicts on its {len(source.claim)} claims: {_counts(source.claim)}."
+    head = f"## {source.name}\n\n*{title}*. {', '.join(said)}{cited}. {judged}"
     rows = ["````{list-table}", ":header-rows: 1", ":widths: 12 88", ":class: claims", "", "* - verdict"]
     rows += ["  - the claim; why, and where it is shown"]
     for claim in source.claim:

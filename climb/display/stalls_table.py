@@ -19,8 +19,7 @@ def stalls_table(ladder: str | Ladder, launches: Mapping[str, tuple[str, Size]],
     """What the warps of some launches wait for, in warp cycles per instruction issued.
 
     ``launches`` are rung and size by the label of their row, below ``column``. Reasons stand in the order of the first
-    row. Where a launch has not been profiled with stall reasons yet, the caption says so and the table has the labels
-    alone.
+    row. Where a launch has not been profiled with stall reasons yet, the table says what counts them.
 
     >>> stalls_table("matmul", {"naive": ("naive", size), "coalesced": ("coalesced", size)})  # doctest: +SKIP
     """
@@ -29,7 +28,7 @@ def stalls_table(ladder: str | Ladder, launches: Mapping[str, tuple[str, Size]],
         counted = {label: known.at(rung, size) for label, (rung, size) in launches.items()}
         found = {label: waits(counts) for label, counts in counted.items()}
     except LookupError as missing:
-        return table([[label] for label in launches], [column], caption=f"pending: {missing.args[0]}")
+        return table([[missing.args[0]]], ["pending"])
     total = {label: cycles_per_instruction(counts) for label, counts in counted.items()}
     first = next(iter(found.values()))
     shown = [reason for reason in first if any(found[label][reason] >= LEAST * total[label] for label in found)]

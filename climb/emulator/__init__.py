@@ -9,6 +9,7 @@ print(counters)
 
 from .checks.enabled import ALL as ALL_CHECKS
 from .checks.enabled import checking
+from .comparison import Comparison, Difference
 from .counters.counters import Counters
 from .counters.events import BlockTrace, Event
 from .counters.lines import AccessCounters, BranchCounters
@@ -24,6 +25,7 @@ from .errors import (
     Deadlock,
     EmulatorError,
     EndlessLoop,
+    KernelWarning,
     LaunchError,
     Misaligned,
     MissingProxyFence,
@@ -37,6 +39,7 @@ from .errors import (
 )
 from .execution.kernel import Kernel
 from .execution.module import Module, load
+from .execution.schedules import Schedule, Schedules
 from .memory.device_memory import Allocation, DeviceMemory
 from .running import Result, run
 from .runtime.textures import Texture
@@ -55,13 +58,16 @@ __all__ = [
     "BarrierMisuse",
     "BlockTrace",
     "BranchCounters",
+    "Comparison",
     "Counters",
     "Deadlock",
     "DeviceMemory",
+    "Difference",
     "EmulatorError",
     "EndlessLoop",
     "Event",
     "Kernel",
+    "KernelWarning",
     "LaunchError",
     "Misaligned",
     "MissingProxyFence",
@@ -69,6 +75,8 @@ __all__ = [
     "OutOfBounds",
     "Race",
     "Result",
+    "Schedule",
+    "Schedules",
     "StackOverflow",
     "Texture",
     "Trace",

@@ -22,6 +22,10 @@ class Where:
     lanes: int = 0
 
 
+class KernelWarning(UserWarning):
+    """What a kernel does that CUDA allows, and that is probably a mistake."""
+
+
 class EmulatorError(Exception):
     """The base of all errors about a kernel. `what` says what happened, `where` the place, `hint` what to look at.
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -19,25 +19,28 @@ from climb.toolchain import Compiled, ToolchainError, compile_cuda, disassemble,
 from climb.toolchain.names import demangled
 
 from . import ptx
+from .comparison import Comparison, compare
 from .counters.counters import Counters
 from .counters.marks import marks
 from .counters.trace import Trace
 from .execution.kernel import Kernel
 from .execution.module import Module, load
+from .execution.schedules import Schedule, Schedules
 from .memory.device_memory import HEAP_BYTES, STACK_BYTES, Allocation, DeviceMemory
 
 
 @dataclass(frozen=True)
 class Result:
     """The result of a launch. `arrays`: the array arguments by position, after the launch. `compiled`: PTX and machine
-    code. `str()` gives the report."""
+    code. `comparison`: with the outputs under other schedules, if `Schedules` were given. `str()` gives the report."""
 
     counters: Counters
     arrays: Mapping[int, np.ndarray]
     compiled: Compiled
+    comparison: Comparison | None = None
 
     def __str__(self) -> str:
-        return str(self.counters)
+        return str(self.counters) if self.comparison is None else f"{self.counters}\n\n{self.comparison}"
 
 
 def run(
@@ -54,6 +57,7 @@ def run(
     cooperative: bool = False,
     stack_bytes: int = STACK_BYTES,
     heap_bytes: int = HEAP_BYTES,
+    schedule: Schedule | Schedules | None = None,
 ) -> Result:
     """Compile CUDA C++, run one kernel on the emulator, and return its counters and arrays.
 
@@ -62,7 +66,9 @@ def run(
     written back in place; numbers, which are converted to the type of the parameter; NumPy scalars and bytes, which are
     passed as they are. `shared_mem`: bytes of dynamic shared memory. `symbols`: values for `__constant__` and
     `__device__` variables with C linkage. `cooperative`: run all blocks at the same time, as `grid.sync()` needs.
-    `stack_bytes` of a thread and `heap_bytes` of the device are what cudaDeviceSetLimit sets.
+    `stack_bytes` of a thread and `heap_bytes` of the device are what cudaDeviceSetLimit sets. `schedule`: run under one
+    `Schedule`; or, after a launch in the usual order, under several `Schedules`, and compare the outputs bit by bit:
+    the array arguments and the `__device__` variables.
 
     Raises FileNotFoundError; CompileError with the compiler's messages; KernelNotFound; TypeError or ValueError, with
     the position, for an argument that does not fit its parameter; EmulatorError, with the source line, for a fault of
@@ -74,7 +80,7 @@ def run(
     name = kernel if kernel is not None else _only_kernel(compiled)
     return launch(
         compiled, name, grid, block, args, shared_mem=shared_mem, symbols=symbols, trace=trace, cooperative=cooperative,
-        stack_bytes=stack_bytes, heap_bytes=heap_bytes,
+        stack_bytes=stack_bytes, heap_bytes=heap_bytes, schedule=schedule,
     )  # fmt: skip
 
 
@@ -93,6 +99,7 @@ def launch(
     cooperative: bool = False,
     stack_bytes: int = STACK_BYTES,
     heap_bytes: int = HEAP_BYTES,
+    schedule: Schedule | Schedules | None = None,
 ) -> Result:
     """As `run`, for source that is compiled already.
 
@@ -110,19 +117,58 @@ def launch(
         raise TypeError(f"{kernel} takes {len(parameters)} arguments, {len(args)} given")
     held = _upload_all(memory, {n: arg for n, arg in enumerate(args) if isinstance(arg, np.ndarray)})
     packed = [_pack(arg, parameter, n, held) for n, (arg, parameter) in enumerate(zip(args, parameters, strict=True))]
-    try:
-        registers = _registers(compiled, kernel) if cooperative else 0
-        counters = function.launch(
-            grid, block, packed, memory=memory, shared_bytes=shared_mem, trace=trace, cooperative=cooperative,
-            registers=registers,
+    registers = _registers(compiled, kernel) if cooperative else 0
+    comparison = None
+
+    def once(one: Schedule | None, traced: Trace | None) -> Counters:
+        return function.launch(
+            grid, block, packed, memory=memory, shared_bytes=shared_mem, trace=traced, cooperative=cooperative,
+            registers=registers, schedule=one,
         )  # fmt: skip
+
+    try:
+        if isinstance(schedule, Schedules):
+            counters, comparison = _compared(once, schedule, trace, module, held, args)
+        else:
+            counters = once(schedule, trace)
     finally:
         unwritable = [position for position, allocation in held.items() if not _download(allocation, args[position])]
     if unwritable:
         raise ValueError(f"the kernel has written to argument {unwritable[0]}, which is a read-only array")
     if compare:
         counters = with_marks(counters, function, compiled)
-    return Result(replace(counters, kernel=kernel), {n: args[n] for n in held}, compiled)
+    return Result(replace(counters, kernel=kernel), {n: args[n] for n in held}, compiled, comparison)
+
+
+def _compared(
+    once: Callable[[Schedule | None, Trace | None], Counters],
+    schedules: Schedules,
+    trace: Trace | None,
+    module: Module,
+    held: Mapping[int, Allocation],
+    args: Sequence[object],
+) -> tuple[Counters, Comparison]:
+    """Launch in the usual order, whose outputs stay in memory, and under each schedule from the same contents."""
+    places = {f"argument {n}": (one, args[n].dtype, args[n].shape) for n, one in held.items()}
+    places |= {name: (one, np.dtype(np.uint8), (one.nbytes,)) for name, one in module.symbols.items()}
+    before = {name: one.data.copy() for name, (one, _, _) in places.items()}
+
+    def contents() -> dict[str, np.ndarray]:
+        return {name: one.data.copy().view(dtype).reshape(shape) for name, (one, dtype, shape) in places.items()}
+
+    def again(schedule: Schedule) -> dict[str, np.ndarray]:
+        for name, (one, _, _) in places.items():
+            one.data[:] = before[name]
+        once(schedule, None)
+        return contents()
+
+    counters = once(None, trace)
+    usual = contents()
+    try:
+        return counters, compare(usual, again, schedules)
+    finally:
+        for name, (one, _, _) in places.items():
+            one.data[:] = usual[name].reshape(-1).view(np.uint8)
 
 
 def with_marks(counters: Counters, kernel: Kernel, compiled: Compiled) -> Counters:

@@ -6,7 +6,7 @@ import functools
 from types import ModuleType
 
 from climb.toolchain.errors import ToolchainError
-from climb.toolchain.packages import bindings_major, pip_install
+from climb.toolchain.packages import bindings_major, pip_install, preload
 
 
 @functools.cache
@@ -15,6 +15,7 @@ def library() -> ModuleType:
 
     Raises ToolchainError, naming the package to install, if either is missing.
     """
+    preload("nvrtc")
     try:
         from cuda.bindings import nvrtc
     except ImportError as error:

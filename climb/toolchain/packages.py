@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import functools
 import sys
 from pathlib import Path
@@ -46,6 +47,25 @@ def compiler_versions() -> list[str]:
             with contextlib.suppress(metadata.PackageNotFoundError):
                 found.append(f"{package} {metadata.version(package)}")
     return found
+
+
+def preload(part: str) -> Path | None:
+    """Load a library of the CUDA version of cuda-bindings from its package, so that every later search finds that one.
+
+    ``part`` is "nvrtc", "nvjitlink" or "cuda_runtime". Where packages of two CUDA versions are installed, as PyTorch's
+    beside the book's, cuda.pathfinder takes a library that is loaded already, and otherwise the newest. Returns the
+    file, or None where no package holds one, for instance where the toolkit is installed without pip.
+    """
+    major = bindings_major()
+    stem = {"nvrtc": "nvrtc", "nvjitlink": "nvJitLink", "cuda_runtime": "cudart"}[part]
+    places = ((part if part.startswith("cuda") or part == "nvjitlink" else f"cuda_{part}"), f"cu{major}")
+    for root in site_packages():
+        for place in places:
+            found = root / "nvidia" / place / "lib" / f"lib{stem}.so.{major}"
+            if found.is_file():
+                ctypes.CDLL(str(found))
+                return found
+    return None
 
 
 def site_packages() -> list[Path]:

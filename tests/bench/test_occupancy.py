@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tools.thorough import thorough
 
 from climb import ArgumentError, cp, load_ladder
 from climb.bench.occupancy_profile import Profiled, occupancy_profile
@@ -204,7 +205,7 @@ def test_a_compiled_kernel_is_read_from_its_cubin() -> None:
     assert (turing.blocks, turing.limited_by) == (3, ("shared memory",))  # 64 / 18
 
 
-@pytest.mark.parametrize("arch", ARCHITECTURES)
+@pytest.mark.parametrize("arch", [ARCHITECTURES[0], *(thorough(arch) for arch in ARCHITECTURES[1:])])
 def test_the_rungs_of_the_chapter_can_be_launched_everywhere(arch: str) -> None:
     for ladder in (load_ladder("occupancy"), load_ladder("occupancy_fma")):
         for rung in ladder:

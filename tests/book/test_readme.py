@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from climb.bench.versions import COMPILER, MEASURED_WITH, locked
+
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
@@ -101,6 +103,14 @@ def test_lock_contains_every_chosen_package_with_hashes(name: str) -> None:
     assert not re.search(r"index-url|find-links|file://", lock)
 
 
+def test_gpu_lock_has_one_cuda_for_all_vendor_libraries() -> None:
+    """cuBLAS, cuFFT and NVRTC of one CUDA, and the cuDNN and Triton that PyTorch was built for."""
+    pins = locked(ROOT)
+    assert pins["torch"] == "2.11.0" and pins["cuda-toolkit"].startswith("13.0")
+    assert pins["nvidia-cudnn-cu13"].startswith("9.19") and pins["nvidia-cuda-nvrtc"].startswith("13.0")
+    assert set(MEASURED_WITH) <= set(pins) and COMPILER in pins
+
+
 def test_gpu_lock_agrees_with_the_base_lock() -> None:
     def pins(name: str) -> dict[str, set[str]]:
         found: dict[str, set[str]] = {}
@@ -110,4 +120,6 @@ def test_gpu_lock_agrees_with_the_base_lock() -> None:
 
     base, gpu = pins("requirements.txt"), pins("requirements-gpu.txt")
     assert {p: (v, base[p]) for p, v in gpu.items() if p in base and not v <= base[p]} == {}
-    assert [package for package in gpu if "nvrtc" in package] == ["nvidia-cuda-nvrtc-cu12"]
+    # PyTorch brings an NVRTC of CUDA 13 for itself. Bindings and CuPy load the book's, which is of their CUDA version.
+    assert [package for package in {**base, **gpu} if "nvrtc" in package and "12" in package] == [COMPILER]
+    assert {int(version.split(".")[0]) for version in base["cuda-bindings"] | base[COMPILER]} == {12}

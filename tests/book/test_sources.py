@@ -150,11 +150,17 @@ def test_reported_number_is_in_si_units_and_an_unknown_one_is_named() -> None:
 
 def test_page_lists_every_claim_with_its_verdict_and_a_link() -> None:
     text = page_text(SOURCES, ANCHORS)
+    assert text.startswith(
+        f"Our verdicts on the {sum(len(source.claim) for source in SOURCES.source)} claims of 5 texts: "
+    )
     for source in SOURCES.source:
         assert f"## {source.name}\n" in text
         for claim in source.claim:
             assert f"* - **{claim.verdict}**\n  - *{claim.place}:* {claim.claim}\n\n    {claim.why} Shown in " in text
-    assert "[conv1d, The floor](conv1d.ipynb#the-floor)" in text and "{numref}`fig-conv1d-channels`" in text
+    assert (
+        "[conv1d, One index too far](conv1d.ipynb#one-index-too-far)" in text
+        and "{numref}`fig-conv1d-channels`" in text
+    )
 
 
 def test_table_of_claims_has_those_of_a_chapter_and_refuses_to_be_empty() -> None:

@@ -167,7 +167,7 @@ def test_a_launch_makes_the_checks_it_names() -> None:
     with checking(NONE):
         assert chosen(None) == NONE
     assert current() == DEFAULT
-    with pytest.raises(ValueError, match=r"unknown check races; the checks are global, shared, uninitialised"):
+    with pytest.raises(ValueError, match=r"unknown check races; the checks are global, masks, shared, uninitialised"):
         chosen(["races"])
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from harness import Device, run_ptx
 
-from climb.emulator import ALL_CHECKS, WarpMismatch, checking
+from climb.emulator import ALL_CHECKS, KernelWarning, WarpMismatch, checking
 
 SHUFFLES = r"""
 #define FULL 0xffffffffu
@@ -196,7 +196,6 @@ def test_lanes_that_have_left_are_not_waited_for():
     [
         ("if (t < 16) v = __shfl_sync(0xffffffffu, v, 20);", "left the kernel|lanes 0-15 wait here for lanes 16-31"),
         ("if (t >= 10) return; v = __shfl_down_sync(0xffffffffu, v, 1);", "names lane 10, which has left the kernel"),
-        ("if (t >= 10) return; v = __ballot_sync(0xffffffffu, v);", "names lane 10, which has left the kernel"),
         ("if (t < 8) v = __shfl_sync(0xf0u, v, 5);", "not in its own mask"),
         ("if (t < 8) v = __shfl_down_sync(0xffu, v, 4);", "reads the value of lane 8, which takes no part"),
         ("if (t < 16) __syncwarp(); else __syncthreads();", "lanes 16-31 wait at the barrier in line 3"),
@@ -211,6 +210,26 @@ def test_wrong_masks_are_found(body, message):
     with pytest.raises(WarpMismatch, match=message) as caught:
         device.launch("k", 1, 32, np.zeros(32, np.int32))
     assert caught.value.where.line == 3
+
+
+def test_a_mask_may_name_lanes_that_have_left() -> None:
+    """CUDA lets the remaining lanes go on; the emulator warns, since the author of the mask counted on the others."""
+    source = """extern "C" __global__ void k(unsigned* o) {
+    int t = threadIdx.x;
+    if (t % 32 >= 10) return;
+    o[t] = __ballot_sync(0xffffffffu, t & 1) + (__shfl_sync(0xffffffffu, t, t / 2 % 8) << 16)
+         + (__reduce_add_sync(0xffffffffu, 1) << 24);
+    o[t] += __shfl_up_sync(0x3ffu, 0, 1);
+}"""
+    out = np.zeros(64, np.uint32)
+    with checking(ALL_CHECKS), pytest.raises(WarpMismatch, match="names lane 10, which has left the kernel"):
+        Device(source).launch("k", 1, 64, out)
+    with pytest.warns(KernelWarning, match="line [45]: the mask names lane 10, which has") as caught:
+        counters = Device(source).launch("k", 1, 64, out)
+    for t in range(64):
+        lane = t // 2 % 8 + t // 32 * 32
+        assert out[t] == (0x2AA + (lane << 16) + (10 << 24) if t % 32 < 10 else 0)
+    assert len(caught) == 2 and counters.notes[0].endswith("the operation goes on without it")
 
 
 def test_a_shuffle_that_reads_past_a_small_block_is_found():

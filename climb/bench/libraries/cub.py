@@ -10,6 +10,7 @@ import numpy as np
 from climb.bench.libraries.choosing import Prepared
 from climb.bench.libraries.description import Description, describe, dotted
 from climb.bench.problem import PeerUnavailable
+from climb.toolchain.packages import preload
 
 
 def inside_cupy(algorithm: str, precision: str) -> Callable[[], Description]:
@@ -59,6 +60,8 @@ def reduction(source: Any, operation: str, out: Any) -> Callable[[], None]:
     float64 ``out`` sums float32 values in float64. Storage is allocated and code compiled now.
     """
     import cupy
+
+    _load()
     from cuda.compute import OpKind, make_reduce_into
 
     first = {"PLUS": 0, "MAXIMUM": -np.inf}[operation]
@@ -80,6 +83,8 @@ def histogram(values: Any, counts: Any) -> Callable[[], None]:
     It calls CUB's ``DeviceHistogram::HistogramEven`` with one bin per integer; its storage is allocated now.
     """
     import cupy
+
+    _load()
     from cuda.compute import make_histogram_even
 
     how: dict[str, Any] = {
@@ -93,6 +98,12 @@ def histogram(values: Any, counts: Any) -> Callable[[], None]:
     count = make_histogram_even(**how)
     storage = cupy.empty(max(1, count(temp_storage=None, **how)), dtype=cupy.uint8)
     return _on_current_stream(count, storage, how)
+
+
+def _load() -> None:
+    """Load what ``cuda.compute`` links with, of its own CUDA version: PyTorch may have loaded those of another."""
+    for part in ("nvrtc", "nvjitlink", "cuda_runtime"):
+        preload(part)
 
 
 def _on_current_stream(algorithm: Any, storage: Any, how: dict[str, Any]) -> Prepared:

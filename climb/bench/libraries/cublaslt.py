@@ -72,11 +72,7 @@ def _candidates(
     _set_desc(lt, description, attributes.TRANSA, np.int32(_TRANSPOSE if b.transposed else _KEEP))
     _set_desc(lt, description, attributes.TRANSB, np.int32(_TRANSPOSE if a.transposed else _KEEP))
     left, right, added, result = (_layout(lt, one) for one in (b, a, addend or c, c))
-    preference = lt.matmul_preference_create()
-    size = np.array([WORKSPACE], np.uint64)
-    lt.matmul_preference_set_attribute(
-        preference, lt.MatmulPreferenceAttribute.MAX_WORKSPACE_BYTES, size.ctypes.data, size.nbytes
-    )
+    preference = _preference(lt, b, a, addend or c, c)
     found, count = lt.MatmulHeuristicResult(ASKED), np.zeros(1, np.int32)
     try:
         lt.matmul_algo_get_heuristic(
@@ -101,6 +97,24 @@ def _candidates(
 
     for index in range(int(count[0])):
         yield lambda index=index: candidate(index)
+
+
+def _preference(lt: Any, *operands: Matrix) -> int:
+    """What the heuristics may assume: the workspace, and on how many bytes A, B, C and D begin in each batch."""
+    made, names = lt.matmul_preference_create(), lt.MatmulPreferenceAttribute
+    values = [(names.MAX_WORKSPACE_BYTES, np.uint64(WORKSPACE))]
+    for letter, operand in zip("ABCD", operands, strict=True):
+        values.append((getattr(names, f"MIN_ALIGNMENT_{letter}_BYTES"), np.uint32(alignment(operand))))
+    for attribute, value in values:
+        data = np.array([value])
+        lt.matmul_preference_set_attribute(made, attribute, data.ctypes.data, data.nbytes)
+    return made
+
+
+def alignment(one: Matrix) -> int:
+    """The largest power of two, up to 256, of bytes on which the matrix begins in every element of the batch."""
+    positions = one.address | 256 | (4 * one.stride if one.batch > 1 else 0)
+    return positions & -positions
 
 
 def _layout(lt: Any, one: Matrix) -> int:

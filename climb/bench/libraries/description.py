@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from climb.bench.problem import Peer, PeerUnavailable, Size
@@ -31,8 +32,15 @@ def dotted(number: int, *places: int) -> str:
 
 def prepared(peer: Peer, arrays: dict[str, Any], size: Size) -> Callable[[], None]:
     """Prepare a peer. A library that is not installed raises :class:`PeerUnavailable`, as an unsupported size does."""
-    try:
+    with _missing_library_named():
         return peer.prepare(arrays, size)
+
+
+@contextlib.contextmanager
+def _missing_library_named() -> Iterator[None]:
+    """Turn the errors of a missing module or shared library into :class:`PeerUnavailable`."""
+    try:
+        yield
     except ImportError as error:
         what = f"the module {error.name}" if error.name else str(error)
         raise PeerUnavailable(f"{what} is not installed or cannot be loaded; {INSTALL} installs it") from error
@@ -45,8 +53,12 @@ def prepared(peer: Peer, arrays: dict[str, Any], size: Size) -> Callable[[], Non
 
 
 def description(peer: Peer, launch: Callable[[], None], kernels: Sequence[str]) -> Description:
-    """The description of a prepared peer: its own, then what was chosen at this size, then the kernels it launched."""
-    found = {**peer.describe(), **getattr(launch, "chosen", {})}
+    """The description of a prepared peer: its own, then what was chosen at this size, then the kernels it launched.
+
+    Raises :class:`PeerUnavailable` where the library that knows the version is missing.
+    """
+    with _missing_library_named():
+        found = {**peer.describe(), **getattr(launch, "chosen", {})}
     if kernels:
         found["kernels"] = "; ".join(_shortened(name) for name in kernels)
     return found

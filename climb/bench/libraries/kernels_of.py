@@ -23,7 +23,7 @@ def kernels_of(launch: Callable[[], None]) -> tuple[str, ...]:
     # Let go of CUPTI at the end, so that nothing of it slows the launches that are timed afterwards.
     os.environ.setdefault("TEARDOWN_CUPTI", "1")
     torch.cuda.synchronize()
-    with profile(activities=[ProfilerActivity.CUDA], acc_events=True) as trace:
+    with profile(activities=[ProfilerActivity.CUDA]) as trace:
         launch()
         torch.cuda.synchronize()
     return names_of(trace.events())

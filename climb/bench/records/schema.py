@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from typing import Annotated, Any, TypedDict
+from typing import Annotated, Any, NotRequired, TypedDict
 
 import msgspec
 import numpy as np
@@ -28,7 +28,10 @@ StoredSize = dict[str, int | str]
 
 
 class Device(TypedDict):
-    """The GPU and its software, as ``climb.bench.hardware.device_block`` reads them. Clocks are in MHz."""
+    """The GPU and its software, as ``climb.bench.hardware.device_block`` reads them. Clocks are in MHz.
+
+    ``differs`` says which versions are not those of the locks.
+    """
 
     name: str
     compute_capability: str
@@ -39,6 +42,7 @@ class Device(TypedDict):
     nvrtc: str
     cupy: str
     clocks: dict[str, int | None]
+    differs: NotRequired[dict[str, str]]
 
 
 class Named(msgspec.Struct, frozen=True):

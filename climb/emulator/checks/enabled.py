@@ -5,8 +5,10 @@
 "uninitialised"  reads of global memory that nothing has written, and reads of local memory without a single written
                  byte (partly written words pass, because the compiler may copy the padding of a structure).
 "global"         races in global memory, within a block and between the blocks of a launch.
+"masks"          shuffles, votes and reductions of a warp whose mask names a lane that has left the kernel. CUDA lets
+                 the other lanes go on; without this check a warning tells of it.
 
-The first two cost little and are on by default. `checking(ALL)` turns on all three for the launches inside it, as
+The first two cost little and are on by default. `checking(ALL)` turns on all of them for the launches inside it, as
 `climb.bench.checking.verify` does.
 """
 
@@ -16,8 +18,8 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-SHARED, UNINITIALISED, GLOBAL = "shared", "uninitialised", "global"
-ALL = frozenset({SHARED, UNINITIALISED, GLOBAL})
+SHARED, UNINITIALISED, GLOBAL, MASKS = "shared", "uninitialised", "global", "masks"
+ALL = frozenset({SHARED, UNINITIALISED, GLOBAL, MASKS})
 DEFAULT = frozenset({SHARED, UNINITIALISED})
 NONE: frozenset[str] = frozenset()
 

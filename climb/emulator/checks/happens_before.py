@@ -125,6 +125,8 @@ class Clock:
         whole = lanes.count == self.shape[0] * self.shape[1]
         self.warps = self._set(self.warps, lanes, now, whole)
         if gate != "barrier":
+            if self._acquires is not None:
+                self._learn_from_others(lanes)
             return False
         self.barriers = self._set(self.barriers, lanes, now, whole)
         if whole:
@@ -174,8 +176,25 @@ class Clock:
         if self._fences is None:
             self._fences = np.zeros(self.shape, np.int64)
         self._fences[lanes.block, lanes.thread] = self.events.now
+        self._publish_for_others(lanes)
         self.events.fences[self.start + lanes.block.ravel()] = self.events.now
         self.events.fenced = True
+
+    def _publish_for_others(self, lanes: Lanes) -> None:
+        """A fence is cumulative: it publishes what other lanes of the warp did before they synchronised with it."""
+        warp = np.zeros((self.shape[0], self.warps_in_block), np.bool_)
+        warp[lanes.block, lanes.thread // WARP] = True
+        others = np.repeat(warp, WARP, axis=1)[:, : self.shape[1]]
+        known = np.maximum(self._fences, np.broadcast_to(self.warps, self.shape))
+        self._fences = np.where(others, known, self._fences)
+
+    def _learn_from_others(self, lanes: Lanes) -> None:
+        """Lanes of a warp that have synchronised see what any of them has acquired."""
+        rows = np.zeros((self.shape[0], self.warps_in_block * WARP), np.int64)
+        rows[lanes.block, lanes.thread] = self._acquires[lanes.block, lanes.thread]
+        latest = rows.reshape(self.shape[0], -1, WARP).max(axis=2).repeat(WARP, axis=1)
+        mine = self._acquires[lanes.block, lanes.thread]
+        self._acquires[lanes.block, lanes.thread] = np.maximum(mine, latest[lanes.block, lanes.thread])
 
     def acquire(self, lanes: Lanes) -> None:
         """Lanes execute an acquiring access: they see what others of their block have published."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..memory.device_memory import Allocation
+from ..memory.layout import RESERVED, RESERVED_BYTES
 from ..simt.batch import Batch
 from ..simt.groups import Group
 from ..simt.site import Site
@@ -31,6 +32,7 @@ class LaunchChecks:
     def attach(self, batch: Batch) -> None:
         """Give a batch its clock and its shadow memories."""
         shared = enabled.SHARED in self.chosen and batch.shared_bytes > 0
+        batch.strict_masks = enabled.MASKS in self.chosen
         batch.check_uninitialised = enabled.UNINITIALISED in self.chosen
         if batch.check_uninitialised and batch.local_bytes:
             batch.local_written = np.zeros_like(batch.local)
@@ -41,6 +43,9 @@ class LaunchChecks:
             batch.clock = Clock(self.events, batch.start, batch.blocks, batch.threads)
         if shared:
             batch.shared_shadow = SharedShadow(batch.clock, batch.shared_bytes)
+            _, reserved = batch.kernel.layout.addresses.get(RESERVED, ("shared", None))
+            if reserved is not None:
+                batch.shared_shadow.is_written(reserved, RESERVED_BYTES)
 
 
 def ordered(group: Group, site: Site) -> None:

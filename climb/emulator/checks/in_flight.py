@@ -46,6 +46,7 @@ class InFlight:
         self._global_writes = 0
         cells = -(-batch.shared_bytes // CELL)
         self._written, self._read = _Marks(batch.blocks, cells), _Marks(batch.blocks, cells)
+        self._overlapping = False  # whether several accesses in flight have had cells in common
 
     def begin(self, access: AsyncAccess) -> None:
         """An operation starts to access memory.
@@ -58,8 +59,10 @@ class InFlight:
             self._enter_global(access)
             return
         cells = (access.block, access.lanes, access.site, access.address)
-        if self._written.hit(*cells).any() or (access.writes and self._read.hit(*cells).any()):
+        written, read = self._written.hit(*cells).any(), self._read.hit(*cells).any()
+        if written or (read and access.writes):
             self._compare(access, self._shared)
+        self._overlapping |= bool(written or read)
         if access.home is None:
             self._batch.shared_shadow.begins(Group(self._batch, access.lanes, {}), access.site, access.address)
         self._shared.append(access)
@@ -81,8 +84,8 @@ class InFlight:
         marks.set(access.block, access.lanes, access.site, access.address, False)
         if left is not None:
             self._shared.append(left)
-        for one in self._shared:  # others may read, or write the same values to, the same cells
-            if one.writes == access.writes and (one is left or not access.writes or one.value is not None):
+        for one in self._shared:
+            if one is left or (self._overlapping and one.writes == access.writes):
                 marks.set(one.block, one.lanes, one.site, one.address, True)
         if done.home is None:
             self._settle(done)

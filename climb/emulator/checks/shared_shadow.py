@@ -31,6 +31,10 @@ class SharedShadow:
         self._atomics: list[tuple[np.ndarray, np.ndarray, Lanes]] = []
         self._logged = 0
 
+    def is_written(self, start: int, nbytes: int) -> None:
+        """The system has written these bytes before the launch. Both numbers are multiples of 16."""
+        self.cells.writes[start // 16 : (start + nbytes) // 16] = 1
+
     def synchronize(self, gate: str, lanes: Lanes) -> None:
         """All of `lanes` have waited for each other at a gate ("barrier" or "warp")."""
         if self.clock.synchronize(gate, lanes):

@@ -13,7 +13,7 @@ from ..ptx.control_flow import Block
 from ..ptx.model import Immediate, Instruction
 from ..simt.batch import Batch
 from ..simt.groups import Group
-from ..simt.warps import bits_of, from_rows, missing, present, to_rows
+from ..simt.warps import bits_of, from_rows, missing, names_exited, present, to_rows
 
 
 class Gates:
@@ -21,6 +21,8 @@ class Gates:
 
     def __init__(self, batch: Batch) -> None:
         self.batch = batch
+        #: The lanes that have taken part in a warp operation since a group first waited at one; None until then.
+        self.elsewhere: np.ndarray | None = None
 
     def ready(self, group: Group, at: int) -> np.ndarray | bool:
         """Which lanes need not wait at the gate of block `at`: True for all, otherwise bool (lanes,)."""
@@ -42,9 +44,10 @@ class Gates:
     def _warp_ready(self, group: Group, at: int) -> np.ndarray | bool:
         """Lanes whose mask names no lane that is still on its way.
 
-        As in CUDA, lanes that have left the kernel are not waited for. But if the operation combines values of the
-        lanes in the mask (all but `__syncwarp`), a lane that has left is an error. That is stricter than CUDA, which
-        lets a vote or a reduction cover only the remaining lanes: the author of the mask counted on the others.
+        As in CUDA, lanes that have left the kernel are not waited for. If the operation combines values of the lanes in
+        the mask (all but `__syncwarp`), a lane that has left is noted: the author of the mask counted on it. It is an
+        error if that lane was still running when others waited for it here, and took part in another warp operation
+        instead; and if a shuffle reads its value.
         """
         instruction = self.batch.kernel.code.blocks[at].instructions[0]
         mask, lanes = mask_of(group, instruction), group.lanes
@@ -59,9 +62,14 @@ class Gates:
         elsewhere = alive[lanes.block, warp] & absent
         exited = absent & self._existing[0, warp] & ~alive[lanes.block, warp]
         if exited.any() and not instruction.opcode.startswith("bar.warp."):
-            lane = int(exited[exited != 0].ravel()[0])
-            lane = (lane & -lane).bit_length() - 1
-            self.mismatch(group, instruction, exited != 0, f"the mask names lane {lane}, which has left the kernel")
+            what = names_exited(exited)
+            if self.batch.strict_masks:
+                self.mismatch(group, instruction, exited != 0, what)
+            if self.elsewhere is not None and (exited & self._bits(self.elsewhere)[lanes.block, warp]).any():
+                self.mismatch(group, instruction, exited != 0, what)
+            self.batch.counts.warn(f"line {instruction.location.line}: {what}; the operation goes on without it")
+        if self.elsewhere is None and elsewhere.any():
+            self.elsewhere = np.zeros((self.batch.blocks, self.batch.threads), np.bool_)
         (rows,) = to_rows(lanes, np.broadcast_to(elsewhere, lanes.shape))
         waits = (np.where(present(lanes, rows.shape[0]), rows, 0) != 0).any(axis=1, keepdims=True)
         return from_rows(lanes, np.broadcast_to(~waits, rows.shape))

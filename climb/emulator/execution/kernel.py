@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -15,7 +16,7 @@ from ..counters.counters import Counters
 from ..counters.events import BlockTrace
 from ..counters.summary import summarize
 from ..counters.trace import Trace
-from ..errors import LaunchError, Where
+from ..errors import KernelWarning, LaunchError, Where
 from ..memory.device_memory import DeviceMemory
 from ..runtime.bulk_copies import check_left
 from ..runtime.heap import note_leaks, restore_heap
@@ -25,6 +26,7 @@ from ..simt.code import Code, TranslatedKernel
 from ..simt.launch_counts import LaunchCounts
 from .cooperative import make_workspace, resident_blocks
 from .scheduler import Scheduler
+from .schedules import BatchSchedule, Schedule
 
 LANES = 1 << 15  # lanes of a batch: a register takes 128 KiB, which fits into the L2 cache of the CPU
 MAX_THREADS = 1024
@@ -70,6 +72,7 @@ class Kernel:
         cooperative: bool = False,
         registers: int = 0,
         cluster: Sequence[int] | int | None = None,
+        schedule: Schedule | None = None,
     ) -> Counters:
         """Run the kernel and return its counters.
 
@@ -78,7 +81,7 @@ class Kernel:
         optional checks to make, see `checks.enabled`; None for the current ones. A `cooperative` launch runs all blocks
         at the same time, so that they can wait for each other; `registers` per thread, 0 if not known, tell whether
         they fit on the GPU. `cluster`: the blocks of a cluster, as the launch attribute gives them; None for those of
-        `__cluster_dims__`.
+        `__cluster_dims__`. `schedule`: an order of warps, blocks and asynchronous copies other than the usual one.
         Raises LaunchError for a launch that is not possible, and one of the other `errors` for a fault of the kernel.
         """
         grid, block = self._extent(grid, "grid"), self._extent(block, "block")
@@ -108,10 +111,14 @@ class Kernel:
                         if cooperative:
                             batch.grid_barrier = workspace = make_workspace(memory)
                         launch_checks.attach(batch)
+                        if schedule is not None:
+                            batch.schedule = BatchSchedule(schedule, start)
                         Scheduler(batch, max_steps).run()
                         check_left(batch)
                         del batch  # frees its memory before the next batch needs as much
                 note_leaks(memory, heap, counts)
+                for warning in counts.warnings:
+                    warnings.warn(f"{self.name}, {warning}", KernelWarning, stacklevel=2)
                 return summarize(self._translated, grid, block, counts)
             except RestartLaunch:
                 launch_checks.global_shadow.restore()

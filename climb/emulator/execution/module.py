@@ -60,6 +60,11 @@ class Module:
             found = self._kernels[name] = Kernel(translated)
         return found
 
+    @property
+    def symbols(self) -> Mapping[str, Allocation]:
+        """The memory of all `__device__` and `__constant__` variables, by name."""
+        return self._symbols
+
     def symbol(self, name: str) -> Allocation:
         """The memory of a `__device__` or `__constant__` variable. Raises KeyError if there is none."""
         if name not in self._symbols:

@@ -61,6 +61,6 @@ class Waiting:
         block = heappop(self._heap)
         return block, self._groups.pop(block)
 
-    def may_continue(self, block: int) -> bool:
+    def may_continue(self, block: int, group: Group) -> bool:
         """Whether a group that is about to enter `block` is first anyway, and no other group waits there."""
         return not self._heap or block < self._heap[0]

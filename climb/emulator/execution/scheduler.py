@@ -12,6 +12,7 @@ from .deadlocks import barrier_divergence, check_warp_gates, endless_loop
 from .gates import Gates
 from .named_barriers import NamedBarriers
 from .policy import SPINS, Waiting
+from .schedules import Teams
 from .special_registers import special_registers
 
 
@@ -20,7 +21,7 @@ class Scheduler:
 
     def __init__(self, batch: Batch, max_steps: int) -> None:
         self.batch, self.max_steps = batch, max_steps
-        self.waiting = Waiting()
+        self.waiting = Waiting() if batch.schedule is None else Teams(batch, batch.schedule.random)
         self.parked: dict[int, Group] = {}
         self.gates = Gates(batch)
         self.named_barriers: NamedBarriers | None = None  # made at the first one
@@ -34,6 +35,9 @@ class Scheduler:
         executed, branches = counts.executed, counts.branches
         at, steps = 0, 0
         group: Group | None = Group(batch, rectangle(batch.blocks, batch.threads), special_registers(batch))
+        if batch.schedule is not None:
+            waiting.push(at, group)
+            group = None
         while True:
             if group is None:
                 if not waiting.runnable:
@@ -52,20 +56,15 @@ class Scheduler:
                 self.named_barriers.arrive(group, at, parked, waiting)
                 group = None
                 continue
-            if block.gate:
-                group = self._wait(group, at)
+            if block.gate and not group.passed:
+                group = self._pass(group, at)
                 if group is None:
                     continue
-                if batch.clock is not None:
-                    self.gates.passed(block, group)
+            group.passed = False
             steps += 1
             if steps > max_steps:
                 endless_loop(batch, at, group, parked, max_steps)
             lanes = group.lanes
-            if block.gate == "barrier":
-                counts.barriers += lanes.count // batch.threads
-                if batch.trace is not None:
-                    batch.trace.note(group, "barrier", None, None, 0)
             count = executed[at]
             count[0] += lanes.warps
             count[1] += lanes.count
@@ -101,9 +100,27 @@ class Scheduler:
                     continue
             if block.spin and at <= last and self._yields(at, group):
                 group = None
-            elif not waiting.may_continue(at):
+            elif not waiting.may_continue(at, group):
                 waiting.push(at, group)
                 group = None
+
+    def _pass(self, group: Group, at: int) -> Group | None:
+        """Let a group wait at the gate of block `at`. Returns the group that passes it and goes on, or None."""
+        block, batch = self.batch.kernel.code.blocks[at], self.batch
+        group = self._wait(group, at)
+        if group is None:
+            return None
+        if batch.clock is not None:
+            self.gates.passed(block, group)
+        if self.gates.elsewhere is not None and block.gate == "warp":
+            self.gates.elsewhere[group.lanes.block, group.lanes.thread] = True
+        if block.gate == "barrier":
+            batch.counts.barriers += group.lanes.count // batch.threads
+            if batch.trace is not None:
+                batch.trace.note(group, "barrier", None, None, 0)
+            if isinstance(self.waiting, Teams) and self.waiting.spread(at, group):
+                return None
+        return group
 
     def _wait(self, group: Group, at: int) -> Group | None:
         """The group, joined by those parked at the gate, if nothing is left to wait for; else park it."""

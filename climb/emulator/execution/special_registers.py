@@ -6,6 +6,7 @@ import numpy as np
 
 from ..isa.move import SPECIAL_TYPES
 from ..isa.types import DTYPES
+from ..memory.layout import RESERVED, RESERVED_BYTES
 from ..simt.batch import Batch
 
 
@@ -25,6 +26,7 @@ def special_registers(batch: Batch) -> dict[str, np.ndarray]:
         out[f"%ntid.{axis}"] = np.array([[batch.block[index]]])
         out[f"%nctaid.{axis}"] = np.array([[batch.grid[index]]])
     out.update(_cluster_registers(batch, linear))
+    out.update(_reserved_shared_memory(batch))
     lane = thread % 32
     out["%laneid"], out["%warpid"] = lane, thread // 32
     out["%nwarpid"] = np.array([[-(-batch.threads // 32)]])
@@ -41,6 +43,14 @@ def special_registers(batch: Batch) -> dict[str, np.ndarray]:
     for name in kernel.code.blocks[0].live:
         registers.setdefault(name, kernel.zeros[name])
     return registers
+
+
+def _reserved_shared_memory(batch: Batch) -> dict[str, np.ndarray]:
+    """The registers about the part of shared memory that the system keeps: its ends, and the offset of each use."""
+    _, start = batch.kernel.layout.addresses.get(RESERVED, ("shared", 0))
+    end = start + RESERVED_BYTES
+    offsets = {"begin": start, "end": end, "cap": end, "0": start, "1": start}
+    return {f"{RESERVED}_{what}": np.array([[offset]]) for what, offset in offsets.items()}
 
 
 def _cluster_registers(batch: Batch, linear: np.ndarray) -> dict[str, np.ndarray]:

@@ -36,6 +36,7 @@ from . import (
     miscellaneous,
     move,
     rounding,
+    scalar_video,
     tensor_copy,
     texture,
     video,

@@ -23,6 +23,22 @@ def _integer(emitter: Emitter, instruction: ptx.Instruction, sat: str, to: str, 
     emitter.write_extended(instruction.operands[0], to, value)
 
 
+_NARROW = ("u8", "s8", "u16", "s16")
+
+
+@special("cvt.pack.sat.{to}.s32", operands=("s32", "s32"), to=("u16", "s16"))
+@special("cvt.pack.sat.{to}.s32.b32", operands=("s32", "s32", "u32"), to=(*_NARROW, "u4", "s4", "u2", "s2"))
+def _pack(emitter: Emitter, instruction: ptx.Instruction, to: str) -> None:
+    """Two integers, saturated, in the low bits: a above b. With c, its low bits stand above them."""
+    values = emitter.sources(instruction)
+    bits = int(to[1:])
+    low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if to[0] == "s" else (0, (1 << bits) - 1)
+    mask = f"np.uint32({(1 << bits) - 1})"
+    a, b = (f"(np.clip({each}, {low}, {high}).astype(int32).view(uint32) & {mask})" for each in values[:2])
+    above = f" | {values[2]} << np.uint32({2 * bits})" if len(values) > 2 and bits < 16 else ""
+    emitter.write(instruction.operands[0], "u32", f"({a} << np.uint32({bits}) | {b}{above})")
+
+
 @helper
 def clamp_integer(value: np.ndarray, to: type) -> np.ndarray:
     """Clamp to the range of `to`."""

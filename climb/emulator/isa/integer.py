@@ -93,6 +93,21 @@ simple("mad24.lo.{t}", "{t}", ("{t}", "{t}", "{t}"), "mul24({0}, {1}) + {2}", t=
 
 
 @helper
+def mul24_high(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """Bits 16 to 47 of the product of the lower 24 bits, sign-extended for signed types."""
+    wide = np.int64 if a.dtype.kind == "i" else np.uint64
+    shift = a.dtype.type(8)
+    return ((((a << shift) >> shift).astype(wide) * ((b << shift) >> shift).astype(wide)) >> 16).astype(a.dtype)
+
+
+_HIGH = "(({0}.astype(int64) * {1}.astype(int64)) >> 32)"
+simple("mul24.hi.{t}", "{t}", ("{t}", "{t}"), "mul24_high({0}, {1})", t=("s32", "u32"))
+simple("mad24.hi.{t}", "{t}", ("{t}", "{t}", "{t}"), "mul24_high({0}, {1}) + {2}", t=("s32", "u32"))
+simple("mad24.hi.sat.s32", "s32", ("s32", "s32", "s32"), "saturating(mul24_high({0}, {1}), {2})")
+simple("mad.hi.sat.s32", "s32", ("s32", "s32", "s32"), f"saturating({_HIGH}, {{2}})")
+
+
+@helper
 def saturating(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Clamp the sum of two int32 values to int32."""
     wide = a.astype(np.int64) + b

@@ -189,6 +189,18 @@ def lookup3(a: np.ndarray, b: np.ndarray, c: np.ndarray, table: int) -> np.ndarr
     return out
 
 
+@special("lop3.{boolean}.b32", results=("u32", "pred"), writes=1, boolean=("or", "and"))
+def _lop3_and_test(emitter: Emitter, instruction: ptx.Instruction, boolean: str) -> None:
+    """lop3.BoolOp d|p, a, b, c, table, q: p tells whether d is not zero, combined with q."""
+    target, *operands = instruction.operands
+    sources = [emitter.read(operand, "u32") for operand in operands[:3]]
+    found = emitter.fresh(f"lookup3({', '.join(sources)}, {operands[3].value})")
+    other = emitter.read(operands[4], "pred")
+    if target.first != ptx.Register("_"):
+        emitter.write(target.first, "u32", found)
+    emitter.write(target.second, "pred", f"({found} != 0) {'|' if boolean == 'or' else '&'} {other}")
+
+
 @special("lop3.b32", results=("u32",), operands=("u32", "u32", "u32", "u32"))
 def _lop3(emitter: Emitter, instruction: ptx.Instruction) -> None:
     sources = [emitter.read(operand, "u32") for operand in instruction.operands[1:4]]
@@ -225,3 +237,58 @@ def permute_bytes(a: np.ndarray, b: np.ndarray, control: np.ndarray) -> np.ndarr
 
 
 simple("prmt.b32", "u32", ("u32", "u32", "u32"), "permute_bytes({0}, {1}, {2})")
+#: The control nibbles, lowest first, that a mode of prmt makes of the lower two bits of its third operand.
+_MODES = {
+    "f4e": ("3210", "4321", "5432", "6543"), "b4e": ("5670", "6701", "7012", "0123"),
+    "rc8": ("0000", "1111", "2222", "3333"), "ecl": ("3210", "3211", "3222", "3333"),
+    "ecr": ("0000", "1110", "2210", "3210"), "rc16": ("1010", "3232", "1010", "3232"),
+}  # fmt: skip
+
+
+@helper
+def permute_by_mode(a: np.ndarray, b: np.ndarray, control: np.ndarray, controls: tuple[int, ...]) -> np.ndarray:
+    """prmt with a mode: the control word is one of four."""
+    return permute_bytes(a, b, np.array(controls, np.uint32)[control & np.uint32(3)])
+
+
+simple(
+    "prmt.b32.{mode}", "u32", ("u32", "u32", "u32"),
+    lambda mode: f"permute_by_mode({{0}}, {{1}}, {{2}}, {tuple(int(each, 16) for each in _MODES[mode])})",
+    mode=tuple(_MODES),
+)  # fmt: skip
+
+
+@helper
+def extend_from(a: np.ndarray, width: np.ndarray, clamp: bool) -> np.ndarray:
+    """szext: the lowest `width` bits of a, extended by zeros, or for int32 by their sign; none give zero.
+
+    The width is clamped to 32, or taken modulo 32.
+    """
+    width = (np.minimum(width, 32) if clamp else width & np.uint32(31)).astype(np.int64)
+    part = a.view(np.uint32).astype(np.int64) & (np.int64(1) << width) - 1
+    if a.dtype.kind == "i":
+        part = part - (((part << 1) >> width & 1) << width) * (width > 0)
+    return part.astype(a.dtype)
+
+
+simple(
+    "szext.{mode}.{t}", "{t}", ("{t}", "u32"), lambda mode, t: f"extend_from({{0}}, {{1}}, {mode == 'clamp'})",
+    mode=("clamp", "wrap"), t=("u32", "s32"),
+)  # fmt: skip
+
+
+@helper
+def find_nth_set(mask: np.ndarray, base: np.ndarray, offset: np.ndarray) -> np.ndarray:
+    """fns: the position of the n-th set bit from `base` on, upwards for a positive offset n, downwards for a negative.
+
+    Offset 0 asks for the bit at `base` itself. All bits set if there is none.
+    """
+    bits = mask[..., None] >> np.arange(32, dtype=np.uint32) & np.uint32(1) != 0
+    position, base, offset = np.arange(32), base.astype(np.int64)[..., None], offset.astype(np.int64)[..., None]
+    ahead = bits & np.where(offset == 0, position == base, np.where(offset > 0, position >= base, position <= base))
+    upwards, downwards = ahead.cumsum(axis=-1), ahead[..., ::-1].cumsum(axis=-1)[..., ::-1]
+    found = ahead & np.where(offset < 0, downwards == -offset, upwards == np.maximum(offset, 1))
+    return np.where(found.any(axis=-1), found.argmax(axis=-1), 0xFFFFFFFF).astype(np.uint32)
+
+
+simple("fns.b32", "u32", ("u32", "u32", "s32"), "find_nth_set({0}, {1}, {2})")

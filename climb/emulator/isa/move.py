@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .. import ptx
+from ..memory.layout import RESERVED
 from .emitter import Emitter
 from .registry import helper, special
 from .types import DTYPES, WIDTHS, size
@@ -25,6 +26,7 @@ SPECIAL_TYPES = {
     "%lanemask_eq": "u32", "%lanemask_lt": "u32", "%lanemask_le": "u32", "%lanemask_gt": "u32", "%lanemask_ge": "u32",
     "%cluster_ctarank": "u32", "%cluster_nctarank": "u32", "%is_explicit_cluster": "pred", "%dynamic_smem_size": "u32",
     **dict.fromkeys(ENVIRONMENT, "u32"),
+    **{f"{RESERVED}_{what}": "u32" for what in ("begin", "end", "cap", "0", "1")},
     **{f"%{name}.{axis}": "u32" for name in _POSITIONS for axis in "xyz"},
 }  # fmt: skip
 

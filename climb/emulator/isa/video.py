@@ -1,7 +1,6 @@
 """SIMD on small integers packed in a word: two of 16 bits, or four of 8.
 
-PTX ISA, "SIMD Video Instructions", without byte selections and masks, which the compiler does not write; and the packed
-forms of add, min and max.
+PTX ISA, "SIMD Video Instructions", and the packed forms of add, min and max.
 """
 
 from __future__ import annotations
@@ -53,39 +52,77 @@ simple("{name}.s16x2.relu", "u32", ("u32", "u32"), "pairwise('{name}', {0}, {1},
 simple("{name}.s32.relu", "s32", ("s32", "s32"), "np.maximum(np.{name}imum({0}, {1}), int32(0))", name=("min", "max"))
 
 
+#: The operations that compare; their results are 0 and 1.
+COMPARISONS = {
+    "eq": np.equal, "ne": np.not_equal, "lt": np.less, "le": np.less_equal, "gt": np.greater, "ge": np.greater_equal,
+}  # fmt: skip
+
+
 @helper
 def video(
     name: str,
     bits: int,
     signed: tuple[bool, bool, bool],
     modifiers: tuple[str, ...],
+    selected: tuple[tuple[int, ...], ...],
     a: np.ndarray,
     b: np.ndarray,
     c: np.ndarray,
 ) -> np.ndarray:
-    """Apply an operation to the parts of `bits` bits; with the modifier "add", return c plus the sum of the results.
+    """Apply an operation to parts of `bits` bits, and merge the results of the masked parts into c.
 
-    `signed` tells whether d, a and b are signed.
+    With the modifier "add", return c plus the sum of these results instead. `signed` tells whether d, a and b are
+    signed. `selected`: for a and for b the part that each operation takes, where the parts of b follow those of a; and
+    the parts that the mask names.
     """
-    found = [OPERATIONS[name](*both) for both in zip(split(a, bits, signed[1]), split(b, bits, signed[2]), strict=True)]
+    function = OPERATIONS.get(name) or COMPARISONS[name]
+    words = [split(a, bits, sign) + split(b, bits, sign) for sign in signed[1:]]
+    pairs = zip(selected[0], selected[1], strict=True)
+    found = [function(words[0][left], words[1][right]) for left, right in pairs]
+    found = [one.astype(np.int64) for one in found]
     if "sat" in modifiers:
         low, high = (-(1 << bits - 1), (1 << bits - 1) - 1) if signed[0] else (0, (1 << bits) - 1)
         found = [np.clip(one, low, high) for one in found]
+    mask = selected[2]
     if "add" not in modifiers:
-        return joined(found, bits)
+        return joined(
+            [one if number in mask else split(c, bits, False)[number] for number, one in enumerate(found)], bits
+        )
     parts = split(joined(found, bits), bits, signed[0])
-    return (sum(parts) + c.astype(np.int64)).astype(np.uint32)
+    return (sum(parts[number] for number in mask) + c.astype(np.int64)).astype(np.uint32)
 
 
-@special(
-    "v{name}{n}.{d}32.{a}32.{b}32{sat}{add}", results=("u32",), operands=("u32", "u32", "u32"), name=tuple(OPERATIONS),
-    n=("2", "4"), d=("u", "s"), a=("u", "s"), b=("u", "s"), sat=("", ".sat"), add=("", ".add"),
-)  # fmt: skip
-def _video(
+def _chosen(operand: ptx.Operand, default: str) -> tuple[ptx.Operand, tuple[int, ...]]:
+    """The register of an operand, and the parts that its selector names, the lowest first: `.b3210`, `.h10`."""
+    register, selector = (operand.register, operand.selector) if isinstance(operand, ptx.Part) else (operand, "")
+    return register, tuple(int(digit) for digit in reversed(selector[1:] or default))
+
+
+def _emit(
     emitter: Emitter, instruction: ptx.Instruction, name: str, n: str, d: str, a: str, b: str, sat: str, add: str
 ) -> None:
     signed = tuple(sign == "s" for sign in (d, a, b))
     modifiers = tuple(each[1:] for each in (sat, add) if each)
-    sources = ", ".join(emitter.sources(instruction))
-    code = f"video('{name}', {32 // int(n)}, {signed!r}, {modifiers!r}, {sources})"
-    emitter.write(instruction.operands[0], "u32", code)
+    every = "10" if n == "2" else "3210"
+    others = "32" if n == "2" else "7654"
+    target, first, second, third = instruction.operands
+    (target, mask), (first, left), (second, right) = (
+        _chosen(operand, default) for operand, default in ((target, every), (first, every), (second, others))
+    )
+    sources = ", ".join(emitter.read(each, "u32") for each in (first, second, third))
+    code = (
+        f"video('{name}', {32 // int(n)}, {signed!r}, {modifiers!r}, {(left, right, tuple(sorted(mask)))!r}, {sources})"
+    )
+    emitter.write(target, "u32", code)
+
+
+_SHAPE = {"n": ("2", "4"), "a": ("u", "s"), "b": ("u", "s"), "add": ("", ".add")}
+special(
+    "v{name}{n}.{d}32.{a}32.{b}32{sat}{add}", results=("u32",), name=tuple(OPERATIONS), d=("u", "s"), sat=("", ".sat"),
+    **_SHAPE,
+)(_emit)  # fmt: skip
+
+
+@special("vset{n}.{a}32.{b}32.{name}{add}", results=("u32",), name=tuple(COMPARISONS), **_SHAPE)
+def _set(emitter: Emitter, instruction: ptx.Instruction, **choices: str) -> None:
+    _emit(emitter, instruction, d="u", sat="", **choices)

@@ -8,7 +8,7 @@ stay the same. The gaps do not count as shared memory that a block uses.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -18,6 +18,8 @@ from .. import ptx
 from .device_memory import Allocation
 
 #: Bytes between two variables.
+RESERVED = "%reserved_smem_offset"  # the names of the special registers about it begin so
+RESERVED_BYTES = 1024
 GAPS = {"shared": 1024, "local": 64, "param": 4096}
 
 
@@ -110,6 +112,11 @@ def lay_out(function: ptx.Function, variables: Iterable[ptx.Variable], symbols: 
         addresses[variable.name] = (space, at)
         sizes[variable.name] = variable.nbytes
         span[space] = at + variable.nbytes
+    if any(operand.name.startswith(RESERVED) for operand in _registers(function)):
+        # The system's part of shared memory, in which tiles of more than a warp have their barriers.
+        at = _aligned(span["shared"], GAPS["shared"]) + GAPS["shared"] * bool(span["shared"])
+        addresses[RESERVED], sizes[RESERVED] = ("shared", at), RESERVED_BYTES
+        span["shared"] = at + RESERVED_BYTES
     if dynamic:
         align = max(16, *(v.align for v in dynamic))
         start = packed["shared"] = _aligned(packed["shared"], align)
@@ -133,6 +140,13 @@ def lay_out(function: ptx.Function, variables: Iterable[ptx.Variable], symbols: 
 
 def _aligned(value: int, to: int) -> int:
     return -(-value // to) * to
+
+
+def _registers(function: ptx.Function) -> Iterator[ptx.Register]:
+    """The registers that are read as they are, among them special ones."""
+    for item in function.body:
+        if isinstance(item, ptx.Instruction) and item.opcode.startswith("mov."):
+            yield from (operand for operand in item.operands[1:] if isinstance(operand, ptx.Register))
 
 
 def _symbols(operand: ptx.Operand) -> list[str]:

@@ -18,6 +18,7 @@ from .model import (
     Negated,
     Operand,
     Pair,
+    Part,
     Program,
     Register,
     Symbol,
@@ -32,6 +33,7 @@ _LABEL = re.compile(r"([A-Za-z_$%][\w$]*)\s*:(?!:)")
 _USED_BYTES = re.compile(r'\.pragma\s+"used_bytes_mask\s+(\w+)"$')
 _TARGETS = re.compile(r"\s*\.(branch|call)targets\s+([^;]*);")
 _PROTOTYPE = re.compile(r"\s*\.callprototype\s+([^;]*);")
+_SELECTOR = re.compile(r"b[0-7]{1,4}|h[0-3]{1,2}")  # parts of a register, in video instructions
 _INSTRUCTION = re.compile(r"(?:@(!?)\s*([%\w$]+)\s+)?([a-z][\w.:]*)\s*(.*)$", re.S)
 _REGISTER_DECLARATION = re.compile(r"\.reg\s*\.(\w+)\s+(.*)$", re.S)
 
@@ -177,6 +179,9 @@ def _operand(text: str, scopes: Scopes, function: Function) -> Operand:
     if "|" in text:
         left, right = text.split("|")
         return Pair(_operand(left.strip(), scopes, function), _operand(right.strip(), scopes, function))
+    if text[:2] == "-%":
+        inner = _operand(text[1:], scopes, function)
+        return replace(inner, negative=True) if isinstance(inner, Part) else Part(inner, negative=True)
     if first == "-" or first == "+" or first.isdigit():
         value = parse_literal(text)
         if value is None:
@@ -189,12 +194,15 @@ def _operand(text: str, scopes: Scopes, function: Function) -> Operand:
     return _name(text, scopes, function)
 
 
-def _name(text: str, scopes: Scopes, function: Function) -> Register | Symbol | Immediate:
+def _name(text: str, scopes: Scopes, function: Function) -> Register | Symbol | Immediate | Part:
     unique = scopes.find(text) or text
     if unique in function.registers:
         return Register(unique)
     if unique in CONSTANTS:
         return Immediate(CONSTANTS[unique])
+    head, dot, selector = text.rpartition(".")
+    if dot and _SELECTOR.fullmatch(selector) and (scopes.find(head) or head) in function.registers:
+        return Part(Register(scopes.find(head) or head), selector)
     if text.startswith("%"):
         return Register(text)
     if text == "_":

@@ -323,6 +323,8 @@ def _rename(operand: ptx.Operand, names: dict[str, str]) -> ptx.Operand:
         return type(operand)(tuple(_rename(o, names) for o in operand.items))
     if isinstance(operand, ptx.Pair):
         return ptx.Pair(_rename(operand.first, names), _rename(operand.second, names))
+    if isinstance(operand, ptx.Part):
+        return replace(operand, register=_rename(operand.register, names))
     if isinstance(operand, ptx.Negated):
         return ptx.Negated(_rename(operand.register, names))
     return operand

@@ -85,13 +85,22 @@ class Negated:
 
 
 @dataclass(frozen=True)
+class Part:
+    """`%r1.b0` or `-%r1`, as video instructions take them: bytes or halves of a register, or its negative."""
+
+    register: Operand
+    selector: str = ""
+    negative: bool = False
+
+
+@dataclass(frozen=True)
 class Arguments:
     """`(a, b)`: an argument list of call."""
 
     items: tuple
 
 
-Operand = Register | Immediate | Symbol | Address | Vector | Pair | Negated | Arguments
+Operand = Register | Immediate | Symbol | Address | Vector | Pair | Negated | Part | Arguments
 
 
 @dataclass(frozen=True)

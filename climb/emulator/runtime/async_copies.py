@@ -52,16 +52,20 @@ def begin(
 
     write = AsyncAccess(store, lanes, target, number, value, why=why)
     read = AsyncAccess(load, lanes, source, number, why=why)
-    operation = Pending((write, read), lambda accesses: _land(batch, accesses[0]))
+    # The value is read now; where the schedule decides when the copy happens, it is read again then.
+    again = batch.schedule is not None and present is None
+    operation = Pending((write, read), lambda accesses: _land(batch, *accesses, again))
     issue(batch, operation)
     groups.pending.append(operation)
 
 
-def _land(batch: Batch, write: AsyncAccess) -> None:
-    """Write the bytes to shared memory."""
-    site, shift = write.site, write.site.container.itemsize.bit_length() - 1
+def _land(batch: Batch, write: AsyncAccess, read: AsyncAccess, again: bool) -> None:
+    """Write the bytes to shared memory; read them `again` before."""
+    site, shift, value = write.site, write.site.container.itemsize.bit_length() - 1, write.value
+    if again:
+        value = _read(Group(batch, read.lanes, {}), read.site.uncounted, read.address, None)
     index = (write.address + site.offset >> shift) + write.block * (batch.shared.shape[1] >> shift)
-    batch.shared_view(site.container)[index] = write.value
+    batch.shared_view(site.container)[index] = value
 
 
 def _count(

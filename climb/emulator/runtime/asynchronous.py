@@ -12,14 +12,17 @@ from ..simt.site import Site
 def issue(batch: Batch, operation: Pending) -> None:
     """An operation starts. Raises Race and AsyncRace for accesses that conflict with it.
 
-    The caller keeps the operation until a wait covers it, in `CommitGroups.pending` if it completes by groups.
+    It takes effect at once if the schedule says so. The caller keeps the operation until a wait covers it, in
+    `CommitGroups.pending` if it completes by groups.
     """
-    if not batch.check_in_flight:
-        return
-    if batch.in_flight is None:
-        batch.in_flight = InFlight(batch)
-    for access in operation.accesses:
-        batch.in_flight.begin(access)
+    if batch.check_in_flight:
+        if batch.in_flight is None:
+            batch.in_flight = InFlight(batch)
+        for access in operation.accesses:
+            batch.in_flight.begin(access)
+    if batch.schedule is not None and batch.schedule.lands_early():
+        operation.land(operation.accesses)
+        operation.landed = True
 
 
 def complete(batch: Batch, covered: Covered) -> None:

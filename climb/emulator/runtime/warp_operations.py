@@ -11,7 +11,7 @@ from ..ptx.barriers import BARRIERS
 from ..simt.groups import Group
 from ..simt.lanes import WARP
 from ..simt.site import Site
-from ..simt.warps import BITS, LANE, bits_of, from_rows, present, to_rows
+from ..simt.warps import BITS, LANE, bits_of, from_rows, names_exited, present, to_rows
 
 
 def shuffle(
@@ -40,12 +40,24 @@ def shuffle(
     if not valid.all() and (here & ~valid).any():
         bad = from_rows(lanes, here & ~valid)
         lane = int(from_rows(lanes, source)[bad][0])
+        _check_alive(group, site, from_rows(lanes, source), bad, mask)
         what = f"a lane reads the value of lane {lane}, which takes no part in the shuffle"
         faults.warp_mismatch(group, site, bad, what)
     if group.batch.trace is not None:
         first = lanes.thread - lanes.thread % WARP
         group.batch.trace.note(group, "shuffle", site, first + from_rows(lanes, source), 0)
     return from_rows(lanes, np.take_along_axis(values, source, axis=1)), from_rows(lanes, inside)
+
+
+def _check_alive(group: Group, site: Site, source: np.ndarray, bad: np.ndarray, mask: np.ndarray) -> None:
+    """Raise WarpMismatch if a lane where `bad` holds reads the value of a lane in its mask that has left the kernel."""
+    batch, lanes, shape = group.batch, group.lanes, group.lanes.shape
+    alive = np.zeros((batch.blocks, -(-batch.threads // WARP) * WARP), np.bool_)
+    alive[:, : batch.threads] = ~batch.alive()
+    gone = bits_of(alive.reshape(-1, WARP)).reshape(batch.blocks, -1)[lanes.block, lanes.thread // WARP]
+    exited = np.broadcast_to(np.broadcast_to(mask, shape) & gone, shape)
+    if (bad & (exited >> source.astype(np.uint32) & np.uint32(1) != 0)).any():
+        faults.warp_mismatch(group, site, exited != 0, names_exited(exited))
 
 
 def vote(group: Group, mode: str, flag: np.ndarray, mask: np.ndarray) -> np.ndarray:

@@ -14,7 +14,7 @@ from .block_order import BlockOrder
 from .code import TranslatedKernel
 from .lanes import Lanes
 from .launch_counts import LaunchCounts
-from .observers import Clock, GlobalShadow, InFlight, SharedShadow, Trace
+from .observers import BatchSchedule, Clock, GlobalShadow, InFlight, SharedShadow, Trace
 
 
 class Batch:
@@ -24,9 +24,9 @@ class Batch:
     `extents` tells which bytes of each space belong to a variable. `recent` maps sites to the allocation they last
     accessed. `exited` lists the lanes that have left the kernel. `clock` and the shadows are None unless a check needs
     them; `in_flight` is None until the first asynchronous operation. `local_written`, the shape of `local`, is 1 for
-    each byte of local memory that has been written. `copies` are cp.async's, `asynchronous` holds mbarriers and the
-    bulk operations. `grid_barrier`: the workspace of a cooperative launch. `stack`: made by the first call that needs
-    one.
+    each byte of local memory that has been written. `schedule` is None for the usual order. `copies` are cp.async's,
+    `asynchronous` holds mbarriers and the bulk operations. `grid_barrier`: the workspace of a cooperative launch.
+    `stack`: made by the first call that needs one.
     """
 
     def __init__(
@@ -62,6 +62,7 @@ class Batch:
         self.copies = CommitGroups(blocks * self.threads, ("cp.async.commit_group", "cp.async.wait_group"))
         self.asynchronous = Asynchronous()
         self.timer = 0
+        self.strict_masks = False
         self.grid_barrier: Allocation | None = None
         self.stack: Stack | None = None
         self.check_uninitialised = self.check_in_flight = False
@@ -70,6 +71,7 @@ class Batch:
         self.shared_shadow: SharedShadow | None = None
         self.global_shadow: GlobalShadow | None = None
         self.in_flight: InFlight | None = None
+        self.schedule: BatchSchedule | None = None
         self._values: dict[tuple[int, str], np.ndarray] = {}
 
     def parameter(self, offset: int, dtype: str) -> np.ndarray:

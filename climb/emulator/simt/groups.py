@@ -25,10 +25,11 @@ class Root:
 class Group:
     """`registers` maps names to values that broadcast to `lanes.shape`; `clean` names copies of the root's values.
 
-    `spins` counts the iterations of a waiting loop that no lane has left.
+    `spins` counts the iterations of a waiting loop that no lane has left. `passed`: whether the lanes have passed the
+    gate of the block that they are at.
     """
 
-    __slots__ = ("batch", "clean", "lanes", "registers", "root", "selection", "spins")
+    __slots__ = ("batch", "clean", "lanes", "passed", "registers", "root", "selection", "spins")
 
     def __init__(
         self,
@@ -41,7 +42,7 @@ class Group:
         self.batch, self.lanes, self.registers = batch, lanes, registers
         self.root, self.selection = root, selection
         self.clean: set[str] = set()
-        self.spins = 0
+        self.spins, self.passed = 0, False
 
     def value(self, name: str) -> np.ndarray:
         """The register's value; zero if no path to this place has written it."""

@@ -8,7 +8,8 @@ class LaunchCounts:
 
     `sites`: by (space, index of the site), [requests, lanes, achieved, ideal, lanes at a shared address]. `executed`
     and `branches`: by basic block, [warps, lanes] and [warps, divergent warps]. `printed`: what printf has printed, as
-    (block, event, thread, text). `notes`: what is no fault, but worth knowing.
+    (block, event, thread, text). `notes`: what is no fault, but worth knowing;
+    `warnings`: those that Python warns of.
     """
 
     def __init__(self, blocks: int) -> None:
@@ -18,7 +19,14 @@ class LaunchCounts:
         self.barriers = 0
         self.printed: list[tuple[int, int, int, str]] = []
         self.notes: list[str] = []
+        self.warnings: list[str] = []
         self.print_events = self.unprinted = 0
+
+    def warn(self, what: str) -> None:
+        """Note something that CUDA allows and that is probably not meant; once for each text."""
+        if what not in self.warnings:
+            self.warnings.append(what)
+            self.notes.append(what)
 
     def __getitem__(self, key: tuple[str, int]) -> list[int]:
         found = self.sites.get(key)

@@ -1,11 +1,13 @@
-"""What may observe a batch of blocks while it runs: a trace, and the clock and shadow memory of the checks.
+"""What may observe or steer a batch of blocks while it runs: a trace, the clock and shadow memory of the checks, and an
+adverse schedule.
 
-The classes live in `counters` and `checks`, above this package; a batch only holds them.
+The classes live in `counters`, `checks` and `execution`, above this package; a batch only holds them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from random import Random
 from typing import Protocol
 
 import numpy as np
@@ -109,6 +111,15 @@ class GlobalShadow(Protocol):
 
     def atomic(self, group: object, site: Site, allocation: Allocation, address: np.ndarray) -> None:
         """An atomic operation."""
+
+
+class BatchSchedule(Protocol):
+    """The choices of an adverse schedule; see `execution.schedules`."""
+
+    random: Random
+
+    def lands_early(self) -> bool:
+        """Whether the operation that is issued now takes effect at once."""
 
 
 class Trace(Protocol):

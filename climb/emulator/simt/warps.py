@@ -46,6 +46,12 @@ def bits_of(flags: np.ndarray) -> np.ndarray:
     return np.where(flags, BITS, np.uint32(0)).sum(axis=1, dtype=np.uint32)
 
 
+def names_exited(exited: np.ndarray) -> str:
+    """What is wrong with masks that name lanes which have left: `exited` has their bits, uint32."""
+    lanes = int(exited[exited != 0].ravel()[0])
+    return f"the mask names lane {(lanes & -lanes).bit_length() - 1}, which has left the kernel"
+
+
 def missing(group: Group, mask: np.ndarray) -> np.ndarray:
     """For each lane, the lanes that its mask names but that are not in the group: uint32 (1 or blocks, lanes)."""
     lanes = group.lanes

@@ -99,6 +99,8 @@ class Emitter:
         if isinstance(operand, ptx.Symbol):
             _, address = self.context.address(operand.name)
             return self.context.constant(np.array(address + operand.offset, np.int64).astype(DTYPES[kind]))
+        if isinstance(operand, ptx.Part):
+            self.refuse("parts of a register are operands of video instructions only")
         return self.refuse(f"cannot read the operand {operand}")
 
     def sources(self, instruction: ptx.Instruction) -> list[str]:

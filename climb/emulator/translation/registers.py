@@ -27,7 +27,7 @@ def register_names(operand: ptx.Operand | None) -> list[str]:
         return [name for item in operand.items for name in register_names(item)]
     if isinstance(operand, ptx.Pair):
         return register_names(operand.first) + register_names(operand.second)
-    if isinstance(operand, ptx.Negated):
+    if isinstance(operand, (ptx.Negated, ptx.Part)):
         return register_names(operand.register)
     return []
 

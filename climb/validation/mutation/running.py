@@ -31,6 +31,8 @@ _LEFT_BEHIND = (".git", ".venv", "_build", "__pycache__", ".hypothesis", ".pytes
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (\S.*?)(?: - .*)?$", re.MULTILINE)
 _NO_TESTS = 5
 _OPTIONS = ("-x", "-q", "-rfE", "--tb=line", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:nbval")
+#: Times are replayed, and tests are as thorough as those of CI (`tests/conftest.py` reads the second).
+_ENVIRONMENT = {"WORKLOG_TIMINGS": "record", "CLIMB_THOROUGH": "1"}
 
 
 @dataclass(frozen=True)
@@ -88,7 +90,7 @@ class Copy:
         """Exit status and output of a run of pytest; no status where it ran out of time and was ended."""
         command = [sys.executable, "-m", "pytest", *_OPTIONS, *arguments]
         process = subprocess.Popen(
-            command, cwd=self.folder, env={**os.environ, "WORKLOG_TIMINGS": "record", **environment}, text=True,
+            command, cwd=self.folder, env={**os.environ, **_ENVIRONMENT, **environment}, text=True,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
         )  # fmt: skip
         try:

@@ -9,7 +9,7 @@ from tiny_ladder import scale
 from tools.nvbench_double import nvbench_double  # noqa: F401
 
 from climb.bench import measure, records, report
-from climb.bench.libraries import Prepared, description, dotted, fastest, prepared
+from climb.bench.libraries import Prepared, cublaslt, description, dotted, fastest, prepared
 from climb.bench.libraries.kernels_of import names_of
 from climb.bench.measure import MeasurementFailed, Sampling, Target
 from climb.bench.problem import Peer, PeerUnavailable
@@ -200,3 +200,30 @@ def test_a_peer_is_never_timed_with_a_wrong_result(nvbench, tmp_path, monkeypatc
     with pytest.raises(MeasurementFailed, match=r"'library'.*never written"):
         measure.run([target], Sampling(), keep=tmp_path)
     assert all("min_samples" not in state.asked for state in nvbench.states)
+
+
+# What cuBLASLt is told of matrices.
+
+
+@pytest.mark.parametrize(
+    ("address", "batch", "stride", "bytes_"),
+    [(4096, 1, 0, 256), (4096 + 64, 1, 3, 64), (4096, 5, 1, 4), (4096, 5, 20, 16), (4096, 5, 1 << 20, 256)],
+)
+def test_alignment_holds_for_every_matrix_of_a_batch(address, batch, stride, bytes_):
+    one = cublaslt.Matrix(address, 8, 8, 8, batch=batch, stride=stride)
+    assert cublaslt.alignment(one) == bytes_
+    assert all((address + 4 * index * stride) % bytes_ == 0 for index in range(batch))
+
+
+def test_a_transposed_array_keeps_its_pitch_and_exchanges_its_extents():
+    array = type("Array", (), {"shape": (3, 5), "data": type("Data", (), {"ptr": 4096})})
+    assert cublaslt.matrix(array) == cublaslt.Matrix(4096, 3, 5, 5)
+    assert cublaslt.matrix(array, transposed=True) == cublaslt.Matrix(4096, 5, 3, 5, transposed=True)
+
+
+def test_a_description_without_its_library_is_a_missing_peer():
+    def unknown():
+        raise ModuleNotFoundError("No module named 'nvmath'", name="nvmath")
+
+    with pytest.raises(PeerUnavailable, match="the module nvmath is not installed"):
+        description(Peer("library", missing, unknown), lambda: None, ())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tools.thorough import thorough
 
 from climb import ArgumentError, cp, verify
 from climb.bench.binding import by_value
@@ -41,8 +42,9 @@ def test_reference_equals_the_sum_written_out(border: str) -> None:
 @RUNGS
 @pytest.mark.parametrize(
     "at",
-    [(20, 40, 7, 7, "zero"), (21, 37, 9, 9, "clamp"), (9, 36, 11, 11, "reflect"), (19, 20, 1, 11, "reflect"),
-     (40, 33, 11, 1, "clamp"), (1, 300, 5, 3, "zero"), (300, 1, 3, 5, "clamp")],
+    [thorough((20, 40, 7, 7, "zero")), (21, 37, 9, 9, "clamp"), thorough((9, 36, 11, 11, "reflect")),
+     thorough((19, 20, 1, 11, "reflect")), (40, 33, 11, 1, "clamp"), thorough((1, 300, 5, 3, "zero")),
+     thorough((300, 1, 3, 5, "clamp"))],
 )  # fmt: skip
 def test_filters_of_every_size_are_right(rung, at: tuple[int, int, int, int, str]) -> None:
     verify(rung, size(*at))
