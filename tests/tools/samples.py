@@ -57,6 +57,7 @@ def made_up(
         ceilings=CEILINGS if ceilings is None else ceilings,
         date="2026-01-02",
         gpu="A GPU",
+        device={},
         points=[point("rung", *r) for r in rungs] + [point("peer", *p) for p in peers],
         slowed=lambda point: False,
     )
@@ -133,6 +134,7 @@ def made_up_timings(mine: Any = None) -> SimpleNamespace:
         points=points,
         date="2026-01-02T03:04:05",
         gpu="A GPU",
+        device={},
         slowed=lambda point: False,
     )
     return SimpleNamespace(ladder=ladder, regime="cold", reference=record, mine=mine)
