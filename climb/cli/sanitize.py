@@ -25,6 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     clean.add_argument("--prepared", metavar="FILE", type=Path,
                        help="use what climb agreement --prepare has written")  # fmt: skip
     stages = what.add_parser("stages", help="the exhibit with asynchronous copies")
+    common.add_prepared(stages)
     common.add_record_options(stages)
     for one in (faults, clean):
         one.add_argument("--seconds", type=float, default=600, help="begin nothing later than this")
@@ -63,10 +64,13 @@ def _clean(args: argparse.Namespace) -> int:
 
 
 def _stages(args: argparse.Namespace) -> int:
-    from climb.validation.faults.stages import record_stages
+    from climb.validation.faults.stages import record_stages, write_prepared
 
+    if args.prepare:
+        write_prepared(args.prepare)
+        return 0
     _need_sanitizer(args)
-    path, found = record_stages(args.records)
+    path, found = record_stages(args.records, args.prepared)
     for row in found["variants"]:
         bad = [count for count in row["wrong"] if count]
         reports = {tool: said["errors"] for tool, said in row["tools"].items()}

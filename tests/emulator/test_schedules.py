@@ -206,6 +206,20 @@ def test_schedule_changes_no_counter(module, name):
     assert str(usual) == str(other)
 
 
+@pytest.mark.parametrize(("copies", "sees"), [("early", "copy"), ("late", "old"), ("mixed", "")])
+def test_copies_land_when_the_schedule_says(module, copies, sees):
+    """`early` reads the target before the wait, `late` writes the source before it."""
+    data, found = np.arange(64, dtype=np.int32), {}
+    for kernel in ("early", "late"):
+        found[kernel] = np.zeros(64, np.int32)
+        with checking(()):
+            compared(module, kernel, 1, 64, Schedule(7, copies), found[kernel], data.copy())
+    minus = np.full(64, -1)
+    assert not sees or (found["early"] == (data if sees == "copy" else minus)).all()
+    assert not sees or (found["late"] == (data if sees == "copy" else minus)).all()
+    assert set(found["early"].tolist()) <= {-1, *range(64)}
+
+
 def test_same_seed_gives_the_same_comparison_and_another_seed_another(module):
     grid, block, args, _ = DEPENDS["sum_of_floats"]
     found = [

@@ -8,6 +8,7 @@ and writes ``records/<gpu>/emulator/stages.json``.
 from __future__ import annotations
 
 import datetime
+import pickle
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -79,21 +80,36 @@ def wrong_elements(name: str, n: int = N, launches: int = LAUNCHES, seed: int = 
     return found[0], found[1]
 
 
-def measure() -> list[VariantRow]:
+def prepare() -> list[Prepared]:
+    """Compile every variant for the sanitizer. Needs no GPU."""
+    faults = [fault_of(name, SMALL) for name in VARIANTS]
+    names = [f"fault_{index}" for index in range(len(faults))]
+    return [Prepared(one, True, name, one.compiled(True, name).cubin) for one, name in zip(faults, names, strict=True)]
+
+
+def write_prepared(file: Path) -> None:
+    """Compile every variant into a file; needs no GPU."""
+    file.write_bytes(pickle.dumps([(one.fault.name, one.kernel, one.cubin) for one in prepare()]))
+
+
+def read_prepared(file: Path) -> list[Prepared]:
+    """The variants that `write_prepared` wrote."""
+    return [
+        Prepared(fault_of(name, SMALL), True, kernel, cubin)
+        for name, kernel, cubin in pickle.loads(file.read_bytes())
+    ]  # fmt: skip
+
+
+def measure(prepared: list[Prepared]) -> list[VariantRow]:
     """Launch every variant on this GPU, and run it under the tools of compute-sanitizer."""
-    faults = {name: fault_of(name, SMALL) for name in VARIANTS}
-    prepared = [
-        Prepared(fault, True, f"fault_{index}", fault.compiled(True, f"fault_{index}").cubin)
-        for index, fault in enumerate(faults.values())
-    ]
     rows: list[VariantRow] = []
     with tempfile.TemporaryDirectory() as folder:
         reports = {tool: under(tool, prepared, Path(folder)) for tool in TOOLS}
-    for one, (name, fault) in zip(prepared, faults.items(), strict=True):
-        wrong, constant = wrong_elements(name)
+    for one in prepared:
+        wrong, constant = wrong_elements(one.fault.name)
         said = {tool: reports[tool].get(one.kernel, {}) for tool in TOOLS}
         rows.append(
-            {"name": name, "source_sha256": digest(fault), "n": N, "launches": LAUNCHES, "wrong": wrong,
+            {"name": one.fault.name, "source_sha256": digest(one.fault), "n": N, "launches": LAUNCHES, "wrong": wrong,
              "constant": constant, "tools": {tool: {"errors": each["errors"], "says": each["says"]}
                                              for tool, each in said.items() if each}}
         )  # fmt: skip
@@ -113,8 +129,9 @@ def stages_record(gpu: str = records.DEFAULT_GPU) -> StagesRecord:
     return records.load(path, StagesRecord)
 
 
-def record_stages(folder: Path | None = None) -> tuple[Path, dict[str, Any]]:
+def record_stages(folder: Path | None = None, prepared: Path | None = None) -> tuple[Path, dict[str, Any]]:
     """Run the variants on this GPU and write the record. Returns the file and the record."""
+    kernels = read_prepared(prepared) if prepared else prepare()
     device = hardware.device_block()
     path = record_path(hardware.gpu_slug(device["name"]), folder)
     found = {
@@ -123,7 +140,7 @@ def record_stages(folder: Path | None = None) -> tuple[Path, dict[str, Any]]:
         "tool": sanitizer_version(),
         "nvrtc": ".".join(map(str, nvrtc_version())),
         "device": device,
-        "variants": measure(),
+        "variants": measure(kernels),
     }
     records.save(path, found, StagesRecord)
     return path, found
