@@ -12,7 +12,7 @@ from .checks.enabled import checking
 from .comparison import Comparison, Difference
 from .counters.counters import Counters
 from .counters.events import BlockTrace, Event
-from .counters.lines import AccessCounters, BranchCounters
+from .counters.lines import AccessCounters, BranchCounters, ProductCounters
 from .counters.trace import Access, Trace
 from .errors import (
     AssertionFailed,
@@ -30,9 +30,11 @@ from .errors import (
     Misaligned,
     MissingProxyFence,
     OutOfBounds,
+    PendingProduct,
     Race,
     StackOverflow,
     Trap,
+    UnfencedProduct,
     Uninitialised,
     UnsupportedInstruction,
     WarpMismatch,
@@ -42,6 +44,7 @@ from .execution.module import Module, load
 from .execution.schedules import Schedule, Schedules
 from .memory.device_memory import Allocation, DeviceMemory
 from .running import Result, run
+from .runtime.surfaces import Surface
 from .runtime.textures import Texture
 
 __all__ = [
@@ -73,14 +76,18 @@ __all__ = [
     "MissingProxyFence",
     "Module",
     "OutOfBounds",
+    "PendingProduct",
+    "ProductCounters",
     "Race",
     "Result",
     "Schedule",
     "Schedules",
     "StackOverflow",
+    "Surface",
     "Texture",
     "Trace",
     "Trap",
+    "UnfencedProduct",
     "Uninitialised",
     "UnsupportedInstruction",
     "WarpMismatch",

@@ -12,7 +12,7 @@ import numpy as np
 from climb.fake_cupy.arrays import ndarray
 from climb.fake_cupy.memory import MemoryPointer
 from climb.fake_cupy.parameters import Parameter
-from climb.fake_cupy.texture import TextureObject
+from climb.fake_cupy.texture import SurfaceObject, TextureObject
 
 # Element types that a source may name, with NumPy's codes for them.
 _ELEMENTS = {
@@ -76,9 +76,10 @@ def _pack_one(parameter: Parameter, arg: Any) -> bytes:
         return _pack_array(parameter, arg)
     if isinstance(arg, MemoryPointer):
         return _pack_address(parameter, arg.ptr, "a MemoryPointer")
-    if isinstance(arg, TextureObject):
-        if parameter.nbytes != 8 or parameter.is_pointer or parameter.declared not in ("", "cudaTextureObject_t"):
-            raise TypeError(f"{label} is a TextureObject, but {parameter.takes}")
+    if isinstance(arg, TextureObject | SurfaceObject):
+        kind = type(arg).__name__
+        if parameter.nbytes != 8 or parameter.is_pointer or parameter.declared not in ("", f"cuda{kind}_t"):
+            raise TypeError(f"{label} is a {kind}, but {parameter.takes}")
         return struct.pack("<Q", arg.ptr)
     if isinstance(arg, np.generic):
         return _pack_numpy(parameter, arg)

@@ -9,6 +9,7 @@ import numpy as np
 
 from climb import emulator
 from climb.fake_cupy.arrays import ndarray
+from climb.fake_cupy.errors import CUDARuntimeError
 
 _ADDRESSING = ("wrap", "clamp", "mirror", "border")
 _FILTERS = ("point", "linear")
@@ -19,9 +20,13 @@ CONSTANTS = {
     "cudaResourceTypeArray": 0, "cudaResourceTypeMipmappedArray": 1, "cudaResourceTypeLinear": 2,
     "cudaResourceTypePitch2D": 3,
     "cudaAddressModeWrap": 0, "cudaAddressModeClamp": 1, "cudaAddressModeMirror": 2, "cudaAddressModeBorder": 3,
+    "cudaArrayDefault": 0, "cudaArraySurfaceLoadStore": 2,
     "cudaFilterModePoint": 0, "cudaFilterModeLinear": 1,
     "cudaReadModeElementType": 0, "cudaReadModeNormalizedFloat": 1,
 }  # fmt: skip
+
+#: Flags of a CUDAarray; CuPy names the second one only.
+LAYERED, SURFACE, CUBEMAP = 1, 2, 4
 
 _DTYPES = {
     (0, 8): "int8", (0, 16): "int16", (0, 32): "int32", (1, 8): "uint8", (1, 16): "uint16", (1, 32): "uint32",
@@ -54,13 +59,22 @@ class ChannelFormatDescriptor:
 
 
 class CUDAarray:
-    """Memory that textures read: (width,), (height, width) or (depth, height, width) elements of `desc`'s channels."""
+    """Memory that textures read: (width,), (height, width) or (depth, height, width) elements of `desc`'s channels.
+
+    `flags`: 1 for a layered array, whose layers are its depth, 4 for a cube map, 2 for surfaces.
+    """
 
     def __init__(
         self, desc: ChannelFormatDescriptor, width: int, height: int = 0, depth: int = 0, flags: int = 0
     ) -> None:
-        if flags:
-            raise NotImplementedError("the emulator's stand-in for CuPy has no layered, cubemap or surface arrays")
+        if flags & ~(LAYERED | SURFACE | CUBEMAP):
+            raise NotImplementedError(f"the emulator's stand-in for CuPy has no arrays with the flags {flags:#x}")
+        if flags & CUBEMAP and (width != height or depth % 6 or not depth or (depth > 6 and not flags & LAYERED)):
+            raise CUDARuntimeError("cudaErrorInvalidValue: invalid argument: a cube map has six square faces")
+        if flags & LAYERED and not depth:
+            raise CUDARuntimeError(
+                "cudaErrorInvalidValue: invalid argument: the layers of a layered array are its depth"
+            )
         if width < 1 or height < 0 or depth < 0 or (depth and not height):
             raise ValueError(f"a CUDA array cannot have width {width}, height {height}, depth {depth}")
         self.desc, self.width, self.height, self.depth, self.flags = desc, width, height, depth, flags
@@ -103,11 +117,12 @@ class ResourceDescriptor:
         height: int = 0,
         pitchInBytes: int = 0,
     ) -> None:
+        self.flags = 0
         self.restype, self.cuArr, self.arr, self.chDesc = restype, cuArr, arr, chDesc
         if restype == CONSTANTS["cudaResourceTypeArray"]:
             if not isinstance(cuArr, CUDAarray):
                 raise ValueError("cuArr must be a CUDAarray")
-            self.host = cuArr.host
+            self.host, self.flags = cuArr.host, cuArr.flags
         elif restype == CONSTANTS["cudaResourceTypeLinear"]:
             if not isinstance(arr, ndarray) or not isinstance(chDesc, ChannelFormatDescriptor):
                 raise ValueError("arr must be a device array, and chDesc a ChannelFormatDescriptor")
@@ -171,5 +186,24 @@ class TextureObject:
             # Only integers of 8 or 16 bits can be read as fractions; other elements are read as they are.
             TexDesc.as_fractions and ResDesc.host.dtype.kind in "iu" and ResDesc.host.dtype.itemsize < 4,
             ResDesc.restype == CONSTANTS["cudaResourceTypeLinear"],
+            layered=bool(ResDesc.flags & LAYERED),
+            cube=bool(ResDesc.flags & CUBEMAP),
         )
         self.ptr = self._texture.handle
+
+
+class SurfaceObject:
+    """A ``cudaSurfaceObject_t``, an argument for a kernel. It is valid as long as this object lives.
+
+    Raises CUDARuntimeError for memory that is no CUDAarray made with ``cudaArraySurfaceLoadStore``.
+    """
+
+    def __init__(self, ResDesc: ResourceDescriptor) -> None:
+        if not ResDesc.flags & SURFACE:
+            raise CUDARuntimeError(
+                "cudaErrorInvalidValue: invalid argument: a surface needs a CUDAarray whose flags have "
+                "cudaArraySurfaceLoadStore"
+            )
+        self.ResDesc = ResDesc
+        self._surface = emulator.Surface(ResDesc.host, bool(ResDesc.flags & (LAYERED | CUBEMAP)))
+        self.ptr = self._surface.handle

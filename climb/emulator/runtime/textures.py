@@ -14,6 +14,7 @@ Texture reads are not counted: their cost depends on an undocumented memory layo
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass
 from weakref import WeakValueDictionary
 
@@ -37,6 +38,7 @@ _FAR = 2.0**30
 class Texture:
     """A texture. `data`: (width, channels), (height, width, channels) or (depth, height, width, channels) of `TEXELS`.
 
+    With `layered`, the first axis numbers layers; with `cube`, it numbers the six faces, of each layer in turn.
     `addressing` holds the modes of x, y and z. `handle` is the texture object to pass to a kernel; it is valid as long
     as the Texture lives. Raises ValueError for an unsupported combination.
     """
@@ -48,6 +50,8 @@ class Texture:
     border: tuple[float, ...] = (0.0, 0.0, 0.0, 0.0)
     as_fractions: bool = False
     linear: bool = False
+    layered: bool = False
+    cube: bool = False
 
     def __post_init__(self) -> None:
         if self.data.dtype.name not in TEXELS:
@@ -63,13 +67,19 @@ class Texture:
         if self.filtering not in FILTERS or any(mode not in ADDRESSING for mode in self.addressing):
             raise ValueError(f"unknown filtering or addressing mode: {self.filtering}, {self.addressing}")
         self.addressing = (*self.addressing, *("clamp",) * 3)[:3]
-        self.handle = next(_numbers)
+        if self.cube and (self.data.ndim != 4 or self.data.shape[0] % 6 or self.data.shape[1] != self.data.shape[2]):
+            raise ValueError(f"a cube map has six square faces, or six for each layer, not {self.data.shape}")
+        if self.layered and self.data.ndim < 3:
+            raise ValueError(f"a layered texture has its layers first, not {self.data.shape}")
+        self.handle = new_handle()
         _live[self.handle] = self
 
     @property
-    def dimensions(self) -> int:
-        """The number of coordinates of a read."""
-        return self.data.ndim - 1
+    def geometry(self) -> str:
+        """The geometry of its reads: 1d, 2d, 3d, a1d, a2d, cube or acube."""
+        if self.cube:
+            return "acube" if self.layered else "cube"
+        return f"a{self.data.ndim - 2}d" if self.layered else f"{self.data.ndim - 1}d"
 
     @property
     def reads(self) -> str:
@@ -84,6 +94,11 @@ class Texture:
         if not self.as_fractions:
             return wide
         return np.maximum(wide / np.iinfo(texels.dtype).max, -1.0)
+
+
+def new_handle() -> int:
+    """A handle for a texture or surface object."""
+    return next(_numbers)
 
 
 _live: WeakValueDictionary[int, Texture] = WeakValueDictionary()
@@ -105,12 +120,15 @@ def _scaled(texture: Texture, axis: int, x: np.ndarray, extent: int) -> tuple[np
 
 
 def _texels(
-    texture: Texture, axis: int, x: np.ndarray, extent: int
+    texture: Texture, axis: int, x: np.ndarray, extent: int, both: bool = False
 ) -> list[tuple[np.ndarray, np.ndarray | None, np.ndarray | float]]:
-    """The texels along an axis that contribute to a value: (index, mask of indices inside or None, weight) for each."""
+    """The texels along an axis that contribute to a value: (index, mask of indices inside or None, weight) for each.
+
+    With `both`, those that linear filtering would use, however the texture filters.
+    """
     x, mode = _scaled(texture, axis, x, extent)
     x = np.clip(x, -_FAR, _FAR)
-    if texture.filtering == "point":
+    if texture.filtering == "point" and not both:
         parts = [(np.floor(x), 1.0)]
     else:
         first = np.floor(x - 0.5)
@@ -134,8 +152,18 @@ def _indexed(
     return [(np.clip(index, 0, extent - 1), inside, 1.0)]
 
 
-def sample(texture: Texture, coordinates: tuple[np.ndarray, ...]) -> list[np.ndarray]:
-    """The four channels, in the type that the texture reads as. Coordinates x, y, z: float32, or int32 for indices."""
+def sample(texture: Texture, coordinates: tuple[np.ndarray, ...], layer: np.ndarray | None = None) -> list[np.ndarray]:
+    """The four channels, in the type that the texture reads as. Coordinates x, y, z: float32, or int32 for indices.
+
+    `layer` numbers the layers of a layered texture, and is clamped to them.
+    """
+    first = None
+    if texture.cube:
+        face, coordinates = cube_face(*coordinates)
+        last = texture.data.shape[0] // 6 - 1
+        first = face if layer is None else face + 6 * np.minimum(layer, last).astype(np.int64)
+    elif layer is not None:
+        first = np.minimum(layer, texture.data.shape[0] - 1).astype(np.int64)
     extents = texture.data.shape[-2::-1]
     if coordinates[0].dtype == np.int32:
         axes = [_indexed(texture, axis, x, extents[axis]) for axis, x in enumerate(coordinates)]
@@ -144,24 +172,65 @@ def sample(texture: Texture, coordinates: tuple[np.ndarray, ...]) -> list[np.nda
     channels = texture.data.shape[-1]
     total: np.ndarray | float = 0.0
     for parts in itertools.product(*axes):
-        value = texture.values(texture.data[tuple(index for index, _, _ in reversed(parts))])
-        for _, inside, _ in parts:
-            if inside is not None:
-                value = np.where(inside[..., None], value, np.array(texture.border[:channels], np.float64))
+        value = _value(texture, parts, first)
         for _, _, weight in parts:
             value = value * np.asarray(weight)[..., None]
         total = total + value
-    kind = {"f32": np.float32, "s32": np.int32, "u32": np.uint32}[texture.reads]
+    kind = _KINDS[texture.reads]
     found = [total[..., channel].astype(kind) for channel in range(channels)]
     fill = [np.zeros((1, 1), kind), np.zeros((1, 1), kind), np.ones((1, 1), kind)]
     return found + fill[channels - 1 :]
 
 
-def read(
-    group: Group, site: Site, kind: str, handle: np.ndarray, coordinates: tuple[np.ndarray, ...]
-) -> list[np.ndarray]:
-    """tex: the four channels for each lane, in the type `kind`."""
-    out: list[np.ndarray] | None = None
+_KINDS = {"f32": np.float32, "s32": np.int32, "u32": np.uint32}
+
+
+def _value(texture: Texture, parts: tuple, first: np.ndarray | None) -> np.ndarray:
+    """The channels of one texel: float64 (..., channels). `first`: the index of its layer or face."""
+    place = tuple(index for index, _, _ in reversed(parts))
+    place = place if first is None else (first, *place)
+    value = texture.values(texture.data[place])
+    border = np.array(texture.border[: texture.data.shape[-1]], np.float64)
+    for _, inside, _ in parts:
+        if inside is not None:
+            value = np.where(inside[..., None], value, border)
+    return value
+
+
+def cube_face(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> tuple[np.ndarray, tuple[np.ndarray, np.ndarray]]:
+    """The face that a direction points at, and the normalised coordinates in it.
+
+    CUDA C++ Programming Guide, "Cubemap Textures": the coordinate with the largest magnitude chooses the face.
+    """
+    x, y, z = np.broadcast_arrays(*(each.astype(np.float64) for each in (x, y, z)))
+    across, up = (np.abs(x) >= np.abs(y)) & (np.abs(x) >= np.abs(z)), np.abs(y) >= np.abs(z)
+    rules = [(0, x, -z, -y), (1, -x, z, -y), (2, y, x, z), (3, -y, x, -z), (4, z, x, -y), (5, -z, -x, -y)]
+    face = np.select([across & (x >= 0), across, up & (y >= 0), up, z >= 0], range(5), 5)
+    m, s, t = (np.choose(face, [rule[number] for rule in rules]) for number in (1, 2, 3))
+    m = np.where(m == 0, 1.0, m)
+    return face, ((s / m + 1) / 2, (t / m + 1) / 2)
+
+
+def gather(texture: Texture, channel: int, coordinates: tuple, layer: np.ndarray | None) -> list[np.ndarray]:
+    """One channel of the four texels that linear filtering would use, in the order of `tex2Dgather`.
+
+    That is counterclockwise from the lower left: (x0, y1), (x1, y1), (x1, y0), (x0, y0).
+    """
+    first = None if layer is None else np.minimum(layer, texture.data.shape[0] - 1).astype(np.int64)
+    extents = texture.data.shape[-2::-1]
+    x, y = (_texels(texture, axis, each, extents[axis], True) for axis, each in enumerate(coordinates))
+    out = []
+    for parts in ((x[0], y[1]), (x[1], y[1]), (x[1], y[0]), (x[0], y[0])):
+        value = _value(texture, parts, first)
+        one = value[..., channel] if channel < value.shape[-1] else np.full(value.shape[:-1], float(channel == 3))
+        out.append(one.astype(_KINDS[texture.reads]))
+    return out
+
+
+def _live_textures(
+    group: Group, site: Site, geometry: str, kind: str, handle: np.ndarray, indexed: bool
+) -> Iterator[tuple[Texture, np.ndarray]]:
+    """The textures that a read reaches, each with a mask of its lanes. Raises for one that cannot be read like this."""
     for number in np.unique(handle):
         which = np.broadcast_to(handle == number, group.lanes.shape)
         texture = _live.get(int(number))
@@ -173,21 +242,45 @@ def read(
                 allocation=None,
                 distance=None,
             )
-        if texture.dimensions != len(coordinates):
+        if texture.geometry != geometry:
             raise UnsupportedInstruction(
-                f"a texture of {texture.dimensions} dimensions read with {len(coordinates)} coordinates",
-                place_of(group, site, which),
+                f"a texture of geometry {texture.geometry} read as {geometry}", place_of(group, site, which)
             )
-        if texture.reads != kind or (texture.linear and coordinates[0].dtype != np.int32):
+        if texture.reads != kind or (texture.linear and not indexed):
             how = "as fractions" if texture.as_fractions else "as they are"
             raise UnsupportedInstruction(
                 f"a texture of {texture.data.dtype}, read {how}, is fetched as {kind}"
                 + (" at a coordinate; linear memory is fetched by index" if texture.linear else ""),
                 place_of(group, site, which),
             )
-        values = sample(texture, coordinates)
-        out = values if out is None else [np.where(which, new, old) for new, old in zip(values, out, strict=True)]
+        yield texture, which
+
+
+def _join(values: list[np.ndarray], which: np.ndarray, out: list[np.ndarray] | None) -> list[np.ndarray]:
+    return values if out is None else [np.where(which, new, old) for new, old in zip(values, out, strict=True)]
+
+
+def read(
+    group: Group, site: Site, geometry: str, kind: str, handle: np.ndarray, coordinates: tuple[np.ndarray, ...],
+    layer: np.ndarray | None,
+) -> list[np.ndarray]:  # fmt: skip
+    """tex: the four channels for each lane, in the type `kind`."""
+    out: list[np.ndarray] | None = None
+    indexed = coordinates[0].dtype == np.int32
+    for texture, which in _live_textures(group, site, geometry, kind, handle, indexed):
+        out = _join(sample(texture, coordinates, layer), which, out)
     return out
 
 
-RUNTIME = {"texture_read": read}
+def read_four(
+    group: Group, site: Site, geometry: str, kind: str, handle: np.ndarray, coordinates: tuple[np.ndarray, ...],
+    layer: np.ndarray | None, channel: int,
+) -> list[np.ndarray]:  # fmt: skip
+    """tld4: one channel of four texels for each lane."""
+    out: list[np.ndarray] | None = None
+    for texture, which in _live_textures(group, site, geometry, kind, handle, False):
+        out = _join(gather(texture, channel, coordinates, layer), which, out)
+    return out
+
+
+RUNTIME = {"texture_read": read, "texture_gather": read_four}
