@@ -72,6 +72,34 @@ def _lanes_of_warp(lanes: Lanes, block: int, warp: int) -> list[int]:
     return (threads[(blocks == block) & (threads // 32 == warp)] % 32).tolist()
 
 
+def check_cluster_barrier(batch: Batch, parked: Parked) -> None:
+    """Raise BarrierDivergence if a parked group waits for a barrier of the cluster; nothing else can run."""
+    for at, group in parked.items():
+        if batch.kernel.code.blocks[at].gate != "cluster":
+            continue
+        lanes, barrier = group.lanes, batch.cluster_barrier
+        location = batch.kernel.code.blocks[at].instructions[0].location
+        block, _ = lanes.at(0)
+        where = place_in_block(batch, location, lanes, block, lanes.count)
+        if barrier.absent(lanes).any():
+            what = "threads wait at the barrier of the cluster without having arrived"
+            raise BarrierDivergence(f"barrier divergence: {what}", where, waiting=lanes.count, exited=0)
+        first = block - block % barrier.size
+        late = batch.alive() & (barrier.arrived <= barrier.waited[block].max())
+        missing = [np.count_nonzero(late[first + rank]) for rank in range(barrier.size)]
+        parts = [
+            f"{many} thread{'s' * (many > 1)} of the block of rank {rank}" for rank, many in enumerate(missing) if many
+        ]
+        have = "has" if sum(missing) == 1 else "have"
+        raise BarrierDivergence(
+            f"barrier divergence: {lanes.count} threads wait at the barrier of the cluster, at which "
+            f"{' and '.join(parts)} {have} not arrived",
+            where,
+            waiting=lanes.count,
+            exited=0,
+        )
+
+
 def barrier_divergence(batch: Batch, parked: Parked) -> NoReturn:
     """Raise BarrierDivergence for groups that wait at barriers which not all threads of their block reach."""
     blocks = batch.kernel.code.blocks

@@ -36,6 +36,8 @@ class Gates:
             if not lanes.ragged and lanes.shape[1] == batch.threads:
                 return True
             ready = lanes.per_block(batch.blocks)[lanes.block] == batch.threads
+        elif gate == "cluster":
+            ready = batch.cluster_barrier.complete(lanes, batch.alive())
         elif gate == "warpgroup":
             ready = self._warpgroup_ready(group)
             if ready is True:
@@ -95,6 +97,8 @@ class Gates:
     def passed(self, block: Block, group: Group) -> None:
         """Tell the checks that the lanes of a group have waited for each other at the gate of a block."""
         lanes, batch = group.lanes, self.batch
+        if block.gate == "cluster":
+            return  # `runtime.cluster_barriers` tells them
         if block.gate == "warpgroup":
             return  # it orders no accesses
         if block.gate != "barrier":

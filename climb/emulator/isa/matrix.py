@@ -9,7 +9,10 @@ from .emitter import Emitter
 from .registry import special
 
 FULL = ptx.Immediate(0xFFFFFFFF)
-_WHOLE = ("mma.sync.", "ldmatrix.sync.", "wmma.", "wgmma.fence.", "wgmma.commit_group.", "wgmma.wait_group.")
+_WHOLE = (
+    "mma.sync.", "ldmatrix.sync.", "stmatrix.sync.", "wmma.", "wgmma.fence.", "wgmma.commit_group.",
+    "wgmma.wait_group.", "setmaxnreg.",
+)  # fmt: skip
 _GROUP = "wgmma.mma_async."
 
 
