@@ -1,7 +1,7 @@
 """Products of tensor cores: every type and shape, bit by bit as an H200 has them.
 
-`data/tensor_products.npz` and `data/descriptors.npz` hold what an H200 computed and read; `climb fuzz --tensor` makes
-both again.
+`data/tensor_products.npz` and `data/descriptors.npz` hold what an H200 computed and read;
+`climb fuzz --tensor --samples tests/emulator/data` makes both again.
 """
 
 from __future__ import annotations
@@ -17,9 +17,10 @@ from harness import pointer
 from climb.emulator import DeviceMemory, Module, load
 from climb.emulator.runtime.tensor_cores import accumulation, descriptors
 from climb.toolchain import compile_cuda
+from climb.validation.tensor_products import layouts, measuring
 from climb.validation.tensor_products.comparing import Products, load_samples, run
 from climb.validation.tensor_products.forms import FORMS
-from climb.validation.tensor_products.kernels import HEAD, kernel
+from climb.validation.tensor_products.measuring import ARCH, source
 
 DATA = Path(__file__).parent / "data"
 SAMPLES = {each.form.name: each for each in load_samples(DATA / "tensor_products.npz")}
@@ -49,8 +50,7 @@ def test_samples_tell_another_width_of_the_aligned_addends(width: int, monkeypat
 @pytest.fixture(scope="module")
 def module() -> Module:
     """All kernels, in one program."""
-    source = HEAD + "".join(map(kernel, FORMS.values()))
-    compiled = compile_cuda(source, filename="products.cu", arch="sm_90a")
+    compiled = compile_cuda(source(FORMS.values()), filename="products.cu", arch=ARCH)
     return load(compiled.ptx, compiled.sources)
 
 
@@ -63,7 +63,8 @@ def launcher(module: Module) -> Callable[..., np.ndarray]:
         for array, each in zip(arrays, held, strict=True):
             each.data[:] = array.reshape(-1).view(np.uint8)
         packed = [*map(pointer, held), np.int32(count).tobytes()]
-        module.kernel(name).launch(grid, block, packed, memory=memory)
+        shared = layouts.SHARED if name.startswith("layout_") else 0
+        module.kernel(name).launch(grid, block, packed, memory=memory, shared_bytes=shared)
         return held[-1].data.view(arrays[-1].dtype).reshape(arrays[-1].shape)
 
     return launch
@@ -121,6 +122,30 @@ def test_descriptors_name_the_bytes_that_an_h200_reads() -> None:
                 kind, transposed = name.rsplit("_", 1)
                 mine = descriptors.pieces(found, rows[kind], 16, transposed == "0")[:, :64]
                 assert (mine == saved[name]).all(), name
+
+
+@pytest.mark.parametrize("layout", layouts.LAYOUTS, ids=lambda layout: layout.name)
+def test_kernels_find_out_what_a_descriptor_reads(layout: layouts.Layout, module: Module) -> None:
+    which = layouts.cases()
+    whole = [n for n in range(0, len(which), 11) if which[n, 3] == 0 and which[n, 0] % 128 in (0, 32)]
+    chosen = [n for n in whole if which[n, 0] % 1024 < 128][:3]
+    found = layouts.read(layout, launcher(module), which[chosen])
+    with np.load(DATA / "descriptors.npz") as saved:
+        assert (saved["cases"] == which).all()
+        assert (found == saved[layout.name][chosen]).all()
+
+
+def test_comparing_counts_and_saves_sums(module: Module, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measuring.layouts, "cases", lambda: np.array([(0, 128, 256, 0, 0)], np.int32))
+    forms = [FORMS["mma_k8_f16_f32"], FORMS["mma_m8k16_s8_u8"]]
+    found = measuring.compare(forms, launcher(module), 1024, 1, tmp_path)
+    assert found == {each.name: {"sums": 1024, "different": 0} for each in forms}
+    again = list(load_samples(tmp_path / "tensor_products.npz"))
+    assert [each.form for each in again] == forms and not any(each.different().any() for each in again)
+    monkeypatch.setattr(accumulation.fused_sum, "__defaults__", (23,))
+    found = measuring.compare(forms, launcher(module), 1024, 1, None)
+    assert found["mma_k8_f16_f32"]["different"] == 0  # the emulated kernel has changed with it
+    assert any(each.different().any() for each in again)
 
 
 def test_descriptors_are_decoded_field_by_field() -> None:

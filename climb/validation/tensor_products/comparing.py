@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -17,13 +15,10 @@ from climb.emulator.runtime.tensor_cores.arithmetic import (
     warp_product,
     warpgroup_product,
 )  # fmt: skip
-from climb.toolchain import Compiled, compile_cuda
 from climb.validation.tensor_products.forms import BITS, FORMS, Form
 from climb.validation.tensor_products.fragments import pack, unpack
-from climb.validation.tensor_products.kernels import HEAD, kernel
 from climb.validation.tensor_products.operands import matrices, values_of
 
-ARCH = "sm_90a"
 #: Sums that the saved samples have of each form, by whether the elements are floats.
 SAMPLES = {True: 37, False: 8}
 _MULTIPLY = {"warp": warp_product, "quad": quad_product, "tile": tile_product, "warpgroup": warpgroup_product}
@@ -72,11 +67,6 @@ def smallest(codes: np.ndarray, kind: str) -> np.ndarray:
     return codes.astype(f"u{max(8, BITS[kind]) // 8}")
 
 
-def compiled(forms: Iterable[Form]) -> Compiled:
-    """One program with a kernel for each form."""
-    return compile_cuda(HEAD + "".join(map(kernel, forms)), filename="products.cu", arch=ARCH, whole=True)
-
-
 def run(form: Form, launch: Launch, count: int, rng: np.random.Generator) -> Products:
     """Compute `count` products (a multiple of 4) with a launcher, which takes the kernel's name, grid, block, the
     arguments, all arrays, of which the last receives the results, and the number of products or warps."""
@@ -98,26 +88,6 @@ def run(form: Form, launch: Launch, count: int, rng: np.random.Generator) -> Pro
     shape = pack(np.zeros((count, form.m, form.n), np.uint64), "d", form).shape
     out = launch(form.name, -(-warps // 4), 128, [*words, np.zeros(shape, word)], warps)
     return Products(form, *small.values(), unpack(out, "d", form))
-
-
-def on_gpu(forms: Iterable[Form], elements: int, seed: int) -> Iterator[Products]:
-    """Products with about `elements` sums of each form, computed by this GPU."""
-    import cupy
-
-    forms = list(forms)
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder, "products.cubin")
-        path.write_bytes(compiled(forms).cubin)
-        module = cupy.RawModule(path=str(path))
-
-        def launch(name: str, grid: int, block: int, arrays: list[np.ndarray], count: int) -> np.ndarray:
-            held = [cupy.asarray(each) for each in arrays]
-            module.get_function(name)((grid,), (block,), (*held, np.int32(count)))
-            return cupy.asnumpy(held[-1])
-
-        for index, form in enumerate(forms):
-            count = max(8, elements // (form.m * form.n) // 4 * 4)
-            yield run(form, launch, count, np.random.default_rng([seed, index]))
 
 
 def samples(products: Products, rng: np.random.Generator) -> dict[str, np.ndarray]:
@@ -155,11 +125,3 @@ def load_samples(path: Path) -> Iterator[Products]:
             if form.a == "b1":
                 a, b = (np.unpackbits(each, axis=-1, count=form.k) for each in (a, b))
             yield Products(form, a[:, None, :], b[:, :, None], c[:, None, None], d[:, None, None])
-
-
-def save_samples(path: Path, parts: Iterable[dict[str, np.ndarray]], device: dict[str, Any]) -> None:
-    """Save sums, with the name of the GPU that has computed them."""
-    every: dict[str, np.ndarray] = {"device": np.array(device["name"])}
-    for each in parts:
-        every.update(each)
-    np.savez_compressed(path, **every)
