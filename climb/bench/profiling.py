@@ -58,6 +58,11 @@ METRICS: dict[str, tuple[str, str]] = {
         "smsp__average_warps_issue_stalled_dispatch_stall_per_issue_active.ratio",
         "warps that the dispatcher held back, per instruction issued",
     ),
+    "warps_eligible": ("smsp__warps_eligible.avg.per_cycle_active", "warps of a scheduler that could issue, per cycle"),
+    "warp_cycles_per_instruction": (
+        "smsp__average_warp_latency_per_inst_issued.ratio",
+        "cycles that a warp spends per instruction that it issues",
+    ),
     "cycles": ("gpc__cycles_elapsed.max", "cycles of the SM clock"),
     "sm_cycles_least": ("sm__cycles_active.min", "cycles, of the SM that was busy for the shortest time"),
     "sm_cycles_most": ("sm__cycles_active.max", "cycles, of the SM that was busy for the longest time"),

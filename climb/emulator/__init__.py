@@ -12,7 +12,7 @@ from .checks.enabled import checking
 from .comparison import Comparison, Difference
 from .counters.counters import Counters
 from .counters.events import BlockTrace, Event
-from .counters.lines import AccessCounters, BranchCounters
+from .counters.lines import AccessCounters, BranchCounters, ProductCounters
 from .counters.trace import Access, Trace
 from .errors import (
     AssertionFailed,
@@ -30,9 +30,11 @@ from .errors import (
     Misaligned,
     MissingProxyFence,
     OutOfBounds,
+    PendingProduct,
     Race,
     StackOverflow,
     Trap,
+    UnfencedProduct,
     Uninitialised,
     UnsupportedInstruction,
     WarpMismatch,
@@ -74,6 +76,8 @@ __all__ = [
     "MissingProxyFence",
     "Module",
     "OutOfBounds",
+    "PendingProduct",
+    "ProductCounters",
     "Race",
     "Result",
     "Schedule",
@@ -83,6 +87,7 @@ __all__ = [
     "Texture",
     "Trace",
     "Trap",
+    "UnfencedProduct",
     "Uninitialised",
     "UnsupportedInstruction",
     "WarpMismatch",

@@ -96,6 +96,22 @@ class Uninitialised(EmulatorError):
     hint = "which thread should have written it: the loop that loads the tile and its halo, or the array's first fill"
 
 
+class PendingProduct(EmulatorError):
+    """A use of registers that an asynchronous matrix product, still in flight, reads or writes. Details: `other`, the
+    place of the product."""
+
+    hint = "wgmma.commit_group after the products, and a wgmma.wait_group that covers their group before the use"
+
+
+class UnfencedProduct(EmulatorError):
+    """An asynchronous matrix product whose registers were written, and no wgmma.fence orders the two.
+
+    Details: `other`, the place of the write; None if no fence precedes the first product.
+    """
+
+    hint = "wgmma.fence after the last write to the accumulators or the registers of a, before the first product"
+
+
 class BarrierDivergence(EmulatorError):
     """Some threads of a block wait at a barrier that others will not reach."""
 

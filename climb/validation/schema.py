@@ -158,6 +158,24 @@ class FuzzRecord(TypedDict):
     hashes: dict[str, dict[str, str]]
 
 
+class TensorForm(TypedDict):
+    """Sums of one kind of matrix product, and how many of them the emulator has with other bits."""
+
+    sums: int
+    different: int
+
+
+class TensorRecord(TypedDict):
+    """``emulator/tensor.json``; ``forms`` by their names in ``validation.tensor_products.forms``."""
+
+    date: str
+    commit: str
+    nvrtc: str
+    device: Device
+    seed: int
+    forms: dict[str, TensorForm]
+
+
 class DivergenceRecord(TypedDict):
     """``profiles/divergence.json``; ``cubins`` are hashes of the machine code by label."""
 

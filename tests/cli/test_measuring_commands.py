@@ -15,6 +15,7 @@ from climb.validation.faults import clean
 from climb.validation.faults import measuring as faults
 from climb.validation.fuzzing import measuring as fuzzing
 from climb.validation.profiles import divergence, occupancy
+from climb.validation.tensor_products import measuring as tensor_products
 
 HERE = records.RECORDS / records.DEFAULT_GPU
 
@@ -170,6 +171,19 @@ def test_programs_that_differ_are_a_failure(different, status, monkeypatch, caps
     assert main(["fuzz", "--programs", "2", "--first", "5"]) == status
     assert asked[0][0] == [("control", 5), ("values", 5), ("control", 6), ("values", 6)]
     assert "control: 4 programs, 9 words compared" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("different", "status"), [(0, 0), (2, 1)])
+def test_matrix_products_that_differ_are_a_failure(different, status, monkeypatch, capsys, tmp_path):
+    forms = {"mma_k8": {"sums": 8, "different": different}, "mma_k16": {"sums": 8, "different": 0}}
+    asked = []
+    monkeypatch.setattr(
+        tensor_products, "record_products", lambda *args: asked.append(args) or (tmp_path / "x", {"forms": forms})
+    )
+    assert main(["fuzz", "--tensor", "--sums", "8", "--first", "5"]) == status
+    assert asked == [(8, 5, None, None)]
+    out = capsys.readouterr().out
+    assert "2 kinds of products, 16 sums compared" in out and ("mma_k8: 2 of 8 sums differ" in out) == bool(different)
 
 
 def test_what_ncu_profiles_are_modules_that_exist():

@@ -80,8 +80,10 @@ def pointer(allocation: Allocation, offset: int = 0) -> bytes:
 class Device:
     """Device memory and the kernels of one CUDA source; arguments are NumPy arrays and scalars."""
 
-    def __init__(self, source: str, names: Sequence[str] = (), options: Sequence[str] = ()) -> None:
-        self.compiled = compile_cuda(source, filename="test.cu", options=options, name_expressions=names)
+    def __init__(
+        self, source: str, names: Sequence[str] = (), options: Sequence[str] = (), arch: str = "sm_90"
+    ) -> None:
+        self.compiled = compile_cuda(source, filename="test.cu", options=options, name_expressions=names, arch=arch)
         self.module = load(self.compiled.ptx, self.compiled.sources)
         self.memory = DeviceMemory()
         self.allocations: dict[int, tuple[np.ndarray, Allocation]] = {}

@@ -97,3 +97,39 @@ def transpose() -> Example:
         "transpose", (2, 3), 128, (a, np.zeros((64, 96), np.float32)),
         (Tensor(0, (32, 32), 128), Tensor(1, (32, 32), 128)), (1,), lambda a, b: (a.T,),
     )  # fmt: skip
+
+
+def cluster_histogram() -> Example:
+    """1000 values in 64 bins, by two clusters of two blocks."""
+    values = np.random.default_rng(3).integers(0, 1 << 32, 1000, dtype=np.uint32)
+    return Example(
+        "cluster_histogram", 4, 96, (values, np.zeros(64, np.uint32)), (0, 1, np.int32(values.size)), (1,),
+        lambda values, bins: (np.bincount(values % 64, minlength=64).astype(np.uint32),),
+    )  # fmt: skip
+
+
+def ring() -> Example:
+    """Nine tiles of 512 floats through a ring of three, by two blocks."""
+    a = _random(9 * 512)
+    return Example("ring", 2, 256, (a, np.zeros_like(a)), (0, 1, np.int32(9)), (1,), lambda a, b: (2 * a,))
+
+
+def multicast() -> Example:
+    """Two clusters of two blocks; each block adds the same 32 x 32 tile to its rows."""
+    tile, a = _random(32, 32), _random(4 * 32, 32)
+    return Example(
+        "multicast", 4, 128, (tile, a, np.zeros_like(a)), (Tensor(0, (32, 16)), 1, 2), (2,),
+        lambda tile, a, b: (a + np.tile(tile, (4, 1)),),
+    )  # fmt: skip
+
+
+def bulk_sum() -> Example:
+    """Ten rows of whole numbers, whose sums are exact, by four blocks."""
+    rows = np.random.default_rng(5).integers(-100, 100, (10, 256)).astype(np.float32)
+    return Example(
+        "bulk_sum", 4, 256, (rows, np.ones(256, np.float32)), (0, 1, np.int32(10)), (1,),
+        lambda rows, out: (rows.sum(axis=0) + 1,),
+    )  # fmt: skip
+
+
+ALL = (transpose, ring, cluster_histogram, multicast, bulk_sum)

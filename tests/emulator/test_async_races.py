@@ -54,6 +54,10 @@ FAULTS = {
                               "no __syncthreads lies between the wait for the copy and this"),
     "one_lane_waits": ("# COPY(t, a[t]); COMMIT; if (t != 7) WAIT(0); SYNC; @ o[t] = s[t]; WAIT(0);",
                        AsyncRace, "of byte 28 of s, .* of thread .7,0,0. writes"),
+    "same_value_still_in_flight": ("COPY(t, a[t]); COMMIT; # COPY(t, a[t]); COMMIT; WAIT(1); SYNC; @ o[t] = s[t];",
+                                   AsyncRace, "this read of byte 0 of s, .* left the latest group open"),
+    "some_blocks_copy_more": ("# COPY(t, a[t]); COMMIT; if (blockIdx.x % 2 == 0) { COPY(64 + t, a[64 + t]); COMMIT; }"
+                              "@ o[t] = s[t]; WAIT(0);", AsyncRace, "this read of byte 0 of s"),
     "reader_not_done": ("s[t] = 1.f; SYNC; @ o[t] = s[w]; # COPY(t, a[t]); COMMIT; WAIT(0);",
                         Race, "this write by an asynchronous copy of byte 0 of s, which thread .32,0,0. reads at"),
     "generic_read": ("# COPY(t, a[t]); COMMIT; float* p = s; asm volatile(\"\" : \"+l\"(p)); @ o[t] = p[t];",
@@ -74,6 +78,11 @@ RIGHT = {
     "write_beside_the_source": "COPY(t, a[t]); COMMIT; a[64 + t] = 1.f; WAIT(0); SYNC; o[t] = s[w] + a[64 + t];",
     "source_written_after_the_wait": "COPY(t, a[t]); COMMIT; WAIT(0); a[t] = 2.f; SYNC; o[t] = s[w];",
     "own_data_needs_no_barrier": "COPY(t, a[t]); COMMIT; WAIT(0); o[t] = s[t];",
+    "odd_blocks_copy": "s[t] = a[t]; SYNC; if (blockIdx.x % 2) { COPY(t, a[t]); COMMIT; WAIT(0); } SYNC; o[t] = s[w];",
+    "even_blocks_read": "s[t] = a[t]; SYNC; if (blockIdx.x % 2) { COPY(t, a[t]); COMMIT; } o[t] = 0;"
+                        "if (blockIdx.x % 2 == 0) { SYNC; o[t] = s[w]; SYNC; s[t] = 1.f; } WAIT(0);",
+    "third_block_reads": "s[t] = a[t]; SYNC; COPY(t, a[t]); COMMIT; if (blockIdx.x != 3) WAIT(0); SYNC;"
+                         "o[t] = s[w]; WAIT(0);",
     "left_in_flight_at_the_end": "COPY(t, a[t]); COMMIT; o[t] = 1.f;",
 }  # fmt: skip
 
@@ -124,6 +133,19 @@ def test_kernel_that_waits_is_right(device, name):
         "left_in_flight_at_the_end": np.ones(64),
     }.get(name, swapped)  # fmt: skip
     assert (out == want).all()
+
+
+@pytest.mark.parametrize("name", ["odd_blocks_copy", "even_blocks_read"])
+def test_blocks_that_copy_differ_from_those_that_do_not(device, name):
+    data, out = np.arange(128, dtype=np.float32), np.zeros(64, np.float32)
+    device.launch(name, 5, 64, data, out)
+
+
+def test_conflict_in_one_block_names_the_block(device):
+    data = np.arange(128, dtype=np.float32)
+    with pytest.raises(AsyncRace, match=r"this read of byte 128 of s, .* of thread .32,0,0. writes") as caught:
+        device.launch("third_block_reads", 5, 64, data, np.zeros(64, np.float32))
+    assert caught.value.where.block == caught.value.other.block == (3, 0, 0)
 
 
 def test_copies_of_other_blocks_are_no_conflict(device):

@@ -229,10 +229,10 @@ def test_an_endless_loop_is_found(device):
 
 
 def test_an_unsupported_instruction_is_refused_before_anything_runs():
-    source = 'extern "C" __global__ void k(int* o) {\n  o[0] = 1;\n  asm volatile("griddepcontrol.wait;");\n}'
+    source = 'extern "C" __global__ void k(int* o) {\n  o[0] = 1;\n  asm volatile("tcgen05.wait::ld.sync.aligned;");\n}'
     device = Device(source + '\nextern "C" __global__ void other(int* o) { o[0] = 2; }')
     out = np.zeros(1, np.int32)
-    with pytest.raises(UnsupportedInstruction, match=r"griddepcontrol.wait is not supported") as caught:
+    with pytest.raises(UnsupportedInstruction, match=r"tcgen05.wait::ld.sync.aligned is not supported") as caught:
         device.launch("k", 1, 1, out)
     assert caught.value.where.line == 3 and out[0] == 0
     device.launch("other", 1, 1, out)

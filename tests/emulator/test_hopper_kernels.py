@@ -2,55 +2,99 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 
 import hopper_kernels
+import numpy as np
 import pytest
 from hopper_kernels import Tensor, emulate
 
 from climb.emulator import (
     AsyncMisuse,
     AsyncRace,
+    BarrierDivergence,
+    BarrierMisuse,
     Deadlock,
     EmulatorError,
+    Misaligned,
     MissingProxyFence,
+    OutOfBounds,
+    Race,
+    UnsupportedInstruction,
+    WarpMismatch,
 )
 
-KERNELS = [hopper_kernels.transpose]
-
 #: Kernel, the text, the text with the mistake, the error that must come, and words of its message.
+EXPECT, SYNC, BLOCK_SYNC = "expect(&full, sizeof(in));", "    cluster_sync();\n", "    __syncthreads();\n"
+LAST = f"    }}\n{SYNC}"  # of cluster_histogram
+ARRIVE, WAIT = (f'    asm volatile("barrier.cluster.{how};");\n' for how in ("arrive", "wait"))
 PLANTED = [
-    ("transpose", "expect(&full, sizeof(in));", "arrive(&full);", AsyncRace, "no wait has seen the phase"),
-    (
-        "transpose",
-        "expect(&full, sizeof(in));",
-        "expect(&full, 2048);",
-        Deadlock,
-        "expect_tx of 2048 bytes that have come",
-    ),
-    ("transpose", "expect(&full, sizeof(in));", "expect(&full, 8192);", Deadlock, "misses 4096 bytes"),
-    ("transpose", "wait(&full, 0)", "wait(&full, 1)", AsyncRace, "transpose.cu:2"),
+    ("transpose", EXPECT, "arrive(&full);", AsyncRace, "no wait has seen the phase"),
+    ("transpose", EXPECT, "expect(&full, 2048);", Deadlock, "expect_tx of 2048 bytes that have come"),
+    ("transpose", EXPECT, "expect(&full, 8192);", Deadlock, "misses 4096 bytes"),
+    ("transpose", "wait(&full, 0)", "wait(&full, 1)", AsyncRace, "issued at ptx.cuh"),
     ("transpose", "wait(&full, 0);", "", AsyncRace, "no wait has seen the phase"),
+    ("transpose", "wait(&full, 0);", "if (t == 0) wait(&full, 0);", Race, "writes by an asynchronous copy"),
     ("transpose", "init(&full, 1)", "init(&full, 2)", Deadlock, "misses 1 arrival"),
     ("transpose", "init(&full, 1);", "", EmulatorError, "full in shared memory, which nothing has written"),
+    ("transpose", "init(&full, 1);", "init(&full, 1); init(&full, 1);", BarrierMisuse, "in use since"),
+    ("transpose", "init(&full, 1);", "init(&full, 1); full = 7;", BarrierMisuse, "something else has been stored"),
     ("transpose", "    fence_proxy();\n", "", MissingProxyFence, "transpose.cu:28"),
+    ("transpose", "    fence_proxy();\n", "    if (t == 0) fence_proxy();\n", MissingProxyFence, "transpose.cu:28"),
     ("transpose", "        commit();\n        wait_reads();\n", "", AsyncMisuse, "wait_group.read is missing"),
+    ("transpose", "load(in, a", "load(in + 4, a", Misaligned, "no multiple of 128"),
+    ("transpose", "load(in, a", "load(in + N, a", OutOfBounds, "in in shared memory"),
+    ("ring", "wait(&empty[s], ~(k / STAGES) & 1);", "", WarpMismatch, "more arrivals at an mbarrier"),
+    ("ring", "~(k / STAGES) & 1", "k / STAGES & 1", Deadlock, "misses 128 arrivals"),
+    ("ring", "wait(&full[s], k / STAGES & 1);", "wait(&full[s], 0);", Deadlock, "misses 128 arrivals"),
+    ("ring", "arrive(&empty[s]);", "", Deadlock, "misses 1 arrival"),
+    ("ring", "expect(&full[s], BYTES);", "arrive(&full[s]);", AsyncRace, "buffer"),
+    ("ring", "inc.sync.aligned.u32 232", "inc.sync.aligned.u32 236", UnsupportedInstruction, "multiple of 8"),
+    ("ring", "__launch_bounds__(256, 1)", "__launch_bounds__(256, 2)", AsyncMisuse, "setmaxnreg waits for ever"),
+    (
+        "ring",
+        'asm volatile("setmaxnreg.dec',
+        'if (t < 96) asm volatile("setmaxnreg.dec',
+        WarpMismatch,
+        "all four warps",
+    ),
+    ("cluster_histogram", f"= 0;\n{SYNC}", f"= 0;\n{BLOCK_SYNC}", Race, "no barrier of the cluster"),
+    ("cluster_histogram", LAST, LAST.replace(SYNC, BLOCK_SYNC), Race, "no barrier of the cluster"),
+    ("cluster_histogram", "bin / PART)", "bin / PART + 1)", OutOfBounds, "rank 2 of a cluster of 2 blocks"),
+    ("cluster_histogram", LAST, f"    }}\n    if (cluster_rank() == 0) return;\n{SYNC}", Race, "may have left"),
+    ("cluster_histogram", LAST, f"    }}\n{ARRIVE}{SYNC}", BarrierDivergence, "twice without waiting"),
+    ("cluster_histogram", LAST, f"    }}\n{WAIT}", BarrierDivergence, "without having arrived"),
+    ("multicast", f"{SYNC}    if", f"{BLOCK_SYNC}    if", Race, "full, which thread (0,0,0) of block (1,0,0)"),
+    ("multicast", "expect(&full, sizeof(shared));", "expect(&full, 2048);", BarrierMisuse, "names too few bytes"),
+    ("multicast", "load_all(shared[rank * HALF]", "load_all(shared[0]", AsyncRace, "another asynchronous copy"),
+    ("multicast", "(1 << SIZE) - 1", "4", AsyncMisuse, "multicast mask"),
+    ("multicast", "wait(&full, 0);", "", AsyncRace, "no wait has seen the phase"),
+    ("bulk_sum", "    fence_proxy();\n", "", MissingProxyFence, "bulk_sum.cu:1"),
+    ("bulk_sum", "    __syncthreads();\n", "", Race, "sum"),
+    ("bulk_sum", "sizeof(sum));", "sizeof(sum) - 8);", AsyncMisuse, "multiple of 16"),
+    ("bulk_sum", "add_out(out,", "add_out(out + 1,", Misaligned, "target of a bulk copy"),
+    ("bulk_sum", "add_out(out,", "add_out(out + 4,", OutOfBounds, "array 1"),
 ]
 
 
-@pytest.mark.parametrize("make", KERNELS, ids=lambda make: make.__name__)
-def test_kernel_computes_the_expected_bits(make) -> None:
-    example = make()
+def check(example: hopper_kernels.Example) -> None:
+    """Compare the bits of the results with what is expected."""
     arrays, _ = emulate(example)
     for number, want in zip(example.results, example.expected(*example.arrays), strict=True):
-        assert (arrays[number] == want).all()
+        assert (arrays[number].view(np.uint32) == want.view(np.uint32)).all()
+
+
+@pytest.mark.parametrize("make", hopper_kernels.ALL, ids=lambda make: make.__name__)
+def test_kernel_computes_the_expected_bits(make) -> None:
+    check(make())
 
 
 @pytest.mark.parametrize(("name", "old", "new", "error", "words"), PLANTED)
 def test_planted_mistake_is_found(name: str, old: str, new: str, error: type, words: str) -> None:
     example = replace(getattr(hopper_kernels, name)(), edits=((old, new),))
-    with pytest.raises(error, match=words):
-        emulate(example)
+    with pytest.raises(error, match=re.escape(words)):
+        check(example)
 
 
 def test_box_of_the_wrong_height_waits_for_ever() -> None:

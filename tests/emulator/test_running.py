@@ -148,7 +148,7 @@ def test_after_an_error_arrays_hold_what_the_kernel_wrote() -> None:
         run(source, grid=1, block=32, args=[out])
     assert out[0] == 7
     with pytest.raises(UnsupportedInstruction, match="not supported"):
-        run('__global__ void k() { asm volatile("setmaxnreg.inc.sync.aligned.u32 64;"); }', grid=1, block=32)
+        run('__global__ void k() { asm volatile("tcgen05.wait::ld.sync.aligned;"); }', grid=1, block=32)
 
 
 MERGED = """

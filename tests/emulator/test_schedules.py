@@ -52,6 +52,28 @@ extern "C" __global__ void late(int* o, int* a)
     __pipeline_wait_prior(0);
     o[t] = s[t];
 }
+extern "C" __global__ void bulk(int* o, int* a)
+{
+    __shared__ alignas(16) int s[32];
+    __shared__ alignas(8) unsigned long long barrier;
+    int t = threadIdx.x;
+    unsigned to = (unsigned)__cvta_generic_to_shared(s), at = (unsigned)__cvta_generic_to_shared(&barrier);
+    s[t] = -1;
+    if (t == 0) asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" :: "r"(at) : "memory");
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    __syncwarp();
+    if (t == 0) {
+        asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], 128, [%2];"
+                     :: "r"(to), "l"(a), "r"(at) : "memory");
+        asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], 128;" :: "r"(at) : "memory");
+    }
+    __syncwarp();
+    o[t] = s[t];
+    for (int done = 0; !done;)
+        asm volatile("{ .reg .pred p; mbarrier.try_wait.parity.shared::cta.b64 p, [%1], 0; selp.s32 %0, 1, 0, p; }"
+                     : "=r"(done) : "r"(at) : "memory");
+    o[32 + t] = s[t];
+}
 extern "C" __global__ void sum_of_floats(float* o, float* a) { atomicAdd(o, a[blockIdx.x * blockDim.x + threadIdx.x]); }
 extern "C" __global__ void first_warp(int* o)
 {
@@ -148,6 +170,7 @@ DEPENDS = {
     "after_the_barrier": (1, 256, (np.zeros(256, np.int32),), ("argument 0",)),
     "early": (1, 64, (np.zeros(64, np.int32), np.arange(64, dtype=np.int32)), ("argument 0",)),
     "late": (1, 64, (np.zeros(64, np.int32), np.arange(64, dtype=np.int32)), ("argument 0",)),
+    "bulk": (1, 32, (np.zeros(64, np.int32), np.arange(32, dtype=np.int32)), ("argument 0",)),
     "sum_of_floats": (8, 256, (np.zeros(1, np.float32), np.random.default_rng(0).random(2048, np.float32)),
                       ("argument 0",)),
 }  # fmt: skip
@@ -204,6 +227,25 @@ def test_schedule_changes_no_counter(module, name):
         for one in (None, Schedule(1))
     )
     assert str(usual) == str(other)
+
+
+@pytest.mark.parametrize(("copies", "sees"), [("early", "copy"), ("late", "old"), ("mixed", "")])
+def test_copies_land_when_the_schedule_says(module, copies, sees):
+    """`early` reads the target before the wait, `late` writes the source before it."""
+    data, found = np.arange(64, dtype=np.int32), {}
+    for kernel in ("early", "late"):
+        found[kernel] = np.zeros(64, np.int32)
+        with checking(()):
+            compared(module, kernel, 1, 64, Schedule(7, copies), found[kernel], data.copy())
+    minus = np.full(64, -1)
+    assert not sees or (found["early"] == (data if sees == "copy" else minus)).all()
+    assert not sees or (found["late"] == (data if sees == "copy" else minus)).all()
+    assert set(found["early"].tolist()) <= {-1, *range(64)}
+    out = np.zeros(64, np.int32)
+    with checking(()):
+        compared(module, "bulk", 1, 32, Schedule(7, copies), out, data[:32].copy())
+    assert (out[32:] == data[:32]).all()
+    assert not sees or (out[:32] == (data[:32] if sees == "copy" else -1)).all()
 
 
 def test_same_seed_gives_the_same_comparison_and_another_seed_another(module):

@@ -84,16 +84,16 @@ def _candidates(
     one, beta = np.ones(1, np.float32), np.full(1, 0.0 if addend is None else 1.0, np.float32)
 
     def candidate(index: int) -> Prepared:
-        algorithm = found.ptr + index * (found[1].ptr - found[0].ptr)
+        algorithm = found[index]  # kept alive: cuBLASLt reads it at every launch
 
         def enqueue() -> None:
             lt.matmul(
                 handle, description, one.ctypes.data, b.address, left, a.address, right, beta.ctypes.data,
-                (addend or c).address, added, c.address, result, algorithm,
+                (addend or c).address, added, c.address, result, algorithm.ptr,
                 workspace.data.ptr, WORKSPACE, cupy.cuda.get_current_stream().ptr,
             )  # fmt: skip
 
-        return Prepared(enqueue, _described(lt, algorithm, index, int(count[0])))
+        return Prepared(enqueue, _described(lt, algorithm.ptr, index, int(count[0])))
 
     for index in range(int(count[0])):
         yield lambda index=index: candidate(index)

@@ -16,28 +16,34 @@ from climb.bench.libraries.choosing import Prepared
 from climb.bench.libraries.cufft import Tiling, backward_plan, forward_plan
 from climb.bench.problem import PeerUnavailable
 
-_CALLBACKS = r"""
-extern "C" __device__ float climb_gather(void* source, unsigned long long i, void*, void*)
+#: The callbacks by the names that cuFFT looks for. Each is compiled by itself, and what they share has internal
+#: linkage, because two callbacks of one plan are linked together.
+_CALLBACKS = {
+    "LoadReal": r"""
+__device__ float cufftJITCallbackLoadReal(void* source, unsigned long long i, void*, void*)
 {
     const long long from = place(static_cast<long long>(i), false);
     return from < 0 ? 0.0f : static_cast<const float*>(source)[from];
 }
-
-extern "C" __device__ float2 climb_multiply(void* spectra, unsigned long long i, void* factors, void*)
+""",
+    "LoadComplex": r"""
+__device__ float2 cufftJITCallbackLoadComplex(void* spectra, unsigned long long i, void* factors, void*)
 {
     const float2 a = static_cast<const float2*>(spectra)[i];
     const float2 b = static_cast<const float2*>(factors)[i % SPECTRUM];
     return make_float2(a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x);
 }
-
-extern "C" __device__ void climb_keep(void*, unsigned long long i, float value, void* target, void*)
+""",
+    "StoreReal": r"""
+__device__ void cufftJITCallbackStoreReal(void*, unsigned long long i, float value, void* target, void*)
 {
     const long long to = place(static_cast<long long>(i), true);
     if (to >= 0) static_cast<float*>(target)[to] = value;
 }
-"""
-# Values of the enumeration cufftXtCallbackType.
-_LOAD_REAL, _LOAD_COMPLEX, _STORE_REAL = 2, 0, 6
+""",
+}
+#: Values of the enumeration cufftXtCallbackType.
+_KINDS = {"LoadReal": 2, "LoadComplex": 0, "StoreReal": 6}
 
 
 def with_callbacks(source: Any, factors: Any, target: Any, cut: Tiling) -> Prepared:
@@ -48,23 +54,20 @@ def with_callbacks(source: Any, factors: Any, target: Any, cut: Tiling) -> Prepa
     import cupy
     from nvmath.bindings import cufft
 
-    text = cut.source() + f"\n__device__ constexpr unsigned long long SPECTRUM = {cut.spectrum};\n" + _CALLBACKS
-    code = ctypes.create_string_buffer(lto_ir(text, cupy.cuda.Device().compute_capability))
-    names = {
-        name: ctypes.create_string_buffer(name.encode()) for name in ("climb_gather", "climb_multiply", "climb_keep")
-    }
+    capability = cupy.cuda.Device().compute_capability
+    codes = {name: ctypes.create_string_buffer(lto_ir(callback(name, cut), capability)) for name in _CALLBACKS}
 
-    def set_callback(plan: int, name: str, kind: int, data: Any) -> None:
-        symbol = ctypes.addressof(names[name])
-        # The buffer ends with a zero that is not part of the code.
-        cufft.xt_set_jit_callback(plan, symbol, ctypes.addressof(code), len(code) - 1, kind, [data])
+    def set_callback(plan: int, name: str, data: int) -> None:
+        # The buffer ends with a zero that is not part of the code. A symbol of 0 means the default name.
+        code = codes[name]
+        cufft.xt_set_jit_callback(plan, 0, ctypes.addressof(code), len(code) - 1, _KINDS[name], [data])
 
     def before_forward(plan: int) -> None:
-        set_callback(plan, "climb_gather", _LOAD_REAL, 0)
+        set_callback(plan, "LoadReal", 0)
 
     def before_backward(plan: int) -> None:
-        set_callback(plan, "climb_multiply", _LOAD_COMPLEX, factors.data.ptr)
-        set_callback(plan, "climb_keep", _STORE_REAL, target.data.ptr)
+        set_callback(plan, "LoadComplex", factors.data.ptr)
+        set_callback(plan, "StoreReal", target.data.ptr)
 
     forward, backward = forward_plan(cut, before_forward), backward_plan(cut, before_backward)
     # cuFFT may keep sums of earlier passes in its output, so the last pass alone writes to the target.
@@ -75,8 +78,14 @@ def with_callbacks(source: Any, factors: Any, target: Any, cut: Tiling) -> Prepa
         forward(source, spectra)
         backward(spectra, tiles)
 
-    kept = (code, names, factors)  # cuFFT reads them as long as the plans live
+    kept = (codes, factors)  # cuFFT reads them as long as the plans live
     return Prepared(lambda: enqueue() if kept else None, {"choice": f"{cut}, with callbacks"})
+
+
+def callback(name: str, cut: Tiling) -> str:
+    """The CUDA C++ of a callback (``"LoadReal"``, ``"LoadComplex"`` or ``"StoreReal"``) for a tiling."""
+    shared = cut.source() + f"\n__device__ constexpr unsigned long long SPECTRUM = {cut.spectrum};\n"
+    return f"namespace {{\n{shared}}}\n{_CALLBACKS[name]}"
 
 
 def lto_ir(source: str, compute_capability: str) -> bytes:

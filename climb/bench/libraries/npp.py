@@ -113,7 +113,7 @@ def _context() -> Context:
     import cupy
 
     device = cupy.cuda.Device()
-    found = device.attributes
+    found, capability = device.attributes, device.compute_capability
     return Context(
         stream=0,
         device=device.id,
@@ -121,8 +121,8 @@ def _context() -> Context:
         threads_per_multiprocessor=found["MaxThreadsPerMultiProcessor"],
         threads_per_block=found["MaxThreadsPerBlock"],
         shared_memory_per_block=found["MaxSharedMemoryPerBlock"],
-        compute_major=found["ComputeCapabilityMajor"],
-        compute_minor=found["ComputeCapabilityMinor"],
+        compute_major=int(capability[:-1]),
+        compute_minor=int(capability[-1]),
         stream_flags=0,
         workspace=0,
     )

@@ -152,6 +152,28 @@ class Clock:
             self.warp_order = PartialSynchronization(self.shape[0], self.warps_in_block)
         self.warp_order.synchronize(blocks, waiting, self._by_warp(self.barriers).max(axis=2), self.events.now, arrived)
 
+    def synchronize_cluster(self, lanes: Lanes, when: np.ndarray, everybody: bool = False) -> None:
+        """Lanes have waited until all threads of their block had arrived at a barrier.
+
+        `when`, int64 (blocks, threads): when each thread arrived; 0 if it did not release its writes. `everybody`: all
+        threads of the batch have waited.
+        """
+        now = self.events.now
+        self.warps = self._set(self.warps, lanes, now, everybody)
+        if everybody and when.min() == now:
+            self.barriers = np.full((1, 1), now, np.int64)
+            self.floor = now
+            return
+        if self.warp_order is None:
+            self.warp_order = PartialSynchronization(self.shape[0], self.warps_in_block)
+        padded = np.full((self.shape[0], self.warps_in_block * WARP), np.iinfo(np.int64).max)
+        padded[:, : self.shape[1]] = when
+        arrived = padded.reshape(self.shape[0], self.warps_in_block, WARP).min(axis=2)
+        arrived = np.minimum(arrived, now)
+        waiting = np.zeros(arrived.shape, np.bool_)
+        waiting[lanes.block, lanes.thread // WARP] = True
+        self.warp_order.learn(waiting, self._by_warp(self.barriers).max(axis=2), arrived)
+
     def _by_warp(self, times: np.ndarray) -> np.ndarray:
         """`barriers` or `warps` as int64 (blocks, warps, 32); 0 for lanes that do not exist."""
         out = np.zeros((self.shape[0], self.warps_in_block * WARP), np.int64)

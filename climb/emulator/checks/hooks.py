@@ -10,6 +10,7 @@ from ..simt.batch import Batch
 from ..simt.groups import Group
 from ..simt.site import Site
 from . import enabled, proxies, races
+from .clusters import ClusterClock, ClusterShadow
 from .global_shadow import GlobalShadow
 from .happens_before import FEW, MAX_THREADS, Clock, Events
 from .heap_faults import check_block
@@ -38,11 +39,15 @@ class LaunchChecks:
             batch.local_written = np.zeros_like(batch.local)
         batch.global_shadow = self.global_shadow
         batch.check_in_flight = shared
+        clusters = batch.order.size > 1
         if shared or self.global_shadow is not None:
             self.events.known.clear()  # the earlier blocks have ended
-            batch.clock = Clock(self.events, batch.start, batch.blocks, batch.threads)
+            place = (batch.start, batch.blocks, batch.threads)
+            batch.clock = ClusterClock(self.events, batch) if clusters else Clock(self.events, *place)
         if shared:
-            batch.shared_shadow = SharedShadow(batch.clock, batch.shared_bytes)
+            batch.shared_shadow = (
+                ClusterShadow(batch.clock, batch) if clusters else SharedShadow(batch.clock, batch.shared_bytes)
+            )
             _, reserved = batch.kernel.layout.addresses.get(RESERVED, ("shared", None))
             if reserved is not None:
                 batch.shared_shadow.is_written(reserved, RESERVED_BYTES)

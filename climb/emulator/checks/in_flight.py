@@ -63,8 +63,8 @@ class InFlight:
         if written or (read and access.writes):
             self._compare(access, self._shared)
         self._overlapping |= bool(written or read)
-        if access.home is None:
-            self._batch.shared_shadow.begins(Group(self._batch, access.lanes, {}), access.site, access.address)
+        where = () if access.home is None else (access.home,)
+        self._batch.shared_shadow.begins(Group(self._batch, access.lanes, {}), access.site, access.address, *where)
         self._shared.append(access)
         (self._written if access.writes else self._read).set(*cells, True)
 
@@ -87,19 +87,19 @@ class InFlight:
         for one in self._shared:
             if one is left or (self._overlapping and one.writes == access.writes):
                 marks.set(one.block, one.lanes, one.site, one.address, True)
-        if done.home is None:
-            self._settle(done)
+        self._settle(done)
 
-    def check_shared(self, group: Group, site: Site, address: np.ndarray) -> None:
-        """An ordinary access to shared memory. Raises AsyncRace."""
+    def check_shared(self, group: Group, site: Site, address: np.ndarray, home: np.ndarray | None = None) -> None:
+        """An ordinary access to shared memory, of the lanes' own blocks or of the blocks `home`. Raises AsyncRace."""
         if not self._shared:
             return
         lanes, writes = group.lanes, site.action != "load"
-        bad = self._written.hit(lanes.block, lanes, site, address)
+        block = lanes.block if home is None else home
+        bad = self._written.hit(block, lanes, site, address)
         if writes:
-            bad = bad | self._read.hit(lanes.block, lanes, site, address)
+            bad = bad | self._read.hit(block, lanes, site, address)
         if bad.any():
-            self._find(site, lanes, self._keys("shared", site, lanes, lanes.block, address), None, self._shared)
+            self._find(site, lanes, self._keys("shared", site, lanes, block, address), None, self._shared)
 
     def check_global(self, group: Group, site: Site, allocation: Allocation, address: np.ndarray) -> None:
         """An ordinary access to global memory. Raises AsyncRace."""
@@ -124,7 +124,8 @@ class InFlight:
             batch.shared_shadow.enter_read(group, site, done.address)
             return
         if done.value is None:
-            batch.shared_shadow.enter_write(group, site, done.address, lambda: np.zeros((1, 1), np.bool_))
+            where = () if done.home is None else (done.home,)
+            batch.shared_shadow.enter_write(group, site, done.address, lambda: np.zeros((1, 1), np.bool_), *where)
             return
         data, shift = batch.shared_view(site.container), site.container.itemsize.bit_length() - 1
         start = done.lanes.block * (batch.shared.shape[1] >> shift)

@@ -44,6 +44,15 @@ class PartialSynchronization:
         joint[waiting] = now
         self.since[groups] = np.where(waiting[:, :, None], joint[:, None, :], known)
 
+    def learn(self, waiting: np.ndarray, base: np.ndarray, arrived: np.ndarray) -> None:
+        """Members for which `waiting`, bool (groups, members), holds have seen that all others had arrived.
+
+        `base` as for `synchronize`; `arrived` (groups, members): when each member arrived; 0 if that tells nothing.
+        """
+        known = np.maximum(self.since, base[:, :, None])
+        joint = np.maximum(np.where((arrived != 0)[:, :, None], known, 0).max(axis=1), arrived)
+        self.since = np.where(waiting[:, :, None], np.maximum(known, joint[:, None, :]), self.since)
+
     def times(self, group: np.ndarray, to: np.ndarray, of: np.ndarray, one: np.ndarray) -> np.ndarray:
         """`since[group, to, of]` for arrays of one shape; the latest over all members where `one` does not hold."""
         return np.where(one, self.since[group, to, of], self.since.max(axis=2)[group, to])

@@ -18,6 +18,7 @@ import numpy as np
 
 from ..errors import Race, Uninitialised, Where
 from ..memory.device_memory import Allocation
+from ..simt.batch import Batch
 from ..simt.code import TranslatedKernel
 from ..simt.groups import Group
 from ..simt.site import Site
@@ -56,7 +57,7 @@ def check_race(
     `before` holds the stamps of the earlier accesses, `found` tells which are unordered; both broadcast to
     (blocks, threads, cells).
     """
-    lanes, threads = group.lanes, group.batch.threads
+    lanes, threads = group.lanes, group.lanes.threads
     shape = np.broadcast_shapes(found.shape, (*lanes.shape, 1))
     before, found = np.broadcast_to(before, shape), np.broadcast_to(found, shape).copy()
     earlier_id, kind = before & _ID, before >> KIND & 3
@@ -91,15 +92,16 @@ def write_conflict(
     full = np.broadcast_to(address + site.offset, group.lanes.shape)
     at = int(full[bad][0])
     where = place_of(group, site, bad)
-    lost = np.broadcast_to(group.lanes.block * group.batch.threads + group.lanes.thread, bad.shape)[bad][0]
-    order = np.broadcast_to(group.lanes.block * group.batch.threads + group.lanes.thread, bad.shape)
+    threads = group.lanes.threads
+    order = np.broadcast_to(group.lanes.block * threads + group.lanes.thread, bad.shape)
+    lost = order[bad][0]
     rivals = order[(full == at) & (order != lost)]
     if space == "shared":
-        rivals = rivals[rivals // group.batch.threads == lost // group.batch.threads]
+        rivals = rivals[rivals // threads == lost // threads]
     winner = int(rivals.max()) if rivals.size else int(lost)
     batch = group.batch
-    other = place(batch, site.location, winner // batch.threads, winner % batch.threads, 1)
-    name, offset = name_of(batch.kernel, space, at, allocation)
+    other = place(batch, site.location, *group.lanes.locate(*divmod(winner, threads)), 1)
+    name, offset = name_of(batch.kernel, space, _own(batch, space, at), allocation)
     raise Race(
         f"race in {space} memory: threads write different values to byte {offset} of {name} at once; "
         f"the other one is {thread_text(other, where)}",
@@ -124,7 +126,7 @@ def uninitialised(
     """Raise Uninitialised for the lanes where `bad` holds."""
     bad = np.broadcast_to(bad, group.lanes.shape)
     at = int(np.broadcast_to(address + site.offset, bad.shape)[bad][0])
-    name, offset = name_of(group.batch.kernel, space, at, allocation)
+    name, offset = name_of(group.batch.kernel, space, _own(group.batch, space, at), allocation)
     stack = group.batch.stack
     if space == "local" and stack is not None and at >= stack.start:
         name, offset = "the stack", at - stack.start
@@ -158,12 +160,15 @@ def _raise(
     where = place_of(group, site, bad)
     earlier = batch.clock.events.site(stamp)
     earlier_id, kind = stamp & _ID, stamp >> KIND & 3
-    linear, thread = divmod(earlier_id, batch.threads)
-    first = group.lanes.at(int(np.flatnonzero(bad.ravel())[0]))
-    block = first[0] if allocation is None else linear - batch.start
-    other = place(batch, earlier.location, block, thread, 1 if kind == ONE else 2)
-    name, offset = name_of(batch.kernel, space, at, allocation)
-    if other.block != where.block or kind == BLOCKS:
+    lanes = group.lanes
+    linear, thread = divmod(earlier_id, lanes.threads)
+    first = int(np.broadcast_to(lanes.block, lanes.shape).ravel()[np.flatnonzero(bad.ravel())[0]])
+    there = (first if allocation is None else linear - batch.start, thread)
+    other = place(batch, earlier.location, *lanes.locate(*there), 1 if kind == ONE else 2)
+    name, offset = name_of(batch.kernel, space, _own(batch, space, at), allocation)
+    if allocation is None and other.block != where.block:
+        why = "no barrier of the cluster lies between"
+    elif other.block != where.block or kind == BLOCKS:
         why = "blocks run in any order, and no atomic with a fence orders the two"
     elif same_warp:
         why = "both are of one warp, whose lanes run independently, and no __syncwarp lies between"
@@ -200,6 +205,11 @@ def thread_text(other: Where, where: Where) -> str:
     thread = ",".join(map(str, other.thread))
     block = "" if other.block == where.block else f" of block ({','.join(map(str, other.block))})"
     return f"thread ({thread}){block}"
+
+
+def _own(batch: Batch, space: str, at: int) -> int:
+    """An address in the shared memory of a block, given one in that of its cluster, whose blocks follow each other."""
+    return at % batch.shared.shape[1] if space == "shared" else at
 
 
 def name_of(kernel: TranslatedKernel, space: str, at: int, allocation: Allocation | None) -> tuple[str, int]:

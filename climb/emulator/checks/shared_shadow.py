@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ..simt.batch import Batch
 from ..simt.groups import Group
 from ..simt.lanes import Lanes
 from ..simt.site import Site
@@ -112,6 +113,10 @@ class SharedShadow:
         """An atomic operation. Raises Uninitialised, Race and AsyncRace."""
         if group.batch.in_flight is not None:
             group.batch.in_flight.check_shared(group, site, address)
+        self.enter_atomic(group, site, address)
+
+    def enter_atomic(self, group: Group, site: Site, address: np.ndarray) -> None:
+        """As `atomic`, whatever is in flight."""
         lanes, stamp = group.lanes, self.clock.events.next(site)
         index, ids = self._cells(lanes, site, address)
         if site.operation != "exch":
@@ -128,6 +133,9 @@ class SharedShadow:
             self._check("reads", index, ids, group, site, address)
         self._log(self._atomics, index, stamp | ids, lanes)
         self.last_atomic = stamp
+
+    def check_left(self, batch: Batch) -> None:
+        """When all blocks have ended: nothing; only blocks of a cluster access each other's memory."""
 
     def _cells(self, lanes: Lanes, site: Site, address: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """The cells of an access and the thread of each lane, both with axes block, thread, cell."""

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from climb.toolchain.names import demangled
 
-from .lines import AccessCounters, BranchCounters
+from .lines import AccessCounters, BranchCounters, ProductCounters
 from .marks import Mark
 from .report import table
 
@@ -17,6 +17,7 @@ T = TypeVar("T")
 
 ACCESS_SUMS = ("requests", "lanes", "sectors", "ideal_sectors", "wavefronts", "ideal_wavefronts", "same_address")
 BRANCH_SUMS = ("branches", "divergent_branches")
+PRODUCT_SUMS = ("instructions", "flops")
 TOTALS = ("warp_instructions", "thread_instructions", "branches", "divergent_branches", "barriers")
 
 
@@ -31,6 +32,7 @@ class Counters:
 
     `files` holds the lines of each known source file. `marks` lists where the machine code accesses memory differently;
     it is empty unless the two were compared. `notes` are findings that are no faults, such as memory left allocated.
+    `product_lines` counts matrix products, line by line.
 
     `warp_instructions` counts PTX instructions issued to a warp, `thread_instructions` those of its active lanes. PTX
     is not machine code: totals of instructions and branches compare kernels, but do not predict Nsight Compute's.
@@ -48,6 +50,7 @@ class Counters:
     barriers: int = 0
     files: dict[str, list[str]] = field(default_factory=dict, repr=False, compare=False)
     marks: tuple[Mark, ...] = field(default=(), repr=False, compare=False)
+    product_lines: tuple[ProductCounters, ...] = ()
     notes: tuple[str, ...] = field(default=(), repr=False, compare=False)
 
     @property
@@ -74,6 +77,10 @@ class Counters:
         for each in self.branch_lines + other.branch_lines:
             where = (each.file, each.line)
             branches[where] = _sum(branches[where], each, BRANCH_SUMS) if where in branches else each
+        products: dict[tuple, ProductCounters] = {}
+        for one in self.product_lines + other.product_lines:
+            key = (one.file, one.line, one.instruction)
+            products[key] = _sum(products[key], one, PRODUCT_SUMS) if key in products else one
         return Counters(
             self.kernel if self.kernel == other.kernel else f"{self.kernel} + {other.kernel}",
             self.grid if self.grid == other.grid else (0, 0, 0),
@@ -83,6 +90,7 @@ class Counters:
             **{name: getattr(self, name) + getattr(other, name) for name in TOTALS},
             files={**self.files, **other.files},
             marks=tuple(dict.fromkeys(self.marks + other.marks)),
+            product_lines=tuple(products[key] for key in sorted(products)),
             notes=tuple(dict.fromkeys(self.notes + other.notes)),
         )
 
@@ -99,6 +107,10 @@ class Counters:
             f"warp instructions {self.warp_instructions}, thread instructions {self.thread_instructions}, "
             f"lane efficiency {self.lane_efficiency:.1%}",
             f"branches {self.branches}, divergent {self.divergent_branches}, barriers {self.barriers}",
+            *(
+                f"line {one.line}: {one.instructions} {one.instruction}, {one.flops} operations"
+                for one in self.product_lines
+            ),
         )
         kernel = " + ".join(demangled(name) for name in self.kernel.split(" + "))
         return table(f"{kernel}: grid {grid}, block {block}", self.lines, totals, self.marks, self.notes)

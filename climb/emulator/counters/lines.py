@@ -60,3 +60,19 @@ class BranchCounters:
     text: str
     branches: int
     divergent_branches: int
+
+
+@dataclass(frozen=True)
+class ProductCounters:
+    """Matrix products of one kind on one source line. `instruction`: "mma.m16n8k16.f32.f16.f16.f32", as its opcode.
+
+    `instructions` counts one for each warp, for wgmma one for each warpgroup. `flops`: multiplications and additions,
+    of integers too.
+    """
+
+    file: str
+    line: int
+    text: str
+    instruction: str
+    instructions: int
+    flops: int

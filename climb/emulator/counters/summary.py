@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
+
 from ..ptx.model import Location
 from ..simt.code import TranslatedKernel
 from ..simt.launch_counts import LaunchCounts
 from .counters import Counters
-from .lines import AccessCounters, BranchCounters
+from .lines import AccessCounters, BranchCounters, ProductCounters
 
 
 def summarize(
@@ -42,8 +44,30 @@ def summarize(
         divergent,
         counts.barriers,
         files=kernel.sources,
+        product_lines=_product_lines(kernel, counts),
         notes=tuple(counts.notes),
     )
+
+
+_SIZES = re.compile(r"m(\d+)n(\d+)k(\d+)")
+_UNNAMED = frozenset({"sync", "aligned", "mma_async", "row", "col"})  # parts of an opcode that a count does not show
+
+
+def _product_lines(kernel: TranslatedKernel, counts: LaunchCounts) -> tuple[ProductCounters, ...]:
+    """One entry for each source line and kind of matrix product, in source order."""
+    sums: dict[tuple[str, int, str], int] = {}
+    for index, number in counts.products.items():
+        site = kernel.code.sites[index]
+        name = ".".join(part for part in site.opcode if part not in _UNNAMED).replace("wmma.mma", "wmma")
+        key = (site.location.file, site.location.line, name)
+        sums[key] = sums.get(key, 0) + number
+    lines = []
+    for (file, line, name), number in sorted(sums.items()):
+        m, n, k = map(int, _SIZES.search(name).groups())
+        products = 4 if name.startswith("mma.m8n8k4.") and ".f64" not in name else 1  # one by eight lanes each
+        flops = 2 * m * n * k * number * products
+        lines.append(ProductCounters(file, line, kernel.line_text(Location(file, line)), name, number, flops))
+    return tuple(lines)
 
 
 def _access_lines(kernel: TranslatedKernel, counts: LaunchCounts) -> tuple[AccessCounters, ...]:

@@ -11,7 +11,7 @@ from ..errors import BarrierDivergence, EndlessLoop
 from ..simt.batch import Batch
 from ..simt.groups import Group
 from ..simt.lanes import Lanes
-from .gates import Gates, mask_of
+from .gates import WARPGROUP, Gates, mask_of
 
 Parked = dict[int, Group]
 
@@ -24,6 +24,9 @@ def check_warp_gates(gates: Gates, parked: Parked) -> None:
             bad = ~np.broadcast_to(gates.ready(group, at), (group.lanes.count,))
             what = _describe_wait(gates.batch, group, at, int(np.flatnonzero(bad)[0]), parked)
             gates.mismatch(group, blocks[at].instructions[0], bad, what)
+        elif blocks[at].gate == "warpgroup":
+            bad = ~np.broadcast_to(gates.ready(group, at), group.lanes.shape).reshape(-1)
+            gates.mismatch(group, blocks[at].instructions[0], bad, _describe_warpgroup(gates.batch, group, bad))
 
 
 def _describe_wait(batch: Batch, group: Group, at: int, first: int, parked: Parked) -> str:
@@ -48,10 +51,53 @@ def _describe_wait(batch: Batch, group: Group, at: int, first: int, parked: Park
     return f"lanes {ranges(here)} wait here for lanes {ranges(missing)}, which their mask names{others}"
 
 
+def _describe_warpgroup(batch: Batch, group: Group, bad: np.ndarray) -> str:
+    """Describe how many threads of the first incomplete warpgroup are here."""
+    lanes = group.lanes
+    block, thread = lanes.at(int(np.flatnonzero(bad)[0]))
+    first = thread // WARPGROUP * WARPGROUP
+    blocks, threads = (np.broadcast_to(each, lanes.shape).reshape(-1) for each in (lanes.block, lanes.thread))
+    here = threads[(blocks == block) & (threads // WARPGROUP == thread // WARPGROUP)]
+    last = min(first + WARPGROUP, batch.threads) - 1
+    has = "" if last - first == WARPGROUP - 1 else f" (the block has threads {first}-{last} of it)"
+    return (
+        f"a matrix product of a warpgroup needs its 128 threads, {first}-{first + WARPGROUP - 1}{has}; "
+        f"{here.size} are here: {ranges(sorted(here.tolist()))}"
+    )
+
+
 def _lanes_of_warp(lanes: Lanes, block: int, warp: int) -> list[int]:
     """The lanes (0 to 31) of one warp of one block that are among `lanes`."""
     blocks, threads = (np.broadcast_to(each, lanes.shape).reshape(-1) for each in (lanes.block, lanes.thread))
     return (threads[(blocks == block) & (threads // 32 == warp)] % 32).tolist()
+
+
+def check_cluster_barrier(batch: Batch, parked: Parked) -> None:
+    """Raise BarrierDivergence if a parked group waits for a barrier of the cluster; nothing else can run."""
+    for at, group in parked.items():
+        if batch.kernel.code.blocks[at].gate != "cluster":
+            continue
+        lanes, barrier = group.lanes, batch.cluster_barrier
+        location = batch.kernel.code.blocks[at].instructions[0].location
+        block, _ = lanes.at(0)
+        where = place_in_block(batch, location, lanes, block, lanes.count)
+        if barrier.absent(lanes).any():
+            what = "threads wait at the barrier of the cluster without having arrived"
+            raise BarrierDivergence(f"barrier divergence: {what}", where, waiting=lanes.count, exited=0)
+        first = block - block % barrier.size
+        late = batch.alive() & (barrier.arrived <= barrier.waited[block].max())
+        missing = [np.count_nonzero(late[first + rank]) for rank in range(barrier.size)]
+        parts = [
+            f"{many} thread{'s' * (many > 1)} of the block of rank {rank}" for rank, many in enumerate(missing) if many
+        ]
+        have = "has" if sum(missing) == 1 else "have"
+        raise BarrierDivergence(
+            f"barrier divergence: {lanes.count} threads wait at the barrier of the cluster, at which "
+            f"{' and '.join(parts)} {have} not arrived",
+            where,
+            waiting=lanes.count,
+            exited=0,
+        )
 
 
 def barrier_divergence(batch: Batch, parked: Parked) -> NoReturn:

@@ -15,6 +15,8 @@ from ..simt.batch import Batch
 from ..simt.groups import Group
 from ..simt.warps import bits_of, from_rows, missing, names_exited, present, to_rows
 
+WARPGROUP = 128  # threads
+
 
 class Gates:
     """The gates of a batch. Raises WarpMismatch for a mask that no lanes can satisfy."""
@@ -34,6 +36,12 @@ class Gates:
             if not lanes.ragged and lanes.shape[1] == batch.threads:
                 return True
             ready = lanes.per_block(batch.blocks)[lanes.block] == batch.threads
+        elif gate == "cluster":
+            ready = batch.cluster_barrier.complete(lanes, batch.alive())
+        elif gate == "warpgroup":
+            ready = self._warpgroup_ready(group)
+            if ready is True:
+                return True
         else:
             ready = self._warp_ready(group, at)
             if ready is True:
@@ -74,9 +82,25 @@ class Gates:
         waits = (np.where(present(lanes, rows.shape[0]), rows, 0) != 0).any(axis=1, keepdims=True)
         return from_rows(lanes, np.broadcast_to(~waits, rows.shape))
 
+    def _warpgroup_ready(self, group: Group) -> np.ndarray | bool:
+        """Lanes whose warpgroup, 128 threads from a multiple of 128 on, is here as a whole."""
+        lanes = group.lanes
+        if not lanes.ragged and lanes.shape[1] % WARPGROUP == 0:
+            ends = lanes.thread[0].reshape(-1, WARPGROUP)[:, [0, -1]]
+            if (ends[:, 0] % WARPGROUP == 0).all() and (ends[:, 1] - ends[:, 0] == WARPGROUP - 1).all():
+                return True
+        per_block = -(-lanes.threads // WARPGROUP)
+        number = np.broadcast_to(lanes.block * per_block + lanes.thread // WARPGROUP, lanes.shape)
+        ready = np.bincount(number.ravel())[number] == WARPGROUP
+        return True if ready.all() else ready
+
     def passed(self, block: Block, group: Group) -> None:
         """Tell the checks that the lanes of a group have waited for each other at the gate of a block."""
         lanes, batch = group.lanes, self.batch
+        if block.gate == "cluster":
+            return  # `runtime.cluster_barriers` tells them
+        if block.gate == "warpgroup":
+            return  # it orders no accesses
         if block.gate != "barrier":
             mask, every = mask_of(group, block.instructions[0]), self._existing[0, lanes.thread // 32]
             if ((mask & every) != every).any():

@@ -18,6 +18,7 @@ from ..counters.summary import summarize
 from ..counters.trace import Trace
 from ..errors import KernelWarning, LaunchError, Where
 from ..memory.device_memory import DeviceMemory
+from ..runtime import warpgroups
 from ..runtime.bulk_copies import check_left
 from ..runtime.heap import note_leaks, restore_heap
 from ..runtime.system_calls import print_output
@@ -34,6 +35,7 @@ MAX_BLOCK = (1024, 1024, 64)
 MAX_GRID = (2**31 - 1, 65535, 65535)
 MAX_SHARED = 227 * 1024
 MAX_CLUSTER = 8
+REGISTERS = 1 << 16
 MAX_STEPS = 2_000_000
 
 
@@ -115,6 +117,9 @@ class Kernel:
                             batch.schedule = BatchSchedule(schedule, start)
                         Scheduler(batch, max_steps).run()
                         check_left(batch)
+                        warpgroups.check_left(batch, self._entry_registers(registers, threads))
+                        if batch.shared_shadow is not None:
+                            batch.shared_shadow.check_left(batch)
                         del batch  # frees its memory before the next batch needs as much
                 note_leaks(memory, heap, counts)
                 for warning in counts.warnings:
@@ -146,6 +151,11 @@ class Kernel:
         total = self._translated.layout.shared_bytes + shared_bytes
         if shared_bytes < 0 or total > MAX_SHARED:
             raise self._wrong(f"{total} bytes of shared memory; a block can have {MAX_SHARED}")
+
+    def _entry_registers(self, registers: int, threads: int) -> int:
+        """The registers of a thread at the start: as given, or as many as the launch bounds leave; 0 if unknown."""
+        resident = self._translated.function.min_blocks
+        return registers or (min(REGISTERS // threads // resident // 8 * 8, 256) if resident else 0)
 
     def _clusters(self, given: Sequence[int] | int | None, grid: tuple[int, int, int]) -> tuple[int, int, int]:
         """The blocks of a cluster. Raises LaunchError if no GPU launches such clusters."""

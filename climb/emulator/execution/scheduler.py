@@ -8,7 +8,7 @@ from ..simt.batch import Batch
 from ..simt.groups import Group, merge
 from ..simt.lanes import Lanes, Selection, divide, rectangle
 from .cooperative import GridBarrier
-from .deadlocks import barrier_divergence, check_warp_gates, endless_loop
+from .deadlocks import barrier_divergence, check_cluster_barrier, check_warp_gates, endless_loop
 from .gates import Gates
 from .named_barriers import NamedBarriers
 from .policy import SPINS, Waiting
@@ -172,6 +172,7 @@ class Scheduler:
         if moved or spinning:
             return moved
         check_warp_gates(self.gates, parked)
+        check_cluster_barrier(self.batch, parked)
         if self.named_barriers is not None:
             self.named_barriers.check(parked)
         barrier_divergence(self.batch, parked)

@@ -19,9 +19,11 @@ from . import (
     barrier,
     bulk,
     calls,
+    cluster,
     comparison,
     control_flow,
     conversion,
+    eight_bits,
     extended_precision,
     floating,
     half,
@@ -35,13 +37,16 @@ from . import (
     mbarrier,
     miscellaneous,
     move,
+    resources,
     rounding,
     scalar_video,
     surface,
     tensor_copy,
     texture,
+    tiles,
     video,
     warp,
+    warpgroup,
 )
 from .registry import HELPERS, Rule, lookup
 

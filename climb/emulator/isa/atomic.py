@@ -16,6 +16,8 @@ OPERATIONS = {
 }  # fmt: skip
 #: The operations with which a loop can wait for another thread.
 WAITING = ("cas", "exch", "add", "or", "and")
+#: The part of the runtime that serves a space, where its name differs.
+_SERVED = {"shared::cta": "shared", "shared::cluster": "cluster"}
 MEMORY = {
     "scope": ("", ".cta", ".gpu", ".sys", ".cluster"),
     "order": ("", ".relaxed", ".acquire", ".release", ".acq_rel"),
@@ -28,12 +30,12 @@ HALVES = {
 
 
 def _atomic(emitter: Emitter, instruction: ptx.Instruction, name: str, space: str, how: str, t: str, **_: str) -> None:
-    returns, space = name == "atom", space[1:]
+    returns, space = name == "atom", _SERVED.get(space[1:], space[1:])
     operands = instruction.operands[returns:]
     kind = t.removeprefix("noftz.")
     kind, how = HALVES.get(kind, ("u" + kind[1:] if kind[0] == "b" else kind, how))
     values = [emitter.read(operand, kind) for operand in operands[1:]]
-    site = emitter.site(instruction, space, "atomic", dtype(kind), 1)
+    site = emitter.site(instruction, "shared" if space == "cluster" else space, "atomic", dtype(kind), 1)
     if how == "add" and operands[1] == ptx.Immediate(1) and kind in ("u32", "s32"):
         emitter.combine(site, instruction.operands[0] if returns else None)
     other = values[1] if len(values) > 1 else "None"
@@ -53,7 +55,12 @@ _SPELLINGS = (
     "{name}.{how}{order}{scope}{space}.{t}",
 )
 for _how, _types in OPERATIONS.items():
-    _choices = {"space": ("", ".global", ".shared"), "how": (_how,), "t": _types, **MEMORY}
+    _choices = {
+        "space": ("", ".global", ".shared", *(f".{each}" for each in _SERVED)),
+        "how": (_how,),
+        "t": _types,
+        **MEMORY,
+    }
     special(*_SPELLINGS, name=("atom",), results=("b",), waits=_how in WAITING, **_choices)(_atomic)
     if _how not in ("cas", "exch"):
         special(*_SPELLINGS, name=("red",), writes=0, **_choices)(_atomic)

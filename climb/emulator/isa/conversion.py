@@ -132,11 +132,31 @@ def _same_format(
 
 
 @helper
-def to_tf32(value: np.ndarray, away: bool) -> np.ndarray:
-    """Round float32 to the 10 fraction bits of tf32, ties away from zero or to even; uint32 bits."""
+def to_tf32(value: np.ndarray, mode: str, relu: bool) -> np.ndarray:
+    """Round float32 to the 10 fraction bits of tf32: rna (ties away from zero), rn (to even) or rz; uint32 bits.
+
+    NaN becomes the canonical NaN of tf32, but rna keeps the upper bits of its payload, as an H200 does.
+    """
     bits = value.view(np.uint32)
-    half = np.uint32(0x1000) if away else np.uint32(0xFFF) + (bits >> np.uint32(13) & np.uint32(1))
-    return np.where(np.isnan(value), np.uint32(0x7FFFFFFF), (bits + half) & np.uint32(0xFFFFE000))
+    near = {"rna": np.uint32(0x1000), "rz": np.uint32(0)}.get(mode)
+    half = np.uint32(0xFFF) + (bits >> np.uint32(13) & np.uint32(1)) if near is None else near
+    nan = bits if mode == "rna" else np.uint32(0x7FFFFFFF)
+    out = np.where(np.isnan(value), nan, bits + half) & np.uint32(0xFFFFE000)
+    return np.where(out >> np.uint32(31) == 1, np.uint32(0), out) if relu else out
 
 
-simple("cvt.{mode}.tf32.f32", "u32", ("f32",), lambda mode: f"to_tf32({{0}}, {mode == 'rna'})", mode=("rna", "rn"))
+def _to_tf32(mode: str, relu: str = "") -> str:
+    return f"to_tf32({{0}}, '{mode}', {bool(relu)})"
+
+
+@helper
+def to_finite_tf32(value: np.ndarray) -> np.ndarray:
+    """cvt.rna.satfinite.tf32.f32: as `to_tf32`, but infinity becomes the largest finite value, and so does what
+    rounds to it. An H200 subtracts the same unit from the bits of NaN."""
+    bits = to_tf32(value, "rna", False)
+    return np.where(bits & np.uint32(0x7F800000) == np.uint32(0x7F800000), bits - np.uint32(0x2000), bits)
+
+
+simple("cvt.rna.tf32.f32", "u32", ("f32",), _to_tf32("rna"))
+simple("cvt.rna.satfinite.tf32.f32", "u32", ("f32",), "to_finite_tf32({0})")
+simple("cvt.{mode}{relu}.tf32.f32", "u32", ("f32",), _to_tf32, mode=("rn", "rz"), relu=("", ".relu"))

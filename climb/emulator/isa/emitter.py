@@ -72,5 +72,8 @@ class Emitter(Protocol):
     def place(self, instruction: ptx.Instruction) -> str:
         """The name in generated code of a site that tells errors where the instruction is."""
 
+    def product_number(self, instruction: ptx.Instruction) -> int:
+        """The number of an asynchronous matrix product among those of the kernel."""
+
     def refuse(self, why: str) -> NoReturn:
         """Raise UnsupportedInstruction for the instruction that is being translated."""

@@ -53,11 +53,29 @@ def _to_half(emitter: Emitter, instruction: ptx.Instruction, to: str, of: str, m
     emitter.write(instruction.operands[0], "u16", code)
 
 
-@special("cvt.rn.{to}x2.f32", results=("u32",), operands=("f32", "f32"), to=FORMATS)
-def _to_pair(emitter: Emitter, instruction: ptx.Instruction, to: str) -> None:
-    high, low = (emitter.read(each, "f32") for each in instruction.operands[1:])
-    code = f"join_halves(any_to_half({low}, '{to}'), any_to_half({high}, '{to}'))"
-    emitter.write(instruction.operands[0], "u32", code)
+@helper
+def half_relu(bits: np.ndarray) -> np.ndarray:
+    """Replace negative values and -0 by +0; bits of either format, in which NaN has no sign."""
+    return np.where(bits >> np.uint16(15) == 1, np.uint16(0), bits)
+
+
+@special("cvt.{mode}{relu}.{to}x2.f32", results=("u32",), operands=("f32", "f32"), mode=("rn", "rz"),
+         relu=("", ".relu"), to=FORMATS)  # fmt: skip
+def _to_pair(emitter: Emitter, instruction: ptx.Instruction, mode: str, relu: str, to: str) -> None:
+    halves = [_rounded(emitter.read(each, "f32"), mode, relu, to) for each in instruction.operands[1:]]
+    emitter.write(instruction.operands[0], "u32", f"join_halves({halves[1]}, {halves[0]})")
+
+
+@special("cvt.{mode}.relu.{to}.f32", results=("u16",), operands=("f32",), mode=("rn", "rz"), to=FORMATS)
+def _to_half_relu(emitter: Emitter, instruction: ptx.Instruction, mode: str, to: str) -> None:
+    value = emitter.read(instruction.operands[1], "f32")
+    emitter.write(instruction.operands[0], "u16", _rounded(value, mode, "relu", to))
+
+
+def _rounded(value: str, mode: str, relu: str, to: str) -> str:
+    """The expression that rounds a float32 to a format."""
+    code = f"any_to_half({value}, '{to}')" if mode == "rn" else f"any_to_half_directed({value}, '{to}', '{mode}')"
+    return f"half_relu({code})" if relu else code
 
 
 @special("cvt.{to}.{of}", results=("{to}",), operands=("u16",), to=("f32", "f64"), of=FORMATS)

@@ -21,8 +21,13 @@ _FETCH = ("", ".L2::64B", ".L2::128B", ".L2::256B")
 _LOAD_CACHE = (".ca", ".cg", ".cs", ".cv", ".lu")
 _STORE_CACHE = (".wb", ".cg", ".cs", ".wt")
 #: The spaces in which threads can wait for each other.
-_COMMON = {"space": ("", ".global", ".shared"), "shape": SHAPES}
-_SCOPE = ("cta", "gpu", "sys")
+_SHARED = (".shared", ".shared::cta", ".shared::cluster")
+_COMMON = {"space": ("", ".global", *_SHARED), "shape": SHAPES}
+_SCOPE = ("cta", "cluster", "gpu", "sys")
+#: The part of the runtime that serves a space, where its name differs.
+_SERVED = {"shared::cta": "shared", "shared::cluster": "cluster"}
+#: The space of a site: distributed shared memory is shared memory.
+SITE_SPACE = {"cluster": "shared"}
 
 
 def _decode(shape: str) -> tuple[int, str]:
@@ -40,12 +45,12 @@ def _targets(operand: ptx.Operand) -> tuple[ptx.Operand, ...]:
 @special("ld{space}{nc}{keep}{fetch}.{shape}", results=("b",), space=(".global",), nc=("", ".nc"), keep=_KEEP,
          fetch=_FETCH, shape=SHAPES)  # fmt: skip
 @special("ld{space}{cache}.{shape}", results=("b",), space=("",), cache=("", *_LOAD_CACHE), shape=SHAPES)
-@special("ld{space}.{shape}", results=("b",), space=(".shared", ".const", ".param", ".local"), shape=SHAPES)
+@special("ld{space}.{shape}", results=("b",), space=(*_SHARED, ".const", ".param", ".local"), shape=SHAPES)
 @special("ld.volatile{space}.{shape}", results=("b",), waits=True, **_COMMON)
 @special("ld.{order}.{scope}{space}.{shape}", results=("b",), waits=True, order=("relaxed", "acquire"), scope=_SCOPE,
          **_COMMON)  # fmt: skip
 def _load(emitter: Emitter, instruction: ptx.Instruction, space: str, shape: str, **_: str) -> None:
-    space, (count, kind) = space[1:], _decode(shape)
+    space, (count, kind) = _SERVED.get(space[1:], space[1:]), _decode(shape)
     target, address = instruction.operands
     targets = _targets(target)
     # b32 may hold any type: load as the type of the destination.
@@ -57,7 +62,7 @@ def _load(emitter: Emitter, instruction: ptx.Instruction, space: str, shape: str
             code = f"G.batch.parameter({offset + index * each}, '{dtype(have)}')"
             emitter.write_extended(item, have, code)
         return
-    site = emitter.site(instruction, space, "load", dtype(have), count)
+    site = emitter.site(instruction, SITE_SPACE.get(space, space), "load", dtype(have), count)
     if instruction.used is not None:
         _load_used(emitter, instruction, space, have, site)
         return
@@ -108,16 +113,16 @@ def _load_used(emitter: Emitter, instruction: ptx.Instruction, space: str, kind:
 
 @special("st{space}{cache}.{shape}", writes=0, space=("", ".global"), cache=_STORE_CACHE, shape=SHAPES)
 @special("st{space}{keep}.{shape}", writes=0, space=(".global",), keep=_KEEP, shape=SHAPES)
-@special("st{space}.{shape}", writes=0, space=("", ".shared", ".local"), shape=SHAPES)
+@special("st{space}.{shape}", writes=0, space=("", *_SHARED, ".local"), shape=SHAPES)
 @special("st.volatile{space}.{shape}", writes=0, **_COMMON)
 @special("st.{order}.{scope}{space}.{shape}", writes=0, order=("relaxed", "release"), scope=_SCOPE, **_COMMON)
 def _store(emitter: Emitter, instruction: ptx.Instruction, space: str, shape: str, **_: str) -> None:
-    space, (count, kind) = space[1:], _decode(shape)
+    space, (count, kind) = _SERVED.get(space[1:], space[1:]), _decode(shape)
     address, source = instruction.operands
     items = _targets(source)
     if kind[0] == "b" and kind != "b8":
         kind = emitter.kind_of(items[0], kind)
     values = [emitter.read(item, kind) for item in items]
-    site = emitter.site(instruction, space, "store", dtype(kind), count)
+    site = emitter.site(instruction, SITE_SPACE.get(space, space), "store", dtype(kind), count)
     value = values[0] if count == 1 else f"({', '.join(values)})"
     emitter.line(f"store_{space}(G, {site}, {emitter.address(address, space)}, {value})")

@@ -30,7 +30,7 @@ class Rule:
 
     `emit(emitter, instruction)` writes the code; None writes nothing. `results` and `operands` are PTX types in operand
     order, and the first `writes` operands are destinations. `terminator` ("branch" or "exit") ends a basic block;
-    `gate` ("barrier", "warp" or "named") is where lanes may have to wait for others. `waits` marks a read with which a
+    `gate` (as that of a basic block) is where lanes may have to wait for others. `waits` marks a read with which a
     loop can wait for another thread. With `ftz`, float32 operands are flushed first; the code flushes its own result.
     `carry` tells whether the carry flag is (read, written).
     """

@@ -20,6 +20,7 @@ SHARED_WINDOW = 0x0100_0000_0000
 LOCAL_WINDOW = 0x0200_0000_0000
 PARAM_WINDOW = 0x0300_0000_0000
 WINDOW = LOCAL_WINDOW - SHARED_WINDOW
+BLOCK_WINDOW = 1 << 24  # a block's own part of the shared window; the rest is the shared memory of its cluster
 ALIGNMENT = 512
 GAP = 1 << 20
 STACK_BYTES = 1024  # CUDA C++ Programming Guide, "Call Stack": the default of cudaLimitStackSize

@@ -15,9 +15,9 @@ MEMORY = ("ld.", "ldu.", "atom.", "tex.", "tld4.", "suld.", "mbarrier.", "bar.re
 class Block:
     """A basic block. Control falls through to `next` (-1: the end) and goes to `taken` when `guard` holds.
 
-    `gate` names what lanes must wait for before the block runs: "barrier", "warp", or "named" (see `barriers`).
-    `predicated` marks a branch that implements the guard of a single instruction: it counts as that instruction, not
-    as a branch. `spin`: the block is in a loop that may wait for other lanes.
+    `gate` names what lanes must wait for before the block runs: "barrier", "cluster", "warp", "warpgroup", or "named"
+    (see `barriers`). `predicated` marks a branch that implements the guard of a single instruction: it counts as that
+    instruction, not as a branch. `spin`: the block is in a loop that may wait for other lanes.
     """
 
     index: int

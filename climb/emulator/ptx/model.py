@@ -145,8 +145,8 @@ class Variable:
 
 @dataclass
 class Function:
-    """A `.entry` or `.func`. `body` is None for a declaration. `cluster`: the blocks (x, y, z) of a cluster, if the
-    kernel fixes them.
+    """A `.entry` or `.func`. `body` is None for a declaration. `max_threads` and `min_blocks`: launch
+    bounds, 0 if there are none. `cluster`: the blocks (x, y, z) of a cluster, if the kernel fixes them.
 
     Calls through pointers name a label: in `call_targets` for a list of functions, in `prototypes` for the bytes of the
     results and of the parameters.
@@ -163,6 +163,7 @@ class Function:
     call_targets: dict[str, tuple[str, ...]] = field(default_factory=dict)
     prototypes: dict[str, tuple[tuple[int, ...], tuple[int, ...]]] = field(default_factory=dict)
     max_threads: int = 0
+    min_blocks: int = 0
     cluster: tuple[int, int, int] | None = None
     location: Location = Location()
 

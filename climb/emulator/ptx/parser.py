@@ -94,6 +94,8 @@ def _function(program: Program, text: str, position: int) -> int:
         function.max_threads = 1
         for part in limits.group(1).split(","):
             function.max_threads *= int(part)
+    resident = re.search(r"\.minnctapersm\s+(\d+)", text[position : stop.start()])
+    function.min_blocks = int(resident.group(1)) if resident else 0
     cluster = re.search(r"\.reqnctapercluster\s+([\d,\s]+)", text[position : stop.start()])
     if cluster:
         function.cluster = (*(int(part) for part in cluster.group(1).split(",")), 1, 1)[:3]

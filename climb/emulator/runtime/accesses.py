@@ -6,15 +6,18 @@ import numpy as np
 
 from ..checks import faults
 from ..counters.cost_model import AccessCost
-from ..memory.device_memory import LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, WINDOW, Allocation
+from ..memory.device_memory import BLOCK_WINDOW, LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, WINDOW, Allocation
 from ..memory.layout import Extents
 from ..simt.groups import Group
 from ..simt.lanes import Selection
 from ..simt.site import Site
 
-SPACES = tuple(
-    (name, start, start + WINDOW)
-    for name, start in (("shared", SHARED_WINDOW), ("local", LOCAL_WINDOW), ("param", PARAM_WINDOW))
+#: The spaces of generic addresses: name, first address, end, and what to subtract for an address in the space.
+SPACES = (
+    ("shared", SHARED_WINDOW, SHARED_WINDOW + BLOCK_WINDOW, SHARED_WINDOW),
+    ("cluster", SHARED_WINDOW + BLOCK_WINDOW, SHARED_WINDOW + WINDOW, SHARED_WINDOW),
+    ("local", LOCAL_WINDOW, LOCAL_WINDOW + WINDOW, LOCAL_WINDOW),
+    ("param", PARAM_WINDOW, PARAM_WINDOW + WINDOW, PARAM_WINDOW),
 )
 
 
@@ -82,14 +85,15 @@ def split_by_allocation(
 
 
 def split_by_space(group: Group, address: np.ndarray, offset: int) -> list[tuple[str, int, np.ndarray]]:
-    """The spaces that a generic access reaches: for each, its name, its first address, and a mask of the lanes."""
+    """The spaces that a generic access reaches: for each, its name, what to subtract from addresses, and a mask of the
+    lanes."""
     full = address + offset
     left = np.ones(full.shape, np.bool_)
     out = []
-    for name, start, end in SPACES:
+    for name, start, end, window in SPACES:
         where = (full >= start) & (full < end)
         if where.any():
-            out.append((name, start, where))
+            out.append((name, window, where))
             left &= ~where
     if left.any():
         out.append(("global", 0, left))

@@ -12,7 +12,7 @@ from ..isa.half import half_operation, high_half, join_halves, low_half
 from ..simt.groups import Group
 from ..simt.lanes import take
 from ..simt.site import Site
-from .accesses import count_access, find_allocation, split_by_space, subgroup
+from .accesses import count_access, find_allocation, subgroup
 from .shared_memory import shared_index
 
 #: (old, value, other) -> new, elementwise. `other` is the new value of a compare-and-swap, whose `value` is compared.
@@ -212,34 +212,6 @@ def _contention(group: Group, site: Site, address: np.ndarray, space: str) -> No
     group.batch.counts[space, site.index][4] += group.lanes.count - addresses
 
 
-def atomic_(
-    group: Group,
-    site: Site,
-    operation: str,
-    address: np.ndarray,
-    value: np.ndarray,
-    other: np.ndarray | None,
-    returns: bool,
-) -> np.ndarray | None:
-    """atom and red with a generic address."""
-    functions = {"global": atomic_global, "shared": atomic_shared}
-    spaces = split_by_space(group, address, site.offset)
-    shape = group.lanes.shape
-    if len(spaces) == 1 and spaces[0][0] in functions:
-        name, window, _ = spaces[0]
-        return functions[name](group, site, operation, address - window, value, other, returns)
-    out = np.empty(shape, site.element)
-    for name, window, where in spaces:
-        if name not in functions:
-            faults.out_of_bounds(group, site, address)
-        part, selection = subgroup(group, where)
-        cut = [take(each, selection, shape) if each is not None else None for each in (address, value, other)]
-        result = functions[name](part, site, operation, cut[0] - window, *cut[1:], returns)
-        if returns:
-            out.reshape(-1)[selection.flatten(shape)] = result[0]
-    return out if returns else None
-
-
 def atomic_vector(
     group: Group, site: Site, address: np.ndarray, values: tuple[np.ndarray, ...], returns: bool
 ) -> list[np.ndarray] | None:
@@ -262,5 +234,5 @@ def atomic_vector(
 
 
 RUNTIME = {
-    "atomic_global": atomic_global, "atomic_shared": atomic_shared, "atomic_": atomic_, "atomic_vector": atomic_vector,
+    "atomic_global": atomic_global, "atomic_shared": atomic_shared, "atomic_vector": atomic_vector,
 }  # fmt: skip

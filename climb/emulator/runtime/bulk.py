@@ -171,7 +171,10 @@ def issue(group: Group, operation: Operation) -> None:
             if access.address.size:
                 batch.in_flight.begin(access)
                 operation.open.append(access)
-    batch.asynchronous.operations.append(operation)
+    if batch.schedule is not None and batch.schedule.lands_early():
+        operation.finish()
+    else:
+        batch.asynchronous.operations.append(operation)
 
 
 def ended(group: Group, operation: Operation, action: str) -> None:

@@ -14,7 +14,7 @@ from ..simt.batch import Batch
 from ..simt.groups import Group
 from ..simt.site import Site
 from . import bulk, mbarrier
-from .cluster_addresses import resolve
+from .cluster_addresses import map_to_rank, resolve
 from .global_effects import read_global, write_global
 
 
@@ -42,13 +42,10 @@ def barrier_words(group: Group, site: Site, address: np.ndarray, homes: list[int
     """The mbarriers on which a copy completes, with their phases: one, or at one address in each of `homes`."""
     if mask is None:
         return bulk.barriers_at(group, site, address)
-    rows = group.batch.shared.shape[1] >> 3
-    _, local = resolve(group, site, address)
     out: dict[int, int] = {}
     for home in homes:
-        other = bulk.spread(group, home, 1)
-        out.update(bulk.barriers_at(other, site, local - site.offset))
-        assert next(reversed(out)) // rows == home
+        rank = np.array(home % group.batch.order.size)
+        out.update(bulk.barriers_at(group, site, map_to_rank(group, site, address, rank, False)))
     return out
 
 

@@ -11,12 +11,13 @@ import numpy as np
 
 from ..checks import faults
 from ..errors import OutOfBounds
+from ..memory.device_memory import BLOCK_WINDOW, LOCAL_WINDOW, SHARED_WINDOW
 from ..simt.batch import Batch
 from ..simt.groups import Group
 from ..simt.site import Site
 
-RANK = 24
-_LOCAL = (1 << RANK) - 1
+_LOCAL = BLOCK_WINDOW - 1
+RANK = BLOCK_WINDOW.bit_length() - 1
 
 
 def resolve(group: Group, site: Site, address: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -59,23 +60,34 @@ def _refuse(group: Group, site: Site, bad: np.ndarray, full: np.ndarray, what: s
     )
 
 
-def map_to_rank(group: Group, site: Site, address: np.ndarray, rank: np.ndarray) -> np.ndarray:
-    """mapa: the address, in the window of the cluster, of what `address` names in the block of another rank."""
-    size = group.batch.order.size
+def map_to_rank(group: Group, site: Site, address: np.ndarray, rank: np.ndarray, generic: bool) -> np.ndarray:
+    """mapa: the address in the window of the cluster of what `address` names, in the block of another rank."""
+    size, shape = group.batch.order.size, group.lanes.shape
     rank = rank.astype(np.int64)
-    bad = np.broadcast_to(rank >= size, group.lanes.shape)
+    bad = np.broadcast_to(rank >= size, shape)
     if bad.any():
-        full = np.broadcast_to(address, group.lanes.shape)
-        first = int(np.broadcast_to(rank, group.lanes.shape)[bad][0])
+        full = np.broadcast_to(address, shape)
+        first = int(np.broadcast_to(rank, shape)[bad][0])
         _refuse(group, site, bad, full, f"the block of rank {first} of a cluster of {size} block{'s' * (size > 1)}")
-    return (address & _LOCAL) + (rank + 1 << RANK)
+    window = SHARED_WINDOW if generic else 0
+    return (address - window & _LOCAL) + (rank + 1 << RANK) + window
 
 
-def rank_of(group: Group, address: np.ndarray) -> np.ndarray:
-    """getctarank: the rank of the block that an address of shared::cluster names, uint32."""
+def rank_of(group: Group, address: np.ndarray, generic: bool) -> np.ndarray:
+    """getctarank: the rank of the block that an address of shared::cluster names, int64."""
     own = (group.lanes.block + group.batch.start) % group.batch.order.size
-    code = address >> RANK
-    return np.where(code == 0, own, code - 1).astype(np.uint32)
+    code = address - (SHARED_WINDOW if generic else 0) >> RANK
+    return np.where(code == 0, own, code - 1)
 
 
-RUNTIME = {"cluster_map": map_to_rank, "cluster_rank": rank_of}
+def is_shared(group: Group, address: np.ndarray, cluster: bool) -> np.ndarray:
+    """isspacep.shared::cta, or with `cluster` isspacep.shared::cluster: whether a generic address is in the window."""
+    inside = (address >= SHARED_WINDOW) & (address < LOCAL_WINDOW)
+    if cluster:
+        return inside
+    code = address - SHARED_WINDOW >> RANK
+    own = (group.lanes.block + group.batch.start) % group.batch.order.size
+    return inside & ((code == 0) | (code == own + 1))
+
+
+RUNTIME = {"cluster_map": map_to_rank, "cluster_rank": rank_of, "cluster_is_shared": is_shared}

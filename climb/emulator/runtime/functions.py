@@ -11,6 +11,8 @@ from . import (
     bulk_copies,
     call_frames,
     cluster_addresses,
+    cluster_barriers,
+    cluster_memory,
     generic_addresses,
     global_memory,
     heap,
@@ -23,11 +25,13 @@ from . import (
     tensor_cores,
     textures,
     warp_operations,
+    warpgroups,
 )
 
 FUNCTIONS: dict[str, Callable] = {
     **global_memory.RUNTIME, **shared_memory.RUNTIME, **local_memory.RUNTIME, **generic_addresses.RUNTIME,
     **call_frames.RUNTIME, **heap.RUNTIME, **atomics.RUNTIME, **async_copies.RUNTIME, **mbarrier.RUNTIME,
     **hooks.RUNTIME, **bulk_copies.RUNTIME, **tensor_copies.RUNTIME, **cluster_addresses.RUNTIME,
+    **cluster_barriers.RUNTIME, **cluster_memory.RUNTIME, **warpgroups.RUNTIME,
     **warp_operations.RUNTIME, **tensor_cores.RUNTIME, **textures.RUNTIME, **surfaces.RUNTIME, **system_calls.RUNTIME,
 }  # fmt: skip

@@ -10,12 +10,21 @@ from ..simt.groups import Group
 from ..simt.lanes import take
 from ..simt.site import Site
 from .accesses import count_access, split_by_space, subgroup
+from .atomics import atomic_global, atomic_shared
+from .cluster_memory import atomic_cluster, load_cluster, store_cluster
 from .global_memory import load_global, store_global
 from .local_memory import load_local, load_param, store_local, store_param
 from .shared_memory import load_shared, store_shared
 
-LOADS = {"global": load_global, "shared": load_shared, "local": load_local, "param": load_param}
-STORES = {"global": store_global, "shared": store_shared, "local": store_local, "param": store_param}
+LOADS = {
+    "global": load_global, "shared": load_shared, "cluster": load_cluster, "local": load_local, "param": load_param,
+}  # fmt: skip
+STORES = {
+    "global": store_global, "shared": store_shared, "cluster": store_cluster, "local": store_local,
+    "param": store_param,
+}  # fmt: skip
+
+ATOMICS = {"global": atomic_global, "shared": atomic_shared, "cluster": atomic_cluster}
 
 
 def load_(group: Group, site: Site, address: np.ndarray) -> np.ndarray:
@@ -50,6 +59,33 @@ def store_(group: Group, site: Site, address: np.ndarray, value: np.ndarray | tu
         STORES[name](part, site, place, cut if isinstance(value, tuple) else cut[0])
 
 
+def atomic_(
+    group: Group,
+    site: Site,
+    operation: str,
+    address: np.ndarray,
+    value: np.ndarray,
+    other: np.ndarray | None,
+    returns: bool,
+) -> np.ndarray | None:
+    """atom and red with a generic address."""
+    spaces = split_by_space(group, address, site.offset)
+    shape = group.lanes.shape
+    if len(spaces) == 1 and spaces[0][0] in ATOMICS:
+        name, window, _ = spaces[0]
+        return ATOMICS[name](group, site, operation, address - window, value, other, returns)
+    out = np.empty(shape, site.element)
+    for name, window, where in spaces:
+        if name not in ATOMICS:
+            faults.out_of_bounds(group, site, address)
+        part, selection = subgroup(group, where)
+        cut = [take(each, selection, shape) if each is not None else None for each in (address, value, other)]
+        result = ATOMICS[name](part, site, operation, cut[0] - window, *cut[1:], returns)
+        if returns:
+            out.reshape(-1)[selection.flatten(shape)] = result[0]
+    return out if returns else None
+
+
 def count_load(group: Group, site: Site, address: np.ndarray) -> None:
     """Count a load that the compiler has widened beyond what the source asks for. Raises Misaligned.
 
@@ -61,7 +97,7 @@ def count_load(group: Group, site: Site, address: np.ndarray) -> None:
         if len(spaces) > 1:
             part, selection = subgroup(group, where)
             here = take(address, selection, group.lanes.shape) - window
-        if space in ("const", "param"):
+        if space in ("const", "param", "cluster"):
             count_access(part, site, AccessCost(0, 0, 0, 0, False), here, "constant", space)
             continue
         measure = {"global": sectors, "shared": load_wavefronts, "local": local_sectors}[space]
@@ -75,4 +111,4 @@ def count_load(group: Group, site: Site, address: np.ndarray) -> None:
         count_access(part, site, cost, here, space, near.name if near else space)
 
 
-RUNTIME = {"load_": load_, "store_": store_, "count_load": count_load}
+RUNTIME = {"load_": load_, "store_": store_, "atomic_": atomic_, "count_load": count_load}

@@ -11,6 +11,7 @@ An arrival publishes the thread's writes, and a successful wait acquires those o
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import NoReturn
 
 import numpy as np
@@ -36,13 +37,15 @@ def words_of(group: Group, site: Site, address: np.ndarray, initialised: bool = 
     """
     batch = group.batch
     home, local = resolve(group, site, address)
-    remote = home is not None and (home != group.lanes.block).any()
+    remote = (home != group.lanes.block).any()
     check_shared(group, site, local - site.offset)
     words = (local >> 3) + home * (batch.shared.shape[1] >> 3)
     state = batch.asynchronous
     state.prepare(batch.shared.size >> 3)
     if initialised:
-        if batch.shared_shadow is not None and not remote:
+        if batch.shared_shadow is not None and remote:
+            batch.shared_shadow.remote(group, site, home, local)
+        elif batch.shared_shadow is not None:
             batch.shared_shadow.atomic(group, site, local - site.offset)
         dead = ~state.live[words]
         if dead.any():
@@ -68,16 +71,12 @@ def init(group: Group, site: Site, address: np.ndarray, count: np.ndarray) -> No
         where = f"{first.location.file.rsplit('/', 1)[-1]}:{first.location.line}"
         _misuse(group, site, again, f"this mbarrier is in use since its initialisation at {where}; invalidate it first")
     if batch.shared_shadow is not None:
-        _shadow_store(group, site, address, words)
+        everywhere = np.ones(group.lanes.shape, np.bool_)
+        batch.shared_shadow.write(group, replace(site, action="store"), address, lambda: everywhere)
     memory[words] = state.values[words] = fresh(many)
     state.live[words] = True
     state.initialised.update(dict.fromkeys(words.ravel().tolist(), site))
     state.polls = 0
-
-
-def _shadow_store(group: Group, site: Site, address: np.ndarray, words: np.ndarray) -> None:
-    """Tell the search for races that the word is written."""
-    group.batch.shared_shadow.write(group, site, address, lambda: np.ones(group.lanes.shape, np.bool_))
 
 
 def invalidate(group: Group, site: Site, address: np.ndarray) -> None:

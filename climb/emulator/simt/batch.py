@@ -11,10 +11,12 @@ from ..memory.stack import Stack
 from .async_access import CommitGroups
 from .asynchronous import Asynchronous
 from .block_order import BlockOrder
+from .cluster_barrier import ClusterBarrier
 from .code import TranslatedKernel
 from .lanes import Lanes
 from .launch_counts import LaunchCounts
-from .observers import BatchSchedule, Clock, GlobalShadow, InFlight, SharedShadow, Trace
+from .matrix_products import ProductGroups
+from .observers import BatchSchedule, Clock, GlobalShadow, InFlight, RegisterPool, SharedShadow, Trace
 
 
 class Batch:
@@ -25,8 +27,9 @@ class Batch:
     accessed. `exited` lists the lanes that have left the kernel. `clock` and the shadows are None unless a check needs
     them; `in_flight` is None until the first asynchronous operation. `local_written`, the shape of `local`, is 1 for
     each byte of local memory that has been written. `schedule` is None for the usual order. `copies` are cp.async's,
-    `asynchronous` holds mbarriers and the bulk operations. `grid_barrier`: the workspace of a cooperative launch.
-    `stack`: made by the first call that needs one.
+    `products` wgmma's, `asynchronous` holds mbarriers and the bulk operations; `registers` is None until a warpgroup
+    changes its own. `grid_barrier`: the workspace of a cooperative launch. `stack`: made by the first call that needs
+    one.
     """
 
     def __init__(
@@ -60,7 +63,10 @@ class Batch:
         self.recent: dict[int, Allocation] = {}
         self.exited: list[Lanes] = []
         self.copies = CommitGroups(blocks * self.threads, ("cp.async.commit_group", "cp.async.wait_group"))
+        self.products = ProductGroups(blocks * self.threads)
         self.asynchronous = Asynchronous()
+        self.cluster_barrier = ClusterBarrier(blocks, self.threads, self.order.size)
+        self.registers: RegisterPool | None = None
         self.timer = 0
         self.strict_masks = False
         self.grid_barrier: Allocation | None = None

@@ -45,7 +45,11 @@ class Lanes:
     def at(self, index: int) -> tuple[int, int]:
         """(block, thread) of the lane at a flat index."""
         block, thread = (np.broadcast_to(each, self.shape).ravel()[index] for each in (self.block, self.thread))
-        return int(block), int(thread)
+        return self.locate(int(block), int(thread))
+
+    def locate(self, block: int, thread: int) -> tuple[int, int]:
+        """The block of the batch and the thread in it; other lanes may number them differently."""
+        return block, thread
 
     def linear(self) -> np.ndarray:
         """`block * threads + thread` of every lane: int64 (count,), ascending."""

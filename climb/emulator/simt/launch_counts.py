@@ -7,15 +7,16 @@ class LaunchCounts:
     """Counts of a launch while it runs, for a kernel of `blocks` basic blocks.
 
     `sites`: by (space, index of the site), [requests, lanes, achieved, ideal, lanes at a shared address]. `executed`
-    and `branches`: by basic block, [warps, lanes] and [warps, divergent warps]. `printed`: what printf has printed, as
-    (block, event, thread, text). `notes`: what is no fault, but worth knowing;
-    `warnings`: those that Python warns of.
+    and `branches`: by basic block, [warps, lanes] and [warps, divergent warps]. `products`: matrix products by the
+    index of their site. `printed`: what printf has printed, as (block, event, thread, text). `notes`: what is no fault,
+    but worth knowing; `warnings`: those that Python warns of.
     """
 
     def __init__(self, blocks: int) -> None:
         self.sites: dict[tuple[str, int], list[int]] = {}
         self.executed = [[0, 0] for _ in range(blocks)]
         self.branches = [[0, 0] for _ in range(blocks)]
+        self.products: dict[int, int] = {}
         self.barriers = 0
         self.printed: list[tuple[int, int, int, str]] = []
         self.notes: list[str] = []

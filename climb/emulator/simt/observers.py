@@ -113,6 +113,14 @@ class GlobalShadow(Protocol):
         """An atomic operation."""
 
 
+class RegisterPool(Protocol):
+    """The registers that the warps of each block hold; see `runtime.warpgroups`."""
+
+    held: np.ndarray
+    changes: np.ndarray
+    sites: dict[tuple[int, int], Site]
+
+
 class BatchSchedule(Protocol):
     """The choices of an adverse schedule; see `execution.schedules`."""
 

@@ -15,6 +15,7 @@ from ..memory.layout import Layout
 from ..runtime.functions import FUNCTIONS
 from ..simt.code import line_text
 from ..simt.site import Site
+from .product_registers import ProductRegisters
 from .registers import flushed_registers, register_kinds, roles
 
 _DTYPE_NAMES = {name: getattr(np, name) for name in set(DTYPES.values()) if name != "bool"}
@@ -25,7 +26,8 @@ class KernelContext:
 
     `kinds` maps each register to the PTX type in which it is kept; `flushed` holds the registers that are never
     subnormal, `read` those that are read anywhere. `namespace` holds the globals of the generated code. `instruction`
-    is the one being translated; `spinning`: it is in a loop that may wait for other lanes.
+    is the one being translated, `product_registers` what is known of wgmma's registers; `spinning`: it is in a loop
+    that may wait for other lanes.
     """
 
     def __init__(self, function: ptx.Function, layout: Layout, sources: dict[str, list[str]]) -> None:
@@ -45,6 +47,7 @@ class KernelContext:
         }  # fmt: skip
         self.instruction: ptx.Instruction | None = None
         self.spinning = False
+        self.product_registers = ProductRegisters()
         self._constants: dict[tuple[str, bytes], str] = {}
 
     def constant(self, value: np.ndarray) -> str:

@@ -201,6 +201,22 @@ class Emitter:
         """The name in generated code of a site that tells errors where the instruction is."""
         return self.context.site(instruction, "", "warp", dtype("u32"), 1, 0)
 
+    def product_number(self, instruction: ptx.Instruction) -> int:
+        """The number of an asynchronous matrix product among those of the kernel."""
+        return self.context.product_registers.numbers[id(instruction)]
+
+    def check_products(self, instruction: ptx.Instruction) -> None:
+        """Write the checks of an instruction that uses registers of asynchronous matrix products."""
+        found = self.context.product_registers
+        if id(instruction) in found.uses:
+            site = self.place(instruction)
+            for name, numbers in sorted(found.uses[id(instruction)].items()):
+                value, _ = self._register(name)
+                self.line(f"group_register(G, {site}, {value}, {tuple(sorted(numbers))})")
+        if id(instruction) in found.unfenced:
+            writer = found.unfenced[id(instruction)]
+            self.line(f"group_unfenced(G, {self.place(instruction)}, {writer and self.place(writer)})")
+
     def refuse(self, why: str) -> NoReturn:
         """Raise UnsupportedInstruction for the instruction that is being translated."""
         self.context.refuse(why)

@@ -15,7 +15,7 @@ import numpy as np
 from .. import ptx
 from ..errors import UnsupportedInstruction
 from ..isa import Rule
-from ..isa.matrix import name_all_lanes
+from ..isa.matrix import complete_operands
 from ..isa.types import DTYPES
 from ..memory.device_memory import Allocation, DeviceMemory
 from ..memory.layout import Layout, lay_out
@@ -27,6 +27,7 @@ from ..ptx.switches import unfold
 from ..simt.code import Code, TranslatedKernel
 from .context import KernelContext
 from .emitter import Emitter
+from .product_registers import analyse
 from .registers import roles, rule_of
 
 _REGISTER = re.compile(r"%[\w.]+")  # in generated code
@@ -50,7 +51,7 @@ def translate(
         what = f"{instruction.opcode}: {why} (in: {instruction.text})"
         raise UnsupportedInstruction.at(entry.name, instruction.location, sources, what)
 
-    function = name_barriers(name_all_lanes(unfold(inline(program, entry, refuse))))
+    function = name_barriers(complete_operands(unfold(inline(program, entry, refuse))))
     rule = _rules(function, sources)
     function = use_frames(function, rule, roles)
     spaces = dict.fromkeys(symbols, "function") | {v.name: v.space for v in program.variables.values()}
@@ -83,12 +84,15 @@ def generate(
     """Generate the code of a function without calls and switch tables. Raises UnsupportedInstruction."""
     context = KernelContext(function, layout, sources)
     blocks = control_flow.build(function, rule, roles)
+    context.product_registers = products = analyse(blocks, roles)
     parts = []
     for block in blocks:
         emitter = Emitter(context)
         context.spinning = block.spin
         for instruction in block.instructions:
             context.instruction = instruction
+            if products.numbers:
+                emitter.check_products(instruction)
             emit = rule(instruction).emit
             if emit is not None:
                 emit(emitter, instruction)

@@ -90,6 +90,47 @@ def test_the_compiler_of_callbacks_lies_beside_the_loaded_cufft():
         cufft_callbacks.folder_of_library("libcufft.so", "")
 
 
-def test_every_callback_that_is_set_is_defined():
-    defined = set(re.findall(r"__device__ \w+ (climb_\w+)\(", cufft_callbacks._CALLBACKS))
-    assert defined == {"climb_gather", "climb_multiply", "climb_keep"}
+#: A kernel that calls each callback as cuFFT does, once for each point.
+CALLERS = (
+    """
+extern "C" __global__ void gather(float* source, float* tiles, long long count)
+{
+    const unsigned long long i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < count) tiles[i] = cufftJITCallbackLoadReal(source, i, nullptr, nullptr);
+}
+""",
+    """
+extern "C" __global__ void multiply(float2* spectra, float2* factors, int, long long count)
+{
+    const unsigned long long i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < count) spectra[i] = cufftJITCallbackLoadComplex(spectra, i, factors, nullptr);
+}
+""",
+    """
+extern "C" __global__ void keep(float* tiles, float* target, long long count)
+{
+    const unsigned long long i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < count) cufftJITCallbackStoreReal(nullptr, i, tiles[i], target, nullptr);
+}
+""",
+)
+
+
+@pytest.mark.parametrize(("name", "caller"), list(zip(cufft_callbacks._CALLBACKS, CALLERS, strict=True)))
+def test_a_callback_does_what_the_kernel_in_its_place_does(name, caller):
+    cut = overlap_save((5, 3), (1, 1), 4)
+    count = cut.points if name.endswith("Real") else cut.batch * cut.spectrum
+    kernel = caller.split("void ")[1].split("(")[0]
+    results = []
+    # Inlined, as cuFFT's linker has it: the emulator runs a call of an external function in many more steps.
+    text = cufft_callbacks.callback(name, cut)
+    inlined = re.sub(r"^(__device__ \w+ cufftJIT)", r"static __forceinline__ \1", text, flags=re.MULTILINE)
+    assert inlined.count("__forceinline__") == 1
+    for text in (cut.source() + cufft._KERNELS, inlined + caller):
+        rng = np.random.default_rng(0)
+        first, second = (rng.random(2 * count, dtype=np.float32) for _ in range(2))
+        args = [first, second, *([np.int32(cut.spectrum)] if kernel == "multiply" else []), np.int64(count)]
+        emulator.run(text, kernel, grid=(-(-count // THREADS),), block=(THREADS,), args=args)
+        results.append((first, second))
+    np.testing.assert_array_equal(results[0][0], results[1][0])
+    np.testing.assert_array_equal(results[0][1], results[1][1])

@@ -8,12 +8,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from climb import check, load_ladder, verify
+from climb import check, count_kernel, load_ladder, verify
 from climb.bench.exercise import drifted
 from climb.emulator import ALL_CHECKS, Race, checking, run
 from climb.toolchain import resources
+from kernels.conv_layers.convlayer.layer import reference
 from kernels.conv_layers.convlayer.planes import Plane
 from kernels.conv_layers.exercises import exhibit, extra_bytes, judge, keep, parts_for, window
+from kernels.conv_layers.report_layouts import unchunked
 
 ROOT = Path(__file__).resolve().parents[3]
 CHAPTER = ROOT / "book" / "conv-layers.ipynb"
@@ -59,6 +61,43 @@ def test_borders_exhibit_reads_the_end_of_the_row_above() -> None:
     run(exhibit("borders"), "layer", grid=(5, 1), block=32, args=[image, taps, out, 12, 1, 1])
     assert np.array_equal(out[0, :, 1:], image[0, :, :-1])
     assert out[0, 0, 0] == 0 and np.array_equal(out[0, 1:, 0], image[0, :-1, -1])
+
+
+#: What mends the published conv1, but for the halo: the text, and the mended text.
+MENDED = (
+    ("weights[map * (kTaps * kTaps) + i]", "weights[map * (kOuts * kTaps * kTaps) + i]"),
+    ("kRow = kEdge / (kChunks / 2)", "kRow = 8"),
+    ("output[out * kEdge * kEdge + t] += sum;",
+     "atomicAdd(&output[out * kEdge * kEdge + blockIdx.x % kChunks * kChunk + t], sum);"),
+)  # fmt: skip
+
+
+def _run_conv1(text: str) -> tuple[np.ndarray, np.ndarray]:
+    """The output of the exhibit on random maps in chunks, and what is right; both (maps, chunks, 8, 8)."""
+    rng = np.random.default_rng(1)
+    chunks, weights = rng.integers(1, 9, (2, 16, 64), dtype=np.int32), rng.integers(1, 9, (2, 3, 3, 3), dtype=np.int32)
+    maps = unchunked(chunks.reshape(2, -1), 32, 8)
+    size = {"n": 32, "c_in": 2, "c_out": 3, "k": 3}
+    want = reference({"input": maps, "weights": weights.transpose(1, 0, 2, 3)}, size)["output"].astype(np.int64)
+    out = np.zeros((3, 16, 64), np.int32)
+    count_kernel(text, "conv1", (32,), (64,), [chunks, weights, out], checks=())
+    apart = want.reshape(3, 4, 8, 4, 8).transpose(0, 1, 3, 2, 4).reshape(3, 16, 8, 8)
+    return out.reshape(3, 16, 8, 8), apart
+
+
+def test_published_conv1_writes_one_chunk_of_each_output_map() -> None:
+    out, _ = _run_conv1(exhibit("conv1"))
+    assert out[:, 0].all() and not out[:, 1:].any()
+
+
+def test_mended_conv1_is_still_wrong_at_the_edges_of_every_chunk() -> None:
+    text = exhibit("conv1")
+    for old, new in MENDED:
+        assert text.count(old) == 1
+        text = text.replace(old, new)
+    out, want = _run_conv1(text)
+    assert np.array_equal(out[..., 1:-1, 1:-1], want[..., 1:-1, 1:-1])
+    assert all((out[edge] != want[edge]).any() for edge in (np.s_[..., 0, :], np.s_[..., :, -1]))
 
 
 @pytest.mark.parametrize("rung", ["direct", "split_k", "winograd"])

@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from . import matrix_rows, products, tiles
+from . import matrix_rows, products, tiles, warpgroups
 
-RUNTIME: dict[str, Callable] = {**matrix_rows.RUNTIME, **tiles.RUNTIME, **products.RUNTIME}
+RUNTIME: dict[str, Callable] = {**matrix_rows.RUNTIME, **tiles.RUNTIME, **products.RUNTIME, **warpgroups.RUNTIME}

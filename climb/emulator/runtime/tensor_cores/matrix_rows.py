@@ -1,4 +1,4 @@
-"""ldmatrix: rows of matrices from shared memory, spread over the lanes of a warp."""
+"""ldmatrix and stmatrix: rows of matrices in shared memory, spread over the lanes of a warp."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ...simt.lanes import WARP, take
 from ...simt.site import Site
 from ...simt.warps import from_rows, to_rows
 from ..accesses import subgroup
-from ..shared_memory import load_shared
+from ..shared_memory import load_shared, store_shared
 from .warps import Registers, require_full_warps
 
 
@@ -39,4 +39,22 @@ def load_rows(group: Group, site: Site, count: int, transposed: bool, address: n
     return tuple(out)
 
 
-RUNTIME = {"matrix_rows": load_rows}
+def store_rows(group: Group, site: Site, transposed: bool, address: np.ndarray, values: Registers) -> None:
+    """stmatrix: the inverse of `load_rows`; the access counts as a 16-byte store by the lanes that hold addresses."""
+    require_full_warps(group, site)
+    lanes, count, writers = group.lanes, len(values), group
+    if count < 4:
+        writers, selection = subgroup(group, np.broadcast_to(lanes.thread % WARP < 8 * count, lanes.shape))
+        address = take(address, selection, lanes.shape)
+    matrices = to_rows(lanes, *(np.broadcast_to(each, lanes.shape) for each in values))
+    rows = np.zeros((matrices[0].shape[0], WARP, 4), np.uint32)
+    for index, block in enumerate(matrices):
+        block = transpose_blocks(block).reshape(-1, WARP) if transposed else np.ascontiguousarray(block)
+        rows[:, 8 * index : 8 * index + 8] = block.reshape(-1, 8, 4)
+    words = (from_rows(lanes, np.ascontiguousarray(rows[:, :, word])) for word in range(4))
+    if count < 4:
+        words = (take(each, selection, lanes.shape) for each in words)
+    store_shared(writers, site, address, tuple(words))
+
+
+RUNTIME = {"matrix_rows": load_rows, "matrix_store_rows": store_rows}

@@ -30,3 +30,8 @@ def rows_of(group: Group, *registers: Registers) -> list[list[np.ndarray]]:
     flat = to_rows(group.lanes, *(each for many in registers for each in many))
     ends = np.cumsum([len(many) for many in registers]).tolist()
     return [flat[end - len(many) : end] for many, end in zip(registers, ends, strict=True)]
+
+
+def count_products(group: Group, site: Site, instructions: int) -> None:
+    """Count products that warps or warpgroups have issued."""
+    group.batch.counts.products[site.index] = group.batch.counts.products.get(site.index, 0) + instructions

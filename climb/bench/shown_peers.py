@@ -1,0 +1,44 @@
+"""Which peers a table or figure shows: of each library its fastest form, as a user who knows it would choose.
+
+A record has many forms of one library: layouts, algorithms, precisions. TF32 and half precision are answers to another
+question than fp32, so the fastest of them is shown beside the fastest of full precision, but only where it is faster:
+otherwise the library has taken an fp32 kernel, or chosen badly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from climb.bench.records import Point
+
+#: Precisions that give up accuracy for speed. 3xTF32 and BF16x9 are as accurate as fp32.
+LOWER = ("TF32", "fp16", "bf16")
+#: What a lower precision must save to be shown.
+FASTER = 0.98
+
+
+def shown(peers: Iterable[Point]) -> tuple[Point, ...]:
+    """The peers to show, of those measured at one size in one regime, in their order.
+
+    Peers are grouped by ``library["name"]``; one without a description is a group of its own.
+    """
+    peers = tuple(peers)
+    best: dict[tuple[str, bool], Point] = {}
+    for point in peers:
+        group = _library(point), _lower(point)
+        if group not in best or point.median_s < best[group].median_s:
+            best[group] = point
+    kept = [
+        point
+        for (library, lower), point in best.items()
+        if not (lower and (full := best.get((library, False))) and point.median_s >= FASTER * full.median_s)
+    ]
+    return tuple(point for point in peers if any(point is one for one in kept))
+
+
+def _library(point: Point) -> str:
+    return (point.library or {}).get("name", point.name)
+
+
+def _lower(point: Point) -> bool:
+    return (point.library or {}).get("precision") in LOWER

@@ -1,0 +1,86 @@
+"""Loads, stores and atomics of distributed shared memory: the shared memory of any block of the cluster.
+
+Accesses to the lanes' own blocks are ordinary ones of shared memory. The others travel between multiprocessors; they
+are counted as requests and lanes ("cluster load" and so on), without wavefronts, because Nsight Compute has no counter
+for the banks that they meet there.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..checks import faults, hooks
+from ..counters.cost_model import AccessCost
+from ..simt.groups import Group
+from ..simt.site import Site
+from .accesses import check_extents, count_access, pack, unpack
+from .atomics import apply_by_lane, atomic_shared
+from .cluster_addresses import resolve
+from .shared_memory import load_shared, store_shared
+
+
+def _remote(group: Group, site: Site, address: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+    """The block that each lane accesses and the address in it; None if it is the lane's own block for all lanes."""
+    home, local = resolve(group, site, address)
+    return None if (home == group.lanes.block).all() else (home, local)
+
+
+def _index(group: Group, site: Site, home: np.ndarray, local: np.ndarray) -> np.ndarray:
+    """Check and count an access; return its element indices into the batch's flat shared memory."""
+    check_extents(group.batch.extents["shared"], group, site, local - site.offset, "shared")
+    if (local & site.width - 1).any():
+        faults.misaligned(group, site, local - site.offset)
+    cost = AccessCost(0, 0, int(local.min()), int(local.max()), False)
+    count_access(group, site, cost, local - site.offset, "cluster", "shared memory of the cluster")
+    shift = site.container.itemsize.bit_length() - 1
+    return (local >> shift) + home * (group.batch.shared.shape[1] >> shift)
+
+
+def load_cluster(group: Group, site: Site, address: np.ndarray) -> np.ndarray:
+    """ld.shared::cluster."""
+    found = _remote(group, site, address)
+    if found is None:
+        return load_shared(group, site, resolve(group, site, address)[1] - site.offset)
+    index, batch = _index(group, site, *found), group.batch
+    if batch.shared_shadow is not None:
+        hooks.ordered(group, site)
+        batch.shared_shadow.remote(group, site, *found)
+    value = batch.shared_view(site.container).take(index)
+    return value if site.count == 1 else unpack(value, site)
+
+
+def store_cluster(group: Group, site: Site, address: np.ndarray, value: np.ndarray | tuple) -> None:
+    """st.shared::cluster."""
+    found = _remote(group, site, address)
+    if found is None:
+        store_shared(group, site, resolve(group, site, address)[1] - site.offset, value)
+        return
+    index, batch = _index(group, site, *found), group.batch
+    if batch.shared_shadow is not None:
+        hooks.ordered(group, site)
+        batch.shared_shadow.remote(group, site, *found)
+    batch.shared_view(site.container)[index] = np.broadcast_to(pack(value, site), index.shape)
+
+
+def atomic_cluster(
+    group: Group,
+    site: Site,
+    operation: str,
+    address: np.ndarray,
+    value: np.ndarray,
+    other: np.ndarray | None,
+    returns: bool,
+) -> np.ndarray | None:
+    """atom.shared::cluster and red.shared::cluster."""
+    found = _remote(group, site, address)
+    if found is None:
+        own = resolve(group, site, address)[1] - site.offset
+        return atomic_shared(group, site, operation, own, value, other, returns)
+    index, batch = _index(group, site, *found), group.batch
+    if batch.shared_shadow is not None:
+        hooks.ordered(group, site)
+        batch.shared_shadow.remote(group, site, *found)
+    return apply_by_lane(group, batch.shared_view(site.element), index, operation, value, other, returns)
+
+
+RUNTIME = {"load_cluster": load_cluster, "store_cluster": store_cluster, "atomic_cluster": atomic_cluster}

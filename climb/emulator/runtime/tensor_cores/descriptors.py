@@ -1,0 +1,74 @@
+"""Matrix descriptors of wgmma: where in shared memory the rows of an operand are.
+
+PTX ISA, section "Asynchronous warpgroup-level matrix shared memory layout". A descriptor has 64 bits:
+
+    0-13   start address / 16              49-51  base offset: place of the start in the swizzle's pattern
+    16-29  leading dimension offset / 16   62-63  swizzle: 0 none, 1 128 bytes, 2 64 bytes, 3 32 bytes
+    32-45  stride dimension offset / 16
+
+An operand is cut into pieces of 16 bytes. K-major operands have a piece of k for each of their rows (m or n),
+MN-major ones a piece of 8 rows for each k. A core matrix is 8 of these pieces, one below the other.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+SWIZZLES = (0, 128, 64, 32)  # bytes, by the code in the descriptor
+PIECE = 16
+
+
+class Descriptor(NamedTuple):
+    """Descriptors of several warpgroups, each field int64 (warpgroups,), all but `base` in bytes."""
+
+    start: np.ndarray
+    leading: np.ndarray
+    stride: np.ndarray
+    base: np.ndarray
+    swizzle: np.ndarray
+
+
+def decode(words: np.ndarray) -> Descriptor:
+    """Descriptors (uint64) as their fields."""
+
+    def field(first: int, bits: int) -> np.ndarray:
+        return (words >> np.uint64(first) & np.uint64((1 << bits) - 1)).astype(np.int64)
+
+    return Descriptor(
+        field(0, 14) * PIECE, field(16, 14) * PIECE, field(32, 14) * PIECE, field(49, 3),
+        np.array(SWIZZLES)[field(62, 2)],
+    )  # fmt: skip
+
+
+def pieces(found: Descriptor, rows: int, depth: int, by_k: bool) -> np.ndarray:
+    """The addresses of an operand's pieces: int64 (warpgroups, rows, 2) if `by_k`, else (warpgroups, depth, rows / 8).
+
+    `rows` counts m or n, `depth` k.
+    """
+    start, leading, stride, swizzle = (each[:, None, None] for each in (*found[:3], found.swizzle))
+    width = np.maximum(swizzle, PIECE)  # bytes of a row of the pattern
+    if by_k:
+        row, piece = np.arange(rows)[None, :, None], np.arange(2)[None, None]
+        step = np.where(swizzle == 0, leading, PIECE)
+        address = start + row // 8 * stride + row % 8 * width + piece * step
+    else:
+        row, piece = np.arange(depth)[None, :, None], np.arange(rows // 8)[None, None]
+        across = width // PIECE
+        over_pattern, over_k = np.where(swizzle == 0, (stride, leading), (leading, stride))
+        address = start + row // 8 * over_k + row % 8 * width + piece // across * over_pattern + piece % across * PIECE
+    return swizzled(address, swizzle, found.base[:, None, None])
+
+
+def swizzled(address: np.ndarray, swizzle: np.ndarray, base: np.ndarray | int = 0) -> np.ndarray:
+    """Exclusive-or the lowest bits of the number of a 16-byte piece with those of the number of its 128-byte line:
+    three bits for a swizzle of 128 bytes, two for 64, one for 32. Lines count from `base` on."""
+    line = (address >> 7) - base
+    return address ^ ((line & 7) << 4 & np.where(swizzle > 0, swizzle - 1, 0))
+
+
+def misplaced(found: Descriptor) -> np.ndarray:
+    """Which descriptors start at another place of their swizzle's pattern than the base offset says: bool."""
+    lines = np.where(found.swizzle > 0, found.swizzle // PIECE, 1)  # of 128 bytes, until the pattern repeats
+    return (found.start >> 7) % lines != found.base % lines

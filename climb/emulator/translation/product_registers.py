@@ -1,0 +1,145 @@
+"""Registers of asynchronous matrix products: which instructions use those of a product that may be in flight.
+
+wgmma.mma_async reads the registers of a, and reads and writes those of d, until wgmma.wait_group covers it. The values
+are followed through the kernel: through moves, and through other products that add to the same accumulators, which may
+follow each other without a wait if they have the same shape. Whether a product is in flight when an instruction is
+executed is known at run time only; what is found here is which products to ask about.
+
+A wgmma.fence must lie between ordinary writes to those registers and the product, and before the first product. Moves
+are not counted as writes: the compiler places those of constants and copies as it likes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from .. import ptx
+from ..ptx.control_flow import Block
+
+PRODUCT = "wgmma.mma_async."
+_FENCE = "wgmma.fence."
+Roles = Callable[[ptx.Instruction], tuple[list[str], list[str]]]
+
+
+@dataclass(frozen=True)
+class _Value:
+    """What is known of a register: the numbers of products that may have written it, and the instruction that has
+    written it since the last fence, if one may have."""
+
+    products: frozenset[int] = frozenset()
+    writer: ptx.Instruction | None = None
+
+    def __or__(self, other: _Value) -> _Value:
+        return _Value(self.products | other.products, self.writer or other.writer)
+
+
+_CLEAN = _Value()
+
+
+@dataclass
+class _State:
+    values: dict[str, _Value] = field(default_factory=dict)
+    fenced: bool = False
+
+    def copy(self) -> _State:
+        return _State(dict(self.values), self.fenced)
+
+    def join(self, other: _State) -> bool:
+        """Join another path to the same place; whether that changes anything."""
+        changed = self.fenced and not other.fenced
+        self.fenced &= other.fenced
+        for name, value in other.values.items():
+            mine = self.values.get(name, _CLEAN)
+            both = mine | value
+            if both.products != mine.products or (both.writer is None) != (mine.writer is None):
+                self.values[name], changed = both, True
+        return changed
+
+
+@dataclass
+class ProductRegisters:
+    """`numbers`: the products of a kernel, by the id of their instruction. `uses`: by the id of an instruction, the
+    registers that it uses and products may write, each with the numbers of these. `unfenced`: the products before which
+    a fence may be missing, with the instruction that has written one of their registers, None before the first product.
+    """
+
+    numbers: dict[int, int] = field(default_factory=dict)
+    uses: dict[int, dict[str, frozenset[int]]] = field(default_factory=dict)
+    unfenced: dict[int, ptx.Instruction | None] = field(default_factory=dict)
+
+
+def analyse(blocks: list[Block], roles: Roles) -> ProductRegisters:
+    """Follow the registers of the products of a kernel, whose entry is the first block."""
+    out = ProductRegisters()
+    products: list[ptx.Instruction] = []
+    for block in blocks:
+        for instruction in block.instructions:
+            if instruction.opcode.startswith(PRODUCT):
+                out.numbers[id(instruction)] = len(products)
+                products.append(instruction)
+    if not products:
+        return out
+    shapes = [each.opcode for each in products]
+    entries: dict[int, _State] = {0: _State()}
+    work = [0]
+    while work:
+        index = work.pop()
+        state = entries[index].copy()
+        for instruction in blocks[index].instructions:
+            _step(state, instruction, roles, out, shapes)
+        if blocks[index].guard is not None:
+            _note_use(state, blocks[index].branch, [blocks[index].guard[0].name], out, frozenset())
+        for successor in blocks[index].successors:
+            if successor not in entries:
+                entries[successor] = state.copy()
+                work.append(successor)
+            elif entries[successor].join(state):
+                work.append(successor)
+    return out
+
+
+def _step(
+    state: _State, instruction: ptx.Instruction, roles: Roles, out: ProductRegisters, shapes: list[str]
+) -> None:  # fmt: skip
+    opcode = instruction.opcode
+    if opcode.startswith(_FENCE):
+        state.fenced = True
+        state.values = {name: _Value(value.products) for name, value in state.values.items()}
+        return
+    writes, reads = roles(instruction)
+    if opcode.startswith(PRODUCT):
+        number = out.numbers[id(instruction)]
+        same = frozenset(each for each, shape in enumerate(shapes) if shape == opcode)
+        left = [name for name in reads if name not in writes]
+        _note_use(state, instruction, left, out, frozenset())
+        _note_use(state, instruction, writes, out, same)
+        first = isinstance(instruction.operands[1], ptx.Vector)
+        ordered = writes + ([each.name for each in instruction.operands[1].items] if first else [])
+        dirty = [state.values[name].writer for name in ordered if state.values.get(name, _CLEAN).writer is not None]
+        if dirty or not state.fenced:
+            out.unfenced[id(instruction)] = dirty[0] if dirty else None
+        for name in writes:
+            state.values[name] = _Value(frozenset({number}))
+        return
+    if opcode.startswith("mov.") and len(instruction.operands) == 2:
+        target, source = instruction.operands
+        if isinstance(target, ptx.Register) and isinstance(source, ptx.Register):
+            state.values[target.name] = state.values.get(source.name, _CLEAN)
+            return
+        if isinstance(target, ptx.Register) and isinstance(source, ptx.Immediate):
+            state.values[target.name] = _CLEAN
+            return
+    _note_use(state, instruction, reads, out, frozenset())
+    for name in writes:
+        state.values[name] = _Value(writer=instruction)
+
+
+def _note_use(
+    state: _State, instruction: ptx.Instruction, names: list[str], out: ProductRegisters, allowed: frozenset[int]
+) -> None:  # fmt: skip
+    for name in names:
+        found = state.values.get(name, _CLEAN).products - allowed
+        if found:
+            uses = out.uses.setdefault(id(instruction), {})
+            uses[name] = uses.get(name, frozenset()) | found

@@ -1,0 +1,45 @@
+"""The peers that tables show: the fastest form of each library, and a lower precision where it is faster."""
+
+from __future__ import annotations
+
+import msgspec
+from tiny_ladder import made
+
+from climb.bench.shown_peers import shown
+
+
+def peer(name, seconds, library, precision="fp32"):
+    point = made.point("library", "peer", {"n": 1024}, "cold", seconds=seconds)
+    return msgspec.structs.replace(point, name=name, library={"name": library, "precision": precision})
+
+
+def names(*peers):
+    return [point.name for point in shown(peers)]
+
+
+def test_the_fastest_form_of_each_library_is_shown_in_the_given_order():
+    given = (peer("NCHW", 5e-6, "cuDNN"), peer("cuFFT", 9e-6, "cuFFT"), peer("NHWC", 4e-6, "cuDNN"))
+    assert names(*given) == ["cuFFT", "NHWC"]
+
+
+def test_a_lower_precision_is_shown_beside_full_precision_where_it_is_faster():
+    full, slower, faster = (
+        peer("fp32", 4e-6, "cuDNN"),
+        peer("TF32", 8e-6, "cuDNN", "TF32"),
+        peer("half", 1e-6, "cuDNN", "fp16"),
+    )
+    assert names(full, faster) == ["fp32", "half"]
+    assert names(full, slower) == ["fp32"]
+    assert names(full, slower, faster) == ["fp32", "half"]
+
+
+def test_a_lower_precision_that_is_an_fp32_kernel_is_not_shown_twice():
+    assert names(peer("fp32", 4e-6, "cuDNN"), peer("TF32", 3.99e-6, "cuDNN", "TF32")) == ["fp32"]
+
+
+def test_three_tf32_products_count_as_full_precision():
+    assert names(peer("fp32", 4e-6, "CUTLASS"), peer("three", 2e-6, "CUTLASS", "3xTF32")) == ["three"]
+
+
+def test_a_lower_precision_of_another_library_does_not_hide_behind_the_first():
+    assert names(peer("fp32", 4e-6, "cuDNN"), peer("TF32", 8e-6, "cuBLAS", "TF32")) == ["fp32", "TF32"]

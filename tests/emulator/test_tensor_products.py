@@ -1,0 +1,154 @@
+"""Products of tensor cores: every type and shape, bit by bit as an H200 has them.
+
+`data/tensor_products.npz` and `data/descriptors.npz` hold what an H200 computed and read;
+`climb fuzz --tensor --samples tests/emulator/data` makes both again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from harness import pointer
+
+from climb.emulator import DeviceMemory, Module, load
+from climb.emulator.runtime.tensor_cores import accumulation, descriptors
+from climb.toolchain import compile_cuda
+from climb.validation.tensor_products import layouts, measuring
+from climb.validation.tensor_products.comparing import Products, load_samples, run
+from climb.validation.tensor_products.forms import FORMS
+from climb.validation.tensor_products.measuring import ARCH, source
+
+DATA = Path(__file__).parent / "data"
+SAMPLES = {each.form.name: each for each in load_samples(DATA / "tensor_products.npz")}
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_sums_have_the_bits_of_an_h200(name: str) -> None:
+    products = SAMPLES[name]
+    bad = products.different().reshape(-1)
+    assert not bad.any(), [
+        (hex(products.modelled().ravel()[n]), hex(products.d.ravel()[n])) for n in np.flatnonzero(bad)
+    ]
+
+
+def test_samples_cover_every_kind_of_product() -> None:
+    assert {each.by for each in FORMS.values()} == {SAMPLES[name].form.by for name in SAMPLES}
+    assert len(SAMPLES) > 100
+
+
+@pytest.mark.parametrize("width", [24, 26])
+def test_samples_tell_another_width_of_the_aligned_addends(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(accumulation.fused_sum, "__defaults__", (width,))
+    with_halves = [SAMPLES[f"{name}_f16_f32"] for name in ("mma_k8", "mma_k16", "wmma_m16n16", "wmma_m8n32")]
+    assert all(each.different().any() for each in with_halves)
+
+
+@pytest.fixture(scope="module")
+def module() -> Module:
+    """All kernels, in one program."""
+    compiled = compile_cuda(source(FORMS.values()), filename="products.cu", arch=ARCH)
+    return load(compiled.ptx, compiled.sources)
+
+
+def launcher(module: Module) -> Callable[..., np.ndarray]:
+    """A launcher of kernels on the emulator, for `comparing.run`."""
+    memory = DeviceMemory()
+
+    def launch(name: str, grid: int, block: int, arrays: list[np.ndarray], count: int) -> np.ndarray:
+        held = [memory.allocate(each.nbytes) for each in arrays]
+        for array, each in zip(arrays, held, strict=True):
+            each.data[:] = array.reshape(-1).view(np.uint8)
+        packed = [*map(pointer, held), np.int32(count).tobytes()]
+        shared = layouts.SHARED if name.startswith("layout_") else 0
+        module.kernel(name).launch(grid, block, packed, memory=memory, shared_bytes=shared)
+        return held[-1].data.view(arrays[-1].dtype).reshape(arrays[-1].shape)
+
+    return launch
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_kernels_multiply_the_matrices_in_their_registers(name: str, module: Module) -> None:
+    products: Products = run(FORMS[name], launcher(module), 4, np.random.default_rng(3))
+    assert not products.different().any()
+
+
+def fused(products: list[tuple[Fraction, int]], total: tuple[Fraction, int], width: int) -> Fraction:
+    """The sum of addends, each with the exponent of its significand, cut `width` places below the largest one."""
+    top = max([-133, *(exponent for value, exponent in [*products, total] if value)])
+    unit = Fraction(2) ** (top - width)
+    return sum(int(value / unit) for value, _ in [*products, total]) * unit  # int() truncates towards zero
+
+
+def float_parts(bits: int, exponent_bits: int, fraction_bits: int) -> tuple[Fraction, int]:
+    """A finite code as its value and the exponent of its significand."""
+    field, fraction = bits >> fraction_bits & (1 << exponent_bits) - 1, bits & (1 << fraction_bits) - 1
+    exponent = max(field, 1) - (1 << exponent_bits - 1) + 1
+    significand = fraction + (1 << fraction_bits if field else 0)
+    sign = -1 if bits >> exponent_bits + fraction_bits else 1
+    return sign * significand * Fraction(2) ** (exponent - fraction_bits), exponent
+
+
+@pytest.mark.parametrize("name", ["mma_k16_f16_f32", "mma_k16_bf16_f32", "wgmma_n8_f16_f32"])
+def test_sums_equal_a_model_in_exact_fractions(name: str) -> None:
+    samples, kinds = SAMPLES[name], {"f16": (5, 10), "bf16": (8, 7), "f32": (8, 23)}
+    kind = kinds[samples.form.a]
+    checked = 0
+    for a, b, c, d in zip(samples.a[:, 0], samples.b[:, :, 0], samples.c.ravel(), samples.d.ravel(), strict=True):
+        specials = [int(x) >> kind[1] & (1 << kind[0]) - 1 == (1 << kind[0]) - 1 for x in (*a, *b)]
+        if any(specials) or int(d) >> 23 & 255 == 255:
+            continue
+        factors = [(float_parts(int(x), *kind), float_parts(int(y), *kind)) for x, y in zip(a, b, strict=True)]
+        products = [(x * y, e + f) for (x, e), (y, f) in factors]
+        total = fused(products, float_parts(int(c), 8, 23), 25)
+        value, _ = float_parts(int(d), 8, 23)
+        step = Fraction(2) ** (max(int(d) >> 23 & 255, 1) - 127 - 23)
+        assert abs(value) <= abs(total) < abs(value) + step  # rounded towards zero
+        assert value * total >= 0
+        checked += 1
+    assert checked > 20
+
+
+def test_descriptors_name_the_bytes_that_an_h200_reads() -> None:
+    with np.load(DATA / "descriptors.npz") as saved:
+        start, leading, stride, base, swizzle = saved["cases"].astype(np.int64).T
+        found = descriptors.Descriptor(start, leading, stride, base, np.array(descriptors.SWIZZLES)[swizzle])
+        rows = {"f16_b": 128, "f16_a": 64, "tf32_a": 64, "s8_b": 64}
+        for name in saved.files:
+            if name != "cases":
+                kind, transposed = name.rsplit("_", 1)
+                mine = descriptors.pieces(found, rows[kind], 16, transposed == "0")[:, :64]
+                assert (mine == saved[name]).all(), name
+
+
+@pytest.mark.parametrize("layout", layouts.LAYOUTS, ids=lambda layout: layout.name)
+def test_kernels_find_out_what_a_descriptor_reads(layout: layouts.Layout, module: Module) -> None:
+    which = layouts.cases()
+    whole = [n for n in range(0, len(which), 11) if which[n, 3] == 0 and which[n, 0] % 128 in (0, 32)]
+    chosen = [n for n in whole if which[n, 0] % 1024 < 128][:3]
+    found = layouts.read(layout, launcher(module), which[chosen])
+    with np.load(DATA / "descriptors.npz") as saved:
+        assert (saved["cases"] == which).all()
+        assert (found == saved[layout.name][chosen]).all()
+
+
+def test_comparing_counts_and_saves_sums(module: Module, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(measuring.layouts, "cases", lambda: np.array([(0, 128, 256, 0, 0)], np.int32))
+    forms = [FORMS["mma_k8_f16_f32"], FORMS["mma_m8k16_s8_u8"]]
+    found = measuring.compare(forms, launcher(module), 1024, 1, tmp_path)
+    assert found == {each.name: {"sums": 1024, "different": 0} for each in forms}
+    again = list(load_samples(tmp_path / "tensor_products.npz"))
+    assert [each.form for each in again] == forms and not any(each.different().any() for each in again)
+    monkeypatch.setattr(accumulation.fused_sum, "__defaults__", (23,))
+    found = measuring.compare(forms, launcher(module), 1024, 1, None)
+    assert found["mma_k8_f16_f32"]["different"] == 0  # the emulated kernel has changed with it
+    assert any(each.different().any() for each in again)
+
+
+def test_descriptors_are_decoded_field_by_field() -> None:
+    word = np.array([0x1234 | 0x0ABC << 16 | 0x2345 << 32 | 5 << 49 | 2 << 62], np.uint64)
+    found = descriptors.decode(word)
+    assert [int(each[0]) for each in found] == [0x12340, 0xABC0, 0x23450, 5, 64]
