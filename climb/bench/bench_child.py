@@ -164,7 +164,7 @@ class Run:
         launch = candidate.prepare(arrays, target.size) if rung else prepared(candidate, arrays, target.size)
         self.gpu.synchronize()
         with self.gpu.stream(stream):
-            verification = run_and_check(case, candidate, arrays, launch)
+            verification = run_and_check(case, candidate, arrays, launch, componentwise=True)
             self.gpu.synchronize()
             estimate = self.gpu.seconds(launch)
             if estimate <= self.sampling.crawling_s:
@@ -173,6 +173,7 @@ class Run:
         self._launch = launch
         self.results[index] = {
             "max_rel_error": verification.max_rel_error,
+            "max_component_error": verification.max_component_error,
             "library": library,
             "estimate_s": estimate,
             "min_samples": self.sampling.samples_for(estimate),
@@ -197,33 +198,24 @@ class Run:
     def _report(self, index: int, regime: str, written: set[Path]) -> None:
         """Print one line per regime. NVBench reports at the end, so this reads its files as they appear."""
         ctypes.CDLL(None).fflush(None)
-        target = self.targets[index]
         lines = nvbench_results.read_log(self.out / "nvbench.log").get(measure.benchmark_name(index, regime), [])
         if regime == "batch":
             self._say(index, regime, nvbench_results.batch_mean_s(lines), "mean")
             return
         samples = nvbench_results.read_samples(min(written)) if written else ()
         median = statistics.median(samples) if samples else None
-        if median and regime == "cold":
-            self._note_ceiling(target, median)
         throttled = nvbench_results.throttled_samples(lines)
         extra = f"{len(samples)} samples" + (f", {throttled} throttled and discarded" if throttled else "")
         self._say(index, regime, median, extra)
-
-    def _note_ceiling(self, target: Target, seconds: float) -> None:
-        ladder = load_ladder(target.ladder)
-        if ladder.ceiling is not None and target.size == dict(measure.ceiling_size(ladder)):
-            name, rate = ladder.ceiling["name"], measure.ceiling_rate(ladder, target.size, seconds)
-            self.ceilings[name] = max(rate, self.ceilings.get(name, 0.0))
 
     def _say(self, index: int, regime: str, seconds: float | None, extra: str) -> None:
         target = self.targets[index]
         time = "time not read yet" if seconds is None else f"{seconds * 1e6:12.2f} us"
         share = ""
-        if seconds:
+        if seconds and regime == "cold":  # the limit is that of a cold start
             with contextlib.suppress(roofline.MissingCeiling):
                 least = roofline.limit_s(load_ladder(target.ladder).problem, target.size, self.ceilings)
-                share = f"{100 * least / seconds:6.1f} % of the limit"
+                share = f"{100 * least / seconds:4.0f} % of the limit"
         line = f"[{index + 1}/{len(self.targets)}] {target!s:<56} {regime:<5} {time} {share:<21} {extra}"
         print(line, file=sys.stderr, flush=True)
 

@@ -1,15 +1,19 @@
 """Check results: outputs are poisoned before the run and compared with the reference so that NaN fails.
 
-The error of an output is ``max |out - reference| / max |reference|``. An element must be NaN exactly where the
-reference is NaN. Infinities must agree; a value whose reference overflows the output's type may be that infinity.
+The error of an output is ``max |out - reference| / max |reference|``, a normwise error. An element must be NaN exactly
+where the reference is NaN. Infinities must agree; a value whose reference overflows the output's type may be that
+infinity. Where a problem has a ``reference_magnitude``, the componentwise error can be had as well: the largest
+``|out - reference| / magnitude`` of any element, ``|AB - C| / (|A| |B|)`` for a matrix product (Higham, "Accuracy and
+Stability of Numerical Algorithms", 2nd edition, section 3.5).
 """
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -43,17 +47,26 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Verification:
-    """A correct result: the error of each output, and the tolerance that it meets."""
+    """A correct result: the error of each output, and the tolerance that it meets.
+
+    ``component_errors`` has the componentwise errors, where they were asked for and the problem has magnitudes.
+    """
 
     name: str
     size: dict[str, Any]
     errors: dict[str, float]
     tolerance: float
+    component_errors: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def max_rel_error(self) -> float:
         """The largest error of any output, relative to the largest reference value of that output."""
         return max(self.errors.values(), default=0.0)
+
+    @property
+    def max_component_error(self) -> float | None:
+        """The largest componentwise error of any output, or None where there is none."""
+        return max(self.component_errors.values(), default=None)
 
 
 @dataclass(frozen=True)
@@ -64,6 +77,7 @@ class Case:
     size: dict[str, Any]
     device_inputs: dict[str, Any]
     reference: dict[str, np.ndarray]
+    magnitudes: Callable[[], dict[str, np.ndarray]] = dict
 
     @classmethod
     def make(cls, ladder: Ladder, size: Size, seed: int = 0, inputs: Mapping[str, np.ndarray] | None = None) -> Case:
@@ -72,16 +86,23 @@ class Case:
         with np.errstate(all="ignore"):
             reference = ladder.problem.reference(host, size)
         device = {a.name: cp.asarray(host[a.name]) for a in ladder.problem.inputs}
-        return cls(ladder.problem, dict(size), device, reference)
+        given = ladder.problem.reference_magnitude
+        # They cost as much as the reference, so they are computed when they are first asked for.
+        magnitudes = functools.cache(lambda: given(host, size) if given else {})
+        return cls(ladder.problem, dict(size), device, reference, magnitudes)
 
     def arrays(self) -> dict[str, Any]:
         """Every argument by name on the device, with new, poisoned outputs."""
         outputs = {a.name: cp.asarray(poisoned(a.extents(self.size), a.dtype)) for a in self.problem.outputs}
         return {**self.device_inputs, **outputs}
 
-    def check(self, arrays: Mapping[str, Any], name: str, tolerance: float) -> Verification:
+    def check(
+        self, arrays: Mapping[str, Any], name: str, tolerance: float, *, componentwise: bool = False
+    ) -> Verification:
         """Compare the outputs in ``arrays`` with the reference. Raises :class:`WrongResult`."""
         errors = {}
+        component_errors = {}
+        magnitudes = self.magnitudes() if componentwise else {}
         for argument in self.problem.outputs:
             out = cp.asnumpy(arrays[argument.name])
             expected = np.asarray(self.reference[argument.name])
@@ -95,7 +116,9 @@ class Case:
                 where = f"{self.problem.name} '{name}' at {size_label(self.size)}"
                 raise WrongResult(f"{where}: {_explain(argument.name, out, expected, found, tolerance)}")
             errors[argument.name] = found.error
-        return Verification(name, dict(self.size), errors, tolerance)
+            if argument.name in magnitudes:
+                component_errors[argument.name] = component_error(out, expected, magnitudes[argument.name])
+        return Verification(name, dict(self.size), errors, tolerance, component_errors)
 
 
 def verify(
@@ -121,13 +144,22 @@ def verify(
 
 
 def run_and_check(
-    case: Case, candidate: BoundRung | Peer, arrays: Mapping[str, Any], launch: Callable[[], None]
+    case: Case,
+    candidate: BoundRung | Peer,
+    arrays: Mapping[str, Any],
+    launch: Callable[[], None],
+    *,
+    componentwise: bool = False,
 ) -> Verification:
-    """Launch once and check. Raises :class:`WrongResult`, and on the emulator its errors, races included."""
+    """Launch once and check; with ``componentwise``, errors are found element by element too.
+
+    Raises :class:`WrongResult`, and on the emulator its errors, races included.
+    """
     with emulator.checking(emulator.ALL_CHECKS):
         launch()
     own = candidate.tolerance if isinstance(candidate, Peer) else None
-    return case.check(arrays, candidate.name, (own or case.problem.tolerance)(case.size))
+    tolerance = (own or case.problem.tolerance)(case.size)
+    return case.check(arrays, candidate.name, tolerance, componentwise=componentwise)
 
 
 def poisoned(shape: tuple[int, ...], dtype: str) -> np.ndarray:
@@ -180,6 +212,24 @@ def compare(out: np.ndarray, reference: np.ndarray, tolerance: float) -> Compari
         next((c.first_wrong for c in found if c.first_wrong is not None), None),
         next((c.first_unwritten for c in found if c.first_unwritten is not None), None),
     )
+
+
+def component_error(out: np.ndarray, reference: np.ndarray, magnitude: np.ndarray) -> float:
+    """The largest ``|out - reference| / magnitude`` of any finite element; inf where only the magnitude is zero.
+
+    All three have one shape. ``magnitude`` is the sum of the absolute values of the terms that make each element.
+    """
+    flat, expected, terms = out.reshape(-1), reference.reshape(-1), magnitude.reshape(-1)
+
+    def largest(start: int) -> float:
+        got, want, scale = (array[start : start + CHUNK].astype(np.float64) for array in (flat, expected, terms))
+        finite = np.isfinite(got) & np.isfinite(want)
+        difference = np.abs(got - want, where=finite, out=np.zeros_like(got))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return float(np.where(difference > 0, difference / scale, 0.0).max())
+
+    with ThreadPoolExecutor(min(16, os.cpu_count() or 1)) as pool:
+        return max(pool.map(largest, range(0, flat.size, CHUNK)), default=0.0)
 
 
 def _pattern(dtype: np.dtype) -> int:

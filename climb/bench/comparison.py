@@ -44,7 +44,7 @@ def compare_folders(a: Path, b: Path, regime: str = "cold", ladders: Collection[
 
     Raises LookupError when there is nothing to compare or a named ladder has no record in one of them, and RecordError.
     """
-    both = {path.stem for path in a.glob("*.json")} & {path.stem for path in b.glob("*.json")}
+    both = set(records.recorded(a)) & set(records.recorded(b))
     names = sorted(ladders or both)
     if not names:
         raise LookupError(f"{a} and {b} have no record of the same ladder")

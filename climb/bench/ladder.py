@@ -23,6 +23,9 @@ from climb.toolchain import Compiled, compile_cuda
 
 _STANDARD = ("-std=c++17",)
 
+#: What CuPy adds to the options of everything that it compiles on a GPU: subnormal float32 numbers become zero.
+CUPY_OPTIONS = ("-ftz=true",)
+
 #: The regimes in which every ladder is measured.
 REGIMES = ("cold", "batch")
 
@@ -168,7 +171,8 @@ class BoundRung:
 class Ladder:
     """A problem with its rungs in order, its peers, and the ceiling that it defines, if any.
 
-    ``ceiling`` is ``{"name": "copy_gb_s", "per": "bytes"}`` for a ladder whose fastest point is a ceiling of the GPU.
+    ``ceiling`` names the ceiling of the GPU that the ladder's fastest rung measures, ``copy_gb_s`` say, at
+    ``ceiling_sizes``; without those, at the headline size with most work (``climb.bench.ceilings``).
     ``regimes`` are the regimes in which it is measured, cold first; ``climb.bench.measure`` defines them.
     """
 
@@ -176,7 +180,8 @@ class Ladder:
     folder: Path
     rungs: tuple[Rung, ...]
     peers: tuple[Peer, ...] = ()
-    ceiling: Mapping[str, str] | None = None
+    ceiling: str | None = None
+    ceiling_sizes: tuple[Size, ...] = ()
     regimes: tuple[str, ...] = REGIMES
 
     def __post_init__(self) -> None:

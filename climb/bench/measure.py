@@ -1,4 +1,4 @@
-"""Measure rungs, peers and ceilings of ladders with NVBench, in one child process.
+"""Measure rungs and peers of ladders, and the ceilings of the GPU, with NVBench in one child process.
 
 Two regimes are never mixed: *cold* (L2 flushed before every sample and left with nothing to write back, launch latency
 hidden by a blocking kernel, samples of a throttled GPU discarded) and *batch* (launches back to back, one mean). A
@@ -14,22 +14,23 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
 
-from climb.bench import hardware, records, roofline
-from climb.bench.ladder import REGIMES, Ladder
+from climb.bench import ceilings as derived
+from climb.bench import hardware, records
+from climb.bench.ladder import CUPY_OPTIONS, REGIMES, Ladder
 from climb.bench.nvbench_results import Measured, ResultsError, read_log, read_results, throttled_samples
-from climb.bench.problem import Peer, Size, size_label
-from climb.bench.records import Point, Record, Skipped
+from climb.bench.problem import Peer, size_label
+from climb.bench.records import CeilingPoint, CeilingsRecord, Point, Record, Skipped
 from climb.bench.registry import ladder_names, load_ladder
 
 _ROOT = Path(__file__).resolve().parents[2]
-#: How many of a ceiling ladder's fastest points are measured again in another ladder's run.
+#: How many of a ceiling ladder's fastest points at a size are measured again for the ceilings of a session.
 _CEILING_CANDIDATES = 2
 
 
@@ -95,38 +96,57 @@ def benchmark_name(index: int, regime: str) -> str:
     return f"point-{index}-{regime}"
 
 
-def ceiling_size(ladder: Ladder) -> Size:
-    """The headline size that a ceiling is taken from: the one with the most work."""
-    assert ladder.ceiling is not None
-    work = ladder.problem.flops if ladder.ceiling["per"] == "flops" else ladder.problem.bytes
-    return max(ladder.problem.headline, key=work)
+def ceiling_targets(known: Sequence[Path]) -> list[tuple[str, Target]]:
+    """The points that give the ceilings, each with the ceiling's name, of every ladder that measures one.
 
-
-def ceiling_rate(ladder: Ladder, size: Size, seconds: float) -> float:
-    """The rate of one time, in the unit of the ceiling's name."""
-    assert ladder.ceiling is not None
-    work = ladder.problem.flops if ladder.ceiling["per"] == "flops" else ladder.problem.bytes
-    return work(size) / seconds / roofline.unit(ladder.ceiling["name"])
-
-
-def ceiling_targets(besides: Collection[str], known: Sequence[Path]) -> list[Target]:
-    """The points that define the ceilings, of every ceiling ladder that is not among ``besides``.
-
-    These are the fastest points of the ladder's record, or all points if it has no record.
+    At each of its sizes these are the fastest rungs of the ladder's record, or all rungs if it has none. The floor
+    comes first: every other ceiling needs it.
     """
     targets = []
     for name in ladder_names():
         ladder = load_ladder(name)
-        if ladder.ceiling is None or name in besides:
+        if ladder.ceiling is None:
             continue
-        size = ceiling_size(ladder)
-        candidates = [replace(t, regimes=("cold",)) for t in targets_of(ladder, name) if t.size == dict(size)]
-        if (record := _first_record(ladder.name, known)) is not None:
-            points = [(record.find(t.name, size, "cold"), t) for t in candidates]
-            ranked = sorted((p.median_s, i) for i, (p, _) in enumerate(points) if p is not None)
-            candidates = [points[i][1] for _, i in ranked[:_CEILING_CANDIDATES]] or candidates
-        targets += candidates
-    return targets
+        record = _first_record(ladder.name, known)
+        for size in derived.ceiling_sizes(ladder):
+            rungs = [b.name for b in ladder if b.rung.requires(size) is None]
+            times = [(p.median_s, n) for n in rungs if record and (p := record.find(n, size, "cold"))]
+            chosen = [n for _, n in sorted(times)[:_CEILING_CANDIDATES]] or rungs
+            targets += [(ladder.ceiling, Target(name, "rung", n, dict(size), ("cold",))) for n in chosen]
+    return sorted(targets, key=lambda one: one[0] != derived.FLOOR)
+
+
+def record_ceilings(
+    sampling: Sampling, known: Sequence[Path], keep: Path | None = None, failures: dict[str, str] | None = None
+) -> CeilingsRecord:
+    """Measure the ceilings of this GPU. Writes nothing; ``records.save_ceilings`` does.
+
+    ``known`` are folders of records that say which rungs are the fastest. With ``failures``, the message of a ladder
+    that fails is put there and its ceiling stays pending. Raises :class:`MeasurementFailed`, where the floor fails too,
+    and ValueError where no ladder measures a ceiling.
+    """
+    targets = ceiling_targets(known)
+    if not targets:
+        raise ValueError("no ladder measures a ceiling")
+    measured, device = run([target for _, target in targets], sampling, keep=keep, failures=failures)
+    points = tuple(
+        _ceiling_point(name, target, found[0]) for (name, target), found in zip(targets, measured, strict=True) if found
+    )
+    if targets[0][0] == derived.FLOOR and not any(one.ceiling == derived.FLOOR for one in points):
+        raise MeasurementFailed(f"no floor, so no ceilings: {'; '.join((failures or {}).values())}")
+    return CeilingsRecord(
+        date=datetime.now(UTC).strftime("%Y-%m-%d"),
+        commit=hardware.commit(),
+        device=device,
+        command="climb record --only ceilings",
+        ceilings=derived.derive(points),
+        points=points,
+    )
+
+
+def _ceiling_point(name: str, target: Target, point: Point) -> CeilingPoint:
+    ladder = load_ladder(target.ladder)
+    return CeilingPoint(name, ladder.name, derived.amount(ladder, name, target.size), point)
 
 
 def record_ladders(
@@ -136,19 +156,20 @@ def record_ladders(
     keep: Path | None = None,
     failures: dict[str, str] | None = None,
 ) -> list[Record]:
-    """Measure whole ladders with their peers, and the ceilings once, in one run. Writes nothing; ``save_record`` does.
+    """Measure whole ladders with their peers in one run. Writes nothing; ``save_record`` does.
 
-    ``known`` are folders of records that say which points define the ceilings. With ``failures``, the message of a
-    ladder that fails is put there, and it has no record. Raises :class:`MeasurementFailed`.
+    ``known`` are folders of records; the ceilings of the first that has some are those of the new records. With
+    ``failures``, the message of a ladder that fails is put there, and it has no record. Raises
+    :class:`MeasurementFailed`.
     """
     ladders = {name: load_ladder(name) for name in load_names}
-    targets = ceiling_targets({ladder.name for ladder in ladders.values()}, known)
-    for name, ladder in ladders.items():
-        targets += targets_of(ladder, name)
+    targets = [target for name, ladder in ladders.items() for target in targets_of(ladder, name)]
+    ceilings = known_ceilings(known)
     skipped: list[tuple[Target, str]] = []
-    points, device = run(targets, sampling, keep=keep, failures=failures, skipped=skipped)
-    measured = [(target, found) for target, found in zip(targets, points, strict=True) if found]
-    ceilings, sources = find_ceilings((target, found[0]) for target, found in measured)
+    measured, device = run(targets, sampling, keep=keep, ceilings=ceilings, failures=failures, skipped=skipped)
+    points: dict[str, list[Point]] = {}
+    for target, found in zip(targets, measured, strict=True):
+        points.setdefault(target.ladder, []).extend(found)
     return [
         Record(
             ladder=ladder.name,
@@ -156,13 +177,17 @@ def record_ladders(
             commit=hardware.commit(),
             device=device,
             ceilings=ceilings,
-            ceiling_points=sources,
-            points=tuple(point for target, found in measured if target.ladder == name for point in found),
+            points=tuple(points[name]),
             skipped=tuple(Skipped(t.name, t.size, why) for t, why in skipped if t.ladder == name),
         )
         for name, ladder in ladders.items()
         if name not in (failures or {})
     ]
+
+
+def known_ceilings(folders: Sequence[Path]) -> records.Ceilings:
+    """The ceilings of the first folder that has some; none where no folder has."""
+    return next((c for folder in folders if (c := records.ceilings_of(folder))), records.Ceilings())
 
 
 def record_ladder(load_name: str, sampling: Sampling, known: Sequence[Path], keep: Path | None = None) -> Record:
@@ -172,35 +197,11 @@ def record_ladder(load_name: str, sampling: Sampling, known: Sequence[Path], kee
 
 
 def try_out(targets: Sequence[Target], sampling: Sampling, known: Sequence[Path], keep: Path | None = None) -> None:
-    """Measure some points for their progress lines alone, compared with the ceilings of a record if one exists.
+    """Measure some points for their progress lines alone, held to the ceilings of a folder if one has them.
 
     Raises :class:`MeasurementFailed`.
     """
-    names = dict.fromkeys([load_ladder(targets[0].ladder).name, *ladder_names()])
-    record = next((r for name in names if (r := _first_record(name, known)) is not None), None)
-    run(targets, sampling, keep=keep, ceilings=record.ceilings if record else {})
-
-
-def find_ceilings(
-    measured: Iterable[tuple[Target, Point]],
-) -> tuple[dict[str, float], dict[str, dict[str, Any]]]:
-    """The best rate of each ceiling ladder among cold points, and the point that gave it."""
-    ceilings: dict[str, float] = {}
-    sources: dict[str, dict[str, Any]] = {}
-    for target, point in measured:
-        ladder = load_ladder(target.ladder)
-        if ladder.ceiling is None or target.size != dict(ceiling_size(ladder)):
-            continue
-        name, rate = ladder.ceiling["name"], float(f"{ceiling_rate(ladder, target.size, point.median_s):.5g}")
-        if rate > ceilings.get(name, 0.0):
-            ceilings[name] = rate
-            sources[name] = {
-                "ladder": ladder.name,
-                "name": point.name,
-                "size": point.size,
-                "regime": point.regime,
-            }
-    return ceilings, sources
+    run(targets, sampling, keep=keep, ceilings=known_ceilings(known))
 
 
 def run(
@@ -292,6 +293,7 @@ def make_points(
     """
     ladder = load_ladder(target.ladder)
     problem = ladder.problem
+    component = result.get("max_component_error")
     shared: dict[str, Any] = {
         "name": target.name,
         "kind": target.kind,
@@ -300,12 +302,14 @@ def make_points(
         "flops": int(problem.flops(target.size)),
         "bytes": int(problem.bytes(target.size)),
         "max_rel_error": float(f"{result['max_rel_error']:.4g}"),
+        "max_component_error": None if component is None else float(f"{component:.4g}"),
         "library": result.get("library"),
     }
     if target.kind == "rung":
         bound = ladder[target.name]
         first, *rest = (launch.as_json() for launch in bound.launches(target.size))
-        shared["launch"] = {**first, "options": list(bound.options), **({"then": rest} if rest else {})}
+        options = [*bound.options, *CUPY_OPTIONS]
+        shared["launch"] = {**first, "options": options, **({"then": rest} if rest else {})}
         shared["source_sha256"] = bound.sha256(target.size)
     points = []
     for regime, found in measured.items():

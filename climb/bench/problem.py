@@ -11,6 +11,8 @@ from typing import Any, Literal
 
 import numpy as np
 
+from climb.bench.work import Work
+
 #: A problem's size, for instance ``{"rows": 16384, "cols": 16384}``. A key may name a kind of data: ``"data": "zipf"``.
 Size = Mapping[str, Any]
 #: One extent of a shape: the name of a size key, or a function of the size.
@@ -56,6 +58,9 @@ class Problem:
     ``flops`` and ``bytes`` count the least work: every multiply and add, every input byte read once, every output byte
     written once. ``reference`` computes in float64 (or in exact integers) on the host. ``tolerance`` is the largest
     error allowed relative to the largest reference value (0: bit-equal); a comment at the problem says why.
+    ``operations`` splits ``flops`` by the fields of :class:`~climb.bench.work.Work`; without it they are multiply-adds,
+    of integers where the first output is one. ``reference_magnitude`` takes what ``reference`` takes, and gives the sum
+    of the absolute values of the terms that make each output, so that an error can be judged element by element.
     ``headline`` are the sizes that the book reports, ``sweep`` further sizes that a chapter draws; both are recorded.
     ``check`` are the small and awkward sizes that the tests run.
     """
@@ -76,6 +81,8 @@ class Problem:
     may_be_zero: tuple[str, ...] = ()
     kinds: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     accepts_empty: bool = False
+    operations: Callable[[Size], Mapping[str, int]] | None = None
+    reference_magnitude: Callable[[dict[str, np.ndarray], Size], dict[str, np.ndarray]] | None = None
 
     @property
     def recorded(self) -> tuple[Size, ...]:
@@ -89,6 +96,20 @@ class Problem:
     @property
     def outputs(self) -> tuple[Argument, ...]:
         return tuple(a for a in self.arguments if a.role == "output")
+
+    def written(self, size: Size) -> int:
+        """The bytes of all outputs."""
+        return sum(int(np.prod(a.extents(size), dtype=np.int64)) * np.dtype(a.dtype).itemsize for a in self.outputs)
+
+    def work(self, size: Size) -> Work:
+        """The least work: the outputs' bytes written, the rest of ``bytes`` read, and the operations by pipe."""
+        written = self.written(size)
+        if self.operations is not None:
+            operations = dict(self.operations(size))
+        else:
+            whole = bool(self.outputs) and np.dtype(self.outputs[0].dtype).kind in "iu"
+            operations = {"int32" if whole else "fma": int(self.flops(size)) // 2}
+        return Work(read=max(0, int(self.bytes(size)) - written), written=written, **operations)
 
 
 @dataclass(frozen=True)
@@ -174,7 +195,8 @@ class Rung:
     ``alignment`` gives bytes by argument name where the kernel needs more than the element type's own alignment.
     ``workspace`` gives ``{name: (shape, dtype)}`` of scratch arrays, allocated for a launch and not initialised.
     A rung that is not ``swept`` is recorded at the headline sizes alone. A rung with a ``shortcut`` needs fewer
-    operations than the problem counts, so its share of the limit is not a share of what the hardware can do.
+    operations than the problem counts. ``work`` gives the least work of such a rung, and of one that uses another pipe
+    than the problem counts; it is then compared with the limit of that work too.
     """
 
     name: str
@@ -187,6 +209,7 @@ class Rung:
     swept: bool = True
     shortcut: bool = False
     source: str = ""
+    work: Callable[[Size], Work] | None = None
 
 
 class PeerUnavailable(RuntimeError):

@@ -6,11 +6,22 @@ import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from itertools import product
+from typing import Any
 
 import numpy as np
 
+Arrays = dict[str, np.ndarray]
+
 #: Elements of one band of the output; its float64 temporaries stay in a core's cache.
 BAND = 1 << 18
+
+
+def sum_of_magnitudes(reference: Callable[[Arrays, Any], Arrays]) -> Callable[[Arrays, Any], Arrays]:
+    """The ``reference_magnitude`` of a problem whose outputs are sums of products of its inputs: ``|A| |B|`` of ``AB``.
+
+    The same reference, of the absolute values of the inputs. A bias counts as a term of its sum.
+    """
+    return lambda inputs, size: reference({name: np.abs(array) for name, array in inputs.items()}, size)
 
 
 def correlate(source: np.ndarray, weights: np.ndarray) -> np.ndarray:

@@ -5,28 +5,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from climb.bench import records, roofline
 from climb.bench.ladder import Ladder
 from climb.bench.problem import Size, size_label
 from climb.bench.records import Pending, Point, Record, Stale
+from climb.bench.records.ceilings import MEANING
 from climb.bench.registry import ladder_names, load_ladder
-from climb.bench.units import time_text
+from climb.bench.units import percent_text, significant, time_text
 
 README = Path(__file__).resolve().parents[2] / "README.md"
 BEGIN, END = "<!-- report -->", "<!-- /report -->"
-_SHORTCUT = "\\* An algorithm that needs fewer operations than the definition; the limit still counts them all."
+_SHORTCUT = (
+    "\\* An algorithm that needs fewer operations than the definition, whose limit this is; the second share is of the "
+    "limit of its own operations."
+)
+#: What the options of every rung say, and a library's kernels need not: see ``records.flushes_subnormals``.
+_FLUSHED = (
+    "Rungs are compiled with `-ftz=true`, which CuPy adds: subnormal float32 numbers become zero. "
+    "The libraries' kernels are as their vendors built them."
+)
 #: The columns of the table.
-HEAD = ("ladder", "size", "best rung", "time, cold", "against", "of the limit", "noise", "record")
+HEAD = (
+    "ladder", "size", "best rung", "time, cold", "against", "of the limit", "limited by", "noise", "SM clock", "record",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Row:
     """One ladder at one headline size. ``against`` maps a peer to how many times faster the best rung is.
 
+    ``of_limit`` is a share of the problem's limit, ``of_own`` of the limit of the rung's own work, if it has some.
+    ``slowed`` gives the SM clock in MHz of each peer, and of the best rung, that ran below 95 % of the highest.
     ``state`` is that of the whole record: fresh, stale, or pending if there is none. ``pending`` names the rungs that
     the record has not measured yet; they have no part in the row's numbers.
     """
@@ -37,7 +50,9 @@ class Row:
     against: dict[str, float]
     of_limit: float | None
     state: str
-    shortcut: bool = False
+    of_own: float | None = None
+    limited_by: str = ""
+    slowed: Mapping[str, int] = field(default_factory=dict)
     pending: tuple[str, ...] = ()
 
 
@@ -50,7 +65,7 @@ def rows_of(ladder: Ladder, record: Record | None) -> list[Row]:
 
 def table(rows: Iterable[Row]) -> str:
     """The rows as a Markdown table, without a newline at its end."""
-    lines = ["| " + " | ".join(HEAD) + " |", "|---|---|---|---:|---|---:|---:|---|"]
+    lines = ["| " + " | ".join(HEAD) + " |", "|---|---|---|---:|---|---:|---|---:|---:|---|"]
     for row in rows:
         lines.append("| " + " | ".join(cells_of(row)) + " |")
     return "\n".join(lines)
@@ -67,7 +82,9 @@ def report(names: Sequence[str] | None = None, gpu: str = records.DEFAULT_GPU, f
         rows += rows_of(ladder, record)
         found += [record] if record else []
         absent += skipped_peers(record) if record else []
-    notes = [_SHORTCUT] if any(row.shortcut for row in rows) else []
+    notes = [_SHORTCUT] if any(row.of_own is not None for row in rows) else []
+    notes += [_FLUSHED] if any(records.flushes_subnormals(record) for record in found) else []
+    notes += [said] if (said := ceilings_note(folder or records.RECORDS / gpu)) else []
     differing = {package: how for one in found for package, how in one.device.get("differs", {}).items()}
     if differing:
         notes.append(f"Not as locked: {'; '.join(f'{package} {how}' for package, how in differing.items())}.")
@@ -75,6 +92,20 @@ def report(names: Sequence[str] | None = None, gpu: str = records.DEFAULT_GPU, f
         ["Peers that were not measured, and why:\n\n" + "\n".join(f"- {line}" for line in absent)] if absent else []
     )
     return "\n\n".join([_source(found), table(rows), *notes])
+
+
+def ceilings_note(folder: Path) -> str:
+    """The ceilings behind the limits, with their date, and those that are not measured yet; "" without any."""
+    measured = records.load_ceilings(folder)
+    if measured is None:
+        return ""
+    values = measured.values
+    texts = [f"{MEANING[name]} {values.text(name)}" for name in MEANING if name in values]
+    note = f"Ceilings of {measured.date}: {'; '.join(texts)}."
+    if values.pending:
+        missing = ", ".join(MEANING[name] for name in values.pending)
+        note += f" Not measured yet: {missing}; a limit that needs one of them may be too low."
+    return note
 
 
 def skipped_peers(record: Record) -> list[str]:
@@ -142,11 +173,15 @@ def _row(ladder: Ladder, record: Record | None, size: Size, state: str) -> Row:
         return Row(ladder.name, size, None, {}, None, state)
     peers = {peer.name: record.find(peer.name, size, "cold") for peer in ladder.peers}
     against = {name: point.median_s / best.median_s for name, point in peers.items() if point}
+    slowed = {p.name: p.sm_clock_mhz or 0 for p in (best, *peers.values()) if p and record.slowed(p)}
+    row = Row(ladder.name, size, best, against, None, state, slowed=slowed)
     try:
-        of_limit = roofline.limit_s(ladder.problem, size, record.ceilings) / best.median_s
+        limit = roofline.limit(ladder.problem, size, record.ceilings)
     except roofline.MissingCeiling:
-        of_limit = None
-    return Row(ladder.name, size, best, against, of_limit, state, ladder[best.name].rung.shortcut)
+        return row
+    rung, spread = ladder[best.name].rung, records.spread_of(record.ceilings)
+    own = roofline.limit(ladder.problem, size, record.ceilings, rung=rung).share(best, spread) if rung.work else None
+    return replace(row, of_limit=limit.share(best, spread), of_own=own, limited_by=limit.limited_by)
 
 
 def cells_of(row: Row) -> list[str]:
@@ -156,11 +191,26 @@ def cells_of(row: Row) -> list[str]:
     if state != "fresh":
         state += f": `{records.command(row.ladder)}`"
     if row.best is None:
-        return [row.ladder, size, "", "", "", "", "", state]
-    against = ", ".join(f"{ratio:.2f} x {name}" for name, ratio in row.against.items())
-    limit = "" if row.of_limit is None else f"{100 * row.of_limit:.1f} %" + " \\*" * row.shortcut
+        return [row.ladder, size, *[""] * (len(HEAD) - 3), state]
+    against = ", ".join(f"{_times(ratio)} x {name}{_at(row.slowed.get(name))}" for name, ratio in row.against.items())
+    limit = "" if row.of_limit is None else percent_text(row.of_limit)
+    if row.of_own is not None:
+        limit += f" \\*, {percent_text(row.of_own)}"
     noise = f"{100 * row.best.noise:.2g} %"
-    return [row.ladder, size, row.best.name, time_text(row.best.median_s), against, limit, noise, state]
+    clock = f"{row.best.sm_clock_mhz} MHz" if row.best.sm_clock_mhz else ""
+    clock += " (slowed)" if row.best.name in row.slowed else ""
+    time = time_text(row.best.median_s)
+    return [row.ladder, size, row.best.name, time, against, limit, row.limited_by, noise, clock, state]
+
+
+def _times(ratio: float) -> str:
+    """How many times as fast: two decimals below ten, three digits above."""
+    return f"{ratio:.2f}" if ratio < 9.995 else significant(ratio)
+
+
+def _at(clock: int | None) -> str:
+    """The clock of a peer that ran slower than the GPU can, after its name."""
+    return f" (at {clock} MHz)" if clock else ""
 
 
 def _extent(extent: int | str) -> str:

@@ -1,25 +1,41 @@
-"""The roofline: how fast a problem can run on a GPU whose ceilings were measured.
+"""The limit: the least time in which a GPU whose ceilings were measured can do some work, from a cold cache.
 
-The limit is ``max(bytes / bandwidth ceiling, flops / arithmetic ceiling)`` (Williams, Waterman, Patterson:
-"Roofline: an insightful visual performance model for multicore architectures", CACM 52(4), 2009), where bytes
-and flops are the least that the problem needs, whatever a kernel moves.
+    limit = floor + max(memory, pipes)
+
+*floor* is the time of a kernel that reads one line and writes one: launch, first bytes and back. *memory* takes
+``2 * min(read, written)`` bytes at the rate of copying, and the rest at the rate of reading or of writing, whichever is
+left. The L2 cache may still hold some modified bytes when a kernel ends (``kept_mb``); those are not counted. *pipes*
+is the time of the slowest pipe of the SMs: FMA, integer, shared memory, issue slots, tensor cores.
+
+Rates are slopes: the time of the floor is subtracted before bytes or operations are divided by time
+(``climb.bench.ceilings``), so that it counts once. Work is the least that a problem needs, whatever a kernel moves.
+The roofline itself is from Williams, Waterman, Patterson: "Roofline: an insightful visual performance model for
+multicore architectures", CACM 52(4), 2009.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
-import numpy as np
+from climb.bench.problem import Problem, Rung, Size
+from climb.bench.records import Point
+from climb.bench.work import Work, ceiling_of, pipe_name
 
-from climb.bench.problem import Problem, Size
-
-#: A problem that writes less than this share of its bytes is held to the ceiling for reading.
+#: A problem that writes less than this share of its bytes is drawn under the slope for reading.
 READ_ONLY_SHARE = 0.01
 
-#: The unit of each kind of ceiling, by the end of its name, in what it counts per second.
-_UNITS = {"_gb_s": 1e9, "_tflop_s": 1e12}
+#: The unit of each kind of ceiling, by the end of its name: bytes, operations or instructions a second, seconds, bytes.
+_UNITS = {
+    "_gb_s": 1e9,
+    "_tb_s": 1e12,
+    "_tflop_s": 1e12,
+    "_top_s": 1e12,
+    "_ginst_s": 1e9,
+    "_us": 1e-6,
+    "_mb": 1e6,
+}
 
 
 class MissingCeiling(LookupError):
@@ -28,18 +44,51 @@ class MissingCeiling(LookupError):
 
 @dataclass(frozen=True)
 class Limit:
-    """The least time that a problem can take, and the resource that sets it."""
+    """The least time of some work, in its parts.
+
+    ``pending`` names the ceilings that would belong to it and are not measured yet: without them it may be too low, but
+    never too high.
+    """
 
     memory_s: float
-    arithmetic_s: float
+    pipes: Mapping[str, float] = field(default_factory=dict)
+    floor_s: float = 0.0
+    pending: tuple[str, ...] = ()
+
+    @property
+    def arithmetic_s(self) -> float:
+        """The time of the slowest pipe."""
+        return max(self.pipes.values(), default=0.0)
 
     @property
     def seconds(self) -> float:
-        return max(self.memory_s, self.arithmetic_s)
+        return self.floor_s + max(self.memory_s, self.arithmetic_s)
 
     @property
     def bound(self) -> Literal["memory", "arithmetic"]:
+        """What takes longer, memory or the slowest pipe."""
         return "memory" if self.memory_s >= self.arithmetic_s else "arithmetic"
+
+    @property
+    def pipe(self) -> str:
+        """The slowest pipe, "" where there is no work for any."""
+        return max(self.pipes, key=lambda pipe: self.pipes[pipe], default="")
+
+    @property
+    def limited_by(self) -> str:
+        """What takes most of the limit, in words: the floor, memory, or the slowest pipe."""
+        if self.floor_s > max(self.memory_s, self.arithmetic_s):
+            return "floor"
+        return "memory" if self.bound == "memory" else pipe_name(self.pipe)
+
+    def share(self, point: Point, spread: float = 0.0) -> float:
+        """How much of the limit a point reaches: 1 is the speed of light.
+
+        A median may fall below the limit by less than the times scatter. Where the limit lies within the upper quartile
+        of the samples and the ceilings' relative ``spread``, the two cannot be told apart, and the share is 1.
+        """
+        found = self.seconds / point.median_s
+        return 1.0 if found > 1 and self.seconds <= point.p75_s * (1 + spread) else found
 
 
 def unit(ceiling: str) -> float:
@@ -51,20 +100,27 @@ def unit(ceiling: str) -> float:
 
 
 def bandwidth_ceiling(problem: Problem, size: Size) -> str:
-    """The name of the bandwidth ceiling of this problem: ``read_gb_s`` if it writes next to nothing."""
-    written = sum(int(np.prod(a.extents(size), dtype=np.int64)) * np.dtype(a.dtype).itemsize for a in problem.outputs)
-    return "read_gb_s" if written < READ_ONLY_SHARE * problem.bytes(size) else "copy_gb_s"
+    """The name of the ceiling for the slope of a problem's roofline: ``read_gb_s`` if it writes next to nothing."""
+    return "read_gb_s" if problem.written(size) < READ_ONLY_SHARE * problem.bytes(size) else "copy_gb_s"
 
 
-def limit(problem: Problem, size: Size, ceilings: Mapping[str, float]) -> Limit:
-    """The limit at one size, from ceilings such as ``{"copy_gb_s": 4275.0, "fp32_tflop_s": 65.0}``.
+def limit(problem: Problem, size: Size, ceilings: Mapping[str, float], *, rung: Rung | None = None) -> Limit:
+    """The limit at one size, from ceilings such as ``{"copy_gb_s": 4275.0, "fma_tflop_s": 65.0}``.
 
-    Raises :class:`MissingCeiling` when the problem needs a ceiling that is missing.
+    With ``rung``, the limit of that rung's own work, if it declares one. Raises :class:`MissingCeiling` when a ceiling
+    of memory or of the FMA pipe is needed and missing.
     """
-    return Limit(
-        _seconds(problem.bytes(size), bandwidth_ceiling(problem, size), ceilings),
-        _seconds(problem.flops(size), "fp32_tflop_s", ceilings),
-    )
+    work = rung.work(size) if rung is not None and rung.work is not None else problem.work(size)
+    return limit_of(work, ceilings)
+
+
+def limit_of(work: Work, ceilings: Mapping[str, float]) -> Limit:
+    """The limit of some work. Raises :class:`MissingCeiling` as :func:`limit`."""
+    pending = [name for name in ("floor_us",) if name not in ceilings]
+    memory = _memory_s(work, ceilings, pending)
+    pipes = {pipe: _pipe_s(pipe, amount, ceilings, pending) for pipe, amount in work.pipes.items()}
+    floor = ceilings["floor_us"] * unit("floor_us") if "floor_us" in ceilings else 0.0
+    return Limit(memory, pipes, floor, tuple(pending))
 
 
 def limit_s(problem: Problem, size: Size, ceilings: Mapping[str, float]) -> float:
@@ -78,7 +134,34 @@ def arithmetic_intensity(problem: Problem, size: Size) -> float:
     return problem.flops(size) / moved if moved else float("inf")
 
 
-def _seconds(work: int, ceiling: str, ceilings: Mapping[str, float]) -> float:
+def _memory_s(work: Work, ceilings: Mapping[str, float], pending: list[str]) -> float:
+    """The time of the bytes. Bytes that only writing needs take the fastest known rate until writing is measured."""
+    kept = ceilings["kept_mb"] * unit("kept_mb") if "kept_mb" in ceilings else 0.0
+    written = max(0.0, work.written - kept)
+    both = min(work.read, written)
+    reading = _seconds(work.read - both, "read_gb_s", ceilings)
+    if written > both and "write_gb_s" not in ceilings:
+        pending.append("write_gb_s")
+        known = {name: ceilings[name] for name in ("copy_gb_s", "read_gb_s") if name in ceilings}
+        writing = _seconds(written - both, max(known, key=known.__getitem__, default="write_gb_s"), ceilings)
+    else:
+        writing = _seconds(written - both, "write_gb_s", ceilings)
+    return _seconds(2 * both, "copy_gb_s", ceilings) + reading + writing
+
+
+def _pipe_s(pipe: str, amount: int, ceilings: Mapping[str, float], pending: list[str]) -> float:
+    """The time of a pipe. A pipe that is not measured yet adds nothing, integers at least what multiply-adds take.
+
+    No pipe starts more instructions than the FMA pipe, which takes one in every cycle of every scheduler.
+    """
+    name = ceiling_of(pipe)
+    if pipe == "fma" or name in ceilings:
+        return _seconds(amount, name, ceilings)
+    pending.append(name)
+    return _seconds(amount, "fma_tflop_s", ceilings) if pipe == "int32" else 0.0
+
+
+def _seconds(work: float, ceiling: str, ceilings: Mapping[str, float]) -> float:
     if not work:
         return 0.0
     if ceiling not in ceilings:

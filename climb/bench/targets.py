@@ -1,4 +1,4 @@
-"""The targets of ``climb record`` for a part of a ladder, and the order in which it records the ladders."""
+"""The targets of ``climb record`` for a part of a ladder."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from climb.bench.measure import Target
 from climb.bench.problem import Size
-from climb.bench.registry import ladder_names, load_ladder
+from climb.bench.registry import load_ladder
 
 
 def choose_targets(load_name: str, rungs: Sequence[str], sizes: Sequence[Size]) -> list[Target]:
@@ -34,8 +34,3 @@ def choose_targets(load_name: str, rungs: Sequence[str], sizes: Sequence[Size]) 
 
 def _expected(names: Sequence[str] | None) -> str:
     return f"one of {', '.join(names)}" if names else "a whole number"
-
-
-def ceilings_first() -> list[str]:
-    """All ladders, those that define a ceiling first: the others then measure only the fastest points of those."""
-    return sorted(ladder_names(), key=lambda name: load_ladder(name).ceiling is None)

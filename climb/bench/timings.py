@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import functools
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Literal
 
 from climb.bench import cuda, hardware, measure, records, roofline
@@ -13,6 +14,7 @@ from climb.bench.measure import Sampling
 from climb.bench.problem import Size, size_label
 from climb.bench.records import Point, Record
 from climb.bench.registry import load_ladder
+from climb.bench.roofline import Limit
 
 Verdict = Literal["same", "faster", "slower", "ambiguous"]
 
@@ -90,14 +92,30 @@ class Timings:
         known = {point.name for point in self.reference.points}
         return tuple(name for name in self.ladder.names if name in known)
 
-    def limit_s(self, size: Size | None = None, *, mine: bool = False) -> float:
-        """The least time of the problem on that GPU, from the ceilings of the same run."""
+    def limit(self, size: Size | None = None, *, rung: str | None = None, mine: bool = False) -> Limit:
+        """The limit of the problem on that GPU, in its parts; with ``rung``, that of the rung's own work.
+
+        Outside the regime "cold" there is no floor: launches overlap.
+        """
         size = self.ladder.problem.headline[0] if size is None else size
-        return roofline.limit_s(self.ladder.problem, size, self._record(mine).ceilings)
+        own = self.ladder[rung].rung if rung is not None else None
+        found = roofline.limit(self.ladder.problem, size, self._record(mine).ceilings, rung=own)
+        return found if self.regime == "cold" else replace(found, floor_s=0.0)
+
+    def limit_s(self, size: Size | None = None, *, mine: bool = False) -> float:
+        """The least time of the problem on that GPU."""
+        return self.limit(size, mine=mine).seconds
 
     def of_limit(self, name: str, size: Size | None = None, *, mine: bool = False) -> float:
-        """The share of the limit that is reached: 1 is the speed of light."""
-        return self.limit_s(size, mine=mine) / self.seconds(name, size, mine=mine)
+        """The share of the problem's limit that is reached: 1 is the speed of light.
+
+        Only a rung with work of its own, and a peer with another algorithm or precision, can be above 1.
+        """
+        return self._share(self.limit(size, mine=mine), name, size, mine)
+
+    def of_own_limit(self, name: str, size: Size | None = None, *, mine: bool = False) -> float:
+        """The share of the limit of a rung's own work: that of a shortcut's operations, or of another pipe."""
+        return self._share(self.limit(size, rung=name, mine=mine), name, size, mine)
 
     def compare(self, a: str, b: str, size: Size | None = None, *, mine: bool = False) -> Verdict:
         """Whether ``a`` is faster than ``b``, by their intervals from the 25th to the 75th percentile."""
@@ -109,6 +127,10 @@ class Timings:
         names = [b.name for b in self.ladder if self._record(mine).find(b.name, size, self.regime)]
         names = names or [self.ladder.names[0]]
         return min(names, key=lambda name: self.seconds(name, size, mine=mine))
+
+    def _share(self, limit: Limit, name: str, size: Size | None, mine: bool) -> float:
+        spread = records.spread_of(self._record(mine).ceilings)
+        return limit.share(self.point(name, size, mine=mine), spread)
 
     def _record(self, mine: bool) -> Record:
         if not mine:
@@ -141,7 +163,7 @@ def timings(ladder: str | Ladder, regime: str = "cold", gpu: str = records.DEFAU
     if isinstance(ladder, str):
         ladder = load_ladder(ladder)
     reference = records.find_record(ladder.name, gpu)
-    if reference is None and not any((records.RECORDS / gpu).glob("*.json")):
+    if reference is None and not records.recorded(records.RECORDS / gpu):
         raise records.MissingRecord(f"no record of any ladder on {gpu}; on that GPU run: make record")
     mine = _live(ladder.name) if cuda.can_measure() else None
     return Timings(ladder, regime, reference or records.empty_record(ladder.name, gpu), mine)
@@ -153,6 +175,8 @@ def _live(ladder_name: str) -> Record:
     ladder = load_ladder(ladder_name)
     gpu = hardware.device_block()["name"]
     path = records.record_path(ladder.name, folder=LOCAL)
+    folders = (LOCAL, records.RECORDS / hardware.gpu_slug(gpu))
+    _live_ceilings(gpu, folders)
     try:
         known = records.load_record(ladder.name, folder=LOCAL)
         young = time.time() - path.stat().st_mtime < _SESSION
@@ -161,6 +185,14 @@ def _live(ladder_name: str) -> Record:
             return known
     except (records.MissingRecord, records.RecordError):
         pass
-    record = measure.record_ladder(ladder_name, _LIVE, (LOCAL, records.RECORDS / hardware.gpu_slug(gpu)))
+    record = measure.record_ladder(ladder_name, _LIVE, folders)
     records.save_record(record, path)
     return record
+
+
+@functools.cache
+def _live_ceilings(gpu: str, folders: tuple[Path, ...]) -> None:
+    """Measure this GPU's ceilings, unless this session has. Raises MeasurementFailed."""
+    known, path = records.load_ceilings(LOCAL), LOCAL / records.CEILINGS_FILE
+    if known is None or known.device["name"] != gpu or time.time() - path.stat().st_mtime >= _SESSION:
+        records.save_ceilings(measure.record_ceilings(_LIVE, folders, failures={}), LOCAL)

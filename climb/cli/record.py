@@ -1,13 +1,14 @@
 """Measure, count and profile ladders on this GPU: everything that the book and its tests want to know of them.
 
-The steps, in order: measure (times, peers and ceilings, with NVBench), profile and agreement (counters, with ncu),
-sanitize (compute-sanitizer), and repeats, transfers, cpu (NumPy and PyTorch on the CPU), search and divergence for the
-ladders that have such records.
+The steps, in order: ceilings (of the GPU, once a day), then for each ladder measure (times and peers, with NVBench),
+profile and agreement (counters, with ncu), sanitize (compute-sanitizer), and repeats, transfers, cpu (NumPy and PyTorch
+on the CPU), search and divergence for the ladders that have such records. The limits of all ladders come from the same
+ceilings: --only ceilings measures them anew.
 Last, events times the standalone cells of the ladders' chapters; of all chapters where no ladder is named.
 A step whose tool is not installed is skipped. A failing step does not lose what the others have measured.
 
 A ladder is recorded whole, because ratios must come from one run. With --rung or --size, a part is measured and
-printed, and no record is written. --together measures several ladders in one run, which measures the ceilings once.
+printed, and no record is written. --together measures several ladders in one run.
 
 Exit status: 0, all is recorded; 1, a step failed; 3, no step failed but one was skipped.
 """
@@ -19,7 +20,7 @@ import itertools
 import re
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -36,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of ``climb record``."""
     common.add_ladders(parser, all_by_default=True)
     parser.add_argument("--only", metavar="STEP,STEP", help="run just these steps, even where no record has them yet")
-    parser.add_argument("--together", action="store_true", help="measure all in one run, with one set of ceilings")
+    parser.add_argument("--together", action="store_true", help="measure all in one run")
     parser.add_argument("--seconds-per-point", type=float, metavar="S",
                         help="wall time for the cold samples of one point (default 2)")  # fmt: skip
     parser.add_argument("--rung", action="append", default=[], help="measure just this rung; may be repeated")
@@ -65,15 +66,15 @@ def parse_size(text: str) -> dict[str, Any]:
 def run(args: argparse.Namespace) -> int:
     """Record. Raises UsageError and Unavailable."""
     from climb.bench import hardware
-    from climb.bench.targets import ceilings_first
-    from climb.cli.record_steps import CHAPTER_STEPS, STEPS, Options, chapters_of, exit_status, run_steps
+    from climb.bench.registry import ladder_names
+    from climb.cli.record_steps import CHAPTER_STEPS, SESSION, STEPS, Options, chapters_of, exit_status, run_steps
 
-    names = args.ladders or ceilings_first()
+    names = args.ladders or list(ladder_names())
     common.loaded(names)
     part = bool(args.rung or args.size)
     if part and (args.only or args.together):
         raise UsageError("--rung and --size measure a part of a ladder; --only and --together record whole ladders")
-    steps, of_chapters = _chosen(args.only, STEPS, CHAPTER_STEPS)
+    session, steps, of_chapters = _chosen(args.only, (SESSION,), STEPS, CHAPTER_STEPS)
     common.need_gpu("recording")
     common.use_commit(args)
     _check_versions(args.any_compiler or part)
@@ -81,7 +82,7 @@ def run(args: argparse.Namespace) -> int:
     if part:
         return _try_out(names, options, args)
     start = time.monotonic()
-    outcomes: list[Outcome] = []
+    outcomes = list(_session_outcomes(session, options, asked=bool(args.only)))
     if args.together and steps and steps[0].name == "measure" and not steps[0].missing():
         outcomes += _measured_together(names, options)
         steps = steps[1:]
@@ -99,6 +100,16 @@ def run(args: argparse.Namespace) -> int:
     if done < len(outcomes):
         _say("A step that failed or was skipped has changed no record.")
     return exit_status(outcomes)
+
+
+def _session_outcomes(session: Sequence[Step], options: Options, *, asked: bool) -> Iterator[Outcome]:
+    """Measure the ceilings, where they were asked for or are due."""
+    from climb.cli.record_steps import ceilings_are_due, run_steps
+
+    if session and (asked or session[0].missing() or ceilings_are_due(options)):
+        for outcome in run_steps(["this GPU"], session, options, asked=asked):
+            _say(str(outcome))
+            yield outcome
 
 
 def _check_versions(go_on: bool) -> None:

@@ -11,10 +11,11 @@ import shutil
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Literal
 
-from climb.bench import records, standalone
+from climb.bench import hardware, records, standalone
 from climb.bench.cpu import has_methods, record_cpu
 from climb.bench.measure import Sampling
 from climb.bench.registry import KERNELS, ladder_names, load_ladder
@@ -42,8 +43,13 @@ class Options:
     seconds: float = 600
 
     @property
+    def target(self) -> Path:
+        """The folder that the records go to."""
+        return self.folder or records.RECORDS / self.gpu
+
+    @property
     def known(self) -> tuple[Path, ...]:
-        """Folders of records that say which points define the ceilings."""
+        """Folders of records that say which points define the ceilings, and that may have ceilings."""
         own = records.RECORDS / self.gpu
         return (self.folder, own) if self.folder else (own,)
 
@@ -106,8 +112,36 @@ def exit_status(outcomes: Iterable[Outcome]) -> int:
     return 1 if "failed" in states else 3 if "skipped" in states else 0
 
 
+def ceilings(session: str, options: Options) -> str:
+    """Measure the ceilings of this GPU, once for a session, and save them. Raises StepFailed where one failed."""
+    from climb.bench.measure import record_ceilings
+
+    failures: dict[str, str] = {}
+    keep = options.keep / "ceilings" if options.keep else None
+    record = record_ceilings(options.sampling, options.known, keep, failures)
+    path = records.save_ceilings(record, options.target)
+    said = f"{path}: " + ", ".join(f"{name} {record.values.text(name)}" for name in record.ceilings)
+    if failures:
+        raise StepFailed(f"{said}; pending: {'; '.join(failures.values())}")
+    return said
+
+
+def ceilings_are_due(options: Options) -> bool:
+    """Whether the folder's ceilings are missing, incomplete, or of another day, driver or GPU than now.
+
+    False where no ladder measures a ceiling.
+    """
+    from climb.bench.measure import ceiling_targets
+
+    found = records.load_ceilings(options.target)
+    if found is not None and found.date == datetime.now(UTC).strftime("%Y-%m-%d") and not found.values.pending:
+        device = hardware.device_block()
+        return any(found.device[key] != device[key] for key in ("name", "driver"))
+    return bool(ceiling_targets(options.known))
+
+
 def measure(ladder: str, options: Options) -> str:
-    """Measure a whole ladder with its peers and the ceilings, and save its record."""
+    """Measure a whole ladder with its peers, and save its record."""
     from climb.bench.measure import record_ladder
 
     keep = options.keep / ladder if options.keep else None
@@ -115,11 +149,12 @@ def measure(ladder: str, options: Options) -> str:
 
 
 def saved(record: records.Record, options: Options) -> str:
-    """Save a record, and say where it is and which ceilings it has."""
+    """Save a record, and say where it is, how many points it has and which of them ran slowly."""
     path = records.record_path(record.ladder, options.gpu, options.folder)
     records.save_record(record, path)
-    ceilings = ", ".join(f"{name} {value:g}" for name, value in record.ceilings.items())
-    return f"{path}: {len(record.points)} points, {ceilings}"
+    slowed = dict.fromkeys(point.name for point in record.points if record.slowed(point))
+    marked = f", below {records.FULL_CLOCK:.0%} of the SM clock: {', '.join(slowed)}" if slowed else ""
+    return f"{path}: {len(record.points)} points{marked}"
 
 
 def _profile(ladder: str, options: Options) -> str:
@@ -225,7 +260,10 @@ def _nothing() -> str:
     return ""
 
 
-#: All steps, in the order in which they run.
+#: The step that runs once, before all others: what it measures belongs to the GPU, not to a ladder.
+SESSION = Step("ceilings", ceilings, lambda session: True, _nvbench)
+
+#: All steps of a ladder, in the order in which they run.
 STEPS: tuple[Step, ...] = (
     Step("measure", measure, lambda ladder: True, _nvbench),
     Step("profile", _profile, _recorded_in("hardware"), _program("ncu")),

@@ -42,8 +42,9 @@ def ladder_figure(timings: Any, size: Size | None = None, upto: str | None = Non
     ``timings`` is what ``timings(ladder)`` returns, or a record; ``size`` defaults to the first headline size; ``upto``
     ends the ladder at that rung. The best rung is blue, or with ``upto`` that rung. A linear axis has bars, a
     logarithmic one dots, because a bar has no length there. Where the reader's own GPU was measured, its marks are pink
-    and the record's stand beside them. A pending rung has the word in place of its time. Raises ValueError when there
-    is nothing to draw at this size.
+    and the record's stand beside them. A pending rung has the word in place of its time. A rung with work of its own, a
+    shortcut say, has the limit of that work in a row of its own. Raises ValueError when there is nothing to draw at
+    this size.
 
     >>> ladder_figure(timings("transpose"), upto="padded")                                 # doctest: +SKIP
     """
@@ -67,7 +68,7 @@ def ladder_figure(timings: Any, size: Size | None = None, upto: str | None = Non
         _draw_row(axes, row, log)
     axes.set_yticks([row.y for row in rows], [row.name for row in rows])
     for label, row in zip(axes.get_yticklabels(), rows, strict=True):
-        label.set_color(row.colour if row.line or row.bold else style.TEXT)
+        label.set_color(row.colour if row.line or row.bold or row.colour == style.LIMIT else style.TEXT)
         label.set_weight("bold" if row.bold else "normal")
     axes.set_ylim(rows[-1].y + 0.6, -0.6)
     axes.tick_params(axis="y", length=0)
@@ -97,6 +98,10 @@ def _rows(chosen: Selected, beside: dict[str, float], shown: str) -> list[_Row]:
         y += 1
     if chosen.limit is not None:
         rows.append(_Row("limit", chosen.limit.seconds, style.LIMIT, "s", y, line="-"))
+    for point in chosen.rungs:
+        if (own := chosen.own_limit(point)) is not None:
+            y += 1
+            rows.append(_Row(f"limit of {point.name}", own.seconds, style.LIMIT, "s", y))
     return rows
 
 
@@ -164,8 +169,10 @@ def _said(chosen: Selected, shown: Any | None, log: bool) -> str:
     said += [f"{peer.name} takes {time_text(peer.median_s)}." for peer in chosen.peers]
     if chosen.limit is not None and shown is not None:
         best = chosen.best
-        share = percent_text(chosen.limit.seconds / best.median_s)
-        said.append(f"The limit is {time_text(chosen.limit.seconds)}; {best.name} reaches {share} of it.")
+        reached = f"{best.name} reaches {percent_text(chosen.share(best) or 0.0)} of it"
+        own = chosen.own_share(best)
+        reached += "" if own is None else f", and {percent_text(own)} of the limit of its own operations"
+        said.append(f"The limit is {time_text(chosen.limit.seconds)}; {reached}.")
     return " ".join(said)
 
 

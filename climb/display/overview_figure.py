@@ -20,6 +20,7 @@ from climb.display.selection import select
 def overview_figure(ladders: Sequence[Any]) -> Figure:
     """Draw a row for each ladder, from its first rung to its best, with the best peer, as shares of the limit.
 
+    Where the best rung is a shortcut, a hollow mark shows its share of the limit of its own operations.
     ``ladders`` holds the timings (or the record) of each ladder, drawn at its first headline size. The times are always
     the record's, never the reader's own. Raises ValueError when it is empty or a limit is unknown, and
     PendingRung where a ladder has no time yet.
@@ -36,11 +37,9 @@ def overview_figure(ladders: Sequence[Any]) -> Figure:
     axes = figure.add_subplot()
     said = []
     lowest = highest = 1.0
-    widest = max(text_width(percent_text(c.limit.seconds / c.best.median_s), bold=True) for c in chosen)
+    widest = max(text_width(percent_text(c.share(c.best)), bold=True) for c in chosen)
     for row, c in enumerate(chosen):
-        least = c.limit.seconds
-        best = least / c.best.median_s
-        first = least / c.rungs[0].median_s
+        best, first, own = c.share(c.best), c.share(c.rungs[0]), c.own_share(c.best)
         axes.plot([first, best], [row, row], color=style.MUTED, linewidth=2.5, zorder=2, solid_capstyle="round")
         axes.plot([first], [row], marker="o", color=style.GROUND, markeredgecolor=style.QUIET, markersize=7, zorder=4)
         axes.plot([best], [row], marker="o", color=style.BEST, markersize=9, zorder=5)
@@ -59,10 +58,13 @@ def overview_figure(ladders: Sequence[Any]) -> Figure:
         lowest, highest = min(lowest, first), max(highest, best)
         text = f"{c.ladder.name}: first rung {percent_text(first)}, best {percent_text(best)}"
         if c.peer is not None:
-            share = least / c.peer.median_s
+            share = c.share(c.peer)
             axes.plot([share], [row], marker="D", color=style.PEER, markersize=7, zorder=6)
             lowest = min(lowest, share)
             text += f", {c.peer.name} {percent_text(share)}"
+        if own is not None:
+            axes.plot([own], [row], marker="o", color=style.GROUND, markeredgecolor=style.BEST, markersize=7, zorder=7)
+            text += f", which is {percent_text(own)} of the limit of its own operations"
         said.append(text)
     axes.set_title(" ", fontsize=12)  # room for the key
     axes.axvline(1.0, color=style.LIMIT, linewidth=1.6)
@@ -77,7 +79,7 @@ def overview_figure(ladders: Sequence[Any]) -> Figure:
     axes.set_xlabel("share of the limit, logarithmic")
     settle(figure)
     _tick_shares(axes)
-    _overview_key(axes, any(c.peer is not None for c in chosen))
+    _overview_key(axes, any(c.peer is not None for c in chosen), any(c.own_share(c.best) is not None for c in chosen))
     return style.set_alt(figure, "Share of the limit that each ladder reaches. " + "; ".join(said) + ".")
 
 
@@ -90,19 +92,20 @@ def _tick_shares(axes: Axes) -> None:
     axes.xaxis.set_major_locator(FixedLocator(decades[::-1][::step]))
 
 
-def _overview_key(axes: Axes, peers: bool) -> None:
+def _overview_key(axes: Axes, peers: bool, shortcuts: bool) -> None:
     """Say above the plot what the marks are, from the left edge of the figure; the limit's name is in its colour."""
     entries = [
         ("o", style.GROUND, style.QUIET, "first rung"),
         ("o", style.BEST, style.BEST, "best rung"),
-        ("D", style.PEER, style.PEER, "vendor's library"),
+        ("o", style.GROUND, style.BEST, "of own limit"),
+        ("D", style.PEER, style.PEER, "library"),
         ("|", style.LIMIT, style.LIMIT, "limit"),
     ]
     points = 72.0 / axes.figure.dpi
     box = axes.get_window_extent()
     x, y = 8.0, points * box.y1 + 11  # from the corner of the figure
     for marker, face, edge, label in entries:
-        if marker == "D" and not peers:
+        if (marker == "D" and not peers) or (label == "of own limit" and not shortcuts):
             continue
         axes.annotate(label, (x + 9, y), xycoords="figure points", va="center", annotation_clip=False)
         axes.plot(

@@ -61,14 +61,13 @@ def multiprocessors() -> dict[str, dict[str, Any]]:
 
 @cache
 def gpus() -> dict[str, dict[str, Any]]:
-    """Each GPU with records: its name and, in bytes or FLOP a second, the highest value of each ceiling on record."""
+    """Each GPU with records: its name and its ceilings in bytes, FLOP and operations a second."""
     found: dict[str, dict[str, Any]] = {}
     for folder in sorted(path for path in records.RECORDS.iterdir() if path.is_dir() and path.name != "local"):
-        for path in sorted(folder.glob("*.json")):
-            record = records.load_record(path.stem, folder.name)
-            gpu = found.setdefault(folder.name, {"name": record.gpu, "ceilings": {}})
-            for name, value in record.ceilings.items():
-                gpu["ceilings"][name] = max(gpu["ceilings"].get(name, 0.0), value * unit(name))
+        measured = records.load_ceilings(folder)
+        if measured is not None:
+            ceilings = {name: value * unit(name) for name, value in measured.values.items()}
+            found[folder.name] = {"name": measured.device["name"], "ceilings": ceilings}
     return found
 
 

@@ -201,7 +201,7 @@ def _roofline(state: dict[str, Any]) -> tuple[str, str]:
     if flops <= 0 or moved <= 0:
         raise ValueError(f"flops and bytes are positive; got {state['flops']} and {state['bytes']}")
     gpu = gpus()[state["gpu"]]
-    bandwidth, peak = (gpu["ceilings"][name] for name in (state["bandwidth"], "fp32_tflop_s"))
+    bandwidth, peak = (gpu["ceilings"][name] for name in (state["bandwidth"], "fma_tflop_s"))
     what = state["preset"] or "a problem"
     code = f"{what}: {prefixed(flops, 'FLOP')}, {prefixed(moved, 'B')}"
     return code, say_roofline(flops, moved, bandwidth, peak, gpu["name"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from math import atan2, degrees, log10
 from typing import Any
 
@@ -11,7 +11,9 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
 from climb.bench.problem import Size
+from climb.bench.roofline import unit
 from climb.bench.units import rate_text, significant
+from climb.bench.work import ceiling_of, pipe_name
 from climb.display import style
 from climb.display.placing import LabelColumn, settle
 from climb.display.selection import Selected, select
@@ -19,31 +21,39 @@ from climb.display.selection import Selected, select
 
 @style.styled
 def roofline_figure(
-    timings: Any, size: Size | None = None, upto: str | None = None, *, also: Sequence[Any] = ()
+    timings: Any,
+    size: Size | None = None,
+    upto: str | None = None,
+    *,
+    also: Sequence[Any] = (),
+    pipes: Sequence[str] = (),
 ) -> Figure:
     """Draw the roofline of the record's GPU, with a dot for each rung at its arithmetic intensity.
 
     The best rung is blue, or with ``upto`` that rung; names stand at the right, with leader lines to their dots. The
-    roof is made of the ceilings ``copy_gb_s`` and ``fp32_tflop_s``, and the ridge, where they meet, is marked.
-    ``also`` adds the best rung of other timings, each at its first headline size. Raises ValueError for a problem
-    without FLOPs or without bytes, and when the record lacks a ceiling.
+    roof is made of the ceilings ``copy_gb_s`` and ``fma_tflop_s``, and the ridge, where they meet, is marked.
+    ``also`` adds the best rung of other timings, each at its first headline size. ``pipes`` adds roofs of other pipes:
+    "single" (additions or multiplications alone on the FMA pipe), "int32", "issue" (multiply-adds as fast as warps can
+    issue), "tensor_tf32" and so on. Raises ValueError for a problem without FLOPs or without bytes, and when a ceiling
+    was not measured.
 
     >>> roofline_figure(timings("matmul"), upto="coalesced", also=[timings("fma")])        # doctest: +SKIP
     """
     chosen = select(timings, size, upto)
     others = [select(t) for t in also]
     ceilings = chosen.record.ceilings
-    for name in ("copy_gb_s", "fp32_tflop_s"):
+    for name in ("copy_gb_s", "fma_tflop_s"):
         if name not in ceilings:
             known = ", ".join(ceilings) or "none"
             raise ValueError(f"a roofline needs the ceiling {name}; the record has {known}")
-    bandwidth, peak = ceilings["copy_gb_s"] * 1e9, ceilings["fp32_tflop_s"] * 1e12
+    bandwidth, peak = ceilings["copy_gb_s"] * 1e9, ceilings["fma_tflop_s"] * 1e12
     ridge = peak / bandwidth
+    roofs = {_roof_name(pipe): _roof(pipe, ceilings) for pipe in pipes}
     dots = [(chosen.rungs, _intensity(chosen))] + [((o.best,), _intensity(o)) for o in others]
     xs = [x for _, x in dots]
     left, right = min(0.1, *(x / 4 for x in xs), ridge / 30), max(ridge * 12, *(x * 6 for x in xs))
     slowest = min(p.flops / p.median_s for points, _ in dots for p in points)
-    bottom, top = min(slowest / 3, left * bandwidth), peak * 2.6
+    bottom, top = min(slowest / 3, left * bandwidth), max(peak, *roofs.values(), 0.0) * 2.6
 
     figure = style.new_figure(height=max(3.6, 1.7 + 0.2 * len(chosen.rungs)))
     axes = figure.add_subplot()
@@ -59,6 +69,12 @@ def roofline_figure(
         f"{significant(peak / 1e12)} TFLOP/s", (right, peak), (-2, 5), textcoords="offset points", ha="right",
         color=style.LIMIT, weight="bold",
     )  # fmt: skip
+    for name, rate in roofs.items():
+        axes.plot([rate / bandwidth, right], [rate, rate], color=style.LIMIT, linewidth=1, linestyle=(0, (5, 3)))
+        axes.annotate(
+            f"{name}, {significant(rate / 1e12)} T", (right, rate), (-2, -5), textcoords="offset points", ha="right",
+            va="top", color=style.LIMIT,
+        )  # fmt: skip
     axes.annotate(
         f"ridge {significant(ridge, 2)}", (ridge, bottom), (-4, 5), textcoords="offset points", ha="right",
         color=style.LIMIT,
@@ -80,8 +96,26 @@ def roofline_figure(
         f"Roofline: a slope of {significant(bandwidth / 1e9)} GB/s up to the ridge at {significant(ridge, 2)} FLOP per "
         f"byte, then flat at {significant(peak / 1e12)} TFLOP/s. At {significant(_intensity(chosen))} FLOP per byte "
         f"{chosen.ladder.name} climbs from {first.name} ({rate_text(first.flops, first.median_s, 'flops')}) to "
-        f"{last.name} ({rate_text(last.flops, last.median_s, 'flops')}).",
+        f"{last.name} ({rate_text(last.flops, last.median_s, 'flops')})."
+        + "".join(f" Another roof: {name}, {significant(rate / 1e12)} TFLOP/s." for name, rate in roofs.items()),
     )
+
+
+#: FLOPs, or operations, of a warp's instruction: two of each lane.
+_OF_WARP = 64
+
+
+def _roof(pipe: str, ceilings: Mapping[str, float]) -> float:
+    """The most operations a second that a pipe allows. Raises ValueError where its ceiling was not measured."""
+    ceiling = "fma_tflop_s" if pipe == "single" else ceiling_of(pipe)
+    if ceiling not in ceilings:
+        raise ValueError(f"the roof of '{pipe}' needs the ceiling {ceiling}; the record has {', '.join(ceilings)}")
+    rate = ceilings[ceiling] * unit(ceiling)
+    return rate / 2 if pipe == "single" else _OF_WARP * rate if pipe == "issue" else rate
+
+
+def _roof_name(pipe: str) -> str:
+    return {"single": "single operations", "issue": "issue slots"}.get(pipe) or pipe_name(pipe)
 
 
 def _draw_climb(axes: Axes, column: LabelColumn, climb: Selected, shown: Any) -> None:

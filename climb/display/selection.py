@@ -5,11 +5,11 @@ Timings are what ``timings(ladder)`` returns, or a record, of which the cold tim
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from climb.bench.problem import Size, size_label
-from climb.bench.records import PendingRung, command
+from climb.bench.records import PendingRung, command, spread_of
 from climb.bench.roofline import Limit, MissingCeiling, limit
 from climb.bench.units import Resource
 
@@ -45,13 +45,39 @@ class Selected:
 
     @property
     def peer(self) -> Any | None:
-        """The fastest peer that computes in the rungs' precision, or None.
-
-        A peer of precision TF32, and any peer that is faster than the limit, is left out.
-        """
+        """The fastest peer that the limit holds, or None: it computes in the rungs' precision, by the definition."""
         own = [p for p in self.peers if (getattr(p, "library", None) or {}).get("precision") != "TF32"]
-        held = [p for p in own if self.limit is None or p.median_s >= 0.98 * self.limit.seconds]
+        held = [p for p in own if self.limit is None or self.share(p) is not None]
         return min(held, key=lambda p: p.median_s, default=None)
+
+    def share(self, point: Any) -> float | None:
+        """The share of the problem's limit that a point reaches.
+
+        None where the limit is unknown, and for a point that it does not hold: a peer in TF32, or one that is faster
+        than the limit and so computes in another way.
+        """
+        if self.limit is None or (getattr(point, "library", None) or {}).get("precision") == "TF32":
+            return None
+        share = self.limit.share(point, spread_of(self.record.ceilings))
+        return None if share > 1 and point.kind == "peer" else share
+
+    def own_limit(self, point: Any) -> Limit | None:
+        """The limit of the work that a rung itself has, None where it is the problem's or unknown."""
+        if self.limit is None or point.kind != "rung":
+            return None
+        rung = next((r for r in getattr(self.ladder, "rungs", ()) if r.name == point.name), None)
+        if rung is None or rung.work is None:
+            return None
+        return limit(self.ladder.problem, self.size, self.record.ceilings, rung=rung)
+
+    def own_share(self, point: Any) -> float | None:
+        """The share of the limit of a rung's own work, None where it has none."""
+        own = self.own_limit(point)
+        return None if own is None else own.share(point, spread_of(self.record.ceilings))
+
+    def slowed(self, point: Any) -> int | None:
+        """The mean SM clock in MHz of a point that ran below 95 % of the highest, else None."""
+        return point.sm_clock_mhz if self.record.slowed(point) else None
 
     @property
     def resource(self) -> Resource:
@@ -95,6 +121,7 @@ def select(timings: Any, size: Size | None = None, upto: str | None = None, *, m
         pending = tuple(name for name in pending if name in shown)
     try:
         least = limit(ladder.problem, size, record.ceilings)
+        least = least if regime == "cold" else replace(least, floor_s=0.0)  # launches back to back overlap
     except MissingCeiling:
         least = None
     peers = tuple(sorted((p for p in here if p.kind == "peer"), key=lambda p: p.median_s))

@@ -9,7 +9,7 @@ from climb.bench.problem import Size
 from climb.bench.timings import verdict
 from climb.bench.units import percent_text, rate_text, ratio_text, significant, time_text
 from climb.display.cell_output import CellOutput, Code, table
-from climb.display.selection import has_mine, select
+from climb.display.selection import Selected, has_mine, select
 
 
 def counters_table(counters: Any, before: Any = None, *, caption: str = "") -> CellOutput:
@@ -91,9 +91,10 @@ def timing_table(timings: Any, size: Size | None = None, upto: str | None = None
 
     Each row has the time, the rate (TFLOP/s where arithmetic sets the limit, else GB/s), the share of the limit, the
     ratio to the fastest peer of the same precision, and the verdict against the rung before it: faster, slower, same or
-    ambiguous, by the intervals from the 25th to the 75th percentile. Where the reader's own GPU was measured, a column
-    gives its times. The newest rung is emphasised. A pending rung has the word in place of its time. Raises ValueError
-    when nothing was measured at this size.
+    ambiguous, by the intervals from the 25th to the 75th percentile. A rung with work of its own is also held to the
+    limit of that. A dagger marks a time that was sampled below 95 % of the GPU's highest clock; the caption has the
+    clocks. Where the reader's own GPU was measured, a column gives its times. The newest rung is emphasised. A pending
+    rung has the word in place of its time. Raises ValueError when nothing was measured at this size.
 
     >>> timing_table(timings("transpose"), upto="padded")                                   # doctest: +SKIP
     """
@@ -103,6 +104,7 @@ def timing_table(timings: Any, size: Size | None = None, upto: str | None = None
     peer = chosen.peer
     columns = ["rung", "time", "rate"]
     columns += ["of the limit"] if chosen.limit else []
+    columns += ["of its own limit"] if any(chosen.own_limit(p) for p in chosen.rungs) else []
     columns += [f"against {peer.name}"] if peer else []
     columns += ["against the rung before"] + (["time here"] if mine else [])
     rows: list[dict[str, Any]] = []
@@ -115,11 +117,12 @@ def timing_table(timings: Any, size: Size | None = None, upto: str | None = None
             continue
         row = {
             "rung": point.name,
-            "time": time_text(point.median_s),
+            "time": time_text(point.median_s) + (" †" if chosen.slowed(point) else ""),
             "rate": rate_text(chosen.work(point), point.median_s, chosen.resource),
         }
-        if chosen.limit:
-            row["of the limit"] = percent_text(chosen.limit.seconds / point.median_s)
+        for column, share in (("of the limit", chosen.share(point)), ("of its own limit", chosen.own_share(point))):
+            if share is not None:
+                row[column] = percent_text(share)
         if peer and point is not peer:
             row[f"against {peer.name}"] = ratio_text(peer.median_s / point.median_s)
         if point.kind == "rung" and previous is not None:
@@ -132,7 +135,14 @@ def timing_table(timings: Any, size: Size | None = None, upto: str | None = None
         rows.append({"rung": "limit", "time": time_text(chosen.limit.seconds), "of the limit": "100 %"})
     caption = f"{chosen.ladder.problem.title}, {_spelled(chosen.size)}, {chosen.regime}. {chosen.record.gpu}, "
     when = chosen.record.date[:10] or "not measured yet"
-    return table(rows, columns, caption=caption + when, newest=len(chosen.names) - 1)
+    return table(rows, columns, caption=caption + when + _clocks(chosen), newest=len(chosen.names) - 1)
+
+
+def _clocks(chosen: Selected) -> str:
+    """The end of a caption: at which SM clock the marked times were sampled; "" without any."""
+    slowed = [f"{p.name} at {clock} MHz" for p in (*chosen.rungs, *chosen.peers) if (clock := chosen.slowed(p))]
+    highest = chosen.record.device["clocks"]["max_sm_mhz"] if slowed else None
+    return f". † The SM clock was lower than its {highest} MHz: {', '.join(slowed)}" if slowed else ""
 
 
 def _change(verdict: str, ratio: float) -> str:

@@ -19,6 +19,7 @@ from tools.nvbench_double import State, nvbench_double  # noqa: F401
 from climb.bench import alignment, hardware, measure, nvbench_results, records, targets
 from climb.bench.measure import MeasurementFailed, Sampling, Target
 from climb.bench.nvbench_results import ResultsError
+from climb.bench.records.ceilings import MEANING
 from climb.bench.registry import load_ladder
 from climb.bench.targets import choose_targets
 
@@ -79,7 +80,13 @@ def test_samples_that_are_lost_or_cut_short_are_an_error(tmp_path):
 
 # From NVBench's results to points.
 
-RESULT = {"max_rel_error": 1.23456e-8, "library": None, "min_samples": 10, "timeout_s": 2.0}
+RESULT = {
+    "max_rel_error": 1.23456e-8,
+    "max_component_error": 2.34567e-8,
+    "library": None,
+    "min_samples": 10,
+    "timeout_s": 2.0,
+}
 
 
 def points_of(index: int, throttled: int = 0):
@@ -95,8 +102,9 @@ def test_a_point_holds_all_that_a_record_needs():
     assert cold.p25_s <= cold.median_s <= cold.p75_s
     assert cold.source_sha256 == scale.ladder["twice"].sha256({"n": 1024})
     assert (cold.flops, cold.bytes, cold.dtype, cold.max_rel_error) == (2048, 8192, "float32", 1.235e-8)
+    assert cold.max_component_error == 2.346e-8 and cold.sm_clock_mhz == 1965
     assert cold.launch["kernel"] == "doubled" and [t["kernel"] for t in cold.launch["then"]] == ["plus_one"]
-    assert cold.launch["grid"] == [16] and cold.launch["options"] == ["-std=c++17"]
+    assert cold.launch["grid"] == [16] and cold.launch["options"] == ["-std=c++17", "-ftz=true"]
     assert batch.sampling == {"launches": 498, "statistic": "mean"}
 
 
@@ -121,7 +129,6 @@ def test_sampling_is_bounded(estimate, samples, timeout):
 
 
 def test_a_whole_ladder_becomes_a_record(nvbench, tmp_path, monkeypatch, capfd):
-    monkeypatch.setattr(measure, "ladder_names", lambda: ())
     monkeypatch.setenv("WORKLOG_COMMIT", "abc123")
     made_now = measure.record_ladder(TINY, Sampling(), [tmp_path], keep=tmp_path / "kept")
     records.save_record(made_now, tmp_path / "scale.json")
@@ -131,9 +138,7 @@ def test_a_whole_ladder_becomes_a_record(nvbench, tmp_path, monkeypatch, capfd):
     found = [(p.name, p.regime, p.median_s) for p in made_now.points[:4]]
     times = [("plain", "cold", 4e-3), ("plain", "batch", 3.6e-3), ("vector", "cold", 1e-3), ("vector", "batch", 9e-4)]
     assert found == times
-    # The ladder's own ceiling: the best cold rate at the larger headline size.
-    assert made_now.ceilings["copy_gb_s"] == pytest.approx(8 * 1024 / 1e-3 / 1e9)
-    assert made_now.ceiling_points["copy_gb_s"]["name"] == "vector"
+    assert made_now.ceilings == {}, "no folder has ceilings"
     assert made_now.find("library", {"n": 1023}, "cold").library["name"] == "None"
     assert nvbench.states[0].asked["min_samples"] == 200 and nvbench.states[0].asked["timeout"] == 2.0
 
@@ -146,18 +151,19 @@ def test_a_whole_ladder_becomes_a_record(nvbench, tmp_path, monkeypatch, capfd):
 def test_the_percentage_of_the_limit_is_reported_once_the_ceilings_are_known(nvbench, tmp_path, monkeypatch, capfd):
     problem = scale.problem.__class__(**{**vars(scale.problem), "flops": lambda s: 0})
     monkeypatch.setattr(scale, "ladder", scale.Ladder(problem, scale.FOLDER, (scale.plain,), (), scale.ladder.ceiling))
-    measure.run([Target(TINY, "rung", "plain", {"n": 1024})], Sampling(), keep=tmp_path)
-    assert "100.0 % of the limit" in capfd.readouterr().err
+    # 8192 bytes at 4096 GB/s are 2 ns, and the floor 1998 us; the double's cold time is 4 ms, its batch 3.6 ms.
+    ceilings = {"copy_gb_s": 4096.0, "floor_us": 1998.0}
+    measure.run([Target(TINY, "rung", "plain", {"n": 1024})], Sampling(), keep=tmp_path, ceilings=ceilings)
+    cold, batch = capfd.readouterr().err.splitlines()
+    assert "50 % of the limit" in cold and "of the limit" not in batch
 
 
 def test_a_ladder_may_be_measured_after_nvbenchs_flush_alone_too(nvbench, tmp_path, monkeypatch):
     regimes = ("cold", "batch", "dirty")
-    monkeypatch.setattr(measure, "ladder_names", lambda: ())
     monkeypatch.setattr(scale, "ladder", dataclasses.replace(scale.ladder, regimes=regimes))
     made_now = measure.record_ladder(TINY, Sampling(), [tmp_path])
     found = [(p.name, p.regime, p.median_s) for p in made_now.points[:3]]
     assert found == [("plain", "cold", 4e-3), ("plain", "batch", 3.6e-3), ("plain", "dirty", 4.4e-3)]
-    assert made_now.ceiling_points["copy_gb_s"]["regime"] == "cold"
     assert records.stale_points(made_now, scale.ladder) == []
     without = msgspec.structs.replace(made_now, points=tuple(p for p in made_now.points if p.regime != "dirty"))
     assert "missing in the regime 'dirty'" in str(records.stale_points(without, scale.ladder)[0])
@@ -211,20 +217,47 @@ def test_an_interruption_ends_the_child(tmp_path, monkeypatch):
 # Which points make the ceilings.
 
 
-def test_ceiling_ladders_are_measured_whole_until_they_have_a_record(tmp_path, monkeypatch):
+def test_all_rungs_are_candidates_for_a_ceiling_until_a_record_says_which_are_fast(tmp_path, monkeypatch):
     monkeypatch.setattr(measure, "ladder_names", lambda: (TINY,))
-    everything = measure.ceiling_targets({"transpose"}, [tmp_path])
-    assert [t.name for t in everything] == ["plain", "vector", "twice", "library"]
-    assert {t.size["n"] for t in everything} == {1024}
+    everything = measure.ceiling_targets([tmp_path])
+    assert [t.name for _, t in everything] == ["plain", "vector", "twice"], "a peer is no ceiling"
+    assert {(name, t.size["n"], t.regimes) for name, t in everything} == {("copy_gb_s", 1024, ("cold",))}
     records.save_record(made.record(), tmp_path / "scale.json")
-    assert [t.name for t in measure.ceiling_targets({"transpose"}, [tmp_path / "none", tmp_path])] == [
-        "vector",
-        "library",
-    ]
-    assert measure.ceiling_targets({TINY}, [tmp_path]) == []
+    assert [t.name for _, t in measure.ceiling_targets([tmp_path / "none", tmp_path])] == ["vector", "plain"]
+    monkeypatch.setattr(scale, "ladder", dataclasses.replace(scale.ladder, ceiling=None))
+    assert measure.ceiling_targets([tmp_path]) == []
+    with pytest.raises(ValueError, match="no ladder measures a ceiling"):
+        measure.record_ceilings(Sampling(), [tmp_path])
 
 
-def test_several_ladders_are_measured_in_one_run_after_the_ceilings(tmp_path, monkeypatch):
+def test_the_floor_is_measured_first():
+    names = [name for name, _ in measure.ceiling_targets([records.RECORDS / records.DEFAULT_GPU])]
+    assert names[0] == "floor_us" and set(names) == set(MEANING) - {"kept_mb"}
+
+
+def test_ceilings_come_from_the_fastest_rung_with_every_sample(nvbench, tmp_path, monkeypatch):
+    monkeypatch.setattr(measure, "ladder_names", lambda: (TINY,))
+    monkeypatch.setenv("WORKLOG_COMMIT", "abc123")
+    found = measure.record_ceilings(Sampling(), [tmp_path])
+    # The double's times of the three rungs are 4, 1 and 2 ms; 8 bytes are moved for each of 1024 floats.
+    assert found.values == {"copy_gb_s": pytest.approx(8 * 1024 / 1e-3 / 1e9)} and found.commit == "abc123"
+    assert [(one.ladder, one.point.name, len(one.point.samples)) for one in found.points] == [
+        ("scale", "plain", 200), ("scale", "vector", 200), ("scale", "twice", 200)
+    ]  # fmt: skip
+    records.save_ceilings(found, tmp_path)
+    assert records.load_ceilings(tmp_path) == found
+    assert "write_gb_s" in found.values.pending
+
+
+def test_a_ceiling_whose_ladder_fails_stays_pending_and_no_floor_is_an_error(nvbench, tmp_path, monkeypatch):
+    wrong = dataclasses.replace(scale.faulty, ceiling="floor_us")
+    monkeypatch.setattr(measure, "ladder_names", lambda: (TINY,))
+    monkeypatch.setattr(scale, "ladder", wrong)
+    with pytest.raises(MeasurementFailed, match="WrongResult"):
+        measure.record_ceilings(Sampling(), [tmp_path], failures={})
+
+
+def test_several_ladders_are_measured_in_one_run_and_held_to_the_folders_ceilings(tmp_path, monkeypatch):
     asked = []
 
     def run(targets, sampling, **options):
@@ -232,31 +265,17 @@ def test_several_ladders_are_measured_in_one_run_after_the_ceilings(tmp_path, mo
         return [() for _ in targets], made.DEVICE
 
     monkeypatch.setattr(measure, "run", run)
-    monkeypatch.setattr(measure, "ladder_names", lambda: ("copy", "saxpy"))
     monkeypatch.setenv("WORKLOG_COMMIT", "f00")
-    written = measure.record_ladders(["saxpy", "transpose"], Sampling(), [tmp_path])
+    records.save_ceilings(made.ceilings(), tmp_path)
+    written = measure.record_ladders(["saxpy", "transpose"], Sampling(), [tmp_path / "none", tmp_path])
     assert [record.ladder for record in written] == ["saxpy", "transpose"]
-    assert list(dict.fromkeys(target.ladder for target in asked)) == ["copy", "saxpy", "transpose"]
-    for name in ("saxpy", "transpose"):
+    assert list(dict.fromkeys(target.ladder for target in asked)) == ["saxpy", "transpose"]
+    for name, record in zip(("saxpy", "transpose"), written, strict=True):
         assert [t for t in asked if t.ladder == name] == measure.targets_of(load_ladder(name), name)
-    assert {t.regimes for t in asked if t.ladder == "copy"} == {("cold",)}
-
-
-def test_the_first_of_equally_fast_points_gives_the_ceiling():
-    size = {"n": 1024}
-    points = [made.point(name, "rung", size, "cold", seconds=seconds)
-              for name, seconds in (("vector", 2e-6), ("plain", 1e-6), ("twice", 1e-6))]  # fmt: skip
-    ceilings, sources = measure.find_ceilings((Target(TINY, "rung", p.name, size), p) for p in points)
-    assert ceilings == {"copy_gb_s": pytest.approx(8.192)}
-    assert sources == {"copy_gb_s": {"ladder": "scale", "name": "plain", "size": size, "regime": "cold"}}
+        assert record.ceilings == made.ceilings().values
 
 
 # A part of a ladder.
-
-
-def test_ladders_that_define_a_ceiling_come_first(monkeypatch):
-    monkeypatch.setattr(targets, "ladder_names", lambda: ("copy", "saxpy", "fma", "transpose"))
-    assert targets.ceilings_first() == ["copy", "fma", "saxpy", "transpose"]
 
 
 def test_a_part_of_a_ladder_is_chosen_by_rung_and_size():

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 
+import msgspec
 import pytest
 from tiny_ladder import made, scale
 
 from climb.bench import report
-from climb.bench.records import save_record
+from climb.bench.records import save_ceilings, save_record
+from climb.bench.work import Work
 from climb.cli import main
 
 TINY = ["tiny_ladder.scale"]
@@ -30,20 +32,42 @@ def test_a_row_has_best_rung_ratio_limit_and_noise():
 
 def test_the_table_is_markdown():
     lines = report.table(report.rows_of(scale.ladder, made.record())).splitlines()
-    assert lines[2] == "| scale | 1024 | vector | 2.00 µs | 1.50 x library | 50.0 % | 1 % | fresh |"
+    assert lines[2] == "| scale | 1024 | vector | 2.00 µs | 1.50 x library | 50 % | memory | 1 % |  | fresh |"
     assert len({line.count("|") for line in lines}) == 1
 
 
 def test_a_shortcut_is_marked_and_large_powers_of_two_are_written_as_such(tmp_path, monkeypatch):
-    quicker = dataclasses.replace(scale.ladder, rungs=(dataclasses.replace(scale.vector, shortcut=True),))
+    # Half of the bytes: at 8.192 GB/s 0.5 us of the rung's 2 us.
+    half = dataclasses.replace(scale.vector, work=lambda size: Work(read=2 * size["n"], written=2 * size["n"]))
+    quicker = dataclasses.replace(scale.ladder, rungs=(half,))
     (first, *_) = report.rows_of(quicker, made.record())
-    assert "| 50.0 % \\* |" in report.table([first])
+    assert "| 50 % \\*, 25 % |" in report.table([first])
     large = dataclasses.replace(first, size={"n": 1 << 29, "m": 10**5, "border": "zero"})
     assert "| 2^29 x 100000 x zero |" in report.table([large])
     save_record(made.record(), tmp_path / "scale.json")
-    assert not report.report(TINY, folder=tmp_path).endswith(report._SHORTCUT)
+    save_ceilings(made.ceilings(), tmp_path)
+    assert report._SHORTCUT not in report.report(TINY, folder=tmp_path)
     monkeypatch.setattr(report, "load_ladder", lambda name: quicker)
-    assert report.report(TINY, folder=tmp_path).endswith(report._SHORTCUT)
+    assert report._SHORTCUT in report.report(TINY, folder=tmp_path)
+
+
+def test_a_slowed_point_has_its_clock_and_ceilings_have_no_more_digits_than_their_spread(tmp_path):
+    at = {"plain": 1980, "vector": 1882, "library": 1642}  # of 1980 MHz; 95 % are 1881
+    points = tuple(
+        msgspec.structs.replace(p, sampling={"sm_clock_mhz": at.get(p.name, 1800)}) for p in made.record().points
+    )
+    first, second = report.rows_of(scale.ladder, msgspec.structs.replace(made.record(), points=points))
+    assert (first.slowed, second.slowed) == ({"library": 1642}, {"library": 1642})
+    line = report.table([first]).splitlines()[2]
+    assert "1.50 x library (at 1642 MHz)" in line and "| 1882 MHz |" in line
+    slower = tuple(msgspec.structs.replace(p, sampling={"sm_clock_mhz": 1880}) for p in points)
+    (first, _) = report.rows_of(scale.ladder, msgspec.structs.replace(made.record(), points=slower))
+    assert "| 1880 MHz (slowed) |" in report.table([first])
+    save_ceilings(made.ceilings(), tmp_path)
+    note = report.ceilings_note(tmp_path)
+    assert "as many of each 8.2 GB/s" in note and "FMA pipe 60 TFLOP/s" in note
+    assert "Not measured yet: launch, first bytes and back, bytes written" in note
+    assert report.ceilings_note(tmp_path / "none") == ""
 
 
 def test_a_stale_record_is_called_stale():

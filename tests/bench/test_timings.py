@@ -86,7 +86,7 @@ MADE_AT = 1_000_000
 def live(tmp_path, monkeypatch):
     """A GPU on which the tiny ladder is measured live. Returns a function that asks for its times some seconds after
     the local record was made, and the list of the measurements."""
-    measured = []
+    measured, sessions = [], []
 
     def record_ladder(name, sampling, known):
         measured.append(name)
@@ -98,16 +98,20 @@ def live(tmp_path, monkeypatch):
     monkeypatch.setattr(cuda, "can_measure", lambda: True)
     monkeypatch.setattr(hardware, "device_block", lambda: made.DEVICE)
     monkeypatch.setattr(measure, "record_ladder", record_ladder)
+    monkeypatch.setattr(measure, "record_ceilings", lambda *args, **more: sessions.append(1) or made.ceilings())
 
     def ask(after: int) -> Timings:
         module._live.cache_clear()
+        module._live_ceilings.cache_clear()
         for path in tmp_path.glob("*.json"):
             os.utime(path, (MADE_AT, MADE_AT))
         monkeypatch.setattr(module, "time", SimpleNamespace(time=lambda: MADE_AT + after))
         return timings(scale.ladder)
 
+    ask.sessions = sessions
     yield ask, measured
     module._live.cache_clear()
+    module._live_ceilings.cache_clear()
 
 
 def test_a_live_measurement_is_kept_and_used_again_within_twelve_hours(live, tmp_path):
@@ -115,6 +119,9 @@ def test_a_live_measurement_is_kept_and_used_again_within_twelve_hours(live, tmp
     assert ask(0).mine.date == "measured 1"
     assert records.load_record("scale", folder=tmp_path).date == "measured 1"
     assert ask(1).mine.date == ask(12 * HOURS - 1).mine.date == "measured 1" and measured == ["scale"]
+    assert len(ask.sessions) == 1 and ask(2).limit_s(mine=True) == pytest.approx(1e-6)
+    ask(12 * HOURS)
+    assert len(ask.sessions) == 2, "a session's ceilings are as old as its records may be"
 
 
 @pytest.mark.parametrize("after", [12 * HOURS, 12 * HOURS + 5, 24 * HOURS])

@@ -46,7 +46,7 @@ def test_each_command_has_help(command, capsys):
         (["climp"], "climb: error: argument COMMAND: invalid choice: 'climp'"),
         (["emulate"], "climb emulate: error: the following arguments are required: file, --grid, --block"),
         (["record", "transpoze"], "climb record: error: no ladder 'transpoze'; the ladders are "),
-        (["record", "--only", "dance"], "climb record: error: no step 'dance'; the steps are measure, profile, "),
+        (["record", "--only", "dance"], "climb record: error: no step 'dance'; the steps are ceilings, measure, "),
         (["record", "--size", "rows"], "climb record: error: argument --size: 'rows' is no size"),
         (["record", "copy", "--rung", "scalar", "--together"], "climb record: error: --rung and --size measure a part"),
         (["profile", "transpoze"], "climb profile: error: no ladder 'transpoze'"),

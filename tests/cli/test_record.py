@@ -7,6 +7,7 @@ import sys
 import types
 from dataclasses import replace
 
+import msgspec
 import pytest
 from tiny_ladder import made, scale
 from tools.nvbench_double import nvbench_double  # noqa: F401
@@ -41,15 +42,36 @@ def test_the_command_writes_a_record(on_a_gpu, tmp_path, capfd):
     assert [p.name for p in tmp_path.iterdir()] == ["scale.json"]
 
 
-def test_ladders_recorded_together_share_their_ceilings(on_a_gpu, tmp_path, capfd, monkeypatch):
+def test_ladders_are_recorded_together(on_a_gpu, tmp_path, capfd, monkeypatch):
     other = "tiny_ladder.other"
     monkeypatch.setitem(sys.modules, other, types.ModuleType(other))
     sys.modules[other].ladder = replace(scale.ladder, problem=replace(scale.problem, name="other"), ceiling=None)
     assert main(["record", TINY, other, "--together", "--records", str(tmp_path)]) == 0
     first, second = (records.load_record(name, folder=tmp_path) for name in ("scale", "other"))
-    assert first.ceilings == second.ceilings and second.ceiling_points["copy_gb_s"]["ladder"] == "scale"
     assert (len(first.points), len(second.points)) == (14, 14)
     assert "2 of 2 steps done in" in capfd.readouterr().err
+
+
+def test_ceilings_are_measured_once_a_day_before_the_ladders(on_a_gpu, tmp_path, capfd, monkeypatch):
+    monkeypatch.setattr(measure, "ladder_names", lambda: (TINY,))
+    monkeypatch.setattr(records.Ceilings, "pending", ())
+    assert main(["record", TINY, "--records", str(tmp_path)]) == 0
+    said = capfd.readouterr().err
+    assert "this GPU: ceilings done: " in said and "copy_gb_s 0.00819 GB/s" in said
+    assert said.index("ceilings done") < said.index("measure done") and "2 of 2 steps done" in said
+    assert records.load_record("scale", folder=tmp_path).ceilings == {"copy_gb_s": pytest.approx(0.008192)}
+    before = (tmp_path / "ceilings.json").read_bytes()
+    assert main(["record", TINY, "--records", str(tmp_path)]) == 0
+    assert "ceilings done" not in capfd.readouterr().err and (tmp_path / "ceilings.json").read_bytes() == before
+    for field in ({"date": "2026-11-20"}, {"device": made.DEVICE | {"driver": "1"}}):
+        changed = msgspec.structs.replace(records.load_ceilings(tmp_path), **field)
+        records.save_ceilings(changed, tmp_path)
+        assert main(["record", TINY, "--records", str(tmp_path), "--only", "measure"]) == 0
+        assert "ceilings done" not in capfd.readouterr().err, "a step that was not asked for"
+        assert main(["record", TINY, "--records", str(tmp_path)]) == 0
+        assert "ceilings done" in capfd.readouterr().err
+    assert main(["record", "--only", "ceilings", "--records", str(tmp_path)]) == 0
+    assert "1 of 1 steps done" in capfd.readouterr().err
 
 
 def test_a_ladder_that_fails_does_not_stop_the_others(on_a_gpu, tmp_path, capfd, monkeypatch):
@@ -70,11 +92,12 @@ def test_the_command_leaves_the_record_alone_for_a_part_a_failure_and_an_interru
     on_a_gpu, tmp_path, capfd, monkeypatch
 ):
     records.save_record(made.record(), tmp_path / "scale.json")
+    records.save_ceilings(made.ceilings(), tmp_path)
     before = (tmp_path / "scale.json").read_bytes()
     assert main(["record", TINY, "--records", str(tmp_path), "--rung", "plain", "--size", "n=64"]) == 0
     lines = capfd.readouterr().err
     # The record's ceilings tell how far from the limit it is: 512 bytes at 8.192 GB/s are 62.5 ns of the double's 4 ms.
-    assert "no record is written" in lines and "0.0 % of the limit" in lines
+    assert "no record is written" in lines and "0 % of the limit" in lines
 
     assert main(["record", "transpoze", "--records", str(tmp_path)]) == 2
     assert "no ladder 'transpoze'" in capfd.readouterr().err
@@ -88,7 +111,7 @@ def test_the_command_leaves_the_record_alone_for_a_part_a_failure_and_an_interru
     monkeypatch.setattr(measure, "run_child", interrupted)
     assert main(["record", TINY, "--records", str(tmp_path)]) == 130
     assert "interrupted" in capfd.readouterr().err
-    assert (tmp_path / "scale.json").read_bytes() == before and len(list(tmp_path.iterdir())) == 1
+    assert (tmp_path / "scale.json").read_bytes() == before and len(list(tmp_path.iterdir())) == 2
 
 
 def test_the_command_needs_a_gpu(monkeypatch, capsys):

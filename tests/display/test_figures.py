@@ -181,7 +181,7 @@ def test_every_dot_of_a_committed_record_stands_at_its_intensity_and_rate():
     expected = [(p.flops / p.bytes, p.flops / p.median_s) for p in (*chosen.rungs, beside.best)]
     assert len(dots) == len(chosen.rungs) + 1
     assert np.array(dots) == pytest.approx(np.array(expected))
-    bandwidth, peak = record.ceilings["copy_gb_s"] * 1e9, record.ceilings["fp32_tflop_s"] * 1e12
+    bandwidth, peak = record.ceilings["copy_gb_s"] * 1e9, record.ceilings["fma_tflop_s"] * 1e12
     assert ridge == pytest.approx((peak / bandwidth, peak))
     (roof,) = (line for line in axes.lines if len(line.get_xdata()) == 3)
     x, y = np.array(roof.get_xdata()), np.array(roof.get_ydata())
@@ -208,7 +208,7 @@ def test_roofline_refuses_a_problem_without_flops_and_a_record_without_ceilings(
     with pytest.raises(ValueError, match="transpose counts no FLOPs"):
         roofline_figure(made_up())
     with pytest.raises(ValueError, match="needs the ceiling copy_gb_s"):
-        roofline_figure(made_up(flops=1, ceilings={"fp32_tflop_s": 60.0}))
+        roofline_figure(made_up(flops=1, ceilings={"fma_tflop_s": 60.0}))
 
 
 def test_sweep_has_a_second_panel_on_the_same_x_and_no_second_y():

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import re
 from html import unescape
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -13,8 +12,9 @@ import pytest
 from tools.javascript import PLAY, Scripts
 
 from climb import count_kernel, playground
-from climb.bench.roofline import limit
+from climb.bench.roofline import limit_of
 from climb.bench.units import significant, time_text
+from climb.bench.work import Work
 from climb.display.access_cost import global_picture, shared_picture
 from climb.display.index_expression import ExpressionError
 from climb.display.playground_data import gpus, multiprocessors, occupancy_rules, playground_data, presets, script
@@ -182,19 +182,20 @@ def test_occupancy_equals_the_benchs_for_random_kernels(scripts: Scripts) -> Non
 def test_roofline_equals_the_benchs_for_random_problems(scripts: Scripts) -> None:
     draw = random.Random(6)
     gpu = gpus()["nvidia-h200"]
-    points = [(int(10 ** draw.uniform(3, 15)), int(10 ** draw.uniform(3, 13)), draw.choice(("copy_gb_s", "read_gb_s")))
-              for _ in range(PATTERNS)]  # fmt: skip
-    peak = gpu["ceilings"]["fp32_tflop_s"]
+    points = [
+        (*(2 * int(10 ** draw.uniform(3, most)) for most in (15, 13)), draw.choice(("copy_gb_s", "read_gb_s")))
+        for _ in range(PATTERNS)
+    ]
+    peak = gpu["ceilings"]["fma_tflop_s"]
     found = scripts.call(
         "((f, b, w, p, n) => said(RLPlay.roofline, (r) => RLPlay.sayRoofline(f, b, r, n))(f, b, w, p))",
         [[f, b, gpu["ceilings"][w], peak, gpu["name"]] for f, b, w in points],
     )
     for (flops, moved, name), js in zip(points, found, strict=True):
-        written = 0 if name == "read_gb_s" else moved
-        output = SimpleNamespace(extents=lambda _, n=written: (n,), dtype=np.uint8)
-        problem: Any = SimpleNamespace(outputs=(output,), bytes=lambda _, n=moved: n, flops=lambda _, n=flops: n)
+        written = 0 if name == "read_gb_s" else moved // 2
+        work = Work(read=moved - written, written=written, fma=flops // 2)
         ceilings = {"copy_gb_s": gpu["ceilings"]["copy_gb_s"] / 1e9, "read_gb_s": gpu["ceilings"]["read_gb_s"] / 1e9}
-        expected = limit(problem, {}, {**ceilings, "fp32_tflop_s": peak / 1e12})
+        expected = limit_of(work, {**ceilings, "fma_tflop_s": peak / 1e12})
         assert js["bound"] == expected.bound
         assert js["seconds"] == pytest.approx(expected.seconds, rel=1e-12)
         assert js["say"] == say_roofline(flops, moved, gpu["ceilings"][name], peak, gpu["name"])

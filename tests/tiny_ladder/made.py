@@ -6,7 +6,8 @@ from typing import Any
 
 from climb.bench import records
 from climb.bench.ladder import Ladder
-from climb.bench.records import Point, Record
+from climb.bench.records import CeilingPoint, CeilingsRecord, Point, Record
+from climb.bench.records.ceilings import Ceiling
 from tiny_ladder import scale
 
 DEVICE = {
@@ -54,6 +55,20 @@ def point(
     return Point(**fields)
 
 
+def ceilings() -> CeilingsRecord:
+    """The ceilings of :func:`record`, each from a point of the tiny ladder, whatever its rate."""
+    values = {"copy_gb_s": 8.192, "read_gb_s": 9.0, "fma_tflop_s": 60.0}
+    size = {"n": 1024}
+    return CeilingsRecord(
+        date="2026-11-20",
+        commit="abc",
+        device=DEVICE,
+        command="climb record",
+        ceilings={name: Ceiling(value, 0.01) for name, value in values.items()},
+        points=tuple(CeilingPoint(name, "scale", 8192, point("plain", "rung", size, "cold")) for name in values),
+    )
+
+
 def record(ladder: Ladder = scale.ladder, seconds: dict[str, float] | None = None) -> Record:
     """A whole and fresh record; ``seconds`` are of rungs that ``SECONDS`` does not have."""
     points = [
@@ -66,6 +81,6 @@ def record(ladder: Ladder = scale.ladder, seconds: dict[str, float] | None = Non
         date="2026-11-20",
         commit="abc",
         device=DEVICE,
-        ceilings={"copy_gb_s": 8.192, "read_gb_s": 9.0, "fp32_tflop_s": 60.0},
+        ceilings=ceilings().values,
         points=tuple(points),
     )

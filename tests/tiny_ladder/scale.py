@@ -59,5 +59,5 @@ def _prepare(arrays, size):
 
 library = Peer("library", _prepare, lambda: {"name": "None", "version": "1", "algorithm": "plain", "precision": "fp32"})
 
-ladder = Ladder(problem, FOLDER, (plain, vector, twice), (library,), ceiling={"name": "copy_gb_s", "per": "bytes"})
+ladder = Ladder(problem, FOLDER, (plain, vector, twice), (library,), ceiling="copy_gb_s")
 faulty = Ladder(problem, FOLDER, tuple(_one(k, "faults.cu") for k in ("last_missing", "one_wrong", "swallows_nan")))

@@ -152,5 +152,10 @@ def nvbench_double(monkeypatch):
 
     monkeypatch.setattr(cuda, "bench", bench, raising=False)
     monkeypatch.setattr(hardware, "device_block", lambda: made.DEVICE)
-    monkeypatch.setattr(measure, "run_child", lambda spec, out: bench_child.main(spec, out, Gpu()))
+
+    def run_child(spec: Path, out: Path) -> int:
+        bench.benchmarks.clear()  # each run is a new process
+        return bench_child.main(spec, out, Gpu())
+
+    monkeypatch.setattr(measure, "run_child", run_child)
     return bench

@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 
 from climb.bench.problem import Argument, Launch, Problem
+from climb.bench.work import Work
 from climb.toolchain import Compiled, compile_cuda
 
 LANES = np.arange(32)
 #: The address of an array, as far as drawing goes.
 BASE = 0x7F00_0000_0000
-CEILINGS = {"copy_gb_s": 4000.0, "read_gb_s": 4100.0, "fp32_tflop_s": 60.0}
+CEILINGS = {"copy_gb_s": 4000.0, "read_gb_s": 4100.0, "fma_tflop_s": 60.0}
 
 
 def made_up(
@@ -56,7 +57,9 @@ def made_up(
         ceilings=CEILINGS if ceilings is None else ceilings,
         date="2026-01-02",
         gpu="A GPU",
+        device={},
         points=[point("rung", *r) for r in rungs] + [point("peer", *p) for p in peers],
+        slowed=lambda point: False,
     )
 
 
@@ -112,9 +115,7 @@ def made_up_timings(mine: Any = None) -> SimpleNamespace:
         )  # fmt: skip
 
     size = {"n": 10}
-    problem = SimpleNamespace(
-        title="A copy", headline=(size,), outputs=(), bytes=lambda size: 8 * 10**9, flops=lambda size: 0
-    )
+    problem = SimpleNamespace(title="A copy", headline=(size,), work=lambda size: Work(read=8 * 10**9))
     ladder = SimpleNamespace(name="copy", problem=problem, names=("naive", "float4", "same", "worse"))
     points = [
         point(*p)
@@ -128,7 +129,13 @@ def made_up_timings(mine: Any = None) -> SimpleNamespace:
         ]
     ]
     record = SimpleNamespace(
-        ladder="copy", ceilings={"read_gb_s": 4000.0}, points=points, date="2026-01-02T03:04:05", gpu="A GPU"
+        ladder="copy",
+        ceilings={"read_gb_s": 4000.0},
+        points=points,
+        date="2026-01-02T03:04:05",
+        gpu="A GPU",
+        device={},
+        slowed=lambda point: False,
     )
     return SimpleNamespace(ladder=ladder, regime="cold", reference=record, mine=mine)
 

@@ -101,7 +101,7 @@
       ui.choice("gpu", "GPU", Object.entries(data.gpus).map(([slug, gpu]) => [slug, gpu.name])))],
     settle: own,
     compute: (state) => {
-      const gpu = data.gpus[state.gpu], bandwidth = gpu.ceilings[state.bandwidth], peak = gpu.ceilings.fp32_tflop_s;
+      const gpu = data.gpus[state.gpu], bandwidth = gpu.ceilings[state.bandwidth], peak = gpu.ceilings.fma_tflop_s;
       const found = P.roofline(state.flops, state.bytes, bandwidth, peak);
       return { ...found, bandwidth, peak, say: P.sayRoofline(state.flops, state.bytes, found, gpu.name) };
     },

@@ -15,6 +15,16 @@ import msgspec
 
 from climb import paths
 from climb.bench.ladder import REGIMES, Ladder
+from climb.bench.records.ceilings import FILE as CEILINGS_FILE
+from climb.bench.records.ceilings import (
+    CeilingPoint,
+    Ceilings,
+    CeilingsRecord,
+    ceiling_text,
+    load_ceilings,
+    save_ceilings,
+    spread_of,
+)
 from climb.bench.records.freshness import (
     Pending,
     PendingRung,
@@ -27,6 +37,7 @@ from climb.bench.records.freshness import (
 )
 from climb.bench.records.schema import (
     ALL_REGIMES,
+    FULL_CLOCK,
     Device,
     Head,
     Point,
@@ -43,9 +54,14 @@ from climb.bench.registry import load_ladder
 
 __all__ = [
     "ALL_REGIMES",
+    "CEILINGS_FILE",
     "DEFAULT_GPU",
+    "FULL_CLOCK",
     "RECORDS",
     "REGIMES",
+    "CeilingPoint",
+    "Ceilings",
+    "CeilingsRecord",
     "Device",
     "Head",
     "MissingRecord",
@@ -57,11 +73,15 @@ __all__ = [
     "Skipped",
     "Stale",
     "StoredSize",
+    "ceiling_text",
+    "ceilings_of",
     "command",
     "empty_record",
     "expected_points",
     "find_record",
+    "flushes_subnormals",
     "load",
+    "load_ceilings",
     "load_record",
     "parse",
     "parse_record",
@@ -70,9 +90,12 @@ __all__ = [
     "pending_rungs",
     "quantiles",
     "record_path",
+    "recorded",
     "rounded",
     "save",
+    "save_ceilings",
     "save_record",
+    "spread_of",
     "stale_points",
     "write_whole",
 ]
@@ -91,7 +114,10 @@ def record_path(ladder: str, gpu: str = DEFAULT_GPU, folder: Path | None = None)
 
 
 def load_record(ladder: str, gpu: str = DEFAULT_GPU, folder: Path | None = None) -> Record:
-    """Read and check a record. Raises :class:`MissingRecord` and :class:`RecordError`."""
+    """Read and check a record, with the ceilings of its folder.
+
+    Raises :class:`MissingRecord` and :class:`RecordError`.
+    """
     path = record_path(ladder, gpu, folder)
     if not path.exists():
         raise MissingRecord(f"no record of {ladder} on {gpu} ({path}); on that GPU run: {command(ladder)}")
@@ -100,7 +126,28 @@ def load_record(ladder: str, gpu: str = DEFAULT_GPU, folder: Path | None = None)
         check_record(record)
     except RecordError as error:
         raise RecordError(f"{path}: {error}") from None
-    return record
+    return msgspec.structs.replace(record, ceilings=ceilings_of(path.parent))
+
+
+def flushes_subnormals(record: Record) -> bool:
+    """Whether a record's rungs turn subnormal float32 numbers into zeros, as the options of their points say.
+
+    Records older than 2026-11-22 do not list the options that CuPy adds; it has added ``-ftz=true`` in all versions.
+    """
+    launches = [point.launch for point in record.points if point.launch]
+    options = {option for launch in launches for option in launch.get("options", ())}
+    return "-ftz=true" in options or bool(options and record.device["cupy"])
+
+
+def ceilings_of(folder: Path) -> Ceilings:
+    """The ceilings that the records of a folder are held to; none where none were measured."""
+    found = load_ceilings(folder)
+    return found.values if found else Ceilings()
+
+
+def recorded(folder: Path) -> list[str]:
+    """The ladders that have a record in a folder, in alphabetical order."""
+    return sorted(path.stem for path in folder.glob("*.json") if path.name != CEILINGS_FILE)
 
 
 def find_record(ladder: str, gpu: str = DEFAULT_GPU, folder: Path | None = None) -> Record | None:
@@ -116,7 +163,7 @@ def empty_record(ladder: str, gpu: str = DEFAULT_GPU) -> Record:
     device = Device(
         name=gpu, compute_capability="", sm_count=0, l2_bytes=0, driver=None, cuda="", nvrtc="", cupy="", clocks={}
     )
-    return Record(ladder, date="", commit="", device=device, ceilings={}, points=())
+    return Record(ladder, date="", commit="", device=device, points=(), ceilings=ceilings_of(RECORDS / gpu))
 
 
 def pending(ladder: str | Ladder, gpu: str = DEFAULT_GPU, folder: Path | None = None) -> tuple[str, ...]:
@@ -131,6 +178,7 @@ def save_record(record: Record, path: Path) -> None:
     Raises :class:`RecordError` rather than write what could not be read again.
     """
     data = msgspec.to_builtins(record)
+    del data["ceilings"]
     parse_record(data)
     write_whole(path, _dump(data))
 
@@ -139,10 +187,15 @@ def _dump(data: Mapping[str, Any]) -> str:
     """JSON with one line a field and one field a line, so that a diff shows what was measured anew."""
     head = [f" {_field(name, value)}" for name, value in data.items() if name != "points"]
     points = [
-        "  {\n" + ",\n".join(f"   {_field(name, value)}" for name, value in point.items()) + "\n  }"
+        "  {\n" + ",\n".join(f"   {_field(name, value)}" for name, value in _known(point).items()) + "\n  }"
         for point in data["points"]
     ]
     return "{\n" + ",\n".join([*head, ' "points": [\n' + ",\n".join(points) + "\n ]"]) + "\n}\n"
+
+
+def _known(point: Mapping[str, Any]) -> dict[str, Any]:
+    """A point without the componentwise error where it has none: most problems give no magnitudes."""
+    return {name: value for name, value in point.items() if name != "max_component_error" or value is not None}
 
 
 def _field(name: str, value: Any) -> str:

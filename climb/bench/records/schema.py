@@ -20,6 +20,8 @@ from climb.bench.records.store import RecordError, explained
 #: All regimes that exist; ``climb.bench.measure`` says what they mean.
 ALL_REGIMES = (*REGIMES, "dirty")
 KINDS = ("rung", "peer")
+#: Below this share of the GPU's highest SM clock a point is marked: its time is that of a slower GPU.
+FULL_CLOCK = 0.95
 Positive = Annotated[float, msgspec.Meta(gt=0)]
 #: A size as a record holds it: extents, and names of kinds of data.
 StoredSize = dict[str, int | str]
@@ -62,8 +64,10 @@ class Point(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ``samples`` in seconds: every accepted sample of the regime "cold" (before each, L2 is flushed and left with nothing
     to write back) or "dirty" (L2 is flushed by overwriting it); in the regime "batch" (launches back to back) one
     number, NVBench's mean over ``sampling["launches"]`` launches.
-    ``sampling`` says how the sampling ended: the criterion, whether it was met, what was not met, and how many
-    throttled samples were discarded. ``library`` describes a peer; ``source_sha256`` and ``launch`` a rung.
+    ``sampling`` says how the sampling ended: the criterion, whether it was met, what was not met, how many throttled
+    samples were discarded, and ``sm_clock_mhz``, the mean SM clock while they were taken. ``library`` describes a peer;
+    ``source_sha256`` and ``launch`` a rung. ``max_rel_error`` is the error relative to the largest reference value,
+    ``max_component_error`` the largest error of an element relative to the sum of the absolute terms that make it.
     """
 
     name: str
@@ -78,6 +82,7 @@ class Point(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     flops: int
     bytes: int
     max_rel_error: float
+    max_component_error: float | None = None
     library: dict[str, str] | None = None
     source_sha256: str | None = None
     launch: dict[str, Any] | None = None
@@ -87,6 +92,11 @@ class Point(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def noise(self) -> float:
         """The interquartile range relative to the median."""
         return (self.p75_s - self.p25_s) / self.median_s
+
+    @property
+    def sm_clock_mhz(self) -> int | None:
+        """The mean SM clock during the samples, as NVBench reports it; None where it does not."""
+        return self.sampling.get("sm_clock_mhz")
 
 
 class Skipped(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -100,22 +110,31 @@ class Skipped(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The measurements of one ladder in one run on one GPU.
 
-    ``ceilings`` are in GB/s and TFLOP/s by name; ``ceiling_points`` says which point of which ladder gave each.
+    ``ceilings`` are those of the GPU, from ``ceilings.json`` beside the record; they are no part of its file.
     """
 
     ladder: str
     date: str
     commit: str
     device: Device
-    ceilings: dict[str, float]
     points: tuple[Point, ...]
-    ceiling_points: dict[str, dict[str, Any]] = {}
+    ceilings: dict[str, float] = {}
     skipped: tuple[Skipped, ...] = ()
 
     @property
     def gpu(self) -> str:
         """The GPU's name as the driver gives it."""
         return self.device["name"]
+
+    def clock_share(self, point: Point) -> float | None:
+        """The mean SM clock during a point's samples over the highest that the GPU has; None where one is unknown."""
+        highest = self.device["clocks"].get("max_sm_mhz")
+        return point.sm_clock_mhz / highest if point.sm_clock_mhz and highest else None
+
+    def slowed(self, point: Point) -> bool:
+        """Whether the GPU ran below ``FULL_CLOCK`` of its highest clock while the point was sampled."""
+        share = self.clock_share(point)
+        return share is not None and share < FULL_CLOCK
 
     def find(self, name: str, size: Size, regime: str) -> Point | None:
         """The point of that name, size and regime, or None."""
@@ -146,7 +165,7 @@ def check_record(record: Record) -> None:
             raise RecordError(f"ceilings['{name}'] is {ceiling}; expected a positive number")
     seen = set()
     for position, point in enumerate(record.points):
-        _check_point(point, f"points[{position}]")
+        check_point(point, f"points[{position}]")
         key = (point.name, tuple(sorted(point.size.items())), point.regime)
         if key in seen:
             raise RecordError(f"two points are '{point.name}' at {size_label(point.size)}, {point.regime}")
@@ -164,7 +183,8 @@ def rounded(samples: Iterable[float]) -> tuple[float, ...]:
     return tuple(float(f"{sample:.4g}") for sample in samples)
 
 
-def _check_point(point: Point, where: str) -> None:
+def check_point(point: Point, where: str) -> None:
+    """Check one point, which ``where`` names in the message. Raises :class:`RecordError`."""
     if point.kind not in KINDS:
         raise RecordError(f"{where}: kind is {point.kind!r}; expected one of {', '.join(KINDS)}")
     if point.regime not in ALL_REGIMES:

@@ -12,6 +12,7 @@ import numpy as np
 
 from climb.bench.ladder import Ladder
 from climb.bench.problem import Argument, Launch, Problem, Rung, Size, ceil_div
+from climb.bench.references import sum_of_magnitudes
 
 FLOAT = 4
 THREADS = 256
@@ -52,9 +53,11 @@ problem = Problem(
     ),
     make_inputs=lambda size, rng: {"source": rng.random(size["n"], dtype=np.float32)},
     reference=_reference,
+    reference_magnitude=sum_of_magnitudes(_reference),
     # A sum passes at most 16 additions in a thread and 5 in the warp; each rounds by at most 2^-24 of a partial sum.
     tolerance=lambda size: 21 * 2.0**-24,
     flops=lambda size: size["n"],
+    operations=lambda size: {"fp32": size["n"]},
     bytes=lambda size: FLOAT * (size["n"] + _chunks(size)),
     headline=({"n": CLASS2},),
     # One warp's share, which is a launch and a trip to DRAM; and more, to see at which rate the time grows.

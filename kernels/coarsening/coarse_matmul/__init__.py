@@ -8,6 +8,7 @@ import numpy as np
 
 from climb.bench.ladder import Ladder
 from climb.bench.problem import Argument, Launch, Problem, Rung, Size, ceil_div
+from climb.bench.references import sum_of_magnitudes
 
 FLOAT = 4
 #: Columns of a block's tile of C, its rows per output of a thread, and threads of the block.
@@ -44,6 +45,7 @@ problem = Problem(
     ),
     make_inputs=_inputs,
     reference=_reference,
+    reference_magnitude=sum_of_magnitudes(_reference),
     # A dot product of k terms rounds k times, by at most 2^-24 of a partial sum; the errors add up like a random walk.
     tolerance=lambda size: 4 * 2.0**-24 * max(1.0, size["k"] ** 0.5),
     flops=lambda size: 2 * size["m"] * size["n"] * size["k"],

@@ -8,6 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from climb.bench.problem import Argument, Problem, Size
+from climb.bench.references import sum_of_magnitudes
 
 FLOAT = 4
 WARP = 32
@@ -84,6 +85,7 @@ problem = Problem(
     ),
     make_inputs=_inputs,
     reference=_reference,
+    reference_magnitude=sum_of_magnitudes(_reference),
     # A sum of i * k products rounds as often, by at most 2^-24 of a partial sum; the errors add up like a random walk.
     tolerance=lambda size: 4 * 2.0**-24 * max(1.0, (size["i"] * size["k"]) ** 0.5),
     flops=lambda size: 2 * size["i"] * size["o"] * size["l"] * size["k"],

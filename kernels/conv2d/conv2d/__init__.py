@@ -14,7 +14,7 @@ import numpy as np
 from climb.bench.ladder import Ladder
 from climb.bench.libraries import cudnn, cufft, npp
 from climb.bench.problem import Argument, ByValue, Launch, Peer, Problem, Rung, Size, Textured, ceil_div
-from climb.bench.references import correlate
+from climb.bench.references import correlate, sum_of_magnitudes
 
 FLOAT = 4
 #: Side of the square of outputs of one block, in the rungs with a tile in shared memory.
@@ -83,6 +83,7 @@ problem = Problem(
         "filter": rng.random((size["k"], size["k_cols"]), dtype=np.float32),
     },
     reference=_reference,
+    reference_magnitude=sum_of_magnitudes(_reference),
     # All terms are positive, so each of k x k_cols steps rounds a partial sum that does not exceed the result.
     tolerance=lambda size: 2.0**-24 * (size["k"] * size["k_cols"] + 1),
     flops=lambda size: 2 * size["k"] * size["k_cols"] * size["rows"] * size["cols"],

@@ -7,12 +7,14 @@ output (map, row, column), weights (output map, input map, row, column), the NCH
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from climb.bench.ladder import Ladder
 from climb.bench.problem import Launch, Rung, Size, ceil_div
+from climb.bench.work import Work
 from kernels.conv_layers.convlayer.cuts import DIRECT, WINOGRAD, Cut, choose
 from kernels.conv_layers.convlayer.layer import CONV1, CONV2, args, first_rungs, make_problem, requires, vgg
 from kernels.conv_layers.convlayer.peers import PEERS
@@ -121,6 +123,16 @@ def _parts(
     return workspace
 
 
+def _products(ours: int, theirs: int) -> Callable[[Size], Work]:
+    """The work of a rung that makes ``ours`` products where the definition makes ``theirs``; transforms not counted."""
+
+    def work(size: Size) -> Work:
+        whole = problem.work(size)
+        return replace(whole, fma=whole.fma * ours // theirs)
+
+    return work
+
+
 ladder = Ladder(
     problem,
     Path(__file__).parent,
@@ -189,6 +201,7 @@ ladder = Ladder(
             requires=_three_taps,
             swept=False,
             shortcut=True,
+            work=_products(4, 6),
         ),
         Rung(
             "winograd_2d",
@@ -198,6 +211,7 @@ ladder = Ladder(
             requires=_three_taps,
             workspace=_parts(choose_plane),
             shortcut=True,
+            work=_products(16, 36),
         ),
     ),
     peers=PEERS,

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from climb.bench.problem import Argument, Launch, Problem, Rung, Size, ceil_div
+from climb.bench.references import sum_of_magnitudes
 
 #: Bytes of an element, of either type.
 ELEMENT = 4
@@ -92,6 +93,7 @@ def make_problem(
         ),
         make_inputs=inputs,
         reference=reference,
+        reference_magnitude=sum_of_magnitudes(reference) if dtype == "float32" else None,
         tolerance=tolerance,
         # As everyone counts: k x k products for each output and input map, those with the zeros around a map included.
         flops=lambda size: 2 * size["n"] ** 2 * size["c_in"] * size["c_out"] * size["k"] ** 2,

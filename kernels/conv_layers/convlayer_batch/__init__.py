@@ -15,6 +15,8 @@ import numpy as np
 
 from climb.bench.ladder import Ladder
 from climb.bench.problem import Argument, Launch, Problem, Rung, Size, ceil_div
+from climb.bench.references import sum_of_magnitudes
+from climb.bench.work import Work
 from kernels.conv_layers.convlayer.cuts import DIRECT
 from kernels.conv_layers.convlayer.layer import CLEAR_BLOCKS, CONV1, CONV2, ELEMENT, MAX_MAPS, PIECE
 from kernels.conv_layers.convlayer.layer import reference as one_image
@@ -66,6 +68,7 @@ problem = Problem(
     ),
     make_inputs=_inputs,
     reference=_reference,
+    reference_magnitude=sum_of_magnitudes(_reference),
     # c_in k^2 terms round as often, by at most 2^-24 of a partial sum; the errors add up like a random walk.
     tolerance=lambda size: 4 * 2.0**-24 * max(1.0, (size["c_in"] * size["k"] ** 2) ** 0.5),
     flops=lambda size: 2 * size["batch"] * size["n"] ** 2 * size["c_in"] * size["c_out"] * size["k"] ** 2,
@@ -156,6 +159,13 @@ _DIRECT = Rung(
     workspace=_repeated,
 )
 
+
+def _sixteen_products(size: Size) -> Work:
+    """The work of winograd_2d: 16 products for the definition's 36; transforms are not counted."""
+    whole = problem.work(size)
+    return replace(whole, fma=whole.fma * 16 // 36)
+
+
 ladder = Ladder(
     problem,
     Path(__file__).parent,
@@ -169,6 +179,7 @@ ladder = Ladder(
             launches=_winograd_2d,
             alignment={"weights": 16, "output": 16},
             shortcut=True,
+            work=_sixteen_products,
         ),
     ),
     peers=PEERS,

@@ -11,6 +11,7 @@ import numpy as np
 from climb.bench.ladder import Ladder
 from climb.bench.libraries import cublas, frameworks
 from climb.bench.problem import Argument, Launch, Peer, Problem, Rung, Size, ceil_div
+from climb.bench.references import sum_of_magnitudes
 
 FLOAT = 4
 A = np.float32(2.5)
@@ -38,6 +39,7 @@ problem = Problem(
     ),
     make_inputs=_inputs,
     reference=_reference,
+    reference_magnitude=sum_of_magnitudes(_reference),
     # Both terms are positive, so no rounded value exceeds the result: one rounding with FMA, two without.
     tolerance=lambda size: 2 * 2.0**-24,
     flops=lambda size: 2 * size["n"],

@@ -135,7 +135,7 @@ def work(rows: int, cols: int, vectors: int, ceilings: Mapping[str, float]) -> t
     """
     flops = 2 * rows * cols * vectors
     moved = FLOAT * (rows * cols + cols * vectors + rows * vectors)
-    return flops, moved, max(moved / (ceilings["read_gb_s"] * 1e9), flops / (ceilings["fp32_tflop_s"] * 1e12))
+    return flops, moved, max(moved / (ceilings["read_gb_s"] * 1e9), flops / (ceilings["fma_tflop_s"] * 1e12))
 
 
 def judge(answer: Answer, ceilings: Mapping[str, float]) -> Verdict:

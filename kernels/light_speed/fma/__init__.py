@@ -82,5 +82,5 @@ ladder = Ladder(
             lambda size: _launch("fma_many_chains", (ceil_div(size["n"], THREADS * CHAINS),), (THREADS,), size),
         ),
     ),
-    ceiling={"name": "fp32_tflop_s", "per": "flops"},
+    ceiling="fma_tflop_s",
 )

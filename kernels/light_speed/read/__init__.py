@@ -8,6 +8,7 @@ import numpy as np
 
 from climb.bench.ladder import REGIMES, Ladder
 from climb.bench.problem import Argument, Launch, Problem, Rung, Size, ceil_div
+from climb.bench.references import sum_of_magnitudes
 
 FLOAT = 4
 THREADS = 256
@@ -38,9 +39,11 @@ problem = Problem(
     ),
     make_inputs=lambda size, rng: {"source": rng.random(size["n"], dtype=np.float32)},
     reference=_reference,
+    reference_magnitude=sum_of_magnitudes(_reference),
     # A sum passes at most 32 additions in a thread and 8 in the tree; each rounds by at most 2^-24 of a partial sum.
     tolerance=lambda size: 40 * 2.0**-24,
     flops=lambda size: size["n"],
+    operations=lambda size: {"fp32": size["n"]},
     bytes=lambda size: FLOAT * (size["n"] + _chunks(size)),
     headline=({"n": 1 << 29},),
     # From less than the L2 cache holds to far more: a cache that must be written back shows at the small sizes only.
@@ -60,7 +63,7 @@ ladder = Ladder(
             alignment={"source": 16},
         ),
     ),
-    ceiling={"name": "read_gb_s", "per": "bytes"},
+    ceiling="read_gb_s",
     # Dirty: the L2 cache is full of modified lines before each launch of the sweep.
     regimes=(*REGIMES, "dirty"),
 )

@@ -11,6 +11,7 @@ import numpy as np
 from climb.bench.ladder import Ladder
 from climb.bench.libraries import cublas, cublaslt, cutlass, triton_peers
 from climb.bench.problem import Argument, Peer, Problem, Rung, Size
+from climb.bench.references import sum_of_magnitudes
 from kernels.sgemm.sgemm.product import MAX_EXTENT, MAX_GRID_Y, Product
 from kernels.sgemm.sgemm.rungs import PLANS, SCRATCH, SQUARE, counted_slices
 
@@ -39,6 +40,7 @@ problem = Problem(
     ),
     make_inputs=_inputs,
     reference=_reference,
+    reference_magnitude=sum_of_magnitudes(_reference),
     # A dot product of k terms rounds k times, by at most 2^-24 of a partial sum; the errors add up like a random walk.
     tolerance=lambda size: 4 * 2.0**-24 * max(1.0, size["k"] ** 0.5),
     flops=lambda size: 2 * size["m"] * size["n"] * size["k"],

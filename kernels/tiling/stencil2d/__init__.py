@@ -11,7 +11,7 @@ import numpy as np
 from climb.bench.ladder import Ladder
 from climb.bench.libraries import cudnn
 from climb.bench.problem import Argument, Launch, Peer, Problem, Rung, Size, ceil_div
-from climb.bench.references import correlate
+from climb.bench.references import correlate, sum_of_magnitudes
 
 FLOAT = 4
 TILE = 32
@@ -49,6 +49,7 @@ problem = Problem(
     ),
     make_inputs=lambda size, rng: {"source": rng.random((size["rows"], size["cols"]), dtype=np.float32)},
     reference=_reference,
+    reference_magnitude=sum_of_magnitudes(_reference),
     # All terms are positive, so each of (2 radius + 1)^2 steps rounds a partial sum that does not exceed the result.
     tolerance=lambda size: 2.0**-24 * (2 * size["radius"] + 1) ** 2,
     flops=lambda size: 2 * (2 * size["radius"] + 1) ** 2 * size["rows"] * size["cols"],

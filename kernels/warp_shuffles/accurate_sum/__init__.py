@@ -10,12 +10,18 @@ import numpy as np
 from climb.bench.ladder import Ladder
 from climb.bench.libraries import cub, frameworks
 from climb.bench.problem import Argument, Launch, Peer, Problem, Rung, Size, ceil_div
+from climb.bench.references import sum_of_magnitudes
 
 FLOAT, DOUBLE = 4, 8
 #: Threads of a block and floats that it sums; the kernels' kThreads and kChunk.
 THREADS = 1024
 CHUNK = THREADS * 8 * 4
 QUAD_ALIGNED = {"source": 16}
+
+
+def _reference(inputs: dict[str, np.ndarray], size: Size) -> dict[str, np.ndarray]:
+    return {"total": np.sum(inputs["source"], dtype=np.float64, keepdims=True)}
+
 
 problem = Problem(
     name="accurate_sum",
@@ -26,11 +32,13 @@ problem = Problem(
         Argument("total", "float64", (lambda size: 1,), role="output"),
     ),
     make_inputs=lambda size, rng: {"source": rng.random(size["n"], dtype=np.float32)},
-    reference=lambda inputs, size: {"total": np.sum(inputs["source"], dtype=np.float64, keepdims=True)},
+    reference=_reference,
+    reference_magnitude=sum_of_magnitudes(_reference),
     # The rung with two floats keeps what rounding loses, 2^-24 of a partial sum, with an error of 2^-24 of that. A
     # float passes at most 64 additions. One float left out of 2^28 would be an error of 2^-28.
     tolerance=lambda size: 64 * 2.0**-48,
     flops=lambda size: size["n"],
+    operations=lambda size: {"fp32": size["n"]},
     bytes=lambda size: FLOAT * size["n"] + DOUBLE,
     headline=({"n": 1 << 28},),
     check=({"n": 0}, {"n": 1}, {"n": 33}, {"n": 1000}, {"n": CHUNK}, {"n": 2 * CHUNK + 77}),

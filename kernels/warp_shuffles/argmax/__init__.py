@@ -31,6 +31,7 @@ problem = Problem(
     reference=lambda inputs, size: {"index": np.argmax(inputs["source"], keepdims=True)},
     tolerance=lambda size: 0.0,  # an integer
     flops=lambda size: size["n"],
+    operations=lambda size: {"fp32": size["n"]},
     bytes=lambda size: FLOAT * size["n"] + INDEX,
     headline=({"n": 1 << 28},),
     check=({"n": 1}, {"n": 33}, {"n": 1000}, {"n": CHUNK}, {"n": 2 * CHUNK + 77}),

@@ -11,6 +11,7 @@ import numpy as np
 from climb.bench.ladder import Ladder
 from climb.bench.libraries import cub, frameworks
 from climb.bench.problem import Argument, Launch, Peer, Problem, Rung, Size, ceil_div
+from climb.bench.references import sum_of_magnitudes
 
 FLOAT = 4
 #: In the trees: threads of a block, and floats that it sums; twice as many floats with the first addition on load.
@@ -22,6 +23,11 @@ QUAD_ALIGNED = {"source": 16}
 #: The most blocks of a grid in x.
 MAX_BLOCKS = (1 << 31) - 1
 
+
+def _reference(inputs: dict[str, np.ndarray], size: Size) -> dict[str, np.ndarray]:
+    return {"total": np.sum(inputs["source"], dtype=np.float64, keepdims=True)}
+
+
 problem = Problem(
     name="reduction",
     title="Sum n floats",
@@ -31,11 +37,13 @@ problem = Problem(
         Argument("total", "float32", (lambda size: 1,), role="output"),
     ),
     make_inputs=lambda size, rng: {"source": rng.random(size["n"], dtype=np.float32)},
-    reference=lambda inputs, size: {"total": np.sum(inputs["source"], dtype=np.float64, keepdims=True)},
+    reference=_reference,
+    reference_magnitude=sum_of_magnitudes(_reference),
     # A float passes at most 64 additions: 32 in a thread, 5 + 5 in the block, 8 + 10 when the blocks' sums are added;
     # each rounds by at most 2^-24. Atomics add the blocks' sums one after another, and their errors like a random walk.
     tolerance=lambda size: 2.0**-24 * (64 + ceil_div(size["n"], CHUNK) ** 0.5),
     flops=lambda size: size["n"],
+    operations=lambda size: {"fp32": size["n"]},
     bytes=lambda size: FLOAT * (size["n"] + 1),
     headline=({"n": 1 << 28},),
     # Sizes bound by latency, by the L2 cache and by memory, and the size at which the read ceiling is measured.

@@ -29,6 +29,7 @@ problem = Problem(
     reference=lambda inputs, size: {"largest": np.max(inputs["source"], keepdims=True)},
     tolerance=lambda size: 0.0,  # one of the inputs, so bit-exact
     flops=lambda size: size["n"],
+    operations=lambda size: {"fp32": size["n"]},
     bytes=lambda size: FLOAT * (size["n"] + 1),
     headline=({"n": 1 << 28},),
     check=({"n": 1}, {"n": 33}, {"n": 1000}, {"n": CHUNK}, {"n": 2 * CHUNK + 77}),

@@ -14,7 +14,7 @@ from climb.bench.exercise import check, drifted
 from kernels.light_speed.exercises import SHORT_COPY, judge, reversed_copy, triad, work
 
 CHAPTER = Path(__file__).resolve().parents[3] / "book" / "light-speed.ipynb"
-CEILINGS = {"copy_gb_s": 4000.0, "read_gb_s": 4500.0, "fp32_tflop_s": 60.0}
+CEILINGS = {"copy_gb_s": 4000.0, "read_gb_s": 4500.0, "fma_tflop_s": 60.0}
 
 
 @pytest.mark.parametrize("exercise", [triad, reversed_copy], ids=lambda one: one.name)

@@ -15,6 +15,12 @@ SIZES = {
     "copy": st.fixed_dictionaries({"n": st.one_of(st.integers(1, 40), st.integers(1, 9000))}),
     "read": st.fixed_dictionaries({"n": st.one_of(st.integers(1, 40), st.integers(1, 25000))}),
     "fma": st.fixed_dictionaries({"n": st.one_of(st.integers(1, 40), st.integers(1, 4200))}),
+    "floor": st.fixed_dictionaries({"n": st.integers(1, 300)}),
+    "launch": st.fixed_dictionaries({"blocks": st.integers(1, 6)}),
+    "write": st.fixed_dictionaries({"n": st.one_of(st.integers(1, 40), st.integers(1, 9000))}),
+    "integer": st.fixed_dictionaries({"n": st.one_of(st.integers(1, 40), st.integers(1, 2100))}),
+    "shared": st.fixed_dictionaries({"blocks": st.integers(1, 3)}),
+    "issue": st.fixed_dictionaries({"n": st.one_of(st.integers(1, 40), st.integers(1, 600))}),
     "intensity": st.fixed_dictionaries({"n": st.integers(0, 3000), "steps": st.integers(1, 100)}),
 }
 
@@ -35,6 +41,15 @@ PLANTED = [
     ("copy", "unrolled", STORES_FROM, STORES_FROM.replace("< kUnroll", "< kUnroll - 1"), WrongResult),
     ("read", "float4", "start + kChunk <= n", "start + kChunk <= n + kChunk", OutOfBounds),
     ("fma", "many_chains", "step < kSteps", "step < kSteps - kUnroll", WrongResult),
+    ("floor", "one_warp", "i += threads", "i += 2 * threads", WrongResult),
+    ("floor", "every_sm", "i += threads", "i += 2 * threads", WrongResult),
+    ("launch", "flag", "*flag = 1", "*flag = 2", WrongResult),
+    ("write", "uint4", "first + 2 * kOdd", "first + 3 * kOdd", WrongResult),
+    ("write", "streaming", "quads * kWidth + i", "quads * kWidth + i + 1", WrongResult),
+    ("integer", "many_chains", "step < kSteps", "step < kSteps - kUnroll", WrongResult),
+    ("shared", "words", "step < kSteps", "step < kSteps - 1", WrongResult),
+    ("shared", "quads", "threadIdx.x + step", "threadIdx.x + step + 1", WrongResult),
+    ("issue", "mixed", "step < kSteps", "step < kSteps - kUnroll", WrongResult),
     ("intensity", "scalar", "step < steps", "step <= steps", WrongResult),
     ("intensity", "float4", "quads * kWidth + i", "quads * kWidth + i + 1", WrongResult),
 ]  # fmt: skip

@@ -1,0 +1,195 @@
+"""The ceilings of a GPU: ``records/<gpu>/ceilings.json``, one measurement that all records of the folder are held to.
+
+``climb.bench.ceilings`` derives the values from the points; the file holds both, with every sample.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import math
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from climb.bench.records.kinds import Measured
+from climb.bench.records.schema import Point, Positive, check_point
+from climb.bench.records.store import RecordError, load, parse, write_whole
+from climb.bench.units import significant
+from climb.bench.work import PIPE_NAMES
+
+FILE = "ceilings.json"
+#: Every ceiling that the book's ladders measure, with what it is in words. Tensor cores follow with their ladders.
+MEANING = {
+    "floor_us": "launch, first bytes and back",
+    "copy_gb_s": "bytes read and written, as many of each",
+    "read_gb_s": "bytes read",
+    "write_gb_s": "bytes written",
+    "kept_mb": "modified bytes that stay in L2 when a copy ends",
+    "fma_tflop_s": PIPE_NAMES["fma"],
+    "int32_top_s": PIPE_NAMES["int32"],
+    "shared_tb_s": PIPE_NAMES["shared"],
+    "issue_ginst_s": PIPE_NAMES["issue"],
+}
+#: The unit of each kind of ceiling as readers see it, by the end of its name.
+_UNITS = {
+    "_gb_s": "GB/s",
+    "_tb_s": "TB/s",
+    "_tflop_s": "TFLOP/s",
+    "_top_s": "TOP/s",
+    "_ginst_s": "G instructions/s",
+    "_us": "µs",
+    "_mb": "MB",
+}
+
+
+class Ceiling(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One ceiling: its value in the unit of its name, and its spread relative to the value.
+
+    The spread is the interquartile range of the times that the value comes from, as it carries over to the value.
+    """
+
+    value: Positive
+    spread: float
+
+
+class CeilingPoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A measured point, the ceiling that it serves, and its work: bytes, or operations of the ceiling's pipe.
+
+    ``date`` and ``commit`` are given where they are not the record's.
+    """
+
+    ceiling: str
+    ladder: str
+    work: int
+    point: Point
+    date: str = ""
+    commit: str = ""
+
+
+class EarlierSession(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Ceilings of an earlier session, by the names of that time, and the records that were made in it."""
+
+    date: str
+    commit: str
+    records: tuple[str, ...]
+    ceilings: dict[str, Positive]
+
+
+class CeilingsRecord(Measured, frozen=True, kw_only=True):
+    """``ceilings.json``: values by name, and the points that they are derived from.
+
+    ``earlier`` keeps what other sessions measured, for comparison alone.
+    """
+
+    command: str
+    ceilings: dict[str, Ceiling]
+    points: tuple[CeilingPoint, ...]
+    earlier: tuple[EarlierSession, ...] = ()
+
+    @property
+    def values(self) -> Ceilings:
+        """The values as limits and chapters use them."""
+        spreads = {name: one.spread for name, one in self.ceilings.items()}
+        return Ceilings({name: one.value for name, one in self.ceilings.items()}, spreads)
+
+
+class Ceilings(dict[str, float]):
+    """Ceilings by name, in the units of their names; ``spreads`` are relative.
+
+    ``fp32_tflop_s``, the former name of ``fma_tflop_s``, still finds it.
+    """
+
+    def __init__(self, values: Mapping[str, float] = {}, spreads: Mapping[str, float] = {}) -> None:
+        super().__init__(values)
+        self.spreads = dict(spreads)
+
+    def __missing__(self, name: str) -> float:
+        if name == "fp32_tflop_s":
+            return self["fma_tflop_s"]
+        raise KeyError(name)
+
+    @property
+    def pending(self) -> tuple[str, ...]:
+        """The ceilings that the book's ladders define and nobody has measured on this GPU yet."""
+        return tuple(name for name in MEANING if name not in self)
+
+    @property
+    def spread(self) -> float:
+        """The largest spread of any rate among them; 0 where none is known."""
+        return max((s for name, s in self.spreads.items() if name.endswith("_s")), default=0.0)
+
+    def text(self, name: str) -> str:
+        """A ceiling with its unit, and no more digits than its spread carries: ``4290 GB/s``."""
+        return ceiling_text(name, self[name], self.spreads.get(name, 0.0))
+
+
+def spread_of(ceilings: Mapping[str, float]) -> float:
+    """The largest spread of any rate among ceilings; 0 where they are a plain mapping, without spreads."""
+    return ceilings.spread if isinstance(ceilings, Ceilings) else 0.0
+
+
+def ceiling_text(name: str, value: float, spread: float = 0.0) -> str:
+    """A ceiling with its unit, to three digits or fewer: a unit of the last one is at least a fifth of the spread."""
+    magnitude = math.floor(math.log10(value))
+    digits = 3
+    while digits > 1 and 5 * 10.0 ** (magnitude - digits + 1) < spread * value:
+        digits -= 1
+    unit = next(text for suffix, text in _UNITS.items() if name.endswith(suffix))
+    return f"{significant(value, digits)} {unit}"
+
+
+def load_ceilings(folder: Path) -> CeilingsRecord | None:
+    """The ceilings of a folder of records, or None where there are none. Raises :class:`RecordError`."""
+    path = folder / FILE
+    try:
+        changed = path.stat().st_mtime_ns
+    except FileNotFoundError:
+        return None
+    return _loaded(path, changed)
+
+
+def save_ceilings(record: CeilingsRecord, folder: Path) -> Path:
+    """Write ``ceilings.json``, whole or not at all. Raises RecordError rather than write what cannot be read again."""
+    data = msgspec.to_builtins(record)
+    _checked(parse(data, CeilingsRecord), folder / FILE)
+    head = [f" {_field(name, value)}" for name, value in data.items() if name not in ("ceilings", "points", "earlier")]
+    ceilings = [f"  {_field(name, value)}" for name, value in data["ceilings"].items()]
+    earlier = [f"  {json.dumps(one)}" for one in data["earlier"]]
+    points = [
+        "  {\n" + ",\n".join(f"   {_field(name, value)}" for name, value in one.items() if value != "") + "\n  }"
+        for one in data["points"]
+    ]
+    parts = [*head, ' "ceilings": {\n' + ",\n".join(ceilings) + "\n }", _listed("points", points)]
+    parts += [_listed("earlier", earlier)] if earlier else []
+    write_whole(folder / FILE, "{\n" + ",\n".join(parts) + "\n}\n")
+    return folder / FILE
+
+
+def _listed(name: str, entries: list[str]) -> str:
+    return f' "{name}": [\n' + ",\n".join(entries) + "\n ]"
+
+
+def _field(name: str, value: Any) -> str:
+    return f"{json.dumps(name)}: {json.dumps(value, ensure_ascii=False)}"
+
+
+@functools.lru_cache(maxsize=8)
+def _loaded(path: Path, changed: int) -> CeilingsRecord:
+    return _checked(load(path, CeilingsRecord), path)
+
+
+def _checked(record: CeilingsRecord, path: Path) -> CeilingsRecord:
+    """Raise :class:`RecordError` for a ceiling without a point, or a point whose quantiles are not its samples'."""
+    served = {one.ceiling for one in record.points}
+    for name in record.ceilings:
+        if name != "kept_mb" and name not in served:
+            raise RecordError(f"{path}: no point gives the ceiling {name}")
+    try:
+        for position, one in enumerate(record.points):
+            check_point(one.point, f"points[{position}]")
+    except RecordError as error:
+        raise RecordError(f"{path}: {error}") from None
+    return record

@@ -1,0 +1,40 @@
+// Idea: several independent chains in each thread, so a warp need not wait for itself.
+// From the rung before: kChains values per thread, and a kChains-th of the threads.
+// Requires: a block of kThreads threads.
+constexpr int kSteps = 4096;
+constexpr int kUnroll = 16;
+constexpr int kChains = 8;
+constexpr int kThreads = 256;
+static_assert(
+    kSteps % kUnroll == 0, "the unrolled body must divide the number of steps");
+
+__global__ void integer_many_chains(
+    const unsigned* __restrict__ source, unsigned* __restrict__ target, size_t n,
+    unsigned a, unsigned b)
+{
+    const size_t first =
+        static_cast<size_t>(blockIdx.x) * kThreads * kChains + threadIdx.x;
+    unsigned x[kChains];
+#pragma unroll
+    for (int c = 0; c < kChains; ++c) {
+        const size_t i = first + c * kThreads;
+        x[c] = i < n ? source[i] : 0;
+    }
+#pragma unroll 1
+    for (int step = 0; step < kSteps; step += kUnroll) {
+#pragma unroll
+        for (int u = 0; u < kUnroll; ++u) {
+#pragma unroll
+            for (int c = 0; c < kChains; ++c) {
+                x[c] = a * x[c] + b;
+            }
+        }
+    }
+#pragma unroll
+    for (int c = 0; c < kChains; ++c) {
+        const size_t i = first + c * kThreads;
+        if (i < n) {
+            target[i] = x[c];
+        }
+    }
+}

@@ -1,0 +1,75 @@
+"""Issue: a mix of instructions that fills no pipe. Its rate is the ceiling of what schedulers can issue."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from climb.bench.ladder import Ladder
+from climb.bench.problem import Argument, Launch, Problem, Rung, Size, ceil_div
+
+WORD, WARP = 4, 32
+#: Steps, pairs of chains and instructions of a pair's step: the kernel's kSteps and kPairs, two multiply-adds, a LOP3.
+STEPS, PAIRS, OF_STEP = 2048, 4, 3
+#: x <- A x + B and y <- A y - B: exact while |x| and |y| are whole numbers below 2^24.
+A, B = np.float32(1.0), np.float32(3.0)
+THREADS = 256
+#: Start values are whole numbers up to this.
+MOST = 255
+
+
+def _bits(start: int) -> np.uint32:
+    """What a thread that starts from a whole number writes."""
+    steps = np.arange(1, STEPS + 1) * float(B)
+    rising = [start + p + steps for p in range(PAIRS)]
+    falling = [start - p - steps for p in range(PAIRS)]
+    return np.bitwise_xor.reduce(np.concatenate(rising + falling).astype(np.float32).view(np.uint32))
+
+
+def _reference(inputs: dict[str, np.ndarray], size: Size) -> dict[str, np.ndarray]:
+    starts, which = np.unique(inputs["source"], return_inverse=True)
+    return {"target": np.array([_bits(int(start)) for start in starts], np.uint32)[which]}
+
+
+problem = Problem(
+    name="issue",
+    title="2048 steps of a mix of instructions from each of n whole numbers",
+    size_keys=("n",),
+    arguments=(
+        Argument("source", "int32", ("n",)),
+        Argument("target", "uint32", ("n",), role="output"),
+    ),
+    make_inputs=lambda size, rng: {"source": rng.integers(0, MOST + 1, size["n"], dtype=np.int32)},
+    reference=_reference,
+    tolerance=lambda size: 0.0,  # every step is exact
+    flops=lambda size: 4 * PAIRS * STEPS * size["n"],
+    bytes=lambda size: 2 * WORD * size["n"],
+    operations=lambda size: {
+        "fma": 2 * PAIRS * STEPS * size["n"],
+        "issue": OF_STEP * PAIRS * STEPS * ceil_div(size["n"], WARP),
+    },
+    # Eight full waves of 132 SMs with 8 blocks each.
+    headline=({"n": 8 * 8 * 132 * 256},),
+    check=({"n": 1}, {"n": 100}, {"n": 513}),
+)
+
+ladder = Ladder(
+    problem,
+    Path(__file__).parent,
+    rungs=(
+        Rung(
+            "mixed",
+            "two multiply-adds and one logic instruction",
+            lambda size: (
+                Launch(
+                    "issue_mixed",
+                    (ceil_div(size["n"], THREADS),),
+                    (THREADS,),
+                    ("source", "target", np.uint64(size["n"]), A, B),
+                ),
+            ),
+        ),
+    ),
+    ceiling="issue_ginst_s",
+)
