@@ -61,6 +61,7 @@ _WHERE = {
     "display.stepper.wavefronts": ("wavefronts_stepper",),
     "display.stalls_table": ("stalls_table",),
     "display.tables": ("counters_table", "sass", "timing_table"),
+    "bench.tensor_maps": ("tensor_map",),
     "bench.timings": ("Timings", "timings", "verdict"),
     "bench.units": ("percent_text", "rate_text", "ratio_text", "significant", "time_text"),
 }
