@@ -26,8 +26,9 @@ class AsyncAccess:
     may appear several times in `lanes`. `value`: the containers to be written, if they are known at the start; two
     copies that write the same value to the same place are no race. `number`, int64 (lanes,): the commit group of each
     lane, or whatever else tells its completion. `home`: the block of the batch whose shared memory is accessed,
-    if it is not the lane's own. `why` tells (block, thread, number) why the access of a lane is still in flight, as the
-    last part of a sentence.
+    if it is not the lane's own. `collective`: a read for many threads at once; when it is complete, any of them may
+    hand the memory on, so it does not count as an ordinary read by its lane. `why` tells (block, thread, number) why
+    the access of a lane is still in flight, as the last part of a sentence.
     """
 
     site: Site
@@ -36,6 +37,7 @@ class AsyncAccess:
     number: np.ndarray
     value: np.ndarray | None = None
     home: np.ndarray | None = None
+    collective: bool = False
     why: Callable[[int, int, int], str] = _unknown
 
     @property
