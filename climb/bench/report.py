@@ -28,7 +28,7 @@ _PEERS = (
     "Of each library, its fastest form is shown, and a lower precision only where it is faster; records have all forms."
 )
 #: What the options of every rung say, and a library's kernels need not: see ``records.flushes_subnormals``.
-_FLUSHED = (
+FLUSHED = (
     "Rungs are compiled with `-ftz=true`, which CuPy adds: subnormal float32 numbers become zero. "
     "The libraries' kernels are as their vendors built them."
 )
@@ -87,8 +87,12 @@ def report(names: Sequence[str] | None = None, gpu: str = records.DEFAULT_GPU, f
         found += [record] if record else []
         absent += skipped_peers(record) if record else []
     notes = [_SHORTCUT] if any(row.of_own is not None for row in rows) else []
+<<<<<<< HEAD
     notes += [_PEERS] if any(row.against for row in rows) else []
     notes += [_FLUSHED] if any(records.flushes_subnormals(record) for record in found) else []
+=======
+    notes += [FLUSHED] if any(records.flushes_subnormals(record) for record in found) else []
+>>>>>>> main
     notes += [said] if (said := ceilings_note(folder or records.RECORDS / gpu)) else []
     differing = {package: how for one in found for package, how in one.device.get("differs", {}).items()}
     if differing:

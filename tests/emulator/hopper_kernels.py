@@ -19,11 +19,12 @@ FOLDER = Path(__file__).parent / "hopper"
 
 @dataclass(frozen=True)
 class Tensor:
-    """An argument: a tensor map of the array argument `of`, a matrix of float32, with boxes of `box` elements."""
+    """An argument: a tensor map of the array argument `of`, a matrix, with boxes of `box` elements."""
 
     of: int
     box: tuple[int, int]
     swizzle: int = 0
+    dtype: str = "float32"
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ def compiled(source: str, name: str) -> Compiled:
 def tensor_map(tensor: Tensor, address: int, array: np.ndarray) -> TensorMap:
     """The tensor map of a matrix at a device address."""
     rows, columns = array.shape
-    return TensorMap("float32", address, (columns, rows), (array.strides[0],), tensor.box, (1, 1), tensor.swizzle)
+    return TensorMap(tensor.dtype, address, (columns, rows), (array.strides[0],), tensor.box, (1, 1), tensor.swizzle)
 
 
 def emulate(example: Example) -> tuple[list[np.ndarray], Counters]:

@@ -87,7 +87,8 @@ class InFlight:
         for one in self._shared:
             if one is left or (self._overlapping and one.writes == access.writes):
                 marks.set(one.block, one.lanes, one.site, one.address, True)
-        self._settle(done)
+        if not done.collective:
+            self._settle(done)
 
     def check_shared(self, group: Group, site: Site, address: np.ndarray, home: np.ndarray | None = None) -> None:
         """An ordinary access to shared memory, of the lanes' own blocks or of the blocks `home`. Raises AsyncRace."""

@@ -26,8 +26,9 @@ class AsyncAccess:
     may appear several times in `lanes`. `value`: the containers to be written, if they are known at the start; two
     copies that write the same value to the same place are no race. `number`, int64 (lanes,): the commit group of each
     lane, or whatever else tells its completion. `home`: the block of the batch whose shared memory is accessed,
-    if it is not the lane's own. `why` tells (block, thread, number) why the access of a lane is still in flight, as the
-    last part of a sentence.
+    if it is not the lane's own. `collective`: a read for many threads at once; when it is complete, any of them may
+    hand the memory on, so it does not count as an ordinary read by its lane. `why` tells (block, thread, number) why
+    the access of a lane is still in flight, as the last part of a sentence.
     """
 
     site: Site
@@ -36,6 +37,7 @@ class AsyncAccess:
     number: np.ndarray
     value: np.ndarray | None = None
     home: np.ndarray | None = None
+    collective: bool = False
     why: Callable[[int, int, int], str] = _unknown
 
     @property
@@ -134,10 +136,20 @@ class CommitGroups:
         self._last[linear, 1] = self.commits[linear]
         done = np.full(self.commits.size, -1, np.int64)
         done[linear] = self.commits[linear] - number
+        return self._cover(lambda each: each.accesses[0].number < done[each.accesses[0].lanes.linear()])
+
+    def take(self, lanes: Lanes, operations: list[Pending]) -> list[Covered]:
+        """Complete `operations`, as far as they are pending, for these lanes; return what this covers."""
+        mine, wanted = np.zeros(self.commits.size, np.bool_), {id(each) for each in operations}
+        mine[lanes.linear()] = True
+        nothing = np.zeros(1, np.bool_)
+        return self._cover(lambda each: mine[each.accesses[0].lanes.linear()] if id(each) in wanted else nothing)
+
+    def _cover(self, which: Callable[[Pending], np.ndarray]) -> list[Covered]:
+        """Remove the lanes for which `which`, bool (lanes,), holds from each pending operation, and return them."""
         covered, pending = [], []
         for each in self.pending:
-            accesses = each.accesses
-            arrived = accesses[0].number < done[accesses[0].lanes.linear()]
+            accesses, arrived = each.accesses, which(each)
             if arrived.all():
                 covered.append(Covered(each, accesses, accesses, (None,) * len(accesses)))
             elif arrived.any():

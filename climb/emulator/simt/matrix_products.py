@@ -32,7 +32,6 @@ class ProductGroups(CommitGroups):
     def __init__(self, threads: int) -> None:
         super().__init__(threads, ("wgmma.commit_group", "wgmma.wait_group"))
         self._values: dict[int, tuple[weakref.ref, Product]] = {}
-        self._finished: set[int] = set()
 
     def add(self, product: Product) -> None:
         """A product has been issued."""
@@ -46,20 +45,16 @@ class ProductGroups(CommitGroups):
             owner = _owner(value)
             self._values[id(owner)] = (weakref.ref(owner), product)
 
-    def finish(self, before: list[Product]) -> None:
-        """Note which of the products that were pending before a wait are so no more."""
-        self._finished.update(each.number for each in before if each not in self.pending)
+    def writing(self, value: np.ndarray, latest: tuple[int, ...]) -> list[Product]:
+        """The products in flight that write a register with this value.
 
-    def writing(self, value: np.ndarray, numbers: tuple[int, ...]) -> list[Product]:
-        """The products in flight that may write a register, which holds a value of one of the products `numbers`.
-
-        If the value is not known, those of instructions that no thread has waited for before.
+        If the value is not known, those with the numbers `latest`, whose latest execution must have written it.
         """
         owner = _owner(value)
         known, product = self._values.get(id(owner), (None, None))
         if known is not None and known() is owner:
             return [product] if product in self.pending else []
-        return [each for each in self.pending if each.number in numbers and each.number not in self._finished]
+        return [each for each in self.pending if each.number in latest]
 
 
 def _owner(value: np.ndarray) -> np.ndarray:

@@ -212,7 +212,8 @@ class Emitter:
             site = self.place(instruction)
             for name, numbers in sorted(found.uses[id(instruction)].items()):
                 value, _ = self._register(name)
-                self.line(f"group_register(G, {site}, {value}, {tuple(sorted(numbers))})")
+                latest = tuple(sorted(n for n, _ in numbers if (n, False) not in numbers))
+                self.line(f"group_register(G, {site}, {value}, {latest})")
         if id(instruction) in found.unfenced:
             writer = found.unfenced[id(instruction)]
             self.line(f"group_unfenced(G, {self.place(instruction)}, {writer and self.place(writer)})")

@@ -3,7 +3,8 @@
 wgmma.mma_async reads the registers of a, and reads and writes those of d, until wgmma.wait_group covers it. The values
 are followed through the kernel: through moves, and through other products that add to the same accumulators, which may
 follow each other without a wait if they have the same shape. Whether a product is in flight when an instruction is
-executed is known at run time only; what is found here is which products to ask about.
+executed is known at run time only; what is found here is which products to ask about, and whether the value can be
+that of an earlier execution of the product, which another one in flight does not touch.
 
 A wgmma.fence must lie between ordinary writes to those registers and the product, and before the first product. Moves
 are not counted as writes: the compiler places those of constants and copies as it likes.
@@ -24,10 +25,10 @@ Roles = Callable[[ptx.Instruction], tuple[list[str], list[str]]]
 
 @dataclass(frozen=True)
 class _Value:
-    """What is known of a register: the numbers of products that may have written it, and the instruction that has
-    written it since the last fence, if one may have."""
+    """What is known of a register: the products that may have written it, as (number, whether it was their latest
+    execution), and the instruction that has written it since the last fence, if one may have."""
 
-    products: frozenset[int] = frozenset()
+    products: frozenset[tuple[int, bool]] = frozenset()
     writer: ptx.Instruction | None = None
 
     def __or__(self, other: _Value) -> _Value:
@@ -59,13 +60,15 @@ class _State:
 
 @dataclass
 class ProductRegisters:
-    """`numbers`: the products of a kernel, by the id of their instruction. `uses`: by the id of an instruction, the
-    registers that it uses and products may write, each with the numbers of these. `unfenced`: the products before which
-    a fence may be missing, with the instruction that has written one of their registers, None before the first product.
+    """What `analyse` finds about a kernel.
+
+    `numbers`: its products, by the id of their instruction. `uses`: by the id of an instruction, the registers that it
+    uses and products may write, each with these, as in `_Value`. `unfenced`: the products before which a fence may be
+    missing, with the instruction that has written one of their registers, None before the first product.
     """
 
     numbers: dict[int, int] = field(default_factory=dict)
-    uses: dict[int, dict[str, frozenset[int]]] = field(default_factory=dict)
+    uses: dict[int, dict[str, frozenset[tuple[int, bool]]]] = field(default_factory=dict)
     unfenced: dict[int, ptx.Instruction | None] = field(default_factory=dict)
 
 
@@ -119,8 +122,11 @@ def _step(
         dirty = [state.values[name].writer for name in ordered if state.values.get(name, _CLEAN).writer is not None]
         if dirty or not state.fenced:
             out.unfenced[id(instruction)] = dirty[0] if dirty else None
+        for name, value in state.values.items():
+            if (number, True) in value.products:
+                state.values[name] = _Value(value.products - {(number, True)} | {(number, False)}, value.writer)
         for name in writes:
-            state.values[name] = _Value(frozenset({number}))
+            state.values[name] = _Value(frozenset({(number, True)}))
         return
     if opcode.startswith("mov.") and len(instruction.operands) == 2:
         target, source = instruction.operands
@@ -139,7 +145,7 @@ def _note_use(
     state: _State, instruction: ptx.Instruction, names: list[str], out: ProductRegisters, allowed: frozenset[int]
 ) -> None:  # fmt: skip
     for name in names:
-        found = state.values.get(name, _CLEAN).products - allowed
+        found = frozenset(each for each in state.values.get(name, _CLEAN).products if each[0] not in allowed)
         if found:
             uses = out.uses.setdefault(id(instruction), {})
             uses[name] = uses.get(name, frozenset()) | found

@@ -11,6 +11,7 @@ import datetime
 import pickle
 import tempfile
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,8 @@ import numpy as np
 from climb import paths
 from climb.bench import hardware, records
 from climb.bench.cuda import cp
+from climb.bench.units import percent_text
+from climb.display.cell_output import CellOutput, table
 from climb.emulator import AsyncRace
 from climb.toolchain.includes import cuda_include_dirs
 from climb.toolchain.nvrtc import nvrtc_version
@@ -127,6 +130,23 @@ def stages_record(gpu: str = records.DEFAULT_GPU) -> StagesRecord:
     if not path.exists():
         raise LookupError(f"the exhibit stages was not run on {gpu}; on that GPU, run: {COMMAND} stages")
     return records.load(path, StagesRecord)
+
+
+def stages_table() -> CellOutput:
+    """How many elements each variant got wrong on the GPU of the record, and what racecheck says of it."""
+    try:
+        found = stages_record()
+    except LookupError as error:
+        return table([[str(error)]], ["pending"])
+    rows = []
+    for row in found["variants"]:
+        shares = [percent_text(median(row[of]) / row["n"] ** 2) for of in ("wrong", "constant")]
+        reports = row["tools"]["racecheck"]["errors"]
+        rows.append([row["name"], *shares, reports])
+    one = found["variants"][0]
+    caption = f"Wrong elements, the median of {one['launches']} launches with matrices of side {one['n']}; "
+    caption += f"{found['device']['name']}, {found['date']}"
+    return table(rows, ["kernel", "random matrices", "constants", "reports of racecheck"], caption=caption)
 
 
 def record_stages(folder: Path | None = None, prepared: Path | None = None) -> tuple[Path, dict[str, Any]]:

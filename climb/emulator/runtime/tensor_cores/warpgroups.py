@@ -161,7 +161,8 @@ def _issue(
 ) -> Product:  # fmt: skip
     """Note that the product reads shared memory and writes registers until a wait covers it.
 
-    Each warp reads its 16 rows of a and the whole of b; its first thread stands for it.
+    Each warp reads its 16 rows of a and the whole of b; its first thread stands for it. As in CUTLASS, one thread of
+    the warpgroup may release the memory for all after its wait.
     """
     batch = group.batch
     groups = batch.products
@@ -175,7 +176,7 @@ def _issue(
     for address, warps in ((at_b, GROUP), (at_a, 0)):
         if address is not None:
             flat, lanes = _as_lanes(group, blocks, threads, address, warps)
-            accesses.append(AsyncAccess(site, lanes, flat, groups.open_group(lanes), why=why))
+            accesses.append(AsyncAccess(site, lanes, flat, groups.open_group(lanes), why=why, collective=True))
             if batch.check_in_flight:
                 check_fenced(Group(batch, lanes, {}), site, flat)
     product = Product(tuple(accesses), lambda _: None, number=number, site=site)
@@ -191,18 +192,15 @@ def commit(group: Group) -> None:
 
 def wait_group(group: Group, number: int, site: Site) -> None:
     """wgmma.wait_group: wait until at most the latest `number` groups are open."""
-    products = group.batch.products
-    before = list(products.pending)
-    wait(group, products, number, site)
-    products.finish(before)
+    wait(group, group.batch.products, number, site)
 
 
-def check_register(group: Group, site: Site, value: np.ndarray, numbers: tuple[int, ...]) -> None:
-    """Raise PendingProduct if a product that writes a register, one of `numbers`, is not waited for."""
+def check_register(group: Group, site: Site, value: np.ndarray, latest: tuple[int, ...]) -> None:
+    """Raise PendingProduct if a product that writes a register is not waited for; see `ProductGroups.writing`."""
     batch = group.batch
     if not batch.products.pending:
         return
-    for product in batch.products.writing(value, numbers):
+    for product in batch.products.writing(value, latest):
         open_ = np.unique(product.accesses[0].lanes.linear())
         linear = group.lanes.linear()
         bad = np.isin(linear // batch.threads * batch.threads + linear % batch.threads // WARP * WARP, open_)
