@@ -87,12 +87,8 @@ def report(names: Sequence[str] | None = None, gpu: str = records.DEFAULT_GPU, f
         found += [record] if record else []
         absent += skipped_peers(record) if record else []
     notes = [_SHORTCUT] if any(row.of_own is not None for row in rows) else []
-<<<<<<< HEAD
     notes += [_PEERS] if any(row.against for row in rows) else []
-    notes += [_FLUSHED] if any(records.flushes_subnormals(record) for record in found) else []
-=======
     notes += [FLUSHED] if any(records.flushes_subnormals(record) for record in found) else []
->>>>>>> main
     notes += [said] if (said := ceilings_note(folder or records.RECORDS / gpu)) else []
     differing = {package: how for one in found for package, how in one.device.get("differs", {}).items()}
     if differing:
