@@ -23,7 +23,10 @@ from climb.emulator import (
     Race,
     UnsupportedInstruction,
     WarpMismatch,
+    run,
 )
+from climb.emulator import Tensor as TensorArgument
+from climb.emulator.memory.tensor_map import TensorMapError
 
 #: Kernel, the text, the text with the mistake, the error that must come, and words of its message.
 EXPECT, SYNC, BLOCK_SYNC = "expect(&full, sizeof(in));", "    cluster_sync();\n", "    __syncthreads();\n"
@@ -110,3 +113,13 @@ def test_swizzle_spreads_a_column_over_eight_banks() -> None:
     loads, stores = counters.total("shared load"), counters.total("shared store")
     assert loads.wavefronts == 4 * loads.requests
     assert stores.wavefronts == stores.requests
+
+
+def test_run_takes_tensors_and_clusters() -> None:
+    values, out = np.arange(64 * 96, dtype=np.float32).reshape(64, 96), np.zeros((96, 64), np.float32)
+    args = [TensorArgument(values, (32, 32), 128), TensorArgument(out, (32, 32), 128)]
+    result = run(hopper_kernels.FOLDER / "transpose.cu", grid=(3, 2), block=128, args=args, arch="sm_90a", cluster=3)
+    assert (out == values.T).all() and result.arrays[1] is out
+    assert re.search(r"tma load +4096 +6 +128 sectors", str(result))
+    with pytest.raises(TensorMapError, match="at most 128"):
+        run(hopper_kernels.FOLDER / "transpose.cu", grid=1, block=128, args=[TensorArgument(values, (32, 64), 128)] * 2)
