@@ -46,6 +46,7 @@ from .memory.device_memory import Allocation, DeviceMemory
 from .running import Result, run
 from .runtime.surfaces import Surface
 from .runtime.textures import Texture
+from .tensor_argument import Tensor
 
 __all__ = [
     "ALL_CHECKS",
@@ -84,6 +85,7 @@ __all__ = [
     "Schedules",
     "StackOverflow",
     "Surface",
+    "Tensor",
     "Texture",
     "Trace",
     "Trap",

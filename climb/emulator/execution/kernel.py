@@ -8,6 +8,8 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
+from climb.toolchain.names import demangled
+
 from .. import ptx
 from ..checks.enabled import chosen
 from ..checks.global_shadow import RestartLaunch
@@ -125,7 +127,7 @@ class Kernel:
                         del batch  # frees its memory before the next batch needs as much
                 note_leaks(memory, heap, counts)
                 for warning in counts.warnings:
-                    warnings.warn(f"{self.name}, {warning}", KernelWarning, stacklevel=2)
+                    warnings.warn(f"{demangled(self.name)}, {warning}", KernelWarning, stacklevel=2)
                 return summarize(self._translated, grid, block, counts)
             except RestartLaunch:
                 launch_checks.global_shadow.restore()

@@ -143,9 +143,13 @@ class Teams(Waiting):
         if len(parts) == 1:
             return False
         for _, part in parts:
-            part.passed = True
-            self._passed.append((block, part))
+            self.push_passed(block, part)
         return True
+
+    def push_passed(self, block: int, group: Group) -> None:
+        """Let a group that has passed the gate of a block go on."""
+        group.passed = True
+        self._passed.append((block, group))
 
     def may_continue(self, block: int, group: Group) -> bool:
         """Whether a group of one team that is about to enter `block` goes on."""

@@ -25,7 +25,9 @@ _IN_GLOBAL = {
 
 def range_site(emitter: Emitter, instruction: ptx.Instruction, operand: ptx.Address, space: str, action: str) -> str:
     """The site of a range that a bulk operation accesses in `space`."""
-    return emitter.site(replace(instruction, operands=(operand,)), space, action, dtype("u32"), 4)
+    site = emitter.site(replace(instruction, operands=(operand,)), space, action, dtype("u32"), 4)
+    emitter.uncounted(site)  # the copy engine has counters of its own
+    return site
 
 
 def own_address(emitter: Emitter, operand: ptx.Address) -> str:

@@ -19,6 +19,7 @@ _MBARRIER = ".mbarrier::complete_tx::bytes"
 def _map(emitter: Emitter, instruction: ptx.Instruction, operand: ptx.Address, action: str) -> tuple[str, str]:
     """The site of a copy, in global memory, and the generic address of its tensor map."""
     site = emitter.site(replace(instruction, operands=(operand,)), "", action, dtype("u32"), 1)
+    emitter.uncounted(site)  # the copy engine has counters of its own
     address = emitter.address(operand, "")
     if isinstance(operand.base, ptx.Symbol):
         address = f"({address} + PARAM_WINDOW)"

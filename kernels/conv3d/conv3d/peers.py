@@ -62,7 +62,7 @@ PEERS = (
         tolerance=lambda size: 2.0**-10,
     ),
     Peer(
-        "nn.Conv3d, benchmark",
+        "nn.Conv3d benchmark",
         _module(benchmark=True),
         cudnn.cudnn("torch.nn.Conv3d, benchmark mode, all algorithms tried", "TF32"),
         tolerance=lambda size: 2.0**-10,
