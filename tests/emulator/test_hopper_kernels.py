@@ -26,6 +26,7 @@ from climb.emulator import (
     run,
 )
 from climb.emulator import Tensor as TensorArgument
+from climb.emulator.execution.schedules import Schedule, Schedules
 from climb.emulator.memory.tensor_map import TensorMapError
 
 #: Kernel, the text, the text with the mistake, the error that must come, and words of its message.
@@ -81,9 +82,9 @@ PLANTED = [
 ]
 
 
-def check(example: hopper_kernels.Example) -> None:
+def check(example: hopper_kernels.Example, schedule: Schedule | None = None) -> None:
     """Compare the bits of the results with what is expected."""
-    arrays, _ = emulate(example)
+    arrays, _ = emulate(example, schedule)
     for number, want in zip(example.results, example.expected(*example.arrays), strict=True):
         assert (arrays[number].view(np.uint32) == want.view(np.uint32)).all()
 
@@ -91,6 +92,12 @@ def check(example: hopper_kernels.Example) -> None:
 @pytest.mark.parametrize("make", hopper_kernels.ALL, ids=lambda make: make.__name__)
 def test_kernel_computes_the_expected_bits(make) -> None:
     check(make())
+
+
+@pytest.mark.parametrize("make", hopper_kernels.ALL, ids=lambda make: make.__name__)
+def test_result_does_not_depend_on_the_schedule(make) -> None:
+    for schedule in Schedules(3):
+        check(make(), schedule)
 
 
 @pytest.mark.parametrize(("name", "old", "new", "error", "words"), PLANTED)
