@@ -27,6 +27,7 @@ from climb.bench.ladder import CUPY_OPTIONS, REGIMES, Ladder
 from climb.bench.nvbench_results import Measured, ResultsError, read_log, read_results, throttled_samples
 from climb.bench.problem import Peer, size_label
 from climb.bench.records import CeilingPoint, CeilingsRecord, Point, Record, Skipped
+from climb.bench.records.ceilings import EarlierSession
 from climb.bench.registry import ladder_names, load_ladder
 
 _ROOT = Path(__file__).resolve().parents[2]
@@ -141,7 +142,16 @@ def record_ceilings(
         command="climb record --only ceilings",
         ceilings=derived.derive(points),
         points=points,
+        earlier=_earlier(known),
     )
+
+
+def _earlier(known: Sequence[Path]) -> tuple[EarlierSession, ...]:
+    """What the sessions before this one measured, as the first folder with ceilings has it; its own come last."""
+    before = next((c for folder in known if (c := records.load_ceilings(folder)) is not None), None)
+    if before is None:
+        return ()
+    return (*before.earlier, EarlierSession(before.date, before.commit, (), dict(before.values)))
 
 
 def _ceiling_point(name: str, target: Target, point: Point) -> CeilingPoint:

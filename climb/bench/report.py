@@ -15,6 +15,7 @@ from climb.bench.problem import Size, size_label
 from climb.bench.records import Pending, Point, Record, Stale
 from climb.bench.records.ceilings import MEANING
 from climb.bench.registry import ladder_names, load_ladder
+from climb.bench.shown_peers import shown
 from climb.bench.units import percent_text, significant, time_text
 
 README = Path(__file__).resolve().parents[2] / "README.md"
@@ -23,8 +24,11 @@ _SHORTCUT = (
     "\\* An algorithm that needs fewer operations than the definition, whose limit this is; the second share is of the "
     "limit of its own operations."
 )
+_PEERS = (
+    "Of each library, its fastest form is shown, and a lower precision only where it is faster; records have all forms."
+)
 #: What the options of every rung say, and a library's kernels need not: see ``records.flushes_subnormals``.
-_FLUSHED = (
+FLUSHED = (
     "Rungs are compiled with `-ftz=true`, which CuPy adds: subnormal float32 numbers become zero. "
     "The libraries' kernels are as their vendors built them."
 )
@@ -83,7 +87,8 @@ def report(names: Sequence[str] | None = None, gpu: str = records.DEFAULT_GPU, f
         found += [record] if record else []
         absent += skipped_peers(record) if record else []
     notes = [_SHORTCUT] if any(row.of_own is not None for row in rows) else []
-    notes += [_FLUSHED] if any(records.flushes_subnormals(record) for record in found) else []
+    notes += [_PEERS] if any(row.against for row in rows) else []
+    notes += [FLUSHED] if any(records.flushes_subnormals(record) for record in found) else []
     notes += [said] if (said := ceilings_note(folder or records.RECORDS / gpu)) else []
     differing = {package: how for one in found for package, how in one.device.get("differs", {}).items()}
     if differing:
@@ -171,8 +176,9 @@ def _row(ladder: Ladder, record: Record | None, size: Size, state: str) -> Row:
     best = min(measured, key=lambda p: p.median_s, default=None)
     if best is None:
         return Row(ladder.name, size, None, {}, None, state)
-    peers = {peer.name: record.find(peer.name, size, "cold") for peer in ladder.peers}
-    against = {name: point.median_s / best.median_s for name, point in peers.items() if point}
+    of_peers = (record.find(peer.name, size, "cold") for peer in ladder.peers)
+    peers = {point.name: point for point in shown(point for point in of_peers if point)}
+    against = {name: point.median_s / best.median_s for name, point in peers.items()}
     slowed = {p.name: p.sm_clock_mhz or 0 for p in (best, *peers.values()) if p and record.slowed(p)}
     row = Row(ladder.name, size, best, against, None, state, slowed=slowed)
     try:

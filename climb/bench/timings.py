@@ -95,12 +95,12 @@ class Timings:
     def limit(self, size: Size | None = None, *, rung: str | None = None, mine: bool = False) -> Limit:
         """The limit of the problem on that GPU, in its parts; with ``rung``, that of the rung's own work.
 
-        Outside the regime "cold" there is no floor: launches overlap.
+        In the regime "batch" there is no floor: launches overlap.
         """
         size = self.ladder.problem.headline[0] if size is None else size
         own = self.ladder[rung].rung if rung is not None else None
         found = roofline.limit(self.ladder.problem, size, self._record(mine).ceilings, rung=own)
-        return found if self.regime == "cold" else replace(found, floor_s=0.0)
+        return replace(found, floor_s=0.0) if self.regime == "batch" else found
 
     def limit_s(self, size: Size | None = None, *, mine: bool = False) -> float:
         """The least time of the problem on that GPU."""

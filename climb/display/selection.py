@@ -121,7 +121,7 @@ def select(timings: Any, size: Size | None = None, upto: str | None = None, *, m
         pending = tuple(name for name in pending if name in shown)
     try:
         least = limit(ladder.problem, size, record.ceilings)
-        least = least if regime == "cold" else replace(least, floor_s=0.0)  # launches back to back overlap
+        least = replace(least, floor_s=0.0) if regime == "batch" else least  # launches back to back overlap
     except MissingCeiling:
         least = None
     peers = tuple(sorted((p for p in here if p.kind == "peer"), key=lambda p: p.median_s))

@@ -86,7 +86,9 @@ def _per(count: int, requests: int) -> str:
     return str(count // requests) if count % requests == 0 else significant(count / requests)
 
 
-def timing_table(timings: Any, size: Size | None = None, upto: str | None = None) -> CellOutput:
+def timing_table(
+    timings: Any, size: Size | None = None, upto: str | None = None, *, errors: bool = False
+) -> CellOutput:
     """A table of times at one size (the first headline size if None): rungs first to last, peers, the limit.
 
     Each row has the time, the rate (TFLOP/s where arithmetic sets the limit, else GB/s), the share of the limit, the
@@ -94,7 +96,8 @@ def timing_table(timings: Any, size: Size | None = None, upto: str | None = None
     ambiguous, by the intervals from the 25th to the 75th percentile. A rung with work of its own is also held to the
     limit of that. A dagger marks a time that was sampled below 95 % of the GPU's highest clock; the caption has the
     clocks. Where the reader's own GPU was measured, a column gives its times. The newest rung is emphasised. A pending
-    rung has the word in place of its time. Raises ValueError when nothing was measured at this size.
+    rung has the word in place of its time. ``errors`` adds the verified outputs' errors, normwise and componentwise.
+    Raises ValueError when nothing was measured at this size.
 
     >>> timing_table(timings("transpose"), upto="padded")                                   # doctest: +SKIP
     """
@@ -107,6 +110,7 @@ def timing_table(timings: Any, size: Size | None = None, upto: str | None = None
     columns += ["of its own limit"] if any(chosen.own_limit(p) for p in chosen.rungs) else []
     columns += [f"against {peer.name}"] if peer else []
     columns += ["against the rung before"] + (["time here"] if mine else [])
+    columns += ["error, normwise", "error, componentwise"] if errors else []
     rows: list[dict[str, Any]] = []
     previous = None
     points = {p.name: p for p in chosen.rungs}
@@ -123,6 +127,10 @@ def timing_table(timings: Any, size: Size | None = None, upto: str | None = None
         for column, share in (("of the limit", chosen.share(point)), ("of its own limit", chosen.own_share(point))):
             if share is not None:
                 row[column] = percent_text(share)
+        if errors:
+            row["error, normwise"] = f"{point.max_rel_error:.2g}"
+            component = point.max_component_error
+            row["error, componentwise"] = "pending" if component is None else f"{component:.2g}"
         if peer and point is not peer:
             row[f"against {peer.name}"] = ratio_text(peer.median_s / point.median_s)
         if point.kind == "rung" and previous is not None:

@@ -41,11 +41,12 @@ from .errors import (
 )
 from .execution.kernel import Kernel
 from .execution.module import Module, load
-from .execution.schedules import Schedule, Schedules
+from .execution.schedules import Schedule, Schedules, scheduling
 from .memory.device_memory import Allocation, DeviceMemory
 from .running import Result, run
 from .runtime.surfaces import Surface
 from .runtime.textures import Texture
+from .tensor_argument import Tensor
 
 __all__ = [
     "ALL_CHECKS",
@@ -84,6 +85,7 @@ __all__ = [
     "Schedules",
     "StackOverflow",
     "Surface",
+    "Tensor",
     "Texture",
     "Trace",
     "Trap",
@@ -94,4 +96,5 @@ __all__ = [
     "checking",
     "load",
     "run",
+    "scheduling",
 ]

@@ -27,6 +27,7 @@ from .execution.kernel import Kernel
 from .execution.module import Module, load
 from .execution.schedules import Schedule, Schedules
 from .memory.device_memory import HEAP_BYTES, STACK_BYTES, Allocation, DeviceMemory
+from .tensor_argument import Tensor
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,8 @@ def run(
     stack_bytes: int = STACK_BYTES,
     heap_bytes: int = HEAP_BYTES,
     schedule: Schedule | Schedules | None = None,
+    cluster: Sequence[int] | int | None = None,
+    arch: str = "sm_90",
 ) -> Result:
     """Compile CUDA C++, run one kernel on the emulator, and return its counters and arrays.
 
@@ -68,7 +71,9 @@ def run(
     `__device__` variables with C linkage. `cooperative`: run all blocks at the same time, as `grid.sync()` needs.
     `stack_bytes` of a thread and `heap_bytes` of the device are what cudaDeviceSetLimit sets. `schedule`: run under one
     `Schedule`; or, after a launch in the usual order, under several `Schedules`, and compare the outputs bit by bit:
-    the array arguments and the `__device__` variables.
+    the array arguments and the `__device__` variables. `cluster`: the blocks of a cluster, if `__cluster_dims__` does
+    not say so. `arch`: "sm_90a" for instructions that only Hopper has, such as setmaxnreg. A `Tensor` among the `args`
+    passes the tensor map of an array.
 
     Raises FileNotFoundError; CompileError with the compiler's messages; KernelNotFound; TypeError or ValueError, with
     the position, for an argument that does not fit its parameter; EmulatorError, with the source line, for a fault of
@@ -76,11 +81,13 @@ def run(
     """
     text, filename, folders = _read(source)
     names = (kernel,) if kernel is not None else ()
-    compiled = compile_cuda(text, filename=filename, options=options, name_expressions=names, include_dirs=folders)
+    compiled = compile_cuda(
+        text, filename=filename, options=options, name_expressions=names, include_dirs=folders, arch=arch
+    )
     name = kernel if kernel is not None else _only_kernel(compiled)
     return launch(
         compiled, name, grid, block, args, shared_mem=shared_mem, symbols=symbols, trace=trace, cooperative=cooperative,
-        stack_bytes=stack_bytes, heap_bytes=heap_bytes, schedule=schedule,
+        stack_bytes=stack_bytes, heap_bytes=heap_bytes, schedule=schedule, cluster=cluster,
     )  # fmt: skip
 
 
@@ -100,6 +107,7 @@ def launch(
     stack_bytes: int = STACK_BYTES,
     heap_bytes: int = HEAP_BYTES,
     schedule: Schedule | Schedules | None = None,
+    cluster: Sequence[int] | int | None = None,
 ) -> Result:
     """As `run`, for source that is compiled already.
 
@@ -115,15 +123,21 @@ def launch(
     parameters = function.parameters
     if len(args) != len(parameters):
         raise TypeError(f"{kernel} takes {len(parameters)} arguments, {len(args)} given")
+    tensors = {n: arg for n, arg in enumerate(args) if isinstance(arg, Tensor)}
+    args = [arg.array if isinstance(arg, Tensor) else arg for arg in args]
     held = _upload_all(memory, {n: arg for n, arg in enumerate(args) if isinstance(arg, np.ndarray)})
-    packed = [_pack(arg, parameter, n, held) for n, (arg, parameter) in enumerate(zip(args, parameters, strict=True))]
+    maps = {n: tensor.encode(held[n].address) for n, tensor in tensors.items()}
+    packed = [
+        _pack(maps.get(n, arg), parameter, n, {} if n in maps else held)
+        for n, (arg, parameter) in enumerate(zip(args, parameters, strict=True))
+    ]
     registers = _registers(compiled, kernel) if cooperative else 0
     comparison = None
 
     def once(one: Schedule | None, traced: Trace | None) -> Counters:
         return function.launch(
             grid, block, packed, memory=memory, shared_bytes=shared_mem, trace=traced, cooperative=cooperative,
-            registers=registers, schedule=one,
+            registers=registers, schedule=one, cluster=cluster,
         )  # fmt: skip
 
     try:

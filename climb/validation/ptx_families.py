@@ -161,9 +161,12 @@ def families() -> list[Family]:
 
 
 def families_table() -> CellOutput:
-    """The families with what runs, what runs and is counted as accesses to memory, and what is refused."""
-    rows = [[each.name, ", ".join(each.runs), ", ".join(each.counted), ", ".join(each.refused)] for each in families()]
-    return table(rows, ["PTX family", "runs", "runs, accesses counted", "refused"])
+    """The families with what runs, a star at what is counted as accesses to memory, and what is refused."""
+    rows = []
+    for each in families():
+        runs = [f"{name}*" if name in each.counted else name for name in FAMILIES[each.name]]
+        rows.append([each.name, ", ".join(n for n in runs if n not in each.refused), ", ".join(each.refused)])
+    return table(rows, ["PTX family", "runs (*: accesses counted)", "refused"])
 
 
 def _counts(form: str) -> bool:

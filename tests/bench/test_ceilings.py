@@ -88,12 +88,17 @@ def test_the_committed_ceilings_follow_from_their_points():
 
 
 def test_ceilings_that_were_converted_are_points_of_committed_records():
-    """Records of 2026-11-21 held ceilings of their own; the points that were taken from them are still theirs."""
+    """Records of 2026-11-21 held ceilings of their own; a point that was taken from one is in it, sample by sample.
+
+    A record that has been measured again since no longer has the point.
+    """
     found = records.load_ceilings(HERE)
-    if not found.earlier:
+    if found.command != "climb record":
         pytest.skip("the ceilings were measured in a session of their own")
     for one in found.points:
-        assert load_record(one.ladder).find(one.point.name, one.point.size, "cold") == one.point
+        record = load_record(one.ladder)
+        if (record.date, record.commit) == (one.date or found.date, one.commit or found.commit):
+            assert record.find(one.point.name, one.point.size, "cold") == one.point
     assert {name for session in found.earlier for name in session.records} <= set(ladder_names())
 
 

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 from tiny_ladder import scale
 
 from climb.bench import checking
 from climb.bench.arguments import ArgumentError
-from climb.bench.checking import WrongResult, compare, poisoned, verify
+from climb.bench.checking import WrongResult, compare, component_error, poisoned, verify
+from climb.bench.references import sum_of_magnitudes
 
 SIZE = {"n": 1000}
 INF, NAN = np.inf, np.nan
@@ -25,6 +28,47 @@ def test_right_rungs_verify(name, size):
         found = verify(scale.ladder[name], size)
         assert found.name == name and found.size == size
         assert 0 <= found.max_rel_error <= found.tolerance == 1e-6
+
+
+def test_componentwise_error_is_relative_to_the_terms_of_each_element():
+    # 1e-3 off where terms of 1 make the element is worse than 1e-1 off where terms of 1000 do.
+    reference, magnitude = np.array([0.0, 500.0, -2.0]), np.array([1.0, 1000.0, 4.0])
+    assert component_error(reference + np.array([1e-3, 0, 0]), reference, magnitude) == pytest.approx(1e-3)
+    assert component_error(reference + np.array([1e-3, 0.1, 0.02]), reference, magnitude) == pytest.approx(5e-3)
+    assert component_error(reference, reference, magnitude) == 0.0
+    assert component_error(reference + np.array([1e-30, 0, 0]), reference, np.array([0.0, 1, 1])) == INF
+    # Values that are not finite are the normwise check's business.
+    assert component_error(np.array([NAN, INF, 1.0]), np.array([NAN, 1.0, 1.0]), np.ones(3)) == 0.0
+    long = np.zeros(2 * checking.CHUNK + 1)
+    long[-1] = 3.0
+    assert component_error(long, np.zeros_like(long), np.full_like(long, 2.0)) == 1.5
+
+
+def test_a_problem_with_magnitudes_is_verified_componentwise_on_demand(monkeypatch):
+    asked = []
+
+    def magnitude(inputs, size):
+        asked.append(size)
+        return {"y": 2.0 * np.abs(inputs["x"].astype(np.float64)) + 1.0}
+
+    problem = dataclasses.replace(scale.problem, reference_magnitude=magnitude)
+    ladder = dataclasses.replace(scale.ladder, problem=problem)
+    case = checking.Case.make(ladder, SIZE)
+    arrays = case.arrays()
+    launch = ladder["plain"].prepare(arrays, SIZE)
+    assert checking.run_and_check(case, ladder["plain"], arrays, launch).max_component_error is None and not asked
+    found = checking.run_and_check(case, ladder["plain"], arrays, launch, componentwise=True)
+    assert 0 < found.max_component_error < 2**-23
+    checking.run_and_check(case, ladder["plain"], arrays, launch, componentwise=True)
+    assert len(asked) == 1, "the magnitudes of a case are computed once"
+
+
+def test_magnitudes_of_sums_of_products_are_the_reference_of_absolute_values():
+    def product(inputs, size):
+        return {"C": inputs["A"] @ inputs["B"]}
+
+    given = {"A": np.array([[1.0, -2.0]]), "B": np.array([[-3.0], [4.0]])}
+    assert sum_of_magnitudes(product)(given, {})["C"] == 11.0
 
 
 def test_an_unsupported_size_is_refused():

@@ -245,7 +245,10 @@ def test_ceilings_come_from_the_fastest_rung_with_every_sample(nvbench, tmp_path
         ("scale", "plain", 200), ("scale", "vector", 200), ("scale", "twice", 200)
     ]  # fmt: skip
     records.save_ceilings(found, tmp_path)
-    assert records.load_ceilings(tmp_path) == found
+    assert records.load_ceilings(tmp_path) == found and found.earlier == ()
+    again = measure.record_ceilings(Sampling(), [tmp_path / "none", tmp_path])
+    (before,) = again.earlier
+    assert (before.date, before.commit, before.ceilings) == (found.date, "abc123", dict(found.values))
     assert "write_gb_s" in found.values.pending
 
 

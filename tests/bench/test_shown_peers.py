@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-import msgspec
-from tiny_ladder import made
+from dataclasses import replace
 
+import msgspec
+from tiny_ladder import made, scale
+
+from climb.bench import report
 from climb.bench.shown_peers import shown
 
 
@@ -43,3 +46,15 @@ def test_three_tf32_products_count_as_full_precision():
 
 def test_a_lower_precision_of_another_library_does_not_hide_behind_the_first():
     assert names(peer("fp32", 4e-6, "cuDNN"), peer("TF32", 8e-6, "cuBLAS", "TF32")) == ["fp32", "TF32"]
+
+
+def test_the_report_has_the_shown_peers_alone_and_says_so(tmp_path):
+    record = made.record()
+    slow = [
+        msgspec.structs.replace(p, name="library TF32", median_s=9e-6, library={"name": "None", "precision": "TF32"})
+        for p in record.points
+        if p.kind == "peer"
+    ]
+    record = msgspec.structs.replace(record, points=(*record.points, *slow))
+    ladder = replace(scale.ladder, peers=(*scale.ladder.peers, replace(scale.library, name="library TF32")))
+    assert [list(row.against) for row in report.rows_of(ladder, record)] == [["library"], ["library"]]

@@ -94,7 +94,7 @@ place = "Start"
 claim = "It takes 34 µs."
 verdict = "right"
 why = "We counted 34 µs too."
-shown = ["conv1d#the-floor"]
+shown = ["conv1d#in-order"]
 numbers = {"time" = "34 µs"}
 """
 
@@ -109,8 +109,8 @@ def written(folder: Path, text: str) -> Path:
     ("old", "new", "says"),
     [
         ('verdict = "right"', 'verdict = "untested"', "untested"),
-        ("conv1d#the-floor", "conv1d#the-flor", "shown at conv1d#the-flor, which does not exist"),
-        ("conv1d#the-floor", "tests/book/test_sources.py::test_gone", "test_gone, which does not exist"),
+        ("conv1d#in-order", "conv1d#in-odrer", "shown at conv1d#in-odrer, which does not exist"),
+        ("conv1d#in-order", "tests/book/test_sources.py::test_gone", "test_gone, which does not exist"),
         ('"Start" = 1', '"Start" = 2', "1 claims, 2 announced"),
         ('"Start" = 1', '"Start" = 1\n"End" = 1', "End: 0 claims, 1 announced"),
         ("We counted 34 µs too.", "We measured 12 µs.", "typed: We measured 12 µs"),
@@ -130,7 +130,7 @@ def test_fault_in_the_data_is_found(tmp_path: Path, old: str, new: str, says: st
     [
         ('verdict = "right"', 'verdict = "maybe"', "verdict"),
         ('why = "We counted 34 µs too."', "", "why"),
-        ('shown = ["conv1d#the-floor"]', "shown = []", "shown"),
+        ('shown = ["conv1d#in-order"]', "shown = []", "shown"),
         ('gpu = "a GPU"', 'gpu = "a GPU"\ncolour = "red"', "colour"),
     ],
 )

@@ -107,7 +107,16 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Address:
     git = ["git", "--git-dir", str(bare), "--work-tree", str(ROOT)]
     identity = ["-c", "user.name=someone", "-c", "user.email=someone@example.org"]
     subprocess.run(["git", "init", "--quiet", "--bare", "-b", "main", str(bare)], check=True)
-    packaged = ["pyproject.toml", "README.md", "LICENSE", ".gitignore", "climb", "kernels", "records"]
+    packaged = [
+        "pyproject.toml",
+        "README.md",
+        "LICENSE",
+        ".gitignore",
+        "climb",
+        "kernels",
+        "records",
+        "book/sources.toml",
+    ]
     for command in (["add", "--", *packaged], [*identity, "commit", "--quiet", "-m", "as it stands"]):
         subprocess.run([*git, *command], cwd=ROOT, env=index, check=True)
     return Address(f"file://localhost{bare}")  # pip wants a host

@@ -6,16 +6,20 @@ import os
 import re
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
 import matplotlib
 import numpy as np
 import pytest
-from tools.samples import BASE, LANES, access, made_up, texts
+from tiny_ladder import made, scale
+from tools.samples import BASE, CEILINGS, LANES, access, made_up, texts
 
 from climb.bench.records import load_record
+from climb.bench.timings import Timings
 from climb.bench.units import significant, time_text
+from climb.bench.work import Work
 from climb.display import style
 from climb.display.figures import (
     access_figure,
@@ -202,6 +206,28 @@ def test_roofline_names_other_ladders_with_their_best_rung():
     other = made_up("fma", rungs=(("one", 1e-2), ("two", 1e-3)), flops=2000)
     shown = texts(roofline_figure(made_up("matmul", flops=4000), also=[other]))
     assert "fma: two" in shown and not any("one" in t for t in shown)
+
+
+def test_roofline_has_roofs_of_other_pipes():
+    record = made_up("matmul", flops=4000, ceilings={**CEILINGS, "issue_ginst_s": 1000.0, "int32_top_s": 33.0})
+    figure = roofline_figure(record, pipes=["single", "issue", "int32"])
+    # Half of 60 TFLOP/s; 1000 G instructions of 32 lanes with two operations each; and the integers' own.
+    assert {"single operations, 30.0 T", "issue slots, 64.0 T", "integer multiply-adds, 33.0 T"} <= set(texts(figure))
+    assert "Another roof: issue slots, 64.0 TFLOP/s." in alt_text(figure)
+    with pytest.raises(ValueError, match="the roof of 'tensor_tf32' needs the ceiling tensor_tf32_tflop_s"):
+        roofline_figure(record, pipes=["tensor_tf32"])
+
+
+def test_a_shortcut_has_its_own_limit_in_the_ladder_and_in_the_overview():
+    half = replace(scale.vector, work=lambda size: Work(read=2 * size["n"], written=2 * size["n"]))
+    times = Timings(replace(scale.ladder, rungs=(scale.plain, half)), "cold", made.record())
+    figure = ladder_figure(times)
+    assert [label.get_text() for label in figure.axes[0].get_yticklabels()][-2:] == ["limit", "limit of vector"]
+    assert "vector reaches 50 % of it, and 25 % of the limit of its own operations" in alt_text(figure)
+    figure = overview_figure([times])
+    assert "best 50 %, " in alt_text(figure) and "which is 25 % of the limit of its own operations" in alt_text(figure)
+    assert "of own limit" in texts(figure)
+    assert "of own limit" not in texts(overview_figure([made_up()]))
 
 
 def test_roofline_refuses_a_problem_without_flops_and_a_record_without_ceilings():

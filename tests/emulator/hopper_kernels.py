@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 
 from climb.emulator import Counters, DeviceMemory, load
+from climb.emulator.execution.schedules import Schedule
 from climb.emulator.memory.tensor_map import TensorMap, encode
 from climb.toolchain import Compiled, compile_cuda
 
@@ -65,7 +66,7 @@ def tensor_map(tensor: Tensor, address: int, array: np.ndarray) -> TensorMap:
     return TensorMap(tensor.dtype, address, (columns, rows), (array.strides[0],), tensor.box, (1, 1), tensor.swizzle)
 
 
-def emulate(example: Example) -> tuple[list[np.ndarray], Counters]:
+def emulate(example: Example, schedule: Schedule | None = None) -> tuple[list[np.ndarray], Counters]:
     """Launch an example on the emulator: its arrays afterwards, and the counters."""
     made = compiled(example.source, example.name)
     memory = DeviceMemory()
@@ -80,7 +81,9 @@ def emulate(example: Example) -> tuple[list[np.ndarray], Counters]:
         else:
             args.append(struct.pack("<Q", held[arg].address) if isinstance(arg, int) else arg.tobytes())
     kernel = load(made.ptx, made.sources).kernel(made.lowered(example.name))
-    counters = kernel.launch(example.grid, example.block, args, memory=memory, shared_bytes=example.shared)
+    counters = kernel.launch(
+        example.grid, example.block, args, memory=memory, shared_bytes=example.shared, schedule=schedule
+    )
     return [
         each.data.view(array.dtype).reshape(array.shape).copy()
         for each, array in zip(held, example.arrays, strict=True)

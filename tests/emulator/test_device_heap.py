@@ -7,7 +7,8 @@ import pytest
 from harness import Device
 
 from climb import fake_cupy as cp
-from climb.emulator import ALL_CHECKS, BadFree, OutOfBounds, Uninitialised, checking
+from climb.emulator import ALL_CHECKS, BadFree, DeviceMemory, OutOfBounds, Uninitialised, checking
+from climb.emulator.memory.device_heap import DeviceHeap
 
 SOURCE = r"""
 struct Node { int value; Node* next; };
@@ -60,6 +61,7 @@ extern "C" __global__ void misuse(int what, int* out) {
     int* p = (int*)malloc(40);
     for (int i = 0; i < 10; ++i) p[i] = i;
     if (what == 1 && t == 3) p[10] = 1;
+    if (what == 10 && t == 3) ((char*)p)[40] = 1;
     if (what == 2 && t == 3) out[0] = p[-1];
     free(what == 3 ? p + 4 : p);
     if (what == 4) out[t] = p[2];
@@ -131,20 +133,33 @@ def test_malloc_returns_null_when_the_heap_is_full(device: Device) -> None:
     ("what", "error", "says", "thread"),
     [
         (1, OutOfBounds, r"write of 4 bytes at 0x\w+, right after the end of the 40 bytes that line 49 has alloc", 3),
+        (10, OutOfBounds, r"write of 1 byte at 0x\w+, right after the end of the 40 bytes that line 49 has", 3),
         (2, OutOfBounds, r"read of 4 bytes at 0x\w+, 4 bytes before the start of the 40 bytes that line 49 has", 3),
         (3, BadFree, "of byte 16 of the 40 bytes that line 49 has allocated; only a pointer to their start", 0),
-        (4, OutOfBounds, "byte 8 of the 40 bytes that line 49 has allocated and line 53 has freed", 0),
-        (5, BadFree, "of the 40 bytes that line 49 has allocated and line 53 has freed already", 0),
+        (4, OutOfBounds, "byte 8 of the 40 bytes that line 49 has allocated and line 54 has freed", 0),
+        (5, BadFree, "of the 40 bytes that line 49 has allocated and line 54 has freed already", 0),
         (6, Uninitialised, "the device heap", 0),
         (7, BadFree, r"of 0x\w+, which malloc has not returned", 0),
         (8, OutOfBounds, "a null pointer", 0),
-        (9, BadFree, "of the 4 bytes that line 59 has allocated, by several threads at once", 0),
+        (9, BadFree, "of the 4 bytes that line 60 has allocated, by several threads at once", 0),
     ],
 )
 def test_misuse_of_the_heap_is_named(device: Device, what: int, error: type, says: str, thread: int) -> None:
     with pytest.raises(error, match=says) as caught:
         device.launch("misuse", 1, 32, what, np.zeros(32, np.int32))
     assert caught.value.where.thread == (thread, 0, 0)
+
+
+def test_a_restored_heap_allocates_the_same_addresses_again() -> None:
+    """Otherwise a launch that restarts would see other addresses, and the check for races would restart it for ever."""
+    heap = DeviceHeap(DeviceMemory())
+    first = heap.allocate(np.array([40, 8, 100]), 0)
+    then, sizes = heap.snapshot(), np.full(3000, 1000)
+    second = heap.allocate(sizes, 1)
+    assert (np.diff(np.concatenate([first, second])) > 0).all() and second[-1] - second[0] > 1 << 20
+    heap.restore(then)
+    assert (heap.allocate(sizes, 2) == second).all()
+    assert heap.live_bytes == 3 * 16 + 48 + 16 + 112 + 3000 * (1008 + 16)
 
 
 def test_the_limits_are_those_of_the_runtime() -> None:

@@ -23,7 +23,11 @@ from climb.emulator import (
     Race,
     UnsupportedInstruction,
     WarpMismatch,
+    run,
 )
+from climb.emulator import Tensor as TensorArgument
+from climb.emulator.execution.schedules import Schedule, Schedules
+from climb.emulator.memory.tensor_map import TensorMapError
 
 #: Kernel, the text, the text with the mistake, the error that must come, and words of its message.
 EXPECT, SYNC, BLOCK_SYNC = "expect(&full, sizeof(in));", "    cluster_sync();\n", "    __syncthreads();\n"
@@ -78,9 +82,9 @@ PLANTED = [
 ]
 
 
-def check(example: hopper_kernels.Example) -> None:
+def check(example: hopper_kernels.Example, schedule: Schedule | None = None) -> None:
     """Compare the bits of the results with what is expected."""
-    arrays, _ = emulate(example)
+    arrays, _ = emulate(example, schedule)
     for number, want in zip(example.results, example.expected(*example.arrays), strict=True):
         assert (arrays[number].view(np.uint32) == want.view(np.uint32)).all()
 
@@ -88,6 +92,12 @@ def check(example: hopper_kernels.Example) -> None:
 @pytest.mark.parametrize("make", hopper_kernels.ALL, ids=lambda make: make.__name__)
 def test_kernel_computes_the_expected_bits(make) -> None:
     check(make())
+
+
+@pytest.mark.parametrize("make", hopper_kernels.ALL, ids=lambda make: make.__name__)
+def test_result_does_not_depend_on_the_schedule(make) -> None:
+    for schedule in Schedules(3):
+        check(make(), schedule)
 
 
 @pytest.mark.parametrize(("name", "old", "new", "error", "words"), PLANTED)
@@ -110,3 +120,13 @@ def test_swizzle_spreads_a_column_over_eight_banks() -> None:
     loads, stores = counters.total("shared load"), counters.total("shared store")
     assert loads.wavefronts == 4 * loads.requests
     assert stores.wavefronts == stores.requests
+
+
+def test_run_takes_tensors_and_clusters() -> None:
+    values, out = np.arange(64 * 96, dtype=np.float32).reshape(64, 96), np.zeros((96, 64), np.float32)
+    args = [TensorArgument(values, (32, 32), 128), TensorArgument(out, (32, 32), 128)]
+    result = run(hopper_kernels.FOLDER / "transpose.cu", grid=(3, 2), block=128, args=args, arch="sm_90a", cluster=3)
+    assert (out == values.T).all() and result.arrays[1] is out
+    assert re.search(r"tma load +4096 +6 +128 sectors", str(result))
+    with pytest.raises(TensorMapError, match="at most 128"):
+        run(hopper_kernels.FOLDER / "transpose.cu", grid=1, block=128, args=[TensorArgument(values, (32, 64), 128)] * 2)

@@ -232,6 +232,20 @@ def test_a_mask_may_name_lanes_that_have_left() -> None:
     assert len(caught) == 2 and counters.notes[0].endswith("the operation goes on without it")
 
 
+def test_a_lane_that_takes_part_in_another_shuffle_and_leaves_is_not_excused() -> None:
+    """It was still running when others waited for it, so CUDA requires that it takes part in theirs."""
+    source = """extern "C" __global__ void k(int* o) {
+    int t = threadIdx.x;
+    if (t < 16)
+        o[t] = __shfl_xor_sync(0xffffffffu, t, 1);
+    else
+        o[t] = __shfl_xor_sync(0xffff0000u, t, 2);
+}"""
+    with pytest.raises(WarpMismatch, match="names lane 16, which has left the kernel") as caught:
+        Device(source).launch("k", 1, 32, np.zeros(32, np.int32))
+    assert caught.value.where.line == 4
+
+
 def test_a_shuffle_that_reads_past_a_small_block_is_found():
     device = Device(
         'extern "C" __global__ void k(int* o) { o[threadIdx.x] = __shfl_xor_sync(0xffffffffu, o[threadIdx.x], 2); }'

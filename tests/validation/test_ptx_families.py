@@ -64,7 +64,8 @@ def test_counted_accesses_are_counted_and_others_are_not() -> None:
 def test_what_the_table_calls_refused_is_refused_by_its_full_opcode(family) -> None:
     for name in family.refused:
         form = FAMILIES[family.name][name]
-        text = f".version 8.8\n.target sm_90\n.address_size 64\n.visible .entry k() {{\n{form};\nret;\n}}"
+        head = ".version 8.8\n.target sm_90\n.address_size 64\n.visible .entry k() {\n.reg .b32 %r1;\n"
+        text = f"{head}{form} %r1;\nret;\n}}"
         with pytest.raises(UnsupportedInstruction) as caught:
-            load(text.replace("\\\n", "\n")).kernel("k")
+            load(text).kernel("k")
         assert caught.value.what.startswith(f"{form} is not supported")

@@ -70,7 +70,10 @@ class CeilingPoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class EarlierSession(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Ceilings of an earlier session, by the names of that time, and the records that were made in it."""
+    """Ceilings of an earlier session, by the names of that time, and the records that were made in it.
+
+    Where they have no ``floor_us``, rates are bytes or operations over the whole time.
+    """
 
     date: str
     commit: str

@@ -154,7 +154,8 @@ def readable(name: str) -> str:
     parameter = _PARAMETER.search(name)
     if parameter:
         return f"parameter {parameter[1]}"
-    found = _LOCAL_NAME.search(name.split("@")[0]) if name.startswith("_Z") else None
+    name = name.split("@")[0]  # behind it stands which copy of a function the variable belongs to
+    found = _LOCAL_NAME.search(name) if name.startswith("_Z") else None
     return found[2][: int(found[1])] if found else name
 
 

@@ -46,6 +46,7 @@ class InFlight:
         self._global_writes = 0
         cells = -(-batch.shared_bytes // CELL)
         self._written, self._read = _Marks(batch.blocks, cells), _Marks(batch.blocks, cells)
+        self._sorted: dict[int, tuple[np.ndarray, np.ndarray]] = {}  # by id of an access in flight, see `_sorted_keys`
         self._overlapping = False  # whether several accesses in flight have had cells in common
 
     def begin(self, access: AsyncAccess) -> None:
@@ -55,7 +56,9 @@ class InFlight:
         raises Race for an ordinary access that is not ordered before it, and Uninitialised.
         """
         if access.site.space != "shared":
-            self._compare(access, [one for _, _, one in self._global])
+            low, end = _bounds(access)
+            near = (one for first, last, one in self._global if first < end and last > low)
+            self._compare(access, [one for one in near if one.writes or access.writes])
             self._enter_global(access)
             return
         cells = (access.block, access.lanes, access.site, access.address)
@@ -73,6 +76,7 @@ class InFlight:
 
         Raises Race if lanes of the access have written different values to one place.
         """
+        self._sorted.pop(id(access), None)
         if access.site.space != "shared":
             self._global = [each for each in self._global if each[2] is not access]
             self._global_writes -= access.writes
@@ -113,9 +117,7 @@ class InFlight:
             self._find(site, lanes, self._keys("global", site, lanes, lanes.block, address), None, near)
 
     def _enter_global(self, access: AsyncAccess) -> None:
-        low = int(access.address.min()) + access.site.offset
-        end = int(access.address.max()) + access.site.offset + access.site.width
-        self._global.append((low, end, access))
+        self._global.append((*_bounds(access), access))
         self._global_writes += access.writes
 
     def _settle(self, done: AsyncAccess) -> None:
@@ -152,9 +154,7 @@ class InFlight:
         for other in others:
             if not (other.writes or site.action != "load") or {site.action, other.site.action} == {"atomic"}:
                 continue
-            theirs = self._keys_of(other)
-            order = np.argsort(theirs, kind="stable")
-            theirs = theirs[order]
+            theirs, order = self._sorted_keys(other)
             at = np.searchsorted(theirs, keys - other.site.width, side="right")
             at_most = np.minimum(at, theirs.size - 1)
             bad = (at < theirs.size) & (theirs[at_most] < keys + site.width)
@@ -172,6 +172,15 @@ class InFlight:
         if space == "shared":
             full = full + block * self._batch.shared.shape[1]
         return np.broadcast_to(full, lanes.shape).reshape(-1)
+
+    def _sorted_keys(self, access: AsyncAccess) -> tuple[np.ndarray, np.ndarray]:
+        """The keys of an access in flight in ascending order, and the lanes in that order."""
+        found = self._sorted.get(id(access))
+        if found is None:
+            keys = self._keys_of(access)
+            order = np.argsort(keys, kind="stable")
+            found = self._sorted[id(access)] = (keys[order], order)
+        return found
 
     def _keys_of(self, access: AsyncAccess) -> np.ndarray:
         return self._keys(access.site.space, access.site, access.lanes, access.block, access.address)
@@ -207,6 +216,12 @@ class InFlight:
             other=there,
             same_warp=there.block == where.block and thread // 32 == lanes.at(first)[1] // 32,
         )
+
+
+def _bounds(access: AsyncAccess) -> tuple[int, int]:
+    """The first byte of an access to global memory, and the end of its last."""
+    site = access.site
+    return int(access.address.min()) + site.offset, int(access.address.max()) + site.offset + site.width
 
 
 class _Marks:

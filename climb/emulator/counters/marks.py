@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _KINDS = {
     "LDG": "global load", "STG": "global store", "LDS": "shared load", "LDSM": "shared load",
-    "STS": "shared store", "LDL": "local load",
+    "STS": "shared store", "STSM": "shared store", "LDL": "local load",
     "STL": "local store", "LD": "generic load", "ST": "generic store", "ATOMG": "global atomic",
     "RED": "global atomic", "REDG": "global atomic", "ATOM": "generic atomic", "ATOMS": "shared atomic",
 }  # fmt: skip
@@ -86,8 +86,11 @@ def _listed(widths: dict[int, int]) -> str:
 def marks(code: Code, sass: Sequence[Instruction]) -> tuple[Mark, ...]:
     """The lines of a kernel on which PTX and machine code access memory differently, in source order."""
     static: dict[tuple[str, int, str], Counter] = {}
+    distributed: set[tuple[str, int]] = set()  # lines that access shared memory of the cluster, by generic instructions
     for site in code.sites:
-        if site.action in _ACTIONS and site.space not in ("const", "param") and not site.part:
+        if "shared::cluster" in site.ptx:
+            distributed.add((site.location.file, site.location.line))
+        elif site.action in _ACTIONS and site.space not in ("const", "param") and not site.part:
             key = (site.location.file, site.location.line, f"{site.space or 'generic'} {site.action}")
             static.setdefault(key, Counter())[site.width] += 1
     machine: dict[tuple[str, int, str], Counter] = {}
@@ -98,6 +101,8 @@ def marks(code: Code, sass: Sequence[Instruction]) -> tuple[Mark, ...]:
         kinds = _COPY[1] if one.mnemonic == _COPY[0] else (_KINDS.get(one.mnemonic),)
         loops |= {(one.file, one.line, kind) for kind in kinds if ".CAST.SPIN" in one.opcode}
         for kind in filter(None, kinds):
+            if kind.startswith("generic") and (one.file, one.line) in distributed:
+                continue
             machine.setdefault((one.file, one.line, kind), Counter())[_width(one.opcode)] += 1
     out = []
     for key in sorted({*static, *machine}):
@@ -110,9 +115,9 @@ def marks(code: Code, sass: Sequence[Instruction]) -> tuple[Mark, ...]:
 def _width(opcode: str) -> int:
     """The bytes of an access of this opcode: LDG.E.128 has 16, ATOMS.ADD.64 has 8, an opcode without a number has 4.
 
-    The numbers in LDSM describe matrices; it reads rows of 16 bytes.
+    The numbers in LDSM and STSM describe matrices; they move rows of 16 bytes.
     """
-    if opcode.startswith("LDSM"):
+    if opcode.startswith(("LDSM", "STSM")):
         return 16
     found = _WIDTH.search(opcode.split(".", 1)[1]) if "." in opcode else None
     return int(found[1]) // 8 if found else 4

@@ -106,10 +106,12 @@ class Scheduler:
 
     def _pass(self, group: Group, at: int) -> Group | None:
         """Let a group wait at the gate of block `at`. Returns the group that passes it and goes on, or None."""
-        block, batch = self.batch.kernel.code.blocks[at], self.batch
         group = self._wait(group, at)
-        if group is None:
-            return None
+        return None if group is None else self._through(group, at)
+
+    def _through(self, group: Group, at: int) -> Group | None:
+        """Take a group through the gate of block `at`. Returns it, or None if its teams go on one by one."""
+        block, batch = self.batch.kernel.code.blocks[at], self.batch
         if batch.clock is not None:
             self.gates.passed(block, group)
         if self.gates.elsewhere is not None and block.gate == "warp":
@@ -159,7 +161,7 @@ class Scheduler:
         for at, group in list(parked.items()):
             ready = self.gates.ready(group, at)
             if ready is True:
-                waiting.push(at, parked.pop(at))
+                self._let_go(parked.pop(at), at)
                 moved = True
             elif ready.any():
                 live = self.batch.kernel.code.blocks[at].live
@@ -167,7 +169,7 @@ class Scheduler:
                 if group.lanes.ragged:
                     parts = tuple(Selection(columns=part.flat) for part in parts)
                 passing, parked[at] = group.split([(part, live) for part in parts])
-                waiting.push(at, passing)
+                self._let_go(passing, at)
                 moved = True
         if moved or spinning:
             return moved
@@ -176,6 +178,17 @@ class Scheduler:
         if self.named_barriers is not None:
             self.named_barriers.check(parked)
         barrier_divergence(self.batch, parked)
+
+    def _let_go(self, group: Group, at: int) -> None:
+        """Let a parked group whose gate is satisfied go on. Teams would meet at the gate of a block in vain again: they
+        pass it here, together."""
+        waiting = self.waiting
+        if not isinstance(waiting, Teams) or self.batch.kernel.code.blocks[at].gate not in ("barrier", "cluster"):
+            waiting.push(at, group)
+            return
+        through = self._through(group, at)
+        if through is not None:
+            waiting.push_passed(at, through)
 
 
 def _divergent_warps(predicate: np.ndarray, lanes: Lanes) -> int:

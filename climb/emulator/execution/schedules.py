@@ -9,6 +9,8 @@ or as late as they may. A result that depends on the schedule is not determined 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from random import Random
 
@@ -54,6 +56,24 @@ class Schedules:
 
     def __iter__(self) -> Iterator[Schedule]:
         return (Schedule(self.seed + each) for each in range(self.number))
+
+
+_current: ContextVar[Schedule | None] = ContextVar("schedule", default=None)
+
+
+def current() -> Schedule | None:
+    """The schedule of launches that are given none; None for the usual order."""
+    return _current.get()
+
+
+@contextmanager
+def scheduling(schedule: Schedule | None) -> Iterator[None]:
+    """Run the launches inside under a schedule, whoever makes them: `with scheduling(Schedule(3)): ...`"""
+    token = _current.set(schedule)
+    try:
+        yield
+    finally:
+        _current.reset(token)
 
 
 class BatchSchedule:
@@ -123,9 +143,13 @@ class Teams(Waiting):
         if len(parts) == 1:
             return False
         for _, part in parts:
-            part.passed = True
-            self._passed.append((block, part))
+            self.push_passed(block, part)
         return True
+
+    def push_passed(self, block: int, group: Group) -> None:
+        """Let a group that has passed the gate of a block go on."""
+        group.passed = True
+        self._passed.append((block, group))
 
     def may_continue(self, block: int, group: Group) -> bool:
         """Whether a group of one team that is about to enter `block` goes on."""

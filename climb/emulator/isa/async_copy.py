@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from .. import ptx
 from .emitter import Emitter
+from .mbarrier import OWN, barrier_site
 from .registry import special
 from .types import dtype
 
@@ -21,8 +22,6 @@ def _copy(emitter: Emitter, instruction: ptx.Instruction, cache: str, **_: str) 
     sizes = SIZES[cache]
     if not isinstance(width, ptx.Immediate) or width.value not in sizes:
         emitter.refuse(f"the size of a copy must be one of the constants {', '.join(map(str, sizes))}")
-    if len(rest) > 1:
-        emitter.refuse("cache policies are not supported")
     present = "None"
     if rest:
         if isinstance(rest[0], ptx.Register) and emitter.kind(rest[0].name) == "pred":
@@ -53,3 +52,9 @@ def _wait_group(emitter: Emitter, instruction: ptx.Instruction) -> None:
 def _wait_all(emitter: Emitter, instruction: ptx.Instruction) -> None:
     emitter.line("copy_commit(G)")
     emitter.line(f"copy_wait(G, 0, {emitter.place(instruction)})")
+
+
+@special("cp.async.mbarrier.arrive{noinc}{window}.b64", writes=0, noinc=("", ".noinc"), **OWN)
+def _arrive(emitter: Emitter, instruction: ptx.Instruction, noinc: str, window: str) -> None:
+    site, address = barrier_site(emitter, instruction, instruction.operands[0], window)
+    emitter.line(f"copy_arrive(G, {site}, {address}, {bool(noinc)})")

@@ -10,7 +10,6 @@ from .mbarrier import barrier_site
 from .registry import special
 from .types import dtype
 
-HINT = {"hint": ("", ".L2::cache_hint")}
 _MBARRIER = ".mbarrier::complete_tx::bytes"
 #: The operations of a reduction and their types, in shared and in global memory. PTX ISA, cp.reduce.async.bulk.
 _IN_SHARED = {
@@ -26,7 +25,9 @@ _IN_GLOBAL = {
 
 def range_site(emitter: Emitter, instruction: ptx.Instruction, operand: ptx.Address, space: str, action: str) -> str:
     """The site of a range that a bulk operation accesses in `space`."""
-    return emitter.site(replace(instruction, operands=(operand,)), space, action, dtype("u32"), 4)
+    site = emitter.site(replace(instruction, operands=(operand,)), space, action, dtype("u32"), 4)
+    emitter.uncounted(site)  # the copy engine has counters of its own
+    return site
 
 
 def own_address(emitter: Emitter, operand: ptx.Address) -> str:
@@ -34,7 +35,7 @@ def own_address(emitter: Emitter, operand: ptx.Address) -> str:
     return emitter.address(operand, "shared")
 
 
-def _to_shared(emitter: Emitter, instruction: ptx.Instruction, cast: str, hint: str, **_: str) -> None:
+def _to_shared(emitter: Emitter, instruction: ptx.Instruction, cast: str, **_: str) -> None:
     target, source, nbytes, barrier, *rest = instruction.operands
     load = range_site(emitter, instruction, source, "global", "load")
     store = range_site(emitter, instruction, target, "shared", "store")
@@ -45,8 +46,8 @@ def _to_shared(emitter: Emitter, instruction: ptx.Instruction, cast: str, hint: 
 
 
 special(
-    "cp.async.bulk.{window}.global" + _MBARRIER + "{cast}{hint}", writes=0, window=("shared::cluster", "shared::cta"),
-    cast=("", ".multicast::cluster"), **HINT,
+    "cp.async.bulk.{window}.global" + _MBARRIER + "{cast}", writes=0, window=("shared::cluster", "shared::cta"),
+    cast=("", ".multicast::cluster"),
 )(_to_shared)  # fmt: skip
 
 
@@ -76,14 +77,12 @@ def _to_global(emitter: Emitter, instruction: ptx.Instruction, how: str = "", t:
     emitter.line(f"bulk_to_global(G, {load}, {store}, {places}, {reduction})")
 
 
-special("cp.async.bulk.global.shared::cta.bulk_group{hint}", writes=0, **HINT)(_to_global)
+special("cp.async.bulk.global.shared::cta.bulk_group", writes=0)(_to_global)
 for _how, _types in _IN_GLOBAL.items():
-    special(
-        "cp.reduce.async.bulk.global.shared::cta.bulk_group{hint}.{how}.{t}", writes=0, how=(_how,), t=_types, **HINT
-    )(_to_global)
+    special("cp.reduce.async.bulk.global.shared::cta.bulk_group.{how}.{t}", writes=0, how=(_how,), t=_types)(_to_global)
 
 
-@special("cp.async.bulk.prefetch.L2.global{hint}", writes=0, **HINT)
+@special("cp.async.bulk.prefetch.L2.global", writes=0)
 def _prefetch(emitter: Emitter, instruction: ptx.Instruction, **_: str) -> None:
     source, nbytes, *_rest = instruction.operands
     load = range_site(emitter, instruction, source, "global", "load")

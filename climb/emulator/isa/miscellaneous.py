@@ -39,6 +39,7 @@ def _trap(emitter: Emitter, instruction: ptx.Instruction) -> None:
 
 @special("nanosleep.u32", writes=0)
 @special("pmevent", writes=0)
+@special("applypriority{space}.L2::evict_normal", writes=0, space=("", ".global"))
 @special("prefetch{space}.{level}", writes=0, space=("", ".global", ".local"), level=("L1", "L2"))
 @special("prefetch.global.L2::{priority}", writes=0, priority=("evict_last", "evict_normal"))
 @special("prefetchu.L1", writes=0)

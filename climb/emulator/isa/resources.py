@@ -2,14 +2,30 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from .. import ptx
 from .emitter import Emitter
 from .registry import special
 
+HINT = ".L2::cache_hint"
 POLICIES = ("evict_last", "evict_normal", "evict_first", "evict_unchanged")
 SECONDS = ("evict_first", "evict_unchanged")
+
+
+def without_hints(function: ptx.Function) -> ptx.Function:
+    """The function without cache hints, on which no value depends: the modifier and its operand, the policy."""
+    if not any(isinstance(item, ptx.Instruction) and HINT in item.opcode for item in function.body):
+        return function
+
+    def plain(item: ptx.Instruction | ptx.Label) -> ptx.Instruction | ptx.Label:
+        if not isinstance(item, ptx.Instruction) or HINT not in item.opcode:
+            return item
+        return replace(item, opcode=item.opcode.replace(HINT, ""), operands=item.operands[:-1])
+
+    return replace(function, body=[plain(item) for item in function.body])
 
 
 @special("setmaxnreg.{how}.sync.aligned.u32", writes=0, gate="warp", how=("inc", "dec"))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from .. import ptx
-from .bulk import HINT, own_address, range_site
+from .bulk import own_address, range_site
 from .emitter import Emitter
 from .mbarrier import barrier_site
 from .registry import special
@@ -19,6 +19,7 @@ _MBARRIER = ".mbarrier::complete_tx::bytes"
 def _map(emitter: Emitter, instruction: ptx.Instruction, operand: ptx.Address, action: str) -> tuple[str, str]:
     """The site of a copy, in global memory, and the generic address of its tensor map."""
     site = emitter.site(replace(instruction, operands=(operand,)), "", action, dtype("u32"), 1)
+    emitter.uncounted(site)  # the copy engine has counters of its own
     address = emitter.address(operand, "")
     if isinstance(operand.base, ptx.Symbol):
         address = f"({address} + PARAM_WINDOW)"
@@ -35,8 +36,8 @@ def _coordinates(emitter: Emitter, operand: ptx.Address, count: str) -> str:
 
 
 @special(
-    "cp.async.bulk.tensor.{n}d.{window}.global{tile}" + _MBARRIER + "{cast}{hint}", writes=0, n=DIMENSIONS,
-    window=("shared::cluster", "shared::cta"), tile=("", ".tile"), cast=("", ".multicast::cluster"), **HINT,
+    "cp.async.bulk.tensor.{n}d.{window}.global{tile}" + _MBARRIER + "{cast}", writes=0, n=DIMENSIONS,
+    window=("shared::cluster", "shared::cta"), tile=("", ".tile"), cast=("", ".multicast::cluster"),
 )  # fmt: skip
 def _load(emitter: Emitter, instruction: ptx.Instruction, n: str, cast: str, **_: str) -> None:
     target, tensor, barrier, *rest = instruction.operands
@@ -57,16 +58,15 @@ def _store(emitter: Emitter, instruction: ptx.Instruction, n: str, how: str = ""
 
 
 special(
-    "cp.async.bulk.tensor.{n}d.global.shared::cta{tile}.bulk_group{hint}", writes=0, n=DIMENSIONS, tile=("", ".tile"),
-    **HINT,
+    "cp.async.bulk.tensor.{n}d.global.shared::cta{tile}.bulk_group", writes=0, n=DIMENSIONS, tile=("", ".tile"),
 )(_store)  # fmt: skip
 special(
-    "cp.reduce.async.bulk.tensor.{n}d.global.shared::cta.{how}{tile}.bulk_group{hint}", writes=0, n=DIMENSIONS,
-    how=REDUCTIONS, tile=("", ".tile"), **HINT,
+    "cp.reduce.async.bulk.tensor.{n}d.global.shared::cta.{how}{tile}.bulk_group", writes=0, n=DIMENSIONS,
+    how=REDUCTIONS, tile=("", ".tile"),
 )(_store)  # fmt: skip
 
 
-@special("cp.async.bulk.prefetch.tensor.{n}d.L2.global{tile}{hint}", writes=0, n=DIMENSIONS, tile=("", ".tile"), **HINT)
+@special("cp.async.bulk.prefetch.tensor.{n}d.L2.global{tile}", writes=0, n=DIMENSIONS, tile=("", ".tile"))
 def _prefetch(emitter: Emitter, instruction: ptx.Instruction, n: str, **_: str) -> None:
     tensor, *_rest = instruction.operands
     site, address = _map(emitter, instruction, tensor, "load")

@@ -9,6 +9,7 @@ import re
 
 from .body import parse_body
 from .declarations import parse_parameters, parse_variable
+from .local_variables import described, separate
 from .model import Function, Program, Variable
 from .syntax import PtxSyntaxError, closing_bracket
 
@@ -24,6 +25,7 @@ def parse(text: str) -> Program:
     """
     text = _COMMENT.sub(lambda m: m.group() if m.group().startswith('"') else " ", text)
     files = {int(m.group(1)): m.group(2) for m in _FILE.finditer(text)}
+    named = described(text) if "__local_depot" in text and ".debug_info" in text else {}
     text = _SECTION.sub("", _FILE.sub("", text))
     program = Program("", "", {}, {}, files)
     position, end = 0, len(text)
@@ -31,6 +33,8 @@ def parse(text: str) -> Program:
         while position < end and text[position].isspace():
             position += 1
         if position >= end:
+            for function in program.functions.values() if named else ():
+                separate(function, named)
             return program
         line_end = text.find("\n", position)
         line_end = end if line_end < 0 else line_end

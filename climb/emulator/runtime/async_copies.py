@@ -18,12 +18,14 @@ from ..checks import faults, hooks
 from ..counters.cost_model import LINE, access_cost, copy_sectors, sectors
 from ..errors import OutOfBounds
 from ..simt.async_access import AsyncAccess, Pending
+from ..simt.asynchronous import Operation
 from ..simt.batch import Batch
 from ..simt.groups import Group
 from ..simt.lanes import INACTIVE, take
 from ..simt.site import Site
+from . import mbarrier
 from .accesses import count_access, split_by_allocation, subgroup
-from .asynchronous import issue, wait
+from .asynchronous import complete, issue, wait
 from .global_memory import load_global
 from .shared_memory import check_shared
 
@@ -157,4 +159,25 @@ def wait_group(group: Group, number: int, site: Site) -> None:
     wait(group, group.batch.copies, number, site)
 
 
-RUNTIME = {"copy_begin": begin, "copy_commit": commit, "copy_wait": wait_group}
+def arrive(group: Group, site: Site, address: np.ndarray, counted: bool) -> None:
+    """cp.async.mbarrier.arrive: an arrival of each lane when all copies that it has issued so far are complete.
+
+    Unless it is `counted` (.noinc), the phase expects one more arrival for it.
+    """
+    batch = group.batch
+    words = mbarrier.words_of(group, site, address)
+    if not counted:
+        mbarrier.expect_one_more(group, words)
+    issued = list(batch.copies.pending)
+
+    def deliver(operation: Operation) -> None:
+        for covered in batch.copies.take(group.lanes, issued):
+            complete(batch, covered)
+        mbarrier.arrive(group, site, address, np.ones((1, 1), np.uint32), None, False, True)
+
+    barriers = dict.fromkeys(np.unique(words).tolist(), 0)
+    operation = Operation(site, group.lanes, lambda _: None, deliver, barriers, fetched=True)
+    batch.asynchronous.operations.append(operation)
+
+
+RUNTIME = {"copy_begin": begin, "copy_commit": commit, "copy_wait": wait_group, "copy_arrive": arrive}

@@ -142,6 +142,12 @@ def _apply(group: Group, words: np.ndarray, arrivals: np.ndarray, nbytes: np.nda
     return before
 
 
+def expect_one_more(group: Group, words: np.ndarray) -> None:
+    """Let the phase of each mbarrier wait for one more arrival of each lane."""
+    one_less = np.full(group.lanes.count, -1, np.int64).view(np.uint64)
+    _apply(group, words.ravel(), one_less, np.zeros(group.lanes.count, np.int64), False)
+
+
 def complete(group: Group, site: Site, word: int, nbytes: int, issued_in: int) -> None:
     """The complete-tx of an asynchronous operation of the group's one lane, which was issued in phase `issued_in`."""
     state = group.batch.asynchronous

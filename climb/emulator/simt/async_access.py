@@ -136,10 +136,20 @@ class CommitGroups:
         self._last[linear, 1] = self.commits[linear]
         done = np.full(self.commits.size, -1, np.int64)
         done[linear] = self.commits[linear] - number
+        return self._cover(lambda each: each.accesses[0].number < done[each.accesses[0].lanes.linear()])
+
+    def take(self, lanes: Lanes, operations: list[Pending]) -> list[Covered]:
+        """Complete `operations`, as far as they are pending, for these lanes; return what this covers."""
+        mine, wanted = np.zeros(self.commits.size, np.bool_), {id(each) for each in operations}
+        mine[lanes.linear()] = True
+        nothing = np.zeros(1, np.bool_)
+        return self._cover(lambda each: mine[each.accesses[0].lanes.linear()] if id(each) in wanted else nothing)
+
+    def _cover(self, which: Callable[[Pending], np.ndarray]) -> list[Covered]:
+        """Remove the lanes for which `which`, bool (lanes,), holds from each pending operation, and return them."""
         covered, pending = [], []
         for each in self.pending:
-            accesses = each.accesses
-            arrived = accesses[0].number < done[accesses[0].lanes.linear()]
+            accesses, arrived = each.accesses, which(each)
             if arrived.all():
                 covered.append(Covered(each, accesses, accesses, (None,) * len(accesses)))
             elif arrived.any():

@@ -16,6 +16,7 @@ from .. import ptx
 from ..errors import UnsupportedInstruction
 from ..isa import Rule
 from ..isa.matrix import complete_operands
+from ..isa.resources import without_hints
 from ..isa.types import DTYPES
 from ..memory.device_memory import Allocation, DeviceMemory
 from ..memory.layout import Layout, lay_out
@@ -51,7 +52,7 @@ def translate(
         what = f"{instruction.opcode}: {why} (in: {instruction.text})"
         raise UnsupportedInstruction.at(entry.name, instruction.location, sources, what)
 
-    function = name_barriers(complete_operands(unfold(inline(program, entry, refuse))))
+    function = name_barriers(complete_operands(without_hints(unfold(inline(program, entry, refuse)))))
     rule = _rules(function, sources)
     function = use_frames(function, rule, roles)
     spaces = dict.fromkeys(symbols, "function") | {v.name: v.space for v in program.variables.values()}

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from climb.bench.ladder import Ladder
-from climb.bench.libraries import cudnn
+from climb.bench.libraries import cudnn, npp
 from climb.bench.problem import Argument, Launch, Peer, Problem, Rung, Size, ceil_div
 from climb.bench.references import correlate, sum_of_magnitudes
 
@@ -130,6 +130,12 @@ def _conv2d(arrays: dict[str, Any], size: Size):
     )
 
 
+def _npp(arrays: dict[str, Any], size: Size):
+    import cupy
+
+    return npp.convolution(arrays["source"], cupy.asarray(weights(size["radius"])), arrays["target"], "zero")
+
+
 QUAD_ALIGNED = {"source": 16, "target": 16}
 
 ladder = Ladder(
@@ -169,5 +175,8 @@ ladder = Ladder(
             requires=_requires(STRIP),
         ),
     ),
-    peers=(Peer("cuDNN", _conv2d, cudnn.cudnn(cudnn.BENCHMARKED, "fp32")),),
+    peers=(
+        Peer("cuDNN", _conv2d, cudnn.cudnn(cudnn.BENCHMARKED, "fp32")),
+        Peer("NPP", _npp, npp.npp("nppiFilterBorder_32f_C1R")),
+    ),
 )

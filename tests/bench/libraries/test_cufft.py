@@ -48,10 +48,22 @@ CUTS = [
 @pytest.mark.parametrize(
     ("shape", "taps", "cut"), CUTS, ids=lambda value: str(value) if isinstance(value, Tiling) else ""
 )
-def test_a_tiling_gives_the_direct_sum_and_writes_every_result_once(shape, taps, cut):
+def test_a_tiling_gives_the_direct_sum(shape, taps, cut):
     rng = np.random.default_rng(0)
     source, weights = rng.random(shape, dtype=np.float32), rng.random(taps, dtype=np.float32)
     np.testing.assert_allclose(convolved(source, weights, cut), correlate(source, weights), rtol=1e-5)
+
+
+@pytest.mark.parametrize("cut", [CUTS[1][2], CUTS[3][2]], ids=str)
+def test_a_tile_writes_its_own_results_and_none_of_its_overlap(cut):
+    """Another tile might write the right value over a wrong one, so the first tile is kept alone."""
+    points = np.int64(cut.points // cut.batch)
+    target = np.full(cut.extents, np.nan, np.float32)
+    args = [np.ones(cut.points, np.float32), target, points]
+    emulator.run(cut.source() + cufft._KERNELS, "keep", grid=(-(-int(points) // 64),), block=(64,), args=args)
+    written = np.zeros(cut.extents, bool)
+    written[tuple(slice(0, step) for step in cut.steps)] = True
+    np.testing.assert_array_equal(np.isfinite(target), written)
 
 
 def test_the_kernel_multiplies_every_tiles_spectrum_with_the_same_factors():
