@@ -41,7 +41,7 @@ from .errors import (
 )
 from .execution.kernel import Kernel
 from .execution.module import Module, load
-from .execution.schedules import Schedule, Schedules
+from .execution.schedules import Schedule, Schedules, scheduling
 from .memory.device_memory import Allocation, DeviceMemory
 from .running import Result, run
 from .runtime.surfaces import Surface
@@ -96,4 +96,5 @@ __all__ = [
     "checking",
     "load",
     "run",
+    "scheduling",
 ]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from climb.cli import main
-from climb.emulator import OutOfBounds, Schedule, Schedules, checking, load
+from climb.emulator import OutOfBounds, Schedule, Schedules, checking, load, scheduling
 from climb.emulator.running import launch
 from climb.toolchain import compile_cuda
 
@@ -246,6 +246,16 @@ def test_copies_land_when_the_schedule_says(module, copies, sees):
         compared(module, "bulk", 1, 32, Schedule(7, copies), out, data[:32].copy())
     assert (out[32:] == data[:32]).all()
     assert not sees or (out[:32] == (data[:32] if sees == "copy" else -1)).all()
+
+
+def test_scheduling_reaches_launches_that_are_given_no_schedule(module):
+    out, data = np.zeros(64, np.int32), np.arange(64, dtype=np.int32)
+    with checking(()):
+        with scheduling(Schedule(0, "early")):
+            compared(module, "early", 1, 64, None, out, data)
+        assert (out == data).all()
+        compared(module, "early", 1, 64, None, out, data)
+    assert (out == -1).all()
 
 
 def test_same_seed_gives_the_same_comparison_and_another_seed_another(module):

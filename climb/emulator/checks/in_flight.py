@@ -46,6 +46,7 @@ class InFlight:
         self._global_writes = 0
         cells = -(-batch.shared_bytes // CELL)
         self._written, self._read = _Marks(batch.blocks, cells), _Marks(batch.blocks, cells)
+        self._sorted: dict[int, tuple[np.ndarray, np.ndarray]] = {}  # by id of an access in flight, see `_sorted_keys`
         self._overlapping = False  # whether several accesses in flight have had cells in common
 
     def begin(self, access: AsyncAccess) -> None:
@@ -55,10 +56,12 @@ class InFlight:
         raises Race for an ordinary access that is not ordered before it, and Uninitialised.
         """
         if access.site.space != "shared":
-            self._compare(access, [one for _, _, one in self._global])
+            low, end = _bounds(access)
+            near = (one for first, last, one in self._global if first < end and last > low)
+            self._compare(access, [one for one in near if one.writes or access.writes])
             self._enter_global(access)
             return
-        cells = (access.block, access.lanes, access.site, access.address)
+        cells = (access.block, access.site, access.address)
         written, read = self._written.hit(*cells).any(), self._read.hit(*cells).any()
         if written or (read and access.writes):
             self._compare(access, self._shared)
@@ -66,13 +69,14 @@ class InFlight:
         where = () if access.home is None else (access.home,)
         self._batch.shared_shadow.begins(Group(self._batch, access.lanes, {}), access.site, access.address, *where)
         self._shared.append(access)
-        (self._written if access.writes else self._read).set(*cells, True)
+        (self._written if access.writes else self._read).set(access, True)
 
     def end(self, access: AsyncAccess, done: AsyncAccess, left: AsyncAccess | None = None) -> None:
         """A wait covers the lanes `done` of an access, whose bytes have been moved, and not the lanes `left`.
 
         Raises Race if lanes of the access have written different values to one place.
         """
+        self._sorted.pop(id(access), None)
         if access.site.space != "shared":
             self._global = [each for each in self._global if each[2] is not access]
             self._global_writes -= access.writes
@@ -81,12 +85,12 @@ class InFlight:
             return
         self._shared.remove(access)
         marks = self._written if access.writes else self._read
-        marks.set(access.block, access.lanes, access.site, access.address, False)
+        marks.set(access, False)
         if left is not None:
             self._shared.append(left)
         for one in self._shared:
             if one is left or (self._overlapping and one.writes == access.writes):
-                marks.set(one.block, one.lanes, one.site, one.address, True)
+                marks.set(one, True)
         if not done.collective:
             self._settle(done)
 
@@ -96,9 +100,9 @@ class InFlight:
             return
         lanes, writes = group.lanes, site.action != "load"
         block = lanes.block if home is None else home
-        bad = self._written.hit(block, lanes, site, address)
+        bad = self._written.hit(block, site, address)
         if writes:
-            bad = bad | self._read.hit(block, lanes, site, address)
+            bad = bad | self._read.hit(block, site, address)
         if bad.any():
             self._find(site, lanes, self._keys("shared", site, lanes, block, address), None, self._shared)
 
@@ -113,9 +117,7 @@ class InFlight:
             self._find(site, lanes, self._keys("global", site, lanes, lanes.block, address), None, near)
 
     def _enter_global(self, access: AsyncAccess) -> None:
-        low = int(access.address.min()) + access.site.offset
-        end = int(access.address.max()) + access.site.offset + access.site.width
-        self._global.append((low, end, access))
+        self._global.append((*_bounds(access), access))
         self._global_writes += access.writes
 
     def _settle(self, done: AsyncAccess) -> None:
@@ -152,9 +154,7 @@ class InFlight:
         for other in others:
             if not (other.writes or site.action != "load") or {site.action, other.site.action} == {"atomic"}:
                 continue
-            theirs = self._keys_of(other)
-            order = np.argsort(theirs, kind="stable")
-            theirs = theirs[order]
+            theirs, order = self._sorted_keys(other)
             at = np.searchsorted(theirs, keys - other.site.width, side="right")
             at_most = np.minimum(at, theirs.size - 1)
             bad = (at < theirs.size) & (theirs[at_most] < keys + site.width)
@@ -172,6 +172,15 @@ class InFlight:
         if space == "shared":
             full = full + block * self._batch.shared.shape[1]
         return np.broadcast_to(full, lanes.shape).reshape(-1)
+
+    def _sorted_keys(self, access: AsyncAccess) -> tuple[np.ndarray, np.ndarray]:
+        """The keys of an access in flight in ascending order, and the lanes in that order."""
+        found = self._sorted.get(id(access))
+        if found is None:
+            keys = self._keys_of(access)
+            order = np.argsort(keys, kind="stable")
+            found = self._sorted[id(access)] = (keys[order], order)
+        return found
 
     def _keys_of(self, access: AsyncAccess) -> np.ndarray:
         return self._keys(access.site.space, access.site, access.lanes, access.block, access.address)
@@ -209,6 +218,12 @@ class InFlight:
         )
 
 
+def _bounds(access: AsyncAccess) -> tuple[int, int]:
+    """The first byte of an access to global memory, and the end of its last."""
+    site = access.site
+    return int(access.address.min()) + site.offset, int(access.address.max()) + site.offset + site.width
+
+
 class _Marks:
     """Which cells of shared memory some access in flight uses. One row of cells stands for all blocks while every
     access is the same in all of them."""
@@ -218,22 +233,23 @@ class _Marks:
         self._cells = np.zeros(cells, np.bool_)
         self._expanded = blocks == 1
 
-    def hit(self, block: np.ndarray, lanes: Lanes, site: Site, address: np.ndarray) -> np.ndarray:
-        """Which lanes access a marked cell: bool, broadcasting to the lanes' shape."""
+    def hit(self, block: np.ndarray, site: Site, address: np.ndarray) -> np.ndarray:
+        """Which lanes access a marked cell in shared memory of `block`: bool, broadcasting to the lanes' shape."""
         index = self._index(block, site, address)
         found = self._cells.take(index)
         return found[:, :, 0] if found.shape[2] == 1 else found.any(axis=2)
 
-    def set(self, block: np.ndarray, lanes: Lanes, site: Site, address: np.ndarray, value: bool) -> None:
+    def set(self, access: AsyncAccess, value: bool) -> None:
         """Mark, or unmark, the cells of an access."""
+        lanes, address = access.lanes, access.address
         everywhere = not lanes.ragged and lanes.shape[0] == self._blocks and address.shape[0] == 1
-        if not self._expanded and not (everywhere and block is lanes.block):
+        if not self._expanded and not (everywhere and access.home is None):
             self._cells = np.tile(self._cells, self._blocks)
             self._expanded = True
-        self._cells[self._index(block, site, address)] = value
+        self._cells[self._index(access.block, access.site, address)] = value
 
     def _index(self, block: np.ndarray, site: Site, address: np.ndarray) -> np.ndarray:
-        index = (address + site.offset >> 2)[:, :, None]
+        index = ((address + site.offset) // CELL)[:, :, None]
         if site.width > CELL:
             index = index + np.arange(site.width // CELL)
         return index + (block * self._row)[:, :, None] if self._expanded and self._blocks > 1 else index

@@ -29,7 +29,7 @@ from ..simt.code import Code, TranslatedKernel
 from ..simt.launch_counts import LaunchCounts
 from .cooperative import make_workspace, resident_blocks
 from .scheduler import Scheduler
-from .schedules import BatchSchedule, Schedule
+from .schedules import BatchSchedule, Schedule, current
 
 LANES = 1 << 15  # lanes of a batch: a register takes 128 KiB, which fits into the L2 cache of the CPU
 MAX_THREADS = 1024
@@ -85,7 +85,8 @@ class Kernel:
         optional checks to make, see `checks.enabled`; None for the current ones. A `cooperative` launch runs all blocks
         at the same time, so that they can wait for each other; `registers` per thread, 0 if not known, tell whether
         they fit on the GPU. `cluster`: the blocks of a cluster, as the launch attribute gives them; None for those of
-        `__cluster_dims__`. `schedule`: an order of warps, blocks and asynchronous copies other than the usual one.
+        `__cluster_dims__`. `schedule`: an order of warps, blocks and asynchronous copies; None for the current one, see
+        `schedules`.
         Raises LaunchError for a launch that is not possible, and one of the other `errors` for a fault of the kernel.
         """
         grid, block = self._extent(grid, "grid"), self._extent(block, "block")
@@ -98,6 +99,7 @@ class Kernel:
         if cooperative:
             self._check_resident(blocks, threads, shared_bytes, registers)
             size = blocks
+        schedule = schedule or current()
         before = trace.recorded if trace is not None else 0
         thorough: set[int] = set()
         heap = memory.heap.snapshot() if memory.heap is not None else None

@@ -9,6 +9,8 @@ or as late as they may. A result that depends on the schedule is not determined 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from random import Random
 
@@ -54,6 +56,24 @@ class Schedules:
 
     def __iter__(self) -> Iterator[Schedule]:
         return (Schedule(self.seed + each) for each in range(self.number))
+
+
+_current: ContextVar[Schedule | None] = ContextVar("schedule", default=None)
+
+
+def current() -> Schedule | None:
+    """The schedule of launches that are given none; None for the usual order."""
+    return _current.get()
+
+
+@contextmanager
+def scheduling(schedule: Schedule | None) -> Iterator[None]:
+    """Run the launches inside under a schedule, whoever makes them: `with scheduling(Schedule(3)): ...`"""
+    token = _current.set(schedule)
+    try:
+        yield
+    finally:
+        _current.reset(token)
 
 
 class BatchSchedule:

@@ -102,8 +102,9 @@ class Asynchronous:
             self._finish(reached)
 
     def _finish(self, operations: list[Operation]) -> bool:
+        chosen = {id(each) for each in operations}
+        self.operations = [each for each in self.operations if id(each) not in chosen]
         for each in operations:
-            self.operations.remove(each)
             each.finish()
         self.polls = 0 if operations else self.polls
         return bool(operations)
