@@ -1,4 +1,6 @@
-"""Runs and times the standalone cells of one chapter, in a process that has CuPy and imports nothing of the book.
+"""Runs and times the standalone cells of one chapter, in a process that has CuPy and no ladder or tool of the book.
+
+CuPy compiles with the locked NVRTC all the same: it is loaded before CuPy looks for one.
 
 :mod:`climb.bench.event_timing` starts it: it reads ``{"sources", "repetitions", "warm_seconds"}`` from standard input,
 and prints the times.
@@ -15,6 +17,8 @@ import sys
 import time
 from typing import Any
 
+from climb.toolchain.packages import preload
+
 
 def time_cells(sources: list[str], repetitions: int, warm_seconds: float) -> list[list[list[float]]]:
     """The milliseconds that each cell asked for, in order: for each cell, a list per repetition.
@@ -22,6 +26,7 @@ def time_cells(sources: list[str], repetitions: int, warm_seconds: float) -> lis
     Each cell sees NaN, as where nothing is recorded. Raises RuntimeError when a repetition prints another text, or asks
     for another number of times, than the first run, which compiles and is not counted.
     """
+    preload("nvrtc")
     cp: Any = importlib.import_module("cupy")
     _warm(cp, warm_seconds)
     measured = cp.cuda.get_elapsed_time

@@ -182,18 +182,20 @@ def tilings(extents: tuple[int, ...], reaches: tuple[int, ...]) -> Iterator[Tili
             yield overlap_save(extents, reaches, length)
 
 
-def convolution(source: Any, weights: Any, target: Any, make: Make | None = None) -> Prepared:
+def convolution(source: Any, weights: Any, target: Any, *makes: Make) -> Prepared:
     """A launch that convolves ``source`` into ``target``, CuPy arrays of two or three dimensions, zeros outside.
 
     Plans, buffers and the spectrum of ``weights``, which have odd extents, are made now. All :func:`tilings` are timed
-    and the fastest is kept. ``make`` turns one of them into a launch: :func:`with_kernels` by default.
+    and the fastest is kept. ``makes`` turn one of them into a launch: :func:`with_kernels` by default.
     """
     if weights.ndim not in TILES:
         raise PeerUnavailable(f"cuFFT is tried in two and three dimensions; these are {weights.ndim}")
     reaches = tuple(extent // 2 for extent in weights.shape)
     cuts = [cut for cut in tilings(source.shape, reaches) if cut.bytes <= MOST_BYTES]
-    make = make or with_kernels
-    return fastest(lambda cut=cut: make(source, spectrum_of(weights, cut), target, cut) for cut in cuts)
+    forms = [(make, cut) for make in makes or (with_kernels,) for cut in cuts]
+    return fastest(
+        lambda make=make, cut=cut: make(source, spectrum_of(weights, cut), target, cut) for make, cut in forms
+    )
 
 
 def spectrum_of(weights: Any, cut: Tiling) -> Any:
@@ -275,17 +277,13 @@ def with_kernels(source: Any, factors: Any, target: Any, cut: Tiling) -> Prepare
         backward(spectra, tiles)
         keep((points,), (THREADS,), (tiles, target, tiles.size))
 
-    return Prepared(enqueue, {"choice": str(cut)})
+    return Prepared(enqueue, {"choice": f"{cut}, with kernels"})
 
 
-def cufft(algorithm: str) -> Callable[[], Description]:
+def cufft() -> Description:
     """A peer's ``describe`` for cuFFT, with the version that is loaded."""
+    import torch  # noqa: F401 - loads the cuFFT that is described
+    from nvmath.bindings import cufft as library
 
-    def found() -> Description:
-        import torch  # noqa: F401 - loads the cuFFT that is described
-        from nvmath.bindings import cufft as library
-
-        how = f"R2C, product, C2R{algorithm}; spectrum of the weights made before"
-        return describe("cuFFT", dotted(library.get_version(), 1000, 100, 1), how, "fp32")
-
-    return found
+    how = "R2C, product, C2R; spectrum of the weights made before"
+    return describe("cuFFT", dotted(library.get_version(), 1000, 100, 1), how, "fp32")

@@ -60,9 +60,13 @@ def _cublas(tf32: bool) -> Callable[[dict[str, Any], Size], Callable[[], Any]]:
     return prepare
 
 
-def _cublaslt(arrays: dict[str, Any], size: Size) -> Callable[[], Any]:
-    weights, given, out = (arrays[name] for name in ("weights", "input", "output"))
-    return cublaslt.product(cublaslt.matrix(given), cublaslt.matrix(weights, transposed=True), cublaslt.matrix(out))
+def _cublaslt(precision: str) -> Callable[[dict[str, Any], Size], Callable[[], Any]]:
+    def prepare(arrays: dict[str, Any], size: Size) -> Callable[[], Any]:
+        weights, given, out = (arrays[name] for name in ("weights", "input", "output"))
+        factors = cublaslt.matrix(given), cublaslt.matrix(weights, transposed=True)
+        return cublaslt.product(*factors, cublaslt.matrix(out), precision)
+
+    return prepare
 
 
 def _triton(precision: str) -> Callable[[dict[str, Any], Size], Callable[[], Any]]:
@@ -136,7 +140,17 @@ ladder = Ladder(
         Peer("cuBLAS fp32", _cublas(tf32=False), cublas.cublas("torch.mv; torch.mm for a batch", "fp32")),
         # TF32 rounds each factor to 11 bits: a relative error of 2^-11 for each product, and they average out.
         Peer("cuBLAS TF32", _cublas(tf32=True), cublas.cublas("torch.mm", "TF32"), tolerance=lambda size: 2.0**-10),
-        Peer("cuBLASLt fp32", _cublaslt, cublas.cublas("cublasLtMatmul, heuristics timed", "fp32"), swept=False),
+        Peer(
+            "cuBLASLt fp32", _cublaslt("fp32"), cublas.cublas("cublasLtMatmul, heuristics timed", "fp32"), swept=False
+        ),
+        Peer(
+            "cuBLASLt TF32",
+            _cublaslt("TF32"),
+            cublas.cublas("cublasLtMatmul, heuristics timed", "TF32"),
+            tolerance=lambda size: 2.0**-10,
+            requires=_several,
+            swept=False,
+        ),
         Peer("Triton fp32", _triton("ieee"), triton_peers.triton("matrix product", "fp32"), swept=False),
         Peer(
             "Triton 3xTF32",

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from climb.bench.ladder import Ladder
-from climb.bench.libraries import cudnn, cufft, npp
+from climb.bench.libraries import cudnn, cufft, cufft_callbacks, npp
 from climb.bench.problem import Argument, ByValue, Launch, Peer, Problem, Rung, Size, Textured, ceil_div
 from climb.bench.references import correlate, sum_of_magnitudes
 
@@ -218,7 +218,8 @@ def _npp(arrays: dict[str, Any], size: Size) -> Callable[[], None]:
 
 
 def _cufft(arrays: dict[str, Any], size: Size) -> Callable[[], None]:
-    return cufft.convolution(arrays["image"], arrays["filter"], arrays["result"])
+    forms = (cufft.with_kernels, cufft_callbacks.with_callbacks)
+    return cufft.convolution(arrays["image"], arrays["filter"], arrays["result"], *forms)
 
 
 def _zero_border(size: Size) -> str | None:
@@ -314,9 +315,10 @@ ladder = Ladder(
         Peer(
             "cuFFT",
             _cufft,
-            cufft.cufft(", three kernels around them"),
+            cufft.cufft,
             tolerance=lambda size: 2.0**-18,
             requires=_zero_border,
+            swept=False,
         ),
     ),
 )

@@ -45,13 +45,13 @@ PEERS = (
     Peer(
         "cuFFT",
         _cufft(cufft.with_kernels),
-        cufft.cufft(", three kernels around them"),
+        cufft.cufft,
         tolerance=lambda size: 2.0**-18,
     ),
     Peer(
         "cuFFT callbacks",
         _cufft(cufft_callbacks.with_callbacks),
-        cufft.cufft(", LTO callbacks in them"),
+        cufft.cufft,
         tolerance=lambda size: 2.0**-18,
     ),
     # As a user's code has it: PyTorch's defaults, or with torch.backends.cudnn.benchmark. Both allow TF32.

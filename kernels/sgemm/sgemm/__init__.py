@@ -114,10 +114,11 @@ def _triton(precision: str) -> Callable[..., Callable[[], None]]:
     return lambda a, b, c: triton_peers.product(a, b, c, precision)
 
 
+_TIMED = "cublasLtMatmul, heuristics timed"
 #: Peers that try many algorithms or tiles: name, prepare, describe.
 _TUNED = (
-    ("cuBLASLt fp32", _matrices(_cublaslt("fp32")), cublas.cublas("cublasLtMatmul, heuristics timed", "fp32")),
-    ("cuBLASLt BF16x9", _matrices(_cublaslt("BF16x9")), cublas.cublas("cublasLtMatmul, heuristics timed", "BF16x9")),
+    ("cuBLASLt fp32", _matrices(_cublaslt("fp32")), cublas.cublas(_TIMED, "fp32")),
+    ("cuBLASLt BF16x9", _matrices(_cublaslt("BF16x9")), cublas.cublas(_TIMED, "BF16x9")),
     ("Triton fp32", _matrices(_triton("ieee")), triton_peers.triton("matrix product", "fp32")),
     ("Triton 3xTF32", _matrices(_triton("tf32x3")), triton_peers.triton("matrix product", "3xTF32")),
     ("CUTLASS 3xTF32", _matrices(cutlass.product), cutlass.cutlass("GEMM, OpMultiplyAddFastF32", "3xTF32")),
@@ -151,6 +152,13 @@ ladder = Ladder(
             cublas.product(tf32=True),
             cublas.cublas("torch.matmul, cuBLAS's own choice", "TF32"),
             tolerance=lambda size: 2.0**-10,
+        ),
+        Peer(
+            "cuBLASLt TF32",
+            _matrices(_cublaslt("TF32")),
+            cublas.cublas(_TIMED, "TF32"),
+            tolerance=lambda size: 2.0**-10,
+            swept=False,
         ),
         *(Peer(name, prepare, describe, swept=False) for name, prepare, describe in _TUNED),
     ),
