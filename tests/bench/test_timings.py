@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from types import SimpleNamespace
 
@@ -13,6 +14,7 @@ from climb.bench import cuda, hardware, measure, records
 from climb.bench import timings as module
 from climb.bench.timings import Timings, timings
 from climb.bench.timings import verdict as verdict_of
+from climb.bench.work import Work
 
 
 @pytest.fixture
@@ -35,6 +37,21 @@ def test_time_that_was_not_measured_is_named(times):
         times.seconds("vector", {"n": 1023})
     with pytest.raises(LookupError, match="scale was not measured on this machine"):
         times.seconds("plain", mine=True)
+
+
+def test_a_rung_with_work_of_its_own_is_held_to_both_limits_and_a_batch_has_no_floor():
+    half = dataclasses.replace(scale.vector, work=lambda size: Work(read=2 * size["n"], written=2 * size["n"]))
+    record = replace(made.record(), ceilings={**made.record().ceilings, "floor_us": 0.5})
+    times = Timings(dataclasses.replace(scale.ladder, rungs=(scale.plain, half)), "cold", record)
+    # The floor is 0.5 us; the problem's 8192 bytes take 1 us, the rung's own 4096 bytes half of that; it takes 2 us.
+    assert times.of_limit("vector") == pytest.approx(0.75) and times.of_own_limit("vector") == pytest.approx(0.5)
+    assert times.of_own_limit("plain") == times.of_limit("plain") == pytest.approx(1.5 / 4)
+    assert times.limit().floor_s == pytest.approx(0.5e-6) and times.limit(rung="vector").memory_s == pytest.approx(
+        0.5e-6
+    )
+    batch = dataclasses.replace(times, regime="batch")
+    assert batch.limit_s() == pytest.approx(1e-6) and batch.of_limit("vector") == pytest.approx(0.5)
+    assert dataclasses.replace(times, regime="dirty").limit_s() == times.limit_s()
 
 
 def test_own_times_are_kept_beside_the_reference():

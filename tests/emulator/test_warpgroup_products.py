@@ -98,6 +98,9 @@ FAULTS = {
         WAIT, WAIT.replace(" 0;", " 1;"), PendingProduct, "D[i];\n}", "left the latest group open",
     ),
     "no fence": (FENCE, "\n", UnfencedProduct, "wgmma.mma_async", "the first of its warpgroup"),
+    "a fence on one path only": (
+        FENCE, "    if (d[0] > 5) " + FENCE.lstrip(), UnfencedProduct, "wgmma.mma_async", "the first of its warpgroup",
+    ),
     "a write after the fence": (
         FENCE, FENCE[:-1] + " D[3] *= d[0];\n", UnfencedProduct, "wgmma.mma_async", r"test\.cu:20: .*D\[3\]",
     ),
