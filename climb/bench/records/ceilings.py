@@ -23,11 +23,11 @@ from climb.bench.work import PIPE_NAMES
 FILE = "ceilings.json"
 #: Every ceiling that the book's ladders measure, with what it is in words. Tensor cores follow with their ladders.
 MEANING = {
-    "floor_us": "launch, first bytes and back",
-    "copy_gb_s": "bytes read and written, as many of each",
-    "read_gb_s": "bytes read",
-    "write_gb_s": "bytes written",
-    "kept_mb": "modified bytes that stay in L2 when a copy ends",
+    "floor_us": "floor",
+    "copy_gb_s": "copying",
+    "read_gb_s": "reading",
+    "write_gb_s": "writing",
+    "kept_mb": "written and kept in L2",
     "fma_tflop_s": PIPE_NAMES["fma"],
     "int32_top_s": PIPE_NAMES["int32"],
     "shared_tb_s": PIPE_NAMES["shared"],
