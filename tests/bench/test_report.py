@@ -66,7 +66,7 @@ def test_a_slowed_point_has_its_clock_and_ceilings_have_no_more_digits_than_thei
     save_ceilings(made.ceilings(), tmp_path)
     note = report.ceilings_note(tmp_path)
     assert "copying 8.2 GB/s" in note and "FMA pipe 60 TFLOP/s" in note
-    assert "Not measured yet: floor, writing" in note
+    assert "Not measured yet: floor, floor without reading, writing" in note
     assert report.ceilings_note(tmp_path / "none") == ""
 
 
