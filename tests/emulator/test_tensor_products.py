@@ -14,11 +14,13 @@ import numpy as np
 import pytest
 from harness import pointer
 
+from climb.bench import records
 from climb.emulator import DeviceMemory, Module, load
 from climb.emulator.runtime.tensor_cores import accumulation, descriptors
 from climb.toolchain import compile_cuda
+from climb.validation.schema import TensorRecord
 from climb.validation.tensor_products import layouts, measuring
-from climb.validation.tensor_products.comparing import Products, load_samples, run
+from climb.validation.tensor_products.comparing import Products, load_samples, modelled, run
 from climb.validation.tensor_products.forms import FORMS
 from climb.validation.tensor_products.measuring import ARCH, source
 
@@ -35,6 +37,16 @@ def test_sums_have_the_bits_of_an_h200(name: str) -> None:
     ]
 
 
+@pytest.mark.parametrize("gpu", sorted(path.name for path in records.RECORDS.iterdir() if path.is_dir()))
+def test_no_sum_of_a_hopper_gpu_differs(gpu: str) -> None:
+    path = measuring.record_path(gpu)
+    if not path.exists():
+        pytest.skip(f"climb fuzz --tensor has not run on {gpu}")
+    found = records.load(path, TensorRecord)
+    assert {name: one for name, one in found["forms"].items() if one["different"]} == {}
+    assert sum(one["sums"] for one in found["forms"].values()) > 1_000_000
+
+
 def test_samples_cover_every_kind_of_product() -> None:
     assert {each.by for each in FORMS.values()} == {SAMPLES[name].form.by for name in SAMPLES}
     assert len(SAMPLES) > 100
@@ -45,6 +57,39 @@ def test_samples_tell_another_width_of_the_aligned_addends(width: int, monkeypat
     monkeypatch.setattr(accumulation.fused_sum, "__defaults__", (width,))
     with_halves = [SAMPLES[f"{name}_f16_f32"] for name in ("mma_k8", "mma_k16", "wmma_m16n16", "wmma_m8n32")]
     assert all(each.different().any() for each in with_halves)
+
+
+# What an H200 computed: the form, the factors that are not zero by k, the accumulator and the sum.
+RARE = {
+    "addends below the least exponent are cut as if aligned to it": (
+        "wgmma_n8_bf16_f32", {5: (0x7E, 0x345F), 13: (0x80FF, 0x3464)}, 0, 0x80000001,
+    ),
+    "the least exponent is -133 and not -134": (
+        "wmma_m32n8_bf16_f32",
+        {3: (0x84B0, 0xB43C), 5: (0xD8, 0xAD84), 9: (0x4D, 0x2E99), 13: (0x56, 0xAF71)}, 0, 0x205,
+    ),
+    "tf32 reaches the least exponent too": (
+        "wgmma_n8_tf32_f32", {3: (0x80002000, 0x3CF726B2), 7: (0x80002000, 0xBD92985F)}, 0, 0x152,
+    ),
+    "a subnormal e4m3 is a normal float16": (
+        "mma_k32_e4m3_e5m2_f32", {12: (0x81, 0x5A), 21: (0x83, 0x81)}, 0x3DA8FDF0, 0xBE95C081,
+    ),
+    "the second factor too": (
+        "mma_k32_e5m2_e4m3_f32", {2: (0x80, 0x81), 3: (0x7B, 0x81), 6: (0x49, 0x82), 9: (0x81, 0x83), 13: (0x02, 0x45)},
+        0x42E013F2, 0xB7000000,
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", RARE)
+def test_rare_sums_have_the_bits_of_an_h200(name: str) -> None:
+    form, factors, c, d = RARE[name]
+    samples = SAMPLES[form]
+    a, b = np.zeros_like(samples.a[:1]), np.zeros_like(samples.b[:1])
+    for k, (x, y) in factors.items():
+        a[0, 0, k], b[0, k, 0] = x, y
+    found = modelled(samples.form, a, b, np.full((1, 1, 1), c, np.uint32))
+    assert hex(found[0, 0, 0]) == hex(d)
 
 
 @pytest.fixture(scope="module")

@@ -61,7 +61,7 @@ class InFlight:
             self._compare(access, [one for one in near if one.writes or access.writes])
             self._enter_global(access)
             return
-        cells = (access.block, access.lanes, access.site, access.address)
+        cells = (access.block, access.site, access.address)
         written, read = self._written.hit(*cells).any(), self._read.hit(*cells).any()
         if written or (read and access.writes):
             self._compare(access, self._shared)
@@ -69,7 +69,7 @@ class InFlight:
         where = () if access.home is None else (access.home,)
         self._batch.shared_shadow.begins(Group(self._batch, access.lanes, {}), access.site, access.address, *where)
         self._shared.append(access)
-        (self._written if access.writes else self._read).set(*cells, True)
+        (self._written if access.writes else self._read).set(access, True)
 
     def end(self, access: AsyncAccess, done: AsyncAccess, left: AsyncAccess | None = None) -> None:
         """A wait covers the lanes `done` of an access, whose bytes have been moved, and not the lanes `left`.
@@ -85,12 +85,12 @@ class InFlight:
             return
         self._shared.remove(access)
         marks = self._written if access.writes else self._read
-        marks.set(access.block, access.lanes, access.site, access.address, False)
+        marks.set(access, False)
         if left is not None:
             self._shared.append(left)
         for one in self._shared:
             if one is left or (self._overlapping and one.writes == access.writes):
-                marks.set(one.block, one.lanes, one.site, one.address, True)
+                marks.set(one, True)
         if not done.collective:
             self._settle(done)
 
@@ -100,9 +100,9 @@ class InFlight:
             return
         lanes, writes = group.lanes, site.action != "load"
         block = lanes.block if home is None else home
-        bad = self._written.hit(block, lanes, site, address)
+        bad = self._written.hit(block, site, address)
         if writes:
-            bad = bad | self._read.hit(block, lanes, site, address)
+            bad = bad | self._read.hit(block, site, address)
         if bad.any():
             self._find(site, lanes, self._keys("shared", site, lanes, block, address), None, self._shared)
 
@@ -233,22 +233,23 @@ class _Marks:
         self._cells = np.zeros(cells, np.bool_)
         self._expanded = blocks == 1
 
-    def hit(self, block: np.ndarray, lanes: Lanes, site: Site, address: np.ndarray) -> np.ndarray:
-        """Which lanes access a marked cell: bool, broadcasting to the lanes' shape."""
+    def hit(self, block: np.ndarray, site: Site, address: np.ndarray) -> np.ndarray:
+        """Which lanes access a marked cell in shared memory of `block`: bool, broadcasting to the lanes' shape."""
         index = self._index(block, site, address)
         found = self._cells.take(index)
         return found[:, :, 0] if found.shape[2] == 1 else found.any(axis=2)
 
-    def set(self, block: np.ndarray, lanes: Lanes, site: Site, address: np.ndarray, value: bool) -> None:
+    def set(self, access: AsyncAccess, value: bool) -> None:
         """Mark, or unmark, the cells of an access."""
+        lanes, address = access.lanes, access.address
         everywhere = not lanes.ragged and lanes.shape[0] == self._blocks and address.shape[0] == 1
-        if not self._expanded and not (everywhere and block is lanes.block):
+        if not self._expanded and not (everywhere and access.home is None):
             self._cells = np.tile(self._cells, self._blocks)
             self._expanded = True
-        self._cells[self._index(block, site, address)] = value
+        self._cells[self._index(access.block, access.site, address)] = value
 
     def _index(self, block: np.ndarray, site: Site, address: np.ndarray) -> np.ndarray:
-        index = (address + site.offset >> 2)[:, :, None]
+        index = ((address + site.offset) // CELL)[:, :, None]
         if site.width > CELL:
             index = index + np.arange(site.width // CELL)
         return index + (block * self._row)[:, :, None] if self._expanded and self._blocks > 1 else index

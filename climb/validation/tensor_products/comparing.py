@@ -17,7 +17,7 @@ from climb.emulator.runtime.tensor_cores.arithmetic import (
 )  # fmt: skip
 from climb.validation.tensor_products.forms import BITS, FORMS, Form
 from climb.validation.tensor_products.fragments import pack, unpack
-from climb.validation.tensor_products.operands import matrices, values_of
+from climb.validation.tensor_products.operands import FIELDS, matrices, values_of
 
 #: Sums that the saved samples have of each form, by whether the elements are floats.
 SAMPLES = {True: 37, False: 8}
@@ -91,20 +91,22 @@ def run(form: Form, launch: Launch, count: int, rng: np.random.Generator) -> Pro
 
 
 def samples(products: Products, rng: np.random.Generator) -> dict[str, np.ndarray]:
-    """A few sums of a form, by array name: mostly sums that one rounding of the exact value does not give."""
-    form = products.form
-    where = np.argwhere(np.ones(products.d.shape, np.bool_))
+    """A few sums of a form, by array name: a third with subnormal numbers, a third that one rounding of the exact value
+    does not give, and others."""
+    form, count = products.form, SAMPLES[products.form.floating]
+    where = [rng.permutation(np.argwhere(np.ones(products.d.shape, np.bool_)))]
     if form.floating and form.d in ("f32", "f16"):
         with np.errstate(all="ignore"):
             exact = np.matmul(values_of(products.a, form.a), values_of(products.b, form.b))
             exact = exact + values_of(products.c, form.c)
             near = exact.astype(np.float32 if form.d == "f32" else np.float16).view(products.d.dtype)
-        odd = np.argwhere((near != products.d) & ~np.isnan(exact))
-        many = SAMPLES[True] * 2 // 3
-        where = np.concatenate([rng.permutation(odd)[:many], rng.permutation(where)])
-    else:
-        where = rng.permutation(where)
-    product, row, column = where[: SAMPLES[form.floating]].T
+        odd = (near != products.d) & ~np.isnan(exact)
+        small = odd & (
+            subnormal(products.d, form.d) | subnormal(products.a, form.a).any(axis=2)[:, :, None]
+            | subnormal(products.b, form.b).any(axis=1)[:, None]
+        )  # fmt: skip
+        where = [rng.permutation(np.argwhere(each))[: count // 3] for each in (small, odd)] + where
+    product, row, column = np.concatenate(where)[:count].T
     parts = {
         "a": products.a[product, row], "b": products.b[product, :, column], "c": products.c[product, row, column],
         "d": products.d[product, row, column],
@@ -113,6 +115,14 @@ def samples(products: Products, rng: np.random.Generator) -> dict[str, np.ndarra
         f"{form.name}/{name}": np.packbits(each, axis=-1) if form.a == "b1" and name in "ab" else each
         for name, each in parts.items()
     }
+
+
+def subnormal(codes: np.ndarray, kind: str) -> np.ndarray:
+    """Which codes are subnormal numbers."""
+    exponent_bits, fraction_bits = FIELDS[kind]
+    codes = codes.astype(np.uint64)
+    field = codes >> np.uint64(fraction_bits) & np.uint64((1 << exponent_bits) - 1)
+    return (field == 0) & (codes & np.uint64((1 << fraction_bits) - 1) != 0)
 
 
 def load_samples(path: Path) -> Iterator[Products]:
