@@ -8,8 +8,7 @@ otherwise the library has taken an fp32 kernel, or chosen badly.
 from __future__ import annotations
 
 from collections.abc import Iterable
-
-from climb.bench.records import Point
+from typing import Any
 
 #: Precisions that give up accuracy for speed. 3xTF32 and BF16x9 are as accurate as fp32.
 LOWER = ("TF32", "fp16", "bf16")
@@ -17,13 +16,13 @@ LOWER = ("TF32", "fp16", "bf16")
 FASTER = 0.98
 
 
-def shown(peers: Iterable[Point]) -> tuple[Point, ...]:
-    """The peers to show, of those measured at one size in one regime, in their order.
+def shown(peers: Iterable[Any]) -> tuple[Any, ...]:
+    """The peers to show, of the points measured at one size in one regime, in their order.
 
     Peers are grouped by ``library["name"]``; one without a description is a group of its own.
     """
     peers = tuple(peers)
-    best: dict[tuple[str, bool], Point] = {}
+    best: dict[tuple[str, bool], Any] = {}
     for point in peers:
         group = _library(point), _lower(point)
         if group not in best or point.median_s < best[group].median_s:
@@ -36,9 +35,9 @@ def shown(peers: Iterable[Point]) -> tuple[Point, ...]:
     return tuple(point for point in peers if any(point is one for one in kept))
 
 
-def _library(point: Point) -> str:
-    return (point.library or {}).get("name", point.name)
+def _library(point: Any) -> str:
+    return (getattr(point, "library", None) or {}).get("name", point.name)
 
 
-def _lower(point: Point) -> bool:
-    return (point.library or {}).get("precision") in LOWER
+def _lower(point: Any) -> bool:
+    return (getattr(point, "library", None) or {}).get("precision") in LOWER

@@ -24,6 +24,7 @@ def tensor_map(
     l2_promotion: int = 0,
     nan_fill: bool = False,
     dtype: str | None = None,
+    interleave: int = 0,
 ) -> np.ndarray:
     """The tensor map of a device array of one to five dimensions, as an argument of a kernel.
 
@@ -33,8 +34,11 @@ def tensor_map(
     array's, such as "bfloat16" for an array of 16-bit integers.
 
     On a GPU the driver encodes it (`cuTensorMapEncodeTiled`), elsewhere the emulator; both by the same rules. Raises
-    TensorMapError, a ValueError, if the tensor map breaks one of them.
+    TensorMapError, a ValueError, if the tensor map breaks one of them; NotImplementedError for an `interleave` of 16 or
+    32 bytes, which no kernel of the book uses.
     """
+    if interleave:
+        raise NotImplementedError(f"tensor maps with an interleave of {interleave} bytes are not supported")
     one = describe(array, box, swizzle, element_strides, l2_promotion, nan_fill, dtype)
     check(one)
     data = encode_by_driver(one) if backend == "cupy" else encode(one)

@@ -93,7 +93,7 @@ def _rows(chosen: Selected, beside: dict[str, float], shown: str) -> list[_Row]:
         colour = style.YOURS if beside else style.BEST if name == shown else style.MUTED
         rows.append(_Row(name, times.get(name), colour, "o", y, name == shown, None, beside.get(name)))
     y = len(rows) + _SPACE
-    for peer in reversed(chosen.peers):
+    for peer in reversed(chosen.drawn_peers):
         rows.append(_Row(peer.name, peer.median_s, style.PEER, "D", y, line=(0, (4, 2))))
         y += 1
     if chosen.limit is not None:
@@ -166,7 +166,7 @@ def _said(chosen: Selected, shown: Any | None, log: bool) -> str:
         if best is not last:
             said.append(f"The best is {best.name} ({time_text(best.median_s)}).")
     said += [f"{name} is pending: it has no time yet." for name in chosen.pending]
-    said += [f"{peer.name} takes {time_text(peer.median_s)}." for peer in chosen.peers]
+    said += [f"{peer.name} takes {time_text(peer.median_s)}." for peer in chosen.drawn_peers]
     if chosen.limit is not None and shown is not None:
         best = chosen.best
         reached = f"{best.name} reaches {percent_text(chosen.share(best) or 0.0)} of it"

@@ -11,6 +11,7 @@ from typing import Any
 from climb.bench.problem import Size, size_label
 from climb.bench.records import PendingRung, command, spread_of
 from climb.bench.roofline import Limit, MissingCeiling, limit
+from climb.bench.shown_peers import LOWER, shown
 from climb.bench.units import Resource
 
 
@@ -44,9 +45,18 @@ class Selected:
         return min(self.rungs, key=lambda p: p.median_s)
 
     @property
+    def drawn_peers(self) -> tuple[Any, ...]:
+        """The peers that a figure has room for: of each library the fastest form, as in the report.
+
+        Records from before kernels were named have few peers, and a figure shows them all.
+        """
+        named = any("kernels" in (getattr(p, "library", None) or {}) for p in self.peers)
+        return shown(self.peers) if named else self.peers
+
+    @property
     def peer(self) -> Any | None:
         """The fastest peer that the limit holds, or None: it computes in the rungs' precision, by the definition."""
-        own = [p for p in self.peers if (getattr(p, "library", None) or {}).get("precision") != "TF32"]
+        own = [p for p in self.peers if (getattr(p, "library", None) or {}).get("precision") not in LOWER]
         held = [p for p in own if self.limit is None or self.share(p) is not None]
         return min(held, key=lambda p: p.median_s, default=None)
 

@@ -11,8 +11,8 @@ from climb.bench.stalls import cycles_per_instruction, waits
 from climb.bench.units import significant
 from climb.display.cell_output import CellOutput, table
 
-#: A reason that nowhere takes this share of the cycles goes into the column "other".
-LEAST = 0.04
+#: Reasons that nowhere take this share of the cycles go into the column "other", and so do all beyond so many.
+LEAST, MOST = 0.04, 6
 
 
 def stalls_table(ladder: str | Ladder, launches: Mapping[str, tuple[str, Size]], *, column: str = "rung") -> CellOutput:
@@ -31,7 +31,9 @@ def stalls_table(ladder: str | Ladder, launches: Mapping[str, tuple[str, Size]],
         return table([[missing.args[0]]], ["pending"])
     total = {label: cycles_per_instruction(counts) for label, counts in counted.items()}
     first = next(iter(found.values()))
-    shown = [reason for reason in first if any(found[label][reason] >= LEAST * total[label] for label in found)]
+    share = {reason: max(found[label][reason] / total[label] for label in found) for reason in first}
+    largest = sorted((reason for reason in first if share[reason] >= LEAST), key=lambda reason: -share[reason])[:MOST]
+    shown = [reason for reason in first if reason in largest]
     rows = []
     for label, reasons in found.items():
         other = total[label] - sum(reasons[reason] for reason in shown)

@@ -28,6 +28,9 @@ CONSTANTS = {
 #: Flags of a CUDAarray; CuPy names the second one only.
 LAYERED, SURFACE, CUBEMAP = 1, 2, 4
 
+#: The rows of a pitched texture are multiples of this many bytes (texturePitchAlignment of an H200).
+PITCH_ALIGNMENT = 32
+
 _DTYPES = {
     (0, 8): "int8", (0, 16): "int16", (0, 32): "int32", (1, 8): "uint8", (1, 16): "uint16", (1, 32): "uint32",
     (2, 16): "float16", (2, 32): "float32",
@@ -104,7 +107,7 @@ class CUDAarray:
 
 
 class ResourceDescriptor:
-    """The memory that a texture reads: a CUDAarray, or a device array in linear memory, which is not copied."""
+    """The memory that a texture reads: a CUDAarray, or a device array (linear or pitched), which is not copied."""
 
     def __init__(
         self,
@@ -134,11 +137,26 @@ class ResourceDescriptor:
                 )
             flat = arr._host.reshape(-1).view(np.uint8)[:sizeInBytes]
             self.host = flat.view(chDesc.dtype).reshape(-1, chDesc.channels)
+        elif restype == CONSTANTS["cudaResourceTypePitch2D"]:
+            self.host = _pitched(arr, chDesc, width, height, pitchInBytes)
         else:
-            raise NotImplementedError(
-                "the emulator's stand-in for CuPy has textures of a CUDAarray (cudaResourceTypeArray) and of linear "
-                "memory (cudaResourceTypeLinear) only"
-            )
+            raise NotImplementedError("the emulator's stand-in for CuPy has no textures of mipmapped arrays")
+
+
+def _pitched(
+    arr: ndarray | None, desc: ChannelFormatDescriptor | None, width: int, height: int, pitch: int
+) -> np.ndarray:
+    """Rows of `width` texels that are `pitch` bytes apart in a device array: (height, width, channels), not copied."""
+    if not isinstance(arr, ndarray) or not isinstance(desc, ChannelFormatDescriptor) or not arr.flags.c_contiguous:
+        raise ValueError("arr must be a C-contiguous device array, and chDesc a ChannelFormatDescriptor")
+    size = desc.channels * desc.dtype.itemsize
+    if pitch % PITCH_ALIGNMENT or not 0 < width * size <= pitch or not 0 < height * pitch <= arr.nbytes:
+        raise CUDARuntimeError(
+            f"cudaErrorInvalidValue: invalid argument: rows of {width} texels every {pitch} bytes, {height} times, in "
+            f"{arr.nbytes} bytes; the pitch is a multiple of {PITCH_ALIGNMENT}"
+        )
+    rows = arr._host.reshape(-1).view(np.uint8)[: height * pitch].reshape(height, pitch)
+    return rows[:, : width * size].view(desc.dtype).reshape(height, width, desc.channels)
 
 
 class TextureDescriptor:

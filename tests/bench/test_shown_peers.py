@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import msgspec
+import pytest
 from tiny_ladder import made, scale
 
 from climb.bench import report
 from climb.bench.shown_peers import shown
+from climb.bench.timings import Timings
+from climb.display.selection import select
 
 
 def peer(name, seconds, library, precision="fp32"):
@@ -58,3 +61,15 @@ def test_the_report_has_the_shown_peers_alone_and_says_so(tmp_path):
     record = msgspec.structs.replace(record, points=(*record.points, *slow))
     ladder = replace(scale.ladder, peers=(*scale.ladder.peers, replace(scale.library, name="library TF32")))
     assert [list(row.against) for row in report.rows_of(ladder, record)] == [["library"], ["library"]]
+
+
+@pytest.mark.parametrize(("kernels", "drawn"), [({"kernels": "gemm"}, ["fast"]), ({}, ["fast", "slow"])])
+def test_a_figure_draws_the_shown_peers_of_records_that_name_kernels(kernels, drawn):
+    forms = [
+        msgspec.structs.replace(peer(name, seconds, "cuDNN"), library={"name": "cuDNN", "precision": "fp32", **kernels})
+        for name, seconds in (("fast", 3e-6), ("slow", 5e-6))
+    ]
+    rungs = tuple(p for p in made.record().points if p.kind == "rung")
+    record = msgspec.structs.replace(made.record(), points=(*rungs, *forms))
+    chosen = select(Timings(scale.ladder, "cold", record))
+    assert [p.name for p in chosen.peers] == ["fast", "slow"] and [p.name for p in chosen.drawn_peers] == drawn

@@ -48,5 +48,7 @@ def test_table_has_the_reasons_that_matter_and_says_what_is_pending(monkeypatch)
     assert lines[1].split() == ["rung", "in", "all", "memory", "nothing:", "it", "issues", "a", "barrier", "other"]
     assert lines[3].split() == ["a", "float", "10.1", "9.0", "1.0", "0", "0.10"]
     assert lines[4].split() == ["four", "floats", "15.1", "9.0", "1.0", "5.0", "0.10"]
+    monkeypatch.setattr(module, "MOST", 1)
+    assert stalls_table(scale.ladder, launches).text.splitlines()[1].split() == ["rung", "in", "all", "memory", "other"]
     monkeypatch.setattr(module, "hardware_counters", profiling.hardware_counters)
     assert stalls_table(scale.ladder, launches).text.splitlines()[2].startswith("no hardware counters of scale")

@@ -26,8 +26,9 @@ def value_of(code: int, kind: str) -> float:
 def nearest(values: np.ndarray, kind: str) -> np.ndarray:
     """The codes nearest to float64 values, ties to the even code, by comparing with all of them."""
     numbers = np.array([value_of(code, kind) for code in range(KINDS[kind][2] + 1)])
-    distance = np.abs(np.minimum(np.abs(values), numbers[-1])[:, None] - numbers)
-    best = distance == np.nanmin(distance, axis=1, keepdims=True)
+    sizes = np.minimum(np.abs(np.where(np.isnan(values), 0.0, values)), numbers[-1])
+    distance = np.abs(sizes[:, None] - numbers)
+    best = distance == distance.min(axis=1, keepdims=True)
     even = best & (np.arange(numbers.size) % 2 == 0)
     code = np.where(even.any(axis=1), even.argmax(axis=1), best.argmax(axis=1))
     return np.where(np.isnan(values), 0x7F, code | np.signbit(values) << 7).astype(np.uint8)

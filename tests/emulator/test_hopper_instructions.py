@@ -131,6 +131,19 @@ extern "C" __global__ void rows(const unsigned* in, unsigned* o) {
     __syncwarp();
     for (int i = lane; i < 128; i += 32) { o[i] = s[1][i]; o[128 + i] = s[0][i]; }
 }
+extern "C" __global__ void tile(unsigned* o) {
+    __shared__ alignas(1024) unsigned s[32 * 32];  // rows of 128 bytes
+    int lane = threadIdx.x;
+    unsigned a, b;
+    for (int i = lane; i < 1024; i += 32) s[i] = i;
+    __syncwarp();
+    for (int swizzle = 0; swizzle < 2; ++swizzle) {
+        unsigned row = lane % 16, at = shared_address(s) + 128 * row + 16 * (swizzle * (row % 8));
+        asm volatile("ldmatrix.sync.aligned.m8n8.x2.shared.b16 {%0, %1}, [%2];"
+                     : "=r"(a), "=r"(b) : "r"(at) : "memory");
+        o[32 * swizzle + lane] = a + b;
+    }
+}
 extern "C" __global__ void hints(const float* in, float* out) {
     Word policy, other; float v; unsigned leader;
     asm("createpolicy.fractional.L2::evict_last.b64 %0, 1.0;" : "=l"(policy));
@@ -255,6 +268,13 @@ def test_matrix_rows_are_stored_as_they_are_loaded(device: Device) -> None:
     assert [(line.kind, line.lanes, line.wavefronts) for line in wide] == [
         ("shared load", 32, 4), ("shared store", 32, 4), ("shared store", 16, 2),
     ]  # fmt: skip
+
+
+def test_swizzled_tile_is_read_by_ldmatrix_without_conflicts(device: Device) -> None:
+    """Chunk 0 of eight rows of 128 bytes lies in one group of banks, or, swizzled, in all eight."""
+    counters = device.launch("tile", 1, 32, np.zeros(64, np.uint32))
+    (rows,) = [line for line in counters.lines if line.kind == "shared load"]
+    assert (rows.requests, rows.wavefronts, rows.ideal_wavefronts) == (2, 2 * 8 + 2, 4)
 
 
 def test_cache_policies_and_hints_change_no_value(device: Device) -> None:

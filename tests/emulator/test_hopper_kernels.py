@@ -32,7 +32,9 @@ from climb.emulator.memory.tensor_map import TensorMapError
 #: Kernel, the text, the text with the mistake, the error that must come, and words of its message.
 EXPECT, SYNC, BLOCK_SYNC = "expect(&full, sizeof(in));", "    cluster_sync();\n", "    __syncthreads();\n"
 LAST = f"    }}\n{SYNC}"  # of cluster_histogram
-ARRIVE, WAIT = (f'    asm volatile("barrier.cluster.{how};");\n' for how in ("arrive", "wait"))
+ARRIVE, RELAXED, WAIT = (
+    f'    asm volatile("barrier.cluster.{how};" ::: "memory");\n' for how in ("arrive", "arrive.relaxed", "wait")
+)
 PLANTED = [
     ("transpose", EXPECT, "arrive(&full);", AsyncRace, "no wait has seen the phase"),
     ("transpose", EXPECT, "expect(&full, 2048);", Deadlock, "expect_tx of 2048 bytes that have come"),
@@ -68,6 +70,7 @@ PLANTED = [
     ("cluster_histogram", "bin / PART)", "bin / PART + 1)", OutOfBounds, "rank 2 of a cluster of 2 blocks"),
     ("cluster_histogram", LAST, f"    }}\n    if (cluster_rank() == 0) return;\n{SYNC}", Race, "may have left"),
     ("cluster_histogram", LAST, f"    }}\n{ARRIVE}{SYNC}", BarrierDivergence, "twice without waiting"),
+    ("cluster_histogram", LAST, f"    }}\n{RELAXED}{WAIT}", Race, "no barrier of the cluster"),
     ("cluster_histogram", LAST, f"    }}\n{WAIT}", BarrierDivergence, "without having arrived"),
     ("multicast", f"{SYNC}    if", f"{BLOCK_SYNC}    if", Race, "full, which thread (0,0,0) of block (1,0,0)"),
     ("multicast", "expect(&full, sizeof(shared));", "expect(&full, 2048);", BarrierMisuse, "names too few bytes"),

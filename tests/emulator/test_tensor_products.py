@@ -14,9 +14,11 @@ import numpy as np
 import pytest
 from harness import pointer
 
+from climb.bench import records
 from climb.emulator import DeviceMemory, Module, load
 from climb.emulator.runtime.tensor_cores import accumulation, descriptors
 from climb.toolchain import compile_cuda
+from climb.validation.schema import TensorRecord
 from climb.validation.tensor_products import layouts, measuring
 from climb.validation.tensor_products.comparing import Products, load_samples, modelled, run
 from climb.validation.tensor_products.forms import FORMS
@@ -33,6 +35,16 @@ def test_sums_have_the_bits_of_an_h200(name: str) -> None:
     assert not bad.any(), [
         (hex(products.modelled().ravel()[n]), hex(products.d.ravel()[n])) for n in np.flatnonzero(bad)
     ]
+
+
+@pytest.mark.parametrize("gpu", sorted(path.name for path in records.RECORDS.iterdir() if path.is_dir()))
+def test_no_sum_of_a_hopper_gpu_differs(gpu: str) -> None:
+    path = measuring.record_path(gpu)
+    if not path.exists():
+        pytest.skip(f"climb fuzz --tensor has not run on {gpu}")
+    found = records.load(path, TensorRecord)
+    assert {name: one for name, one in found["forms"].items() if one["different"]} == {}
+    assert sum(one["sums"] for one in found["forms"].values()) > 1_000_000
 
 
 def test_samples_cover_every_kind_of_product() -> None:

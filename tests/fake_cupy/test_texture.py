@@ -84,10 +84,30 @@ def test_texture_of_linear_memory_sees_later_changes(mode):
     assert np.allclose(out.get(), np.array(want) / (255 if mode else 1), rtol=1e-7, atol=0)
 
 
+def test_texture_of_pitched_memory_reads_its_rows() -> None:
+    runtime = cp.cuda.runtime
+    values = cp.asarray(np.arange(5 * 16, dtype=np.float32).reshape(5, 16))
+    desc = texture.ChannelFormatDescriptor(32, 0, 0, 0, runtime.cudaChannelFormatKindFloat)
+    rows = {"arr": values, "chDesc": desc, "width": 13, "height": 5, "pitchInBytes": 64}
+    resource = texture.ResourceDescriptor(runtime.cudaResourceTypePitch2D, **rows)
+    made = texture.TextureObject(resource, texture.TextureDescriptor((1, 1)))
+    values += 1000
+    source = """extern "C" __global__ void corner(cudaTextureObject_t t, float* out) {
+    out[threadIdx.x] = tex2D<float>(t, 11.5f + threadIdx.x, 3.5f + threadIdx.x);
+}"""
+    out = cp.zeros(3, cp.float32)
+    cp.RawKernel(source, "corner")((1,), (3,), (made, out))
+    assert out.get().tolist() == [1000 + 3 * 16 + 11, 1000 + 4 * 16 + 12, 1000 + 4 * 16 + 12]
+    with pytest.raises(runtime.CUDARuntimeError, match="the pitch is a multiple of 32"):
+        texture.ResourceDescriptor(runtime.cudaResourceTypePitch2D, **(rows | {"pitchInBytes": 60}))
+
+
 def test_unsupported_texture_is_refused_with_a_reason():
     with pytest.raises(NotImplementedError, match="1, 2 or 4 equal channels"):
         texture.ChannelFormatDescriptor(8, 16, 0, 0, 1)
-    with pytest.raises(NotImplementedError, match=r"linear memory .* only"):
+    with pytest.raises(NotImplementedError, match="no textures of mipmapped arrays"):
+        texture.ResourceDescriptor(cp.cuda.runtime.cudaResourceTypeMipmappedArray)
+    with pytest.raises(ValueError, match="arr must be a C-contiguous device array"):
         texture.ResourceDescriptor(cp.cuda.runtime.cudaResourceTypePitch2D)
     with pytest.raises(ValueError, match="arr must be a device array, and chDesc a"):
         texture.ResourceDescriptor(cp.cuda.runtime.cudaResourceTypeLinear)

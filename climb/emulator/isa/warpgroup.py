@@ -87,5 +87,7 @@ def _commit(emitter: Emitter, instruction: ptx.Instruction) -> None:
 
 @special("wgmma.wait_group.sync.aligned", writes=0, gate="warp")
 def _wait(emitter: Emitter, instruction: ptx.Instruction) -> None:
-    number = _constant(emitter, instruction.operands[0], tuple(range(8)), "the number of groups")
-    emitter.line(f"group_wait(G, {number}, {emitter.place(instruction)})")
+    number = instruction.operands[0]
+    if not isinstance(number, ptx.Immediate):
+        emitter.refuse("the number of groups must be a constant")
+    emitter.line(f"group_wait(G, {number.value}, {emitter.place(instruction)})")

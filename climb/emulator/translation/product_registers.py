@@ -7,7 +7,7 @@ executed is known at run time only; what is found here is which products to ask 
 that of an earlier execution of the product, which another one in flight does not touch.
 
 A wgmma.fence must lie between ordinary writes to those registers and the product, and before the first product. Moves
-are not counted as writes: the compiler places those of constants and copies as it likes.
+are not counted as writes: the compiler places those of constants and copies, and those that join halves, as it likes.
 """
 
 from __future__ import annotations
@@ -133,8 +133,10 @@ def _step(
         if isinstance(target, ptx.Register) and isinstance(source, ptx.Register):
             state.values[target.name] = state.values.get(source.name, _CLEAN)
             return
-        if isinstance(target, ptx.Register) and isinstance(source, ptx.Immediate):
-            state.values[target.name] = _CLEAN
+        if isinstance(target, ptx.Register) and isinstance(source, ptx.Immediate | ptx.Vector):
+            _note_use(state, instruction, reads, out, frozenset())
+            writers = [state.values.get(name, _CLEAN).writer for name in reads]
+            state.values[target.name] = _Value(writer=next((each for each in writers if each is not None), None))
             return
     _note_use(state, instruction, reads, out, frozenset())
     for name in writes:
