@@ -125,6 +125,7 @@ def test_malloc_returns_null_when_the_heap_is_full(device: Device) -> None:
     device.launch("fills", 2, 64, found, np.int64(1008))
     assert found[0] == 64
     device.launch("fills", 1, 1, found, np.int64(1 << 40))
+    device.launch("fills", 1, 1, found, np.int64(1000))
     device.launch("fills", 1, 1, found, np.int64(-1))
     assert found[0] == 64
 
@@ -148,6 +149,12 @@ def test_misuse_of_the_heap_is_named(device: Device, what: int, error: type, say
     with pytest.raises(error, match=says) as caught:
         device.launch("misuse", 1, 32, what, np.zeros(32, np.int32))
     assert caught.value.where.thread == (thread, 0, 0)
+
+
+def test_a_block_of_no_bytes_has_an_address_and_no_room(device: Device) -> None:
+    """As on an H200, where malloc(0) returns no null pointer."""
+    with pytest.raises(OutOfBounds, match=r"write of 1 byte at .*, right after the end of the 0 bytes"):
+        device.launch("fills", 1, 1, np.zeros(1, np.int32), np.int64(0))
 
 
 def test_a_restored_heap_allocates_the_same_addresses_again() -> None:

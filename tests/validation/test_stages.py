@@ -38,7 +38,7 @@ def made_record() -> dict:
 def test_table_has_the_median_share_of_wrong_elements(monkeypatch) -> None:
     monkeypatch.setattr(stages, "stages_record", made_record)
     shown = repr(stages.stages_table())
-    assert shown.splitlines()[-1].split() == ["as", "published", "50", "%", "0", "%", "3"]
+    assert shown.splitlines()[-1].split() == ["as", "published", "50.0", "%", "0.0", "%", "3"]
     assert "the median of 3 launches with matrices of side 10; GPU, 2026-01-01" in shown
 
 

@@ -28,6 +28,9 @@ CUTS = (1, 2, 4, 8)
 #: (rows, columns of a step, warps) of matrix-vector products.
 STRIPS = ((1, 1024, 4), (1, 2048, 8), (2, 1024, 4), (4, 512, 4), (4, 1024, 8), (8, 512, 8), (1, 4096, 8))
 
+#: (values of a step, warps, programs per multiprocessor) of histograms.
+STEPS = ((1024, 4, 8), (2048, 4, 4), (2048, 8, 4), (4096, 8, 2), (4096, 8, 4), (8192, 16, 2))
+
 
 @triton.jit
 def product_kernel(
@@ -78,6 +81,19 @@ def vector_kernel(weights, given, out, n, k, ROWS: tl.constexpr, STEP: tl.conste
     tl.store(out + rows, tl.sum(sums, axis=1), mask=rows < n)
 
 
+@triton.jit
+def histogram_kernel(values, counts, n, BINS: tl.constexpr, STEP: tl.constexpr):
+    """Add to counts how often each of 0 ... BINS - 1 occurs among n values; sums stay in a program's registers."""
+    bins = tl.arange(0, BINS)
+    sums = tl.zeros((BINS,), dtype=tl.int32)
+    for start in range(tl.program_id(0) * STEP, n, tl.num_programs(0) * STEP):
+        at = start + tl.arange(0, STEP)
+        inside = at < n
+        x = tl.load(values + at, mask=inside, other=0).to(tl.int32)
+        sums += tl.histogram(x, BINS, mask=inside)
+    tl.atomic_add(counts + bins, sums)
+
+
 def product(a: Any, b: Any, c: Any, precision: str = "ieee") -> Prepared:
     """A launch of c = a b, float32 tensors of two dimensions, c row-major, a and b by any strides.
 
@@ -122,3 +138,20 @@ def vector_product(weights: Any, given: Any, out: Any, strips: Iterable[tuple[in
         return Prepared(enqueue, {"choice": f"{rows} rows a block, {step} columns a step, {warps} warps"})
 
     return fastest(lambda strip=strip: candidate(*strip) for strip in strips)
+
+
+def histogram(values: Any, counts: Any) -> Prepared:
+    """A launch that counts each of 0 ... bins - 1 among integer ``values``; ``counts`` has a power of two of bins."""
+    import torch
+
+    n, bins = values.numel(), counts.numel()
+    processors = torch.cuda.get_device_properties(values.device).multi_processor_count
+
+    def candidate(step: int, warps: int, programs: int) -> Prepared:
+        def enqueue() -> None:
+            counts.zero_()
+            histogram_kernel[(processors * programs,)](values, counts, n, BINS=bins, STEP=step, num_warps=warps)
+
+        return Prepared(enqueue, {"choice": f"{step} values a step, {warps} warps, {programs} programs per SM"})
+
+    return fastest(lambda shape=shape: candidate(*shape) for shape in STEPS)

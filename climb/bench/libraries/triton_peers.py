@@ -7,6 +7,7 @@ from typing import Any
 
 from climb.bench.libraries.choosing import Prepared
 from climb.bench.libraries.description import Description, describe
+from climb.bench.problem import PeerUnavailable
 
 
 def triton(algorithm: str, precision: str) -> Callable[[], Description]:
@@ -42,3 +43,19 @@ def layer(weights: Any, given: Any, out: Any, precision: str = "ieee") -> Prepar
     if x.shape[0] == 1:
         return triton_kernels.vector_product(w, x[0], y[0])
     return triton_kernels.product(x, w.t(), y, precision)
+
+
+def histogram(values: Any, counts: Any) -> Prepared:
+    """A launch that counts each of 0 ... bins - 1 among unsigned ``values``, CuPy arrays; counts are 32-bit integers.
+
+    Raises :class:`PeerUnavailable` unless bins is a power of two, for which alone Triton has histograms.
+    """
+    import torch
+
+    from climb.bench.libraries import triton_kernels
+
+    if counts.size.bit_count() != 1:
+        raise PeerUnavailable("Triton has histograms of powers of two bins alone")
+    # PyTorch has few operations on uint16, and Triton none on its pointers; bins end far below the sign.
+    signed = values.view("int16") if values.dtype == "uint16" else values
+    return triton_kernels.histogram(torch.from_dlpack(signed), torch.from_dlpack(counts.view("int32")))

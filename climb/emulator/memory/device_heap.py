@@ -77,10 +77,10 @@ class DeviceHeap:
         self._arena, self._used = -1, 0
 
     def allocate(self, nbytes: np.ndarray, event: int) -> np.ndarray:
-        """The addresses of new blocks, int64 (n,); 0 where a block of 0 bytes is asked for or the limit is reached."""
+        """The addresses of new blocks, int64 (n,), also of blocks of 0 bytes; 0 where the limit is reached."""
         sizes = np.maximum(nbytes, 0).astype(np.int64)
         cost = -(-sizes // ALIGN) * ALIGN + HEADER
-        wanted = (nbytes > 0) & (cost <= self.memory.heap_bytes)
+        wanted = cost <= self.memory.heap_bytes
         room = self.memory.heap_bytes - self.live_bytes
         while np.where(wanted, cost, 0).sum() > room:  # refuse the first block that does not fit, until all others do
             total = np.cumsum(np.where(wanted, cost, 0))

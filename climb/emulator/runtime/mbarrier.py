@@ -23,7 +23,7 @@ from ..simt.site import Site
 from .accesses import subgroup
 from .atomics import apply
 from .cluster_addresses import resolve
-from .mbarrier_words import LIMIT, advance, describe, fresh, pending, phase, transactions
+from .mbarrier_words import LIMIT, advance, fresh, pending, phase, transactions
 from .polls import waited_in_vain
 from .shared_memory import check_shared
 
@@ -195,5 +195,3 @@ RUNTIME = {
     "mbarrier_init": init, "mbarrier_arrive": arrive, "mbarrier_passed": passed, "mbarrier_invalidate": invalidate,
     "mbarrier_pending": pending_count,
 }  # fmt: skip
-
-__all__ = ["RUNTIME", "complete", "describe", "words_of"]

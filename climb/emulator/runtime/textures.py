@@ -1,7 +1,8 @@
 """Textures: arrays that kernels read at coordinates, with point or linear filtering, or by integer index.
 
 CUDA C++ Programming Guide, "Texture Fetching": texel i spans i to i + 1. Linear filtering weights the texels on both
-sides of x - 0.5; the weight has 8 fractional bits (rounded to nearest here). Wrap and mirror addressing need normalised
+sides of x - 0.5; the weight has 8 fractional bits (rounded to nearest here; on an H200,
+some weights of a layered texture came out a step or two away). Wrap and mirror addressing need normalised
 coordinates; otherwise they act as clamp. Sums are formed in float64 and rounded once.
 
 Texels are float32 or float16, which are read as float32; integers of 8, 16 or 32 bits, read as they are; or integers of

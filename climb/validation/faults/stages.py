@@ -19,7 +19,6 @@ import numpy as np
 from climb import paths
 from climb.bench import hardware, records
 from climb.bench.cuda import cp
-from climb.bench.units import percent_text
 from climb.display.cell_output import CellOutput, table
 from climb.emulator import AsyncRace
 from climb.toolchain.includes import cuda_include_dirs
@@ -140,9 +139,9 @@ def stages_table() -> CellOutput:
         return table([[str(error)]], ["pending"])
     rows = []
     for row in found["variants"]:
-        shares = [percent_text(median(row[of]) / row["n"] ** 2) for of in ("wrong", "constant")]
+        shares = [100 * median(row[of]) / row["n"] ** 2 for of in ("wrong", "constant")]
         reports = row["tools"]["racecheck"]["errors"]
-        rows.append([row["name"], *shares, reports])
+        rows.append([row["name"], *(f"{share:.1f} %" for share in shares), reports])
     one = found["variants"][0]
     caption = f"Wrong elements, the median of {one['launches']} launches with matrices of side {one['n']}; "
     caption += f"{found['device']['name']}, {found['date']}"

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from climb.bench.ladder import Ladder
-from climb.bench.libraries import cub
+from climb.bench.libraries import cub, triton_peers
 from climb.bench.problem import Argument, Launch, Peer, Problem, Rung, Size, ceil_div
 
 COUNT = 4
@@ -137,6 +137,10 @@ def _cub(arrays: dict[str, Any], size: Size):
     return cub.histogram(arrays["values"], arrays["counts"])
 
 
+def _triton(arrays: dict[str, Any], size: Size):
+    return triton_peers.histogram(arrays["values"], arrays["counts"])
+
+
 def _cupy(arrays: dict[str, Any], size: Size):
     import cupy
     from cupy.cuda.cub import cub_histogram
@@ -166,6 +170,7 @@ ladder = Ladder(
     ),
     peers=(
         Peer("CUB", _cub, cub.compute("DeviceHistogram::HistogramEven", "32-bit counts")),
+        Peer("Triton", _triton, triton_peers.triton("tl.histogram", "32-bit counts"), swept=False),
         Peer(
             "CuPy bincount",
             _cupy,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from climb.bench.ladder import Ladder
-from climb.bench.libraries import cub
+from climb.bench.libraries import cub, triton_peers
 from climb.bench.problem import Argument, Launch, Peer, Problem, Rung, Size, ceil_div
 
 WORD = 4
@@ -100,6 +100,10 @@ def _cub(arrays: dict[str, Any], size: Size):
     return cub.histogram(arrays["values"], arrays["counts"])
 
 
+def _triton(arrays: dict[str, Any], size: Size):
+    return triton_peers.histogram(arrays["values"], arrays["counts"])
+
+
 ladder = Ladder(
     problem,
     Path(__file__).parent,
@@ -111,5 +115,8 @@ ladder = Ladder(
         _rung(16, "a copy shared by two lanes"),
         _rung(32, "a copy per lane, in a bank of its own"),
     ),
-    peers=(Peer("CUB", _cub, cub.compute("DeviceHistogram::HistogramEven", "32-bit counts")),),
+    peers=(
+        Peer("CUB", _cub, cub.compute("DeviceHistogram::HistogramEven", "32-bit counts")),
+        Peer("Triton", _triton, triton_peers.triton("tl.histogram", "32-bit counts")),
+    ),
 )
