@@ -44,7 +44,7 @@ def test_a_warp_specialised_product_is_right_bit_by_bit():
     np.testing.assert_allclose(arrays[2], a @ b.T, atol=3e-4)
     (line,) = counters.product_lines
     assert line.flops == 2 * ROWS * COLUMNS * DEPTH
-    assert line.instructions == ROWS // 64 * COLUMNS // 64 * DEPTH // 16
+    assert line.instructions == 4 * ROWS // 64 * COLUMNS // 64 * DEPTH // 16
 
 
 RELEASE = "            if (i > 0 && t % 128 == 0)\n                arrive(&empty[(i - 1) % STAGES]);\n"

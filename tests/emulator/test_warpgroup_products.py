@@ -82,9 +82,9 @@ def test_a_swizzled_tile_is_multiplied_and_counted():
     assert (d.reshape(4, 64, 128).view(np.uint32) == want).all()
     np.testing.assert_allclose(d, a.astype(float) @ b.astype(float).T + 1, rtol=2e-5, atol=2e-5)
     (line,) = counters.product_lines
-    assert (line.instruction, line.instructions, line.flops) == ("wgmma.m64n128k16.f32.f16.f16", 16, 2 * 256 * 128 * 64)
+    assert (line.instruction, line.instructions, line.flops) == ("wgmma.m64n128k16.f32.f16.f16", 64, 2 * 256 * 128 * 64)
     assert line.line == line_of("wgmma.mma_async")
-    assert "16 wgmma.m64n128k16.f32.f16.f16, 4194304 operations" in str(counters)
+    assert "64 wgmma.m64n128k16.f32.f16.f16, 4194304 operations" in str(counters)
 
 
 WAIT = '    asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");\n'
@@ -136,6 +136,15 @@ def test_planted_faults_are_named(name: str) -> None:
     last = where.split("\n")[0]
     lines = [n for n, line in enumerate(source.split("\n"), 1) if last in line]
     assert caught.value.where.line in lines
+
+
+def test_operands_count_as_nsight_compute_counts_them():
+    """Of four products of a warpgroup with n = 128 an H200 counts 16 requests and 192 wavefronts for 24576 bytes."""
+    counters = run(TILE, 1)[3]
+    found = counters.total("matrix load")
+    groups = 2
+    assert (found.requests, found.wavefronts, found.bytes) == (16 * groups, 192 * groups, 24576 * groups)
+    assert found.bank_conflicts == 0 and counters.total("shared load").requests == 0
 
 
 def test_accumulators_chain_over_products_and_loops_without_waits():

@@ -60,9 +60,23 @@ def description(peer: Peer, launch: Callable[[], None], kernels: Sequence[str]) 
     with _missing_library_named():
         found = {**peer.describe(), **getattr(launch, "chosen", {})}
     if kernels:
-        found["kernels"] = "; ".join(_shortened(name) for name in kernels)
+        found["kernels"] = "; ".join(shortened(name) for name in kernels)
     return found
 
 
-def _shortened(name: str) -> str:
-    return name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 3] + "..."
+def shortened(name: str) -> str:
+    """A kernel's demangled name; one that is too long without the insides of its template arguments and parameters."""
+    name = name.removeprefix("void ")
+    if len(name) <= LONGEST_NAME:
+        return name
+    kept, depth = [], 0
+    for piece in re.split(r"(\(anonymous namespace\)|[<>()])", name):
+        if piece in ("<", "("):
+            depth += 1
+            kept.append("<...>" if (piece, depth) == ("<", 1) else "")
+        elif piece in (">", ")"):
+            depth -= 1
+        elif depth == 0:
+            kept.append(piece)
+    short = "".join(kept).strip()
+    return short if len(short) <= LONGEST_NAME else short[: LONGEST_NAME - 3] + "..."

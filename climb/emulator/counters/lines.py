@@ -15,6 +15,7 @@ class AccessCounters:
     `ideal_wavefronts`: the same without conflicts. `same_address`: for atomics, the lanes whose address an earlier lane
     of their warp has too. For the copy engine ("tma load", "tma store", "tma atomic") requests are instructions, and
     `lanes` are bytes of global memory, each of width 1.
+    "matrix load": wgmma's reads of operands in shared memory, in pieces of 16 bytes.
     """
 
     file: str
@@ -66,8 +67,9 @@ class BranchCounters:
 class ProductCounters:
     """Matrix products of one kind on one source line. `instruction`: "mma.m16n8k16.f32.f16.f16.f32", as its opcode.
 
-    `instructions` counts one for each warp, for wgmma one for each warpgroup. `flops`: multiplications and additions,
-    of integers too.
+    `instructions` counts one for each warp, also for wgmma, which four warps issue together. `flops`: multiplications
+    and additions, of integers too. Nsight Compute has the same as inst_executed_pipe_tensor, unless ptxas makes several
+    machine instructions of one (8-bit floats of mma.sync, wmma), and as ops_path_tensor.
     """
 
     file: str

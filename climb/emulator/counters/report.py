@@ -11,13 +11,14 @@ HEAD = ("line", "access", "bytes", "requests", "per request", "ideal", "conflict
 
 
 def _row(one: AccessCounters, marked: bool) -> tuple[str, ...]:
-    if one.kind.startswith("shared"):
+    in_shared_memory = one.kind.startswith(("shared", "matrix"))
+    if in_shared_memory:
         each, unit, ideal = one.wavefronts, "wavefronts", one.ideal_wavefronts
     else:
         each, unit, ideal = one.sectors, "sectors", one.ideal_sectors
     rate = f"{each / one.requests:.4g} {unit}" if each else "-"
     best = f"{ideal / one.requests:.4g}" if each else "-"
-    conflicts = str(one.bank_conflicts) if one.kind.startswith("shared") else "-"
+    conflicts = str(one.bank_conflicts) if in_shared_memory else "-"
     return (
         f"{one.line}{'*' if marked else ''}",
         one.kind,

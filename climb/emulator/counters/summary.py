@@ -64,8 +64,9 @@ def _product_lines(kernel: TranslatedKernel, counts: LaunchCounts) -> tuple[Prod
     lines = []
     for (file, line, name), number in sorted(sums.items()):
         m, n, k = map(int, _SIZES.search(name).groups())
+        warps = 4 if name.startswith("wgmma") else 1  # that issue one product together
         products = 4 if name.startswith("mma.m8n8k4.") and ".f64" not in name else 1  # one by eight lanes each
-        flops = 2 * m * n * k * number * products
+        flops = 2 * m * n * k * number // warps * products
         lines.append(ProductCounters(file, line, kernel.line_text(Location(file, line)), name, number, flops))
     return tuple(lines)
 
@@ -82,7 +83,7 @@ def _access_lines(kernel: TranslatedKernel, counts: LaunchCounts) -> tuple[Acces
             sums[position] += value
     lines = []
     for (file, line, kind, width), (requests, lanes, achieved, ideal, same_address) in sorted(groups.items()):
-        in_shared_memory = kind.startswith("shared")
+        in_shared_memory = kind.startswith(("shared", "matrix"))
         lines.append(
             AccessCounters(
                 file,

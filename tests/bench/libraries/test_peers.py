@@ -10,6 +10,7 @@ from tools.nvbench_double import nvbench_double  # noqa: F401
 
 from climb.bench import measure, records, report
 from climb.bench.libraries import Prepared, cublaslt, description, dotted, fastest, prepared
+from climb.bench.libraries.description import shortened
 from climb.bench.libraries.kernels_of import names_of
 from climb.bench.measure import MeasurementFailed, Sampling, Target
 from climb.bench.problem import Peer, PeerUnavailable
@@ -66,6 +67,25 @@ def test_a_description_has_what_was_chosen_and_the_kernels_that_ran():
         "choice": "tile 128 x 64",
         "kernels": "gemm<float>; " + "k" * 157 + "...",
     }
+
+
+@pytest.mark.parametrize(
+    ("name", "short"),
+    [
+        ("void flip_filter<float, float>(float*, float const*)", "flip_filter<float, float>(float*, float const*)"),
+        (
+            f"void cub::detail::DeviceReduceKernel<cub::policy<double, {'x' * 200}>, true>(float const*, {'y' * 9})",
+            "cub::detail::DeviceReduceKernel<...>",
+        ),
+        (
+            f"void at::(anonymous namespace)::pad<float, (int)2, {'z' * 200}>(int)",
+            "at::(anonymous namespace)::pad<...>",
+        ),
+        ("k" * 161, "k" * 157 + "..."),
+    ],
+)
+def test_a_long_kernel_name_loses_its_arguments_and_keeps_what_it_is(name, short):
+    assert shortened(name) == short
 
 
 def test_a_launch_that_chooses_nothing_is_described_by_its_peer_alone():

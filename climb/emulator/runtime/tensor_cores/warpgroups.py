@@ -59,7 +59,7 @@ def multiply(
     """
     form = form_of(text)
     types, columns, depth = form.types, form.d.shape[1], form.a.shape[1]
-    count_products(group, site, group.lanes.warps // GROUP)
+    count_products(group, site, group.lanes.warps)
     own = isinstance(a, tuple)
     left = a if own else (a,)
     block = np.broadcast_to(group.lanes.block, group.lanes.shape)
@@ -81,12 +81,27 @@ def multiply(
         for each, kind, flip in ((matrix, types.a, negated[0]), (right, types.b, negated[1]))
     )
     out = warpgroup_product(matrix, right.swapaxes(1, 2), c, types)
+    _count_operands(group, site, [each for each in (at_a, at_b) if each is not None])
     product = _issue(group, site, number, blocks, threads, at_a, at_b)
     parts = form.d.scatter(out.reshape(-1, 16, columns))
     kind = REGISTERS.get(types.d, np.uint32)
     registers = tuple(np.array(from_rows(group.lanes, each)).view(kind) for each in parts)
     group.batch.products.written(product, registers)
     return registers
+
+
+def _count_operands(group: Group, site: Site, pieces: list[np.ndarray]) -> None:
+    """Count the reads of shared memory: a request for each warp, and a wavefront for each 128 bytes.
+
+    An H200 counts the same for n = 64, 128 and 256, in every layout: the pieces of a core matrix are in different
+    banks. An operand in registers is not read.
+    """
+    number = sum(each.size for each in pieces)
+    counts = group.batch.counts["matrix", site.index]
+    counts[0] += group.lanes.warps
+    counts[1] += number
+    counts[2] += number // 8
+    counts[3] += number // 8
 
 
 def _whole(form: Fragment, registers: list[np.ndarray]) -> np.ndarray:
