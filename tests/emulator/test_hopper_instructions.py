@@ -324,6 +324,33 @@ def test_cooperative_groups_know_their_cluster() -> None:
         device.launch("k", 8, 32, out, 5)
 
 
+CONTENDED = """
+extern "C" __global__ void k(unsigned* o) {
+    __shared__ Word done;
+    __shared__ unsigned lock, sum;
+    if (threadIdx.x == 0) { init(&done, 1); lock = sum = 0; }
+    __syncthreads();
+    if (threadIdx.x < 32) { wait(&done, 0); if (threadIdx.x == 0) o[0] = sum; return; }
+    for (bool mine = false; !mine;)
+        if (atomicCAS(&lock, 0, 1) == 0) {
+            ++*(volatile unsigned*)&sum;
+            __threadfence_block();
+            mine = true;
+            atomicExch(&lock, 0);
+        }
+    __threadfence_block();
+    asm volatile("bar.sync 1, 96;");
+    if (threadIdx.x == 32) arrive(&done);
+}"""
+
+
+def test_long_wait_for_threads_that_contend_for_a_lock_is_no_deadlock(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("climb.emulator.runtime.polls.PATIENCE", 20)
+    out = np.zeros(1, np.uint32)
+    Device(PTX + CONTENDED).launch("k", 1, 128, out)
+    assert out[0] == 96
+
+
 LIBCU = """#include <cuda/barrier>
 namespace device = cuda::device::experimental;
 using Barrier = cuda::barrier<cuda::thread_scope_block>;
