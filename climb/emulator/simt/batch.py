@@ -29,7 +29,7 @@ class Batch:
     each byte of local memory that has been written. `schedule` is None for the usual order. `copies` are cp.async's,
     `products` wgmma's, `asynchronous` holds mbarriers and the bulk operations; `registers` is None until a warpgroup
     changes its own. `grid_barrier`: the workspace of a cooperative launch. `stack`: made by the first call that needs
-    one.
+    one. `changes` counts the operations that have changed memory, from the time when the scheduler is `watching` on.
     """
 
     def __init__(
@@ -68,6 +68,7 @@ class Batch:
         self.cluster_barrier = ClusterBarrier(blocks, self.threads, self.order.size)
         self.registers: RegisterPool | None = None
         self.timer = 0
+        self.watching, self.changes = False, 0
         self.strict_masks = False
         self.grid_barrier: Allocation | None = None
         self.stack: Stack | None = None
