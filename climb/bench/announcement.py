@@ -51,7 +51,7 @@ def _replayed(record: RecordLike | None) -> str:
 def _newest_record() -> tuple[str, str]:
     """Name of the reference GPU and date of its newest record; ("", "") if there is none."""
     folder: Path = records.RECORDS / records.DEFAULT_GPU
-    found = [records.load(path, records.Head) for path in folder.glob("*.json")]
+    found = [records.load(folder / f"{name}.json", records.Head) for name in records.recorded(folder)]
     newest = max(found, key=lambda head: head.date, default=None)
     return (newest.device.name, newest.date) if newest else ("", "")
 

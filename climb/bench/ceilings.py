@@ -2,7 +2,8 @@
 
 Every rate is a slope, so that the floor is not counted twice:
 
-* ``floor_us`` is the shortest time of a kernel that reads a line of memory and writes one.
+* ``floor_us`` is the shortest time of a kernel that reads a line of memory and writes one, ``launch_us`` of one that
+  reads nothing.
 * Reading, writing and the pipes: the work of a point over its time less the floor.
 * Copying: more bytes over more time, between two sizes. What the L2 cache still holds at the end is the same for both
   and cancels. The line through the two points, at no bytes, lies below the floor; the difference gives ``kept_mb``.
@@ -22,7 +23,7 @@ from climb.bench.records.ceilings import Ceiling
 from climb.bench.roofline import unit
 from climb.bench.work import CEILING_OF
 
-FLOOR, KEPT, COPY, READ = "floor_us", "kept_mb", "copy_gb_s", "read_gb_s"
+FLOOR, LAUNCH, KEPT, COPY, READ = "floor_us", "launch_us", "kept_mb", "copy_gb_s", "read_gb_s"
 _PIPE_OF = {ceiling: pipe for pipe, ceiling in CEILING_OF.items()}
 
 
@@ -46,14 +47,20 @@ def derive(points: Iterable[CeilingPoint]) -> dict[str, Ceiling]:
     groups: dict[str, list[CeilingPoint]] = {}
     for one in points:
         groups.setdefault(one.ceiling, []).append(one)
-    floor = min((one.point for one in groups.pop(FLOOR, ())), key=lambda p: p.median_s, default=None)
-    found = {FLOOR: Ceiling(_digits(floor.median_s / unit(FLOOR)), _digits(floor.noise))} if floor else {}
+    shortest = {
+        name: min((one.point for one in groups.pop(name)), key=lambda p: p.median_s)
+        for name in (FLOOR, LAUNCH)
+        if name in groups
+    }
+    found = {name: Ceiling(_digits(p.median_s / unit(name)), _digits(p.noise)) for name, p in shortest.items()}
+    floor = shortest.get(FLOOR)
     floor_s = floor.median_s if floor else 0.0
     intercept = None
     for name, several in groups.items():
         fastest = _fastest(several)
         if len(fastest) > 1:
-            found[name], intercept = _slope(name, *fastest[-2:])
+            found[name], at_no_work = _slope(name, *fastest[-2:])
+            intercept = at_no_work if name == COPY else intercept
         else:
             work, point = fastest[0]
             elapsed = point.median_s - floor_s

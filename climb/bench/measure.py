@@ -27,7 +27,6 @@ from climb.bench.ladder import CUPY_OPTIONS, REGIMES, Ladder
 from climb.bench.nvbench_results import Measured, ResultsError, read_log, read_results, throttled_samples
 from climb.bench.problem import Peer, size_label
 from climb.bench.records import CeilingPoint, CeilingsRecord, Point, Record, Skipped
-from climb.bench.records.ceilings import EarlierSession
 from climb.bench.registry import ladder_names, load_ladder
 
 _ROOT = Path(__file__).resolve().parents[2]
@@ -129,6 +128,7 @@ def record_ceilings(
     targets = ceiling_targets(known)
     if not targets:
         raise ValueError("no ladder measures a ceiling")
+    started = datetime.now(UTC).strftime("%Y-%m-%dT%H:%MZ")
     measured, device = run([target for _, target in targets], sampling, keep=keep, failures=failures)
     points = tuple(
         _ceiling_point(name, target, found[0]) for (name, target), found in zip(targets, measured, strict=True) if found
@@ -136,22 +136,15 @@ def record_ceilings(
     if targets[0][0] == derived.FLOOR and not any(one.ceiling == derived.FLOOR for one in points):
         raise MeasurementFailed(f"no floor, so no ceilings: {'; '.join((failures or {}).values())}")
     return CeilingsRecord(
+        session=started,
+        board=hardware.board(),
         date=datetime.now(UTC).strftime("%Y-%m-%d"),
         commit=hardware.commit(),
         device=device,
         command="climb record --only ceilings",
         ceilings=derived.derive(points),
         points=points,
-        earlier=_earlier(known),
     )
-
-
-def _earlier(known: Sequence[Path]) -> tuple[EarlierSession, ...]:
-    """What the sessions before this one measured, as the first folder with ceilings has it; its own come last."""
-    before = next((c for folder in known if (c := records.load_ceilings(folder)) is not None), None)
-    if before is None:
-        return ()
-    return (*before.earlier, EarlierSession(before.date, before.commit, (), dict(before.values)))
 
 
 def _ceiling_point(name: str, target: Target, point: Point) -> CeilingPoint:
@@ -174,7 +167,8 @@ def record_ladders(
     """
     ladders = {name: load_ladder(name) for name in load_names}
     targets = [target for name, ladder in ladders.items() for target in targets_of(ladder, name)]
-    ceilings = known_ceilings(known)
+    session = next((c for folder in known if (c := records.load_ceilings(folder)) is not None), None)
+    ceilings = session.values if session else records.Ceilings()
     skipped: list[tuple[Target, str]] = []
     measured, device = run(targets, sampling, keep=keep, ceilings=ceilings, failures=failures, skipped=skipped)
     points: dict[str, list[Point]] = {}
@@ -186,6 +180,7 @@ def record_ladders(
             date=datetime.now(UTC).strftime("%Y-%m-%d"),
             commit=hardware.commit(),
             device=device,
+            session=session.session if session else "",
             ceilings=ceilings,
             points=tuple(points[name]),
             skipped=tuple(Skipped(t.name, t.size, why) for t, why in skipped if t.ladder == name),

@@ -110,6 +110,9 @@ def ceilings_note(folder: Path) -> str:
     if values.pending:
         missing = ", ".join(MEANING[name] for name in values.pending)
         note += f" Not measured yet: {missing}; a limit that needs one of them may be too low."
+    sessions = records.load_sessions(folder)
+    if sessions is not None and len(sessions.sessions) > 1:
+        note += " A record of an earlier session is held to the ceilings of its own."
     return note
 
 

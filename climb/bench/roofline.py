@@ -2,7 +2,8 @@
 
     limit = floor + max(memory, pipes)
 
-*floor* is the time of a kernel that reads one line and writes one: launch, first bytes and back. *memory* takes
+*floor* is the time of a kernel that reads one line and writes one: launch, first bytes and back; where nothing is read,
+the time of a launch. *memory* takes
 ``2 * min(read, written)`` bytes at the rate of copying, and the rest at the rate of reading or of writing, whichever is
 left. The L2 cache may still hold some modified bytes when a kernel ends (``kept_mb``); those are not counted. *pipes*
 is the time of the slowest pipe of the SMs: FMA, integer, shared memory, issue slots, tensor cores.
@@ -116,10 +117,11 @@ def limit(problem: Problem, size: Size, ceilings: Mapping[str, float], *, rung: 
 
 def limit_of(work: Work, ceilings: Mapping[str, float]) -> Limit:
     """The limit of some work. Raises :class:`MissingCeiling` as :func:`limit`."""
-    pending = [name for name in ("floor_us",) if name not in ceilings]
+    start = "floor_us" if work.read else "launch_us"
+    pending = [name for name in (start,) if name not in ceilings]
     memory = _memory_s(work, ceilings, pending)
     pipes = {pipe: _pipe_s(pipe, amount, ceilings, pending) for pipe, amount in work.pipes.items()}
-    floor = ceilings["floor_us"] * unit("floor_us") if "floor_us" in ceilings else 0.0
+    floor = ceilings[start] * unit(start) if start in ceilings else 0.0
     return Limit(memory, pipes, floor, tuple(pending))
 
 

@@ -33,6 +33,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--arg", action="append", default=[], help="a number, or NAME:TYPE:SHAPE[:FILL]")
     parser.add_argument("--shared", type=int, default=0, metavar="BYTES", help="dynamic shared memory")
     parser.add_argument("--cooperative", action="store_true", help="run all blocks at a time, for grid.sync()")
+    parser.add_argument("--cluster", help="blocks of a cluster, such as 2 or 2x2, if the kernel does not say so")
+    parser.add_argument("--arch", default="sm_90", help="sm_90a for instructions that only Hopper has")
     parser.add_argument("--stack", type=int, metavar="BYTES", help="stack of a thread, for recursion")
     parser.add_argument("--heap", type=int, metavar="BYTES", help="device heap, for malloc and new")
     parser.add_argument("--option", action="append", default=[], help="for the compiler, as in --option=-DTILE=16")
@@ -64,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
             args.file, args.kernel, grid=_extent(args.grid), block=_extent(args.block),
             args=[value for _, value in named], shared_mem=args.shared, options=args.option,
             cooperative=args.cooperative, schedule=Schedules(args.schedules, args.seed) if args.schedules else None,
-            **limits,
+            cluster=_extent(args.cluster) if args.cluster else None, arch=args.arch, **limits,
         )  # fmt: skip
     except (EmulatorError, CompileError, ToolchainError, PtxSyntaxError) as error:
         print(error, file=sys.stderr)

@@ -119,7 +119,7 @@ def ceilings(session: str, options: Options) -> str:
     failures: dict[str, str] = {}
     keep = options.keep / "ceilings" if options.keep else None
     record = record_ceilings(options.sampling, options.known, keep, failures)
-    path = records.save_ceilings(record, options.target)
+    path = records.save_ceilings(record, options.target, options.known)
     said = f"{path}: " + ", ".join(f"{name} {record.values.text(name)}" for name in record.ceilings)
     if failures:
         raise StepFailed(f"{said}; pending: {'; '.join(failures.values())}")
@@ -127,7 +127,7 @@ def ceilings(session: str, options: Options) -> str:
 
 
 def ceilings_are_due(options: Options) -> bool:
-    """Whether the folder's ceilings are missing, incomplete, or of another day, driver or GPU than now.
+    """Whether the folder's ceilings are missing, incomplete, or of another day, driver or board than now.
 
     False where no ladder measures a ceiling.
     """
@@ -136,7 +136,8 @@ def ceilings_are_due(options: Options) -> bool:
     found = records.load_ceilings(options.target)
     if found is not None and found.date == datetime.now(UTC).strftime("%Y-%m-%d") and not found.values.pending:
         device = hardware.device_block()
-        return any(found.device[key] != device[key] for key in ("name", "driver"))
+        same = all(found.device[key] == device[key] for key in ("name", "driver"))
+        return not (same and found.board == hardware.board())
     return bool(ceiling_targets(options.known))
 
 

@@ -137,7 +137,7 @@ def _write_values(axes: Axes, rows: list[_Row], two: bool) -> None:
         widths = [text_width(text, row.bold) for text, row in zip(column, rows, strict=True)]
         right += 10 + max(text_width(heading, bold=True), *widths)
         for text, row in zip(column, rows, strict=True):
-            own = bool(row.line or row.bold) and heading != "record"
+            own = bool(row.line or row.bold or row.colour == style.LIMIT) and heading != "record"
             _write(
                 axes, text, row.y, right, color=row.colour if own else style.TEXT,
                 weight="bold" if row.bold and own else "normal", style="italic" if row.seconds is None else "normal",

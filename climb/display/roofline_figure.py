@@ -69,17 +69,15 @@ def roofline_figure(
         f"{significant(peak / 1e12)} TFLOP/s", (right, peak), (-2, 5), textcoords="offset points", ha="right",
         color=style.LIMIT, weight="bold",
     )  # fmt: skip
-    for name, rate in roofs.items():
+    for rate in roofs.values():
         axes.plot([rate / bandwidth, right], [rate, rate], color=style.LIMIT, linewidth=1, linestyle=(0, (5, 3)))
-        axes.annotate(
-            f"{name}, {significant(rate / 1e12)} T", (right, rate), (-2, -5), textcoords="offset points", ha="right",
-            va="top", color=style.LIMIT,
-        )  # fmt: skip
     axes.annotate(
         f"ridge {significant(ridge, 2)}", (ridge, bottom), (-4, 5), textcoords="offset points", ha="right",
         color=style.LIMIT,
     )  # fmt: skip
     column = LabelColumn(axes, highest=peak)
+    for name, rate in roofs.items():
+        column.add(f"{name}, {significant(rate / 1e12)} T", right, rate, style.LIMIT)
     shown = chosen.best if upto is None else chosen.rungs[-1]
     _draw_climb(axes, column, chosen, shown)
     for other in others:

@@ -34,6 +34,19 @@ def test_the_fastest_rung_of_a_size_counts():
     assert ceilings.derive(points)["read_gb_s"].value == pytest.approx(1000)
 
 
+def test_a_launch_that_reads_nothing_has_a_floor_of_its_own():
+    points = [serving("launch_us", 4, s) for s in (3.1e-6, 3.0e-6)]
+    assert ceilings.derive(points)["launch_us"].value == pytest.approx(3.0)
+
+
+def test_the_slope_of_writing_says_nothing_of_what_copies_keep():
+    points = [serving("floor_us", 256, 4e-6), serving("read_gb_s", 10**9, 204e-6)]
+    both = [serving("copy_gb_s", b, 1e-6 + b / 4e12) for b in (4 * 10**9, 10**9)]
+    both += [serving("write_gb_s", b, 3e-6 + b / 4.5e12) for b in (4 * 10**9, 10**9)]
+    found = ceilings.derive(points + both)
+    assert found["kept_mb"].value == pytest.approx(10) and found["write_gb_s"].value == pytest.approx(4500)
+
+
 def test_copying_is_a_slope_between_two_sizes_and_its_start_says_what_l2_keeps():
     """With a floor of 4 us, 4000 GB/s of copying and 5000 of reading, a copy that leaves k bytes in L2 takes
     4 us + 2 (b/2 - k) / 4000 GB/s + k / 5000 GB/s: for k = 10 MB that is 1 us + b / 4000 GB/s."""
@@ -77,10 +90,11 @@ def test_the_former_name_of_the_fma_ceiling_still_finds_it():
 
 
 def test_the_committed_ceilings_follow_from_their_points():
-    """No number of ``ceilings.json`` is typed: its points give its values."""
-    found = records.load_ceilings(HERE)
-    assert ceilings.derive(found.points) == found.ceilings
-    for one in found.points:
+    """No number of ``ceilings.json`` is typed: the points of each session give its values."""
+    sessions = records.load_sessions(HERE).sessions
+    for found in sessions:
+        assert ceilings.derive(found.points) == found.ceilings, found.session
+    for one in (point for found in sessions for point in found.points):
         ladder = load_ladder(one.ladder)
         if ladder.ceiling == one.ceiling:
             assert one.work == ceilings.amount(ladder, one.ceiling, one.point.size)
@@ -92,14 +106,18 @@ def test_ceilings_that_were_converted_are_points_of_committed_records():
 
     A record that has been measured again since no longer has the point.
     """
-    found = records.load_ceilings(HERE)
-    if found.command != "climb record":
-        pytest.skip("the ceilings were measured in a session of their own")
-    for one in found.points:
-        record = load_record(one.ladder)
-        if (record.date, record.commit) == (one.date or found.date, one.commit or found.commit):
-            assert record.find(one.point.name, one.point.size, "cold") == one.point
-    assert {name for session in found.earlier for name in session.records} <= set(ladder_names())
+    file = records.load_sessions(HERE)
+    for found in (one for one in file.sessions if not one.session):
+        for one in found.points:
+            record = load_record(one.ladder)
+            if (record.date, record.commit) == (one.date or found.date, one.commit or found.commit):
+                assert record.find(one.point.name, one.point.size, "cold") == one.point
+    assert {name for session in file.earlier for name in session.records} <= set(ladder_names())
+
+
+def test_every_committed_record_names_a_session_that_is_there():
+    sessions = {one.session for one in records.load_sessions(HERE).sessions}
+    assert {load_record(name).session for name in records.recorded(HERE)} <= sessions
 
 
 @pytest.mark.parametrize(
@@ -113,8 +131,8 @@ def test_ceilings_that_were_converted_are_points_of_committed_records():
 def test_ceilings_that_break_the_schema_are_refused(tmp_path, change, message):
     records.save_ceilings(made.ceilings(), tmp_path)
     path = tmp_path / "ceilings.json"
-    data = msgspec.json.decode(path.read_bytes()) | change
-    path.write_bytes(msgspec.json.encode(data))
+    data = msgspec.json.decode(path.read_bytes())
+    path.write_bytes(msgspec.json.encode(data | {"sessions": [data["sessions"][0] | change]}))
     with pytest.raises(RecordError, match=message):
         records.load_ceilings(tmp_path)
 

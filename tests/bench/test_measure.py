@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -19,7 +20,7 @@ from tools.nvbench_double import State, nvbench_double  # noqa: F401
 from climb.bench import alignment, hardware, measure, nvbench_results, records, targets
 from climb.bench.measure import MeasurementFailed, Sampling, Target
 from climb.bench.nvbench_results import ResultsError
-from climb.bench.records.ceilings import MEANING
+from climb.bench.records.ceilings import MEANING, Ceiling
 from climb.bench.registry import load_ladder
 from climb.bench.targets import choose_targets
 
@@ -232,7 +233,7 @@ def test_all_rungs_are_candidates_for_a_ceiling_until_a_record_says_which_are_fa
 
 def test_the_floor_is_measured_first():
     names = [name for name, _ in measure.ceiling_targets([records.RECORDS / records.DEFAULT_GPU])]
-    assert names[0] == "floor_us" and set(names) == set(MEANING) - {"kept_mb"}
+    assert names[0] == "floor_us" and "launch_us" in names and set(names) == set(MEANING) - {"kept_mb"}
 
 
 def test_ceilings_come_from_the_fastest_rung_with_every_sample(nvbench, tmp_path, monkeypatch):
@@ -245,10 +246,16 @@ def test_ceilings_come_from_the_fastest_rung_with_every_sample(nvbench, tmp_path
         ("scale", "plain", 200), ("scale", "vector", 200), ("scale", "twice", 200)
     ]  # fmt: skip
     records.save_ceilings(found, tmp_path)
-    assert records.load_ceilings(tmp_path) == found and found.earlier == ()
-    again = measure.record_ceilings(Sampling(), [tmp_path / "none", tmp_path])
-    (before,) = again.earlier
-    assert (before.date, before.commit, before.ceilings) == (found.date, "abc123", dict(found.values))
+    assert records.load_ceilings(tmp_path) == found and re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\dZ", found.session)
+    assert found.board == "", "no driver says which board this is"
+    # A later session is added, also in another folder; a record finds its own.
+    later = msgspec.structs.replace(found, session="2099-01-01T00:00Z", ceilings={"copy_gb_s": Ceiling(1.0, 0.0)})
+    records.save_ceilings(later, tmp_path / "new", [tmp_path / "none", tmp_path])
+    for session, value in ((found.session, found.values["copy_gb_s"]), (later.session, 1.0), ("unknown", 1.0)):
+        assert records.ceilings_of(tmp_path / "new", session)["copy_gb_s"] == value
+    assert (
+        len(records.load_sessions(tmp_path / "new").sessions) == 2 == 1 + len(records.load_sessions(tmp_path).sessions)
+    )
     assert "write_gb_s" in found.values.pending
 
 
@@ -275,7 +282,7 @@ def test_several_ladders_are_measured_in_one_run_and_held_to_the_folders_ceiling
     assert list(dict.fromkeys(target.ladder for target in asked)) == ["saxpy", "transpose"]
     for name, record in zip(("saxpy", "transpose"), written, strict=True):
         assert [t for t in asked if t.ladder == name] == measure.targets_of(load_ladder(name), name)
-        assert record.ceilings == made.ceilings().values
+        assert record.ceilings == made.ceilings().values and record.session == ""
 
 
 # A part of a ladder.

@@ -65,8 +65,8 @@ def test_a_slowed_point_has_its_clock_and_ceilings_have_no_more_digits_than_thei
     assert "| 1880 MHz (slowed) |" in report.table([first])
     save_ceilings(made.ceilings(), tmp_path)
     note = report.ceilings_note(tmp_path)
-    assert "as many of each 8.2 GB/s" in note and "FMA pipe 60 TFLOP/s" in note
-    assert "Not measured yet: launch, first bytes and back, bytes written" in note
+    assert "copying 8.2 GB/s" in note and "FMA pipe 60 TFLOP/s" in note
+    assert "Not measured yet: floor, floor without reading, writing" in note
     assert report.ceilings_note(tmp_path / "none") == ""
 
 

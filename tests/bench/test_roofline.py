@@ -16,6 +16,7 @@ CEILINGS = {"copy_gb_s": 4000.0, "read_gb_s": 5000.0, "fma_tflop_s": 50.0}
 ALL = {
     **CEILINGS,
     "floor_us": 3.0,
+    "launch_us": 2.5,
     "write_gb_s": 4500.0,
     "int32_top_s": 25.0,
     "shared_tb_s": 30.0,
@@ -42,6 +43,7 @@ def test_limit_of_a_compute_bound_problem_is_its_flops():
 def test_the_floor_comes_before_the_slower_of_memory_and_pipes():
     found = limit(scale.problem, {"n": 1 << 20}, ALL)
     assert found.seconds == pytest.approx(3e-6 + 2.097152e-6) and found.pending == ()
+    assert limit_of(Work(written=4), ALL).floor_s == pytest.approx(2.5e-6), "nothing is read"
     small = limit(scale.problem, {"n": 1024}, ALL)
     assert small.limited_by == "floor" and small.bound == "memory"
 
@@ -98,7 +100,7 @@ def test_integers_are_counted_as_integers():
 def test_a_ceiling_that_is_not_measured_yet_is_named_and_never_makes_a_limit_too_high():
     # Without a rate of writing, the fastest known one; integers take at least what multiply-adds take; others nothing.
     found = limit_of(Work(written=10**9, int32=10**9, shared=10**15, issue=10**15), CEILINGS)
-    assert found.pending == ("floor_us", "write_gb_s", "int32_top_s", "shared_tb_s", "issue_ginst_s")
+    assert found.pending == ("launch_us", "write_gb_s", "int32_top_s", "shared_tb_s", "issue_ginst_s")
     assert found.memory_s == pytest.approx(1e9 / 5e12) and found.arithmetic_s == pytest.approx(2e9 / 50e12)
 
 

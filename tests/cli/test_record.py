@@ -63,8 +63,9 @@ def test_ceilings_are_measured_once_a_day_before_the_ladders(on_a_gpu, tmp_path,
     before = (tmp_path / "ceilings.json").read_bytes()
     assert main(["record", TINY, "--records", str(tmp_path)]) == 0
     assert "ceilings done" not in capfd.readouterr().err and (tmp_path / "ceilings.json").read_bytes() == before
-    for field in ({"date": "2026-11-20"}, {"device": made.DEVICE | {"driver": "1"}}):
+    for field in ({"date": "2026-11-20"}, {"device": made.DEVICE | {"driver": "1"}}, {"board": "0123abcd"}):
         changed = msgspec.structs.replace(records.load_ceilings(tmp_path), **field)
+        (tmp_path / "ceilings.json").unlink()
         records.save_ceilings(changed, tmp_path)
         assert main(["record", TINY, "--records", str(tmp_path), "--only", "measure"]) == 0
         assert "ceilings done" not in capfd.readouterr().err, "a step that was not asked for"

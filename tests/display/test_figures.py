@@ -212,7 +212,8 @@ def test_roofline_has_roofs_of_other_pipes():
     record = made_up("matmul", flops=4000, ceilings={**CEILINGS, "issue_ginst_s": 1000.0, "int32_top_s": 33.0})
     figure = roofline_figure(record, pipes=["single", "issue", "int32"])
     # Half of 60 TFLOP/s; 1000 G instructions of 32 lanes with two operations each; and the integers' own.
-    assert {"single operations, 30.0 T", "issue slots, 64.0 T", "integer multiply-adds, 33.0 T"} <= set(texts(figure))
+    shown = {text.replace("\n", " ") for text in texts(figure)}
+    assert {"single operations, 30.0 T", "issue slots, 64.0 T", "integer multiply-adds, 33.0 T"} <= shown
     assert "Another roof: issue slots, 64.0 TFLOP/s." in alt_text(figure)
     with pytest.raises(ValueError, match="the roof of 'tensor_tf32' needs the ceiling tensor_tf32_tflop_s"):
         roofline_figure(record, pipes=["tensor_tf32"])

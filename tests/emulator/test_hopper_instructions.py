@@ -324,6 +324,31 @@ def test_cooperative_groups_know_their_cluster() -> None:
         device.launch("k", 8, 32, out, 5)
 
 
+PING_PONG = """
+extern "C" __global__ void k(unsigned* o) {
+    __shared__ Word done;
+    __shared__ volatile unsigned turn;
+    unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    if (threadIdx.x == 0) { init(&done, 1); turn = 0; }
+    __syncthreads();
+    if (warp == 2) { wait(&done, 0); if (lane == 0) o[0] = turn; return; }
+    for (unsigned i = warp; i < 40; i += 2) {
+        while (turn != i) { }
+        __syncwarp();
+        if (lane == 0) turn = i + 1;
+        __syncwarp();
+    }
+    if (warp == 1 && lane == 0) arrive(&done);
+}"""
+
+
+def test_long_wait_while_other_warps_take_turns_is_no_deadlock(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("climb.emulator.runtime.polls.PATIENCE", 20)
+    out = np.zeros(1, np.uint32)
+    Device(PTX + PING_PONG).launch("k", 1, 96, out)
+    assert out[0] == 40
+
+
 LIBCU = """#include <cuda/barrier>
 namespace device = cuda::device::experimental;
 using Barrier = cuda::barrier<cuda::thread_scope_block>;

@@ -59,6 +59,9 @@ extern "C" __global__ void deadline(volatile int* flag, int* o) { long long star
 extern "C" __global__ void ping_pong(volatile int* ball, int* o) { int me = threadIdx.x / 32;
   if (threadIdx.x % 32 == 0) for (int i = 0; i < 600; ++i) { while (ball[0] != me) { } ball[0] = 1 - me; }
   o[threadIdx.x] = 1; }
+extern "C" __global__ void count_up(volatile int* o) {
+  if (threadIdx.x == 32) while (o[0] < 3000) o[0] = o[0] + 1;
+  else if (threadIdx.x < 32) while (o[0] < 3000) { } }
 extern "C" __global__ void backoff(int* lock, int* sum) { unsigned wait = 8;
   while (atomicCAS(lock, 0, 1) != 0) { __nanosleep(wait); if (wait < 256) wait *= 2; }
   __threadfence(); *sum = *sum + 1; __threadfence(); atomicExch(lock, 0); }
@@ -95,6 +98,12 @@ def test_threads_that_return_memory_to_an_earlier_state_make_progress(finite):
     out = np.zeros(64, np.int32)
     finite.launch("ping_pong", 1, 64, np.zeros(1, np.int32), out)
     assert (out == 1).all()
+
+
+def test_a_wait_for_a_thread_that_loops_over_stores_ends(finite):
+    count = np.zeros(1, np.int32)
+    finite.launch("count_up", 1, 64, count)
+    assert count[0] == 3000
 
 
 @pytest.mark.parametrize("name", ["backoff", "ticket"])

@@ -140,6 +140,7 @@ def module_convolution(source: Any, weights: Any, target: Any, padding: int, ben
         torch.backends.cudnn.benchmark = benchmark
         torch.backends.cudnn.benchmark_limit = 0
         torch.backends.cudnn.allow_tf32 = True
+        made[0] = None  # its memory serves the next result: an allocation could wait for a blocked stream
         made[0] = module(given)
 
     enqueue()

@@ -37,7 +37,8 @@ __device__ int coordinate(Index& rest, Index extent)
     return found;
 }
 
-// The place of a point of a tile in the volume, or -1: with `shift`, a tile begins that many points early.
+// The place of a point of a tile in the volume, or -1. A tile begins SHIFT points before
+// the first result that is kept of it.
 __device__ long long place(long long index, bool inside_only)
 {
     Index rest = static_cast<Index>(index);
@@ -49,8 +50,8 @@ __device__ long long place(long long index, bool inside_only)
     for (int d = DIMS - 1; d >= 0; --d) {
         const int tile = coordinate(rest, TILES[d]);
         const int x = tile * STEP[d] + at[d] - SHIFT[d];
-        const bool kept = !inside_only || (at[d] >= SHIFT[d] && at[d] < SHIFT[d] + STEP[d]);
-        if (x < 0 || x >= EXTENT[d] || !kept) return -1;
+        const bool own = at[d] >= SHIFT[d] && at[d] < SHIFT[d] + STEP[d];
+        if (x < 0 || x >= EXTENT[d] || (inside_only && !own)) return -1;
         found += scale * x;
         scale *= EXTENT[d];
     }
@@ -58,7 +59,8 @@ __device__ long long place(long long index, bool inside_only)
 }
 """
 _KERNELS = r"""
-extern "C" __global__ void gather(const float* __restrict__ source, float* __restrict__ tiles, long long count)
+extern "C" __global__ void gather(const float* __restrict__ source,
+                                  float* __restrict__ tiles, long long count)
 {
     const long long i = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
     if (i >= count) return;
@@ -66,7 +68,8 @@ extern "C" __global__ void gather(const float* __restrict__ source, float* __res
     tiles[i] = from < 0 ? 0.0f : source[from];
 }
 
-extern "C" __global__ void multiply(float2* __restrict__ spectra, const float2* __restrict__ factors, int period,
+extern "C" __global__ void multiply(float2* __restrict__ spectra,
+                                    const float2* __restrict__ factors, int period,
                                     long long count)
 {
     const long long i = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
@@ -75,7 +78,8 @@ extern "C" __global__ void multiply(float2* __restrict__ spectra, const float2* 
     spectra[i] = make_float2(a.x * b.x - a.y * b.y, a.x * b.y + a.y * b.x);
 }
 
-extern "C" __global__ void keep(const float* __restrict__ tiles, float* __restrict__ target, long long count)
+extern "C" __global__ void keep(const float* __restrict__ tiles,
+                                float* __restrict__ target, long long count)
 {
     const long long i = static_cast<long long>(blockIdx.x) * blockDim.x + threadIdx.x;
     if (i >= count) return;

@@ -27,7 +27,8 @@ __device__ float cufftJITCallbackLoadReal(void* source, unsigned long long i, vo
 }
 """,
     "LoadComplex": r"""
-__device__ float2 cufftJITCallbackLoadComplex(void* spectra, unsigned long long i, void* factors, void*)
+__device__ float2 cufftJITCallbackLoadComplex(void* spectra, unsigned long long i,
+                                              void* factors, void*)
 {
     const float2 a = static_cast<const float2*>(spectra)[i];
     const float2 b = static_cast<const float2*>(factors)[i % SPECTRUM];
@@ -35,7 +36,8 @@ __device__ float2 cufftJITCallbackLoadComplex(void* spectra, unsigned long long 
 }
 """,
     "StoreReal": r"""
-__device__ void cufftJITCallbackStoreReal(void*, unsigned long long i, float value, void* target, void*)
+__device__ void cufftJITCallbackStoreReal(void*, unsigned long long i, float value,
+                                          void* target, void*)
 {
     const long long to = place(static_cast<long long>(i), true);
     if (to >= 0) static_cast<float*>(target)[to] = value;

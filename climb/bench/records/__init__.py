@@ -22,6 +22,7 @@ from climb.bench.records.ceilings import (
     CeilingsRecord,
     ceiling_text,
     load_ceilings,
+    load_sessions,
     save_ceilings,
     spread_of,
 )
@@ -83,6 +84,7 @@ __all__ = [
     "load",
     "load_ceilings",
     "load_record",
+    "load_sessions",
     "parse",
     "parse_record",
     "pending",
@@ -126,7 +128,7 @@ def load_record(ladder: str, gpu: str = DEFAULT_GPU, folder: Path | None = None)
         check_record(record)
     except RecordError as error:
         raise RecordError(f"{path}: {error}") from None
-    return msgspec.structs.replace(record, ceilings=ceilings_of(path.parent))
+    return msgspec.structs.replace(record, ceilings=ceilings_of(path.parent, record.session))
 
 
 def flushes_subnormals(record: Record) -> bool:
@@ -139,9 +141,9 @@ def flushes_subnormals(record: Record) -> bool:
     return "-ftz=true" in options or bool(options and record.device["cupy"])
 
 
-def ceilings_of(folder: Path) -> Ceilings:
-    """The ceilings that the records of a folder are held to; none where none were measured."""
-    found = load_ceilings(folder)
+def ceilings_of(folder: Path, session: str | None = None) -> Ceilings:
+    """The ceilings of a session, by default of the newest in the folder; none where none were measured."""
+    found = load_ceilings(folder, session)
     return found.values if found else Ceilings()
 
 
@@ -185,7 +187,7 @@ def save_record(record: Record, path: Path) -> None:
 
 def _dump(data: Mapping[str, Any]) -> str:
     """JSON with one line a field and one field a line, so that a diff shows what was measured anew."""
-    head = [f" {_field(name, value)}" for name, value in data.items() if name != "points"]
+    head = [f" {_field(name, value)}" for name, value in data.items() if name != "points" and value != ""]
     points = [
         "  {\n" + ",\n".join(f"   {_field(name, value)}" for name, value in _known(point).items()) + "\n  }"
         for point in data["points"]

@@ -1,6 +1,7 @@
-"""The ceilings of a GPU: ``records/<gpu>/ceilings.json``, one measurement that all records of the folder are held to.
+"""The ceilings of a GPU: ``records/<gpu>/ceilings.json``, one measurement for each session that records were made in.
 
-``climb.bench.ceilings`` derives the values from the points; the file holds both, with every sample.
+A record names its session, because two GPUs of one model differ by a few percent. ``climb.bench.ceilings`` derives the
+values from the points; the file holds both, with every sample.
 """
 
 from __future__ import annotations
@@ -8,7 +9,7 @@ from __future__ import annotations
 import functools
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +24,12 @@ from climb.bench.work import PIPE_NAMES
 FILE = "ceilings.json"
 #: Every ceiling that the book's ladders measure, with what it is in words. Tensor cores follow with their ladders.
 MEANING = {
-    "floor_us": "launch, first bytes and back",
-    "copy_gb_s": "bytes read and written, as many of each",
-    "read_gb_s": "bytes read",
-    "write_gb_s": "bytes written",
-    "kept_mb": "modified bytes that stay in L2 when a copy ends",
+    "floor_us": "floor",
+    "launch_us": "floor without reading",
+    "copy_gb_s": "copying",
+    "read_gb_s": "reading",
+    "write_gb_s": "writing",
+    "kept_mb": "written and kept in L2",
     "fma_tflop_s": PIPE_NAMES["fma"],
     "int32_top_s": PIPE_NAMES["int32"],
     "shared_tb_s": PIPE_NAMES["shared"],
@@ -82,21 +84,33 @@ class EarlierSession(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class CeilingsRecord(Measured, frozen=True, kw_only=True):
-    """``ceilings.json``: values by name, and the points that they are derived from.
+    """The ceilings of one session: values by name, and the points that they are derived from.
 
-    ``earlier`` keeps what other sessions measured, for comparison alone.
+    ``session`` identifies it: the time of its start, "" for what was converted from records older than sessions.
+    ``board`` tells GPUs of one model apart: the start of a hash, "" where it is unknown.
     """
 
+    session: str = ""
+    board: str = ""
     command: str
     ceilings: dict[str, Ceiling]
     points: tuple[CeilingPoint, ...]
-    earlier: tuple[EarlierSession, ...] = ()
 
     @property
     def values(self) -> Ceilings:
         """The values as limits and chapters use them."""
         spreads = {name: one.spread for name, one in self.ceilings.items()}
         return Ceilings({name: one.value for name, one in self.ceilings.items()}, spreads)
+
+
+class CeilingsFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """``ceilings.json``: the sessions that records refer to, oldest first.
+
+    ``earlier`` keeps what sessions measured before they had files, for comparison alone.
+    """
+
+    sessions: tuple[CeilingsRecord, ...]
+    earlier: tuple[EarlierSession, ...] = ()
 
 
 class Ceilings(dict[str, float]):
@@ -144,8 +158,19 @@ def ceiling_text(name: str, value: float, spread: float = 0.0) -> str:
     return f"{significant(value, digits)} {unit}"
 
 
-def load_ceilings(folder: Path) -> CeilingsRecord | None:
-    """The ceilings of a folder of records, or None where there are none. Raises :class:`RecordError`."""
+def load_ceilings(folder: Path, session: str | None = None) -> CeilingsRecord | None:
+    """The ceilings of a session, or of the newest where none is named or the one named is not in the folder.
+
+    None where the folder has no ceilings. Raises :class:`RecordError`.
+    """
+    found = load_sessions(folder)
+    if found is None:
+        return None
+    return next((one for one in found.sessions if one.session == session), found.sessions[-1])
+
+
+def load_sessions(folder: Path) -> CeilingsFile | None:
+    """All sessions of a folder of records, or None where there are none. Raises :class:`RecordError`."""
     path = folder / FILE
     try:
         changed = path.stat().st_mtime_ns
@@ -154,21 +179,34 @@ def load_ceilings(folder: Path) -> CeilingsRecord | None:
     return _loaded(path, changed)
 
 
-def save_ceilings(record: CeilingsRecord, folder: Path) -> Path:
-    """Write ``ceilings.json``, whole or not at all. Raises RecordError rather than write what cannot be read again."""
-    data = msgspec.to_builtins(record)
-    _checked(parse(data, CeilingsRecord), folder / FILE)
-    head = [f" {_field(name, value)}" for name, value in data.items() if name not in ("ceilings", "points", "earlier")]
-    ceilings = [f"  {_field(name, value)}" for name, value in data["ceilings"].items()]
+def save_ceilings(record: CeilingsRecord, folder: Path, known: Iterable[Path] = ()) -> Path:
+    """Add a session to ``ceilings.json``, or replace the one of its name.
+
+    Where the folder has no such file, the sessions of the first of the ``known`` folders that has one are taken over,
+    since records there refer to them. Raises RecordError rather than write what cannot be read again.
+    """
+    before = next((found for at in (folder, *known) if (found := load_sessions(at)) is not None), CeilingsFile(()))
+    kept = tuple(one for one in before.sessions if one.session != record.session)
+    return save_sessions(CeilingsFile((*kept, record), before.earlier), folder)
+
+
+def save_sessions(sessions: CeilingsFile, folder: Path) -> Path:
+    """Write ``ceilings.json``, whole or not at all, a line for each ceiling and point. Raises :class:`RecordError`."""
+    path = folder / FILE
+    data = msgspec.to_builtins(sessions)
+    _checked(parse(data, CeilingsFile), path)
+    entries = [_session_text(one) for one in data["sessions"]]
     earlier = [f"  {json.dumps(one)}" for one in data["earlier"]]
-    points = [
-        "  {\n" + ",\n".join(f"   {_field(name, value)}" for name, value in one.items() if value != "") + "\n  }"
-        for one in data["points"]
-    ]
-    parts = [*head, ' "ceilings": {\n' + ",\n".join(ceilings) + "\n }", _listed("points", points)]
-    parts += [_listed("earlier", earlier)] if earlier else []
-    write_whole(folder / FILE, "{\n" + ",\n".join(parts) + "\n}\n")
-    return folder / FILE
+    write_whole(path, "{\n" + ",\n".join([_listed("sessions", entries), _listed("earlier", earlier)]) + "\n}\n")
+    return path
+
+
+def _session_text(one: Mapping[str, Any]) -> str:
+    head = [f"   {_field(name, value)}" for name, value in one.items() if name not in ("ceilings", "points")]
+    ceilings = [f"    {_field(name, value)}" for name, value in one["ceilings"].items()]
+    points = [f"    {json.dumps({k: v for k, v in point.items() if v != ''})}" for point in one["points"]]
+    parts = [*head, '   "ceilings": {\n' + ",\n".join(ceilings) + "\n   }"]
+    return "  {\n" + ",\n".join([*parts, '   "points": [\n' + ",\n".join(points) + "\n   ]"]) + "\n  }"
 
 
 def _listed(name: str, entries: list[str]) -> str:
@@ -180,19 +218,22 @@ def _field(name: str, value: Any) -> str:
 
 
 @functools.lru_cache(maxsize=8)
-def _loaded(path: Path, changed: int) -> CeilingsRecord:
-    return _checked(load(path, CeilingsRecord), path)
+def _loaded(path: Path, changed: int) -> CeilingsFile:
+    return _checked(load(path, CeilingsFile), path)
 
 
-def _checked(record: CeilingsRecord, path: Path) -> CeilingsRecord:
+def _checked(file: CeilingsFile, path: Path) -> CeilingsFile:
     """Raise :class:`RecordError` for a ceiling without a point, or a point whose quantiles are not its samples'."""
-    served = {one.ceiling for one in record.points}
-    for name in record.ceilings:
-        if name != "kept_mb" and name not in served:
-            raise RecordError(f"{path}: no point gives the ceiling {name}")
-    try:
-        for position, one in enumerate(record.points):
-            check_point(one.point, f"points[{position}]")
-    except RecordError as error:
-        raise RecordError(f"{path}: {error}") from None
-    return record
+    if not file.sessions:
+        raise RecordError(f"{path}: there is no session in it")
+    for record in file.sessions:
+        served = {one.ceiling for one in record.points}
+        for name in record.ceilings:
+            if name != "kept_mb" and name not in served:
+                raise RecordError(f"{path}: no point gives the ceiling {name}")
+        try:
+            for position, one in enumerate(record.points):
+                check_point(one.point, f"points[{position}]")
+        except RecordError as error:
+            raise RecordError(f"{path}: {error}") from None
+    return file

@@ -110,7 +110,8 @@ class Skipped(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The measurements of one ladder in one run on one GPU.
 
-    ``ceilings`` are those of the GPU, from ``ceilings.json`` beside the record; they are no part of its file.
+    ``session`` names the session whose ceilings it is held to; ``ceilings`` are those, from ``ceilings.json`` beside
+    the record. They are no part of its file.
     """
 
     ladder: str
@@ -118,6 +119,7 @@ class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     commit: str
     device: Device
     points: tuple[Point, ...]
+    session: str = ""
     ceilings: dict[str, float] = {}
     skipped: tuple[Skipped, ...] = ()
 

@@ -25,7 +25,7 @@ class Scheduler:
     def __init__(self, batch: Batch, max_steps: int) -> None:
         self.batch, self.max_steps = batch, max_steps
         self.waiting = Waiting() if batch.schedule is None else Teams(batch, batch.schedule.random)
-        self.parked: dict[int, Group] = {}
+        self.parked: dict[int, Group] = batch.parked
         self.gates, self.progress = Gates(batch), Progress(batch)
         self.named_barriers: NamedBarriers | None = None  # made at the first one
         self.grid_barrier = GridBarrier(batch) if batch.grid_barrier is not None else None

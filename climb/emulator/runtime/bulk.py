@@ -46,11 +46,11 @@ def each_lane(group: Group, *values: np.ndarray | None) -> Iterator[tuple[Group,
         yield Group(group.batch, here, {}), [None if each is None else int(each[lane]) for each in flat]
 
 
-def spread(group: Group, block: int, count: int) -> Group:
-    """The one lane of a group, repeated `count` times, as if it were in `block`: for the accesses of a range."""
+def spread(group: Group, count: int) -> Group:
+    """The one lane of a group, repeated `count` times: for the accesses of a range."""
     lanes = group.lanes
-    where = Lanes(np.full((1, count), block, np.int64), np.full((1, count), lanes.thread[0, 0]), lanes.threads, True)
-    return Group(group.batch, where, {})
+    block, thread = (np.full((1, count), each[0, 0], np.int64) for each in (lanes.block, lanes.thread))
+    return Group(group.batch, Lanes(block, thread, lanes.threads, True), {})
 
 
 def pieces(start: int, nbytes: int) -> np.ndarray:
@@ -113,7 +113,7 @@ def range_sectors(start: int, nbytes: int) -> int:
 def reads_shared(group: Group, site: Site, start: int, nbytes: int, why: Why) -> AsyncAccess:
     """The read of a range of shared memory of the lane's own block. Raises MissingProxyFence."""
     address, site = pieces(start, nbytes), as_pieces(site, "load")
-    reader = spread(group, int(group.lanes.block[0, 0]), address.size)
+    reader = spread(group, address.size)
     check_fenced(reader, site, address)
     return AsyncAccess(site, reader.lanes, address, np.zeros(address.size, np.int64), why=why)
 
@@ -123,7 +123,7 @@ def writes_shared(
 ) -> AsyncAccess:
     """The write to a range of shared memory of the block `home`."""
     address, own = pieces(start, nbytes), int(group.lanes.block[0, 0])
-    writer = spread(group, own, address.size)
+    writer = spread(group, address.size)
     where = None if home == own else np.full((1, 1), home, np.int64)
     number = np.zeros(address.size, np.int64)
     return AsyncAccess(as_pieces(site, action), writer.lanes, address, number, home=where, why=why)
@@ -133,7 +133,7 @@ def accesses_global(group: Group, site: Site, address: np.ndarray, width: int, a
     """The accesses of `width` bytes each to global memory."""
     element, many = {1: ("u1", 1), 2: ("u2", 1), 4: ("u4", 1), 8: ("u8", 1), 16: ("u4", 4)}[width]
     part = replace(site, space="global", element=np.dtype(element), count=many, offset=0, action=action, part=True)
-    lanes = spread(group, int(group.lanes.block[0, 0]), address.size).lanes
+    lanes = spread(group, address.size).lanes
     return AsyncAccess(part, lanes, address.reshape(1, -1), np.zeros(address.size, np.int64), why=why)
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..checks import faults
 from ..simt.asynchronous import Operation
 from ..simt.batch import Batch
 from ..simt.groups import Group
@@ -216,5 +215,3 @@ RUNTIME = {
     "bulk_to_shared": to_shared, "bulk_between_shared": between_shared, "bulk_to_global": to_global,
     "bulk_prefetch": prefetch, "bulk_commit": commit, "bulk_wait": wait,
 }  # fmt: skip
-
-__all__ = ["RUNTIME", "barrier_words", "check_left", "faults", "targets"]

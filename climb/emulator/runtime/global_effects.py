@@ -18,7 +18,7 @@ _ELEMENTS = {1: ("uint8", 1), 2: ("uint16", 1), 4: ("uint32", 1), 8: ("uint64", 
 def _accesses(group: Group, site: Site, address: np.ndarray, width: int, action: str) -> tuple[Group, Site]:
     element, count = _ELEMENTS[width]
     part = replace(site, element=np.dtype(element), count=count, offset=0, action=action, part=True)
-    return spread(group, int(group.lanes.block[0, 0]), address.size), part
+    return spread(group, address.size), part
 
 
 def read_global(group: Group, site: Site, held: Allocation, address: np.ndarray, width: int = 16) -> None:

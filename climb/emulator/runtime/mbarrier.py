@@ -23,7 +23,7 @@ from ..simt.site import Site
 from .accesses import subgroup
 from .atomics import apply
 from .cluster_addresses import resolve
-from .mbarrier_words import LIMIT, advance, describe, fresh, pending, phase, transactions
+from .mbarrier_words import LIMIT, advance, fresh, pending, phase, transactions
 from .polls import waited_in_vain
 from .shared_memory import check_shared
 
@@ -76,7 +76,7 @@ def init(group: Group, site: Site, address: np.ndarray, count: np.ndarray) -> No
     memory[words] = state.values[words] = fresh(many)
     state.live[words] = True
     state.initialised.update(dict.fromkeys(words.ravel().tolist(), site))
-    state.polls = 0
+    state.progress()
 
 
 def invalidate(group: Group, site: Site, address: np.ndarray) -> None:
@@ -138,7 +138,7 @@ def _apply(group: Group, words: np.ndarray, arrivals: np.ndarray, nbytes: np.nda
 
     before = apply(memory, words, step, arrivals, nbytes.view(np.uint64) & _TX_MASK, True)
     batch.asynchronous.values[words] = memory[words]
-    batch.asynchronous.polls = 0
+    batch.asynchronous.progress()
     batch.changes += 1
     return before
 
@@ -173,10 +173,9 @@ def passed(group: Group, site: Site, address: np.ndarray, which: np.ndarray, par
     if not over.all() and state.operations and state.finish_at(np.unique(words[~over]).tolist()):
         over = phase(state.values[words]) != wanted
     if not over.any():
-        state.polls += 1
         waited_in_vain(group, site, words)
         return over
-    state.polls = 0
+    state.progress()
     if group.batch.clock is not None:
         part, _ = subgroup(group, over)
         group.batch.clock.acquire(part.lanes)
@@ -196,5 +195,3 @@ RUNTIME = {
     "mbarrier_init": init, "mbarrier_arrive": arrive, "mbarrier_passed": passed, "mbarrier_invalidate": invalidate,
     "mbarrier_pending": pending_count,
 }  # fmt: skip
-
-__all__ = ["RUNTIME", "complete", "describe", "words_of"]

@@ -10,15 +10,28 @@ from ..simt.groups import Group
 from ..simt.site import Site
 from .mbarrier_words import describe, pending, phase, transactions
 
-#: Failed waits, without any arrival or copy in between, after which nothing can come any more. A group that polls lets
-#: the others run first, so all that can run have run by then.
+#: Failed waits, without any arrival or copy in between, after which it is time to ask whether anything can still come.
 PATIENCE = 1000
 
 
 def waited_in_vain(group: Group, site: Site, words: np.ndarray) -> None:
-    """Raise Deadlock if nothing has happened at any mbarrier for a long time. `words`: those that the lanes await."""
+    """Count a wait that has failed. `words`: the mbarriers that the lanes wait for.
+
+    Raises Deadlock if nothing has happened at any mbarrier for long, and every thread that has not left the kernel
+    waits, too: for an mbarrier, or at a barrier.
+    """
     batch, state = group.batch, group.batch.asynchronous
+    if state.polling is None:
+        state.polling = np.zeros(batch.blocks * batch.threads, np.bool_)
+    state.polling[group.lanes.linear()] = True
+    state.polls += 1
     if state.polls < PATIENCE:
+        return
+    waiting = state.polling.copy()
+    for parked in batch.parked.values():
+        waiting[parked.lanes.linear()] = True
+    if not waiting[batch.alive().ravel()].all():
+        state.progress()
         return
     word = int(words.ravel()[0])
     value = state.values[word : word + 1]

@@ -1,9 +1,11 @@
 """Textures: arrays that kernels read at coordinates, with point or linear filtering, or by integer index.
 
 CUDA C++ Programming Guide, "Texture Fetching": texel i spans i to i + 1. Linear filtering weights the texels on both
-sides of x - 0.5; the weight has 8 fractional bits (rounded to nearest here; on an H200,
-some weights of a layered texture came out a step or two away). Wrap and mirror addressing need normalised
-coordinates; otherwise they act as clamp. Sums are formed in float64 and rounded once.
+sides of x - 0.5; the weight has 8 fractional bits, rounded to nearest here. On an H200, some weights of a layered
+texture came out a step or two away. Wrap and mirror addressing need normalised coordinates; otherwise they act as
+clamp. Sums are formed in float64 and rounded once. A layer is chosen by its number, a face of a cube map by a
+direction; filtering does not cross the edges of a face. There is one level of detail, so levels and gradients change
+nothing.
 
 Texels are float32 or float16, which are read as float32; integers of 8, 16 or 32 bits, read as they are; or integers of
 8 or 16 bits that `as_fractions` maps to float32 in [0, 1] or [-1, 1]. Beyond the end of linear memory (`linear`), reads

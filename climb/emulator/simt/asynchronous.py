@@ -59,8 +59,9 @@ class Asynchronous:
     memory of all blocks.
 
     `live`: bool by word, where an mbarrier has been initialised; `values`: uint64 by word, what mbarrier operations
-    have left there. `initialised`: the site that initialised each word. `polls` counts failed waits since anything has
-    happened at an mbarrier.
+    have left there. `initialised`: the site that initialised each word. Since anything has happened at an mbarrier,
+    `polls` counts failed waits, and `polling`, bool by block * threads + thread, tells who has waited in vain (None:
+    nobody).
     """
 
     def __init__(self) -> None:
@@ -69,8 +70,13 @@ class Asynchronous:
         self.initialised: dict[int, Site] = {}
         self.operations: list[Operation] = []
         self.polls = 0
+        self.polling: np.ndarray | None = None
         #: Bulk groups that each thread has committed, by block * threads + thread.
         self.commits: dict[int, int] = {}
+
+    def progress(self) -> None:
+        """Something has happened at an mbarrier."""
+        self.polls, self.polling = 0, None
 
     def prepare(self, words: int) -> None:
         """Make room for mbarriers in `words` words."""
@@ -106,5 +112,6 @@ class Asynchronous:
         self.operations = [each for each in self.operations if id(each) not in chosen]
         for each in operations:
             each.finish()
-        self.polls = 0 if operations else self.polls
+        if operations:
+            self.progress()
         return bool(operations)

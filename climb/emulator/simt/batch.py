@@ -16,7 +16,7 @@ from .code import TranslatedKernel
 from .lanes import Lanes
 from .launch_counts import LaunchCounts
 from .matrix_products import ProductGroups
-from .observers import BatchSchedule, Clock, GlobalShadow, InFlight, RegisterPool, SharedShadow, Trace
+from .observers import BatchSchedule, Clock, GlobalShadow, InFlight, Parked, RegisterPool, SharedShadow, Trace
 
 
 class Batch:
@@ -28,8 +28,9 @@ class Batch:
     them; `in_flight` is None until the first asynchronous operation. `local_written`, the shape of `local`, is 1 for
     each byte of local memory that has been written. `schedule` is None for the usual order. `copies` are cp.async's,
     `products` wgmma's, `asynchronous` holds mbarriers and the bulk operations; `registers` is None until a warpgroup
-    changes its own. `grid_barrier`: the workspace of a cooperative launch. `stack`: made by the first call that needs
-    one. `changes` counts the operations that have changed memory, from the time when the scheduler is `watching` on.
+    changes its own. `parked`: the groups that wait at a barrier, by basic block. `grid_barrier`: the workspace of a
+    cooperative launch. `stack`: made by the first call that needs one. `changes` counts the operations that have
+    changed memory, from the time when the scheduler is `watching` on.
     """
 
     def __init__(
@@ -67,6 +68,7 @@ class Batch:
         self.asynchronous = Asynchronous()
         self.cluster_barrier = ClusterBarrier(blocks, self.threads, self.order.size)
         self.registers: RegisterPool | None = None
+        self.parked: dict[int, Parked] = {}
         self.timer = 0
         self.watching, self.changes = False, 0
         self.strict_masks = False

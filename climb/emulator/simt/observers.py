@@ -113,6 +113,12 @@ class GlobalShadow(Protocol):
         """An atomic operation."""
 
 
+class Parked(Protocol):
+    """A group of lanes that waits."""
+
+    lanes: Lanes
+
+
 class RegisterPool(Protocol):
     """The registers that the warps of each block hold; see `runtime.warpgroups`."""
 

@@ -38,4 +38,6 @@ ladder = Ladder(
     problem,
     Path(__file__).parent,
     rungs=(Rung("flag", "blocks that end at once", _launches),),
+    ceiling="launch_us",
+    ceiling_sizes=({"blocks": 1}, {"blocks": 132}),
 )
