@@ -1,4 +1,4 @@
-// After gunrock/gunrock, sbeamer/gapbs, ECL (burtscher) and iHeartGraph: graphs in CSR.
+// After gunrock/gunrock, sbeamer/gapbs and ECL: graphs in CSR.
 #ifndef FAULT
 #define FAULT 0
 #endif

@@ -69,7 +69,9 @@ def triangles(rng: Random) -> Steps:
     starts, count = np.repeat(np.arange(N), np.diff(first)).astype(np.int32), np.zeros(1, np.uint64)
     a = near.astype(int)
     args = (first, ends, starts, len(ends), count)
-    return Steps([launch("triangles", -(-len(ends) // 128), 128, *args)], [exact(count, np.array([np.trace(a @ a @ a) // 6]))])
+    return Steps(
+        [launch("triangles", -(-len(ends) // 128), 128, *args)], [exact(count, np.array([np.trace(a @ a @ a) // 6]))]
+    )
 
 
 @ecl("ECL-MIS/ECL-MIS.cu")
@@ -95,7 +97,9 @@ def colour(rng: Random) -> Steps:
         used = set(expected[near[v]].tolist())
         expected[v] = next(c for c in range(32) if c not in used)
     turns = [(before, after), (after, before)] * 8
-    return Steps([launch("colour", 3, 32, first, ends, priority, *turn, N) for turn in turns], [exact(before, expected)])
+    return Steps(
+        [launch("colour", 3, 32, first, ends, priority, *turn, N) for turn in turns], [exact(before, expected)]
+    )
 
 
 @gunrock("examples/algorithms/bfs/bfs.cu", {5: (Race, WRONG)})
@@ -113,7 +117,7 @@ def bfs_queue(rng: Random) -> Steps:
     return Steps(launches, [exact(level, expected), *totals])
 
 
-@gapbs("src/graph.h")
+@gunrock("examples/algorithms/kcore/kcore.cu")
 def k_core(rng: Random) -> Steps:
     near, first, ends = graph(rng)
     degree, removed, changed = near.sum(1).astype(np.int32), np.zeros(N, np.int32), np.zeros(1, np.int32)

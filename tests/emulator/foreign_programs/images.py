@@ -93,7 +93,7 @@ def resize_linear(rng: Random) -> Steps:
     )
 
 
-@opencv("modules/cudaimgproc/src/cuda/connectedcomponents.cu", {5: Race})
+@Project("orzzzjq/Parallel-Banding-Algorithm-plus", "images")("PBA/pba2D.h, with jump flooding", {5: Race})
 def jump_flood(rng: Random) -> Steps:
     a, b = np.full((16, 24), -1, np.int32), empty(16, 24, dtype=np.int32)
     a.flat[[100]] = 100
@@ -102,10 +102,12 @@ def jump_flood(rng: Random) -> Steps:
     one, two = ((s // 24 - r) ** 2 + (s % 24 - c) ** 2 for s in (100, 383))
     first = launch("jump_flood", 3, 128, a, b, 24, 16, 16)
     rest = [launch("jump_flood", 3, 128, y, x, 24, 16, step) for x, y, step in turns]
-    return Steps([first, *rest, launch("jump_flood", 3, 128, b, a, 24, 16, 1)], [exact(a, np.where(one <= two, 100, 383))])
+    return Steps(
+        [first, *rest, launch("jump_flood", 3, 128, b, a, 24, 16, 1)], [exact(a, np.where(one <= two, 100, 383))]
+    )
 
 
-@opencv("modules/cudafilters/src/filtering.cpp", {6: (Race, Uninitialised)})
+@Project("DanBloomberg/leptonica", "images")("src/graymorph.c", {6: (Race, Uninitialised)})
 def erode_rows(rng: Random) -> Steps:
     x, y = integers(rng, 0, 256, 5, 90, dtype=u8), empty(5, 90, dtype=u8)
     padded = np.pad(x, ((0, 0), (3, 3)), constant_values=255)
