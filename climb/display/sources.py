@@ -10,6 +10,7 @@ import functools
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from html import escape
 from pathlib import Path
 from typing import Annotated, Literal, get_args
 
@@ -124,10 +125,19 @@ def claims_table(key: str, chapter: str = "", place: str = "") -> CellOutput:
 
     Raises ValueError where there is none, which would leave an empty table in a chapter.
     """
-    rows = [[_plain(claim.claim), claim.verdict, _plain(claim.why)] for claim in claims(key, chapter, place)]
-    if not rows:
+    found = list(claims(key, chapter, place))
+    if not found:
         raise ValueError(f"{SOURCES.name} has no claim of {key} for chapter '{chapter}', place '{place}'")
-    return table(rows, [_sources()[key].name, "verdict", "why"])
+    columns = ("verdict", f"{_sources()[key].name}, and why we think so")
+    rows = [[claim.verdict, f"{_plain(claim.claim)} {_plain(claim.why)}"] for claim in found]
+    heads = "".join(f'<th scope="col" class="rl-text">{escape(name)}</th>' for name in columns)
+    cells = "\n".join(
+        f'<tr><td class="rl-text">{claim.verdict}</td><td class="rl-text rl-long">'
+        f"<strong>{escape(_plain(claim.claim))}</strong><br>{escape(_plain(claim.why))}</td></tr>"
+        for claim in found
+    )
+    body = f"<thead><tr>{heads}</tr></thead><tbody>\n{cells}\n</tbody>"
+    return CellOutput(f'<table class="rl-counters rl-table rl-claims">{body}</table>', table(rows, columns).text)
 
 
 def page_text(sources: Sources, titles: dict[str, str]) -> str:

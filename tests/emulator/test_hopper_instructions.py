@@ -324,31 +324,29 @@ def test_cooperative_groups_know_their_cluster() -> None:
         device.launch("k", 8, 32, out, 5)
 
 
-CONTENDED = """
+PING_PONG = """
 extern "C" __global__ void k(unsigned* o) {
     __shared__ Word done;
-    __shared__ unsigned lock, sum;
-    if (threadIdx.x == 0) { init(&done, 1); lock = sum = 0; }
+    __shared__ volatile unsigned turn;
+    unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+    if (threadIdx.x == 0) { init(&done, 1); turn = 0; }
     __syncthreads();
-    if (threadIdx.x < 32) { wait(&done, 0); if (threadIdx.x == 0) o[0] = sum; return; }
-    for (bool mine = false; !mine;)
-        if (atomicCAS(&lock, 0, 1) == 0) {
-            ++*(volatile unsigned*)&sum;
-            __threadfence_block();
-            mine = true;
-            atomicExch(&lock, 0);
-        }
-    __threadfence_block();
-    asm volatile("bar.sync 1, 96;");
-    if (threadIdx.x == 32) arrive(&done);
+    if (warp == 2) { wait(&done, 0); if (lane == 0) o[0] = turn; return; }
+    for (unsigned i = warp; i < 40; i += 2) {
+        while (turn != i) { }
+        __syncwarp();
+        if (lane == 0) turn = i + 1;
+        __syncwarp();
+    }
+    if (warp == 1 && lane == 0) arrive(&done);
 }"""
 
 
-def test_long_wait_for_threads_that_contend_for_a_lock_is_no_deadlock(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_long_wait_while_other_warps_take_turns_is_no_deadlock(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("climb.emulator.runtime.polls.PATIENCE", 20)
     out = np.zeros(1, np.uint32)
-    Device(PTX + CONTENDED).launch("k", 1, 128, out)
-    assert out[0] == 96
+    Device(PTX + PING_PONG).launch("k", 1, 96, out)
+    assert out[0] == 40
 
 
 LIBCU = """#include <cuda/barrier>

@@ -121,6 +121,8 @@ def test_copies_that_do_not_fit_the_tensor_map_are_faults() -> None:
     case = tensor_boxes.LOADS[0]
     with pytest.raises(Misaligned, match="no multiple of 128"):
         emulate(replace(case, offset=16))
+    with pytest.raises(AsyncMisuse, match=r"starts 17 bytes from the beginning of a row \(coordinate 17\)"):
+        emulate(replace(case, start=(17, 0)))
     with pytest.raises(AsyncMisuse, match="a copy with 2 coordinates, but the tensor map has 3 dimensions"):
         _wrong_rank(case)
 

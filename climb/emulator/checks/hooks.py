@@ -103,6 +103,8 @@ def store(
                 if group.lanes.count <= FEW:  # the store may set a flag
                     batch.clock.hand_over(group.lanes, address + site.offset, gives=True, takes=False)
                 clash = batch.global_shadow.store(group, site, allocation, address, lambda: differ(data, index, value))
+    if batch.watching:
+        batch.changes += bool(differ(data, index, value).any())
     data[index] = value
     if clash is not None and clash.any():
         clash = clash & differ(data, index, value)
@@ -115,6 +117,7 @@ def store(
 def overwrite(group: Group, site: Site, allocation: Allocation, address: np.ndarray) -> None:
     """A write to global memory whose values the caller stores. Raises Race."""
     batch = group.batch
+    batch.changes += 1
     if batch.global_shadow is not None:
         batch.global_shadow.keep(allocation)
         everywhere = np.ones(group.lanes.shape, np.bool_)

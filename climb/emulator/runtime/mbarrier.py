@@ -139,6 +139,7 @@ def _apply(group: Group, words: np.ndarray, arrivals: np.ndarray, nbytes: np.nda
     before = apply(memory, words, step, arrivals, nbytes.view(np.uint64) & _TX_MASK, True)
     batch.asynchronous.values[words] = memory[words]
     batch.asynchronous.progress()
+    batch.changes += 1
     return before
 
 

@@ -38,6 +38,11 @@ _REDUCES = {
 }  # fmt: skip
 
 
+#: Bytes of which the start of a box in its rows is a multiple: the PTX ISA does not say so, but an H200 stops with an
+#: illegal instruction otherwise. Triton's tutorial of TMA in Gluon (04-tma.py) names the rule.
+ROW_START = 16
+
+
 def swizzled(address: np.ndarray, swizzle: int) -> np.ndarray:
     """Where the byte at a shared address lies with a swizzle of 32, 64 or 128 bytes (0: none).
 
@@ -104,7 +109,11 @@ def _place(group: Group, site: Site, tensor: TensorMap, coordinates: list[int], 
         bulk.fail(group, site, what)
     bulk.check_alignment(group, site, local, 128, "the box in shared memory")
     bulk.check_shared_range(group, site, local, tensor.tile_bytes)
-    return box_at(tensor, tuple(int(np.int32(np.uint32(each & 0xFFFFFFFF))) for each in coordinates))
+    start = coordinates[0] * tensor.itemsize
+    if start % ROW_START:
+        what = f"the box starts {start} bytes from the beginning of a row (coordinate {coordinates[0]}); "
+        bulk.fail(group, site, what + f"that must be a multiple of {ROW_START}, or a GPU stops: illegal instruction")
+    return box_at(tensor, tuple(coordinates))
 
 
 def _allocation(group: Group, site: Site, tensor: TensorMap, box: Box) -> Allocation | None:
