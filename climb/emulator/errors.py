@@ -134,7 +134,7 @@ class WarpMismatch(EmulatorError):
 
 
 class EndlessLoop(EmulatorError):
-    """The batch has run more than `max_steps` basic blocks."""
+    """Threads can never leave a loop, or the batch has run more than `max_steps` basic blocks."""
 
     hint = "the loop's condition and step, and any wait for a value that no thread will write"
 

@@ -108,9 +108,9 @@ class ClusterClock:
             self.lanes(lanes), wide.reshape(self.inner.shape), lanes.count == self.shape[0] * self.shape[1]
         )
 
-    def fence(self, lanes: Lanes) -> None:
-        """Lanes execute a fence."""
-        self.inner.fence(self.lanes(lanes))
+    def fence(self, lanes: Lanes, wide: bool = True) -> None:
+        """See `Clock.fence`."""
+        self.inner.fence(self.lanes(lanes), wide)
 
     def acquire(self, lanes: Lanes) -> None:
         """Lanes execute an acquiring access."""

@@ -40,7 +40,9 @@ class Events:
     def __init__(self, blocks: int) -> None:
         self.sites: list[Site | None] = [None]
         self._strong = np.zeros(256, np.bool_)
+        #: The time of each block's last fence for other blocks, and of its last fence of any scope.
         self.fences = np.zeros(blocks, np.int64)
+        self.block_fences = np.zeros(blocks, np.int64)
         self.acquires = np.zeros(blocks, np.int64)
         self.fenced = False
         #: By place and by block: the time up to which each block's accesses have been handed over to it.
@@ -193,13 +195,16 @@ class Clock:
             times[lanes.block, lanes.thread] = now
         return times
 
-    def fence(self, lanes: Lanes) -> None:
-        """Lanes execute a fence: they publish their writes."""
+    def fence(self, lanes: Lanes, wide: bool = True) -> None:
+        """Lanes execute a fence: they publish their writes; a `wide` one to threads of other blocks as well."""
         if self._fences is None:
             self._fences = np.zeros(self.shape, np.int64)
         self._fences[lanes.block, lanes.thread] = self.events.now
         self._publish_for_others(lanes)
-        self.events.fences[self.start + lanes.block.ravel()] = self.events.now
+        blocks = self.start + lanes.block.ravel()
+        self.events.block_fences[blocks] = self.events.now
+        if wide:
+            self.events.fences[blocks] = self.events.now
         self.events.fenced = True
 
     def _publish_for_others(self, lanes: Lanes) -> None:
@@ -305,7 +310,7 @@ class Clock:
             own_fences = self._fences if self._fences is not None else np.zeros(self.shape, np.int64)
             own_acquires = self._acquires if self._acquires is not None else np.zeros(self.shape, np.int64)
             fenced = np.where(one, own_fences[block, np.minimum(other_thread, threads - 1)],
-                              self.events.fences[other_block])  # fmt: skip
+                              self.events.block_fences[other_block])  # fmt: skip
             taken = np.where(one, own_acquires[block, thread], self.events.acquires[block + self.start])
             out = same & (fenced > time) & (taken > time)
         if not same.all():

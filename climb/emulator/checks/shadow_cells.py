@@ -14,16 +14,38 @@ from .happens_before import KIND, Clock, combine_stamps
 
 
 class Cells:
-    """Stamps of `count` cells: of the last write, of all reads, and of all atomics together; 0 if there was none."""
+    """Stamps of `count` cells: of the last write, of all reads, of all atomics together, and of the last atomic, which
+    is the last of the lanes that execute it together; 0 if there was none.
+    """
 
     def __init__(self, count: int) -> None:
         self.writes = np.zeros(count, np.int64)
         self.reads = np.zeros(count, np.int64)
         self.atomics = np.zeros(count, np.int64)
+        self.last_atomics: np.ndarray | None = None  # made by the first
 
     def map(self, function: Callable[[np.ndarray], np.ndarray]) -> None:
-        """Replace each of the three arrays by `function` of it."""
+        """Replace each of the arrays by `function` of it."""
         self.writes, self.reads, self.atomics = map(function, (self.writes, self.reads, self.atomics))
+        if self.last_atomics is not None:
+            self.last_atomics = function(self.last_atomics)
+
+    def enter_atomics(self, index: np.ndarray, stamps: np.ndarray, clock: Clock, lanes: Lanes, wide: bool) -> None:
+        """Add atomics, as `enter` does."""
+        self.enter(self.atomics, index, stamps, clock, lanes, wide)
+        if self.last_atomics is None:
+            self.last_atomics = np.zeros_like(self.atomics)
+        self.last_atomics[index] = stamps
+
+    def after_the_last_atomic(
+        self, index: np.ndarray, lanes: Lanes, ids: np.ndarray, clock: Clock, wide: bool
+    ) -> np.ndarray | bool:
+        """Where the last atomic on a cell is ordered before an access: then all atomics on it are, because atomics on
+        one place happen one after the other. So the block that counts last may reset the counter.
+        """
+        if self.last_atomics is None:
+            return False
+        return ~clock.unordered(self.last_atomics.take(index), lanes, ids, wide)
 
     @staticmethod
     def enter(

@@ -50,8 +50,8 @@ class Clock(Protocol):
     def synchronize_warps(self, blocks: np.ndarray, waiting: np.ndarray, arrived: np.ndarray) -> None:
         """Some warps of blocks have met at a named barrier."""
 
-    def fence(self, lanes: Lanes) -> None:
-        """Lanes have executed a fence."""
+    def fence(self, lanes: Lanes, wide: bool = True) -> None:
+        """Lanes have executed a fence; a `wide` one also for threads of other blocks."""
 
     def acquire(self, lanes: Lanes) -> None:
         """Lanes have executed an acquiring access."""
