@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from html import escape
-from typing import TYPE_CHECKING
 
+from climb.cli.emulation.lines import Line
 from climb.emulator import AccessCounters
-
-if TYPE_CHECKING:
-    from climb.cli.emulation.page import Line
 
 
 def meanings(line: Line) -> Iterator[str]:

@@ -6,16 +6,15 @@ opens by click, by touch and by keyboard.
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
 
 from climb.cli.emulation.costs import waste
+from climb.cli.emulation.lines import Line, by_line, other_place
 from climb.cli.emulation.meanings import meanings
 from climb.display.palette import PALETTE
-from climb.emulator import AccessCounters, BranchCounters, Counters, EmulatorError, ProductCounters
+from climb.emulator import AccessCounters, Counters, EmulatorError
 from climb.emulator.counters.lines import ExecutionCounters
 from climb.emulator.errors import Where
 from climb.toolchain.names import demangled
@@ -38,27 +37,12 @@ _AROUND = 3
 _DEAREST = 5
 
 
-@dataclass
-class Line:
-    """What is known about one line of a file. `fault`: "fault" or "other", its two places."""
-
-    executed: ExecutionCounters | None = None
-    accesses: list[AccessCounters] = field(default_factory=list)
-    branches: list[BranchCounters] = field(default_factory=list)
-    products: list[ProductCounters] = field(default_factory=list)
-    marks: list[str] = field(default_factory=list)
-    fault: str = ""
-
-    def __bool__(self) -> bool:
-        return bool(self.executed or self.accesses or self.fault)
-
-
 def page(counters: Counters | None, fault: Exception | None, source: str, name: str) -> str:
     """The HTML of a launch of a kernel of `source`, the text of the file `name`.
 
     `counters` are those of the launch, or those up to the `fault`; None if nothing ran.
     """
-    lines = _by_line(counters, fault)
+    lines = by_line(counters, fault)
     texts = {name: source.splitlines()}
     for file in dict.fromkeys(file for file, _ in lines):
         texts.setdefault(file, list((counters.files if counters else {}).get(file, ())))
@@ -92,34 +76,6 @@ def _style() -> str:
     return f"{colours('light')}\n@media (prefers-color-scheme: dark) {{ {colours('dark')} }}\n{sheet}"
 
 
-def _by_line(counters: Counters | None, fault: Exception | None) -> dict[tuple[str, int], Line]:
-    """What is known about each line, by file and number."""
-    out: dict[tuple[str, int], Line] = defaultdict(Line)
-    if counters is not None:
-        for one in counters.execution_lines:
-            out[one.file, one.line].executed = one
-        for name, found in (
-            ("accesses", counters.lines),
-            ("branches", counters.branch_lines),
-            ("products", counters.product_lines),
-        ):
-            for each in found:
-                getattr(out[each.file, each.line], name).append(each)
-        for mark in counters.marks:
-            if mark.changes:
-                out[mark.file, mark.line].marks.append(f"this {mark.kind} differently: {mark.reason}")
-    for kind, where in (("other", _other(fault)), ("fault", getattr(fault, "where", None))):
-        if where is not None and where.line:
-            out[where.file, where.line].fault = kind
-    return {place: line for place, line in out.items() if place[1] and line}
-
-
-def _other(fault: Exception | None) -> Where | None:
-    """The second place of a fault, such as the other access of a race."""
-    found = fault.details.get("other") if isinstance(fault, EmulatorError) else None
-    return found if isinstance(found, Where) else None
-
-
 def _launch(counters: Counters | None, name: str) -> str:
     if counters is None:
         return escape(name)
@@ -133,7 +89,7 @@ def _verdict(fault: Exception | None, lines: dict[tuple[str, int], Line], order:
     if not isinstance(fault, EmulatorError):
         text = "<br>".join(escape(line) for line in str(fault).splitlines())
         return f'<div class="verdict fault"><p><strong>It did not run.</strong></p><p><code>{text}</code></p></div>'
-    where, other = fault.where, _other(fault)
+    where, other = fault.where, other_place(fault)
     out = [f"<p><strong>{escape(_sentence(fault.what))}</strong></p>"]
     out += [f"<p>At {_place(where, lines, order)}</p>"] if where.line else []
     out += [f"<p>The other place: {_place(other, lines, order)}</p>"] if other else []
