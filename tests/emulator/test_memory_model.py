@@ -150,3 +150,40 @@ def test_a_reset_that_others_may_still_count_after_is_a_race(patterns, name):
 @pytest.mark.parametrize("early", [0, 1])
 def test_the_thread_that_counts_last_may_reset_a_counter_in_shared_memory(patterns, early):
     assert _races(patterns, "last_resets_in_block", 1, 96, early) == bool(early)
+
+
+# Warp operations: what `@@` orders between lanes. Only __syncwarp orders a write before another lane's read. An exchange
+# of values does order a read before a write of a lane that has received a value.
+WARP_OPERATIONS = {
+    "nothing": "", "syncwarp": "__syncwarp();", "shuffle": "v += __shfl_xor_sync(~0u, v, 1);",
+    "vote": "v += __any_sync(~0u, v == 3);", "reduction": "v += __reduce_add_sync(~0u, v);",
+    "masked_shuffle": "if (t < 16) v += __shfl_xor_sync(0xffff, v, 1); else v += __shfl_xor_sync(0xffff0000u, v, 1);",
+    "masked_syncwarp": "if (t < 16) __syncwarp(0xffff); else __syncwarp(0xffff0000u);",
+    "fence_and_shuffle": "__threadfence_block(); v += __shfl_xor_sync(~0u, v, 1);",
+}  # fmt: skip
+ORDERS_WRITES = {"syncwarp", "masked_syncwarp"}
+
+
+@pytest.fixture(scope="module")
+def warp_operations():
+    parts = []
+    for name, text in WARP_OPERATIONS.items():
+        parts.append(
+            f'extern "C" __global__ void write_{name}(unsigned* o) {{ __shared__ unsigned s[32]; int t = threadIdx.x;'
+            f"unsigned v = t; s[t] = 2 * t; {text} o[t] = s[t ^ 1] + v; }}"
+            f'extern "C" __global__ void read_{name}(unsigned* o) {{ __shared__ unsigned s[32]; int t = threadIdx.x;'
+            f"s[t] = 2 * t; __syncwarp(); unsigned v = s[t ^ 1]; {text} s[t] = v; o[t] = v; }}"
+        )
+    return Device("\n".join(parts))
+
+
+@pytest.mark.parametrize("name", WARP_OPERATIONS)
+@pytest.mark.parametrize("first", ["write", "read"])
+def test_only_syncwarp_orders_a_write_before_another_lane_reads_it(warp_operations, name, first):
+    raced = False
+    try:
+        warp_operations.launch(f"{first}_{name}", 1, 32, np.zeros(32, np.uint32))
+    except Race as caught:
+        raced = True
+        assert "no __syncwarp lies between" in str(caught)
+    assert raced == (name not in ORDERS_WRITES if first == "write" else name == "nothing")

@@ -17,6 +17,8 @@ lanes of one warp, by threads of one block, or by several blocks.
 
 from __future__ import annotations
 
+from copy import deepcopy
+
 import numpy as np
 
 from ..simt.lanes import WARP, Lanes
@@ -104,17 +106,19 @@ class Events:
 class Clock:
     """When the threads of a batch last synchronised. The batch has `blocks` blocks from block `start` on.
 
-    `barriers` and `warps` hold the time of each thread's last barrier and last warp operation: int64 (1, 1),
-    (1, threads) if all blocks are alike, or (blocks, threads).
+    `barriers` and `warps` hold the time of each thread's last barrier and last `__syncwarp`, `exchanges` that of its
+    last warp operation of any kind: int64 (1, 1), (1, threads) if all blocks are alike, or (blocks, threads).
     """
 
     def __init__(self, events: Events, start: int, blocks: int, threads: int) -> None:
         self.events, self.start, self.shape = events, start, (blocks, threads)
-        self.barriers = self.warps = np.full((1, 1), events.now, np.int64)
+        self.barriers = self.warps = self.exchanges = np.full((1, 1), events.now, np.int64)
         self.floor = events.now  # no thread's last barrier is earlier
         self.warps_in_block = -(-threads // WARP)
-        #: Order among the lanes of each warp, and among the warps of each block; made at the first partial one.
+        #: Order among the lanes of each warp (by `__syncwarp`, and by any warp operation), and among the warps of each
+        #: block; made at the first partial one.
         self.lane_order: PartialSynchronization | None = None
+        self.exchange_order: PartialSynchronization | None = None
         self.warp_order: PartialSynchronization | None = None
         self._fences: np.ndarray | None = None
         self._acquires: np.ndarray | None = None
@@ -125,7 +129,7 @@ class Clock:
         """All of `lanes` have waited for each other. Returns whether every thread of the batch passed a barrier."""
         now = self.events.now
         whole = lanes.count == self.shape[0] * self.shape[1]
-        self.warps = self._set(self.warps, lanes, now, whole)
+        self._synchronize_lanes(lanes, whole)
         if gate != "barrier":
             if self._acquires is not None:
                 self._learn_from_others(lanes)
@@ -135,14 +139,39 @@ class Clock:
             self.floor = now
         return whole
 
-    def synchronize_masks(self, lanes: Lanes, mask: np.ndarray) -> None:
-        """Lanes have waited for the lanes that their masks (uint32) name, which are not whole warps."""
-        if self.lane_order is None:
-            self.lane_order = PartialSynchronization(self.shape[0] * self.warps_in_block, WARP)
+    def exchange(self, lanes: Lanes) -> None:
+        """Lanes have exchanged values by a shuffle, a vote or the like.
+
+        That orders what they have read before, which the values may depend on, and passes on what one of them has
+        acquired from other warps. It does not order what they have written.
+        """
+        whole = lanes.count == self.shape[0] * self.shape[1]
+        self.exchanges = self._set(self.exchanges, lanes, self.events.now, whole)
+        if self._acquires is not None:
+            self._learn_from_others(lanes)
+
+    def _synchronize_lanes(self, lanes: Lanes, whole: bool) -> None:
+        alike = whole or self.exchanges is self.warps
+        self.warps = self._set(self.warps, lanes, self.events.now, whole)
+        self.exchanges = self.warps if alike else self._set(self.exchanges, lanes, self.events.now, whole)
+
+    def synchronize_masks(self, lanes: Lanes, mask: np.ndarray, writes: bool) -> None:
+        """Lanes have waited for the lanes that their masks (uint32) name, which are not whole warps.
+
+        `writes`: at a `__syncwarp`, which orders what they have written as well as what they have read.
+        """
         each = (lanes.block * self.warps_in_block + lanes.thread // WARP, mask.astype(np.int64))
         groups, masks = np.unique([np.broadcast_to(one, lanes.shape).ravel() for one in each], axis=1)
-        base = self._by_warp(self.warps).reshape(-1, WARP)
-        self.lane_order.synchronize(groups, (masks[:, None] & BITS) != 0, base, self.events.now)
+        waiting = (masks[:, None] & BITS) != 0
+        if self.lane_order is None:
+            self.lane_order = PartialSynchronization(self.shape[0] * self.warps_in_block, WARP)
+        if not writes and self.exchange_order is None:
+            self.exchange_order = deepcopy(self.lane_order)
+        if writes:
+            self.lane_order.synchronize(groups, waiting, self._by_warp(self.warps).reshape(-1, WARP), self.events.now)
+        if self.exchange_order is not None:
+            base = self._by_warp(self.exchanges).reshape(-1, WARP)
+            self.exchange_order.synchronize(groups, waiting, base, self.events.now)
 
     def synchronize_warps(self, blocks: np.ndarray, waiting: np.ndarray, arrived: np.ndarray) -> None:
         """In each of `blocks` (n,), ascending, some warps have met at a barrier.
@@ -161,7 +190,7 @@ class Clock:
         threads of the batch have waited.
         """
         now = self.events.now
-        self.warps = self._set(self.warps, lanes, now, everybody)
+        self._synchronize_lanes(lanes, everybody)
         if everybody and when.min() == now:
             self.barriers = np.full((1, 1), now, np.int64)
             self.floor = now
@@ -250,10 +279,13 @@ class Clock:
             return which[:, lanes.thread[0], None]
         return which[lanes.block, lanes.thread][:, :, None]
 
-    def unordered(self, before: np.ndarray, lanes: Lanes, ids: np.ndarray, launch_wide: bool) -> np.ndarray:
+    def unordered(
+        self, before: np.ndarray, lanes: Lanes, ids: np.ndarray, launch_wide: bool, reads: bool = False
+    ) -> np.ndarray:
         """Where the accesses stamped `before` (0: none) are not ordered before one by `lanes`, whose threads are `ids`.
 
         `launch_wide`: ids number the threads of the launch; otherwise those of a block, which made all the accesses.
+        `reads`: the earlier accesses are reads, which warp operations of any kind order.
         """
         threads = self.shape[1]
         earlier, kind = before & _ID, before >> KIND & 3
@@ -263,18 +295,20 @@ class Clock:
         earlier_thread, thread = (earlier % threads, ids % threads) if launch_wide else (earlier, ids)
         same_warp = (earlier_thread >> 5 == thread >> 5) & (kind <= WARP_LANES)
         since_barrier = before >= self.times(self.barriers, lanes)
-        inside = np.where(same_warp, before >= self.times(self.warps, lanes), since_barrier)
+        inside = np.where(
+            same_warp, before >= self.times(self.exchanges if reads else self.warps, lanes), since_barrier
+        )
         if launch_wide:
             same_block = (earlier // threads == ids // threads) & (kind != BLOCKS)
             inside |= ~same_block
         found = other & inside
         if found.any() and (self.lane_order is not None or self.warp_order is not None):
-            found = found & ~self._partially_synchronized(before, lanes, launch_wide)
+            found = found & ~self._partially_synchronized(before, lanes, launch_wide, reads)
         if not found.any() or not self.events.fenced:
             return found
         return found & ~self._handed_over(before, lanes, ids, launch_wide)
 
-    def _partially_synchronized(self, before: np.ndarray, lanes: Lanes, launch_wide: bool) -> np.ndarray:
+    def _partially_synchronized(self, before: np.ndarray, lanes: Lanes, launch_wide: bool, reads: bool) -> np.ndarray:
         """Where the later thread has since waited for the earlier one at a partial synchronisation."""
         shape, threads = np.broadcast_shapes(before.shape, (*lanes.shape, 1)), self.shape[1]
         block, thread = (np.broadcast_to(each[:, :, None], shape) for each in (lanes.block, lanes.thread))
@@ -287,9 +321,10 @@ class Clock:
         warp, other_warp = thread // WARP, other // WARP
         inside = (warp == other_warp) & (kind <= WARP_LANES)
         out = np.zeros(shape, np.bool_)
-        if self.lane_order is not None:
+        lane_order = self.exchange_order if reads and self.exchange_order is not None else self.lane_order
+        if lane_order is not None:
             groups = block * self.warps_in_block + warp
-            out |= inside & (self.lane_order.times(groups, thread % WARP, other % WARP, kind == ONE) > before)
+            out |= inside & (lane_order.times(groups, thread % WARP, other % WARP, kind == ONE) > before)
         if self.warp_order is not None:
             out |= ~inside & (self.warp_order.times(block, warp, other_warp, kind <= WARP_LANES) > before)
         return same_block & out
