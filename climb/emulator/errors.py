@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from climb.toolchain.names import demangled
 
 from .ptx.model import Location
+
+if TYPE_CHECKING:
+    from .counters.counters import Counters
 
 
 @dataclass
@@ -33,6 +37,8 @@ class EmulatorError(Exception):
     """
 
     hint = ""
+    #: The `Counters` of the launch up to the fault; None if nothing ran.
+    counters: Counters | None = None
 
     def __init__(self, what: str, where: Where, **details: object) -> None:
         self.what, self.where = what, where
