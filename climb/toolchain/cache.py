@@ -3,7 +3,8 @@
 Tests and chapters run in many processes that compile and disassemble the same kernels. In a checkout the results are
 in `_build/compiled`, which `make clean` empties; an installed package has no checkout around it and keeps them in the
 user's cache directory. Each file holds one run's log, images and lowered names, under a digest of everything that
-went in; the emulator keeps its translations in the same folder. What cannot be read is made again, and what cannot be written is not kept.
+went in; the emulator keeps its translations in the same folder. What cannot be read is made again, and what cannot be
+written is not kept.
 """
 
 from __future__ import annotations
