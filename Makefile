@@ -21,6 +21,8 @@ CHAPTERS := $(if $(NOTEBOOK),$(basename $(notdir $(NOTEBOOK))),$(basename $(notd
 # The kernels of this environment, whatever else Jupyter finds in a home directory.
 export JUPYTER_PREFER_ENV_PATH := 1
 unexport PYTHONHOME
+# Whose records a chapter shows: a folder of records/.
+export CLIMB_GPU
 # Hundreds of processes import the same modules: their bytecode is written once.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -37,7 +39,8 @@ help:
 	@echo 'make mutate               plant mistakes in kernels and tools, and say which no test notices'
 	@echo '                          ARGS="--area rungs --count 60 --seed 1" chooses others'
 	@echo 'make run                  execute the chapters in place, timings replayed from the records'
-	@echo '                          NOTEBOOK=coalescing executes one'
+	@echo '                          NOTEBOOK=coalescing executes one; CLIMB_GPU=nvidia-h100-80gb-hbm3 shows the'
+	@echo '                          records of another GPU, into _build/nvidia-h100-80gb-hbm3'
 	@echo 'make live                 execute them on your GPU, measuring anew, into _build/live'
 	@echo 'make record               measure, count and profile every ladder on this GPU; LADDER=transpose does one'
 	@echo '                          ARGS="--only measure" is handed to climb record'
@@ -68,7 +71,7 @@ mutate: .venv/ok
 	$(PY) -m climb.cli.mutate $(ARGS)
 
 run: export WORKLOG_TIMINGS := record
-run: INTO := book
+run: INTO := $(if $(CLIMB_GPU),_build/$(CLIMB_GPU),book)
 run: .venv/ok
 	@$(execute)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Protocol
 
-from climb.bench import cuda, events, records
+from climb.bench import cuda, elsewhere, events, records
 
 
 class RecordLike(Protocol):
@@ -36,21 +36,34 @@ def describe(record: RecordLike | None = None) -> str:
 
 
 def announce(record: RecordLike | None = None) -> None:
-    """Print :func:`describe`: the first line that a chapter prints. From now on its cells see recorded times."""
+    """Print :func:`describe`: the first line that a chapter prints. From now on its cells see recorded times.
+
+    With the records of another GPU than the book's, a claim of the chapter that does not hold there is printed.
+    """
     print(describe(record))
     events.replay_in_notebook()
+    if records.DEFAULT_GPU != records.BOOK_GPU:
+        elsewhere.show_claims_in_notebook()
 
 
 def _replayed(record: RecordLike | None) -> str:
     gpu, date = (record.gpu, record.date) if record is not None else _newest_record()
     if not date:
         return "there is no record yet to replay timings from"
-    return f"timings replayed from the record of {_article(gpu)} {gpu}, {date[:10]}"
+    said = f"timings replayed from the record of {_article(gpu)} {gpu}, {date[:10]}"
+    if record is not None or records.DEFAULT_GPU == records.BOOK_GPU:
+        return said
+    book, of = _newest_record(records.BOOK_GPU)
+    if gpu == book:
+        return f"{said}; {records.VARIABLE}={records.DEFAULT_GPU} has no record yet"
+    return f"{said}; where that lacks something, from that of {_article(book)} {book}, {of[:10]}"
 
 
-def _newest_record() -> tuple[str, str]:
-    """Name of the reference GPU and date of its newest record; ("", "") if there is none."""
-    folder: Path = records.RECORDS / records.DEFAULT_GPU
+def _newest_record(gpu: str = records.DEFAULT_GPU) -> tuple[str, str]:
+    """Name of a GPU and date of its newest record, or of the book's; ("", "") if there is none."""
+    folder: Path = records.RECORDS / gpu
+    if not records.recorded(folder) and records.stands_in(gpu):
+        folder = records.RECORDS / records.BOOK_GPU
     found = [records.load(folder / f"{name}.json", records.Head) for name in records.recorded(folder)]
     newest = max(found, key=lambda head: head.date, default=None)
     return (newest.device.name, newest.date) if newest else ("", "")

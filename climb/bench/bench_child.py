@@ -28,7 +28,7 @@ from climb.bench.cold import CacheCleaner
 from climb.bench.libraries import description, prepared
 from climb.bench.libraries.kernels_of import kernels_of
 from climb.bench.measure import Sampling, Target
-from climb.bench.problem import PeerUnavailable
+from climb.bench.problem import PeerUnavailable, RungUnavailable
 from climb.bench.registry import load_ladder
 
 
@@ -110,9 +110,9 @@ class Run:
                 return
             try:
                 self._measure(index, regime, state)
-            except PeerUnavailable as reason:
+            except (PeerUnavailable, RungUnavailable) as reason:
                 self.results[index] = {"skipped": str(reason)}
-                state.skip("the peer is unavailable")
+                state.skip("unavailable on this machine")
             except BaseException as error:
                 # NVBench would turn the exception into a skipped state: keep it, and stop the rest of the ladder.
                 self.failed.add(ladder)

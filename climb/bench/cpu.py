@@ -81,7 +81,7 @@ class CpuTimes:
 def cpu_times(ladder: str | Ladder, gpu: str = records.DEFAULT_GPU) -> CpuTimes:
     """Read a ladder's committed CPU times. Raises LookupError where there are none, and RecordError."""
     name = ladder if isinstance(ladder, str) else ladder.name
-    path = cpu_path(name, gpu)
+    path = cpu_path(name, records.gpu_with(f"cpu/{name}.json", gpu))
     if not path.exists():
         raise LookupError(f"no CPU times of {name} beside {gpu}; {_how(name)}")
     return CpuTimes(name, records.load(path, CpuRecord))

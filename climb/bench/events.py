@@ -135,6 +135,7 @@ def replay_in_notebook() -> None:
     measured = cuda.cp.cuda.get_elapsed_time
     if shell is None or not cuda.replaying() or isinstance(getattr(measured, "__self__", None), Replay):
         return
-    replay = Replay((cell for _, _, cell in recorded()), measured)
+    of_choice, of_book = ([cell for _, _, cell in recorded(gpu)] for gpu in (records.DEFAULT_GPU, records.BOOK_GPU))
+    replay = Replay([*of_choice, *of_book], measured)
     cuda.cp.cuda.get_elapsed_time = replay.get_elapsed_time
     shell.events.register("pre_run_cell", lambda info: replay.start_cell(info.raw_cell))

@@ -18,8 +18,9 @@ from climb.bench import arguments, identity
 from climb.bench.binding import bound
 from climb.bench.cuda import cp
 from climb.bench.identity import expand_includes
-from climb.bench.problem import Launch, Peer, Problem, Rung, Size
+from climb.bench.problem import Launch, Peer, Problem, Rung, RungUnavailable, Size
 from climb.toolchain import Compiled, compile_cuda
+from climb.toolchain.occupancy import MULTIPROCESSORS
 
 _STANDARD = ("-std=c++17",)
 
@@ -97,6 +98,24 @@ class BoundRung:
             whole=whole,
         )
 
+    def lacks(self, capability: str, size: Size) -> str | None:
+        """What a GPU of this compute capability, ``"75"`` say, lacks to run the rung at this size; None if nothing.
+
+        A GPU that the tables of ``climb.toolchain.occupancy`` do not have yet is asked for nothing but its number.
+        """
+        has = f"{capability[:-1]}.{capability[-1]}"
+        needed = self.rung.capability
+        if tuple(map(int, has.split("."))) < tuple(map(int, needed.split("."))):
+            return f"it needs compute capability {needed}, and this GPU has {has}"
+        shared = max((launch.shared_mem for launch in self.launches(size)), default=0)
+        sm = MULTIPROCESSORS.get(f"sm_{capability}")
+        if sm is not None and shared > sm.shared_per_block:
+            return (
+                f"a block needs {shared} bytes of shared memory, and compute capability {has} allows "
+                f"{sm.shared_per_block}"
+            )
+        return None
+
     def __call__(self, *inputs: Any, out: Any = None, **parameters: int) -> Any:
         """Launch on arrays of the device and return the output (a tuple where the problem has several).
 
@@ -129,10 +148,13 @@ class BoundRung:
     def prepare(self, arrays: Mapping[str, Any], size: Size) -> Callable[[], None]:
         """Check, compile and allocate now; return a function that only launches, on the current stream.
 
-        ``arrays`` holds every argument of the problem by name. Raises ArgumentError.
+        ``arrays`` holds every argument of the problem by name. Raises ArgumentError, and RungUnavailable on a GPU that
+        cannot run the rung.
         """
         problem = self.ladder.problem
         arguments.check_supported(problem, self.rung, size)
+        if reason := self.lacks(cp.cuda.Device().compute_capability, size):
+            raise RungUnavailable(f"rung '{self.name}' of {self.ladder.name}: {reason}")
         for argument in problem.arguments:
             arguments.check_device(argument.name, arrays[argument.name], cp.ndarray, "cp")
             arguments.check_array(problem, self.rung, argument, arrays[argument.name], size)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from climb.toolchain import compile_cuda, disassemble
+from climb.toolchain.register_banks import BankReads, bank_reads, main_loop
 
 
 def opcode_counts(compiled: Any, kernels: Iterable[str], only: str = "") -> dict[tuple[str, int, str], int]:
@@ -59,3 +60,16 @@ def longest_chain(code: Any, kernel: str, mnemonic: str = "FFMA") -> int:
         else:
             chains.pop(target, None)
     return longest
+
+
+def fma_bank_reads(rung: Any, size: Mapping[str, Any]) -> BankReads:
+    """What the multiply-adds in the main loop of a rung read from the register banks: ``ladder["tuned"]`` at a size.
+
+    Of several launches the one whose main loop has the most multiply-adds counts. Needs no GPU.
+
+    >>> fma_bank_reads(ladder["tuned"], size).pipe_share                                     # doctest: +SKIP
+    """
+    compiled = rung.compiled(size)
+    kernels = dict.fromkeys(launch.kernel for launch in rung.launches(size))
+    found = [bank_reads(main_loop(compiled, kernel)) for kernel in kernels]
+    return max(found, key=lambda reads: reads.instructions)

@@ -221,8 +221,8 @@ def run(
     """Measure targets in a child process. Returns a point for each regime of each target, in order, and the device.
 
     With ``failures``, the message of a ladder with a failing point is put there and its targets have no points; the
-    other ladders are measured all the same. A peer that is unavailable has no points; it and the reason are appended to
-    ``skipped``.
+    other ladders are measured all the same. A rung or peer that is unavailable here has no points; it and the reason
+    are appended to ``skipped``.
 
     ``keep`` is a folder for NVBench's own files; ``ceilings`` are known ceilings, for the progress lines. An
     interruption ends the child. Raises :class:`MeasurementFailed`.

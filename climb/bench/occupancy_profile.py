@@ -60,7 +60,8 @@ class Profile:
 
 def occupancy_profile(gpu: str = records.DEFAULT_GPU) -> Profile:
     """Read the committed profile of occupancy. Raises FileNotFoundError where there is none, and RecordError."""
-    found = records.load(records.RECORDS / gpu / "profiles" / "occupancy.json", OccupancyRecord)
+    place = "profiles/occupancy.json"
+    found = records.load(records.RECORDS / records.gpu_with(place, gpu) / place, OccupancyRecord)
     return Profile(found.device["name"], found.date, found.tool, tuple(map(_profiled, found.points)))
 
 

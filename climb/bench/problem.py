@@ -196,7 +196,8 @@ class Rung:
     ``workspace`` gives ``{name: (shape, dtype)}`` of scratch arrays, allocated for a launch and not initialised.
     A rung that is not ``swept`` is recorded at the headline sizes alone. A rung with a ``shortcut`` needs fewer
     operations than the problem counts. ``work`` gives the least work of such a rung, and of one that uses another pipe
-    than the problem counts; it is then compared with the limit of that work too.
+    than the problem counts; it is then compared with the limit of that work too. ``capability`` is the least compute
+    capability of a GPU that can run it.
     """
 
     name: str
@@ -210,6 +211,11 @@ class Rung:
     shortcut: bool = False
     source: str = ""
     work: Callable[[Size], Work] | None = None
+    capability: str = "7.5"
+
+
+class RungUnavailable(RuntimeError):
+    """This GPU cannot run a rung at this size; the message says what the GPU lacks."""
 
 
 class PeerUnavailable(RuntimeError):

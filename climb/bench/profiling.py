@@ -132,7 +132,7 @@ class HardwareCounters:
 def hardware_counters(ladder: str | Ladder, gpu: str = records.DEFAULT_GPU) -> HardwareCounters:
     """Read the committed counters of a ladder. Raises LookupError where there are none, and RecordError."""
     ladder = load_ladder(ladder) if isinstance(ladder, str) else ladder
-    path = counters_path(ladder.name, gpu)
+    path = counters_path(ladder.name, records.gpu_with(f"hardware/{ladder.name}.json", gpu))
     if not path.exists():
         raise LookupError(f"no hardware counters of {ladder.name} on {gpu}; on that GPU: {_COMMAND} {ladder.name}")
     found = records.load(path, HardwareRecord)

@@ -51,7 +51,7 @@ class Repeats:
 def repeated(ladder: str | Ladder, gpu: str = records.DEFAULT_GPU) -> Repeats:
     """Read a ladder's committed repeats. Raises LookupError where there are none, and RecordError."""
     ladder = load_ladder(ladder) if isinstance(ladder, str) else ladder
-    path = repeats_path(ladder.name, gpu)
+    path = repeats_path(ladder.name, records.gpu_with(f"repeats/{ladder.name}.json", gpu))
     if not path.exists():
         raise LookupError(f"no repeats of {ladder.name} on {gpu}; on that GPU: {_COMMAND} {ladder.name}")
     found = records.load(path, RepeatsRecord)

@@ -82,7 +82,7 @@ def report(names: Sequence[str] | None = None, gpu: str = records.DEFAULT_GPU, f
     absent: list[str] = []
     for name in names if names is not None else ladder_names():
         ladder = load_ladder(name)
-        record = records.find_record(ladder.name, gpu, folder)
+        record = records.find_record(ladder.name, folder=folder or records.RECORDS / gpu)
         rows += rows_of(ladder, record)
         found += [record] if record else []
         absent += skipped_peers(record) if record else []
@@ -93,9 +93,7 @@ def report(names: Sequence[str] | None = None, gpu: str = records.DEFAULT_GPU, f
     differing = {package: how for one in found for package, how in one.device.get("differs", {}).items()}
     if differing:
         notes.append(f"Not as locked: {'; '.join(f'{package} {how}' for package, how in differing.items())}.")
-    notes += (
-        ["Peers that were not measured, and why:\n\n" + "\n".join(f"- {line}" for line in absent)] if absent else []
-    )
+    notes += ["Not measured, and why:\n\n" + "\n".join(f"- {line}" for line in absent)] if absent else []
     return "\n\n".join([_source(found), table(rows), *notes])
 
 
@@ -117,7 +115,7 @@ def ceilings_note(folder: Path) -> str:
 
 
 def skipped_peers(record: Record) -> list[str]:
-    """The peers that could not be measured, one line for each peer and reason, with the sizes if it ran at others."""
+    """What could not be measured, one line for each name and reason, with the sizes if it ran at others."""
     measured = {point.name for point in record.points}
     sizes: dict[tuple[str, str], list[str]] = {}
     for one in record.skipped:
@@ -133,7 +131,8 @@ def find_stale(
 ) -> list[Stale]:
     """Every stale point of the ladders' records."""
     ladders = [load_ladder(name) for name in (names if names is not None else ladder_names())]
-    return [s for one in ladders for s in records.stale_points(records.find_record(one.name, gpu, folder), one)]
+    at = folder or records.RECORDS / gpu
+    return [s for one in ladders for s in records.stale_points(records.find_record(one.name, folder=at), one)]
 
 
 def find_pending(
@@ -142,7 +141,7 @@ def find_pending(
     """Every rung of the ladders that no record has measured yet, and every new peer of a recorded ladder."""
     found = []
     for ladder in (load_ladder(name) for name in (names if names is not None else ladder_names())):
-        record = records.find_record(ladder.name, gpu, folder)
+        record = records.find_record(ladder.name, folder=folder or records.RECORDS / gpu)
         peers = records.pending_peers(record, ladder) if record else ()
         found += [Pending(ladder.name, name, gpu) for name in (*records.pending_rungs(record, ladder), *peers)]
     return found

@@ -74,7 +74,7 @@ def _of(part: float, whole: float) -> float:
 def _reason(place: int) -> Callable[[Counts], str]:
     def read(counts: Counts) -> str:
         reason, share = reasons_by_share(counts)[place]
-        return f"{reason}, {share:.0f} %"
+        return f"{reason}, {share:.0f}\N{NO-BREAK SPACE}%"
 
     return read
 

@@ -17,7 +17,8 @@ FASTER = 0.98
 
 
 def shown(peers: Iterable[Any]) -> tuple[Any, ...]:
-    """The peers to show, of the points measured at one size in one regime, in their order.
+    """The peers to show, of the points measured at one size in one regime: those of full precision first, and of each
+    kind the fastest first.
 
     Peers are grouped by ``library["name"]``; one without a description is a group of its own.
     """
@@ -32,7 +33,7 @@ def shown(peers: Iterable[Any]) -> tuple[Any, ...]:
         for (library, lower), point in best.items()
         if not (lower and (full := best.get((library, False))) and point.median_s >= FASTER * full.median_s)
     ]
-    return tuple(point for point in peers if any(point is one for one in kept))
+    return tuple(sorted(kept, key=lambda point: (_lower(point), point.median_s)))
 
 
 def _library(point: Any) -> str:

@@ -60,6 +60,9 @@ class Timings:
                 f"{self.ladder.name} '{name}' is pending: it has no time on {record.gpu} yet; "
                 f"on that GPU run: {records.command(self.ladder.name)}"
             )
+        reason = next((one.reason for one in record.skipped if one.name == name and dict(one.size) == dict(size)), "")
+        if found is None and reason:
+            raise LookupError(f"{self.ladder.name} '{name}' was not measured on {record.gpu}: {reason}")
         if found is None:
             known = sorted({f"{p.name} at {size_label(p.size)}" for p in record.points if p.regime == self.regime})
             raise LookupError(
@@ -155,15 +158,17 @@ def verdict(a: Point, b: Point) -> Verdict:
 def timings(ladder: str | Ladder, regime: str = "cold", gpu: str = records.DEFAULT_GPU) -> Timings:
     """The times of a ladder from its record on ``gpu``, and measured live where ``cuda.can_measure()`` says so.
 
-    A ladder without a record has an empty one: all its rungs are pending. Raises MissingRecord for a GPU that no
-    record is of, UnknownLadder, and ValueError for an unknown regime.
+    A ladder without a record on ``gpu`` has an empty one: all its rungs are pending. Without ``gpu``, the GPU is that
+    of the book or of ``CLIMB_GPU``, in whose place the book's record stands where it lacks something that chapters
+    show. Raises MissingRecord where ``gpu`` has no record of any ladder, UnknownLadder, and ValueError for an unknown
+    regime.
     """
     if regime not in records.ALL_REGIMES:
         raise ValueError(f"regime is {regime!r}; expected one of {', '.join(records.ALL_REGIMES)}")
     if isinstance(ladder, str):
         ladder = load_ladder(ladder)
     reference = records.find_record(ladder.name, gpu)
-    if reference is None and not records.recorded(records.RECORDS / gpu):
+    if reference is None and not records.stands_in(gpu) and not records.recorded(records.RECORDS / gpu):
         raise records.MissingRecord(f"no record of any ladder on {gpu}; on that GPU run: make record")
     mine = _live(ladder.name) if cuda.can_measure() else None
     return Timings(ladder, regime, reference or records.empty_record(ladder.name, gpu), mine)

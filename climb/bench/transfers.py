@@ -54,7 +54,7 @@ class Transfers:
 def transfers(ladder: str | Ladder, gpu: str = records.DEFAULT_GPU) -> Transfers:
     """Read a ladder's committed transfers. Raises LookupError where there are none, and RecordError."""
     name = ladder if isinstance(ladder, str) else ladder.name
-    path = transfers_path(name, gpu)
+    path = transfers_path(name, records.gpu_with(f"transfers/{name}.json", gpu))
     if not path.exists():
         raise LookupError(f"no transfers of {name} on {gpu}; on that GPU: {_COMMAND} {name}")
     found = records.load(path, TransfersRecord)

@@ -1,26 +1,49 @@
 """Run a kernel of a .cu file on the emulator, and print what the hardware would have to do for it.
 
     climb emulate saxpy.cu --kernel saxpy --grid 4 --block 256 \\
-        --arg 1024 --arg 2.0 --arg x:float32:1024:random --arg y:float32:1024:ones
+        --arg 1024 --arg 2.0 --arg x:@x.npy --arg y:float32:1024:ones --out y:y.npy --html saxpy.html
 
-An --arg is a number, or NAME:TYPE:SHAPE[:FILL] for an array: TYPE is NumPy's (float32, int32, uint8, ...), SHAPE such
-as 1024 or 64x128, FILL one of zeros (the default), ones, range, random, or a .npy file. Give them in the kernel's
-order. With --schedules N the kernel also runs N times in other orders of warps, blocks and asynchronous copies; the
-outputs must not change by a bit.
+An --arg is a number; NAME:TYPE:SHAPE[:FILL] for an array, where TYPE is NumPy's (float32, int32, uint8, ...), SHAPE
+such as 1024 or 64x128, and FILL one of zeros (the default), ones, range, random, or a .npy file; or NAME:@FILE for
+the array of a .npy file, or the array of that name in a .npz file (of another name: FILE.npz[OTHER]). Give them in the
+kernel's order. Of a file with host code, such as main, only the device code is compiled. With --schedules N the kernel
+also runs N times in other orders of warps, blocks and asynchronous copies; the outputs must not change by a bit.
+
+exit status:
+    0  the kernel ran and no fault was found
+    1  it did not run: it does not compile, or needs what the emulator does not support
+    2  the command line is wrong, or a file cannot be read or written
+    3  an access out of bounds or misaligned, a bad free, a call through a bad pointer, a stack overflow
+    4  a race, also with an asynchronous copy or product
+    5  a read of memory that nothing has written
+    6  a barrier or a warp function that not all of its threads reach, or a misused mbarrier or asynchronous copy
+    7  an endless loop or a deadlock
+    8  a failed assertion or a trap
+    9  a launch that no GPU takes
+   10  the outputs depend on the schedule
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
-from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from climb.cli.emulation.arguments import argument, extent, glance, outputs, save, writable
+from climb.cli.emulation.progress import progress
 from climb.cli.errors import UsageError
 
-FILLS = ("zeros", "ones", "range", "random")
+if TYPE_CHECKING:
+    from climb.emulator import Counters, Result
+    from climb.toolchain import Compiled
+
+#: Lines that the report shows before it leaves out the cheapest.
+MOST_LINES = 24
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -30,124 +53,191 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
                         "the file has only one kernel")  # fmt: skip
     parser.add_argument("--grid", required=True, help="blocks, such as 4 or 8x8")
     parser.add_argument("--block", required=True, help="threads of a block, such as 256 or 32x8")
-    parser.add_argument("--arg", action="append", default=[], help="a number, or NAME:TYPE:SHAPE[:FILL]")
+    parser.add_argument("--arg", action="append", default=[], help="a number, NAME:TYPE:SHAPE[:FILL] or NAME:@FILE")
+    parser.add_argument("--constant", action="append", default=[], metavar="ARG",
+                        help="the value of a __constant__ or __device__ array, as for --arg")  # fmt: skip
     parser.add_argument("--shared", type=int, default=0, metavar="BYTES", help="dynamic shared memory")
     parser.add_argument("--cooperative", action="store_true", help="run all blocks at a time, for grid.sync()")
     parser.add_argument("--cluster", help="blocks of a cluster, such as 2 or 2x2, if the kernel does not say so")
     parser.add_argument("--arch", default="sm_90", help="sm_90a for instructions that only Hopper has")
     parser.add_argument("--stack", type=int, metavar="BYTES", help="stack of a thread, for recursion")
     parser.add_argument("--heap", type=int, metavar="BYTES", help="device heap, for malloc and new")
-    parser.add_argument("--option", action="append", default=[], help="for the compiler, as in --option=-DTILE=16")
+    parser.add_argument("-D", "--define", action="append", default=[], metavar="NAME[=VALUE]", help="define a macro")
+    parser.add_argument("-I", "--include", action="append", default=[], metavar="DIR", help="folder of headers; that "
+                        "of the file itself is one")  # fmt: skip
+    parser.add_argument("--option", action="append", default=[], help="for the compiler, as in --option=-ftz=false")
     parser.add_argument("--schedules", type=int, default=0, metavar="N",
                         help="run under N adverse schedules too, and compare the outputs bit by bit")  # fmt: skip
     parser.add_argument("--seed", type=int, default=0, help="of random arrays, and of the first schedule")
     parser.add_argument("--show", type=int, default=8, metavar="N", help="elements of each array to print")
-    parser.add_argument(
-        "--save", action="append", default=[], metavar="NAME=FILE", help="write an array to a .npy file"
-    )
+    parser.add_argument("--top", type=int, default=MOST_LINES, metavar="N",
+                        help="print the N lines that cost most; 0 prints all (default %(default)s)")  # fmt: skip
+    parser.add_argument("--out", action="append", default=[], metavar="NAME:FILE", help="write an array to a .npy "
+                        "file, or to a .npz file with others")  # fmt: skip
+    parser.add_argument("--save", action="append", default=[], metavar="NAME=FILE", help="the same as --out")
+    parser.add_argument("--json", metavar="FILE", help="write counters and fault as JSON; - prints it instead of the "
+                        "report")  # fmt: skip
+    parser.add_argument("--html", metavar="FILE", help="write a page of the source with the counters of each line")
+
+
+@dataclass(frozen=True)
+class _Source:
+    """The device code of a file. `whole`: its text with the host code; `cuts`: what was left out of it."""
+
+    text: str
+    whole: str
+    name: str
+    folder: str
+    cuts: tuple[object, ...] = ()
 
 
 def run(args: argparse.Namespace) -> int:
-    """Launch the kernel. 0: it ran; 1: it did something wrong, its outputs depend on the schedule, or it does not
-    compile. Raises UsageError."""
-    from climb.emulator.errors import EmulatorError
-    from climb.emulator.execution.schedules import Schedules
+    """Launch the kernel. Returns the exit status, see the head of this module. Raises UsageError."""
+    rng = np.random.default_rng(args.seed)
+    named = [argument(text, rng) for text in args.arg]
+    constants = [argument(text, rng, "--constant") for text in args.constant]
+    for text, (_, value) in zip(args.constant, constants, strict=True):
+        if not isinstance(value, np.ndarray):
+            raise UsageError(f"--constant {text}: expected NAME:TYPE:SHAPE[:FILL] or NAME:@FILE")
+    arrays = {name: value for name, value in named if isinstance(value, np.ndarray)}
+    if len(arrays) < sum(isinstance(value, np.ndarray) for _, value in named):
+        raise UsageError("two arrays have the same name")
+    saves = outputs(args.save, args.out, arrays)
+    pages = {
+        option: writable(Path(path), f"--{option} {path}")
+        for option, path in (("json", args.json), ("html", args.html))
+        if path and path != "-"
+    }
+    grid, block, cluster = (extent(text) if text else None for text in (args.grid, args.block, args.cluster))
+    source = _read(args.file)
+    if source.cuts:
+        print(f"climb emulate: left out host code: {', '.join(map(str, source.cuts))}", file=sys.stderr)
+    launched = _launched(args, source, named, dict(constants), (grid, block, cluster))
+    if args.json:
+        text = json.dumps(launched.document(arrays), indent=2) + "\n"
+        if args.json == "-":
+            print(text, end="")
+        else:
+            _write(pages["json"], text)
+    if args.html:
+        from climb.cli.emulation.page import page
+
+        _write(pages["html"], page(launched.counters, launched.fault, source.whole, source.name))
+    if launched.fault is not None:
+        print(launched.fault, file=sys.stderr)
+        return launched.status
+    if args.json != "-":
+        print(launched.report(args.top))
+        for name, value in arrays.items():
+            print(f"{name} ({value.dtype}, {'x'.join(map(str, value.shape))}): {glance(value, args.show)}")
+    save(saves, arrays)
+    return launched.status
+
+
+def _write(path: Path, text: str) -> None:
+    """Write a file. Raises UsageError if that fails."""
+    try:
+        path.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error.strerror}") from None
+
+
+@dataclass(frozen=True)
+class _Launched:
+    """What came of a launch: a result, or a fault."""
+
+    result: Result | None
+    fault: Exception | None = None
+
+    @property
+    def status(self) -> int:
+        from climb.cli.emulation import statuses
+        from climb.emulator import EmulatorError
+
+        if isinstance(self.fault, EmulatorError):
+            return statuses.status_of(self.fault)
+        if self.fault is not None:
+            return statuses.NOT_RUN
+        return statuses.SCHEDULE if self.result.comparison else statuses.CLEAN
+
+    @property
+    def counters(self) -> Counters | None:
+        """The counters, those up to the fault if there is one."""
+        return self.result.counters if self.result else getattr(self.fault, "counters", None)
+
+    def document(self, arrays: dict[str, np.ndarray]) -> dict[str, object]:
+        from climb.cli.emulation.document import document
+
+        comparison = self.result.comparison if self.result else None
+        return document(self.status, self.counters, self.fault, comparison, arrays)
+
+    def report(self, most: int) -> str:
+        """The report, with the `most` lines that cost most; all of them if `most` is 0."""
+        from climb.cli.emulation.costs import costliest
+
+        counters, left = costliest(self.counters, most)
+        text = str(counters) if self.result.comparison is None else f"{counters}\n\n{self.result.comparison}"
+        return text + (
+            f"\n{left} cheaper {'line is' if left == 1 else 'lines are'} not shown; --top 0 shows all" if left else ""
+        )
+
+
+def _launched(
+    args: argparse.Namespace,
+    source: _Source,
+    named: list[tuple[str, np.ndarray | int | float]],
+    constants: dict[str, np.ndarray],
+    extents: tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...] | None],
+) -> _Launched:
+    """Compile and launch. Raises UsageError for what the command line should say otherwise."""
+    from climb.emulator import EmulatorError, Schedules
     from climb.emulator.ptx import PtxSyntaxError
-    from climb.emulator.running import run as launch
+    from climb.emulator.running import launch
     from climb.toolchain import CompileError, KernelNotFound, ToolchainError
 
     limits = {"stack_bytes": args.stack, "heap_bytes": args.heap}
     limits = {name: nbytes for name, nbytes in limits.items() if nbytes is not None}
-    rng = np.random.default_rng(args.seed)
+    grid, block, cluster = extents
     try:
-        named = [_argument(text, rng) for text in args.arg]
-        saves = dict(_save(text, [name for name, _ in named]) for text in args.save)
-        result = launch(
-            args.file, args.kernel, grid=_extent(args.grid), block=_extent(args.block),
-            args=[value for _, value in named], shared_mem=args.shared, options=args.option,
-            cooperative=args.cooperative, schedule=Schedules(args.schedules, args.seed) if args.schedules else None,
-            cluster=_extent(args.cluster) if args.cluster else None, arch=args.arch, **limits,
-        )  # fmt: skip
+        compiled, kernel = _compiled(args, source)
+        with progress(f"climb emulate: {kernel}"):
+            return _Launched(launch(
+                compiled, kernel, grid, block, [value for _, value in named], shared_mem=args.shared,
+                symbols=constants, cooperative=args.cooperative, cluster=cluster,
+                schedule=Schedules(args.schedules, args.seed) if args.schedules else None, **limits,
+            ))  # fmt: skip
     except (EmulatorError, CompileError, ToolchainError, PtxSyntaxError) as error:
-        print(error, file=sys.stderr)
-        return 1
-    except (FileNotFoundError, KernelNotFound, TypeError, ValueError) as error:
+        return _Launched(None, error)
+    except (KernelNotFound, TypeError, ValueError) as error:
         raise UsageError(str(error)) from None
-    print(result)
-    for name, value in named:
-        if isinstance(value, np.ndarray):
-            print(f"{name} ({value.dtype}, {'x'.join(map(str, value.shape))}): {_glance(value, args.show)}")
-    for name, path in saves.items():
-        np.save(path, next(value for other, value in named if other == name))
-    return int(bool(result.comparison))
 
 
-def _extent(text: str) -> tuple[int, ...]:
-    parts = text.lower().split("x")
-    if len(parts) > 3 or not all(part.isdigit() and int(part) for part in parts):
-        raise UsageError(f"'{text}' is not an extent; expected one to three positive numbers, such as 256 or 32x8")
-    return tuple(int(part) for part in parts)
+def _compiled(args: argparse.Namespace, source: _Source) -> tuple[Compiled, str]:
+    """The compiled source, and which of its kernels to launch."""
+    from climb.emulator.running import only_kernel
+    from climb.toolchain import compile_cuda
+
+    options = [*args.option, *(f"-D{each}" for each in args.define), *(f"-I{each}" for each in args.include)]
+    for folder in args.include:
+        if not Path(folder).is_dir():
+            raise UsageError(f"-I {folder}: no such folder")
+    compiled = compile_cuda(
+        source.text, filename=source.name, options=options, include_dirs=(source.folder,), arch=args.arch,
+        name_expressions=(args.kernel,) if args.kernel else (),
+    )  # fmt: skip
+    return compiled, args.kernel or only_kernel(compiled)
 
 
-def _argument(text: str, rng: np.random.Generator) -> tuple[str, np.ndarray | int | float]:
-    """The name and value of an --arg."""
-    if ":" not in text:
-        return text, _number(text)
-    name, kind, *rest = text.split(":", 3)
-    if not rest:
-        raise UsageError(f"--arg {text}: expected a number, or NAME:TYPE:SHAPE[:FILL]")
+def _read(file: str) -> _Source:
+    """The device code of the file. Raises UsageError."""
+    from climb.toolchain.host_code import has_host_code, without_host_code
+
+    path = Path(file)
+    if not path.is_file():
+        raise UsageError(f"no file {file}" if not path.is_dir() else f"{file} is a folder; expected a .cu file")
     try:
-        dtype = np.dtype(kind)
-    except TypeError:
-        raise UsageError(f"--arg {text}: '{kind}' is not a NumPy dtype") from None
-    if dtype.kind not in "biuf":
-        raise UsageError(f"--arg {text}: expected a numeric type, not '{kind}'")
-    try:
-        shape = tuple(int(part) for part in rest[0].lower().split("x"))
-    except ValueError:
-        raise UsageError(f"--arg {text}: '{rest[0]}' is not a shape; expected one such as 1024 or 64x128") from None
-    return name, _filled(rest[1] if len(rest) > 1 else "zeros", shape, dtype, rng, text)
-
-
-def _number(text: str) -> int | float:
-    for convert in (lambda t: int(t, 0), float):
-        try:
-            return convert(text)
-        except ValueError:
-            continue
-    raise UsageError(f"--arg {text}: expected a number, or NAME:TYPE:SHAPE[:FILL]")
-
-
-def _filled(how: str, shape: tuple[int, ...], dtype: np.dtype, rng: np.random.Generator, text: str) -> np.ndarray:
-    if how == "zeros":
-        return np.zeros(shape, dtype)
-    if how == "ones":
-        return np.ones(shape, dtype)
-    if how == "range":
-        return np.arange(np.prod(shape, dtype=np.int64)).astype(dtype).reshape(shape)
-    if how == "random":
-        values = (
-            rng.standard_normal(shape) if dtype.kind == "f" else rng.integers(0, 2 if dtype.kind == "b" else 100, shape)
-        )
-        return values.astype(dtype)
-    if not how.endswith(".npy"):
-        raise UsageError(f"--arg {text}: '{how}' is neither {', '.join(FILLS)} nor a .npy file")
-    if not Path(how).is_file():
-        raise UsageError(f"--arg {text}: no file {how}")
-    loaded = np.load(how, allow_pickle=False)
-    if loaded.shape != shape or loaded.dtype != dtype:
-        raise UsageError(f"--arg {text}: {how} holds {loaded.dtype} {loaded.shape}")
-    return loaded.copy()
-
-
-def _save(text: str, names: Sequence[str]) -> tuple[str, str]:
-    name, equals, path = text.partition("=")
-    if not equals or name not in names:
-        raise UsageError(f"--save {text}: expected NAME=FILE with the name of an array: {', '.join(names)}")
-    return name, path
-
-
-def _glance(array: np.ndarray, count: int) -> str:
-    flat = array.reshape(-1)
-    values = " ".join(f"{value:g}" if array.dtype.kind == "f" else str(value) for value in flat[:count])
-    return values + (f" ... ({flat.size - count} more)" if flat.size > count else "")
+        text = path.read_text(encoding="utf-8-sig")  # reads Windows line ends as \n
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot read {file}: {error}") from None
+    device, cuts = without_host_code(text) if has_host_code(text) else (text, ())
+    return _Source(device, text, path.name, str(path.resolve().parent), cuts)

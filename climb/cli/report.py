@@ -1,8 +1,9 @@
 """Print every ladder at its headline sizes, from the committed records, as Markdown.
 
 --readme writes the table into README.md between its two markers. --check fails, and says what to run, when README.md
-differs from the table or a record is stale. Rungs and standalone cells that no record has measured yet are listed as
-pending, and recorded cells that are gone as orphans; they fail nothing.
+differs from the table or a record is stale. With --gpu it checks that GPU's folder instead, which needs no README.
+Rungs and standalone cells that no record has measured yet are listed as pending, and recorded cells that are gone as
+orphans; they fail nothing.
 """
 
 from __future__ import annotations
@@ -15,12 +16,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of ``climb report``."""
     parser.add_argument("--readme", action="store_true", help="write the table into README.md")
     parser.add_argument("--check", action="store_true", help="fail when README.md or a record is out of date")
-    parser.add_argument("--gpu", metavar="GPU", help="the folder of records/ to read (default nvidia-h200)")
+    parser.add_argument("--gpu", metavar="GPU", help="folder of records/ to read (default CLIMB_GPU or nvidia-h200)")
 
 
 def run(args: argparse.Namespace) -> int:
     """Print, write or check the table. Exit status 1 when ``--check`` finds a difference."""
     from climb.bench import events, records, report
+    from climb.bench.record_folders import folder_problems
 
     gpu = args.gpu or records.DEFAULT_GPU
     block = report.report(gpu=gpu)
@@ -33,7 +35,9 @@ def run(args: argparse.Namespace) -> int:
     if not args.check:
         return 0
     problems = [str(stale) for stale in report.find_stale(gpu=gpu)]
-    if report.read_readme() != block:
+    if gpu != records.BOOK_GPU:
+        problems += folder_problems(records.RECORDS / gpu)
+    elif report.read_readme() != block:
         problems.append("README.md differs from the records; run: climb report --readme")
     for problem in problems:
         print(problem, file=sys.stderr)

@@ -7,7 +7,7 @@ from typing import Any
 
 from climb.bench.checking import verify
 from climb.bench.ladder import BoundRung, Ladder
-from climb.bench.problem import Launch, Size, size_label
+from climb.bench.problem import Launch, RungUnavailable, Size, size_label
 from climb.display.cell_output import CellOutput, Code, table
 
 
@@ -16,8 +16,9 @@ def check_table(ladder: Ladder, size: Size | None = None, *, rungs: Sequence[str
 
     ``size`` is by default the largest of the problem's check sizes that all rungs take. A rung that does not take it
     runs at the largest check size that it takes, which the table then shows. ``rungs`` chooses some by name. Errors are
-    not listed, since their last digits depend on the order of atomics; the caption has the tolerance that all meet.
-    Raises WrongResult for a rung whose result is wrong, and ValueError for one that takes none of the sizes.
+    not listed, since their last digits depend on the order of atomics; the caption has the tolerance that all meet. A
+    rung that this GPU cannot run has the reason in place of a result. Raises WrongResult for a rung whose result is
+    wrong, and ValueError for one that takes none of the sizes.
 
     >>> check_table(transpose)                                                              # doctest: +SKIP
     """
@@ -29,8 +30,12 @@ def check_table(ladder: Ladder, size: Size | None = None, *, rungs: Sequence[str
         own = common if common is not None and rung.rung.requires(common) is None else _largest(ladder, [rung])
         if own is None:
             raise ValueError(f"{ladder.name} '{rung.name}' takes neither this size nor any check size of its problem")
-        tolerances.append(verify(rung, own).tolerance)
-        rows.append([rung.name, Code(_launched(rung.launches(own))), size_label(own), "right"])
+        try:
+            tolerances.append(verify(rung, own).tolerance)
+            result = "right"
+        except RungUnavailable as lacking:
+            result = str(lacking).partition(": ")[2]
+        rows.append([rung.name, Code(_launched(rung.launches(own))), size_label(own), result])
     columns = ["rung", "grid x block", "size", "result"]
     at = ""
     if len({row[2] for row in rows}) == 1:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from climb.bench.ladder import BoundRung
 from climb.bench.problem import Size
 from climb.display.cell_output import CellOutput, Code, table
@@ -10,7 +12,7 @@ from climb.toolchain.first_use import first_uses
 
 
 def first_use_table(rung: BoundRung | Compiled, launched: Size | str, mnemonic: str = "LDG") -> CellOutput:
-    """A row per pair of source lines: the line that loads, the line that first needs the value, and the loads between.
+    """For each pair of source lines: the line that loads, the line that needs the value, the loads in flight by then.
 
     ``launched`` is a rung's size, whose last kernel is shown, or the name of a kernel of compiled code. ``mnemonic`` is
     the load as machine code names it: LDG for global memory, LDS for shared memory.
@@ -23,8 +25,10 @@ def first_use_table(rung: BoundRung | Compiled, launched: Size | str, mnemonic: 
     for pair in first_uses(disassemble(compiled, kernel), mnemonic):
         lines = (_text(compiled, pair.load), _text(compiled, pair.use), pair.use.mnemonic)
         found[lines] = max(found.get(lines, 0), pair.in_flight)
-    rows = [[Code(load), Code(use), Code(opcode), flying] for (load, use, opcode), flying in found.items()]
-    return table(rows, ["loads", "waits", "in", "loads in flight"])
+    rows: list[list[Any]] = []
+    for (load, use, opcode), flying in found.items():
+        rows += [["loads", Code(load)], [f"waits, in {opcode}", Code(use)], ["loads in flight", str(flying)]]
+    return table(rows, ["", "source line"])
 
 
 def _text(compiled: Compiled, instruction: Instruction) -> str:

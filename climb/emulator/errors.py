@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from climb.toolchain.names import demangled
 
 from .ptx.model import Location
+
+if TYPE_CHECKING:
+    from .counters.counters import Counters
 
 
 @dataclass
@@ -33,6 +37,8 @@ class EmulatorError(Exception):
     """
 
     hint = ""
+    #: The `Counters` of the launch up to the fault; None if nothing ran.
+    counters: Counters | None = None
 
     def __init__(self, what: str, where: Where, **details: object) -> None:
         self.what, self.where = what, where
@@ -128,7 +134,7 @@ class WarpMismatch(EmulatorError):
 
 
 class EndlessLoop(EmulatorError):
-    """The batch has run more than `max_steps` basic blocks."""
+    """Threads can never leave a loop, or the batch has run more than `max_steps` basic blocks."""
 
     hint = "the loop's condition and step, and any wait for a value that no thread will write"
 

@@ -84,7 +84,7 @@ def run(
     compiled = compile_cuda(
         text, filename=filename, options=options, name_expressions=names, include_dirs=folders, arch=arch
     )
-    name = kernel if kernel is not None else _only_kernel(compiled)
+    name = kernel if kernel is not None else only_kernel(compiled)
     return launch(
         compiled, name, grid, block, args, shared_mem=shared_mem, symbols=symbols, trace=trace, cooperative=cooperative,
         stack_bytes=stack_bytes, heap_bytes=heap_bytes, schedule=schedule, cluster=cluster,
@@ -122,7 +122,7 @@ def launch(
     memory.stack_bytes, memory.heap_bytes = stack_bytes, heap_bytes
     parameters = function.parameters
     if len(args) != len(parameters):
-        raise TypeError(f"{kernel} takes {len(parameters)} arguments, {len(args)} given")
+        raise TypeError(f"{demangled(kernel)} takes {len(parameters)} arguments, {len(args)} given")
     tensors = {n: arg for n, arg in enumerate(args) if isinstance(arg, Tensor)}
     args = [arg.array if isinstance(arg, Tensor) else arg for arg in args]
     held = _upload_all(memory, {n: arg for n, arg in enumerate(args) if isinstance(arg, np.ndarray)})
@@ -212,7 +212,8 @@ def _read(source: str | Path) -> tuple[str, str, tuple[str, ...]]:
     return source, "kernel.cu", ()
 
 
-def _only_kernel(compiled: Compiled) -> str:
+def only_kernel(compiled: Compiled) -> str:
+    """The lowered name of the only kernel. Raises ValueError, which lists the kernels if there are several."""
     if len(compiled.kernels) == 1:
         return compiled.kernels[0]
     if not compiled.kernels:

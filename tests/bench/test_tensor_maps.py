@@ -47,6 +47,8 @@ def test_wrong_tensor_maps_are_refused() -> None:
         tensor_map(array, (4, 32), swizzle=64)
     with pytest.raises(TensorMapError, match="multiple of 16"):
         tensor_map(cp.zeros((16, 35), np.float32), (4, 32))
+    with pytest.raises(TensorMapError, match="262144 bytes; shared memory has at most 232448"):
+        tensor_map(cp.zeros((256, 256), np.float32), (256, 256))
     with pytest.raises(NotImplementedError, match="interleave of 32 bytes"):
         tensor_map(array, (4, 32), interleave=32)
     with pytest.raises(ValueError, match="they must touch"):

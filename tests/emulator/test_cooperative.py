@@ -129,5 +129,5 @@ def test_the_command_line_launches_cooperatively(tmp_path: Path, capsys: pytest.
     ]
     assert main([*given, "--arg", "-1", "--cooperative"]) == 0
     assert "o (int32, 3): 1 1 1" in capsys.readouterr().out
-    assert main([*given, "--arg", "-1"]) == 1
+    assert main([*given, "--arg", "-1"]) == 8
     assert "the launch is not cooperative" in capsys.readouterr().err

@@ -291,7 +291,7 @@ def test_command_line_runs_schedules_and_its_status_tells(tmp_path, capsys):
         launched = ["--kernel", kernel, "--grid", str(grid), "--block", str(block), "--schedules", "3", "--seed", "5"]
         return main(["emulate", str(path), *launched, *(word for each in arrays for word in ("--arg", each))])
 
-    assert emulated("sum_of_floats", 8, 256, "o:float32:1", "a:float32:2048:random") == 1
+    assert emulated("sum_of_floats", 8, 256, "o:float32:1", "a:float32:2048:random") == 10
     assert "3 schedules, seeds 5 to 7: the outputs depend on the schedule" in capsys.readouterr().out
     assert emulated("divergent", 3, 256, "o:int32:768", "a:int32:768:range") == 0
     assert "3 schedules, seeds 5 to 7: the outputs are equal, bit by bit" in capsys.readouterr().out

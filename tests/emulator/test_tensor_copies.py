@@ -41,7 +41,7 @@ def _loaded(case: Case) -> np.ndarray:
     whole, _ = case.contents()
     kind = np.dtype(BITS[case.dtype])
     tensor, out = _view(case, whole), np.full(case.shared_bytes, 0xEE, np.uint8)
-    fill = np.full(1, 0x7FFF if kind.itemsize == 2 else 2 ** (8 * kind.itemsize - 1) - 1, f"u{kind.itemsize}")
+    fill = np.full(kind.itemsize // 2, 0x7FF7, np.uint16)
     for index, inside, byte in _positions(case):
         value = tensor[index].tobytes() if inside else fill.tobytes() if case.nan_fill else bytes(kind.itemsize)
         out[byte : byte + kind.itemsize] = np.frombuffer(value, np.uint8)

@@ -13,7 +13,6 @@ from typing import Any
 
 import msgspec
 
-from climb import paths
 from climb.bench.ladder import REGIMES, Ladder
 from climb.bench.records.ceilings import FILE as CEILINGS_FILE
 from climb.bench.records.ceilings import (
@@ -26,6 +25,7 @@ from climb.bench.records.ceilings import (
     save_ceilings,
     spread_of,
 )
+from climb.bench.records.choice import BOOK_GPU, DEFAULT_GPU, RECORDS, VARIABLE, chosen_gpu, gpu_with, stands_in
 from climb.bench.records.freshness import (
     Pending,
     PendingRung,
@@ -55,11 +55,13 @@ from climb.bench.registry import load_ladder
 
 __all__ = [
     "ALL_REGIMES",
+    "BOOK_GPU",
     "CEILINGS_FILE",
     "DEFAULT_GPU",
     "FULL_CLOCK",
     "RECORDS",
     "REGIMES",
+    "VARIABLE",
     "CeilingPoint",
     "Ceilings",
     "CeilingsRecord",
@@ -76,11 +78,13 @@ __all__ = [
     "StoredSize",
     "ceiling_text",
     "ceilings_of",
+    "chosen_gpu",
     "command",
     "empty_record",
     "expected_points",
     "find_record",
     "flushes_subnormals",
+    "gpu_with",
     "load",
     "load_ceilings",
     "load_record",
@@ -97,13 +101,12 @@ __all__ = [
     "save",
     "save_ceilings",
     "save_record",
+    "shown_folder",
     "spread_of",
     "stale_points",
+    "stands_in",
     "write_whole",
 ]
-
-RECORDS = paths.RECORDS
-DEFAULT_GPU = "nvidia-h200"
 
 
 class MissingRecord(LookupError):
@@ -118,8 +121,12 @@ def record_path(ladder: str, gpu: str = DEFAULT_GPU, folder: Path | None = None)
 def load_record(ladder: str, gpu: str = DEFAULT_GPU, folder: Path | None = None) -> Record:
     """Read and check a record, with the ceilings of its folder.
 
-    Raises :class:`MissingRecord` and :class:`RecordError`.
+    Where ``gpu`` is the reader's choice, and its record lacks a point that the book's has, this is the book's record: a
+    chapter asks for all of them, and takes every ratio from one record. Raises :class:`MissingRecord` and
+    :class:`RecordError`.
     """
+    if folder is None and stands_in(gpu):
+        return _chosen_or_book(ladder, gpu)
     path = record_path(ladder, gpu, folder)
     if not path.exists():
         raise MissingRecord(f"no record of {ladder} on {gpu} ({path}); on that GPU run: {command(ladder)}")
@@ -129,6 +136,19 @@ def load_record(ladder: str, gpu: str = DEFAULT_GPU, folder: Path | None = None)
     except RecordError as error:
         raise RecordError(f"{path}: {error}") from None
     return msgspec.structs.replace(record, ceilings=ceilings_of(path.parent, record.session))
+
+
+def _chosen_or_book(ladder: str, gpu: str) -> Record:
+    """The chosen GPU's record if it has every point of the book's, else the book's."""
+    chosen, book = (find_record(ladder, folder=RECORDS / one) for one in (gpu, BOOK_GPU))
+    if chosen is None or (book is not None and not chosen.keys >= book.keys):
+        return load_record(ladder, folder=RECORDS / BOOK_GPU)
+    return chosen
+
+
+def shown_folder() -> Path:
+    """The folder whose ceilings chapters show: that of the reader's choice, or the book's where it has none."""
+    return RECORDS / gpu_with(CEILINGS_FILE, DEFAULT_GPU)
 
 
 def flushes_subnormals(record: Record) -> bool:

@@ -2,8 +2,8 @@
 
 A point is *stale* when its kernel, its work or the ladder has changed since it was measured, or when it is missing
 beside points of the same rung. A rung or peer without any point is *pending*: it is new and waits for a GPU. Tests
-report what is pending and accept it; a time of a pending rung cannot be cited. A peer that could not be measured is
-*skipped*: the record holds the reason, and nothing is missing.
+report what is pending and accept it; a time of a pending rung cannot be cited. A rung that the GPU cannot run, or a
+peer that could not be measured, is *skipped*: the record holds the reason, and nothing is missing.
 """
 
 from __future__ import annotations
@@ -73,8 +73,12 @@ def expected_points(ladder: Ladder) -> list[tuple[str, str, Size]]:
 
 
 def pending_rungs(record: Record | None, ladder: Ladder) -> tuple[str, ...]:
-    """The rungs that a record should hold and has no point of, in the ladder's order: all without a record."""
+    """The rungs that a record should hold and has no point of, in the ladder's order: all without a record.
+
+    A rung that the GPU cannot run is not pending: the record says why.
+    """
     measured = {point.name for point in record.points if point.kind == "rung"} if record else set()
+    measured |= {skipped.name for skipped in record.skipped} if record else set()
     expected = {name for kind, name, _ in expected_points(ladder) if kind == "rung"}
     return tuple(name for name in ladder.names if name in expected - measured)
 

@@ -100,7 +100,7 @@ class Point(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Skipped(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A peer that could not be measured at one size, and why."""
+    """A rung that this GPU cannot run, or a peer that could not be measured, at one size, and why."""
 
     name: str
     size: StoredSize
@@ -127,6 +127,11 @@ class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     def gpu(self) -> str:
         """The GPU's name as the driver gives it."""
         return self.device["name"]
+
+    @property
+    def keys(self) -> frozenset[tuple[str, str, tuple[tuple[str, int | str], ...], str]]:
+        """What was measured: kind, name, size and regime of every point."""
+        return frozenset((p.kind, p.name, tuple(sorted(p.size.items())), p.regime) for p in self.points)
 
     def clock_share(self, point: Point) -> float | None:
         """The mean SM clock during a point's samples over the highest that the GPU has; None where one is unknown."""

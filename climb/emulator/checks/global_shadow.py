@@ -119,7 +119,10 @@ class GlobalShadow:
         self._check("writes", followed, index, ids, group, site, allocation, address)
         if site.operation in races.SUMS:
             self._check("reads", followed, index, ids, group, site, allocation, address)
-        self._join(followed.cells.atomics, index, stamp | ids, group)
+        stamps = stamp | ids
+        shape = np.broadcast_shapes(index.shape, stamps.shape)
+        index, stamps = np.broadcast_to(index, shape), np.broadcast_to(stamps, shape)
+        followed.cells.enter_atomics(index, stamps, group.batch.clock, group.lanes, True)
 
     def _begin(
         self, followed: _Followed, group: Group, site: Site, allocation: Allocation, address: np.ndarray
@@ -146,7 +149,9 @@ class GlobalShadow:
         if not before.any():
             return
         clock = group.batch.clock
-        found = clock.unordered(before, group.lanes, ids, True)
+        found = clock.unordered(before, group.lanes, ids, True, which == "reads")
+        if which == "atomics" and found.any():
+            found = found & ~followed.cells.after_the_last_atomic(index, group.lanes, ids, clock, True)
         if where is not None and found.any():
             found = found & where()[:, :, None]
         if found.any():

@@ -17,6 +17,9 @@ from .heap_faults import check_block
 from .shared_shadow import SharedShadow
 from .written_bytes import check_read, mark_written
 
+#: Scopes that reach no other block, unless it is of the same cluster, whose blocks have one clock.
+BLOCK_SCOPES = ("cta", "cluster")
+
 
 class LaunchChecks:
     """The checks of a launch, shared by its batches: which are enabled, the accesses so far, the global shadow memory.
@@ -41,7 +44,7 @@ class LaunchChecks:
         batch.check_in_flight = shared
         clusters = batch.order.size > 1
         if shared or self.global_shadow is not None:
-            self.events.known.clear()  # the earlier blocks have ended
+            self.events.handovers.blocks_have_ended()
             place = (batch.start, batch.blocks, batch.threads)
             batch.clock = ClusterClock(self.events, batch) if clusters else Clock(self.events, *place)
         if shared:
@@ -58,7 +61,7 @@ def ordered(group: Group, site: Site) -> None:
     clock = group.batch.clock
     if clock is not None and (site.strong or site.action == "atomic"):
         if site.releases:
-            clock.fence(group.lanes)
+            clock.fence(group.lanes, site.scope not in BLOCK_SCOPES)
         clock.acquire(group.lanes)
 
 
@@ -66,7 +69,8 @@ def handed_over(group: Group, site: Site, address: np.ndarray, gives: bool, take
     """As `ordered`, for a place in global memory through which blocks can order their accesses."""
     ordered(group, site)
     clock = group.batch.clock
-    if group.batch.global_shadow is not None and (site.strong or site.action == "atomic"):
+    ordering = (site.strong or site.action == "atomic") and site.scope not in BLOCK_SCOPES
+    if group.batch.global_shadow is not None and ordering:
         clock.hand_over(group.lanes, address + site.offset, gives, takes)
 
 
@@ -103,6 +107,8 @@ def store(
                 if group.lanes.count <= FEW:  # the store may set a flag
                     batch.clock.hand_over(group.lanes, address + site.offset, gives=True, takes=False)
                 clash = batch.global_shadow.store(group, site, allocation, address, lambda: differ(data, index, value))
+    if batch.watching:
+        batch.changes += bool(differ(data, index, value).any())
     data[index] = value
     if clash is not None and clash.any():
         clash = clash & differ(data, index, value)
@@ -115,6 +121,7 @@ def store(
 def overwrite(group: Group, site: Site, allocation: Allocation, address: np.ndarray) -> None:
     """A write to global memory whose values the caller stores. Raises Race."""
     batch = group.batch
+    batch.changes += 1
     if batch.global_shadow is not None:
         batch.global_shadow.keep(allocation)
         everywhere = np.ones(group.lanes.shape, np.bool_)
@@ -151,10 +158,10 @@ def differ(data: np.ndarray, index: np.ndarray, value: np.ndarray) -> np.ndarray
     return unequal.reshape(*index.shape, -1).any(axis=2)
 
 
-def memory_fence(group: Group) -> None:
+def memory_fence(group: Group, scope: str) -> None:
     """membar and fence. Accesses take effect at once in the emulator, so only the checks need to know about fences."""
     if group.batch.clock is not None:
-        group.batch.clock.fence(group.lanes)
+        group.batch.clock.fence(group.lanes, scope not in BLOCK_SCOPES)
 
 
 RUNTIME = {"memory_fence": memory_fence, "proxy_fence": proxies.fence}

@@ -14,24 +14,55 @@ from .happens_before import KIND, Clock, combine_stamps
 
 
 class Cells:
-    """Stamps of `count` cells: of the last write, of all reads, and of all atomics together; 0 if there was none."""
+    """Stamps of `count` cells: of the last write, of all reads, of all atomics together, and of the last atomic, which
+    is the last of the lanes that execute it together; 0 if there was none.
+    """
 
     def __init__(self, count: int) -> None:
         self.writes = np.zeros(count, np.int64)
         self.reads = np.zeros(count, np.int64)
         self.atomics = np.zeros(count, np.int64)
+        self.last_atomics: np.ndarray | None = None  # made by the first
 
     def map(self, function: Callable[[np.ndarray], np.ndarray]) -> None:
-        """Replace each of the three arrays by `function` of it."""
+        """Replace each of the arrays by `function` of it."""
         self.writes, self.reads, self.atomics = map(function, (self.writes, self.reads, self.atomics))
+        if self.last_atomics is not None:
+            self.last_atomics = function(self.last_atomics)
+
+    def enter_atomics(self, index: np.ndarray, stamps: np.ndarray, clock: Clock, lanes: Lanes, wide: bool) -> None:
+        """Add atomics, as `enter` does."""
+        self.enter(self.atomics, index, stamps, clock, lanes, wide, reads=False)
+        if self.last_atomics is None:
+            self.last_atomics = np.zeros_like(self.atomics)
+        self.last_atomics[index] = stamps
+
+    def after_the_last_atomic(
+        self, index: np.ndarray, lanes: Lanes, ids: np.ndarray, clock: Clock, wide: bool
+    ) -> np.ndarray | bool:
+        """Where the last atomic on a cell is ordered before an access: then all atomics on it are, because atomics on
+        one place happen one after the other. So the block that counts last may reset the counter.
+        """
+        if self.last_atomics is None:
+            return False
+        return ~clock.unordered(self.last_atomics.take(index), lanes, ids, wide)
 
     @staticmethod
     def enter(
-        into: np.ndarray, index: np.ndarray, stamps: np.ndarray, clock: Clock, lanes: Lanes, launch_wide: bool
+        into: np.ndarray,
+        index: np.ndarray,
+        stamps: np.ndarray,
+        clock: Clock,
+        lanes: Lanes,
+        launch_wide: bool,
+        reads: bool = True,
     ) -> None:
-        """Add accesses to `reads` or `atomics`. `index` and `stamps` have the same shape (blocks, threads, cells)."""
+        """Add accesses to `reads`, or to `atomics` if they are not `reads`.
+
+        `index` and `stamps` have the same shape (blocks, threads, cells).
+        """
         threads, old = clock.shape[1], into.take(index)
-        apart = clock.unordered(old, lanes, stamps & ~(-1 << KIND), launch_wide)
+        apart = clock.unordered(old, lanes, stamps & ~(-1 << KIND), launch_wide, reads)
         if apart.shape[0] > index.shape[0]:
             apart = apart.all(axis=0, keepdims=True)
         new = combine_stamps(old, stamps, apart, threads, launch_wide)

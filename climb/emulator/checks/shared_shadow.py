@@ -193,7 +193,9 @@ class SharedShadow:
         before = getattr(self.cells, which).take(index)
         if not (before >= self.clock.floor).any():
             return
-        found = self.clock.unordered(before, group.lanes, ids, False)
+        found = self.clock.unordered(before, group.lanes, ids, False, which == "reads")
+        if which == "atomics" and found.any():
+            found = found & ~self.cells.after_the_last_atomic(index, group.lanes, ids, self.clock, False)
         if where is not None and found.any():
             found = found & where()[:, :, None]
         if found.any():
@@ -208,8 +210,11 @@ class SharedShadow:
             self._logged = 0
 
     def _flush(self, log: list, which: str) -> None:
-        into = getattr(self.cells, which)
         for index, stamps, lanes in log:
             shape = np.broadcast_shapes(index.shape, stamps.shape)
-            Cells.enter(into, np.broadcast_to(index, shape), np.broadcast_to(stamps, shape), self.clock, lanes, False)
+            index, stamps = np.broadcast_to(index, shape), np.broadcast_to(stamps, shape)
+            if which == "atomics":
+                self.cells.enter_atomics(index, stamps, self.clock, lanes, False)
+            else:
+                Cells.enter(self.cells.reads, index, stamps, self.clock, lanes, False)
         log.clear()

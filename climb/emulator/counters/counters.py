@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from climb.toolchain.names import demangled
 
-from .lines import AccessCounters, BranchCounters, ProductCounters
+from .lines import AccessCounters, BranchCounters, ExecutionCounters, ProductCounters
 from .marks import Mark
 from .report import table
 
@@ -18,6 +18,7 @@ T = TypeVar("T")
 ACCESS_SUMS = ("requests", "lanes", "sectors", "ideal_sectors", "wavefronts", "ideal_wavefronts", "same_address")
 BRANCH_SUMS = ("branches", "divergent_branches")
 PRODUCT_SUMS = ("instructions", "flops")
+EXECUTION_SUMS = ("warp_instructions", "thread_instructions")
 TOTALS = ("warp_instructions", "thread_instructions", "branches", "divergent_branches", "barriers")
 
 
@@ -32,7 +33,7 @@ class Counters:
 
     `files` holds the lines of each known source file. `marks` lists where the machine code accesses memory differently;
     it is empty unless the two were compared. `notes` are findings that are no faults, such as memory left allocated.
-    `product_lines` counts matrix products, line by line.
+    `product_lines` counts matrix products, line by line; `execution_lines` instructions.
 
     `warp_instructions` counts PTX instructions issued to a warp, `thread_instructions` those of its active lanes. PTX
     is not machine code: totals of instructions and branches compare kernels, but do not predict Nsight Compute's.
@@ -52,6 +53,7 @@ class Counters:
     marks: tuple[Mark, ...] = field(default=(), repr=False, compare=False)
     product_lines: tuple[ProductCounters, ...] = ()
     notes: tuple[str, ...] = field(default=(), repr=False, compare=False)
+    execution_lines: tuple[ExecutionCounters, ...] = field(default=(), repr=False)
 
     @property
     def lane_efficiency(self) -> float:
@@ -81,6 +83,10 @@ class Counters:
         for one in self.product_lines + other.product_lines:
             key = (one.file, one.line, one.instruction)
             products[key] = _sum(products[key], one, PRODUCT_SUMS) if key in products else one
+        executions: dict[tuple, ExecutionCounters] = {}
+        for line in self.execution_lines + other.execution_lines:
+            where = (line.file, line.line)
+            executions[where] = _sum(executions[where], line, EXECUTION_SUMS) if where in executions else line
         return Counters(
             self.kernel if self.kernel == other.kernel else f"{self.kernel} + {other.kernel}",
             self.grid if self.grid == other.grid else (0, 0, 0),
@@ -92,6 +98,7 @@ class Counters:
             marks=tuple(dict.fromkeys(self.marks + other.marks)),
             product_lines=tuple(products[key] for key in sorted(products)),
             notes=tuple(dict.fromkeys(self.notes + other.notes)),
+            execution_lines=tuple(executions[key] for key in sorted(executions)),
         )
 
     @cached_property

@@ -64,6 +64,24 @@ class BranchCounters:
 
 
 @dataclass(frozen=True)
+class ExecutionCounters:
+    """The PTX instructions that one source line became: how often warps issued them, and lanes executed them.
+
+    `warp_instructions`: instructions issued to a warp. `thread_instructions`: those of its active lanes.
+    """
+
+    file: str
+    line: int
+    warp_instructions: int
+    thread_instructions: int
+
+    @property
+    def lane_efficiency(self) -> float:
+        """The share of the 32 lanes that is active, averaged over warp instructions; NaN if nothing ran."""
+        return self.thread_instructions / (32 * self.warp_instructions) if self.warp_instructions else float("nan")
+
+
+@dataclass(frozen=True)
 class ProductCounters:
     """Matrix products of one kind on one source line. `instruction`: "mma.m16n8k16.f32.f16.f16.f32", as its opcode.
 

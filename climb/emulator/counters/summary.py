@@ -8,7 +8,7 @@ from ..ptx.model import Location
 from ..simt.code import TranslatedKernel
 from ..simt.launch_counts import LaunchCounts
 from .counters import Counters
-from .lines import AccessCounters, BranchCounters, ProductCounters
+from .lines import AccessCounters, BranchCounters, ExecutionCounters, ProductCounters
 
 
 def summarize(
@@ -17,10 +17,16 @@ def summarize(
     """The counters of a launch that has ended."""
     warps = threads = branches = divergent = 0
     by_line: dict[tuple[str, int], list[int]] = {}
+    by_execution: dict[tuple[str, int], list[int]] = {}
     for one, executed, branched in zip(kernel.code.blocks, counts.executed, counts.branches, strict=True):
         instructions = len(one.instructions) + (one.branch is not None)
         warps += instructions * executed[0]
         threads += instructions * executed[1]
+        if executed[0]:
+            for one_of in (*one.instructions, *((one.branch,) if one.branch is not None else ())):
+                sums = by_execution.setdefault((one_of.location.file, one_of.location.line), [0, 0])
+                sums[0] += executed[0]
+                sums[1] += executed[1]
         if one.guard is not None and not one.predicated:
             branches += branched[0]
             divergent += branched[1]
@@ -46,6 +52,9 @@ def summarize(
         files=kernel.sources,
         product_lines=_product_lines(kernel, counts),
         notes=tuple(counts.notes),
+        execution_lines=tuple(
+            ExecutionCounters(file, line, *sums) for (file, line), sums in sorted(by_execution.items())
+        ),
     )
 
 

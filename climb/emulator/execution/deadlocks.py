@@ -120,8 +120,8 @@ def barrier_divergence(batch: Batch, parked: Parked) -> NoReturn:
     )
 
 
-def endless_loop(batch: Batch, at: int, group: Group, parked: Parked, max_steps: int) -> NoReturn:
-    """Raise EndlessLoop: the batch has run more than `max_steps` basic blocks; `group` was about to run block `at`."""
+def endless_loop(batch: Batch, at: int, group: Group, parked: Parked, why: str, **details: int) -> NoReturn:
+    """Raise EndlessLoop for a `group` that was about to run block `at`; the message says `why` it never ends."""
     blocks = batch.kernel.code.blocks
     instruction = blocks[at].instructions[0] if blocks[at].instructions else blocks[at].branch
     first, _ = group.lanes.at(0)
@@ -131,9 +131,9 @@ def endless_loop(batch: Batch, at: int, group: Group, parked: Parked, max_steps:
         for b, one in sorted(parked.items())
     )
     raise EndlessLoop(
-        f"endless loop: more than {max_steps} steps; {group.lanes.count} threads were running{waits}",
+        f"endless loop: {why}; {group.lanes.count} threads were running{waits}",
         place_in_block(batch, instruction.location, group.lanes, first, group.lanes.count),
-        steps=max_steps,
+        **details,
     )
 
 

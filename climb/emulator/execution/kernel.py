@@ -18,7 +18,7 @@ from ..counters.counters import Counters
 from ..counters.events import BlockTrace
 from ..counters.summary import summarize
 from ..counters.trace import Trace
-from ..errors import KernelWarning, LaunchError, Where
+from ..errors import EmulatorError, KernelWarning, LaunchError, Where
 from ..memory.device_memory import DeviceMemory
 from ..runtime import warpgroups
 from ..runtime.bulk_copies import check_left
@@ -87,7 +87,8 @@ class Kernel:
         they fit on the GPU. `cluster`: the blocks of a cluster, as the launch attribute gives them; None for those of
         `__cluster_dims__`. `schedule`: an order of warps, blocks and asynchronous copies; None for the current one, see
         `schedules`.
-        Raises LaunchError for a launch that is not possible, and one of the other `errors` for a fault of the kernel.
+        Raises LaunchError for a launch that is not possible, and one of the other `errors` for a fault of the kernel;
+        its `counters` are those up to the fault.
         """
         grid, block = self._extent(grid, "grid"), self._extent(block, "block")
         parameters = self._pack(args)
@@ -136,6 +137,9 @@ class Kernel:
                 counts.unprinted = 0
                 if trace is not None:
                     trace.discard(before)
+            except EmulatorError as error:
+                error.counters = summarize(self._translated, grid, block, counts)
+                raise
             finally:
                 print_output(counts)
                 if workspace is not None:

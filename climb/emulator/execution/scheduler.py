@@ -12,8 +12,11 @@ from .deadlocks import barrier_divergence, check_cluster_barrier, check_warp_gat
 from .gates import Gates
 from .named_barriers import NamedBarriers
 from .policy import SPINS, Waiting
+from .progress import FEWEST_ROUNDS, PATIENCE, Progress
 from .schedules import Teams
 from .special_registers import special_registers
+
+NO_CHANGE = "nothing that the loop's condition depends on changes any more"
 
 
 class Scheduler:
@@ -23,7 +26,7 @@ class Scheduler:
         self.batch, self.max_steps = batch, max_steps
         self.waiting = Waiting() if batch.schedule is None else Teams(batch, batch.schedule.random)
         self.parked: dict[int, Group] = batch.parked
-        self.gates = Gates(batch)
+        self.gates, self.progress = Gates(batch), Progress(batch)
         self.named_barriers: NamedBarriers | None = None  # made at the first one
         self.grid_barrier = GridBarrier(batch) if batch.grid_barrier is not None else None
 
@@ -63,7 +66,7 @@ class Scheduler:
             group.passed = False
             steps += 1
             if steps > max_steps:
-                endless_loop(batch, at, group, parked, max_steps)
+                endless_loop(batch, at, group, parked, f"more than {max_steps} steps", steps=max_steps)
             lanes = group.lanes
             count = executed[at]
             count[0] += lanes.warps
@@ -98,7 +101,7 @@ class Scheduler:
                             exited.append(part.lanes)
                     group = None
                     continue
-            if block.spin and at <= last and self._yields(at, group):
+            if at <= last and (self._yields(at, group) if block.spin else steps > PATIENCE and self._stuck(at, group)):
                 group = None
             elif not waiting.may_continue(at, group):
                 waiting.push(at, group)
@@ -145,8 +148,24 @@ class Scheduler:
         if not waiting.runnable and not (self.parked and self._release(spinning=True)):
             if self.grid_barrier is not None:
                 self.grid_barrier.check([*waiting.postponed, (at, group)])
+            if self.progress.idle([*waiting.postponed, (at, group)]):
+                endless_loop(self.batch, at, group, self.parked, NO_CHANGE)
             if not waiting:
                 return False
+        waiting.postpone(at, group)
+        return True
+
+    def _stuck(self, at: int, group: Group) -> bool:
+        """Whether a group at the head of a loop lets others run, because only they can let it leave the loop.
+
+        Raises EndlessLoop if nobody can.
+        """
+        waiting, progress = self.waiting, self.progress
+        if not progress.repeats(at, group, not waiting and not self.parked):
+            return False
+        if not waiting or not progress.loop(at).memory or progress.postponed > FEWEST_ROUNDS:
+            endless_loop(self.batch, at, group, self.parked, NO_CHANGE)
+        progress.postponed += 1
         waiting.postpone(at, group)
         return True
 

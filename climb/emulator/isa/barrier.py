@@ -39,9 +39,9 @@ for _how, _t in ((("popc",), "u32"), (("and", "or"), "pred")):
     special(PREFIX + _opcode, results=(_t,), gate="named", how=_how, t=(_t,), **_FORMS)(_vote)
 
 
-def _fence(emitter: Emitter, instruction: ptx.Instruction, **_: str) -> None:
+def _fence(emitter: Emitter, instruction: ptx.Instruction, scope: str, **_: str) -> None:
     """Tell the search for races. Values need no fence: every access takes effect at once."""
-    emitter.line("memory_fence(G)")
+    emitter.line(f"memory_fence(G, {scope!r})")
 
 
 @special("fence.proxy.async{space}", writes=0, space=("", ".global", ".shared::cta", ".shared::cluster"))
@@ -53,7 +53,7 @@ def _proxy_fence(emitter: Emitter, instruction: ptx.Instruction, **_: str) -> No
 @special("fence.mbarrier_init.release.cluster", writes=0)
 def _initialisation_fence(emitter: Emitter, instruction: ptx.Instruction) -> None:
     """Publish the initialisation of mbarriers."""
-    emitter.line("memory_fence(G)")
+    emitter.line("memory_fence(G, 'cluster')")
 
 
 @special("fence.proxy.alias", writes=0)

@@ -7,6 +7,7 @@ in the CUDA Driver API.
 
 from __future__ import annotations
 
+import math
 import struct
 import zlib
 from dataclasses import dataclass
@@ -24,6 +25,9 @@ SIZES = {
 }  # fmt: skip
 SWIZZLES = (0, 32, 64, 128)  # bytes; the index is the number in CUtensorMapSwizzle
 L2_PROMOTIONS = (0, 64, 128, 256)
+#: The bytes that a box may have: the shared memory of a block. The driver refuses 256 x 256 floats; where it draws the
+#: line was not tried.
+MAX_BOX = 227 * 1024
 _MAGIC = b"climb TM"
 _FORM = "<8s6BQ5Q4Q5H5B"
 _SPAN = struct.calcsize(_FORM)
@@ -99,6 +103,8 @@ def check(one: TensorMap) -> None:
         raise TensorMapError(f"the strides are {one.strides} bytes; each must be a multiple of 16 and below 2^40")
     if not all(1 <= extent <= 256 for extent in one.box):
         raise TensorMapError(f"the box is {one.box}; each extent must be 1 to 256 elements")
+    if math.prod(one.box) * size > MAX_BOX:
+        raise TensorMapError(f"the box has {math.prod(one.box) * size} bytes; shared memory has at most {MAX_BOX}")
     if not all(1 <= step <= 8 for step in one.element_strides):
         raise TensorMapError(f"the element strides are {one.element_strides}; each must be 1 to 8")
     inner = one.box[0] * size

@@ -67,6 +67,7 @@ def _land(batch: Batch, write: AsyncAccess, read: AsyncAccess, again: bool) -> N
     if again:
         value = _read(Group(batch, read.lanes, {}), read.site.uncounted, read.address, None)
     index = (write.address + site.offset >> shift) + write.block * (batch.shared.shape[1] >> shift)
+    batch.changes += 1
     batch.shared_view(site.container)[index] = value
 
 

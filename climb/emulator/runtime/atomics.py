@@ -22,6 +22,7 @@ UFUNCS = {
     "and": np.bitwise_and, "or": np.bitwise_or, "xor": np.bitwise_xor,
 }  # fmt: skip
 MANY = 64  # with more lanes at one address, all operations at that address are executed together
+FEW_SWAPS = 4  # the same for compare-and-swap, most of which fail when many lanes contend
 
 
 def _halves(operation: str) -> Callable[[np.ndarray, np.ndarray], np.ndarray]:
@@ -81,7 +82,7 @@ def apply(
     starts = np.flatnonzero(np.concatenate(([True], place[1:] != place[:-1])))
     counts = np.diff(np.append(starts, place.size))
     old = np.empty(index.size, memory.dtype)
-    heavy = counts > MANY
+    heavy = counts > (FEW_SWAPS if operation == "cas" else MANY)
     for start, count in zip(starts[heavy].tolist(), counts[heavy].tolist(), strict=True):
         _apply_at_one_address(memory, int(place[start]), order[start : start + count], operation, value, other, old)
     rank = np.arange(place.size) - np.repeat(starts, counts)
@@ -106,6 +107,9 @@ def _apply_at_one_address(
 ) -> None:
     """Execute all operations at one address, one after the other."""
     values = value[lanes]
+    if operation == "cas":
+        _swap_at_one_address(memory, at, lanes, values, other[lanes], old)
+        return
     if operation in UFUNCS:
         chain = UFUNCS[operation].accumulate(np.concatenate((memory[at : at + 1], values)), dtype=memory.dtype)
     elif operation == "exch":
@@ -118,6 +122,20 @@ def _apply_at_one_address(
         chain = np.array(chain, memory.dtype)
     old[lanes] = chain[:-1]
     memory[at] = chain[-1]
+
+
+def _swap_at_one_address(
+    memory: np.ndarray, at: int, lanes: np.ndarray, compared: np.ndarray, new: np.ndarray, old: np.ndarray
+) -> None:
+    """Execute all compare-and-swaps at one address, one after the other: each turn goes to the next that succeeds."""
+    start = 0
+    while start < lanes.size:
+        hits = np.flatnonzero(compared[start:] == memory[at])
+        end = start + int(hits[0]) + 1 if hits.size else lanes.size
+        old[lanes[start:end]] = memory[at]
+        if hits.size:
+            memory[at] = new[end - 1]
+        start = end
 
 
 def apply_by_lane(
@@ -134,7 +152,11 @@ def apply_by_lane(
     def flat(each: np.ndarray) -> np.ndarray:
         return np.broadcast_to(each, shape).reshape(-1)
 
-    old = apply(memory, flat(index), operation, flat(value), None if other is None else flat(other), returns)
+    where, batch = flat(index), group.batch
+    before = memory[where] if batch.watching else None
+    old = apply(memory, where, operation, flat(value), None if other is None else flat(other), returns)
+    if before is not None:
+        batch.changes += before.tobytes() != memory[where].tobytes()
     return None if old is None else old.reshape(shape)
 
 

@@ -59,6 +59,7 @@ def store_cluster(group: Group, site: Site, address: np.ndarray, value: np.ndarr
     if batch.shared_shadow is not None:
         hooks.ordered(group, site)
         batch.shared_shadow.remote(group, site, *found)
+    batch.changes += 1
     batch.shared_view(site.container)[index] = np.broadcast_to(pack(value, site), index.shape)
 
 

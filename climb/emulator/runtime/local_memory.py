@@ -26,7 +26,10 @@ def load_local(group: Group, site: Site, address: np.ndarray) -> np.ndarray:
 def store_local(group: Group, site: Site, address: np.ndarray, value: np.ndarray | tuple) -> None:
     """st.local: to each lane's own memory."""
     index = _local_index(group, site, address)
-    group.batch.local_view(site.container)[index] = np.broadcast_to(pack(value, site), index.shape)
+    data, value = group.batch.local_view(site.container), np.broadcast_to(pack(value, site), index.shape)
+    if group.batch.watching:
+        group.batch.changes += bool((data[index] != value).any())
+    data[index] = value
     written = group.batch.local_written
     if written is not None:
         ones = written.reshape(-1).view(site.container)

@@ -106,7 +106,7 @@ def arrive(
     """
     words = words_of(group, site, address)
     if group.batch.clock is not None and count is not None:
-        group.batch.clock.fence(group.lanes)
+        group.batch.clock.fence(group.lanes, wide=False)
     shape = group.lanes.shape
     arrivals = np.zeros((), np.uint64) if count is None else count.astype(np.uint64)
     nbytes = np.zeros((), np.int64) if expected is None else expected.astype(np.int64)
@@ -139,6 +139,7 @@ def _apply(group: Group, words: np.ndarray, arrivals: np.ndarray, nbytes: np.nda
     before = apply(memory, words, step, arrivals, nbytes.view(np.uint64) & _TX_MASK, True)
     batch.asynchronous.values[words] = memory[words]
     batch.asynchronous.progress()
+    batch.changes += 1
     return before
 
 

@@ -48,6 +48,8 @@ def store_shared(group: Group, site: Site, address: np.ndarray, value: np.ndarra
     if index.shape != shape:
         index = np.broadcast_to(index, shape)
     data, shadow = group.batch.shared_view(site.container), group.batch.shared_shadow
+    if group.batch.watching:
+        group.batch.changes += bool(hooks.differ(data, index, value).any())
     if shadow is None:
         data[index] = value
         return

@@ -130,6 +130,7 @@ def store(
     for surface, which in _surfaces(group, site, geometry, handle):
         offset, inside = _place(group, site, mode, surface, which, size * len(values), at)
         elements = surface.rows.reshape(-1).view(f"u{size}")
+        group.batch.changes += 1
         for number, value in enumerate(values):
             chosen = np.broadcast_to(value, which.shape)[which]
             elements[offset[inside] // size + number] = chosen[inside]
@@ -143,6 +144,7 @@ def update(
     for surface, which in _surfaces(group, site, geometry, handle):
         offset, inside = _place(group, site, mode, surface, which, value.itemsize, at)
         elements = surface.rows.reshape(-1).view(value.dtype)
+        group.batch.changes += 1
         chosen = np.broadcast_to(value, which.shape)[which]
         UPDATES[how].at(elements, offset[inside] // value.itemsize, chosen[inside])
 

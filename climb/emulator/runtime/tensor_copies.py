@@ -23,8 +23,8 @@ from . import bulk, mbarrier
 from .bulk_copies import barrier_words, targets
 from .global_effects import read_global, write_global
 
-#: The bits that fill elements outside a tensor of floats, if it asks for NaN.
-_NAN = {"float16": 0x7FFF, "bfloat16": 0x7FFF, "float32": 0x7FFFFFFF, "float64": 0x7FFFFFFFFFFFFFFF}
+#: The 16 bits, repeated, that fill elements outside a tensor of floats, if it asks for NaN: what an H200 writes.
+_NAN = 0x7FF7
 #: The PTX type of a reduction on elements of each type.
 _KINDS = {
     "uint32": "u32", "int32": "s32", "uint64": "u64", "int64": "s64", "float16": "f16", "bfloat16": "bf16",
@@ -144,7 +144,9 @@ def _count(group: Group, site: Site, tensor: TensorMap, box: Box) -> None:
 def _gather(tensor: TensorMap, box: Box, held: Allocation | None) -> np.ndarray:
     """The elements of a box, in their order in shared memory: unsigned integers (n,)."""
     dtype = np.dtype(f"u{tensor.itemsize}")
-    out = np.full(box.inside.size, _NAN[tensor.dtype] if tensor.nan_fill else 0, dtype)
+    out = np.zeros(box.inside.size, dtype)
+    if tensor.nan_fill:
+        out.view(np.uint16)[:] = _NAN
     if held is not None:
         out[box.inside] = _elements(held.data, box.address - held.address, dtype)
     return out

@@ -29,7 +29,8 @@ class Batch:
     each byte of local memory that has been written. `schedule` is None for the usual order. `copies` are cp.async's,
     `products` wgmma's, `asynchronous` holds mbarriers and the bulk operations; `registers` is None until a warpgroup
     changes its own. `parked`: the groups that wait at a barrier, by basic block. `grid_barrier`: the workspace of a
-    cooperative launch. `stack`: made by the first call that needs one.
+    cooperative launch. `stack`: made by the first call that needs one. `changes` counts the operations that have
+    changed memory, from the time when the scheduler is `watching` on.
     """
 
     def __init__(
@@ -69,6 +70,7 @@ class Batch:
         self.registers: RegisterPool | None = None
         self.parked: dict[int, Parked] = {}
         self.timer = 0
+        self.watching, self.changes = False, 0
         self.strict_masks = False
         self.grid_barrier: Allocation | None = None
         self.stack: Stack | None = None

@@ -10,6 +10,7 @@ import numpy as np
 from ..ptx.model import Location
 
 _STRONG = frozenset({"volatile", "relaxed", "acquire", "release", "acq_rel"})
+_SCOPES = ("cta", "cluster", "gpu", "sys")
 _OPERATIONS = frozenset({"add", "inc", "dec", "min", "max", "and", "or", "xor", "cas", "exch"})
 _ASYNCHRONOUS = {"cp": "copy", "wgmma": "matrix product"}
 _CONTAINERS = {1: "uint8", 2: "uint16", 4: "uint32", 8: "uint64", 16: "complex128"}
@@ -59,6 +60,11 @@ class Site:
     def releases(self) -> bool:
         """Whether the access publishes the thread's earlier writes, like a fence before it."""
         return not {"release", "acq_rel"}.isdisjoint(self.opcode)
+
+    @cached_property
+    def scope(self) -> str:
+        """The threads that an ordered access is ordered for: "cta", "cluster", "gpu" or "sys"; "" if nothing says."""
+        return next((part for part in self.opcode if part in _SCOPES), "")
 
     @cached_property
     def operation(self) -> str:

@@ -134,7 +134,7 @@ def record_path(gpu: str = records.DEFAULT_GPU, folder: Path | None = None) -> P
 @functools.cache
 def record(gpu: str = records.DEFAULT_GPU) -> Record:
     """The committed counts of a GPU. Raises LookupError where there are none."""
-    path = record_path(gpu)
+    path = record_path(records.gpu_with("emulator/agreement.json", gpu))
     if not path.exists():
         raise LookupError(f"no counts of {gpu} to compare the emulator with; on that GPU, run: {COMMAND}")
     data = records.load(path, AgreementRecord)

@@ -70,7 +70,7 @@ def counted_code(rung: BoundRung, size: Size, gpu: str = records.DEFAULT_GPU) ->
     compiled, name = rung.compiled(size), (rung.ladder.name, rung.name)
     if name not in NONDETERMINISTIC:
         return compiled
-    path = code_path(*name, gpu)
+    path = code_path(*name, records.gpu_with("emulator/agreement.json", gpu))
     if not path.exists():
         raise LookupError(f"no code of {name[0]} {name[1]} beside its counts")
     held = records.load(path, KeptCode)

@@ -79,7 +79,7 @@ def compared_path(gpu: str = records.DEFAULT_GPU) -> Path:
 
 def read_summary(gpu: str = records.DEFAULT_GPU) -> Summary:
     """The committed summary."""
-    return records.load(compared_path(gpu), Summary)
+    return records.load(compared_path(records.gpu_with("emulator/compared.json", gpu)), Summary)
 
 
 def write_summary() -> Path:

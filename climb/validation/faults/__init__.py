@@ -145,7 +145,7 @@ def record_path(gpu: str = records.DEFAULT_GPU, folder: Path | None = None) -> P
 
 def record(gpu: str = records.DEFAULT_GPU) -> SanitizerRecord:
     """Compute-sanitizer's reports on the planted faults. Raises LookupError where there are none, and RecordError."""
-    path = record_path(gpu)
+    path = record_path(records.gpu_with("emulator/sanitizer.json", gpu))
     if not path.exists():
         raise LookupError(f"compute-sanitizer was not run on {gpu}; on that GPU, run: {COMMAND} faults")
     return records.load(path, SanitizerRecord)
@@ -158,7 +158,7 @@ def clean_path(gpu: str = records.DEFAULT_GPU, folder: Path | None = None) -> Pa
 
 def clean_record(gpu: str = records.DEFAULT_GPU) -> CleanRecord:
     """Compute-sanitizer's reports on the rungs. Raises LookupError where there are none, and RecordError."""
-    path = clean_path(gpu)
+    path = clean_path(records.gpu_with("emulator/clean.json", gpu))
     if not path.exists():
         raise LookupError(f"the rungs were not run under compute-sanitizer on {gpu}; on that GPU, run: {COMMAND} clean")
     return records.load(path, CleanRecord)

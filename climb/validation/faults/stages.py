@@ -125,7 +125,7 @@ def record_path(gpu: str = records.DEFAULT_GPU, folder: Path | None = None) -> P
 
 def stages_record(gpu: str = records.DEFAULT_GPU) -> StagesRecord:
     """What a GPU makes of the variants. Raises LookupError where they were not run, and RecordError."""
-    path = record_path(gpu)
+    path = record_path(records.gpu_with("emulator/stages.json", gpu))
     if not path.exists():
         raise LookupError(f"the exhibit stages was not run on {gpu}; on that GPU, run: {COMMAND} stages")
     return records.load(path, StagesRecord)

@@ -96,7 +96,7 @@ def record_path(gpu: str = records.DEFAULT_GPU, folder: Path | None = None) -> P
 
 def record(gpu: str = records.DEFAULT_GPU) -> FuzzRecord:
     """The outcome on a GPU. Raises LookupError where there is none, and RecordError."""
-    path = record_path(gpu)
+    path = record_path(records.gpu_with("emulator/fuzz.json", gpu))
     if not path.exists():
         raise LookupError(f"no random programs were run on {gpu}; on that GPU, run: {COMMAND}")
     return records.load(path, FuzzRecord)

@@ -152,7 +152,7 @@ def profile_path(gpu: str = records.DEFAULT_GPU, folder: Path | None = None) -> 
 
 def divergence_profile(gpu: str = records.DEFAULT_GPU) -> DivergenceRecord:
     """Read the committed profile. Raises FileNotFoundError where there is none, and RecordError."""
-    return records.load(profile_path(gpu), DivergenceRecord)
+    return records.load(profile_path(records.gpu_with("profiles/divergence.json", gpu)), DivergenceRecord)
 
 
 def write_prepared(file: Path) -> None:

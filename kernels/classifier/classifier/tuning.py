@@ -34,8 +34,12 @@ class Shape:
 
 
 def table_path(gpu: str = records.DEFAULT_GPU) -> Path:
-    """The file of the tables; ``search/classifier.json`` beside it holds the trials of a search."""
-    return records.RECORDS / gpu / "tuning" / "classifier.json"
+    """The file of the tables; ``search/classifier.json`` beside it holds the trials of a search.
+
+    A GPU that nobody has searched on takes the blocks of the book's GPU; ``climb record`` says so.
+    """
+    place = "tuning/classifier.json"
+    return records.RECORDS / records.gpu_with(place, gpu) / place
 
 
 _TABLES = json.loads(table_path().read_text(encoding="utf-8"))["tables"]

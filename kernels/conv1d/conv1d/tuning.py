@@ -72,8 +72,12 @@ class Block:
 
 
 def table_path(gpu: str = records.DEFAULT_GPU) -> Path:
-    """The file of the tables; ``search/conv1d.json`` beside it holds the trials of a search."""
-    return records.RECORDS / gpu / "tuning" / "conv1d.json"
+    """The file of the tables; ``search/conv1d.json`` beside it holds the trials of a search.
+
+    A GPU that nobody has searched on takes the blocks of the book's GPU; ``climb record`` says so.
+    """
+    place = "tuning/conv1d.json"
+    return records.RECORDS / records.gpu_with(place, gpu) / place
 
 
 def _rows(tables: dict[str, Any], rung: str) -> dict[Shape, list[Any]]:

@@ -83,7 +83,7 @@ class Search:
 
 def searched(gpu: str = records.DEFAULT_GPU) -> Search:
     """Read the committed search. Raises LookupError where there is none, or when the kernel has changed since."""
-    path = search_path(gpu)
+    path = search_path(records.gpu_with("search/sgemm.json", gpu))
     if not path.exists():
         raise LookupError(f"no search of sgemm on {gpu}; on that GPU: {COMMAND}")
     data = records.load(path, SearchRecord)

@@ -1,0 +1,69 @@
+"""Whether a folder of ``records/`` is one that the book can show: whoever made it, on whichever GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from climb.bench import hardware, records
+from climb.bench.records.schema import Named
+from climb.bench.records.store import RecordError
+from climb.bench.registry import ladder_names
+
+#: Measurements of the reader's machine, which git ignores.
+LOCAL = "local"
+
+
+class _Named(msgspec.Struct):
+    device: Named
+
+
+def folders(at: Path = records.RECORDS) -> list[Path]:
+    """The folders of records, one for each GPU, the book's first."""
+    found = [path for path in at.iterdir() if path.is_dir() and path.name != LOCAL and any(path.rglob("*.json"))]
+    return sorted(found, key=lambda path: (path.name != records.BOOK_GPU, path.name))
+
+
+def folder_problems(folder: Path) -> list[str]:
+    """What is wrong with a folder of records, a line for each; empty where nothing is.
+
+    Every record must follow its schema, belong to a ladder of the book and to a session of the folder's ceilings, and
+    come from the GPU that the folder is named after. A folder may have any part of the ladders.
+    """
+    return list(_problems(folder)) if folder.is_dir() else [f"{folder}: there is no such folder"]
+
+
+def _problems(folder: Path) -> Iterator[str]:
+    try:
+        ceilings = records.load_sessions(folder)
+    except RecordError as error:
+        yield str(error)
+        return
+    sessions = {one.session for one in ceilings.sessions} if ceilings else set()
+    for one in ceilings.sessions if ceilings else ():
+        yield from _of_another_gpu(folder / records.CEILINGS_FILE, one.device["name"], folder.name)
+    for ladder in records.recorded(folder):
+        path = records.record_path(ladder, folder=folder)
+        try:
+            record = records.load_record(ladder, folder=folder)
+        except RecordError as error:
+            yield str(error)
+            continue
+        if record.ladder != ladder or ladder not in ladder_names():
+            yield f"{path}: it is the record of '{record.ladder}'; expected a ladder of the book, and its name"
+        if record.session not in sessions:
+            yield f"{path}: its session is '{record.session}', which {records.CEILINGS_FILE} does not have"
+        yield from _of_another_gpu(path, record.gpu, folder.name)
+    for path in sorted(folder.glob("*/*.json")):
+        try:
+            named = msgspec.json.decode(path.read_bytes(), type=_Named).device.name
+        except msgspec.MsgspecError:
+            continue  # tables and summaries do not name a GPU; their schemas are tested elsewhere
+        yield from _of_another_gpu(path, named, folder.name)
+
+
+def _of_another_gpu(path: Path, name: str, folder: str) -> Iterator[str]:
+    if hardware.gpu_slug(name) != folder:
+        yield f"{path}: it was measured on {name}, whose folder is {hardware.gpu_slug(name)}"

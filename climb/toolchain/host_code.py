@@ -1,0 +1,100 @@
+"""Cut the host code out of a .cu file: NVRTC compiles device code alone.
+
+A file that nvcc compiles may hold `main`, functions that launch kernels, and includes of the C++ library. What is cut
+leaves its empty lines behind, so that line numbers stay those of the file. This reads C++ by its braces, not as a
+compiler does: what it cannot place stays, and NVRTC then says what is wrong with it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+#: Headers for the host alone. Others, such as <cstdint> and <cuda/std/...>, NVRTC and CUDA's wheels bring.
+_HOST_HEADERS = re.compile(
+    r"^[ \t]*#[ \t]*include[ \t]*[<\"]((?:c?std(?:io|lib)|iostream|iomanip|fstream|sstream|vector|string|algorithm"
+    r"|chrono|random|memory|map|unordered_map|set|queue|numeric|functional|thread|mutex|c?time|c?string|c?assert|c?math"
+    r"|cuda_runtime|cuda_runtime_api|device_launch_parameters|helper_\w+|sys/time|unistd|getopt|torch/\w+"
+    r"|thrust/[\w/]+)(?:\.h)?)[>\"][^\n]*",
+    re.MULTILINE,
+)
+_QUIET = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'', re.DOTALL)
+_DEVICE = re.compile(r"__(?:global|device)__")
+_CALLS_HOST = re.compile(r"<<<|(?<!cuda::)\bstd::|\bcuda[A-Z]\w*\s*\(|\b(?:fprintf|exit|fopen|getenv|s?rand)\s*\(")
+_FUNCTION = re.compile(r"([~\w:]+)\s*\([^{;]*\)[^{;()]*$", re.DOTALL)
+_SCOPE = re.compile(r"^\s*(?:inline\s+)?namespace\b|^\s*extern\s*\"\s*\"\s*$")
+
+
+@dataclass(frozen=True)
+class Cut:
+    """What was cut: the name of a function, or of a header, and its first and last line."""
+
+    name: str
+    first: int
+    last: int
+
+    def __str__(self) -> str:
+        lines = f"line {self.first}" if self.first == self.last else f"lines {self.first}-{self.last}"
+        return f"{self.name} ({lines})"
+
+
+def has_host_code(source: str) -> bool:
+    """Whether the source launches kernels or has a `main`, so that it was written for nvcc."""
+    plain = _blanked(source)
+    return "<<<" in plain or re.search(r"\bmain\s*\(", plain) is not None
+
+
+def without_host_code(source: str) -> tuple[str, tuple[Cut, ...]]:
+    """The device code of a source, with unchanged line numbers, and what was cut."""
+    cuts: list[Cut] = []
+
+    def header(found: re.Match[str]) -> str:
+        line = source.count("\n", 0, found.start()) + 1
+        cuts.append(Cut(f"<{found[1]}>", line, line))
+        return " " * len(found[0])
+
+    text = _HOST_HEADERS.sub(header, source)
+    for name, start, end in _host_functions(_blanked(text)):
+        cuts.append(Cut(name, text.count("\n", 0, start) + 1, text.count("\n", 0, end) + 1))
+        text = text[:start] + re.sub(r"[^\n]", " ", text[start:end]) + text[end:]
+    return text, tuple(cuts)
+
+
+def _blanked(source: str) -> str:
+    """The source with its comments and string and character literals as spaces, at unchanged positions."""
+    return _QUIET.sub(lambda found: re.sub(r"[^\n\"]", " ", found[0]), source)
+
+
+def _host_functions(plain: str) -> list[tuple[str, int, int]]:
+    """Name, start and end of each function at namespace scope that only the host can run."""
+    plain = re.sub(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", lambda m: re.sub(r"[^\n]", " ", m[0]), plain, flags=re.MULTILINE)
+    found, start, position = [], 0, 0
+    while (here := re.compile(r"[{};]").search(plain, position)) is not None:
+        position = here.end()
+        if here[0] != "{":
+            start = position
+            continue
+        head = plain[start : here.start()]
+        if _SCOPE.search(head):
+            start = position
+            continue
+        position = _closing(plain, here.start())
+        function = _FUNCTION.search(head)
+        if function and not _DEVICE.search(head):
+            body = plain[here.start() : position]
+            if function[1] == "main" or _CALLS_HOST.search(body) or "__host__" in head or _CALLS_HOST.search(head):
+                first = start + len(head) - len(head.lstrip())
+                found.append((function[1], first, position))
+        if function or plain[position : position + 1] != ";":
+            start = position
+    return found
+
+
+def _closing(plain: str, opening: int) -> int:
+    """The position after the brace that closes the one at `opening`; the end of the text if none does."""
+    depth = 0
+    for brace in re.compile(r"[{}]").finditer(plain, opening):
+        depth += 1 if brace[0] == "{" else -1
+        if depth == 0:
+            return brace.end()
+    return len(plain)

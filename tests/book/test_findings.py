@@ -1,0 +1,82 @@
+"""The findings of the chapters: each chapter of the parts Techniques and Worklogs shows where its findings hold."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import nbformat
+import pytest
+import yaml
+
+from climb import paths
+from climb.bench import records
+from climb.bench.hardware import gpu_slug
+from climb.bench.records import RecordError
+from climb.display.where_it_holds import Finding, read_findings, where_it_holds
+
+BOOK = paths.ROOT / "book"
+#: Chapters whose findings are not marked yet. A chapter that marks them leaves this set, and none is added.
+NOT_YET = {"tiling", "coarsening", "conv1d", "conv2d", "conv3d", "classifier", "conv-layers"}
+
+
+def chapters_with_findings() -> list[str]:
+    parts = yaml.safe_load((paths.ROOT / "_toc.yml").read_text(encoding="utf-8"))["parts"]
+    files = [c["file"] for p in parts if p["caption"] in ("Techniques", "Worklogs") for c in p["chapters"]]
+    return [Path(file).name for file in files]
+
+
+@pytest.mark.parametrize("chapter", chapters_with_findings())
+def test_chapter_shows_where_its_findings_hold_before_its_last_section(chapter: str) -> None:
+    cells = nbformat.read(BOOK / f"{chapter}.ipynb", as_version=nbformat.NO_CONVERT).cells
+    shown = [at for at, cell in enumerate(cells) if f'where_it_holds("{chapter}")' in cell.source]
+    assert len(shown) == (0 if chapter in NOT_YET else 1), "mark its findings in findings.toml, and shorten NOT_YET"
+    assert (chapter in read_findings()) == bool(shown)
+    for at in shown:
+        assert "## Where this holds" in cells[at - 1].source
+        assert cells[at + 1].source.startswith("## Three lines to remember")
+
+
+def test_findings_belong_to_chapters_and_name_gpus_with_records() -> None:
+    found = read_findings()
+    assert set(found) <= set(chapters_with_findings()) and not set(found) & NOT_YET
+    folders = {folder.name for folder in records.RECORDS.iterdir() if folder.is_dir()}
+    for findings in found.values():
+        assert 3 <= len(findings) <= 6
+        assert {gpu_slug(gpu) for finding in findings for gpu in finding.seen_on} <= folders
+        assert all(text[0].isupper() or text[0].isdigit() or "async" in text for f in findings for text in (f.finding,))
+        assert all(f.finding.endswith(".") and f.why.endswith(".") for f in findings)
+
+
+@pytest.mark.parametrize(
+    ("fields", "where"),
+    [
+        ({"holds": "general"}, "on any GPU"),
+        ({"holds": "since", "since": "7.0"}, "since compute capability 7.0"),
+        ({"holds": "seen", "seen_on": ("NVIDIA H200", "Other GPU")}, "seen on NVIDIA H200, Other GPU"),
+    ],
+)
+def test_mark_in_words(fields: dict[str, object], where: str) -> None:
+    assert Finding(finding="It is so.", why="A law.", **fields).where == where
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ('holds = "since"', "since"),
+        ('holds = "seen"', "seen_on"),
+        ('holds = "general"\nsince = "7.0"', "since"),
+        ('holds = "general"\nseen_on = ["NVIDIA H200"]', "seen_on"),
+        ('holds = "often"', "often"),
+        ('holds = "general"\nsinse = "7.0"', "sinse"),
+    ],
+)
+def test_wrong_finding_is_refused(tmp_path: Path, row: str, message: str) -> None:
+    path = tmp_path / "findings.toml"
+    path.write_text(f'[[float4]]\nfinding = "It is so."\nwhy = "A law."\n{row}\n', encoding="utf-8")
+    with pytest.raises(RecordError, match=message):
+        read_findings(path)
+
+
+def test_chapter_without_findings_is_named() -> None:
+    with pytest.raises(KeyError, match="intro"):
+        where_it_holds("intro")

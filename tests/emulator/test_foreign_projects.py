@@ -1,0 +1,41 @@
+"""Kernels of public projects: the emulator computes what NumPy does, reports no error, and finds every planted bug."""
+
+from __future__ import annotations
+
+import pytest
+from foreign_harness import FOREIGN
+from foreign_programs import emulated
+from foreign_programs.catalogue import PROGRAMS
+from foreign_programs.program import Outcome, Program
+from tools.thorough import thorough
+
+from climb.emulator import EmulatorError
+
+FAULTS = [(one, fault, outcome) for one in PROGRAMS.values() for fault, outcome in one.faults.items()]
+
+
+@pytest.mark.parametrize(
+    "program", [thorough(one) if one.thorough else one for one in PROGRAMS.values()], ids=lambda one: one.name
+)
+def test_program_is_right_and_raises_nothing(program: Program) -> None:
+    emulated.run(program)
+
+
+@pytest.mark.parametrize(
+    ("program", "fault", "outcome"),
+    [thorough(*each) if each[0].thorough else each for each in FAULTS],
+    ids=lambda each: getattr(each, "name", None),
+)
+def test_planted_bug_is_found(program: Program, fault: int, outcome: Outcome) -> None:
+    with pytest.raises(outcome) as raised:
+        emulated.run(program, fault)
+    if isinstance(raised.value, EmulatorError):
+        assert raised.value.where.line and raised.value.where.text
+
+
+def test_every_planted_bug_of_a_source_is_tried_once() -> None:
+    for file in {one.file for one in PROGRAMS.values()}:
+        tried = [fault for one in PROGRAMS.values() if one.file == file for fault in one.faults]
+        text = (FOREIGN / f"{file}.cu").read_text()
+        planted = {n for n in range(1, 30) if f"FAULT == {n}\n" in text or f"FAULT != {n}\n" in text}
+        assert sorted(tried) == sorted(planted), file

@@ -1,0 +1,176 @@
+"""Loops that never end are named soon, and whoever waits lets the others go on, whatever the pattern of waiting."""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+import pytest
+from harness import Device
+
+from climb.emulator import EndlessLoop, Schedule
+from climb.emulator.execution.progress import loop_at
+from climb.emulator.execution.schedules import scheduling
+
+ENDLESS = r"""
+extern "C" __global__ void flag(volatile int* o) { if (threadIdx.x < 3) while (o[0] == 0) { } o[1] = 1; }
+extern "C" __global__ void two_flags(volatile int* o) { int me = threadIdx.x / 32;
+  while (o[1 - me] == 0) { } o[me] = 1; }
+extern "C" __global__ void held(int* o) { o[2] = 1; while (atomicExch(o + 2, 1)) { } o[1]++; }
+extern "C" __global__ void backoff(int* o) { unsigned wait = 8; o[2] = 1; __syncthreads();
+  while (atomicCAS(o + 2, 0, 1)) { __nanosleep(wait); if (wait < 256) wait *= 2; } }
+extern "C" __global__ void counting(volatile int* o) { int tries = 0; while (o[0] == 0) ++tries; o[1] = tries; }
+extern "C" __global__ void search(const int* o) { int lo = 0, hi = 63, want = 5;
+  while (lo < hi) { int middle = (lo + hi) / 2; if (o[middle] < want) lo = middle; else hi = middle; }
+  if (lo == 99) __trap(); }
+extern "C" __global__ void full_table(int* o) { unsigned at = threadIdx.x * 7 % 64;
+  while (o[at] != 99) at = (at + 1) % 64; o[at] = 1; }
+extern "C" __global__ void sums(int* o) { float sum = 1; int n = o[0] + 5;
+  for (int i = 0; i < n; i += o[i]) sum = sum * 1.5f + n; o[threadIdx.x] = sum; }
+extern "C" __global__ void barriers(int* o) { do __syncthreads(); while (o[0] == 0); }
+"""
+
+
+@pytest.fixture(scope="module")
+def endless():
+    return Device(ENDLESS)
+
+
+@pytest.mark.parametrize(
+    "name", ["flag", "two_flags", "held", "backoff", "search", "full_table", "sums", "barriers", "counting"]
+)
+def test_a_loop_that_nothing_can_end_is_named_within_seconds(endless, name, monkeypatch):
+    monkeypatch.setattr("climb.emulator.execution.progress.SECONDS", 0.5)
+    start = time.process_time()
+    with pytest.raises(EndlessLoop, match="nothing that the loop's condition depends on changes any more"):
+        endless.launch(name, 2, 64, np.zeros(64, np.int32), max_steps=2_000_000)
+    assert time.process_time() - start < 10
+
+
+FINITE = r"""
+extern "C" __global__ void long_loop(unsigned* o) { unsigned x = threadIdx.x, n = 0;
+  do { x = x * 1664525u + 1013904223u; ++n; } while (n < 9000 || (x >> 28) == 3); o[threadIdx.x] = n; }
+extern "C" __global__ void polls(volatile int* flag, int* o) {
+  if (threadIdx.x < 32) { while (flag[0] == 0) { } o[0] = flag[1]; }
+  else if (threadIdx.x == 32) { unsigned x = 7; for (int i = 0; i < 9000; ++i) x = x * 1664525u + 1013904223u;
+    flag[1] = x; __threadfence(); flag[0] = 1; } }
+extern "C" __global__ void deadline(volatile int* flag, int* o) { long long start = clock64(); int late = 0;
+  while (flag[0] == 0) if (clock64() - start > 20000000) { late = 1; break; } o[threadIdx.x] = late; }
+extern "C" __global__ void ping_pong(volatile int* ball, int* o) { int me = threadIdx.x / 32;
+  if (threadIdx.x % 32 == 0) for (int i = 0; i < 600; ++i) { while (ball[0] != me) { } ball[0] = 1 - me; }
+  o[threadIdx.x] = 1; }
+extern "C" __global__ void count_up(volatile int* o) {
+  if (threadIdx.x == 32) while (o[0] < 3000) o[0] = o[0] + 1;
+  else if (threadIdx.x < 32) while (o[0] < 3000) { } }
+extern "C" __global__ void backoff(int* lock, int* sum) { unsigned wait = 8;
+  while (atomicCAS(lock, 0, 1) != 0) { __nanosleep(wait); if (wait < 256) wait *= 2; }
+  __threadfence(); *sum = *sum + 1; __threadfence(); atomicExch(lock, 0); }
+extern "C" __global__ void ticket(unsigned* next, int* sum) { volatile unsigned* serving = next + 1;
+  unsigned mine = atomicAdd(next, 1); while (*serving != mine) { }
+  __threadfence(); *sum = *sum + 1; __threadfence(); *serving = mine + 1; }
+"""
+
+
+@pytest.fixture(scope="module")
+def finite():
+    return Device(FINITE)
+
+
+def test_a_long_loop_whose_registers_change_runs_to_its_end(finite):
+    out = np.zeros(32, np.uint32)
+    finite.launch("long_loop", 1, 32, out)
+    assert out.min() >= 9000
+
+
+def test_a_wait_for_a_thread_that_computes_for_long_ends(finite):
+    out = np.zeros(1, np.int32)
+    finite.launch("polls", 1, 64, np.zeros(2, np.int32), out)
+    assert out[0] != 0
+
+
+def test_a_wait_with_a_deadline_ends_at_the_deadline(finite):
+    out = np.zeros(32, np.int32)
+    finite.launch("deadline", 1, 32, np.zeros(1, np.int32), out)
+    assert (out == 1).all()
+
+
+def test_threads_that_return_memory_to_an_earlier_state_make_progress(finite):
+    out = np.zeros(64, np.int32)
+    finite.launch("ping_pong", 1, 64, np.zeros(1, np.int32), out)
+    assert (out == 1).all()
+
+
+def test_a_wait_for_a_thread_that_loops_over_stores_ends(finite):
+    count = np.zeros(1, np.int32)
+    finite.launch("count_up", 1, 64, count)
+    assert count[0] == 3000
+
+
+@pytest.mark.parametrize("name", ["backoff", "ticket"])
+def test_contended_locks_let_every_thread_in(finite, name):
+    total = np.zeros(1, np.int32)
+    finite.launch(name, 2, 36, np.zeros(2, np.int32), total)
+    assert total[0] == 72
+
+
+def test_the_condition_of_a_loop_depends_on_its_registers_and_memory(endless, finite):
+    """A sum that the loop only computes is not among them."""
+    sums, deadline = (
+        [loop_at(blocks, head) for head in _heads(blocks)]
+        for blocks in (endless.kernel("sums").code.blocks, finite.kernel("deadline").code.blocks)
+    )
+    assert [(each.memory, each.clock) for each in sums] == [(True, False)]
+    assert not any(name.startswith("%f") for name in sums[0].registers)
+    assert any(each.clock for each in deadline)
+
+
+def _heads(blocks):
+    return sorted({to for block in blocks for to in block.successors if to <= block.index})
+
+
+PIPELINE = r"""
+#include <cuda/barrier>
+using barrier = cuda::barrier<cuda::thread_scope_block>;
+// CUDA C++ Programming Guide, "Asynchronous Barrier": two buffers, producers and consumers
+extern "C" __global__ void k(int rounds, int length, int producers, const float* in, float* out) {
+  extern __shared__ float buffer[];
+  #pragma nv_diag_suppress static_var_with_dynamic_init
+  __shared__ barrier bar[4];
+  barrier *ready = bar, *filled = bar + 2;
+  int t = threadIdx.x;
+  if (t < 4) init(bar + t, blockDim.x);
+  __syncthreads();
+  if (t < producers)
+    for (int i = 0; i < rounds; ++i) {
+      ready[i % 2].arrive_and_wait();
+      for (int j = t; j < length; j += producers) buffer[i % 2 * length + j] = in[i * length + j];
+      (void)filled[i % 2].arrive();
+    }
+  else {
+    (void)ready[0].arrive();
+    (void)ready[1].arrive();
+    int consumers = blockDim.x - producers;
+    for (int i = 0; i < rounds; ++i) {
+      filled[i % 2].arrive_and_wait();
+      for (int j = t - producers; j < length; j += consumers)
+        out[i * length + j] = 2 * buffer[i % 2 * length + length - 1 - j];
+      (void)ready[i % 2].arrive();
+    }
+  }
+}"""
+
+
+@pytest.fixture(scope="module")
+def pipeline():
+    return Device(PIPELINE)
+
+
+@pytest.mark.parametrize("producers", [32, 96])
+@pytest.mark.parametrize("schedule", [None, Schedule(1)])
+def test_producers_and_consumers_take_turns_over_barriers(pipeline, producers, schedule):
+    rng = np.random.default_rng(1)
+    data = rng.random((7, 96), np.float32)
+    out = np.zeros_like(data)
+    with scheduling(schedule):
+        pipeline.launch("k", 2, producers + 32, 7, 96, producers, data, out, shared=2 * 96 * 4)
+    assert np.array_equal(out, 2 * data[:, ::-1])

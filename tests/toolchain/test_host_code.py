@@ -1,0 +1,47 @@
+"""Host code is cut out of a file for nvcc; device code and line numbers stay."""
+
+from __future__ import annotations
+
+from climb.toolchain.host_code import has_host_code, without_host_code
+
+SOURCE = """#include <iostream>
+#include <cstdint>
+#include "helper_cuda.h"
+namespace ours {
+struct Pair { int a; int sum() const { return a; } };
+__device__ int twice(int x) { return 2 * x; }
+int thrice(int x) { return 3 * x; }
+int cuda_free(int x) { return cuda::std::max(x, 1); }
+void launch(int* x) {
+    if (x) { kernel<<<1, 1>>>(x); }
+}
+}
+extern "C" __global__ void kernel(int* x) { x[0] = '}'; /* } */ }
+template <typename T>
+__global__ void
+__launch_bounds__(32) other(T* x) { const char* text = "main() { <<<"; }
+int table[] = {1, 2};
+int main(int argc, char** argv)
+{
+    for (;;) { std::cout << "}"; }
+}
+__global__ void last() {}
+"""
+
+
+def test_only_host_code_is_cut() -> None:
+    text, cuts = without_host_code(SOURCE)
+    assert [str(cut) for cut in cuts] == [
+        "<iostream> (line 1)", "<helper_cuda.h> (line 3)", "launch (lines 9-11)", "main (lines 18-21)",
+    ]  # fmt: skip
+    before, after = SOURCE.splitlines(), text.splitlines()
+    assert len(before) == len(after)
+    gone = {1, 3, 9, 10, 11, 18, 19, 20, 21}
+    assert {n for n, (a, b) in enumerate(zip(before, after, strict=True), 1) if a != b} == gone
+    assert not "".join(after[n - 1] for n in gone).strip()
+
+
+def test_host_code_is_recognised_outside_comments_and_strings() -> None:
+    assert has_host_code("void f() { k<<<1, 1>>>(); }") and has_host_code("int main() {}")
+    assert not has_host_code('// int main() {}\n__global__ void k() { printf("<<<"); /* main() */ }')
+    assert not has_host_code("__device__ int domain(int x);")
