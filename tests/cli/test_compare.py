@@ -84,3 +84,46 @@ def test_what_cannot_be_compared_is_one_line(argv, says, tmp_path, capsys):
     assert main(["compare", *(one.format(empty=tmp_path) for one in argv)]) == 2
     said = capsys.readouterr().err
     assert says in said and said.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "status"),
+    [
+        ([], 0),
+        (["--fail", "slower"], 1),
+        (["--fail", "slower", "--fail", "faster"], 1),
+        (["--at-least", "120", "--fail", "slower"], 0),
+    ],
+)
+def test_exit_status_says_whether_a_verdict_that_fails_was_found(folders, options, status, capsys):
+    assert main(["compare", *map(str, folders), *options]) == status
+    assert "Geometric mean of A / B: " in capsys.readouterr().out
+
+
+def test_differences_below_at_least_are_none(folders):
+    """``twice`` is 0.7 % slower, with intervals that overlap without holding each other's medians."""
+    by_name = {pair.a.name: pair.verdict for pair in compare_folders(*folders, at_least=0.01).pairs}
+    assert by_name == {"plain": "faster", "vector": "slower", "twice": "same", "library": "same"}
+
+
+def test_a_negative_difference_is_refused(folders, capsys):
+    assert main(["compare", *map(str, folders), "--at-least", "-1"]) == 2
+    assert "--at-least is -1; expected" in capsys.readouterr().err
+
+
+def test_a_rung_with_another_kernel_is_marked(folders, capsys):
+    a, b = folders
+    record = records.load_record("scale", folder=b)
+    points = tuple(replace(p, source_sha256="other") if p.name == "plain" else p for p in record.points)
+    save_record(replace(record, points=points), b / "scale.json")
+    main(["compare", str(a), str(b)])
+    lines = capsys.readouterr().out.splitlines()
+    assert {line.split()[2] for line in lines if line.endswith("†")} == {"plain"}
+    assert "† The kernel, its options or its launches differ between A and B." in lines
+
+
+def test_ladders_of_one_folder_alone_are_named(folders, capsys):
+    a, b = folders
+    save_record(replace(made.record(), ladder="more"), b / "more.json")
+    main(["compare", str(a), str(b)])
+    assert "Ladders only in B: more" in capsys.readouterr().out.splitlines()
