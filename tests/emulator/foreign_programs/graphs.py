@@ -11,7 +11,7 @@ from .program import WRONG, Project, Steps, close, empty, exact, integers, launc
 Random = np.random.Generator
 gunrock = Project("gunrock/gunrock", "graphs")
 gapbs = Project("sbeamer/gapbs", "graphs")
-ecl = Project("burtscher/ECL", "graphs")
+ecl = Project("burtscher/ECL-Suite", "graphs")
 N, FAR = 90, 1 << 30
 
 
@@ -50,7 +50,7 @@ def pagerank_pull(rng: Random) -> Steps:
     return Steps([launch("pagerank_pull", 6, 128, *args)], [close(rank, 0.15 + 0.85 * near @ share)])
 
 
-@ecl("ECL-CC/ECL-CC.cu", {3: Race})
+@ecl("ECL-CC", {3: Race})
 def components(rng: Random) -> Steps:
     near, first, ends = graph(rng, 0.01)
     starts = np.repeat(np.arange(N), np.diff(first)).astype(np.int32)
@@ -74,7 +74,7 @@ def triangles(rng: Random) -> Steps:
     )
 
 
-@ecl("ECL-MIS/ECL-MIS.cu")
+@ecl("ECL-MIS")
 def luby(rng: Random) -> Steps:
     near, first, ends = graph(rng)
     priority, state, after = words(rng, N), np.zeros(N, np.int32), np.zeros(N, np.int32)
@@ -88,7 +88,7 @@ def luby(rng: Random) -> Steps:
     return Steps([launch("luby", 3, 32, first, ends, priority, *turn, N) for turn in turns], [exact(state, expected)])
 
 
-@ecl("ECL-GC/ECL-GC.cu")
+@ecl("ECL-GC")
 def colour(rng: Random) -> Steps:
     near, first, ends = graph(rng)
     priority, before, after = words(rng, N), np.full(N, -1, np.int32), np.full(N, -1, np.int32)
