@@ -133,6 +133,25 @@ def test_emulate_runs_a_file_and_prints_its_counters(environment: Path, tmp_path
     assert done.returncode != 0 and "out of bounds" in done.stdout + done.stderr
 
 
+def test_readme_example_runs_outside_the_repository(environment: Path, tmp_path: Path) -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    kernel, test = (re.search(rf"^```{name}\n(.*?)^```$", readme, re.M | re.S)[1] for name in ("cuda", "python"))
+    (tmp_path / "softmax.cu").write_text(kernel, encoding="utf-8")
+    (tmp_path / "test_softmax.py").write_text(test, encoding="utf-8")
+    command = ("python", "-c", "from test_softmax import test_softmax; test_softmax()")
+    done = run(environment, tmp_path, *command)
+    assert "OutOfBounds" in done.stderr and "softmax.cu:7" in done.stderr
+    (tmp_path / "softmax.cu").write_text(kernel.replace("row > rows", "row >= rows"), encoding="utf-8")
+    done = run(environment, tmp_path, *command)
+    assert "AssertionError: global load sectors per request: 28.5714, expected at most 4" in done.stderr
+    arrays = ("--arg", "x:float32:200x64:random", "--arg", "y:float32:200x64")
+    launch = ("--grid", "4", "--block", "64", *arrays, "--arg", "200", "--arg", "64")
+    done = run(environment, tmp_path, "climb", "emulate", "softmax.cu", *launch, "--html", "softmax.html")
+    assert done.returncode == 0, done.stderr
+    page = (tmp_path / "softmax.html").read_text(encoding="utf-8")  # without Pygments, so without colours
+    assert '<details id="L7"' in page and "prefers-color-scheme" in page
+
+
 def test_check_judges_a_solution(environment: Path, tmp_path: Path) -> None:
     folder = ROOT / "kernels" / "coalescing" / "exercises"
     for name, status in (("fields_solution.cu", 0), ("fields.cu", 1)):

@@ -19,6 +19,7 @@ const SUBJECTS = {
   "book/conv-layers": ["im2col", "implicit gemm", "implicit gemm convolution", "winograd", "convolution layer"],
   "book/sgemm": ["sgemm", "stream-k", "stream k", "tensor core", "double buffering", "cp.async", "matrix multiplication"],
   "book/sources": ["sources", "claims"],
+  "book/profiling": ["profiling", "profiler", "nsight compute", "ncu", "stall", "stall reason", "eligible warp"],
   "book/emulator": ["emulator", "ptx", "race", "race detector"],
 };
 

@@ -11,6 +11,7 @@ class DataSheet:
 
     ``bandwidth_gb_s`` is that of device memory, ``fp32_tflop_s`` counts a multiply-add of float32 outside tensor cores
     as two operations, ``l2_mb`` is the size of the L2 cache. ``folder`` is the GPU's folder of records.
+    ``checked`` is the date when somebody compared the numbers with the ``source``, "" as long as nobody has.
     """
 
     name: str
@@ -21,6 +22,7 @@ class DataSheet:
     sms: int
     l2_mb: float
     source: str
+    checked: str = ""
 
 
 SHEETS = (

@@ -216,8 +216,14 @@ def _compiled(args: argparse.Namespace, source: _Source) -> tuple[Compiled, str]
     """The compiled source, and which of its kernels to launch."""
     from climb.emulator.running import only_kernel
     from climb.toolchain import compile_cuda
+    from climb.toolchain.host_code import constants_of_math
 
-    options = [*args.option, *(f"-D{each}" for each in args.define), *(f"-I{each}" for each in args.include)]
+    options = [
+        *args.option,
+        *constants_of_math(source.text),
+        *(f"-D{each}" for each in args.define),
+        *(f"-I{each}" for each in args.include),
+    ]
     for folder in args.include:
         if not Path(folder).is_dir():
             raise UsageError(f"-I {folder}: no such folder")

@@ -1,4 +1,4 @@
-"""The figures of the book: ladder, overview, roofline, sweep, access picture, lanes, launch and steps picture.
+"""The figures of the book: ladder, overview, roofline, sweep, access picture, lanes, launch, stalls and steps picture.
 
 Each function returns a matplotlib figure in the book's style, which a notebook shows as SVG. ``alt_text(figure)``
 describes it in words. ``climb figures`` draws the pictures of the README and the front page.
@@ -18,6 +18,7 @@ from climb.display.overview_figure import overview_figure
 from climb.display.palette import palette_css
 from climb.display.roofline_figure import roofline_figure
 from climb.display.social_picture import draw_social_picture
+from climb.display.stalls_figure import stalls_figure
 from climb.display.steps_figure import steps_figure, warp_steps
 from climb.display.style import alt_text, save, svg
 from climb.display.sweep_figure import sweep_figure
@@ -36,6 +37,7 @@ __all__ = [
     "overview_figure",
     "roofline_figure",
     "save",
+    "stalls_figure",
     "steps_figure",
     "sweep_figure",
     "warp_steps",

@@ -51,7 +51,14 @@ def sheets_table() -> CellOutput:
          one.source]
         for one in SHEETS
     ]  # fmt: skip
-    return table(rows, ["GPU", "memory", "FP32", "SMs", "L2", "source"], caption="What the vendor states")
+    return table(rows, ["GPU", "memory", "FP32", "SMs", "L2", "source"], caption=_stated())
+
+
+def _stated() -> str:
+    """The caption of the data sheets, which says whose numbers nobody has compared with their sources yet."""
+    pending = [one.name for one in SHEETS if not one.checked]
+    said = f"; not compared with these documents yet: {', '.join(pending)}" if pending else ""
+    return f"What the vendor states{said}"
 
 
 def predictions_table() -> CellOutput:

@@ -42,6 +42,7 @@ from .errors import (
 from .execution.kernel import Kernel
 from .execution.module import Module, load
 from .execution.schedules import Schedule, Schedules, scheduling
+from .expectations import Expectations, expect
 from .memory.device_memory import Allocation, DeviceMemory
 from .running import Result, run
 from .runtime.surfaces import Surface
@@ -70,6 +71,7 @@ __all__ = [
     "EmulatorError",
     "EndlessLoop",
     "Event",
+    "Expectations",
     "Kernel",
     "KernelWarning",
     "LaunchError",
@@ -94,6 +96,7 @@ __all__ = [
     "UnsupportedInstruction",
     "WarpMismatch",
     "checking",
+    "expect",
     "load",
     "run",
     "scheduling",

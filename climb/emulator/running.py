@@ -16,6 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from climb.toolchain import Compiled, ToolchainError, compile_cuda, disassemble, resources
+from climb.toolchain.host_code import constants_of_math, has_host_code, without_host_code
 from climb.toolchain.names import demangled
 
 from . import ptx
@@ -64,26 +65,28 @@ def run(
 ) -> Result:
     """Compile CUDA C++, run one kernel on the emulator, and return its counters and arrays.
 
-    `source`: the path of a .cu, .cuh or .cpp file, or the text. `kernel`: its name, or a C++ name expression such as
-    ``"scale<float, 4>"``; optional if the source has only one kernel. `args`: NumPy arrays, which are copied in and
-    written back in place; numbers, which are converted to the type of the parameter; NumPy scalars and bytes, which are
-    passed as they are. `shared_mem`: bytes of dynamic shared memory. `symbols`: values for `__constant__` and
-    `__device__` variables with C linkage. `cooperative`: run all blocks at the same time, as `grid.sync()` needs.
-    `stack_bytes` of a thread and `heap_bytes` of the device are what cudaDeviceSetLimit sets. `schedule`: run under one
-    `Schedule`; or, after a launch in the usual order, under several `Schedules`, and compare the outputs bit by bit:
-    the array arguments and the `__device__` variables. `cluster`: the blocks of a cluster, if `__cluster_dims__` does
-    not say so. `arch`: "sm_90a" for instructions that only Hopper has, such as setmaxnreg. A `Tensor` among the `args`
-    passes the tensor map of an array.
+    `source`: the path of a .cu, .cuh or .cpp file, or the text; host code, such as `main`, is left out. `kernel`: its
+    name, or a C++ name expression such as ``"scale<float, 4>"``; optional if the source has only one kernel. `args`:
+    NumPy arrays, which are copied in and written back in place; numbers, which are converted to the type of the
+    parameter; NumPy scalars and bytes, which are passed as they are. `shared_mem`: bytes of dynamic shared memory.
+    `symbols`: values for `__constant__` and `__device__` variables with C linkage. `cooperative`: run all blocks at the
+    same time, as `grid.sync()` needs. `stack_bytes` of a thread and `heap_bytes` of the device are what
+    cudaDeviceSetLimit sets. `schedule`: run under one `Schedule`; or, after a launch in the usual order, under several
+    `Schedules`, and compare the outputs bit by bit: the array arguments and the `__device__` variables. `cluster`: the
+    blocks of a cluster, if `__cluster_dims__` does not say so. `arch`: "sm_90a" for instructions that only Hopper has,
+    such as setmaxnreg. A `Tensor` among the `args` passes the tensor map of an array.
 
     Raises FileNotFoundError; CompileError with the compiler's messages; KernelNotFound; TypeError or ValueError, with
     the position, for an argument that does not fit its parameter; EmulatorError, with the source line, for a fault of
     the kernel or an instruction that is not supported.
     """
     text, filename, folders = _read(source)
-    names = (kernel,) if kernel is not None else ()
+    if has_host_code(text):
+        text, _ = without_host_code(text)
     compiled = compile_cuda(
-        text, filename=filename, options=options, name_expressions=names, include_dirs=folders, arch=arch
-    )
+        text, filename=filename, options=(*constants_of_math(text), *options), include_dirs=folders, arch=arch,
+        name_expressions=(kernel,) if kernel is not None else (),
+    )  # fmt: skip
     name = kernel if kernel is not None else only_kernel(compiled)
     return launch(
         compiled, name, grid, block, args, shared_mem=shared_mem, symbols=symbols, trace=trace, cooperative=cooperative,

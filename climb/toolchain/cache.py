@@ -3,7 +3,8 @@
 Tests and chapters run in many processes that compile and disassemble the same kernels. In a checkout the results are
 in `_build/compiled`, which `make clean` empties; an installed package has no checkout around it and keeps them in the
 user's cache directory. Each file holds one run's log, images and lowered names, under a digest of everything that
-went in. What cannot be read is made again, and what cannot be written is not kept.
+went in; the emulator keeps its translations in the same folder. What cannot be read is made again, and what cannot be
+written is not kept.
 """
 
 from __future__ import annotations
@@ -46,24 +47,39 @@ def digest(parts: Iterable[object]) -> str:
     return hashlib.sha256("\0".join(map(repr, parts)).encode()).hexdigest()
 
 
-def keep(name: str, make: Callable[[], Made]) -> Made:
-    """The result kept under `name`, or else what `make` returns, which is then kept. Errors of `make` are not kept."""
+def read(name: str) -> bytes | None:
+    """The bytes kept under `name`; None if there are none."""
+    if FOLDER is not None:
+        with contextlib.suppress(OSError):
+            return (FOLDER / name[:2] / name).read_bytes()
+    return None
+
+
+def write(name: str, data: bytes) -> None:
+    """Keep bytes under `name`, in place of those kept before. Other processes see all of them or none."""
     if FOLDER is None:
-        return make()
+        return
     path = FOLDER / name[:2] / name
-    with contextlib.suppress(OSError, ValueError, KeyError, zlib.error):
-        held = json.loads(zlib.decompress(path.read_bytes()))
-        images = {key: base64.b64decode(image, validate=True) for key, image in held["images"].items()}
-        return held["log"], images, held["names"]
-    log, images, names = make()
-    packed = {key: base64.b64encode(image).decode() for key, image in images.items()}
-    text = json.dumps({"log": log, "images": packed, "names": names})
     partial = path.with_name(f"{name}.{os.getpid()}.partial")
     with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
         try:
-            partial.write_bytes(zlib.compress(text.encode(), 1))
+            partial.write_bytes(data)
             os.replace(partial, path)
         finally:
             partial.unlink(missing_ok=True)
+
+
+def keep(name: str, make: Callable[[], Made]) -> Made:
+    """The result kept under `name`, or else what `make` returns, which is then kept. Errors of `make` are not kept."""
+    data = read(name)
+    with contextlib.suppress(ValueError, KeyError, zlib.error):
+        if data is not None:
+            held = json.loads(zlib.decompress(data))
+            images = {key: base64.b64decode(image, validate=True) for key, image in held["images"].items()}
+            return held["log"], images, held["names"]
+    log, images, names = make()
+    packed = {key: base64.b64encode(image).decode() for key, image in images.items()}
+    text = json.dumps({"log": log, "images": packed, "names": names})
+    write(name, zlib.compress(text.encode(), 1))
     return log, images, names

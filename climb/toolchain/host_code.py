@@ -23,6 +23,11 @@ _DEVICE = re.compile(r"__(?:global|device)__")
 _CALLS_HOST = re.compile(r"<<<|(?<!cuda::)\bstd::|\bcuda[A-Z]\w*\s*\(|\b(?:fprintf|exit|fopen|getenv|s?rand)\s*\(")
 _FUNCTION = re.compile(r"([~\w:]+)\s*\([^{;]*\)[^{;()]*$", re.DOTALL)
 _SCOPE = re.compile(r"^\s*(?:inline\s+)?namespace\b|^\s*extern\s*\"\s*\"\s*$")
+_MATH = {
+    "INFINITY": "__int_as_float(0x7f800000)",
+    "NAN": "__int_as_float(0x7fffffff)",
+    "M_PI": "3.14159265358979323846",
+}
 
 
 @dataclass(frozen=True)
@@ -58,6 +63,16 @@ def without_host_code(source: str) -> tuple[str, tuple[Cut, ...]]:
         cuts.append(Cut(name, text.count("\n", 0, start) + 1, text.count("\n", 0, end) + 1))
         text = text[:start] + re.sub(r"[^\n]", " ", text[start:end]) + text[end:]
     return text, tuple(cuts)
+
+
+def constants_of_math(source: str) -> list[str]:
+    """Options that define the constants of math.h, which nvcc includes and NVRTC does not have, if the source uses
+    them and does not define them."""
+    return [
+        f"-D{name}={value}"
+        for name, value in _MATH.items()
+        if re.search(rf"\b{name}\b", source) and not re.search(rf"#[ \t]*define[ \t]+{name}\b", source)
+    ]
 
 
 def _blanked(source: str) -> str:

@@ -348,9 +348,9 @@ def test_handing_over_is_transitive():
 
 def test_too_many_places_are_merged_without_false_alarms(monkeypatch):
     """A race may be missed then, but ordered accesses must not be reported."""
-    from climb.emulator.checks import happens_before
+    from climb.emulator.checks import handovers
 
-    monkeypatch.setattr(happens_before, "PAIRS", 2)
+    monkeypatch.setattr(handovers, "PAIRS", 2)
     out = np.zeros(5, np.float32)
     checked(Device(NEIGHBOUR.replace("@@", "atomicAdd(&other[b], 1);")), 5, 32, np.zeros(5, np.float32),
            np.zeros(5, np.int32), out)  # fmt: skip

@@ -150,3 +150,105 @@ def test_a_reset_that_others_may_still_count_after_is_a_race(patterns, name):
 @pytest.mark.parametrize("early", [0, 1])
 def test_the_thread_that_counts_last_may_reset_a_counter_in_shared_memory(patterns, early):
     assert _races(patterns, "last_resets_in_block", 1, 96, early) == bool(early)
+
+
+# What warp operations order between lanes. Only __syncwarp orders a write before another lane's read. An exchange of
+# values does order a read before a write of a lane that has received a value.
+WARP_OPERATIONS = {
+    "nothing": "", "syncwarp": "__syncwarp();", "shuffle": "v += __shfl_xor_sync(~0u, v, 1);",
+    "vote": "v += __any_sync(~0u, v == 3);", "reduction": "v += __reduce_add_sync(~0u, v);",
+    "masked_shuffle": "if (t < 16) v += __shfl_xor_sync(0xffff, v, 1); else v += __shfl_xor_sync(0xffff0000u, v, 1);",
+    "masked_syncwarp": "if (t < 16) __syncwarp(0xffff); else __syncwarp(0xffff0000u);",
+    "fence_and_shuffle": "__threadfence_block(); v += __shfl_xor_sync(~0u, v, 1);",
+}  # fmt: skip
+ORDERS_WRITES = {"syncwarp", "masked_syncwarp"}
+
+
+@pytest.fixture(scope="module")
+def warp_operations():
+    parts = []
+    for name, text in WARP_OPERATIONS.items():
+        parts.append(
+            f'extern "C" __global__ void write_{name}(unsigned* o) {{ __shared__ unsigned s[32]; int t = threadIdx.x;'
+            f"unsigned v = t; s[t] = 2 * t; {text} o[t] = s[t ^ 1] + v; }}"
+            f'extern "C" __global__ void read_{name}(unsigned* o) {{ __shared__ unsigned s[32]; int t = threadIdx.x;'
+            f"s[t] = 2 * t; __syncwarp(); unsigned v = s[t ^ 1]; {text} s[t] = v; o[t] = v; }}"
+        )
+    return Device("\n".join(parts))
+
+
+@pytest.mark.parametrize("name", WARP_OPERATIONS)
+@pytest.mark.parametrize("first", ["write", "read"])
+def test_only_syncwarp_orders_a_write_before_another_lane_reads_it(warp_operations, name, first):
+    raced = False
+    try:
+        warp_operations.launch(f"{first}_{name}", 1, 32, np.zeros(32, np.uint32))
+    except Race as caught:
+        raced = True
+        assert "no __syncwarp lies between" in str(caught)
+    assert raced == (name not in ORDERS_WRITES if first == "write" else name == "nothing")
+
+
+# One block hands over to another, and what lies between decides. Thread 0 of block 0 sets the flag.
+HANDOVER = r"""
+extern "C" __global__ void k(unsigned* x, unsigned* y, unsigned* f, unsigned* g, unsigned* m, int) {
+  int t = threadIdx.x; unsigned v;
+  if (blockIdx.x == 0) { @@ }
+  else if (t == 0) { do LOAD("relaxed.gpu", v, f); while (!v); __threadfence(); m[0] = x[0] + x[1] + x[40]; } }
+"""
+FLAG = "if (t == 0) STORE('relaxed.gpu', f, 1);"
+ALL, FENCE = "if (t < 2 || t == 40) x[t] = 1;", "__threadfence();"
+HANDOVERS = {
+    "own": (f"if (t == 0) {{ x[0] = x[1] = x[40] = 1; {FENCE} }} {FLAG}", False),
+    "barrier_fence": (f"{ALL} __syncthreads(); if (t == 0) {FENCE} {FLAG}", False),
+    "fence_barrier": (f"{ALL} {FENCE} __syncthreads(); {FLAG}", False),
+    "warp_fence": (f"if (t < 2) x[t] = 1; __syncwarp(); if (t == 0) {FENCE} {FLAG}", False),
+    "fence_warp": (f"if (t < 2) {{ x[t] = 1; {FENCE} }} __syncwarp(); {FLAG}", False),
+    "named_barrier": (f"{ALL} asm volatile('bar.sync 1, 64;' ::: 'memory'); if (t == 0) {FENCE} {FLAG}", False),
+    "masked": (f"if (t < 2) {{ x[t] = 1; __syncwarp(3); }} if (t == 0) {FENCE} {FLAG}", False),
+    "fence_of_another_thread": (f"if (t == 0) x[0] = 1; if (t == 1) {FENCE} {FLAG}", True),
+    "data_of_another_thread": (f"if (t == 1) x[1] = 1; if (t == 0) {FENCE} {FLAG}", True),
+    "data_of_another_warp": (f"if (t == 40) x[40] = 1; if (t == 0) {FENCE} {FLAG}", True),
+    "write_after_the_fence": (f"{ALL} {FENCE} if (t == 0) x[0] = 2; __syncthreads(); {FLAG}", True),
+    "no_barrier": (f"{ALL} {FENCE} {FLAG}", True),
+    "shuffle": (f"if (t < 2) x[t] = 1; v = __shfl_xor_sync(~0u, t, 1); if (t == 0 && v) {FENCE} {FLAG}", True),
+    "fence_in_block": (f"{ALL} __syncthreads(); if (t == 0) __threadfence_block(); {FLAG}", True),
+}
+
+
+@pytest.fixture(scope="module")
+def handovers():
+    bodies = [HANDOVER.replace("@@", body.replace("'", '"')) for body, _ in HANDOVERS.values()]
+    return Device(HEAD + "".join(body.replace(" k(", f" k{n}(") for n, body in enumerate(bodies)))
+
+
+@pytest.mark.parametrize("name", HANDOVERS)
+def test_a_flag_hands_over_what_its_thread_has_fenced_or_waited_for(handovers, name):
+    x, out = np.zeros(64, np.uint32), np.zeros(1, np.uint32)
+    words = [np.zeros(1, np.uint32) for _ in range(3)]
+    raced = False
+    try:
+        with checking(ALL_CHECKS):
+            handovers.launch(f"k{list(HANDOVERS).index(name)}", 2, 64, x, *words, out, 0)
+    except Race:
+        raced = True
+    assert raced == HANDOVERS[name][1]
+
+
+def test_what_was_taken_is_handed_on():
+    device = Device(
+        r"""extern "C" __global__ void k(volatile unsigned* flags, unsigned* x, unsigned* o, int broken) {
+        int b = blockIdx.x; if (b == 0) x[0] = 7;
+        if (b) { while (!flags[b - 1]) { } if (b == 3) { __threadfence(); o[0] = x[0]; } }
+        if (b || !broken) __threadfence();
+        flags[b] = 1; }"""
+    )
+    for broken in (0, 1):
+        args = np.zeros(4, np.uint32), np.zeros(1, np.uint32), np.zeros(1, np.uint32)
+        raced = False
+        try:
+            with checking(ALL_CHECKS):
+                device.launch("k", 4, 1, *args, broken)
+        except Race:
+            raced = True
+        assert raced == bool(broken)

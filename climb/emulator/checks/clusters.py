@@ -61,7 +61,9 @@ class ClusterClock:
         """No thread's last barrier is earlier."""
         return self.inner.floor
 
-    def unordered(self, before: np.ndarray, lanes: Lanes, ids: np.ndarray, launch_wide: bool) -> np.ndarray:
+    def unordered(
+        self, before: np.ndarray, lanes: Lanes, ids: np.ndarray, launch_wide: bool, reads: bool = False
+    ) -> np.ndarray:
         """As `Clock.unordered`, for stamps with the numbers of the launch."""
         threads, shape = self.shape[1], np.broadcast_shapes(before.shape, (*lanes.shape, 1))
 
@@ -73,7 +75,7 @@ class ClusterClock:
         flat = (1, shape[0] * shape[1], shape[2])
         before = np.where(before == 0, 0, renumber(before))
         before, ids = (np.broadcast_to(each, shape).reshape(flat) for each in (before, renumber(ids)))
-        return self.inner.unordered(before, self.lanes(lanes), ids, launch_wide).reshape(shape)
+        return self.inner.unordered(before, self.lanes(lanes), ids, launch_wide, reads).reshape(shape)
 
     def synchronize(self, gate: str, lanes: Lanes) -> bool:
         """All of `lanes` have waited for each other, in their own blocks; see `Clock.synchronize`."""
@@ -86,9 +88,9 @@ class ClusterClock:
             inner.synchronize_warps(here // self.size, waiting[here], np.zeros((here.size, waiting.shape[1]), np.int64))
         return False
 
-    def synchronize_masks(self, lanes: Lanes, mask: np.ndarray) -> None:
+    def synchronize_masks(self, lanes: Lanes, mask: np.ndarray, writes: bool) -> None:
         """See `Clock.synchronize_masks`."""
-        self.inner.synchronize_masks(self.lanes(lanes), np.broadcast_to(mask, lanes.shape).reshape(1, -1))
+        self.inner.synchronize_masks(self.lanes(lanes), np.broadcast_to(mask, lanes.shape).reshape(1, -1), writes)
 
     def synchronize_warps(self, blocks: np.ndarray, waiting: np.ndarray, arrived: np.ndarray) -> None:
         """See `Clock.synchronize_warps`."""
@@ -107,6 +109,10 @@ class ClusterClock:
         self.inner.synchronize_cluster(
             self.lanes(lanes), wide.reshape(self.inner.shape), lanes.count == self.shape[0] * self.shape[1]
         )
+
+    def exchange(self, lanes: Lanes) -> None:
+        """See `Clock.exchange`."""
+        self.inner.exchange(self.lanes(lanes))
 
     def fence(self, lanes: Lanes, wide: bool = True) -> None:
         """See `Clock.fence`."""

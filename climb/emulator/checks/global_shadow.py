@@ -149,7 +149,7 @@ class GlobalShadow:
         if not before.any():
             return
         clock = group.batch.clock
-        found = clock.unordered(before, group.lanes, ids, True)
+        found = clock.unordered(before, group.lanes, ids, True, which == "reads")
         if which == "atomics" and found.any():
             found = found & ~followed.cells.after_the_last_atomic(index, group.lanes, ids, clock, True)
         if where is not None and found.any():

@@ -1,15 +1,22 @@
 """The happens-before relation: whether two accesses are ordered by synchronisation between their threads.
 
 Each access, by all lanes of a group at once, has a tick. An earlier access by thread u is ordered before an access by
-thread t of the same warp if t has since passed a barrier or a warp operation whose mask names u. If t is in another
-warp of the block, it must since have passed a barrier that waited for u's warp.
+thread t of the same warp if t has since passed a barrier or a `__syncwarp` whose mask names u. Shuffles, votes and
+other exchanges of values order what u has read, but not what it has written. If t is in another warp of the block, it
+must since have passed a barrier that waited for u's warp.
 
-Threads of different blocks are ordered by handing over at a place in global memory: u's block fences after the access,
-then uses the place (an atomic, a volatile or releasing store, or a plain store by few lanes), and t's block uses the
-same place afterwards (an atomic, a volatile or acquiring load). Locks, flags and "last block" schemes work like this,
-and the order is transitive. Threads of one block without a barrier between them are ordered by u's fence after its
-access followed by any atomic, volatile or acquiring access of t; there, a fence or an atomic with another purpose can
-hide a race. Between blocks that can happen only when more places take part than are tracked (`PLACES`, `PAIRS`).
+Threads of different blocks are ordered by handing over at a place in global memory. A thread of u's block uses the
+place (an atomic, a volatile or releasing store, or a plain store by few lanes) after a fence for other blocks that
+follows the access: its own fence, with what its block had done at its last barrier before, or another one's that it
+has waited for. Then t's block uses the same place (an atomic, a volatile or acquiring load). Locks, flags and "last
+block" schemes work like this, and the order is transitive; see `handovers`. Fences and places of block scope hand
+over nothing.
+
+Two things are taken as enough that PTX's memory model finds too little, because much code in use does so: t's side
+needs no fence of its own, and the access of one thread of t's block is taken to be one of all. Threads of one block
+without a barrier between them are ordered by u's fence after its access followed by any atomic, volatile or acquiring
+access of t; there, a fence or an atomic with another purpose can hide a race. Between blocks that can happen only
+when several threads of a block hand over, or more places take part than are tracked.
 
 A stamp packs an access: tick << TICK | kind << KIND | thread. Kinds above ONE combine several accesses to a cell: by
 lanes of one warp, by threads of one block, or by several blocks.
@@ -17,17 +24,18 @@ lanes of one warp, by threads of one block, or by several blocks.
 
 from __future__ import annotations
 
+from copy import deepcopy
+
 import numpy as np
 
 from ..simt.lanes import WARP, Lanes
 from ..simt.site import Site
 from ..simt.warps import BITS
+from .handovers import Handed, Handovers
 from .partial_synchronization import PartialSynchronization
 
 KIND, TICK = 28, 30
 ONE, WARP_LANES, BLOCK_THREADS, BLOCKS = range(4)
-PAIRS = 2048  # most (block, place) pairs of one instruction that are tracked individually
-PLACES = 1 << 23  # most places at which blocks hand over, times the blocks of the launch
 FEW = 64  # most lanes of a plain store that may set flags
 MAX_THREADS = 1 << KIND  # threads of a launch that stamps can distinguish
 _ID = (1 << KIND) - 1
@@ -40,43 +48,10 @@ class Events:
     def __init__(self, blocks: int) -> None:
         self.sites: list[Site | None] = [None]
         self._strong = np.zeros(256, np.bool_)
-        #: The time of each block's last fence for other blocks, and of its last fence of any scope.
-        self.fences = np.zeros(blocks, np.int64)
-        self.block_fences = np.zeros(blocks, np.int64)
+        self.block_fences = np.zeros(blocks, np.int64)  # each block's last fence of any scope
         self.acquires = np.zeros(blocks, np.int64)
         self.fenced = False
-        #: By place and by block: the time up to which each block's accesses have been handed over to it.
-        self.places: dict[int, np.ndarray] = {}
-        self.known: dict[int, np.ndarray] = {}
-        self.coarse = False
-
-    def hand_over(self, blocks: np.ndarray, places: np.ndarray, gives: bool, takes: bool) -> None:
-        """Lanes of `blocks` use `places` of global memory, one after the other."""
-        if not self.fenced:
-            return
-        pairs = np.unique(np.stack([blocks, places], axis=1), axis=0).tolist()
-        if len(pairs) > PAIRS or self.coarse or (len(self.places) + len(pairs)) * self.fences.size > PLACES:
-            # Too many to track: a block that takes is handed everything that any block has fenced.
-            self.coarse |= gives
-            if takes:
-                for block in np.unique(blocks).tolist():
-                    self.known[block] = self.fences.copy()
-            return
-        for block, place in pairs:
-            there, mine = self.places.get(place), self.known.get(block)
-            if takes and there is not None:
-                mine = self.known[block] = there.copy() if mine is None else np.maximum(mine, there)
-            if gives and (self.fences[block] or mine is not None):
-                both = [each for each in (there, mine) if each is not None] or [np.zeros_like(self.fences)]
-                given = self.places[place] = np.maximum.reduce(both)
-                given[block] = self.fences[block]
-
-    def handed(self, to: np.ndarray, of: np.ndarray) -> np.ndarray:
-        """The time before which the accesses of blocks `of` are known to blocks `to`; arrays of one shape."""
-        receivers, row = np.unique(to, return_inverse=True)
-        nothing = np.zeros_like(self.fences)
-        table = np.stack([self.known.get(block, nothing) for block in receivers.tolist()])
-        return table[row.reshape(to.shape), of]
+        self.handovers = Handovers(blocks)
 
     @property
     def now(self) -> int:
@@ -104,20 +79,24 @@ class Events:
 class Clock:
     """When the threads of a batch last synchronised. The batch has `blocks` blocks from block `start` on.
 
-    `barriers` and `warps` hold the time of each thread's last barrier and last warp operation: int64 (1, 1),
-    (1, threads) if all blocks are alike, or (blocks, threads).
+    `barriers` and `warps` hold the time of each thread's last barrier and last `__syncwarp`, `exchanges` that of its
+    last warp operation of any kind: int64 (1, 1), (1, threads) if all blocks are alike, or (blocks, threads).
     """
 
     def __init__(self, events: Events, start: int, blocks: int, threads: int) -> None:
         self.events, self.start, self.shape = events, start, (blocks, threads)
-        self.barriers = self.warps = np.full((1, 1), events.now, np.int64)
+        self.barriers = self.warps = self.exchanges = np.full((1, 1), events.now, np.int64)
         self.floor = events.now  # no thread's last barrier is earlier
         self.warps_in_block = -(-threads // WARP)
-        #: Order among the lanes of each warp, and among the warps of each block; made at the first partial one.
+        #: Order among the lanes of each warp (by `__syncwarp`, and by any warp operation), and among the warps of each
+        #: block; made at the first partial one.
         self.lane_order: PartialSynchronization | None = None
+        self.exchange_order: PartialSynchronization | None = None
         self.warp_order: PartialSynchronization | None = None
         self._fences: np.ndarray | None = None
         self._acquires: np.ndarray | None = None
+        #: The time of each thread's last fence for other blocks, and of its last barrier and __syncwarp before it.
+        self._wide_fences: np.ndarray | None = None
         #: Each thread's last proxy fence, and the time since which it knew what others had done: (2, blocks, threads).
         self.proxy_fences: np.ndarray | None = None
 
@@ -125,7 +104,7 @@ class Clock:
         """All of `lanes` have waited for each other. Returns whether every thread of the batch passed a barrier."""
         now = self.events.now
         whole = lanes.count == self.shape[0] * self.shape[1]
-        self.warps = self._set(self.warps, lanes, now, whole)
+        self._synchronize_lanes(lanes, whole)
         if gate != "barrier":
             if self._acquires is not None:
                 self._learn_from_others(lanes)
@@ -135,14 +114,39 @@ class Clock:
             self.floor = now
         return whole
 
-    def synchronize_masks(self, lanes: Lanes, mask: np.ndarray) -> None:
-        """Lanes have waited for the lanes that their masks (uint32) name, which are not whole warps."""
-        if self.lane_order is None:
-            self.lane_order = PartialSynchronization(self.shape[0] * self.warps_in_block, WARP)
+    def exchange(self, lanes: Lanes) -> None:
+        """Lanes have exchanged values by a shuffle, a vote or the like.
+
+        That orders what they have read before, which the values may depend on, and passes on what one of them has
+        acquired from other warps. It does not order what they have written.
+        """
+        whole = lanes.count == self.shape[0] * self.shape[1]
+        self.exchanges = self._set(self.exchanges, lanes, self.events.now, whole)
+        if self._acquires is not None:
+            self._learn_from_others(lanes)
+
+    def _synchronize_lanes(self, lanes: Lanes, whole: bool) -> None:
+        alike = whole or self.exchanges is self.warps
+        self.warps = self._set(self.warps, lanes, self.events.now, whole)
+        self.exchanges = self.warps if alike else self._set(self.exchanges, lanes, self.events.now, whole)
+
+    def synchronize_masks(self, lanes: Lanes, mask: np.ndarray, writes: bool) -> None:
+        """Lanes have waited for the lanes that their masks (uint32) name, which are not whole warps.
+
+        `writes`: at a `__syncwarp`, which orders what they have written as well as what they have read.
+        """
         each = (lanes.block * self.warps_in_block + lanes.thread // WARP, mask.astype(np.int64))
         groups, masks = np.unique([np.broadcast_to(one, lanes.shape).ravel() for one in each], axis=1)
-        base = self._by_warp(self.warps).reshape(-1, WARP)
-        self.lane_order.synchronize(groups, (masks[:, None] & BITS) != 0, base, self.events.now)
+        waiting = (masks[:, None] & BITS) != 0
+        if self.lane_order is None:
+            self.lane_order = PartialSynchronization(self.shape[0] * self.warps_in_block, WARP)
+        if not writes and self.exchange_order is None:
+            self.exchange_order = deepcopy(self.lane_order)
+        if writes:
+            self.lane_order.synchronize(groups, waiting, self._by_warp(self.warps).reshape(-1, WARP), self.events.now)
+        if self.exchange_order is not None:
+            base = self._by_warp(self.exchanges).reshape(-1, WARP)
+            self.exchange_order.synchronize(groups, waiting, base, self.events.now)
 
     def synchronize_warps(self, blocks: np.ndarray, waiting: np.ndarray, arrived: np.ndarray) -> None:
         """In each of `blocks` (n,), ascending, some warps have met at a barrier.
@@ -161,7 +165,7 @@ class Clock:
         threads of the batch have waited.
         """
         now = self.events.now
-        self.warps = self._set(self.warps, lanes, now, everybody)
+        self._synchronize_lanes(lanes, everybody)
         if everybody and when.min() == now:
             self.barriers = np.full((1, 1), now, np.int64)
             self.floor = now
@@ -204,7 +208,12 @@ class Clock:
         blocks = self.start + lanes.block.ravel()
         self.events.block_fences[blocks] = self.events.now
         if wide:
-            self.events.fences[blocks] = self.events.now
+            self.events.handovers.fences[blocks] = self.events.now
+            if self._wide_fences is None:
+                self._wide_fences = np.zeros((3, *self.shape), np.int64)
+            here = lanes.block, lanes.thread
+            for into, times in zip(self._wide_fences, (self.events.now, self.barriers, self.warps), strict=True):
+                into[here] = np.broadcast_to(times, self.shape)[here]
         self.events.fenced = True
 
     def _publish_for_others(self, lanes: Lanes) -> None:
@@ -233,9 +242,27 @@ class Clock:
     def hand_over(self, lanes: Lanes, address: np.ndarray, gives: bool, takes: bool) -> None:
         """Lanes use places in global memory through which blocks order their accesses."""
         if self.events.fenced:
-            block = np.broadcast_to(lanes.block, lanes.shape).reshape(-1) + self.start
+            block = np.broadcast_to(lanes.block, lanes.shape).reshape(-1)
             place = np.broadcast_to(address, lanes.shape).reshape(-1) >> 2
-            self.events.hand_over(block, place, gives, takes)
+            self.events.handovers.hand_over(block + self.start, place, self._publish(lanes) if gives else None, takes)
+
+    def _publish(self, lanes: Lanes) -> Handed:
+        """What each lane hands over: accesses that precede a fence of its own, or a fence that it has waited for."""
+        block, thread = (np.broadcast_to(each, lanes.shape).reshape(-1) for each in (lanes.block, lanes.thread))
+        if self._wide_fences is None:
+            return Handed(*np.zeros((4, block.size), np.int64))
+        fences, bases, mates = self._wide_fences
+        own = fences[block, thread]
+        barriers, warps = (np.broadcast_to(each, self.shape) for each in (self.barriers, self.warps))
+        base = np.where(fences <= barriers, fences, 0).max(axis=1)[block]
+        base = np.maximum(base, bases[block, thread])
+        rows = self._by_warp(np.where(fences <= warps, fences, 0)).max(axis=2)
+        mine = np.maximum(rows[block, thread // WARP], mates[block, thread])
+        if self.warp_order is not None:
+            base = np.maximum(base, own)
+        if self.lane_order is not None:
+            mine = np.maximum(mine, own)
+        return Handed(base, thread, own, mine)
 
     def known_since(self, lanes: Lanes) -> np.ndarray:
         """The time up to which lanes know what all others have done: their last barrier, or what they have acquired."""
@@ -250,10 +277,13 @@ class Clock:
             return which[:, lanes.thread[0], None]
         return which[lanes.block, lanes.thread][:, :, None]
 
-    def unordered(self, before: np.ndarray, lanes: Lanes, ids: np.ndarray, launch_wide: bool) -> np.ndarray:
+    def unordered(
+        self, before: np.ndarray, lanes: Lanes, ids: np.ndarray, launch_wide: bool, reads: bool = False
+    ) -> np.ndarray:
         """Where the accesses stamped `before` (0: none) are not ordered before one by `lanes`, whose threads are `ids`.
 
         `launch_wide`: ids number the threads of the launch; otherwise those of a block, which made all the accesses.
+        `reads`: the earlier accesses are reads, which warp operations of any kind order.
         """
         threads = self.shape[1]
         earlier, kind = before & _ID, before >> KIND & 3
@@ -263,18 +293,20 @@ class Clock:
         earlier_thread, thread = (earlier % threads, ids % threads) if launch_wide else (earlier, ids)
         same_warp = (earlier_thread >> 5 == thread >> 5) & (kind <= WARP_LANES)
         since_barrier = before >= self.times(self.barriers, lanes)
-        inside = np.where(same_warp, before >= self.times(self.warps, lanes), since_barrier)
+        inside = np.where(
+            same_warp, before >= self.times(self.exchanges if reads else self.warps, lanes), since_barrier
+        )
         if launch_wide:
             same_block = (earlier // threads == ids // threads) & (kind != BLOCKS)
             inside |= ~same_block
         found = other & inside
         if found.any() and (self.lane_order is not None or self.warp_order is not None):
-            found = found & ~self._partially_synchronized(before, lanes, launch_wide)
+            found = found & ~self._partially_synchronized(before, lanes, launch_wide, reads)
         if not found.any() or not self.events.fenced:
             return found
         return found & ~self._handed_over(before, lanes, ids, launch_wide)
 
-    def _partially_synchronized(self, before: np.ndarray, lanes: Lanes, launch_wide: bool) -> np.ndarray:
+    def _partially_synchronized(self, before: np.ndarray, lanes: Lanes, launch_wide: bool, reads: bool) -> np.ndarray:
         """Where the later thread has since waited for the earlier one at a partial synchronisation."""
         shape, threads = np.broadcast_shapes(before.shape, (*lanes.shape, 1)), self.shape[1]
         block, thread = (np.broadcast_to(each[:, :, None], shape) for each in (lanes.block, lanes.thread))
@@ -287,9 +319,10 @@ class Clock:
         warp, other_warp = thread // WARP, other // WARP
         inside = (warp == other_warp) & (kind <= WARP_LANES)
         out = np.zeros(shape, np.bool_)
-        if self.lane_order is not None:
+        lane_order = self.exchange_order if reads and self.exchange_order is not None else self.lane_order
+        if lane_order is not None:
             groups = block * self.warps_in_block + warp
-            out |= inside & (self.lane_order.times(groups, thread % WARP, other % WARP, kind == ONE) > before)
+            out |= inside & (lane_order.times(groups, thread % WARP, other % WARP, kind == ONE) > before)
         if self.warp_order is not None:
             out |= ~inside & (self.warp_order.times(block, warp, other_warp, kind <= WARP_LANES) > before)
         return same_block & out
@@ -314,7 +347,11 @@ class Clock:
             taken = np.where(one, own_acquires[block, thread], self.events.acquires[block + self.start])
             out = same & (fenced > time) & (taken > time)
         if not same.all():
-            out |= ~same & (self.events.handed(block + self.start, other_block) > time)
+            handed = self.events.handovers.handed(block + self.start, other_block)
+            found = handed.base > time
+            found |= (kind == ONE) & (other_thread == handed.thread) & (handed.own > time)
+            found |= (kind <= WARP_LANES) & (other_thread // WARP == handed.thread // WARP) & (handed.mates > time)
+            out |= ~same & found
         return out
 
 

@@ -44,7 +44,7 @@ class LaunchChecks:
         batch.check_in_flight = shared
         clusters = batch.order.size > 1
         if shared or self.global_shadow is not None:
-            self.events.known.clear()  # the earlier blocks have ended
+            self.events.handovers.blocks_have_ended()
             place = (batch.start, batch.blocks, batch.threads)
             batch.clock = ClusterClock(self.events, batch) if clusters else Clock(self.events, *place)
         if shared:

@@ -32,7 +32,7 @@ class Cells:
 
     def enter_atomics(self, index: np.ndarray, stamps: np.ndarray, clock: Clock, lanes: Lanes, wide: bool) -> None:
         """Add atomics, as `enter` does."""
-        self.enter(self.atomics, index, stamps, clock, lanes, wide)
+        self.enter(self.atomics, index, stamps, clock, lanes, wide, reads=False)
         if self.last_atomics is None:
             self.last_atomics = np.zeros_like(self.atomics)
         self.last_atomics[index] = stamps
@@ -49,11 +49,20 @@ class Cells:
 
     @staticmethod
     def enter(
-        into: np.ndarray, index: np.ndarray, stamps: np.ndarray, clock: Clock, lanes: Lanes, launch_wide: bool
+        into: np.ndarray,
+        index: np.ndarray,
+        stamps: np.ndarray,
+        clock: Clock,
+        lanes: Lanes,
+        launch_wide: bool,
+        reads: bool = True,
     ) -> None:
-        """Add accesses to `reads` or `atomics`. `index` and `stamps` have the same shape (blocks, threads, cells)."""
+        """Add accesses to `reads`, or to `atomics` if they are not `reads`.
+
+        `index` and `stamps` have the same shape (blocks, threads, cells).
+        """
         threads, old = clock.shape[1], into.take(index)
-        apart = clock.unordered(old, lanes, stamps & ~(-1 << KIND), launch_wide)
+        apart = clock.unordered(old, lanes, stamps & ~(-1 << KIND), launch_wide, reads)
         if apart.shape[0] > index.shape[0]:
             apart = apart.all(axis=0, keepdims=True)
         new = combine_stamps(old, stamps, apart, threads, launch_wide)

@@ -193,7 +193,7 @@ class SharedShadow:
         before = getattr(self.cells, which).take(index)
         if not (before >= self.clock.floor).any():
             return
-        found = self.clock.unordered(before, group.lanes, ids, False)
+        found = self.clock.unordered(before, group.lanes, ids, False, which == "reads")
         if which == "atomics" and found.any():
             found = found & ~self.cells.after_the_last_atomic(index, group.lanes, ids, self.clock, False)
         if where is not None and found.any():

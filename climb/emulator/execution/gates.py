@@ -102,9 +102,14 @@ class Gates:
         if block.gate == "warpgroup":
             return  # it orders no accesses
         if block.gate != "barrier":
-            mask, every = mask_of(group, block.instructions[0]), self._existing[0, lanes.thread // 32]
+            instruction = block.instructions[0]
+            writes = instruction.opcode.startswith("bar.warp.")
+            mask, every = mask_of(group, instruction), self._existing[0, lanes.thread // 32]
             if ((mask & every) != every).any():
-                batch.clock.synchronize_masks(lanes, mask)
+                batch.clock.synchronize_masks(lanes, mask, writes)
+                return
+            if not writes:
+                batch.clock.exchange(lanes)
                 return
         (batch.shared_shadow or batch.clock).synchronize(block.gate, lanes)
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -12,38 +14,63 @@ from climb.toolchain.names import demangled
 from .. import ptx
 from ..memory.device_memory import SYMBOL_BASE, SYMBOL_RANGE, SYMBOL_RANGES, Allocation, DeviceMemory
 from ..ptx.call_graph import CallGraph
+from ..translation import kept
+from ..translation.object_code import ObjectCode, link
 from ..translation.translate import translate
 from .kernel import Kernel
 
 _modules = itertools.count()
 
 
-class Module:
-    """A loaded PTX module. `memory` holds its variables."""
+@dataclass(frozen=True)
+class Outline:
+    """What a module declares: its variables, file table and kernels, and the functions whose address it takes."""
 
-    def __init__(self, program: ptx.Program, sources: Mapping[str, str]) -> None:
-        self.program = program
-        self.sources = _match(program.files, sources)
-        self.memory = DeviceMemory(SYMBOL_BASE + next(_modules) % SYMBOL_RANGES * SYMBOL_RANGE)
+    variables: dict[str, ptx.Variable]
+    files: dict[int, str]
+    kernels: tuple[str, ...]
+    addressed: tuple[str, ...]
+
+    @classmethod
+    def of(cls, program: ptx.Program) -> Outline:
+        """The outline of a parsed module."""
+        entries = (name for name, one in program.functions.items() if one.entry and one.body is not None)
+        return cls(program.variables, program.files, tuple(sorted(entries)), CallGraph(program).addressed)
+
+
+class Module:
+    """A loaded PTX module. `memory` holds its variables.
+
+    The text is parsed when something of it has not been translated by this emulator before; see `translation.kept`.
+    """
+
+    def __init__(self, text: str, sources: Mapping[str, str]) -> None:
+        self._text = text
+        outline = self._outline = kept.keep(kept.name_of(text), lambda: Outline.of(self._program))
+        self.sources = _match(outline.files, sources)
+        self._base = SYMBOL_BASE + next(_modules) % SYMBOL_RANGES * SYMBOL_RANGE
+        self.memory = DeviceMemory(self._base)
         self._symbols: dict[str, Allocation] = {}
         self._kernels: dict[str, Kernel] = {}
-        for variable in program.variables.values():
+        for variable in outline.variables.values():
             if variable.space in ("global", "const") and variable.nbytes:
                 found = self._symbols[variable.name] = self.memory.allocate(variable.nbytes, variable.name)
                 if variable.initial:
                     found.data[:] = np.frombuffer(variable.initial, np.uint8)
         # A function has an address, but nothing can be read there.
-        self._functions = {
-            name: self.memory.allocate(0, f"function {demangled(name)}") for name in CallGraph(program).addressed
-        }
+        self._functions = {name: self.memory.allocate(0, f"function {demangled(name)}") for name in outline.addressed}
         symbols = self._symbols | self._functions
-        for variable in program.variables.values():
+        for variable in outline.variables.values():
             for offset, name, addend, _ in variable.relocations:
                 if name in symbols:
                     address = symbols[name].address + addend
                     self._symbols[variable.name].data[offset : offset + 8] = np.frombuffer(
                         address.to_bytes(8, "little"), np.uint8
                     )
+
+    @cached_property
+    def _program(self) -> ptx.Program:
+        return ptx.parse(self._text)
 
     def kernel(self, name: str) -> Kernel:
         """The kernel with this (lowered) name, translated on first use.
@@ -52,13 +79,16 @@ class Module:
         """
         found = self._kernels.get(name)
         if found is None:
-            function = self.program.functions.get(name)
-            if function is None or not function.entry or function.body is None:
-                have = ", ".join(sorted(n for n, f in self.program.functions.items() if f.entry))
-                raise KeyError(f"no kernel {name} in this module; it has: {have}")
-            translated = translate(self.program, function, self.memory, self._symbols | self._functions, self.sources)
-            found = self._kernels[name] = Kernel(translated)
+            if name not in self._outline.kernels:
+                raise KeyError(f"no kernel {name} in this module; it has: {', '.join(self._outline.kernels)}")
+            key = kept.name_of(self._text, sorted(self.sources.items()), name)
+            code = kept.keep(key, lambda: self._translate(name))
+            found = self._kernels[name] = Kernel(link(code, self.memory, self._base, self.sources))
         return found
+
+    def _translate(self, name: str) -> ObjectCode:
+        symbols = {key: one.address - self._base for key, one in (self._symbols | self._functions).items()}
+        return translate(self._program, self._program.functions[name], symbols, self.sources)
 
     @property
     def symbols(self) -> Mapping[str, Allocation]:
@@ -89,4 +119,4 @@ def load(text: str, sources: Mapping[str, str] | None = None) -> Module:
 
     Raises ptx.PtxSyntaxError if the text is not PTX.
     """
-    return Module(ptx.parse(text), sources or {})
+    return Module(text, sources or {})

@@ -9,13 +9,12 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from .. import ptx
-from .device_memory import Allocation
 
 #: Bytes between two variables.
 RESERVED = "%reserved_smem_offset"  # the names of the special registers about it begin so
@@ -59,7 +58,8 @@ class Layout:
 
     `parameters` holds byte offsets in the packed arguments. Parameters have addresses too, for kernels that index
     them: `param_span` bytes, gaps included. `shared_span` and `local_bytes` include gaps, `shared_bytes` does not.
-    `dynamic` names the variables that the launch sizes; they begin at `shared_span`.
+    `dynamic` names the variables that the launch sizes; they begin at `shared_span`. `symbols` names the variables and
+    functions of the module that have an address.
     """
 
     addresses: dict[str, tuple[str, int]]
@@ -71,6 +71,12 @@ class Layout:
     local_bytes: int
     sizes: dict[str, int]
     dynamic: tuple[str, ...]
+    symbols: frozenset[str]
+
+    def relocated(self, base: int) -> Layout:
+        """The layout for a module that is loaded at `base`, made from one whose symbols are relative to the module."""
+        moved = {name: (space, at + base) for name, (space, at) in self.addresses.items() if name in self.symbols}
+        return replace(self, addresses=self.addresses | moved)
 
     def extents(self, space: str, dynamic_bytes: int = 0) -> Extents:
         """The variables of `space` ("shared", "local" or "param"), with `dynamic_bytes` of dynamic shared memory."""
@@ -81,11 +87,11 @@ class Layout:
         return Extents(*(tuple(column) for column in zip(*found, strict=True))) if found else Extents((), (), ())
 
 
-def lay_out(function: ptx.Function, variables: Iterable[ptx.Variable], symbols: Mapping[str, Allocation],
+def lay_out(function: ptx.Function, variables: Iterable[ptx.Variable], symbols: Mapping[str, int],
             spaces: Mapping[str, str]) -> Layout:  # fmt: skip
     """The layout of a kernel.
 
-    `variables` are the module's; `symbols` maps those in global and constant memory to their allocations, `spaces` each
+    `variables` are the module's; `symbols` maps those in global and constant memory to their addresses, `spaces` each
     name to its space.
     """
     addresses: dict[str, tuple[str, int]] = {}
@@ -124,8 +130,8 @@ def lay_out(function: ptx.Function, variables: Iterable[ptx.Variable], symbols: 
             span["shared"] = start + _aligned(span["shared"] - start, GAPS["shared"]) + GAPS["shared"]
         for variable in dynamic:
             addresses[variable.name] = ("shared", span["shared"])
-    for name, allocation in symbols.items():
-        addresses[name] = (spaces[name], allocation.address)
+    for name, address in symbols.items():
+        addresses[name] = (spaces[name], address)
     parameters, end, place = {}, 0, 0
     for parameter in function.params:
         end, place = _aligned(end, parameter.align), _aligned(place, parameter.align)
@@ -135,7 +141,10 @@ def lay_out(function: ptx.Function, variables: Iterable[ptx.Variable], symbols: 
         end += sizes[parameter.name]
         place += sizes[parameter.name] + GAPS["param"]
     names = tuple(variable.name for variable in dynamic)
-    return Layout(addresses, parameters, end, place, packed["shared"], span["shared"], span["local"], sizes, names)
+    return Layout(
+        addresses, parameters, end, place, packed["shared"], span["shared"], span["local"], sizes, names,
+        frozenset(symbols),
+    )  # fmt: skip
 
 
 def _aligned(value: int, to: int) -> int:

@@ -44,11 +44,14 @@ class Clock(Protocol):
     def synchronize(self, gate: str, lanes: Lanes) -> bool:
         """All of `lanes` have waited for each other."""
 
-    def synchronize_masks(self, lanes: Lanes, mask: np.ndarray) -> None:
+    def synchronize_masks(self, lanes: Lanes, mask: np.ndarray, writes: bool) -> None:
         """Lanes have waited for the lanes that their masks name."""
 
     def synchronize_warps(self, blocks: np.ndarray, waiting: np.ndarray, arrived: np.ndarray) -> None:
         """Some warps of blocks have met at a named barrier."""
+
+    def exchange(self, lanes: Lanes) -> None:
+        """Lanes have exchanged values by a warp operation that orders no accesses."""
 
     def fence(self, lanes: Lanes, wide: bool = True) -> None:
         """Lanes have executed a fence; a `wide` one also for threads of other blocks."""

@@ -8,26 +8,22 @@ import numpy as np
 
 from .. import ptx
 from ..errors import UnsupportedInstruction
-from ..isa import HELPERS
 from ..isa.types import DTYPES
-from ..memory.device_memory import LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW
 from ..memory.layout import Layout
-from ..runtime.functions import FUNCTIONS
 from ..simt.code import line_text
 from ..simt.site import Site
 from .product_registers import ProductRegisters
 from .registers import flushed_registers, register_kinds, roles
-
-_DTYPE_NAMES = {name: getattr(np, name) for name in set(DTYPES.values()) if name != "bool"}
 
 
 class KernelContext:
     """The shared state of a kernel's translation.
 
     `kinds` maps each register to the PTX type in which it is kept; `flushed` holds the registers that are never
-    subnormal, `read` those that are read anywhere. `namespace` holds the globals of the generated code. `instruction`
-    is the one being translated, `product_registers` what is known of wgmma's registers; `spinning`: it is in a loop
-    that may wait for other lanes.
+    subnormal, `read` those that are read anywhere. `instruction` is the one being translated, `product_registers` what
+    is known of wgmma's registers; `spinning`: it is in a loop that may wait for other lanes. `constants` maps names to
+    (dtype, bytes). `relocated_constants` and `relocated_sites` contain the address of a module's variable, relative to
+    the module.
     """
 
     def __init__(self, function: ptx.Function, layout: Layout, sources: dict[str, list[str]]) -> None:
@@ -41,28 +37,36 @@ class KernelContext:
             for name in (*roles(item)[1], *([item.guard[0].name] if item.guard else ()))
         )
         self.sites: list[Site] = []
-        self.namespace: dict[str, object] = {
-            "np": np, "bool": np.bool_, "SHARED_WINDOW": SHARED_WINDOW, "LOCAL_WINDOW": LOCAL_WINDOW,
-            "PARAM_WINDOW": PARAM_WINDOW, **_DTYPE_NAMES, **HELPERS, **FUNCTIONS,
-        }  # fmt: skip
         self.instruction: ptx.Instruction | None = None
         self.spinning = False
         self.product_registers = ProductRegisters()
-        self._constants: dict[tuple[str, bytes], str] = {}
+        self.constants: dict[str, tuple[str, bytes]] = {}
+        self.relocated_constants: set[str] = set()
+        self.relocated_sites: set[int] = set()
+        self._names: dict[tuple[str, bytes, bool], str] = {}
 
-    def constant(self, value: np.ndarray) -> str:
+    def constant(self, value: np.ndarray, relocated: bool = False) -> str:
         """The name of a constant, a (1,1) array."""
         key = (value.dtype.str, value.tobytes())
-        name = self._constants.get(key)
+        name = self._names.get((*key, relocated))
         if name is None:
-            name = self._constants[key] = f"_K{len(self._constants)}"
-            value = np.ascontiguousarray(value).reshape(1, 1)
-            value.flags.writeable = False
-            self.namespace[name] = value
+            name = self._names[*key, relocated] = f"_K{len(self._names)}"
+            self.constants[name] = key
+            if relocated:
+                self.relocated_constants.add(name)
         return name
 
+    def symbol(self, operand: ptx.Symbol, kind: str) -> str:
+        """The name of a constant that holds the address of a variable, as a value of type `kind`."""
+        _, address = self.address(operand.name)
+        value = np.array(address + operand.offset, np.int64).astype(DTYPES[kind])
+        return self.constant(value, operand.name in self.layout.symbols)
+
     def address(self, name: str) -> tuple[str, int]:
-        """The space and address of a variable. Raises UnsupportedInstruction if it has none."""
+        """The space and address of a variable; those of a module's variables are relative to the module.
+
+        Raises UnsupportedInstruction if it has none.
+        """
         found = self.layout.addresses.get(name)
         if found is None:
             self.refuse(f"{name} is not a variable with an address")
@@ -77,12 +81,15 @@ class KernelContext:
         text = line_text(self.sources, location)
         site = Site(index, space, action, element, count, offset, location, text, instruction.text, self.spinning)
         self.sites.append(site)
-        self.namespace[f"S{index}"] = site
         return f"S{index}"
 
-    def change_site(self, name: str, site: Site) -> None:
-        """Replace the site of this name."""
-        self.namespace[name] = self.sites[site.index] = site
+    def site_named(self, name: str) -> Site:
+        """The site of this name in generated code."""
+        return self.sites[int(name.removeprefix("S"))]
+
+    def change_site(self, site: Site) -> None:
+        """Replace the site of this index."""
+        self.sites[site.index] = site
 
     def refuse(self, why: str) -> NoReturn:
         """Raise UnsupportedInstruction for the instruction that is being translated."""

@@ -13,6 +13,7 @@ from ..isa import HELPERS
 from ..isa.types import DTYPES, dtype, open_kind, size
 from ..ptx.control_flow import Block
 from .context import KernelContext
+from .object_code import constant_array
 from .registers import register_names, rule_of
 
 _VARIABLE = re.compile(r"\b_[A-Za-z]\w*\b")
@@ -97,8 +98,7 @@ class Emitter:
         if isinstance(operand, ptx.Immediate):
             return self.context.constant(_immediate(operand, kind))
         if isinstance(operand, ptx.Symbol):
-            _, address = self.context.address(operand.name)
-            return self.context.constant(np.array(address + operand.offset, np.int64).astype(DTYPES[kind]))
+            return self.context.symbol(operand, kind)
         if isinstance(operand, ptx.Part):
             self.refuse("parts of a register are operands of video instructions only")
         return self.refuse(f"cannot read the operand {operand}")
@@ -179,23 +179,26 @@ class Emitter:
             if space and where != space:
                 self.refuse(f"{operand.base.name} is not in {space} memory")
             offset += address + operand.base.offset
-        return self.context.site(instruction, space, action, element, count, offset)
+        name = self.context.site(instruction, space, action, element, count, offset)
+        if isinstance(operand.base, ptx.Symbol) and operand.base.name in self.context.layout.symbols:
+            self.context.relocated_sites.add(self.context.site_named(name).index)
+        return name
 
     def part(self, instruction: ptx.Instruction, space: str, element: np.dtype, count: int, start: int) -> str:
         """As `site`, for the elements from byte `start` on of a load that another site counts."""
         name = self.site(instruction, space, "load", element, count)
-        found = self.context.namespace[name]
-        self.context.change_site(name, replace(found, offset=found.offset + start, part=True))
+        found = self.context.site_named(name)
+        self.context.change_site(replace(found, offset=found.offset + start, part=True))
         return name
 
     def uncounted(self, site: str) -> None:
         """Exclude the accesses of a site from the counters."""
-        self.context.change_site(site, replace(self.context.namespace[site], part=True))
+        self.context.change_site(replace(self.context.site_named(site), part=True))
 
     def combine(self, site: str, result: ptx.Operand | None) -> None:
         """Mark an atomic that adds one as combinable, if nothing reads its result."""
         if result is None or not set(register_names(result)) & self.context.read:
-            self.context.change_site(site, replace(self.context.namespace[site], combined=True))
+            self.context.change_site(replace(self.context.site_named(site), combined=True))
 
     def place(self, instruction: ptx.Instruction) -> str:
         """The name in generated code of a site that tells errors where the instruction is."""
@@ -226,9 +229,9 @@ class Emitter:
         """An expression for a float32 value with subnormals flushed to zero; the value itself if it has none."""
         known = self.flushes.get(value)
         if known is None:
-            constant = self.context.namespace.get(value)
+            constant = self.context.constants.get(value)
             if constant is not None:
-                known = self.context.constant(HELPERS["flush"](constant))
+                known = self.context.constant(HELPERS["flush"](constant_array(*constant)))
             else:
                 known = self.fresh(f"flush({value})")
             self.flushes[value] = self.flushes[known] = known

@@ -6,28 +6,26 @@ makes a new local variable: a bound value never changes, so moves cost nothing.
 
 from __future__ import annotations
 
+import marshal
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import NoReturn
-
-import numpy as np
 
 from .. import ptx
 from ..errors import UnsupportedInstruction
 from ..isa import Rule
 from ..isa.matrix import complete_operands
 from ..isa.resources import without_hints
-from ..isa.types import DTYPES
-from ..memory.device_memory import Allocation, DeviceMemory
 from ..memory.layout import Layout, lay_out
 from ..ptx import control_flow
 from ..ptx.barriers import name_barriers
 from ..ptx.frames import use_frames
 from ..ptx.inlining import inline
 from ..ptx.switches import unfold
-from ..simt.code import Code, TranslatedKernel
 from .context import KernelContext
 from .emitter import Emitter
+from .object_code import ObjectCode
 from .product_registers import analyse
 from .registers import roles, rule_of
 
@@ -37,14 +35,13 @@ _REGISTER = re.compile(r"%[\w.]+")  # in generated code
 def translate(
     program: ptx.Program,
     entry: ptx.Function,
-    variables: DeviceMemory,
-    symbols: Mapping[str, Allocation],
+    symbols: Mapping[str, int],
     sources: dict[str, list[str]],
-) -> TranslatedKernel:
+) -> ObjectCode:
     """Translate a kernel of a module.
 
-    `variables` holds the module's variables, `symbols` their allocations and those of functions by name, `sources` the
-    lines of each file.
+    `symbols` maps the module's variables and functions to their addresses, relative to the module; `sources` maps file
+    names to lines.
     Raises UnsupportedInstruction, with the source line, for the first instruction that is not supported.
     """
 
@@ -57,10 +54,7 @@ def translate(
     function = use_frames(function, rule, roles)
     spaces = dict.fromkeys(symbols, "function") | {v.name: v.space for v in program.variables.values()}
     layout = lay_out(function, program.variables.values(), symbols, spaces)
-    code = generate(function, layout, sources, rule)
-    special_registers = frozenset(_REGISTER.findall(code.source)) - frozenset(function.registers)
-    zeros = {name: np.zeros((1, 1), DTYPES[kind]) for name, kind in code.kinds.items()}
-    return TranslatedKernel(function, layout, code, variables, special_registers, zeros, sources)
+    return generate(function, layout, sources, rule)
 
 
 def _rules(function: ptx.Function, sources: dict[str, list[str]]) -> Callable[[ptx.Instruction], Rule]:
@@ -81,7 +75,7 @@ def _rules(function: ptx.Function, sources: dict[str, list[str]]) -> Callable[[p
 
 def generate(
     function: ptx.Function, layout: Layout, sources: dict[str, list[str]], rule: Callable[[ptx.Instruction], Rule]
-) -> Code:
+) -> ObjectCode:
     """Generate the code of a function without calls and switch tables. Raises UnsupportedInstruction."""
     context = KernelContext(function, layout, sources)
     blocks = control_flow.build(function, rule, roles)
@@ -100,6 +94,9 @@ def generate(
         live = frozenset().union(*(blocks[s].live for s in block.successors))
         parts.append("\n    ".join([f"def block_{block.index}(G):", "R = G.registers", *emitter.finish(block, live)]))
     source = "\n\n".join(parts) + "\n"
-    exec(compile(source, f"<generated from {function.name}>", "exec"), context.namespace)
-    functions = [context.namespace[f"block_{block.index}"] for block in blocks]
-    return Code(blocks, functions, context.sites, context.kinds, source)
+    bytecode = marshal.dumps(compile(source, f"<generated from {function.name}>", "exec"))
+    special_registers = frozenset(_REGISTER.findall(source)) - frozenset(function.registers)
+    return ObjectCode(
+        replace(function, body=None), layout, blocks, context.sites, context.kinds, special_registers, source, bytecode,
+        context.constants, frozenset(context.relocated_constants), frozenset(context.relocated_sites),
+    )  # fmt: skip

@@ -1,4 +1,4 @@
-// After aappleby/smhasher, Cyan4973/xxHash, hashcat/hashcat, openwall/john, jedisct1/libsodium,
+// After aappleby/smhasher, Cyan4973/xxHash, hashcat/hashcat, madler/zlib, jedisct1/libsodium,
 // DEShawResearch/random123 and imneme/pcg-c: integers, rotations and tables.
 #ifndef FAULT
 #define FAULT 0

@@ -1,6 +1,17 @@
 """All programs: importing a module registers those of its projects."""
 
-from . import attention, hashing, language_models
+from . import attention, fields, graphs, hashing, images, language_models, libraries, rodinia, samples
 from .program import PROGRAMS
 
-__all__ = ["PROGRAMS", "attention", "hashing", "language_models"]
+__all__ = [
+    "PROGRAMS",
+    "attention",
+    "fields",
+    "graphs",
+    "hashing",
+    "images",
+    "language_models",
+    "libraries",
+    "rodinia",
+    "samples",
+]

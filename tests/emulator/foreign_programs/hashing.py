@@ -61,7 +61,7 @@ def sha256(rng: Random) -> Steps:
     return Steps([launch("sha256", 2, 32, blocks, out, 40)], [exact(out, np.frombuffer(expected, u32))])
 
 
-@Project("openwall/john", "hashes")("src/opencl/pkzip_kernel.cl", {2: (Race, Uninitialised)})
+@Project("madler/zlib", "hashes")("crc32.c", {2: (Race, Uninitialised)})
 def crc32(rng: Random) -> Steps:
     data, out = integers(rng, 0, 256, 40, 9, dtype=np.uint8), empty(40, dtype=u32)
     expected = np.array([zlib.crc32(row.tobytes()) for row in data], u32)

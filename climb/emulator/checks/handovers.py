@@ -1,0 +1,109 @@
+"""What blocks know of each other's accesses, by handing it over at places in global memory.
+
+A thread hands over, at a flag or by an atomic, its accesses before its last fence, and what others had done before it
+waited for them; whoever uses the place afterwards takes that, and hands it on (PTX ISA, "Memory Consistency Model":
+release patterns, acquire patterns, and causality order, which is transitive).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+PAIRS = 2048  # most (block, place) pairs of one instruction that are tracked individually
+PLACES = 1 << 23  # most places at which blocks hand over, times the blocks of the launch
+
+
+class Handed(NamedTuple):
+    """What is known of the accesses of each block: int64 arrays, by block or by lane.
+
+    Those of all threads before `base`; those of the thread that has handed over, `thread`, before `own`, and those of
+    its warp before `mates`. If several threads of a block have handed over, `base` covers what any of them has.
+    """
+
+    base: np.ndarray
+    thread: np.ndarray
+    own: np.ndarray
+    mates: np.ndarray
+
+    def join(self, other: Handed) -> Handed:
+        """What is known by either."""
+        several = (self.thread != other.thread) & (self.own > 0) & (other.own > 0)
+        base = np.maximum(self.base, other.base)
+        base = np.where(several, np.maximum(base, np.maximum(self.own, other.own)), base)
+        later = other.own > self.own
+        return Handed(
+            base,
+            np.where(later, other.thread, self.thread),
+            np.maximum(self.own, other.own),
+            np.where(several, np.where(later, other.mates, self.mates), np.maximum(self.mates, other.mates)),
+        )
+
+    def gather(self, of: np.ndarray, count: int) -> Handed:
+        """What lanes hand over together, where lane i belongs to number `of[i]` of `count`."""
+        out = nothing(count)
+        last = np.zeros(count, np.int64)
+        last[of] = np.arange(of.size)
+        for into, each in zip(out, self, strict=True):
+            into[:] = each[last]
+        several = np.bincount(of, minlength=count)[of] > 1
+        np.maximum.at(out.base, of, np.where(several, np.maximum(self.base, self.own), self.base))
+        return out
+
+
+def nothing(count: int) -> Handed:
+    """Nothing is known."""
+    return Handed(*np.zeros((4, count), np.int64))
+
+
+class Handovers:
+    """The places at which blocks hand over, and what each block knows. `known` is by block, `places` by place.
+
+    `fences`: the time of each block's last fence for other blocks.
+    """
+
+    def __init__(self, blocks: int) -> None:
+        self.fences = np.zeros(blocks, np.int64)
+        self.places: dict[int, Handed] = {}
+        self.known: dict[int, Handed] = {}
+        self._taken: dict[tuple[int, int], Handed] = {}  # what a block has taken last at a place
+        self._coarse = False
+
+    def blocks_have_ended(self) -> None:
+        """No block that has run so far will take anything."""
+        self.known.clear()
+        self._taken.clear()
+
+    def hand_over(self, blocks: np.ndarray, places: np.ndarray, gives: Handed | None, takes: bool) -> None:
+        """Lanes of `blocks` use `places` of global memory, one after the other. `gives`: what each lane hands over."""
+        pairs, of = np.unique(np.stack([blocks, places], axis=1), axis=0, return_inverse=True)
+        if len(pairs) > PAIRS or self._coarse or (len(self.places) + len(pairs)) * self.fences.size > PLACES:
+            # Too many to track: a block that takes is handed everything that any block has fenced.
+            self._coarse |= gives is not None
+            if takes:
+                everything = nothing(self.fences.size)
+                everything.base[:] = self.fences
+                for block in np.unique(blocks).tolist():
+                    self.known[block] = everything
+            return
+        given = None if gives is None else gives.gather(of.ravel(), len(pairs))
+        for number, (block, place) in enumerate(pairs.tolist()):
+            there, mine = self.places.get(place), self.known.get(block)
+            if takes and there is not None and self._taken.get((block, place)) is not there:
+                self._taken[block, place] = there
+                mine = self.known[block] = there if mine is None else mine.join(there)
+            if given is not None and (given.own[number] or given.base[number] or mine is not None):
+                own = nothing(self.fences.size)
+                for into, each in zip(own, given, strict=True):
+                    into[block] = each[number]
+                for each in (there, mine):
+                    own = own if each is None else own.join(each)
+                self.places[place] = own
+
+    def handed(self, to: np.ndarray, of: np.ndarray) -> Handed:
+        """What blocks `to` know of blocks `of`; arrays of one shape."""
+        receivers, row = np.unique(to, return_inverse=True)
+        empty = nothing(self.fences.size)
+        known = [self.known.get(block, empty) for block in receivers.tolist()]
+        return Handed(*(np.stack(each)[row.reshape(to.shape), of] for each in zip(*known, strict=True)))

@@ -1,0 +1,74 @@
+"""Translations kept on disk from one process to the next, beside the compiled PTX (`toolchain.cache`).
+
+What is kept is pickled and holds marshalled code, as Python's own `__pycache__` does, so it can be trusted as much as
+that folder. A file belongs to one PTX text, its source lines, and one version of Python and NumPy. It starts with a
+digest of the emulator's own source and one of its contents: a file that another emulator wrote is replaced, and a
+damaged one is not unpickled.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import gc
+import hashlib
+import pickle
+import sys
+import zlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+
+from climb.toolchain import cache
+
+T = TypeVar("T")
+
+_DIGEST = hashlib.sha256().digest_size
+
+
+def name_of(*parts: object) -> str:
+    """A name for what is made from `parts`, which are told apart by their `repr`."""
+    return cache.digest(["translation", sys.version, np.__version__, *parts])
+
+
+def keep(name: str, make: Callable[[], T]) -> T:
+    """What is kept under `name`, or else what `make` returns, which is then kept. Errors of `make` are not kept."""
+    version = _emulator()
+    with _without_collection():
+        data = cache.read(name)
+        if data is not None and data[:_DIGEST] == version:
+            packed = data[2 * _DIGEST :]
+            if hashlib.sha256(packed).digest() == data[_DIGEST : 2 * _DIGEST]:
+                return pickle.loads(zlib.decompress(packed))
+        made = make()
+        packed = zlib.compress(pickle.dumps(made, pickle.HIGHEST_PROTOCOL), 1)
+    if version:
+        cache.write(name, version + hashlib.sha256(packed).digest() + packed)
+    return made
+
+
+@functools.cache
+def _emulator() -> bytes:
+    """A digest of the emulator's source; empty if its files cannot be read, as in a zipped package."""
+    folder = Path(__file__).resolve().parents[1]
+    found = hashlib.sha256()
+    files = sorted(folder.rglob("*.py"))
+    for path in files:
+        text = path.read_bytes()
+        found.update(f"{path.relative_to(folder).as_posix()} {len(text)}\0".encode())
+        found.update(text)
+    return found.digest() if files else b""
+
+
+@contextlib.contextmanager
+def _without_collection() -> Iterator[None]:
+    """Without the search for cyclic garbage: it would visit each of the many objects of a translation several times."""
+    enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if enabled:
+            gc.enable()

@@ -1,0 +1,1 @@
+"""What the chapter ``book/profiling.ipynb`` runs."""
