@@ -40,10 +40,10 @@ class Finding(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @property
     def where(self) -> str:
-        """Where it holds, in words: "on any GPU", "since compute capability 7.0", "seen on NVIDIA H200"."""
+        """Where it holds, in words: "any GPU", "since sm_70", "seen on NVIDIA H200"."""
         if self.holds == "general":
-            return "on any GPU"
-        return f"since compute capability {self.since}" if self.since else f"seen on {', '.join(self.seen_on)}"
+            return "any GPU"
+        return f"since sm_{self.since.replace('.', '')}" if self.since else f"seen on {', '.join(self.seen_on)}"
 
 
 def read_findings(path: Path = FINDINGS) -> dict[str, tuple[Finding, ...]]:

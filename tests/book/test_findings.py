@@ -50,8 +50,8 @@ def test_findings_belong_to_chapters_and_name_gpus_with_records() -> None:
 @pytest.mark.parametrize(
     ("fields", "where"),
     [
-        ({"holds": "general"}, "on any GPU"),
-        ({"holds": "since", "since": "7.0"}, "since compute capability 7.0"),
+        ({"holds": "general"}, "any GPU"),
+        ({"holds": "since", "since": "7.0"}, "since sm_70"),
         ({"holds": "seen", "seen_on": ("NVIDIA H200", "Other GPU")}, "seen on NVIDIA H200, Other GPU"),
     ],
 )

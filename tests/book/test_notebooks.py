@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 CHAPTERS = sorted((ROOT / "book").rglob("*.ipynb"))
 PAGES = [*sorted((ROOT / "book").rglob("*.md")), ROOT / "README.md"]
 #: Pages without exercises.
-NO_EXERCISES = {"intro", "ladders", "measuring"}
+NO_EXERCISES = {"intro", "ladders", "measuring", "your-gpu"}
 Notebook = nbformat.NotebookNode
 
 

@@ -33,7 +33,8 @@ _CONSTANT = ("ld.param", "ld.const")
 
 class Loop(NamedTuple):
     """What decides whether lanes leave a loop: registers at its head, and whether the values of other lanes, of memory
-    or of a clock come in. Waits at mbarriers count as clocks: `runtime.polls` watches them."""
+    or of a clock come in. Waits at mbarriers count as clocks: `runtime.polls` watches them. So does recursion, whose
+    frames change: it ends, or overflows the stack."""
 
     registers: tuple[str, ...]
     others: bool
@@ -141,7 +142,8 @@ def loop_at(blocks: list[Block], head: int) -> Loop:
         tuple(sorted(found & blocks[head].live)),
         any(one.opcode.startswith(_OTHERS) for one in parts),
         bool(loads),
-        any("%clock" in one.text or "%globaltimer" in one.text or one.opcode.startswith("mbarrier.") for one in parts),
+        any("%clock" in one.text or "%globaltimer" in one.text or one.opcode.startswith("mbarrier.") for one in parts)
+        or any(one.opcode.startswith("frame.") for one in inside),
     )
 
 
