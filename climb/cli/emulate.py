@@ -236,7 +236,7 @@ def _compiled(args: argparse.Namespace, source: _Source) -> tuple[Compiled, str]
 
 def _read(file: str) -> _Source:
     """The device code of the file. Raises UsageError."""
-    from climb.toolchain.host_code import has_host_code, without_host_code
+    from climb.toolchain.host_code import without_host_code
 
     path = Path(file)
     if not path.is_file():
@@ -245,5 +245,5 @@ def _read(file: str) -> _Source:
         text = path.read_text(encoding="utf-8-sig")  # reads Windows line ends as \n
     except (OSError, UnicodeDecodeError) as error:
         raise UsageError(f"cannot read {file}: {error}") from None
-    device, cuts = without_host_code(text) if has_host_code(text) else (text, ())
+    device, cuts = without_host_code(text)
     return _Source(device, text, path.name, str(path.resolve().parent), cuts)

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 #: Headers for the host alone. Others, such as <cstdint> and <cuda/std/...>, NVRTC and CUDA's wheels bring.
 _HOST_HEADERS = re.compile(
     r"^[ \t]*#[ \t]*include[ \t]*[<\"]((?:c?std(?:io|lib)|iostream|iomanip|fstream|sstream|vector|string|algorithm"
-    r"|chrono|random|memory|map|unordered_map|set|queue|numeric|functional|thread|mutex|c?time|c?string|c?assert|c?math"
+    r"|chrono|random|memory|map|unordered_map|set|queue|numeric|functional|thread|mutex|c?time|c?string|c?assert|c?math|c?float"
     r"|cuda_runtime|cuda_runtime_api|device_launch_parameters|helper_\w+|sys/time|unistd|getopt|torch/\w+"
     r"|thrust/[\w/]+)(?:\.h)?)[>\"][^\n]*",
     re.MULTILINE,
@@ -23,10 +23,18 @@ _DEVICE = re.compile(r"__(?:global|device)__")
 _CALLS_HOST = re.compile(r"<<<|(?<!cuda::)\bstd::|\bcuda[A-Z]\w*\s*\(|\b(?:fprintf|exit|fopen|getenv|s?rand)\s*\(")
 _FUNCTION = re.compile(r"([~\w:]+)\s*\([^{;]*\)[^{;()]*$", re.DOTALL)
 _SCOPE = re.compile(r"^\s*(?:inline\s+)?namespace\b|^\s*extern\s*\"\s*\"\s*$")
+#: Headers that NVRTC does not have, and CUDA's C++ library does.
+_TYPES = re.compile(
+    r"^[ \t]*#[ \t]*include[ \t]*<(?:c(?=\w+>)|(?=\w+\.h>))(stdint|limits|stddef)(?:\.h)?>", re.MULTILINE
+)
 _MATH = {
     "INFINITY": "__int_as_float(0x7f800000)",
     "NAN": "__int_as_float(0x7fffffff)",
     "M_PI": "3.14159265358979323846",
+    "FLT_MAX": "3.402823466e+38f",
+    "FLT_MIN": "1.175494351e-38f",
+    "FLT_EPSILON": "1.192092896e-07f",
+    "DBL_MAX": "1.7976931348623157e+308",
 }
 
 
@@ -58,7 +66,7 @@ def without_host_code(source: str) -> tuple[str, tuple[Cut, ...]]:
         cuts.append(Cut(f"<{found[1]}>", line, line))
         return " " * len(found[0])
 
-    text = _HOST_HEADERS.sub(header, source)
+    text = _TYPES.sub(lambda found: f"#include <cuda/std/c{found[1]}>", _HOST_HEADERS.sub(header, source))
     for name, start, end in _host_functions(_blanked(text)):
         cuts.append(Cut(name, text.count("\n", 0, start) + 1, text.count("\n", 0, end) + 1))
         text = text[:start] + re.sub(r"[^\n]", " ", text[start:end]) + text[end:]
@@ -66,7 +74,7 @@ def without_host_code(source: str) -> tuple[str, tuple[Cut, ...]]:
 
 
 def constants_of_math(source: str) -> list[str]:
-    """Options that define the constants of math.h, which nvcc includes and NVRTC does not have, if the source uses
+    """Options that define constants of math.h and float.h, which NVRTC does not have, if the source uses
     them and does not define them."""
     return [
         f"-D{name}={value}"

@@ -85,6 +85,18 @@ def test_host_code_is_left_out_and_named(file: str, capsys: pytest.CaptureFixtur
     )
 
 
+def test_headers_of_the_host_have_their_device_forms(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    path = tmp_path / "types.cu"
+    path.write_text(
+        "#include <stdio.h>\n#include <cstdint>\n#include <limits.h>\n#include <float.h>\n"
+        "__global__ void k(uint32_t* x) { x[0] = INT_MAX; x[1] = FLT_MAX > 1; }\n"
+    )
+    assert main(["emulate", str(path), "--grid", "1", "--block", "1", "--arg", "x:uint32:2"]) == 0
+    shown = capsys.readouterr()
+    assert "x (uint32, 2): 2147483647 1" in shown.out
+    assert shown.err == "climb emulate: left out host code: <stdio.h> (line 1), <float.h> (line 4)\n"
+
+
 def document(capsys: pytest.CaptureFixture, *argv: str) -> tuple[int, dict]:
     status = main(["emulate", *argv, "--json", "-"])
     found = json.loads(capsys.readouterr().out)

@@ -11,19 +11,22 @@ __device__ inline float normal_cdf(float d) {
     return d > 0 ? 1.0f - c : c;
 }
 
-extern "C" __global__ void black_scholes(float *call, float *put, const float *S, const float *X,
+extern "C" __global__ void black_scholes(float *call, float *put, const float *S,
+                                         const float *X,
                                          const float *T, float R, float V, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n) return;
     float root = sqrtf(T[i]);
     float d1 = (__logf(S[i] / X[i]) + (R + 0.5f * V * V) * T[i]) / (V * root);
-    float c1 = normal_cdf(d1), c2 = normal_cdf(d1 - V * root), e = X[i] * __expf(-R * T[i]);
+    float c1 = normal_cdf(d1), c2 = normal_cdf(d1 - V * root),
+        e = X[i] * __expf(-R * T[i]);
     call[i] = S[i] * c1 - e * c2;
     put[i] = e * (1.0f - c2) - S[i] * (1.0f - c1);
 }
 
 // One option a block; the tree shrinks by a step between barriers.
-extern "C" __global__ void binomial(const float *S, const float *X, float *out, int steps,
+extern "C" __global__ void binomial(const float *S, const float *X, float *out,
+                                    int steps,
                                     float dt_v, float pu, float pd) {
     extern __shared__ float value[];
     int t = threadIdx.x;
@@ -72,11 +75,13 @@ extern "C" __global__ void walsh(float *data, int log2n) {
 }
 
 // A column of 64 bins of one byte for each thread: dword bank = thread, no conflicts.
-extern "C" __global__ void histogram64(const unsigned char *data, unsigned *out, int n) {
+extern "C" __global__ void histogram64(const unsigned char *data, unsigned *out,
+                                       int n) {
     __shared__ unsigned char bins[64 * 64];
     int t = threadIdx.x;
     for (int b = 0; b < 64; ++b) bins[b * 64 + t] = 0;
-    for (int i = blockIdx.x * 64 + t; i < n; i += gridDim.x * 64) ++bins[(data[i] >> 2) * 64 + t];
+    for (int i = blockIdx.x * 64 + t; i < n; i += gridDim.x * 64)
+        ++bins[(data[i] >> 2) * 64 + t];
 #if FAULT != 3
     __syncthreads();
 #endif
@@ -86,7 +91,8 @@ extern "C" __global__ void histogram64(const unsigned char *data, unsigned *out,
 }
 
 // Rows of a separable filter: a tile with halo on both sides.
-__constant__ float taps[9] = {0.05f, -0.1f, 0.2f, 0.3f, 0.4f, 0.25f, -0.3f, 0.15f, 0.05f};
+__constant__ float taps[9] = {0.05f, -0.1f, 0.2f, 0.3f, 0.4f, 0.25f, -0.3f, 0.15f,
+    0.05f};
 extern "C" __global__ void convolution_rows(const float *x, float *y, int W) {
     __shared__ float s[4][64 + 8];
     int row = blockIdx.y * 4 + threadIdx.y, base = blockIdx.x * 64, t = threadIdx.x;
@@ -104,7 +110,8 @@ extern "C" __global__ void convolution_rows(const float *x, float *y, int W) {
     if (base + t < W) y[row * W + base + t] = sum;
 }
 
-extern "C" __global__ void haar(const float *x, float *approx, float *detail, int levels) {
+extern "C" __global__ void haar(const float *x, float *approx, float *detail,
+                                int levels) {
     extern __shared__ float s[];
     int t = threadIdx.x, n = blockDim.x;
     float a = x[2 * t], b = x[2 * t + 1];
@@ -162,8 +169,10 @@ extern "C" __global__ void radix4(const float2 *x, float2 *y) {
         int j = t % q, at = t / q * q * 4 + j;
         float2 v[4], w[4];
         for (int k = 0; k < 4; ++k) v[k] = s[at + k * q];
-        float2 a = {v[0].x + v[2].x, v[0].y + v[2].y}, b = {v[0].x - v[2].x, v[0].y - v[2].y};
-        float2 c = {v[1].x + v[3].x, v[1].y + v[3].y}, d = {v[1].x - v[3].x, v[1].y - v[3].y};
+        float2 a = {v[0].x + v[2].x, v[0].y + v[2].y},
+            b = {v[0].x - v[2].x, v[0].y - v[2].y};
+        float2 c = {v[1].x + v[3].x, v[1].y + v[3].y},
+            d = {v[1].x - v[3].x, v[1].y - v[3].y};
         w[0] = {a.x + c.x, a.y + c.y};
         w[1] = {b.x + d.y, b.y - d.x};
         w[2] = {a.x - c.x, a.y - c.y};
@@ -190,7 +199,8 @@ __device__ void dct8(float *v, int step) {
     float out[8];
     for (int k = 0; k < 8; ++k) {
         out[k] = 0;
-        for (int i = 0; i < 8; ++i) out[k] += v[i * step] * cospif((2 * i + 1) * k / 16.0f);
+        for (int i = 0; i < 8; ++i)
+            out[k] += v[i * step] * cospif((2 * i + 1) * k / 16.0f);
         out[k] *= k ? 0.5f : 0.35355339f;
     }
     for (int k = 0; k < 8; ++k) v[k * step] = out[k];
@@ -209,7 +219,8 @@ extern "C" __global__ void dct(const float *x, float *y, int W) {
 }
 
 // Eigenvalues of a symmetric tridiagonal matrix below x: signs of Sturm's sequence.
-extern "C" __global__ void sturm_count(const float *diag, const float *off, const float *x,
+extern "C" __global__ void sturm_count(const float *diag, const float *off,
+                                       const float *x,
                                        int *out, int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x, count = 0;
     float q = 1;

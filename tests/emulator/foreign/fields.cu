@@ -1,4 +1,5 @@
-// After sailfish-team/sailfish, NVIDIA/cuda-samples, gprMax, hoomd-blue, DualSPHysics and others:
+// After sailfish-team/sailfish, NVIDIA/cuda-samples, gprMax, hoomd-blue, DualSPHysics
+// and others:
 // lattices, grids and particles.
 #ifndef FAULT
 #define FAULT 0
@@ -9,7 +10,8 @@ __constant__ int CX[9] = {0, 1, 0, -1, 0, 1, -1, -1, 1};
 __constant__ int CY[9] = {0, 0, 1, 0, -1, 1, 1, -1, -1};
 __constant__ float WT[9] = {4 / 9.f, 1 / 9.f, 1 / 9.f, 1 / 9.f, 1 / 9.f,
                             1 / 36.f, 1 / 36.f, 1 / 36.f, 1 / 36.f};
-extern "C" __global__ void lbm_d2q9(const float *f, float *g, int W, int H, float omega) {
+extern "C" __global__ void lbm_d2q9(const float *f, float *g, int W, int H,
+                                    float omega) {
     int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y;
     if (x >= W) return;
     float v[9], rho = 0, ux = 0, uy = 0;
@@ -33,7 +35,8 @@ extern "C" __global__ void lbm_d2q9(const float *f, float *g, int W, int H, floa
 }
 
 // Yee's scheme in two dimensions: the magnetic field, then the electric.
-extern "C" __global__ void yee_h(const float *ez, float *hx, float *hy, int W, int H, float c) {
+extern "C" __global__ void yee_h(const float *ez, float *hx, float *hy, int W, int H,
+                                 float c) {
     int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y;
     if (x >= W) return;
     int i = y * W + x;
@@ -44,7 +47,8 @@ extern "C" __global__ void yee_h(const float *ez, float *hx, float *hy, int W, i
     if (x < W - 1) hy[i] += c * (ez[i + 1] - ez[i]);
 #endif
 }
-extern "C" __global__ void yee_e(float *ez, const float *hx, const float *hy, int W, int H,
+extern "C" __global__ void yee_e(float *ez, const float *hx, const float *hy, int W,
+                                 int H,
                                  float c) {
     int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y;
     if (x < 1 || y < 1 || x >= W - 1 || y >= H - 1) return;
@@ -53,7 +57,8 @@ extern "C" __global__ void yee_e(float *ez, const float *hx, const float *hy, in
 }
 
 // Gauss-Seidel in two colours.
-extern "C" __global__ void red_black(float *u, const float *b, int W, int H, int colour, float w) {
+extern "C" __global__ void red_black(float *u, const float *b, int W, int H, int colour,
+                                     float w) {
     int x = blockIdx.x * blockDim.x + threadIdx.x + 1, y = blockIdx.y + 1;
 #if FAULT == 3
     if (x >= W - 1) return;
@@ -65,20 +70,24 @@ extern "C" __global__ void red_black(float *u, const float *b, int W, int H, int
     u[i] += w * (0.25f * s - u[i]);
 }
 
-extern "C" __global__ void gray_scott(const float *u, const float *v, float *nu, float *nv, int W,
+extern "C" __global__ void gray_scott(const float *u, const float *v, float *nu,
+                                      float *nv, int W,
                                       int H, float feed, float kill) {
     int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y;
     if (x >= W) return;
-    int l = (x + W - 1) % W, r = (x + 1) % W, t = (y + H - 1) % H * W, b = (y + 1) % H * W;
+    int l = (x + W - 1) % W, r = (x + 1) % W, t = (y + H - 1) % H * W,
+        b = (y + 1) % H * W;
     int row = y * W, i = row + x;
     float lu = u[row + l] + u[row + r] + u[t + x] + u[b + x] - 4 * u[i];
-    float lv = v[row + l] + v[row + r] + v[t + x] + v[b + x] - 4 * v[i], uvv = u[i] * v[i] * v[i];
+    float lv = v[row + l] + v[row + r] + v[t + x] + v[b + x] - 4 * v[i],
+        uvv = u[i] * v[i] * v[i];
     nu[i] = u[i] + 0.16f * lu - uvv + feed * (1 - u[i]);
     nv[i] = v[i] + 0.08f * lv + uvv - (feed + kill) * v[i];
 }
 
 // Advection by looking back along the velocity, bilinear, clamped.
-extern "C" __global__ void advect(const float2 *v, const float *q, float *out, int W, int H,
+extern "C" __global__ void advect(const float2 *v, const float *q, float *out, int W,
+                                  int H,
                                   float dt) {
     int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y, i = y * W + x;
     if (x >= W) return;
@@ -87,11 +96,13 @@ extern "C" __global__ void advect(const float2 *v, const float *q, float *out, i
     int x0 = px, y0 = py;
     float fx = px - x0, fy = py - y0;
     const float *p = q + y0 * W + x0;
-    out[i] = (p[0] * (1 - fx) + p[1] * fx) * (1 - fy) + (p[W] * (1 - fx) + p[W + 1] * fx) * fy;
+    out[i] = (p[0] * (1 - fx) + p[1] * fx) * (1 - fy) +
+        (p[W] * (1 - fx) + p[W + 1] * fx) * fy;
 }
 
 // Tridiagonal systems of up to 64 equations by parallel cyclic reduction, a block each.
-extern "C" __global__ void cyclic_reduction(const float *a, const float *b, const float *c,
+extern "C" __global__ void cyclic_reduction(const float *a, const float *b,
+                                            const float *c,
                                             const float *d, float *x, int n) {
     __shared__ float sa[64], sb[64], sc[64], sd[64];
     int t = threadIdx.x, i = blockIdx.x * n + t;
@@ -100,8 +111,10 @@ extern "C" __global__ void cyclic_reduction(const float *a, const float *b, cons
     for (int s = 1; s < n; s *= 2) {
         float l = t >= s ? sa[t] / sb[t - s] : 0, r = t + s < n ? sc[t] / sb[t + s] : 0;
         float na = t >= s ? -sa[t - s] * l : 0, nc = t + s < n ? -sc[t + s] * r : 0;
-        float nb = sb[t] - (t >= s ? sc[t - s] * l : 0) - (t + s < n ? sa[t + s] * r : 0);
-        float nd = sd[t] - (t >= s ? sd[t - s] * l : 0) - (t + s < n ? sd[t + s] * r : 0);
+        float nb = sb[t] - (t >= s ? sc[t - s] * l : 0) -
+            (t + s < n ? sa[t + s] * r : 0);
+        float nd = sd[t] - (t >= s ? sd[t - s] * l : 0) -
+            (t + s < n ? sd[t + s] * r : 0);
 #if FAULT != 4
         __syncthreads();
 #endif
@@ -112,7 +125,8 @@ extern "C" __global__ void cyclic_reduction(const float *a, const float *b, cons
 }
 
 // Lennard-Jones forces of particles sorted by cell, one dimension of cells.
-extern "C" __global__ void cell_forces(const float2 *pos, const int *start, float2 *force, int n,
+extern "C" __global__ void cell_forces(const float2 *pos, const int *start,
+                                       float2 *force, int n,
                                        int cells, float cut2) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n) return;
@@ -156,7 +170,8 @@ extern "C" __global__ void sph_density(const float4 *p, float *rho, int n, float
 }
 
 // Ising spins in a checkerboard, Metropolis with given random numbers.
-extern "C" __global__ void ising(signed char *spin, const float *random, int W, int H, int colour,
+extern "C" __global__ void ising(signed char *spin, const float *random, int W, int H,
+                                 int colour,
                                  float beta) {
     int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y;
     if (x >= W || (x + y) % 2 != colour) return;
@@ -167,7 +182,8 @@ extern "C" __global__ void ising(signed char *spin, const float *random, int W, 
 }
 
 // Rays, after GPSnoopy/RayTracingInVulkan, embree and nanort: nearest of some spheres.
-extern "C" __global__ void trace_spheres(const float4 *sphere, int count, int *hit, float *depth,
+extern "C" __global__ void trace_spheres(const float4 *sphere, int count, int *hit,
+                                         float *depth,
                                          int W, int H) {
     __shared__ float4 s[16];
     int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y;
@@ -192,7 +208,8 @@ extern "C" __global__ void trace_spheres(const float4 *sphere, int count, int *h
 }
 
 // Möller and Trumbore, a ray a thread, triangles broadcast.
-extern "C" __global__ void triangles_hit(const float *tri, const float *ray, float *out, int n,
+extern "C" __global__ void triangles_hit(const float *tri, const float *ray, float *out,
+                                         int n,
                                          int tris) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n) return;
@@ -201,7 +218,8 @@ extern "C" __global__ void triangles_hit(const float *tri, const float *ray, flo
     for (int k = 0; k < tris; ++k) {
         const float *a = tri + 9 * k, *b = a + 3, *c = a + 6;
         float e[3], f[3], s[3], p[3], q[3];
-        for (int j = 0; j < 3; ++j) e[j] = b[j] - a[j], f[j] = c[j] - a[j], s[j] = o[j] - a[j];
+        for (int j = 0; j < 3; ++j) e[j] = b[j] - a[j], f[j] = c[j] - a[j],
+            s[j] = o[j] - a[j];
         for (int j = 0; j < 3; ++j) {
             int m = (j + 1) % 3, l = (j + 2) % 3;
             p[j] = d[m] * f[l] - d[l] * f[m];

@@ -1,11 +1,13 @@
-// After tspeterkim/flash-attention-minimal, Dao-AILab/flash-attention and vllm-project/vllm.
+// After tspeterkim/flash-attention-minimal, Dao-AILab/flash-attention and
+// vllm-project/vllm.
 #ifndef FAULT
 #define FAULT 0
 #endif
 
 // A block a head; tiles of 16 keys and values in shared memory, a thread a query.
 extern "C" __global__ void flash_forward(const float *q, const float *k, const float *v,
-                                         float *out, float *lse, int N, int tiles, float scale) {
+                                         float *out, float *lse, int N, int tiles,
+                                             float scale) {
     const int D = 8, B = 16;
     __shared__ float ks[B][D], vs[B][D];
     int t = threadIdx.x, head = blockIdx.x * N * D;
@@ -51,7 +53,8 @@ extern "C" __global__ void flash_forward(const float *q, const float *k, const f
 }
 
 // The partial results of several splits of the keys, weighted by their log-sum-exp.
-extern "C" __global__ void combine_splits(const float *part, const float *lse, float *out,
+extern "C" __global__ void combine_splits(const float *part, const float *lse,
+                                          float *out,
                                           int splits, int rows, int D) {
     int row = blockIdx.x, d = threadIdx.x;
     float most = -3e38f, sum = 0, acc = 0;
@@ -64,7 +67,8 @@ extern "C" __global__ void combine_splits(const float *part, const float *lse, f
     out[row * D + d] = acc / sum;
 }
 
-extern "C" __global__ void attention_delta(const float *dout, const float *out, float *delta,
+extern "C" __global__ void attention_delta(const float *dout, const float *out,
+                                           float *delta,
                                            int rows, int D) {
     int row = (blockIdx.x * blockDim.x + threadIdx.x) / 8, t = threadIdx.x % 8;
     float s = 0;
@@ -75,7 +79,8 @@ extern "C" __global__ void attention_delta(const float *dout, const float *out, 
 }
 
 // vLLM: new keys go to the pages that the slot mapping names; -1 is padding.
-extern "C" __global__ void reshape_and_cache(const float *key, float *cache, const int *slot,
+extern "C" __global__ void reshape_and_cache(const float *key, float *cache,
+                                             const int *slot,
                                              int dim, int page) {
     int s = slot[blockIdx.x];
 #if FAULT != 3
@@ -85,14 +90,18 @@ extern "C" __global__ void reshape_and_cache(const float *key, float *cache, con
         cache[(s / page * dim + i) * page + s % page] = key[blockIdx.x * dim + i];
 }
 
-// One query per sequence over pages of keys and values; a warp a key, then a thread a column.
-extern "C" __global__ void paged_attention(const float *q, const float *kc, const float *vc,
-                                           const int *table, const int *lens, float *out,
+// One query per sequence over pages of keys and values; a warp a key, then a thread a
+// column.
+extern "C" __global__ void paged_attention(const float *q, const float *kc,
+                                           const float *vc,
+                                           const int *table, const int *lens,
+                                               float *out,
                                            int page, int max_pages, float scale) {
     extern __shared__ float logit[];
     __shared__ float red[4];
     const int D = 32;
-    int seq = blockIdx.x, t = threadIdx.x, lane = t % 32, warp = t / 32, len = lens[seq];
+    int seq = blockIdx.x, t = threadIdx.x, lane = t % 32, warp = t / 32,
+        len = lens[seq];
     for (int k = warp; k < len; k += 4) {
         int p = table[seq * max_pages + k / page];
         float s = q[seq * D + lane] * kc[(p * D + lane) * page + k % page];
@@ -113,12 +122,14 @@ extern "C" __global__ void paged_attention(const float *q, const float *kc, cons
     if (t >= D) return;
     float acc = 0;
     for (int k = 0; k < len; ++k)
-        acc += logit[k] * vc[(table[seq * max_pages + k / page] * D + t) * page + k % page];
+        acc += logit[k] * vc[(table[seq * max_pages + k / page] * D + t) * page +
+                             k % page];
     out[seq * D + t] = acc / sum;
 }
 
 // Mixture of experts: the tokens of each expert, padded to whole blocks.
-extern "C" __global__ void moe_align(const int *expert, int *sorted, int *ends, int tokens,
+extern "C" __global__ void moe_align(const int *expert, int *sorted, int *ends,
+                                     int tokens,
                                      int experts, int block) {
     extern __shared__ int count[];
     int t = threadIdx.x;

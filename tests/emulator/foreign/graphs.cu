@@ -3,7 +3,8 @@
 #define FAULT 0
 #endif
 
-extern "C" __global__ void sssp_relax(const int *first, const int *next, const int *w, int *dist,
+extern "C" __global__ void sssp_relax(const int *first, const int *next, const int *w,
+                                      int *dist,
                                       int *changed, int n) {
     int u = blockIdx.x * blockDim.x + threadIdx.x;
     if (u >= n) return;
@@ -17,7 +18,8 @@ extern "C" __global__ void sssp_relax(const int *first, const int *next, const i
 #endif
 }
 
-extern "C" __global__ void pagerank_pull(const int *first, const int *from, const float *share,
+extern "C" __global__ void pagerank_pull(const int *first, const int *from,
+                                         const float *share,
                                          float *rank, float base, float damp, int n) {
     int v = (blockIdx.x * blockDim.x + threadIdx.x) / 8, t = threadIdx.x % 8;
     float s = 0;
@@ -42,7 +44,8 @@ __device__ int find_root(int *parent, int v) {
     }
     return at;
 }
-extern "C" __global__ void union_edges(const int *a, const int *b, int *parent, int edges) {
+extern "C" __global__ void union_edges(const int *a, const int *b, int *parent,
+                                       int edges) {
     int e = blockIdx.x * blockDim.x + threadIdx.x;
     if (e >= edges) return;
     int u = a[e], v = b[e];
@@ -64,7 +67,8 @@ extern "C" __global__ void flatten(int *parent, int *label, int n) {
 }
 
 // Triangles by merging sorted neighbours of both ends of an edge.
-extern "C" __global__ void triangles(const int *first, const int *next, const int *src, int edges,
+extern "C" __global__ void triangles(const int *first, const int *next, const int *src,
+                                     int edges,
                                      unsigned long long *count) {
     int e = blockIdx.x * blockDim.x + threadIdx.x, found = 0;
     if (e < edges && src[e] < next[e]) {
@@ -85,8 +89,10 @@ extern "C" __global__ void triangles(const int *first, const int *next, const in
     if (threadIdx.x % 32 == 0 && found) atomicAdd(count, (unsigned long long)found);
 }
 
-// A maximal independent set by Luby: state 0 open, 1 in, 2 out; read one array, write the other.
-extern "C" __global__ void luby(const int *first, const int *next, const unsigned *priority,
+// A maximal independent set by Luby: state 0 open, 1 in, 2 out; read one array, write
+// the other.
+extern "C" __global__ void luby(const int *first, const int *next,
+                                const unsigned *priority,
                                 const int *state, int *after, int n) {
     int v = blockIdx.x * blockDim.x + threadIdx.x;
     if (v >= n) return;
@@ -104,7 +110,8 @@ extern "C" __global__ void luby(const int *first, const int *next, const unsigne
 }
 
 // Jones-Plassmann colouring, 32 colours at once in a word.
-extern "C" __global__ void colour(const int *first, const int *next, const unsigned *priority,
+extern "C" __global__ void colour(const int *first, const int *next,
+                                  const unsigned *priority,
                                   const int *before, int *after, int n) {
     int v = blockIdx.x * blockDim.x + threadIdx.x;
     if (v >= n) return;
@@ -122,9 +129,11 @@ extern "C" __global__ void colour(const int *first, const int *next, const unsig
     after[v] = c;
 }
 
-// Breadth-first by levels with a queue of a warp: one atomic for each warp's new vertices.
+// Breadth-first by levels with a queue of a warp: one atomic for each warp's new
+// vertices.
 extern "C" __global__ void bfs_queue(const int *first, const int *next, int *level,
-                                     const int *queue, int size, int *out, int *out_size,
+                                     const int *queue, int size, int *out,
+                                         int *out_size,
                                      int depth) {
     int i = blockIdx.x * blockDim.x + threadIdx.x, lane = threadIdx.x & 31;
     int u = i < size ? queue[i] : -1;
@@ -143,7 +152,8 @@ extern "C" __global__ void bfs_queue(const int *first, const int *next, int *lev
 }
 
 // K-core: vertices of small degree are peeled, their neighbours lose a degree.
-extern "C" __global__ void peel(const int *first, const int *next, int *degree, int *removed, int k,
+extern "C" __global__ void peel(const int *first, const int *next, int *degree,
+                                int *removed, int k,
                                 int *changed, int n) {
     int v = blockIdx.x * blockDim.x + threadIdx.x;
     if (v >= n || removed[v] || atomicAdd(&degree[v], 0) >= k) return;

@@ -1,4 +1,5 @@
-// After aappleby/smhasher, Cyan4973/xxHash, hashcat/hashcat, madler/zlib, jedisct1/libsodium,
+// After aappleby/smhasher, Cyan4973/xxHash, hashcat/hashcat, madler/zlib,
+// jedisct1/libsodium,
 // DEShawResearch/random123 and imneme/pcg-c: integers, rotations and tables.
 #ifndef FAULT
 #define FAULT 0
@@ -8,7 +9,8 @@ typedef unsigned long long u64;
 
 __device__ inline u32 rotl(u32 x, int n) { return __funnelshift_l(x, x, n); }
 
-extern "C" __global__ void murmur3(const u32 *data, u32 *out, int n, int words, u32 seed) {
+extern "C" __global__ void murmur3(const u32 *data, u32 *out, int n, int words,
+                                   u32 seed) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n) return;
     u32 h = seed;
@@ -23,7 +25,8 @@ extern "C" __global__ void murmur3(const u32 *data, u32 *out, int n, int words, 
     out[i] = h ^ h >> 16;
 }
 
-extern "C" __global__ void xxhash32(const u32 *data, u32 *out, int n, int words, u32 seed) {
+extern "C" __global__ void xxhash32(const u32 *data, u32 *out, int n, int words,
+                                    u32 seed) {
     const u32 p1 = 2654435761u, p2 = 2246822519u, p3 = 3266489917u, p4 = 668265263u;
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n) return;
@@ -44,14 +47,22 @@ extern "C" __global__ void xxhash32(const u32 *data, u32 *out, int n, int words,
 }
 
 __constant__ u32 K[64] = {
-    0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
-    0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
-    0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da,
-    0x983e5152, 0xa831c66d, 0xb00327c8, 0xbf597fc7, 0xc6e00bf3, 0xd5a79147, 0x06ca6351, 0x14292967,
-    0x27b70a85, 0x2e1b2138, 0x4d2c6dfc, 0x53380d13, 0x650a7354, 0x766a0abb, 0x81c2c92e, 0x92722c85,
-    0xa2bfe8a1, 0xa81a664b, 0xc24b8b70, 0xc76c51a3, 0xd192e819, 0xd6990624, 0xf40e3585, 0x106aa070,
-    0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
-    0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
+    0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4,
+        0xab1c5ed5,
+    0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7,
+        0xc19bf174,
+    0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc,
+        0x76f988da,
+    0x983e5152, 0xa831c66d, 0xb00327c8, 0xbf597fc7, 0xc6e00bf3, 0xd5a79147, 0x06ca6351,
+        0x14292967,
+    0x27b70a85, 0x2e1b2138, 0x4d2c6dfc, 0x53380d13, 0x650a7354, 0x766a0abb, 0x81c2c92e,
+        0x92722c85,
+    0xa2bfe8a1, 0xa81a664b, 0xc24b8b70, 0xc76c51a3, 0xd192e819, 0xd6990624, 0xf40e3585,
+        0x106aa070,
+    0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f,
+        0x682e6ff3,
+    0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7,
+        0xc67178f2};
 
 // One block of 64 bytes, already padded, as 16 big-endian words.
 extern "C" __global__ void sha256(const u32 *blocks, u32 *out, int n) {
@@ -80,7 +91,8 @@ extern "C" __global__ void sha256(const u32 *blocks, u32 *out, int n) {
 }
 
 // The table is made by the block and shared by its threads.
-extern "C" __global__ void crc32(const unsigned char *data, u32 *out, int n, int bytes) {
+extern "C" __global__ void crc32(const unsigned char *data, u32 *out, int n,
+                                 int bytes) {
     __shared__ u32 table[256];
     for (int k = threadIdx.x; k < 256; k += blockDim.x) {
         u32 c = k;
@@ -100,7 +112,8 @@ extern "C" __global__ void crc32(const unsigned char *data, u32 *out, int n, int
 __device__ inline u64 rotl64(u64 x, int n) { return x << n | x >> (64 - n); }
 
 // SipHash-2-4 of whole 64-bit words.
-extern "C" __global__ void siphash(const u64 *data, u64 *out, int n, int words, u64 k0, u64 k1) {
+extern "C" __global__ void siphash(const u64 *data, u64 *out, int n, int words, u64 k0,
+                                   u64 k1) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n) return;
     u64 a = k0 ^ 0x736f6d6570736575ull, b = k1 ^ 0x646f72616e646f6dull;
@@ -128,7 +141,8 @@ __device__ inline void quarter(u32 &a, u32 &b, u32 &c, u32 &d) {
     c += d, b = rotl(b ^ c, 7);
 }
 
-extern "C" __global__ void chacha20(const u32 *key, const u32 *nonce, const u32 *text, u32 *out,
+extern "C" __global__ void chacha20(const u32 *key, const u32 *nonce, const u32 *text,
+                                    u32 *out,
                                     int blocks) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= blocks) return;
@@ -196,7 +210,8 @@ extern "C" __global__ void pcg32(u32 *out, u64 seed, int each) {
 }
 
 // Open addressing with linear probing, as NVIDIA/cuCollections.
-extern "C" __global__ void table_insert(const u32 *keys, u32 *slots, u32 *counts, int n, u32 mask) {
+extern "C" __global__ void table_insert(const u32 *keys, u32 *slots, u32 *counts, int n,
+                                        u32 mask) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n) return;
     u32 key = keys[i], at = key * 2654435761u >> 20 & mask;
@@ -216,7 +231,8 @@ extern "C" __global__ void table_insert(const u32 *keys, u32 *slots, u32 *counts
 #endif
 }
 
-extern "C" __global__ void table_find(const u32 *keys, const u32 *slots, const u32 *counts,
+extern "C" __global__ void table_find(const u32 *keys, const u32 *slots,
+                                      const u32 *counts,
                                       u32 *out, int n, u32 mask) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n) return;

@@ -1,4 +1,5 @@
-// After opencv/opencv (modules/cudaimgproc, cudafilters, cudawarping) and NVIDIA/cuda-samples.
+// After opencv/opencv (modules/cudaimgproc, cudafilters, cudawarping) and
+// NVIDIA/cuda-samples.
 #ifndef FAULT
 #define FAULT 0
 #endif
@@ -33,7 +34,8 @@ extern "C" __global__ void median3(const u8 *x, u8 *y, int W, int H) {
     if (i >= W * H) return;
     u8 p[9];
     for (int k = 0; k < 9; ++k)
-        p[k] = x[min(max(r + k / 3 - 1, 0), H - 1) * W + min(max(c + k % 3 - 1, 0), W - 1)];
+        p[k] = x[min(max(r + k / 3 - 1, 0), H - 1) * W + min(max(c + k % 3 - 1, 0),
+            W - 1)];
     for (int end = 8; end >= 4; --end)
         for (int k = 0; k < end; ++k) order(p[k], p[k + 1]);
     y[i] = p[4];
@@ -57,7 +59,8 @@ extern "C" __global__ void equalise_table(const int *hist, u8 *table, int total)
     int base = s[least];
     table[t] = max(0, s[t] - base) * 255 / max(1, total - base);
 }
-extern "C" __global__ void apply_table(const uchar4 *x, const u8 *table, uchar4 *y, int n4) {
+extern "C" __global__ void apply_table(const uchar4 *x, const u8 *table, uchar4 *y,
+                                       int n4) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n4) return;
     uchar4 v = x[i];
@@ -88,9 +91,11 @@ extern "C" __global__ void integral_columns(int *y, int W, int H) {
     for (int r = 1, sum = y[c]; r < H; ++r) y[r * W + c] = sum += y[r * W + c];
 }
 
-extern "C" __global__ void bilateral(const float *x, float *y, int W, int H, int R, float space,
+extern "C" __global__ void bilateral(const float *x, float *y, int W, int H, int R,
+                                     float space,
                                      float range) {
-    int px = blockIdx.x * blockDim.x + threadIdx.x, py = blockIdx.y * blockDim.y + threadIdx.y;
+    int px = blockIdx.x * blockDim.x + threadIdx.x,
+        py = blockIdx.y * blockDim.y + threadIdx.y;
     if (px >= W || py >= H) return;
     float c = x[py * W + px], sum = 0, weight = 0;
     for (int dy = -R; dy <= R; ++dy)
@@ -110,8 +115,10 @@ extern "C" __global__ void bilateral(const float *x, float *y, int W, int H, int
 }
 
 // Patches of 3 x 3, search windows of 5 x 5.
-extern "C" __global__ void non_local_means(const float *x, float *y, int W, int H, float h) {
-    int px = blockIdx.x * blockDim.x + threadIdx.x, py = blockIdx.y * blockDim.y + threadIdx.y;
+extern "C" __global__ void non_local_means(const float *x, float *y, int W, int H,
+                                           float h) {
+    int px = blockIdx.x * blockDim.x + threadIdx.x,
+        py = blockIdx.y * blockDim.y + threadIdx.y;
     if (px >= W - 3 || py >= H - 3 || px < 3 || py < 3) return;
     float sum = 0, weight = 0;
     for (int j = 0; j < 25; ++j) {
@@ -128,8 +135,10 @@ extern "C" __global__ void non_local_means(const float *x, float *y, int W, int 
     y[py * W + px] = sum / weight;
 }
 
-extern "C" __global__ void resize_linear(const uchar4 *x, uchar4 *y, int W, int H, int w, int h) {
-    int px = blockIdx.x * blockDim.x + threadIdx.x, py = blockIdx.y * blockDim.y + threadIdx.y;
+extern "C" __global__ void resize_linear(const uchar4 *x, uchar4 *y, int W, int H,
+                                         int w, int h) {
+    int px = blockIdx.x * blockDim.x + threadIdx.x,
+        py = blockIdx.y * blockDim.y + threadIdx.y;
     if (px >= w || py >= h) return;
     float sx = (px + 0.5f) * W / w - 0.5f, sy = (py + 0.5f) * H / h - 0.5f;
     int x0 = floorf(sx), y0 = floorf(sy);
@@ -146,7 +155,8 @@ extern "C" __global__ void resize_linear(const uchar4 *x, uchar4 *y, int W, int 
 }
 
 // Nearest seeds by jump flooding: a step of a given length.
-extern "C" __global__ void jump_flood(const int *from, int *to, int W, int H, int step) {
+extern "C" __global__ void jump_flood(const int *from, int *to, int W, int H,
+                                      int step) {
     int i = blockIdx.x * blockDim.x + threadIdx.x, r = i / W, c = i % W;
     if (i >= W * H) return;
     int best = -1, least = 1 << 30;
@@ -179,5 +189,6 @@ extern "C" __global__ void erode_rows(const u8 *x, u8 *y, int W, int R) {
 #if FAULT != 6
     __syncthreads();
 #endif
-    for (int i = t; i < W; i += blockDim.x) y[blockIdx.x * W + i] = min(back[i], ahead[i + 2 * R]);
+    for (int i = t; i < W; i += blockDim.x) y[blockIdx.x * W + i] = min(back[i],
+        ahead[i + 2 * R]);
 }

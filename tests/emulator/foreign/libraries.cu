@@ -1,11 +1,15 @@
-// After pytorch/pytorch, cusplibrary/cusplibrary, ginkgo-project/ginkgo, moderngpu/moderngpu,
-// facebookresearch/faiss, bitsandbytes-foundation/bitsandbytes, dmlc/xgboost, NVIDIA/apex.
+// After pytorch/pytorch, cusplibrary/cusplibrary, ginkgo-project/ginkgo,
+// moderngpu/moderngpu,
+// facebookresearch/faiss, bitsandbytes-foundation/bitsandbytes, dmlc/xgboost,
+// NVIDIA/apex.
 #ifndef FAULT
 #define FAULT 0
 #endif
 
-// Columns of ELLPACK are stored one after the other, so that neighbouring rows coalesce.
-extern "C" __global__ void spmv_ell(const int *col, const float *val, const float *x, float *y,
+// Columns of ELLPACK are stored one after the other, so that neighbouring rows
+// coalesce.
+extern "C" __global__ void spmv_ell(const int *col, const float *val, const float *x,
+                                    float *y,
                                     int rows, int width, int pitch) {
     int r = blockIdx.x * blockDim.x + threadIdx.x;
     if (r >= rows) return;
@@ -21,7 +25,8 @@ extern "C" __global__ void spmv_ell(const int *col, const float *val, const floa
     y[r] = s;
 }
 
-extern "C" __global__ void spmv_dia(const int *offset, const float *val, const float *x, float *y,
+extern "C" __global__ void spmv_dia(const int *offset, const float *val, const float *x,
+                                    float *y,
                                     int rows, int cols, int diagonals) {
     __shared__ int off[32];
     if (threadIdx.x < diagonals) off[threadIdx.x] = offset[threadIdx.x];
@@ -59,8 +64,10 @@ extern "C" __global__ void spmv_coo(const int *row, const int *col, const float 
     }
 }
 
-// A lower triangular system: a thread a row waits for what it needs, in order of blocks.
-extern "C" __global__ void solve_lower(const int *first, const int *col, const float *val,
+// A lower triangular system: a thread a row waits for what it needs, in order of
+// blocks.
+extern "C" __global__ void solve_lower(const int *first, const int *col,
+                                       const float *val,
                                        const float *b, float *x, int *ready, int n) {
     int r = blockIdx.x * blockDim.x + threadIdx.x;
     if (r >= n) return;
@@ -84,7 +91,8 @@ extern "C" __global__ void solve_lower(const int *first, const int *col, const f
     }
 }
 
-extern "C" __global__ void embedding_bag(const float *table, const int *index, const int *offset,
+extern "C" __global__ void embedding_bag(const float *table, const int *index,
+                                         const int *offset,
                                          float *out, int bags, int total, int dim) {
     int bag = blockIdx.x, d = threadIdx.x;
     if (d >= dim) return;
@@ -100,7 +108,8 @@ extern "C" __global__ void embedding_bag(const float *table, const int *index, c
 }
 
 // Mean and variance of a channel by Welford's method, merged between threads.
-extern "C" __global__ void batch_norm_stats(const float *x, float *mean, float *var, int N, int C,
+extern "C" __global__ void batch_norm_stats(const float *x, float *mean, float *var,
+                                            int N, int C,
                                             int HW) {
     __shared__ float sm[4], sq[4], sn[4];
     int c = blockIdx.x, t = threadIdx.x;
@@ -133,7 +142,8 @@ extern "C" __global__ void batch_norm_stats(const float *x, float *mean, float *
     var[c] = q / n;
 }
 
-extern "C" __global__ void max_pool(const float *x, float *y, int *where, int W, int H, int w,
+extern "C" __global__ void max_pool(const float *x, float *y, int *where, int W, int H,
+                                    int w,
                                     int h, int k, int stride, int pad) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= w * h) return;
@@ -150,8 +160,10 @@ extern "C" __global__ void max_pool(const float *x, float *y, int *where, int W,
     where[i] = at;
 }
 
-// Boxes that overlap with a better one, as bits: 64 boxes of a block against 64 of another.
-extern "C" __global__ void nms_mask(const float4 *box, unsigned long long *mask, int n, float t) {
+// Boxes that overlap with a better one, as bits: 64 boxes of a block against 64 of
+// another.
+extern "C" __global__ void nms_mask(const float4 *box, unsigned long long *mask, int n,
+                                    float t) {
     __shared__ float4 other[64];
     int row = blockIdx.y * 64 + threadIdx.x, base = blockIdx.x * 64, words = gridDim.x;
     if (base + threadIdx.x < n) other[threadIdx.x] = box[base + threadIdx.x];
@@ -172,7 +184,8 @@ extern "C" __global__ void nms_mask(const float4 *box, unsigned long long *mask,
 }
 
 // Expand counts to indices: a search for the source of each output.
-extern "C" __global__ void interval_expand(const int *start, int *out, int sources, int total) {
+extern "C" __global__ void interval_expand(const int *start, int *out, int sources,
+                                           int total) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= total) return;
 #if FAULT == 9
@@ -208,11 +221,13 @@ extern "C" __global__ void run_heads(const int *key, int *head, int *runs, int n
 }
 
 // Squared distances, 16 queries by 16 centres, tiles of 16 dimensions.
-extern "C" __global__ void l2_distance(const float *q, const float *c, float *out, int nq, int nc,
+extern "C" __global__ void l2_distance(const float *q, const float *c, float *out,
+                                       int nq, int nc,
                                        int dim) {
     __shared__ float a[16][17], b[16][17];
     int tx = threadIdx.x, ty = threadIdx.y;
-    int row = blockIdx.y * 16 + ty, col = blockIdx.x * 16 + tx, other = blockIdx.x * 16 + ty;
+    int row = blockIdx.y * 16 + ty, col = blockIdx.x * 16 + tx,
+        other = blockIdx.x * 16 + ty;
     float s = 0;
     for (int k = 0; k < dim; k += 16) {
         a[ty][tx] = row < nq && k + tx < dim ? q[row * dim + k + tx] : 0;
@@ -227,7 +242,8 @@ extern "C" __global__ void l2_distance(const float *q, const float *c, float *ou
 }
 
 // The k smallest of a row by a warp: each round takes the least that is left.
-extern "C" __global__ void warp_select(const float *x, float *best, int *where, int n, int k) {
+extern "C" __global__ void warp_select(const float *x, float *best, int *where, int n,
+                                       int k) {
     int lane = threadIdx.x, row = blockIdx.x, last = -1;
     float floor = -3e38f;
     for (int j = 0; j < k; ++j) {
@@ -252,7 +268,8 @@ extern "C" __global__ void warp_select(const float *x, float *best, int *where, 
 }
 
 // Blocks of 64 values to 4 bits: the nearest of 16 levels, by a search.
-extern "C" __global__ void quantize_nf4(const float *x, const float *level, float *absmax,
+extern "C" __global__ void quantize_nf4(const float *x, const float *level,
+                                        float *absmax,
                                         unsigned char *out, int n) {
     __shared__ float part[2];
     int t = threadIdx.x, i = blockIdx.x * 64 + t;
@@ -274,7 +291,8 @@ extern "C" __global__ void quantize_nf4(const float *x, const float *level, floa
 }
 
 // Gradient histograms of a node, in shared memory first.
-extern "C" __global__ void gradient_histogram(const unsigned char *bin, const float2 *grad,
+extern "C" __global__ void gradient_histogram(const unsigned char *bin,
+                                              const float2 *grad,
                                               float2 *hist, int n, int features) {
     __shared__ float g[64], h[64];
     int f = blockIdx.x, t = threadIdx.x;

@@ -1,4 +1,5 @@
-// After ggml-org/llama.cpp (ggml/src/ggml-cuda/*.cu): blocks of 32 weights with one scale.
+// After ggml-org/llama.cpp (ggml/src/ggml-cuda/*.cu): blocks of 32 weights with one
+// scale.
 #ifndef FAULT
 #define FAULT 0
 #endif
@@ -46,7 +47,8 @@ extern "C" __global__ void dequantize_q4_1(const q4_1 *x, float2 *y, int pairs) 
 }
 
 // One row a block, four warps; integers by dp4a, scales in float32.
-extern "C" __global__ void matvec_q4_q8(const q4_0 *w, const q8_0 *x, float *y, int blocks) {
+extern "C" __global__ void matvec_q4_q8(const q4_0 *w, const q8_0 *x, float *y,
+                                        int blocks) {
     __shared__ float part[4];
     float sum = 0;
     for (int j = threadIdx.x; j < blocks * 4; j += blockDim.x) {
@@ -81,11 +83,13 @@ extern "C" __global__ void rms_norm(const float *x, float *y, int n, float eps) 
 #endif
     for (int d = 16; d; d /= 2) s += __shfl_xor_sync(~0u, s, d);
     float scale = rsqrtf(s / n + eps);
-    for (int i = threadIdx.x; i < n; i += blockDim.x) y[blockIdx.x * n + i] = scale * row[i];
+    for (int i = threadIdx.x; i < n; i += blockDim.x) y[blockIdx.x * n + i] = scale *
+        row[i];
 }
 
 template <bool neox>
-__device__ void rope(const float *x, const int *pos, float *y, int dim, int turned, float base) {
+__device__ void rope(const float *x, const int *pos, float *y, int dim, int turned,
+                     float base) {
     int pair = blockIdx.x * blockDim.x + threadIdx.x, row = blockIdx.y;
     if (2 * pair >= dim) return;
     const float *in = x + row * dim;
@@ -101,15 +105,18 @@ __device__ void rope(const float *x, const int *pos, float *y, int dim, int turn
     out[a] = in[a] * c - in[b] * s;
     out[b] = in[a] * s + in[b] * c;
 }
-extern "C" __global__ void rope_norm(const float *x, const int *pos, float *y, int d, int t) {
+extern "C" __global__ void rope_norm(const float *x, const int *pos, float *y, int d,
+                                     int t) {
     rope<false>(x, pos, y, d, t, 10000.0f);
 }
-extern "C" __global__ void rope_neox(const float *x, const int *pos, float *y, int d, int t) {
+extern "C" __global__ void rope_neox(const float *x, const int *pos, float *y, int d,
+                                     int t) {
     rope<true>(x, pos, y, d, t, 10000.0f);
 }
 
 // Softmax with a mask and ALiBi slopes; values stay in shared memory between passes.
-extern "C" __global__ void soft_max_alibi(const float *x, const float *mask, float *y, int n,
+extern "C" __global__ void soft_max_alibi(const float *x, const float *mask, float *y,
+                                          int n,
                                           float scale, float m0, int heads) {
     extern __shared__ float v[];
     __shared__ float part[32];
@@ -137,7 +144,8 @@ extern "C" __global__ void soft_max_alibi(const float *x, const float *mask, flo
     for (int i = t; i < n; i += blockDim.x) y[i] = v[i] / sum;
 }
 
-extern "C" __global__ void get_rows_q8(const q8_0 *x, const int *rows, float *y, int n) {
+extern "C" __global__ void get_rows_q8(const q8_0 *x, const int *rows, float *y,
+                                       int n) {
     int i = blockIdx.x * blockDim.x + threadIdx.x, r = blockIdx.y;
     if (i >= n) return;
     const q8_0 &b = x[rows[r] * (n / 32) + i / 32];
@@ -168,7 +176,8 @@ extern "C" __global__ void argsort(const float *x, int *out, int n, int padded) 
     if (t < n) out[blockIdx.x * n + t] = order[t];
 }
 
-extern "C" __global__ void im2col(const float *x, float *y, int C, int H, int W, int K) {
+extern "C" __global__ void im2col(const float *x, float *y, int C, int H, int W,
+                                  int K) {
     int i = blockIdx.x * blockDim.x + threadIdx.x, kk = K * K;
     if (i >= H * W * C * kk) return;
     int p = i / (C * kk), c = i / kk % C, ky = i % kk / K, kx = i % K;

@@ -19,9 +19,12 @@ extern "C" __global__ void encoder(const int *token, const float *wte, const flo
 }
 
 // A warp a row; mean and reciprocal deviation are kept for the backward pass.
-extern "C" __global__ void layernorm_rows(const float *x, const float *w, const float *b,
-                                          float *y, float *mean, float *rstd, int N, int C) {
-    int lane = threadIdx.x % 32, row = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
+extern "C" __global__ void layernorm_rows(const float *x, const float *w,
+                                          const float *b,
+                                          float *y, float *mean, float *rstd, int N,
+                                              int C) {
+    int lane = threadIdx.x % 32,
+        row = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
 #if FAULT != 1
     if (row >= N) return;
 #endif
@@ -66,7 +69,8 @@ extern "C" __global__ void gelu(const float *x, float *y, int n) {
 }
 
 // Causal softmax of T rows each, one warp a row, maximum and sum in one pass.
-extern "C" __global__ void softmax_causal(const float *x, float *p, int rows, int T, float t) {
+extern "C" __global__ void softmax_causal(const float *x, float *p, int rows, int T,
+                                          float t) {
     int lane = threadIdx.x & 31, row = (blockIdx.x * blockDim.x + threadIdx.x) / 32;
     if (row >= rows) return;
     int own = row % T;
@@ -88,7 +92,8 @@ extern "C" __global__ void softmax_causal(const float *x, float *p, int rows, in
 }
 
 // The classifier, fused: loss of each row, and the logits replaced by their gradients.
-extern "C" __global__ void fused_classifier(float *logits, float *loss, const int *target,
+extern "C" __global__ void fused_classifier(float *logits, float *loss,
+                                            const int *target,
                                             int V, int P) {
     __shared__ float part[2][4];
     int row = blockIdx.x, t = threadIdx.x;
@@ -114,8 +119,10 @@ extern "C" __global__ void fused_classifier(float *logits, float *loss, const in
         logits[i] = expf(logits[i] - m) / s - (i == right);
 }
 
-extern "C" __global__ void adamw(float *w, const float *g, float *m, float *v, int n, float lr,
-                                 float b1, float b2, float c1, float c2, float eps, float wd) {
+extern "C" __global__ void adamw(float *w, const float *g, float *m, float *v, int n,
+                                 float lr,
+                                 float b1, float b2, float c1, float c2, float eps,
+                                     float wd) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n) return;
     float mi = fmaf(b1, m[i], fmaf(-b1, g[i], g[i]));
@@ -128,7 +135,8 @@ extern "C" __global__ void adamw(float *w, const float *g, float *m, float *v, i
 extern "C" __global__ void squared_norm(const float *g, float *partial, int n) {
     __shared__ float part[4];
     float s = 0;
-    for (int i = blockIdx.x * 128 + threadIdx.x; i < n; i += gridDim.x * 128) s += g[i] * g[i];
+    for (int i = blockIdx.x * 128 + threadIdx.x; i < n; i += gridDim.x *
+         128) s += g[i] * g[i];
     s = warp_sum(s);
 #if FAULT == 5
     if (threadIdx.x % 32 == 0 && threadIdx.x < 96) part[threadIdx.x / 32] = s;

@@ -3,8 +3,10 @@
 #define FAULT 0
 #endif
 
-// Dynamic programming over rows, several of them a launch; the tile shrinks by its halo.
-extern "C" __global__ void pathfinder(const int *wall, const int *from, int *to, int cols,
+// Dynamic programming over rows, several of them a launch; the tile shrinks by its
+// halo.
+extern "C" __global__ void pathfinder(const int *wall, const int *from, int *to,
+                                      int cols,
                                       int steps) {
     __shared__ int prev[64];
     int t = threadIdx.x, x = blockIdx.x * (64 - 2 * steps) + t - steps;
@@ -27,7 +29,8 @@ extern "C" __global__ void pathfinder(const int *wall, const int *from, int *to,
     if (in && t >= steps && t < 64 - steps) to[x] = best;
 }
 
-extern "C" __global__ void hotspot(const float *temp, const float *power, float *out, int W, int H,
+extern "C" __global__ void hotspot(const float *temp, const float *power, float *out,
+                                   int W, int H,
                                    float rx, float ry, float rz) {
     __shared__ float s[18][18];
     int tx = threadIdx.x, ty = threadIdx.y;
@@ -39,7 +42,8 @@ extern "C" __global__ void hotspot(const float *temp, const float *power, float 
 #endif
     if (tx == 0 || ty == 0 || tx == 17 || ty == 17 || x >= W || y >= H) return;
     float c = s[ty][tx];
-    out[y * W + x] = c + power[y * W + x] + rx * (s[ty][tx - 1] + s[ty][tx + 1] - 2 * c) +
+    out[y * W + x] = c + power[y * W + x] + rx *
+        (s[ty][tx - 1] + s[ty][tx + 1] - 2 * c) +
                      ry * (s[ty - 1][tx] + s[ty + 1][tx] - 2 * c) + rz * (80.0f - c);
 }
 
@@ -86,11 +90,13 @@ extern "C" __global__ void lud_diagonal(float *m, int n) {
     for (int i = 1; i < 16; ++i) m[i * n + t] = s[i][t];
 }
 
-extern "C" __global__ void srad_coefficient(const float *x, float *c, int rows, int cols, float q) {
+extern "C" __global__ void srad_coefficient(const float *x, float *c, int rows,
+                                            int cols, float q) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= rows * cols) return;
     int r = i / cols, k = i % cols;
-    float v = x[i], n = x[max(r - 1, 0) * cols + k] - v, w = x[r * cols + max(k - 1, 0)] - v;
+    float v = x[i], n = x[max(r - 1, 0) * cols + k] - v,
+        w = x[r * cols + max(k - 1, 0)] - v;
 #if FAULT == 7
     float s = x[(r + 1) * cols + k] - v;
 #else
@@ -104,7 +110,8 @@ extern "C" __global__ void srad_coefficient(const float *x, float *c, int rows, 
 }
 
 // Features by column, so that a warp reads neighbouring points.
-extern "C" __global__ void kmeans_assign(const float *x, const float *centre, int *member, int n,
+extern "C" __global__ void kmeans_assign(const float *x, const float *centre,
+                                         int *member, int n,
                                          int k, int features) {
     extern __shared__ float c[];
     for (int i = threadIdx.x; i < k * features; i += blockDim.x) c[i] = centre[i];
@@ -115,13 +122,15 @@ extern "C" __global__ void kmeans_assign(const float *x, const float *centre, in
     for (int j = 0; j < k; ++j) {
         float d = 0;
         for (int f = 0; f < features; ++f)
-            d += (x[f * n + p] - c[j * features + f]) * (x[f * n + p] - c[j * features + f]);
+            d += (x[f * n + p] - c[j * features + f]) *
+                (x[f * n + p] - c[j * features + f]);
         if (d < least) least = d, best = j;
     }
     member[p] = best;
 }
 
-extern "C" __global__ void kmeans_update(const float *x, const int *member, float *sums, int *count,
+extern "C" __global__ void kmeans_update(const float *x, const int *member, float *sums,
+                                         int *count,
                                          int n, int features) {
     int p = blockIdx.x * blockDim.x + threadIdx.x;
     if (p >= n) return;
@@ -141,15 +150,18 @@ extern "C" __global__ void gauss_factors(const float *a, float *m, int n, int k)
     m[n * (i + k + 1) + k] = a[n * (i + k + 1) + k] / a[n * k + k];
 }
 
-extern "C" __global__ void gauss_eliminate(const float *m, float *a, float *b, int n, int k) {
-    int i = threadIdx.x + blockIdx.x * blockDim.x, j = threadIdx.y + blockIdx.y * blockDim.y;
+extern "C" __global__ void gauss_eliminate(const float *m, float *a, float *b, int n,
+                                           int k) {
+    int i = threadIdx.x + blockIdx.x * blockDim.x,
+        j = threadIdx.y + blockIdx.y * blockDim.y;
     if (i >= n - 1 - k || j >= n - k) return;
     a[n * (i + 1 + k) + j + k] -= m[n * (i + 1 + k) + k] * a[n * k + j + k];
     if (j == 0) b[i + 1 + k] -= m[n * (i + 1 + k) + k] * b[k];
 }
 
 // A layer of a perceptron: 16 x 16 products in shared memory, reduced over rows.
-extern "C" __global__ void layer_forward(const float *in, const float *w, float *part, int out) {
+extern "C" __global__ void layer_forward(const float *in, const float *w, float *part,
+                                         int out) {
     __shared__ float x[16], s[16][16];
     int tx = threadIdx.x, ty = threadIdx.y, row = blockIdx.x * 16 + ty;
     if (tx == 0) x[ty] = in[row];
@@ -178,7 +190,8 @@ extern "C" __global__ void lcs(const char *a, const char *b, int *out, int n, in
 #if FAULT == 10
         int *now = diag + d % 2 * w, *one = diag + (d + 1) % 2 * w, *two = now;
 #else
-        int *now = diag + d % 3 * w, *one = diag + (d + 2) % 3 * w, *two = diag + (d + 1) % 3 * w;
+        int *now = diag + d % 3 * w, *one = diag + (d + 2) % 3 * w,
+            *two = diag + (d + 1) % 3 * w;
 #endif
         if (i <= n && j >= 1 && j <= m)
             now[i] = a[i - 1] == b[j - 1] ? two[i - 1] + 1 : max(one[i - 1], one[i]);
@@ -188,7 +201,8 @@ extern "C" __global__ void lcs(const char *a, const char *b, int *out, int n, in
 }
 
 // Affine-gap local alignment, a pair of sequences a thread (after CUDASW++ and GASAL2).
-extern "C" __global__ void smith_waterman(const char *a, const char *b, int *best, int n, int m,
+extern "C" __global__ void smith_waterman(const char *a, const char *b, int *best,
+                                          int n, int m,
                                           int pairs) {
     int p = blockIdx.x * blockDim.x + threadIdx.x, most = 0;
     if (p >= pairs) return;
@@ -209,7 +223,8 @@ extern "C" __global__ void smith_waterman(const char *a, const char *b, int *bes
 }
 
 // Myers' bit-parallel edit distance of patterns up to 64 letters.
-extern "C" __global__ void edit_distance(const char *pattern, const char *text, int *out, int m,
+extern "C" __global__ void edit_distance(const char *pattern, const char *text,
+                                         int *out, int m,
                                          int n, int pairs) {
     __shared__ unsigned long long eq[4][32];
     int t = threadIdx.x, p = blockIdx.x * 32 + t;
@@ -220,7 +235,8 @@ extern "C" __global__ void edit_distance(const char *pattern, const char *text, 
     int score = m;
     for (int j = 0; j < n; ++j) {
         unsigned long long e = eq[text[p * n + j]][t], xv = e | mv;
-        unsigned long long xh = (((e & pv) + pv) ^ pv) | e, ph = mv | ~(xh | pv), mh = pv & xh;
+        unsigned long long xh = (((e & pv) + pv) ^ pv) | e, ph = mv | ~(xh | pv),
+            mh = pv & xh;
         score += (ph >> (m - 1) & 1) - (mh >> (m - 1) & 1);
         ph = ph << 1 | 1;
         pv = mh << 1 | ~(xv | ph);
