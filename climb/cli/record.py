@@ -79,6 +79,8 @@ def run(args: argparse.Namespace) -> int:
     common.use_commit(args)
     _check_versions(args.any_compiler or part)
     options = Options(hardware.gpu_slug(hardware.device_block()["name"]), _sampling(args), args.records, args.keep)
+    for line in tuned_elsewhere(names, options.gpu):
+        _say(line)
     if part:
         return _try_out(names, options, args)
     start = time.monotonic()
@@ -100,6 +102,17 @@ def run(args: argparse.Namespace) -> int:
     if done < len(outcomes):
         _say("A step that failed or was skipped has changed no record.")
     return exit_status(outcomes)
+
+
+def tuned_elsewhere(names: Sequence[str], gpu: str) -> Iterator[str]:
+    """Say which ladders, recorded on ``gpu``, take their launches from the tuning tables of another GPU."""
+    from climb.bench import records
+
+    for name in names:
+        place = f"tuning/{name}.json"
+        of = records.gpu_with(place, records.DEFAULT_GPU)
+        if of != gpu and (records.RECORDS / of / place).exists():
+            yield f"{name}: launches are tuned for {of}; for tables of this GPU, run: climb search {name}"
 
 
 def _session_outcomes(session: Sequence[Step], options: Options, *, asked: bool) -> Iterator[Outcome]:

@@ -20,6 +20,7 @@ from climb.bench.record_folders import folder_problems, folders
 from climb.bench.records import choice
 from climb.bench.timings import Timings, timings
 from climb.cli import main
+from climb.cli.record import tuned_elsewhere
 from climb.display.check_table import check_table
 
 OTHER = "nvidia-made-up"
@@ -200,3 +201,9 @@ def test_record_that_breaks_its_schema_is_named(tmp_path):
 def test_report_checks_another_gpu_without_the_readme(capsys):
     assert main(["report", "--gpu", "nvidia-h2000", "--check"]) == 1
     assert "nvidia-h2000: there is no such folder" in capsys.readouterr().err
+
+
+def test_record_says_whose_tuning_tables_a_ladder_takes():
+    (said,) = tuned_elsewhere(["saxpy", "conv1d"], OTHER)
+    assert said.startswith(f"conv1d: launches are tuned for {records.BOOK_GPU}; ")
+    assert list(tuned_elsewhere(["saxpy", "conv1d"], records.BOOK_GPU)) == []
