@@ -153,12 +153,12 @@ class BoundRung:
         """
         problem = self.ladder.problem
         arguments.check_supported(problem, self.rung, size)
-        if reason := self.lacks(cp.cuda.Device().compute_capability, size):
-            raise RungUnavailable(f"rung '{self.name}' of {self.ladder.name}: {reason}")
         for argument in problem.arguments:
             arguments.check_device(argument.name, arrays[argument.name], cp.ndarray, "cp")
             arguments.check_array(problem, self.rung, argument, arrays[argument.name], size)
         arguments.check_no_overlap(arrays, problem.outputs)
+        if reason := self.lacks(cp.cuda.Device().compute_capability, size):
+            raise RungUnavailable(f"rung '{self.name}' of {self.ladder.name}: {reason}")
         if any(0 in a.extents(size) for a in problem.outputs):
             return lambda: None
         scratch = {n: cp.empty(s, dtype=d) for n, (s, d) in self.rung.workspace(size).items()}

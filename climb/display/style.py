@@ -62,13 +62,18 @@ SERIES: tuple[str, ...] = tuple(PALETTE[name].light for name in ("violet", "oliv
 DASHES: tuple[Any, ...] = ("-", "-", "-", (0, (5, 2)), (0, (1.5, 1.5)), (0, (5, 2)))
 MARKERS: tuple[str, ...] = ("o", "s", "^", "D", "v", "P")
 
-#: The first words of the names of peers.
-_VENDORS = ("cuBLAS", "cuDNN", "cuFFT", "CUB", "CuPy", "PyTorch", "driver")
+#: The first words of the names of peers: libraries, and Triton.
+_VENDORS = (
+    "cuBLAS", "cuBLASLt", "cuDNN", "cuFFT", "cuTENSOR", "CUB", "CUTLASS", "CuPy", "NPP", "PyTorch", "Triton", "driver",
+    "nn.Conv3d",
+)  # fmt: skip
+#: What peers do before they call a library; rungs are called "im2col" and "batched" alone.
+_BEFORE = ("im2col + cu", "batched cu")
 
 
 def is_peer(name: str) -> bool:
     """Whether this is the name of a peer, a vendor's library, which is drawn in its own colour everywhere."""
-    return name.split(" ")[0] in _VENDORS
+    return name.split(" ")[0] in _VENDORS or name.startswith(_BEFORE)
 
 
 #: Inches: text of 11 points stays above 9 pixels where a phone shows the figure 340 pixels wide.

