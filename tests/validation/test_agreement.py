@@ -25,8 +25,8 @@ from climb.validation.agreement.summary import agreement_table, differences_tabl
 MEASURED = {(point["ladder"], point["rung"]) for point in record().rungs}
 RUNGS = [rung for rung in agreement.all_rungs() if (rung.ladder.name, rung.name) in MEASURED]
 LAST = {rung.ladder.name: rung.name for rung in RUNGS}
-#: Ladders and rungs that were timed on a GPU but not yet counted there. `climb record --only agreement` counts them; then
-#: this set shrinks.
+#: Ladders and rungs that were timed on a GPU but not yet counted there. `climb record --only agreement` counts them;
+#: then this set shrinks.
 TO_COUNT = {
     "classifier_work", "conv2d_sizes", "conv3d_tiles", "convlayer_batch", "convlayer_int direct", "floor", "integer",
     "launch", "report_layouts", "shared", "write",
