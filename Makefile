@@ -35,7 +35,7 @@ help:
 	@echo 'make pdf                  print the whole book into _build/climb-to-the-roofline.pdf, with Chromium'
 	@echo 'make test                 test everything, and execute every chapter again and compare it'
 	@echo '                          ARGS="-k transpose" is handed to pytest'
-	@echo 'make test-all             the same with more sizes and architectures, as CI does; twice as long'
+	@echo 'make test-all             the same with more sizes and architectures, as CI does'
 	@echo 'make mutate               plant mistakes in kernels and tools, and say which no test notices'
 	@echo '                          ARGS="--area rungs --count 60 --seed 1" chooses others'
 	@echo 'make run                  execute the chapters in place, timings replayed from the records'

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tools.corners import with_fault
-from tools.thorough import thorough
+from tools.thorough import last_of_each_ladder
 
 from climb import BoundRung, WrongResult, cp, ladder_names, load_ladder, verify
 from climb.bench.identity import expand_includes
@@ -17,7 +17,6 @@ from climb.emulator import EmulatorError
 NEWER = "__CUDA_ARCH__ >= 800"
 #: Rungs whose source asks for the architecture, which they do only to tell GPUs before 8.0 from the rest.
 RUNGS = [rung for name in ladder_names() for rung in load_ladder(name) if NEWER in expand_includes(rung.path)]
-LAST = {rung.ladder.name: rung.name for rung in RUNGS}
 
 #: The load of four floats in that code.
 FOUR, TO = "*reinterpret_cast<const float4*>(from)", "*reinterpret_cast<float4*>(to)"
@@ -43,11 +42,7 @@ def _verify_at_a_middling_size(rung: BoundRung) -> None:
     verify(rung, taken[len(taken) // 2])
 
 
-@pytest.mark.parametrize(
-    "rung",
-    [rung if LAST[rung.ladder.name] == rung.name else thorough(rung) for rung in RUNGS],
-    ids=lambda rung: f"{rung.ladder.name}-{rung.name}",
-)
+@last_of_each_ladder(RUNGS)
 def test_results_before_compute_capability_8_are_right(rung: BoundRung) -> None:
     _verify_at_a_middling_size(replace(rung.ladder)[rung.name])  # a copy of the ladder: no kernel is compiled yet
 

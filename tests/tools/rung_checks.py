@@ -24,13 +24,15 @@ from climb.bench.checking import Case, run_and_check
 from climb.bench.identity import expand_includes
 from climb.bench.problem import Size
 from tools.corners import Corner, with_fault
-from tools.thorough import examples, thorough
+from tools.thorough import choose, thorough
 
 #: Architectures to make machine code for, and those between, of which 8.6, 8.9 and 9.0 are covered by their neighbours.
 ASSEMBLED = ("sm_75", "sm_120")
 BETWEEN = ("sm_80", "sm_100")
-#: Of a problem's sizes to check, `make test` takes every third one, counted from the last.
-EVERY = examples(3, 1)
+#: Of a problem's sizes to check, counted from the last, and of the planted faults, `make test` takes every third one.
+EVERY = choose(3, thorough=1)
+#: How many random sizes each rung is tried at.
+DRAWN = choose(2, thorough=6)
 #: Lengths of small arrays: any up to 70, and those around a warp and a tile.
 EDGE = st.one_of(st.integers(1, 70), st.sampled_from((31, 32, 33, 63, 64, 65, 127, 128, 129)))
 #: Inputs, by ladder and name, of which a NaN anywhere reaches every output. Weights are among them: beyond the edge of
@@ -78,7 +80,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             if np.dtype(a.dtype).kind == "f"
         ],
         "ladder": ladders,
-        "planted": [one if i % 3 == 0 else thorough(one) for i, one in enumerate(metafunc.module.PLANTED)],
+        "planted": [one if i % EVERY == 0 else thorough(one) for i, one in enumerate(metafunc.module.PLANTED)],
         "hidden": getattr(metafunc.module, "HIDDEN", ()),
     }
     for name in values.keys() & metafunc.fixturenames:
@@ -107,7 +109,7 @@ def test_results_are_right_at_the_problems_sizes(rung: BoundRung) -> None:
             _verify_or_refused(rung, size, seed)
 
 
-@settings(max_examples=examples(2, 6), deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=DRAWN, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
 def test_results_are_right_at_random_sizes(rung: BoundRung, module: ModuleType, data: st.DataObject) -> None:
     size = data.draw(module.SIZES[rung.ladder.name])

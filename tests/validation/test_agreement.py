@@ -8,7 +8,8 @@ import warnings
 
 import pytest
 from tools.code import memory_instructions
-from tools.thorough import thorough
+from tools.pending import TO_COUNT
+from tools.thorough import last_of_each_ladder
 
 from climb import ladder_names, load_ladder
 from climb.bench.identity import expand_includes
@@ -24,13 +25,6 @@ from climb.validation.agreement.summary import agreement_table, differences_tabl
 #: Rungs that were measured, of those that the ladders still have.
 MEASURED = {(point["ladder"], point["rung"]) for point in record().rungs}
 RUNGS = [rung for rung in agreement.all_rungs() if (rung.ladder.name, rung.name) in MEASURED]
-LAST = {rung.ladder.name: rung.name for rung in RUNGS}
-#: Ladders and rungs that were timed on a GPU but not yet counted there. `climb record --only agreement` counts them;
-#: then this set shrinks.
-TO_COUNT = {
-    "classifier_work", "conv2d_sizes", "conv3d_tiles", "convlayer_batch", "convlayer_int direct", "floor", "integer",
-    "launch", "report_layouts", "shared", "write",
-}  # fmt: skip
 
 needs_the_compiler = pytest.mark.skipif(
     not agreement.same_compiler(), reason="the counts belong to another version of NVRTC"
@@ -70,11 +64,7 @@ def compared() -> dict[str, tuple[Count, ...]]:
 
 
 @needs_the_compiler
-@pytest.mark.parametrize(
-    "rung",
-    [rung if LAST[rung.ladder.name] == rung.name else thorough(rung) for rung in RUNGS],
-    ids=lambda rung: f"{rung.ladder.name}-{rung.name}",
-)
+@last_of_each_ladder(RUNGS)
 def test_every_rung_is_counted_exactly_or_marked(rung: BoundRung, compared) -> None:
     counts = compared[f"{rung.ladder.name} {rung.name}"] = compare_rung(rung)
     assert any(one.emulator for one in counts)
@@ -90,7 +80,7 @@ def test_every_rung_is_counted_or_pending() -> None:
     uncounted = sorted(f"{ladder} {rung}" for ladder, rung in every - MEASURED - waiting)
     assert every >= code.NONDETERMINISTIC and summary.read_summary().missing == uncounted
     named = {name if name in TO_COUNT else name.split()[0] for name in uncounted}
-    assert named == TO_COUNT, "climb record --only agreement counts them"
+    assert named == TO_COUNT
 
 
 @needs_the_compiler
