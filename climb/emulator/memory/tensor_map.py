@@ -23,6 +23,8 @@ SIZES = {
     "uint8": 1, "uint16": 2, "uint32": 4, "int32": 4, "uint64": 8, "int64": 8, "float16": 2, "float32": 4,
     "float64": 8, "bfloat16": 2, "float32_ftz": 4, "tfloat32": 4, "tfloat32_ftz": 4,
 }  # fmt: skip
+#: Types whose values a copy rounds.
+ROUNDED = ("float32_ftz", "tfloat32", "tfloat32_ftz")
 SWIZZLES = (0, 32, 64, 128)  # bytes; the index is the number in CUtensorMapSwizzle
 L2_PROMOTIONS = (0, 64, 128, 256)
 #: The bytes that a box may have: the shared memory of a block. The driver refuses 256 x 256 floats; where it draws the
@@ -166,18 +168,23 @@ def _check_im2col(one: TensorMap, how: Im2col) -> None:
 def encode(one: TensorMap) -> bytes:
     """The 128 bytes of a tensor map. Raises TensorMapError, and NotImplementedError for types that round values."""
     check(one)
-    if one.dtype in ("float32_ftz", "tfloat32", "tfloat32_ftz"):
+    if one.dtype in ROUNDED:
         raise NotImplementedError(f"the emulator copies bits as they are; it has no tensor maps of {one.dtype}")
+    return encode_unchecked(one)
+
+
+def encode_unchecked(one: TensorMap) -> bytes:
+    """The 128 bytes of a tensor map that may break a rule, as on the way of a thread that replaces its fields."""
     head = (TYPES.index(one.dtype), one.rank, SWIZZLES.index(one.swizzle), L2_PROMOTIONS.index(one.l2_promotion))
 
-    def filled(values: tuple[int, ...], count: int) -> tuple[int, ...]:
-        return (*values, *(0,) * (count - len(values)))
+    def filled(values: tuple[int, ...], count: int, most: int) -> tuple[int, ...]:
+        return (*(min(each, most) for each in values), *(0,) * (count - len(values)))
 
     how = one.im2col or Im2col((), (), 0, 0)
     packed = struct.pack(
-        _FORM, _MAGIC, *head, one.nan_fill | (one.im2col is not None) << 1, one.address, *filled(one.dims, 5),
-        *filled(one.strides, 4), *filled(one.box, 5), *filled(one.element_strides, 5), *filled(how.lower, 3),
-        *filled(how.upper, 3), how.channels, how.pixels,
+        _FORM, _MAGIC, *head, one.nan_fill | (one.im2col is not None) << 1, one.address, *filled(one.dims, 5, 1 << 63),
+        *filled(one.strides, 4, 1 << 63), *filled(one.box, 5, 0xFFFF), *filled(one.element_strides, 5, 0xFF),
+        *filled(how.lower, 3, 0x7FFF), *filled(how.upper, 3, 0x7FFF), how.channels, how.pixels,
     )  # fmt: skip
     return (packed + struct.pack("<I", zlib.crc32(packed))).ljust(NBYTES, b"\0")
 

@@ -8,12 +8,14 @@ element is exclusive-ored with address bits above it, as `swizzled` says. Elemen
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 
 from ..counters.cost_model import SECTOR
 from ..errors import OutOfBounds
 from ..memory.device_memory import LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, WINDOW, Allocation
-from ..memory.tensor_map import NBYTES, TensorMap, decode
+from ..memory.tensor_map import NBYTES, ROUNDED, TensorMap, TensorMapError, check, decode
 from ..simt.asynchronous import Operation
 from ..simt.groups import Group
 from ..simt.site import Site
@@ -58,9 +60,24 @@ def _tensor(group: Group, site: Site, address: int) -> TensorMap:
     else:
         held = bulk.global_range(group, site, address, NBYTES)
         data = held.data[address - held.address : address - held.address + NBYTES]
-    found = decode(data.tobytes())
+    found = _usable(data.tobytes())
+    if isinstance(found, str):
+        bulk.fail(group, site, found)
+    return found
+
+
+@functools.lru_cache(maxsize=1024)
+def _usable(data: bytes) -> TensorMap | str:
+    """The tensor map in 128 bytes, or why no copy can use it."""
+    found = decode(data)
     if found is None:
-        bulk.fail(group, site, "these 128 bytes are no tensor map, or a store has changed them; make it on the host")
+        return "these 128 bytes are no tensor map, or a store has changed them; make it on the host"
+    try:  # the host makes no tensor map that breaks a rule, but threads can replace its fields
+        check(found)
+    except TensorMapError as error:
+        return f"the tensor map breaks a rule: {error}"
+    if found.dtype in ROUNDED:
+        return f"the emulator copies bits as they are; it has no tensor maps of {found.dtype}"
     return found
 
 
