@@ -36,8 +36,8 @@ __device__ __forceinline__ void mbarrier_arrive_expect(Barrier* barrier, int byt
                  : "memory");
 }
 
-// Arrives at the barrier that the block `rank` of this cluster has at this address: its
-// copy engine may fill a slot again. Where other blocks read what this thread wrote, use
+// Arrives at the barrier that the block `rank` of this cluster has at this address: the
+// copy engine may fill a slot again. Where others read what this thread wrote, use
 // mbarrier_release_at, which waits until they can see it, and takes longer.
 __device__ __forceinline__ void mbarrier_arrive_at(Barrier* barrier, unsigned rank)
 {
