@@ -36,8 +36,21 @@ __device__ __forceinline__ void mbarrier_arrive_expect(Barrier* barrier, int byt
                  : "memory");
 }
 
-// Arrives at the barrier that the block `rank` of this cluster has at this address.
+// Arrives at the barrier that the block `rank` of this cluster has at this address: the
+// copy engine may fill a slot again. Where others read what this thread wrote, use
+// mbarrier_release_at, which waits until they can see it, and takes longer.
 __device__ __forceinline__ void mbarrier_arrive_at(Barrier* barrier, unsigned rank)
+{
+    asm volatile(
+        "{\n"
+        ".reg .b32 there;\n"
+        "mapa.shared::cluster.u32 there, %0, %1;\n"
+        "mbarrier.arrive.shared::cluster.b64 _, [there];\n"
+        "}" ::"r"(shared_address(barrier)),
+        "r"(rank)
+        : "memory");
+}
+__device__ __forceinline__ void mbarrier_release_at(Barrier* barrier, unsigned rank)
 {
     asm volatile(
         "{\n"

@@ -8,20 +8,25 @@
 
 using Descriptor = unsigned long long;
 
+// A tile's address in a descriptor. The bits above the lowest 18 hold the rank of the
+// block in its cluster; in a descriptor they would fall into other fields.
+__device__ __forceinline__ Descriptor tile_start(const void* tile)
+{
+    return (static_cast<unsigned>(__cvta_generic_to_shared(tile)) & 0x3ffff) >> 4;
+}
+
 // A tile whose rows run along k, 64 halves or 32 floats. The next 32 bytes of k: add 2.
 __device__ __forceinline__ Descriptor describe_rows_of_k(const void* tile)
 {
-    const Descriptor start = static_cast<unsigned>(__cvta_generic_to_shared(tile));
-    return start >> 4 | 1ull << 16 | 64ull << 32 | 1ull << 62;
+    return tile_start(tile) | 1ull << 16 | 64ull << 32 | 1ull << 62;
 }
 
 // A tile of halves with a row for each k, of 64 elements along m or n. `pitch` bytes
 // lie between such a tile and that of the next 64. The next 16 of k: add 128.
 __device__ __forceinline__ Descriptor describe_rows_of_n(const void* tile, int pitch)
 {
-    const Descriptor start = static_cast<unsigned>(__cvta_generic_to_shared(tile));
     const Descriptor apart = static_cast<unsigned>(pitch) >> 4;
-    return start >> 4 | apart << 16 | 64ull << 32 | 1ull << 62;
+    return tile_start(tile) | apart << 16 | 64ull << 32 | 1ull << 62;
 }
 
 // Orders this warpgroup's use of registers before the products that follow.
