@@ -1,36 +1,26 @@
-// Matrix products of a warp (mma.sync, sm_80), and the loads from shared memory that
-// hand each lane its part of the factors (ldmatrix).
+// Products of a warp on tensor cores (mma.sync, sm_80): 16 x 8 sums, d += A B, whose
+// fragments lie in registers, and ldmatrix, which loads fragments from shared memory.
 //
-// Lane l has the elements of row l / 4 and of the columns 2 (l % 4) and the next of each
-// 8 x 8 matrix of a factor or a result, two halves or one float to a register.
+// With g = lane / 4 and t = lane % 4, a lane holds of A rows g and g + 8, of B column g,
+// and of the sums d[0], d[1] of row g, columns 2t and 2t + 1, and d[2], d[3] of row g + 8.
 #pragma once
 
 #include "async_copy.cuh"
 
-// The bits of a half: cuda_fp16.h is not needed to move them.
-using Half = unsigned short;
-
-// Four 8 x 8 matrices of halves; lane l gives the address of row l % 8 of matrix l / 8.
-__device__ __forceinline__ void load_matrices(unsigned (&to)[4], const Half* row)
-{
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
-                 : "r"(shared_address(row))
-                 : "memory");
-}
-
-// The same four matrices, each transposed.
-__device__ __forceinline__ void load_transposed(unsigned (&to)[4], const Half* row)
+// A 16 x 8: a[0] is row g, column t; a[1] row g + 8; a[2], a[3] the same of column t + 4.
+// B 8 x 8: b[0] is row t, b[1] row t + 4. Of each float, the low 13 bits do not count.
+__device__ __forceinline__ void mma_tf32(
+    float (&d)[4], const unsigned (&a)[4], unsigned b0, unsigned b1)
 {
     asm volatile(
-        "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
-        : "=r"(to[0]), "=r"(to[1]), "=r"(to[2]), "=r"(to[3])
-        : "r"(shared_address(row))
-        : "memory");
+        "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32"
+        " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
-// d += A B: A is 16 x 16, as the matrices (0, 0), (1, 0), (0, 1), (1, 1); B is 16 x 8,
-// its two matrices transposed; d is 16 x 8.
+// A 16 x 16: a register has two halves, of columns 2t and 2t + 1, then of 2t + 8 and
+// 2t + 9. B 16 x 8: b0 has rows 2t and 2t + 1, b1 has 2t + 8 and 2t + 9.
 __device__ __forceinline__ void mma_f16(
     float (&d)[4], const unsigned (&a)[4], unsigned b0, unsigned b1)
 {
@@ -40,14 +30,31 @@ __device__ __forceinline__ void mma_f16(
         : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
-
-// The same of TF32, floats whose 13 last bits do not count: A is 16 x 8, B 8 x 8.
-__device__ __forceinline__ void mma_tf32(
+__device__ __forceinline__ void mma_bf16(
     float (&d)[4], const unsigned (&a)[4], unsigned b0, unsigned b1)
 {
     asm volatile(
-        "mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32"
+        "mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32"
         " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
         : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+}
+
+// Four matrices of 8 rows of 16 bytes: lane i has the address of row i % 8 of matrix
+// i / 8. Of matrix j, r[j] is what row lane / 4 has in its 4 bytes number lane % 4.
+__device__ __forceinline__ void load_matrices(unsigned (&r)[4], const void* row)
+{
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+                 : "r"(shared_address(row))
+                 : "memory");
+}
+// The same of the transposed matrices, of halves.
+__device__ __forceinline__ void load_transposed(unsigned (&r)[4], const void* row)
+{
+    asm volatile(
+        "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+        : "=r"(r[0]), "=r"(r[1]), "=r"(r[2]), "=r"(r[3])
+        : "r"(shared_address(row))
+        : "memory");
 }

@@ -3,6 +3,8 @@
 // Requires: blocks of kThreads threads; sm_80.
 #include "../../common/mma.cuh"
 
+using Half = unsigned short;  // the bits of a half are only moved
+
 constexpr int kThreads = 128;
 constexpr int kRows = 16, kCols = 8, kSteps = 16;  // what one instruction multiplies
 

@@ -1,6 +1,6 @@
-// Idea: tiles in shared memory, of which ldmatrix loads whole fragments.
-// From the rung before: a block of four warps shares 64 x 64 tiles; a warp has 32 x 32
-// sums; eight rows of 16 bytes a request, transposed on the way for B.
+// Idea: keep tiles in shared memory, and load whole fragments of them with ldmatrix.
+// From the rung before: four warps share a tile of 64 x 64 sums, 32 x 32 a warp;
+// ldmatrix transposes B's fragments on the way.
 // Requires: blocks of Tile::kThreads threads; sm_80. kWide: n and k are multiples of 8.
 #include "tile.cuh"
 

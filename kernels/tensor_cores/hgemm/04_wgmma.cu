@@ -1,15 +1,15 @@
-// Idea: the copy engine fetches the tiles, and a warpgroup multiplies them as they lie
-// in shared memory, with no fragments of A and B in registers.
-// From the rung before: wgmma, 64 x 128 x 16 halves an instruction, in place of mma.sync;
-// one thread copies a tile of 128 x 64 with two instructions; one stage again, and three
-// blocks on an SM that take turns.
+// Idea: the copy engine fetches tiles, and wgmma multiplies them from shared memory.
+// From the rung before: an instruction multiplies 64 x 128 x 16 for a whole warpgroup,
+// with no fragments of A and B in registers; one thread starts the copies of a stage. A
+// single stage again: three blocks on an SM take turns.
 // Requires: sm_90a; blocks of kThreads threads; shared memory for a Stage; tensor maps
 // of A, boxes of kRows x 64, and of B, boxes of 64 x 64, swizzled by 128 bytes.
 #include "../../common/hopper/tma.cuh"
 #include "../../common/hopper/wgmma.cuh"
 #include "place.cuh"
 
-constexpr int kRows = 128, kCols = 128, kThreads = 128;
+constexpr int kRows = 128, kCols = 128;
+constexpr int kThreads = 128;
 
 struct alignas(1024) Stage {
     unsigned short a[kRows * kDepth];

@@ -1,14 +1,15 @@
 // Idea: two warpgroups multiply, 64 x 256 each, and share what is loaded of B.
-// From the rung before: blocks of 128 x 256 fetch three quarters as many bytes a product,
-// an instruction reads B's columns once for twice as many; the producer, now a warpgroup,
-// hands its registers to the consumers.
+// From the rung before: a tile of 128 x 256 fetches three quarters of the bytes per
+// product; instructions of 64 x 256 read three quarters of the shared memory. The
+// producer, a warpgroup now, hands registers to the consumers.
 // Requires: sm_90a; blocks of kThreads threads; shared memory for kStages Stages; tensor
 // maps of A, boxes of kRows x 64, and of B, boxes of 64 x 64, swizzled by 128 bytes.
 #include "../../common/hopper/tma.cuh"
 #include "../../common/hopper/wgmma.cuh"
 #include "place.cuh"
 
-constexpr int kRows = 128, kCols = 256, kStages = 4, kThreads = 384;
+constexpr int kRows = 128, kCols = 256, kStages = 4;
+constexpr int kThreads = 384;
 constexpr int kConsumers = 2;
 
 struct alignas(1024) Stage {

@@ -9,7 +9,8 @@
 #include "../../common/hopper/wgmma.cuh"
 #include "place.cuh"
 
-constexpr int kRows = 128, kCols = 256, kStages = 4, kThreads = 384;
+constexpr int kRows = 128, kCols = 256, kStages = 4;
+constexpr int kThreads = 384;
 constexpr int kConsumers = 2, kCluster = 2;
 
 struct alignas(1024) Stage {

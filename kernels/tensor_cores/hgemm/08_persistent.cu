@@ -1,7 +1,6 @@
-// Idea: a block stays on its SM and takes tile after tile, so that the first copies of a
-// tile are on their way while the tile before is stored.
-// From the rung before: one cluster for every two SMs, whose producer and consumers walk
-// through the same tiles; the ring goes on from one to the next.
+// Idea: blocks stay and take tile after tile: the next one loads while one is stored.
+// From the rung before: one cluster for every two SMs; its producer and consumers walk
+// through the same tiles, and the ring goes on from one tile to the next.
 // Requires: sm_90a; clusters of two blocks of kThreads threads; shared memory for kStages
 // Stages; tensor maps of A, boxes of kRows x 64, and of B, boxes of 64 x 64, swizzled by
 // 128 bytes.
@@ -10,7 +9,8 @@
 #include "../../common/hopper/wgmma.cuh"
 #include "place.cuh"
 
-constexpr int kRows = 128, kCols = 256, kStages = 4, kThreads = 384;
+constexpr int kRows = 128, kCols = 256, kStages = 4;
+constexpr int kThreads = 384;
 constexpr int kConsumers = 2, kCluster = 2;
 
 struct alignas(1024) Stage {

@@ -5,7 +5,10 @@
 // are swizzled: piece p of row r lies at p ^ r % 8, so that eight rows of one piece lie
 // in different banks. B's tile has 64 columns in 64 rows, then the next 64 columns.
 #pragma once
+#include "../../common/async_copy.cuh"
 #include "../../common/mma.cuh"
+
+using Half = unsigned short;  // the bits of a half are only moved
 
 constexpr int kDepth = 64;  // steps of k in a tile
 constexpr int kPiece = 8;  // halves that are copied together

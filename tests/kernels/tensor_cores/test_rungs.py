@@ -48,7 +48,7 @@ PLANTED = [
     ("hgemm", "wgmma", "b + 128 * s", "b + 2 * s", WrongResult),
     ("hgemm", "specialised", "mbarrier_wait(&empty[slot], phase ^ 1);", "", EmulatorError),
     ("hgemm", "two_consumers", "mbarrier_init(&empty[s], kConsumers);", "mbarrier_init(&empty[s], 1);", EmulatorError),
-    ("hgemm", "multicast", "mbarrier_arrive_at(&empty[last], thread)", "mbarrier_arrive(&empty[last])", EmulatorError),
+    ("hgemm", "multicast", "mbarrier_init(&empty[s], kCluster * kConsumers);", "mbarrier_init(&empty[s], kCluster);", EmulatorError),
     ("hgemm", "persistent", "+ rank * kRows, &full[slot]", ", &full[slot]", WrongResult),
     *((name, "wgmma", "step % kChain + s > 0", "step % kChain > 0", WrongResult) for name in PIPES),
 ]  # fmt: skip
