@@ -1,14 +1,15 @@
 // Products of a warp on tensor cores (mma.sync, sm_80): 16 x 8 sums, d += A B, whose
 // fragments lie in registers, and ldmatrix, which loads fragments from shared memory.
 //
-// With g = lane / 4 and t = lane % 4, a lane holds of A rows g and g + 8, of B column g,
-// and of the sums d[0], d[1] of row g, columns 2t and 2t + 1, and d[2], d[3] of row g + 8.
+// With g = lane / 4 and t = lane % 4, a lane holds of A rows g and g + 8, of B column
+// g, and of the sums d[0], d[1] of row g, columns 2t and 2t + 1, and d[2], d[3] of row
+// g + 8.
 #pragma once
 
 #include "async_copy.cuh"
 
-// A 16 x 8: a[0] is row g, column t; a[1] row g + 8; a[2], a[3] the same of column t + 4.
-// B 8 x 8: b[0] is row t, b[1] row t + 4. Of each float, the low 13 bits do not count.
+// A 16 x 8: a[0] is row g, column t; a[1] row g + 8; a[2], a[3] the same of column
+// t + 4. B 8 x 8: b[0] is row t, b[1] row t + 4. Of each float, the low 13 bits do not count.
 __device__ __forceinline__ void mma_tf32(
     float (&d)[4], const unsigned (&a)[4], unsigned b0, unsigned b1)
 {

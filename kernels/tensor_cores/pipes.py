@@ -10,6 +10,7 @@ import numpy as np
 
 from climb.bench.ladder import Ladder
 from climb.bench.problem import Argument, Launch, Problem, Rung, Size, Tensor
+from climb.bench.work import ceiling_of
 
 #: Sums of a block, bytes of a row of A or B, steps after which sums start anew: as in ``pipe.cuh``.
 ROWS, COLS, BYTES, CHAIN = 128, 256, 128, 64
@@ -147,4 +148,4 @@ def pipe(name: str) -> Ladder:
         arch="sm_90a",
     )
     folder = Path(__file__).parent / f"tensor_{name}"
-    return Ladder(_problem(kind), folder, rungs=(rung,), ceiling=f"tensor_{name}_tflop_s")
+    return Ladder(_problem(kind), folder, rungs=(rung,), ceiling=ceiling_of(f"tensor_{name}"))

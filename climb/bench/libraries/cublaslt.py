@@ -57,7 +57,8 @@ def product(a: Matrix, b: Matrix, c: Matrix, precision: str = "fp32", addend: Ma
     """A launch of c = a b + addend, by the fastest algorithm of the heuristics; workspace is allocated now.
 
     ``precision`` is ``"fp32"``, ``"fp16"`` for factors of float16 with sums in float32, ``"TF32"`` or ``"BF16x9"``,
-    which emulates fp32 with nine bfloat16 products. Without ``addend`` nothing is added. Raises :class:`PeerUnavailable` if cuBLASLt has no algorithm.
+    which emulates fp32 with nine bfloat16 products. Without ``addend`` nothing is added. Raises
+    :class:`PeerUnavailable` if cuBLASLt has no algorithm.
     """
     return fastest(_candidates(a, b, c, precision, addend))
 

@@ -1,6 +1,6 @@
 // Idea: asynchronous copies fill a ring of tiles, and a warp has 64 x 64 sums.
-// From the rung before: kStages stages, all but one in flight; tiles of 128 x 256, whose
-// warps load half as many bytes of shared memory per product.
+// From the rung before: kStages stages, all but one in flight; tiles of 128 x 256,
+// whose warps load half as many bytes of shared memory per product.
 // Requires: blocks of Tile::kThreads threads, kStages x Tile::kHalves halves of shared
 // memory; sm_80. kWide: n and k are multiples of 8.
 #include "tile.cuh"

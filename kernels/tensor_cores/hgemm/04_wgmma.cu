@@ -17,8 +17,9 @@ struct alignas(1024) Stage {
 };
 
 __global__ void __launch_bounds__(kThreads, 3)
-    hgemm_wgmma(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B,
-                float* __restrict__ C, int M, int N, int K)
+    hgemm_wgmma(const __grid_constant__ TensorMap A,
+                const __grid_constant__ TensorMap B, float* __restrict__ C, int M,
+                int N, int K)
 {
     extern __shared__ __align__(1024) Stage stage[];
     __shared__ Barrier full;

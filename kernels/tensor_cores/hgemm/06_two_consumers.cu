@@ -2,8 +2,9 @@
 // From the rung before: a tile of 128 x 256 fetches three quarters of the bytes per
 // product; instructions of 64 x 256 read three quarters of the shared memory. The
 // producer, a warpgroup now, hands registers to the consumers.
-// Requires: sm_90a; blocks of kThreads threads; shared memory for kStages Stages; tensor
-// maps of A, boxes of kRows x 64, and of B, boxes of 64 x 64, swizzled by 128 bytes.
+// Requires: sm_90a; blocks of kThreads threads; shared memory for kStages Stages;
+// tensor maps of A, boxes of kRows x 64, and of B, boxes of 64 x 64, swizzled by 128
+// bytes.
 #include "../../common/hopper/tma.cuh"
 #include "../../common/hopper/wgmma.cuh"
 #include "place.cuh"

@@ -1,9 +1,9 @@
 // Idea: two blocks, one above the other, fetch half of B's tile each, for both.
-// From the rung before: clusters of two; copies of B are multicast; a stage is empty when
-// the consumers of both blocks have finished with it.
-// Requires: sm_90a; clusters of two blocks of kThreads threads; shared memory for kStages
-// Stages; tensor maps of A, boxes of kRows x 64, and of B, boxes of 64 x 64, swizzled by
-// 128 bytes.
+// From the rung before: clusters of two; copies of B are multicast; a stage is empty
+// when the consumers of both blocks have finished with it.
+// Requires: sm_90a; clusters of two blocks of kThreads threads; shared memory for
+// kStages Stages; tensor maps of A, boxes of kRows x 64, and of B, boxes of 64 x 64,
+// swizzled by 128 bytes.
 #include "../../common/hopper/cluster.cuh"
 #include "../../common/hopper/tma.cuh"
 #include "../../common/hopper/wgmma.cuh"

@@ -34,7 +34,7 @@ def any_size(size: Size) -> str | None:
 def whole_pieces(size: Size) -> str | None:
     """What rungs with tensor maps require: rows of A and B of whole 16-byte pieces, and something to multiply."""
     if min(size["m"], size["n"], size["k"]) < 1 or size["n"] % PIECE or size["k"] % PIECE:
-        return "m must be at least 1, and n and k multiples of 8, because rows of a tensor map are multiples of 16 bytes"
+        return "m must be at least 1, n and k multiples of 8: rows of a tensor map have a multiple of 16 bytes"
     return any_size(size)
 
 

@@ -33,8 +33,8 @@ __device__ __forceinline__ int2 place_of_tile(int index, int M, int N)
     return {at.x * kRows, at.y * kCols};
 }
 
-// Writes a warpgroup's 64 x kCols sums, from row `y` and column `x` of C. Two columns of
-// a row are neighbours in a thread; n is even.
+// Writes a warpgroup's 64 x kCols sums, from row `y` and column `x` of C. A thread has
+// pairs of neighbouring columns; n is even.
 template <int kCols>
 __device__ __forceinline__ void store_rows(float* __restrict__ C,
                                            const float (&d)[kCols / 2], int y, int x,

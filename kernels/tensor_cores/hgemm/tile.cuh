@@ -1,5 +1,5 @@
-// The tile of C that a block of warps multiplies with mma.sync, and the tiles of A and B
-// in shared memory that it is made of.
+// The tile of C that a block of warps computes with mma.sync, and the tiles of A and B
+// in shared memory that it comes from.
 //
 // A tile in shared memory has rows of 64 halves, 128 bytes. The 16-byte pieces of a row
 // are swizzled: piece p of row r lies at p ^ r % 8, so that eight rows of one piece lie
@@ -37,7 +37,8 @@ __device__ __forceinline__ int place_in_b(int k, int col)
 
 // The first row and column of the block's tile: tiles are numbered down through kGroup
 // rows of tiles before the next column, so that blocks that run together share data.
-template <class T> __device__ __forceinline__ int2 place_of_tile(int index, int M, int N)
+template <class T>
+__device__ __forceinline__ int2 place_of_tile(int index, int M, int N)
 {
     constexpr int kGroup = 8;
     const int down = (M + T::kRows - 1) / T::kRows;

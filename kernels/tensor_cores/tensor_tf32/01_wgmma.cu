@@ -5,8 +5,9 @@
 #include "../pipe.cuh"
 
 __global__ void __launch_bounds__(kThreads, 1)
-    tensor_tf32(const __grid_constant__ TensorMap A, const __grid_constant__ TensorMap B,
-               float* __restrict__ C, int steps)
+    tensor_tf32(const __grid_constant__ TensorMap A,
+                const __grid_constant__ TensorMap B, float* __restrict__ C,
+                int steps)
 {
     repeat_products(A, B, C, steps, [](auto& d, Descriptor a, Descriptor b, bool more) {
         wgmma_tf32(d, a, b, more);

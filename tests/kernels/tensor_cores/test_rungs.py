@@ -43,18 +43,18 @@ CORNERS = [
 #: Faults planted in rungs: ladder, rung, original text, faulty text, and the error that must be raised.
 PLANTED = [
     ("hgemm", "fragments", "(down ? cols : 1)", "(down ? 1 : 1)", WrongResult),
-    ("hgemm", "ldmatrix", "        sums.add(a_tile, b_tile);\n        __syncthreads();", "        sums.add(a_tile, b_tile);", Race),
+    ("hgemm", "ldmatrix", "b_tile);\n        __syncthreads();", "b_tile);", Race),
     ("hgemm", "pipelined", "wait_for_groups<kStages - 2>()", "wait_for_groups<kStages - 1>()", EmulatorError),
     ("hgemm", "wgmma", "b + 128 * s", "b + 2 * s", WrongResult),
     ("hgemm", "specialised", "mbarrier_wait(&empty[slot], phase ^ 1);", "", EmulatorError),
     ("hgemm", "two_consumers", "mbarrier_init(&empty[s], kConsumers);", "mbarrier_init(&empty[s], 1);", EmulatorError),
-    ("hgemm", "multicast", "mbarrier_init(&empty[s], kCluster * kConsumers);", "mbarrier_init(&empty[s], kCluster);", EmulatorError),
+    ("hgemm", "multicast", "&empty[s], kCluster * kConsumers);", "&empty[s], kCluster);", EmulatorError),
     ("hgemm", "persistent", "+ rank * kRows, &full[slot]", ", &full[slot]", WrongResult),
     *((name, "wgmma", "step % kChain + s > 0", "step % kChain > 0", WrongResult) for name in PIPES),
 ]  # fmt: skip
 
 #: Planted faults that only the corners reach.
 HIDDEN = [
-    ("hgemm", "persistent", "            wgmma_wait<0>();\n            if (thread < kCluster) mbarrier_arrive_at(&empty[last], thread);\n", "            wgmma_wait<0>();\n", EmulatorError),
+    ("hgemm", "persistent", "            if (thread < kCluster) mbarrier_arrive_at(&empty[last], thread);\n", "", EmulatorError),
     ("tensor_f16", "wgmma", "step % kChain + s > 0", "step + s > 0", WrongResult),
 ]  # fmt: skip
