@@ -9,7 +9,8 @@
 #include "async_copy.cuh"
 
 // A 16 x 8: a[0] is row g, column t; a[1] row g + 8; a[2], a[3] the same of column
-// t + 4. B 8 x 8: b[0] is row t, b[1] row t + 4. Of each float, the low 13 bits do not count.
+// t + 4. B 8 x 8: b0 is row t, b1 row t + 4. Of each float, the low 13 bits do not
+// count.
 __device__ __forceinline__ void mma_tf32(
     float (&d)[4], const unsigned (&a)[4], unsigned b0, unsigned b1)
 {
