@@ -55,6 +55,6 @@ PLANTED = [
 
 #: Planted faults that only the corners reach.
 HIDDEN = [
-    ("hgemm", "persistent", "<0>();\n            if (thread < kCluster)", "<0>();\n            if (false)", EmulatorError),
+    ("hgemm", "persistent", "<0>();\n            if (thread <", "<0>();\n            if (thread < -", EmulatorError),
     ("tensor_f16", "wgmma", "step % kChain + s > 0", "step + s > 0", WrongResult),
 ]  # fmt: skip
