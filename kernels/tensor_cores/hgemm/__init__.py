@@ -61,7 +61,7 @@ problem = Problem(
 )
 
 #: Rungs that are recorded at the sizes of the sweep too.
-SWEPT = ("pipelined", "two_consumers", "multicast", "persistent")
+SWEPT = ("pipelined", "two_consumers", "multicast", "persistent", "fast_cu")
 
 
 def _warps(name: str, idea: str) -> Rung:
@@ -97,5 +97,6 @@ ladder = Ladder(
         _warpgroups("two_consumers", "blocks of 128 x 256, registers handed over"),
         _warpgroups("multicast", "clusters of two blocks share copies of B"),
         _warpgroups("persistent", "blocks that take tile after tile"),
+        _warpgroups("fast_cu", "fast.cu rebuilt: Hilbert's curve, stores by the copy engine"),
     ),
 )
