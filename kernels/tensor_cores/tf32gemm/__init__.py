@@ -10,6 +10,7 @@ import numpy as np
 from climb.bench.ladder import Ladder
 from climb.bench.problem import Argument, Problem, Rung, Size
 from climb.bench.references import sum_of_magnitudes
+from kernels.tensor_cores import peers
 from kernels.tensor_cores.tf32gemm.launches import PLANS, any_size, whole_pieces
 
 FLOAT = 4
@@ -48,10 +49,10 @@ problem = Problem(
         {"m": 5, "n": 3, "k": 0},
         {"m": 1, "n": 1, "k": 1},
         {"m": 1, "n": 4, "k": 4},
-        {"m": 264, "n": 264, "k": 228},
+        {"m": 264, "n": 72, "k": 164},
         {"m": 33, "n": 31, "k": 17},
         {"m": 130, "n": 72, "k": 136},
-        {"m": 72, "n": 136, "k": 68},
+        {"m": 24, "n": 264, "k": 68},
     ),
     accepts_empty=True,
 )
@@ -94,4 +95,5 @@ ladder = Ladder(
         ),
         _warpgroups("registers", "the transposed product, B's fragments from registers"),
     ),
+    peers=peers.of_tf32(),
 )
