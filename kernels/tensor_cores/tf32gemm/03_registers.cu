@@ -1,16 +1,14 @@
 // Idea: compute C' = B' A', and load B's fragments into registers, transposed.
 // From the rung before: no pass over B. The first factor of wgmma may come from
-// registers, in any order; the second is A, whose rows run along k.
+// registers, in any order; the second is A, whose rows run along k. The copy engine
+// rounds both on the way.
 // Requires: sm_90a; clusters of two blocks of kThreads threads; shared memory for
 // kStages Stages; tensor maps of A, boxes of kRows / 2 x 32, and of B, boxes of 32 x 32,
-// swizzled by 128 bytes; n is a multiple of 4.
+// of TF32, swizzled by 128 bytes.
 #include "../../common/hopper/cluster.cuh"
-#include "../../common/hopper/tma.cuh"
-#include "../../common/hopper/wgmma.cuh"
-#include "../place.cuh"
-#include "to_tf32.cuh"
+#include "fragments.cuh"
 
-constexpr int kRows = 256, kCols = 128, kDepth = 32, kStages = 4;
+constexpr int kRows = 256, kCols = 128, kStages = 4;
 constexpr int kThreads = 384;
 constexpr int kConsumers = 2, kCluster = 2;
 
@@ -19,26 +17,10 @@ struct alignas(1024) Stage {
     float b[kCols * kDepth];  // boxes of 32 columns
 };
 
-// What a lane holds of a slice of B: two columns, in four rows of k twice.
-struct Fragments {
-    float2 low[kDepth / 8], high[kDepth / 8];
-
-    // Loads from a box: rows of 128 bytes, whose pieces of 16 bytes are swizzled. `low`
-    // and `high` are the lane's places in rows t and t + 4 of eight.
-    __device__ __forceinline__ void load(const float* low_row, const float* high_row)
-    {
-#pragma unroll
-        for (int s = 0; s < kDepth / 8; ++s) {
-            low[s] = *reinterpret_cast<const float2*>(low_row + s * 256);
-            high[s] = *reinterpret_cast<const float2*>(high_row + s * 256);
-        }
-    }
-};
-
 __global__ void __cluster_dims__(kCluster) __launch_bounds__(kThreads, 1)
     tf32gemm_registers(const __grid_constant__ TensorMap A,
-                        const __grid_constant__ TensorMap B, float* __restrict__ C,
-                        int M, int N, int K)
+                       const __grid_constant__ TensorMap B, float* __restrict__ C,
+                       int M, int N, int K)
 {
     extern __shared__ __align__(1024) Stage stages[];
     __shared__ Barrier full[kStages], empty[kStages];
@@ -75,46 +57,35 @@ __global__ void __cluster_dims__(kCluster) __launch_bounds__(kThreads, 1)
         }
     } else {
         claim_registers<232>();
-        const int group = threadIdx.x / 128 - 1, warp = threadIdx.x % 128 / 32;
-        const int lane = threadIdx.x % 32, g = lane / 4, t4 = lane % 4;
-        // A warp has 16 columns, of which a lane takes two: pieces c and c + 4 of 16
-        // bytes for lanes 0 to 15, so that four rows of both lie in different banks.
-        const int piece = warp % 2 * 2 + g / 4 + g / 2 % 2 * 4;
-        const int box = group * 2 + warp / 2;
-        const int low = box * 32 * kDepth + t4 * 32 + (piece ^ t4) * 4 + g % 2 * 2;
-        const int high =
-            box * 32 * kDepth + (t4 + 4) * 32 + (piece ^ (t4 + 4)) * 4 + g % 2 * 2;
+        const int columns = (threadIdx.x / 128 - 1) * 64;  // the first of this warpgroup
+        const Lane lane(threadIdx.x % 128);
         for (int t = blockIdx.x / kCluster; t < pairs; t += gridDim.x / kCluster) {
             const int2 first = place_of_tile<kRows, kCluster * kCols>(t, M, N);
             float d[kRows / 2];
-            Fragments b;
+            Fragments next;
             mbarrier_wait(&full[slot], phase);
-            b.load(stages[slot].b + low, stages[slot].b + high);
+            next.load(stages[slot].b + columns * kDepth, lane);
             for (int i = 0; i < slices; ++i) {
-                unsigned held[kDepth / 8][4];
-#pragma unroll
-                for (int s = 0; s < kDepth / 8; ++s) {
-                    held[s][0] = to_tf32(b.low[s].x), held[s][1] = to_tf32(b.low[s].y);
-                    held[s][2] = to_tf32(b.high[s].x), held[s][3] = to_tf32(b.high[s].y);
-                }
+                const Fragments b = next;
                 const Descriptor a = describe_rows_of_k(stages[slot].a);
                 wgmma_fence();
 #pragma unroll
                 for (int s = 0; s < kDepth / 8; ++s)
-                    wgmma_tf32(d, held[s], a + 2 * s, i + s > 0);
+                    wgmma_tf32(d, b.at[s], a + 2 * s, i + s > 0);
                 wgmma_commit();
                 const int last = slot;
                 if (++slot == kStages) slot = 0, phase ^= 1;
                 if (i + 1 < slices) {  // loads while the tensor cores multiply
                     mbarrier_wait(&full[slot], phase);
-                    b.load(stages[slot].b + low, stages[slot].b + high);
+                    next.load(stages[slot].b + columns * kDepth, lane);
                 }
                 wgmma_wait<0>();
-                __syncwarp();
-                if (lane < kCluster) mbarrier_arrive_at(&empty[last], lane);
+                __syncwarp();  // all lanes have loaded this slice
+                if (threadIdx.x % 32 < kCluster)
+                    mbarrier_arrive_at(&empty[last], threadIdx.x % 32);
             }
-            const int x = first.y + rank * kCols + box * 32 + piece * 4 + g % 2 * 2;
-            const int y = first.x + 2 * t4;
+            const int x = first.y + rank * kCols + columns + lane.column;
+            const int y = first.x + 2 * lane.row;
             float* const to = C + static_cast<size_t>(y) * N + x;
 #pragma unroll
             for (int j = 0; j < kRows / 8; ++j)

@@ -94,6 +94,7 @@ ladder = Ladder(
             lambda size: {"transpose": ((size["n"], size["k"]), "float32")},
         ),
         _warpgroups("registers", "the transposed product, B's fragments from registers"),
+        _warpgroups("overlapped", "stores while the next tile is multiplied"),
     ),
     peers=peers.of_tf32(),
 )

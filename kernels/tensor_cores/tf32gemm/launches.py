@@ -13,6 +13,8 @@ DEPTH = 32
 #: Floats in 16 bytes, of which the copy engine wants rows to be multiples.
 PIECE = 4
 CLUSTER = 2
+#: The type of tensor maps with which the copy engine rounds to TF32.
+ROUNDED = "float32"
 #: Rows and columns of the tiles that the pass over B transposes.
 EDGE = 32
 
@@ -72,16 +74,25 @@ def _transposed(size: Size) -> tuple[Launch, ...]:
     )
 
 
-def _registers(size: Size) -> tuple[Launch, ...]:
+def _registers(name: str) -> Plan:
     rows, cols, stages = 256, 128, 4
-    m, n, k = (size[key] for key in ("m", "n", "k"))
-    maps = (
-        Tensor("A", (m, k), (rows // CLUSTER, DEPTH), "float32", swizzle=128),
-        Tensor("B", (k, n), (DEPTH, DEPTH), "float32", swizzle=128),
-    )
-    shared = stages * (rows + cols) * DEPTH * FLOAT
-    grid = _grid(size, rows, CLUSTER * cols)
-    return (Launch("tf32gemm_registers", grid, (384,), (*maps, "C", *_extents(size)), shared),)
+
+    def plan(size: Size) -> tuple[Launch, ...]:
+        m, n, k = (size[key] for key in ("m", "n", "k"))
+        maps = (
+            Tensor("A", (m, k), (rows // CLUSTER, DEPTH), ROUNDED, swizzle=128),
+            Tensor("B", (k, n), (DEPTH, DEPTH), ROUNDED, swizzle=128),
+        )
+        shared = stages * (rows + cols) * DEPTH * FLOAT
+        grid = _grid(size, rows, CLUSTER * cols)
+        return (Launch(f"tf32gemm_{name}", grid, (384,), (*maps, "C", *_extents(size)), shared),)
+
+    return plan
 
 
-PLANS: dict[str, Plan] = {"pipelined": _pipelined, "transposed": _transposed, "registers": _registers}
+PLANS: dict[str, Plan] = {
+    "pipelined": _pipelined,
+    "transposed": _transposed,
+    "registers": _registers("registers"),
+    "overlapped": _registers("overlapped"),
+}
