@@ -97,8 +97,8 @@ def canonical(source: str, expressions: Sequence[str]) -> tuple[list[str], list[
     return numbered(code), [numbered(tokens(expression)) for expression in expressions]
 
 
-#: What takes arguments between ``__global__`` and a kernel's name.
-_ATTRIBUTES = ("__launch_bounds__", "__cluster_dims__", "__block_size__", "__maxnreg__")
+#: What may stand with parentheses between ``__global__`` and the name of a kernel.
+_ATTRIBUTES = {"__launch_bounds__", "__cluster_dims__"}
 
 
 def kernels_of(code: Sequence[str]) -> tuple[str, ...]:
