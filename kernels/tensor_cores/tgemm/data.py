@@ -6,8 +6,8 @@ import numpy as np
 
 from climb.bench.problem import Size
 
-#: The names of the kinds. ``scaled``: rows of A and columns of B times powers of two from 2^-60 to 2^60.
-#: ``cancelling``: each product but for 2^-12 of it is taken back by another. ``subnormal``: A has subnormal numbers only.
+#: The names of the kinds. ``scaled``: rows of A and columns of B times powers of two, 2^-60 to 2^60. ``cancelling``:
+#: each product but for 2^-12 of it is taken back by another. ``subnormal``: A has subnormal numbers only.
 KINDS = ("normal", "uniform", "scaled", "cancelling", "subnormal")
 #: What is left of the terms' magnitude in results of the kind ``cancelling``.
 LEFT = 2.0**-12

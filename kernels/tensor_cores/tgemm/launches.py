@@ -41,7 +41,7 @@ def split_first(scheme: Scheme) -> tuple[Plan, Scratch]:
     """Two launches split the factors, a third multiplies pairs of parts."""
 
     def plan(product: Product) -> tuple[Launch, ...]:
-        m, n, k, alpha, a, lda, b, ldb, beta, c, ldc = product.args
+        _m, _n, k, _alpha, a, lda, b, ldb, *_ = product.args
         pitch = scheme.pitch(product)
 
         def split(rows: bool, source: str, ld: np.int32, count: int) -> Launch:
