@@ -239,12 +239,16 @@ class Clock:
         return self._acquires
 
     def _publish_for_others(self, lanes: Lanes) -> None:
-        """A fence is cumulative: it publishes what other lanes of the warp did before they synchronised with it."""
+        """A fence is cumulative: it publishes what other lanes of the warp did before they synchronised with it, and
+        other warps before they met at a barrier for some of the block's warps."""
         warp = np.zeros((self.shape[0], self.warps_in_block), np.bool_)
         warp[lanes.block, lanes.thread // WARP] = True
         others = np.repeat(warp, WARP, axis=1)[:, : self.shape[1]]
         known = np.maximum(self._fences, np.broadcast_to(self.warps, self.shape))
         self._fences = np.where(others, known, self._fences)
+        if self.warp_order is not None:
+            met = np.where(warp[:, :, None], self.warp_order.since, 0).max(axis=1)
+            self._fences = np.maximum(self._fences, met.repeat(WARP, axis=1)[:, : self.shape[1]])
 
     def _learn_from_others(self, lanes: Lanes) -> None:
         """Lanes of a warp that have synchronised see what any of them has acquired."""
