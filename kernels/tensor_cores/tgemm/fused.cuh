@@ -74,10 +74,11 @@ multiply(const __grid_constant__ TensorMap a, const __grid_constant__ TensorMap 
 #pragma unroll
                 for (int j = 0; j < 4 / kCluster; ++j) {
                     const int box = rank * (4 / kCluster) + j;
-                    tma_load_multicast(to.high + box * 64 * kSlice, b_high, x + 64 * box,
-                                       i * kSlice, arrived, (1 << kCluster) - 1);
-                    tma_load_multicast(to.low + box * 64 * kSlice, b_low, x + 64 * box,
-                                       i * kSlice, arrived, (1 << kCluster) - 1);
+                    const int offset = box * 64 * kSlice, column = x + 64 * box;
+                    tma_load_multicast(to.high + offset, b_high, column, i * kSlice,
+                                       arrived, (1 << kCluster) - 1);
+                    tma_load_multicast(to.low + offset, b_low, column, i * kSlice,
+                                       arrived, (1 << kCluster) - 1);
                 }
                 advance();
             }

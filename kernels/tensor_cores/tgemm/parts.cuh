@@ -59,8 +59,8 @@ struct F16 {  // 11 bits, exponents from 2^-14 to 2^15
 
 constexpr int kVectors = 32, kDepth = 64, kSplitThreads = 256;
 
-// Splits 32 vectors of length k a block: rows of A (`kRows`), or columns of B. Part p of
-// vector v goes to parts[(p * count + v) * pitch], and is 0 beyond k.
+// Splits 32 vectors of length k a block: rows of A (`kRows`), or columns of B. Part p
+// of vector v goes to parts[(p * count + v) * pitch], and is 0 beyond k.
 template <typename Type, int kParts, bool kRows>
 __global__ void __launch_bounds__(kSplitThreads)
 split(const float* __restrict__ from, int ld, int count, int k,

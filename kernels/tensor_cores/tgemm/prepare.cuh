@@ -46,8 +46,8 @@ __device__ __forceinline__ unsigned largest_of(unsigned most, float4 v)
                max(magnitude(v.z), magnitude(v.w)));
 }
 
-// A warp a row. Sets the maxima of B's columns to zero for the next launch. A tensor map
-// needs rows at multiples of 16 bytes: where A's are not, they are copied.
+// A warp a row. Sets the maxima of B's columns to zero for the next launch. A tensor
+// map needs rows at multiples of 16 bytes: where A's are not, they are copied.
 template <int kWidth>
 __global__ void __launch_bounds__(kPrepareThreads)
 row_exponents(const float* __restrict__ A, int lda, int m, int k,
@@ -77,8 +77,9 @@ row_exponents(const float* __restrict__ A, int lda, int m, int k,
     if (lane == 0) exponents[row] = exponent_for(most);
 }
 
-// Where row k of B lies among 16 in the split matrices: lanes then read four neighbouring
-// floats of A for what an instruction wants as two pairs that are eight apart.
+// Where row k of B lies among 16 in the split matrices: lanes then read four
+// neighbouring floats of A for what an instruction wants as two pairs that are eight
+// apart.
 __device__ __forceinline__ int place_of(int k)
 {
     return k / 16 * 16 + k % 4 / 2 * 8 + k % 16 / 4 * 2 + k % 2;

@@ -1,7 +1,7 @@
 // Powers of two that bring the largest element of a row of A, or of a column of B, to
-// [2^14, 2^15): parts of a float then neither overflow nor lose bits that count. Scaling
-// is exact, and its inverse rounds a result once. All of it is right for subnormal
-// numbers, whatever -ftz says: PTX in asm does not flush them.
+// [2^14, 2^15): parts of a float then neither overflow nor lose bits that count.
+// Scaling is exact, and its inverse rounds a result once. All of it is right for
+// subnormal numbers, whatever -ftz says: PTX in asm does not flush them.
 #pragma once
 
 // Stands for the exponent where a row or column has an infinity or a NaN.
