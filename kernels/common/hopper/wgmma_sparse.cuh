@@ -22,7 +22,8 @@ __device__ __forceinline__ Descriptor describe_stored_rows(const void* tile)
 #define SPARSE_256 "%128, %129, %130, %131, add, 1, 1"
 #define SPARSE_ADD_256 "%132"
 
-// d = A B, or d += A B if `more`; B has rows of n.
+// d = A B, or d += A B if `more`; B has rows of n. The tensor core reads the metadata's
+// register until the product is done, so wait before it gets another value.
 #define WGMMA_SPARSE(n)                                                             \
     template <int kSelector>                                                        \
     __device__ __forceinline__ void wgmma_sparse_f16_rows_of_n(                     \

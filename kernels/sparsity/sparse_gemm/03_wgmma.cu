@@ -45,12 +45,9 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
             const int slot = slab % kStages;
             mbarrier_wait(&full[slot], slab / kStages % 2);
             add_slab(d, ring[slot], consumer, held, slab > 0);
-            wgmma_wait<1>();  // the slab before has been read
             __syncwarp();  // all lanes have read their metadata
-            if (slab > 0 && threadIdx.x % 32 == 0)
-                mbarrier_arrive(&empty[(slab - 1) % kStages]);
+            if (threadIdx.x % 32 == 0) mbarrier_arrive(&empty[slot]);
         }
-        wgmma_wait<0>();
         store_sums(C, d, y + consumer * 64, x, m, n);
     }
 }

@@ -64,24 +64,16 @@ extern "C" __global__ void __cluster_dims__(kCluster, 1, 1)
     } else {
         claim_registers<232>();
         const int consumer = threadIdx.x / 128 - 1, lane = threadIdx.x % 32;
-        const auto free_slot = [&](int which) {  // in all blocks that filled it
-            __syncwarp();  // all lanes have read their metadata
-            if (lane < kCluster) mbarrier_arrive_at(&empty[which], lane);
-        };
         for (int i = blockIdx.x / kCluster; i < down * across; i += step) {
             const int2 at = walk(i, down, across);
             const int y = (at.x * kCluster + rank) * kHeight, held = sixteens(y, m);
             float d[kWidth / 2];
-            int before = 0;
             for (int slab = 0; slab < slabs; ++slab, advance()) {
                 mbarrier_wait(&full[slot], phase);
                 add_slab(d, ring[slot], consumer, held, slab > 0);
-                wgmma_wait<1>();  // the slab before has been read
-                if (slab > 0) free_slot(before);
-                before = slot;
+                __syncwarp();  // all lanes have read their metadata
+                if (lane < kCluster) mbarrier_arrive_at(&empty[slot], lane);
             }
-            wgmma_wait<0>();
-            free_slot(before);
             store_sums(C, d, y + consumer * 64, at.y * kWidth, m, n);
         }
     }

@@ -38,7 +38,9 @@ __device__ __forceinline__ void load_sparse(
                   metadata_of(metadata, slab, y / kHigh, m / kHigh), bytes, full);
 }
 
-// Adds the products of a slab to a consumer's sums. It returns at once: wait for them.
+// Adds the products of a slab to a consumer's sums. The tensor core reads the metadata
+// from their register while it multiplies, so the register must stay as it is until the
+// products are done: the next slab's metadata would get into this one's.
 __device__ __forceinline__ void add_slab(float (&d)[kWidth / 2], const Stage& stage,
                                          int consumer, int held, bool more)
 {
@@ -51,6 +53,7 @@ __device__ __forceinline__ void add_slab(float (&d)[kWidth / 2], const Stage& st
     wgmma_sparse_f16_rows_of_n<0>(d, a, b, e, more);
     wgmma_sparse_f16_rows_of_n<1>(d, a + 2, b + 256, e, true);  // the next 32 of k
     wgmma_commit();
+    wgmma_wait<0>();
 }
 
 // Writes a consumer's 64 x 256 sums, from row `y` and column `x` of C.
