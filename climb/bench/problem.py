@@ -242,7 +242,8 @@ class Rung:
     operations than the problem counts. ``work`` gives the least work of such a rung, and of one that uses another pipe
     than the problem counts; it is then compared with the limit of that work too. ``capability`` is the least compute
     capability of a GPU that can run it. ``arch``, ``"sm_90a"``, is for a rung that uses instructions of that one
-    architecture: it is compiled for it alone, and runs on GPUs of that compute capability alone.
+    architecture: it is compiled for it alone, and runs on GPUs of that compute capability alone. ``tolerance`` replaces
+    the problem's where a rung computes with less precision; a comment there says why.
     """
 
     name: str
@@ -258,6 +259,7 @@ class Rung:
     work: Callable[[Size], Work] | None = None
     capability: str = "7.5"
     arch: str = ""
+    tolerance: Callable[[Size], float] | None = None
 
     def __post_init__(self) -> None:
         if self.arch and not self.arch.endswith("a"):
