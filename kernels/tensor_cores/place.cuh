@@ -54,6 +54,7 @@ __device__ __forceinline__ void store_rows(float* __restrict__ C,
         float* const to = C + static_cast<size_t>(y) * N + x;
 #pragma unroll
         for (int j = 0; j < kCols; j += 8)
-            store_if(y < M && x + j < N, to + j, d[j / 2 + 2 * h], d[j / 2 + 2 * h + 1]);
+            store_if(y < M && x + j < N, to + j, d[j / 2 + 2 * h],
+                     d[j / 2 + 2 * h + 1]);
     }
 }

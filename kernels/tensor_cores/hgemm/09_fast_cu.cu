@@ -1,10 +1,10 @@
-// Idea: the published kernel fast.cu, rebuilt: Hilbert's curve, stores by the copy engine.
+// Idea: fast.cu, a published kernel, rebuilt: Hilbert's curve, asynchronous stores.
 // From the rung before: tiles follow a Hilbert curve, so that those that run together
 // share more in the L2 cache; sums go through shared memory to asynchronous stores. By
 // its author's description (cudaforfun.substack.com), for float32 results.
 // Requires: sm_90a; clusters of two blocks of kThreads threads; shared memory for a
-// Shared; tensor maps of A, boxes of kRows x 64, of B, boxes of 64 x 64, and of C, boxes
-// of 64 x kPiece, swizzled by 128 bytes.
+// Shared; tensor maps of A, boxes of kRows x 64, of B, boxes of 64 x 64, and of C,
+// boxes of 64 x kPiece, swizzled by 128 bytes.
 #include "../../common/hopper/cluster.cuh"
 #include "../../common/hopper/tma.cuh"
 #include "../../common/hopper/wgmma.cuh"
@@ -24,7 +24,8 @@ struct Shared {
     float pieces[kConsumers][2][64 * kPiece];  // one is written, one on its way
 };
 
-// The place of step `index` on Hilbert's curve through a square; `side` is a power of two.
+// The place of step `index` on Hilbert's curve through a square of `side` x `side`, a
+// power of two.
 __device__ __forceinline__ int2 hilbert(int index, int side)
 {
     int2 at = {0, 0};

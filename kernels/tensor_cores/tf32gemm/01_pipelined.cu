@@ -1,7 +1,7 @@
 // Idea: warps multiply TF32 with mma.sync, from a ring of tiles that cp.async fills.
 // From the rung before: this is the first rung.
-// Requires: blocks of kThreads threads, kStages Stages of shared memory; sm_80. kWide: n
-// and k are multiples of 4.
+// Requires: blocks of kThreads threads, kStages Stages of shared memory; sm_80. kWide:
+// n and k are multiples of 4.
 #include "../../common/async_copy.cuh"
 #include "../../common/mma.cuh"
 #include "../place.cuh"

@@ -1,6 +1,6 @@
 // Idea: transpose B first; wgmma reads TF32 from shared memory only along k.
-// From the rung before: a pass that writes B's transpose, rounded, then the structure of
-// hgemm's last rungs: TMA, two consumers of 64 x 256, clusters, persistent blocks.
+// From the rung before: a pass that writes B's transpose, rounded, then the structure
+// of hgemm's last rungs: TMA, two consumers of 64 x 256, clusters, persistent blocks.
 // Requires: sm_90a; clusters of two blocks of kWarps warps; shared memory for kStages
 // Stages; tensor maps of A and of B's transpose, boxes of 128 x 32, swizzled by 128
 // bytes.
@@ -13,7 +13,7 @@
 constexpr int kRows = 128, kCols = 256, kDepth = 32, kStages = 4;
 constexpr int kWarps = 12;
 constexpr int kConsumers = 2, kCluster = 2;
-constexpr int kEdge = 32, kHeight = 8;  // tiles of the transposition, and rows of threads
+constexpr int kEdge = 32, kHeight = 8;  // tiles of the transposition, threads' rows
 
 struct alignas(1024) Stage {
     float a[kRows * kDepth];

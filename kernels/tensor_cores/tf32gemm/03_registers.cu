@@ -3,8 +3,8 @@
 // registers, in any order; the second is A, whose rows run along k. The copy engine
 // rounds both on the way.
 // Requires: sm_90a; clusters of two blocks of kThreads threads; shared memory for
-// kStages Stages; tensor maps of A, boxes of kRows / 2 x 32, and of B, boxes of 32 x 32,
-// of TF32, swizzled by 128 bytes.
+// kStages Stages; tensor maps of A, boxes of kRows / 2 x 32, and of B, boxes of 32 x
+// 32, of TF32, swizzled by 128 bytes.
 #include "../../common/hopper/cluster.cuh"
 #include "fragments.cuh"
 
@@ -57,7 +57,7 @@ __global__ void __cluster_dims__(kCluster) __launch_bounds__(kThreads, 1)
         }
     } else {
         claim_registers<232>();
-        const int columns = (threadIdx.x / 128 - 1) * 64;  // the first of this warpgroup
+        const int columns = (threadIdx.x / 128 - 1) * 64;  // of this warpgroup
         const Lane lane(threadIdx.x % 128);
         for (int t = blockIdx.x / kCluster; t < pairs; t += gridDim.x / kCluster) {
             const int2 first = place_of_tile<kRows, kCluster * kCols>(t, M, N);

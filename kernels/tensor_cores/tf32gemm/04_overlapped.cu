@@ -1,9 +1,9 @@
 // Idea: store part of a tile while the next one is multiplied.
-// From the rung before: kLater of a thread's 32 pairs of rows wait in registers, and one
-// leaves after each slice, so that the SMs do not all store at once.
+// From the rung before: kLater of a thread's 32 pairs of rows wait in registers, and
+// one leaves after each slice, so that the SMs do not all store at once.
 // Requires: sm_90a; clusters of two blocks of kThreads threads; shared memory for
-// kStages Stages; tensor maps of A, boxes of kRows / 2 x 32, and of B, boxes of 32 x 32,
-// of TF32, swizzled by 128 bytes.
+// kStages Stages; tensor maps of A, boxes of kRows / 2 x 32, and of B, boxes of 32 x
+// 32, of TF32, swizzled by 128 bytes.
 #include "../../common/hopper/cluster.cuh"
 #include "fragments.cuh"
 
@@ -75,7 +75,7 @@ __global__ void __cluster_dims__(kCluster) __launch_bounds__(kThreads, 1)
         }
     } else {
         claim_registers<232>();
-        const int columns = (threadIdx.x / 128 - 1) * 64;  // the first of this warpgroup
+        const int columns = (threadIdx.x / 128 - 1) * 64;  // of this warpgroup
         const Lane lane(threadIdx.x % 128);
         Waiting waiting;
         for (int t = blockIdx.x / kCluster; t < pairs; t += gridDim.x / kCluster) {

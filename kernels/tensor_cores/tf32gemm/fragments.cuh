@@ -7,7 +7,8 @@
 constexpr int kDepth = 32;  // steps of k in a slice: 128 bytes of floats
 
 // A lane's two columns among the 64 of its warpgroup. B's boxes have 32 columns in rows
-// of 128 bytes, whose pieces of 16 bytes are swizzled: piece p of row r lies at p ^ r % 8.
+// of 128 bytes, whose pieces of 16 bytes are swizzled: piece p of row r lies at
+// p ^ r % 8.
 struct Lane {
     int row;  // of k, among four
     int column;
@@ -16,8 +17,8 @@ struct Lane {
     __device__ __forceinline__ explicit Lane(int thread)
     {
         const int warp = thread / 32, g = thread % 32 / 4;
-        // Lanes 0 to 15 have pieces c and c + 4, so that in four rows, which the swizzle
-        // moves by 0 to 3, all eight lie in different banks.
+        // Lanes 0 to 15 have pieces c and c + 4: in four rows, which the swizzle moves
+        // by 0 to 3, all eight lie in different banks.
         const int piece = warp % 2 * 2 + g / 4 + g / 2 % 2 * 4;
         const int box = warp / 2;
         row = thread % 4;
@@ -35,11 +36,11 @@ struct Fragments {
     {
 #pragma unroll
         for (int s = 0; s < kDepth / 8; ++s) {
-            const auto low = reinterpret_cast<const uint2*>(columns + lane.low + s * 256);
-            const auto high =
-                reinterpret_cast<const uint2*>(columns + lane.high + s * 256);
-            at[s][0] = low->x, at[s][1] = low->y;
-            at[s][2] = high->x, at[s][3] = high->y;
+            const float* const from = columns + s * 256;
+            const uint2 low = *reinterpret_cast<const uint2*>(from + lane.low);
+            const uint2 high = *reinterpret_cast<const uint2*>(from + lane.high);
+            at[s][0] = low.x, at[s][1] = low.y;
+            at[s][2] = high.x, at[s][3] = high.y;
         }
     }
 };
