@@ -6,10 +6,10 @@
 // 128 bytes.
 #include "large.cuh"
 
-constexpr int kRows = 64;
+constexpr int kHeight = 64;
 
 template <int kCols> struct alignas(1024) SmallStage {
-    unsigned short a[kRows * kDepth];
+    unsigned short a[kHeight * kDepth];
     unsigned short b[kCols * kDepth];  // boxes of 64 columns
 };
 
@@ -22,7 +22,7 @@ __global__ void __launch_bounds__(160)
     extern __shared__ __align__(1024) unsigned char ring[];
     auto* const stages = reinterpret_cast<SmallStage<kCols>*>(ring);
     __shared__ Barrier full[kStages], empty[kStages];
-    const int2 first = place_of_tile<kRows, kCols>(blockIdx.x, M, N);
+    const int2 first = place_of_tile<kHeight, kCols>(blockIdx.x, M, N);
     const int slices = slices_of(K);
     const auto load = [&](int i) {
         Barrier* const barrier = &full[i % kStages];

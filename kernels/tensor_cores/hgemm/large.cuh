@@ -7,7 +7,7 @@
 
 namespace large {
 constexpr int kRows = 128, kCols = 256, kStages = 4;
-constexpr int kThreads = 384;
+constexpr int kWarps = 12;
 constexpr int kConsumers = 2, kCluster = 2;
 constexpr int kPiece = 32;  // columns of C in a store: 128 bytes
 constexpr int kLater = 4;  // of a tile's 8 pieces, those that wait for the next tile
@@ -57,7 +57,7 @@ struct Output {
 }  // namespace large
 
 __global__ void __cluster_dims__(large::kCluster)
-    __launch_bounds__(large::kThreads, 1)
+    __launch_bounds__(32 * large::kWarps, 1)
         hgemm_overlapped(const __grid_constant__ TensorMap A,
                          const __grid_constant__ TensorMap B,
                          const __grid_constant__ TensorMap C, int M, int N, int K)

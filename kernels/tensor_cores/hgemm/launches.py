@@ -106,8 +106,12 @@ def _through_shared_memory(name: str) -> Plan:
 _large = _through_shared_memory("overlapped")
 
 
+#: Rows and columns of small tiles, and stages of their ring.
+SMALL = (64, 128, 8)
+
+
 def _tuned(size: Size) -> tuple[Launch, ...]:
-    rows, cols, stages = 64, 128, 8
+    rows, cols, stages = SMALL
     blocks = ceil_div(size["m"], rows) * ceil_div(size["n"], cols)
     if blocks > SMS:
         return _large(size)
