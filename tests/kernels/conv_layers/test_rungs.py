@@ -62,8 +62,12 @@ CORNERS = [
     Corner(
         "convlayer_tensor",
         "weights that do not fit, split over a cluster",
-        {"n": 4, "c_in": 132, "c_out": 3, "k": 3, "batch": 1},
-        {"kernels.conv_layers.convlayer_tensor.launches.SMS": 2},
+        {"n": 4, "c_in": 84, "c_out": 3, "k": 3, "batch": 1},
+        {
+            "kernels.conv_layers.convlayer_tensor.launches.SMS": 2,
+            "kernels.conv_layers.convlayer_tensor.launches.TAP_SLOTS": 2,
+        },
+        {"kTapSlots = 4": "kTapSlots = 2"},
     ),
     Corner(
         "convlayer_tensor",
