@@ -55,6 +55,12 @@ template <int kOpen> __device__ __forceinline__ void wgmma_wait()
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kOpen) : "memory");
 }
 
+// Waits for the other warps of this warpgroup; `id`, 1 to 15, is that of no other.
+__device__ __forceinline__ void sync_warpgroup(int id)
+{
+    asm volatile("bar.sync %0, 128;" ::"r"(id) : "memory");
+}
+
 // The operands of the instructions below.
 #define NAMES_0                                                                     \
     "%0, %1, %2, %3, %4, %5, %6, %7, "                                              \
