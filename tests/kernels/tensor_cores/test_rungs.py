@@ -20,6 +20,7 @@ PIPES = ("tensor_f16", "tensor_bf16", "tensor_tf32", "tensor_fp8", "tensor_int8"
 #: Sizes to draw from.
 SIZES = {
     "hgemm": PRODUCTS,
+    "tf32gemm": PRODUCTS,
     "tgemm": st.fixed_dictionaries({"m": SHORT, "n": SHORT, "k": SHORT, "data": st.sampled_from(KINDS)}),
     **dict.fromkeys(PIPES, st.fixed_dictionaries({"tiles": st.just(1), "steps": st.integers(1, 3)})),
 }
@@ -37,6 +38,21 @@ CORNERS = [
         "a ring that goes on from tile to tile",
         {"m": 8, "n": 264, "k": 72},
         {"kernels.tensor_cores.hgemm.launches.SMS": 2},
+        {"kStages = 4": "kStages = 2"},
+        only="gridDim.x / kCluster) {\n            const int2 first",
+    ),
+    Corner(
+        "hgemm",
+        "tiles of a curve that lie outside",
+        {"m": 264, "n": 520, "k": 8},
+        {"kernels.tensor_cores.hgemm.launches.SMS": 2},
+        only="hilbert(",
+    ),
+    Corner(
+        "tf32gemm",
+        "a ring that goes on from tile to tile",
+        {"m": 8, "n": 264, "k": 36},
+        {"kernels.tensor_cores.tf32gemm.launches.SMS": 2},
         {"kStages = 4": "kStages = 2"},
         only="gridDim.x / kCluster) {\n            const int2 first",
     ),
@@ -59,6 +75,10 @@ PLANTED = [
     ("hgemm", "two_consumers", "mbarrier_init(&empty[s], kConsumers);", "mbarrier_init(&empty[s], 1);", EmulatorError),
     ("hgemm", "multicast", "&empty[s], kCluster * kConsumers);", "&empty[s], kCluster);", EmulatorError),
     ("hgemm", "persistent", "+ rank * kRows, &full[slot]", ", &full[slot]", WrongResult),
+    ("hgemm", "fast_cu", "bulk_wait_read<1>();", "", EmulatorError),
+    ("tf32gemm", "pipelined", "b[4 * kPitch]", "b[3 * kPitch]", WrongResult),
+    ("tf32gemm", "transposed", "tile[x][y]", "tile[y][x]", WrongResult),
+    ("tf32gemm", "registers", "                __syncwarp();\n", "", Race),
     ("tgemm", "tf32x3", "left(int term) { return term == 0; }", "left(int term) { return term == 1; }", WrongResult),
     ("tgemm", "bf16x3", "left(int term) { return term == 0; }", "left(int term) { return term == 1; }", WrongResult),
     ("tgemm", "bf16x6", "0x001012", "0x001011", WrongResult),
