@@ -1,6 +1,6 @@
-"""Arguments that are neither pointers nor numbers: an array passed by value, and an array read as a texture.
+"""Arguments that are neither pointers nor numbers: an array passed by value, a texture, a tensor map.
 
-Both are made from the array's contents when a rung is prepared, and stay the same for all its launches.
+All are made when a rung is prepared, the first two from the array's contents, and stay the same for all its launches.
 """
 
 from __future__ import annotations
@@ -12,7 +12,9 @@ import numpy as np
 
 from climb import emulator
 from climb.bench.cuda import cp
-from climb.bench.problem import ByValue, Textured
+from climb.bench.problem import ByValue, Tensor, Textured
+from climb.bench.tensor_maps import encoded
+from climb.emulator.memory.tensor_map import TensorMap
 
 
 def bound(arg: Any, arrays: Mapping[str, Any]) -> Any:
@@ -23,7 +25,15 @@ def bound(arg: Any, arrays: Mapping[str, Any]) -> Any:
         return by_value(cp.asnumpy(arrays[arg.array]))
     if isinstance(arg, Textured):
         return texture(arrays[arg.array], arg.beyond)
+    if isinstance(arg, Tensor):
+        return encoded(tensor(arg, int(arrays[arg.array].data.ptr)))
     return arg
+
+
+def tensor(arg: Tensor, address: int) -> TensorMap:
+    """The fields of the tensor map of an array at an address, innermost dimension first."""
+    dims, strides, box = (tuple(reversed(each)) for each in (arg.shape, arg.strides[:-1], arg.box))
+    return TensorMap(arg.dtype, address, dims, strides, box, (1,) * len(dims), arg.swizzle, arg.l2_promotion, False)
 
 
 def by_value(array: np.ndarray) -> np.ndarray:

@@ -14,9 +14,10 @@ import numpy as np
 
 from climb import emulator
 from climb.bench import arguments
-from climb.bench.binding import emulated
+from climb.bench.binding import emulated, tensor
 from climb.bench.ladder import BoundRung
-from climb.bench.problem import ByValue, Launch, Size, Textured
+from climb.bench.problem import ByValue, Launch, Size, Tensor, Textured
+from climb.emulator.memory.tensor_map import encode
 from climb.toolchain import Compiled, compile_cuda
 
 
@@ -166,6 +167,8 @@ def pack(
             data, made = emulated(arg, host)
             packed.append(data)
             alive.append(made)
+        elif isinstance(arg, Tensor):
+            packed.append(encode(tensor(arg, int(held[arg.array].address))))
         else:
             packed.append(_pointer(held[arg]) if isinstance(arg, str) else arg.tobytes())
     return packed, alive

@@ -67,7 +67,8 @@ class BoundRung:
     @property
     def options(self) -> tuple[str, ...]:
         """The compiler's options, except the include directories, which depend on the machine."""
-        return (*_STANDARD, *self.rung.options)
+        own = (f"-arch={self.rung.arch}",) if self.rung.arch else ()
+        return (*_STANDARD, *own, *self.rung.options)
 
     def launches(self, size: Size) -> tuple[Launch, ...]:
         """The launches at this size. Raises ArgumentError if the rung does not take it."""
@@ -86,15 +87,16 @@ class BoundRung:
     def compiled(self, size: Size, arch: str = "sm_90", whole: bool = False) -> Compiled:
         """Compile the kernels used at this size, without a GPU, to PTX and to the cubin that SASS is read from.
 
-        With ``whole``, one run of the compiler makes both.
+        A rung with an architecture of its own is compiled for that one. With ``whole``, one run of the compiler makes
+        both.
         """
         return compile_cuda(
             self.source,
             filename=f"{self.ladder.folder.name}/{self.path.name}",
-            options=self.options,
+            options=(*_STANDARD, *self.rung.options),
             name_expressions=_kernel_names(self.rung.launches(size)),
             include_dirs=(str(self.ladder.folder),),
-            arch=arch,
+            arch=self.rung.arch or arch,
             whole=whole,
         )
 
@@ -107,6 +109,8 @@ class BoundRung:
         needed = self.rung.capability
         if tuple(map(int, has.split("."))) < tuple(map(int, needed.split("."))):
             return f"it needs compute capability {needed}, and this GPU has {has}"
+        if self.rung.arch and self.rung.arch != f"sm_{capability}a":
+            return f"it is made for {self.rung.arch} alone, and this GPU has compute capability {has}"
         shared = max((launch.shared_mem for launch in self.launches(size)), default=0)
         sm = MULTIPROCESSORS.get(f"sm_{capability}")
         if sm is not None and shared > sm.shared_per_block:

@@ -141,18 +141,56 @@ class Textured:
 
 
 @dataclass(frozen=True)
+class Tensor:
+    """A tensor map of an array of the problem or of the workspace, for the copy engine (TMA).
+
+    The kernel takes it as a ``const __grid_constant__`` structure of 128 bytes, aligned to 64. The array's elements,
+    read as ``dtype`` ("float16", "bfloat16", "float32", ...), are taken as a tensor of ``shape``, and ``box`` has the
+    extents that one copy moves. ``pitch`` is the number of elements from one row (of the last dimension) to the next,
+    if that is not its length. ``swizzle`` and ``l2_promotion`` are those of :func:`climb.tensor_map`.
+    """
+
+    array: str
+    shape: tuple[int, ...]
+    box: tuple[int, ...]
+    dtype: str
+    swizzle: int = 0
+    pitch: int | None = None
+    l2_promotion: int = 0
+
+    @property
+    def element(self) -> np.dtype:
+        """NumPy's type of an element: it has none of its own for bfloat16."""
+        return np.dtype("uint16" if self.dtype == "bfloat16" else self.dtype)
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Bytes from one element to the next, by dimension."""
+        steps = [self.element.itemsize]
+        for position, extent in enumerate(reversed(self.shape[1:])):
+            steps.append(steps[-1] * (self.pitch or extent) if position == 0 else steps[-1] * extent)
+        return tuple(reversed(steps))
+
+    def __str__(self) -> str:
+        shape, box = (" x ".join(map(str, extents)) for extents in (self.shape, self.box))
+        own = {"swizzle": self.swizzle, "pitch": self.pitch, "L2 promotion": self.l2_promotion}
+        extra = "".join(f", {name} {value}" for name, value in own.items() if value)
+        return f"tensor map of {self.array} ({shape} {self.dtype}, boxes of {box}{extra})"
+
+
+@dataclass(frozen=True)
 class Launch:
     """One kernel launch: the launch configuration between ``<<<`` and ``>>>``, and the arguments.
 
     ``kernel`` is a C++ name expression (``transpose_tiled<32, 8>``). ``args`` are names of the problem's arrays or of
-    the rung's workspace, NumPy scalars, which are passed by value with exactly their type, :class:`ByValue` or
-    :class:`Textured`.
+    the rung's workspace, NumPy scalars, which are passed by value with exactly their type, :class:`ByValue`,
+    :class:`Textured` or :class:`Tensor`.
     """
 
     kernel: str
     grid: tuple[int, ...]
     block: tuple[int, ...]
-    args: tuple[str | np.generic | ByValue | Textured, ...]
+    args: tuple[str | np.generic | ByValue | Textured | Tensor, ...]
     shared_mem: int = 0
 
     def as_json(self) -> dict[str, Any]:
@@ -197,7 +235,8 @@ class Rung:
     A rung that is not ``swept`` is recorded at the headline sizes alone. A rung with a ``shortcut`` needs fewer
     operations than the problem counts. ``work`` gives the least work of such a rung, and of one that uses another pipe
     than the problem counts; it is then compared with the limit of that work too. ``capability`` is the least compute
-    capability of a GPU that can run it.
+    capability of a GPU that can run it. ``arch``, ``"sm_90a"``, is for a rung that uses instructions of that one
+    architecture: it is compiled for it alone, and runs on GPUs of that compute capability alone.
     """
 
     name: str
@@ -212,6 +251,11 @@ class Rung:
     source: str = ""
     work: Callable[[Size], Work] | None = None
     capability: str = "7.5"
+    arch: str = ""
+
+    def __post_init__(self) -> None:
+        if self.arch and not self.arch.endswith("a"):
+            raise ValueError(f"rung '{self.name}': arch is for architectures such as sm_90a, not {self.arch!r}")
 
 
 class RungUnavailable(RuntimeError):

@@ -39,7 +39,11 @@ def tensor_map(
     """
     if interleave:
         raise NotImplementedError(f"tensor maps with an interleave of {interleave} bytes are not supported")
-    one = describe(array, box, swizzle, element_strides, l2_promotion, nan_fill, dtype)
+    return encoded(describe(array, box, swizzle, element_strides, l2_promotion, nan_fill, dtype))
+
+
+def encoded(one: TensorMap) -> np.ndarray:
+    """A tensor map as an argument of a kernel, by the driver or the emulator. Raises TensorMapError."""
     check(one)
     data = encode_by_driver(one) if backend == "cupy" else encode(one)
     return np.frombuffer(bytearray(data), DTYPE)

@@ -1,7 +1,9 @@
 """Compare the emulator's counts with those of Nsight Compute.
 
 On a GPU with ncu, this counts what is new or has changed, writes records/<gpu>/emulator/agreement.json, and compares.
-With --compare, it compares the committed counts again, which needs no GPU.
+With --only programs, it runs the kernels of public projects, compares their results with NumPy's, counts their
+launches, and writes records/<gpu>/emulator/programs.json. With --compare, it compares the committed counts again, which
+needs no GPU.
 """
 
 from __future__ import annotations
@@ -12,12 +14,13 @@ from climb.cli import common
 from climb.cli.errors import UsageError
 
 KINDS = ("rungs", "patterns")
+PROGRAMS = "programs"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of ``climb agreement``."""
     parser.add_argument("--compare", action="store_true", help="compare the committed counts; needs no GPU")
-    parser.add_argument("--only", choices=KINDS, help="count these only")
+    parser.add_argument("--only", choices=(*KINDS, PROGRAMS), help="count these only")
     parser.add_argument("--ladder", action="append", default=[], help="count this ladder's rungs; may be repeated")
     parser.add_argument("--seconds", type=float, default=600, help="begin nothing that would take longer")
     parser.add_argument("--counts-only", action="store_true", help="do not compare afterwards")
@@ -37,6 +40,8 @@ def run(args: argparse.Namespace) -> int:
         print(write_summary())
         return 0
     common.loaded(args.ladder)
+    if args.only == PROGRAMS:
+        return _programs(args)
     kinds = ("rungs",) if args.ladder else (args.only,) if args.only else KINDS
     if args.prepare:
         write_prepared(args.prepare, kinds, args.ladder)
@@ -51,4 +56,18 @@ def run(args: argparse.Namespace) -> int:
     print(path)
     if complete and not args.counts_only:
         print(write_summary())
+    return 0 if complete else 1
+
+
+def _programs(args: argparse.Namespace) -> int:
+    from climb.validation.foreign.measuring import record_programs, write_prepared
+
+    if args.prepare:
+        write_prepared(args.prepare)
+        return 0
+    common.need_gpu("counting")
+    common.need_tool("ncu")
+    common.use_commit(args)
+    path, complete = record_programs(args.seconds, args.records, args.prepared)
+    print(path)
     return 0 if complete else 1

@@ -16,6 +16,7 @@ from climb.fake_cupy.memory import Memory, MemoryPointer, device_memory
 from climb.fake_cupy.packing import pack
 from climb.fake_cupy.parameters import Parameter, read_parameters
 from climb.toolchain import Compiled, CompileError, KernelNotFound, Resources, compile_cuda, resources
+from climb.toolchain.options import split_architecture
 
 #: The name in messages of a source that was given as a string.
 FILENAME = "kernel.cu"
@@ -235,12 +236,13 @@ def _refuse(options: Any, backend: str, translate_cucomplex: bool, jitify: bool 
 
 
 def _compile(code: str, options: tuple[str, ...], expressions: tuple[str, ...] | None) -> Compiled:
+    kept, arch = split_architecture(options)
     return compile_cuda(
         code,
         filename=FILENAME,
-        options=options,
+        options=kept,
         name_expressions=expressions or (),
-        arch=f"sm_{COMPUTE_CAPABILITY}",
+        arch=arch or f"sm_{COMPUTE_CAPABILITY}",
     )
 
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 # CuPy adds -ftz=true and -default-device to every RawModule; -lineinfo changes no instruction.
 DEFAULT_OPTIONS = ("-std=c++17", "-default-device", "-ftz=true", "-lineinfo")
 
+_ARCHITECTURE = {"-arch", "--gpu-architecture"}
 _ALIASES = {
     "--std": "-std",
     "--ftz": "-ftz",
@@ -21,9 +22,25 @@ _ALIASES = {
 def merge_options(options: Sequence[str]) -> tuple[str, ...]:
     """DEFAULT_OPTIONS that `options` do not override, then `options`. Raises ValueError for an architecture."""
     given = {_setting(option) for option in options}
-    if given & {"-arch", "--gpu-architecture"}:
+    if given & _ARCHITECTURE:
         raise ValueError("options must not set the architecture; pass arch= instead")
     return (*(option for option in DEFAULT_OPTIONS if _setting(option) not in given), *options)
+
+
+def split_architecture(options: Sequence[str]) -> tuple[tuple[str, ...], str]:
+    """The `options` that name no architecture, and the architecture, "sm_90a" say, that the others name, or "".
+
+    Raises ValueError for a virtual architecture, of which there is no machine code.
+    """
+    kept, arch = [], ""
+    for option in options:
+        if _setting(option) not in _ARCHITECTURE:
+            kept.append(option)
+            continue
+        arch = option.partition("=")[2]
+        if not re.fullmatch(r"sm_\d+[af]?", arch):
+            raise ValueError(f"{option}: expected an architecture such as sm_90a")
+    return tuple(kept), arch
 
 
 def split_include_dirs(options: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:

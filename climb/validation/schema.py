@@ -40,6 +40,36 @@ class AgreementRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     patterns: list[LaunchCounts]
 
 
+class ProgramResult(TypedDict):
+    """What a GPU made of a foreign program: ``wrong`` is empty if NumPy agrees with its outputs, whose hash it has."""
+
+    program: str
+    wrong: str
+    outputs_sha256: str
+
+
+class ProgramCounts(TypedDict):
+    """What Nsight Compute counted of one launch of a foreign program, as in ``LaunchCounts``."""
+
+    program: str
+    launch: int
+    code_sha256: str
+    counts: list[list[int | float | None]]
+
+
+class ProgramRecord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """``emulator/programs.json``."""
+
+    date: str
+    commit: str
+    tool: str
+    nvrtc: str
+    device: Device
+    metrics: list[str]
+    results: list[ProgramResult]
+    launches: list[ProgramCounts]
+
+
 class KeptCode(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """``emulator/code/<ladder>.<rung>.json``: PTX and machine code, compressed and in base 85."""
 

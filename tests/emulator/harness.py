@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from climb.emulator import Allocation, Counters, DeviceMemory, Kernel, Trace, load
-from climb.toolchain import compile_cuda
+from climb.toolchain import Compiled, compile_cuda
 
 NUMPY = {
     "u8": "<u1", "s8": "<i1", "b8": "<u1", "u16": "<u2", "s16": "<i2", "b16": "<u2", "u32": "<u4", "s32": "<i4",
@@ -83,8 +83,19 @@ class Device:
     def __init__(
         self, source: str, names: Sequence[str] = (), options: Sequence[str] = (), arch: str = "sm_90"
     ) -> None:
-        self.compiled = compile_cuda(source, filename="test.cu", options=options, name_expressions=names, arch=arch)
-        self.module = load(self.compiled.ptx, self.compiled.sources)
+        compiled = compile_cuda(source, filename="test.cu", options=options, name_expressions=names, arch=arch)
+        self._load(compiled)
+
+    @classmethod
+    def of(cls, compiled: Compiled) -> Device:
+        """A device with a source that is compiled already."""
+        device = cls.__new__(cls)
+        device._load(compiled)
+        return device
+
+    def _load(self, compiled: Compiled) -> None:
+        self.compiled = compiled
+        self.module = load(compiled.ptx, compiled.sources)
         self.memory = DeviceMemory()
         self.allocations: dict[int, tuple[np.ndarray, Allocation]] = {}
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
+import foreign_emulated
 import pytest
-from foreign_harness import FOREIGN
-from foreign_programs import emulated
-from foreign_programs.catalogue import PROGRAMS
-from foreign_programs.program import Outcome, Program
 from tools.thorough import thorough
 
 from climb.emulator import EmulatorError
+from climb.validation.foreign import PROGRAMS, Outcome, Program
 
 FAULTS = [(one, fault, outcome) for one in PROGRAMS.values() for fault, outcome in one.faults.items()]
 
@@ -18,7 +16,7 @@ FAULTS = [(one, fault, outcome) for one in PROGRAMS.values() for fault, outcome 
     "program", [thorough(one) if one.thorough else one for one in PROGRAMS.values()], ids=lambda one: one.name
 )
 def test_program_is_right_and_raises_nothing(program: Program) -> None:
-    emulated.run(program)
+    foreign_emulated.run(program)
 
 
 @pytest.mark.parametrize(
@@ -28,7 +26,7 @@ def test_program_is_right_and_raises_nothing(program: Program) -> None:
 )
 def test_planted_bug_is_found(program: Program, fault: int, outcome: Outcome) -> None:
     with pytest.raises(outcome) as raised:
-        emulated.run(program, fault)
+        foreign_emulated.run(program, fault)
     if isinstance(raised.value, EmulatorError):
         assert raised.value.where.line and raised.value.where.text
 
@@ -36,6 +34,6 @@ def test_planted_bug_is_found(program: Program, fault: int, outcome: Outcome) ->
 def test_every_planted_bug_of_a_source_is_tried_once() -> None:
     for file in {one.file for one in PROGRAMS.values()}:
         tried = [fault for one in PROGRAMS.values() if one.file == file for fault in one.faults]
-        text = (FOREIGN / f"{file}.cu").read_text()
+        text = next(one.source() for one in PROGRAMS.values() if one.file == file)
         planted = {n for n in range(1, 30) if f"FAULT == {n}\n" in text or f"FAULT != {n}\n" in text}
         assert sorted(tried) == sorted(planted), file

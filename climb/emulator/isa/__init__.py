@@ -42,6 +42,7 @@ from . import (
     scalar_video,
     surface,
     tensor_copy,
+    tensor_map,
     texture,
     tiles,
     video,

@@ -23,6 +23,7 @@ from . import (
     system_calls,
     tensor_copies,
     tensor_cores,
+    tensor_map_fields,
     textures,
     warp_operations,
     warpgroups,
@@ -33,5 +34,6 @@ FUNCTIONS: dict[str, Callable] = {
     **call_frames.RUNTIME, **heap.RUNTIME, **atomics.RUNTIME, **async_copies.RUNTIME, **mbarrier.RUNTIME,
     **hooks.RUNTIME, **bulk_copies.RUNTIME, **tensor_copies.RUNTIME, **cluster_addresses.RUNTIME,
     **cluster_barriers.RUNTIME, **cluster_memory.RUNTIME, **warpgroups.RUNTIME,
+    **tensor_map_fields.RUNTIME,
     **warp_operations.RUNTIME, **tensor_cores.RUNTIME, **textures.RUNTIME, **surfaces.RUNTIME, **system_calls.RUNTIME,
 }  # fmt: skip

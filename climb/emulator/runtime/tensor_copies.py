@@ -8,20 +8,21 @@ element is exclusive-ored with address bits above it, as `swizzled` says. Elemen
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import functools
 
 import numpy as np
 
 from ..counters.cost_model import SECTOR
 from ..errors import OutOfBounds
 from ..memory.device_memory import LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, WINDOW, Allocation
-from ..memory.tensor_map import NBYTES, TensorMap, decode
+from ..memory.tensor_map import NBYTES, ROUNDED, TensorMap, TensorMapError, check, decode
 from ..simt.asynchronous import Operation
 from ..simt.groups import Group
 from ..simt.site import Site
 from . import bulk, mbarrier
 from .bulk_copies import barrier_words, targets
 from .global_effects import read_global, write_global
+from .tensor_boxes import Box, bounding_box, box_at, pixels_at, swizzled
 
 #: The 16 bits, repeated, that fill elements outside a tensor of floats, if it asks for NaN: what an H200 writes.
 _NAN = 0x7FF7
@@ -43,43 +44,6 @@ _REDUCES = {
 ROW_START = 16
 
 
-def swizzled(address: np.ndarray, swizzle: int) -> np.ndarray:
-    """Where the byte at a shared address lies with a swizzle of 32, 64 or 128 bytes (0: none).
-
-    Bits 4, 4 to 5, or 4 to 6 of the address are exclusive-ored with as many bits from bit 7 on: 16-byte chunks change
-    places within `swizzle` bytes, differently in each of 2, 4 or 8 rows of 128 bytes.
-    """
-    if not swizzle:
-        return address
-    return address ^ (address >> 3 & swizzle - 16)
-
-
-@dataclass(frozen=True)
-class Box:
-    """The elements of one copy, in their order in shared memory, as int64 (n,).
-
-    `inside`: which are in the tensor. `address`: global addresses of those. `offset`: bytes from the start of the box
-    in shared memory, before the swizzle.
-    """
-
-    inside: np.ndarray
-    address: np.ndarray
-    offset: np.ndarray
-
-
-def box_at(tensor: TensorMap, start: tuple[int, ...]) -> Box:
-    """The box whose first element has the coordinates `start`, innermost first."""
-    steps, strides = (1, *tensor.element_strides[1:]), (tensor.itemsize, *tensor.strides)
-    address, inside = np.zeros(1, np.int64), np.ones(1, np.bool_)
-    each = zip(start, tensor.tile, steps, strides, tensor.dims, strict=True)
-    for first, extent, step, stride, dim in each:
-        at = first + step * np.arange(extent, dtype=np.int64)
-        address = ((at * stride)[:, None] + address).ravel()
-        inside = (((at >= 0) & (at < dim))[:, None] & inside).ravel()
-    offset = np.arange(inside.size, dtype=np.int64) * tensor.itemsize
-    return Box(inside, address[inside] + tensor.address, offset)
-
-
 def _tensor(group: Group, site: Site, address: int) -> TensorMap:
     """The tensor map at a generic address. Raises OutOfBounds, Misaligned, AsyncMisuse."""
     batch = group.batch
@@ -96,14 +60,35 @@ def _tensor(group: Group, site: Site, address: int) -> TensorMap:
     else:
         held = bulk.global_range(group, site, address, NBYTES)
         data = held.data[address - held.address : address - held.address + NBYTES]
-    found = decode(data.tobytes())
-    if found is None:
-        bulk.fail(group, site, "these 128 bytes are no tensor map, or a store has changed them; make it on the host")
+    found = _usable(data.tobytes())
+    if isinstance(found, str):
+        bulk.fail(group, site, found)
     return found
 
 
-def _place(group: Group, site: Site, tensor: TensorMap, coordinates: list[int], local: int) -> Box:
-    """The box of a copy, checked against the tensor map, the allocation, and shared memory at `local`."""
+@functools.lru_cache(maxsize=1024)
+def _usable(data: bytes) -> TensorMap | str:
+    """The tensor map in 128 bytes, or why no copy can use it."""
+    found = decode(data)
+    if found is None:
+        return "these 128 bytes are no tensor map, or a store has changed them; make it on the host"
+    try:  # the host makes no tensor map that breaks a rule, but threads can replace its fields
+        check(found)
+    except TensorMapError as error:
+        return f"the tensor map breaks a rule: {error}"
+    if found.dtype in ROUNDED:
+        return f"the emulator copies bits as they are; it has no tensor maps of {found.dtype}"
+    return found
+
+
+def _place(
+    group: Group, site: Site, tensor: TensorMap, coordinates: list[int], offsets: list[int] | None, local: int
+) -> Box:
+    """The box of a copy, checked against the tensor map, the allocation, and shared memory at `local`.
+
+    `offsets` move the pixels of a copy in im2col mode; None in tile mode.
+    """
+    _check_mode(group, site, tensor, offsets)
     if len(coordinates) != tensor.rank:
         what = f"a copy with {len(coordinates)} coordinates, but the tensor map has {tensor.rank} dimensions"
         bulk.fail(group, site, what)
@@ -113,7 +98,22 @@ def _place(group: Group, site: Site, tensor: TensorMap, coordinates: list[int], 
     if start % ROW_START:
         what = f"the box starts {start} bytes from the beginning of a row (coordinate {coordinates[0]}); "
         bulk.fail(group, site, what + f"that must be a multiple of {ROW_START}, or a GPU stops: illegal instruction")
-    return box_at(tensor, tuple(coordinates))
+    if offsets is None:
+        return box_at(tensor, tuple(coordinates))
+    for name, at, (low, end) in zip("WHD", coordinates[1:], bounding_box(tensor), strict=False):
+        if not low <= at < end:
+            what = f"the first pixel has {name} {at}, outside the bounding box, which has {low} to {end - 1}"
+            bulk.fail(group, site, what)
+    return pixels_at(tensor, tuple(coordinates), tuple(offsets))
+
+
+def _check_mode(group: Group, site: Site, tensor: TensorMap, offsets: list[int] | None) -> None:
+    if (offsets is None) != (tensor.im2col is None):
+        here, there = ("tile", "im2col") if offsets is None else ("im2col", "tile")
+        bulk.fail(group, site, f"a copy in {here} mode, with a tensor map made for {there} mode")
+    if offsets is not None and len(offsets) != tensor.rank - 2:
+        what = f"a copy with {len(offsets)} im2col offsets, but the tensor map has {tensor.rank} dimensions"
+        bulk.fail(group, site, what)
 
 
 def _allocation(group: Group, site: Site, tensor: TensorMap, box: Box) -> Allocation | None:
@@ -172,13 +172,19 @@ def load(
     coordinates: tuple[np.ndarray, ...],
     mbar: np.ndarray,
     mask: np.ndarray | None,
+    offsets: tuple[np.ndarray, ...] | None = None,
 ) -> None:
-    """cp.async.bulk.tensor from global to shared memory, of this block, of another one, or (`mask`) of several."""
-    for lane, (to, where, word, ranks, *start) in bulk.each_lane(group, target, maps, mbar, mask, *coordinates):
+    """cp.async.bulk.tensor from global to shared memory, of this block, of another one, or (`mask`) of several.
+
+    `offsets`: im2col mode.
+    """
+    arrays = (target, maps, mbar, mask, *coordinates, *(offsets or ()))
+    for lane, (to, where, word, ranks, *start) in bulk.each_lane(group, *arrays):
+        start, moved = start[: len(coordinates)], start[len(coordinates) :] if offsets is not None else None
         tensor = _tensor(lane, site, where + site.offset)
         places = targets(lane, store, np.array([[to]]), ranks)
         local = places[0][1]
-        box = _place(lane, site, tensor, start, local)
+        box = _place(lane, site, tensor, start, moved, local)
         held = _allocation(lane, site, tensor, box)
         words = barrier_words(lane, barrier, np.array([[word]]), [home for home, _ in places], ranks)
         _count(lane, site, tensor, box)
@@ -212,15 +218,17 @@ def store(
     maps: np.ndarray,
     coordinates: tuple[np.ndarray, ...],
     reduction: str | None,
+    pixelwise: bool = False,
 ) -> None:
-    """cp.async.bulk.tensor and cp.reduce.async.bulk.tensor from shared to global memory."""
+    """cp.async.bulk.tensor and cp.reduce.async.bulk.tensor from shared to global memory; `pixelwise`: im2col mode."""
     for lane, (start, where, *first) in bulk.each_lane(group, source, maps, *coordinates):
         start += source_site.offset
         tensor = _tensor(lane, site, where + site.offset)
         kind = _KINDS.get(tensor.dtype, tensor.dtype)
         if reduction is not None and kind not in _REDUCES[reduction]:
             bulk.fail(lane, site, f"there is no reduction {reduction} of {tensor.dtype}")
-        box = _place(lane, site, tensor, first, start)
+        moved = [0] * (len(first) - 2) if pixelwise else None
+        box = _place(lane, site, tensor, first, moved, start)
         held = _allocation(lane, site, tensor, box)
         _count(lane, site, tensor, box)
         action = "store" if reduction is None else "atomic"

@@ -212,12 +212,12 @@ def compare_rung(rung: BoundRung, gpu: str = records.DEFAULT_GPU) -> tuple[Count
         if point["code_sha256"] != code_sha256(compiled, launch, inputs):
             raise LookupError(f"stale counts of {name[0]} {name[1]}: the kernel has changed; on a GPU, run: {COMMAND}")
         what = f"{name[0]} {name[1]}" + (f", launch {index + 1}" if len(points) > 1 else "")
-        changed = functools.cache(functools.partial(_changed, compiled, launch))
-        out += _counts(what, counted[index], point["counts"], changed)
+        changed = functools.cache(functools.partial(changed_marks, compiled, launch))
+        out += counts(what, counted[index], point["counts"], changed)
     return tuple(out)
 
 
-def _changed(compiled: Compiled, launch: Launch) -> list[Mark]:
+def changed_marks(compiled: Compiled, launch: Launch) -> list[Mark]:
     """The marks that explain a difference. Disassembling is slower than counting: call this only for differences."""
     return [mark for mark in launch_marks(compiled, launch) if mark.changes]
 
@@ -228,12 +228,13 @@ def launch_marks(compiled: Compiled, launch: Launch) -> tuple[Mark, ...]:
     return marks(kernel.code, disassemble(compiled, launch.kernel))
 
 
-def _counts(
+def counts(
     what: str,
     counted: emulator.Counters,
     hardware: list[dict[str, int]],
     changed: Callable[[], list[Mark]],
 ) -> Iterator[Count]:
+    """The counts of one launch. ``hardware``: the metrics of each run; ``changed``: see :func:`changed_marks`."""
     for (kind, quantity), ways in QUANTITIES.items():
         every = [tuple(way.of(run) for run in hardware) for way in ways]
         seen = next((counts for counts in every if None not in counts), None)
@@ -276,6 +277,6 @@ def compare_patterns(gpu: str = records.DEFAULT_GPU) -> tuple[Count, ...]:
                 compiled, case.kernel, case.grid, case.block, case.args, shared_mem=case.shared, compare=False,
                 module=counting.module_of(compiled),
             )  # fmt: skip
-        changed = functools.cache(functools.partial(_changed, compiled, pattern_launch(case)))
-        out += _counts(case.label, done.counters, point["counts"], changed)
+        changed = functools.cache(functools.partial(changed_marks, compiled, pattern_launch(case)))
+        out += counts(case.label, done.counters, point["counts"], changed)
     return tuple(out)

@@ -1,16 +1,21 @@
 """Describe a foreign program as data, so that the emulator and a GPU can both run it.
 
-The sources are in ``foreign/``. ``-DFAULT=n`` plants the n-th fault of a file.
+The sources are in ``sources/``. ``-DFAULT=n`` plants the n-th fault of a file.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
 
 import numpy as np
 
 from climb.emulator import EmulatorError
+from climb.toolchain import Compiled, compile_cuda
+
+SOURCES = Path(__file__).with_name("sources")
 
 #: What a planted fault leads to: an error of the emulator, or a wrong result.
 Outcome = type[BaseException] | tuple[type[BaseException], ...]
@@ -75,6 +80,19 @@ class Program:
     def steps(self) -> Steps:
         """Draw the same inputs at every call."""
         return self.make(np.random.default_rng(7))
+
+    def source(self) -> str:
+        """The CUDA of the program's file."""
+        return (SOURCES / f"{self.file}.cu").read_text(encoding="utf-8")
+
+    def compiled(self, fault: int = 0) -> Compiled:
+        """The program's file, compiled with one planted fault, or with none."""
+        return _compiled(self.source(), f"{self.file}.cu", fault, self.names)
+
+
+@lru_cache(maxsize=4)
+def _compiled(source: str, filename: str, fault: int, names: tuple[str, ...]) -> Compiled:
+    return compile_cuda(source, filename=filename, options=(f"-DFAULT={fault}",), name_expressions=names)
 
 
 PROGRAMS: dict[str, Program] = {}

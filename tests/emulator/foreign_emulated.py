@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from foreign_harness import FOREIGN, values
+from foreign_harness import values
 from harness import Device
 
 from climb.emulator import ALL_CHECKS, Allocation, Counters, DeviceMemory, checking
+from climb.toolchain import Compiled
+from climb.validation.foreign import Empty, Program, Steps
 
-from .program import Empty, Program
+
+@dataclass(frozen=True)
+class Run:
+    """A program that ran: its launches, code, the counters of each launch, and its outputs as in `Steps.expected`."""
+
+    steps: Steps
+    compiled: Compiled
+    counters: list[Counters]
+    outputs: list[np.ndarray]
 
 
 @lru_cache(maxsize=4)
-def _device(file: str, fault: int, names: tuple[str, ...]) -> Device:
-    return Device((FOREIGN / f"{file}.cu").read_text(), names, (f"-DFAULT={fault}",))
+def _device(compiled: Compiled) -> Device:
+    return Device.of(compiled)
 
 
-def run(program: Program, fault: int = 0) -> list[Counters]:
-    """Launch the program, check its outputs, return the counters of each launch.
+def run(program: Program, fault: int = 0) -> Run:
+    """Launch the program and check its outputs.
 
     Raises
     ------
@@ -28,7 +39,7 @@ def run(program: Program, fault: int = 0) -> list[Counters]:
     EmulatorError
         the emulator found a fault
     """
-    device, steps = _device(program.file, fault, program.names), program.steps()
+    device, steps = _device(program.compiled(fault)), program.steps()
     device.memory = DeviceMemory()
     held: dict[int, Allocation] = {}
 
@@ -48,6 +59,7 @@ def run(program: Program, fault: int = 0) -> list[Counters]:
         for one in steps.launches:
             args = [upload(arg) for arg in one.args]
             counters.append(device.launch(one.kernel, one.grid, one.block, *args, shared=one.shared))
-    for each in steps.expected:
-        each.check(values(held[id(each.buffer)], each.buffer.dtype))
-    return counters
+    outputs = [values(held[id(each.buffer)], each.buffer.dtype) for each in steps.expected]
+    for each, output in zip(steps.expected, outputs, strict=True):
+        each.check(output)
+    return Run(steps, device.compiled, counters, outputs)

@@ -1,1 +1,0 @@
-"""Kernels of public projects, rewritten from the idea: their launches, expected outputs and planted bugs."""
