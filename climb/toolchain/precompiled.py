@@ -10,13 +10,16 @@ from __future__ import annotations
 
 import functools
 import re
-import tempfile
 import threading
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from climb.toolchain.nvrtc import nvrtc_version
+
+if TYPE_CHECKING:
+    import tempfile
 
 _LARGE = re.compile(r"#[ \t]*include[ \t]*<(?:cooperative_groups|cuda/|cub/|thrust/)")
 #: Comments, blank lines and directives before the first declaration.
@@ -48,4 +51,6 @@ def flags(source: str, others: Sequence[str]) -> list[str]:
 @functools.cache
 def _root() -> tempfile.TemporaryDirectory[str]:
     """A folder for this process alone: a precompiled header is of no use to another."""
+    import tempfile  # only when a header is kept, so that importing the toolchain is quick
+
     return tempfile.TemporaryDirectory(prefix="climb-headers-")
