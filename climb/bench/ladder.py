@@ -19,7 +19,7 @@ from climb.bench.binding import bound
 from climb.bench.cuda import cp
 from climb.bench.identity import expand_includes
 from climb.bench.problem import Launch, Peer, Problem, Rung, RungUnavailable, Size
-from climb.toolchain import Compiled, compile_cuda
+from climb.toolchain import Compiled, check_syntax, compile_cuda
 from climb.toolchain.occupancy import MULTIPROCESSORS
 
 _STANDARD = ("-std=c++17",)
@@ -90,15 +90,23 @@ class BoundRung:
         A rung with an architecture of its own is compiled for that one. With ``whole``, one run of the compiler makes
         both.
         """
-        return compile_cuda(
-            self.source,
-            filename=f"{self.ladder.folder.name}/{self.path.name}",
-            options=(*_STANDARD, *self.rung.options),
-            name_expressions=_kernel_names(self.rung.launches(size)),
-            include_dirs=(str(self.ladder.folder),),
-            arch=self.rung.arch or arch,
-            whole=whole,
-        )
+        return compile_cuda(self.source, **self._text(size), arch=self.rung.arch or arch, whole=whole)
+
+    def check_syntax(self, size: Size, arch: str) -> None:
+        """Ask the compiler's front end alone whether the kernels used at this size are valid for ``arch``.
+
+        Raises CompileError if they are not.
+        """
+        check_syntax(self.source, **self._text(size), arch=self.rung.arch or arch)
+
+    def _text(self, size: Size) -> dict[str, Any]:
+        """What the compiler is given with the source."""
+        return {
+            "filename": f"{self.ladder.folder.name}/{self.path.name}",
+            "options": (*_STANDARD, *self.rung.options),
+            "name_expressions": _kernel_names(self.rung.launches(size)),
+            "include_dirs": (str(self.ladder.folder),),
+        }
 
     def lacks(self, capability: str, size: Size) -> str | None:
         """What a GPU of this compute capability, ``"75"`` say, lacks to run the rung at this size; None if nothing.
