@@ -156,7 +156,7 @@ def run_and_check(
     """
     with emulator.checking(emulator.ALL_CHECKS):
         launch()
-    own = candidate.tolerance if isinstance(candidate, Peer) else None
+    own = (candidate if isinstance(candidate, Peer) else candidate.rung).tolerance
     tolerance = (own or case.problem.tolerance)(case.size)
     return case.check(arrays, candidate.name, tolerance, componentwise=componentwise)
 

@@ -97,6 +97,10 @@ def canonical(source: str, expressions: Sequence[str]) -> tuple[list[str], list[
     return numbered(code), [numbered(tokens(expression)) for expression in expressions]
 
 
+#: What may stand with parentheses between ``__global__`` and the name of a kernel.
+_ATTRIBUTES = {"__launch_bounds__", "__cluster_dims__"}
+
+
 def kernels_of(code: Sequence[str]) -> tuple[str, ...]:
     """The names of the ``__global__`` functions among tokens, each once, in the order in which they first appear."""
     found: dict[str, None] = {}
@@ -104,7 +108,7 @@ def kernels_of(code: Sequence[str]) -> tuple[str, ...]:
         if token != "__global__":
             continue
         at = start + 1
-        while at + 1 < len(code) and not (code[at + 1] == "(" and code[at] != "__launch_bounds__"):
+        while at + 1 < len(code) and not (code[at + 1] == "(" and code[at] not in _ATTRIBUTES):
             at = _after_parentheses(code, at + 1) if code[at + 1] == "(" else at + 1
         if at < len(code):
             found[code[at]] = None

@@ -18,6 +18,7 @@ from climb.bench import arguments, identity
 from climb.bench.binding import bound
 from climb.bench.cuda import cp
 from climb.bench.identity import expand_includes
+from climb.bench.launching import starter
 from climb.bench.problem import Launch, Peer, Problem, Rung, RungUnavailable, Size
 from climb.toolchain import Compiled, check_syntax, compile_cuda
 from climb.toolchain.occupancy import MULTIPROCESSORS
@@ -50,7 +51,7 @@ class BoundRung:
     def path(self) -> Path:
         """The rung's ``.cu`` file."""
         if self.rung.source:
-            return self.ladder.folder / self.rung.source
+            return (self.ladder.folder / self.rung.source).resolve()
         return self.ladder.folder / f"{self.ladder.names.index(self.name) + 1:02d}_{self.name}.cu"
 
     @property
@@ -102,10 +103,10 @@ class BoundRung:
     def _text(self, size: Size) -> dict[str, Any]:
         """What the compiler is given with the source."""
         return {
-            "filename": f"{self.ladder.folder.name}/{self.path.name}",
+            "filename": f"{self.path.parent.name}/{self.path.name}",
             "options": (*_STANDARD, *self.rung.options),
             "name_expressions": _kernel_names(self.rung.launches(size)),
-            "include_dirs": (str(self.ladder.folder),),
+            "include_dirs": (str(self.path.parent),),
         }
 
     def lacks(self, capability: str, size: Size) -> str | None:
@@ -178,10 +179,13 @@ class BoundRung:
         launches = self.rung.launches(size)
         functions = [self._function(launch.kernel, launch.shared_mem) for launch in launches]
         packed = [tuple(bound(a, everything) for a in launch.args) for launch in launches]
+        started = [
+            starter(function, launch, args) for function, launch, args in zip(functions, launches, packed, strict=True)
+        ]
 
         def launch_all() -> None:
-            for function, launch, args in zip(functions, launches, packed, strict=True):
-                function(launch.grid, launch.block, args, shared_mem=launch.shared_mem)
+            for start in started:
+                start()
 
         return launch_all
 

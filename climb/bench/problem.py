@@ -184,7 +184,10 @@ class Launch:
 
     ``kernel`` is a C++ name expression (``transpose_tiled<32, 8>``). ``args`` are names of the problem's arrays or of
     the rung's workspace, NumPy scalars, which are passed by value with exactly their type, :class:`ByValue`,
-    :class:`Textured` or :class:`Tensor`.
+    :class:`Textured` or :class:`Tensor`. With ``pdl``, programmatic dependent launch, the kernel may start before the
+    launch before it has ended, as soon as all its blocks have executed ``griddepcontrol.launch_dependents`` or ended;
+    it must execute ``griddepcontrol.wait`` before it reads what that launch writes. It needs a launch before it in the
+    same rung, and compute capability 9.0. On the emulator it starts when the launch before it has ended.
     """
 
     kernel: str
@@ -192,6 +195,7 @@ class Launch:
     block: tuple[int, ...]
     args: tuple[str | np.generic | ByValue | Textured | Tensor, ...]
     shared_mem: int = 0
+    pdl: bool = False
 
     def as_json(self) -> dict[str, Any]:
         """The launch as records and the hash of a measured kernel hold it."""
@@ -201,6 +205,7 @@ class Launch:
             "block": list(self.block),
             "shared_mem": self.shared_mem,
             "args": [f"{a.dtype.name}({a})" if isinstance(a, np.generic) else str(a) for a in self.args],
+            **({"pdl": True} if self.pdl else {}),
         }
 
     def __str__(self) -> str:
@@ -208,7 +213,8 @@ class Launch:
         config = ", ".join(_dim3(d) for d in (self.grid, self.block))
         if self.shared_mem:
             config += f", {self.shared_mem}"
-        return f"{self.kernel}<<<{config}>>>({', '.join(str(a) for a in self.args)})"
+        overlap = ", starts early (pdl)" if self.pdl else ""
+        return f"{self.kernel}<<<{config}>>>({', '.join(str(a) for a in self.args)}){overlap}"
 
 
 def _dim3(dims: Sequence[int]) -> str:
@@ -236,7 +242,8 @@ class Rung:
     operations than the problem counts. ``work`` gives the least work of such a rung, and of one that uses another pipe
     than the problem counts; it is then compared with the limit of that work too. ``capability`` is the least compute
     capability of a GPU that can run it. ``arch``, ``"sm_90a"``, is for a rung that uses instructions of that one
-    architecture: it is compiled for it alone, and runs on GPUs of that compute capability alone.
+    architecture: it is compiled for it alone, and runs on GPUs of that compute capability alone. ``tolerance`` replaces
+    the problem's where a rung computes with less precision; a comment there says why.
     """
 
     name: str
@@ -252,6 +259,7 @@ class Rung:
     work: Callable[[Size], Work] | None = None
     capability: str = "7.5"
     arch: str = ""
+    tolerance: Callable[[Size], float] | None = None
 
     def __post_init__(self) -> None:
         if self.arch and not self.arch.endswith("a"):

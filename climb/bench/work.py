@@ -47,8 +47,14 @@ class Work:
         return {pipe: amount for pipe, amount in found.items() if amount}
 
 
-#: The ceiling of each pipe; ``tensor_<type>`` has ``tensor_<type>_tflop_s``.
-CEILING_OF = {"fma": "fma_tflop_s", "int32": "int32_top_s", "shared": "shared_tb_s", "issue": "issue_ginst_s"}
+#: The ceiling of each pipe; other ``tensor_<type>`` have ``tensor_<type>_tflop_s``.
+CEILING_OF = {
+    "fma": "fma_tflop_s",
+    "int32": "int32_top_s",
+    "shared": "shared_tb_s",
+    "issue": "issue_ginst_s",
+    "tensor_int8": "tensor_int8_top_s",
+}
 #: The pipes in words, for figures and tables.
 PIPE_NAMES = {
     "fma": "FMA pipe",

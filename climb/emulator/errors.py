@@ -118,6 +118,13 @@ class UnfencedProduct(EmulatorError):
     hint = "wgmma.fence after the last write to the accumulators or the registers of a, before the first product"
 
 
+class InvalidMetadata(EmulatorError):
+    """Sparsity metadata that name an element of A twice, or in the wrong order. Details: `value`, the four bits, and
+    the `row` of the warp's 16 and the `nibble` in it that they are for."""
+
+    hint = "the layout of the metadata for this shape and type, and the sparsity selector: which lanes hold them"
+
+
 class BarrierDivergence(EmulatorError):
     """Some threads of a block wait at a barrier that others will not reach."""
 

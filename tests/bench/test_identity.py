@@ -97,6 +97,8 @@ def test_another_launch_changes_the_hash(changed: dict) -> None:
 
 def test_kernels_are_found_behind_launch_bounds_and_linkage() -> None:
     assert kernels_of(tokens(SOURCE)) == ("scale", "other")
+    clustered = SOURCE.replace("__launch_bounds__", "__cluster_dims__(2, 1, 1) __launch_bounds__")
+    assert kernels_of(tokens(clustered)) == ("scale", "other")
 
 
 def test_every_launched_kernel_of_the_book_is_found() -> None:

@@ -18,8 +18,8 @@ from climb.emulator.checks.happens_before import (
     WARP_LANES,
     Clock,
     Events,
-    combine_stamps,
 )
+from climb.emulator.checks.shadow_cells import combine_stamps
 
 #: Correct kernels, with (grid, threads, shared) and the shapes of their int arrays.
 CLEAN = {
@@ -315,8 +315,8 @@ def test_an_unrelated_atomic_does_not_hide_a_race_between_blocks(between):
     [
         "atomicAdd(&other[0], 1);",
         "atomicAdd(&other[b], 1); if (b > 0) while (atomicAdd(&other[b - 1], 0) == 0) { }",
-        "((volatile int*)other)[b] = 1; if (b > 0) while (((volatile int*)other)[b - 1] == 0) { }",
-        "other[b] = 1; if (b > 0) while (((volatile int*)other)[b - 1] == 0) { }",
+        "((volatile int*)other)[b] = 1; if (b > 0) while (((volatile int*)other)[b - 1] == 0) { } __threadfence();",
+        "other[b] = 1; if (b > 0) while (((volatile int*)other)[b - 1] == 0) { } __threadfence();",
         "atomicExch(&other[b], 1); if (b > 0) while (atomicCAS(&other[b - 1], 1, 1) != 1) { }",
     ],
     ids=["one ticket", "flags by atomics", "volatile flags", "a plain flag", "exchange and compare"],
@@ -333,7 +333,7 @@ def test_handing_over_is_transitive():
     int b = blockIdx.x;
     if (b == 0) data[0] = 42;
     if (b == 1) while (flag[1] == 0) { }
-    if (b == 2) { @@ o[0] = data[0]; }
+    if (b == 2) { @@ __threadfence(); o[0] = data[0]; }
     __threadfence();
     if (b < 2) flag[b + 1] = 1;
 }"""

@@ -39,6 +39,20 @@ LITMUS = {
                     "SECOND { while (!atomicAdd(f, 0)) { } __threadfence(); m[0] = *x; }", ()),
     "mp_no_fence": ("FIRST { *x = 1; STORE('relaxed.gpu', f, 1); }"
                     "SECOND { do LOAD('relaxed.gpu', v, f); while (!v); m[0] = *x; }", (BLOCKS, WARPS, LANES)),
+    # the consumer's side: a fence after the loop, of the right scope, and after the load rather than before it
+    "mp_no_acquire": ("FIRST { *x = 1; STORE('release.gpu', f, 1); }"
+                      "SECOND { do LOAD('relaxed.gpu', v, f); while (!v); m[0] = *x; }", (BLOCKS, WARPS, LANES)),
+    "mp_volatile_no_fence": ("FIRST { *x = 1; __threadfence(); *(volatile unsigned*)f = 1; }"
+                             "SECOND { while (!*(volatile unsigned*)f) { } m[0] = *x; }", (BLOCKS, WARPS, LANES)),
+    "mp_fence_before_the_load": ("FIRST { *x = 1; __threadfence(); STORE('relaxed.gpu', f, 1); }"
+                                 "SECOND { do { __threadfence(); LOAD('relaxed.gpu', v, f); } while (!v);"
+                                 "m[0] = *x; }", (BLOCKS, WARPS, LANES)),
+    "mp_consumer_cta_fence": ("FIRST { *x = 1; __threadfence(); STORE('relaxed.gpu', f, 1); }"
+                              "SECOND { do LOAD('relaxed.gpu', v, f); while (!v); __threadfence_block();"
+                              "m[0] = *x; }", (BLOCKS,)),
+    "mp_release_is_no_fence": ("FIRST { *x = 1; STORE('release.gpu', f, 1); }"
+                               "SECOND { do LOAD('relaxed.gpu', v, f); while (!v); STORE('release.gpu', g, 1);"
+                               "m[0] = *x; }", (BLOCKS, WARPS, LANES)),
     "mp_no_release": ("FIRST { *x = 1; STORE('relaxed.gpu', f, 1); }"
                       "SECOND { do LOAD('acquire.gpu', v, f); while (!v); m[0] = *x; }", (BLOCKS, WARPS, LANES)),
     "mp_cta_fence": ("FIRST { *x = 1; __threadfence_block(); STORE('relaxed.gpu', f, 1); }"
@@ -252,3 +266,38 @@ def test_what_was_taken_is_handed_on():
         except Race:
             raced = True
         assert raced == bool(broken)
+
+
+# One thread polls; the fence, or the reader, is another thread that has waited for it.
+WAITERS = {
+    "the_poller_fences": ("POLL __threadfence(); } __syncthreads();", False),
+    "all_fence": ("POLL } __syncthreads(); __threadfence();", False),
+    "a_warp_fences": ("POLL } __syncwarp(); __threadfence(); __syncthreads();", False),
+    "nobody_fences": ("POLL } __syncthreads();", True),
+    "the_fence_is_early": ("__threadfence(); POLL } __syncthreads();", True),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def waiters():
+    parts = [HEAD]
+    for index, (body, _) in enumerate(WAITERS.values()):
+        body = body.replace("POLL", 'if (t == 0) { do LOAD("relaxed.gpu", v, f); while (!v);')
+        parts.append(
+            f'extern "C" __global__ void wait_{index}{PARAMETERS} {{ int t = threadIdx.x; unsigned v = where;'
+            'if (blockIdx.x == 0) { if (t == 0) { *x = 1; __threadfence(); STORE("relaxed.gpu", f, 1); } }'
+            f"else {{ {body} if (t < 64) m[0] = *x; }} }}"
+        )
+    return Device("\n".join(parts))
+
+
+@pytest.mark.parametrize("name", WAITERS)
+def test_a_fence_counts_for_loads_that_its_thread_has_waited_for(waiters, name):
+    assert _races(waiters, f"wait_{list(WAITERS).index(name)}", 2, 64, 0) == WAITERS[name][1]
+
+
+def test_a_poll_without_a_fence_is_named_as_the_reason(litmus):
+    words = [np.zeros(1, np.uint32) for _ in range(4)] + [np.zeros(8, np.uint32)]
+    index = list(LITMUS).index("mp_no_acquire")
+    with checking(ALL_CHECKS), pytest.raises(Race, match="no fence follows that load"):
+        litmus.launch(f"litmus_{index}", 2, 1, *words, BLOCKS)

@@ -266,7 +266,7 @@ def test_operands_are_read_in_every_layout(
         word = start >> 4 | (leading >> 4) << 16 | (stride >> 4) << 32 | base << 49 | code << 62
         words.append(word)
         found = descriptors.decode(np.array([word], np.uint64))
-        places.append(descriptors.pieces(found, rows, k, not transposed)[0])
+        places.append(descriptors.pieces(found, rows, k, not transposed, size)[0])
         raw = rng.integers(-3, 4, (4, rows, k))
         matrices.append(raw)
     assert all(place.max() + 16 <= IMAGE and len(np.unique(place)) == place.size for place in places)

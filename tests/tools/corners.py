@@ -78,7 +78,8 @@ def rewritten(rung: BoundRung, text: str, folder: Path) -> BoundRung:
     """The rung with another text, which includes nothing, as its source in ``folder``."""
     folder.mkdir(exist_ok=True)
     (folder / rung.path.name).write_text(text, encoding="utf-8")
-    ladder: Ladder = replace(rung.ladder, folder=folder)
+    rungs = tuple(replace(one, source=rung.path.name) if one is rung.rung else one for one in rung.ladder.rungs)
+    ladder: Ladder = replace(rung.ladder, folder=folder, rungs=rungs)
     return ladder[rung.name]
 
 

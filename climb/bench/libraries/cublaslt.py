@@ -22,16 +22,18 @@ WORKSPACE = 64 << 20
 ASKED = 64
 
 # Values of the enumerations cudaDataType_t, cublasComputeType_t and cublasOperation_t.
-_R_32F = 0
-_COMPUTE = {"fp32": 68, "TF32": 77, "BF16x9": 78}
+_TYPES = {"float32": 0, "float16": 2}
+_R_32F = _TYPES["float32"]
+_COMPUTE = {"fp32": 68, "fp16": 68, "TF32": 77, "BF16x9": 78}
 _TRANSPOSE, _KEEP = 1, 0
 
 
 @dataclass(frozen=True)
 class Matrix:
-    """A float32 matrix on the GPU as cuBLAS sees it: rows and columns of op(X), a row-major array, or its transpose.
+    """A matrix on the GPU as cuBLAS sees it: rows and columns of op(X), a row-major array, or its transpose.
 
     ``pitch`` is the distance between stored rows in elements. A batch of matrices is ``batch`` times ``stride`` apart.
+    ``dtype`` is float32 or float16.
     """
 
     address: int
@@ -41,19 +43,22 @@ class Matrix:
     transposed: bool = False
     batch: int = 1
     stride: int = 0
+    dtype: str = "float32"
 
 
 def matrix(array: Any, transposed: bool = False) -> Matrix:
     """A two-dimensional C-contiguous CuPy array, or with ``transposed`` its transpose, without a copy."""
     rows, cols = array.shape
-    return Matrix(array.data.ptr, *((cols, rows) if transposed else (rows, cols)), cols, transposed)
+    extents = (cols, rows) if transposed else (rows, cols)
+    return Matrix(array.data.ptr, *extents, cols, transposed, dtype=str(array.dtype))
 
 
 def product(a: Matrix, b: Matrix, c: Matrix, precision: str = "fp32", addend: Matrix | None = None) -> Prepared:
     """A launch of c = a b + addend, by the fastest algorithm of the heuristics; workspace is allocated now.
 
-    ``precision`` is ``"fp32"``, ``"TF32"`` or ``"BF16x9"``, which emulates fp32 with nine bfloat16 products. Without
-    ``addend`` nothing is added. Raises :class:`PeerUnavailable` if cuBLASLt has no algorithm.
+    ``precision`` is ``"fp32"``, ``"fp16"`` for factors of float16 with sums in float32, ``"TF32"`` or ``"BF16x9"``,
+    which emulates fp32 with nine bfloat16 products. Without ``addend`` nothing is added. Raises
+    :class:`PeerUnavailable` if cuBLASLt has no algorithm.
     """
     return fastest(_candidates(a, b, c, precision, addend))
 
@@ -113,14 +118,14 @@ def _preference(lt: Any, *operands: Matrix) -> int:
 
 def alignment(one: Matrix) -> int:
     """The largest power of two, up to 256, of bytes on which the matrix begins in every element of the batch."""
-    positions = one.address | 256 | (4 * one.stride if one.batch > 1 else 0)
+    positions = one.address | 256 | (np.dtype(one.dtype).itemsize * one.stride if one.batch > 1 else 0)
     return positions & -positions
 
 
 def _layout(lt: Any, one: Matrix) -> int:
     """A descriptor of what is stored, column-major: a row-major array's columns are its rows."""
     stored_rows, stored_cols = (one.cols, one.rows) if one.transposed else (one.rows, one.cols)
-    layout = lt.matrix_layout_create(_R_32F, stored_cols, stored_rows, one.pitch)
+    layout = lt.matrix_layout_create(_TYPES[one.dtype], stored_cols, stored_rows, one.pitch)
     if one.batch > 1:
         attributes = lt.MatrixLayoutAttribute
         for attribute, value in (

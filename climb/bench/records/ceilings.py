@@ -19,10 +19,10 @@ from climb.bench.records.kinds import Measured
 from climb.bench.records.schema import Point, Positive, check_point
 from climb.bench.records.store import RecordError, load, parse, write_whole
 from climb.bench.units import significant
-from climb.bench.work import PIPE_NAMES
+from climb.bench.work import PIPE_NAMES, ceiling_of, pipe_name
 
 FILE = "ceilings.json"
-#: Every ceiling that the book's ladders measure, with what it is in words. Tensor cores follow with their ladders.
+#: Every ceiling that the book's ladders measure, with what it is in words.
 MEANING = {
     "floor_us": "floor",
     "launch_us": "floor without reading",
@@ -34,6 +34,7 @@ MEANING = {
     "int32_top_s": PIPE_NAMES["int32"],
     "shared_tb_s": PIPE_NAMES["shared"],
     "issue_ginst_s": PIPE_NAMES["issue"],
+    **{ceiling_of(pipe): pipe_name(pipe) for pipe in map("tensor_{}".format, ("f16", "bf16", "tf32", "fp8", "int8"))},
 }
 #: The unit of each kind of ceiling as readers see it, by the end of its name.
 _UNITS = {

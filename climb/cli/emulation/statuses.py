@@ -16,6 +16,7 @@ _FAULTS: tuple[tuple[type[errors.EmulatorError], int], ...] = (
     (errors.BadFree, 3),
     (errors.BadCall, 3),
     (errors.StackOverflow, 3),
+    (errors.InvalidMetadata, 3),
     (errors.Race, 4),
     (errors.PendingProduct, 4),
     (errors.UnfencedProduct, 4),

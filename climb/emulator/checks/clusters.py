@@ -122,9 +122,18 @@ class ClusterClock:
         """Lanes execute an acquiring access."""
         self.inner.acquire(self.lanes(lanes))
 
-    def hand_over(self, lanes: Lanes, address: np.ndarray, gives: bool, takes: bool) -> None:
+    def complete_relaxed_loads(self, lanes: Lanes, wide: bool) -> None:
+        """See `Clock.complete_relaxed_loads`."""
+        self.inner.complete_relaxed_loads(self.lanes(lanes), wide)
+
+    def load_relaxed(self, lanes: Lanes) -> None:
+        """Lanes execute a relaxed or volatile load."""
+        self.inner.load_relaxed(self.lanes(lanes))
+
+    def hand_over(self, lanes: Lanes, address: np.ndarray, gives: bool, takes: bool, acquires: bool = True) -> None:
         """See `Clock.hand_over`."""
-        self.inner.hand_over(self.lanes(lanes), np.broadcast_to(address, lanes.shape).reshape(1, -1), gives, takes)
+        places = np.broadcast_to(address, lanes.shape).reshape(1, -1)
+        self.inner.hand_over(self.lanes(lanes), places, gives, takes, acquires)
 
     def known_since(self, lanes: Lanes) -> np.ndarray:
         """See `Clock.known_since`; barriers of a block count as well as those of the cluster."""

@@ -67,16 +67,37 @@ class Handovers:
         self.fences = np.zeros(blocks, np.int64)
         self.places: dict[int, Handed] = {}
         self.known: dict[int, Handed] = {}
-        self._taken: dict[tuple[int, int], Handed] = {}  # what a block has taken last at a place
+        self._pending: dict[int, list[tuple[int, Handed]]] = {}  # taken by relaxed loads, with the time of each
+        self._taken: dict[tuple[int, int, bool], Handed] = {}  # what a block has taken last at a place, and how
         self._coarse = False
 
     def blocks_have_ended(self) -> None:
         """No block that has run so far will take anything."""
         self.known.clear()
+        self._pending.clear()
         self._taken.clear()
 
-    def hand_over(self, blocks: np.ndarray, places: np.ndarray, gives: Handed | None, takes: bool) -> None:
-        """Lanes of `blocks` use `places` of global memory, one after the other. `gives`: what each lane hands over."""
+    def complete(self, blocks: np.ndarray, polls: np.ndarray) -> None:
+        """Lanes of `blocks` execute a fence: what was taken by relaxed loads up to `polls` is known from now on."""
+        for block in np.unique(blocks[polls > 0]).tolist():
+            last = polls[blocks == block].max()
+            waiting = self._pending.pop(block, [])
+            for _, taken in (each for each in waiting if each[0] <= last):
+                self._learn(block, taken)
+            if left := [each for each in waiting if each[0] > last]:
+                self._pending[block] = left
+
+    def _learn(self, block: int, taken: Handed) -> None:
+        mine = self.known.get(block)
+        self.known[block] = taken if mine is None else mine.join(taken)
+
+    def hand_over(
+        self, blocks: np.ndarray, places: np.ndarray, gives: Handed | None, takes: bool, poll: int | None = None
+    ) -> None:
+        """Lanes of `blocks` use `places` of global memory, one after the other. `gives`: what each lane hands over.
+
+        `poll`: the time of a relaxed load; what it takes is known after a fence (`complete`).
+        """
         pairs, of = np.unique(np.stack([blocks, places], axis=1), axis=0, return_inverse=True)
         if len(pairs) > PAIRS or self._coarse or (len(self.places) + len(pairs)) * self.fences.size > PLACES:
             # Too many to track: a block that takes is handed everything that any block has fenced.
@@ -85,14 +106,22 @@ class Handovers:
                 everything = nothing(self.fences.size)
                 everything.base[:] = self.fences
                 for block in np.unique(blocks).tolist():
-                    self.known[block] = everything
+                    if poll is None:
+                        self.known[block] = everything
+                    else:
+                        self._pending[block] = [(poll, everything)]
             return
         given = None if gives is None else gives.gather(of.ravel(), len(pairs))
         for number, (block, place) in enumerate(pairs.tolist()):
             there, mine = self.places.get(place), self.known.get(block)
-            if takes and there is not None and self._taken.get((block, place)) is not there:
-                self._taken[block, place] = there
-                mine = self.known[block] = there if mine is None else mine.join(there)
+            how = block, place, poll is None
+            if takes and there is not None and self._taken.get(how) is not there:
+                self._taken[how] = there
+                if poll is None:
+                    self._learn(block, there)
+                    mine = self.known[block]
+                else:
+                    self._pending.setdefault(block, []).append((poll, there))
             if given is not None and (given.own[number] or given.base[number] or mine is not None):
                 own = nothing(self.fences.size)
                 for into, each in zip(own, given, strict=True):

@@ -12,11 +12,12 @@ has waited for. Then t's block uses the same place (an atomic, a volatile or acq
 block" schemes work like this, and the order is transitive; see `handovers`. Fences and places of block scope hand
 over nothing.
 
-Two things are taken as enough that PTX's memory model finds too little, because much code in use does so: t's side
-needs no fence of its own, and the access of one thread of t's block is taken to be one of all. Threads of one block
-without a barrier between them are ordered by u's fence after its access followed by any atomic, volatile or acquiring
-access of t; there, a fence or an atomic with another purpose can hide a race. Between blocks that can happen only
-when several threads of a block hand over, or more places take part than are tracked.
+A relaxed or volatile load of t's side needs a fence after it, as PTX's memory model says; see `relaxed_loads`. Two
+things are taken as enough that the model finds too little, because much code in use does so: an atomic of t's side
+needs no fence, and the access of one thread of t's block is taken to be one of all. Threads of one block without a
+barrier between them are ordered by u's fence after its access followed by any atomic or acquiring access of t, or a
+relaxed load and a fence; there, a fence or an atomic with another purpose can hide a race. Between blocks that can
+happen only when several threads of a block hand over, or more places take part than are tracked.
 
 A stamp packs an access: tick << TICK | kind << KIND | thread. Kinds above ONE combine several accesses to a cell: by
 lanes of one warp, by threads of one block, or by several blocks.
@@ -33,6 +34,7 @@ from ..simt.site import Site
 from ..simt.warps import BITS
 from .handovers import Handed, Handovers
 from .partial_synchronization import PartialSynchronization
+from .relaxed_loads import RelaxedLoads, spread_in_warps
 
 KIND, TICK = 28, 30
 ONE, WARP_LANES, BLOCK_THREADS, BLOCKS = range(4)
@@ -95,6 +97,7 @@ class Clock:
         self.warp_order: PartialSynchronization | None = None
         self._fences: np.ndarray | None = None
         self._acquires: np.ndarray | None = None
+        self._relaxed: RelaxedLoads | None = None
         #: The time of each thread's last fence for other blocks, and of its last barrier and __syncwarp before it.
         self._wide_fences: np.ndarray | None = None
         #: Each thread's last proxy fence, and the time since which it knew what others had done: (2, blocks, threads).
@@ -106,9 +109,10 @@ class Clock:
         whole = lanes.count == self.shape[0] * self.shape[1]
         self._synchronize_lanes(lanes, whole)
         if gate != "barrier":
-            if self._acquires is not None:
-                self._learn_from_others(lanes)
+            self._learn_from_others(lanes)
             return False
+        if self._relaxed is not None:
+            self._relaxed.met_at_barrier(lanes)
         self.barriers = self._set(self.barriers, lanes, now, whole)
         if whole:
             self.floor = now
@@ -122,8 +126,7 @@ class Clock:
         """
         whole = lanes.count == self.shape[0] * self.shape[1]
         self.exchanges = self._set(self.exchanges, lanes, self.events.now, whole)
-        if self._acquires is not None:
-            self._learn_from_others(lanes)
+        self._learn_from_others(lanes)
 
     def _synchronize_lanes(self, lanes: Lanes, whole: bool) -> None:
         alike = whole or self.exchanges is self.warps
@@ -216,35 +219,67 @@ class Clock:
                 into[here] = np.broadcast_to(times, self.shape)[here]
         self.events.fenced = True
 
+    def complete_relaxed_loads(self, lanes: Lanes, wide: bool) -> None:
+        """Lanes execute a fence: with it, relaxed loads before it acquire; for other blocks if it is a `wide` one."""
+        if self._relaxed is None:
+            return
+        loads = self._relaxed.of(lanes)
+        if not loads.any():
+            return
+        acquires = self._times_of_acquires()
+        acquires[lanes.block, lanes.thread] = np.maximum(acquires[lanes.block, lanes.thread], loads)
+        blocks = self.start + np.broadcast_to(lanes.block, lanes.shape)
+        np.maximum.at(self.events.acquires, blocks, loads)
+        if wide:
+            self.events.handovers.complete(blocks.ravel(), loads.ravel())
+
+    def _times_of_acquires(self) -> np.ndarray:
+        if self._acquires is None:
+            self._acquires = np.zeros(self.shape, np.int64)
+        return self._acquires
+
     def _publish_for_others(self, lanes: Lanes) -> None:
-        """A fence is cumulative: it publishes what other lanes of the warp did before they synchronised with it."""
+        """A fence is cumulative: it publishes what other lanes of the warp did before they synchronised with it, and
+        other warps before they met at a barrier for some of the block's warps."""
         warp = np.zeros((self.shape[0], self.warps_in_block), np.bool_)
         warp[lanes.block, lanes.thread // WARP] = True
         others = np.repeat(warp, WARP, axis=1)[:, : self.shape[1]]
         known = np.maximum(self._fences, np.broadcast_to(self.warps, self.shape))
         self._fences = np.where(others, known, self._fences)
+        if self.warp_order is not None:
+            met = np.where(warp[:, :, None], self.warp_order.since, 0).max(axis=1)
+            self._fences = np.maximum(self._fences, met.repeat(WARP, axis=1)[:, : self.shape[1]])
 
     def _learn_from_others(self, lanes: Lanes) -> None:
         """Lanes of a warp that have synchronised see what any of them has acquired."""
-        rows = np.zeros((self.shape[0], self.warps_in_block * WARP), np.int64)
-        rows[lanes.block, lanes.thread] = self._acquires[lanes.block, lanes.thread]
-        latest = rows.reshape(self.shape[0], -1, WARP).max(axis=2).repeat(WARP, axis=1)
-        mine = self._acquires[lanes.block, lanes.thread]
-        self._acquires[lanes.block, lanes.thread] = np.maximum(mine, latest[lanes.block, lanes.thread])
+        if self._acquires is not None:
+            spread_in_warps(self._acquires, lanes)
+        if self._relaxed is not None:
+            self._relaxed.met_in_warps(lanes)
 
     def acquire(self, lanes: Lanes) -> None:
         """Lanes execute an acquiring access: they see what others of their block have published."""
-        if self._acquires is None:
-            self._acquires = np.zeros(self.shape, np.int64)
-        self._acquires[lanes.block, lanes.thread] = self.events.now
+        self._times_of_acquires()[lanes.block, lanes.thread] = self.events.now
         self.events.acquires[self.start + lanes.block.ravel()] = self.events.now
 
-    def hand_over(self, lanes: Lanes, address: np.ndarray, gives: bool, takes: bool) -> None:
-        """Lanes use places in global memory through which blocks order their accesses."""
+    def load_relaxed(self, lanes: Lanes) -> None:
+        """Lanes execute a relaxed or volatile load."""
+        if self._relaxed is None:
+            self._relaxed = RelaxedLoads(self.shape)
+        self._relaxed.note(lanes, self.events.now)
+
+    def hand_over(self, lanes: Lanes, address: np.ndarray, gives: bool, takes: bool, acquires: bool = True) -> None:
+        """Lanes use places in global memory through which blocks order their accesses.
+
+        What lanes take by an access that does not acquire is theirs after their next fence.
+        """
         if self.events.fenced:
             block = np.broadcast_to(lanes.block, lanes.shape).reshape(-1)
             place = np.broadcast_to(address, lanes.shape).reshape(-1) >> 2
-            self.events.handovers.hand_over(block + self.start, place, self._publish(lanes) if gives else None, takes)
+            self.events.handovers.hand_over(
+                block + self.start, place, self._publish(lanes) if gives else None, takes,
+                None if acquires else self.events.now,
+            )  # fmt: skip
 
     def _publish(self, lanes: Lanes) -> Handed:
         """What each lane hands over: accesses that precede a fence of its own, or a fence that it has waited for."""
@@ -353,21 +388,3 @@ class Clock:
             found |= (kind <= WARP_LANES) & (other_thread // WARP == handed.thread // WARP) & (handed.mates > time)
             out |= ~same & found
         return out
-
-
-def combine_stamps(old: np.ndarray, new: np.ndarray, apart: np.ndarray, threads: int, launch_wide: bool) -> np.ndarray:
-    """Combine the stamps of two accesses to a cell into one, with the time of the newer access.
-
-    Where they are not `apart`, the older access (0: none) is ordered before the newer one. Everything ordered after the
-    newer access is then ordered after the older one too, so the older one is dropped.
-    """
-    if not apart.any():
-        return new
-    a, b, kind, other = old & _ID, new & _ID, old >> KIND & 3, new >> KIND & 3
-    block_a, block_b = (a // threads, b // threads) if launch_wide else (a * 0, b * 0)
-    warp_a, warp_b = (a % threads) >> 5, (b % threads) >> 5
-    same = (kind == ONE) & (other == ONE) & (a == b)
-    in_block = (block_a == block_b) & (kind < BLOCKS) & (other < BLOCKS)
-    in_warp = in_block & (warp_a == warp_b) & (kind <= WARP_LANES) & (other <= WARP_LANES)
-    joint = np.where(in_warp, WARP_LANES, np.where(in_block, BLOCK_THREADS, BLOCKS))
-    return np.where(apart & ~same, (new & ~(3 << KIND)) | joint << KIND, new)

@@ -62,7 +62,10 @@ def ordered(group: Group, site: Site) -> None:
     if clock is not None and (site.strong or site.action == "atomic"):
         if site.releases:
             clock.fence(group.lanes, site.scope not in BLOCK_SCOPES)
-        clock.acquire(group.lanes)
+        if site.acquires:
+            clock.acquire(group.lanes)
+        elif site.action == "load":
+            clock.load_relaxed(group.lanes)
 
 
 def handed_over(group: Group, site: Site, address: np.ndarray, gives: bool, takes: bool) -> None:
@@ -71,7 +74,7 @@ def handed_over(group: Group, site: Site, address: np.ndarray, gives: bool, take
     clock = group.batch.clock
     ordering = (site.strong or site.action == "atomic") and site.scope not in BLOCK_SCOPES
     if group.batch.global_shadow is not None and ordering:
-        clock.hand_over(group.lanes, address + site.offset, gives, takes)
+        clock.hand_over(group.lanes, address + site.offset, gives, takes, site.acquires)
 
 
 def load(group: Group, site: Site, allocation: Allocation, address: np.ndarray) -> None:
@@ -160,8 +163,10 @@ def differ(data: np.ndarray, index: np.ndarray, value: np.ndarray) -> np.ndarray
 
 def memory_fence(group: Group, scope: str) -> None:
     """membar and fence. Accesses take effect at once in the emulator, so only the checks need to know about fences."""
-    if group.batch.clock is not None:
-        group.batch.clock.fence(group.lanes, scope not in BLOCK_SCOPES)
+    clock, wide = group.batch.clock, scope not in BLOCK_SCOPES
+    if clock is not None:
+        clock.fence(group.lanes, wide)
+        clock.complete_relaxed_loads(group.lanes, wide)
 
 
 RUNTIME = {"memory_fence": memory_fence, "proxy_fence": proxies.fence}

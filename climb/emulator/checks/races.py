@@ -76,9 +76,22 @@ def check_race(
         return
     bad = found.any(axis=2)
     block, thread, cell = (int(i[0]) for i in np.nonzero(found))
-    stamp = int(before[block, thread, cell])
-    full = np.broadcast_to(address + site.offset, lanes.shape)
-    _raise(group, site, bad, int(full[block, thread]), stamp, bool(same_warp[block, thread, cell]), space, allocation)
+    at = block, thread, cell
+    stamp, one_warp = int(before[at]), bool(same_warp[at])
+    address = int(np.broadcast_to(address + site.offset, lanes.shape)[block, thread])
+    fence = _lacks_fence(group, clock, before, at, allocation is not None)
+    _raise(group, site, bad, address, stamp, one_warp, space, allocation, fence)
+
+
+def _lacks_fence(group: Group, clock: Clock, before: np.ndarray, at: tuple[int, int, int], launch_wide: bool) -> bool:
+    """Whether a fence of these lanes would order the access: a relaxed load has seen that it was made, but no fence
+    follows that load. The clock is of no use afterwards."""
+    lanes = group.lanes
+    ids = lanes.thread
+    if launch_wide:
+        ids = (lanes.block + group.batch.start) * lanes.threads + ids
+    clock.complete_relaxed_loads(lanes, True)
+    return not clock.unordered(before, lanes, ids[:, :, None], launch_wide)[at]
 
 
 def write_conflict(
@@ -155,6 +168,7 @@ def _raise(
     same_warp: bool,
     space: str,
     allocation: Allocation | None,
+    fence: bool,
 ) -> NoReturn:
     batch = group.batch
     where = place_of(group, site, bad)
@@ -166,7 +180,12 @@ def _raise(
     there = (first if allocation is None else linear - batch.start, thread)
     other = place(batch, earlier.location, *lanes.locate(*there), 1 if kind == ONE else 2)
     name, offset = name_of(batch.kernel, space, _own(batch, space, at), allocation)
-    if allocation is None and other.block != where.block:
+    if fence:
+        why = (
+            "a relaxed or volatile load has waited for that, but no fence follows that load: what comes after it may "
+            "be performed before it; load with acquire, or put a __threadfence() after the loop"
+        )
+    elif allocation is None and other.block != where.block:
         why = "no barrier of the cluster lies between"
     elif other.block != where.block or kind == BLOCKS:
         why = "blocks run in any order, and no atomic with a fence orders the two"

@@ -10,7 +10,9 @@ from collections.abc import Callable
 import numpy as np
 
 from ..simt.lanes import Lanes
-from .happens_before import KIND, Clock, combine_stamps
+from .happens_before import BLOCK_THREADS, BLOCKS, KIND, ONE, WARP_LANES, Clock
+
+_ID = (1 << KIND) - 1
 
 
 class Cells:
@@ -76,3 +78,21 @@ class Cells:
             # A combined stamp of several warps or blocks covers every lane; of one warp, the lanes of that warp.
             joined = combine_stamps(now, stamps[left], apart, threads, launch_wide)
             left = left[joined >> KIND & 3 != now >> KIND & 3]
+
+
+def combine_stamps(old: np.ndarray, new: np.ndarray, apart: np.ndarray, threads: int, launch_wide: bool) -> np.ndarray:
+    """Combine the stamps of two accesses to a cell into one, with the time of the newer access.
+
+    Where they are not `apart`, the older access (0: none) is ordered before the newer one. Everything ordered after the
+    newer access is then ordered after the older one too, so the older one is dropped.
+    """
+    if not apart.any():
+        return new
+    a, b, kind, other = old & _ID, new & _ID, old >> KIND & 3, new >> KIND & 3
+    block_a, block_b = (a // threads, b // threads) if launch_wide else (a * 0, b * 0)
+    warp_a, warp_b = (a % threads) >> 5, (b % threads) >> 5
+    same = (kind == ONE) & (other == ONE) & (a == b)
+    in_block = (block_a == block_b) & (kind < BLOCKS) & (other < BLOCKS)
+    in_warp = in_block & (warp_a == warp_b) & (kind <= WARP_LANES) & (other <= WARP_LANES)
+    joint = np.where(in_warp, WARP_LANES, np.where(in_block, BLOCK_THREADS, BLOCKS))
+    return np.where(apart & ~same, (new & ~(3 << KIND)) | joint << KIND, new)

@@ -67,7 +67,11 @@ def _product_lines(kernel: TranslatedKernel, counts: LaunchCounts) -> tuple[Prod
     sums: dict[tuple[str, int, str], int] = {}
     for index, number in counts.products.items():
         site = kernel.code.sites[index]
-        name = ".".join(part for part in site.opcode if part not in _UNNAMED).replace("wmma.mma", "wmma")
+        name = (
+            ".".join(part for part in site.opcode if part not in _UNNAMED)
+            .replace("wmma.mma", "wmma")
+            .replace("::ordered_metadata", "")
+        )
         key = (site.location.file, site.location.line, name)
         sums[key] = sums.get(key, 0) + number
     lines = []
@@ -75,7 +79,8 @@ def _product_lines(kernel: TranslatedKernel, counts: LaunchCounts) -> tuple[Prod
         m, n, k = map(int, _SIZES.search(name).groups())
         warps = 4 if name.startswith("wgmma") else 1  # that issue one product together
         products = 4 if name.startswith("mma.m8n8k4.") and ".f64" not in name else 1  # one by eight lanes each
-        flops = 2 * m * n * k * number // warps * products
+        left_out = 2 if ".sp" in name else 1  # of so many multiplications a sparse product does one
+        flops = 2 * m * n * k * number // warps * products // left_out
         lines.append(ProductCounters(file, line, kernel.line_text(Location(file, line)), name, number, flops))
     return tuple(lines)
 

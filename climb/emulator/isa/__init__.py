@@ -40,6 +40,7 @@ from . import (
     resources,
     rounding,
     scalar_video,
+    sparse,
     surface,
     tensor_copy,
     tensor_map,

@@ -10,7 +10,7 @@ from .registry import special
 
 FULL = ptx.Immediate(0xFFFFFFFF)
 _WHOLE = (
-    "mma.sync.", "ldmatrix.sync.", "stmatrix.sync.", "wmma.", "wgmma.fence.", "wgmma.commit_group.",
+    "mma.sync.", "mma.sp", "ldmatrix.sync.", "stmatrix.sync.", "wmma.", "wgmma.fence.", "wgmma.commit_group.",
     "wgmma.wait_group.", "setmaxnreg.", "tensormap.cp_fenceproxy.",
 )  # fmt: skip
 _GROUP = "wgmma.mma_async."

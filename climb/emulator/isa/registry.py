@@ -12,7 +12,7 @@ from __future__ import annotations
 import functools
 import itertools
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from .. import ptx
@@ -109,10 +109,15 @@ def patterns() -> list[Pattern]:
     return list({id(pattern): pattern for each in _patterns.values() for pattern in each}.values())
 
 
+def patterns_of(opcode: str) -> Sequence[Pattern]:
+    """The patterns of the opcode's mnemonic."""
+    return _patterns.get(opcode.partition(".")[0], ())
+
+
 @functools.cache
 def lookup(opcode: str) -> Rule | None:
     """The rule for a full opcode; None if no pattern accepts it."""
-    for pattern in _patterns.get(opcode.partition(".")[0], ()):
+    for pattern in patterns_of(opcode):
         chosen = pattern.match(opcode)
         if chosen is not None:
             return pattern.build(chosen)

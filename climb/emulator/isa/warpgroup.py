@@ -8,6 +8,7 @@ from .. import ptx
 from .emitter import Emitter
 from .matrix import read_fragment, write_fragment
 from .registry import special
+from .sparse import selectors
 from .types import dtype
 
 _COLUMNS = tuple(f"n{n}" for n in range(8, 257, 8))
@@ -22,10 +23,16 @@ def _constant(emitter: Emitter, operand: ptx.Operand, choices: tuple[int, ...], 
 
 
 def _multiply(
-    emitter: Emitter, instruction: ptx.Instruction, n: str, k: str, d: str, a: str, b: str, sat: str = ""
+    emitter: Emitter, instruction: ptx.Instruction, n: str, k: str, d: str, a: str, b: str, sat: str = "", sp: str = ""
 ) -> None:
     """D = A B + D, or A B where the predicate scale-d is false."""
-    target, left, right, use, *rest = instruction.operands[:-1]  # the last one repeats d, which is read too
+    target, left, right, *rest = instruction.operands[:-1]  # the last one repeats d, which is read too
+    sparse = ""
+    if sp:
+        metadata, selector, *rest = rest
+        chosen = _constant(emitter, selector, tuple(range(selectors(a, int(k[1:])))), "the sparsity selector")
+        sparse = f", {emitter.read(metadata, 'u32')}, {chosen}"
+    use, *rest = rest
     negated = transposed = (False, False)
     if d == "s32":
         if rest:
@@ -53,26 +60,30 @@ def _multiply(
     where = replace(instruction, operands=(ptx.Address(right, 0),))
     site = emitter.site(where, "shared", "load", dtype("u32"), 4)
     emitter.uncounted(site)
-    form = f"m64{n}{k}.{d}.{a}.{b}.{d}{sat}"
+    form = f"m64{n}{k}.{d}.{a}.{b}.{d}{sp}{sat}"
     code = (
         f"group_multiply(G, {site}, '{form}', {emitter.product_number(instruction)}, {first}, "
         f"{emitter.read(right, 'u64')}, {read_fragment(emitter, target, d)}, {emitter.read(use, 'pred')}, "
-        f"{negated}, {transposed})"
+        f"{negated}, {transposed}{sparse})"
     )
     write_fragment(emitter, target, d, code, count)
 
 
-def _register(columns: tuple[str, ...], k: str, d: tuple[str, ...], a: tuple[str, ...], b: tuple[str, ...]) -> None:
-    special("wgmma.mma_async.sync.aligned.m64{n}{k}.{d}.{a}.{b}", gate="warpgroup", n=columns, k=(k,), d=d, a=a,
-            b=b)(_multiply)  # fmt: skip
+def _register(
+    columns: tuple[str, ...], depth: int, d: tuple[str, ...], a: tuple[str, ...], b: tuple[str, ...],
+    sat: tuple[str, ...] = ("",),
+) -> None:  # fmt: skip
+    """Register the dense products of `depth` elements of k, and the sparse ones, which have twice as many."""
+    for sp, k in (("", depth), (".sp", 2 * depth)):
+        special("wgmma.mma_async{sp}.sync.aligned.m64{n}{k}{sat}.{d}.{a}.{b}", gate="warpgroup", sp=(sp,),
+                n=columns, k=(f"k{k}",), sat=sat, d=d, a=a, b=b)(_multiply)  # fmt: skip
 
 
-_register(_COLUMNS, "k16", ("f16", "f32"), ("f16",), ("f16",))
-_register(_COLUMNS, "k16", ("f32",), ("bf16",), ("bf16",))
-_register(_COLUMNS, "k8", ("f32",), ("tf32",), ("tf32",))
-_register(_COLUMNS, "k32", ("f16", "f32"), _EIGHT_BITS, _EIGHT_BITS)
-special("wgmma.mma_async.sync.aligned.m64{n}{k}{sat}.{d}.{a}.{b}", gate="warpgroup", n=_INTEGER_COLUMNS, k=("k32",),
-        sat=("", ".satfinite"), d=("s32",), a=("s8", "u8"), b=("s8", "u8"))(_multiply)  # fmt: skip
+_register(_COLUMNS, 16, ("f16", "f32"), ("f16",), ("f16",))
+_register(_COLUMNS, 16, ("f32",), ("bf16",), ("bf16",))
+_register(_COLUMNS, 8, ("f32",), ("tf32",), ("tf32",))
+_register(_COLUMNS, 32, ("f16", "f32"), _EIGHT_BITS, _EIGHT_BITS)
+_register(_INTEGER_COLUMNS, 32, ("s32",), ("s8", "u8"), ("s8", "u8"), ("", ".satfinite"))
 
 
 @special("wgmma.fence.sync.aligned", writes=0, gate="warp")

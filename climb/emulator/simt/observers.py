@@ -59,7 +59,13 @@ class Clock(Protocol):
     def acquire(self, lanes: Lanes) -> None:
         """Lanes have executed an acquiring access."""
 
-    def hand_over(self, lanes: Lanes, address: np.ndarray, gives: bool, takes: bool) -> None:
+    def complete_relaxed_loads(self, lanes: Lanes, wide: bool) -> None:
+        """Lanes have executed a fence, after which their relaxed loads acquire."""
+
+    def load_relaxed(self, lanes: Lanes) -> None:
+        """Lanes have executed a relaxed or volatile load."""
+
+    def hand_over(self, lanes: Lanes, address: np.ndarray, gives: bool, takes: bool, acquires: bool = True) -> None:
         """Lanes have used a place in global memory through which blocks order their accesses."""
 
 

@@ -62,6 +62,15 @@ class Site:
         return not {"release", "acq_rel"}.isdisjoint(self.opcode)
 
     @cached_property
+    def acquires(self) -> bool:
+        """Whether the thread's later accesses are ordered after the write whose value this access reads.
+
+        By PTX's memory model that takes an acquiring access, or a relaxed or volatile one and a fence after it. An
+        atomic operation is taken to be enough, because much code in use relies on it.
+        """
+        return self.action == "atomic" or not {"acquire", "acq_rel"}.isdisjoint(self.opcode)
+
+    @cached_property
     def scope(self) -> str:
         """The threads that an ordered access is ordered for: "cta", "cluster", "gpu" or "sys"; "" if nothing says."""
         return next((part for part in self.opcode if part in _SCOPES), "")

@@ -52,6 +52,8 @@ class _State:
         self.fenced &= other.fenced
         for name, value in other.values.items():
             mine = self.values.get(name, _CLEAN)
+            if mine is value:
+                continue
             both = mine | value
             if both.products != mine.products or (both.writer is None) != (mine.writer is None):
                 self.values[name], changed = both, True
@@ -84,33 +86,63 @@ def analyse(blocks: list[Block], roles: Roles) -> ProductRegisters:
     if not products:
         return out
     shapes = [each.opcode for each in products]
+    followed = _followed(blocks, roles)
     entries: dict[int, _State] = {0: _State()}
-    work = [0]
+    work = {0}
     while work:
-        index = work.pop()
+        # Blocks are nearly in the order of the program, in which most have seen all paths to them.
+        index = min(work)
+        work.remove(index)
         state = entries[index].copy()
         for instruction in blocks[index].instructions:
-            _step(state, instruction, roles, out, shapes)
+            _step(state, instruction, roles, out, shapes, followed)
         if blocks[index].guard is not None:
             _note_use(state, blocks[index].branch, [blocks[index].guard[0].name], out, frozenset())
         for successor in blocks[index].successors:
             if successor not in entries:
                 entries[successor] = state.copy()
-                work.append(successor)
+                work.add(successor)
             elif entries[successor].join(state):
-                work.append(successor)
+                work.add(successor)
     return out
 
 
+def _followed(blocks: list[Block], roles: Roles) -> set[str]:
+    """The registers of products, and those that moves connect with them: no others can hold what is asked about."""
+    found: set[str] = set()
+    moves: dict[str, list[str]] = {}
+    for block in blocks:
+        for instruction in block.instructions:
+            if instruction.opcode.startswith(PRODUCT):
+                found.update(*roles(instruction))
+            elif instruction.opcode.startswith("mov."):
+                writes, reads = roles(instruction)
+                for target in writes:
+                    for source in reads:
+                        moves.setdefault(target, []).append(source)
+                        moves.setdefault(source, []).append(target)
+    work = list(found)
+    while work:
+        near = [name for name in moves.get(work.pop(), ()) if name not in found]
+        found.update(near)
+        work += near
+    return found
+
+
 def _step(
-    state: _State, instruction: ptx.Instruction, roles: Roles, out: ProductRegisters, shapes: list[str]
-) -> None:  # fmt: skip
+    state: _State,
+    instruction: ptx.Instruction,
+    roles: Roles,
+    out: ProductRegisters,
+    shapes: list[str],
+    followed: set[str],
+) -> None:
     opcode = instruction.opcode
     if opcode.startswith(_FENCE):
         state.fenced = True
         state.values = {name: _Value(value.products) for name, value in state.values.items()}
         return
-    writes, reads = roles(instruction)
+    writes, reads = (([name for name in names if name in followed]) for names in roles(instruction))
     if opcode.startswith(PRODUCT):
         number = out.numbers[id(instruction)]
         same = frozenset(each for each, shape in enumerate(shapes) if shape == opcode)
@@ -130,6 +162,8 @@ def _step(
         return
     if opcode.startswith("mov.") and len(instruction.operands) == 2:
         target, source = instruction.operands
+        if isinstance(target, ptx.Register) and target.name not in followed:
+            return
         if isinstance(target, ptx.Register) and isinstance(source, ptx.Register):
             state.values[target.name] = state.values.get(source.name, _CLEAN)
             return

@@ -15,8 +15,10 @@ from typing import NoReturn
 from .. import ptx
 from ..errors import UnsupportedInstruction
 from ..isa import Rule
+from ..isa.architectures import lacks
 from ..isa.matrix import complete_operands
 from ..isa.resources import without_hints
+from ..isa.spelling import respell
 from ..memory.layout import Layout, lay_out
 from ..ptx import control_flow
 from ..ptx.barriers import name_barriers
@@ -49,27 +51,34 @@ def translate(
         what = f"{instruction.opcode}: {why} (in: {instruction.text})"
         raise UnsupportedInstruction.at(entry.name, instruction.location, sources, what)
 
-    function = name_barriers(complete_operands(without_hints(unfold(inline(program, entry, refuse)))))
-    rule = _rules(function, sources)
+    function = respell(without_hints(unfold(inline(program, entry, refuse))))
+    function = name_barriers(complete_operands(function))
+    rule = _rules(function, sources, program.target)
     function = use_frames(function, rule, roles)
     spaces = dict.fromkeys(symbols, "function") | {v.name: v.space for v in program.variables.values()}
     layout = lay_out(function, program.variables.values(), symbols, spaces)
     return generate(function, layout, sources, rule)
 
 
-def _rules(function: ptx.Function, sources: dict[str, list[str]]) -> Callable[[ptx.Instruction], Rule]:
-    """What gives the rule of an instruction. Raises UnsupportedInstruction if one of the function has none."""
+def _rules(function: ptx.Function, sources: dict[str, list[str]], target: str) -> Callable[[ptx.Instruction], Rule]:
+    """What gives the rule of an instruction. Raises UnsupportedInstruction if one of the function has none, or if the
+    module's target does not have it."""
 
     def rule(instruction: ptx.Instruction) -> Rule:
         found = rule_of(instruction.opcode)
         if found is None:
-            what = f"{instruction.opcode} is not supported (in: {instruction.text})"
-            raise UnsupportedInstruction.at(function.name, instruction.location, sources, what)
+            refuse(instruction, "is not supported")
         return found
+
+    def refuse(instruction: ptx.Instruction, why: str) -> NoReturn:
+        what = f"{instruction.opcode} {why} (in: {instruction.text})"
+        raise UnsupportedInstruction.at(function.name, instruction.location, sources, what)
 
     for item in function.body:
         if isinstance(item, ptx.Instruction):
             rule(item)
+            if needed := lacks(item.opcode, target):
+                refuse(item, f"needs the target {needed}, and this module is for {target}: compile for {needed}")
     return rule
 
 

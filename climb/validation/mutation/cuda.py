@@ -18,7 +18,7 @@ _LEFT_ALONE = re.compile(
     |__shared__[^;{}]*;               # extents of arrays
     |static_assert\s*\(.*?\);        # what the compiler asks
     |template\s*<[^>]*>              # parameters and their defaults
-    |__launch_bounds__\s*\([^)]*\)
+    |__(?:launch_bounds|cluster_dims)__\s*\([^)]*\)
     |__align__\s*\([^)]*\)|alignas\s*\([^)]*\)
     |(?:static\s+)?constexpr\s+\w+\s+k\w+\s*=[^;]*;  # constants
     """,

@@ -15,6 +15,8 @@ from climb.emulator.runtime.tensor_cores.arithmetic import (
     warp_product,
     warpgroup_product,
 )  # fmt: skip
+from climb.emulator.runtime.tensor_cores.sparsity import sparse_product
+from climb.validation.tensor_products import sparsity
 from climb.validation.tensor_products.forms import BITS, FORMS, Form
 from climb.validation.tensor_products.fragments import pack, unpack
 from climb.validation.tensor_products.operands import FIELDS, matrices, values_of
@@ -28,17 +30,21 @@ Launch = Callable[[str, int, int, list[np.ndarray], int], np.ndarray]
 
 @dataclass(frozen=True)
 class Products:
-    """Codes of products of one form: of A, B and C, and of D as a GPU or an emulated kernel has computed it."""
+    """Codes of products of one form: of A, B and C, and of D as a GPU or an emulated kernel has computed it.
+
+    Of a sparse form, `a` has the stored elements, and `chosen`, int64 with the same shape, the k of each.
+    """
 
     form: Form
     a: np.ndarray
     b: np.ndarray
     c: np.ndarray
     d: np.ndarray
+    chosen: np.ndarray | None = None
 
     def modelled(self) -> np.ndarray:
         """D by the emulator's arithmetic."""
-        return modelled(self.form, self.a, self.b, self.c)
+        return modelled(self.form, self.a, self.b, self.c, self.chosen)
 
     def different(self) -> np.ndarray:
         """Which elements of D the emulator's arithmetic gives other bits; those of NaN in float64 may differ."""
@@ -49,7 +55,9 @@ class Products:
         return bad
 
 
-def modelled(form: Form, a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndarray:
+def modelled(
+    form: Form, a: np.ndarray, b: np.ndarray, c: np.ndarray, chosen: np.ndarray | None = None
+) -> np.ndarray:  # fmt: skip
     """D of a form by the emulator's arithmetic, from codes in the smallest unsigned types."""
     parts = form.opcode.split(".")
     how = next((each for each in _HOW if each in parts), "")
@@ -59,6 +67,8 @@ def modelled(form: Form, a: np.ndarray, b: np.ndarray, c: np.ndarray) -> np.ndar
     if form.fresh:
         c = np.zeros_like(c)
     with np.errstate(all="ignore"):
+        if chosen is not None:
+            return sparse_product(_MULTIPLY[form.by], a, b, c, chosen, types)
         return _MULTIPLY[form.by](a, b, c, types)
 
 
@@ -70,7 +80,12 @@ def smallest(codes: np.ndarray, kind: str) -> np.ndarray:
 def run(form: Form, launch: Launch, count: int, rng: np.random.Generator) -> Products:
     """Compute `count` products (a multiple of 4) with a launcher, which takes the kernel's name, grid, block, the
     arguments, all arrays, of which the last receives the results, and the number of products or warps."""
-    codes = dict(zip("abc", matrices(rng, form, count), strict=True))
+    chosen = sparsity.choose(rng, form, count) if form.sparse else None
+    codes = dict(zip("abc", matrices(rng, form, count, chosen), strict=True))
+    extra = []
+    if chosen is not None:
+        codes["a"] = sparsity.stored(codes["a"], chosen)
+        extra = [sparsity.metadata(rng, form, chosen)]
     small = {matrix: smallest(each, getattr(form, matrix)) for matrix, each in codes.items()}
     word = "u8" if form.d == "f64" else "u4"
     if form.by == "tile":
@@ -81,13 +96,14 @@ def run(form: Form, launch: Launch, count: int, rng: np.random.Generator) -> Pro
     if form.by == "warpgroup":
         rows = np.ascontiguousarray(small["a"]), np.ascontiguousarray(small["b"].swapaxes(1, 2))
         c = pack(codes["c"], "c", form)
-        out = launch(form.name, count, 128, [*(each.view(np.uint32) for each in rows), c, np.zeros_like(c)], count)
-        return Products(form, *small.values(), unpack(out, "d", form))
+        out = launch(form.name, count, 128, [*(each.view(np.uint32) for each in rows), c, *extra, np.zeros_like(c)],
+                     count)  # fmt: skip
+        return Products(form, *small.values(), unpack(out, "d", form), chosen)
     words = [pack(codes[matrix], matrix, form) for matrix in "abc"]
     warps = len(words[0])
     shape = pack(np.zeros((count, form.m, form.n), np.uint64), "d", form).shape
-    out = launch(form.name, -(-warps // 4), 128, [*words, np.zeros(shape, word)], warps)
-    return Products(form, *small.values(), unpack(out, "d", form))
+    out = launch(form.name, -(-warps // 4), 128, [*words, *extra, np.zeros(shape, word)], warps)
+    return Products(form, *small.values(), unpack(out, "d", form), chosen)
 
 
 def samples(products: Products, rng: np.random.Generator) -> dict[str, np.ndarray]:
@@ -97,7 +113,10 @@ def samples(products: Products, rng: np.random.Generator) -> dict[str, np.ndarra
     where = [rng.permutation(np.argwhere(np.ones(products.d.shape, np.bool_)))]
     if form.floating and form.d in ("f32", "f16"):
         with np.errstate(all="ignore"):
-            exact = np.matmul(values_of(products.a, form.a), values_of(products.b, form.b))
+            left = values_of(products.a, form.a)
+            if products.chosen is not None:
+                left = spread(left, products.chosen, form.k)
+            exact = np.matmul(left, values_of(products.b, form.b))
             exact = exact + values_of(products.c, form.c)
             near = exact.astype(np.float32 if form.d == "f32" else np.float16).view(products.d.dtype)
         odd = (near != products.d) & ~np.isnan(exact)
@@ -111,10 +130,19 @@ def samples(products: Products, rng: np.random.Generator) -> dict[str, np.ndarra
         "a": products.a[product, row], "b": products.b[product, :, column], "c": products.c[product, row, column],
         "d": products.d[product, row, column],
     }  # fmt: skip
+    if products.chosen is not None:
+        parts["chosen"] = products.chosen[product, row].astype(np.uint8)
     return {
         f"{form.name}/{name}": np.packbits(each, axis=-1) if form.a == "b1" and name in "ab" else each
         for name, each in parts.items()
     }
+
+
+def spread(stored: np.ndarray, chosen: np.ndarray, k: int) -> np.ndarray:
+    """A with zeros, (products, rows, k), from its stored elements."""
+    out = np.zeros((*stored.shape[:2], k), stored.dtype)
+    np.put_along_axis(out, chosen, stored, 2)
+    return out
 
 
 def subnormal(codes: np.ndarray, kind: str) -> np.ndarray:
@@ -134,4 +162,5 @@ def load_samples(path: Path) -> Iterator[Products]:
             a, b, c, d = (saved[f"{form.name}/{matrix}"] for matrix in "abcd")
             if form.a == "b1":
                 a, b = (np.unpackbits(each, axis=-1, count=form.k) for each in (a, b))
-            yield Products(form, a[:, None, :], b[:, :, None], c[:, None, None], d[:, None, None])
+            chosen = saved[f"{form.name}/chosen"][:, None, :].astype(np.int64) if form.sparse else None
+            yield Products(form, a[:, None, :], b[:, :, None], c[:, None, None], d[:, None, None], chosen)

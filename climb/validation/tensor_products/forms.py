@@ -16,7 +16,8 @@ class Form:
 
     `by`: "warp" (mma.sync), "quad" (m8n8k4 of halves, four products in a warp, with `layouts` of a and b), "tile"
     (wmma, between memory and memory) or "warpgroup" (wgmma). `registers`: a in registers (wgmma). `negated`: a is
-    negated; `fresh`: C is not added.
+    negated; `fresh`: C is not added. `sparse`: half of each row of a is stored, and metadata say which half, in the
+    lanes that `selector` says; `ordered`: by ascending index.
     """
 
     name: str
@@ -33,6 +34,14 @@ class Form:
     registers: bool = False
     negated: bool = False
     fresh: bool = False
+    sparse: bool = False
+    selector: int = 0
+    ordered: bool = False
+
+    @property
+    def stored(self) -> int:
+        """The elements of a row of a that are stored."""
+        return self.k // 2 if self.sparse else self.k
 
     @property
     def floating(self) -> bool:
@@ -125,4 +134,60 @@ def _warpgroups() -> list[Form]:
     ]
 
 
-FORMS: dict[str, Form] = {each.name: each for each in (*_warps(), *_quads(), *_tiles(), *_warpgroups())}
+def _sparse_warp(
+    name: str, k: int, types: tuple[str, str, str], modifiers: str = "", selector: int = 0, ordered: bool = True
+) -> Form:
+    a, b, c = types
+    variant = "sp::ordered_metadata" if ordered else "sp"
+    opcode = f"mma.{variant}.sync.aligned.m16n8k{k}.row.col{modifiers}.{c}.{a}.{b}.{c}"
+    return Form(
+        f"mma_sp_{name}", opcode, 16, 8, k, a, b, c, c, sparse=True, selector=selector, ordered=ordered
+    )  # fmt: skip
+
+
+def _sparse_warps() -> list[Form]:
+    out = []
+    for k in (16, 32):
+        for t, c in (("f16", "f32"), ("f16", "f16"), ("bf16", "f32")):
+            out.append(_sparse_warp(f"k{k}_{t}_{c}", k, (t, t, c), selector=3 if k == 16 else 1))
+    out += [_sparse_warp(f"k{k}_tf32_f32", k, ("tf32", "tf32", "f32"), selector=1) for k in (8, 16)]
+    out += [_sparse_warp(f"k{k}_f16_f32_any_order", k, ("f16", "f16", "f32"), ordered=False) for k in (16, 32)]
+    out += [
+        _sparse_warp(f"k64_{a}_{b}_f32", 64, (a, b, "f32"), ordered=a == b)
+        for a in ("e4m3", "e5m2") for b in ("e4m3", "e5m2")
+    ]  # fmt: skip
+    for k in (32, 64):
+        pairs = (("s8", "s8"), ("u8", "u8"), ("s8", "u8"), ("u8", "s8"))
+        out += [_sparse_warp(f"k{k}_{a}_{b}", k, (a, b, "s32"), selector=int(k == 32)) for a, b in pairs]
+        out.append(_sparse_warp(f"k{k}_s8_s8sat", k, ("s8", "s8", "s32"), ".satfinite", ordered=False))
+    return out
+
+
+def _sparse_warpgroups() -> list[Form]:
+    def group(name: str, n: int, k: int, a: str, b: str, d: str, modifiers: str = "", **more: bool | int) -> Form:
+        opcode = f"wgmma.mma_async.sp.sync.aligned.m64n{n}k{k}{modifiers}.{d}.{a}.{b}"
+        return Form(f"wgmma_sp_{name}", opcode, 64, n, k, a, b, d, d, "warpgroup", sparse=True, **more)
+
+    bytes_ = ("e4m3", "e5m2")
+    return [
+        group("n8_f16_f16", 8, 32, "f16", "f16", "f16", ordered=True),
+        group("n8_f16_f32", 8, 32, "f16", "f16", "f32", ordered=True, selector=1),
+        group("n8_f16_f32_any_order", 8, 32, "f16", "f16", "f32"),
+        group("n64_f16_f32", 64, 32, "f16", "f16", "f32", ordered=True),
+        group("n8_bf16_f32", 8, 32, "bf16", "bf16", "f32", ordered=True, selector=1),
+        group("n8_tf32_f32", 8, 16, "tf32", "tf32", "f32", ordered=True, selector=1),
+        group("n16_f16_f32_regs", 16, 32, "f16", "f16", "f32", registers=True, ordered=True),
+        group("n16_tf32_f32_regs", 16, 16, "tf32", "tf32", "f32", registers=True, ordered=True),
+        group("n8_f16_f32_negated", 8, 32, "f16", "f16", "f32", negated=True, ordered=True),
+        group("n8_f16_f32_fresh", 8, 32, "f16", "f16", "f32", fresh=True, ordered=True),
+        *(group(f"n8_{a}_{b}_{d}", 8, 64, a, b, d, ordered=True) for a in bytes_ for b in bytes_
+          for d in ("f32", "f16")),
+        group("n16_e4m3_e4m3_f32_regs", 16, 64, "e4m3", "e4m3", "f32", registers=True, ordered=True),
+        *(group(f"n8_{a}_{b}", 8, 64, a, b, "s32", ordered=a == b)
+          for a, b in (("s8", "s8"), ("u8", "u8"), ("s8", "u8"))),
+        group("n8_s8_s8sat", 8, 64, "s8", "s8", "s32", ".satfinite", ordered=True),
+    ]  # fmt: skip
+
+
+_ALL = (_warps, _quads, _tiles, _warpgroups, _sparse_warps, _sparse_warpgroups)
+FORMS: dict[str, Form] = {each.name: each for forms in _ALL for each in forms()}

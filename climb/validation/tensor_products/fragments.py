@@ -26,7 +26,8 @@ def layout(matrix: str, form: Form) -> tuple[np.ndarray, np.ndarray]:
         return at
     per = max(1, 32 // BITS[kind])
     j, blocks = np.arange(per), (form.m if matrix == "a" else form.n) // 8
-    i = np.arange(blocks * form.k // (4 * per))[None, :, None]
+    depth = form.stored if matrix == "a" else form.k
+    i = np.arange(blocks * depth // (4 * per))[None, :, None]
     across, along = g + 8 * (i % blocks) + 0 * j, t * per + j + i // blocks * 4 * per
     return (across, along) if matrix == "a" else (along, across)
 

@@ -6,17 +6,21 @@ from climb.validation.tensor_products.forms import BITS, Form
 from climb.validation.tensor_products.fragments import registers
 
 _WORDS = {"f64": ("double", "d"), "f32": ("float", "f")}
+_METADATA = ("", ", const unsigned* e")
 HEAD = r"""
 typedef unsigned long long u64;
-__device__ u64 descriptor(const void* at) {  // core matrices of 128 bytes, neighbours in k, then in m or n
+__device__ u64 descriptor(const void* at, int stride) {  // core matrices of 128 bytes, neighbours in k, then in m or n
   u64 start = (unsigned)__cvta_generic_to_shared(at);
-  return start >> 4 | u64(128 >> 4) << 16 | u64(256 >> 4) << 32;
+  return start >> 4 | u64(128 >> 4) << 16 | u64(stride >> 4) << 32;
 }
 """
 
 
 def kernel(form: Form) -> str:
-    """CUDA C++ of a kernel with the form's name and the parameters (a, b, c, d, number of products or warps)."""
+    """CUDA C++ of a kernel with the form's name and the parameters (a, b, c, d, number of products or warps).
+
+    Kernels of sparse products have the metadata, (warps or warpgroups, threads), before d.
+    """
     return {"tile": _tile, "warpgroup": _warpgroup}.get(form.by, _warp)(form)
 
 
@@ -43,6 +47,9 @@ def _product(form: Form, counts: dict[str, int]) -> str:
     """The asm statement of a warp's product."""
     at = _vectors({matrix: counts[matrix] for matrix in "dabc"})
     ins = ", ".join(_operands(form, matrix, counts[matrix]) for matrix in "abc")
+    if form.sparse:
+        ins += ', "r"(e[w * 32 + l])'
+        at["c"] += f", %{sum(counts.values())}, {form.selector}"
     text = f"{form.opcode} {at['d']}, {at['a']}, {at['b']}, {at['c']};"
     return f'asm volatile("{text}" : {_operands(form, "d", counts["d"], "=")} : {ins});'
 
@@ -50,7 +57,7 @@ def _product(form: Form, counts: dict[str, int]) -> str:
 def _warp(form: Form) -> str:
     counts = {matrix: registers(matrix, form) for matrix in "abcd"}
     words = {matrix: _word(form, matrix)[0] for matrix in "abcd"}
-    parameters = ", ".join(f"const {words[matrix]}* {matrix}" for matrix in "abc")
+    parameters = ", ".join(f"const {words[matrix]}* {matrix}" for matrix in "abc") + _METADATA[form.sparse]
     declared = " ".join(f"{words[matrix]} {matrix.upper()}[{counts[matrix]}];" for matrix in "abcd")
     loads = "\n".join(
         f"  for (int i = 0; i < {counts[m]}; ++i) {m.upper()}[i] = {m}[(w * {counts[m]} + i) * 32 + l];" for m in "abc"
@@ -109,18 +116,23 @@ extern "C" __global__ void {form.name}(const void* a, const void* b, const void*
 
 
 def _warpgroup(form: Form) -> str:
-    """One product a block; a has 64 rows of 32 bytes, b n of them; c and d are registers."""
+    """One product a block; a has 64 rows of 32 bytes, b n of them, of 64 if a is sparse; c and d are registers."""
+    words = 16 if form.sparse else 8  # of a row of b
     count, (word, letter) = registers("d", form), _word(form, "d")
     left = "{" + ", ".join(f"%{count + index}" for index in range(4)) + "}" if form.registers else f"%{count}"
     at = count + (4 if form.registers else 1)
-    ins = [f'"r"(A[{index}])' for index in range(4)] if form.registers else ['"l"(descriptor(sa))']
-    ins += ['"l"(descriptor(sb))', f'"r"({int(not form.fresh)})']
+    ins = [f'"r"(A[{index}])' for index in range(4)] if form.registers else ['"l"(descriptor(sa, 256))']
+    ins += [f'"l"(descriptor(sb, {32 * words}))', f'"r"({int(not form.fresh)})']
     constants = "" if form.d == "s32" else f", {-1 if form.negated else 1}, 1"
     if form.a in ("f16", "bf16"):
         constants += ", 0" if form.registers else ", 0, 0"
+    sparse = ""
+    if form.sparse:
+        ins.append('"r"(e[blockIdx.x * 128 + l])')
+        sparse = f"%{at + 2}, {form.selector}, "
     text = (
         f"{{.reg .pred p; setp.ne.b32 p, %{at + 1}, 0; {form.opcode} {_vectors({'d': count})['d']}, {left}, %{at}, "
-        f"p{constants};}}"
+        f"{sparse}p{constants};}}"
     )
     outs = ", ".join(f'"+{letter}"(D[{index}])' for index in range(count))
     own = (
@@ -128,13 +140,15 @@ def _warpgroup(form: Form) -> str:
         "    A[i] = a[(blockIdx.x * 64 + l / 32 * 16 + l % 32 / 4 + i % 2 * 8) * 8 + l % 4 + i / 2 * 4];"
     )
     return f"""
-extern "C" __global__ void {form.name}(const unsigned* a, const unsigned* b, const {word}* c, {word}* d, int) {{
-  __shared__ __align__(1024) unsigned sa[64 * 8], sb[{form.n} * 8];
+extern "C" __global__ void {form.name}(const unsigned* a, const unsigned* b, const {word}* c{_METADATA[form.sparse]},
+                                       {word}* d, int) {{
+  __shared__ __align__(1024) unsigned sa[64 * 8], sb[{form.n} * {words}];
   int l = threadIdx.x;
   for (int i = l; i < 64 * 8; i += 128)
     sa[i / 64 * 64 + i % 8 / 4 * 32 + i / 8 % 8 * 4 + i % 4] = a[blockIdx.x * 64 * 8 + i];
-  for (int i = l; i < {form.n} * 8; i += 128)
-    sb[i / 64 * 64 + i % 8 / 4 * 32 + i / 8 % 8 * 4 + i % 4] = b[blockIdx.x * {form.n} * 8 + i];
+  for (int i = l; i < {form.n} * {words}; i += 128)
+    sb[i / {8 * words} * {8 * words} + i % {words} / 4 * 32 + i / {words} % 8 * 4 + i % 4] =
+        b[blockIdx.x * {form.n} * {words} + i];
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
   __syncthreads();
   {own if form.registers else ""}

@@ -19,6 +19,8 @@ SHARED = REGION + (1 << 13) + (1 << 12)  # the region begins at a multiple of 8 
 _DIGITS = {"f16": (11, 2), "tf32": (11, 2), "s8": (7, 3)}  # bits of a digit, digits of a number
 _ONE = {"f16": "0x3c00", "tf32": "0x3f800000", "s8": "1"}
 _TYPES = {"f16": "unsigned short", "tf32": "unsigned", "s8": "unsigned char"}
+#: Row (0: the lower, 1: the upper) and number of the nibble i in a lane's metadata.
+_HOLDS = {"f16": ("i / 4", "l % 4 * 4 + i % 4"), "s8": ("l % 2", "l % 4 / 2 * 8 + i")}
 _STORE = {
     "f16": 'float f = v; asm("cvt.rn.f16.f32 %0, %1;" : "=h"(((unsigned short*)s)[i]) : "f"(f));',
     "tf32": "((float*)s)[i] = v;",
@@ -28,24 +30,26 @@ _STORE = {
 
 @dataclass(frozen=True)
 class Layout:
-    """One operand of one form: `side` "a" or "b", K-major or `transposed`."""
+    """One operand of one form: `side` "a" or "b", K-major or `transposed`; "b" also of a `sparse` product."""
 
     kind: str
     n: int
     side: str
     transposed: bool
+    sparse: bool = False
 
     @property
     def name(self) -> str:
         """Its name in the saved file."""
-        return f"{self.kind}_{self.side}_{int(self.transposed)}"
+        return f"{self.kind}_{self.side}_{int(self.transposed)}" + "_sparse" * self.sparse
 
     @property
     def form(self) -> Form:
         """The product that reads it."""
-        k, d = 256 // BITS[self.kind], "s32" if self.kind == "s8" else "f32"
-        opcode = f"wgmma.mma_async.sync.aligned.m64n{self.n}k{k}.{d}.{self.kind}.{self.kind}"
-        return Form(f"layout_{self.name}", opcode, 64, self.n, k, self.kind, self.kind, d, d, "warpgroup")
+        k, d = (256 << self.sparse) // BITS[self.kind], "s32" if self.kind == "s8" else "f32"
+        opcode = f"wgmma.mma_async{'.sp' * self.sparse}.sync.aligned.m64n{self.n}k{k}.{d}.{self.kind}.{self.kind}"
+        name, kinds = f"layout_{self.name}", (self.kind, self.kind, d, d)
+        return Form(name, opcode, 64, self.n, k, *kinds, "warpgroup", sparse=self.sparse)
 
     @property
     def rows(self) -> int:
@@ -55,8 +59,17 @@ class Layout:
 
 LAYOUTS = (
     Layout("f16", 128, "b", False), Layout("f16", 128, "b", True), Layout("f16", 16, "a", True),
-    Layout("tf32", 8, "a", False), Layout("s8", 64, "b", False),
+    Layout("tf32", 8, "a", False), Layout("s8", 64, "b", False), Layout("f16", 128, "b", False, True),
+    Layout("f16", 128, "b", True, True), Layout("s8", 64, "b", False, True),
 )  # fmt: skip
+
+
+_FIRST_SPARSE = next(each for each in LAYOUTS if each.sparse)
+# Of a sparse A whose row m has a one at m % K: the stored place of it, and the nibbles, which choose 0 and 1 elsewhere.
+_SPARSE = """
+__device__ unsigned stored(unsigned k) { return k / 4 * 2 + (k % 4 > 0); }
+__device__ unsigned nibble(unsigned k, unsigned q) { return (q == k / 4 && k % 4 > 1 ? k % 4 : 1) << 2; }
+"""
 
 
 def cases() -> np.ndarray:
@@ -79,17 +92,24 @@ def kernel(layout: Layout) -> str:
     (letter, word) = ("f", "float") if form.d == "f32" else ("r", "unsigned")
     per = 4 // size
     if layout.side == "b":  # a[m][k] = (m % K == k), in registers
+        place = "stored" if layout.sparse else ""
         other = f"""unsigned A[4];
   for (int i = 0; i < 4; ++i) {{
-    int one = (l / 32 * 16 + l % 32 / 4 + i % 2 * 8) % {k} - (l % 4 + i / 2 * 4) * {per};
+    int one = {place}((l / 32 * 16 + l % 32 / 4 + i % 2 * 8) % {k}) - (l % 4 + i / 2 * 4) * {per};
     A[i] = one >= 0 && one < {per} ? {_ONE[kind]}u << one * {8 * size} : 0;
   }}"""
+        if layout.sparse:
+            row, nibble = _HOLDS[kind]
+            other += f"""
+  unsigned e = 0;
+  for (int i = 0; i < 8; ++i)
+    e |= nibble((l / 32 * 16 + l % 32 / 4 + ({row}) * 8) % {k}, {nibble}) << 4 * i;"""
         left, ins, right = (
             "{" + ", ".join(f"%{count + i}" for i in range(4)) + "}",
             [f'"r"(A[{i}])' for i in range(4)],
             4,
         )
-        ins += ['"l"(mine)']
+        ins += ['"l"(mine)'] + ['"r"(e)'] * layout.sparse
     else:  # b[k][n] = (k == n), in plain core matrices
         other = f"""for (int i = l; i < {form.n * k}; i += 128) {{
     int r = i / {k}, byte = i % {k} * {size}, at = r / 8 * 256 + byte / 16 * 128 + r % 8 * 16 + byte % 16;
@@ -98,12 +118,13 @@ def kernel(layout: Layout) -> str:
   u64 other = u64(base + {REGION} >> 4) | u64(128 >> 4) << 16 | u64(256 >> 4) << 32;"""
         left, ins, right = f"%{count}", ['"l"(mine)', '"l"(other)'], 1
     constants = "" if form.d == "s32" else ", 1, 1"
+    metadata = f"%{count + right + 1}, 0, " if layout.sparse else ""
     if kind == "f16":
         constants += f", {int(layout.transposed)}" if layout.side == "b" else f", {int(layout.transposed)}, 0"
     vector = "{" + ", ".join(f"%{i}" for i in range(count)) + "}"
     outs = ", ".join(f'"+{letter}"(D[{i}])' for i in range(count))
-    text = f"{form.opcode} {vector}, {left}, %{count + right}, 1{constants};"
-    return f"""
+    text = f"{form.opcode} {vector}, {left}, %{count + right}, {metadata}1{constants};"
+    return f"""{_SPARSE if layout == _FIRST_SPARSE else ""}
 extern "C" __global__ void {form.name}(const int* cases, {word}* d, int digit) {{
   extern __shared__ unsigned char raw[];
   int l = threadIdx.x;
@@ -131,7 +152,8 @@ extern "C" __global__ void {form.name}(const int* cases, {word}* d, int digit) {
 
 
 def read(layout: Layout, launch: Launch, which: np.ndarray) -> np.ndarray:
-    """The first byte of each piece of 16 bytes: uint16 (cases, rows, 2), or (cases, k, rows / 8) if transposed."""
+    """The first byte of each piece of 16 bytes: uint16 (cases, rows, bytes of k / 16), or (cases, k, rows / 8) if
+    transposed."""
     form = layout.form
     bits, digits = _DIGITS[layout.kind]
     place = np.zeros((len(which), form.n // 2, 128), np.int64)

@@ -36,12 +36,28 @@ def values_of(codes: np.ndarray, kind: str) -> np.ndarray:
     return np.where(codes >> exponent_bits + fraction_bits & 1, -value, value)
 
 
-def matrices(rng: np.random.Generator, form: Form, count: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Codes (uint64) of A (count, m, k), B (count, k, n) and C (count, m, n)."""
-    return _floats(rng, form, count) if form.floating else _integers(rng, form, count)
+def matrices(
+    rng: np.random.Generator, form: Form, count: int, chosen: np.ndarray | None = None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Codes (uint64) of A (count, m, k), B (count, k, n) and C (count, m, n).
+
+    A has zeros in all other places than `chosen`, int64 (count, m, k / 2), where that is given.
+    """
+    return (_floats if form.floating else _integers)(rng, form, count, chosen)
 
 
-def _integers(rng: np.random.Generator, form: Form, count: int) -> tuple[np.ndarray, ...]:
+def _only(a: np.ndarray, chosen: np.ndarray | None) -> np.ndarray:
+    """`a` with zeros in all other places than `chosen`."""
+    if chosen is None:
+        return a
+    out = np.zeros_like(a)
+    np.put_along_axis(out, chosen, np.take_along_axis(a, chosen, 2), 2)
+    return out
+
+
+def _integers(
+    rng: np.random.Generator, form: Form, count: int, chosen: np.ndarray | None
+) -> tuple[np.ndarray, ...]:  # fmt: skip
     bits = BITS[form.a]
     out = []
     extreme = rng.random(count) < 0.5
@@ -53,7 +69,7 @@ def _integers(rng: np.random.Generator, form: Form, count: int) -> tuple[np.ndar
     shape = (count, form.m, form.n)
     c = rng.integers(0, 1 << 32, shape, dtype=np.uint64)
     near = rng.integers((1 << 31) - 5000, (1 << 31) + 5000, shape, dtype=np.uint64)  # where sums overflow
-    return *out, np.where(rng.random(shape) < 0.5, near, c)
+    return _only(out[0], chosen), out[1], np.where(rng.random(shape) < 0.5, near, c)
 
 
 def _compose(kind: str, sign: np.ndarray, exponent: np.ndarray, fraction: np.ndarray) -> np.ndarray:
@@ -91,7 +107,9 @@ def _specials(kind: str) -> np.ndarray:
     return np.array([top, top | sign, *nan, sign, 0, 1, top - 1], np.uint64)
 
 
-def _floats(rng: np.random.Generator, form: Form, count: int) -> tuple[np.ndarray, ...]:
+def _floats(
+    rng: np.random.Generator, form: Form, count: int, chosen: np.ndarray | None
+) -> tuple[np.ndarray, ...]:  # fmt: skip
     style = np.array(STYLES)[rng.integers(0, len(STYLES), count)][:, None, None]
     spread = rng.choice([0, 1, 3, 6, 12, 40], count)[:, None, None]
     density = rng.choice([1.0, 1.0, 0.5, 0.15], count)[:, None, None]
@@ -108,6 +126,7 @@ def _floats(rng: np.random.Generator, form: Form, count: int) -> tuple[np.ndarra
         special = (style == "special") & (rng.random(shape) < 0.02)
         out.append(np.where(special, rng.choice(_specials(kind), shape), codes))
     _cancel(rng, form, style[:, 0, 0] == "cancelling", *out)
+    out[0] = _only(out[0], chosen)
     return *out, _accumulators(rng, form, style == "special", *out)
 
 

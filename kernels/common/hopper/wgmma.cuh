@@ -126,6 +126,22 @@ template <int kOpen> __device__ __forceinline__ void wgmma_wait()
 WGMMA_ALL(wgmma_f16, "k16.f32.f16.f16", ", 0, 0", ", 0")
 WGMMA_ALL(wgmma_bf16, "k16.f32.bf16.bf16", ", 0, 0", ", 0")
 WGMMA_ALL(wgmma_tf32, "k8.f32.tf32.tf32", "", "")
+WGMMA_ALL(wgmma_e4m3, "k32.f32.e4m3.e4m3", "", "")
 // A with rows of k, or in registers; B with rows of n.
 WGMMA_ALL(wgmma_f16_rows_of_n, "k16.f32.f16.f16", ", 0, 1", ", 1")
 WGMMA_ALL(wgmma_bf16_rows_of_n, "k16.f32.bf16.bf16", ", 0, 1", ", 1")
+
+// Sums of 32 products of 8-bit integers, exact.
+#define WHOLE_4(i) "+r"(d[i]), "+r"(d[i + 1]), "+r"(d[i + 2]), "+r"(d[i + 3])
+#define WHOLE_16(i) WHOLE_4(i), WHOLE_4(i + 4), WHOLE_4(i + 8), WHOLE_4(i + 12)
+#define WHOLE_64(i) WHOLE_16(i), WHOLE_16(i + 16), WHOLE_16(i + 32), WHOLE_16(i + 48)
+__device__ __forceinline__ void wgmma_s8(
+    int (&d)[128], Descriptor a, Descriptor b, bool more)
+{
+    asm volatile("{.reg .pred add;\nsetp.ne.b32 add, " SHARED_ADD_256 ", 0;\n"
+                 "wgmma.mma_async.sync.aligned.m64n256k32.s32.s8.s8"
+                 " {" NAMES_OF_256 "}, %128, %129, add;\n}"
+                 : WHOLE_64(0), WHOLE_64(64)
+                 : "l"(a), "l"(b), "r"(static_cast<int>(more))
+                 : "memory");
+}

@@ -236,9 +236,9 @@ def test_alignment_holds_for_every_matrix_of_a_batch(address, batch, stride, byt
 
 
 def test_a_transposed_array_keeps_its_pitch_and_exchanges_its_extents():
-    array = type("Array", (), {"shape": (3, 5), "data": type("Data", (), {"ptr": 4096})})
-    assert cublaslt.matrix(array) == cublaslt.Matrix(4096, 3, 5, 5)
-    assert cublaslt.matrix(array, transposed=True) == cublaslt.Matrix(4096, 5, 3, 5, transposed=True)
+    array = type("Array", (), {"shape": (3, 5), "dtype": "float16", "data": type("Data", (), {"ptr": 4096})})
+    assert cublaslt.matrix(array) == cublaslt.Matrix(4096, 3, 5, 5, dtype="float16")
+    assert cublaslt.matrix(array, transposed=True) == cublaslt.Matrix(4096, 5, 3, 5, transposed=True, dtype="float16")
 
 
 def test_a_description_without_its_library_is_a_missing_peer():

@@ -31,12 +31,27 @@ SIZES = {
             "each": st.sampled_from((1, 4)),
         }
     ),
+    "classifier_tensor": st.fixed_dictionaries(
+        {
+            "inputs": st.one_of(st.integers(1, 40), st.integers(1, 100).map(lambda packs: 4 * packs)),
+            "outputs": st.integers(1, 140),
+            "batch": st.one_of(st.integers(1, 9), st.integers(31, 34)),
+        }
+    ),
     "cold_read": st.fixed_dictionaries({"n": st.one_of(st.integers(0, 40), st.integers(0, 25000))}),
 }
 
 #: Sizes, constants and inputs that reach branches which the sizes above leave out.
 CORNERS = [
     Corner("classifier", "two groups of samples", {"inputs": 132, "outputs": 70, "batch": 40}, only="kTileSamples"),
+    Corner("classifier_tensor", "two groups of samples", {"inputs": 4, "outputs": 4, "batch": 40}, only="kTileSamples"),
+    Corner(
+        "classifier_tensor",
+        "a ring that goes round, sums of several chains",
+        {"inputs": 7 * 32, "outputs": 4, "batch": 2},
+        {"kernels.classifier.classifier.tuning.SMS": 1},
+        only="mbarrier_wait",
+    ),
 ]
 
 #: Faults planted in rungs: ladder, rung, original text, faulty text, and the error that must be raised.
@@ -64,6 +79,10 @@ PLANTED = [
     ("classifier_int", "single_thread_load", "__syncthreads();  ", "", Race),
     ("classifier_int", "row_block", "weight.y * value.y", "weight.y * value.x", WrongResult),
     ("classifier_work", "tile_sums", "i < inputs ? mine[i]", "i <= inputs ? mine[i]", EmulatorError),
+    ("classifier_tensor", "mma", "mma_tf32(part[r][s], high, b[0].low, b[1].low);", "", WrongResult),
+    ("classifier_tensor", "mma", "wait_for_groups<kStages - 2>", "wait_for_groups<kStages - 1>", EmulatorError),
+    ("classifier_tensor", "wgmma", "(2 * s + quad) ^ row % 8", "2 * s + quad", WrongResult),
+    ("classifier_tensor", "wgmma", "fence_proxy_async();", "", EmulatorError),
     ("cold_read", "warps", "start + kChunk <= n", "start < n", OutOfBounds),
 ]  # fmt: skip
 
@@ -73,4 +92,8 @@ HIDDEN = [
      "warp % kSampleWarps * (kWarpSamples / 2);", WrongResult),
     ("classifier", "split_k_per_warp", "min(first_sample + line - kTileRows, batch - 1)",
      "min(line - kTileRows, batch - 1)", WrongResult),
+    ("classifier_tensor", "mma", "min(first_sample + line - kTileRows, batch - 1)",
+     "min(line - kTileRows, batch - 1)", WrongResult),
+    ("classifier_tensor", "wgmma", "if (lane == 0) mbarrier_arrive(&empty[at.slot]);", "", EmulatorError),
+    ("classifier_tensor", "wgmma", "== kChain - 1", "== kChain", WrongResult),
 ]  # fmt: skip

@@ -42,17 +42,20 @@ def decode(words: np.ndarray) -> Descriptor:
     )  # fmt: skip
 
 
-def pieces(found: Descriptor, rows: int, depth: int, by_k: bool) -> np.ndarray:
-    """The addresses of an operand's pieces: int64 (warpgroups, rows, 2) if `by_k`, else (warpgroups, depth, rows / 8).
+def pieces(found: Descriptor, rows: int, depth: int, by_k: bool, size: int) -> np.ndarray:
+    """The addresses of an operand's pieces: int64 (warpgroups, rows, bytes of k / 16) if `by_k`, else (warpgroups,
+    depth, rows / 8).
 
-    `rows` counts m or n, `depth` k.
+    `rows` counts m or n, `depth` k, `size` the bytes of an element. Dense operands have 32 bytes of k, the second
+    operand of a sparse product 64.
     """
     start, leading, stride, swizzle = (each[:, None, None] for each in (*found[:3], found.swizzle))
     width = np.maximum(swizzle, PIECE)  # bytes of a row of the pattern
     if by_k:
-        row, piece = np.arange(rows)[None, :, None], np.arange(2)[None, None]
-        step = np.where(swizzle == 0, leading, PIECE)
-        address = start + row // 8 * stride + row % 8 * width + piece * step
+        row, piece = np.arange(rows)[None, :, None], np.arange(depth * size // PIECE)[None, None]
+        across = width // PIECE
+        along = piece // across * leading + piece % across * PIECE
+        address = start + row // 8 * stride + row % 8 * width + along
     else:
         row, piece = np.arange(depth)[None, :, None], np.arange(rows // 8)[None, None]
         across = width // PIECE

@@ -14,6 +14,7 @@ from ...simt.site import Site
 from ...simt.warps import from_rows
 from .arithmetic import Types, quad_product, tile_product, warp_product
 from .fragments import Fragment, fragment, quad_fragment
+from .sparsity import chosen, sparse_product
 from .tiles import tile_fragment
 from .warps import Registers, count_products, require_full_warps, rows_of
 
@@ -36,7 +37,7 @@ class Form(NamedTuple):
 
 @functools.cache
 def form_of(text: str) -> Form:
-    """The form "mMnNkK.D.A.B.C", followed by ".wmma", by the layouts of a quad, and by modifiers."""
+    """The form "mMnNkK.D.A.B.C", followed by ".wmma", by ".sp", by the layouts of a quad, and by modifiers."""
     m, n, k, d, a, b, c, rest = FORM.fullmatch(text).groups()
     rows, columns, depth = int(m), int(n), int(k)
     how = next((each for each in _HOW if f".{each}" in rest), "")
@@ -50,7 +51,8 @@ def form_of(text: str) -> Form:
         _, left, right = rest.split(".")
         parts = quad_fragment("a", a, left), quad_fragment("b", b, right), *(quad_fragment("c", t, "") for t in (c, d))
         return Form(*parts, types, quad_product)
-    parts = fragment("a", rows, depth, a), fragment("b", depth, columns, b)
+    stored = depth // 2 if ".sp" in rest else depth
+    parts = fragment("a", rows, stored, a), fragment("b", depth, columns, b)
     return Form(*parts, *(fragment("c", rows, columns, each) for each in (c, d)), types, warp_product)
 
 
@@ -71,4 +73,20 @@ def multiply(group: Group, site: Site, text: str, a: Registers, b: Registers, c:
     return tuple(from_rows(group.lanes, each).view(kind) for each in out)
 
 
-RUNTIME = {"matrix_multiply": multiply}
+def multiply_sparse(
+    group: Group, site: Site, text: str, a: Registers, b: Registers, c: Registers, metadata: np.ndarray, selector: int,
+    ordered: bool,
+) -> Registers:  # fmt: skip
+    """mma.sp: D = A B + C, where A is stored as half of its elements, and the metadata say which."""
+    require_full_warps(group, site)
+    form = form_of(text)
+    count_products(group, site, group.lanes.warps)
+    *rows, (words,) = rows_of(group, a, b, c, (metadata,))
+    left, right, plus = (each.gather(part) for each, part in zip((form.a, form.b, form.c), rows, strict=True))
+    at = chosen(group, site, words, form.types.a, form.b.shape[0], selector, ordered)
+    out = form.d.scatter(sparse_product(form.multiply, left, right, plus, at, form.types))
+    kind = REGISTERS.get(form.types.d, np.uint32)
+    return tuple(from_rows(group.lanes, each).view(kind) for each in out)
+
+
+RUNTIME = {"matrix_multiply": multiply, "matrix_multiply_sparse": multiply_sparse}

@@ -26,6 +26,7 @@ from . import descriptors
 from .arithmetic import Types, warpgroup_product
 from .fragments import BITS, Fragment, fragment
 from .products import FORM, REGISTERS
+from .sparsity import chosen, sparse_product
 from .warps import Registers, count_products, rows_of
 
 GROUP = 4  # warps of a warpgroup
@@ -33,54 +34,65 @@ _SIGN = {"f16": 0x8000, "bf16": 0x8000, "tf32": 0x80000000, "e4m3": 0x80, "e5m2"
 
 
 class Form(NamedTuple):
-    """One product: the fragments of a warp, which has 16 of the 64 rows, and the types."""
+    """One product: the fragments of a warp, which has 16 of the 64 rows, the types, and the extent of k.
+
+    The fragment of a sparse A has half as many columns.
+    """
 
     a: Fragment
     d: Fragment
     types: Types
+    depth: int
 
 
 @functools.cache
 def form_of(text: str) -> Form:
-    """The form "m64nNkK.D.A.B.C", followed by ".satfinite" or nothing."""
+    """The form "m64nNkK.D.A.B.C", followed by ".sp" and by ".satfinite", or by nothing."""
     _, n, k, d, a, b, c, rest = FORM.fullmatch(text).groups()
-    types = Types(a, b, c, d, rest == ".satfinite")
-    return Form(fragment("a", 16, int(k), a), fragment("c", 16, int(n), d), types)
+    types = Types(a, b, c, d, ".satfinite" in rest)
+    stored = int(k) // 2 if ".sp" in rest else int(k)
+    return Form(fragment("a", 16, stored, a), fragment("c", 16, int(n), d), types, int(k))
 
 
 def multiply(
     group: Group, site: Site, text: str, number: int, a: Registers | np.ndarray, b: np.ndarray, d: Registers,
     use: np.ndarray, negated: tuple[bool, bool], transposed: tuple[bool, bool],
+    metadata: np.ndarray | None = None, selector: int = 0,
 ) -> Registers:  # fmt: skip
     """wgmma.mma_async of a form; see `products.form_of`. Returns the registers of D.
 
     `a` are registers or descriptors, `b` descriptors. D is added where `use` holds. `negated` and `transposed` tell
-    about a and b.
+    about a and b. `metadata` and `selector`: which elements of a sparse A are stored.
     """
     form = form_of(text)
-    types, columns, depth = form.types, form.d.shape[1], form.a.shape[1]
+    types, columns, stored = form.types, form.d.shape[1], form.a.shape[1]
     count_products(group, site, group.lanes.warps)
     own = isinstance(a, tuple)
     left = a if own else (a,)
     block = np.broadcast_to(group.lanes.block, group.lanes.shape)
-    values = rows_of(group, (block, np.broadcast_to(group.lanes.thread, block.shape)), left, (b,), (use,), d)
+    extra = () if metadata is None else (metadata,)
+    values = rows_of(group, (block, np.broadcast_to(group.lanes.thread, block.shape)), left, (b,), (use,), d, extra)
     blocks, threads = (each[::GROUP, 0] for each in values[0])
     c = _whole(form.d, values[4])
     if not (use := _uniform(group, site, values[3][0], "scale-d")).all():
         c = np.where(use[:, None, None], c, c.dtype.type(0))
     words = _uniform(group, site, values[2][0], "descriptor of b")
-    right, at_b = _read(group, site, words, blocks, threads, columns, depth, types.b, not transposed[1], "b")
+    right, at_b = _read(group, site, words, blocks, threads, columns, form.depth, types.b, not transposed[1], "b")
     at_a = None
     if own:
         matrix = _whole(form.a, values[1])
     else:
         words = _uniform(group, site, values[1][0], "descriptor of a")
-        matrix, at_a = _read(group, site, words, blocks, threads, 64, depth, types.a, not transposed[0], "a")
+        matrix, at_a = _read(group, site, words, blocks, threads, 64, stored, types.a, not transposed[0], "a")
     matrix, right = (
         each ^ each.dtype.type(_SIGN[kind]) if flip else each
         for each, kind, flip in ((matrix, types.a, negated[0]), (right, types.b, negated[1]))
     )
-    out = warpgroup_product(matrix, right.swapaxes(1, 2), c, types)
+    if metadata is None:
+        out = warpgroup_product(matrix, right.swapaxes(1, 2), c, types)
+    else:
+        at = chosen(group, site, values[5][0], types.a, form.depth, selector, False).reshape(matrix.shape)
+        out = sparse_product(warpgroup_product, matrix, right.swapaxes(1, 2), c, at, types)
     _count_operands(group, site, [each for each in (at_a, at_b) if each is not None])
     product = _issue(group, site, number, blocks, threads, at_a, at_b)
     parts = form.d.scatter(out.reshape(-1, 16, columns))
@@ -140,7 +152,8 @@ def _read(
             width=8 * swizzle,
             allocation=None,
         )
-    address = descriptors.pieces(found, rows, depth, by_k)
+    size = BITS[kind] // 8
+    address = descriptors.pieces(found, rows, depth, by_k, size)
     extents = batch.extents["shared"]
     if not extents.contains(int(address.min()), int(address.max()), site.width):
         flat, lanes = _as_lanes(group, blocks, threads, address)
@@ -148,7 +161,6 @@ def _read(
             faults.out_of_bounds(Group(batch, lanes, {}), site, flat, "shared")
     memory = batch.shared.reshape(-1, descriptors.PIECE)
     index = address // descriptors.PIECE + (blocks * (batch.shared.shape[1] // descriptors.PIECE))[:, None, None]
-    size = BITS[kind] // 8
     codes = memory.take(index, axis=0).view(f"u{size}").reshape(len(words), address.shape[1], -1)
     return codes if by_k else codes.swapaxes(1, 2), address
 

@@ -1,0 +1,57 @@
+"""How a launch of a rung is started: by CuPy or its stand-in, or by the driver where CuPy cannot say what is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from climb.bench.cuda import backend, cp
+from climb.bench.problem import Launch
+
+
+def starter(function: Any, launch: Launch, args: tuple[Any, ...]) -> Callable[[], None]:
+    """A function that starts the launch once, on the current stream.
+
+    ``function`` is the kernel (``cp.RawKernel``), ``args`` what is passed for ``launch.args``. On the emulator a launch
+    with ``pdl`` starts when the one before it has ended, which is one of the orders that a GPU may choose.
+    """
+    if launch.pdl and backend == "cupy":
+        return _started_early(function, launch, args)
+    return lambda: function(launch.grid, launch.block, args, shared_mem=launch.shared_mem)
+
+
+def _started_early(function: Any, launch: Launch, args: Sequence[Any]) -> Callable[[], None]:
+    """As ``starter``, with the attribute for programmatic stream serialization, which CuPy's launches do not take."""
+    from cuda.bindings import driver
+
+    attribute = driver.CUlaunchAttribute()
+    attribute.id = driver.CUlaunchAttributeID.CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
+    attribute.value.programmaticStreamSerializationAllowed = 1
+    config = driver.CUlaunchConfig()
+    config.gridDimX, config.gridDimY, config.gridDimZ = (*launch.grid, 1, 1)[:3]
+    config.blockDimX, config.blockDimY, config.blockDimZ = (*launch.block, 1, 1)[:3]
+    config.sharedMemBytes = launch.shared_mem
+    config.attrs, config.numAttrs = [attribute], 1
+    values = [_bytes(arg) for arg in args]
+    addresses = np.array([value.ctypes.data for value in values], dtype=np.uint64)
+    kernel = driver.CUfunction(function.kernel.ptr)
+
+    def start() -> None:
+        config.hStream = driver.CUstream(cp.cuda.get_current_stream().ptr)
+        (status,) = driver.cuLaunchKernelEx(config, kernel, addresses.ctypes.data, 0)
+        if status != driver.CUresult.CUDA_SUCCESS:
+            raise RuntimeError(f"cuLaunchKernelEx gives {status.name} for {launch}")
+
+    start.values = values  # type: ignore[attr-defined]  # the launch reads them: they live as long as the function
+    return start
+
+
+def _bytes(arg: Any) -> np.ndarray:
+    """What the driver copies for an argument: the address of an array of the device, or a value's own bytes."""
+    if isinstance(arg, cp.ndarray):
+        return np.array([arg.data.ptr], dtype=np.uint64)
+    if isinstance(arg, np.ndarray | np.generic):
+        return np.atleast_1d(arg).view(np.uint8).copy()
+    raise TypeError(f"a launch with pdl takes arrays and numbers, not a {type(arg).__name__}")

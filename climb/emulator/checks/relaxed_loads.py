@@ -1,0 +1,45 @@
+"""Relaxed and volatile loads: with a fence after them they acquire (PTX ISA, "Acquire Pattern"); alone they do not.
+
+A thread's fence counts for its own loads and for those that it has waited for: one thread may poll, and after a barrier
+another one may execute the fence.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..simt.lanes import WARP, Lanes
+
+
+class RelaxedLoads:
+    """The time of the last relaxed or volatile load that each thread knows of: int64 (blocks, threads), 0 if none."""
+
+    def __init__(self, shape: tuple[int, int]) -> None:
+        self.times = np.zeros(shape, np.int64)
+
+    def note(self, lanes: Lanes, now: int) -> None:
+        """Lanes execute such a load."""
+        self.times[lanes.block, lanes.thread] = now
+
+    def of(self, lanes: Lanes) -> np.ndarray:
+        """The times of lanes, in their shape."""
+        return np.broadcast_to(self.times[lanes.block, lanes.thread], lanes.shape)
+
+    def met_at_barrier(self, lanes: Lanes) -> None:
+        """Threads of these blocks have waited for each other."""
+        blocks = np.unique(lanes.block)
+        self.times[blocks] = self.times[blocks].max(axis=1, keepdims=True)
+
+    def met_in_warps(self, lanes: Lanes) -> None:
+        """Lanes of a warp have waited for each other."""
+        spread_in_warps(self.times, lanes)
+
+
+def spread_in_warps(times: np.ndarray, lanes: Lanes) -> None:
+    """Give each of `lanes` the latest of the times (blocks, threads) that lanes of its warp have."""
+    blocks, threads = times.shape
+    rows = np.zeros((blocks, -(-threads // WARP) * WARP), np.int64)
+    here = lanes.block, lanes.thread
+    rows[here] = times[here]
+    latest = rows.reshape(blocks, -1, WARP).max(axis=2).repeat(WARP, axis=1)
+    times[here] = np.maximum(times[here], latest[here])

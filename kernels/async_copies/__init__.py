@@ -1,0 +1,1 @@
+"""The chapter on asynchronous copies, clusters and programmatic dependent launch."""

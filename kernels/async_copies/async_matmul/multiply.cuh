@@ -1,0 +1,91 @@
+// What a thread does with a slice of A and B in shared memory, in all rungs that copy
+// asynchronously: kOut rows of eight sums, or of sixteen. A slice is kDepth steps of k.
+#pragma once
+
+constexpr int kDepth = 32;
+constexpr int kRow = kDepth * 4;  // bytes of a row of A's slice: one row of 128 bytes
+
+// A tile of kRows x kCols elements of C, kAcross sums a thread in each of 8 rows. Warps
+// have 64 rows each, lanes form a grid of 8 x 4.
+template <int kRows_, int kCols_, int kAcross_>
+struct Tile {
+    static constexpr int kRows = kRows_, kCols = kCols_, kAcross = kAcross_;
+    static constexpr int kDown = 8, kWarpCols = 4 * kAcross;
+    static constexpr int kThreads = kRows * kCols / (kDown * kAcross);
+    static constexpr int kFloatsA = kRows * kDepth, kFloatsB = kDepth * kCols;
+    static constexpr int kBytes = 4 * (kFloatsA + kFloatsB);  // of a slice of A and B
+    static_assert(kRows % 64 == 0 && kCols % kWarpCols == 0 && kAcross % 4 == 0, "");
+};
+
+// Where float4 `quad` of row `row` of A's slice lies: the pattern of 128 bytes of the
+// copy engine.
+__device__ __forceinline__ int swizzled(int row, int quad)
+{
+    return row * kDepth + (quad ^ row % 8) * 4;
+}
+
+template <class T>
+struct Sums {
+    float sum[T::kDown][T::kAcross] = {};
+    int row, col;  // of the first sum, within the tile
+
+    // `thread` counts the threads that compute.
+    __device__ explicit Sums(int thread)
+    {
+        constexpr int kWarpsAcross = T::kCols / T::kWarpCols;
+        const int warp = thread / 32, lane = thread % 32;
+        // Lanes 2i and 2i + 1 read the same quad of B, lanes i and i ^ 2 the same of A.
+        row = warp / kWarpsAcross * 64 + lane % 2 + lane / 8 * 2;
+        col = warp % kWarpsAcross * T::kWarpCols + lane / 2 % 4 * 4;
+    }
+
+    // Adds the products of a slice: a thread's rows are 8 apart, so that a warp's
+    // lanes read 8 rows that the swizzle puts into different banks.
+    __device__ __forceinline__ void add(const float* a, const float* b)
+    {
+#pragma unroll
+        for (int quad = 0; quad < kDepth / 4; ++quad) {
+            float4 left[T::kDown];
+#pragma unroll
+            for (int i = 0; i < T::kDown; ++i) {
+                left[i] = *reinterpret_cast<const float4*>(
+                    a + swizzled(row, quad) + i * 8 * kDepth);
+            }
+#pragma unroll
+            for (int k = 0; k < 4; ++k) {
+                float above[T::kAcross];
+#pragma unroll
+                for (int j = 0; j < T::kAcross; j += 4) {
+                    *reinterpret_cast<float4*>(above + j) =
+                        *reinterpret_cast<const float4*>(
+                            b + (quad * 4 + k) * T::kCols + col + j * 4);
+                }
+#pragma unroll
+                for (int i = 0; i < T::kDown; ++i) {
+                    const float at[4] = {left[i].x, left[i].y, left[i].z, left[i].w};
+#pragma unroll
+                    for (int j = 0; j < T::kAcross; ++j) {
+                        sum[i][j] += at[k] * above[j];
+                    }
+                }
+            }
+        }
+    }
+
+    __device__ __forceinline__ void store(
+        float* C, int first_row, int first_col, int M, int N) const
+    {
+#pragma unroll
+        for (int i = 0; i < T::kDown; ++i) {
+            const int y = first_row + row + i * 8;
+#pragma unroll
+            for (int j = 0; j < T::kAcross; j += 4) {
+                const int x = first_col + col + j * 4;
+                if (y < M && x < N) {
+                    *reinterpret_cast<float4*>(C + static_cast<size_t>(y) * N + x) = {
+                        sum[i][j], sum[i][j + 1], sum[i][j + 2], sum[i][j + 3]};
+                }
+            }
+        }
+    }
+};

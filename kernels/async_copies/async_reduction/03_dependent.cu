@@ -1,0 +1,16 @@
+// Idea: the second launch starts early and waits on the GPU.
+// From the rung before: blocks allow it as soon as they start; the second launch has
+// the attribute for programmatic dependent launch.
+// Requires: source aligned to 16 bytes; blocks of kThreads threads; one block per
+// kChunk floats, then one block for the sums, launched with pdl.
+#include "chunk_sum.cuh"
+
+__global__ void __launch_bounds__(kThreads) sum_dependent(
+    const float* __restrict__ source, float* __restrict__ sums, size_t n)
+{
+    start_next_launch();
+    const float sum = block_sum(thread_sum(source, n));
+    if (threadIdx.x == 0) {
+        sums[blockIdx.x] = sum;
+    }
+}

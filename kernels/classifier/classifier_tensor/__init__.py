@@ -1,0 +1,70 @@
+"""The classifier on tensor cores, for batches: float32 weights and input, three TF32 products for each of float32.
+
+The layouts are those of the ladder ``classifier``, with samples enough for a tensor core. Any finite float32 number is
+taken: TF32 has its exponents. An infinite weight or input gives NaN, because an infinite number has no parts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from climb.bench.ladder import Ladder
+from climb.bench.problem import Rung
+from kernels.classifier.classifier import ladder as on_cores
+from kernels.classifier.classifier.problem import CLASS1, CLASS2
+from kernels.classifier.classifier.problem import problem as any_batch
+from kernels.classifier.classifier_tensor import launches
+
+BATCH = {**CLASS1, "batch": 32}
+
+problem = replace(
+    any_batch,
+    name="classifier_tensor",
+    title="Fully connected layer, float32, batch of 32, on tensor cores",
+    # A low part is below 2^-10 of its float, and tensor cores cut it at 2^-10 of that; the product of low parts is left
+    # out. Sums round as those of float32 do.
+    tolerance=lambda size: 3 * 2.0**-20 + any_batch.tolerance(size),
+    # High parts with high, high with low and low with high.
+    operations=lambda size: {"tensor": {"tf32": 3 * any_batch.flops(size)}},
+    headline=(BATCH,),
+    sweep=({**CLASS1, "batch": 8}, {**CLASS1, "batch": 64}, {**CLASS2, "batch": 32}),
+    check=(
+        {"inputs": 0, "outputs": 3, "batch": 1},
+        {"inputs": 5, "outputs": 0, "batch": 2},
+        {"inputs": 5, "outputs": 2, "batch": 0},
+        {"inputs": 1, "outputs": 1, "batch": 1},
+        {"inputs": 4, "outputs": 5, "batch": 1},
+        {"inputs": 1032, "outputs": 5, "batch": 2},
+        {"inputs": 68, "outputs": 130, "batch": 33},
+        {"inputs": 37, "outputs": 65, "batch": 9},
+        {"inputs": 132, "outputs": 65, "batch": 3},
+    ),
+)
+
+ladder = Ladder(
+    problem,
+    Path(__file__).parent,
+    rungs=(
+        Rung(
+            "mma",
+            "three TF32 products of split floats",
+            launches.mma,
+            alignment={"weights": 16, "input": 16},
+            requires=launches.extents_fit,
+            workspace=launches.sums(launches.mma_plan),
+            capability="8.0",
+        ),
+        Rung(
+            "wgmma",
+            "a ring of the copy engine, four warpgroups",
+            launches.wgmma,
+            alignment={"weights": 16, "input": 16},
+            requires=launches.tensor_maps_fit,
+            workspace=launches.sums(launches.wgmma_plan),
+            capability="9.0",
+            arch="sm_90a",
+        ),
+    ),
+    peers=tuple(peer for peer in on_cores.peers if not peer.name.startswith("cuBLASLt fp32")),
+)

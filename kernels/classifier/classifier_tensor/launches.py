@@ -1,0 +1,93 @@
+"""The launches of the classifier's rungs on tensor cores: tiles of outputs and samples, pieces of the inputs."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from climb.bench.problem import Launch, Size, Tensor, ceil_div
+from kernels.classifier.classifier import tuning
+from kernels.classifier.classifier.batches import sums
+from kernels.classifier.classifier.launches import args, extents_fit
+from kernels.classifier.classifier.problem import FLOAT
+from kernels.classifier.classifier.tuning import width
+
+__all__ = ["extents_fit", "mma", "mma_plan", "sums", "tensor_maps_fit", "wgmma", "wgmma_plan"]
+
+#: ``mma``: the kernel's kTileRows and kTileSamples, kStep, kWarps and its shared memory in bytes.
+MMA_ROWS, SAMPLES, MMA_STEP, MMA_WARPS = 64, 32, 16, 4
+MMA_BYTES = FLOAT * MMA_WARPS * 3 * (MMA_ROWS + SAMPLES) * (MMA_STEP + 4)
+#: ``wgmma``: the kernel's kRows, kDepth, kStages and kThreads.
+ROWS, DEPTH, STAGES, THREADS = 256, 32, 5, 640
+#: Bytes of a stage: weights, the input, its low parts.
+STAGE_BYTES = FLOAT * DEPTH * (ROWS + 2 * SAMPLES)
+#: A thread of the second pass has one output.
+SECOND_THREADS = 128
+
+
+def mma_plan(size: Size) -> tuple[int, int]:
+    """Pieces of the inputs, and steps of each warp: as many pieces as make the tiles two blocks per SM."""
+    steps = max(1, ceil_div(size["inputs"], MMA_STEP))
+    tiles = ceil_div(size["outputs"], MMA_ROWS) * ceil_div(size["batch"], SAMPLES)
+    pieces = max(1, min(2 * tuning.SMS // max(1, tiles), steps // MMA_WARPS))
+    each = ceil_div(steps, pieces * MMA_WARPS)
+    return ceil_div(steps, each * MMA_WARPS), each
+
+
+def wgmma_plan(size: Size) -> tuple[int, int]:
+    """Pieces of the inputs, and stages of each block: as many pieces as make the tiles a block per SM."""
+    stages = max(1, ceil_div(size["inputs"], DEPTH))
+    tiles = ceil_div(size["outputs"], ROWS) * ceil_div(size["batch"], SAMPLES)
+    each = ceil_div(stages, max(1, min(tuning.SMS // max(1, tiles), stages)))
+    return ceil_div(stages, each), each
+
+
+def _with_second_pass(first: Launch, size: Size, pieces: int) -> tuple[Launch, ...]:
+    if pieces == 1:
+        return (first,)
+    n = size["outputs"] * size["batch"]
+    last_args = ("sums", "output", np.uint64(n), np.int32(pieces))
+    return (
+        first,
+        Launch(f"add_pieces<{SECOND_THREADS}>", (ceil_div(n, SECOND_THREADS),), (SECOND_THREADS,), last_args),
+    )
+
+
+def mma(size: Size) -> tuple[Launch, ...]:
+    """Each warp of a block has a slice of the inputs for the whole tile."""
+    pieces, steps = mma_plan(size)
+    weights, given, output, *extents = args(size)
+    grid = (ceil_div(size["outputs"], MMA_ROWS), pieces, ceil_div(size["batch"], SAMPLES))
+    to = output if pieces == 1 else "sums"
+    taken = (weights, given, to, *extents, np.int32(size["batch"]), np.int32(steps))
+    first = Launch(f"classifier_mma<{width(size)}>", grid, (32 * MMA_WARPS,), taken, MMA_BYTES)
+    return _with_second_pass(first, size, pieces)
+
+
+def tensor_maps_fit(size: Size) -> str | None:
+    """Why the rungs with tensor maps refuse a size, or None."""
+    if size["inputs"] % 4 or not size["inputs"]:
+        return "inputs must be a multiple of 4 and not zero, because rows of a tensor map are multiples of 16 bytes"
+    if not size["outputs"] or not size["batch"]:
+        return "outputs and batch may not be zero, because a tensor map has at least one row"
+    return extents_fit(size)
+
+
+def maps(size: Size) -> tuple[Tensor, Tensor]:
+    """Boxes of kRows outputs and of kBatch samples, kDepth floats wide."""
+    shapes = {"weights": ("outputs", ROWS), "input": ("batch", SAMPLES)}
+    weights, given = (
+        Tensor(name, (size[lines], size["inputs"]), (box, DEPTH), "float32", swizzle=128, l2_promotion=256)
+        for name, (lines, box) in shapes.items()
+    )
+    return weights, given
+
+
+def wgmma(size: Size) -> tuple[Launch, ...]:
+    """A block for a tile and a piece of the inputs, with a ring of stages."""
+    pieces, stages = wgmma_plan(size)
+    _, _, output, *extents = args(size)
+    grid = (ceil_div(size["outputs"], ROWS), pieces, ceil_div(size["batch"], SAMPLES))
+    to = output if pieces == 1 else "sums"
+    taken = (*maps(size), to, *extents, np.int32(size["batch"]), np.int32(stages))
+    first = Launch("classifier_wgmma", grid, (THREADS,), taken, STAGES * STAGE_BYTES)
+    return _with_second_pass(first, size, pieces)

@@ -1,0 +1,1 @@
+"""What the chapter ``book/tensor-cores.ipynb`` runs."""

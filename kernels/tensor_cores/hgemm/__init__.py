@@ -1,0 +1,101 @@
+"""Matrix product C = A B of halves with sums in float32, row-major: tensor cores, from one instruction to cuBLAS."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+
+from climb.bench.ladder import Ladder
+from climb.bench.problem import Argument, Problem, Rung, Size
+from climb.bench.references import sum_of_magnitudes
+from kernels.tensor_cores.hgemm.launches import PLANS, any_size, whole_pieces
+
+HALF, FLOAT = 2, 4
+
+
+def _reference(inputs: dict[str, np.ndarray], size: Size) -> dict[str, np.ndarray]:
+    return {"C": inputs["A"].astype(np.float64) @ inputs["B"].astype(np.float64)}
+
+
+def _inputs(size: Size, rng: np.random.Generator) -> dict[str, np.ndarray]:
+    shapes = {"A": (size["m"], size["k"]), "B": (size["k"], size["n"])}
+    return {name: rng.standard_normal(shape, dtype=np.float32).astype(np.float16) for name, shape in shapes.items()}
+
+
+problem = Problem(
+    name="hgemm",
+    title="Matrix product, float16 with sums in float32",
+    size_keys=("m", "n", "k"),
+    arguments=(
+        Argument("A", "float16", ("m", "k")),
+        Argument("B", "float16", ("k", "n")),
+        Argument("C", "float32", ("m", "n"), role="output"),
+    ),
+    make_inputs=_inputs,
+    reference=_reference,
+    reference_magnitude=sum_of_magnitudes(_reference),
+    # Products of halves are exact in float32. An instruction adds 16 of them to a sum and truncates, by less than 2^-23
+    # of it; truncation has one direction, so errors add up in proportion to the number of instructions.
+    tolerance=lambda size: 2.0**-23 * (4 + size["k"] / 16),
+    flops=lambda size: 2 * size["m"] * size["n"] * size["k"],
+    operations=lambda size: {"tensor": {"f16": 2 * size["m"] * size["n"] * size["k"]}},
+    bytes=lambda size: HALF * (size["m"] + size["n"]) * size["k"] + FLOAT * size["m"] * size["n"],
+    headline=({"m": 4096, "n": 4096, "k": 4096},),
+    sweep=(
+        *({"m": edge, "n": edge, "k": edge} for edge in (1024, 2048, 8192)),
+        {"m": 512, "n": 11008, "k": 4096},
+        {"m": 16384, "n": 768, "k": 768},
+    ),
+    check=(
+        {"m": 0, "n": 8, "k": 8},
+        {"m": 5, "n": 3, "k": 0},
+        {"m": 1, "n": 1, "k": 1},
+        {"m": 1, "n": 8, "k": 8},
+        {"m": 264, "n": 264, "k": 456},
+        {"m": 33, "n": 31, "k": 17},
+        {"m": 130, "n": 72, "k": 136},
+        {"m": 72, "n": 136, "k": 72},
+    ),
+    accepts_empty=True,
+)
+
+#: Rungs that are recorded at the sizes of the sweep too.
+SWEPT = ("pipelined", "two_consumers", "multicast", "persistent")
+
+
+def _warps(name: str, idea: str) -> Rung:
+    """A rung of mma.sync, which takes any size."""
+    return Rung(name, idea, PLANS[name], requires=any_size, capability="8.0", alignment=_ALIGNED, swept=name in SWEPT)
+
+
+def _warpgroups(name: str, idea: str) -> Rung:
+    """A rung of wgmma and tensor maps."""
+    return Rung(
+        name,
+        idea,
+        PLANS[name],
+        requires=whole_pieces,
+        capability="9.0",
+        arch="sm_90a",
+        alignment=_ALIGNED,
+        swept=name in SWEPT,
+    )
+
+
+_ALIGNED = {"A": 16, "B": 16, "C": 16}
+
+ladder = Ladder(
+    problem,
+    Path(__file__).parent,
+    rungs=(
+        _warps("fragments", "mma.sync on fragments from global memory"),
+        _warps("ldmatrix", "tiles in shared memory, fragments by ldmatrix"),
+        _warps("pipelined", "a ring of asynchronous copies, 64 x 64 sums a warp"),
+        _warpgroups("wgmma", "the copy engine, and products of a warpgroup"),
+        _warpgroups("specialised", "a producer beside a consumer, barriers between"),
+        _warpgroups("two_consumers", "blocks of 128 x 256, registers handed over"),
+        _warpgroups("multicast", "clusters of two blocks share copies of B"),
+        _warpgroups("persistent", "blocks that take tile after tile"),
+    ),
+)

@@ -1,0 +1,100 @@
+"""How each rung of hgemm is launched."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from climb.bench.problem import Launch, Size, Tensor, ceil_div
+
+#: SMs of the H200, and blocks of the rungs that keep one on each.
+SMS = 132
+#: Extents are ints in the kernels, and a tile may reach past the edge.
+MAX_EXTENT = (1 << 31) - 257
+MAX_GRID_Y = 65535
+HALF = 2
+#: Steps of k in a tile: 128 bytes of halves, the widest swizzle.
+DEPTH = 64
+#: Halves in 16 bytes, of which the copy engine wants rows to be multiples.
+PIECE = 8
+
+Plan = Callable[[Size], tuple[Launch, ...]]
+
+
+def any_size(size: Size) -> str | None:
+    """What the rungs of mma.sync require of a size."""
+    if max(size["m"], size["n"], size["k"]) > MAX_EXTENT:
+        return f"m, n and k may be at most {MAX_EXTENT}, because positions in a row are 32-bit"
+    if size["m"] > 16 * MAX_GRID_Y:
+        return f"m may be at most {16 * MAX_GRID_Y}, because a grid has at most {MAX_GRID_Y} blocks in y"
+    return None
+
+
+def whole_pieces(size: Size) -> str | None:
+    """What rungs with tensor maps require: rows of A and B of whole 16-byte pieces, and something to multiply."""
+    if min(size["m"], size["n"], size["k"]) < 1 or size["n"] % PIECE or size["k"] % PIECE:
+        return "m must be at least 1, n and k multiples of 8: rows of a tensor map have a multiple of 16 bytes"
+    return any_size(size)
+
+
+def _extents(size: Size) -> tuple[np.int32, ...]:
+    return tuple(np.int32(size[key]) for key in ("m", "n", "k"))
+
+
+def _nothing_to_write(plan: Plan) -> Plan:
+    """No launch where C is empty."""
+    return lambda size: plan(size) if size["m"] and size["n"] else ()
+
+
+def _fragments(size: Size) -> tuple[Launch, ...]:
+    grid = (ceil_div(size["n"], 32), ceil_div(size["m"], 16))
+    return (Launch("hgemm_fragments", grid, (128,), ("A", "B", "C", *_extents(size))),)
+
+
+def _warps(name: str, rows: int, cols: int, down: int, across: int, stages: int) -> Plan:
+    """A rung of mma.sync with blocks of ``down`` x ``across`` warps; one stage lies in static shared memory."""
+
+    def plan(size: Size) -> tuple[Launch, ...]:
+        wide = "true" if size["n"] % PIECE == 0 and size["k"] % PIECE == 0 else "false"
+        kernel = f"hgemm_{name}<Tile<{rows}, {cols}, {down}, {across}>, {wide}>"
+        tiles = ceil_div(size["m"], rows) * ceil_div(size["n"], cols)
+        shared = stages * (rows + cols) * DEPTH * HALF if stages > 1 else 0
+        return (Launch(kernel, (tiles,), (32 * down * across,), ("A", "B", "C", *_extents(size)), shared),)
+
+    return plan
+
+
+def maps(size: Size, rows: int) -> tuple[Tensor, Tensor]:
+    """Tensor maps of A, in boxes of ``rows`` x 64, and of B, in boxes of 64 x 64."""
+    m, n, k = (size[key] for key in ("m", "n", "k"))
+    return (
+        Tensor("A", (m, k), (rows, DEPTH), "float16", swizzle=128),
+        Tensor("B", (k, n), (DEPTH, 64), "float16", swizzle=128),
+    )
+
+
+def _warpgroups(
+    name: str, rows: int, cols: int, stages: int, threads: int, cluster: int = 1, resident: bool = False
+) -> Plan:
+    """A rung of wgmma: ``cluster`` blocks share tiles along m; with ``resident`` at most one block for each SM."""
+
+    def plan(size: Size) -> tuple[Launch, ...]:
+        blocks = cluster * ceil_div(size["m"], cluster * rows) * ceil_div(size["n"], cols)
+        grid = min(blocks, SMS) if resident else blocks
+        shared = stages * (rows + cols) * DEPTH * HALF
+        return (Launch(f"hgemm_{name}", (grid,), (threads,), (*maps(size, rows), "C", *_extents(size)), shared),)
+
+    return plan
+
+
+PLANS: dict[str, Plan] = {
+    "fragments": _nothing_to_write(_fragments),
+    "ldmatrix": _nothing_to_write(_warps("ldmatrix", 64, 64, 2, 2, 1)),
+    "pipelined": _nothing_to_write(_warps("pipelined", 128, 256, 2, 4, 3)),
+    "wgmma": _warpgroups("wgmma", 128, 128, 1, 128),
+    "specialised": _warpgroups("specialised", 128, 128, 6, 160),
+    "two_consumers": _warpgroups("two_consumers", 128, 256, 4, 384),
+    "multicast": _warpgroups("multicast", 128, 256, 4, 384, cluster=2),
+    "persistent": _warpgroups("persistent", 128, 256, 4, 384, cluster=2, resident=True),
+}

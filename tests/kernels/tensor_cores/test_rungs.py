@@ -1,0 +1,70 @@
+"""Rungs of the chapter tensor-cores: their sizes, and the faults that their checks must find."""
+
+from __future__ import annotations
+
+from hypothesis import strategies as st
+from tools.corners import *  # noqa: F403
+from tools.corners import Corner
+from tools.rung_checks import *  # noqa: F403
+
+from climb import WrongResult
+from climb.emulator import EmulatorError, Race
+from kernels.tensor_cores.tgemm.data import KINDS
+
+#: Small extents, among them some that no tile divides; n and k are mostly such that tensor maps take them.
+ROWS = st.one_of(st.integers(1, 70), st.sampled_from((127, 129)))
+PIECES = st.one_of(st.integers(1, 12).map(lambda pieces: 8 * pieces), st.integers(1, 40))
+PRODUCTS = st.fixed_dictionaries({"m": ROWS, "n": PIECES, "k": PIECES})
+SHORT = st.one_of(st.integers(1, 40), st.just(70))
+PIPES = ("tensor_f16", "tensor_bf16", "tensor_tf32", "tensor_fp8", "tensor_int8")
+#: Sizes to draw from.
+SIZES = {
+    "hgemm": PRODUCTS,
+    "tgemm": st.fixed_dictionaries({"m": SHORT, "n": SHORT, "k": SHORT, "data": st.sampled_from(KINDS)}),
+    **dict.fromkeys(PIPES, st.fixed_dictionaries({"tiles": st.just(1), "steps": st.integers(1, 3)})),
+}
+
+#: Sizes and constants that reach branches which the sizes above leave out.
+CORNERS = [
+    Corner(
+        "hgemm",
+        "a ring that goes on from tile to tile",
+        {"m": 8, "n": 264, "k": 72},
+        {"kernels.tensor_cores.hgemm.launches.SMS": 2},
+        {"kStages = 4": "kStages = 2"},
+        only="gridDim.x / kCluster) {\n            const int2 first",
+    ),
+    Corner(
+        "tensor_f16",
+        "sums that start anew",
+        {"tiles": 1, "steps": 3},
+        {"kernels.tensor_cores.pipes.CHAIN": 2},
+        {"kChain = 64": "kChain = 2"},
+    ),
+]
+
+#: Faults planted in rungs: ladder, rung, original text, faulty text, and the error that must be raised.
+PLANTED = [
+    ("hgemm", "fragments", "(down ? cols : 1)", "(down ? 1 : 1)", WrongResult),
+    ("hgemm", "ldmatrix", "b_tile);\n        __syncthreads();", "b_tile);", Race),
+    ("hgemm", "pipelined", "wait_for_groups<kStages - 2>()", "wait_for_groups<kStages - 1>()", EmulatorError),
+    ("hgemm", "wgmma", "b + 128 * s", "b + 2 * s", WrongResult),
+    ("hgemm", "specialised", "mbarrier_wait(&empty[slot], phase ^ 1);", "", EmulatorError),
+    ("hgemm", "two_consumers", "mbarrier_init(&empty[s], kConsumers);", "mbarrier_init(&empty[s], 1);", EmulatorError),
+    ("hgemm", "multicast", "&empty[s], kCluster * kConsumers);", "&empty[s], kCluster);", EmulatorError),
+    ("hgemm", "persistent", "+ rank * kRows, &full[slot]", ", &full[slot]", WrongResult),
+    ("tgemm", "tf32x3", "left(int term) { return term == 0; }", "left(int term) { return term == 1; }", WrongResult),
+    ("tgemm", "bf16x3", "left(int term) { return term == 0; }", "left(int term) { return term == 1; }", WrongResult),
+    ("tgemm", "bf16x6", "0x001012", "0x001011", WrongResult),
+    ("tgemm", "bf16x9", "0x010210212ull", "0x010210202ull", WrongResult),
+    ("tgemm", "f16x3", "return min(14 + 127", "return min(17 + 127", WrongResult),
+    ("tgemm", "promoted", "!(anew && s == 0)", "!anew", WrongResult),
+    ("tgemm", "fused", "k % 4 / 2 * 8", "k % 4 / 2 * 4", EmulatorError),
+    *((name, "wgmma", "step % kChain + s > 0", "step % kChain > 0", WrongResult) for name in PIPES),
+]  # fmt: skip
+
+#: Planted faults that only the corners reach.
+HIDDEN = [
+    ("hgemm", "persistent", "<0>();\n            if (thread <", "<0>();\n            if (thread < -", EmulatorError),
+    ("tensor_f16", "wgmma", "step % kChain + s > 0", "step + s > 0", WrongResult),
+]  # fmt: skip
