@@ -85,11 +85,11 @@ class BoundRung:
             {name: [list(shape), dtype] for name, (shape, dtype) in self.rung.workspace(size).items()},
         )
 
-    def compiled(self, size: Size, arch: str = "sm_90", whole: bool = False) -> Compiled:
+    def compiled(self, size: Size, arch: str = "sm_90", whole: bool = True) -> Compiled:
         """Compile the kernels used at this size, without a GPU, to PTX and to the cubin that SASS is read from.
 
-        A rung with an architecture of its own is compiled for that one. With ``whole``, one run of the compiler makes
-        both.
+        A rung with an architecture of its own is compiled for that one. One run of the compiler makes both; without
+        ``whole`` the cubin, which takes longer than the PTX, is made when it is asked for.
         """
         return compile_cuda(self.source, **self._text(size), arch=self.rung.arch or arch, whole=whole)
 

@@ -236,7 +236,7 @@ def test_source_compiles_for_every_architecture(rung: BoundRung) -> None:
     """Make machine code for the oldest and the newest GPU. Those between see the same source as one of the two, so ask
     the front end alone, and that for the first of each generation: 8.6 and 8.9 have the language of 8.0."""
     for arch in _architectures(rung, ASSEMBLED):
-        compiled = rung.compiled(rung.ladder.problem.headline[0], arch, whole=True)
+        compiled = rung.compiled(rung.ladder.problem.headline[0], arch)
         assert compiled.ptx and compiled.cubin, arch
     for arch in _architectures(rung, BETWEEN):
         rung.check_syntax(rung.ladder.problem.headline[0], arch)
