@@ -10,6 +10,7 @@ from harness import Device
 
 from climb.emulator import InvalidMetadata, UnsupportedInstruction
 from climb.emulator.runtime.tensor_cores import sparsity
+from climb.emulator.runtime.tensor_cores.arithmetic import Types, warp_product
 
 # Products of a 16 x 32 matrix, stored as half, with a 32 x 8 matrix of halves, by warps.
 KERNEL = r"""
@@ -126,3 +127,29 @@ def test_every_nibble_has_its_own_bits(kind: str, depth: int, lanes: int) -> Non
         lane, shift = sparsity.places(kind, depth, selector)
         assert len(np.unique(lane * 32 + shift)) == lane.size == 8 * lanes * 8
         assert set((lane % 4).ravel()) == set(range(selector * lanes, (selector + 1) * lanes))
+
+
+@pytest.mark.parametrize("kinds", [("f16", "f16", "f32"), ("tf32", "tf32", "f32"), ("s8", "s8", "s32")])
+def test_products_with_zeros_in_place_equal_those_row_by_row(kinds: tuple[str, str, str]) -> None:
+    """The emulator takes the quick way if all of B is finite; both add up the same products."""
+    rng = np.random.default_rng(8)
+    word, low, high, shift = {"f16": ("u2", 0x3000, 0x4400, 0), "tf32": ("u4", 0x3E00, 0x40FF, 16),
+                              "s8": ("u1", 0, 256, 0)}[kinds[0]]  # fmt: skip
+    a, b = (rng.integers(low, high, shape).astype(word) << shift for shape in ((3, 16, 16), (3, 32, 8)))
+    c = rng.integers(0, 1 << 30, (3, 16, 8)).astype("u4")
+    at = np.sort(rng.permuted(np.tile(np.arange(4), (3, 16, 8, 1)), axis=3)[..., :2], axis=3)
+    at = (at + 4 * np.arange(8)[:, None]).reshape(3, 16, 16)
+    types = Types(*kinds[:2], kinds[2], kinds[2])
+    quick = sparsity.sparse_product(warp_product, a, b, c, at, types)
+    assert (quick == sparsity._row_by_row(warp_product, a, b, c, at, types)).all()
+    assert np.unique(quick).size > 300
+
+
+def test_infinities_that_no_element_meets_do_not_count(device: dict) -> None:
+    words = np.where(np.arange(32) % 4 < 2, GOOD, 0)  # elements 0 and 1 of each four
+    a, b = operands()
+    want = dense(a, words, 0).astype(np.float64) @ b.astype(np.float64).T
+    b[:, 2::4], b[:, 3::4] = np.inf, np.nan
+    d = np.zeros((16, 8), np.float32)
+    device[True].launch("multiply<0>", 1, 32, a, b, words.astype(np.uint32), d)
+    assert (d == want).all()
