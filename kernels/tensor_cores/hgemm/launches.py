@@ -88,6 +88,15 @@ def _warpgroups(
     return plan
 
 
+def _fast_cu(size: Size) -> tuple[Launch, ...]:
+    rows, cols, stages, piece, cluster = 128, 256, 4, 32, 2
+    blocks = cluster * ceil_div(size["m"], cluster * rows) * ceil_div(size["n"], cols)
+    results = Tensor("C", (size["m"], size["n"]), (64, piece), "float32", swizzle=128)
+    shared = stages * (rows + cols) * DEPTH * HALF + 2 * 2 * 64 * piece * 4
+    arguments = (*maps(size, rows), results, *_extents(size))
+    return (Launch("hgemm_fast_cu", (min(blocks, SMS),), (384,), arguments, shared),)
+
+
 PLANS: dict[str, Plan] = {
     "fragments": _nothing_to_write(_fragments),
     "ldmatrix": _nothing_to_write(_warps("ldmatrix", 64, 64, 2, 2, 1)),
@@ -97,4 +106,5 @@ PLANS: dict[str, Plan] = {
     "two_consumers": _warpgroups("two_consumers", 128, 256, 4, 384),
     "multicast": _warpgroups("multicast", 128, 256, 4, 384, cluster=2),
     "persistent": _warpgroups("persistent", 128, 256, 4, 384, cluster=2, resident=True),
+    "fast_cu": _fast_cu,
 }

@@ -9,7 +9,7 @@ from tools.rung_checks import *  # noqa: F403
 from tools.rung_checks import EDGE
 
 from climb import WrongResult
-from climb.emulator import EmulatorError, OutOfBounds, Race
+from climb.emulator import EmulatorError, OutOfBounds, PendingProduct, Race
 
 
 def _filled(sizes: st.SearchStrategy) -> st.SearchStrategy:
@@ -52,6 +52,7 @@ PLANTED = [
     ("sparse_gemm", "fragments", "mma_sparse_f16<1>(d[j], a, b, e)", "mma_sparse_f16<0>(d[j], a, b, e)", WrongResult),
     ("sparse_gemm", "ring", "wait_for_groups<kStages - 2>", "wait_for_groups<kStages - 1>", EmulatorError),
     ("sparse_gemm", "ring", "m / kHigh - 1);", "m / kHigh);", OutOfBounds),
+    ("sparse_gemm", "wgmma", "wgmma_wait<0>();", "wgmma_wait<1>();", PendingProduct),
     ("sparse_gemm", "wgmma", "__syncwarp();  // all lanes", "// all lanes", Race),
     ("prune", "halves", ">= (h[j] & 0x7fff)", "> (h[j] & 0x7fff)", WrongResult),
     ("prune", "words", "prune(second, kept[1]) << 16", "prune(first, kept[1]) << 16", WrongResult),

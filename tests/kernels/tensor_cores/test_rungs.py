@@ -20,6 +20,7 @@ PIPES = ("tensor_f16", "tensor_bf16", "tensor_tf32", "tensor_fp8", "tensor_int8"
 #: Sizes to draw from.
 SIZES = {
     "hgemm": PRODUCTS,
+    "tf32gemm": PRODUCTS,
     "tgemm": st.fixed_dictionaries({"m": SHORT, "n": SHORT, "k": SHORT, "data": st.sampled_from(KINDS)}),
     **dict.fromkeys(PIPES, st.fixed_dictionaries({"tiles": st.just(1), "steps": st.integers(1, 3)})),
 }
@@ -27,10 +28,31 @@ SIZES = {
 #: Sizes and constants that reach branches which the sizes above leave out.
 CORNERS = [
     Corner(
+        "tgemm",
+        "blocks that wait for each other",
+        {"m": 1, "n": 4, "k": 260, "data": "scaled"},
+        only="arrived_at",
+    ),
+    Corner(
         "hgemm",
         "a ring that goes on from tile to tile",
         {"m": 8, "n": 264, "k": 72},
         {"kernels.tensor_cores.hgemm.launches.SMS": 2},
+        {"kStages = 4": "kStages = 2"},
+        only="gridDim.x / kCluster) {\n            const int2 first",
+    ),
+    Corner(
+        "hgemm",
+        "tiles of a curve that lie outside",
+        {"m": 264, "n": 520, "k": 8},
+        {"kernels.tensor_cores.hgemm.launches.SMS": 2},
+        only="hilbert(",
+    ),
+    Corner(
+        "tf32gemm",
+        "a ring that goes on from tile to tile",
+        {"m": 8, "n": 264, "k": 36},
+        {"kernels.tensor_cores.tf32gemm.launches.SMS": 2},
         {"kStages = 4": "kStages = 2"},
         only="gridDim.x / kCluster) {\n            const int2 first",
     ),
@@ -53,6 +75,10 @@ PLANTED = [
     ("hgemm", "two_consumers", "mbarrier_init(&empty[s], kConsumers);", "mbarrier_init(&empty[s], 1);", EmulatorError),
     ("hgemm", "multicast", "&empty[s], kCluster * kConsumers);", "&empty[s], kCluster);", EmulatorError),
     ("hgemm", "persistent", "+ rank * kRows, &full[slot]", ", &full[slot]", WrongResult),
+    ("hgemm", "fast_cu", "bulk_wait_read<1>();", "", EmulatorError),
+    ("tf32gemm", "pipelined", "b[4 * kPitch]", "b[3 * kPitch]", WrongResult),
+    ("tf32gemm", "transposed", "tile[x][y]", "tile[y][x]", WrongResult),
+    ("tf32gemm", "registers", "                __syncwarp();\n", "", Race),
     ("tgemm", "tf32x3", "left(int term) { return term == 0; }", "left(int term) { return term == 1; }", WrongResult),
     ("tgemm", "bf16x3", "left(int term) { return term == 0; }", "left(int term) { return term == 1; }", WrongResult),
     ("tgemm", "bf16x6", "0x001012", "0x001011", WrongResult),
@@ -60,11 +86,13 @@ PLANTED = [
     ("tgemm", "f16x3", "return min(14 + 127", "return min(17 + 127", WrongResult),
     ("tgemm", "promoted", "!(anew && s == 0)", "!anew", WrongResult),
     ("tgemm", "fused", "k % 4 / 2 * 8", "k % 4 / 2 * 4", EmulatorError),
+    ("tgemm", "one_pass", "if (thread < kColumns && column < n)", "if (thread < 64 && column < n)", WrongResult),
     *((name, "wgmma", "step % kChain + s > 0", "step % kChain > 0", WrongResult) for name in PIPES),
 ]  # fmt: skip
 
 #: Planted faults that only the corners reach.
 HIDDEN = [
+    ("tgemm", "one_pass", "block * kRowsOfSplit", "block % 2 * kRowsOfSplit", EmulatorError),
     ("hgemm", "persistent", "<0>();\n            if (thread <", "<0>();\n            if (thread < -", EmulatorError),
     ("tensor_f16", "wgmma", "step % kChain + s > 0", "step + s > 0", WrongResult),
 ]  # fmt: skip
