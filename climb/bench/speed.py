@@ -36,8 +36,8 @@ def speed_of(ladder: Ladder) -> Speed:
     rungs = [rung for rung in ladder if rung.rung.requires(size) is None]
     executed, seconds = 0, 0.0
     for rung in rungs:
-        counting.counters(rung, size)
+        counting.launch_counters(rung, size)
         start = time.perf_counter()
-        executed += counting.counters(rung, size).thread_instructions
+        executed += sum(one.thread_instructions for one in counting.launch_counters(rung, size))
         seconds += time.perf_counter() - start
     return Speed(ladder.name, len(rungs), executed, seconds)

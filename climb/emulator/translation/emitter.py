@@ -217,6 +217,8 @@ class Emitter:
                 value, _ = self._register(name)
                 latest = tuple(sorted(n for n, _ in numbers if (n, False) not in numbers))
                 self.line(f"group_register(G, {site}, {value}, {latest})")
+        if id(instruction) in found.overwrites:
+            self.line(f"group_overwrite(G, {self.place(instruction)}, {found.overwrites[id(instruction)]})")
         if id(instruction) in found.unfenced:
             writer = found.unfenced[id(instruction)]
             self.line(f"group_unfenced(G, {self.place(instruction)}, {writer and self.place(writer)})")

@@ -48,6 +48,7 @@ multiply(const __grid_constant__ TensorMap a, const __grid_constant__ TensorMap 
         fence_mbarrier_init();
     }
     cluster_sync();
+    wait_for_launch_before();
     const int height = kTileRows * kCluster;
     const int rows = (m + height - 1) / height;
     const int columns = (n + kTileColumns - 1) / kTileColumns;

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -86,6 +86,8 @@ CLUSTER, BOX_COLUMNS = 2, 64
 FUSED_SHARED = FUSED_STAGES * (4 * FUSED_ROWS + 2 * 2 * FUSED_COLUMNS) * FUSED_DEPTH
 #: Of prepare.cuh: threads, rows of A and columns and rows of B for each block.
 PREPARE_THREADS, ROWS_A_BLOCK, COLUMNS, ROWS_OF_B_A_BLOCK = 256, 8, 128, 64
+#: Of one_pass.cuh: threads and rows of B for each block; and how many blocks may wait for each other.
+SPLIT_ONCE_THREADS, ROWS_OF_SPLIT, MOST_WAITING = 512, 128, 64
 #: SMs of the GPU for which grids are chosen, an H200. Elsewhere they are right too, and may be slower.
 SMS = 132
 
@@ -100,12 +102,17 @@ def _split_shape(product: Product) -> tuple[int, int]:
     return rounded_up(product.k, 16), rounded_up(product.n, 8)
 
 
+def _strips(product: Product) -> int:
+    """Strips of B's columns."""
+    return ceil_div(_split_shape(product)[1], COLUMNS)
+
+
 def row_exponents(product: Product) -> Launch:
     """The exponents of A's rows, zeros where the maxima of B's columns will be, and a copy of A if it takes one."""
-    m, n, k, _, a, lda, *_ = product.args
+    m, _n, k, _, a, lda, *_ = product.args
     width = 1 if _copied(product) else 4
     copy = ("copy", np.int32(rounded_up(product.k, 4))) if width == 1 else ("A", np.int32(0))
-    args = (a, lda, m, k, "row_exponents", "maxima", n, *copy)
+    args = (a, lda, m, k, "row_exponents", "maxima", np.int32(product.n + _strips(product)), *copy)
     return Launch(f"row_exponents<{width}>", (ceil_div(product.m, ROWS_A_BLOCK),), (PREPARE_THREADS,), args)
 
 
@@ -119,6 +126,18 @@ def two_passes(product: Product) -> tuple[Launch, ...]:
         Launch(f"column_maxima<{product.width}>", grid, block, (b, ldb, n, k, "maxima")),
         Launch(f"split_columns<{product.width}>", grid, block, (b, ldb, n, k, *split)),
     )
+
+
+def one_pass(product: Product) -> tuple[Launch, ...]:
+    """B's columns are read once, where the blocks of a strip are certain to be on the GPU at the same time."""
+    _, n, k, _, _, _, b, ldb, *_ = product.args
+    rows, pitch = _split_shape(product)
+    height = ceil_div(rows, ROWS_OF_SPLIT)
+    if height > MOST_WAITING:
+        return two_passes(product)
+    args = (b, ldb, n, k, np.int32(height), "maxima", "column_exponents", "high", "low", np.int32(pitch))
+    grid = (height * _strips(product),)
+    return (Launch(f"split_once<{product.width}>", grid, (SPLIT_ONCE_THREADS,), args, pdl=True),)
 
 
 def fused(product: Product) -> Launch:
@@ -147,7 +166,7 @@ def fused_scratch(product: Product) -> dict[str, tuple[tuple[int, ...], str]]:
     return {
         "row_exponents": ((product.m,), "int32"),
         "column_exponents": ((product.n,), "int32"),
-        "maxima": ((product.n,), "uint32"),
+        "maxima": ((product.n + _strips(product),), "uint32"),
         "high": (shape, "uint16"),
         "low": (shape, "uint16"),
         **({"copy": ((product.m, rounded_up(product.k, 4)), "float32")} if _copied(product) else {}),
@@ -167,4 +186,8 @@ SCHEMES = {
 PLANS: dict[str, tuple[Plan, Scratch]] = {
     **{name: split_first(scheme) for name, scheme in SCHEMES.items()},
     "fused": (lambda product: (row_exponents(product), *two_passes(product), fused(product)), fused_scratch),
+    "one_pass": (
+        lambda product: (row_exponents(product), *one_pass(product), replace(fused(product), pdl=True)),
+        fused_scratch,
+    ),
 }

@@ -28,6 +28,12 @@ SIZES = {
 #: Sizes and constants that reach branches which the sizes above leave out.
 CORNERS = [
     Corner(
+        "tgemm",
+        "blocks that wait for each other",
+        {"m": 1, "n": 4, "k": 260, "data": "scaled"},
+        only="arrived_at",
+    ),
+    Corner(
         "hgemm",
         "a ring that goes on from tile to tile",
         {"m": 8, "n": 264, "k": 72},
@@ -89,11 +95,13 @@ PLANTED = [
     ("tgemm", "f16x3", "return min(14 + 127", "return min(17 + 127", WrongResult),
     ("tgemm", "promoted", "!(anew && s == 0)", "!anew", WrongResult),
     ("tgemm", "fused", "k % 4 / 2 * 8", "k % 4 / 2 * 4", EmulatorError),
+    ("tgemm", "one_pass", "if (thread < kColumns && column < n)", "if (thread < 64 && column < n)", WrongResult),
     *((name, "wgmma", "step % kChain + s > 0", "step % kChain > 0", WrongResult) for name in PIPES),
 ]  # fmt: skip
 
 #: Planted faults that only the corners reach.
 HIDDEN = [
+    ("tgemm", "one_pass", "block * kRowsOfSplit", "block % 2 * kRowsOfSplit", EmulatorError),
     ("hgemm", "persistent", "<0>();\n            if (thread <", "<0>();\n            if (thread < -", EmulatorError),
     ("hgemm", "overlapped", "while (waiting > 0) store_one();  // there were few", "// there were few", WrongResult),
     ("hgemm", "tuned", "mbarrier_wait(&empty[i % kStages], i / kStages % 2 ^ 1);", "", EmulatorError),
