@@ -34,6 +34,8 @@ __global__ void __launch_bounds__(160)
             tma_load(stage.b + j * kDepth, B, first.y + j, i * kDepth, barrier);
     };
     if (threadIdx.x == 128) {
+        tma_prefetch(A);
+        tma_prefetch(B);
         for (int s = 0; s < kStages; ++s) {
             mbarrier_init(&full[s], 1);
             mbarrier_init(&empty[s], 1);

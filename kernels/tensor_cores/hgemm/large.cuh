@@ -22,13 +22,14 @@ struct Shared {
     float pieces[kConsumers][2][64 * kPiece];  // one is written, one on its way
 };
 
-// Where a consumer's next piece goes, and the two places in shared memory that take turns.
+// Where a consumer's next piece goes, and the two places in shared memory that take
+// turns.
 struct Output {
     float (*pieces)[64 * kPiece];
     int x, y, turn, group;
 
-    // Stores 64 x kPiece sums, of which a thread has 16; the copy engine leaves out what
-    // lies outside of C.
+    // Stores 64 x kPiece sums, of which a thread has 16; the copy engine leaves out
+    // what lies outside of C.
     __device__ __forceinline__ void store(const TensorMap& C, const float* sums)
     {
         const int thread = threadIdx.x % 128, lane = thread % 32, warp = thread / 32;
@@ -41,8 +42,9 @@ struct Output {
             for (int h = 0; h < 2; ++h) {
                 const int row = warp * 16 + h * 8 + lane / 4, col = lane % 4 * 2;
                 const int quad = 2 * j + col / 4 ^ row % 8;
-                *reinterpret_cast<float2*>(piece + row * kPiece + quad * 4 + col % 4) = {
-                    sums[4 * j + 2 * h], sums[4 * j + 2 * h + 1]};
+                float* const to = piece + row * kPiece + quad * 4 + col % 4;
+                *reinterpret_cast<float2*>(to) = {sums[4 * j + 2 * h],
+                                                  sums[4 * j + 2 * h + 1]};
             }
         fence_proxy_async();
         sync_warpgroup(1 + group);
