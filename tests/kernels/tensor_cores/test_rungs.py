@@ -43,6 +43,13 @@ CORNERS = [
     ),
     Corner(
         "hgemm",
+        "a ring of small tiles that goes round",
+        {"m": 8, "n": 8, "k": 264},
+        {"kernels.tensor_cores.hgemm.launches.SMALL": (64, 64, 2)},
+        only="hgemm_small",
+    ),
+    Corner(
+        "hgemm",
         "tiles of a curve that lie outside",
         {"m": 264, "n": 520, "k": 8},
         {"kernels.tensor_cores.hgemm.launches.SMS": 2},
@@ -75,10 +82,12 @@ PLANTED = [
     ("hgemm", "two_consumers", "mbarrier_init(&empty[s], kConsumers);", "mbarrier_init(&empty[s], 1);", EmulatorError),
     ("hgemm", "multicast", "&empty[s], kCluster * kConsumers);", "&empty[s], kCluster);", EmulatorError),
     ("hgemm", "persistent", "+ rank * kRows, &full[slot]", ", &full[slot]", WrongResult),
+    ("hgemm", "overlapped", "output.x = first.y;", "output.x = first.y + 32;", WrongResult),
+    ("hgemm", "tuned", "mbarrier_wait(&full[slot], i / kStages % 2);", "", EmulatorError),
     ("hgemm", "fast_cu", "bulk_wait_read<1>();", "", EmulatorError),
     ("tf32gemm", "pipelined", "b[4 * kPitch]", "b[3 * kPitch]", WrongResult),
     ("tf32gemm", "transposed", "tile[x][y]", "tile[y][x]", WrongResult),
-    ("tf32gemm", "registers", "                __syncwarp();\n", "", Race),
+    ("tf32gemm", "registers", "__syncwarp();  // all lanes", "// all lanes", Race),
     ("tgemm", "tf32x3", "left(int term) { return term == 0; }", "left(int term) { return term == 1; }", WrongResult),
     ("tgemm", "bf16x3", "left(int term) { return term == 0; }", "left(int term) { return term == 1; }", WrongResult),
     ("tgemm", "bf16x6", "0x001012", "0x001011", WrongResult),
@@ -94,5 +103,7 @@ PLANTED = [
 HIDDEN = [
     ("tgemm", "one_pass", "block * kRowsOfSplit", "block % 2 * kRowsOfSplit", EmulatorError),
     ("hgemm", "persistent", "<0>();\n            if (thread <", "<0>();\n            if (thread < -", EmulatorError),
+    ("hgemm", "overlapped", "while (waiting > 0) store_one();  // there were few", "// there were few", WrongResult),
+    ("hgemm", "tuned", "mbarrier_wait(&empty[i % kStages], i / kStages % 2 ^ 1);", "", EmulatorError),
     ("tensor_f16", "wgmma", "step % kChain + s > 0", "step + s > 0", WrongResult),
 ]  # fmt: skip
