@@ -82,7 +82,9 @@ def split_first(scheme: Scheme) -> tuple[Plan, Scratch]:
 
 #: Of fused.cuh: rows and columns of a block's tile, the depth of a slice of k, slots of the ring, threads.
 FUSED_ROWS, FUSED_COLUMNS, FUSED_DEPTH, FUSED_STAGES, FUSED_THREADS = 128, 256, 32, 4, 384
-CLUSTER, BOX_COLUMNS = 2, 64
+BOX_COLUMNS = 64
+#: Shapes of clusters: blocks down, parts of k; and what it costs to add up parts, in slices of k.
+CLUSTERS, SLICES_TO_ADD_UP = ((2, 1), (1, 2), (2, 2), (1, 4), (1, 8)), 6
 FUSED_SHARED = FUSED_STAGES * (4 * FUSED_ROWS + 2 * 2 * FUSED_COLUMNS) * FUSED_DEPTH
 #: Of prepare.cuh: threads, rows of A and columns and rows of B for each block.
 PREPARE_THREADS, ROWS_A_BLOCK, COLUMNS, ROWS_OF_B_A_BLOCK = 256, 8, 128, 64
@@ -140,8 +142,12 @@ def one_pass(product: Product) -> tuple[Launch, ...]:
     return (Launch(f"split_once<{product.width}>", grid, (SPLIT_ONCE_THREADS,), args, pdl=True),)
 
 
-def fused(product: Product) -> Launch:
-    """The product of A, in float32, with B's parts, by persistent clusters."""
+def fused(product: Product, down: int = 2, split: int = 1) -> Launch:
+    """The product of A, in float32, with B's parts.
+
+    Clusters are ``down`` blocks that share B's tiles, times ``split`` that have a part of k each. Without a split they
+    are persistent.
+    """
     rows, pitch = _split_shape(product)
     boxes = (FUSED_DEPTH, BOX_COLUMNS)
     if _copied(product):
@@ -151,14 +157,28 @@ def fused(product: Product) -> Launch:
     else:
         a = Tensor("A", (product.m, product.k), (FUSED_ROWS, FUSED_DEPTH), "float32", 128, product.lda)
     parts = (Tensor(name, (rows, pitch), boxes, "float16", 128) for name in ("high", "low"))
-    tiles = ceil_div(product.m, FUSED_ROWS * CLUSTER) * ceil_div(product.n, FUSED_COLUMNS)
+    tiles = ceil_div(product.m, FUSED_ROWS * down) * ceil_div(product.n, FUSED_COLUMNS)
+    clusters = tiles if split > 1 else min(tiles, SMS // down)
     return Launch(
-        "multiply",
-        (CLUSTER * min(tiles, SMS // CLUSTER),),
+        f"multiply<{down}, {split}>",
+        (down * split * clusters,),
         (FUSED_THREADS,),
         (a, *parts, *product.args, "row_exponents", "column_exponents"),
         FUSED_SHARED,
     )
+
+
+def shape_of_cluster(product: Product) -> tuple[int, int]:
+    """``down`` and ``split`` of the cluster with which a product takes the fewest waves, in units of a whole tile."""
+    columns, slices = ceil_div(product.n, FUSED_COLUMNS), ceil_div(product.k, FUSED_DEPTH)
+
+    def waves(shape: tuple[int, int]) -> float:
+        down, split = shape
+        clusters = ceil_div(product.m, FUSED_ROWS * down) * columns
+        each = ceil_div(slices, split) + (SLICES_TO_ADD_UP if split > 1 else 0)
+        return ceil_div(clusters, SMS // (down * split)) * each
+
+    return min(CLUSTERS, key=waves)
 
 
 def fused_scratch(product: Product) -> dict[str, tuple[tuple[int, ...], str]]:
@@ -188,6 +208,14 @@ PLANS: dict[str, tuple[Plan, Scratch]] = {
     "fused": (lambda product: (row_exponents(product), *two_passes(product), fused(product)), fused_scratch),
     "one_pass": (
         lambda product: (row_exponents(product), *one_pass(product), replace(fused(product), pdl=True)),
+        fused_scratch,
+    ),
+    "split_k": (
+        lambda product: (
+            row_exponents(product),
+            *one_pass(product),
+            replace(fused(product, *shape_of_cluster(product)), pdl=True),
+        ),
         fused_scratch,
     ),
 }
