@@ -56,8 +56,8 @@ __device__ __forceinline__ void add_up(
 }
 
 // Clusters have `kDown` blocks, one below the other, that share tiles of B, times
-// `kSplit` that have a part of k each, and add up their totals; those compute one tile a
-// block.
+// `kSplit` that have a part of k each, and add up their totals; such a block computes
+// one tile.
 template <int kDown, int kSplit>
 __global__ void __cluster_dims__(kDown * kSplit, 1, 1)
 __launch_bounds__(kBlockThreads, 1)
