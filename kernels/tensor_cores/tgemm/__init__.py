@@ -133,7 +133,7 @@ ladder = Ladder(
         _rung("promoted", "sums go to float32 totals every 64 of k"),
         _rung("fused", "A is split in registers; a producer, two consumers, clusters"),
         _rung("one_pass", "B is read once, launches overlap"),
-        _rung("split_k", "few tiles are cut along k, and added up in the cluster"),
+        _rung("tuned", "A split beforehand, consumers take turns, C by the copy engine"),
     ),
     peers=tuple(_peer(peer) for peer in sgemm.peers),
 )

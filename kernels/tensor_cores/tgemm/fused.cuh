@@ -5,11 +5,12 @@
 #include "../../common/hopper/cluster.cuh"
 #include "../../common/hopper/tma.cuh"
 #include "../../common/hopper/wgmma.cuh"
+#include "place.cuh"
 #include "prepare.cuh"
 #include "result.cuh"
 
 constexpr int kTileRows = 128, kTileColumns = 256, kSlice = 32, kStages = 4;
-constexpr int kGroup = 8;           // rows of clusters that are computed side by side
+constexpr int kCluster = 2;         // blocks, one below the other, that share B's tiles
 constexpr int kBox = kSlice * 128;  // bytes of a box of B: 64 columns
 constexpr int kBlockThreads = 384;
 
@@ -19,47 +20,7 @@ struct alignas(1024) Stage {
     unsigned short low[kTileColumns * kSlice];
 };
 
-// The place of tile t: columns of `kGroup` tiles, so that blocks at work at the same
-// time share rows of A and columns of B in L2.
-__device__ __forceinline__ int2 place(int t, int rows, int columns)
-{
-    const int group = t / (kGroup * columns), first = group * kGroup;
-    const int height = min(kGroup, rows - first), rest = t - first * columns;
-    return make_int2(first + rest % height, rest / height);
-}
-
-// Adds the totals of the blocks of a cluster that have the parts of k. Each block
-// leaves its own in shared memory, as `thread` of the 256 has them, and adds up a share
-// of all.
-template <int kDown, int kShare>
-__device__ __forceinline__ void add_up(
-    float* shared, int thread, int part, const float (&totals)[2][64],
-    float (&sums)[kShare])
-{
-    constexpr int kThreads = 256, kSplit = 128 / kShare;
-    // Both warpgroups have read the ring.
-    asm volatile("bar.sync 1, %0;" ::"n"(kThreads) : "memory");
-#pragma unroll
-    for (int i = 0; i < 128; ++i) {
-        shared[i * kThreads + thread] = totals[i / 64][i % 64];
-    }
-    cluster_sync();
-#pragma unroll
-    for (int i = 0; i < kShare; ++i) sums[i] = 0.0f;
-#pragma unroll 1
-    for (int p = 0; p < kSplit; ++p) {
-        const unsigned rank = p * kDown + cluster_rank() % kDown;
-        const float* theirs = at_rank(shared, rank) + part * kShare * kThreads + thread;
-#pragma unroll
-        for (int i = 0; i < kShare; ++i) sums[i] += theirs[i * kThreads];
-    }
-}
-
-// Clusters have `kDown` blocks, one below the other, that share tiles of B, times
-// `kSplit` that have a part of k each, and add up their totals; such a block computes
-// one tile.
-template <int kDown, int kSplit>
-__global__ void __cluster_dims__(kDown * kSplit, 1, 1)
+extern "C" __global__ void __cluster_dims__(kCluster, 1, 1)
 __launch_bounds__(kBlockThreads, 1)
 multiply(const __grid_constant__ TensorMap a, const __grid_constant__ TensorMap b_high,
          const __grid_constant__ TensorMap b_low, int m, int n, int k, float alpha,
@@ -68,38 +29,26 @@ multiply(const __grid_constant__ TensorMap a, const __grid_constant__ TensorMap 
 {
     extern __shared__ __align__(1024) Stage stages[];
     __shared__ Barrier full[kStages], empty[kStages];
-    constexpr int kCluster = kDown * kSplit;
-    const int rank = cluster_rank() % kDown, part = cluster_rank() / kDown;
+    const int rank = cluster_rank();
     const int thread = threadIdx.x;
     if (thread == 0) {
         for (int s = 0; s < kStages; ++s) {
             mbarrier_init(&full[s], 1);
-            mbarrier_init(&empty[s], 8 * kDown);  // from each consuming warp
+            mbarrier_init(&empty[s], 8 * kCluster);  // from each consuming warp
         }
         fence_mbarrier_init();
     }
     cluster_sync();
     wait_for_launch_before();
-    const int height = kTileRows * kDown;
+    const int height = kTileRows * kCluster;
     const int rows = (m + height - 1) / height;
     const int columns = (n + kTileColumns - 1) / kTileColumns;
     const int slices = (k + kSlice - 1) / kSlice;
-    const int first_slice = part * slices / kSplit;
-    const int last_slice = (part + 1) * slices / kSplit;
     int slot = 0, phase = 0;
     const auto advance = [&] {
         if (++slot == kStages) {
             slot = 0;
             phase ^= 1;
-        }
-    };
-    const auto load_box = [&](void* to, const TensorMap& from, int x, int y,
-                              Barrier* arrived) {
-        if constexpr (kDown == 1) {
-            tma_load(to, from, x, y, arrived);
-        } else {
-            tma_load_multicast(to, from, x, y, arrived,
-                               ((1 << kDown) - 1) << part * kDown);
         }
     };
     if (thread < 128) {
@@ -108,18 +57,20 @@ multiply(const __grid_constant__ TensorMap a, const __grid_constant__ TensorMap 
              t += gridDim.x / kCluster) {
             const int2 at = place(t, rows, columns);
             const int y = at.x * height + rank * kTileRows, x = at.y * kTileColumns;
-            for (int i = first_slice; i < last_slice; ++i) {
+            for (int i = 0; i < slices; ++i) {
                 Stage& to = stages[slot];
                 Barrier* arrived = &full[slot];
                 mbarrier_wait(&empty[slot], phase ^ 1);
                 mbarrier_arrive_expect(arrived, sizeof(Stage));
                 tma_load(to.a, a, i * kSlice, y, arrived);
 #pragma unroll
-                for (int j = 0; j < 4 / kDown; ++j) {
-                    const int box = rank * (4 / kDown) + j;
+                for (int j = 0; j < 4 / kCluster; ++j) {
+                    const int box = rank * (4 / kCluster) + j;
                     const int offset = box * 64 * kSlice, column = x + 64 * box;
-                    load_box(to.high + offset, b_high, column, i * kSlice, arrived);
-                    load_box(to.low + offset, b_low, column, i * kSlice, arrived);
+                    tma_load_multicast(to.high + offset, b_high, column, i * kSlice,
+                                       arrived, (1 << kCluster) - 1);
+                    tma_load_multicast(to.low + offset, b_low, column, i * kSlice,
+                                       arrived, (1 << kCluster) - 1);
                 }
                 advance();
             }
@@ -139,7 +90,7 @@ multiply(const __grid_constant__ TensorMap a, const __grid_constant__ TensorMap 
             const float above = y < m ? scale_of(row_exponents[y]) : 1.0f;
             const float below = y + 8 < m ? scale_of(row_exponents[y + 8]) : 1.0f;
             float totals[2][64] = {};
-            for (int i = first_slice; i < last_slice; ++i) {
+            for (int i = 0; i < slices; ++i) {
                 const Stage& from = stages[slot];
                 mbarrier_wait(&full[slot], phase);
                 unsigned high[2][4], low[2][4];
@@ -176,9 +127,7 @@ multiply(const __grid_constant__ TensorMap a, const __grid_constant__ TensorMap 
                     wgmma_wait<0>();
                     if (half == 1) {
                         __syncwarp();
-                        if (lane < kDown) {
-                            mbarrier_arrive_at(&empty[slot], part * kDown + lane);
-                        }
+                        if (lane < kCluster) mbarrier_arrive_at(&empty[slot], lane);
                     }
 #pragma unroll
                     for (int j = 0; j < 64; ++j) totals[half][j] += sums[j];
@@ -186,18 +135,9 @@ multiply(const __grid_constant__ TensorMap a, const __grid_constant__ TensorMap 
                 advance();
             }
             const int x = at.y * kTileColumns + lane % 4 * 2;
-            if constexpr (kSplit == 1) {
-                store(to, y, x, totals[0]);
-                store(to, y, x + 128, totals[1]);
-            } else {
-                float sums[128 / kSplit];
-                add_up<kDown>(reinterpret_cast<float*>(stages), thread - 128, part,
-                              totals, sums);
-                store(to, y, x + part * (kTileColumns / kSplit), sums);
-            }
+            store(to, y, x, totals[0]);
+            store(to, y, x + 128, totals[1]);
         }
     }
-    __syncwarp();
-    if (kSplit > 1 && thread < 128) cluster_sync();  // that of add_up
     cluster_sync();
 }

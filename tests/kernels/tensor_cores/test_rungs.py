@@ -27,20 +27,12 @@ SIZES = {
 
 #: Sizes and constants that reach branches which the sizes above leave out.
 CORNERS = [
-    *(
-        Corner(
-            "tgemm",
-            f"clusters of {down} x {split} blocks",
-            {"m": 3, "n": 137, "k": 130, "data": "normal"},
-            {"kernels.tensor_cores.tgemm.launches.CLUSTERS": ((down, split),)},
-        )
-        for down, split in ((1, 4), (2, 2))
-    ),
+    Corner("tgemm", "blocks that wait", {"m": 3, "n": 136, "k": 260, "data": "normal"}, only="kRowsOfSplit"),
     Corner(
         "tgemm",
-        "blocks that wait for each other",
-        {"m": 1, "n": 4, "k": 260, "data": "scaled"},
-        only="arrived_at",
+        "a ring that goes on from tile to tile",
+        {"m": 3, "n": 264, "k": 72, "data": "normal"},
+        {"kernels.tensor_cores.tgemm.launches.SMS": 2},
     ),
     Corner(
         "hgemm",
@@ -96,13 +88,14 @@ PLANTED = [
     ("tgemm", "promoted", "!(anew && s == 0)", "!anew", WrongResult),
     ("tgemm", "fused", "k % 4 / 2 * 8", "k % 4 / 2 * 4", EmulatorError),
     ("tgemm", "one_pass", "if (thread < kColumns && column < n)", "if (thread < 64 && column < n)", WrongResult),
-    ("tgemm", "split_k", "cluster_rank() % kDown, part", "cluster_rank() / kDown, part", EmulatorError),
+    ("tgemm", "tuned", "fence_proxy_async();", "", EmulatorError),
     *((name, "wgmma", "step % kChain + s > 0", "step % kChain > 0", WrongResult) for name in PIPES),
 ]  # fmt: skip
 
 #: Planted faults that only the corners reach.
 HIDDEN = [
-    ("tgemm", "split_k", 'asm volatile("bar.sync 1, %0;" ::"n"(kThreads) : "memory");', "", EmulatorError),
+    ("tgemm", "tuned", "if (thread == 0) meet(counter, kSplit);", "", EmulatorError),
+    ("tgemm", "tuned", "bulk_wait_read<1>()", "bulk_wait_read<2>()", EmulatorError),
     ("tgemm", "one_pass", "block * kRowsOfSplit", "block % 2 * kRowsOfSplit", EmulatorError),
     ("hgemm", "persistent", "<0>();\n            if (thread <", "<0>();\n            if (thread < -", EmulatorError),
     ("tensor_f16", "wgmma", "step % kChain + s > 0", "step + s > 0", WrongResult),
