@@ -116,8 +116,8 @@ __device__ __forceinline__ void add_up(
 }
 
 // Clusters of `kDown` blocks, one below the other, share tiles of B, and take tile
-// after tile. With kSplit > 1, so many blocks compute one tile, a part of k each. kBoxes: C
-// takes a tensor map.
+// after tile. With kSplit > 1, so many blocks compute one tile, a part of k each.
+// kBoxes: C takes a tensor map.
 template <int kDown, int kSplit, bool kBoxes>
 __global__ void __cluster_dims__(kDown, 1, 1) __launch_bounds__(kBlockThreads, 1)
 multiply(const __grid_constant__ TensorMap a, const __grid_constant__ TensorMap b_high,
