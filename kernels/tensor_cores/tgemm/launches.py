@@ -112,7 +112,7 @@ def row_exponents(product: Product) -> Launch:
     m, _n, k, _, a, lda, *_ = product.args
     width = 1 if _copied(product) else 4
     copy = ("copy", np.int32(rounded_up(product.k, 4))) if width == 1 else ("A", np.int32(0))
-    args = (a, lda, m, k, "row_exponents", "maxima", np.int32(product.n + _strips(product)), *copy)
+    args = (a, lda, m, k, "row_exponents", "maxima", np.int32(_words(product)), *copy)
     return Launch(f"row_exponents<{width}>", (ceil_div(product.m, ROWS_A_BLOCK),), (PREPARE_THREADS,), args)
 
 
@@ -152,13 +152,17 @@ def _boxes_of_b(product: Product) -> tuple[Tensor, ...]:
     return tuple(Tensor(name, shape, box, "float16", 128) for name in ("high", "low"))
 
 
-def fused(product: Product) -> Launch:
-    """The product of A, in float32, with B's parts, by persistent clusters of two blocks."""
+def _boxes_of_a(product: Product) -> Tensor:
+    """A in float32, or its copy."""
     box, copied = (FUSED_ROWS, FUSED_DEPTH), _copied(product)
     pitch = rounded_up(product.k, 4) if copied else product.lda
-    a = Tensor("copy" if copied else "A", (product.m, product.k or 1), box, "float32", 128, pitch)
+    return Tensor("copy" if copied else "A", (product.m, product.k or 1), box, "float32", 128, pitch)
+
+
+def fused(product: Product) -> Launch:
+    """The product of A, in float32, with B's parts, by persistent clusters of two blocks."""
     tiles = ceil_div(product.m, FUSED_ROWS * CLUSTER) * ceil_div(product.n, FUSED_COLUMNS)
-    args = (a, *_boxes_of_b(product), *product.args, "row_exponents", "column_exponents")
+    args = (_boxes_of_a(product), *_boxes_of_b(product), *product.args, "row_exponents", "column_exponents")
     return Launch("multiply", (CLUSTER * min(tiles, SMS // CLUSTER),), (FUSED_THREADS,), args, FUSED_SHARED)
 
 
@@ -167,7 +171,7 @@ def fused_scratch(product: Product) -> dict[str, tuple[tuple[int, ...], str]]:
     return {
         "row_exponents": ((product.m,), "int32"),
         "column_exponents": ((product.n,), "int32"),
-        "maxima": ((product.n + _strips(product),), "uint32"),
+        "maxima": ((_words(product),), "uint32"),
         "high": (shape, "uint16"),
         "low": (shape, "uint16"),
         **({"copy": ((product.m, rounded_up(product.k, 4)), "float32")} if _copied(product) else {}),
@@ -205,12 +209,18 @@ def _words(product: Product) -> int:
     return product.n + _strips(product) + _tiles(product, 1)
 
 
-def tuned(product: Product) -> Launch:
-    """The product of A's parts with B's, by clusters of two blocks, or by blocks for parts of k."""
+def tuned(product: Product, held: bool = False) -> Launch:
+    """The product of A's parts with B's, by clusters of two blocks, or by blocks for parts of k.
+
+    ``held``: A is in float32, and is split in registers.
+    """
     split = parts_of_k(product)
     down = 1 if split > 1 else CLUSTER
     boxed = product.width == 4 and split == 1
-    a = Tensor("a_parts", (product.m, 2 * rounded_up(product.k, FUSED_DEPTH)), (FUSED_ROWS, 64), "float16", 128)
+    if held:
+        a = _boxes_of_a(product)
+    else:
+        a = Tensor("a_parts", (product.m, 2 * rounded_up(product.k, FUSED_DEPTH)), (FUSED_ROWS, 64), "float16", 128)
     b = _boxes_of_b(product)
     c = Tensor("C", (product.m, product.n), OUT_BOX, "float32", 128, product.ldc) if boxed else b[0]
     partial = "partial" if split > 1 else "C"
@@ -259,5 +269,12 @@ PLANS: dict[str, tuple[Plan, Scratch]] = {
     "tuned": (
         lambda product: (split_rows(product), *one_pass(product, permuted=False), tuned(product)),
         tuned_scratch,
+    ),
+    "held": (
+        lambda product: (row_exponents(product), *one_pass(product), tuned(product, held=True)),
+        lambda product: {
+            **fused_scratch(product),
+            **{k: v for k, v in tuned_scratch(product).items() if k == "partial"},
+        },
     ),
 }
