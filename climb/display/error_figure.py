@@ -21,8 +21,9 @@ def error_figure(
 ) -> Figure:
     """Draw each implementation as a mark at its time in seconds and its error, on logarithmic axes.
 
-    ``points`` gives (time, error) by name. Low and left is better. ``best`` is drawn in blue, peers in their colour, the rest in grey. Raises ValueError for a
-    time or an error that is not positive, and for a ``best`` that is not among the points.
+    ``points`` gives (time, error) by name. Low and left is better. ``best`` is blue, peers have their colour, the
+    rest in grey. Raises ValueError for a time or an error that is not positive, and for a ``best`` that is not among
+    the points.
     """
     if best not in points:
         raise ValueError(f"best is {best!r}; expected one of {', '.join(points)}")

@@ -1,4 +1,4 @@
-"""The figures of the book: ladder, error, overview, roofline, sweep, access picture, lanes, launch, stalls, steps, ring.
+"""The figures of the book: ladder, time against error, overview, roofline, sweep, access picture, and more.
 
 Each function returns a matplotlib figure in the book's style, which a notebook shows as SVG. ``alt_text(figure)``
 describes it in words. ``climb figures`` draws the pictures of the README and the front page.
