@@ -62,12 +62,12 @@ CORNERS = [
     Corner(
         "convlayer_tensor",
         "weights that do not fit, split over a cluster",
-        {"n": 4, "c_in": 84, "c_out": 3, "k": 3, "batch": 1},
+        {"n": 4, "c_in": 116, "c_out": 3, "k": 3, "batch": 1},
         {
             "kernels.conv_layers.convlayer_tensor.launches.SMS": 2,
-            "kernels.conv_layers.convlayer_tensor.launches.TAP_SLOTS": 2,
+            "kernels.conv_layers.convlayer_tensor.launches.TAP_SLOTS": 3,
         },
-        {"kTapSlots = 4": "kTapSlots = 2"},
+        {"kTapSlots = 4": "kTapSlots = 3"},
     ),
     Corner(
         "convlayer_tensor",
@@ -99,6 +99,7 @@ PLANTED = [
     ("convlayer_tensor", "mma", "inside && in + 4 < c_in", "inside", EmulatorError),
     ("convlayer_tensor", "wgmma", "tap / 3 * kHaloWide + tap % 3", "tap / 3 * kWide + tap % 3", WrongResult),
     ("convlayer_tensor", "wgmma", "fence_proxy_async();", "", EmulatorError),
+    ("convlayer_tensor", "halves", "(tile.x - 1) * 8, tile.y - 1", "tile.x * 8, tile.y - 1", WrongResult),
     ("report_layouts", "single_thread_load", "i < c_out * kTaps; ++i", "i < c_out * kTaps - 1; ++i", Uninitialised),
     ("report_layouts", "block_load", "i < c_out * kTaps; i +=", "i < c_out * kTaps - 1; i +=", Uninitialised),
     ("report_layouts", "pairs", "map) * c_out + out", "out) * c_out + map", EmulatorError),
