@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from harness import Device
 
-from climb.emulator import InvalidMetadata, UnsupportedInstruction
+from climb.emulator import InvalidMetadata, PendingProduct, UnsupportedInstruction
 from climb.emulator.runtime.tensor_cores import sparsity
 from climb.emulator.runtime.tensor_cores.arithmetic import Types, warp_product
 
@@ -153,3 +153,50 @@ def test_infinities_that_no_element_meets_do_not_count(device: dict) -> None:
     d = np.zeros((16, 8), np.float32)
     device[True].launch("multiply<0>", 1, 32, a, b, words.astype(np.uint32), d)
     assert (d == want).all()
+
+
+# One warpgroup: products of 64 x 32 and 32 x 8 halves, whose metadata, or whose A in registers, change in each round.
+IN_FLIGHT = r"""
+extern "C" __global__ void rounds(const unsigned* given, float* out, int count)
+{
+    __shared__ __align__(1024) unsigned s[1024];
+    int t = threadIdx.x;
+    for (int i = t; i < 1024; i += 128) s[i] = 0;
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    __syncthreads();
+    unsigned long long at = (unsigned)__cvta_generic_to_shared(s) >> 4 | 8ull << 16 | 16ull << 32;
+    float D[4] = {};
+    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+    for (int i = 0; i < count; ++i) {
+        unsigned x = given[i * 128 + t];
+        asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+        asm volatile("PRODUCT" : "+f"(D[0]), "+f"(D[1]), "+f"(D[2]), "+f"(D[3])
+                               : "r"(x), "l"(at), "r"(0x44444444u) : "memory");
+        asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+        asm volatile("wgmma.wait_group.sync.aligned OPEN;" ::: "memory");
+    }
+    asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+    for (int i = 0; i < 4; ++i) out[t * 4 + i] = D[i];
+}
+"""
+READ_LATE = {
+    "metadata": "wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16 {%0,%1,%2,%3}, %5, %5, %4, 0, 1, 1, 1, 0, 0;",
+    "a": "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%0,%1,%2,%3}, {%4,%4,%4,%4}, %5, 1, 1, 1, 0;",
+    "a of a sparse product": "wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16 "
+    "{%0,%1,%2,%3}, {%4,%4,%4,%4}, %5, %6, 0, 1, 1, 1, 0;",
+}
+
+
+@pytest.mark.parametrize("what", READ_LATE)
+def test_a_register_that_a_product_reads_keeps_its_value_until_the_wait(what: str) -> None:
+    """An H200 multiplied by the next round's metadata where a kernel loaded them before the products were done."""
+    given, out = np.full((3, 128), 0x44444444, np.uint32), np.ones(512, np.float32)
+    source = IN_FLIGHT.replace("PRODUCT", READ_LATE[what])
+    waiting = Device(source.replace("OPEN", "0"), arch="sm_90a")
+    waiting.launch("rounds", 1, 128, given, out, np.int32(3))
+    assert (out == 0).all()
+    early = Device(source.replace("OPEN", "1"), arch="sm_90a")
+    early.launch("rounds", 1, 128, given, out, np.int32(1))  # one round changes nothing
+    with pytest.raises(PendingProduct, match="writes a register that is read by the matrix product") as caught:
+        early.launch("rounds", 1, 128, given, out, np.int32(2))
+    assert "given[i * 128 + t]" in caught.value.where.text

@@ -6,6 +6,9 @@ follow each other without a wait if they have the same shape. Whether a product 
 executed is known at run time only; what is found here is which products to ask about, and whether the value can be
 that of an earlier execution of the product, which another one in flight does not touch.
 
+A register of a, or of the metadata of a sparse product, must keep its value while the product is in flight: which
+instructions write one is found here, too.
+
 A wgmma.fence must lie between ordinary writes to those registers and the product, and before the first product. Moves
 are not counted as writes: the compiler places those of constants and copies, and those that join halves, as it likes.
 """
@@ -66,12 +69,14 @@ class ProductRegisters:
 
     `numbers`: its products, by the id of their instruction. `uses`: by the id of an instruction, the registers that it
     uses and products may write, each with these, as in `_Value`. `unfenced`: the products before which a fence may be
-    missing, with the instruction that has written one of their registers, None before the first product.
+    missing, with the instruction that has written one of their registers, None before the first product. `overwrites`:
+    by the id of an instruction, the products that read a register which it writes.
     """
 
     numbers: dict[int, int] = field(default_factory=dict)
     uses: dict[int, dict[str, frozenset[tuple[int, bool]]]] = field(default_factory=dict)
     unfenced: dict[int, ptx.Instruction | None] = field(default_factory=dict)
+    overwrites: dict[int, tuple[int, ...]] = field(default_factory=dict)
 
 
 def analyse(blocks: list[Block], roles: Roles) -> ProductRegisters:
@@ -85,6 +90,7 @@ def analyse(blocks: list[Block], roles: Roles) -> ProductRegisters:
                 products.append(instruction)
     if not products:
         return out
+    _note_overwrites(blocks, products, roles, out)
     shapes = [each.opcode for each in products]
     followed = _followed(blocks, roles)
     entries: dict[int, _State] = {0: _State()}
@@ -127,6 +133,25 @@ def _followed(blocks: list[Block], roles: Roles) -> set[str]:
         found.update(near)
         work += near
     return found
+
+
+def _note_overwrites(
+    blocks: list[Block], products: list[ptx.Instruction], roles: Roles, out: ProductRegisters
+) -> None:  # fmt: skip
+    """Find the instructions that write registers which products read. Moves are left out, as everywhere here."""
+    readers: dict[str, list[int]] = {}
+    for number, product in enumerate(products):
+        _, left, _, *rest = product.operands
+        registers = list(left.items) if isinstance(left, ptx.Vector) else []
+        for each in registers + (rest[:1] if ".sp." in product.opcode else []):
+            if isinstance(each, ptx.Register):
+                readers.setdefault(each.name, []).append(number)
+    for block in blocks:
+        for instruction in block.instructions:
+            if not instruction.opcode.startswith((PRODUCT, "mov.")):
+                found = {number for name in roles(instruction)[0] for number in readers.get(name, ())}
+                if found:
+                    out.overwrites[id(instruction)] = tuple(sorted(found))
 
 
 def _step(

@@ -2,6 +2,7 @@
 // matrices of halves.
 #pragma once
 
+#include "../../common/hopper/dependent.cuh"
 #include "scales.cuh"
 
 constexpr int kPrepareThreads = 256, kPrepareWarps = kPrepareThreads / 32;
@@ -46,16 +47,17 @@ __device__ __forceinline__ unsigned largest_of(unsigned most, float4 v)
                max(magnitude(v.z), magnitude(v.w)));
 }
 
-// A warp a row. Sets the maxima of B's columns to zero for the next launch. A tensor
-// map needs rows at multiples of 16 bytes: where A's are not, they are copied.
+// A warp a row. Sets `zeros` words to zero, where the next launch looks for maxima. A
+// tensor map needs rows at multiples of 16 bytes: where A's are not, they are copied.
 template <int kWidth>
 __global__ void __launch_bounds__(kPrepareThreads)
 row_exponents(const float* __restrict__ A, int lda, int m, int k,
-              int* __restrict__ exponents, unsigned* __restrict__ column_maxima, int n,
+              int* __restrict__ exponents, unsigned* __restrict__ zeroed, int zeros,
               float* copy, int pitch)
 {
+    start_next_launch();
     const int thread = blockIdx.x * kPrepareThreads + threadIdx.x;
-    for (int i = thread; i < n; i += gridDim.x * kPrepareThreads) column_maxima[i] = 0;
+    for (int i = thread; i < zeros; i += gridDim.x * kPrepareThreads) zeroed[i] = 0;
     const int row = thread / 32, lane = threadIdx.x % 32;
     if (row >= m) return;
     const float* from = A + static_cast<size_t>(row) * lda;
@@ -83,4 +85,39 @@ row_exponents(const float* __restrict__ A, int lda, int m, int k,
 __device__ __forceinline__ int place_of(int k)
 {
     return k / 16 * 16 + k % 4 / 2 * 8 + k % 16 / 4 * 2 + k % 2;
+}
+
+// Splits four neighbours of a row of B, and puts them in row `row` of the parts.
+__device__ __forceinline__ void put_split(
+    float4 v, const float (&scales)[4], unsigned short* high, unsigned short* low,
+    int row, int column, int pitch)
+{
+    uint2 h, l;
+    split_pair(multiply_exactly(v.x, scales[0]), multiply_exactly(v.y, scales[1]), h.x,
+               l.x);
+    split_pair(multiply_exactly(v.z, scales[2]), multiply_exactly(v.w, scales[3]), h.y,
+               l.y);
+    const size_t at = static_cast<size_t>(row) * pitch + column;
+    *reinterpret_cast<uint2*>(high + at) = h;
+    *reinterpret_cast<uint2*>(low + at) = l;
+}
+
+// The largest magnitudes of `kRows` rows of four columns, over the warps of a block: in
+// `largest`, which is zero before.
+template <int kRows>
+__device__ __forceinline__ void find_largest(
+    const float4 (&rows)[kRows], unsigned (&largest)[kColumns])
+{
+    unsigned most[4] = {};
+#pragma unroll
+    for (int i = 0; i < kRows; ++i) {
+        most[0] = max(most[0], magnitude(rows[i].x));
+        most[1] = max(most[1], magnitude(rows[i].y));
+        most[2] = max(most[2], magnitude(rows[i].z));
+        most[3] = max(most[3], magnitude(rows[i].w));
+    }
+#pragma unroll
+    for (int j = 0; j < 4; ++j) {
+        atomicMax(&largest[threadIdx.x % 32 * 4 + j], most[j]);
+    }
 }

@@ -77,7 +77,7 @@ __device__ __forceinline__ void store(
     const int e[2] = {to.row_exponents[min(row, to.m - 1)],
                       to.row_exponents[min(row + 8, to.m - 1)]};
     int largest = max(e[0], e[1]);
-#pragma unroll
+#pragma unroll 4
     for (int j = 0; j < kSums / 2; ++j) {
         const int x = column + j / 2 * 8 + j % 2;
         largest = max(largest, to.column_exponents[min(x, to.n - 1)]);

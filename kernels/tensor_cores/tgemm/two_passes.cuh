@@ -19,17 +19,8 @@ column_maxima(const float* __restrict__ B, int ldb, int n, int k,
         const float* from = B + static_cast<size_t>(first + i) * ldb;
         rows[i] = first + i < k ? read_four<kWidth>(from, x, n) : float4{};
     }
-    unsigned most[4] = {};
-#pragma unroll
-    for (int i = 0; i < kRowsAWarp; ++i) {
-        most[0] = max(most[0], magnitude(rows[i].x));
-        most[1] = max(most[1], magnitude(rows[i].y));
-        most[2] = max(most[2], magnitude(rows[i].z));
-        most[3] = max(most[3], magnitude(rows[i].w));
-    }
     __syncthreads();
-#pragma unroll
-    for (int j = 0; j < 4; ++j) atomicMax(&largest[lane * 4 + j], most[j]);
+    find_largest(rows, largest);
     __syncthreads();
     const int column = blockIdx.x * kColumns + threadIdx.x;
     if (threadIdx.x < kColumns && column < n) {
@@ -38,7 +29,7 @@ column_maxima(const float* __restrict__ B, int ldb, int n, int k,
 }
 
 // Takes the blocks in the other order, and so first what the pass before left in L2.
-template <int kWidth>
+template <int kWidth, bool kPermuted>
 __global__ void __launch_bounds__(kPrepareThreads)
 split_columns(const float* __restrict__ B, int ldb, int n, int k,
               const unsigned* __restrict__ maxima, int* __restrict__ exponents,
@@ -62,13 +53,6 @@ split_columns(const float* __restrict__ B, int ldb, int n, int k,
         if (x >= pitch || row >= (k + 15) / 16 * 16) break;
         const float* from = B + static_cast<size_t>(row) * ldb;
         const float4 v = row < k ? read_four<kWidth>(from, x, n) : float4{};
-        uint2 h, l;
-        split_pair(multiply_exactly(v.x, scales[0]), multiply_exactly(v.y, scales[1]),
-                   h.x, l.x);
-        split_pair(multiply_exactly(v.z, scales[2]), multiply_exactly(v.w, scales[3]),
-                   h.y, l.y);
-        const size_t at = static_cast<size_t>(place_of(row)) * pitch + x;
-        *reinterpret_cast<uint2*>(high + at) = h;
-        *reinterpret_cast<uint2*>(low + at) = l;
+        put_split(v, scales, high, low, kPermuted ? place_of(row) : row, x, pitch);
     }
 }
