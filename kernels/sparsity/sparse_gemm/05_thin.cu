@@ -1,6 +1,6 @@
 // Idea: for few columns, low and narrow tiles with many copies in flight.
-// From the rung before: mma.sp again, as in ring. A warp has 16 x 32 sums and a block 64
-// x 32, so that weights are read by all SMs, kStages - 1 slabs ahead.
+// From the rung before: mma.sp again, as in ring. A warp has 16 x 32 sums and a block
+// 64 x 32, so that weights are read by all SMs, kStages - 1 slabs ahead.
 // Requires: m a multiple of 16, n of 8, k of 64; blocks of kThreads threads, kStages
 // times kBytes of shared memory; sm_80.
 #include "../../common/mma.cuh"
