@@ -13,6 +13,7 @@ from ..simt.groups import Group
 from ..simt.lanes import take
 from ..simt.site import Site
 from .accesses import count_access, find_allocation, subgroup
+from .cluster_addresses import own_address
 from .shared_memory import shared_index
 
 #: (old, value, other) -> new, elementwise. `other` is the new value of a compare-and-swap, whose `value` is compared.
@@ -220,6 +221,7 @@ def atomic_shared(
     returns: bool,
 ) -> np.ndarray | None:
     """atom.shared and red.shared."""
+    address = own_address(group, site, address)
     index = shared_index(group, site, address)
     _contention(group, site, address, "shared")
     if group.batch.shared_shadow is not None:

@@ -26,6 +26,7 @@ from ..simt.lanes import Lanes
 from ..simt.site import Site
 from . import mbarrier
 from .atomics import UFUNCS, decrease, increase
+from .cluster_addresses import own_address
 from .mbarrier_words import phase
 
 PIECE = 16
@@ -78,6 +79,11 @@ def check_alignment(group: Group, site: Site, address: int, multiple: int, what:
             width=multiple,
             allocation=None,
         )
+
+
+def own_start(group: Group, site: Site, start: int) -> int:
+    """Where a range of shared memory of the one lane's own block starts, the site's offset included."""
+    return int(own_address(group, site, np.array([[start]]))[0, 0]) + site.offset
 
 
 def check_shared_range(group: Group, site: Site, start: int, nbytes: int) -> None:

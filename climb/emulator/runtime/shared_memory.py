@@ -9,6 +9,7 @@ from ..counters.cost_model import SHARED_MEASURES, AccessCost, access_cost
 from ..simt.groups import Group
 from ..simt.site import Site
 from .accesses import check_extents, count_access, pack, unpack
+from .cluster_addresses import own_address
 
 
 def check_shared(group: Group, site: Site, address: np.ndarray) -> AccessCost:
@@ -33,6 +34,7 @@ def shared_index(group: Group, site: Site, address: np.ndarray) -> np.ndarray:
 
 def load_shared(group: Group, site: Site, address: np.ndarray) -> np.ndarray:
     """ld.shared: values (blocks, threads), or (blocks, threads, count); one column if the address is uniform."""
+    address = own_address(group, site, address)
     index = shared_index(group, site, address)
     if group.batch.shared_shadow is not None:
         hooks.ordered(group, site)
@@ -43,6 +45,7 @@ def load_shared(group: Group, site: Site, address: np.ndarray) -> np.ndarray:
 
 def store_shared(group: Group, site: Site, address: np.ndarray, value: np.ndarray | tuple) -> None:
     """st.shared. If lanes of a block store to the same address, the last lane wins."""
+    address = own_address(group, site, address)
     value, index = pack(value, site), shared_index(group, site, address)
     shape = np.broadcast_shapes(index.shape, value.shape)
     if index.shape != shape:

@@ -222,7 +222,7 @@ def store(
 ) -> None:
     """cp.async.bulk.tensor and cp.reduce.async.bulk.tensor from shared to global memory; `pixelwise`: im2col mode."""
     for lane, (start, where, *first) in bulk.each_lane(group, source, maps, *coordinates):
-        start += source_site.offset
+        start = bulk.own_start(lane, source_site, start)
         tensor = _tensor(lane, site, where + site.offset)
         kind = _KINDS.get(tensor.dtype, tensor.dtype)
         if reduction is not None and kind not in _REDUCES[reduction]:

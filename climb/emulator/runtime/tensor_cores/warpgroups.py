@@ -14,7 +14,7 @@ import numpy as np
 
 from ...checks import faults
 from ...checks.proxies import check_fenced
-from ...errors import Misaligned, PendingProduct, UnfencedProduct
+from ...errors import AsyncMisuse, Misaligned, PendingProduct, UnfencedProduct
 from ...simt.async_access import AsyncAccess
 from ...simt.groups import Group
 from ...simt.lanes import WARP, Lanes
@@ -138,6 +138,8 @@ def _read(
 ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
     """The codes of an operand in shared memory, (warpgroups, rows, depth), and the addresses of its pieces."""
     batch = group.batch
+    if batch.order.size > 1:
+        _check_ranks(group, site, words, blocks, threads, name)
     found = descriptors.decode(words)
     bad = descriptors.misplaced(found)
     if bad.any():
@@ -163,6 +165,27 @@ def _read(
     index = address // descriptors.PIECE + (blocks * (batch.shared.shape[1] // descriptors.PIECE))[:, None, None]
     codes = memory.take(index, axis=0).view(f"u{size}").reshape(len(words), address.shape[1], -1)
     return codes if by_k else codes.swapaxes(1, 2), address
+
+
+def _check_ranks(
+    group: Group, site: Site, words: np.ndarray, blocks: np.ndarray, threads: np.ndarray, name: str
+) -> None:
+    """Raise AsyncMisuse if the descriptors of blocks of a cluster differ by their ranks above the start address."""
+    batch = group.batch
+    ranks = (blocks + batch.start) % batch.order.size
+    seen = batch.products.fields.setdefault((site.index, name), {})
+    for index, (rank, field) in enumerate(zip(ranks.tolist(), descriptors.above_start(words).tolist(), strict=True)):
+        if seen.get(rank) == field:
+            continue
+        seen[rank] = field
+        if any(other != rank and descriptors.swallow(seen[other], other, field, rank) for other in seen):
+            guilty = max(rank, next(other for other in seen if other != rank))
+            raise AsyncMisuse(
+                f"the descriptor of {name} holds the rank of its block in the cluster ({guilty}) among the bits of its "
+                "leading dimension offset: a shared address has the rank from bit 24 on, so mask the address before it "
+                "becomes part of a descriptor: (address & 0x3ffff) >> 4",
+                faults.place(batch, site.location, int(blocks[index]), int(threads[index]), 128),
+            )
 
 
 def _as_lanes(
