@@ -12,11 +12,9 @@ from .deadlocks import barrier_divergence, check_cluster_barrier, check_warp_gat
 from .gates import Gates
 from .named_barriers import NamedBarriers
 from .policy import SPINS, Waiting
-from .progress import FEWEST_ROUNDS, PATIENCE, Progress
+from .progress import FEWEST_ROUNDS, NO_EXIT, PATIENCE, Progress
 from .schedules import Teams
 from .special_registers import special_registers
-
-NO_CHANGE = "nothing that the loop's condition depends on changes any more"
 
 
 class Scheduler:
@@ -101,6 +99,8 @@ class Scheduler:
                             exited.append(part.lanes)
                     group = None
                     continue
+            if at <= last and steps > PATIENCE and at in self.progress.closed:
+                endless_loop(batch, at, group, parked, NO_EXIT)
             if at <= last and (self._yields(at, group) if block.spin else steps > PATIENCE and self._stuck(at, group)):
                 group = None
             elif not waiting.may_continue(at, group):
@@ -148,8 +148,8 @@ class Scheduler:
         if not waiting.runnable and not (self.parked and self._release(spinning=True)):
             if self.grid_barrier is not None:
                 self.grid_barrier.check([*waiting.postponed, (at, group)])
-            if self.progress.idle([*waiting.postponed, (at, group)]):
-                endless_loop(self.batch, at, group, self.parked, NO_CHANGE)
+            if why := self.progress.idle([*waiting.postponed, (at, group)]):
+                endless_loop(self.batch, at, group, self.parked, why)
             if not waiting:
                 return False
         waiting.postpone(at, group)
@@ -161,10 +161,11 @@ class Scheduler:
         Raises EndlessLoop if nobody can.
         """
         waiting, progress = self.waiting, self.progress
-        if not progress.repeats(at, group, not waiting and not self.parked):
+        why = progress.repeats(at, group, not waiting and not self.parked)
+        if not why:
             return False
         if not waiting or not progress.loop(at).memory or progress.postponed > FEWEST_ROUNDS:
-            endless_loop(self.batch, at, group, self.parked, NO_CHANGE)
+            endless_loop(self.batch, at, group, self.parked, why)
         progress.postponed += 1
         waiting.postpone(at, group)
         return True

@@ -141,6 +141,7 @@ def _swap_at_one_address(
 
 def apply_by_lane(
     group: Group,
+    site: Site,
     memory: np.ndarray,
     index: np.ndarray,
     operation: str | Step,
@@ -157,7 +158,9 @@ def apply_by_lane(
     before = memory[where] if batch.watching else None
     old = apply(memory, where, operation, flat(value), None if other is None else flat(other), returns)
     if before is not None:
-        batch.changes += before.tobytes() != memory[where].tobytes()
+        batch.journal.read(site.ptx, memory, where)
+        if before.tobytes() != memory[where].tobytes():
+            batch.note_change(memory, where, before)
     return None if old is None else old.reshape(shape)
 
 
@@ -181,7 +184,7 @@ def atomic_global(
     _contention(group, site, address, "global")
     hooks.atomic(group, site, allocation, address)
     index = (address + (site.offset - allocation.address)) >> (site.width.bit_length() - 1)
-    return apply_by_lane(group, allocation.view(site.element), index, operation, value, other, returns)
+    return apply_by_lane(group, site, allocation.view(site.element), index, operation, value, other, returns)
 
 
 def _atomic_scattered(
@@ -227,7 +230,7 @@ def atomic_shared(
     if group.batch.shared_shadow is not None:
         hooks.ordered(group, site)
         group.batch.shared_shadow.atomic(group, site, address)
-    return apply_by_lane(group, group.batch.shared_view(site.element), index, operation, value, other, returns)
+    return apply_by_lane(group, site, group.batch.shared_view(site.element), index, operation, value, other, returns)
 
 
 def _contention(group: Group, site: Site, address: np.ndarray, space: str) -> None:
@@ -253,7 +256,8 @@ def atomic_vector(
     index = (address + (site.offset - allocation.address)) >> (size.bit_length() - 1)
     memory = allocation.view(site.element)
     return [
-        apply_by_lane(group, memory, index + number, "add", value, None, returns) for number, value in enumerate(values)
+        apply_by_lane(group, site, memory, index + number, "add", value, None, returns)
+        for number, value in enumerate(values)
     ]
 
 

@@ -81,7 +81,7 @@ def atomic_cluster(
     if batch.shared_shadow is not None:
         hooks.ordered(group, site)
         batch.shared_shadow.remote(group, site, *found)
-    return apply_by_lane(group, batch.shared_view(site.element), index, operation, value, other, returns)
+    return apply_by_lane(group, site, batch.shared_view(site.element), index, operation, value, other, returns)
 
 
 RUNTIME = {"load_cluster": load_cluster, "store_cluster": store_cluster, "atomic_cluster": atomic_cluster}

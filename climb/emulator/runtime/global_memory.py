@@ -24,7 +24,10 @@ def load_global(group: Group, site: Site, address: np.ndarray) -> np.ndarray:
     hooks.load(group, site, allocation, address)
     container = site.container
     index = (address + (site.offset - allocation.address)) >> (container.itemsize.bit_length() - 1)
-    value = allocation.view(container).take(index)
+    data = allocation.view(container)
+    if group.batch.watching:
+        group.batch.journal.read(site.ptx, data, index)
+    value = data.take(index)
     return value if site.count == 1 else unpack(value, site)
 
 
@@ -36,6 +39,8 @@ def _load_scattered(group: Group, site: Site, address: np.ndarray, cost: AccessC
     for allocation, where, index in parts:
         part, selection = subgroup(group, where)
         hooks.load(part, site, allocation, take(address, selection, group.lanes.shape))
+        if group.batch.watching:
+            group.batch.journal.read(site.ptx, allocation.view(site.container), index)
         value[where] = allocation.view(site.container)[index]
     return value if site.count == 1 else unpack(value, site)
 

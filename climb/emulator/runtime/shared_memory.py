@@ -39,7 +39,10 @@ def load_shared(group: Group, site: Site, address: np.ndarray) -> np.ndarray:
     if group.batch.shared_shadow is not None:
         hooks.ordered(group, site)
         group.batch.shared_shadow.read(group, site, address)
-    value = group.batch.shared_view(site.container).take(index)
+    data = group.batch.shared_view(site.container)
+    if group.batch.watching:
+        group.batch.journal.read(site.ptx, data, index)
+    value = data.take(index)
     return value if site.count == 1 else unpack(value, site)
 
 
@@ -51,8 +54,8 @@ def store_shared(group: Group, site: Site, address: np.ndarray, value: np.ndarra
     if index.shape != shape:
         index = np.broadcast_to(index, shape)
     data, shadow = group.batch.shared_view(site.container), group.batch.shared_shadow
-    if group.batch.watching:
-        group.batch.changes += bool(hooks.differ(data, index, value).any())
+    if group.batch.watching and hooks.differ(data, index, value).any():
+        group.batch.note_change(data, index)
     if shadow is None:
         data[index] = value
         return
