@@ -67,35 +67,53 @@ def test_the_address_of_a_variable_has_the_rank_of_the_block_that_takes_it(devic
 RANKS = [100, 101, 102, 103]
 
 
-@pytest.mark.parametrize(
-    ("how", "values"), [(0, RANKS), (1, RANKS), (2, RANKS), (3, [100] * 4), (5, RANKS), (6, [100] * 4)]
-)
-def test_an_address_without_the_rank_is_that_of_rank_0_unless_the_instruction_is_for_the_own_block(device, how, values):
+@pytest.mark.parametrize(("how", "values"), [(0, RANKS), (2, RANKS), (3, [100] * 4), (5, RANKS), (6, [100] * 4)])
+def test_an_address_of_the_window_of_the_cluster_without_the_rank_is_that_of_rank_0(device, how, values):
+    """The values are an H200's."""
     out = np.zeros(8, np.uint32)
     device.launch("reads", 8, 32, out, how)
     assert out.tolist() == 2 * values
 
 
-@pytest.mark.parametrize(("how", "what"), [(4, r"rank 2, by an instruction on the block's own"),
-                                           (7, "rank 9 of a cluster of 4 blocks")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("how", "what"),
+    [
+        (1, r"rank 0, by an instruction on its own block's \(shared::cta\), of rank 1"),
+        (4, r"rank 2, by an instruction on its own block's \(shared::cta\), of rank 0"),
+        (7, "rank 9 of a cluster of 4 blocks"),
+    ],
+)
 def test_a_rank_that_the_instruction_cannot_reach_is_out_of_bounds(device, how, what):
+    """An H200 stops at all of them: illegal instruction, or launch failure."""
     with pytest.raises(OutOfBounds, match=what):
         device.launch("reads", 8, 32, np.zeros(8, np.uint32), how)
 
 
 CLUSTER = TILE.replace("void tile(", "void __cluster_dims__(2, 1, 1) tile(")
-MASKED = CLUSTER.replace("__cvta_generic_to_shared(at) >> 4", "(__cvta_generic_to_shared(at) & 0x3ffff) >> 4")
+# Without a swizzle, the leading dimension offset is between the two halves of a row of k.
+PLAIN = CLUSTER.replace("| 1ull << 16 | (1024ull >> 4) << 32 | 1ull << 62", "| 128ull >> 4 << 16 | 256ull >> 4 << 32")
+BARE, MASKED = "__cvta_generic_to_shared(at) >> 4", "(__cvta_generic_to_shared(at) & 0x3ffff) >> 4"
 
 
-@pytest.mark.parametrize(("source", "blocks"), [(MASKED, 2), (TILE, 2), (CLUSTER, 2)], ids=["masked", "alone", "not"])
-def test_a_descriptor_that_swallows_the_rank_of_its_block_is_a_fault(source, blocks):
+def _tile(source: str) -> tuple[np.ndarray, np.ndarray]:
+    """What a launch of two blocks computes, and what it should if the tiles are swizzled."""
     rng = np.random.default_rng(7)
-    a, b = (rng.integers(-4, 5, size=shape).astype(np.float16) for shape in ((blocks * 128, 64), (128, 64)))
-    d = np.zeros((blocks * 128, 128), np.float32)
-    device = Device(source, arch="sm_90a")
-    if source is not CLUSTER:
-        device.launch("tile", blocks, 256, a, b, d)
-        assert np.array_equal(d, a.astype(np.float32) @ b.astype(np.float32).T + 1)
-        return
+    a, b = (rng.integers(-4, 5, size=shape).astype(np.float16) for shape in ((256, 64), (128, 64)))
+    d = np.zeros((256, 128), np.float32)
+    Device(source, arch="sm_90a").launch("tile", 2, 256, a, b, d)
+    return d, a.astype(np.float32) @ b.astype(np.float32).T + 1
+
+
+def test_a_descriptor_that_swallows_the_rank_of_its_block_is_a_fault():
+    assert BARE in PLAIN and PLAIN != CLUSTER
     with pytest.raises(AsyncMisuse, match=r"the descriptor of . holds the rank of its block .* mask the address"):
-        device.launch("tile", blocks, 256, a, b, d)
+        _tile(PLAIN)
+    _tile(PLAIN.replace(BARE, MASKED))
+    _tile(PLAIN.replace("__cluster_dims__(2, 1, 1) ", ""))
+
+
+@pytest.mark.parametrize("how", [BARE, MASKED])
+def test_the_rank_does_no_harm_where_the_leading_dimension_offset_is_not_used(how):
+    """An H200 computes the right product from either."""
+    found, expected = _tile(CLUSTER.replace(BARE, how))
+    assert np.array_equal(found, expected)

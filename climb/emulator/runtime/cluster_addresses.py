@@ -2,8 +2,8 @@
 
 As on an H200, an address of shared memory holds the rank of a block in its cluster from bit 24 on, and below it the
 address in that block. The address of a variable has the rank of the block that takes it, so an address of shared::cta
-is also one of shared::cluster, as PTX promises; without a cluster the rank is 0. Instructions on shared::cta take an
-address without the rank as well.
+is also one of shared::cluster, as PTX promises; without a cluster the rank is 0. An instruction on shared::cta takes no
+address of another rank, and none without the rank: an H200 stops there (illegal instruction).
 """
 
 from __future__ import annotations
@@ -57,18 +57,14 @@ def own_address(group: Group, site: Site, address: np.ndarray) -> np.ndarray:
     """An address of shared::cta as one in the lanes' own block, without the rank. Raises OutOfBounds for another's."""
     if group.batch.order.size == 1:
         return address
-    rank = address + site.offset >> RANK
-    if not rank.any():
-        return address
-    own = (group.lanes.block + group.batch.start) % group.batch.order.size
-    bad = (rank != 0) & (rank != own)
+    rank, own = address + site.offset >> RANK, (group.lanes.block + group.batch.start) % group.batch.order.size
+    bad = rank != own
     if bad.any():
         bad = np.broadcast_to(bad, group.lanes.shape)
-        other = int(np.broadcast_to(rank, bad.shape)[bad][0])
+        other, mine = (int(np.broadcast_to(each, bad.shape)[bad][0]) for each in (rank, own))
         full = np.broadcast_to(address, bad.shape) + site.offset
-        _refuse(
-            group, site, bad, full, f"the block of rank {other}, by an instruction on the block's own (shared::cta)"
-        )
+        what = f"the block of rank {other}, by an instruction on its own block's (shared::cta), of rank {mine}"
+        _refuse(group, site, bad, full, what)
     return address - (rank << RANK)
 
 

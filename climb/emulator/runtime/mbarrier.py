@@ -69,8 +69,8 @@ def init(group: Group, site: Site, address: np.ndarray, count: np.ndarray) -> No
     wrong = (many == 0) | (many > LIMIT)
     if wrong.any():
         faults.warp_mismatch(group, site, wrong, f"an mbarrier must expect 1 to {LIMIT} arrivals")
-    address = own_address(group, site, address)
     words = words_of(group, site, address, initialised=False)
+    address = own_address(group, site, address)
     memory = batch.shared_view(np.dtype(np.uint64))
     again = state.live[words] & (memory[words] == state.values[words])
     if again.any():

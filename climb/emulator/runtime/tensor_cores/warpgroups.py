@@ -138,8 +138,6 @@ def _read(
 ) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
     """The codes of an operand in shared memory, (warpgroups, rows, depth), and the addresses of its pieces."""
     batch = group.batch
-    if batch.order.size > 1:
-        _check_ranks(group, site, words, blocks, threads, name)
     found = descriptors.decode(words)
     bad = descriptors.misplaced(found)
     if bad.any():
@@ -156,6 +154,10 @@ def _read(
         )
     size = BITS[kind] // 8
     address = descriptors.pieces(found, rows, depth, by_k, size)
+    if batch.order.size > 1:
+        other = descriptors.pieces(found._replace(leading=found.leading + descriptors.PIECE), rows, depth, by_k, size)
+        if not np.array_equal(address, other):  # the leading dimension offset matters
+            _check_ranks(group, site, words, blocks, threads, name)
     extents = batch.extents["shared"]
     if not extents.contains(int(address.min()), int(address.max()), site.width):
         flat, lanes = _as_lanes(group, blocks, threads, address)
