@@ -29,6 +29,7 @@ _WHERE = {
         "lanes_figure",
         "launch_figure",
         "overview_figure",
+        "ring_figure",
         "roofline_figure",
         "save",
         "stalls_figure",

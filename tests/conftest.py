@@ -15,6 +15,8 @@ pytest.register_assert_rewrite("tools.rung_checks", "tools.corners")
 # Thousands of tests and parsed kernels live as long as the run; searching them for cycles would take a tenth of it.
 gc.set_threshold(100_000, 50, 100)
 
+# Tests run beside each other, and some replace parts of the emulator, which workers would not know of.
+os.environ.setdefault("CLIMB_WORKERS", "1")
 
 #: The backend that each marker needs, and why a test is skipped without it.
 _NEEDS = {
@@ -55,6 +57,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         backend, reason = _NEEDS[marker]
         if cuda.backend != backend:
             item.add_marker(pytest.mark.skip(reason=reason))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish() -> None:
+    """Leave out what is still alive when pytest searches for garbage at the end, which would take seconds."""
+    gc.freeze()
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -10,9 +10,7 @@ Stability of Numerical Algorithms", 2nd edition, section 3.5).
 from __future__ import annotations
 
 import functools
-import os
 from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,6 +20,7 @@ from climb import emulator
 from climb.bench.cuda import cp
 from climb.bench.ladder import BoundRung, Ladder
 from climb.bench.problem import Peer, Problem, Size, size_label
+from climb.bench.threads import on_all_cores
 
 #: Elements compared at a time; the float64 temporaries of one chunk stay below 100 MB.
 CHUNK = 1 << 20
@@ -157,7 +156,7 @@ def run_and_check(
     """
     with emulator.checking(emulator.ALL_CHECKS):
         launch()
-    own = candidate.tolerance if isinstance(candidate, Peer) else None
+    own = (candidate if isinstance(candidate, Peer) else candidate.rung).tolerance
     tolerance = (own or case.problem.tolerance)(case.size)
     return case.check(arrays, candidate.name, tolerance, componentwise=componentwise)
 
@@ -198,13 +197,12 @@ def compare(out: np.ndarray, reference: np.ndarray, tolerance: float) -> Compari
             start + int(never.argmax()) if never.any() else None,
         )
 
-    # NumPy releases the interpreter lock while it computes, and an output may have hundreds of millions of elements.
-    with ThreadPoolExecutor(min(16, os.cpu_count() or 1)) as pool:
-        starts = range(0, flat.size, CHUNK)
-        apart = [start for start, other in zip(starts, pool.map(differs, starts), strict=True) if other]
-        # The scale takes a pass over the whole reference; an output that is bit-equal does not need it.
-        scale = _scale(expected, out.dtype) if apart else 0.0
-        found = list(pool.map(look, apart))
+    # An output may have hundreds of millions of elements.
+    starts = range(0, flat.size, CHUNK)
+    apart = [start for start, other in zip(starts, on_all_cores(differs, starts, most=16), strict=True) if other]
+    # The scale takes a pass over the whole reference; an output that is bit-equal does not need it.
+    scale = _scale(expected, out.dtype) if apart else 0.0
+    found = on_all_cores(look, apart, most=16)
     return Comparison(
         max((c.error for c in found), default=0.0),
         sum(c.wrong for c in found),
@@ -228,8 +226,7 @@ def component_error(out: np.ndarray, reference: np.ndarray, magnitude: np.ndarra
         with np.errstate(divide="ignore", invalid="ignore"):
             return float(np.where(difference > 0, difference / scale, 0.0).max())
 
-    with ThreadPoolExecutor(min(16, os.cpu_count() or 1)) as pool:
-        return max(pool.map(largest, range(0, flat.size, CHUNK)), default=0.0)
+    return max(on_all_cores(largest, range(0, flat.size, CHUNK), most=16), default=0.0)
 
 
 def _pattern(dtype: np.dtype) -> int:

@@ -20,7 +20,7 @@ from climb.bench.cuda import cp
 from climb.bench.identity import expand_includes
 from climb.bench.launching import starter
 from climb.bench.problem import Launch, Peer, Problem, Rung, RungUnavailable, Size
-from climb.toolchain import Compiled, compile_cuda
+from climb.toolchain import Compiled, check_syntax, compile_cuda
 from climb.toolchain.occupancy import MULTIPROCESSORS
 
 _STANDARD = ("-std=c++17",)
@@ -85,21 +85,29 @@ class BoundRung:
             {name: [list(shape), dtype] for name, (shape, dtype) in self.rung.workspace(size).items()},
         )
 
-    def compiled(self, size: Size, arch: str = "sm_90", whole: bool = False) -> Compiled:
+    def compiled(self, size: Size, arch: str = "sm_90", whole: bool = True) -> Compiled:
         """Compile the kernels used at this size, without a GPU, to PTX and to the cubin that SASS is read from.
 
-        A rung with an architecture of its own is compiled for that one. With ``whole``, one run of the compiler makes
-        both.
+        A rung with an architecture of its own is compiled for that one. One run of the compiler makes both; without
+        ``whole`` the cubin, which takes longer than the PTX, is made when it is asked for.
         """
-        return compile_cuda(
-            self.source,
-            filename=f"{self.path.parent.name}/{self.path.name}",
-            options=(*_STANDARD, *self.rung.options),
-            name_expressions=_kernel_names(self.rung.launches(size)),
-            include_dirs=(str(self.path.parent),),
-            arch=self.rung.arch or arch,
-            whole=whole,
-        )
+        return compile_cuda(self.source, **self._text(size), arch=self.rung.arch or arch, whole=whole)
+
+    def check_syntax(self, size: Size, arch: str) -> None:
+        """Ask the compiler's front end alone whether the kernels used at this size are valid for ``arch``.
+
+        Raises CompileError if they are not.
+        """
+        check_syntax(self.source, **self._text(size), arch=self.rung.arch or arch)
+
+    def _text(self, size: Size) -> dict[str, Any]:
+        """What the compiler is given with the source."""
+        return {
+            "filename": f"{self.path.parent.name}/{self.path.name}",
+            "options": (*_STANDARD, *self.rung.options),
+            "name_expressions": _kernel_names(self.rung.launches(size)),
+            "include_dirs": (str(self.path.parent),),
+        }
 
     def lacks(self, capability: str, size: Size) -> str | None:
         """What a GPU of this compute capability, ``"75"`` say, lacks to run the rung at this size; None if nothing.

@@ -35,7 +35,8 @@ def opcodes(code: Any, kernel: str, only: str = "") -> tuple[str, ...]:
     >>> opcodes(rung.compiled(size), "copy_unrolled", "LDG|STG")                             # doctest: +SKIP
     """
     if isinstance(code, str):
-        code = compile_cuda(code, filename="kernel.cu", options=("-std=c++17",), name_expressions=(kernel,))
+        options, names = ("-std=c++17",), (kernel,)
+        code = compile_cuda(code, filename="kernel.cu", options=options, name_expressions=names, whole=True)
     pattern = re.compile(only)
     return tuple(f"{i.predicate} {i.opcode}".strip() for i in disassemble(code, kernel) if pattern.match(i.opcode))
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable
 from itertools import product
 from typing import Any
 
 import numpy as np
+
+from climb.bench.threads import on_all_cores
 
 Arrays = dict[str, np.ndarray]
 
@@ -55,12 +55,5 @@ def correlate(source: np.ndarray, weights: np.ndarray) -> np.ndarray:
             np.multiply(band[here], np.float64(weights[at]), out=part)
             out += part
 
-    _on_all_cores(fill, range(0, source.shape[0], height))
+    on_all_cores(fill, range(0, source.shape[0], height))
     return target
-
-
-def _on_all_cores(work: Callable[[int], None], items: Iterable[int]) -> None:
-    """Call ``work`` for each item in threads, since NumPy releases the interpreter lock while it computes."""
-    with ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        for _ in pool.map(work, items):
-            pass

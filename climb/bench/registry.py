@@ -63,9 +63,15 @@ def load_exercises(chapter: str) -> list[Exercise]:
 
 
 def _folders() -> dict[str, Path]:
-    """The folder of each ladder by its name. Raises ValueError for a name in two chapters."""
+    """The folder of each ladder by its name, as it was when first asked for. Raises ValueError for a name in two
+    chapters."""
+    return _folders_in(KERNELS)
+
+
+@cache
+def _folders_in(kernels: Path) -> dict[str, Path]:
     found: dict[str, Path] = {}
-    for init in sorted(KERNELS.glob("*/*/__init__.py")):
+    for init in sorted(kernels.glob("*/*/__init__.py")):
         if _assigns_ladder(init) and init.parent.name != "exercises":
             if (other := found.get(init.parent.name)) is not None:
                 raise ValueError(f"two ladders are called {init.parent.name}: {other} and {init.parent}")

@@ -201,11 +201,13 @@ def _launched(
     try:
         compiled, kernel = _compiled(args, source)
         with progress(f"climb emulate: {kernel}"):
-            return _Launched(launch(
+            result = launch(
                 compiled, kernel, grid, block, [value for _, value in named], shared_mem=args.shared,
                 symbols=constants, cooperative=args.cooperative, cluster=cluster,
                 schedule=Schedules(args.schedules, args.seed) if args.schedules else None, **limits,
-            ))  # fmt: skip
+            )  # fmt: skip
+            _ = result.counters.marks  # the report has them; what ptxas says against the kernel is said here
+            return _Launched(result)
     except (EmulatorError, CompileError, ToolchainError, PtxSyntaxError) as error:
         return _Launched(None, error)
     except (KernelNotFound, TypeError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""The figures of the book: ladder, overview, roofline, sweep, access picture, lanes, launch, stalls and steps picture.
+"""The figures of the book: ladder, overview, roofline, sweep, access picture, lanes, launch, stalls, steps and ring.
 
 Each function returns a matplotlib figure in the book's style, which a notebook shows as SVG. ``alt_text(figure)``
 describes it in words. ``climb figures`` draws the pictures of the README and the front page.
@@ -16,6 +16,7 @@ from climb.display.lanes_figure import lanes_figure
 from climb.display.launch_figure import launch_figure
 from climb.display.overview_figure import overview_figure
 from climb.display.palette import palette_css
+from climb.display.ring_figure import ring_figure
 from climb.display.roofline_figure import roofline_figure
 from climb.display.social_picture import draw_social_picture
 from climb.display.stalls_figure import stalls_figure
@@ -35,6 +36,7 @@ __all__ = [
     "lanes_figure",
     "launch_figure",
     "overview_figure",
+    "ring_figure",
     "roofline_figure",
     "save",
     "stalls_figure",

@@ -16,8 +16,8 @@ def counters_table(counters: Any, before: Any = None, *, caption: str = "") -> C
     """A table of the emulator's ``Counters``.
 
     Without ``before``: one row per source line and kind of access, with the sectors (global memory) or wavefronts
-    (shared) per request and the least that the same bytes would take. With ``before``: one row per kind of access,
-    before and after, since two rungs have no lines in common.
+    (shared) per request and the least that the same bytes would take; for the copy engine, the bytes of a request.
+    With ``before``: one row per kind of access, before and after, since two rungs have no lines in common.
 
     >>> counters_table(counters(transpose["padded"], size))                                 # doctest: +SKIP
     >>> counters_table(counters(transpose["padded"], size), before=counters(transpose["tiled"], size))  # doctest: +SKIP
@@ -27,7 +27,8 @@ def counters_table(counters: Any, before: Any = None, *, caption: str = "") -> C
     columns = ["line", "access", "requests", "per request", "least", "source"]
     rows = []
     for access in sorted(counters.lines, key=lambda a: (a.line, a.kind, a.width)):
-        is_global = access.kind.startswith("global")
+        is_global = _moves_sectors(access.kind)
+        width = access.lanes // max(access.requests, 1) if access.kind.startswith("tma") else access.width
         cost, least = (
             (access.sectors, access.ideal_sectors) if is_global else (access.wavefronts, access.ideal_wavefronts)
         )
@@ -35,7 +36,7 @@ def counters_table(counters: Any, before: Any = None, *, caption: str = "") -> C
         rows.append(
             [
                 str(access.line),
-                f"{access.kind}, {access.width} B",
+                f"{access.kind}, {width} B",
                 access.requests,
                 f"{each} {'sector' if is_global else 'wavefront'}{'' if each == '1' else 's'}",
                 _per(least, access.requests),
@@ -45,12 +46,17 @@ def counters_table(counters: Any, before: Any = None, *, caption: str = "") -> C
     return table(rows, columns, caption=caption)
 
 
+def _moves_sectors(kind: str) -> bool:
+    """Whether a kind of access is counted in sectors: to global memory, by threads or by the copy engine."""
+    return kind.startswith(("global", "tma"))
+
+
 def _before_after(before: Any, after: Any, caption: str) -> CellOutput:
     kinds = list(dict.fromkeys(a.kind for c in (before, after) for a in c.lines))
     rows: list[list[Any]] = []
     for kind in sorted(kinds, key=_kind_order):
         old, new = (_total(c, kind) for c in (before, after))
-        if kind.startswith("global"):
+        if _moves_sectors(kind):
             rows.append([f"{kind}: sectors / request", _share(old, "sectors"), _share(new, "sectors")])
         else:
             rows.append([f"{kind}: wavefronts / request", _share(old, "wavefronts"), _share(new, "wavefronts")])

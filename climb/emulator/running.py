@@ -7,6 +7,7 @@ print(result)
 
 from __future__ import annotations
 
+import functools
 import math
 import struct
 from collections.abc import Callable, Mapping, Sequence
@@ -22,12 +23,12 @@ from climb.toolchain.names import demangled
 from . import ptx
 from .comparison import Comparison, compare
 from .counters.counters import Counters
-from .counters.marks import marks
+from .counters.marks import Mark, marks
 from .counters.trace import Trace
-from .execution.kernel import Kernel
 from .execution.module import Module, load
 from .execution.schedules import Schedule, Schedules
 from .memory.device_memory import HEAP_BYTES, STACK_BYTES, Allocation, DeviceMemory
+from .simt.code import Code
 from .tensor_argument import Tensor
 
 
@@ -114,8 +115,8 @@ def launch(
 ) -> Result:
     """As `run`, for source that is compiled already.
 
-    Two options save time: without `compare`, the machine code is not compared with the PTX; with a `module` that was
-    loaded from `compiled` before, the PTX is not parsed again, and its variables keep their values.
+    Without `compare`, the counters have no marks: the machine code is not compared with the PTX. With a `module` that
+    was loaded from `compiled` before, the PTX is not parsed again, and its variables keep their values.
     """
     module = module or load(compiled.ptx, compiled.sources)
     function = module.kernel(compiled.lowered(kernel))
@@ -153,7 +154,7 @@ def launch(
     if unwritable:
         raise ValueError(f"the kernel has written to argument {unwritable[0]}, which is a read-only array")
     if compare:
-        counters = with_marks(counters, function, compiled)
+        counters = replace(counters, compared=functools.partial(_marks, function.code, function.name, compiled))
     return Result(replace(counters, kernel=kernel), {n: args[n] for n in held}, compiled, comparison)
 
 
@@ -188,13 +189,12 @@ def _compared(
             one.data[:] = usual[name].reshape(-1).view(np.uint8)
 
 
-def with_marks(counters: Counters, kernel: Kernel, compiled: Compiled) -> Counters:
-    """The counters with the marks of their kernel; without marks if the disassembler is missing."""
+def _marks(code: Code, kernel: str, compiled: Compiled) -> tuple[Mark, ...]:
+    """The marks of a kernel; none if the disassembler is missing."""
     try:
-        sass = disassemble(compiled, kernel.name)
+        return marks(code, disassemble(compiled, kernel))
     except ToolchainError:
-        return counters
-    return replace(counters, marks=marks(kernel.code, sass))
+        return ()
 
 
 def _registers(compiled: Compiled, kernel: str) -> int:

@@ -6,8 +6,7 @@ import functools
 import re
 
 from climb.toolchain.compilation import Compiled
-from climb.toolchain.sass import INSTRUCTION_LINE, SECTION_LINE
-from climb.toolchain.tools import run_tool
+from climb.toolchain.sass import INSTRUCTION_LINE, SECTION_LINE, listing
 
 _LABEL = re.compile(r"^(\.L_\w+):")
 
@@ -22,7 +21,7 @@ def _all_labels(compiled: Compiled) -> dict[str, dict[str, int]]:
     found: dict[str, dict[str, int]] = {}
     current: dict[str, int] = {}
     waiting: list[str] = []
-    for row in run_tool("nvdisasm", ("--print-code",), compiled.cubin).splitlines():
+    for row in listing(compiled).splitlines():
         if section := SECTION_LINE.match(row):
             current = found.setdefault(section[1], {})
             waiting.clear()

@@ -67,13 +67,6 @@ class Compiled:
         sources = {**self.sources, filename or self.filename: self.source}
         return replace(self, ptx=ptx, made_with=(cubin, ""), include_dirs=include_dirs, names=names, sources=sources)
 
-    def check_syntax(self, arch: str) -> None:
-        """Check with NVRTC's front end alone, twenty times as fast as compiling, that the source is valid for `arch`.
-
-        Raises CompileError if it is not.
-        """
-        self._program.compile(arch, (*self.options, "-fdevice-syntax-only"), want="ptx")
-
     @property
     def cubin(self) -> bytes:
         """Machine code for `arch`, made when first asked for. Raises CompileError if ptxas refuses the PTX."""
@@ -138,19 +131,14 @@ def compile_cuda(
 
     Raises CompileError with the compiler's diagnostics, ToolchainError if NVRTC is not installed.
     """
-    if isinstance(options, str) or isinstance(name_expressions, str):
-        raise TypeError("options and name_expressions are sequences of str, not one str")
-    name = stable_name(filename)
-    options, named_dirs = split_include_dirs(options)
-    own_dirs = tuple(dict.fromkeys(str(Path(folder).resolve()) for folder in (*include_dirs, *named_dirs)))
+    program, options = _program(source, filename, options, name_expressions, include_dirs)
+    own_dirs, name = program.include_dirs, program.filename
     texts = included_files(source, own_dirs)
-    expressions = tuple(dict.fromkeys(name_expressions))
-    key = (source, name, tuple(options), expressions, own_dirs, arch, whole, tuple(sorted(texts.items())))
+    key = (source, name, options, program.expressions, own_dirs, arch, whole, tuple(sorted(texts.items())))
     with _lock:
         if key in _cache:
             return _cache[key]
     merged = merge_options(options)
-    program = Program(source, name, expressions, own_dirs)
     log, images, names = program.compile(arch, merged, want="cubin" if whole else "ptx")
     compiled = Compiled(
         source=source,
@@ -167,3 +155,36 @@ def compile_cuda(
     )
     with _lock:
         return _cache.setdefault(key, compiled)
+
+
+def check_syntax(
+    source: str,
+    *,
+    filename: str,
+    options: Sequence[str] = (),
+    name_expressions: Iterable[str] = (),
+    include_dirs: Sequence[str | Path] = (),
+    arch: str = "sm_90",
+) -> None:
+    """Check with NVRTC's front end alone, in a fraction of the time of compiling, that a source is valid for `arch`.
+
+    The parameters are those of `compile_cuda`. Raises CompileError if it is not, ToolchainError as `compile_cuda` does.
+    """
+    program, options = _program(source, filename, options, name_expressions, include_dirs)
+    program.compile(arch, (*merge_options(options), "-fdevice-syntax-only"), want="ptx")
+
+
+def _program(
+    source: str,
+    filename: str,
+    options: Sequence[str],
+    name_expressions: Iterable[str],
+    include_dirs: Sequence[str | Path],
+) -> tuple[Program, tuple[str, ...]]:
+    """A program with the include directories that are among its options, and its other options."""
+    if isinstance(options, str) or isinstance(name_expressions, str):
+        raise TypeError("options and name_expressions are sequences of str, not one str")
+    others, named_dirs = split_include_dirs(options)
+    own_dirs = tuple(dict.fromkeys(str(Path(folder).resolve()) for folder in (*include_dirs, *named_dirs)))
+    expressions = tuple(dict.fromkeys(name_expressions))
+    return Program(source, stable_name(filename), expressions, own_dirs), tuple(others)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
-from climb.toolchain import cache
+from climb.toolchain import cache, precompiled
 from climb.toolchain.diagnostics import Diagnostic, parse_log
 from climb.toolchain.errors import CompileError
 from climb.toolchain.file_names import ROOT, shown_prefixes
@@ -48,7 +49,7 @@ class Program:
         own = [self.source, self.filename, self.expressions, flags, want]
         name = cache.digest([compiler_versions(), nvrtc_version(), headers, texts, *own])
 
-        return cache.keep(name, lambda: self._compile(flags, arch))
+        return cache.keep(name, lambda: self._run(flags, arch))
 
     def _flags(self, target: str, options: tuple[str, ...]) -> list[str]:
         folders = (*self.include_dirs, *cuda_include_dirs(nvrtc_version()[0]))
@@ -58,6 +59,12 @@ class Program:
         """The flags for machine code with ptxas's report. Where there is a driver, NVRTC would take machine code from
         the driver's cache, without the report: --no-cache stops that."""
         return self._flags(arch, (*options, "--ptxas-options=-v", "--no-cache"))
+
+    def _run(self, flags: list[str], arch: str) -> cache.Made:
+        if headers := precompiled.flags(self.source, flags):
+            with precompiled.lock, contextlib.suppress(CompileError):  # its message comes from the compilation below
+                return self._compile([*flags, *headers], arch)
+        return self._compile(flags, arch)
 
     def _compile(self, flags: list[str], arch: str) -> cache.Made:
         nvrtc = library()

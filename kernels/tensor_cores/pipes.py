@@ -84,8 +84,8 @@ KINDS = (
     Kind("f16", "float16", "float16", "float16", lambda x: x.astype(np.float16), _wide, 2.0**-23),
     Kind("bf16", "bfloat16", "uint16", "bfloat16", _bfloat16, _from_bfloat16, 2.0**-23),
     Kind("tf32", "TF32", "float32", "float32", _tf32, _wide, 2.0**-23),
-    # Sums of 8-bit floats keep 13 bits of a mantissa.
-    Kind("fp8", "8-bit floats, E4M3", "uint8", "uint8", _e4m3, _from_e4m3, 2.0**-13),
+    # Sums of 8-bit floats keep 13 bits of a mantissa, and each instruction cuts off twice: the products as well.
+    Kind("fp8", "8-bit floats, E4M3", "uint8", "uint8", _e4m3, _from_e4m3, 2.0**-12),
     Kind("int8", "8-bit integers", "int8", "uint8", _int8, _wide, 0.0, "int32"),
 )
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tiny_ladder import scale
 
-from climb import load_ladder
+from climb import emulator, load_ladder
 from climb.bench import speed
 from climb.bench.arguments import ArgumentError
 from climb.bench.counting import count_kernel, counters, trace
@@ -30,6 +30,17 @@ def test_float4_load_takes_sixteen_sectors_per_request():
 def test_counters_of_two_launches_are_added():
     found = counters(scale.ladder["twice"], {"n": 1024})
     assert (found.total("global load").requests, found.total("global store").requests) == (64, 64)
+
+
+def test_the_same_counts_are_kept_and_other_ones_made_anew():
+    rung, size = scale.ladder["plain"], {"n": 1024}
+    once = counters(rung, size)
+    assert counters(rung, dict(size)) is once
+    with emulator.checking(()):
+        assert counters(rung, size) is not once
+    others = (counters(rung, size, seed=1), counters(rung, {"n": 1000}), counters(scale.ladder["vector"], size))
+    given = counters(rung, size, inputs=scale.ladder.inputs(size))
+    assert all(other is not once for other in (*others, given)) and given == once
 
 
 def test_a_size_that_the_rung_does_not_take_is_refused():
@@ -83,7 +94,7 @@ def test_a_python_number_is_refused_because_its_type_is_unknown():
 def test_speed_command_prints_the_speed_of_a_ladder(capsys):
     size = load_ladder("copy").problem.check[-1]
     found = speed.speed_of(load_ladder("copy"))
-    assert found.rungs == 5 and found.seconds > 0
+    assert found.rungs == 5 and len(found.seconds) == 2 and min(found.seconds) > 0
     assert found.thread_instructions == sum(counters(rung, size).thread_instructions for rung in load_ladder("copy"))
     assert main(["speed", "copy"]) == 0
     head, line = capsys.readouterr().out.split("\n")[1:3]

@@ -60,6 +60,7 @@ from foreign_numerics import (
     stencil_1d,
     transpose,
 )
+from tools.thorough import first_of_each
 
 from climb.emulator import EmulatorError, EndlessLoop, OutOfBounds, Race, Uninitialised
 
@@ -127,7 +128,11 @@ def test_foreign_kernels_are_right_and_raise_nothing(program: Callable[[int], No
     program(0)
 
 
-@pytest.mark.parametrize(("program", "fault", "error"), FAULTS, ids=lambda each: getattr(each, "__name__", None))
+@pytest.mark.parametrize(
+    ("program", "fault", "error"),
+    first_of_each(FAULTS, lambda each: each[0].__module__, lambda each: each[2], unpack=True),
+    ids=lambda each: getattr(each, "__name__", None),
+)
 def test_planted_fault_is_found(program: Callable[[int], None], fault: int, error: type[EmulatorError]) -> None:
     with pytest.raises(error) as raised:
         program(fault)

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from harness import Device
 
-from climb.emulator import InvalidMetadata, UnsupportedInstruction
+from climb.emulator import InvalidMetadata, PendingProduct, UnsupportedInstruction
 from climb.emulator.runtime.tensor_cores import sparsity
+from climb.emulator.runtime.tensor_cores.arithmetic import Types, warp_product
 
 # Products of a 16 x 32 matrix, stored as half, with a 32 x 8 matrix of halves, by warps.
 KERNEL = r"""
@@ -126,3 +127,76 @@ def test_every_nibble_has_its_own_bits(kind: str, depth: int, lanes: int) -> Non
         lane, shift = sparsity.places(kind, depth, selector)
         assert len(np.unique(lane * 32 + shift)) == lane.size == 8 * lanes * 8
         assert set((lane % 4).ravel()) == set(range(selector * lanes, (selector + 1) * lanes))
+
+
+@pytest.mark.parametrize("kinds", [("f16", "f16", "f32"), ("tf32", "tf32", "f32"), ("s8", "s8", "s32")])
+def test_products_with_zeros_in_place_equal_those_row_by_row(kinds: tuple[str, str, str]) -> None:
+    """The emulator takes the quick way if all of B is finite; both add up the same products."""
+    rng = np.random.default_rng(8)
+    word, low, high, shift = {"f16": ("u2", 0x3000, 0x4400, 0), "tf32": ("u4", 0x3E00, 0x40FF, 16),
+                              "s8": ("u1", 0, 256, 0)}[kinds[0]]  # fmt: skip
+    a, b = (rng.integers(low, high, shape).astype(word) << shift for shape in ((3, 16, 16), (3, 32, 8)))
+    c = rng.integers(0, 1 << 30, (3, 16, 8)).astype("u4")
+    at = np.sort(rng.permuted(np.tile(np.arange(4), (3, 16, 8, 1)), axis=3)[..., :2], axis=3)
+    at = (at + 4 * np.arange(8)[:, None]).reshape(3, 16, 16)
+    types = Types(*kinds[:2], kinds[2], kinds[2])
+    quick = sparsity.sparse_product(warp_product, a, b, c, at, types)
+    assert (quick == sparsity._row_by_row(warp_product, a, b, c, at, types)).all()
+    assert np.unique(quick).size > 300
+
+
+def test_infinities_that_no_element_meets_do_not_count(device: dict) -> None:
+    words = np.where(np.arange(32) % 4 < 2, GOOD, 0)  # elements 0 and 1 of each four
+    a, b = operands()
+    want = dense(a, words, 0).astype(np.float64) @ b.astype(np.float64).T
+    b[:, 2::4], b[:, 3::4] = np.inf, np.nan
+    d = np.zeros((16, 8), np.float32)
+    device[True].launch("multiply<0>", 1, 32, a, b, words.astype(np.uint32), d)
+    assert (d == want).all()
+
+
+# One warpgroup: products of 64 x 32 and 32 x 8 halves, whose metadata, or whose A in registers, change in each round.
+IN_FLIGHT = r"""
+extern "C" __global__ void rounds(const unsigned* given, float* out, int count)
+{
+    __shared__ __align__(1024) unsigned s[1024];
+    int t = threadIdx.x;
+    for (int i = t; i < 1024; i += 128) s[i] = 0;
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    __syncthreads();
+    unsigned long long at = (unsigned)__cvta_generic_to_shared(s) >> 4 | 8ull << 16 | 16ull << 32;
+    float D[4] = {};
+    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+    for (int i = 0; i < count; ++i) {
+        unsigned x = given[i * 128 + t];
+        asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+        asm volatile("PRODUCT" : "+f"(D[0]), "+f"(D[1]), "+f"(D[2]), "+f"(D[3])
+                               : "r"(x), "l"(at), "r"(0x44444444u) : "memory");
+        asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+        asm volatile("wgmma.wait_group.sync.aligned OPEN;" ::: "memory");
+    }
+    asm volatile("wgmma.wait_group.sync.aligned 0;" ::: "memory");
+    for (int i = 0; i < 4; ++i) out[t * 4 + i] = D[i];
+}
+"""
+READ_LATE = {
+    "metadata": "wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16 {%0,%1,%2,%3}, %5, %5, %4, 0, 1, 1, 1, 0, 0;",
+    "a": "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%0,%1,%2,%3}, {%4,%4,%4,%4}, %5, 1, 1, 1, 0;",
+    "a of a sparse product": "wgmma.mma_async.sp.sync.aligned.m64n8k32.f32.f16.f16 "
+    "{%0,%1,%2,%3}, {%4,%4,%4,%4}, %5, %6, 0, 1, 1, 1, 0;",
+}
+
+
+@pytest.mark.parametrize("what", READ_LATE)
+def test_a_register_that_a_product_reads_keeps_its_value_until_the_wait(what: str) -> None:
+    """An H200 multiplied by the next round's metadata where a kernel loaded them before the products were done."""
+    given, out = np.full((3, 128), 0x44444444, np.uint32), np.ones(512, np.float32)
+    source = IN_FLIGHT.replace("PRODUCT", READ_LATE[what])
+    waiting = Device(source.replace("OPEN", "0"), arch="sm_90a")
+    waiting.launch("rounds", 1, 128, given, out, np.int32(3))
+    assert (out == 0).all()
+    early = Device(source.replace("OPEN", "1"), arch="sm_90a")
+    early.launch("rounds", 1, 128, given, out, np.int32(1))  # one round changes nothing
+    with pytest.raises(PendingProduct, match="writes a register that is read by the matrix product") as caught:
+        early.launch("rounds", 1, 128, given, out, np.int32(2))
+    assert "given[i * 128 + t]" in caught.value.where.text

@@ -24,7 +24,8 @@ RUNG = pytest.mark.parametrize("rung", RUNGS, ids=lambda rung: f"{rung.ladder.na
 
 def _steps_around_the_ticket(rung: BoundRung) -> list[str]:
     """The kinds of steps from the last store before the ticket to the first load after it, in the order of the PTX."""
-    steps = [match.lastgroup for match in STEP.finditer(rung.compiled(rung.ladder.problem.headline[0]).ptx)]
+    ptx = rung.compiled(rung.ladder.problem.headline[0], whole=False).ptx
+    steps = [match.lastgroup for match in STEP.finditer(ptx)]
     ticket = steps.index("ticket")
     first = max(at for at in range(ticket) if steps[at] == "store")
     return steps[first : steps.index("load", ticket) + 1]

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from tools.corners import with_fault
+from tools.thorough import choose
 
 from climb import BoundRung, counters, load_ladder
 
@@ -25,7 +26,7 @@ def _output_bytes(rung: BoundRung, size: dict) -> int:
     "rung", [rung for name in LADDERS for rung in load_ladder(name)], ids=lambda rung: f"{rung.ladder.name}-{rung.name}"
 )
 def test_every_output_is_stored_once(rung: BoundRung) -> None:
-    for size in rung.ladder.problem.check:
+    for size in rung.ladder.problem.check[:: choose(3, thorough=1)]:
         if rung.rung.requires(size) is None:
             assert _stored_bytes(rung, size) == _output_bytes(rung, size), size
 

@@ -7,6 +7,7 @@ import pytest
 from climb.toolchain import CompileError, compile_cuda
 
 ARCHITECTURES = ("sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120")
+OLDEST, *BETWEEN, NEWEST = ARCHITECTURES
 
 COPY = """\
 extern "C" __global__ void copy(const float4* __restrict__ in, float4* __restrict__ out, int n) {

@@ -6,15 +6,16 @@ import re
 from pathlib import Path
 
 import pytest
-from toolchain.sources import ARCHITECTURES, COPY, TILE
+from toolchain.sources import BETWEEN, COPY, NEWEST, OLDEST, TILE
 from tools.code import memory_instructions
+from tools.thorough import thorough
 
-from climb.toolchain import CompileError, KernelNotFound, compilation, compile_cuda, disassemble
+from climb.toolchain import CompileError, KernelNotFound, check_syntax, compilation, compile_cuda, disassemble
 from climb.toolchain.options import DEFAULT_OPTIONS
 
 
 class TestCompiling:
-    @pytest.mark.parametrize("arch", ARCHITECTURES)
+    @pytest.mark.parametrize("arch", [OLDEST, *(thorough(arch) for arch in BETWEEN), NEWEST])
     def test_every_architecture_gives_ptx_and_machine_code(self, arch: str) -> None:
         compiled = compile_cuda(COPY, filename="copy.cu", arch=arch)
         assert f".target {arch}" in compiled.ptx
@@ -111,7 +112,13 @@ class TestCompiling:
 
 def test_check_syntax_finds_an_error_of_one_architecture() -> None:
     source = 'extern "C" __global__ void k() {\n#if __CUDA_ARCH__ >= 900\n    nonsense;\n#endif\n}'
-    compiled = compile_cuda(source, filename="k.cu", arch="sm_80")
-    compiled.check_syntax("sm_89")
+    check_syntax(source, filename="k.cu", arch="sm_89")
     with pytest.raises(CompileError, match="nonsense"):
-        compiled.check_syntax("sm_100")
+        check_syntax(source, filename="k.cu", arch="sm_100")
+
+
+def test_check_syntax_instantiates_the_templates_that_are_named() -> None:
+    source = "template <int N> __global__ void k() {\n    static_assert(N < 9);\n}"
+    check_syntax(source, filename="k.cu", name_expressions=("k<8>",))
+    with pytest.raises(CompileError, match=r"k\.cu:2: error: static assertion failed"):
+        check_syntax(source, filename="k.cu", name_expressions=("k<9>",))

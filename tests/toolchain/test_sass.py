@@ -8,7 +8,8 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from toolchain.sources import ARCHITECTURES, COPY, HUNGRY, TILE
+from toolchain.sources import ARCHITECTURES, BETWEEN, COPY, HUNGRY, NEWEST, OLDEST, TILE
+from tools.thorough import thorough
 
 from climb.toolchain import Instruction, KernelNotFound, compile_cuda, disassemble, resources
 from climb.toolchain.branch_targets import labels
@@ -16,7 +17,7 @@ from climb.toolchain.tools import find_tool
 
 
 class TestSass:
-    @pytest.mark.parametrize("arch", ARCHITECTURES)
+    @pytest.mark.parametrize("arch", [OLDEST, *(thorough(arch) for arch in BETWEEN), NEWEST])
     def test_nvdisasm_agrees_with_cuobjdump(self, arch: str) -> None:
         """nvdisasm 13 warns that it switches to an old format for NVRTC 12's cubins; its instructions must be right."""
         compiled = compile_cuda(TILE + COPY, filename="both.cu", name_expressions=["flip<32>"], arch=arch)

@@ -23,14 +23,15 @@ from climb import ArgumentError, BoundRung, Ladder, cp, load_ladder, verify
 from climb.bench.checking import Case, run_and_check
 from climb.bench.identity import expand_includes
 from climb.bench.problem import Size
+from climb.toolchain.includes import included_files
 from tools.corners import Corner, with_fault
-from tools.thorough import choose, thorough
+from tools.thorough import choose, first_of_each, thorough
 
 #: Architectures to make machine code for, and those between, of which 8.6, 8.9 and 9.0 are covered by their neighbours.
 ASSEMBLED = ("sm_75", "sm_120")
 BETWEEN = ("sm_80", "sm_100")
-#: Of a problem's sizes to check, counted from the last, and of the planted faults, `make test` takes every third one.
-EVERY = choose(3, thorough=1)
+#: Of a problem's sizes to check, counted from the last, `make test` takes every fifth one.
+EVERY = choose(5, thorough=1)
 #: How many random sizes each rung is tried at.
 DRAWN = choose(2, thorough=6)
 #: Lengths of small arrays: any up to 70, and those around a warp and a tile.
@@ -43,6 +44,10 @@ REACHES_ALL = {
     *((ladder, "filter") for ladder in ("conv2d", "conv2d_sizes")),
     *((ladder, "weights") for ladder in ("conv3d", "conv3d_tiles")),
 }
+
+
+#: Inputs of which zeros mean nothing, by ladder and name.
+NEVER_ZERO = {("sparse_gemm", "metadata"), ("sparse_pipe", "metadata")}
 
 
 def _rungs(ladders: Iterable[Ladder]) -> Iterator[BoundRung]:
@@ -64,23 +69,33 @@ def _identify(value: object) -> str | None:
     return "-".join(value[:2])  # a planted fault: where it is
 
 
+def _with_an_input(ladder: Ladder) -> Iterator[object]:
+    """Yield each rung with each float input. In `make test` the inputs take turns, beginning with the last rung."""
+    names = [a.name for a in ladder.problem.inputs if np.dtype(a.dtype).kind == "f"]
+    for turn, rung in enumerate(reversed(list(ladder))):
+        for place, name in enumerate(names):
+            yield (rung, name) if place == turn % len(names) else thorough((rung, name))
+
+
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Parametrise by what a test asks for: ``rung``, every rung of the module's ladders; ``poisoned``, every rung with
-    each of its float inputs (integers have no NaN); ``ladder``; ``planted`` and ``hidden`` faults; ``cornered``, every
-    corner with each rung that it applies to."""
+    """Parametrise by what a test asks for: ``rung``, every rung of the module's ladders; ``last``, the last of each
+    ladder, and every one in `make test-all`; ``poisoned``, every rung with one of its float inputs (integers have no
+    NaN), another from rung to rung, and with each in `make test-all`; ``shifted``, every rung that refuses an input off
+    by one element, and those of ``last``; ``ladder``; ``planted``, of each error the first fault, and all in
+    `make test-all`; ``hidden`` faults; ``cornered``, every corner with each rung that it applies to."""
     ladders = [load_ladder(name) for name in metafunc.module.SIZES]
     corners = getattr(metafunc.module, "CORNERS", ())
     values: dict[str, list] = {
         "rung": list(_rungs(ladders)),
-        "cornered": [(corner, rung) for corner in corners for rung in _rungs(ladders) if corner.applies(rung)],
-        "poisoned": [
-            (rung, a.name)
+        "last": [rung if rung.name == rung.ladder.names[-1] else thorough(rung) for rung in _rungs(ladders)],
+        "shifted": [
+            rung if rung.name == rung.ladder.names[-1] or _needs_more(rung) else thorough(rung)
             for rung in _rungs(ladders)
-            for a in rung.ladder.problem.inputs
-            if np.dtype(a.dtype).kind == "f"
         ],
+        "cornered": [(corner, rung) for corner in corners for rung in _rungs(ladders) if corner.applies(rung)],
+        "poisoned": [one for ladder in ladders for one in _with_an_input(ladder)],
         "ladder": ladders,
-        "planted": [one if i % EVERY == 0 else thorough(one) for i, one in enumerate(metafunc.module.PLANTED)],
+        "planted": first_of_each(metafunc.module.PLANTED, lambda fault: fault[4]),
         "hidden": getattr(metafunc.module, "HIDDEN", ()),
     }
     for name in values.keys() & metafunc.fixturenames:
@@ -111,15 +126,18 @@ def test_results_are_right_at_the_problems_sizes(rung: BoundRung) -> None:
 
 @settings(max_examples=DRAWN, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
-def test_results_are_right_at_random_sizes(rung: BoundRung, module: ModuleType, data: st.DataObject) -> None:
-    size = data.draw(module.SIZES[rung.ladder.name])
-    _verify_or_refused(rung, size, data.draw(st.integers(0, 1000)))
+def test_results_are_right_at_random_sizes(last: BoundRung, module: ModuleType, data: st.DataObject) -> None:
+    size = data.draw(module.SIZES[last.ladder.name])
+    _verify_or_refused(last, size, data.draw(st.integers(0, 1000)))
 
 
-def test_zeros_give_the_reference(rung: BoundRung) -> None:
-    size = rung.ladder.problem.check[-1]
-    zeros = {name: np.zeros_like(value) for name, value in rung.ladder.inputs(size).items()}
-    verify(rung, size, inputs=zeros)
+def test_zeros_give_the_reference(last: BoundRung) -> None:
+    size = last.ladder.problem.check[-1]
+    zeros = {
+        name: value if (last.ladder.name, name) in NEVER_ZERO else np.zeros_like(value)
+        for name, value in last.ladder.inputs(size).items()
+    }
+    verify(last, size, inputs=zeros)
 
 
 def _poisonings(size_of_input: int) -> Iterator[np.ndarray]:
@@ -128,10 +146,12 @@ def _poisonings(size_of_input: int) -> Iterator[np.ndarray]:
     yield from (np.array([at]) for at in (0, size_of_input - 1, size_of_input // 2))
 
 
-def _poisoned(ladder: Ladder, name: str) -> Iterator[tuple[Size, dict[str, np.ndarray], bool]]:
+def _poisoned(rung: BoundRung, name: str) -> Iterator[tuple[Size, dict[str, np.ndarray], bool]]:
     """Yield (size, inputs with NaNs in the one called ``name``, whether they reach some outputs but not all)."""
-    problem = ladder.problem
+    ladder, problem = rung.ladder, rung.ladder.problem
     for size in reversed(problem.check):
+        if rung.rung.requires(size) is not None:
+            continue
         clean = ladder.inputs(size)
         if not clean[name].size or any(0 in a.extents(size) for a in problem.outputs):
             continue
@@ -151,9 +171,13 @@ def test_nan_in_one_input_reaches_the_outputs_that_depend_on_it_and_no_others(
     """A rung may leave out products with zeros where its problem's docstring says so. The chapter's module then gives a
     reference that leaves them out too, in ``NAN_REFERENCES``."""
     rung, name = poisoned
-    choices = [choice for choice in _poisoned(rung.ladder, name) if rung.rung.requires(choice[0]) is None]
-    size, inputs, partial = next((choice for choice in choices if choice[2]), choices[0])
-    assert partial or (rung.ladder.name, name) in REACHES_ALL, "no NaN leaves some outputs alone: nothing is tested"
+    choices = _poisoned(rung, name)
+    first = next(choices)
+    if (rung.ladder.name, name) in REACHES_ALL:
+        size, inputs, _ = first
+    else:
+        size, inputs, partial = first if first[2] else next((choice for choice in choices if choice[2]), first)
+        assert partial, "no NaN leaves some outputs alone: nothing is tested"
     case = Case.make(rung.ladder, size, inputs=inputs)
     own = getattr(module, "NAN_REFERENCES", {}).get((rung.ladder.name, rung.name))
     if own is not None:
@@ -171,23 +195,29 @@ def _element_bytes(rung: BoundRung, name: str) -> int:
     return next(np.dtype(a.dtype).itemsize for a in rung.ladder.problem.inputs if a.name == name)
 
 
-def test_view_off_by_one_element_is_right_or_refused_by_name(rung: BoundRung) -> None:
+def _needs_more(rung: BoundRung) -> list[str]:
+    """The inputs that the rung wants at multiples of more than an element."""
+    names = [a.name for a in rung.ladder.problem.inputs]
+    return [n for n, b in rung.rung.alignment.items() if n in names and b > _element_bytes(rung, n)]
+
+
+def test_view_off_by_one_element_is_right_or_refused_by_name(shifted: BoundRung) -> None:
     """A view that starts one element later is aligned for elements but not for vectors of them."""
+    rung = shifted
     size = dict(rung.ladder.problem.check[-1])
     host = rung.ladder.inputs(size)
-    shifted = {}
+    views = {}
     for argument in rung.ladder.problem.inputs:
         value = host[argument.name]
         whole = cp.empty(value.size + 1, dtype=argument.dtype)
         whole[1:] = cp.asarray(value.reshape(-1))
-        shifted[argument.name] = whole[1:].reshape(value.shape)
+        views[argument.name] = whole[1:].reshape(value.shape)
     parameters = {key: size[key] for key in rung.ladder.problem.parameters}
-    needs_more = [n for n, b in rung.rung.alignment.items() if n in shifted and b > _element_bytes(rung, n)]
-    if needs_more:
+    if needs_more := _needs_more(rung):
         with pytest.raises(ArgumentError, match=_refusal(rung, needs_more[0])):
-            rung(*shifted.values(), **parameters)
+            rung(*views.values(), **parameters)
         return
-    case = replace(Case.make(rung.ladder, size, inputs=host), device_inputs=shifted)
+    case = replace(Case.make(rung.ladder, size, inputs=host), device_inputs=views)
     arrays = case.arrays()
     run_and_check(case, rung, arrays, rung.prepare(arrays, size))
 
@@ -202,10 +232,9 @@ def _architectures(rung: BoundRung, among: tuple[str, ...]) -> tuple[str, ...]:
 
 def test_source_is_valid_for_the_oldest_and_the_newest_architecture(rung: BoundRung) -> None:
     """Ask the compiler's front end; all other tests compile for 9.0."""
-    compiled = rung.compiled(rung.ladder.problem.check[-1])
     for arch in _architectures(rung, ASSEMBLED):
-        compiled.check_syntax(arch)
-    for text in compiled.sources.values():
+        rung.check_syntax(rung.ladder.problem.check[-1], arch)
+    for text in (rung.source, *included_files(rung.source, (str(rung.path.parent),)).values()):
         assert text.count("__CUDA_ARCH__") == text.count("#if __CUDA_ARCH__ >= 800\n")
 
 
@@ -214,10 +243,10 @@ def test_source_compiles_for_every_architecture(rung: BoundRung) -> None:
     """Make machine code for the oldest and the newest GPU. Those between see the same source as one of the two, so ask
     the front end alone, and that for the first of each generation: 8.6 and 8.9 have the language of 8.0."""
     for arch in _architectures(rung, ASSEMBLED):
-        compiled = rung.compiled(rung.ladder.problem.headline[0], arch, whole=True)
+        compiled = rung.compiled(rung.ladder.problem.headline[0], arch)
         assert compiled.ptx and compiled.cubin, arch
     for arch in _architectures(rung, BETWEEN):
-        compiled.check_syntax(arch)
+        rung.check_syntax(rung.ladder.problem.headline[0], arch)
 
 
 def _is_own(rung: BoundRung) -> bool:

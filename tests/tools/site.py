@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterator
 from html.parser import HTMLParser
@@ -121,6 +122,8 @@ def broken_pictures(site: Path) -> list[str]:
 def dead_links(site: Path) -> list[str]:
     """Links and loads within the site whose page, anchor or file does not exist."""
     read = {path: _read(path) for path in sorted(site.rglob("*.html")) if "_static" not in path.parts}
+    ids = {path.resolve(): page.ids for path, page in read.items()}
+    resolve = functools.cache(Path.resolve)
     found: list[str] = []
     for path, page in read.items():
         for url in [*page.links, *page.fetches]:
@@ -128,9 +131,9 @@ def dead_links(site: Path) -> list[str]:
             if parts.scheme or parts.netloc or url.startswith("{"):
                 continue
             folder = site if parts.path.startswith("/") else path.parent  # "/" is the root of the site
-            target = (folder / unquote(parts.path).lstrip("/")).resolve() if parts.path else path
-            target = target / "index.html" if target.is_dir() else target
-            known = next((page.ids for other, page in read.items() if other.resolve() == target.resolve()), None)
+            target = resolve(folder / unquote(parts.path).lstrip("/") if parts.path else path)
+            target = target / "index.html" if target.suffix != ".html" and target.is_dir() else target
+            known = ids.get(target)
             anchor = unquote(parts.fragment)
             if not target.exists() or (anchor and known is not None and anchor not in known):
                 found.append(f"{path.relative_to(site)} leads to {url}, which is not there")
@@ -138,6 +141,12 @@ def dead_links(site: Path) -> list[str]:
 
 
 def _read(path: Path) -> _Page:
+    return _parsed(path, path.stat().st_mtime_ns)
+
+
+@functools.lru_cache(maxsize=256)
+def _parsed(path: Path, changed: int) -> _Page:
+    """The page in a file, which several tests read; ``changed`` is the time of its last change."""
     page = _Page()
     page.feed(path.read_text(encoding="utf-8"))
     return page

@@ -2,18 +2,21 @@
 
 `make test` has every kind of test, and every chapter. It leaves out what repeats a kind many times: machine code for
 each architecture, more random sizes, more schedules. Mark such a test ``@pytest.mark.thorough``, such a parameter
-``thorough(value)``, and take from :func:`choose` how many examples Hypothesis draws.
+``thorough(value)``, and take from :func:`choose` how many examples Hypothesis draws. :func:`first_of_each` and
+:func:`last_of_each_ladder` choose among parameters.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Hashable, Iterable
+from typing import TYPE_CHECKING, TypeVar
 
 import pytest
 
 if TYPE_CHECKING:  # pytest reads this module before it knows which tests it runs
     from climb import BoundRung
+
+T = TypeVar("T")
 
 #: Whether pytest was called with ``--thorough``; set by ``tests/conftest.py`` before any test is imported.
 enabled = False
@@ -27,6 +30,20 @@ def choose(usual: int, thorough: int) -> int:
 def thorough(*values: object) -> object:
     """A parameter, or the tuple of parameters, of a test that only `make test-all` runs."""
     return pytest.param(*values, marks=pytest.mark.thorough)
+
+
+def first_of_each(values: Iterable[T], *keys: Callable[[T], Hashable], unpack: bool = False) -> list[T | object]:
+    """Values of a parameter: `make test` takes each that is the first with one of its keys, `make test-all` all.
+
+    With ``unpack`` each value is the tuple of several parameters.
+    """
+    seen: set[tuple[int, Hashable]] = set()
+    out: list[T | object] = []
+    for value in values:
+        new = {(number, key(value)) for number, key in enumerate(keys)} - seen
+        seen |= new
+        out.append(value if new else thorough(*value) if unpack else thorough(value))  # type: ignore[misc]
+    return out
 
 
 def last_of_each_ladder(rungs: Iterable[BoundRung]) -> pytest.MarkDecorator:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from harness import Device
+from tools.thorough import thorough
 
 from climb.validation.fuzzing import KINDS, control, digest, emulate, program, record, values
 
@@ -14,7 +15,7 @@ except LookupError:
     RECORD = None
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", [seed if seed < 20 else thorough(seed) for seed in range(60)])
 def test_control_flow_equals_the_same_program_in_python(seed):
     cuda, python = control.program(seed)
     names: dict = {}
@@ -42,7 +43,7 @@ def test_programs_reach_every_operation():
 
 
 @pytest.mark.skipif(RECORD is None, reason="no random programs were run on a GPU")
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", [seed if seed < 4 else thorough(seed) for seed in range(12)])
 @pytest.mark.parametrize("kind", KINDS)
 def test_outputs_equal_the_gpus_bits(kind, seed):
     assert digest(emulate(program(kind, seed))) == RECORD["hashes"][kind][str(seed)]

@@ -61,6 +61,14 @@ def matmul(a: Any, b: Any, out: Any, tf32: bool) -> Prepared:
     return fastest((with_setting(False, {"precision": "fp32", "choice": NO_TF32}), with_setting(True, {})))
 
 
+def product_of_halves(arrays: dict[str, Any], size: Any) -> Callable[[], None]:
+    """A peer's ``prepare`` for C = A B, float16 factors and a float32 result, by the algorithm that cuBLAS chooses."""
+    import torch
+
+    a, b, c = (torch.from_dlpack(arrays[name]) for name in ("A", "B", "C"))
+    return Prepared(lambda: torch.mm(a, b, out_dtype=torch.float32, out=c))
+
+
 def transposition(source: Any, target: Any) -> Callable[[], None]:
     """A launch of ``cublasSgeam`` that writes the transpose of the matrix ``source`` into ``target``, CuPy arrays."""
     import cupy

@@ -1,13 +1,15 @@
-"""CUTLASS: a float32 product as three TF32 products on tensor cores, its headers compiled by NVRTC.
+"""CUTLASS: products on tensor cores with results in float32, its headers compiled by NVRTC.
 
-The package ``nvidia-cutlass`` holds the headers. The kernel is of the Ampere generation (``mma.sync``): CUTLASS has no
-float32 product for Hopper's ``wgmma``.
+The package ``nvidia-cutlass`` holds the headers. The kernels are of the Ampere generation (``mma.sync``): CUTLASS has
+no float32 product for Hopper's ``wgmma``, and its kernels for Hopper need host code of their own, which NVRTC does not
+compile.
 """
 
 from __future__ import annotations
 
 import importlib.util
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,31 @@ TILES = ((128, 128, 16, 64, 64, 4), (128, 64, 16, 64, 32, 3), (256, 128, 16, 64,
 _NAMES = ("TILE_M", "TILE_N", "TILE_K", "WARP_M", "WARP_N", "STAGES")
 
 
+@dataclass(frozen=True)
+class Kind:
+    """How factors are multiplied: C++ names, steps of k of an instruction, elements in 16 bytes, tiles to try."""
+
+    factor: str
+    operator: str
+    step: int
+    quad: int
+    tiles: tuple[tuple[int, ...], ...]
+
+
+#: Float32 by three products of TF32; float32 rounded to TF32; float16 with sums in float32.
+KINDS = {
+    "3xTF32": Kind("float", "OpMultiplyAddFastF32", 8, 4, TILES),
+    "TF32": Kind("float", "OpMultiplyAdd", 8, 4, TILES),
+    "fp16": Kind(
+        "cutlass::half_t",
+        "OpMultiplyAdd",
+        16,
+        8,
+        ((128, 128, 32, 64, 64, 4), (256, 128, 32, 64, 64, 3), (128, 256, 32, 64, 64, 3), (128, 64, 64, 64, 32, 3)),
+    ),
+}
+
+
 def cutlass(algorithm: str, precision: str) -> Callable[[], Description]:
     """A peer's ``describe`` for CUTLASS, with the version of the package."""
 
@@ -34,13 +61,15 @@ def cutlass(algorithm: str, precision: str) -> Callable[[], Description]:
     return found
 
 
-def options(tile: tuple[int, ...], alignment: int, headers: Path, cuda_major: int) -> tuple[str, ...]:
-    """NVRTC's options for a tile; ``alignment`` in floats, ``headers`` the folder that holds ``cutlass/``."""
+def options(kind: Kind, tile: tuple[int, ...], aligned: bool, headers: Path, cuda_major: int) -> tuple[str, ...]:
+    """NVRTC's options for a tile; ``aligned`` rows begin at 16 bytes, ``headers`` is the folder with ``cutlass/``."""
     from climb.toolchain.includes import cuda_include_dirs
 
     defines = [f"-D{name}={value}" for name, value in zip(_NAMES, tile, strict=True)]
+    defines += [f"-DFACTOR={kind.factor}", f"-DOPERATOR={kind.operator}", f"-DSTEP={kind.step}"]
+    defines += [f"-DALIGNMENT={kind.quad if aligned else 1}", f"-DSTORED={4 if aligned else 1}"]
     folders = [f"-I{folder}" for folder in (headers, *cuda_include_dirs(cuda_major))]
-    return ("-std=c++17", "-default-device", *defines, f"-DALIGNMENT={alignment}", *folders)
+    return ("-std=c++17", "-default-device", *defines, *folders)
 
 
 def headers() -> Path:
@@ -53,19 +82,22 @@ def headers() -> Path:
     raise ImportError("CUTLASS's headers are not installed", name="nvidia-cutlass")
 
 
-def product(a: Any, b: Any, c: Any) -> Prepared:
-    """A launch of c = a b, row-major float32 CuPy arrays, by the fastest of a few tiles."""
+def product(a: Any, b: Any, c: Any, precision: str = "3xTF32") -> Prepared:
+    """A launch of c = a b, row-major CuPy arrays, by the fastest of a few tiles; ``precision`` is one of ``KINDS``."""
     import cupy
 
     folder, major = headers(), cupy.cuda.nvrtc.getVersion()[0]
     if int(cupy.cuda.Device().compute_capability) < 80:
-        raise PeerUnavailable("TF32 needs compute capability 8.0")
+        raise PeerUnavailable("these products need compute capability 8.0")
     (m, k), n = a.shape, b.shape[1]
-    alignment = 4 if n % 4 == 0 and k % 4 == 0 else 1
+    kind = KINDS[precision]
+    aligned = n % kind.quad == 0 and k % kind.quad == 0
+    if precision == "fp16" and not aligned:
+        raise PeerUnavailable("asynchronous copies of halves take at least two at once")
     sms = cupy.cuda.Device().attributes["MultiProcessorCount"]
 
     def candidate(tile: tuple[int, ...]) -> Prepared:
-        module = cupy.RawModule(code=SOURCE.read_text(), options=options(tile, alignment, folder, major))
+        module = cupy.RawModule(code=SOURCE.read_text(), options=options(kind, tile, aligned, folder, major))
         extents = tuple(np.int32(extent) for extent in (m, n, k))
         needs = cupy.zeros(6, dtype=np.int32)
         module.get_function("describe")((1,), (1,), (*extents, needs))
@@ -82,4 +114,4 @@ def product(a: Any, b: Any, c: Any) -> Prepared:
 
         return Prepared(enqueue, {"choice": f"tile {' x '.join(map(str, tile[:3]))}, {tile[5]} stages"})
 
-    return fastest(lambda tile=tile: candidate(tile) for tile in TILES)
+    return fastest(lambda tile=tile: candidate(tile) for tile in kind.tiles)

@@ -1,5 +1,7 @@
-// A float32 product by CUTLASS on tensor cores: each factor is split in two TF32 numbers,
-// and three of the four products are added (OpMultiplyAddFastF32; CUTLASS example 28,
+// A product by CUTLASS on tensor cores, row-major, with a result in float32. FACTOR is the
+// type of the factors, OPERATOR how they are multiplied, STEP how many steps of k an
+// instruction takes. OpMultiplyAddFastF32 splits each float32 in two TF32 numbers and adds
+// three of the four products (CUTLASS example 28,
 // ampere_3xtf32_fast_accurate_tensorop_gemm).
 //
 // CUTLASS computes a kernel's parameters in host code. NVRTC compiles device code alone, so
@@ -14,18 +16,19 @@ using Row = cutlass::layout::RowMajor;
 constexpr auto kPlain = cutlass::ComplexTransform::kNone;
 
 using Kernel = typename cutlass::gemm::kernel::DefaultGemmUniversal<
-    float, Row, kPlain, ALIGNMENT, float, Row, kPlain, ALIGNMENT, float, Row, float,
+    FACTOR, Row, kPlain, ALIGNMENT, FACTOR, Row, kPlain, ALIGNMENT, float, Row, float,
     cutlass::arch::OpClassTensorOp, cutlass::arch::Sm80,
     cutlass::gemm::GemmShape<TILE_M, TILE_N, TILE_K>,
-    cutlass::gemm::GemmShape<WARP_M, WARP_N, TILE_K>, cutlass::gemm::GemmShape<16, 8, 8>,
-    cutlass::epilogue::thread::LinearCombination<float, ALIGNMENT, float, float>,
+    cutlass::gemm::GemmShape<WARP_M, WARP_N, TILE_K>,
+    cutlass::gemm::GemmShape<16, 8, STEP>,
+    cutlass::epilogue::thread::LinearCombination<float, STORED, float, float>,
     cutlass::gemm::threadblock::GemmIdentityThreadblockSwizzle<8>, STAGES,
-    cutlass::arch::OpMultiplyAddFastF32>::GemmKernel;
+    cutlass::arch::OPERATOR>::GemmKernel;
 using Params = typename Kernel::Params;
 
 // The parameters of c = a b, all row-major and packed, on a GPU with `sms` multiprocessors.
-__device__ Params parameters(const float* a, const float* b, float* c, int m, int n, int k,
-                             int sms)
+__device__ Params parameters(const FACTOR* a, const FACTOR* b, float* c, int m, int n,
+                             int k, int sms)
 {
     constexpr auto kMode = cutlass::gemm::GemmUniversalMode::kGemm;
     const typename Kernel::Arguments given(kMode, {m, n, k}, 1, {1.0f, 0.0f}, a, b, c, c, 0,
@@ -45,8 +48,8 @@ extern "C" __global__ void describe(int m, int n, int k, int* needs)
     needs[5] = grid.z;
 }
 
-extern "C" __global__ void prepare(Params* made, const float* a, const float* b, float* c,
-                                   int m, int n, int k, int sms)
+extern "C" __global__ void prepare(Params* made, const FACTOR* a, const FACTOR* b,
+                                   float* c, int m, int n, int k, int sms)
 {
     *made = parameters(a, b, c, m, n, k, sms);
 }

@@ -22,6 +22,11 @@ TILES = (
     (128, 256, 32, 8, 3), (128, 128, 32, 8, 3), (128, 128, 32, 4, 3), (128, 64, 32, 4, 4), (64, 128, 32, 4, 4),
     (64, 64, 32, 4, 4), (128, 128, 16, 8, 4), (64, 256, 32, 8, 3), (128, 256, 16, 8, 4),
 )  # fmt: skip
+#: Those for factors of float16, whose rows are half as long.
+HALF_TILES = (
+    (128, 256, 64, 8, 3), (128, 256, 64, 8, 4), (256, 128, 64, 8, 3), (128, 128, 64, 8, 4), (128, 128, 64, 4, 3),
+    (128, 64, 64, 4, 4), (64, 128, 64, 4, 4), (64, 64, 64, 4, 5), (64, 256, 64, 8, 3), (128, 128, 128, 8, 3),
+)  # fmt: skip
 #: Those for a batch of few rows: tiles are thin, and the depth is cut so that all multiprocessors have work.
 THIN_TILES = ((16, 64, 64, 4, 4), (16, 128, 64, 4, 4), (32, 64, 64, 4, 4), (32, 128, 64, 8, 3), (32, 32, 128, 4, 4))
 CUTS = (1, 2, 4, 8)
@@ -95,14 +100,15 @@ def histogram_kernel(values, counts, n, BINS: tl.constexpr, STEP: tl.constexpr):
 
 
 def product(a: Any, b: Any, c: Any, precision: str = "ieee") -> Prepared:
-    """A launch of c = a b, float32 tensors of two dimensions, c row-major, a and b by any strides.
+    """A launch of c = a b, tensors of two dimensions, c row-major float32, a and b by any strides, float32 or float16.
 
     ``precision`` is Triton's ``input_precision``: ``"ieee"`` (fp32 FMAs), ``"tf32"``, or ``"tf32x3"``, three TF32
     products whose sum is nearly as accurate as fp32.
     """
     m, n, k = a.shape[0], b.shape[1], a.shape[1]
     thin = m <= 32
-    shapes = [(*tile, cut) for tile in (THIN_TILES if thin else TILES) for cut in (CUTS if thin else CUTS[:1])]
+    thick = HALF_TILES if a.element_size() == 2 else TILES
+    shapes = [(*tile, cut) for tile in (THIN_TILES if thin else thick) for cut in (CUTS if thin else CUTS[:1])]
 
     def candidate(rows: int, cols: int, depth: int, warps: int, stages: int, cut: int) -> Prepared:
         grid = (triton.cdiv(m, rows) * triton.cdiv(n, cols), cut)

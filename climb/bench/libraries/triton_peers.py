@@ -22,7 +22,10 @@ def triton(algorithm: str, precision: str) -> Callable[[], Description]:
 
 
 def product(a: Any, b: Any, c: Any, precision: str = "ieee") -> Prepared:
-    """A launch of c = a b on float32 CuPy arrays; ``precision`` is ``"ieee"``, ``"tf32"`` or ``"tf32x3"``."""
+    """A launch of c = a b on CuPy arrays, c float32, a and b float32 or float16.
+
+    ``precision`` is ``"ieee"``, ``"tf32"`` or ``"tf32x3"``; products of float16 ignore it.
+    """
     import torch
 
     from climb.bench.libraries import triton_kernels

@@ -86,6 +86,8 @@ def combine_stamps(old: np.ndarray, new: np.ndarray, apart: np.ndarray, threads:
     Where they are not `apart`, the older access (0: none) is ordered before the newer one. Everything ordered after the
     newer access is then ordered after the older one too, so the older one is dropped.
     """
+    if not apart.any():
+        return new
     a, b, kind, other = old & _ID, new & _ID, old >> KIND & 3, new >> KIND & 3
     block_a, block_b = (a // threads, b // threads) if launch_wide else (a * 0, b * 0)
     warp_a, warp_b = (a % threads) >> 5, (b % threads) >> 5

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TypeVar
@@ -31,8 +32,8 @@ def _sum(a: T, b: T, names: tuple[str, ...]) -> T:
 class Counters:
     """The counters of one launch. `lines` are in source order; `barriers` counts blocks that pass a barrier.
 
-    `files` holds the lines of each known source file. `marks` lists where the machine code accesses memory differently;
-    it is empty unless the two were compared. `notes` are findings that are no faults, such as memory left allocated.
+    `files` holds the lines of each known source file. `compared` makes `marks` when they are first asked for.
+    `notes` are findings that are no faults, such as memory left allocated.
     `product_lines` counts matrix products, line by line; `execution_lines` instructions.
 
     `warp_instructions` counts PTX instructions issued to a warp, `thread_instructions` those of its active lanes. PTX
@@ -50,10 +51,19 @@ class Counters:
     divergent_branches: int = 0
     barriers: int = 0
     files: dict[str, list[str]] = field(default_factory=dict, repr=False, compare=False)
-    marks: tuple[Mark, ...] = field(default=(), repr=False, compare=False)
+    compared: Callable[[], tuple[Mark, ...]] = field(default=tuple, repr=False, compare=False)
     product_lines: tuple[ProductCounters, ...] = ()
     notes: tuple[str, ...] = field(default=(), repr=False, compare=False)
     execution_lines: tuple[ExecutionCounters, ...] = field(default=(), repr=False)
+
+    @cached_property
+    def marks(self) -> tuple[Mark, ...]:
+        """Where the machine code accesses memory differently from the PTX; empty if a launch was not to be compared.
+
+        Machine code is made and disassembled for it, which takes longer than most launches. Raises CompileError if
+        ptxas refuses the PTX.
+        """
+        return self.compared()
 
     @property
     def lane_efficiency(self) -> float:
@@ -95,7 +105,7 @@ class Counters:
             tuple(branches[key] for key in sorted(branches)),
             **{name: getattr(self, name) + getattr(other, name) for name in TOTALS},
             files={**self.files, **other.files},
-            marks=tuple(dict.fromkeys(self.marks + other.marks)),
+            compared=lambda: tuple(dict.fromkeys(self.marks + other.marks)),
             product_lines=tuple(products[key] for key in sorted(products)),
             notes=tuple(dict.fromkeys(self.notes + other.notes)),
             execution_lines=tuple(executions[key] for key in sorted(executions)),

@@ -18,9 +18,11 @@ class Event:
     """What `threads` of the blocks `blocks`, both int64 (n,) and linear, did together.
 
     `kind`: an access such as "shared load" or "global store"; or "shuffle", "barrier", "copy" (a `cp.async` begins),
-    "commit", "wait". `places`, int64 (n,): where an access goes, in bytes from the start of its allocation or of the
-    block's shared memory; the target of a copy in shared memory; the thread that a shuffle reads from; empty for the
-    rest. `number`: how many groups a wait leaves open. `line` is 0 where the source line is not known.
+    "commit", "wait"; or at an mbarrier "expect" (arrives, and expects bytes), "arrive", "passed" (a wait has seen the
+    end of a phase). `places`, int64 (n,): where an access goes, in bytes from the start of its allocation or of the
+    block's shared memory; the target of a copy, or the mbarrier, in shared memory; the thread that a shuffle reads
+    from; empty for the rest. `number`: how many groups a wait leaves open, or the most bytes that a lane expects.
+    `line` is 0 where the source line is not known.
     """
 
     kind: str
@@ -60,7 +62,7 @@ class BlockTrace:
         self._keep(group, f"{space} {site.action}", site.location.line, address, site.width, allocation, 0)
 
     def note(self, group: Group, kind: str, site: Site | None, places: np.ndarray | None, number: int) -> None:
-        """Record a shuffle, a barrier, or a step of the asynchronous copies."""
+        """Record a shuffle, a barrier, or a step of the asynchronous copies or of an mbarrier."""
         line, width = (site.location.line, site.width) if site is not None else (0, 0)
         self._keep(group, kind, line, places, width, "", number)
 

@@ -122,6 +122,8 @@ def arrive(
         what = f"an mbarrier counts at most {LIMIT} transaction bytes"
         _misuse(group, site, (np.abs(nbytes) > LIMIT).reshape(shape), what)
     before = _apply(group, words.ravel(), arrivals, nbytes, drop)
+    if group.batch.trace is not None:
+        _note(group, "expect" if (nbytes > 0).any() else "arrive", site, words, int(nbytes.max(initial=0)))
     over = pending(before) < arrivals.astype(np.int64)
     if over.any():
         faults.warp_mismatch(group, site, over.reshape(shape), "more arrivals at an mbarrier than its phase has left")
@@ -183,10 +185,18 @@ def passed(group: Group, site: Site, address: np.ndarray, which: np.ndarray, par
         waited_in_vain(group, site, words)
         return over
     state.progress()
-    if group.batch.clock is not None:
+    if group.batch.clock is not None or group.batch.trace is not None:
         part, _ = subgroup(group, over)
-        group.batch.clock.acquire(part.lanes)
+        if group.batch.clock is not None:
+            group.batch.clock.acquire(part.lanes)
+        if group.batch.trace is not None:
+            _note(part, "passed", site, words[over][None], 0)
     return over
+
+
+def _note(group: Group, kind: str, site: Site, words: np.ndarray, number: int) -> None:
+    """Record what the lanes did at the mbarriers `words`, by their addresses in the shared memory of their blocks."""
+    group.batch.trace.note(group, kind, site, (words << 3) % group.batch.shared.shape[1], number)
 
 
 def pending_count(word: np.ndarray) -> np.ndarray:

@@ -200,10 +200,13 @@ class Emitter:
         """Exclude the accesses of a site from the counters."""
         self.context.change_site(replace(self.context.site_named(site), part=True))
 
-    def combine(self, site: str, result: ptx.Operand | None) -> None:
-        """Mark an atomic that adds one as combinable, if nothing reads its result."""
-        if result is None or not set(register_names(result)) & self.context.read:
-            self.context.change_site(replace(self.context.site_named(site), combined=True))
+    def combine(self, site: str) -> None:
+        """Mark an atomic that adds one as combinable: nothing reads its result."""
+        self.context.change_site(replace(self.context.site_named(site), combined=True))
+
+    def is_read(self, target: ptx.Operand) -> bool:
+        """Whether any instruction reads a register of a destination."""
+        return not self.context.read.isdisjoint(register_names(target))
 
     def place(self, instruction: ptx.Instruction) -> str:
         """The name in generated code of a site that tells errors where the instruction is."""
@@ -222,6 +225,8 @@ class Emitter:
                 value, _ = self._register(name)
                 latest = tuple(sorted(n for n, _ in numbers if (n, False) not in numbers))
                 self.line(f"group_register(G, {site}, {value}, {latest})")
+        if id(instruction) in found.overwrites:
+            self.line(f"group_overwrite(G, {self.place(instruction)}, {found.overwrites[id(instruction)]})")
         if id(instruction) in found.unfenced:
             writer = found.unfenced[id(instruction)]
             self.line(f"group_unfenced(G, {self.place(instruction)}, {writer and self.place(writer)})")

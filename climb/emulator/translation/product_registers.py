@@ -6,6 +6,9 @@ follow each other without a wait if they have the same shape. Whether a product 
 executed is known at run time only; what is found here is which products to ask about, and whether the value can be
 that of an earlier execution of the product, which another one in flight does not touch.
 
+A register of a, or of the metadata of a sparse product, must keep its value while the product is in flight: which
+instructions write one is found here, too.
+
 A wgmma.fence must lie between ordinary writes to those registers and the product, and before the first product. Moves
 are not counted as writes: the compiler places those of constants and copies, and those that join halves, as it likes.
 """
@@ -52,6 +55,8 @@ class _State:
         self.fenced &= other.fenced
         for name, value in other.values.items():
             mine = self.values.get(name, _CLEAN)
+            if mine is value:
+                continue
             both = mine | value
             if both.products != mine.products or (both.writer is None) != (mine.writer is None):
                 self.values[name], changed = both, True
@@ -64,12 +69,14 @@ class ProductRegisters:
 
     `numbers`: its products, by the id of their instruction. `uses`: by the id of an instruction, the registers that it
     uses and products may write, each with these, as in `_Value`. `unfenced`: the products before which a fence may be
-    missing, with the instruction that has written one of their registers, None before the first product.
+    missing, with the instruction that has written one of their registers, None before the first product. `overwrites`:
+    by the id of an instruction, the products that read a register which it writes.
     """
 
     numbers: dict[int, int] = field(default_factory=dict)
     uses: dict[int, dict[str, frozenset[tuple[int, bool]]]] = field(default_factory=dict)
     unfenced: dict[int, ptx.Instruction | None] = field(default_factory=dict)
+    overwrites: dict[int, tuple[int, ...]] = field(default_factory=dict)
 
 
 def analyse(blocks: list[Block], roles: Roles) -> ProductRegisters:
@@ -83,34 +90,84 @@ def analyse(blocks: list[Block], roles: Roles) -> ProductRegisters:
                 products.append(instruction)
     if not products:
         return out
+    _note_overwrites(blocks, products, roles, out)
     shapes = [each.opcode for each in products]
+    followed = _followed(blocks, roles)
     entries: dict[int, _State] = {0: _State()}
-    work = [0]
+    work = {0}
     while work:
-        index = work.pop()
+        # Blocks are nearly in the order of the program, in which most have seen all paths to them.
+        index = min(work)
+        work.remove(index)
         state = entries[index].copy()
         for instruction in blocks[index].instructions:
-            _step(state, instruction, roles, out, shapes)
+            _step(state, instruction, roles, out, shapes, followed)
         if blocks[index].guard is not None:
             _note_use(state, blocks[index].branch, [blocks[index].guard[0].name], out, frozenset())
         for successor in blocks[index].successors:
             if successor not in entries:
                 entries[successor] = state.copy()
-                work.append(successor)
+                work.add(successor)
             elif entries[successor].join(state):
-                work.append(successor)
+                work.add(successor)
     return out
 
 
-def _step(
-    state: _State, instruction: ptx.Instruction, roles: Roles, out: ProductRegisters, shapes: list[str]
+def _followed(blocks: list[Block], roles: Roles) -> set[str]:
+    """The registers of products, and those that moves connect with them: no others can hold what is asked about."""
+    found: set[str] = set()
+    moves: dict[str, list[str]] = {}
+    for block in blocks:
+        for instruction in block.instructions:
+            if instruction.opcode.startswith(PRODUCT):
+                found.update(*roles(instruction))
+            elif instruction.opcode.startswith("mov."):
+                writes, reads = roles(instruction)
+                for target in writes:
+                    for source in reads:
+                        moves.setdefault(target, []).append(source)
+                        moves.setdefault(source, []).append(target)
+    work = list(found)
+    while work:
+        near = [name for name in moves.get(work.pop(), ()) if name not in found]
+        found.update(near)
+        work += near
+    return found
+
+
+def _note_overwrites(
+    blocks: list[Block], products: list[ptx.Instruction], roles: Roles, out: ProductRegisters
 ) -> None:  # fmt: skip
+    """Find the instructions that write registers which products read. Moves are left out, as everywhere here."""
+    readers: dict[str, list[int]] = {}
+    for number, product in enumerate(products):
+        _, left, _, *rest = product.operands
+        registers = list(left.items) if isinstance(left, ptx.Vector) else []
+        for each in registers + (rest[:1] if ".sp." in product.opcode else []):
+            if isinstance(each, ptx.Register):
+                readers.setdefault(each.name, []).append(number)
+    for block in blocks:
+        for instruction in block.instructions:
+            if not instruction.opcode.startswith((PRODUCT, "mov.")):
+                found = {number for name in roles(instruction)[0] for number in readers.get(name, ())}
+                if found:
+                    out.overwrites[id(instruction)] = tuple(sorted(found))
+
+
+def _step(
+    state: _State,
+    instruction: ptx.Instruction,
+    roles: Roles,
+    out: ProductRegisters,
+    shapes: list[str],
+    followed: set[str],
+) -> None:
     opcode = instruction.opcode
     if opcode.startswith(_FENCE):
         state.fenced = True
         state.values = {name: _Value(value.products) for name, value in state.values.items()}
         return
-    writes, reads = roles(instruction)
+    writes, reads = (([name for name in names if name in followed]) for names in roles(instruction))
     if opcode.startswith(PRODUCT):
         number = out.numbers[id(instruction)]
         same = frozenset(each for each, shape in enumerate(shapes) if shape == opcode)
@@ -130,6 +187,8 @@ def _step(
         return
     if opcode.startswith("mov.") and len(instruction.operands) == 2:
         target, source = instruction.operands
+        if isinstance(target, ptx.Register) and target.name not in followed:
+            return
         if isinstance(target, ptx.Register) and isinstance(source, ptx.Register):
             state.values[target.name] = state.values.get(source.name, _CLEAN)
             return

@@ -67,9 +67,10 @@ def counted_code(rung: BoundRung, size: Size, gpu: str = records.DEFAULT_GPU) ->
 
     Raises LookupError where no code was kept, or where the source has changed since.
     """
-    compiled, name = rung.compiled(size), (rung.ladder.name, rung.name)
+    name = (rung.ladder.name, rung.name)
     if name not in NONDETERMINISTIC:
-        return compiled
+        return rung.compiled(size)
+    compiled = rung.compiled(size, whole=False)
     path = code_path(*name, records.gpu_with("emulator/agreement.json", gpu))
     if not path.exists():
         raise LookupError(f"no code of {name[0]} {name[1]} beside its counts")

@@ -105,7 +105,7 @@ def rung_steps(ladder: str | None = None) -> Iterator[Step]:
         try:
             compiled = counted_code(rung, size)
         except LookupError:  # never counted, or stale
-            compiled = rung.compiled(size, whole=True)
+            compiled = rung.compiled(size)
         shapes = {a.name: (a.extents(size), a.dtype) for a in problem.outputs} | dict(rung.rung.workspace(size))
         zeros = {n: int(np.prod(s, dtype=np.int64)) * np.dtype(d).itemsize for n, (s, d) in shapes.items()}
         for index, launch in enumerate(rung.launches(size)):

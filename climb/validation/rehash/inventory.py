@@ -39,7 +39,7 @@ def inventory(renamed: dict[str, dict[str, str]] | None = None) -> dict[str, Any
     kept = {}
     for ladder, name in code.NONDETERMINISTIC:
         rung = load_ladder(ladder)[name]
-        compiled = rung.compiled(agreement.measured_size(rung))
+        compiled = rung.compiled(agreement.measured_size(rung), whole=False)
         kept[f"{ladder}.{name}"] = {
             "made_from": code.made_from(compiled, expand_includes(rung.path)),
             "filename": compiled.filename,

@@ -6,7 +6,7 @@
 #include "../../common/hopper/tma.cuh"
 
 constexpr int kThreads = 32;
-constexpr int kBytes = 16384;
+constexpr int kBytes = 4096;
 
 __global__ void __launch_bounds__(kThreads) copy_bulk(
     const float* __restrict__ source, float* __restrict__ target, size_t n)

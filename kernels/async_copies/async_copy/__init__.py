@@ -14,7 +14,8 @@ from kernels.light_speed import copy
 SMS = 132
 #: Threads of a block of the rung cp_async, and its blocks: eight for each SM of an H200.
 THREADS, BLOCKS = 256, 8 * SMS
-#: Bytes that one bulk copy moves; stages of the ring, and its blocks.
+#: Bytes of a block of the rung bulk; bytes of a chunk of the ring, its stages and its blocks.
+BULK = 4096
 CHUNK, STAGES, RINGS = 16384, 6, 2 * SMS
 WARP = 32
 MAX_BLOCKS = (1 << 31) - 1
@@ -35,7 +36,7 @@ def _launch(kernel: str, blocks: int, threads: int, size: Size, shared: int = 0)
 
 
 def _fits(size: Size) -> str | None:
-    most = MAX_BLOCKS * CHUNK // 4
+    most = MAX_BLOCKS * BULK // 4
     return f"n may be at most {most}, because chunks are counted in 32 bits" if size["n"] > most else None
 
 
@@ -52,8 +53,8 @@ ladder = Ladder(
         ),
         Rung(
             "bulk",
-            "one thread copies 16 KiB in and out",
-            lambda size: _launch("copy_bulk", ceil_div(size["n"] * 4, CHUNK), WARP, size),
+            "one thread copies 4 KiB in and out",
+            lambda size: _launch("copy_bulk", ceil_div(size["n"] * 4, BULK), WARP, size),
             alignment=copy.QUAD_ALIGNED,
             requires=_fits,
             capability="9.0",

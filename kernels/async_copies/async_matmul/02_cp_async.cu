@@ -53,8 +53,8 @@ __global__ void __launch_bounds__(T::kThreads, 2)
         // All copies of this slice have arrived, and all threads are done with the
         // slice before it, whose place the next copies take.
         __syncthreads();
-        start(slice + kStages - 1);
         sums.add(a(slice), a(slice) + T::kFloatsA);
+        start(slice + kStages - 1);
     }
     sums.store(C, first_row, first_col, M, N);
 }

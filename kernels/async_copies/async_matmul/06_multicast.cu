@@ -35,7 +35,7 @@ __global__ void __cluster_dims__(1, kBlocks) __launch_bounds__(T::kThreads + 128
         for (int slice = 0; slice < slices && threadIdx.x == T::kThreads; ++slice) {
             const int stage = slice % kStages, parity = slice / kStages % 2;
             float* a = shared + stage * (T::kBytes / 4);
-            mbarrier_wait_cluster(empty + stage, parity ^ 1);
+            mbarrier_wait(empty + stage, parity ^ 1);
             mbarrier_arrive_expect(full + stage, T::kBytes);
             tma_load(a, A, slice * kDepth, first_row, full + stage);
             tma_load_multicast(a + T::kFloatsA + first * T::kCols, B, first_col,

@@ -54,7 +54,7 @@ __global__ void __cluster_dims__(kBlocks) __launch_bounds__(T::kThreads + 128, 1
                 const int2 place = place_of_pair<T>(pair, down, across);
                 for (int slice = 0; slice < slices; ++slice, next()) {
                     float* a = shared + turn * (T::kBytes / 4);
-                    mbarrier_wait_cluster(empty + turn, parity ^ 1);
+                    mbarrier_wait(empty + turn, parity ^ 1);
                     mbarrier_arrive_expect(full + turn, T::kBytes);
                     tma_load(a, A, slice * kDepth, place.x + rank * T::kRows,
                              full + turn);

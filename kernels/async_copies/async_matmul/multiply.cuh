@@ -1,9 +1,9 @@
 // What a thread does with a slice of A and B in shared memory, in all rungs that copy
-// asynchronously: kOut rows of eight sums, or of sixteen. A slice is kDepth steps of k.
+// asynchronously: eight rows of kAcross sums. A slice is kDepth steps of k, so that a
+// row of A's slice has 128 bytes, the widest that the copy engine swizzles.
 #pragma once
 
 constexpr int kDepth = 32;
-constexpr int kRow = kDepth * 4;  // bytes of a row of A's slice: one row of 128 bytes
 
 // A tile of kRows x kCols elements of C, kAcross sums a thread in each of 8 rows. Warps
 // have 64 rows each, lanes form a grid of 8 x 4.
@@ -40,33 +40,31 @@ struct Sums {
     }
 
     // Adds the products of a slice: a thread's rows are 8 apart, so that a warp's
-    // lanes read 8 rows that the swizzle puts into different banks.
+    // lanes read 8 rows that the swizzle puts into different banks. Floats of A are
+    // read one by one: four steps of k in one load would lie in registers of the same
+    // two banks as the sums that they are multiplied into.
     __device__ __forceinline__ void add(const float* a, const float* b)
     {
 #pragma unroll
-        for (int quad = 0; quad < kDepth / 4; ++quad) {
-            float4 left[T::kDown];
+        for (int k = 0; k < kDepth; ++k) {
+            float left[T::kDown], above[T::kAcross];
 #pragma unroll
             for (int i = 0; i < T::kDown; ++i) {
-                left[i] = *reinterpret_cast<const float4*>(
-                    a + swizzled(row, quad) + i * 8 * kDepth);
+                left[i] = *const_cast<const volatile float*>(
+                    a + swizzled(row, k / 4) + i * 8 * kDepth + k % 4);
             }
 #pragma unroll
-            for (int k = 0; k < 4; ++k) {
-                float above[T::kAcross];
+            for (int j = 0; j < T::kAcross; j += 4) {
+                *reinterpret_cast<float4*>(above + j) =
+                    *reinterpret_cast<const float4*>(b + k * T::kCols + col + j * 4);
+            }
+            // Row by row, there and back: neighbours share the operand from A.
 #pragma unroll
-                for (int j = 0; j < T::kAcross; j += 4) {
-                    *reinterpret_cast<float4*>(above + j) =
-                        *reinterpret_cast<const float4*>(
-                            b + (quad * 4 + k) * T::kCols + col + j * 4);
-                }
+            for (int i = 0; i < T::kDown; ++i) {
 #pragma unroll
-                for (int i = 0; i < T::kDown; ++i) {
-                    const float at[4] = {left[i].x, left[i].y, left[i].z, left[i].w};
-#pragma unroll
-                    for (int j = 0; j < T::kAcross; ++j) {
-                        sum[i][j] += at[k] * above[j];
-                    }
+                for (int n = 0; n < T::kAcross; ++n) {
+                    const int j = i % 2 ? T::kAcross - 1 - n : n;
+                    sum[i][j] += left[i] * above[j];
                 }
             }
         }

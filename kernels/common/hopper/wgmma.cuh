@@ -1,6 +1,6 @@
 // Products of a warpgroup (wgmma, sm_90a): 64 x N sums of 16 products of halves, or of
-// 8 of TF32, for N of 64, 128, 192 or 256. The second factor lies in shared memory, the
-// first there or in registers.
+// 8 of TF32, for N of 64, 112, 128, 192 or 256. The second factor lies in shared
+// memory, the first there or in registers.
 //
 // A tile in shared memory has rows of 128 bytes, swizzled as the copy engine swizzles
 // them, and starts at a multiple of 1024 bytes.
@@ -29,6 +29,17 @@ __device__ __forceinline__ Descriptor describe_rows_of_n(const void* tile, int p
     return tile_start(tile) | apart << 16 | 64ull << 32 | 1ull << 62;
 }
 
+// A tile of halves that is not swizzled, in pieces of 8 halves along k: 8 rows of them
+// are contiguous, the next 8 rows lie `rows_apart` bytes later, the next 8 of k
+// `k_apart` bytes. It may start at any piece; the next piece: add 1.
+__device__ __forceinline__ Descriptor describe_pieces(const void* tile, int k_apart,
+                                                      int rows_apart)
+{
+    const Descriptor along_k = static_cast<unsigned>(k_apart) >> 4;
+    const Descriptor along_rows = static_cast<unsigned>(rows_apart) >> 4;
+    return tile_start(tile) | along_k << 16 | along_rows << 32;
+}
+
 // Orders this warpgroup's use of registers before the products that follow.
 __device__ __forceinline__ void wgmma_fence()
 {
@@ -42,6 +53,12 @@ __device__ __forceinline__ void wgmma_commit()
 template <int kOpen> __device__ __forceinline__ void wgmma_wait()
 {
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kOpen) : "memory");
+}
+
+// Waits for the other warps of this warpgroup; `id`, 1 to 15, is that of no other.
+__device__ __forceinline__ void sync_warpgroup(int id)
+{
+    asm volatile("bar.sync %0, 128;" ::"r"(id) : "memory");
 }
 
 // The operands of the instructions below.
@@ -74,6 +91,16 @@ template <int kOpen> __device__ __forceinline__ void wgmma_wait()
 #define SHARED_ADD_64 "%34"
 #define HELD_64 "{%32, %33, %34, %35}, %36, add, 1, 1"
 #define HELD_ADD_64 "%37"
+#define NAMES_OF_112                                                                \
+    NAMES_0 ", "                                                                    \
+            "%32, %33, %34, %35, %36, %37, %38, %39, "                              \
+            "%40, %41, %42, %43, %44, %45, %46, %47, "                              \
+            "%48, %49, %50, %51, %52, %53, %54, %55"
+#define SUMS_OF_112 SUMS_32(0), SUMS_16(32), SUMS_4(48), SUMS_4(52)
+#define SHARED_112 "%56, %57, add, 1, 1"
+#define SHARED_ADD_112 "%58"
+#define HELD_112 "{%56, %57, %58, %59}, %60, add, 1, 1"
+#define HELD_ADD_112 "%61"
 #define NAMES_OF_128 NAMES_0 ", " NAMES_1
 #define SUMS_OF_128 SUMS_32(0), SUMS_32(32)
 #define SHARED_128 "%64, %65, add, 1, 1"
@@ -118,6 +145,7 @@ template <int kOpen> __device__ __forceinline__ void wgmma_wait()
     }
 #define WGMMA_ALL(name, type, shared_rows, held_rows)                               \
     WGMMA(name, 64, type, shared_rows, held_rows)                                   \
+    WGMMA(name, 112, type, shared_rows, held_rows)                                  \
     WGMMA(name, 128, type, shared_rows, held_rows)                                  \
     WGMMA(name, 192, type, shared_rows, held_rows)                                  \
     WGMMA(name, 256, type, shared_rows, held_rows)

@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from climb import ArgumentError, cp
+from climb import ArgumentError, BoundRung, cp
 from climb.bench.arguments import check_device
+from climb.bench.binding import bound
 from climb.bench.identity import expand_includes
 from kernels.sgemm.sgemm import ladder
-from kernels.sgemm.sgemm.product import MAX_EXTENT, Product
+from kernels.sgemm.sgemm.product import MAX_EXTENT, Plan, Product, Scratch
 from kernels.sgemm.sgemm.rungs import PLANS, SCRATCH
 
 FLOAT = 4
@@ -26,6 +27,14 @@ def sgemm(A: Any, B: Any, C: Any, *, alpha: float = 1.0, beta: float = 0.0, rung
     long, as ``whole[2:30, 5:25]``. ``rung`` is the ladder's last if not given. Raises ArgumentError for another dtype,
     shapes that do not fit, elements of a row that are apart, rows that overlap, and a C that shares memory with A or B.
     """
+    product = product_of(A, B, C, alpha, beta)
+    if product is not None:
+        name = rung or ladder.names[-1]
+        launch(ladder[name], PLANS[name], SCRATCH.get(name, lambda _: {}), product, {"A": A, "B": B, "C": C})
+
+
+def product_of(A: Any, B: Any, C: Any, alpha: float, beta: float) -> Product | None:
+    """The product of three matrices on the device, or None if C is empty. Raises ArgumentError, as ``sgemm`` does."""
     for name, array in (("A", A), ("B", B), ("C", C)):
         check_device(name, array, cp.ndarray, "cp")
         if array.dtype != np.float32:
@@ -41,11 +50,10 @@ def sgemm(A: Any, B: Any, C: Any, *, alpha: float = 1.0, beta: float = 0.0, rung
         if C.size and array.size and _start(C) < _end(array) and _start(array) < _end(C):
             raise ArgumentError(f"argument 'C' overlaps argument '{name}' in memory; expected separate arrays")
     if C.size == 0:
-        return
+        return None
     quads = all(p % 4 == 0 for p in pitches) and all(_start(x) % QUAD == 0 for x in (A, B, C))
     width = 4 if quads and n % 4 == 0 and k % 4 == 0 else 1
-    product = Product(m, n, k, *pitches, alpha=alpha, beta=beta, width=width)
-    _launch(rung or ladder.names[-1], product, {"A": A, "B": B, "C": C})
+    return Product(m, n, k, *pitches, alpha=alpha, beta=beta, width=width)
 
 
 def _pitch(name: str, array: Any) -> int:
@@ -78,22 +86,18 @@ def _end(array: Any) -> int:
     )
 
 
-def _launch(rung: str, product: Product, arrays: dict[str, Any]) -> None:
-    bound = ladder[rung]
-    reason = bound.rung.requires({"m": product.m, "n": product.n, "k": product.k})
+def launch(bound_rung: BoundRung, plan: Plan, scratch: Scratch, product: Product, arrays: dict[str, Any]) -> None:
+    """Compute a product by a rung's launches on arrays of the device. Raises ArgumentError for one it does not take."""
+    reason = bound_rung.rung.requires({"m": product.m, "n": product.n, "k": product.k})
     if reason is not None:
-        raise ArgumentError(f"rung '{rung}' does not take {product}: {reason}")
-    scratch = {
-        name: cp.empty(shape, dtype) for name, (shape, dtype) in SCRATCH.get(rung, lambda _: {})(product).items()
-    }
-    everything = {**arrays, **scratch}
-    for launch in PLANS[rung](product):
-        key = (rung, launch.kernel)
+        raise ArgumentError(f"rung '{bound_rung.name}' does not take {product}: {reason}")
+    everything = {**arrays, **{name: cp.empty(shape, dtype) for name, (shape, dtype) in scratch(product).items()}}
+    for each in plan(product):
+        key = (str(bound_rung.path), each.kernel)
         if key not in _modules:
-            code = expand_includes(bound.path)
-            _modules[key] = cp.RawModule(code=code, options=bound.options, name_expressions=(launch.kernel,))
-        function = _modules[key].get_function(launch.kernel)
-        if launch.shared_mem > 48 << 10:
-            function.max_dynamic_shared_size_bytes = launch.shared_mem
-        args = tuple(everything[a] if isinstance(a, str) else a for a in launch.args)
-        function(launch.grid, launch.block, args, shared_mem=launch.shared_mem)
+            code = expand_includes(bound_rung.path)
+            _modules[key] = cp.RawModule(code=code, options=bound_rung.options, name_expressions=(each.kernel,))
+        function = _modules[key].get_function(each.kernel)
+        if each.shared_mem > 48 << 10:
+            function.max_dynamic_shared_size_bytes = each.shared_mem
+        function(each.grid, each.block, tuple(bound(a, everything) for a in each.args), shared_mem=each.shared_mem)

@@ -11,7 +11,7 @@ __global__ void __launch_bounds__(T::kThreads)
 {
     __shared__ __align__(1024) Half tiles[T::kHalves];
     Half *const a_tile = tiles, *const b_tile = tiles + T::kRows * kDepth;
-    const int2 first = place_of_tile<T>(blockIdx.x, M, N);
+    const int2 first = place_of_tile<T::kRows, T::kCols>(blockIdx.x, M, N);
     Sums<T> sums;
     for (int k0 = 0; k0 < K; k0 += kDepth) {
         pieces_of_a<T>([&](int row, int k, int to) {

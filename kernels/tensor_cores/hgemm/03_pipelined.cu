@@ -13,7 +13,7 @@ __global__ void __launch_bounds__(T::kThreads)
                     float* __restrict__ C, int M, int N, int K)
 {
     extern __shared__ __align__(1024) Half ring[];
-    const int2 first = place_of_tile<T>(blockIdx.x, M, N);
+    const int2 first = place_of_tile<T::kRows, T::kCols>(blockIdx.x, M, N);
     const int slices = (K + kDepth - 1) / kDepth;
     const auto fill = [&](int slice) {
         Half* const a_tile = ring + slice % kStages * T::kHalves;

@@ -6,7 +6,7 @@
 // of A, boxes of kRows x 64, and of B, boxes of 64 x 64, swizzled by 128 bytes.
 #include "../../common/hopper/tma.cuh"
 #include "../../common/hopper/wgmma.cuh"
-#include "place.cuh"
+#include "slices.cuh"
 
 constexpr int kRows = 128, kCols = 128;
 constexpr int kThreads = 128;

@@ -6,7 +6,7 @@
 // bytes.
 #include "../../common/hopper/tma.cuh"
 #include "../../common/hopper/wgmma.cuh"
-#include "place.cuh"
+#include "slices.cuh"
 
 constexpr int kRows = 128, kCols = 128, kStages = 6;
 constexpr int kThreads = 160;

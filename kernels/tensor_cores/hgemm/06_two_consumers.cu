@@ -7,7 +7,7 @@
 // bytes.
 #include "../../common/hopper/tma.cuh"
 #include "../../common/hopper/wgmma.cuh"
-#include "place.cuh"
+#include "slices.cuh"
 
 constexpr int kRows = 128, kCols = 256, kStages = 4;
 constexpr int kThreads = 384;

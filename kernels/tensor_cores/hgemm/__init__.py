@@ -9,6 +9,7 @@ import numpy as np
 from climb.bench.ladder import Ladder
 from climb.bench.problem import Argument, Problem, Rung, Size
 from climb.bench.references import sum_of_magnitudes
+from kernels.tensor_cores import peers
 from kernels.tensor_cores.hgemm.launches import PLANS, any_size, whole_pieces
 
 HALF, FLOAT = 2, 4
@@ -52,16 +53,16 @@ problem = Problem(
         {"m": 5, "n": 3, "k": 0},
         {"m": 1, "n": 1, "k": 1},
         {"m": 1, "n": 8, "k": 8},
-        {"m": 264, "n": 264, "k": 456},
+        {"m": 264, "n": 72, "k": 456},
         {"m": 33, "n": 31, "k": 17},
         {"m": 130, "n": 72, "k": 136},
-        {"m": 72, "n": 136, "k": 72},
+        {"m": 24, "n": 264, "k": 72},
     ),
     accepts_empty=True,
 )
 
 #: Rungs that are recorded at the sizes of the sweep too.
-SWEPT = ("pipelined", "two_consumers", "multicast", "persistent")
+SWEPT = ("pipelined", "two_consumers", "multicast", "persistent", "fast_cu", "overlapped", "tuned")
 
 
 def _warps(name: str, idea: str) -> Rung:
@@ -97,5 +98,9 @@ ladder = Ladder(
         _warpgroups("two_consumers", "blocks of 128 x 256, registers handed over"),
         _warpgroups("multicast", "clusters of two blocks share copies of B"),
         _warpgroups("persistent", "blocks that take tile after tile"),
+        _warpgroups("fast_cu", "fast.cu rebuilt: Hilbert's curve, stores by the copy engine"),
+        _warpgroups("overlapped", "half of the stores while the next tile is multiplied"),
+        _warpgroups("tuned", "smaller tiles for products that would leave SMs idle"),
     ),
+    peers=peers.of_halves(),
 )

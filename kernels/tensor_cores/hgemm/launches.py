@@ -13,7 +13,7 @@ SMS = 132
 #: Extents are ints in the kernels, and a tile may reach past the edge.
 MAX_EXTENT = (1 << 31) - 257
 MAX_GRID_Y = 65535
-HALF = 2
+HALF, FLOAT = 2, 4
 #: Steps of k in a tile: 128 bytes of halves, the widest swizzle.
 DEPTH = 64
 #: Halves in 16 bytes, of which the copy engine wants rows to be multiples.
@@ -88,6 +88,38 @@ def _warpgroups(
     return plan
 
 
+def _through_shared_memory(name: str) -> Plan:
+    """A rung whose sums go through shared memory, by clusters of two with tiles of 128 x 256."""
+    rows, cols, stages, piece, cluster = 128, 256, 4, 32, 2
+
+    def plan(size: Size) -> tuple[Launch, ...]:
+        blocks = cluster * ceil_div(size["m"], cluster * rows) * ceil_div(size["n"], cols)
+        results = Tensor("C", (size["m"], size["n"]), (64, piece), "float32", swizzle=128)
+        shared = stages * (rows + cols) * DEPTH * HALF + 2 * 2 * 64 * piece * FLOAT
+        arguments = (*maps(size, rows), results, *_extents(size))
+        return (Launch(f"hgemm_{name}", (min(blocks, SMS),), (384,), arguments, shared),)
+
+    return plan
+
+
+#: The kernel of the last rung for large products.
+_large = _through_shared_memory("overlapped")
+
+
+#: Rows and columns of small tiles, and stages of their ring.
+SMALL = (64, 128, 8)
+
+
+def _tuned(size: Size) -> tuple[Launch, ...]:
+    rows, cols, stages = SMALL
+    blocks = ceil_div(size["m"], rows) * ceil_div(size["n"], cols)
+    if blocks > SMS:
+        return _large(size)
+    kernel = f"hgemm_small<{cols}, {stages}>"
+    shared = stages * (rows + cols) * DEPTH * HALF
+    return (Launch(kernel, (blocks,), (160,), (*maps(size, rows), "C", *_extents(size)), shared),)
+
+
 PLANS: dict[str, Plan] = {
     "fragments": _nothing_to_write(_fragments),
     "ldmatrix": _nothing_to_write(_warps("ldmatrix", 64, 64, 2, 2, 1)),
@@ -97,4 +129,7 @@ PLANS: dict[str, Plan] = {
     "two_consumers": _warpgroups("two_consumers", 128, 256, 4, 384),
     "multicast": _warpgroups("multicast", 128, 256, 4, 384, cluster=2),
     "persistent": _warpgroups("persistent", 128, 256, 4, 384, cluster=2, resident=True),
+    "fast_cu": _through_shared_memory("fast_cu"),
+    "overlapped": _large,
+    "tuned": _tuned,
 }

@@ -7,6 +7,7 @@
 #pragma once
 #include "../../common/async_copy.cuh"
 #include "../../common/mma.cuh"
+#include "../place.cuh"
 
 using Half = unsigned short;  // the bits of a half are only moved
 
@@ -33,19 +34,6 @@ __device__ __forceinline__ int place_in_a(int row, int k)
 __device__ __forceinline__ int place_in_b(int k, int col)
 {
     return col / 64 * (kDepth * 64) + place_in_a(k, col % 64);
-}
-
-// The first row and column of the block's tile: tiles are numbered down through kGroup
-// rows of tiles before the next column, so that blocks that run together share data.
-template <class T>
-__device__ __forceinline__ int2 place_of_tile(int index, int M, int N)
-{
-    constexpr int kGroup = 8;
-    const int down = (M + T::kRows - 1) / T::kRows;
-    const int across = (N + T::kCols - 1) / T::kCols;
-    const int group = index / (kGroup * across), within = index % (kGroup * across);
-    const int high = min(kGroup, down - group * kGroup);
-    return {(group * kGroup + within % high) * T::kRows, within / high * T::kCols};
 }
 
 // Piece by piece, what the block's threads copy of a tile: `copy(row, k, to)` of A and

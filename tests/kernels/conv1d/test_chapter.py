@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tools.thorough import thorough
 
 from climb import (
     ArgumentError,
@@ -95,7 +96,7 @@ def test_taps_without_a_middle_or_too_many_are_refused(taps: int) -> None:
             rung.launches(layer(8, 8, 4, taps))
 
 
-@pytest.mark.parametrize("taps", [31, MAX_TAPS])
+@pytest.mark.parametrize("taps", [thorough(31), MAX_TAPS])
 def test_filters_longer_than_the_row_are_right(taps: int) -> None:
     for rung in CONV1D:
         verify(rung, layer(40, 2, 5, taps))
@@ -105,9 +106,9 @@ def test_filters_longer_than_the_row_are_right(taps: int) -> None:
     ("block", "size"),
     [
         (Block(2, 2, 2, 2, 1), layer(131, 8, 4, 5)),
-        (Block(4, 1, 1, 1, 2), layer(77, 8, 19, 5)),
-        (Block(2, 4, 1, 2, 4), layer(136, 6, 4, 5)),
-        (Block(1, 4, 4, 1, 1), layer(96, 8, 4, 1)),
+        thorough(Block(4, 1, 1, 1, 2), layer(77, 8, 19, 5)),
+        thorough(Block(2, 4, 1, 2, 4), layer(136, 6, 4, 5)),
+        thorough(Block(1, 4, 4, 1, 1), layer(96, 8, 4, 1)),
         (Block(2, 2, 2, 2, 2, True), layer(300, 8, 8, 5)),
     ],
 )
@@ -217,7 +218,7 @@ def test_readers_kernel_sums_the_filters_that_it_reads() -> None:
     assert np.allclose(sums, filters_.sum(axis=1, dtype=np.float64), rtol=1e-6)
 
 
-@pytest.mark.parametrize("channels_in", [513, 1031])
+@pytest.mark.parametrize("channels_in", [513, thorough(1031)])
 def test_odd_numbers_of_channels_are_right(channels_in: int) -> None:
     for rung in CONV1D:
         verify(rung, layer(channels_in, 1, 4, 5))

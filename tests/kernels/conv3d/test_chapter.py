@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tools.thorough import thorough
 
 from climb import ArgumentError, count_kernel, counters, load_ladder
 from climb.bench.checking import verify
@@ -72,7 +73,7 @@ def test_unsupported_filter_sizes_are_refused_by_name(k: int):
         CONV["naive"].launches({"n": 8, "k": k})
 
 
-@pytest.mark.parametrize("at, value", [((0, 0, 0), np.nan), ((2, 1, 0), np.inf), ((2, 2, 2), -np.inf)])
+@pytest.mark.parametrize("at, value", [thorough((0, 0, 0), np.nan), ((2, 1, 0), np.inf), thorough((2, 2, 2), -np.inf)])
 @pytest.mark.parametrize("name", CONV.names)
 def test_non_finite_weight_times_zero_padding_is_nan(name: str, at: tuple[int, ...], value: float):
     size = {"n": 4, "k": 3}
@@ -81,8 +82,8 @@ def test_non_finite_weight_times_zero_padding_is_nan(name: str, at: tuple[int, .
     verify(CONV[name], size, inputs=inputs)
 
 
-@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-@pytest.mark.parametrize("plane", range(6))
+@pytest.mark.parametrize("value", [np.nan, np.inf, thorough(-np.inf)])
+@pytest.mark.parametrize("plane", [0, *(thorough(plane) for plane in (1, 2, 3, 4)), 5])
 def test_karatsuba_spreads_no_value_further_than_the_definition(plane: int, value: float):
     size = {"n": 6, "k": 3}
     inputs = CONV.inputs(size)

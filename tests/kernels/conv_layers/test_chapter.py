@@ -7,6 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tools.thorough import choose as choose_sizes
+from tools.thorough import thorough
 
 from climb import check, count_kernel, load_ladder, verify
 from climb.bench.exercise import drifted
@@ -115,7 +117,7 @@ def test_the_fastest_kernels_spill_nothing_and_fit_an_sm_as_often_as_they_say(ru
 def test_the_sixteen_products_spill_nothing_and_fit_an_sm_as_often_as_they_say() -> None:
     from kernels.conv_layers.convlayer.planes import choose_plane
 
-    for size in LAYER.problem.recorded:
+    for size in LAYER.problem.recorded[:: choose_sizes(4, thorough=1)]:
         plane, _ = choose_plane(size)
         launch = LAYER["winograd_2d"].launches(size)[0]
         used = resources(LAYER["winograd_2d"].compiled(size), launch.kernel)
@@ -126,7 +128,16 @@ def test_the_sixteen_products_spill_nothing_and_fit_an_sm_as_often_as_they_say()
 
 @pytest.mark.parametrize(
     ("n", "c_in", "c_out"),
-    [(14, 100, 70), (7, 9, 5), (1, 17, 65), (2, 8, 3), (13, 40, 33), (0, 3, 2), (3, 0, 2), (3, 2, 0)],
+    [
+        thorough(14, 100, 70),
+        thorough(7, 9, 5),
+        (1, 17, 65),
+        thorough(2, 8, 3),
+        (13, 40, 33),
+        (0, 3, 2),
+        (3, 0, 2),
+        (3, 2, 0),
+    ],
     ids=lambda value: str(value),
 )
 def test_sixteen_products_are_right_whatever_the_tiles_the_parts_and_the_stages(n: int, c_in: int, c_out: int) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from hypothesis import strategies as st
+from tools.corners import *  # noqa: F403
+from tools.corners import Corner
 from tools.rung_checks import *  # noqa: F403
 
 from climb import WrongResult
@@ -35,6 +37,15 @@ SIZES = {
             "batch": st.integers(0, 3),
         }
     ),
+    "convlayer_tensor": st.fixed_dictionaries(
+        {
+            "n": st.one_of(st.integers(1, 17), st.sampled_from((6, 14, 20))),
+            "c_in": st.one_of(st.integers(1, 20), st.sampled_from((4, 8, 12, 20))),
+            "c_out": st.integers(1, 9),
+            "k": st.just(3),
+            "batch": st.integers(1, 2),
+        }
+    ),
     "report_layouts": st.fixed_dictionaries(
         {
             "n": st.sampled_from((7, 8, 14, 16, 28)),
@@ -45,6 +56,26 @@ SIZES = {
         }
     ),
 }
+
+#: Sizes and constants that reach branches which the sizes above leave out.
+CORNERS = [
+    Corner(
+        "convlayer_tensor",
+        "weights that do not fit, split over a cluster",
+        {"n": 4, "c_in": 84, "c_out": 3, "k": 3, "batch": 1},
+        {
+            "kernels.conv_layers.convlayer_tensor.launches.SMS": 2,
+            "kernels.conv_layers.convlayer_tensor.launches.TAP_SLOTS": 2,
+        },
+        {"kTapSlots = 4": "kTapSlots = 2"},
+    ),
+    Corner(
+        "convlayer_tensor",
+        "blocks that go from tile to tile",
+        {"n": 4, "c_in": 20, "c_out": 2, "k": 3, "batch": 3},
+        {"kernels.conv_layers.convlayer_tensor.launches.SMS": 1},
+    ),
+]
 
 #: Faults planted in rungs: ladder, rung, original text, faulty text, and the error that must be raised.
 PLANTED = [
@@ -64,8 +95,19 @@ PLANTED = [
     ("convlayer_batch", "map_atomics", "(image * c_in + map) * plane", "(image + map) * plane", WrongResult),
     ("convlayer_batch", "direct", "(out * images + blockIdx.y) * row", "(out * images) * row", EmulatorError),
     ("convlayer_batch", "winograd_2d", "+ rest] = weights[at]", "+ rest] = weights[rest]", WrongResult),
+    ("convlayer_tensor", "mma", "mma_f16(crossed[y], a[0], b[1][0], b[1][1]);", "", WrongResult),
+    ("convlayer_tensor", "mma", "inside && in + 4 < c_in", "inside", EmulatorError),
+    ("convlayer_tensor", "wgmma", "tap / 3 * kHaloWide + tap % 3", "tap / 3 * kWide + tap % 3", WrongResult),
+    ("convlayer_tensor", "wgmma", "fence_proxy_async();", "", EmulatorError),
     ("report_layouts", "single_thread_load", "i < c_out * kTaps; ++i", "i < c_out * kTaps - 1; ++i", Uninitialised),
     ("report_layouts", "block_load", "i < c_out * kTaps; i +=", "i < c_out * kTaps - 1; i +=", Uninitialised),
     ("report_layouts", "pairs", "map) * c_out + out", "out) * c_out + map", EmulatorError),
     ("convlayer", "winograd_2d", "overwrite it.\n        __syncthreads();", "overwrite it.", Race),
+]  # fmt: skip
+
+#: Planted faults that only the corners reach.
+HIDDEN = [
+    ("convlayer_tensor", "wgmma", "mbarrier_wait(&all_read, 0);", "", EmulatorError),
+    ("convlayer_tensor", "wgmma", "both ? 2 * i + group : i", "2 * i + group", EmulatorError),
+    ("convlayer_tensor", "wgmma", "if (!resident && lane == 0)", "if (lane > 31)", EmulatorError),
 ]  # fmt: skip

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tools.thorough import choose as choose_examples
+from tools.thorough import thorough
 
 from climb import ArgumentError, count_kernel, counters, cp, emulator, load_ladder
 from climb.bench.exercise import check, drifted
@@ -54,7 +56,12 @@ def product_of_views(rung: str, m: int, n: int, k: int, gaps, offset: int, alpha
 EDGE = st.one_of(st.integers(1, 40), st.sampled_from((64, 127, 128, 129)))
 
 
-@settings(max_examples=12, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
+@settings(
+    max_examples=choose_examples(4, thorough=12),
+    deadline=None,
+    derandomize=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 @given(
     m=EDGE, n=EDGE, k=st.one_of(EDGE, st.just(300)), gaps=st.tuples(*[st.integers(0, 9)] * 3),
     offset=st.sampled_from((0, 1, 4)), alpha=st.sampled_from((1.0, -0.5, 0.0)), beta=st.sampled_from((0.0, 1.0, 0.25)),
@@ -64,7 +71,7 @@ def test_products_with_any_leading_dimensions_alpha_and_beta_are_right(m, n, k, 
 
 
 @pytest.mark.parametrize("rung", LADDER.names)
-@pytest.mark.parametrize("gaps", [(4, 8, 12), (1, 2, 3)])
+@pytest.mark.parametrize("gaps", [thorough((4, 8, 12)), (1, 2, 3)])
 def test_every_rung_takes_leading_dimensions_alpha_and_beta(rung: str, gaps) -> None:
     product_of_views(rung, 36, 44, 20, gaps, 4, 2.0, 0.5)
 

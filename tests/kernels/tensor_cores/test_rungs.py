@@ -9,25 +9,57 @@ from tools.rung_checks import *  # noqa: F403
 
 from climb import WrongResult
 from climb.emulator import EmulatorError, Race
+from kernels.tensor_cores.tgemm.data import KINDS
 
 #: Small extents, among them some that no tile divides; n and k are mostly such that tensor maps take them.
 ROWS = st.one_of(st.integers(1, 70), st.sampled_from((127, 129)))
 PIECES = st.one_of(st.integers(1, 12).map(lambda pieces: 8 * pieces), st.integers(1, 40))
 PRODUCTS = st.fixed_dictionaries({"m": ROWS, "n": PIECES, "k": PIECES})
+SHORT = st.one_of(st.integers(1, 40), st.just(70))
 PIPES = ("tensor_f16", "tensor_bf16", "tensor_tf32", "tensor_fp8", "tensor_int8")
 #: Sizes to draw from.
 SIZES = {
     "hgemm": PRODUCTS,
+    "tf32gemm": PRODUCTS,
+    "tgemm": st.fixed_dictionaries({"m": SHORT, "n": SHORT, "k": SHORT, "data": st.sampled_from(KINDS)}),
     **dict.fromkeys(PIPES, st.fixed_dictionaries({"tiles": st.just(1), "steps": st.integers(1, 3)})),
 }
 
 #: Sizes and constants that reach branches which the sizes above leave out.
 CORNERS = [
     Corner(
+        "tgemm",
+        "blocks that wait for each other",
+        {"m": 1, "n": 4, "k": 260, "data": "scaled"},
+        only="arrived_at",
+    ),
+    Corner(
         "hgemm",
         "a ring that goes on from tile to tile",
         {"m": 8, "n": 264, "k": 72},
         {"kernels.tensor_cores.hgemm.launches.SMS": 2},
+        {"kStages = 4": "kStages = 2"},
+        only="gridDim.x / kCluster) {\n            const int2 first",
+    ),
+    Corner(
+        "hgemm",
+        "a ring of small tiles that goes round",
+        {"m": 8, "n": 8, "k": 264},
+        {"kernels.tensor_cores.hgemm.launches.SMALL": (64, 64, 2)},
+        only="hgemm_small",
+    ),
+    Corner(
+        "hgemm",
+        "tiles of a curve that lie outside",
+        {"m": 264, "n": 520, "k": 8},
+        {"kernels.tensor_cores.hgemm.launches.SMS": 2},
+        only="hilbert(",
+    ),
+    Corner(
+        "tf32gemm",
+        "a ring that goes on from tile to tile",
+        {"m": 8, "n": 264, "k": 36},
+        {"kernels.tensor_cores.tf32gemm.launches.SMS": 2},
         {"kStages = 4": "kStages = 2"},
         only="gridDim.x / kCluster) {\n            const int2 first",
     ),
@@ -50,11 +82,28 @@ PLANTED = [
     ("hgemm", "two_consumers", "mbarrier_init(&empty[s], kConsumers);", "mbarrier_init(&empty[s], 1);", EmulatorError),
     ("hgemm", "multicast", "&empty[s], kCluster * kConsumers);", "&empty[s], kCluster);", EmulatorError),
     ("hgemm", "persistent", "+ rank * kRows, &full[slot]", ", &full[slot]", WrongResult),
+    ("hgemm", "overlapped", "output.x = first.y;", "output.x = first.y + 32;", WrongResult),
+    ("hgemm", "tuned", "mbarrier_wait(&full[slot], i / kStages % 2);", "", EmulatorError),
+    ("hgemm", "fast_cu", "bulk_wait_read<1>();", "", EmulatorError),
+    ("tf32gemm", "pipelined", "b[4 * kPitch]", "b[3 * kPitch]", WrongResult),
+    ("tf32gemm", "transposed", "tile[x][y]", "tile[y][x]", WrongResult),
+    ("tf32gemm", "registers", "__syncwarp();  // all lanes", "// all lanes", Race),
+    ("tgemm", "tf32x3", "left(int term) { return term == 0; }", "left(int term) { return term == 1; }", WrongResult),
+    ("tgemm", "bf16x3", "left(int term) { return term == 0; }", "left(int term) { return term == 1; }", WrongResult),
+    ("tgemm", "bf16x6", "0x001012", "0x001011", WrongResult),
+    ("tgemm", "bf16x9", "0x010210212ull", "0x010210202ull", WrongResult),
+    ("tgemm", "f16x3", "return min(14 + 127", "return min(17 + 127", WrongResult),
+    ("tgemm", "promoted", "!(anew && s == 0)", "!anew", WrongResult),
+    ("tgemm", "fused", "k % 4 / 2 * 8", "k % 4 / 2 * 4", EmulatorError),
+    ("tgemm", "one_pass", "if (thread < kColumns && column < n)", "if (thread < 64 && column < n)", WrongResult),
     *((name, "wgmma", "step % kChain + s > 0", "step % kChain > 0", WrongResult) for name in PIPES),
 ]  # fmt: skip
 
 #: Planted faults that only the corners reach.
 HIDDEN = [
+    ("tgemm", "one_pass", "block * kRowsOfSplit", "block % 2 * kRowsOfSplit", EmulatorError),
     ("hgemm", "persistent", "<0>();\n            if (thread <", "<0>();\n            if (thread < -", EmulatorError),
+    ("hgemm", "overlapped", "while (waiting > 0) store_one();  // there were few", "// there were few", WrongResult),
+    ("hgemm", "tuned", "mbarrier_wait(&empty[i % kStages], i / kStages % 2 ^ 1);", "", EmulatorError),
     ("tensor_f16", "wgmma", "step % kChain + s > 0", "step + s > 0", WrongResult),
 ]  # fmt: skip

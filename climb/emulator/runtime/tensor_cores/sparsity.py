@@ -25,8 +25,9 @@ from ...simt.groups import Group
 from ...simt.lanes import WARP
 from ...simt.site import Site
 from ...simt.warps import from_rows
-from .arithmetic import Types
+from .arithmetic import EIGHT_BITS, Types, warp_product
 from .fragments import BITS
+from .operands import INTEGERS, decode, integers
 
 ROWS = 16  # of A that a warp has
 _CHUNK = 1 << 20  # elements of B that are copied at a time
@@ -95,8 +96,28 @@ def sparse_product(
 
     A (products, rows, k / 2), B (products, k, columns), C (products, rows, columns); `at`, as A, the k of each element.
     The tensor core picks the rows of B that a row of A meets and sums their products, and only those: what is infinite
-    or NaN elsewhere in B does not count. So each row is a product of its own, with a B of its own.
+    or NaN elsewhere in B does not count.
     """
+    if _sums_at_once(multiply, types) and np.isfinite(_values(b, types.b)).all():
+        dense = np.zeros((*a.shape[:2], b.shape[1]), a.dtype)  # zeros add nothing, and align nothing
+        np.put_along_axis(dense, at, a, axis=2)
+        return multiply(dense, b, c, types)
+    return _row_by_row(multiply, a, b, c, at, types)
+
+
+def _sums_at_once(multiply: Product, types: Types) -> bool:
+    """Whether all products make one sum; mma of 8-bit floats makes two, by the places of the stored elements."""
+    return types.a not in EIGHT_BITS or multiply is not warp_product
+
+
+def _values(codes: np.ndarray, kind: str) -> np.ndarray:
+    return integers(codes, kind) if kind in INTEGERS else decode(codes, kind).value
+
+
+def _row_by_row(
+    multiply: Product, a: np.ndarray, b: np.ndarray, c: np.ndarray, at: np.ndarray, types: Types
+) -> np.ndarray:
+    """The same, where each row of A is a product of its own, with a B of its own."""
     count, rows, stored = a.shape
     columns = b.shape[2]
     out = np.empty((count, rows, columns), c.dtype)

@@ -249,15 +249,25 @@ def wait_group(group: Group, number: int, site: Site) -> None:
 
 def check_register(group: Group, site: Site, value: np.ndarray, latest: tuple[int, ...]) -> None:
     """Raise PendingProduct if a product that writes a register is not waited for; see `ProductGroups.writing`."""
-    batch = group.batch
-    if not batch.products.pending:
-        return
-    for product in batch.products.writing(value, latest):
+    if group.batch.products.pending:
+        _require_done(group, site, group.batch.products.writing(value, latest), "uses registers of the")
+
+
+def check_overwrite(group: Group, site: Site, numbers: tuple[int, ...]) -> None:
+    """Raise PendingProduct if a product with one of the numbers is in flight, and reads the register to be written."""
+    pending = [each for each in group.batch.products.pending if each.number in numbers]
+    _require_done(group, site, pending, "writes a register that is read by the")
+
+
+def _require_done(group: Group, site: Site, products: list[Product], what: str) -> None:
+    """Raise PendingProduct if one of the products of the group's warps is in flight."""
+    threads = group.batch.threads
+    for product in products:
         open_ = np.unique(product.accesses[0].lanes.linear())
         linear = group.lanes.linear()
-        bad = np.isin(linear // batch.threads * batch.threads + linear % batch.threads // WARP * WARP, open_)
+        bad = np.isin(linear // threads * threads + linear % threads // WARP * WARP, open_)
         if bad.any():
-            _raise_pending(group, site, product, bad.reshape(group.lanes.shape))
+            _raise_pending(group, site, product, bad.reshape(group.lanes.shape), what)
 
 
 def unfenced(group: Group, site: Site, writer: Site | None) -> NoReturn:
@@ -276,7 +286,7 @@ def unfenced(group: Group, site: Site, writer: Site | None) -> NoReturn:
     )
 
 
-def _raise_pending(group: Group, site: Site, product: Product, bad: np.ndarray) -> NoReturn:
+def _raise_pending(group: Group, site: Site, product: Product, bad: np.ndarray, what: str) -> NoReturn:
     batch = group.batch
     where = faults.place_of(group, site, bad)
     block, thread = group.lanes.at(int(np.flatnonzero(bad)[0]))
@@ -286,7 +296,7 @@ def _raise_pending(group: Group, site: Site, product: Product, bad: np.ndarray) 
     why = batch.products.why(block * batch.threads + thread // WARP * WARP, int(product.accesses[0].number[mine][0]))
     file = there.file.rsplit("/", 1)[-1]
     raise PendingProduct(
-        f"pending product: this uses registers of the matrix product issued at {file}:{there.line}: "
+        f"pending product: this {what} matrix product issued at {file}:{there.line}: "
         f"{there.text.rstrip('; ')}; it is still in flight, because {why}",
         where,
         other=there,
@@ -295,5 +305,5 @@ def _raise_pending(group: Group, site: Site, product: Product, bad: np.ndarray) 
 
 RUNTIME = {
     "group_multiply": multiply, "group_commit": commit, "group_wait": wait_group, "group_register": check_register,
-    "group_unfenced": unfenced,
+    "group_overwrite": check_overwrite, "group_unfenced": unfenced,
 }  # fmt: skip

@@ -1,14 +1,7 @@
-// What rungs with wgmma share: where tiles lie, and how a warpgroup writes its sums.
+// Where the tiles of a product lie, and how a warpgroup writes its sums.
 #pragma once
 
-constexpr int kDepth = 64;  // steps of k in a tile: 128 bytes of halves
-constexpr int kBoxBytes = kDepth * 128;  // a box of B has 64 columns in kDepth rows
 constexpr int kGroup = 8;  // rows of tiles whose blocks run together
-
-__device__ __forceinline__ int slices_of(int K)
-{
-    return (K + kDepth - 1) / kDepth;
-}
 
 // Row and column of a tile among `down` x `across`. Tiles are numbered down through
 // kGroup rows before the next column, so that blocks that run together share rows of A
@@ -33,6 +26,20 @@ __device__ __forceinline__ int2 place_of_tile(int index, int M, int N)
     return {at.x * kRows, at.y * kCols};
 }
 
+// Writes two sums of a row if `inside`, by one predicated instruction: the compiler
+// would branch around each. Nobody reads C soon: the L2 cache may drop it first (.cs),
+// and keeps A and B.
+__device__ __forceinline__ void store_if(bool inside, float* to, float x, float y)
+{
+    asm volatile("{\n"
+                 ".reg .pred inside;\n"
+                 "setp.ne.b32 inside, %0, 0;\n"
+                 "@inside st.global.cs.v2.f32 [%1], {%2, %3};\n"
+                 "}" ::"r"(static_cast<int>(inside)),
+                 "l"(to), "f"(x), "f"(y)
+                 : "memory");
+}
+
 // Writes a warpgroup's 64 x kCols sums, from row `y` and column `x` of C. A thread has
 // pairs of neighbouring columns; n is even.
 template <int kCols>
@@ -46,11 +53,9 @@ __device__ __forceinline__ void store_rows(float* __restrict__ C,
 #pragma unroll
     for (int h = 0; h < 2; ++h, y += 8) {
         float* const to = C + static_cast<size_t>(y) * N + x;
-        if (y < M)
 #pragma unroll
-            for (int j = 0; j < kCols; j += 8)
-                if (x + j < N)
-                    *reinterpret_cast<float2*>(to + j) = {d[j / 2 + 2 * h],
-                                                          d[j / 2 + 2 * h + 1]};
+        for (int j = 0; j < kCols; j += 8)
+            store_if(y < M && x + j < N, to + j, d[j / 2 + 2 * h],
+                     d[j / 2 + 2 * h + 1]);
     }
 }

@@ -1,0 +1,22 @@
+// Products of a warp whose first factor is 2:4 sparse (mma.sp, sm_80): 16 x 8 sums of
+// halves, d += A B, for 32 of k, of which A stores 16.
+//
+// The fragment of A is that of a dense product, of 16 stored columns. B has 32 rows:
+// with g = lane / 4 and t = lane % 4, b[i] holds column g of rows 8i + 2t and 8i + 2t +
+// 1. Metadata have four bits for each four of k, two indices, the lower first. The
+// lanes with t = 2 kSelector and t = 2 kSelector + 1 have those of 16 of k each: row g
+// in the lower half of the register, row g + 8 in the upper one.
+#pragma once
+
+template <int kSelector>
+__device__ __forceinline__ void mma_sparse_f16(
+    float (&d)[4], const unsigned (&a)[4], const unsigned (&b)[4], unsigned metadata)
+{
+    asm volatile(
+        "mma.sp::ordered_metadata.sync.aligned.m16n8k32.row.col.f32.f16.f16.f32"
+        " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9, %10, %11}, {%0, %1, %2, %3},"
+        " %12, %13;"
+        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]), "r"(b[2]),
+          "r"(b[3]), "r"(metadata), "n"(kSelector));
+}

@@ -1,0 +1,66 @@
+"""The convolution layer on tensor cores: float32 in and out, three products of halves for each of floats.
+
+The layouts are those of the ladder ``convlayer_batch``. Factors are taken as they are, without a scale: magnitudes from
+2^-14 to 65504 keep 22 bits, smaller ones an error of at most 2^-36, and larger ones overflow to NaN.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+from climb import load_ladder
+from climb.bench.ladder import Ladder
+from climb.bench.problem import Rung
+from kernels.conv_layers.convlayer.layer import CONV1, CONV2, vgg
+from kernels.conv_layers.convlayer_tensor import launches
+
+of_batches = load_ladder("convlayer_batch")
+ONE, TWO, MANY = {**CONV1, "batch": 1}, {**CONV2, "batch": 1}, {**CONV1, "batch": 64}
+
+problem = replace(
+    of_batches.problem,
+    name="convlayer_tensor",
+    title="Convolution layer, float32, on tensor cores",
+    # High parts with high, high with low and low with high.
+    operations=lambda size: {"tensor": {"f16": 3 * of_batches.problem.flops(size)}},
+    # Two halves have 22 bits of a float, and the product of the low ones is left out. Sums round as in float32.
+    tolerance=lambda size: 3 * 2.0**-22 + of_batches.problem.tolerance(size),
+    headline=(ONE, TWO, MANY),
+    sweep=tuple({**size, "batch": 1} for size in vgg() if size not in (CONV1, CONV2)),
+    check=(
+        {"n": 0, "c_in": 4, "c_out": 3, "k": 3, "batch": 1},
+        {"n": 5, "c_in": 0, "c_out": 2, "k": 3, "batch": 1},
+        {"n": 5, "c_in": 4, "c_out": 2, "k": 3, "batch": 0},
+        {"n": 1, "c_in": 1, "c_out": 1, "k": 3, "batch": 1},
+        {"n": 3, "c_in": 4, "c_out": 2, "k": 1, "batch": 1},
+        {"n": 20, "c_in": 20, "c_out": 65, "k": 3, "batch": 2},
+        {"n": 9, "c_in": 7, "c_out": 3, "k": 3, "batch": 1},
+        {"n": 6, "c_in": 4, "c_out": 3, "k": 3, "batch": 2},
+    ),
+)
+
+ladder = Ladder(
+    problem,
+    Path(__file__).parent,
+    rungs=(
+        Rung(
+            "mma",
+            "an implicit matrix product, three products of halves",
+            launches.mma(2),
+            requires=launches.requires,
+            capability="8.0",
+            swept=False,
+        ),
+        Rung(
+            "wgmma",
+            "a shifted descriptor is a tap",
+            launches.wgmma(2),
+            requires=launches.tensor_maps_fit,
+            alignment={"input": 16, "weights": 16, "output": 8},
+            capability="9.0",
+            arch="sm_90a",
+        ),
+    ),
+    peers=of_batches.peers,
+)

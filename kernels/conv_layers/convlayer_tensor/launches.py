@@ -1,0 +1,131 @@
+"""The launches of the convolution layer on tensor cores: tiles of pixels, groups of output maps, parts of inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from climb.bench.problem import Launch, Size, Tensor, ceil_div
+from kernels.conv_layers.convlayer.layer import MAX_MAPS, MAX_N
+
+#: SMs of the GPU of the records.
+SMS = 132
+#: Both rungs: output maps of a block, and input maps of a step.
+OUTS, DEPTH, TAPS = 64, 16, 9
+#: ``mma``: the side of a tile, and threads.
+SIDE, MMA_THREADS = 8, 128
+#: ``wgmma``: the kernel's kWide, kWeightPitch, its slots of the ring, and threads.
+WIDE, PITCH, TAP_SLOTS, PIXEL_SLOTS, RAW_SLOTS, THREADS = 8, DEPTH * TAPS + 4, 4, 3, 2, 384
+#: ``wgmma``: the kernel's kRawPitch and kWholePixels.
+RAW_PITCH, WHOLE = 16, 256
+FLOAT, EIGHT = 4, 16
+#: What it costs to start a block and to add up the sums of a cluster, in steps.
+START, MEETING = 0.5, 1.0
+
+
+def requires(size: Size) -> str | None:
+    """Why both rungs refuse a size, or None."""
+    if size["k"] != 3:
+        return "k must be 3, because the nine taps are unrolled"
+    if size["n"] > MAX_N:
+        return f"n may be at most {MAX_N}, because pixels are counted in 32 bits"
+    if max(size["batch"], size["c_in"], size["c_out"]) > MAX_MAPS:
+        return f"batch, c_in and c_out may be at most {MAX_MAPS}, the most blocks in y and z"
+    return None
+
+
+def tensor_maps_fit(size: Size) -> str | None:
+    """Why the rung with tensor maps refuses a size, or None."""
+    if not all(size[key] for key in ("n", "c_in", "c_out", "batch")):
+        return "no extent may be zero, because a tensor map has at least one element"
+    if size["c_in"] % 4:
+        return "c_in must be a multiple of 4, because a row of weights is a multiple of 16 bytes"
+    if size["n"] % 4 and not takes_whole_maps(size):
+        return "n must be a multiple of 4, or even and at most 16, because rows or maps are multiples of 16 bytes"
+    return requires(size)
+
+
+def takes_whole_maps(size: Size) -> bool:
+    """Whether a copy has whole maps instead of boxes of them."""
+    return size["n"] % 2 == 0 and size["n"] ** 2 <= WHOLE
+
+
+def mma(parts: int) -> Callable[[Size], tuple[Launch, ...]]:
+    """A block for 8 x 8 pixels and 64 output maps; ``parts`` of each factor."""
+
+    def launches(size: Size) -> tuple[Launch, ...]:
+        grid = (max(1, ceil_div(size["n"], SIDE) ** 2), max(1, ceil_div(size["c_out"], OUTS)), max(1, size["batch"]))
+        extents = (np.int32(size[key]) for key in ("n", "c_in", "c_out"))
+        return (Launch(f"convlayer_mma<{parts}>", grid, (MMA_THREADS,), ("input", "weights", "output", *extents)),)
+
+    return launches
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How ``wgmma`` cuts a layer.
+
+    A warpgroup has tiles of 8 x ``high`` pixels; the input maps are split over the ``ranks`` of a cluster. The two
+    warpgroups of a block take a tile each, or one ``together``, step by step. ``across`` blocks share the tiles.
+    """
+
+    high: int
+    ranks: int
+    together: bool
+    across: int
+    #: Units of work of the busiest SM: rows of pixels times steps.
+    cost: float
+
+
+def _plans(size: Size) -> Iterator[Plan]:
+    steps, groups = max(1, ceil_div(size["c_in"], DEPTH)), ceil_div(size["c_out"], OUTS)
+    for high in (16, 14):
+        tiles = max(1, ceil_div(size["n"], WIDE) * ceil_div(size["n"], high) * size["batch"])
+        for ranks in (1, 2, 4, 7):
+            each, extra = ceil_div(steps, ranks), MEETING if ranks > 1 else 0.0
+            for together in (False, True):
+                across = tiles if together else ceil_div(tiles, 2)
+                waves = ceil_div(across * groups * ranks, SMS)
+                work = high * (each * (1 if together else 2) + extra + START)
+                yield Plan(high, ranks, together, across, waves * work)
+        # Blocks that go from tile to tile.
+        if (across := min(tiles, max(1, SMS // groups))) < ceil_div(tiles, 2):
+            work = high * (ceil_div(tiles, across) * steps + START)
+            yield Plan(high, 1, False, across, ceil_div(across * groups, SMS) * work)
+
+
+def plan(size: Size) -> Plan:
+    """The cut with the least work for the busiest SM."""
+    return min(_plans(size), key=lambda one: one.cost)
+
+
+def _ring_bytes(high: int, parts: int, whole: bool) -> int:
+    """The kernel's ``sizeof(Ring)``."""
+    halves = PIXEL_SLOTS * parts * DEPTH // 8 * (high + 2) * (WIDE + 2) * EIGHT
+    raw = RAW_SLOTS * DEPTH * (WHOLE if whole else (high + 2) * RAW_PITCH) * FLOAT
+    return ceil_div(TAP_SLOTS * OUTS * PITCH * FLOAT + halves + raw, 128) * 128
+
+
+def wgmma(parts: int) -> Callable[[Size], tuple[Launch, ...]]:
+    """Clusters for tiles of pixels and groups of 64 output maps."""
+
+    def launches(size: Size) -> tuple[Launch, ...]:
+        cut = plan(size)
+        row = size["c_in"] * TAPS
+        weights = Tensor("weights", (size["c_out"], row), (OUTS, PITCH), "float32", l2_promotion=256)
+        n, maps, whole = size["n"], size["batch"] * size["c_in"], takes_whole_maps(size)
+        if whole:
+            pixels = Tensor("input", (maps, n * n), (DEPTH, n * n), "float32", l2_promotion=256)
+        else:
+            box = (DEPTH, cut.high + 2, RAW_PITCH)
+            pixels = Tensor("input", (maps, n, n), box, "float32", l2_promotion=256)
+        kind = f"{cut.high}, {cut.ranks}, {str(cut.together).lower()}, {str(whole).lower()}"
+        grid = (cut.ranks, cut.across, ceil_div(size["c_out"], OUTS))
+        extents = (np.int32(size[key]) for key in ("n", "c_in", "c_out", "batch"))
+        shared = _ring_bytes(cut.high, parts, whole)
+        taken = (weights, pixels, "output", *extents)
+        return (Launch(f"convlayer_wgmma<{parts}, {kind}>", grid, (THREADS,), taken, shared),)
+
+    return launches

@@ -1,0 +1,193 @@
+"""How each rung computes a product: scratch arrays and launches."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from climb.bench.problem import Launch, Tensor, ceil_div
+from kernels.sgemm.sgemm.product import Plan, Product, Scratch
+
+#: Of unfused.cuh and parts.cuh: the side of a tile of C, threads, slots of the ring, vectors that a block splits.
+TILE, MULTIPLY_THREADS, STAGES, ROW_BYTES = 128, 256, 3, 128
+VECTORS, SPLIT_THREADS = 32, 256
+
+
+def rounded_up(extent: int, step: int) -> int:
+    """The least positive multiple of ``step`` that is not below ``extent``."""
+    return max(1, ceil_div(extent, step)) * step
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """The parts of a rung that splits first: their type in parts.cuh, bytes, number, and slices until promotion."""
+
+    type: str
+    bytes: int
+    parts: int
+    chain: int = 0
+
+    @property
+    def dtype(self) -> str:
+        return f"uint{8 * self.bytes}"
+
+    def pitch(self, product: Product) -> int:
+        """Elements from one row of a part to the next: tensor maps ask for a multiple of 16 bytes."""
+        return rounded_up(product.k, 16 // self.bytes)
+
+
+def split_first(scheme: Scheme) -> tuple[Plan, Scratch]:
+    """Two launches split the factors, a third multiplies pairs of parts."""
+
+    def plan(product: Product) -> tuple[Launch, ...]:
+        _m, _n, k, _alpha, a, lda, b, ldb, *_ = product.args
+        pitch = scheme.pitch(product)
+
+        def split(rows: bool, source: str, ld: np.int32, count: int) -> Launch:
+            kernel = f"split<{scheme.type}, {scheme.parts}, {'true' if rows else 'false'}>"
+            target = ("row_exponents", "a_parts") if rows else ("column_exponents", "b_parts")
+            args = (source, ld, np.int32(count), k, *target, np.int32(pitch))
+            return Launch(kernel, (ceil_div(count, VECTORS),), (SPLIT_THREADS,), args)
+
+        def boxes(parts: str, count: int) -> Tensor:
+            shape, box = (scheme.parts, count, pitch), (1, TILE, ROW_BYTES // scheme.bytes)
+            return Tensor(parts, shape, box, scheme.dtype, swizzle=ROW_BYTES)
+
+        grid = (ceil_div(product.n, TILE), ceil_div(product.m, TILE))
+        args = (boxes("a_parts", product.m), boxes("b_parts", product.n), *product.args)
+        return (
+            split(True, a, lda, product.m),
+            split(False, b, ldb, product.n),
+            Launch(
+                f"multiply<Scheme, {scheme.chain}>",
+                grid,
+                (MULTIPLY_THREADS,),
+                (*args, "row_exponents", "column_exponents"),
+                STAGES * 2 * TILE * ROW_BYTES,
+            ),
+        )
+
+    def scratch(product: Product) -> dict[str, tuple[tuple[int, ...], str]]:
+        pitch = scheme.pitch(product)
+        return {
+            "row_exponents": ((product.m,), "int32"),
+            "column_exponents": ((product.n,), "int32"),
+            "a_parts": ((scheme.parts * product.m * pitch,), scheme.dtype),
+            "b_parts": ((scheme.parts * product.n * pitch,), scheme.dtype),
+        }
+
+    return plan, scratch
+
+
+#: Of fused.cuh: rows and columns of a block's tile, the depth of a slice of k, slots of the ring, threads.
+FUSED_ROWS, FUSED_COLUMNS, FUSED_DEPTH, FUSED_STAGES, FUSED_THREADS = 128, 256, 32, 4, 384
+CLUSTER, BOX_COLUMNS = 2, 64
+FUSED_SHARED = FUSED_STAGES * (4 * FUSED_ROWS + 2 * 2 * FUSED_COLUMNS) * FUSED_DEPTH
+#: Of prepare.cuh: threads, rows of A and columns and rows of B for each block.
+PREPARE_THREADS, ROWS_A_BLOCK, COLUMNS, ROWS_OF_B_A_BLOCK = 256, 8, 128, 64
+#: Of one_pass.cuh: threads and rows of B for each block; and how many blocks may wait for each other.
+SPLIT_ONCE_THREADS, ROWS_OF_SPLIT, MOST_WAITING = 512, 128, 64
+#: SMs of the GPU for which grids are chosen, an H200. Elsewhere they are right too, and may be slower.
+SMS = 132
+
+
+def _copied(product: Product) -> bool:
+    """Whether A's rows have to be copied to where a tensor map can begin."""
+    return product.width != 4 or product.k == 0
+
+
+def _split_shape(product: Product) -> tuple[int, int]:
+    """Rows and columns of a part of B: whole groups of 16 rows, whole groups of 16 bytes."""
+    return rounded_up(product.k, 16), rounded_up(product.n, 8)
+
+
+def _strips(product: Product) -> int:
+    """Strips of B's columns."""
+    return ceil_div(_split_shape(product)[1], COLUMNS)
+
+
+def row_exponents(product: Product) -> Launch:
+    """The exponents of A's rows, zeros where the maxima of B's columns will be, and a copy of A if it takes one."""
+    m, _n, k, _, a, lda, *_ = product.args
+    width = 1 if _copied(product) else 4
+    copy = ("copy", np.int32(rounded_up(product.k, 4))) if width == 1 else ("A", np.int32(0))
+    args = (a, lda, m, k, "row_exponents", "maxima", np.int32(product.n + _strips(product)), *copy)
+    return Launch(f"row_exponents<{width}>", (ceil_div(product.m, ROWS_A_BLOCK),), (PREPARE_THREADS,), args)
+
+
+def two_passes(product: Product) -> tuple[Launch, ...]:
+    """B's columns are read for their largest elements, and again to be split."""
+    _, n, k, _, _, _, b, ldb, *_ = product.args
+    rows, pitch = _split_shape(product)
+    grid = (ceil_div(pitch, COLUMNS), ceil_div(rows, ROWS_OF_B_A_BLOCK))
+    block, split = (PREPARE_THREADS,), ("maxima", "column_exponents", "high", "low", np.int32(pitch))
+    return (
+        Launch(f"column_maxima<{product.width}>", grid, block, (b, ldb, n, k, "maxima")),
+        Launch(f"split_columns<{product.width}>", grid, block, (b, ldb, n, k, *split)),
+    )
+
+
+def one_pass(product: Product) -> tuple[Launch, ...]:
+    """B's columns are read once, where the blocks of a strip are certain to be on the GPU at the same time."""
+    _, n, k, _, _, _, b, ldb, *_ = product.args
+    rows, pitch = _split_shape(product)
+    height = ceil_div(rows, ROWS_OF_SPLIT)
+    if height > MOST_WAITING:
+        return two_passes(product)
+    args = (b, ldb, n, k, np.int32(height), "maxima", "column_exponents", "high", "low", np.int32(pitch))
+    grid = (height * _strips(product),)
+    return (Launch(f"split_once<{product.width}>", grid, (SPLIT_ONCE_THREADS,), args, pdl=True),)
+
+
+def fused(product: Product) -> Launch:
+    """The product of A, in float32, with B's parts, by persistent clusters."""
+    rows, pitch = _split_shape(product)
+    boxes = (FUSED_DEPTH, BOX_COLUMNS)
+    if _copied(product):
+        a = Tensor(
+            "copy", (product.m, product.k or 1), (FUSED_ROWS, FUSED_DEPTH), "float32", 128, rounded_up(product.k, 4)
+        )
+    else:
+        a = Tensor("A", (product.m, product.k), (FUSED_ROWS, FUSED_DEPTH), "float32", 128, product.lda)
+    parts = (Tensor(name, (rows, pitch), boxes, "float16", 128) for name in ("high", "low"))
+    tiles = ceil_div(product.m, FUSED_ROWS * CLUSTER) * ceil_div(product.n, FUSED_COLUMNS)
+    return Launch(
+        "multiply",
+        (CLUSTER * min(tiles, SMS // CLUSTER),),
+        (FUSED_THREADS,),
+        (a, *parts, *product.args, "row_exponents", "column_exponents"),
+        FUSED_SHARED,
+    )
+
+
+def fused_scratch(product: Product) -> dict[str, tuple[tuple[int, ...], str]]:
+    shape = _split_shape(product)
+    return {
+        "row_exponents": ((product.m,), "int32"),
+        "column_exponents": ((product.n,), "int32"),
+        "maxima": ((product.n + _strips(product),), "uint32"),
+        "high": (shape, "uint16"),
+        "low": (shape, "uint16"),
+        **({"copy": ((product.m, rounded_up(product.k, 4)), "float32")} if _copied(product) else {}),
+    }
+
+
+#: Rungs that split first.
+SCHEMES = {
+    "tf32x3": Scheme("Tf32", 4, 2),
+    "bf16x3": Scheme("Bf16", 2, 2),
+    "bf16x6": Scheme("Bf16", 2, 3),
+    "bf16x9": Scheme("Bf16", 2, 3),
+    "f16x3": Scheme("F16", 2, 2),
+    "promoted": Scheme("F16", 2, 2, chain=1),
+}
+#: Launches and scratch arrays of each rung.
+PLANS: dict[str, tuple[Plan, Scratch]] = {
+    **{name: split_first(scheme) for name, scheme in SCHEMES.items()},
+    "fused": (lambda product: (row_exponents(product), *two_passes(product), fused(product)), fused_scratch),
+    "one_pass": (
+        lambda product: (row_exponents(product), *one_pass(product), replace(fused(product), pdl=True)),
+        fused_scratch,
+    ),
+}

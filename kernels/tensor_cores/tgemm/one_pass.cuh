@@ -1,0 +1,74 @@
+// B's parts in one pass: blocks keep their rows of B in registers until all blocks of
+// the same columns know the largest elements.
+#pragma once
+
+#include "prepare.cuh"
+
+constexpr int kSplitThreads = 512, kRowsOfSplit = kSplitThreads / 32 * kRowsAWarp;
+
+__device__ __forceinline__ void arrive(unsigned* counter)
+{
+    asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(counter) : "memory");
+}
+__device__ __forceinline__ unsigned arrived_at(const unsigned* counter)
+{
+    unsigned count;
+    asm volatile("ld.acquire.gpu.global.u32 %0, [%1];"
+                 : "=r"(count)
+                 : "l"(counter)
+                 : "memory");
+    return count;
+}
+
+// Blocks number `height` along k, and those of one strip of columns follow each other,
+// so that they are on the GPU at the same time. `maxima`, and behind it a counter for
+// each strip, start at zero.
+template <int kWidth>
+__global__ void __launch_bounds__(kSplitThreads, 2)
+split_once(const float* __restrict__ B, int ldb, int n, int k, int height,
+           unsigned* maxima, int* __restrict__ exponents,
+           unsigned short* __restrict__ high, unsigned short* __restrict__ low,
+           int pitch)
+{
+    __shared__ unsigned largest[kColumns];
+    start_next_launch();
+    const int thread = threadIdx.x, lane = thread % 32, warp = thread / 32;
+    const int strip = blockIdx.x / height, block = blockIdx.x % height;
+    const int x = strip * kColumns + lane * 4;
+    const int first = block * kRowsOfSplit + warp * kRowsAWarp;
+    if (thread < kColumns) largest[thread] = 0;
+    float4 rows[kRowsAWarp];
+#pragma unroll
+    for (int i = 0; i < kRowsAWarp; ++i) {
+        const float* from = B + static_cast<size_t>(first + i) * ldb;
+        rows[i] = first + i < k ? read_four<kWidth>(from, x, n) : float4{};
+    }
+    __syncthreads();
+    find_largest(rows, largest);
+    __syncthreads();
+    wait_for_launch_before();  // it has set the maxima and the counters to zero
+    const int column = strip * kColumns + thread;
+    if (thread < kColumns && column < n) atomicMax(&maxima[column], largest[thread]);
+    __syncthreads();
+    if (thread == 0) {
+        unsigned* counter = maxima + n + strip;
+        __threadfence();
+        arrive(counter);
+        while (arrived_at(counter) < height) {
+        }
+    }
+    __syncthreads();
+    float scales[4];
+#pragma unroll
+    for (int j = 0; j < 4; ++j) {
+        const int e = exponent_for(x + j < n ? __ldcg(&maxima[x + j]) : 0);
+        scales[j] = scale_of(e);
+        if (first == 0 && x + j < n) exponents[x + j] = e;
+    }
+#pragma unroll
+    for (int i = 0; i < kRowsAWarp; ++i) {
+        if (x < pitch && first + i < (k + 15) / 16 * 16) {
+            put_split(rows[i], scales, high, low, first + i, x, pitch);
+        }
+    }
+}
