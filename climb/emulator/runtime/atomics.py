@@ -77,6 +77,24 @@ def apply(
     returns: bool,
 ) -> np.ndarray | None:
     """Apply the operation at `memory[index]` (1-D each) in order; return the old values if `returns`, else None."""
+    old = _apply(memory, index, operation, value, other, returns)
+    if memory.dtype.kind == "f" and operation == "add":
+        sums = memory[index]
+        nan = np.isnan(sums)
+        if nan.any():  # the GPU's canonical NaN has all bits but the sign
+            bits = memory.view(f"u{memory.itemsize}")
+            bits[index[nan]] = (1 << 8 * memory.itemsize - 1) - 1
+    return old
+
+
+def _apply(
+    memory: np.ndarray,
+    index: np.ndarray,
+    operation: str | Step,
+    value: np.ndarray,
+    other: np.ndarray | None,
+    returns: bool,
+) -> np.ndarray | None:
     if not returns and operation in UFUNCS:
         UFUNCS[operation].at(memory, index, value)
         return None
