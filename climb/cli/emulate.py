@@ -6,8 +6,17 @@
 An --arg is a number; NAME:TYPE:SHAPE[:FILL] for an array, where TYPE is NumPy's (float32, int32, uint8, ...), SHAPE
 such as 1024 or 64x128, and FILL one of zeros (the default), ones, range, random, or a .npy file; or NAME:@FILE for
 the array of a .npy file, or the array of that name in a .npz file (of another name: FILE.npz[OTHER]). Give them in the
-kernel's order. Of a file with host code, such as main, only the device code is compiled. With --schedules N the kernel
-also runs N times in other orders of warps, blocks and asynchronous copies; the outputs must not change by a bit.
+kernel's order. NAME:@FILE.json describes a struct by value, a texture or a tensor map:
+
+    {"struct": {"n": ["int32", 5], "size": ["float32", [1, 2]], "x": "float32:64:random", "y": "@y.npy"}}
+    {"texture": "@image.npy", "filtering": "linear", "addressing": ["clamp"], "normalised": true}
+    {"tensor": "float32:64x64:random", "box": [16, 32], "swizzle": 128}
+
+Members are in the order of the struct, and arrays are pointers; other keys are those of climb.emulator.Texture and
+Tensor ("channels": true if the last axis of a texture's array has them).
+
+Of a file with host code, such as main, only the device code is compiled. With --schedules N the kernel also runs N
+times in other orders of warps, blocks and asynchronous copies; the outputs must not change by a bit.
 
 exit status:
     0  the kernel ran and no fault was found
@@ -34,11 +43,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from climb.cli.emulation.arguments import argument, extent, glance, outputs, save, writable
+from climb.cli.emulation.arguments import argument, arrays_of, extent, glance, outputs, save, writable
 from climb.cli.emulation.progress import progress
 from climb.cli.errors import UsageError
 
 if TYPE_CHECKING:
+    from climb.cli.emulation.arguments import Value
     from climb.emulator import Counters, Result
     from climb.toolchain import Compiled
 
@@ -99,8 +109,8 @@ def run(args: argparse.Namespace) -> int:
     for text, (_, value) in zip(args.constant, constants, strict=True):
         if not isinstance(value, np.ndarray):
             raise UsageError(f"--constant {text}: expected NAME:TYPE:SHAPE[:FILL] or NAME:@FILE")
-    arrays = {name: value for name, value in named if isinstance(value, np.ndarray)}
-    if len(arrays) < sum(isinstance(value, np.ndarray) for _, value in named):
+    arrays = dict(arrays_of(named))
+    if len(arrays) < len(arrays_of(named)):
         raise UsageError("two arrays have the same name")
     saves = outputs(args.save, args.out, arrays)
     pages = {
@@ -185,7 +195,7 @@ class _Launched:
 def _launched(
     args: argparse.Namespace,
     source: _Source,
-    named: list[tuple[str, np.ndarray | int | float]],
+    named: list[tuple[str, Value]],
     constants: dict[str, np.ndarray],
     extents: tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...] | None],
 ) -> _Launched:

@@ -28,17 +28,20 @@ from .counters.trace import Trace
 from .execution.module import Module, load
 from .execution.schedules import Schedule, Schedules
 from .memory.device_memory import HEAP_BYTES, STACK_BYTES, Allocation, DeviceMemory
+from .runtime.textures import Texture
 from .simt.code import Code
+from .struct_argument import Struct
 from .tensor_argument import Tensor
 
 
 @dataclass(frozen=True)
 class Result:
-    """The result of a launch. `arrays`: the array arguments by position, after the launch. `compiled`: PTX and machine
-    code. `comparison`: with the outputs under other schedules, if `Schedules` were given. `str()` gives the report."""
+    """The result of a launch. `arrays`: the array arguments by position, after the launch; those that a struct points
+    to by "position.member". `compiled`: PTX and machine code. `comparison`: with the outputs under other schedules, if
+    `Schedules` were given. `str()` gives the report."""
 
     counters: Counters
-    arrays: Mapping[int, np.ndarray]
+    arrays: Mapping[int | str, np.ndarray]
     compiled: Compiled
     comparison: Comparison | None = None
 
@@ -75,7 +78,8 @@ def run(
     cudaDeviceSetLimit sets. `schedule`: run under one `Schedule`; or, after a launch in the usual order, under several
     `Schedules`, and compare the outputs bit by bit: the array arguments and the `__device__` variables. `cluster`: the
     blocks of a cluster, if `__cluster_dims__` does not say so. `arch`: "sm_90a" for instructions that only Hopper has,
-    such as setmaxnreg. A `Tensor` among the `args` passes the tensor map of an array.
+    such as setmaxnreg. A `Tensor` among the `args` passes the tensor map of an array, a `Texture` a texture object,
+    and a `Struct` a struct by value.
 
     Raises FileNotFoundError; CompileError with the compiler's messages; KernelNotFound; TypeError or ValueError, with
     the position, for an argument that does not fit its parameter; EmulatorError, with the source line, for a fault of
@@ -128,9 +132,15 @@ def launch(
     if len(args) != len(parameters):
         raise TypeError(f"{demangled(kernel)} takes {len(parameters)} arguments, {len(args)} given")
     tensors = {n: arg for n, arg in enumerate(args) if isinstance(arg, Tensor)}
-    args = [arg.array if isinstance(arg, Tensor) else arg for arg in args]
-    held = _upload_all(memory, {n: arg for n, arg in enumerate(args) if isinstance(arg, np.ndarray)})
+    args = [_plain(arg) for arg in args]
+    arrays: dict[int | str, np.ndarray] = {n: arg for n, arg in enumerate(args) if isinstance(arg, np.ndarray)}
+    structs = {n: arg for n, arg in enumerate(args) if isinstance(arg, Struct)}
+    for n, one in structs.items():
+        arrays.update(one.arrays(str(n)))
+    held = _upload_all(memory, arrays)
+    addresses = {n: one.address for n, one in held.items() if isinstance(n, str)}
     maps = {n: tensor.encode(held[n].address) for n, tensor in tensors.items()}
+    maps |= {n: one.pack(str(n), addresses) for n, one in structs.items()}
     packed = [
         _pack(maps.get(n, arg), parameter, n, {} if n in maps else held)
         for n, (arg, parameter) in enumerate(zip(args, parameters, strict=True))
@@ -146,16 +156,16 @@ def launch(
 
     try:
         if isinstance(schedule, Schedules):
-            counters, comparison = _compared(once, schedule, trace, module, held, args)
+            counters, comparison = _compared(once, schedule, trace, module, held, arrays)
         else:
             counters = once(schedule, trace)
     finally:
-        unwritable = [position for position, allocation in held.items() if not _download(allocation, args[position])]
+        unwritable = [position for position, allocation in held.items() if not _download(allocation, arrays[position])]
     if unwritable:
         raise ValueError(f"the kernel has written to argument {unwritable[0]}, which is a read-only array")
     if compare:
         counters = replace(counters, compared=functools.partial(_marks, function.code, function.name, compiled))
-    return Result(replace(counters, kernel=kernel), {n: args[n] for n in held}, compiled, comparison)
+    return Result(replace(counters, kernel=kernel), arrays, compiled, comparison)
 
 
 def _compared(
@@ -163,11 +173,11 @@ def _compared(
     schedules: Schedules,
     trace: Trace | None,
     module: Module,
-    held: Mapping[int, Allocation],
-    args: Sequence[object],
+    held: Mapping[int | str, Allocation],
+    arrays: Mapping[int | str, np.ndarray],
 ) -> tuple[Counters, Comparison]:
     """Launch in the usual order, whose outputs stay in memory, and under each schedule from the same contents."""
-    places = {f"argument {n}": (one, args[n].dtype, args[n].shape) for n, one in held.items()}
+    places = {f"argument {n}": (one, arrays[n].dtype, arrays[n].shape) for n, one in held.items()}
     places |= {name: (one, np.dtype(np.uint8), (one.nbytes,)) for name, one in module.symbols.items()}
     before = {name: one.data.copy() for name, (one, _, _) in places.items()}
 
@@ -225,9 +235,16 @@ def only_kernel(compiled: Compiled) -> str:
     raise ValueError(f"{compiled.filename} has several kernels; name one of them: {names}")
 
 
-def _upload_all(memory: DeviceMemory, arrays: Mapping[int, np.ndarray]) -> dict[int, Allocation]:
+def _plain(arg: object) -> object:
+    """An argument as an array, a number, bytes, or a struct."""
+    if isinstance(arg, Tensor):
+        return arg.array
+    return np.uint64(arg.handle) if isinstance(arg, Texture) else arg
+
+
+def _upload_all(memory: DeviceMemory, arrays: Mapping[int | str, np.ndarray]) -> dict[int | str, Allocation]:
     """An allocation for each array. An array that is passed twice gets only one."""
-    out: dict[int, Allocation] = {}
+    out: dict[int | str, Allocation] = {}
     for position, array in arrays.items():
         for other in out:
             if not np.shares_memory(array, arrays[other]):
@@ -247,7 +264,7 @@ def _extent(array: np.ndarray) -> tuple[object, ...]:
     return (array.__array_interface__["data"][0], *packed)
 
 
-def _upload(memory: DeviceMemory, array: np.ndarray, position: int) -> Allocation:
+def _upload(memory: DeviceMemory, array: np.ndarray, position: int | str) -> Allocation:
     if array.dtype.hasobject:
         raise TypeError(f"argument {position} is an array of Python objects; expected numbers")
     if not array.dtype.isnative:
