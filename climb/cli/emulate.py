@@ -72,6 +72,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--arch", default="sm_90", help="sm_90a for instructions that only Hopper has")
     parser.add_argument("--stack", type=int, metavar="BYTES", help="stack of a thread, for recursion")
     parser.add_argument("--heap", type=int, metavar="BYTES", help="device heap, for malloc and new")
+    parser.add_argument("--max-steps", type=int, metavar="N", help="basic blocks that a batch of blocks may run before "
+                        "it counts as an endless loop; raise it for a kernel that is only long")  # fmt: skip
     parser.add_argument("-D", "--define", action="append", default=[], metavar="NAME[=VALUE]", help="define a macro")
     parser.add_argument("-I", "--include", action="append", default=[], metavar="DIR", help="folder of headers; that "
                         "of the file itself is one")  # fmt: skip
@@ -205,12 +207,12 @@ def _launched(
     from climb.emulator.running import launch
     from climb.toolchain import CompileError, KernelNotFound, ToolchainError
 
-    limits = {"stack_bytes": args.stack, "heap_bytes": args.heap}
+    limits = {"stack_bytes": args.stack, "heap_bytes": args.heap, "max_steps": args.max_steps}
     limits = {name: nbytes for name, nbytes in limits.items() if nbytes is not None}
     grid, block, cluster = extents
     try:
         compiled, kernel = _compiled(args, source)
-        with progress(f"climb emulate: {kernel}"):
+        with progress(f"climb emulate: {kernel}", _place):
             result = launch(
                 compiled, kernel, grid, block, [value for _, value in named], shared_mem=args.shared,
                 symbols=constants, cooperative=args.cooperative, cluster=cluster,
@@ -222,6 +224,17 @@ def _launched(
         return _Launched(None, error)
     except (KernelNotFound, TypeError, ValueError) as error:
         raise UsageError(str(error)) from None
+
+
+def _place() -> str:
+    """Where the kernel is."""
+    from climb.emulator.execution.scheduler import running
+
+    found = running()
+    if found is None:
+        return ""
+    steps, location = found
+    return f"now at {location.file.rsplit('/', 1)[-1]}:{location.line}, after {steps} steps"
 
 
 def _compiled(args: argparse.Namespace, source: _Source) -> tuple[Compiled, str]:

@@ -25,6 +25,7 @@ from .comparison import Comparison, compare
 from .counters.counters import Counters
 from .counters.marks import Mark, marks
 from .counters.trace import Trace
+from .execution.kernel import MAX_STEPS
 from .execution.module import Module, load
 from .execution.schedules import Schedule, Schedules
 from .memory.device_memory import HEAP_BYTES, STACK_BYTES, Allocation, DeviceMemory
@@ -66,6 +67,7 @@ def run(
     schedule: Schedule | Schedules | None = None,
     cluster: Sequence[int] | int | None = None,
     arch: str = "sm_90",
+    max_steps: int = MAX_STEPS,
 ) -> Result:
     """Compile CUDA C++, run one kernel on the emulator, and return its counters and arrays.
 
@@ -79,7 +81,8 @@ def run(
     `Schedules`, and compare the outputs bit by bit: the array arguments and the `__device__` variables. `cluster`: the
     blocks of a cluster, if `__cluster_dims__` does not say so. `arch`: "sm_90a" for instructions that only Hopper has,
     such as setmaxnreg. A `Tensor` among the `args` passes the tensor map of an array, a `Texture` a texture object,
-    and a `Struct` a struct by value.
+    and a `Struct` a struct by value. `max_steps`: the basic blocks that a batch of blocks may run before it counts as
+    an endless loop; raise it for a kernel that is only long.
 
     Raises FileNotFoundError; CompileError with the compiler's messages; KernelNotFound; TypeError or ValueError, with
     the position, for an argument that does not fit its parameter; EmulatorError, with the source line, for a fault of
@@ -96,6 +99,7 @@ def run(
     return launch(
         compiled, name, grid, block, args, shared_mem=shared_mem, symbols=symbols, trace=trace, cooperative=cooperative,
         stack_bytes=stack_bytes, heap_bytes=heap_bytes, schedule=schedule, cluster=cluster,
+        max_steps=max_steps,
     )  # fmt: skip
 
 
@@ -116,6 +120,7 @@ def launch(
     heap_bytes: int = HEAP_BYTES,
     schedule: Schedule | Schedules | None = None,
     cluster: Sequence[int] | int | None = None,
+    max_steps: int = MAX_STEPS,
 ) -> Result:
     """As `run`, for source that is compiled already.
 
@@ -151,7 +156,7 @@ def launch(
     def once(one: Schedule | None, traced: Trace | None) -> Counters:
         return function.launch(
             grid, block, packed, memory=memory, shared_bytes=shared_mem, trace=traced, cooperative=cooperative,
-            registers=registers, schedule=one, cluster=cluster,
+            registers=registers, schedule=one, cluster=cluster, max_steps=max_steps,
         )  # fmt: skip
 
     try:

@@ -249,8 +249,23 @@ def test_long_launch_shows_that_it_runs(monkeypatch: pytest.MonkeyPatch, capsys:
         pass
     assert capsys.readouterr().err == ""  # no terminal
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
-    with progress("k", first=0):
+    with progress("k", lambda: "now at k.cu:3", first=0):
         import time
 
         time.sleep(0.05)
-    assert "k: running for 0 s" in capsys.readouterr().err
+    assert "k: running for 0 s, now at k.cu:3" in capsys.readouterr().err
+
+
+def test_a_loop_that_may_end_is_stopped_by_the_limit_on_steps_which_can_be_raised(
+    tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    from climb.cli.emulate import _place
+
+    path = tmp_path / "long.cu"
+    path.write_text("__global__ void k(int* x) { while (atomicAdd(x, 2) != 3000) { } }\n")
+    given = ["emulate", str(path), "--grid", "1", "--block", "1", "--arg", "x:int32:1"]
+    assert main([*given, "--max-steps", "1000"]) == 7
+    said = capsys.readouterr().err
+    assert "more than 1000 steps; if the kernel is only long, raise max_steps (climb emulate --max-steps)" in said
+    assert re.fullmatch(r"now at long\.cu:1, after \d+ steps", _place())
+    assert main([*given, "--max-steps", "2000"]) == 0

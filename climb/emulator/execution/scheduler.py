@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
+from ..ptx.model import Location
 from ..simt.batch import Batch
 from ..simt.groups import Group, merge
 from ..simt.lanes import Lanes, Selection, divide, rectangle
@@ -16,12 +19,21 @@ from .progress import FEWEST_ROUNDS, NO_EXIT, PATIENCE, Progress
 from .schedules import Teams
 from .special_registers import special_registers
 
+LONGER = "; if the kernel is only long, raise max_steps (climb emulate --max-steps)"
+
 
 class Scheduler:
-    """Runs a batch of blocks. `parked` maps basic blocks to the groups that wait at their gates."""
+    """Runs a batch of blocks. `parked` maps basic blocks to the groups that wait at their gates.
+
+    `latest`: the scheduler of this process that has begun last. `now`: the steps so far and the basic block, every
+    256 steps.
+    """
+
+    latest: ClassVar[Scheduler | None] = None
 
     def __init__(self, batch: Batch, max_steps: int) -> None:
         self.batch, self.max_steps = batch, max_steps
+        self.now = (0, 0)
         self.waiting = Waiting() if batch.schedule is None else Teams(batch, batch.schedule.random)
         self.parked: dict[int, Group] = batch.parked
         self.gates, self.progress = Gates(batch), Progress(batch)
@@ -34,6 +46,7 @@ class Scheduler:
         blocks, functions = batch.kernel.code.blocks, batch.kernel.code.functions
         counts, exited, max_steps = batch.counts, batch.exited, self.max_steps
         executed, branches = counts.executed, counts.branches
+        Scheduler.latest = self
         at, steps = 0, 0
         group: Group | None = Group(batch, rectangle(batch.blocks, batch.threads), special_registers(batch))
         if batch.schedule is not None:
@@ -63,8 +76,10 @@ class Scheduler:
                     continue
             group.passed = False
             steps += 1
+            if not steps & 255:
+                self.now = (steps, at)
             if steps > max_steps:
-                endless_loop(batch, at, group, parked, f"more than {max_steps} steps", steps=max_steps)
+                endless_loop(batch, at, group, parked, f"more than {max_steps} steps{LONGER}", steps=max_steps)
             if batch.tick is not None:
                 batch.tick(batch)
             lanes = group.lanes
@@ -211,6 +226,17 @@ class Scheduler:
         through = self._through(group, at)
         if through is not None:
             waiting.push_passed(at, through)
+
+
+def running() -> tuple[int, Location] | None:
+    """Where the latest batch of this process is: the basic blocks that it has run, and the place of the last one."""
+    latest = Scheduler.latest
+    if latest is None:
+        return None
+    steps, at = latest.now
+    block = latest.batch.kernel.code.blocks[at]
+    instruction = block.instructions[0] if block.instructions else block.branch
+    return None if instruction is None else (steps, instruction.location)
 
 
 def _divergent_warps(predicate: np.ndarray, lanes: Lanes) -> int:
