@@ -92,6 +92,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--html", metavar="FILE", help="write a page of the source with the counters of each line")
 
 
+_LEAST = {"max_steps": 1, "schedules": 0, "seed": 0, "show": 0, "top": 0, "stack": 0, "heap": 0}
+
+
 @dataclass(frozen=True)
 class _Source:
     """The device code of a file. `whole`: its text with the host code; `cuts`: what was left out of it."""
@@ -105,6 +108,10 @@ class _Source:
 
 def run(args: argparse.Namespace) -> int:
     """Launch the kernel. Returns the exit status, see the head of this module. Raises UsageError."""
+    for option, least in _LEAST.items():
+        value = getattr(args, option)
+        if value is not None and value < least:
+            raise UsageError(f"--{option.replace('_', '-')} {value}: expected a number of at least {least}")
     rng = np.random.default_rng(args.seed)
     named = [argument(text, rng) for text in args.arg]
     constants = [argument(text, rng, "--constant") for text in args.constant]

@@ -307,8 +307,11 @@ def _pack(arg: object, parameter: ptx.Variable, position: int, held: Mapping[int
         if len(data) != nbytes:
             raise TypeError(f"{where} has {len(data)} bytes, but the parameter has {nbytes}")
         return data
-    if not isinstance(arg, int | float) or nbytes not in (1, 2, 4, 8):
-        raise TypeError(f"{where} is a {type(arg).__name__}; expected a NumPy array, a number, or bytes")
+    if not isinstance(arg, int | float):
+        raise TypeError(f"{where} is of type {type(arg).__name__}; expected a NumPy array, a number, or bytes")
+    if nbytes not in (1, 2, 4, 8):
+        what = "pass a Struct or bytes; on a command line, NAME:@FILE.json describes a struct"
+        raise TypeError(f"{where} is a number, but the parameter is a struct or array of {nbytes} bytes: {what}")
     if parameter.type.startswith("f"):
         try:
             return struct.pack({4: "<f", 8: "<d"}[nbytes], arg)

@@ -55,7 +55,10 @@ def argument(text: str, rng: np.random.Generator, option: str = "--arg") -> tupl
         raise UsageError(f"{where}: expected a numeric type, not '{kind}'")
     if not re.fullmatch(r"\d+(x\d+)*", size.lower()):
         raise UsageError(f"{where}: '{size}' is not a shape; expected one such as 1024 or 64x128")
-    return name, _filled(how or "zeros", tuple(map(int, size.lower().split("x"))), dtype, rng, where, name)
+    try:
+        return name, _filled(how or "zeros", tuple(map(int, size.lower().split("x"))), dtype, rng, where, name)
+    except (MemoryError, OverflowError, ValueError) as error:  # NumPy raises any of them for a shape that is too large
+        raise UsageError(f"{where}: no memory for an array of {size} {dtype}: {error}") from None
 
 
 def _array(text: str, rng: np.random.Generator, where: str) -> np.ndarray:
