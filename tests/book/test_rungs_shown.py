@@ -27,7 +27,7 @@ NOT_CHECKED = set(ladder_names()) - {
     "convlayer", "convlayer_batch", "convlayer_int", "copy", "divergence", "floor", "fma", "hgemm", "histogram",
     "histogram_bins", "histogram_place", "integer", "intensity", "issue", "launch", "matmul", "occupancy",
     "occupancy_fma", "read", "reduction", "reduction_max", "report_layouts", "saxpy", "sgemm", "shared", "stencil1d",
-    "stencil2d", "strided", "tf32gemm", "transpose", "write",
+    "stencil2d", "strided", "tf32gemm", "tgemm", "transpose", "write",
 }  # fmt: skip
 #: Chapters without a `ladder_figure`; one that gets it is removed here.
 NO_LADDER_FIGURE: set[str] = set(UNWRITTEN)
