@@ -145,9 +145,10 @@ class Tensor:
     """A tensor map of an array of the problem or of the workspace, for the copy engine (TMA).
 
     The kernel takes it as a ``const __grid_constant__`` structure of 128 bytes, aligned to 64. The array's elements,
-    read as ``dtype`` ("float16", "bfloat16", "float32", ...), are taken as a tensor of ``shape``, and ``box`` has the
-    extents that one copy moves. ``pitch`` is the number of elements from one row (of the last dimension) to the next,
-    if that is not its length. ``swizzle`` and ``l2_promotion`` are those of :func:`climb.tensor_map`.
+    read as ``dtype`` ("float16", "bfloat16", "float32", or "tfloat32", to which loads round), are taken as a tensor of
+    ``shape``, and ``box`` has the extents that one copy moves. ``pitch`` is the number of elements from one row (of the
+    last dimension) to the next, if that is not its length. ``swizzle`` and ``l2_promotion`` are those of
+    :func:`climb.tensor_map`.
     """
 
     array: str
@@ -160,8 +161,9 @@ class Tensor:
 
     @property
     def element(self) -> np.dtype:
-        """NumPy's type of an element: it has none of its own for bfloat16."""
-        return np.dtype("uint16" if self.dtype == "bfloat16" else self.dtype)
+        """NumPy's type of an element: it has none of its own for bfloat16 and for what the copy engine rounds."""
+        own = {"bfloat16": "uint16", "float32_ftz": "float32", "tfloat32": "float32", "tfloat32_ftz": "float32"}
+        return np.dtype(own.get(self.dtype, self.dtype))
 
     @property
     def strides(self) -> tuple[int, ...]:

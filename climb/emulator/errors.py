@@ -134,7 +134,8 @@ class BarrierDivergence(EmulatorError):
 class WarpMismatch(EmulatorError):
     """Lanes of a warp that should act together do not.
 
-    A mask names lanes that have left or are elsewhere, or it does not name the lane itself.
+    A mask names lanes that have left or are elsewhere, or it does not name the lane itself; or not all threads of a
+    warpgroup are there.
     """
 
     hint = "the mask of the _sync function against the lanes that can reach it, and returns before it"

@@ -27,13 +27,14 @@ __device__ __forceinline__ int2 place_of_tile(int index, int M, int N)
 }
 
 // Writes two sums of a row if `inside`, by one predicated instruction: the compiler
-// would branch around each.
+// would branch around each. Nobody reads C soon: the L2 cache may drop it first (.cs),
+// and keeps A and B.
 __device__ __forceinline__ void store_if(bool inside, float* to, float x, float y)
 {
     asm volatile("{\n"
                  ".reg .pred inside;\n"
                  "setp.ne.b32 inside, %0, 0;\n"
-                 "@inside st.global.v2.f32 [%1], {%2, %3};\n"
+                 "@inside st.global.cs.v2.f32 [%1], {%2, %3};\n"
                  "}" ::"r"(static_cast<int>(inside)),
                  "l"(to), "f"(x), "f"(y)
                  : "memory");

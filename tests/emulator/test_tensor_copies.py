@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
 import tensor_boxes
 from tensor_boxes import BITS, Case, emulate
 
-from climb.emulator import AsyncMisuse, Misaligned
+from climb.emulator import AsyncMisuse, Misaligned, Tensor, run
 from climb.emulator.memory.tensor_map import TensorMap, TensorMapError, decode, encode
 
 
@@ -113,8 +114,41 @@ def test_encoding_is_read_back_and_tampering_is_noticed() -> None:
         data[byte] ^= 1
         assert decode(bytes(data)) is None
         data[byte] ^= 1
-    with pytest.raises(NotImplementedError, match="tfloat32"):
-        encode(replace(GOOD, dtype="tfloat32"))
+
+
+#: Bits of float32 in global memory, and what an H200's copy engine left of them in shared memory as TFLOAT32.
+ROUNDED_BY_AN_H200 = {
+    0x00001000: 0x00000000, 0x00001001: 0x00002000, 0x00003000: 0x00004000, 0x00005000: 0x00004000,
+    0x007FFFFF: 0x00800000, 0x3F800FFF: 0x3F800000, 0x3F801000: 0x3F800000, 0x3F801001: 0x3F802000,
+    0x3F803000: 0x3F804000, 0xBF805000: 0xBF804000, 0x7F7FD000: 0x7F7FC000, 0x7F7FFFFF: 0x7F800000,
+    0x7F800000: 0x7F800000, 0xFF800000: 0xFF800000, 0x7F800001: 0x7FFFE000, 0x7FC00000: 0x7FFFE000,
+}  # fmt: skip
+HOPPER = (f"-I{Path(__file__).parents[2] / 'kernels' / 'common' / 'hopper'}",)
+LOAD = """
+#include "tma.cuh"
+extern "C" __global__ void load(const __grid_constant__ TensorMap map, unsigned* to)
+{
+    __shared__ __align__(128) unsigned box[16];
+    __shared__ Barrier full;
+    if (threadIdx.x == 0) {
+        mbarrier_init(&full, 1);
+        fence_mbarrier_init();
+        mbarrier_arrive_expect(&full, sizeof(box));
+        tma_load(box, map, 0, 0, &full);
+    }
+    __syncthreads();
+    mbarrier_wait(&full, 0);
+    to[threadIdx.x] = box[threadIdx.x];
+}"""
+
+
+@pytest.mark.parametrize("dtype", ["tfloat32", "float32_ftz"])
+def test_copies_round_as_an_h200_does(dtype: str) -> None:
+    bits = np.array([list(ROUNDED_BY_AN_H200)], np.uint32)
+    out = np.zeros(bits.size, np.uint32)
+    run(LOAD, "load", grid=1, block=16, args=[Tensor(bits, (1, 16), dtype=dtype), out], arch="sm_90a", options=HOPPER)
+    kept = dict.fromkeys(ROUNDED_BY_AN_H200) if dtype == "float32_ftz" else ROUNDED_BY_AN_H200
+    assert out.tolist() == [after if after is not None else before for before, after in kept.items()]
 
 
 def test_copies_that_do_not_fit_the_tensor_map_are_faults() -> None:

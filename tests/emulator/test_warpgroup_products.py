@@ -138,6 +138,20 @@ def test_planted_faults_are_named(name: str) -> None:
     assert caught.value.where.line in lines
 
 
+def test_warpgroups_that_issue_together_wait_apart() -> None:
+    source = TILE.replace(WAIT, "    if (t < 128) {" + WAIT + "    } else {" + WAIT + "    }\n")
+    assert source.count("wait_group") == 2
+    assert (run(source)[2] == run(TILE)[2]).all()
+
+
+@pytest.mark.parametrize("threads,message", [(192, "the block has 192 threads"), (256, "64 are here: 128-191")])
+def test_a_part_of_a_warpgroup_multiplies_nothing(threads: int, message: str) -> None:
+    source = TILE if threads == 192 else TILE.replace(FENCE, FENCE + "    if (t >= 192) return;\n")
+    a, b, d = np.zeros((256, 64), np.float16), np.zeros((128, 64), np.float16), np.zeros((256, 128), np.float32)
+    with pytest.raises(WarpMismatch, match=message):
+        Device(source, arch="sm_90a").launch("tile", 2, threads, a, b, d)
+
+
 def test_operands_count_as_nsight_compute_counts_them():
     """Of four products of a warpgroup with n = 128 an H200 counts 16 requests and 192 wavefronts for 24576 bytes."""
     counters = run(TILE, 1)[3]

@@ -47,7 +47,7 @@ REACHES_ALL = {
 
 
 #: Inputs of which zeros mean nothing, by ladder and name.
-NEVER_ZERO = {("sparse_gemm", "metadata")}
+NEVER_ZERO = {("sparse_gemm", "metadata"), ("sparse_pipe", "metadata")}
 
 
 def _rungs(ladders: Iterable[Ladder]) -> Iterator[BoundRung]:

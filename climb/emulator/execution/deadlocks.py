@@ -25,7 +25,7 @@ def check_warp_gates(gates: Gates, parked: Parked) -> None:
             what = _describe_wait(gates.batch, group, at, int(np.flatnonzero(bad)[0]), parked)
             gates.mismatch(group, blocks[at].instructions[0], bad, what)
         elif blocks[at].gate == "warpgroup":
-            bad = ~np.broadcast_to(gates.ready(group, at), group.lanes.shape).reshape(-1)
+            bad = ~np.broadcast_to(gates.ready(group, at), (group.lanes.count,))
             gates.mismatch(group, blocks[at].instructions[0], bad, _describe_warpgroup(gates.batch, group, bad))
 
 

@@ -39,7 +39,7 @@ class Gates:
         elif gate == "cluster":
             ready = batch.cluster_barrier.complete(lanes, batch.alive())
         elif gate == "warpgroup":
-            ready = self._warpgroup_ready(group)
+            ready = self._warpgroup_ready(group, at)
             if ready is True:
                 return True
         else:
@@ -82,13 +82,21 @@ class Gates:
         waits = (np.where(present(lanes, rows.shape[0]), rows, 0) != 0).any(axis=1, keepdims=True)
         return from_rows(lanes, np.broadcast_to(~waits, rows.shape))
 
-    def _warpgroup_ready(self, group: Group) -> np.ndarray | bool:
-        """Lanes whose warpgroup, 128 threads from a multiple of 128 on, is here as a whole."""
-        lanes = group.lanes
+    def _warpgroup_ready(self, group: Group, at: int) -> np.ndarray | bool:
+        """Lanes whose warpgroup, 128 threads from a multiple of 128 on, is here as a whole.
+
+        Raises WarpMismatch if the block ends within the warpgroup of a lane.
+        """
+        lanes, threads = group.lanes, self.batch.threads
         if not lanes.ragged and lanes.shape[1] % WARPGROUP == 0:
             ends = lanes.thread[0].reshape(-1, WARPGROUP)[:, [0, -1]]
             if (ends[:, 0] % WARPGROUP == 0).all() and (ends[:, 1] - ends[:, 0] == WARPGROUP - 1).all():
                 return True
+        first = threads // WARPGROUP * WARPGROUP
+        if (lanes.thread >= first).any():
+            what = f"a matrix product of a warpgroup needs 128 threads, {first}-{first + WARPGROUP - 1}"
+            instruction = self.batch.kernel.code.blocks[at].instructions[0]
+            self.mismatch(group, instruction, lanes.thread >= first, f"{what}; the block has {threads} threads")
         per_block = -(-lanes.threads // WARPGROUP)
         number = np.broadcast_to(lanes.block * per_block + lanes.thread // WARPGROUP, lanes.shape)
         ready = np.bincount(number.ravel())[number] == WARPGROUP

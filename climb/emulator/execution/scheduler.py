@@ -67,6 +67,8 @@ class Scheduler:
             steps += 1
             if steps > max_steps:
                 endless_loop(batch, at, group, parked, f"more than {max_steps} steps", steps=max_steps)
+            if batch.tick is not None:
+                batch.tick(batch)
             lanes = group.lanes
             count = executed[at]
             count[0] += lanes.warps

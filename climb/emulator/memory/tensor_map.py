@@ -23,7 +23,7 @@ SIZES = {
     "uint8": 1, "uint16": 2, "uint32": 4, "int32": 4, "uint64": 8, "int64": 8, "float16": 2, "float32": 4,
     "float64": 8, "bfloat16": 2, "float32_ftz": 4, "tfloat32": 4, "tfloat32_ftz": 4,
 }  # fmt: skip
-#: Types whose values a copy rounds.
+#: Types whose values a copy may round.
 ROUNDED = ("float32_ftz", "tfloat32", "tfloat32_ftz")
 SWIZZLES = (0, 32, 64, 128)  # bytes; the index is the number in CUtensorMapSwizzle
 L2_PROMOTIONS = (0, 64, 128, 256)
@@ -166,10 +166,8 @@ def _check_im2col(one: TensorMap, how: Im2col) -> None:
 
 
 def encode(one: TensorMap) -> bytes:
-    """The 128 bytes of a tensor map. Raises TensorMapError, and NotImplementedError for types that round values."""
+    """The 128 bytes of a tensor map. Raises TensorMapError."""
     check(one)
-    if one.dtype in ROUNDED:
-        raise NotImplementedError(f"the emulator copies bits as they are; it has no tensor maps of {one.dtype}")
     return encode_unchecked(one)
 
 

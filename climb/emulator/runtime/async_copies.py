@@ -15,7 +15,8 @@ from dataclasses import replace
 import numpy as np
 
 from ..checks import faults, hooks
-from ..counters.cost_model import LINE, access_cost, copy_sectors, sectors
+from ..counters.access_cost import access_cost
+from ..counters.cost_model import LINE, copy_sectors, sectors
 from ..errors import OutOfBounds
 from ..simt.async_access import AsyncAccess, Pending
 from ..simt.asynchronous import Operation
@@ -94,7 +95,7 @@ def _count(
         lines = np.where(mask, lines, INACTIVE)
     achieved = int(copy_sectors(lines, places).sum()) * repeat
     near = group.batch.find(found.lowest, 1)
-    count_access(group, load, replace(found, achieved=achieved), source, "global", near.name if near else "several")
+    count_access(group, load, found._replace(achieved=achieved), source, "global", near.name if near else "several")
 
 
 def _read(group: Group, site: Site, source: np.ndarray, present: np.ndarray | None) -> np.ndarray:
@@ -140,6 +141,8 @@ def _bytes(group: Group, site: Site, source: np.ndarray, present: np.ndarray) ->
         for allocation, where, index in split_by_allocation(part, one, here):
             names.add(allocation.name)
             inner, chosen = subgroup(part, where)
+            if group.batch.footprint is not None:
+                group.batch.footprint.load_elements(allocation, index, 1)
             hooks.load(inner, one, allocation, take(here, chosen, part.lanes.shape))
             out[np.flatnonzero(present > byte)[where[0]], byte] = allocation.data[index]
     count_access(group, site, found, source, "global", names.pop() if len(names) == 1 else "several")

@@ -23,6 +23,7 @@ from . import bulk, mbarrier
 from .bulk_copies import barrier_words, targets
 from .global_effects import read_global, write_global
 from .tensor_boxes import Box, bounding_box, box_at, pixels_at, swizzled
+from .tensor_rounding import rounded
 
 #: The 16 bits, repeated, that fill elements outside a tensor of floats, if it asks for NaN: what an H200 writes.
 _NAN = 0x7FF7
@@ -76,8 +77,6 @@ def _usable(data: bytes) -> TensorMap | str:
         check(found)
     except TensorMapError as error:
         return f"the tensor map breaks a rule: {error}"
-    if found.dtype in ROUNDED:
-        return f"the emulator copies bits as they are; it has no tensor maps of {found.dtype}"
     return found
 
 
@@ -148,7 +147,7 @@ def _gather(tensor: TensorMap, box: Box, held: Allocation | None) -> np.ndarray:
     if tensor.nan_fill:
         out.view(np.uint16)[:] = _NAN
     if held is not None:
-        out[box.inside] = _elements(held.data, box.address - held.address, dtype)
+        out[box.inside] = rounded(tensor.dtype, _elements(held.data, box.address - held.address, dtype))
     return out
 
 
@@ -224,6 +223,8 @@ def store(
     for lane, (start, where, *first) in bulk.each_lane(group, source, maps, *coordinates):
         start += source_site.offset
         tensor = _tensor(lane, site, where + site.offset)
+        if tensor.dtype in ROUNDED:
+            bulk.fail(lane, site, f"the emulator does not know what a store rounds by a tensor map of {tensor.dtype}")
         kind = _KINDS.get(tensor.dtype, tensor.dtype)
         if reduction is not None and kind not in _REDUCES[reduction]:
             bulk.fail(lane, site, f"there is no reduction {reduction} of {tensor.dtype}")

@@ -79,7 +79,8 @@ def pieces(lanes: Lanes, start: np.ndarray, nbytes: np.ndarray | int) -> tuple[L
 
 @dataclass(eq=False)
 class Pending:
-    """An operation that was issued and not waited for: its `accesses`, all of the same lanes.
+    """An operation that was issued and not waited for: its `accesses`, all of the same threads. A thread may have a
+    lane in each, or several: one for each piece of memory.
 
     `land` moves the bytes of the accesses that it is given, without counting or checking anything; `landed` tells
     whether it has been called already, before a wait.
@@ -99,6 +100,16 @@ class Covered:
     accesses: tuple[AsyncAccess, ...]
     done: tuple[AsyncAccess, ...]
     left: tuple[AsyncAccess | None, ...]
+
+
+def _of_each(accesses: tuple[AsyncAccess, ...], which: Callable[[AsyncAccess], np.ndarray]) -> list[np.ndarray]:
+    """`which` of each access; once for those of the same lanes and commit groups."""
+    found: dict[tuple[int, int], np.ndarray] = {}
+    for access in accesses:
+        key = id(access.lanes), id(access.number)
+        if key not in found:
+            found[key] = which(access)
+    return [found[id(access.lanes), id(access.number)] for access in accesses]
 
 
 class CommitGroups:
@@ -136,25 +147,33 @@ class CommitGroups:
         self._last[linear, 1] = self.commits[linear]
         done = np.full(self.commits.size, -1, np.int64)
         done[linear] = self.commits[linear] - number
-        return self._cover(lambda each: each.accesses[0].number < done[each.accesses[0].lanes.linear()])
+        return self._cover(self.pending, lambda access: access.number < done[access.lanes.linear()])
 
     def take(self, lanes: Lanes, operations: list[Pending]) -> list[Covered]:
         """Complete `operations`, as far as they are pending, for these lanes; return what this covers."""
         mine, wanted = np.zeros(self.commits.size, np.bool_), {id(each) for each in operations}
         mine[lanes.linear()] = True
-        nothing = np.zeros(1, np.bool_)
-        return self._cover(lambda each: mine[each.accesses[0].lanes.linear()] if id(each) in wanted else nothing)
+        operations = [each for each in self.pending if id(each) in wanted]
+        return self._cover(operations, lambda access: mine[access.lanes.linear()])
 
-    def _cover(self, which: Callable[[Pending], np.ndarray]) -> list[Covered]:
-        """Remove the lanes for which `which`, bool (lanes,), holds from each pending operation, and return them."""
+    def _cover(self, operations: list[Pending], which: Callable[[AsyncAccess], np.ndarray]) -> list[Covered]:
+        """Remove the lanes for which `which`, bool (lanes of the access,), holds from the accesses of pending
+        `operations`, and return them."""
         covered, pending = [], []
+        among = {id(each) for each in operations}
         for each in self.pending:
-            accesses, arrived = each.accesses, which(each)
-            if arrived.all():
+            if id(each) not in among:
+                pending.append(each)
+                continue
+            accesses = each.accesses
+            arrived = _of_each(accesses, which)
+            if all(lanes.all() for lanes in arrived):
                 covered.append(Covered(each, accesses, accesses, (None,) * len(accesses)))
-            elif arrived.any():
-                each.accesses = left = tuple(one.part(~arrived) for one in accesses)
-                covered.append(Covered(each, accesses, tuple(one.part(arrived) for one in accesses), left))
+            elif any(lanes.any() for lanes in arrived):
+                done = tuple(one.part(lanes) for one, lanes in zip(accesses, arrived, strict=True))
+                left = tuple(one.part(~lanes) for one, lanes in zip(accesses, arrived, strict=True))
+                each.accesses = left
+                covered.append(Covered(each, accesses, done, left))
                 pending.append(each)
             else:
                 pending.append(each)

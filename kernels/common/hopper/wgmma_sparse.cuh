@@ -21,6 +21,8 @@ __device__ __forceinline__ Descriptor describe_stored_rows(const void* tile)
 #define SPARSE_ADD_128 "%68"
 #define SPARSE_256 "%128, %129, %130, %131, add, 1, 1"
 #define SPARSE_ADD_256 "%132"
+#define SPARSE_HELD_256 "{%128, %129, %130, %131}, %132, %133, %134, add, 1, 1"
+#define SPARSE_HELD_ADD_256 "%135"
 
 // d = A B, or d += A B if `more`; B has rows of n. The tensor core reads the metadata's
 // register until the product is done, so wait before it gets another value.
@@ -39,3 +41,17 @@ __device__ __forceinline__ Descriptor describe_stored_rows(const void* tile)
     }
 WGMMA_SPARSE(128)
 WGMMA_SPARSE(256)
+
+// The same with the stored half of A in registers, which must not change either.
+template <int kSelector>
+__device__ __forceinline__ void wgmma_sparse_f16_rows_of_n(
+    float (&d)[128], const unsigned (&a)[4], Descriptor b, unsigned metadata, bool more)
+{
+    asm volatile("{.reg .pred add;\nsetp.ne.b32 add, " SPARSE_HELD_ADD_256 ", 0;\n"
+                 "wgmma.mma_async.sp.sync.aligned.m64n256k32.f32.f16.f16"
+                 " {" NAMES_OF_256 "}, " SPARSE_HELD_256 ", 1;\n}"
+                 : SUMS_OF_256
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b), "r"(metadata),
+                   "n"(kSelector), "r"(static_cast<int>(more))
+                 : "memory");
+}

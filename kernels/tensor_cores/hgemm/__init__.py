@@ -62,7 +62,7 @@ problem = Problem(
 )
 
 #: Rungs that are recorded at the sizes of the sweep too.
-SWEPT = ("pipelined", "two_consumers", "multicast", "persistent", "fast_cu")
+SWEPT = ("pipelined", "two_consumers", "multicast", "persistent", "fast_cu", "overlapped", "tuned")
 
 
 def _warps(name: str, idea: str) -> Rung:
@@ -99,6 +99,8 @@ ladder = Ladder(
         _warpgroups("multicast", "clusters of two blocks share copies of B"),
         _warpgroups("persistent", "blocks that take tile after tile"),
         _warpgroups("fast_cu", "fast.cu rebuilt: Hilbert's curve, stores by the copy engine"),
+        _warpgroups("overlapped", "half of the stores while the next tile is multiplied"),
+        _warpgroups("tuned", "smaller tiles for products that would leave SMs idle"),
     ),
     peers=peers.of_halves(),
 )

@@ -13,11 +13,13 @@ SMS = 132
 #: Extents are ints in the kernels, and a tile may reach past the edge.
 MAX_EXTENT = (1 << 31) - 257
 MAX_GRID_Y = 65535
-HALF = 2
+HALF, FLOAT = 2, 4
 #: Steps of k in a tile: 128 bytes of halves, the widest swizzle.
 DEPTH = 64
 #: Halves in 16 bytes, of which the copy engine wants rows to be multiples.
 PIECE = 8
+#: Columns of C that the copy engine stores at once: 128 bytes of floats.
+STORED = 32
 
 Plan = Callable[[Size], tuple[Launch, ...]]
 
@@ -74,6 +76,11 @@ def maps(size: Size, rows: int) -> tuple[Tensor, Tensor]:
     )
 
 
+def results(size: Size) -> Tensor:
+    """A tensor map of C, in boxes of 64 x 32."""
+    return Tensor("C", (size["m"], size["n"]), (64, STORED), "float32", swizzle=128)
+
+
 def _warpgroups(
     name: str, rows: int, cols: int, stages: int, threads: int, cluster: int = 1, resident: bool = False
 ) -> Plan:
@@ -88,13 +95,35 @@ def _warpgroups(
     return plan
 
 
-def _fast_cu(size: Size) -> tuple[Launch, ...]:
-    rows, cols, stages, piece, cluster = 128, 256, 4, 32, 2
-    blocks = cluster * ceil_div(size["m"], cluster * rows) * ceil_div(size["n"], cols)
-    results = Tensor("C", (size["m"], size["n"]), (64, piece), "float32", swizzle=128)
-    shared = stages * (rows + cols) * DEPTH * HALF + 2 * 2 * 64 * piece * 4
-    arguments = (*maps(size, rows), results, *_extents(size))
-    return (Launch("hgemm_fast_cu", (min(blocks, SMS),), (384,), arguments, shared),)
+def _through_shared_memory(name: str) -> Plan:
+    """A rung whose sums go through shared memory, by clusters of two with tiles of 128 x 256."""
+    rows, cols, stages, cluster = 128, 256, 4, 2
+
+    def plan(size: Size) -> tuple[Launch, ...]:
+        blocks = cluster * ceil_div(size["m"], cluster * rows) * ceil_div(size["n"], cols)
+        shared = stages * (rows + cols) * DEPTH * HALF + 2 * 2 * 64 * STORED * FLOAT
+        arguments = (*maps(size, rows), results(size), *_extents(size))
+        return (Launch(f"hgemm_{name}", (min(blocks, SMS),), (384,), arguments, shared),)
+
+    return plan
+
+
+#: The kernel of the last rung for large products.
+_large = _through_shared_memory("overlapped")
+
+
+#: Rows and columns of small tiles, and stages of their ring.
+SMALL = (64, 128, 8)
+
+
+def _tuned(size: Size) -> tuple[Launch, ...]:
+    rows, cols, stages = SMALL
+    blocks = ceil_div(size["m"], rows) * ceil_div(size["n"], cols)
+    if blocks > SMS:
+        return _large(size)
+    kernel = f"hgemm_small<{cols}, {stages}>"
+    shared = stages * (rows + cols) * DEPTH * HALF
+    return (Launch(kernel, (blocks,), (160,), (*maps(size, rows), results(size), *_extents(size)), shared),)
 
 
 PLANS: dict[str, Plan] = {
@@ -106,5 +135,7 @@ PLANS: dict[str, Plan] = {
     "two_consumers": _warpgroups("two_consumers", 128, 256, 4, 384),
     "multicast": _warpgroups("multicast", 128, 256, 4, 384, cluster=2),
     "persistent": _warpgroups("persistent", 128, 256, 4, 384, cluster=2, resident=True),
-    "fast_cu": _fast_cu,
+    "fast_cu": _through_shared_memory("fast_cu"),
+    "overlapped": _large,
+    "tuned": _tuned,
 }

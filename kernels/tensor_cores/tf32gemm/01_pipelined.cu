@@ -5,7 +5,6 @@
 #include "../../common/async_copy.cuh"
 #include "../../common/mma.cuh"
 #include "../place.cuh"
-#include "to_tf32.cuh"
 
 constexpr int kSide = 128, kDepth = 32, kStages = 3;  // tiles of kSide x kSide sums
 constexpr int kThreads = 256;
@@ -16,6 +15,14 @@ struct Stage {
     float a[kSide * kDepth];  // pieces of four floats, swizzled
     float b[kDepth * kPitch];
 };
+
+// Rounds to nearest, ties away from zero.
+__device__ __forceinline__ unsigned to_tf32(float x)
+{
+    unsigned y;
+    asm("cvt.rna.tf32.f32 %0, %1;" : "=r"(y) : "f"(x));
+    return y;
+}
 
 __device__ __forceinline__ int place_in_a(int row, int k)
 {

@@ -1,14 +1,14 @@
 // Idea: transpose B first; wgmma reads TF32 from shared memory only along k.
-// From the rung before: a pass that writes B's transpose, rounded, then the structure
-// of hgemm's last rungs: TMA, two consumers of 64 x 256, clusters, persistent blocks.
+// From the rung before: a pass that writes B's transpose, then the structure of
+// hgemm's last rungs: TMA, two consumers of 64 x 256, clusters, persistent blocks. The
+// copy engine rounds on the way.
 // Requires: sm_90a; clusters of two blocks of kWarps warps; shared memory for kStages
-// Stages; tensor maps of A and of B's transpose, boxes of 128 x 32, swizzled by 128
-// bytes.
+// Stages; tensor maps of A and of B's transpose, boxes of 128 x 32 of TF32, swizzled
+// by 128 bytes.
 #include "../../common/hopper/cluster.cuh"
 #include "../../common/hopper/tma.cuh"
 #include "../../common/hopper/wgmma.cuh"
 #include "../place.cuh"
-#include "to_tf32.cuh"
 
 constexpr int kRows = 128, kCols = 256, kDepth = 32, kStages = 4;
 constexpr int kWarps = 12;
@@ -20,7 +20,7 @@ struct alignas(1024) Stage {
     float b[kCols * kDepth];
 };
 
-// T = B', rounded to TF32: B is K x N.
+// T = B': B is K x N.
 __global__ void __launch_bounds__(kEdge* kHeight)
     tf32gemm_transpose(const float* __restrict__ B, float* __restrict__ T, int K, int N)
 {
@@ -32,8 +32,7 @@ __global__ void __launch_bounds__(kEdge* kHeight)
     __syncthreads();
     for (int y = threadIdx.y; y < kEdge; y += kHeight)
         if (n0 + y < N && k0 + x < K)
-            T[static_cast<size_t>(n0 + y) * K + k0 + x] =
-                __uint_as_float(to_tf32(tile[x][y]));
+            T[static_cast<size_t>(n0 + y) * K + k0 + x] = tile[x][y];
 }
 
 __global__ void __cluster_dims__(kCluster) __launch_bounds__(32 * kWarps, 1)

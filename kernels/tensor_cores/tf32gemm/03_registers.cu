@@ -1,7 +1,6 @@
 // Idea: compute C' = B' A', and load B's fragments into registers, transposed.
 // From the rung before: no pass over B. The first factor of wgmma may come from
-// registers, in any order; the second is A, whose rows run along k. The copy engine
-// rounds both on the way.
+// registers, in any order; the second is A, whose rows run along k.
 // Requires: sm_90a; clusters of two blocks of kThreads threads; shared memory for
 // kStages Stages; tensor maps of A, boxes of kRows / 2 x 32, and of B, boxes of 32 x
 // 32, of TF32, swizzled by 128 bytes.
@@ -62,27 +61,21 @@ __global__ void __cluster_dims__(kCluster) __launch_bounds__(kThreads, 1)
         for (int t = blockIdx.x / kCluster; t < pairs; t += gridDim.x / kCluster) {
             const int2 first = place_of_tile<kRows, kCluster * kCols>(t, M, N);
             float d[kRows / 2];
-            Fragments next;
-            mbarrier_wait(&full[slot], phase);
-            next.load(stages[slot].b + columns * kDepth, lane);
             for (int i = 0; i < slices; ++i) {
-                const Fragments b = next;
+                mbarrier_wait(&full[slot], phase);
+                Fragments b;
+                b.load(stages[slot].b + columns * kDepth, lane);
                 const Descriptor a = describe_rows_of_k(stages[slot].a);
                 wgmma_fence();
 #pragma unroll
                 for (int s = 0; s < kDepth / 8; ++s)
                     wgmma_tf32(d, b.at[s], a + 2 * s, i + s > 0);
                 wgmma_commit();
-                const int last = slot;
-                if (++slot == kStages) slot = 0, phase ^= 1;
-                if (i + 1 < slices) {  // loads while the tensor cores multiply
-                    mbarrier_wait(&full[slot], phase);
-                    next.load(stages[slot].b + columns * kDepth, lane);
-                }
-                wgmma_wait<0>();
+                wgmma_wait<0>();  // the other consumer's products go on meanwhile
                 __syncwarp();  // all lanes have loaded this slice
                 if (threadIdx.x % 32 < kCluster)
-                    mbarrier_arrive_at(&empty[last], threadIdx.x % 32);
+                    mbarrier_arrive_at(&empty[slot], threadIdx.x % 32);
+                if (++slot == kStages) slot = 0, phase ^= 1;
             }
             const int x = first.y + rank * kCols + columns + lane.column;
             const int y = first.x + 2 * lane.row;

@@ -8,7 +8,7 @@
 #include "fragments.cuh"
 
 constexpr int kRows = 256, kCols = 128, kStages = 4;
-constexpr int kLater = 10;  // pairs of rows that are stored later
+constexpr int kLater = 8;  // pairs of rows that are stored later
 constexpr int kThreads = 384;
 constexpr int kConsumers = 2, kCluster = 2;
 
@@ -81,28 +81,22 @@ __global__ void __cluster_dims__(kCluster) __launch_bounds__(kThreads, 1)
         for (int t = blockIdx.x / kCluster; t < pairs; t += gridDim.x / kCluster) {
             const int2 first = place_of_tile<kRows, kCluster * kCols>(t, M, N);
             float d[kRows / 2];
-            Fragments next;
-            mbarrier_wait(&full[slot], phase);
-            next.load(stages[slot].b + columns * kDepth, lane);
             for (int i = 0; i < slices; ++i) {
-                const Fragments b = next;
+                mbarrier_wait(&full[slot], phase);
+                Fragments b;
+                b.load(stages[slot].b + columns * kDepth, lane);
                 const Descriptor a = describe_rows_of_k(stages[slot].a);
                 wgmma_fence();
 #pragma unroll
                 for (int s = 0; s < kDepth / 8; ++s)
                     wgmma_tf32(d, b.at[s], a + 2 * s, i + s > 0);
                 wgmma_commit();
-                const int last = slot;
-                if (++slot == kStages) slot = 0, phase ^= 1;
-                if (i + 1 < slices) {  // loads while the tensor cores multiply
-                    mbarrier_wait(&full[slot], phase);
-                    next.load(stages[slot].b + columns * kDepth, lane);
-                }
                 if (waiting.pairs > 0) waiting.store_one(N);
-                wgmma_wait<0>();
+                wgmma_wait<0>();  // the other consumer's products go on meanwhile
                 __syncwarp();  // all lanes have loaded this slice
                 if (threadIdx.x % 32 < kCluster)
-                    mbarrier_arrive_at(&empty[last], threadIdx.x % 32);
+                    mbarrier_arrive_at(&empty[slot], threadIdx.x % 32);
+                if (++slot == kStages) slot = 0, phase ^= 1;
             }
             while (waiting.pairs > 0) waiting.store_one(N);  // few slices
             const int x = first.y + rank * kCols + columns + lane.column;

@@ -14,7 +14,7 @@ DEPTH = 32
 PIECE = 4
 CLUSTER = 2
 #: The type of tensor maps with which the copy engine rounds to TF32.
-ROUNDED = "float32"
+ROUNDED = "tfloat32"
 #: Rows and columns of the tiles that the pass over B transposes.
 EDGE = 32
 
@@ -58,8 +58,8 @@ def _transposed(size: Size) -> tuple[Launch, ...]:
     rows, cols, stages = 128, 256, 4
     m, n, k = (size[key] for key in ("m", "n", "k"))
     maps = (
-        Tensor("A", (m, k), (rows, DEPTH), "float32", swizzle=128),
-        Tensor("transpose", (n, k), (cols // CLUSTER, DEPTH), "float32", swizzle=128),
+        Tensor("A", (m, k), (rows, DEPTH), ROUNDED, swizzle=128),
+        Tensor("transpose", (n, k), (cols // CLUSTER, DEPTH), ROUNDED, swizzle=128),
     )
     shared = stages * (rows + cols) * DEPTH * FLOAT
     grid = _grid(size, CLUSTER * rows, cols)

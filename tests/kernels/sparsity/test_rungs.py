@@ -31,6 +31,7 @@ SIZES = {
     "prune": st.fixed_dictionaries(
         {"m": st.integers(1, 40).map(lambda i: 16 * i), "k": st.integers(1, 9).map(lambda i: 64 * i)}
     ),
+    "sparse_pipe": st.fixed_dictionaries({"tiles": st.integers(1, 2), "steps": st.integers(1, 4)}),
     "csr_vector": _filled(st.fixed_dictionaries({"m": EDGE, "k": EDGE})),
     "csr_matrix": _filled(st.fixed_dictionaries({"m": EDGE, "n": EDGE, "k": EDGE})),
 }
@@ -44,6 +45,13 @@ CORNERS = [
         {"kernels.sparsity.sparse_gemm.SMS": 2},
         {"constexpr int kGroup = 8;": "constexpr int kGroup = 1;"},
     ),
+    Corner(
+        "sparse_pipe",
+        "a second chain",
+        {"tiles": 1, "steps": 5},
+        {"kernels.sparsity.sparse_pipe.CHAIN": 2},
+        {"constexpr int kChain = 64;": "constexpr int kChain = 2;"},
+    ),
 ]
 
 #: Faults planted in rungs: ladder, rung, original text, faulty text, and the error that must be raised.
@@ -54,6 +62,9 @@ PLANTED = [
     ("sparse_gemm", "ring", "m / kHigh - 1);", "m / kHigh);", OutOfBounds),
     ("sparse_gemm", "wgmma", "wgmma_wait<0>();", "wgmma_wait<1>();", PendingProduct),
     ("sparse_gemm", "wgmma", "__syncwarp();  // all lanes", "// all lanes", Race),
+    ("sparse_gemm", "thin", "place(32 * half + lane, j)", "place(32 * half + lane, j ^ 1)", WrongResult),
+    ("sparse_pipe", "shared", "b + 256, e, true", "b + 128, e, true", WrongResult),
+    ("sparse_pipe", "registers", "^ row / 2 % 4", "^ row % 4", WrongResult),
     ("prune", "halves", ">= (h[j] & 0x7fff)", "> (h[j] & 0x7fff)", WrongResult),
     ("prune", "words", "prune(second, kept[1]) << 16", "prune(first, kept[1]) << 16", WrongResult),
     ("csr_vector", "row_thread", "if (row >= m) return;", "", OutOfBounds),
@@ -67,4 +78,5 @@ PLANTED = [
 #: Planted faults that only the corners reach.
 HIDDEN = [
     ("sparse_gemm", "persistent", "{group * kGroup + within % high", "{within % high", WrongResult),
+    ("sparse_pipe", "shared", "step % kChain > 0", "step > 0", WrongResult),
 ]  # fmt: skip

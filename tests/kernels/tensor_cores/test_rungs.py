@@ -27,11 +27,12 @@ SIZES = {
 
 #: Sizes and constants that reach branches which the sizes above leave out.
 CORNERS = [
+    Corner("tgemm", "blocks that wait", {"m": 3, "n": 136, "k": 260, "data": "normal"}, only="kRowsOfSplit"),
     Corner(
         "tgemm",
-        "blocks that wait for each other",
-        {"m": 1, "n": 4, "k": 260, "data": "scaled"},
-        only="arrived_at",
+        "a ring that goes on from tile to tile",
+        {"m": 3, "n": 264, "k": 72, "data": "normal"},
+        {"kernels.tensor_cores.tgemm.launches.SMS": 2},
     ),
     Corner(
         "hgemm",
@@ -40,6 +41,13 @@ CORNERS = [
         {"kernels.tensor_cores.hgemm.launches.SMS": 2},
         {"kStages = 4": "kStages = 2"},
         only="gridDim.x / kCluster) {\n            const int2 first",
+    ),
+    Corner(
+        "hgemm",
+        "a ring of small tiles that goes round",
+        {"m": 8, "n": 8, "k": 264},
+        {"kernels.tensor_cores.hgemm.launches.SMALL": (64, 64, 2)},
+        only="hgemm_small",
     ),
     Corner(
         "hgemm",
@@ -75,10 +83,12 @@ PLANTED = [
     ("hgemm", "two_consumers", "mbarrier_init(&empty[s], kConsumers);", "mbarrier_init(&empty[s], 1);", EmulatorError),
     ("hgemm", "multicast", "&empty[s], kCluster * kConsumers);", "&empty[s], kCluster);", EmulatorError),
     ("hgemm", "persistent", "+ rank * kRows, &full[slot]", ", &full[slot]", WrongResult),
+    ("hgemm", "overlapped", "output.x = first.y;", "output.x = first.y + 32;", WrongResult),
+    ("hgemm", "tuned", "mbarrier_wait(&full[slot], i / kStages % 2);", "", EmulatorError),
     ("hgemm", "fast_cu", "bulk_wait_read<1>();", "", EmulatorError),
     ("tf32gemm", "pipelined", "b[4 * kPitch]", "b[3 * kPitch]", WrongResult),
     ("tf32gemm", "transposed", "tile[x][y]", "tile[y][x]", WrongResult),
-    ("tf32gemm", "registers", "                __syncwarp();\n", "", Race),
+    ("tf32gemm", "registers", "__syncwarp();  // all lanes", "// all lanes", Race),
     ("tgemm", "tf32x3", "left(int term) { return term == 0; }", "left(int term) { return term == 1; }", WrongResult),
     ("tgemm", "bf16x3", "left(int term) { return term == 0; }", "left(int term) { return term == 1; }", WrongResult),
     ("tgemm", "bf16x6", "0x001012", "0x001011", WrongResult),
@@ -87,12 +97,18 @@ PLANTED = [
     ("tgemm", "promoted", "!(anew && s == 0)", "!anew", WrongResult),
     ("tgemm", "fused", "k % 4 / 2 * 8", "k % 4 / 2 * 4", EmulatorError),
     ("tgemm", "one_pass", "if (thread < kColumns && column < n)", "if (thread < 64 && column < n)", WrongResult),
+    ("tgemm", "tuned", "fence_proxy_async();", "", EmulatorError),
+    ("tgemm", "held", "(4 * s + lane % 4) ^ (own % 8)", "(4 * s + lane % 4)", WrongResult),
     *((name, "wgmma", "step % kChain + s > 0", "step % kChain > 0", WrongResult) for name in PIPES),
 ]  # fmt: skip
 
 #: Planted faults that only the corners reach.
 HIDDEN = [
+    ("tgemm", "tuned", "if (thread == 0) meet(counter, kSplit);", "", EmulatorError),
+    ("tgemm", "tuned", "bulk_wait_read<1>()", "bulk_wait_read<2>()", EmulatorError),
     ("tgemm", "one_pass", "block * kRowsOfSplit", "block % 2 * kRowsOfSplit", EmulatorError),
     ("hgemm", "persistent", "<0>();\n            if (thread <", "<0>();\n            if (thread < -", EmulatorError),
+    ("hgemm", "overlapped", "while (waiting > 0) store_one();  // there were few", "// there were few", WrongResult),
+    ("hgemm", "tuned", "mbarrier_wait(&empty[i % kStages], i / kStages % 2 ^ 1);", "", EmulatorError),
     ("tensor_f16", "wgmma", "step % kChain + s > 0", "step + s > 0", WrongResult),
 ]  # fmt: skip

@@ -1,0 +1,144 @@
+// Tiles of 128 x 256, half of whose sums are stored while the next tile is multiplied.
+#pragma once
+#include "../../common/hopper/cluster.cuh"
+#include "../../common/hopper/tma.cuh"
+#include "../../common/hopper/wgmma.cuh"
+#include "pieces.cuh"
+#include "slices.cuh"
+
+namespace large {
+constexpr int kRows = 128, kCols = 256, kStages = 4;
+constexpr int kWarps = 12;
+constexpr int kConsumers = 2, kCluster = 2;
+constexpr int kLater = 4;  // of a tile's 8 pieces, those that wait for the next tile
+constexpr int kUnroll = 4;  // slices between two pieces that are stored meanwhile
+
+struct alignas(1024) Stage {
+    unsigned short a[kRows * kDepth];
+    unsigned short b[kCols * kDepth];  // boxes of 64 columns
+};
+struct Shared {
+    Stage stages[kStages];
+    float pieces[kConsumers][2][64 * kPiece];  // one is written, one on its way
+};
+
+// Where a consumer's next piece goes, and the two places in shared memory that take
+// turns.
+struct Output {
+    float (*pieces)[64 * kPiece];
+    int x, y, turn, group;
+
+    // Stores 64 x kPiece sums, of which a thread has 16; the copy engine leaves out
+    // what lies outside of C.
+    __device__ __forceinline__ void store(const TensorMap& C, const float* sums)
+    {
+        const int thread = threadIdx.x % 128;
+        float* const piece = pieces[turn];
+        if (thread == 0) bulk_wait_read<1>();  // the store before the last
+        sync_warpgroup(1 + group);
+        put_piece(piece, sums);
+        sync_warpgroup(1 + group);
+        if (thread == 0) {
+            tma_store(C, x, y, piece);
+            bulk_commit();
+        }
+        x += kPiece;
+        turn ^= 1;
+    }
+};
+}  // namespace large
+
+__global__ void __cluster_dims__(large::kCluster)
+    __launch_bounds__(32 * large::kWarps, 1)
+        hgemm_overlapped(const __grid_constant__ TensorMap A,
+                         const __grid_constant__ TensorMap B,
+                         const __grid_constant__ TensorMap C, int M, int N, int K)
+{
+    using namespace large;
+    extern __shared__ __align__(1024) Shared shared[];
+    __shared__ Barrier full[kStages], empty[kStages];
+    if (threadIdx.x == 0) {
+        for (int s = 0; s < kStages; ++s) {
+            mbarrier_init(&full[s], 1);
+            mbarrier_init(&empty[s], kCluster * kConsumers);
+        }
+        fence_mbarrier_init();
+    }
+    cluster_sync();  // the other block's barriers are ready too
+    Stage* const stages = shared->stages;
+    const unsigned rank = cluster_rank();
+    // Whole rounds of kUnroll slices; beyond K the copy engine delivers zeros.
+    const int slices = (slices_of(K) + kUnroll - 1) / kUnroll * kUnroll;
+    const int pairs = tiles_of<kCluster * kRows, kCols>(M, N);
+    int slot = 0, phase = 0;
+    if (threadIdx.x < 128) {
+        release_registers<40>();
+        const int end = threadIdx.x == 0 ? pairs : 0;
+        for (int t = blockIdx.x / kCluster; t < end; t += gridDim.x / kCluster) {
+            const int2 first = place_of_tile<kCluster * kRows, kCols>(t, M, N);
+            for (int i = 0; i < slices; ++i) {
+                Stage& stage = stages[slot];
+                mbarrier_wait_cluster(&empty[slot], phase ^ 1);
+                mbarrier_arrive_expect(&full[slot], sizeof(Stage));
+                tma_load(stage.a, A, i * kDepth, first.x + rank * kRows, &full[slot]);
+                constexpr int kShare = kCols / kCluster;
+                for (int j = rank * kShare; j < (rank + 1) * kShare; j += 64)
+                    tma_load_multicast(stage.b + j * kDepth, B, first.y + j,
+                                       i * kDepth, &full[slot], (1 << kCluster) - 1);
+                if (++slot == kStages) slot = 0, phase ^= 1;
+            }
+        }
+    } else {
+        claim_registers<232>();
+        const int group = threadIdx.x / 128 - 1, thread = threadIdx.x % 128;
+        Output output = {shared->pieces[group], 0, 0, 0, group};
+        float later[16 * kLater];
+        int waiting = 0;
+        const auto store_one = [&] {
+            output.store(C, later);
+#pragma unroll
+            for (int i = 0; i < 16 * kLater - 16; ++i) later[i] = later[i + 16];
+            --waiting;
+        };
+        for (int t = blockIdx.x / kCluster; t < pairs; t += gridDim.x / kCluster) {
+            const int2 first = place_of_tile<kCluster * kRows, kCols>(t, M, N);
+            float d[kCols / 2];
+            int last = 0;
+#pragma unroll 1
+            for (int i0 = 0; i0 < slices; i0 += kUnroll)
+#pragma unroll
+                for (int u = 0; u < kUnroll; ++u) {
+                    const int i = i0 + u;
+                    mbarrier_wait(&full[slot], phase);
+                    const Descriptor a =
+                        describe_rows_of_k(stages[slot].a + group * 64 * kDepth);
+                    const Descriptor b = describe_rows_of_n(stages[slot].b, kBoxBytes);
+                    wgmma_fence();
+#pragma unroll
+                    for (int s = 0; s < kDepth / 16; ++s)
+                        wgmma_f16_rows_of_n(d, a + 2 * s, b + 128 * s, i + s > 0);
+                    wgmma_commit();
+                    wgmma_wait<1>();  // the products of the slice before have finished
+                    if (i > 0 && thread < kCluster)
+                        mbarrier_arrive_at(&empty[last], thread);
+                    last = slot;
+                    if (++slot == kStages) slot = 0, phase ^= 1;
+                    if (u == 0 && waiting > 0) store_one();
+                }
+            wgmma_wait<0>();
+            if (thread < kCluster) mbarrier_arrive_at(&empty[last], thread);
+            while (waiting > 0) store_one();  // there were few slices
+            output.x = first.y;
+            output.y = first.x + rank * kRows + group * 64;
+            constexpr int kNow = kCols / 2 - 16 * kLater;
+#pragma unroll
+            for (int p = 0; p < kNow; p += 16) output.store(C, d + p);
+#pragma unroll
+            for (int i = 0; i < 16 * kLater; ++i) later[i] = d[kNow + i];
+            waiting = kLater;
+        }
+        while (waiting > 0) store_one();
+        if (thread == 0) bulk_wait<0>();
+    }
+    cluster_sync();  // no block ends while the other still signals to it
+}
