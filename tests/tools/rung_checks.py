@@ -85,10 +85,11 @@ def _is_last(rung: BoundRung) -> bool:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Parametrise by what a test asks for:
 
-    ``rung``: every rung of the module's ladders. ``last``: the last rung of each ladder. ``poisoned``: the same with each
-    of their float inputs. ``shifted``: the same, and every rung that refuses an input off by one element. ``cornered``:
-    every corner with the last rung that it applies to. ``ladder``: every ladder. ``planted``: the first fault of each
-    kind of error. ``hidden``: the first fault of each ladder. In `make test-all` all are for every rung and every fault.
+    ``rung``: every rung of the module's ladders. ``last``: the last rung of each ladder. ``poisoned``: the same with
+    each of their float inputs. ``shifted``: the same, and every rung that refuses an input off by one element.
+    ``cornered``: every corner with the last rung that it applies to. ``ladder``: every ladder. ``planted``: the first
+    fault of each kind of error. ``hidden``: the first fault of each ladder. In `make test-all` all are for every rung
+    and every fault.
     """
     ladders = [load_ladder(name) for name in metafunc.module.SIZES]
     corners = getattr(metafunc.module, "CORNERS", ())
