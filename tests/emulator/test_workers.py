@@ -7,7 +7,6 @@ import signal
 import threading
 from collections.abc import Iterator
 
-import foreign_emulated
 import numpy as np
 import pytest
 from harness import Device
@@ -26,7 +25,7 @@ from climb.emulator.isa import registry
 from climb.emulator.memory import footprint
 from climb.emulator.memory.device_memory import DeviceMemory
 from climb.emulator.memory.footprint import Footprint, TooManyUpdates, Update, overlap, read_and_changed
-from climb.validation.foreign import PROGRAMS, Program
+from climb.validation.foreign import PROGRAMS, Program, emulated
 
 BLOCKS, THREADS = 20, 64
 SOURCE = """
@@ -309,6 +308,8 @@ def test_number_of_workers_is_that_of_the_cores_unless_the_environment_says_othe
     monkeypatch.delenv("CLIMB_WORKERS", raising=False)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(6))
     assert number_of_workers() == 6
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(96))
+    assert number_of_workers() == 8
     monkeypatch.setenv("PYTEST_XDIST_WORKER", "gw0")
     assert number_of_workers() == 1
     monkeypatch.setenv("CLIMB_WORKERS", "3")
@@ -366,7 +367,7 @@ SAMPLE = ("kmeans", "histogram64", "hotspot")
     "program", [one if one.name in SAMPLE else thorough(one) for one in PROGRAMS.values()], ids=lambda one: one.name
 )
 def test_foreign_program_does_not_depend_on_workers(program: Program, compared: Tally) -> None:
-    foreign_emulated.run(program)
+    emulated.run(program)
 
 
 def rungs() -> Iterator[object]:
