@@ -47,6 +47,15 @@ SIZES = {
             "batch": st.integers(1, 2),
         }
     ),
+    "convlayer_f16": st.fixed_dictionaries(
+        {
+            "n": st.sampled_from((2, 6, 7)),
+            "c_in": st.sampled_from((4, 12)),
+            "c_out": st.integers(1, 9),
+            "k": st.just(3),
+            "batch": st.integers(1, 2),
+        }
+    ),
     "convlayer_int8": st.fixed_dictionaries(
         {
             "n": st.integers(1, 12),
