@@ -206,6 +206,7 @@ def test_error_of_the_lowest_block_is_raised(device: Device, compared: Tally, fi
         device.launch("outside", BLOCKS, THREADS, empty(), first, second)
     assert raised.value.where.block[0] == min(first, second) // THREADS
     assert compared.taken == 0
+    assert not device.kernel("outside")._experience.alone, "the next launch may be right"
 
 
 @pytest.mark.parametrize("name", ["ticket", "flag", "prints", "takes"])
@@ -308,6 +309,8 @@ def test_number_of_workers_is_that_of_the_cores_unless_the_environment_says_othe
     monkeypatch.delenv("CLIMB_WORKERS", raising=False)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(6))
     assert number_of_workers() == 6
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(96))
+    assert number_of_workers() == 8
     monkeypatch.setenv("PYTEST_XDIST_WORKER", "gw0")
     assert number_of_workers() == 1
     monkeypatch.setenv("CLIMB_WORKERS", "3")
