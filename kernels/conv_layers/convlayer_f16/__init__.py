@@ -1,4 +1,4 @@
-"""The convolution layer on tensor cores with factors rounded to float16: the rungs of ``convlayer_tensor``, one product.
+"""The convolution layer on tensor cores, factors rounded to float16: the rungs of ``convlayer_tensor``, one product.
 
 Its errors are those of cuDNN in float16 or TF32, both of which round factors to 11 bits.
 """
