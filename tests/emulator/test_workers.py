@@ -7,7 +7,6 @@ import signal
 import threading
 from collections.abc import Iterator
 
-import foreign_emulated
 import numpy as np
 import pytest
 from harness import Device
@@ -26,7 +25,7 @@ from climb.emulator.isa import registry
 from climb.emulator.memory import footprint
 from climb.emulator.memory.device_memory import DeviceMemory
 from climb.emulator.memory.footprint import Footprint, TooManyUpdates, Update, overlap, read_and_changed
-from climb.validation.foreign import PROGRAMS, Program
+from climb.validation.foreign import PROGRAMS, Program, emulated
 
 BLOCKS, THREADS = 20, 64
 SOURCE = """
@@ -368,7 +367,7 @@ SAMPLE = ("kmeans", "histogram64", "hotspot")
     "program", [one if one.name in SAMPLE else thorough(one) for one in PROGRAMS.values()], ids=lambda one: one.name
 )
 def test_foreign_program_does_not_depend_on_workers(program: Program, compared: Tally) -> None:
-    foreign_emulated.run(program)
+    emulated.run(program)
 
 
 def rungs() -> Iterator[object]:
