@@ -8,7 +8,6 @@ import signal
 import threading
 from collections.abc import Iterator
 
-import foreign_emulated
 import numpy as np
 import pytest
 from harness import Device
@@ -27,7 +26,7 @@ from climb.emulator.isa import registry
 from climb.emulator.memory import footprint
 from climb.emulator.memory.device_memory import DeviceMemory
 from climb.emulator.memory.footprint import Footprint, TooManyUpdates, Update, overlap, read_and_changed
-from climb.validation.foreign import PROGRAMS, Program
+from climb.validation.foreign import PROGRAMS, Program, emulated
 
 BLOCKS, THREADS = 20, 64
 SOURCE = """
@@ -371,7 +370,7 @@ SAMPLE = ("kmeans", "histogram64", "hotspot")
     "program", [one if one.name in SAMPLE else thorough(one) for one in PROGRAMS.values()], ids=lambda one: one.name
 )
 def test_foreign_program_does_not_depend_on_workers(program: Program, compared: Tally) -> None:
-    foreign_emulated.run(program)
+    emulated.run(program)
 
 
 def rungs() -> Iterator[object]:
