@@ -250,23 +250,22 @@ def tuned_scratch(product: Product) -> dict[str, tuple[tuple[int, ...], str]]:
 
 
 #: Of one_launch.cuh: rows of A for each block.
-ROWS_OF_EXPONENTS = 16
+ROWS_OF_BLOCK = 4
 
 
 def one_launch(product: Product) -> tuple[Launch, ...]:
     """One launch for both factors, after one that sets the words to zero at which its blocks meet."""
-    _m, n, k, _, a, lda, b, ldb, *_ = product.args
+    m, n, k, _, a, lda, b, ldb, *_ = product.args
     rows, pitch = _split_shape(product)
-    height, copied = ceil_div(rows, ROWS_OF_SPLIT), _copied(product)
+    height, depth = ceil_div(rows, ROWS_OF_SPLIT), 2 * rounded_up(product.k, FUSED_DEPTH)
     if height > MOST_WAITING:
-        return (row_exponents(product), *two_passes(product))
-    of_a, words = ceil_div(product.m, ROWS_OF_EXPONENTS), _words(product)
-    copy = ("copy", np.int32(rounded_up(product.k, 4))) if copied else ("A", np.int32(0))
-    args = (a, lda, product.args[0], k, "row_exponents", *copy, np.int32(of_a), b, ldb, n, np.int32(height))
+        return (split_rows(product), *two_passes(product, permuted=False))
+    of_a, words = ceil_div(product.m, ROWS_OF_BLOCK), _words(product)
+    args = (a, lda, m, k, "row_exponents", "a_parts", np.int32(depth), np.int32(of_a), b, ldb, n, np.int32(height))
     return (
         Launch("zero_words", (ceil_div(words, PREPARE_THREADS),), (PREPARE_THREADS,), ("maxima", np.int32(words))),
         Launch(
-            f"prepare_both<{1 if copied else 4}>",
+            f"prepare_both<{product.width}>",
             (of_a + height * _strips(product),),
             (SPLIT_ONCE_THREADS,),
             (*args, "maxima", "column_exponents", "high", "low", np.int32(pitch)),
@@ -361,6 +360,6 @@ PLANS: dict[str, tuple[Plan, Scratch]] = {
         lambda product: (row_exponents(product), *one_pass(product), tuned(product, held=True)),
         held_scratch,
     ),
-    "one_launch": (lambda product: (*one_launch(product), tuned(product, held=True)), held_scratch),
+    "one_launch": (lambda product: (*one_launch(product), tuned(product)), tuned_scratch),
     "few_rows": (few_rows, few_rows_scratch),
 }

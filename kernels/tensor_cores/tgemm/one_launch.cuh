@@ -3,8 +3,9 @@
 #pragma once
 
 #include "one_pass.cuh"
+#include "split_rows.cuh"
 
-constexpr int kRowsOfExponents = kSplitThreads / 32;
+constexpr int kRowThreads = 128, kRowsOfBlock = kSplitThreads / kRowThreads;
 
 __global__ void __launch_bounds__(kPrepareThreads)
 zero_words(unsigned* __restrict__ words, int count)
@@ -18,21 +19,26 @@ zero_words(unsigned* __restrict__ words, int count)
 template <int kWidth>
 __global__ void __launch_bounds__(kSplitThreads, 2)
 prepare_both(const float* __restrict__ A, int lda, int m, int k,
-             int* __restrict__ row_exponents, float* copy, int copy_pitch, int of_a,
-             const float* __restrict__ B, int ldb, int n, int height, unsigned* maxima,
-             int* __restrict__ column_exponents, unsigned short* __restrict__ high,
-             unsigned short* __restrict__ low, int pitch)
+             int* __restrict__ row_exponents, unsigned short* __restrict__ a_parts,
+             int a_pitch, int of_a, const float* __restrict__ B, int ldb, int n,
+             int height, unsigned* maxima, int* __restrict__ column_exponents,
+             unsigned short* __restrict__ high, unsigned short* __restrict__ low,
+             int pitch)
 {
+    __shared__ unsigned largest[kRowsOfBlock];
     start_next_launch();
     const long long share = of_a;
     const int before = blockIdx.x * share / gridDim.x;
     if ((blockIdx.x + 1) * share / gridDim.x > before) {
-        const int row = before * kRowsOfExponents + threadIdx.x / 32;
-        row_exponent<kWidth>(A, lda, m, k, row_exponents, copy, copy_pitch, row);
-        // The launch after this one may rely on all before it having ended.
+        const int place = threadIdx.x / kRowThreads, thread = threadIdx.x % kRowThreads;
+        if (thread == 0) largest[place] = 0;
+        split_row<kWidth, kRowThreads, 8>(A, lda, m, k, row_exponents, a_parts, a_pitch,
+                                          before * kRowsOfBlock + place, thread,
+                                          largest[place]);
+        // The launch after this one relies on all before it having ended.
         wait_for_launch_before();
     } else {
-        split_block<kWidth, true>(blockIdx.x - before, B, ldb, n, k, height, maxima,
-                                  column_exponents, high, low, pitch);
+        split_block<kWidth, false>(blockIdx.x - before, B, ldb, n, k, height, maxima,
+                                   column_exponents, high, low, pitch);
     }
 }

@@ -47,14 +47,18 @@ __device__ __forceinline__ unsigned largest_of(unsigned most, float4 v)
                max(magnitude(v.z), magnitude(v.w)));
 }
 
-// The exponent of a row of A, by a warp. A tensor map needs rows at multiples of 16
-// bytes: where A's are not, they are copied.
+// A warp a row. Sets `zeros` words to zero, where the next launch looks for maxima. A
+// tensor map needs rows at multiples of 16 bytes: where A's are not, they are copied.
 template <int kWidth>
-__device__ __forceinline__ void row_exponent(
-    const float* __restrict__ A, int lda, int m, int k, int* __restrict__ exponents,
-    float* copy, int pitch, int row)
+__global__ void __launch_bounds__(kPrepareThreads)
+row_exponents(const float* __restrict__ A, int lda, int m, int k,
+              int* __restrict__ exponents, unsigned* __restrict__ zeroed, int zeros,
+              float* copy, int pitch)
 {
-    const int lane = threadIdx.x % 32;
+    start_next_launch();
+    const int thread = blockIdx.x * kPrepareThreads + threadIdx.x;
+    for (int i = thread; i < zeros; i += gridDim.x * kPrepareThreads) zeroed[i] = 0;
+    const int row = thread / 32, lane = threadIdx.x % 32;
     if (row >= m) return;
     const float* from = A + static_cast<size_t>(row) * lda;
     unsigned most = 0;
@@ -73,19 +77,6 @@ __device__ __forceinline__ void row_exponent(
     }
     most = __reduce_max_sync(0xffffffffu, most);
     if (lane == 0) exponents[row] = exponent_for(most);
-}
-
-// A warp a row. Sets `zeros` words to zero, where the next launch looks for maxima.
-template <int kWidth>
-__global__ void __launch_bounds__(kPrepareThreads)
-row_exponents(const float* __restrict__ A, int lda, int m, int k,
-              int* __restrict__ exponents, unsigned* __restrict__ zeroed, int zeros,
-              float* copy, int pitch)
-{
-    start_next_launch();
-    const int thread = blockIdx.x * kPrepareThreads + threadIdx.x;
-    for (int i = thread; i < zeros; i += gridDim.x * kPrepareThreads) zeroed[i] = 0;
-    row_exponent<kWidth>(A, lda, m, k, exponents, copy, pitch, thread / 32);
 }
 
 // Where row k of B lies among 16 in the split matrices: lanes then read four
