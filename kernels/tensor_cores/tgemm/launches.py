@@ -329,7 +329,7 @@ def few_rows_scratch(product: Product) -> dict[str, tuple[tuple[int, ...], str]]
         "row_exponents": ((product.m,), "int32"),
         "maxima": ((tiles,), "uint32"),
         "a_parts": ((product.m, 2 * rounded_up(product.k, FUSED_DEPTH)), "uint16"),
-        "partial": ((parts * tiles * FEW_ROWS * FEW_COLUMNS if parts > 1 else 1,), "float32"),
+        "partial": ((parts * tiles * FEW_ROWS * FEW_COLUMNS,), "float32"),
         "exponents": ((parts * tiles * FEW_COLUMNS,), "int32"),
         **({"copy": ((product.k or 1, rounded_up(product.n, 4)), "float32")} if _copied(product) else {}),
     }
