@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import pickle
 import signal
 import threading
 from collections.abc import Iterator
@@ -356,6 +357,8 @@ def test_worker_gives_up_if_there_are_too_many_atomics_to_keep(monkeypatch: pyte
     held, some = DeviceMemory().allocate(64), Footprint(later=True)
     update = Update(held.address, np.dtype(np.int32), np.zeros(64, np.int64), "add", np.ones(64, np.int32), None)
     assert not some.atomic(held, update)
+    (again,) = pickle.loads(pickle.dumps(some)).updates
+    assert again.element is np.dtype(np.int32) and again.value.dtype is np.dtype(np.int32)  # as np.add.at wants it
     with pytest.raises(TooManyUpdates):
         some.atomic(held, update)
 
