@@ -425,6 +425,7 @@ def test_figures_do_not_depend_on_the_fonts_of_the_machine(monkeypatch):
     expected = style.svg(ladder_figure(made_up()))
     entry = font_manager.ttfFontProperty(font_manager.get_font(font_manager.findfont("DejaVu Serif")))
     monkeypatch.setattr(font_manager.fontManager, "ttflist", [replace(entry, name="DejaVu Sans")])
+    font_manager.fontManager._findfont_cached.cache_clear()  # what was found among the fonts of before
     assert style.svg(ladder_figure(made_up())) == expected
 
 
