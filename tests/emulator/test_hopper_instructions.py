@@ -299,7 +299,8 @@ def test_copies_without_a_wait_for_their_mbarrier_are_found() -> None:
 
 
 LATER = """__shared__ int later[64];
-    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" :: "r"(shared_address(later + t)), "l"(in + t) : "memory");"""
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;"
+                 :: "r"(shared_address(later + t)), "l"(in + t) : "memory");"""
 
 
 def test_an_mbarrier_covers_only_the_copies_issued_before_its_arrival() -> None:
