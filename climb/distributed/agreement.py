@@ -121,9 +121,7 @@ def _match(open_: list[list], talk: list[list[Step]], at: list[int], arrays: Seq
         for send in [one for one in messages if isinstance(one, Send)]:
             if not 0 <= send.to < len(open_):
                 raise PlanError(f"rank {source} sends {send.part} to rank {send.to}; there are {len(open_)}")
-            receive = next(
-                (one for one in open_[send.to] if not isinstance(one, Send) and one.source == source), None
-            )
+            receive = next((one for one in open_[send.to] if not isinstance(one, Send) and one.source == source), None)
             if receive is None:
                 continue
             given = (send.part.count, _dtype(arrays[source], send.part))

@@ -32,22 +32,19 @@ class Refused(ValueError):
 class SharedProblem:
     """What is computed, and which part of it a rank has.
 
-    ``make_inputs`` makes whole inputs on the host and ``reference`` whole outputs in float64, as for one GPU.
-    ``arrays(place, size)`` gives shape and dtype of a rank's own arrays; ``share(inputs, place, size)`` what is in them
-    at the start, NaN where a rank has nothing yet; ``expected(outputs, place, size)`` what must be in the outputs'
-    arrays at the end. ``amount`` is what crosses the link in a size, in bytes from one rank to the next, if that is
-    what the problem measures; ``flops`` the work of all ranks together.
+    ``make_inputs`` makes whole inputs on the host, as for one GPU. ``arrays(place, size)`` gives shape and dtype of a
+    rank's own arrays; ``share(inputs, place, size)`` what is in them at the start, NaN where a rank has nothing yet;
+    ``reference(inputs, place, size)`` what must be in its outputs at the end, in float64. ``flops`` and ``bytes`` are
+    the least work of all ranks together.
     """
 
     name: str
     title: str
     size_keys: tuple[str, ...]
-    outputs: tuple[str, ...]
     make_inputs: Callable[[Size, np.random.Generator], dict[str, np.ndarray]]
-    reference: Callable[[Mapping[str, np.ndarray], Size], dict[str, np.ndarray]]
     arrays: Callable[[Place, Size], Arrays]
     share: Callable[[Mapping[str, np.ndarray], Place, Size], dict[str, np.ndarray]]
-    expected: Callable[[Mapping[str, np.ndarray], Place, Size], dict[str, np.ndarray]]
+    reference: Callable[[Mapping[str, np.ndarray], Place, Size], dict[str, np.ndarray]]
     tolerance: Callable[[Size], float]
     flops: Callable[[Size], int]
     bytes: Callable[[Size], int]

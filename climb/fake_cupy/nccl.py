@@ -12,15 +12,23 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections import deque
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
-from climb.emulator.memory.device_memory import Allocation
-from climb.fake_cupy.memory import device_memory
+from climb.fake_cupy import current
+from climb.fake_cupy.nccl_world import (
+    MAX,
+    MIN,
+    OPERATIONS,
+    PROD,
+    REDUCE,
+    SUM,
+    Buffer,
+    Message,
+    NcclError,
+    Operation,
+    World,
+)
 from climb.fake_cupy.ranks import conductor
 
 available = True
@@ -35,218 +43,13 @@ NCCL_UINT64 = 5
 NCCL_FLOAT16 = NCCL_HALF = 6
 NCCL_FLOAT32 = NCCL_FLOAT = 7
 NCCL_FLOAT64 = NCCL_DOUBLE = 8
-NCCL_SUM, NCCL_PROD, NCCL_MAX, NCCL_MIN = 0, 1, 2, 3
+NCCL_SUM, NCCL_PROD, NCCL_MAX, NCCL_MIN = SUM, PROD, MAX, MIN
 
 _DTYPES = {
     number: np.dtype(name)
     for number, name in enumerate(
         ("int8", "uint8", "int32", "uint32", "int64", "uint64", "float16", "float32", "float64")
     )
-}
-_REDUCE: dict[int, Callable[..., Any]] = {
-    NCCL_SUM: np.add,
-    NCCL_PROD: np.multiply,
-    NCCL_MAX: np.maximum,
-    NCCL_MIN: np.minimum,
-}
-_OPERATIONS = {NCCL_SUM: "sum", NCCL_PROD: "prod", NCCL_MAX: "max", NCCL_MIN: "min"}
-
-
-class NcclError(RuntimeError):
-    """What NCCL refuses, or what would hang or give wrong data on a GPU. The message begins with NCCL's name for it."""
-
-
-@dataclass(frozen=True)
-class Message:
-    """What one rank sent another, or its part in a collective operation.
-
-    ``kind`` is ``"send"`` or the collective's name; ``target`` is None for a collective. ``nbytes`` is what leaves the
-    rank: for collectives by the ring algorithm, of p ranks, ``2 (p - 1) / p`` of the data for an all-reduce,
-    ``(p - 1) / p`` for a reduce-scatter or an all-gather, all of it for a broadcast, except from the last in the ring.
-    ``step`` numbers the operations of the communicator in the order in which they completed.
-    """
-
-    kind: str
-    source: int
-    target: int | None
-    nbytes: int
-    step: int
-
-
-@dataclass
-class _Buffer:
-    """Elements at an address: their bytes, and which of those have been written."""
-
-    pointer: int
-    count: int
-    dtype: np.dtype
-    what: str
-
-    def __post_init__(self) -> None:
-        nbytes = self.count * self.dtype.itemsize
-        if self.count < 0:
-            raise NcclError(f"ncclInvalidArgument: {self.what}: the count is {self.count}")
-        found = device_memory.find(self.pointer, nbytes) if nbytes else None
-        if nbytes and found is None:
-            near = device_memory.find(self.pointer)
-            have = f"; only {near.end - self.pointer} bytes are left there" if near else ", where no array is"
-            raise NcclError(f"ncclInvalidArgument: {self.what}: {nbytes} bytes at {self.pointer:#x}{have}")
-        self.allocation: Allocation | None = found
-        self.at = slice(self.pointer - found.address, self.pointer - found.address + nbytes) if found else slice(0)
-
-    @property
-    def values(self) -> np.ndarray:
-        """The elements, in place."""
-        if self.allocation is None:
-            return np.empty(0, self.dtype)
-        return self.allocation.data[self.at].view(self.dtype)
-
-    @property
-    def written(self) -> np.ndarray | None:
-        """1 for each byte that holds a value; None if all do."""
-        if self.allocation is None or self.allocation.written is None:
-            return None
-        return self.allocation.written[self.at]
-
-    def take(self, values: np.ndarray, written: np.ndarray | None) -> None:
-        """Replace the elements, and what is known of their bytes."""
-        if self.allocation is not None:
-            self.values[...] = values
-            if self.allocation.written is not None:
-                self.allocation.written[self.at] = 1 if written is None else written
-
-
-@dataclass
-class _Operation:
-    """One call of one rank, until it is complete."""
-
-    kind: str
-    rank: int
-    what: str
-    send: _Buffer | None
-    recv: _Buffer | None
-    peer: int | None = None
-    agree: dict[str, Any] = field(default_factory=dict)
-    done: bool = False
-
-
-class _World:
-    """The ranks of one communicator, and the operations that wait for their counterparts."""
-
-    def __init__(self, size: int) -> None:
-        self.size = size
-        self.joined: set[int] = set()
-        self.messages: list[Message] = []
-        self.aborted = False
-        self._steps = itertools.count()
-        self._sends: dict[tuple[int, int], deque[_Operation]] = {}
-        self._receives: dict[tuple[int, int], deque[_Operation]] = {}
-        self._collectives: list[deque[_Operation]] = [deque() for _ in range(size)]
-
-    def submit(self, operation: _Operation) -> None:
-        """Add an operation, and complete what it completes. Raises NcclError where the two sides disagree."""
-        if operation.kind in ("send", "recv"):
-            ends = (operation.rank, operation.peer)
-            sends = operation.kind == "send"
-            waiting, key = (self._sends, ends) if sends else (self._receives, ends[::-1])
-            waiting.setdefault(key, deque()).append(operation)  # type: ignore[arg-type]  # both ends are ranks
-            self._match(key)  # type: ignore[arg-type]
-        else:
-            self._collectives[operation.rank].append(operation)
-            if all(self._collectives):
-                self._complete([queue.popleft() for queue in self._collectives])
-
-    def _match(self, key: tuple[int, int]) -> None:
-        sends, receives = self._sends.get(key), self._receives.get(key)
-        while sends and receives:
-            send, receive = sends.popleft(), receives.popleft()
-            given, taken = send.send, receive.recv
-            if (given.count, given.dtype) != (taken.count, taken.dtype):
-                raise NcclError(
-                    f"ncclInvalidArgument: rank {key[0]} sends {given.count} {given.dtype}, and rank {key[1]} "
-                    f"receives {taken.count} {taken.dtype}: {send.what}, {receive.what}"
-                )
-            taken.take(given.values, given.written)
-            nbytes = given.count * given.dtype.itemsize
-            self.messages.append(Message("send", key[0], key[1], nbytes, next(self._steps)))
-            send.done = receive.done = True
-
-    def _complete(self, calls: list[_Operation]) -> None:
-        first = calls[0]
-        for other in calls[1:]:
-            if (other.kind, other.agree) != (first.kind, first.agree):
-                raise NcclError(
-                    f"ncclInvalidUsage: the ranks call different operations: rank 0 {first.what}, rank {other.rank} "
-                    f"{other.what}"
-                )
-        _COLLECTIVES[first.kind](calls)
-        step = next(self._steps)
-        for call in calls:
-            nbytes = _ring_bytes(call, self.size)
-            self.messages.append(Message(first.kind, call.rank, None, nbytes, step))
-            call.done = True
-
-
-def _ring_bytes(call: _Operation, ranks: int) -> int:
-    buffer = call.send or call.recv
-    nbytes = buffer.count * buffer.dtype.itemsize
-    if call.kind == "allReduce":
-        return 2 * (ranks - 1) * nbytes // ranks
-    if call.kind == "reduceScatter":
-        return (ranks - 1) * nbytes // ranks
-    if call.kind == "allGather":
-        return (ranks - 1) * nbytes
-    last = (call.agree["root"] - 1) % ranks
-    return 0 if call.rank == last and ranks > 1 else nbytes * (ranks > 1)
-
-
-def _all_written(calls: list[_Operation]) -> np.ndarray | None:
-    known = [call.send.written for call in calls if call.send.written is not None]
-    return np.minimum.reduce(known) if known else None
-
-
-def _reduced(calls: list[_Operation]) -> np.ndarray:
-    total = calls[0].send.values.copy()
-    for call in calls[1:]:
-        with np.errstate(all="ignore"):
-            _REDUCE[calls[0].agree["op"]](total, call.send.values, out=total)
-    return total
-
-
-def _all_reduce(calls: list[_Operation]) -> None:
-    total, written = _reduced(calls), _all_written(calls)
-    for call in calls:
-        call.recv.take(total, written)
-
-
-def _reduce_scatter(calls: list[_Operation]) -> None:
-    total, written = _reduced(calls), _all_written(calls)
-    for part, call in enumerate(calls):
-        at, count, width = part * call.recv.count, call.recv.count, call.recv.dtype.itemsize
-        known = None if written is None else written[at * width : (at + count) * width]
-        call.recv.take(total[at : at + count], known)
-
-
-def _all_gather(calls: list[_Operation]) -> None:
-    values = np.concatenate([call.send.values for call in calls])
-    ones = [np.ones(call.send.values.nbytes, np.uint8) if (w := call.send.written) is None else w for call in calls]
-    written = np.concatenate(ones)
-    for call in calls:
-        call.recv.take(values, written)
-
-
-def _broadcast(calls: list[_Operation]) -> None:
-    root = calls[calls[0].agree["root"]]
-    values, written = root.send.values.copy(), root.send.written
-    for call in calls:
-        call.recv.take(values, written)
-
-
-_COLLECTIVES: dict[str, Callable[[list[_Operation]], None]] = {
-    "allReduce": _all_reduce,
-    "reduceScatter": _reduce_scatter,
-    "allGather": _all_gather,
-    "broadcast": _broadcast,
 }
 
 
@@ -255,11 +58,11 @@ class _Group(threading.local):
 
     def __init__(self) -> None:
         self.depth = 0
-        self.operations: list[tuple[_World, _Operation]] = []
+        self.operations: list[tuple[World, Operation]] = []
 
 
 _group = _Group()
-_worlds: dict[tuple[int, ...], _World] = {}
+_worlds: dict[tuple[int, ...], World] = {}
 _ids = itertools.count(1)
 
 
@@ -288,11 +91,11 @@ def groupEnd() -> None:
         _run(operations)
 
 
-def _run(operations: list[tuple[_World, _Operation]]) -> None:
+def _run(operations: list[tuple[World, Operation]]) -> None:
     for world, operation in operations:
         world.submit(operation)
 
-    def left() -> list[_Operation]:
+    def left() -> list[Operation]:
         return [operation for _, operation in operations if not operation.done]
 
     def what() -> str:
@@ -310,7 +113,7 @@ class NcclCommunicator:
     def __init__(self, ndev: int, commId: tuple[int, ...], rank: int) -> None:
         if not 0 <= rank < ndev:
             raise NcclError(f"ncclInvalidArgument: rank {rank} of {ndev}")
-        world = _worlds.setdefault(tuple(commId), _World(ndev))
+        world = _worlds.setdefault(tuple(commId), World(ndev))
         if world.size != ndev or rank in world.joined:
             taken = f"a second rank {rank} joins" if rank in world.joined else f"{ndev} ranks join one of {world.size}"
             raise NcclError(f"ncclInvalidArgument: {taken} the communicator")
@@ -329,7 +132,7 @@ class NcclCommunicator:
     def initAll(devices: int | list[int]) -> list[NcclCommunicator]:
         """Communicators of one process that uses several devices, a rank each. Group their calls."""
         count = devices if isinstance(devices, int) else len(devices)
-        world = _World(count)
+        world = World(count)
         made = []
         for rank in range(count):
             one = NcclCommunicator.__new__(NcclCommunicator)
@@ -352,8 +155,6 @@ class NcclCommunicator:
 
     def device_id(self) -> int:
         """The device of this rank."""
-        from climb.fake_cupy import current
-
         return current.current()
 
     def check_async_error(self) -> None:
@@ -371,12 +172,12 @@ class NcclCommunicator:
     def send(self, sendbuf: int, count: int, datatype: int, peer: int, stream: int) -> None:
         """Send `count` elements to rank `peer`."""
         what = f"send({count} {_dtype(datatype)}, to rank {self._peer(peer)})"
-        self._call(_Operation("send", self._rank, what, _Buffer(sendbuf, count, _dtype(datatype), what), None, peer))
+        self._call(Operation("send", self._rank, what, Buffer(sendbuf, count, _dtype(datatype), what), None, peer))
 
     def recv(self, recvbuf: int, count: int, datatype: int, peer: int, stream: int) -> None:
         """Receive `count` elements from rank `peer`."""
         what = f"recv({count} {_dtype(datatype)}, from rank {self._peer(peer)})"
-        self._call(_Operation("recv", self._rank, what, None, _Buffer(recvbuf, count, _dtype(datatype), what), peer))
+        self._call(Operation("recv", self._rank, what, None, Buffer(recvbuf, count, _dtype(datatype), what), peer))
 
     def allReduce(self, sendbuf: int, recvbuf: int, count: int, datatype: int, op: int, stream: int) -> None:
         """Leave the sum (or what `op` says) of every rank's elements on every rank."""
@@ -403,19 +204,17 @@ class NcclCommunicator:
             raise NcclError(f"ncclInvalidArgument: there is no rank {rank}; there are {self.size()}")
         return rank
 
-    def _collective(
-        self, kind: str, send: int, recv: int, sent: int, received: int, datatype: int, **how: int
-    ) -> None:
+    def _collective(self, kind: str, send: int, recv: int, sent: int, received: int, datatype: int, **how: int) -> None:
         dtype = _dtype(datatype)
-        extra = _OPERATIONS.get(how.get("op", -1), "") or (f"root {how['root']}" if "root" in how else "")
-        if "op" in how and how["op"] not in _REDUCE:
+        extra = OPERATIONS.get(how.get("op", -1), "") or (f"root {how['root']}" if "root" in how else "")
+        if "op" in how and how["op"] not in REDUCE:
             raise NcclError(f"ncclInvalidArgument: {kind} has no operation {how['op']}")
         what = f"{kind}({min(sent, received)} {dtype}{', ' + extra if extra else ''})"
         agree = {"count": min(sent, received), "dtype": dtype, **how}
-        buffers = _Buffer(send, sent, dtype, what), _Buffer(recv, received, dtype, what)
-        self._call(_Operation(kind, self._rank, what, *buffers, agree=agree))
+        buffers = Buffer(send, sent, dtype, what), Buffer(recv, received, dtype, what)
+        self._call(Operation(kind, self._rank, what, *buffers, agree=agree))
 
-    def _call(self, operation: _Operation) -> None:
+    def _call(self, operation: Operation) -> None:
         if _group.depth:
             _group.operations.append((self._world, operation))
         else:

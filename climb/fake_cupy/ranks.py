@@ -49,6 +49,14 @@ class Conductor:
         self._results: list[Any] = [None] * ranks
         self._failure: BaseException | None = None
         self._done = threading.Event()
+        self._identities: dict[int, list[Any]] = {}
+
+    def identity(self, make: Callable[[], Any]) -> Any:
+        """What the first rank to ask made: the n-th question of each rank has one answer for all of them."""
+        asked = self._identities.setdefault(_own.rank, [])
+        longest = max(self._identities.values(), key=len)
+        asked.append(longest[len(asked)] if len(longest) > len(asked) else make())
+        return asked[-1]
 
     def run(self, program: Callable[..., Any], arguments: Sequence[tuple[Any, ...]]) -> list[Any]:
         """Call ``program(*arguments[rank])`` on every rank, and return the results in the order of ranks.
@@ -118,6 +126,11 @@ class _Own(threading.local):
 
 
 _own = _Own()
+
+
+def rank() -> int:
+    """The rank that the calling thread is; 0 outside of :func:`run_ranks`."""
+    return _own.rank
 
 
 def conductor() -> Conductor | None:

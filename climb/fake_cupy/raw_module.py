@@ -222,9 +222,7 @@ class RawKernel:
             limits.check_resident(blocks, threads, shared, self._resources.registers)
         memory = memory_seen_by(current.current())
         try:
-            kernel.launch(
-                blocks, threads, packed, memory=memory, shared_bytes=int(shared_mem), cooperative=cooperative
-            )
+            kernel.launch(blocks, threads, packed, memory=memory, shared_bytes=int(shared_mem), cooperative=cooperative)
         except emulator.OutOfBounds as error:
             _explain_peer(error)
             raise
