@@ -15,7 +15,7 @@ import numpy as np
 from climb.bench.cuda import backend, cp
 from climb.bench.identity import expand_includes
 from climb.distributed.ladder import SharedLadder
-from climb.distributed.peers import map_peers
+from climb.distributed.peers import map_peers, unmap
 from climb.distributed.plan import (
     COMPUTE,
     MESSAGES,
@@ -103,6 +103,12 @@ class Execution:
                 self._issue()
             finally:
                 self._graph = self.stream.end_capture()
+
+    def close(self) -> None:
+        """Unmap the other ranks' arrays; before it, no rank may free an array that others have mapped."""
+        self._graph = None
+        unmap(self.rank, self._peers, self.stream)
+        self._peers = {}
 
     def _issue(self) -> None:
         _follow(self.streams[MESSAGES], self.stream)

@@ -69,6 +69,7 @@ class Measurer:
         verified = {output: arrays[output].copy() for output in want}
         samples = list(self._samples(run, rank))
         self._check_again(name, arrays, verified)
+        run.close()
         taken = rank.largest(np.array([*samples, error]), run.stream)
         return Timed(self._point(name, ranks, size, taken[:-1], float(taken[-1])), steps)
 

@@ -53,6 +53,16 @@ def map_peers(rank: Rank, arrays: Mapping[str, Any], stream: Any) -> dict[tuple[
     return mapped
 
 
+def unmap(rank: Rank, mapped: Mapping[tuple[str, int], Any], stream: Any) -> None:
+    """Unmap what ``map_peers`` gave. All ranks call it; after it, each may free its own arrays."""
+    if rank.comm is None or not mapped:
+        return
+    for array in mapped.values():
+        cp.cuda.runtime.ipcCloseMemHandle(array.data.ptr)
+    rank.barrier(stream)
+    rank.wait(stream, "all ranks have unmapped")
+
+
 def _opened(handle: bytes, nbytes: int, dtype: Any) -> Any:
     ptr = cp.cuda.runtime.ipcOpenMemHandle(handle)
     memory = cp.cuda.UnownedMemory(ptr, nbytes, None, -1)

@@ -101,8 +101,10 @@ def run(
     def program(number: int) -> float:
         rank = connect()
         arrays = allocate(ladder, name, rank.place, size, inputs)
-        Execution(ladder, name, rank, size, arrays, order)()
-        rank.barrier(cp.cuda.get_current_stream())  # others may still read this rank's memory
+        execution = Execution(ladder, name, rank, size, arrays, order)
+        execution()
+        rank.barrier(execution.stream)
+        execution.close()
         return check(ladder, name, rank.place, size, arrays, reference(ladder, rank.place, size, inputs))
 
     try:
