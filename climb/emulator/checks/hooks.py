@@ -130,6 +130,8 @@ def overwrite(group: Group, site: Site, allocation: Allocation, address: np.ndar
     """A write to global memory whose values the caller stores. Raises Race."""
     batch = group.batch
     batch.changes += 1
+    if batch.places is not None:
+        batch.places.note(allocation.data, address - allocation.address)
     if batch.global_shadow is not None:
         batch.global_shadow.keep(allocation)
         everywhere = np.ones(group.lanes.shape, np.bool_)
