@@ -7,7 +7,8 @@ extern "C" __global__ void copy_floats(const float* __restrict__ source,
     const int thread = blockIdx.x * blockDim.x + threadIdx.x;
     const int threads = gridDim.x * blockDim.x, quads = n / 4;
     for (int i = thread; i < quads; i += threads) {
-        reinterpret_cast<float4*>(target)[i] = reinterpret_cast<const float4*>(source)[i];
+        reinterpret_cast<float4*>(target)[i] =
+            reinterpret_cast<const float4*>(source)[i];
     }
     if (thread < n % 4) {
         target[quads * 4 + thread] = source[quads * 4 + thread];

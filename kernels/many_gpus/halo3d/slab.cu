@@ -32,9 +32,10 @@ __device__ void convolve_slab(PlaneOf plane_of, const float* __restrict__ weight
     const int first_col = blockIdx.x * kAcross * kOut, first_row = blockIdx.y * kDown;
     const int z_block = blockIdx.z;
     const bool is_whole = z_block < column.whole;
-    const int begin = slab.from + (is_whole ? z_block * column.planes
-                                            : column.whole * column.planes +
-                                                  (z_block - column.whole) * column.rest);
+    const int first =
+        is_whole ? z_block * column.planes
+                 : column.whole * column.planes + (z_block - column.whole) * column.rest;
+    const int begin = slab.from + first;
     const int end = min(begin + (is_whole ? column.planes : column.rest), slab.to);
     find_places<T, kWidth>(places, n, first_row, first_col);
     load_weights<T>(taps, weights);
@@ -52,8 +53,8 @@ __device__ void convolve_slab(PlaneOf plane_of, const float* __restrict__ weight
             // This plane has arrived; all reads of the one before are done.
             __syncthreads();
             if (z < last)
-                load_plane<K, kWidth>(ring + (z + 1) % 2 * T::kPlane, plane_of(z + 1), 0,
-                                      places);
+                load_plane<K, kWidth>(ring + (z + 1) % 2 * T::kPlane, plane_of(z + 1),
+                                      0, places);
             const float* const from =
                 ring + z % 2 * T::kPlane + ty * T::kPitch + tx * kOut;
             const int ours = begin - z + T::kRadius, theirs = end - z + T::kRadius;
@@ -92,16 +93,17 @@ __global__ void __launch_bounds__(kThreads, K <= 9 ? 2 : 1)
                              n, {low, high, from, to, shift}, {planes, whole, rest});
 }
 
-// The planes before `own` are in the memory of the GPU before this one, those from `own`
-// + `held` on in that of the GPU after it. Plane z of this slab is plane z +
+// The planes before `own` are in the memory of the GPU before this one, those from
+// `own` + `held` on in that of the GPU after it. Plane z of this slab is plane z +
 // `planes_before` there, and z - `held` after it.
 template <int K, int kWidth>
 __global__ void __launch_bounds__(kThreads, K <= 9 ? 2 : 1)
-    conv3d_slab_peers(const float* __restrict__ source, const float* __restrict__ before,
-                      const float* __restrict__ after, int own, int held,
-                      int planes_before, const float* __restrict__ weights,
-                      float* __restrict__ target, int n, int low, int high, int from,
-                      int to, int shift, int planes, int whole, int rest)
+    conv3d_slab_peers(const float* __restrict__ source,
+                      const float* __restrict__ before, const float* __restrict__ after,
+                      int own, int held, int planes_before,
+                      const float* __restrict__ weights, float* __restrict__ target,
+                      int n, int low, int high, int from, int to, int shift, int planes,
+                      int whole, int rest)
 {
     const size_t area = static_cast<size_t>(n) * n;
     const auto plane_of = [&](int z) {
