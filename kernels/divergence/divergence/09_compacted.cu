@@ -1,4 +1,4 @@
-// Idea: what is left after a stage waits until a whole warp of points can take the next.
+// Idea: what a stage leaves waits until a whole warp of points can take the next one.
 // From the rung before: stages of a few, some and many steps, and stacks between them;
 // points that take a batch once again do so together too, so hardly a lane waits.
 // Requires: a block of kThreads threads.
@@ -13,7 +13,7 @@ __device__ constexpr int kStages[] = {1, 7};
 constexpr int kLast = sizeof(kStages) / sizeof(int);
 static_assert(kFew + 8 * kBatch == kMaxSteps, "whoever passes the last stage is done");
 
-// Take the batches of a stage. Returns whether the point is inside at the end; otherwise
+// Take the batches of a stage. Returns whether the point is inside at the end; if not,
 // the item is as it was before the batch in which it went outside.
 __device__ __forceinline__ bool pass(Item& item, int batches)
 {

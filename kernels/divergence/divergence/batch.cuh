@@ -1,9 +1,9 @@
-// Steps without a test: one test after many of them, which finds a point that is outside.
+// Steps without a test: a point that has gone outside is found by one test, later.
 #pragma once
 #include "escape.cuh"
 
-// Advance z by one step as `step` does, with the same bits: doubling is exact, so it can
-// be part of a multiply-add.
+// Advance z by one step as `step` does, with the same bits: doubling is exact, so it
+// can be part of a multiply-add.
 __device__ __forceinline__ Point advance(Point z, Point c)
 {
     const float re2 = __fmul_rn(z.re, z.re);
@@ -24,8 +24,8 @@ __device__ __forceinline__ bool inside(Point z)
 }
 
 // Whether a point c stays outside once it is outside, so that a test after many steps
-// finds it. With |c| <= 1.975, |z| >= 2 grows to 2.025 or more, and no rounding takes it
-// back below 2. Nearer to the circle of radius 2 rounding might, so nothing is promised.
+// finds it. With |c| <= 1.975, |z| >= 2 grows to 2.025 or more, and no rounding takes
+// it back below 2. Nearer to the circle of radius 2 rounding might: then false.
 __device__ __forceinline__ bool stays_outside(Point c)
 {
     return squared(c) <= 3.9f;

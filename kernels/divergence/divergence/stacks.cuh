@@ -36,8 +36,8 @@ __device__ __forceinline__ void push(
     __syncwarp();  // others pop what this lane has pushed
 }
 
-// Pop an item for each lane, as long as there are any. Returns whether this lane has one;
-// the others get a point that stays at the origin.
+// Pop an item for each lane, as long as there are any. Returns whether this lane has
+// one; the others get a point that stays at the origin.
 __device__ __forceinline__ bool pop(const Stack& stack, unsigned& depth, Item& item)
 {
     const unsigned lane = threadIdx.x % kLanes, popped = min(depth, kLanes);
@@ -54,9 +54,10 @@ __device__ __forceinline__ bool pop(const Stack& stack, unsigned& depth, Item& i
     return lane < popped;
 }
 
-// The points of a warp in the order in which it takes them: groups of kLanes neighbours.
-// In each turn the groups of all warps are neighbours too, and each warp moves on by
-// kShift groups, so that it does not get the same part of every row of a picture.
+// The points of a warp in the order in which it takes them: groups of kLanes
+// neighbours. In each turn the groups of all warps are neighbours too, and each warp
+// moves on by kShift groups, so that it does not get the same part of every row of a
+// picture.
 struct Groups {
     static constexpr unsigned kShift = 37;
     unsigned warps, shift, place, before, count;
@@ -82,7 +83,7 @@ struct Groups {
     }
 };
 
-// Take steps with a test after each, until `end` steps are done or the point is outside.
+// Take steps with a test after each, until there are `end` or the point is outside.
 __device__ __forceinline__ void count_steps(Item& item, int end)
 {
     while (item.count < end && step(item.z, item.c)) {
@@ -90,8 +91,8 @@ __device__ __forceinline__ void count_steps(Item& item, int end)
     }
 }
 
-// The first kSteps steps of the lane's item, all taken by all lanes. Returns whether the
-// point is still inside and stays outside once it is not.
+// The first kSteps steps of the lane's item, all taken by all lanes. Returns whether
+// the point is still inside and stays outside once it is not.
 template <int kSteps>
 __device__ __forceinline__ bool first_steps(Item& item)
 {

@@ -1,7 +1,6 @@
-// Idea: a warp convolves a pair of tiles by transforms, in registers and its own part of
-// shared memory.
-// From the rung before: 388 FMA-pipe instructions for each transform of 32 points, four
-// transforms of each row or column, in place of K x K multiply-adds per output.
+// Idea: a warp convolves a pair of tiles by transforms, in registers, for few products.
+// From the rung before: four transforms of each row or column, and one product of
+// spectra, in place of K x K multiply-adds per output; exchanges in shared memory.
 // Requires: zeros outside the image; a block of kWarps x 32 threads.
 #include "tiles.cuh"
 

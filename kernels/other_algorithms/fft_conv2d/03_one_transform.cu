@@ -1,7 +1,7 @@
-// Idea: one transform's instructions for all four passes, in a loop, so that they stay
-// in the instruction cache.
-// From the rung before: the inverse transforms run forward, with real and imaginary
-// parts exchanged before and after; both exchanges through shared memory transpose.
+// Idea: the way back takes the same instructions as the way there.
+// From the rung before: a loop, so that the instructions stay in their cache. Inverse
+// transforms run forward, between exchanges of real and imaginary parts, and the tile
+// is transposed both times.
 // Requires: zeros outside the image; a block of kWarps x 32 threads.
 #include "tiles.cuh"
 

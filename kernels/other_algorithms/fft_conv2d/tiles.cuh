@@ -11,12 +11,14 @@ constexpr int kBins = kEdge * kEdge;      // frequencies of a tile
 constexpr int kSpectrumThreads = 256;
 constexpr unsigned kAllLanes = 0xffffffffu;
 
-// spectrum[across * 32 + down] = the sum of weights[y][x] exp(2 pi i (y down + x across)
-// / 32), over 1024: the conjugate spectrum, because a filter that is not flipped is a
-// correlation, with the scale of the transforms there and back. kBins threads.
+// spectrum[across * 32 + down] = the sum of weights[y][x] exp(2 pi i (y down +
+// x across) / 32), over 1024: the conjugate spectrum, because a filter that is not
+// flipped is a correlation, with the scale of the transforms there and back. kBins
+// threads.
 template <int K>
 __global__ void __launch_bounds__(kSpectrumThreads)
-    fft_conv2d_spectrum(const float* __restrict__ weights, float2* __restrict__ spectrum)
+    fft_conv2d_spectrum(
+        const float* __restrict__ weights, float2* __restrict__ spectrum)
 {
     __shared__ float2 roots[kEdge];
     if (threadIdx.x < kEdge) {
@@ -58,7 +60,7 @@ __device__ float term_by_term(
 }
 
 // Compute again those of a lane's outputs, a column of `count` from (row, col) on, that
-// are not finite. A transform spreads a NaN, or an overflow of its own, over both tiles.
+// are not finite.
 template <int K>
 __device__ __noinline__ void mend(
     float* __restrict__ result, const float* __restrict__ image,
@@ -74,7 +76,8 @@ __device__ __noinline__ void mend(
 }
 
 // The element `down` rows below. One multiply-add of 32 bits makes the address.
-__device__ __forceinline__ const float* below(const float* from, int cols, unsigned down)
+__device__ __forceinline__ const float* below(
+    const float* from, int cols, unsigned down)
 {
     const unsigned pitch = static_cast<unsigned>(cols) * sizeof(float);
     return reinterpret_cast<const float*>(
