@@ -1,0 +1,253 @@
+"""3D convolution by discrete Fourier transforms of tiles that never leave an SM, beside the direct sums of ``conv3d``.
+
+Every rung takes the weights and transforms them itself, in a first launch; cuFFT's peers have their spectrum before.
+A transform spreads a NaN over its tile; the rungs compute such outputs again, term by term, so that results are those
+of the definition.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from climb.bench.ladder import Ladder
+from climb.bench.problem import Launch, Rung, Size, Tensor, ceil_div
+from climb.bench.work import Work
+from kernels.conv3d import conv3d
+
+#: Edge of a tile, and complex numbers between its rows in shared memory.
+EDGE, PITCH = 32, 33
+#: Threads that own a plane's frequencies: k and -k, which are conjugates for real data.
+OWNERS = 512
+COMPLEX = 8
+#: Threads of a block of planes and boxes, and planes that it transforms in one step.
+THREADS, STEP = 256, 16
+#: SMs of the GPU for which columns are cut, an H200, and blocks of an SM. Results do not depend on them.
+SMS, RESIDENT = 132, 2
+CUBE_THREADS = 512
+QUAD = 4
+
+
+def butterfly_operations(points: int = EDGE) -> int:
+    """Operations of the FMA pipe of one complex transform in registers (``fft32``): 4 of a butterfly whose factor is 1
+    or i, 6 of any other."""
+    total, half = 0, 1
+    while half < points:
+        groups = points // (2 * half)
+        trivial = 1 if half == 1 else 2
+        total += groups * (4 * trivial + 6 * (half - trivial))
+        half *= 2
+    return total
+
+
+@dataclass(frozen=True)
+class Cut:
+    """How a cube is cut into columns of tiles, and a column into ``planes`` output planes a block.
+
+    A tile keeps ``kept`` rows and ``wide`` columns; tiles start ``lead`` columns before the first output.
+    """
+
+    n: int
+    k: int
+    wide: int
+    lead: int
+
+    @classmethod
+    def closest(cls, size: Size) -> Cut:
+        """Tiles that keep all valid columns."""
+        return cls(size["n"], size["k"], EDGE - size["k"] + 1, size["k"] // 2)
+
+    @classmethod
+    def aligned(cls, size: Size) -> Cut:
+        """Tiles that start at multiples of 16 bytes in their rows, as the copy engine's boxes must."""
+        wide = (EDGE - size["k"] + 1) // QUAD * QUAD
+        return cls(size["n"], size["k"], wide, ceil_div(size["k"] // 2, QUAD) * QUAD)
+
+    @property
+    def kept(self) -> int:
+        return EDGE - self.k + 1
+
+    @property
+    def tiles(self) -> tuple[int, int]:
+        """Tiles of a plane, across and down."""
+        return max(1, ceil_div(self.n + self.lead - self.k // 2, self.wide)), max(1, ceil_div(self.n, self.kept))
+
+    @property
+    def planes(self) -> int:
+        """Output planes of a block: of all numbers of steps the one with which the busiest SM has the fewest."""
+        across, down = self.tiles
+
+        def steps(planes: int) -> tuple[int, int]:
+            blocks = across * down * ceil_div(max(1, self.n), planes)
+            return ceil_div(blocks, SMS * RESIDENT) * ceil_div(planes + self.k - 1, STEP), blocks
+
+        choices = [STEP * count - self.k + 1 for count in range(1, ceil_div(self.n + self.k, STEP) + 1)]
+        return min((p for p in choices if p > 0), key=steps)
+
+    @property
+    def grid(self) -> tuple[int, int, int]:
+        return (*self.tiles, max(1, ceil_div(self.n, self.planes)))
+
+    @property
+    def pairs(self) -> int:
+        """Pairs of planes that all blocks transform."""
+        across, down, deep = self.grid
+        return across * down * ceil_div(self.n + deep * (self.k - 1), 2)
+
+    @property
+    def pairs_back(self) -> int:
+        """Pairs of planes that all blocks transform back."""
+        across, down, _ = self.grid
+        return across * down * ceil_div(self.n, 2)
+
+
+#: Bytes of a pair of planes as complex numbers, and operations of its transform in both directions.
+PAIR_BYTES, PAIR_OPERATIONS = COMPLEX * EDGE**2, 2 * EDGE * butterfly_operations()
+#: How often a pair passes shared memory before the sums along z and after them, the sums' own passes among them.
+PASSES_THERE, PASSES_BACK = 4, 4
+
+
+def _planes_work(cut: Cut) -> Work:
+    """The sums: four multiply-adds for each weight plane and frequency; a pair's spectra are untangled and tangled."""
+    whole = problem.work({"n": cut.n, "k": cut.k})
+    there, back = cut.pairs, cut.pairs_back
+    return replace(
+        whole,
+        fma=back * 2 * OWNERS * 4 * cut.k,
+        fp32=(there + back) * PAIR_OPERATIONS + (there + back) * 4 * OWNERS,
+        shared=PAIR_BYTES * (there * PASSES_THERE + back * PASSES_BACK),
+    )
+
+
+def _cubes_work(size: Size) -> Work:
+    """Three transforms there and back, and a complex product of four operations at half of the frequencies."""
+    cut = Cut.closest(size)
+    tiles = max(1, ceil_div(size["n"], cut.kept)) ** 3
+    back = cut.kept // 2
+    return replace(
+        problem.work(size),
+        fma=tiles * OWNERS * EDGE * 4,
+        fp32=tiles * ((STEP + back) * (PAIR_OPERATIONS + 4 * OWNERS) + 2 * OWNERS * butterfly_operations()),
+        shared=tiles * PAIR_BYTES * (STEP * PASSES_THERE + back * PASSES_BACK),
+    )
+
+
+problem = replace(
+    conv3d.problem,
+    name="fft_conv3d",
+    title="3D convolution by transforms of tiles, float32",
+    # A transform rounds at each of its stages, relative to the largest value of the tile: less than a long sum does.
+    tolerance=lambda size: max(conv3d.problem.tolerance(size), 2.0**-20),
+    headline=({"n": 512, "k": 9}, {"n": 256, "k": 7}, {"n": 96, "k": 11}),
+    sweep=tuple({"n": 256, "k": k} for k in (3, 5, 9, 11)),
+    check=({"n": 0, "k": 3}, {"n": 7, "k": 9}, {"n": 31, "k": 3}, {"n": 12, "k": 3}),
+)  # fmt: skip
+
+
+def _requires(size: Size) -> str | None:
+    return conv3d.ladder["naive"].rung.requires(size)
+
+
+def _boxes_require(size: Size) -> str | None:
+    if size["n"] % QUAD:
+        return "n must be a multiple of 4: the rows of a tensor map start at multiples of 16 bytes"
+    return _requires(size)
+
+
+def _spectra(size: Size, threads: int) -> Launch:
+    """The launch that transforms the weights' planes, in blocks of so many threads."""
+    grid = (size["k"], OWNERS // threads)
+    return Launch(f"fft_conv3d_spectra<{size['k']}>", grid, (threads,), ("weights", "spectra"))
+
+
+def _plane_spectra(size: Size) -> dict[str, tuple[tuple[int, ...], str]]:
+    return {"spectra": ((size["k"], OWNERS, 2), "float32")}
+
+
+def _cube_spectra(size: Size) -> dict[str, tuple[tuple[int, ...], str]]:
+    """The spectrum of all weights; behind it two more columns, for frequencies that are their own opposites."""
+    return {**_plane_spectra(size), "cube_spectra": ((EDGE, OWNERS + 2, 2), "float32")}
+
+
+def _cubes(size: Size) -> tuple[Launch, ...]:
+    n, k = size["n"], size["k"]
+    tiles = max(1, ceil_div(n, EDGE - k + 1))
+    shared = COMPLEX * STEP * EDGE * PITCH
+    args = ("source", "weights", "cube_spectra", "target", np.int32(n))
+    return (
+        _spectra(size, CUBE_THREADS),
+        Launch(f"fft_conv3d_cube_spectra<{k}>", (EDGE,), (OWNERS,), ("spectra", "cube_spectra")),
+        Launch(f"fft_conv3d_cubes<{k}>", (tiles,) * 3, (CUBE_THREADS,), args, shared),
+    )
+
+
+def _shared(k: int) -> int:
+    """Bytes of the pairs of planes of one step, and of the weights' spectra."""
+    return COMPLEX * (THREADS // EDGE * EDGE * PITCH + k * OWNERS)
+
+
+def _column_args(cut: Cut) -> tuple[Any, ...]:
+    return ("source", "weights", "spectra", "target", np.int32(cut.n), np.int32(cut.planes))
+
+
+def _planes(size: Size) -> tuple[Launch, ...]:
+    cut, k = Cut.closest(size), size["k"]
+    column = Launch(f"fft_conv3d_planes<{k}>", cut.grid, (THREADS,), _column_args(cut), _shared(k))
+    return (_spectra(size, THREADS), column)
+
+
+def _boxes(size: Size) -> tuple[Launch, ...]:
+    cut, n, k = Cut.aligned(size), size["n"], size["k"]
+    args = (Tensor("source", (n, n, n), (2, EDGE, EDGE), "float32"), *_column_args(cut))
+    barriers = 8 * THREADS // EDGE
+    return (_spectra(size, THREADS), Launch(f"fft_conv3d_boxes<{k}>", cut.grid, (THREADS,), args, _shared(k) + barriers))
+
+
+def _continued(name: str, file: str, **changed: Any) -> Rung:
+    """A rung of the ladder ``conv3d``."""
+    return replace(conv3d.ladder[name].rung, source=f"../../conv3d/conv3d/{file}.cu", **changed)
+
+
+ladder = Ladder(
+    problem,
+    Path(__file__).parent,
+    rungs=(
+        _continued("grouped", "09_grouped"),
+        _continued("karatsuba", "12_karatsuba"),
+        Rung(
+            "cubes",
+            "tiles of 32 x 32 x 32 points, transformed in an SM",
+            _cubes,
+            requires=_requires,
+            workspace=_cube_spectra,
+            shortcut=True,
+            work=_cubes_work,
+        ),
+        Rung(
+            "planes",
+            "transforms of planes, direct sums along z",
+            _planes,
+            requires=_requires,
+            workspace=_plane_spectra,
+            shortcut=True,
+            work=lambda size: _planes_work(Cut.closest(size)),
+        ),
+        Rung(
+            "boxes",
+            "the copy engine brings the planes",
+            _boxes,
+            requires=_boxes_require,
+            alignment={"source": 16},
+            workspace=_plane_spectra,
+            shortcut=True,
+            work=lambda size: _planes_work(Cut.aligned(size)),
+            capability="9.0",
+        ),
+    ),
+    peers=tuple(
+        replace(peer, swept=peer.name == "cuFFT") for peer in conv3d.ladder.peers if peer.name.startswith("cuFFT")
+    ),
+)
