@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable
-from functools import cache
+from functools import cache, cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -80,8 +80,6 @@ class Progress:
     def __init__(self, batch: Batch) -> None:
         self.batch, blocks = batch, batch.kernel.code.blocks
         self.loop = cache(lambda head: loop_at(blocks, head))
-        #: The blocks from which no path leads to the end of the kernel.
-        self.closed = closed(blocks)
         self._seen: _Visit | None = None
         self._visits, self._power = 0, 1
         #: How often a group that repeats itself has let others run since memory last changed.
@@ -90,6 +88,11 @@ class Progress:
         self._waits: dict[int, _Visit] = {}
         self._moment: list[_Visit] = []
         self._moments, self._every = 0, 1
+
+    @cached_property
+    def closed(self) -> frozenset[int]:
+        """The blocks from which no path leads to the end of the kernel. Few batches run long enough to ask."""
+        return closed(self.batch.kernel.code.blocks)
 
     def repeats(self, at: int, group: Group, alone: bool) -> str:
         """Why a group at the head of loop `at` will be there for ever, unless others change memory; empty if unknown.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import ClassVar
 
 import numpy as np
@@ -25,11 +26,11 @@ LONGER = "; if the kernel is only long, raise max_steps (climb emulate --max-ste
 class Scheduler:
     """Runs a batch of blocks. `parked` maps basic blocks to the groups that wait at their gates.
 
-    `latest`: the scheduler of this process that has begun last. `now`: the steps so far and the basic block, every
-    256 steps.
+    `latest`: the scheduler of this process that has begun last; it keeps no batch in memory. `now`: the steps so far
+    and the basic block, every 256 steps.
     """
 
-    latest: ClassVar[Scheduler | None] = None
+    latest: ClassVar[weakref.ref[Scheduler] | None] = None
 
     def __init__(self, batch: Batch, max_steps: int) -> None:
         self.batch, self.max_steps = batch, max_steps
@@ -46,7 +47,7 @@ class Scheduler:
         blocks, functions = batch.kernel.code.blocks, batch.kernel.code.functions
         counts, exited, max_steps = batch.counts, batch.exited, self.max_steps
         executed, branches = counts.executed, counts.branches
-        Scheduler.latest = self
+        Scheduler.latest = weakref.ref(self)
         at, steps = 0, 0
         group: Group | None = Group(batch, rectangle(batch.blocks, batch.threads), special_registers(batch))
         if batch.schedule is not None:
@@ -232,7 +233,7 @@ class Scheduler:
 
 def running() -> tuple[int, Location] | None:
     """Where the latest batch of this process is: the basic blocks that it has run, and the place of the last one."""
-    latest = Scheduler.latest
+    latest = Scheduler.latest and Scheduler.latest()
     if latest is None:
         return None
     steps, at = latest.now
