@@ -203,7 +203,10 @@ def _boxes(size: Size) -> tuple[Launch, ...]:
     cut, n, k = Cut.aligned(size), size["n"], size["k"]
     args = (Tensor("source", (n, n, n), (2, EDGE, EDGE), "float32"), *_column_args(cut))
     barriers = 8 * THREADS // EDGE
-    return (_spectra(size, THREADS), Launch(f"fft_conv3d_boxes<{k}>", cut.grid, (THREADS,), args, _shared(k) + barriers))
+    return (
+        _spectra(size, THREADS),
+        Launch(f"fft_conv3d_boxes<{k}>", cut.grid, (THREADS,), args, _shared(k) + barriers),
+    )
 
 
 def _continued(name: str, file: str, **changed: Any) -> Rung:
