@@ -7,7 +7,9 @@ of the definition.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +24,11 @@ from kernels.conv3d import conv3d
 EDGE, PITCH = 32, 33
 #: Threads that own a plane's frequencies: k and -k, which are conjugates for real data.
 OWNERS = 512
-COMPLEX = 8
+COMPLEX, FLOAT, BARRIER = 8, 4, 8
 #: Threads of a block of planes and boxes, and planes that it transforms in one step.
 THREADS, STEP = 256, 16
-#: SMs of the GPU for which columns are cut, an H200, and blocks of an SM. Results do not depend on them.
-SMS, RESIDENT = 132, 2
+#: SMs of the GPU for which columns are cut, an H200. Results do not depend on it.
+SMS = 132
 CUBE_THREADS = 512
 QUAD = 4
 
@@ -41,6 +43,38 @@ def butterfly_operations(points: int = EDGE) -> int:
         total += groups * (4 * trivial + 6 * (half - trivial))
         half *= 2
     return total
+
+
+@dataclass(frozen=True)
+class Box:
+    """A box of two planes in shared memory, as ``Box`` of boxes.cuh: four columns wider than a tile where tiles do not
+    begin at multiples of 16 bytes and memory allows, else with fewer columns kept."""
+
+    k: int
+
+    @property
+    def wider(self) -> bool:
+        return (EDGE - self.k + 1) % QUAD != 0 and self.k <= 7
+
+    @property
+    def wide(self) -> int:
+        """Columns of a tile that are kept."""
+        kept = EDGE - self.k + 1
+        return kept if self.wider else kept // QUAD * QUAD
+
+    @property
+    def lead(self) -> int:
+        """Columns of a tile before its first output, and up to three that are not kept."""
+        return self.k // 2 if self.wider else ceil_div(self.k // 2, QUAD) * QUAD
+
+    @property
+    def columns(self) -> int:
+        return EDGE + QUAD * self.wider
+
+    @property
+    def pair_bytes(self) -> int:
+        """From one pair of planes to the next: the box, or its spectrum."""
+        return max(2 * FLOAT * EDGE * self.columns, COMPLEX * EDGE * PITCH)
 
 
 @dataclass(frozen=True)
@@ -61,10 +95,10 @@ class Cut:
         return cls(size["n"], size["k"], EDGE - size["k"] + 1, size["k"] // 2)
 
     @classmethod
-    def aligned(cls, size: Size) -> Cut:
-        """Tiles that start at multiples of 16 bytes in their rows, as the copy engine's boxes must."""
-        wide = (EDGE - size["k"] + 1) // QUAD * QUAD
-        return cls(size["n"], size["k"], wide, ceil_div(size["k"] // 2, QUAD) * QUAD)
+    def boxed(cls, size: Size) -> Cut:
+        """Tiles from boxes of the copy engine, which begin at multiples of 16 bytes in their rows."""
+        box = Box(size["k"])
+        return cls(size["n"], size["k"], box.wide, box.lead)
 
     @property
     def kept(self) -> int:
@@ -77,15 +111,22 @@ class Cut:
 
     @property
     def planes(self) -> int:
-        """Output planes of a block: of all numbers of steps the one with which the busiest SM has the fewest."""
+        """Output planes of a block: of all numbers of whole steps the one that should take least time.
+
+        Estimated from trials on an H200: steps of a block, times its turns on the busiest SM (as they are, and rounded
+        up, on average), and a little for the last blocks, which run alone.
+        """
         across, down = self.tiles
 
-        def steps(planes: int) -> tuple[int, int]:
+        def estimate(steps: int) -> float:
+            planes = STEP * steps - self.k + 1
             blocks = across * down * ceil_div(max(1, self.n), planes)
-            return ceil_div(blocks, SMS * RESIDENT) * ceil_div(planes + self.k - 1, STEP), blocks
+            pairs = across * down * (self.n + ceil_div(self.n, planes) * (self.k - 1)) / 2
+            turns = pairs / (STEP // 2 * steps) / SMS
+            return steps * ((1 if blocks <= SMS else (turns + ceil(turns)) / 2) + 0.3)
 
-        choices = [STEP * count - self.k + 1 for count in range(1, ceil_div(self.n + self.k, STEP) + 1)]
-        return min((p for p in choices if p > 0), key=steps)
+        fewest = ceil_div(self.k, STEP)
+        return STEP * min(range(fewest, ceil_div(self.n + self.k, STEP) + 1), key=estimate) - self.k + 1
 
     @property
     def grid(self) -> tuple[int, int, int]:
@@ -184,9 +225,9 @@ def _cubes(size: Size) -> tuple[Launch, ...]:
     )
 
 
-def _shared(k: int) -> int:
+def _shared(k: int, pair_bytes: int) -> int:
     """Bytes of the pairs of planes of one step, and of the weights' spectra."""
-    return COMPLEX * (THREADS // EDGE * EDGE * PITCH + k * OWNERS)
+    return THREADS // EDGE * pair_bytes + COMPLEX * k * OWNERS
 
 
 def _column_args(cut: Cut) -> tuple[Any, ...]:
@@ -195,23 +236,39 @@ def _column_args(cut: Cut) -> tuple[Any, ...]:
 
 def _planes(size: Size) -> tuple[Launch, ...]:
     cut, k = Cut.closest(size), size["k"]
-    column = Launch(f"fft_conv3d_planes<{k}>", cut.grid, (THREADS,), _column_args(cut), _shared(k))
+    column = Launch(f"fft_conv3d_planes<{k}>", cut.grid, (THREADS,), _column_args(cut), _shared(k, COMPLEX * EDGE * PITCH))
     return (_spectra(size, THREADS), column)
 
 
-def _boxes(size: Size) -> tuple[Launch, ...]:
-    cut, n, k = Cut.aligned(size), size["n"], size["k"]
-    args = (Tensor("source", (n, n, n), (2, EDGE, EDGE), "float32"), *_column_args(cut))
-    barriers = 8 * THREADS // EDGE
-    return (
-        _spectra(size, THREADS),
-        Launch(f"fft_conv3d_boxes<{k}>", cut.grid, (THREADS,), args, _shared(k) + barriers),
-    )
+def _boxes(size: Size, dependent: bool = False) -> tuple[Launch, ...]:
+    cut, box, n, k = Cut.boxed(size), Box(size["k"]), size["n"], size["k"]
+    args = (Tensor("source", (n, n, n), (2, EDGE, box.columns), "float32"), *_column_args(cut))
+    shared = _shared(k, box.pair_bytes) + BARRIER * THREADS // EDGE
+    kernel = f"fft_conv3d_{'dependent' if dependent else 'boxes'}<{k}>"
+    spectra = _spectra(size, THREADS)
+    if dependent:
+        spectra = replace(spectra, kernel=f"fft_conv3d_spectra_first<{k}>")
+    return (spectra, Launch(kernel, cut.grid, (THREADS,), args, shared, pdl=dependent))
 
 
 def _continued(name: str, file: str, **changed: Any) -> Rung:
     """A rung of the ladder ``conv3d``."""
     return replace(conv3d.ladder[name].rung, source=f"../../conv3d/conv3d/{file}.cu", **changed)
+
+
+def _boxed(name: str, idea: str, launches: Callable[[Size], tuple[Launch, ...]]) -> Rung:
+    """A rung whose planes the copy engine brings."""
+    return Rung(
+        name,
+        idea,
+        launches,
+        requires=_boxes_require,
+        alignment={"source": 16},
+        workspace=_plane_spectra,
+        shortcut=True,
+        work=lambda size: _planes_work(Cut.boxed(size)),
+        capability="9.0",
+    )
 
 
 ladder = Ladder(
@@ -238,16 +295,11 @@ ladder = Ladder(
             shortcut=True,
             work=lambda size: _planes_work(Cut.closest(size)),
         ),
-        Rung(
-            "boxes",
-            "the copy engine brings the planes",
-            _boxes,
-            requires=_boxes_require,
-            alignment={"source": 16},
-            workspace=_plane_spectra,
-            shortcut=True,
-            work=lambda size: _planes_work(Cut.aligned(size)),
-            capability="9.0",
+        _boxed("boxes", "the copy engine brings the planes", _boxes),
+        _boxed(
+            "dependent",
+            "the first planes load while the weights are transformed",
+            lambda size: _boxes(size, dependent=True),
         ),
     ),
     peers=tuple(

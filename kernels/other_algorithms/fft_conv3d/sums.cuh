@@ -29,8 +29,9 @@ __device__ __forceinline__ float2 add_plane(Sums<K>& sums, const float2 (&h)[K],
 }
 
 // Replaces the spectra of the first `count` pairs of planes by those of the outputs
-// that they complete. kOwn: the owner may have frequencies that are their own opposites.
-template <int K, bool kOwn>
+// that they complete. kStride: complex numbers from one pair to the next. kOwn: the owner
+// may have frequencies that are their own opposites.
+template <int K, int kStride, bool kOwn>
 __device__ __forceinline__ void sum_planes(float2* __restrict__ pairs,
                                            const float2* __restrict__ spectra,
                                            Sums<K>& sums, int owner, int count)
@@ -48,7 +49,7 @@ __device__ __forceinline__ void sum_planes(float2* __restrict__ pairs,
     float2* first = pairs + k.first_row * kPitch + k.first_col;
     float2* second = pairs + k.second_row * kPitch + k.second_col;
 #pragma unroll 1
-    for (int i = 0; i < count; ++i, first += kPair, second += kPair) {
+    for (int i = 0; i < count; ++i, first += kStride, second += kStride) {
         float2 a, b;
         untangle(*first, *second, own, a, b);
         a = add_plane<K>(sums, h, h_imag, a);
@@ -58,7 +59,7 @@ __device__ __forceinline__ void sum_planes(float2* __restrict__ pairs,
 }
 
 // The same for all owners that the thread plays. The first warp has those of row 0.
-template <int K>
+template <int K, int kStride = kPair>
 __device__ __forceinline__ void sum_planes(float2* __restrict__ pairs,
                                            const float2* __restrict__ spectra,
                                            Sums<K> (&sums)[kSlots], int count)
@@ -67,9 +68,9 @@ __device__ __forceinline__ void sum_planes(float2* __restrict__ pairs,
     for (int slot = 0; slot < kSlots; ++slot) {
         const int owner = threadIdx.x + slot * kThreads;
         if (slot == 0 && threadIdx.x < kEdge) {
-            sum_planes<K, true>(pairs, spectra, sums[slot], owner, count);
+            sum_planes<K, kStride, true>(pairs, spectra, sums[slot], owner, count);
         } else {
-            sum_planes<K, false>(pairs, spectra, sums[slot], owner, count);
+            sum_planes<K, kStride, false>(pairs, spectra, sums[slot], owner, count);
         }
     }
 }

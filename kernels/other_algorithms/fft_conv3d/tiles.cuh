@@ -206,34 +206,54 @@ __device__ __noinline__ void mend(float* __restrict__ target,
 // spectra[K - 1 - dz][owner]: the conjugate spectrum of plane dz of the weights (an
 // output takes weight d from d further on: a correlation), with the scale of the
 // transforms there and back and of untangle. Own opposites are real: two in one number.
+// All threads of the block call it; it has plane blockIdx.x and blockDim.x owners.
 template <int K>
-__global__ void fft_conv3d_spectra(const float* __restrict__ weights,
-                                   float2* __restrict__ spectra)
+__device__ __forceinline__ void transform_weights(const float* __restrict__ weights,
+                                                  float2* __restrict__ spectra)
 {
     __shared__ float2 roots[kEdge];
+    __shared__ float2 rows[K][kEdge];  // the spectra of the rows
+    __shared__ float plane[K * K];
     if (threadIdx.x < kEdge) {
         const float angle = threadIdx.x / 16.0f;
         roots[threadIdx.x] = {cospif(angle), sinpif(angle)};
     }
-    __syncthreads();  // the roots are complete before any thread reads them
-    const int owner = blockIdx.y * blockDim.x + threadIdx.x;
-    const Owned k = owned_by(owner);
-    float2 first = {}, second = {};
-#pragma unroll 1
-    for (int dy = 0; dy < K; ++dy) {
+    for (int i = threadIdx.x; i < K * K; i += blockDim.x) {
+        plane[i] = weights[blockIdx.x * K * K + i];
+    }
+    __syncthreads();  // roots and weights are complete
+    for (int i = threadIdx.x; i < K * kEdge; i += blockDim.x) {
+        const int dy = i / kEdge, col = i % kEdge;
+        float2 sum = {};
 #pragma unroll
         for (int dx = 0; dx < K; ++dx) {
-            const float weight = weights[(blockIdx.x * K + dy) * K + dx];
-            const float2 root =
-                roots[(k.first_row * dy + k.first_col * dx) % kEdge];
-            first.x = fmaf(weight, root.x, first.x);
-            first.y = fmaf(weight, root.y, first.y);
-            const int other = (k.second_row * dy + k.second_col * dx) % kEdge;
-            second.x = fmaf(weight, roots[other].x, second.x);
+            const float2 root = roots[col * dx % kEdge];
+            sum.x = fmaf(plane[dy * K + dx], root.x, sum.x);
+            sum.y = fmaf(plane[dy * K + dx], root.y, sum.y);
         }
+        rows[dy][col] = sum;
+    }
+    __syncthreads();  // the spectra of the rows are complete
+    const int owner = blockIdx.y * blockDim.x + threadIdx.x;
+    const Owned k = owned_by(owner);
+    float2 first = {};
+    float second = 0.0f;
+#pragma unroll
+    for (int dy = 0; dy < K; ++dy) {
+        const float2 a = rows[dy][k.first_col], root = roots[k.first_row * dy % kEdge];
+        first.x = fmaf(a.x, root.x, fmaf(-a.y, root.y, first.x));
+        first.y = fmaf(a.x, root.y, fmaf(a.y, root.x, first.y));
+        // Own opposites are in rows 0 and 16, where roots are real.
+        second = fmaf(rows[dy][k.second_col].x, root.x, second);
     }
     const float scale = (k.own_opposites ? 1.0f : 0.5f) / (kEdge * kEdge);
-    spectra[(K - 1 - blockIdx.x) * kOwners + owner] =
-        k.own_opposites ? float2{scale * first.x, scale * second.x}
-                        : float2{scale * first.x, scale * first.y};
+    const float imag = k.own_opposites ? second : first.y;
+    spectra[(K - 1 - blockIdx.x) * kOwners + owner] = {scale * first.x, scale * imag};
+}
+
+template <int K>
+__global__ void fft_conv3d_spectra(const float* __restrict__ weights,
+                                   float2* __restrict__ spectra)
+{
+    transform_weights<K>(weights, spectra);
 }

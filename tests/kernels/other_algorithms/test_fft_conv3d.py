@@ -34,13 +34,13 @@ def test_a_transform_in_registers_takes_388_operations():
 
 
 @pytest.mark.parametrize("n, k", [(n, k) for n in (1, 4, 96, 100, 256, 512) for k in (3, 5, 7, 9, 11)])
-@pytest.mark.parametrize("cut", [Cut.closest, Cut.aligned])
+@pytest.mark.parametrize("cut", [Cut.closest, Cut.boxed])
 def test_tiles_cover_a_plane_and_blocks_a_column(cut, n: int, k: int):
     tiles = cut({"n": n, "k": k})
     across, down, deep = tiles.grid
     first = k // 2 - tiles.lead  # the first output of the first tile
     assert first <= 0 and first + across * tiles.wide >= n and down * tiles.kept >= n and deep * tiles.planes >= n
-    assert tiles.wide <= tiles.kept and (cut is not Cut.aligned or (tiles.wide % 4 == 0 and tiles.lead % 4 == 0))
+    assert tiles.wide <= tiles.kept and (cut is not Cut.boxed or (tiles.wide % 4 == 0 and tiles.lead % 4 == 0 or k <= 7))
 
 
 @pytest.mark.parametrize("value", [np.inf, thorough(np.nan)])

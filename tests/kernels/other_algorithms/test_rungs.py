@@ -25,9 +25,9 @@ PLANTED = [
     ("fft_conv3d", "karatsuba", "sums.both[1][o] -= sums.earlier[1][o]", "sums.both[1][o] -= 0.0f", WrongResult),
     ("fft_conv3d", "cubes", "__syncthreads();  // the spectra of all planes", "// the spectra of all planes", Race),
     ("fft_conv3d", "planes", "__syncthreads();  // all outputs", "// all outputs", Race),
-    ("fft_conv3d", "boxes", "mbarrier_arrive_expect(arrived, kBytes)", "mbarrier_arrive_expect(arrived, kBytes / 2)",
+    ("fft_conv3d", "boxes", "expect(arrived, B::kBytes)", "expect(arrived, B::kBytes / 2)",
      Deadlock),
 ]  # fmt: skip
 
 #: The same, for faults that only corners reach.
-HIDDEN = [("fft_conv3d", "boxes", "parity ^= 1", "parity ^= 0", AsyncRace)]
+HIDDEN = [("fft_conv3d", "dependent", "parity ^= 1", "parity ^= 0", AsyncRace)]
