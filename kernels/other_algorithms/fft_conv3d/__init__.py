@@ -236,8 +236,11 @@ def _column_args(cut: Cut) -> tuple[Any, ...]:
 
 def _planes(size: Size) -> tuple[Launch, ...]:
     cut, k = Cut.closest(size), size["k"]
-    column = Launch(f"fft_conv3d_planes<{k}>", cut.grid, (THREADS,), _column_args(cut), _shared(k, COMPLEX * EDGE * PITCH))
-    return (_spectra(size, THREADS), column)
+    shared = _shared(k, COMPLEX * EDGE * PITCH)
+    return (
+        _spectra(size, THREADS),
+        Launch(f"fft_conv3d_planes<{k}>", cut.grid, (THREADS,), _column_args(cut), shared),
+    )
 
 
 def _boxes(size: Size, dependent: bool = False) -> tuple[Launch, ...]:
