@@ -38,7 +38,8 @@ __global__ void __launch_bounds__(kThreads, 2)
         sum_planes<K>(pairs, kernel_spectra, sums, count);
         __syncthreads();  // all outputs of this step are complete
         const Place to = {from.z - K / 2, row, col};
-        const bool a = to.z >= begin && to.z < end, b = to.z + 1 >= begin && to.z + 1 < end;
+        const bool a = to.z >= begin && to.z < end,
+                   b = to.z + 1 >= begin && to.z + 1 < end;
         if (a || b) {
             // All lanes have read before the next step writes.
             transform_back<kKept>(v, own_pair, [] { __syncwarp(); });

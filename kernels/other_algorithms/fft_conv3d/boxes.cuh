@@ -4,9 +4,9 @@
 #include "../../common/hopper/tma.cuh"
 #include "sums.cuh"
 
-// A box of two planes begins at a multiple of 16 bytes in its rows. Where a tile keeps a
-// multiple of four columns, all tiles do. Otherwise boxes are four columns wider than
-// tiles if shared memory allows, and if not, a tile keeps up to three columns less.
+// A box of two planes begins at a multiple of 16 bytes in its rows. Where a tile keeps
+// a multiple of four columns, all tiles do. Otherwise boxes are four columns wider than
+// tiles if shared memory allows; if not, a tile keeps up to three columns less.
 template <int K>
 struct Box {
     static constexpr int kKept = kEdge - K + 1;
@@ -16,7 +16,7 @@ struct Box {
     static constexpr int kPitch = kEdge + (kWider ? 4 : 0);
     static constexpr int kFloats = 2 * kEdge * kPitch;
     static constexpr int kBytes = kFloats * static_cast<int>(sizeof(float));
-    // Complex numbers from one pair to the next: a box or its spectrum, whole 128 bytes.
+    // Complex numbers from one pair to the next: a box or its spectrum.
     static constexpr int kPair = kFloats / 2 > ::kPair ? kFloats / 2 : ::kPair;
 };
 

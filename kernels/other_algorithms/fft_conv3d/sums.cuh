@@ -29,8 +29,8 @@ __device__ __forceinline__ float2 add_plane(Sums<K>& sums, const float2 (&h)[K],
 }
 
 // Replaces the spectra of the first `count` pairs of planes by those of the outputs
-// that they complete. kStride: complex numbers from one pair to the next. kOwn: the owner
-// may have frequencies that are their own opposites.
+// that they complete. kStride: complex numbers from one pair to the next. kOwn: the
+// owner may have frequencies that are their own opposites.
 template <int K, int kStride, bool kOwn>
 __device__ __forceinline__ void sum_planes(float2* __restrict__ pairs,
                                            const float2* __restrict__ spectra,

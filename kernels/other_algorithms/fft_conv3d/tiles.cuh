@@ -1,10 +1,10 @@
 // What the rungs share that convolve by transforms of 32 x 32 tiles of planes.
 //
 // Two real planes a and b travel as one complex plane a + i b. Its transform C holds
-// both: A(k) = (C(k) + conj C(-k)) / 2 and B(k) = (C(k) - conj C(-k)) / 2 i. So a thread
-// that owns the frequencies k and -k has A(k) and B(k), and A(-k) and B(-k) are their
-// conjugates. The four frequencies that are their own opposite have real spectra; two of
-// them go to one owner, which calls one the real and the other the imaginary part.
+// both: A(k) = (C(k) + conj C(-k)) / 2 and B(k) = (C(k) - conj C(-k)) / 2 i. So a
+// thread that owns the frequencies k and -k has A(k) and B(k), and A(-k) and B(-k) are
+// their conjugates. The four frequencies that are their own opposite have real spectra;
+// two go to one owner, which calls one the real and the other the imaginary part.
 #pragma once
 #include "../fft32.cuh"
 
@@ -129,8 +129,8 @@ __device__ __forceinline__ bool is_strange(float value)
     return !(fabsf(value) <= 3.402823466e38f);
 }
 
-// Stores what lies in the volume of kKept rows and kWide columns of outputs of a pair of
-// planes: plane place.z if `a`, the next if `b`. Returns whether one is not finite.
+// Stores what lies in the volume of kKept rows and kWide columns of outputs of a pair
+// of planes: plane place.z if `a`, the next if `b`. Returns whether one is not finite.
 template <int kKept, int kWide = kKept>
 __device__ __forceinline__ bool store_columns(float* __restrict__ target, int n,
                                               Place place, bool a, bool b,
