@@ -15,6 +15,8 @@ pytest.register_assert_rewrite("tools.rung_checks", "tools.corners")
 # Thousands of tests and parsed kernels live as long as the run; searching them for cycles would take a tenth of it.
 gc.set_threshold(100_000, 50, 100)
 
+# Tests run beside each other, and some replace parts of the emulator, which workers would not know of.
+os.environ.setdefault("CLIMB_WORKERS", "1")
 
 #: The backend that each marker needs, and why a test is skipped without it.
 _NEEDS = {

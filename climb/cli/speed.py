@@ -1,6 +1,7 @@
 """Measure how fast the emulator runs with counters on: its own kernels, then the book's ladders.
 
-Each ladder runs at the last of the sizes at which its rungs are checked. With names, only those ladders run.
+Each ladder runs at the last of the sizes at which its rungs are checked. With names, only those ladders run. All runs
+are timed in one process, and in as many as `CLIMB_WORKERS` says, by default one for each CPU core.
 """
 
 from __future__ import annotations
@@ -21,12 +22,15 @@ def run(args: argparse.Namespace) -> int:
     from climb.bench import speed
     from climb.bench.registry import ladder_names
     from climb.emulator import bench
+    from climb.emulator.execution.processes import pool
+    from climb.emulator.execution.workers import number_of_workers
 
+    pool.start(number_of_workers() - 1)
     ladders = [] if args.kernels_only else common.loaded(args.ladders or ladder_names())
     if not args.ladders:
         bench.main()
     if ladders:
-        print(f"\n{speed.HEAD}", flush=True)
+        print(f"\n{speed.head()}", flush=True)
     for ladder in ladders:
         print(speed.speed_of(ladder), flush=True)
     return 0

@@ -1,20 +1,26 @@
 """How fast the emulator is with counters on, in thread-instructions per second; `climb speed` prints it.
 
-Each kernel is launched once to warm up, then three times; the best is shown, with the time until a kernel is ready that
-was translated before: to load and link it.
+Each kernel is launched once to warm up, then three times in one process and three times in as many as launches use
+(`execution.workers`); the best of each is shown, with the time until a kernel is ready that was translated before: to
+load and link it.
 """
 
 from __future__ import annotations
 
 import struct
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from climb.toolchain import compile_cuda
 
+from .counters.counters import Counters
 from .execution.module import load
+from .execution.processes import pool
+from .execution.workers import number_of_workers, workers
 from .memory.device_memory import Allocation, DeviceMemory
 
 SOURCE = r"""
@@ -119,11 +125,24 @@ def _fill(allocation: Allocation, rng: np.random.Generator, whole: bool) -> None
     allocation.data[:] = values.view(np.uint8)
 
 
+def best_launch(launch: Callable[[], Counters]) -> tuple[float, int]:
+    """The shortest of three launches after one more, in seconds, and the thread-instructions of each."""
+    number, times = launch().thread_instructions, []
+    for _ in range(3):
+        start = time.perf_counter()
+        launch()
+        times.append(time.perf_counter() - start)
+    return min(times), number
+
+
 def main() -> None:
     """Print one line for each case."""
     compiled = compile_cuda(SOURCE, filename="bench.cu")
     rng = np.random.default_rng(0)
-    print(f"{'kernel':12} {'size':14} {'ready ms':>9} {'run ms':>8} {'thread instr. M':>16} {'M per second':>13}")
+    processes = number_of_workers()
+    pool.start(processes - 1)  # what they take to start is no part of a launch
+    columns = "".join(f"{f'{n} process' + 'es' * (n > 1):>14} {'M per s':>8}" for n in sorted({1, processes}))
+    print(f"{'kernel':12} {'size':14} {'ready ms':>9} {'thread instr. M':>16}{columns}")
     for case in CASES:
         load(compiled.ptx, compiled.sources).kernel(case.kernel)  # from now on, its translation is kept
         start = time.perf_counter()
@@ -134,12 +153,10 @@ def main() -> None:
         for buffer in buffers[:-1]:
             _fill(buffer, rng, case.kernel == "histogram")
         args = [struct.pack("<Q", buffer.address) for buffer in buffers] + [struct.pack("<i", case.n)]
-        times = []
-        for _ in range(4):
-            start = time.perf_counter()
-            counters = kernel.launch(case.grid, case.block, args, memory=memory)
-            times.append(time.perf_counter() - start)
-        best, number = min(times[1:]), counters.thread_instructions / 1e6
-        print(
-            f"{case.kernel:12} {case.size:14} {1e3 * ready:9.1f} {1e3 * best:8.1f} {number:16.1f} {number / best:13.0f}"
-        )
+        launch = partial(kernel.launch, case.grid, case.block, args, memory=memory)
+        columns, number = "", 0
+        for count in sorted({1, processes}):
+            with workers(count):
+                best, number = best_launch(launch)
+            columns += f"{1e3 * best:11.1f} ms {number / 1e6 / best:8.0f}"
+        print(f"{case.kernel:12} {case.size:14} {1e3 * ready:9.1f} {number / 1e6:16.1f}{columns}", flush=True)

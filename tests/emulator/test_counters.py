@@ -9,7 +9,7 @@ from harness import Device, DeviceMemory, pointer
 from climb.emulator import Trace, load
 from climb.emulator.counters.cost_model import load_wavefronts, sectors
 from climb.emulator.counters.lines import AccessCounters
-from climb.emulator.simt.lanes import INACTIVE
+from climb.emulator.simt.warp_layout import INACTIVE
 
 ACCESS = r"""
 extern "C" {
@@ -258,7 +258,7 @@ def test_a_uniform_shared_address_costs_one_wavefront():
 
 
 def test_counts_do_not_depend_on_how_blocks_are_batched(device, monkeypatch):
-    from climb.emulator.execution import kernel
+    from climb.emulator.execution import batches
 
     rng = np.random.default_rng(8)
     data, index = rng.random(5000).astype(np.float32), rng.integers(0, 5000, 64).astype(np.int32)
@@ -267,7 +267,8 @@ def test_counts_do_not_depend_on_how_blocks_are_batched(device, monkeypatch):
         "indexed": (1, 64, data, index, np.zeros(64, np.float32)),
     }
     first = [device.launch(name, *args) for name, args in kernels.items()]
-    monkeypatch.setattr(kernel, "LANES", 64)
+    monkeypatch.setattr(batches, "LANES", 64)
+    monkeypatch.setattr(batches, "MOST_LANES", 64)
     assert [device.launch(name, *args) for name, args in kernels.items()] == first
 
 

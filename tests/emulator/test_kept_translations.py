@@ -92,7 +92,7 @@ def test_damaged_or_foreign_file_is_made_again(compiled, folder, monkeypatch, at
 def test_changed_emulator_translates_again_in_the_same_files(compiled, folder, monkeypatch):
     launch(compiled)
     before = files(folder)
-    monkeypatch.setattr(kept, "_emulator", lambda: b"\1" * 32)
+    monkeypatch.setattr(kept, "version", lambda: b"\1" * 32)
     monkeypatch.setattr(module, "translate", None)
     with pytest.raises(TypeError):
         launch(compiled)

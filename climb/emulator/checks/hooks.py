@@ -28,7 +28,7 @@ class LaunchChecks:
     """
 
     def __init__(self, chosen: frozenset[str], blocks: int, threads: int, thorough: set[int]) -> None:
-        self.chosen = chosen
+        self.chosen, self.thorough = chosen, thorough
         self.events = Events(blocks)
         whole = enabled.GLOBAL in chosen and blocks * threads <= MAX_THREADS
         self.global_shadow = GlobalShadow(thorough) if whole else None
@@ -112,6 +112,8 @@ def store(
                 clash = batch.global_shadow.store(group, site, allocation, address, lambda: differ(data, index, value))
     if batch.watching:
         batch.changes += bool(differ(data, index, value).any())
+    if batch.footprint is not None:
+        batch.footprint.store(allocation, index, data.itemsize)
     data[index] = value
     if clash is not None and clash.any():
         clash = clash & differ(data, index, value)

@@ -7,22 +7,20 @@ distinct bytes. Wavefronts: shared memory has 32 banks of 4 bytes. Accesses of u
 deliver; equal words are broadcast. Shared-memory atomics get no broadcast (`atomic_wavefronts`).
 
 Both costs depend only on the addresses relative to the warp's first lane and on a few low bits of that lane's address.
-Most warps of an access share one such pattern, so the cost of a pattern is computed once and remembered.
+`access_cost` sums them over the warps of an access.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
-from ..simt.lanes import INACTIVE, WARP, Lanes
+from ..simt.warp_layout import INACTIVE, WARP
 
 SECTOR = 32
 LINE = 128
 BANKS = 32
-_LIMIT = 1 << 16
 
 Measure = Callable[[np.ndarray, np.ndarray, int], np.ndarray]
 
@@ -259,133 +257,3 @@ SHARED_MEASURES: dict[str, Measure] = {
     "native": atomic_wavefronts,
     "swapped": swap_wavefronts,
 }
-
-
-@dataclass(frozen=True)
-class AccessCost:
-    """The cost of one access by a group: sums over its warps, its lowest and highest address, and whether any address
-    is misaligned."""
-
-    achieved: int
-    ideal: int
-    lowest: int
-    highest: int
-    misaligned: bool
-
-
-_known: dict[tuple, tuple[int, int]] = {}
-#: Odd multipliers that hash the addresses of a warp: powers of Knuth's, modulo 2^64.
-_MULTIPLIERS = np.full(WARP, 6364136223846793005, np.int64).cumprod()
-_ZEROS = np.zeros(WARP, np.int64)
-
-
-def _remembered(measure: Measure, row: np.ndarray, residue: int, width: int) -> tuple[int, int]:
-    key = (measure, width, residue, row.tobytes())
-    found = _known.get(key)
-    if found is None:
-        if len(_known) > _LIMIT:
-            _known.clear()
-        counts = measure(row.reshape(1, WARP), np.array([residue]), width)
-        found = _known[key] = (int(counts[0, 0]), int(counts[0, 1]))
-    return found
-
-
-def _banks_collide(row: np.ndarray) -> bool:
-    """Whether lanes of a warp want different words of one bank. Only then does it matter for atomics which cache lines
-    share a set."""
-    word = row[row != INACTIVE] >> 2
-    return bool((word != word[0]).any()) and np.unique(word & BANKS - 1).size < word.size
-
-
-def _shared_pattern(
-    measure: Measure, row: np.ndarray, first: np.ndarray, modulus: int, width: int, repeat: int
-) -> tuple[int, int]:
-    """The cost summed over warps that share the pattern `row`; `first` holds the address of each warp's first lane."""
-    residue = first & (modulus - 1)
-    if modulus == PERIOD:
-        if not _banks_collide(row):
-            modulus, residue = SECTOR, residue & SECTOR - 1
-        else:
-            each, number = np.unique(residue, return_counts=True)
-            counts = measure(np.broadcast_to(row, (each.size, WARP)), each, width)
-            return tuple((counts * number.reshape(-1, 1)).sum(axis=0) * repeat)
-    counts = np.bincount(residue) if modulus > 1 else (first.size,)
-    achieved = ideal = 0
-    for low, number in enumerate(counts):
-        if number:
-            each = _remembered(measure, row, low, width)
-            achieved += each[0] * int(number)
-            ideal += each[1] * int(number)
-    return achieved * repeat, ideal * repeat
-
-
-_BY_WORDS = (wavefronts, load_wavefronts, atomic_wavefronts, swap_wavefronts, local_sectors)
-
-
-def access_cost(lanes: Lanes, address: np.ndarray, offset: int, width: int, measure: Measure) -> AccessCost:
-    """The cost of an access of `width` bytes by `lanes` at `address + offset` (int64, broadcasts to the lanes' shape).
-
-    `measure` is one of the functions above that count rows of 32 lanes.
-    """
-    if measure is atomic_sectors:
-        modulus = PERIOD
-    elif measure is sectors:
-        modulus = SECTOR
-    else:
-        modulus = 4 if measure in _BY_WORDS and width < 4 else 1
-    layout = lanes.layout
-    low = width - 1
-    if address.shape[1] == 1 and layout.kind == "whole":
-        first = address[:, 0] + offset
-        repeat = layout.warps // first.size
-        achieved, ideal = _shared_pattern(measure, _ZEROS, first, modulus, width, repeat)
-        return AccessCost(achieved, ideal, int(first.min()), int(first.max()), bool((first & low).any()))
-    if layout.kind == "ragged" and address.shape[1] == 1:
-        address = np.broadcast_to(address, lanes.shape)
-    matrix, repeat = layout.matrix(address, lanes)
-    rows = matrix.shape[0]
-    mask = layout.full_mask(rows)
-    if mask is None:
-        first = matrix[:, 0]
-        relative = matrix - matrix[:, :1]
-        lowest_relative = relative
-    else:
-        first = matrix[np.arange(rows), layout.first_lane(rows)]
-        relative = np.where(mask, matrix - first.reshape(-1, 1), INACTIVE)
-        lowest_relative = np.where(mask, relative, 0)
-    first = first + offset
-    pattern = relative[0]
-    if rows == 1 or (relative == pattern).all():
-        achieved, ideal = _shared_pattern(measure, pattern, first, modulus, width, repeat)
-        near = lowest_relative[0]
-        return AccessCost(
-            achieved,
-            ideal,
-            int(first.min() + near.min()),
-            int(first.max() + near.max()),
-            bool((first & low).any() or (near & low).any()),
-        )
-    residue = first & (modulus - 1)
-    counts = _distinct_patterns(measure, relative, residue, width)
-    absolute = lowest_relative + first.reshape(-1, 1)
-    return AccessCost(
-        int(counts[0]) * repeat,
-        int(counts[1]) * repeat,
-        int(absolute.min()),
-        int(absolute.max()),
-        bool(low and (np.bitwise_or.reduce(absolute, axis=None) & low)),
-    )
-
-
-def _distinct_patterns(measure: Measure, relative: np.ndarray, residue: np.ndarray, width: int) -> tuple[int, int]:
-    """The cost summed over rows with different patterns; if distinct patterns are few, each is counted once."""
-    rows = relative.shape[0]
-    if rows > 8:
-        key = relative @ _MULTIPLIERS + residue
-        _, index, inverse, number = np.unique(key, return_index=True, return_inverse=True, return_counts=True)
-        few = index.size * 4 <= rows
-        # Hashes can collide, so compare each row with its representative.
-        if few and (relative == relative[index][inverse]).all() and (residue == residue[index][inverse]).all():
-            counts = measure(relative[index], residue[index], width)
-            return tuple((counts * number.reshape(-1, 1)).sum(axis=0))
-    return tuple(measure(relative, residue, width).sum(axis=0))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 
 import numpy as np
 
@@ -20,18 +21,18 @@ from ..counters.summary import summarize
 from ..counters.trace import Trace
 from ..errors import EmulatorError, KernelWarning, LaunchError, Where
 from ..memory.device_memory import DeviceMemory
-from ..runtime import warpgroups
-from ..runtime.bulk_copies import check_left
 from ..runtime.heap import note_leaks, restore_heap
 from ..runtime.system_calls import print_output
-from ..simt.batch import Batch
 from ..simt.code import Code, TranslatedKernel
 from ..simt.launch_counts import LaunchCounts
+from .ahead import Experience, run
+from .batches import Batches, batch_size
 from .cooperative import make_workspace, resident_blocks
-from .scheduler import Scheduler
-from .schedules import BatchSchedule, Schedule, current
+from .jobs import Origin
+from .processes import pool
+from .schedules import Schedule, current
+from .workers import independent, number_of_workers
 
-LANES = 1 << 15  # lanes of a batch: a register takes 128 KiB, which fits into the L2 cache of the CPU
 MAX_THREADS = 1024
 MAX_BLOCK = (1024, 1024, 64)
 MAX_GRID = (2**31 - 1, 65535, 65535)
@@ -44,8 +45,9 @@ MAX_STEPS = 2_000_000
 class Kernel:
     """A kernel that can be launched. `Module.kernel` makes it."""
 
-    def __init__(self, translated: TranslatedKernel) -> None:
-        self._translated = translated
+    def __init__(self, translated: TranslatedKernel, origin: Origin) -> None:
+        self._translated, self._origin = translated, origin
+        self._experience = Experience()
 
     @property
     def name(self) -> str:
@@ -95,37 +97,28 @@ class Kernel:
         self._check(grid, block, shared_bytes)
         clusters = self._clusters(cluster, grid)
         threads, blocks = math.prod(block), math.prod(grid)
-        each = math.prod(clusters)
-        size = max(1, LANES // threads // each) * each  # whole clusters
         if cooperative:
             self._check_resident(blocks, threads, shared_bytes, registers)
-            size = blocks
+        size = blocks if cooperative else batch_size(blocks, threads, math.prod(clusters))
         schedule = schedule or current()
+        processes = number_of_workers()
+        watched = trace is not None or schedule is not None
+        if size >= blocks or watched or self._experience.alone or memory.heap is not None or not self._independent:
+            processes = 1
         before = trace.recorded if trace is not None else 0
         thorough: set[int] = set()
         heap = memory.heap.snapshot() if memory.heap is not None else None
         while True:
-            counts, workspace = LaunchCounts(len(self.code.blocks)), None
+            counts = LaunchCounts(len(self.code.blocks))
             launch_checks = LaunchChecks(chosen(checks), blocks, threads, thorough)
+            batches = Batches(
+                self._translated, grid, block, clusters, blocks, size, parameters, memory, shared_bytes,
+                self._entry_registers(registers, threads), max_steps, trace, schedule, launch_checks,
+                make_workspace(memory) if cooperative else None,
+            )  # fmt: skip
             try:
                 with np.errstate(all="ignore"):
-                    for start in range(0, blocks, size):
-                        number = min(size, blocks - start)
-                        place = (grid, block, start, number)
-                        batch = Batch(
-                            self._translated, *place, parameters, memory, shared_bytes, counts, trace, clusters
-                        )
-                        if cooperative:
-                            batch.grid_barrier = workspace = make_workspace(memory)
-                        launch_checks.attach(batch)
-                        if schedule is not None:
-                            batch.schedule = BatchSchedule(schedule, start)
-                        Scheduler(batch, max_steps).run()
-                        check_left(batch)
-                        warpgroups.check_left(batch, self._entry_registers(registers, threads))
-                        if batch.shared_shadow is not None:
-                            batch.shared_shadow.check_left(batch)
-                        del batch  # frees its memory before the next batch needs as much
+                    run(batches, counts, processes, self._origin, pool, self._experience)
                 note_leaks(memory, heap, counts)
                 for warning in counts.warnings:
                     warnings.warn(f"{demangled(self.name)}, {warning}", KernelWarning, stacklevel=2)
@@ -142,8 +135,12 @@ class Kernel:
                 raise
             finally:
                 print_output(counts)
-                if workspace is not None:
-                    memory.free(workspace)
+                if batches.workspace is not None:
+                    memory.free(batches.workspace)
+
+    @cached_property
+    def _independent(self) -> bool:
+        return independent(self.code)
 
     def _check(self, grid: tuple[int, int, int], block: tuple[int, int, int], shared_bytes: int) -> None:
         """Raise LaunchError for a launch that no GPU takes."""

@@ -17,6 +17,7 @@ from ..ptx.call_graph import CallGraph
 from ..translation import kept
 from ..translation.object_code import ObjectCode, link
 from ..translation.translate import translate
+from .jobs import Origin
 from .kernel import Kernel
 
 _modules = itertools.count()
@@ -83,7 +84,8 @@ class Module:
                 raise KeyError(f"no kernel {name} in this module; it has: {', '.join(self._outline.kernels)}")
             key = kept.name_of(self._text, sorted(self.sources.items()), name)
             code = kept.keep(key, lambda: self._translate(name))
-            found = self._kernels[name] = Kernel(link(code, self.memory, self._base, self.sources))
+            linked = link(code, self.memory, self._base, self.sources)
+            found = self._kernels[name] = Kernel(linked, Origin(key, self._base))
         return found
 
     def _translate(self, name: str) -> ObjectCode:

@@ -67,6 +67,8 @@ class Scheduler:
             steps += 1
             if steps > max_steps:
                 endless_loop(batch, at, group, parked, f"more than {max_steps} steps", steps=max_steps)
+            if batch.tick is not None:
+                batch.tick(batch)
             lanes = group.lanes
             count = executed[at]
             count[0] += lanes.warps
@@ -215,7 +217,7 @@ def _divergent_warps(predicate: np.ndarray, lanes: Lanes) -> int:
     if predicate.shape[1] == 1:
         return 0
     layout = lanes.layout
-    matrix, repeat = layout.matrix(predicate, lanes)
+    matrix, repeat = layout.matrix(predicate, lanes.shape)
     mask = layout.full_mask(matrix.shape[0])
     if mask is None:
         both = matrix.any(axis=1) & ~matrix.all(axis=1)

@@ -11,6 +11,7 @@ from ..memory.device_memory import DeviceMemory
 from ..simt.groups import Group
 from ..simt.lanes import WARP
 from .kernel import Kernel
+from .workers import workers
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,8 @@ def follow(
 
     code.functions[:] = [watched(index, function) for index, function in enumerate(original)]
     try:
-        kernel.launch(grid, block, args, memory=memory)
+        with workers(1):  # `steps` is filled in this process
+            kernel.launch(grid, block, args, memory=memory)
     finally:
         code.functions[:] = original
     return tuple(steps)

@@ -30,14 +30,15 @@ HALVES = {
 
 
 def _atomic(emitter: Emitter, instruction: ptx.Instruction, name: str, space: str, how: str, t: str, **_: str) -> None:
-    returns, space = name == "atom", _SERVED.get(space[1:], space[1:])
-    operands = instruction.operands[returns:]
+    space = _SERVED.get(space[1:], space[1:])
+    operands = instruction.operands[name == "atom" :]
+    returns = name == "atom" and emitter.is_read(instruction.operands[0])
     kind = t.removeprefix("noftz.")
     kind, how = HALVES.get(kind, ("u" + kind[1:] if kind[0] == "b" else kind, how))
     values = [emitter.read(operand, kind) for operand in operands[1:]]
     site = emitter.site(instruction, "shared" if space == "cluster" else space, "atomic", dtype(kind), 1)
-    if how == "add" and operands[1] == ptx.Immediate(1) and kind in ("u32", "s32"):
-        emitter.combine(site, instruction.operands[0] if returns else None)
+    if not returns and how == "add" and operands[1] == ptx.Immediate(1) and kind in ("u32", "s32"):
+        emitter.combine(site)
     other = values[1] if len(values) > 1 else "None"
     address = emitter.address(operands[0], space)
     code = f"atomic_{space}(G, {site}, '{how}', {address}, {values[0]}, {other}, {returns})"
@@ -68,8 +69,8 @@ for _how, _types in OPERATIONS.items():
 
 def _vector(emitter: Emitter, instruction: ptx.Instruction, name: str, count: str, **_: str) -> None:
     """atom.global.add.{v2,v4}.f32: neighbouring elements, each one atomic by itself."""
-    returns = name == "atom"
-    address, source = instruction.operands[returns:]
+    returns = name == "atom" and emitter.is_read(instruction.operands[0])
+    address, source = instruction.operands[name == "atom" :]
     values = [emitter.read(item, "f32") for item in source.items]
     site = emitter.site(instruction, "global", "atomic", dtype("f32"), int(count))
     where = emitter.address(address, "global")

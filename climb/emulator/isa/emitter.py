@@ -66,8 +66,11 @@ class Emitter(Protocol):
     def uncounted(self, site: str) -> None:
         """Exclude the accesses of a site from the counters."""
 
-    def combine(self, site: str, result: ptx.Operand | None) -> None:
-        """Mark an atomic that adds one as combinable, if nothing reads its result."""
+    def combine(self, site: str) -> None:
+        """Mark an atomic that adds one as combinable: nothing reads its result."""
+
+    def is_read(self, target: ptx.Operand) -> bool:
+        """Whether any instruction reads a register of a destination."""
 
     def place(self, instruction: ptx.Instruction) -> str:
         """The name in generated code of a site that tells errors where the instruction is."""

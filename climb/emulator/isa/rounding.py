@@ -54,20 +54,26 @@ def fma32(a: np.ndarray, b: np.ndarray, c: np.ndarray, ftz: bool = False) -> np.
     sum lies halfway between two float32 values (low 29 bits 1000...0) or the result is subnormal. Those lanes are
     rounded to odd first (Boldo and Melquiond, 2008), which makes rounding to float32 correct.
     """
-    product = np.multiply(a, b, dtype=np.float64)
-    total = product + c
+    total = np.multiply(a, b, dtype=np.float64)
+    # Arrays of a large batch leave the L2 cache of a CPU: make as few as possible.
+    total = np.add(total, c, out=total if total.shape == c.shape or c.size == 1 else None)
     out = total.astype(np.float32)
-    suspect = np.bitwise_and(total.view(np.int64), _LOW) == _HALF
     tiny = np.abs(out) <= TINY
     # For a few lanes count_nonzero takes half the time of any().
     if np.count_nonzero(tiny):
         tiny &= total != 0  # an exact zero is neither rounded nor flushed
+    else:
+        tiny = None
+    bits = total.view(np.int64)
+    suspect = np.bitwise_and(bits, _LOW, out=bits) == _HALF
+    if tiny is not None:
         suspect |= tiny
     if np.count_nonzero(suspect):
-        wide = np.broadcast_to(c, total.shape)[suspect].astype(np.float64)
-        sums = two_sum(np.broadcast_to(product, total.shape)[suspect], wide)
+        at = np.flatnonzero(suspect)
+        few = [np.broadcast_to(each, out.shape).reshape(-1).take(at) for each in (a, b, c)]
+        sums = two_sum(np.multiply(few[0], few[1], dtype=np.float64), few[2].astype(np.float64))
         out[suspect] = to_odd(*sums).astype(np.float32)
-        if ftz and np.count_nonzero(tiny):
+        if ftz and tiny is not None and np.count_nonzero(tiny):
             out = flushed_sum(out, a, b, c)
     return out
 

@@ -7,6 +7,7 @@ allocation itself, and at least 1 MiB, so that an access past the end, even by s
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -132,9 +133,21 @@ class DeviceMemory:
                 return one
         return None
 
+    def live(self) -> list[Allocation]:
+        """The allocations that have not been freed."""
+        return [one for one in self._allocations if not one.freed]
+
     def nearest(self, address: int) -> Allocation | None:
         """The allocation, live or freed, that is closest to `address`; None if there is none."""
         return min(self._near(address), key=lambda one: distance(one, address), default=None)
+
+
+def holding(allocations: Iterable[Allocation]) -> DeviceMemory:
+    """A memory of existing allocations."""
+    out = DeviceMemory()
+    out._allocations = sorted(allocations, key=lambda one: one.address)
+    out._starts = [one.address for one in out._allocations]
+    return out
 
 
 def distance(allocation: Allocation, address: int) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..checks import faults
-from ..counters.cost_model import AccessCost
+from ..counters.access_cost import AccessCost
 from ..memory.device_memory import BLOCK_WINDOW, LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, WINDOW, Allocation
 from ..memory.layout import Extents
 from ..simt.groups import Group

@@ -15,14 +15,16 @@ from dataclasses import replace
 import numpy as np
 
 from ..checks import faults, hooks
-from ..counters.cost_model import LINE, access_cost, copy_sectors, sectors
+from ..counters.access_cost import access_cost
+from ..counters.cost_model import LINE, copy_sectors, sectors
 from ..errors import OutOfBounds
 from ..simt.async_access import AsyncAccess, Pending
 from ..simt.asynchronous import Operation
 from ..simt.batch import Batch
 from ..simt.groups import Group
-from ..simt.lanes import INACTIVE, take
+from ..simt.lanes import take
 from ..simt.site import Site
+from ..simt.warp_layout import INACTIVE
 from . import mbarrier
 from .accesses import count_access, split_by_allocation, subgroup
 from .asynchronous import complete, issue, wait
@@ -87,14 +89,14 @@ def _count(
     if found.misaligned:
         faults.misaligned(group, load, source)
     shape = np.broadcast_shapes(source.shape, target.shape, (1, lanes.shape[1]))
-    lines, repeat = lanes.layout.matrix(np.broadcast_to((source + load.offset) // LINE, shape), lanes)
-    places, _ = lanes.layout.matrix(np.broadcast_to(target + store.offset, shape), lanes)
+    lines, repeat = lanes.layout.matrix(np.broadcast_to((source + load.offset) // LINE, shape), lanes.shape)
+    places, _ = lanes.layout.matrix(np.broadcast_to(target + store.offset, shape), lanes.shape)
     mask = lanes.layout.full_mask(lines.shape[0])
     if mask is not None:
         lines = np.where(mask, lines, INACTIVE)
     achieved = int(copy_sectors(lines, places).sum()) * repeat
     near = group.batch.find(found.lowest, 1)
-    count_access(group, load, replace(found, achieved=achieved), source, "global", near.name if near else "several")
+    count_access(group, load, found._replace(achieved=achieved), source, "global", near.name if near else "several")
 
 
 def _read(group: Group, site: Site, source: np.ndarray, present: np.ndarray | None) -> np.ndarray:
@@ -140,6 +142,8 @@ def _bytes(group: Group, site: Site, source: np.ndarray, present: np.ndarray) ->
         for allocation, where, index in split_by_allocation(part, one, here):
             names.add(allocation.name)
             inner, chosen = subgroup(part, where)
+            if group.batch.footprint is not None:
+                group.batch.footprint.load_elements(allocation, index, 1)
             hooks.load(inner, one, allocation, take(here, chosen, part.lanes.shape))
             out[np.flatnonzero(present > byte)[where[0]], byte] = allocation.data[index]
     count_access(group, site, found, source, "global", names.pop() if len(names) == 1 else "several")

@@ -7,8 +7,11 @@ from collections.abc import Callable
 import numpy as np
 
 from ..checks import faults, hooks
-from ..counters.cost_model import access_cost, atomic_sectors, distinct
+from ..counters.access_cost import access_cost
+from ..counters.cost_model import atomic_sectors, distinct
 from ..isa.half import half_operation, high_half, join_halves, low_half
+from ..memory.device_memory import Allocation
+from ..memory.footprint import Update
 from ..simt.groups import Group
 from ..simt.lanes import take
 from ..simt.site import Site
@@ -146,13 +149,21 @@ def apply_by_lane(
     value: np.ndarray,
     other: np.ndarray | None,
     returns: bool,
+    allocation: Allocation | None = None,
 ) -> np.ndarray | None:
+    """`apply` with an array for each lane. `allocation`: what `memory` is the contents of, in global memory."""
     shape = group.lanes.shape
 
     def flat(each: np.ndarray) -> np.ndarray:
         return np.broadcast_to(each, shape).reshape(-1)
 
     where, batch = flat(index), group.batch
+    if allocation is not None and batch.footprint is not None:
+        update = Update(
+            allocation.address, memory.dtype, where, operation, flat(value), None if other is None else flat(other)
+        )
+        if not batch.footprint.atomic(allocation, update):
+            return None
     before = memory[where] if batch.watching else None
     old = apply(memory, where, operation, flat(value), None if other is None else flat(other), returns)
     if before is not None:
@@ -180,7 +191,8 @@ def atomic_global(
     _contention(group, site, address, "global")
     hooks.atomic(group, site, allocation, address)
     index = (address + (site.offset - allocation.address)) >> (site.width.bit_length() - 1)
-    return apply_by_lane(group, allocation.view(site.element), index, operation, value, other, returns)
+    memory = allocation.view(site.element)
+    return apply_by_lane(group, memory, index, operation, value, other, returns, allocation)
 
 
 def _atomic_scattered(
@@ -251,7 +263,8 @@ def atomic_vector(
     index = (address + (site.offset - allocation.address)) >> (size.bit_length() - 1)
     memory = allocation.view(site.element)
     return [
-        apply_by_lane(group, memory, index + number, "add", value, None, returns) for number, value in enumerate(values)
+        apply_by_lane(group, memory, index + number, "add", value, None, returns, allocation)
+        for number, value in enumerate(values)
     ]
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..checks import faults, hooks
-from ..counters.cost_model import AccessCost
+from ..counters.access_cost import AccessCost
 from ..simt.groups import Group
 from ..simt.site import Site
 from .accesses import check_extents, count_access, pack, unpack

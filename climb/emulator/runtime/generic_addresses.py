@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..checks import faults
-from ..counters.cost_model import AccessCost, access_cost, load_wavefronts, local_sectors, sectors
+from ..counters.access_cost import AccessCost, access_cost
+from ..counters.cost_model import load_wavefronts, local_sectors, sectors
 from ..simt.groups import Group
 from ..simt.lanes import take
 from ..simt.site import Site

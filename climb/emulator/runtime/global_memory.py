@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..checks import faults, hooks
-from ..counters.cost_model import AccessCost, access_cost, sectors
+from ..counters.access_cost import AccessCost, access_cost
+from ..counters.cost_model import sectors
 from ..simt.groups import Group
 from ..simt.lanes import take
 from ..simt.site import Site
@@ -22,9 +23,11 @@ def load_global(group: Group, site: Site, address: np.ndarray) -> np.ndarray:
         return _load_scattered(group, site, address, cost)
     count_access(group, site, cost, address, "global", allocation.name)
     hooks.load(group, site, allocation, address)
-    container = site.container
-    index = (address + (site.offset - allocation.address)) >> (container.itemsize.bit_length() - 1)
-    value = allocation.view(container).take(index)
+    footprint = group.batch.footprint
+    index = (address + (site.offset - allocation.address)) >> (site.width.bit_length() - 1)
+    if footprint is not None and footprint.load(allocation, cost.lowest, cost.highest + site.width):
+        footprint.load_elements(allocation, index, site.width)
+    value = allocation.view(site.container).take(index)
     return value if site.count == 1 else unpack(value, site)
 
 
@@ -35,6 +38,8 @@ def _load_scattered(group: Group, site: Site, address: np.ndarray, cost: AccessC
     value = np.empty(address.shape, site.container)
     for allocation, where, index in parts:
         part, selection = subgroup(group, where)
+        if group.batch.footprint is not None:
+            group.batch.footprint.load_elements(allocation, index, site.width)
         hooks.load(part, site, allocation, take(address, selection, group.lanes.shape))
         value[where] = allocation.view(site.container)[index]
     return value if site.count == 1 else unpack(value, site)
@@ -75,6 +80,8 @@ def load_const(group: Group, site: Site, address: np.ndarray) -> np.ndarray:
         faults.out_of_bounds(group, site, address)
     count_access(group, site, cost, address, "constant", allocation.name)
     index = (full - allocation.address) >> (site.container.itemsize.bit_length() - 1)
+    if group.batch.footprint is not None:
+        group.batch.footprint.load_elements(allocation, index, site.width)
     value = allocation.view(site.container).take(index)
     return value if site.count == 1 else unpack(value, site)
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..checks import faults, races
-from ..counters.cost_model import AccessCost, access_cost, local_sectors
+from ..counters.access_cost import AccessCost, access_cost
+from ..counters.cost_model import local_sectors
 from ..simt.groups import Group
 from ..simt.site import Site
 from .accesses import check_extents, count_access, pack, unpack

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from ..checks import faults, hooks, races
-from ..counters.cost_model import SHARED_MEASURES, AccessCost, access_cost
+from ..counters.access_cost import AccessCost, access_cost
+from ..counters.cost_model import SHARED_MEASURES
 from ..simt.groups import Group
 from ..simt.site import Site
 from .accesses import check_extents, count_access, pack, unpack

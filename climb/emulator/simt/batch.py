@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cached_property
 
 import numpy as np
 
 from ..memory.device_memory import Allocation, DeviceMemory, buffer, distance
+from ..memory.footprint import Footprint
 from ..memory.stack import Stack
 from .async_access import CommitGroups
 from .asynchronous import Asynchronous
@@ -30,7 +32,8 @@ class Batch:
     `products` wgmma's, `asynchronous` holds mbarriers and the bulk operations; `registers` is None until a warpgroup
     changes its own. `parked`: the groups that wait at a barrier, by basic block. `grid_barrier`: the workspace of a
     cooperative launch. `stack`: made by the first call that needs one. `changes` counts the operations that have
-    changed memory, from the time when the scheduler is `watching` on.
+    changed memory, from the time when the scheduler is `watching` on. `footprint`: what batches do to global
+    memory while workers run others. `tick` is called before each basic block; None for nothing.
     """
 
     def __init__(
@@ -81,6 +84,8 @@ class Batch:
         self.global_shadow: GlobalShadow | None = None
         self.in_flight: InFlight | None = None
         self.schedule: BatchSchedule | None = None
+        self.footprint: Footprint | None = None
+        self.tick: Callable[[Batch], None] | None = None
         self._values: dict[tuple[int, str], np.ndarray] = {}
 
     def parameter(self, offset: int, dtype: str) -> np.ndarray:

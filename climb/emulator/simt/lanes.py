@@ -12,30 +12,61 @@ from dataclasses import dataclass
 
 import numpy as np
 
-WARP = 32
-INACTIVE = np.int64(-(2**62))  # stands for absent lanes in a matrix of warps; below any address difference
+from .warp_layout import WARP, WarpLayout, ragged_layout, rectangle_layout
 
 
 class Lanes:
     """`block` and `thread` are int64 indices (within the batch, within the block) that broadcast to `shape`.
 
-    Lanes are in ascending order of (block, thread). `threads` is the number of threads of a whole block.
+    Lanes are in ascending order of (block, thread). `threads` is the number of threads of a whole block. `whole`: these
+    are all threads of all blocks.
     """
 
-    __slots__ = ("_layout", "block", "count", "ragged", "shape", "thread", "threads")
+    __slots__ = ("_block", "_layout", "_linear", "_thread", "count", "ragged", "shape", "threads", "whole")
 
     def __init__(self, block: np.ndarray, thread: np.ndarray, threads: int, ragged: bool) -> None:
-        self.block, self.thread, self.threads, self.ragged = block, thread, threads, ragged
+        self._block, self._thread, self.threads, self.ragged = block, thread, threads, ragged
         self.shape = (1, thread.shape[1]) if ragged else (block.shape[0], thread.shape[1])
         self.count = self.shape[0] * self.shape[1]
+        self._linear: np.ndarray | None = None
         self._layout: WarpLayout | None = None
+        self.whole = False
+
+    @classmethod
+    def listed(cls, linear: np.ndarray, threads: int) -> Lanes:
+        """The ragged list of the lanes with these numbers: ascending int64 (L,), `block * threads + thread`."""
+        out = cls.__new__(cls)
+        out._block = out._thread = out._layout = None
+        out._linear, out.threads, out.ragged, out.whole = linear, threads, True, False
+        out.shape, out.count = (1, linear.size), linear.size
+        return out
+
+    @property
+    def block(self) -> np.ndarray:
+        """The block of each lane."""
+        if self._block is None:
+            self._block, self._thread = (each.reshape(1, -1) for each in quotients(self._linear, self.threads))
+        return self._block
+
+    @property
+    def thread(self) -> np.ndarray:
+        """The thread of each lane in its block."""
+        if self._thread is None:
+            self._block, self._thread = (each.reshape(1, -1) for each in quotients(self._linear, self.threads))
+        return self._thread
 
     @property
     def layout(self) -> WarpLayout:
         """How the lanes form warps."""
         if self._layout is None:
-            self._layout = _layout(self)
+            self._layout = self._form_warps()
         return self._layout
+
+    def _form_warps(self) -> WarpLayout:
+        if not self.ragged:
+            return rectangle_layout(self.thread[0], self.shape[0])
+        padded = -(-self.threads // WARP) * WARP
+        return ragged_layout(self.linear() if padded == self.threads else self.block[0] * padded + self.thread[0])
 
     @property
     def warps(self) -> int:
@@ -53,7 +84,15 @@ class Lanes:
 
     def linear(self) -> np.ndarray:
         """`block * threads + thread` of every lane: int64 (count,), ascending."""
-        return (self.block * self.threads + self.thread).ravel()
+        if self._linear is None:
+            self._linear = (self.block * self.threads + self.thread).ravel()
+        return self._linear
+
+    def numbers(self, flat: np.ndarray) -> np.ndarray | None:
+        """`linear()` of the lanes at ascending flat indices; None if it would have to be computed first."""
+        if self.whole:
+            return flat
+        return None if self._linear is None else self._linear.take(flat)
 
     def per_block(self, blocks: int) -> np.ndarray:
         """The number of these lanes in each of the batch's blocks: int64 (blocks,)."""
@@ -66,85 +105,16 @@ class Lanes:
 
 def rectangle(blocks: int, threads: int) -> Lanes:
     """All threads of `blocks` blocks."""
-    return Lanes(np.arange(blocks).reshape(-1, 1), np.arange(threads).reshape(1, -1), threads, False)
+    out = Lanes(np.arange(blocks).reshape(-1, 1), np.arange(threads).reshape(1, -1), threads, False)
+    out.whole = True
+    return out
 
 
-@dataclass(frozen=True)
-class WarpLayout:
-    """How the lanes form warps. `warps` counts (block, warp) pairs with at least one lane.
-
-    kind "whole": full warps only; every 32 lanes of a row are one warp.
-    kind "columns": a rectangle with partial warps; `index` (W, 32) holds the column of each lane, `mask` (W, 32) marks
-    the lanes that are present.
-    kind "ragged": `place` (L,) holds each lane's position in the flattened (W, 32) matrix, `mask` as above.
-    """
-
-    kind: str
-    warps: int
-    rows: int
-    index: np.ndarray | None = None
-    mask: np.ndarray | None = None
-    place: np.ndarray | None = None
-    first: np.ndarray | None = None
-
-    def matrix(self, value: np.ndarray, lanes: Lanes) -> tuple[np.ndarray, int]:
-        """The value as rows of 32 lanes, and the number of warps that each row stands for.
-
-        Absent lanes hold an arbitrary value; `mask` tells which they are.
-        """
-        if self.kind == "ragged":
-            out = np.zeros(self.rows * WARP, value.dtype)
-            out[self.place] = value[0]
-            return out.reshape(self.rows, WARP), 1
-        repeat = lanes.shape[0] // value.shape[0]
-        if value.shape[1] != lanes.shape[1]:
-            value = np.broadcast_to(value, (value.shape[0], lanes.shape[1]))
-        if self.kind == "whole":
-            return value.reshape(-1, WARP), repeat
-        return value[:, self.index].reshape(-1, WARP), repeat
-
-    def full_mask(self, rows: int) -> np.ndarray | None:
-        """The mask of present lanes for a matrix of `rows` rows, or None if all are present."""
-        if self.mask is None or self.mask.shape[0] == rows:
-            return self.mask
-        return np.tile(self.mask, (rows // self.mask.shape[0], 1))
-
-    def first_lane(self, rows: int) -> np.ndarray | None:
-        """The first present lane of each row."""
-        if self.first is None or self.first.shape[0] == rows:
-            return self.first
-        return np.tile(self.first, rows // self.first.shape[0])
-
-
-def _layout(lanes: Lanes) -> WarpLayout:
-    if lanes.ragged:
-        per_block = -(-lanes.threads // WARP)
-        warp = lanes.block[0] * per_block + (lanes.thread[0] >> 5)
-        starts = np.empty(warp.shape[0], np.bool_)
-        starts[:1] = True
-        np.not_equal(warp[1:], warp[:-1], out=starts[1:])
-        row = np.cumsum(starts) - 1
-        rows = int(row[-1]) + 1 if row.size else 0
-        place = (row << 5) + (lanes.thread[0] & WARP - 1)
-        mask = np.zeros(rows * WARP, np.bool_)
-        mask[place] = True
-        mask = mask.reshape(rows, WARP)
-        return WarpLayout("ragged", rows, rows, None, mask, place, mask.argmax(1))
-    thread = lanes.thread[0]
-    blocks = lanes.shape[0]
-    rows = thread.size // WARP
-    if thread.size % WARP == 0:
-        cut = thread.reshape(rows, WARP)
-        if not (cut[:, 0] % WARP).any() and (cut[:, -1] - cut[:, 0] == WARP - 1).all():
-            return WarpLayout("whole", blocks * rows, rows)
-    warp = thread // WARP
-    _, row = np.unique(warp, return_inverse=True)
-    rows = int(row.max()) + 1
-    index = np.zeros((rows, WARP), np.int64)
-    mask = np.zeros((rows, WARP), np.bool_)
-    index[row, thread % WARP] = np.arange(thread.size)
-    mask[row, thread % WARP] = True
-    return WarpLayout("columns", blocks * rows, rows, index, mask, None, mask.argmax(1))
+def quotients(value: np.ndarray, divisor: int) -> tuple[np.ndarray, np.ndarray]:
+    """value // divisor and value % divisor; by shifts where that is possible, which take a tenth of the time."""
+    if divisor & divisor - 1:
+        return np.divmod(value, divisor)
+    return value >> divisor.bit_length() - 1, value & divisor - 1
 
 
 @dataclass(frozen=True)
@@ -162,16 +132,17 @@ class Selection:
         """The rows and columns of `flat` in lanes of `width` columns; cached, since many values are taken with them."""
         found = self.__dict__.get("_split")
         if found is None or found[0] != width:
-            if width & width - 1:
-                rows, columns = np.divmod(self.flat, width)
-            else:
-                rows, columns = self.flat >> width.bit_length() - 1, self.flat & width - 1
-            found = (width, rows, columns)
+            found = (width, *quotients(self.flat, width))
             object.__setattr__(self, "_split", found)
         return found[1:]
 
     def lanes(self, of: Lanes) -> Lanes:
         """The lanes selected."""
+        if self.flat is not None or of.ragged:
+            flat = self.columns if self.flat is None else self.flat
+            numbers = None if flat is None else of.numbers(flat)
+            if numbers is not None:
+                return Lanes.listed(numbers, of.threads)
         if self.flat is not None:
             return Lanes(
                 take(of.block, self, of.shape, spread=True),

@@ -29,6 +29,22 @@ class LaunchCounts:
             self.warnings.append(what)
             self.notes.append(what)
 
+    def add(self, other: LaunchCounts) -> None:
+        """Add what a worker has counted. It has printed nothing."""
+        for key, values in other.sites.items():
+            into = self[key]
+            for position, value in enumerate(values):
+                into[position] += value
+        for mine, theirs in ((self.executed, other.executed), (self.branches, other.branches)):
+            for into, values in zip(mine, theirs, strict=True):
+                into[0] += values[0]
+                into[1] += values[1]
+        for index, number in other.products.items():
+            self.products[index] = self.products.get(index, 0) + number
+        self.barriers += other.barriers
+        for what in other.warnings:
+            self.warn(what)
+
     def __getitem__(self, key: tuple[str, int]) -> list[int]:
         found = self.sites.get(key)
         if found is None:

@@ -195,10 +195,13 @@ class Emitter:
         """Exclude the accesses of a site from the counters."""
         self.context.change_site(replace(self.context.site_named(site), part=True))
 
-    def combine(self, site: str, result: ptx.Operand | None) -> None:
-        """Mark an atomic that adds one as combinable, if nothing reads its result."""
-        if result is None or not set(register_names(result)) & self.context.read:
-            self.context.change_site(replace(self.context.site_named(site), combined=True))
+    def combine(self, site: str) -> None:
+        """Mark an atomic that adds one as combinable: nothing reads its result."""
+        self.context.change_site(replace(self.context.site_named(site), combined=True))
+
+    def is_read(self, target: ptx.Operand) -> bool:
+        """Whether any instruction reads a register of a destination."""
+        return not self.context.read.isdisjoint(register_names(target))
 
     def place(self, instruction: ptx.Instruction) -> str:
         """The name in generated code of a site that tells errors where the instruction is."""

@@ -35,22 +35,22 @@ def name_of(*parts: object) -> str:
 
 def keep(name: str, make: Callable[[], T]) -> T:
     """What is kept under `name`, or else what `make` returns, which is then kept. Errors of `make` are not kept."""
-    version = _emulator()
+    digest = version()
     with _without_collection():
         data = cache.read(name)
-        if data is not None and data[:_DIGEST] == version:
+        if data is not None and data[:_DIGEST] == digest:
             packed = data[2 * _DIGEST :]
             if hashlib.sha256(packed).digest() == data[_DIGEST : 2 * _DIGEST]:
                 return pickle.loads(zlib.decompress(packed))
         made = make()
         packed = zlib.compress(pickle.dumps(made, pickle.HIGHEST_PROTOCOL), 1)
-    if version:
-        cache.write(name, version + hashlib.sha256(packed).digest() + packed)
+    if digest:
+        cache.write(name, digest + hashlib.sha256(packed).digest() + packed)
     return made
 
 
 @functools.cache
-def _emulator() -> bytes:
+def version() -> bytes:
     """A digest of the emulator's source; empty if its files cannot be read, as in a zipped package."""
     folder = Path(__file__).resolve().parents[1]
     found = hashlib.sha256()

@@ -1,0 +1,92 @@
+"""The batches of a launch: blocks that run together, one batch after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..checks.hooks import LaunchChecks
+from ..memory.device_memory import Allocation, DeviceMemory
+from ..memory.footprint import Footprint
+from ..runtime import warpgroups
+from ..runtime.bulk_copies import check_left
+from ..simt.batch import Batch
+from ..simt.code import TranslatedKernel
+from ..simt.launch_counts import LaunchCounts
+from ..simt.observers import Trace
+from .scheduler import Scheduler
+from .schedules import BatchSchedule, Schedule
+
+LANES = 1 << 15  # more lanes than these are divided into batches, an even number of them, for two processes
+MOST_LANES = 1 << 16  # lanes of a batch: a register takes 256 KiB, so that some fit into the L2 cache of a CPU
+
+
+def batch_size(blocks: int, threads: int, cluster: int) -> int:
+    """The blocks of a batch, in a launch of `blocks` blocks of `threads` threads: whole clusters.
+
+    It depends on the launch alone, because what racing blocks compute depends on it.
+    """
+    lanes = blocks * threads
+    if lanes <= LANES:
+        return blocks
+    batches = 2 * -(-lanes // (2 * MOST_LANES))
+    return -(-blocks // cluster // batches) * cluster
+
+
+@dataclass
+class Batches:
+    """Runs the batches of a launch of `blocks` blocks, `size` of them at a time.
+
+    `registers` of a thread at the start, 0 if unknown. `workspace`: that of a cooperative launch.
+    """
+
+    kernel: TranslatedKernel
+    grid: tuple[int, int, int]
+    block: tuple[int, int, int]
+    cluster: tuple[int, int, int]
+    blocks: int
+    size: int
+    parameters: np.ndarray
+    memory: DeviceMemory
+    shared_bytes: int
+    registers: int
+    max_steps: int
+    trace: Trace | None
+    schedule: Schedule | None
+    checks: LaunchChecks
+    workspace: Allocation | None = None
+
+    @property
+    def number(self) -> int:
+        """How many batches there are."""
+        return -(-self.blocks // self.size)
+
+    @property
+    def threads(self) -> int:
+        """The threads of a batch, except that the last may have fewer."""
+        return self.size * self.block[0] * self.block[1] * self.block[2]
+
+    def run(
+        self,
+        number: int,
+        counts: LaunchCounts,
+        footprint: Footprint | None = None,
+        tick: Callable[[Batch], None] | None = None,
+    ) -> None:
+        """Run one batch; add to its launch's counts. Raises one of `errors` for a fault of the kernel."""
+        start = number * self.size
+        batch = Batch(
+            self.kernel, self.grid, self.block, start, min(self.size, self.blocks - start), self.parameters,
+            self.memory, self.shared_bytes, counts, self.trace, self.cluster,
+        )  # fmt: skip
+        batch.grid_barrier, batch.footprint, batch.tick = self.workspace, footprint, tick
+        self.checks.attach(batch)
+        if self.schedule is not None:
+            batch.schedule = BatchSchedule(self.schedule, start)
+        Scheduler(batch, self.max_steps).run()
+        check_left(batch)
+        warpgroups.check_left(batch, self.registers)
+        if batch.shared_shadow is not None:
+            batch.shared_shadow.check_left(batch)

@@ -1,0 +1,74 @@
+"""Which launches run in several processes, and in how many.
+
+`CLIMB_WORKERS` says how many; by default as many as the CPU cores that this process may use, and at most `MOST`. In a
+process of pytest-xdist, which has one process for each core already, it is one.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+from .. import ptx
+from ..simt.code import Code
+from ..translation.registers import register_names, roles
+
+VARIABLE = "CLIMB_WORKERS"
+MOST = 8  # few launches have batches for more, and each process takes memory
+#: Instructions by which a block may see what others do, and system calls that change more than memory.
+_ORDERED = ("ld.volatile", "ld.relaxed", "ld.acquire", "st.volatile", "st.relaxed", "st.release")
+_ELSEWHERE = (
+    "tex.", "tld4.", "suld.", "sust.", "sured.", "cp.async.bulk", "cp.reduce", "tensormap.", "call.vprintf",
+    "call.malloc", "call.free",
+)  # fmt: skip
+
+_chosen: ContextVar[int | None] = ContextVar("workers", default=None)
+
+
+def number_of_workers() -> int:
+    """The processes that a launch may use: 1 where the system is not Linux, whose shared memory workers need.
+
+    Raises ValueError if `CLIMB_WORKERS` is not a positive number.
+    """
+    if sys.platform != "linux" or not sys.executable:
+        return 1
+    chosen = _chosen.get()
+    if chosen is not None:
+        return chosen
+    given = os.environ.get(VARIABLE)
+    if given is not None:
+        if not given.isdecimal() or int(given) < 1:
+            raise ValueError(f"{VARIABLE} is {given!r}; expected a number of processes, at least 1")
+        return int(given)
+    return 1 if "PYTEST_XDIST_WORKER" in os.environ else min(len(os.sched_getaffinity(0)), MOST)
+
+
+@contextmanager
+def workers(number: int) -> Iterator[None]:
+    """Run the launches inside in up to `number` processes: `with workers(1): ...`"""
+    token = _chosen.set(number)
+    try:
+        yield
+    finally:
+        _chosen.reset(token)
+
+
+def independent(code: Code) -> bool:
+    """Whether a kernel has no instruction by which a block may see what others of its launch do.
+
+    Blocks can still read what others have written; whoever runs them apart has to find out.
+    """
+    instructions = [one for block in code.blocks for one in block.instructions]
+    guards = {block.guard[0].name for block in code.blocks if block.guard is not None}
+    read = guards.union(*(roles(one)[1] for one in instructions))
+    return not any(_orders(one, read) for one in instructions)
+
+
+def _orders(instruction: ptx.Instruction, read: set[str]) -> bool:
+    opcode = instruction.opcode
+    if opcode.startswith("atom."):
+        return ".shared" not in opcode and not read.isdisjoint(register_names(instruction.operands[0]))
+    return opcode.startswith(_ELSEWHERE) or (opcode.startswith(_ORDERED) and ".shared" not in opcode)
