@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from tools.corners import *  # noqa: F403
 from tools.corners import Corner
 from tools.rung_checks import *  # noqa: F403
+from tools.thorough import thorough
 
 from climb import WrongResult
 from climb.emulator import EmulatorError, Race
@@ -36,18 +37,22 @@ SIZES = {
 
 #: Sizes and constants that reach branches which the sizes above leave out.
 CORNERS = [
-    Corner(
-        "tgemm",
-        "blocks that wait for each other, columns that grow",
-        {"m": 3, "n": 136, "k": 260, "data": "normal"},
-        only="void meet(",
-        inputs=growing,
+    *(
+        Corner(
+            "tgemm",
+            "blocks that wait for each other, columns that grow",
+            {"m": 3, "n": 136, "k": 260, "data": "normal"},
+            only=only,
+            inputs=growing,
+        )
+        for only in ("row_of(lane)", "columns[c].update(")  # held and few_rows
     ),
     Corner(
         "tgemm",
         "a ring that goes on from tile to tile",
         {"m": 3, "n": 264, "k": 72, "data": "normal"},
         {"kernels.tensor_cores.tgemm.launches.SMS": 2},
+        only="row_of(lane)",
     ),
     Corner(
         "hgemm",
@@ -121,9 +126,9 @@ PLANTED = [
 #: Planted faults that only the corners reach.
 HIDDEN = [
     ("tgemm", "few_rows", "totals[j] *= factor;", ";", WrongResult),
-    ("tgemm", "tuned", "if (thread == 0) meet(counter, kSplit);", "", EmulatorError),
-    ("tgemm", "tuned", "bulk_wait_read<1>()", "bulk_wait_read<2>()", EmulatorError),
-    ("tgemm", "one_pass", "block * kRowsOfSplit", "block % 2 * kRowsOfSplit", EmulatorError),
+    ("tgemm", "held", "block * kRowsOfSplit", "block % 2 * kRowsOfSplit", EmulatorError),
+    thorough(("tgemm", "held", "if (thread == 0) meet(counter, kSplit);", "", EmulatorError)),
+    thorough(("tgemm", "held", "bulk_wait_read<1>()", "bulk_wait_read<2>()", EmulatorError)),
     ("hgemm", "persistent", "<0>();\n            if (thread <", "<0>();\n            if (thread < -", EmulatorError),
     ("hgemm", "overlapped", "while (waiting > 0) store_one();  // there were few", "// there were few", WrongResult),
     ("hgemm", "tuned", "mbarrier_wait(&empty[i % kStages], i / kStages % 2 ^ 1);", "", EmulatorError),
