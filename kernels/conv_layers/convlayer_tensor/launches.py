@@ -159,7 +159,7 @@ def halves(parts: int) -> Callable[[Size], tuple[Launch, ...]]:
             f"convlayer_to_halves<{parts}, {HALVES_THREADS}>",
             (ceil_div(n * n, HALVES_THREADS), eights, size["batch"]),
             (HALVES_THREADS,),
-            ("input", "halves", np.int32(n), np.int32(size["c_in"])),
+            ("input", "weights", "halves", np.int32(n), np.int32(size["c_in"]), np.int32(size["c_out"])),
         )
         weights = Tensor("weights", (size["c_out"], size["c_in"] * TAPS), (OUTS, PITCH), "float32", l2_promotion=256)
         box = (DEPTH // 8 * parts, cut.high + 2, 8 * (WIDE + 2))
