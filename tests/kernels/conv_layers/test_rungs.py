@@ -91,7 +91,7 @@ CORNERS = [
         "weights that do not fit, split over a cluster",
         {"n": 4, "c_in": 116, "c_out": 3, "k": 3, "batch": 1},
         {
-            "kernels.conv_layers.convlayer_tensor.launches.SMS": 2,
+            "kernels.conv_layers.convlayer_tensor.launches.RESIDENT": {1: 2, 2: 2, 4: 2},
             "kernels.conv_layers.convlayer_tensor.launches.TAP_SLOTS": 3,
         },
         {"kTapSlots = 4": "kTapSlots = 3"},
@@ -100,7 +100,7 @@ CORNERS = [
         "convlayer_tensor",
         "blocks that go from tile to tile",
         {"n": 4, "c_in": 36, "c_out": 2, "k": 3, "batch": 3},
-        {"kernels.conv_layers.convlayer_tensor.launches.SMS": 1},
+        {"kernels.conv_layers.convlayer_tensor.launches.RESIDENT": {1: 1, 2: 1, 4: 1}},
     ),
 ]
 
