@@ -18,6 +18,8 @@ const SUBJECTS = {
   "book/classifier": ["classifier", "skinny gemm", "split-k", "split k"],
   "book/conv-layers": ["im2col", "implicit gemm", "implicit gemm convolution", "winograd", "convolution layer"],
   "book/sgemm": ["sgemm", "stream-k", "stream k", "tensor core", "double buffering", "cp.async", "matrix multiplication"],
+  "book/async-copies": ["asynchronous copy", "tma", "tensor memory accelerator", "mbarrier", "thread block cluster", "multicast",
+    "distributed shared memory", "setmaxnreg", "warp specialisation", "programmatic dependent launch"],
   "book/sources": ["sources", "claims"],
   "book/profiling": ["profiling", "profiler", "nsight compute", "ncu", "stall", "stall reason", "eligible warp"],
   "book/emulator": ["emulator", "ptx", "race", "race detector"],

@@ -23,9 +23,9 @@ EXERCISES = [
 NOT_ALONE: set[str] = set()
 #: Chapters that do not show the hints of all their exercises yet; one that does is removed here.
 NO_HINTS = {name.replace("_", "-") for name in exercise_chapters()} - {
-    "bank-conflicts", "classifier", "coalescing", "coarsening", "conv-layers", "conv1d", "conv2d", "conv3d",
-    "divergence", "emulator", "first-kernel", "float4", "light-speed", "occupancy", "privatization", "profiling",
-    "sgemm", "tiling", "warp-shuffles",
+    "async-copies", "bank-conflicts", "classifier", "coalescing", "coarsening", "conv-layers", "conv1d", "conv2d",
+    "conv3d", "divergence", "emulator", "first-kernel", "float4", "light-speed", "occupancy", "privatization",
+    "profiling", "sgemm", "tiling", "warp-shuffles",
 }  # fmt: skip
 
 
