@@ -201,11 +201,13 @@ def attempt(experiment: Experiment, picked: Callable[[emulator.Trace], Any] | No
     """
     launches, number = experiment.launches, traced.pop("launch", 0)
     trace = emulator.Trace(**traced)
+    own = [option for option in experiment.options if option.startswith("-arch=")]  # of a rung of one architecture
     try:
         compiled = compile_cuda(
             experiment.source,
             filename=experiment.filename,
-            options=experiment.options,
+            options=[option for option in experiment.options if option not in own],
+            **({"arch": own[0].removeprefix("-arch=")} if own else {}),
             name_expressions=tuple(dict.fromkeys(launch.kernel for launch in launches)),
             include_dirs=(str(experiment.folder),) if experiment.folder else (),
         )

@@ -24,7 +24,7 @@ NOT_ALONE: set[str] = set()
 NO_HINTS = {name.replace("_", "-") for name in exercise_chapters()} - {
     "bank-conflicts", "classifier", "coalescing", "coarsening", "conv-layers", "conv1d", "conv2d", "conv3d",
     "divergence", "emulator", "first-kernel", "float4", "light-speed", "occupancy", "privatization", "profiling",
-    "sgemm", "tiling", "warp-shuffles",
+    "sgemm", "sparsity", "tiling", "warp-shuffles",
 }  # fmt: skip
 
 
