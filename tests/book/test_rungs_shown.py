@@ -24,9 +24,11 @@ WORKLOGS = ("classifier", "conv-layers", "conv1d", "conv2d", "conv3d", "sgemm")
 NOT_CHECKED = set(ladder_names()) - {
     "accurate_sum", "argmax", "classifier", "classifier_int", "classifier_work", "coarse_histogram", "coarse_matmul",
     "coarse_stencil", "cold_read", "conv1d", "conv1d_channels", "conv2d", "conv2d_sizes", "conv3d", "conv3d_tiles",
-    "convlayer", "convlayer_batch", "convlayer_int", "copy", "csr_matrix", "csr_vector", "divergence", "floor", "fma", "histogram",
+    "convlayer", "convlayer_batch", "convlayer_int", "copy", "csr_matrix", "csr_vector",
+    "divergence", "floor", "fma", "histogram",
     "histogram_bins", "histogram_place", "integer", "intensity", "issue", "launch", "matmul", "occupancy",
-    "occupancy_fma", "prune", "read", "reduction", "reduction_max", "report_layouts", "saxpy", "sgemm", "shared", "sparse_gemm", "sparse_pipe", "stencil1d",
+    "occupancy_fma", "prune", "read", "reduction", "reduction_max", "report_layouts", "saxpy", "sgemm", "shared",
+    "sparse_gemm", "sparse_pipe", "stencil1d",
     "stencil2d", "strided", "transpose", "write",
 }  # fmt: skip
 #: Chapters without a `ladder_figure`; one that gets it is removed here.
