@@ -39,9 +39,9 @@ def matrix_peers() -> tuple[Peer, ...]:
 def _described(algorithm: str, precision: str) -> Callable[[], Description]:
     def found() -> Description:
         import torch  # noqa: F401 - loads the cuSPARSE that is described
-        from nvmath.bindings import cusparse
+        from cupy_backends.cuda.libs import cusparse
 
-        version = cusparse.get_version(cusparse.create())
+        version = cusparse.getVersion(cusparse.create())
         return describe("cuSPARSE", dotted(version, 1000, 100, 1), algorithm, precision)
 
     return found
