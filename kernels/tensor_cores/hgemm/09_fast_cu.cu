@@ -8,12 +8,12 @@
 #include "../../common/hopper/cluster.cuh"
 #include "../../common/hopper/tma.cuh"
 #include "../../common/hopper/wgmma.cuh"
+#include "pieces.cuh"
 #include "slices.cuh"
 
 constexpr int kRows = 128, kCols = 256, kStages = 4;
 constexpr int kThreads = 384;
 constexpr int kConsumers = 2, kCluster = 2;
-constexpr int kPiece = 32;  // columns of C in a store: 128 bytes
 
 struct alignas(1024) Stage {
     unsigned short a[kRows * kDepth];
@@ -90,7 +90,6 @@ __global__ void __cluster_dims__(kCluster) __launch_bounds__(kThreads, 1)
     } else {
         claim_registers<232>();
         const int group = threadIdx.x / 128 - 1, thread = threadIdx.x % 128;
-        const int lane = threadIdx.x % 32, warp = thread / 32;
         each_tile(M, N, [&](int row, int col) {
             float d[kCols / 2];
             int last = 0;
@@ -117,17 +116,7 @@ __global__ void __cluster_dims__(kCluster) __launch_bounds__(kThreads, 1)
                 float* const piece = shared->pieces[group][p % 2];
                 if (thread == 0) bulk_wait_read<1>();  // the store before the last
                 sync_warpgroup(1 + group);
-#pragma unroll
-                for (int j = 0; j < kPiece / 8; ++j)
-#pragma unroll
-                    for (int h = 0; h < 2; ++h) {
-                        const int y = warp * 16 + h * 8 + lane / 4, x = lane % 4 * 2;
-                        const int quad = 2 * j + x / 4 ^ y % 8;
-                        const float* const two = d + p * kPiece / 2 + 4 * j + 2 * h;
-                        *reinterpret_cast<float2*>(piece + y * kPiece + quad * 4 +
-                                                   x % 4) = {two[0], two[1]};
-                    }
-                fence_proxy_async();
+                put_piece(piece, d + p * kPiece / 2);
                 sync_warpgroup(1 + group);
                 if (thread == 0) {
                     tma_store(C, col + p * kPiece, row + rank * kRows + group * 64,

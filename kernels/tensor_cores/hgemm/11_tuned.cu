@@ -1,9 +1,9 @@
 // Idea: products that would leave SMs idle take smaller tiles.
 // From the rung before: a second kernel with tiles of 64 x kCols, a block for each; its
-// copies start before the block is complete. A table says which sizes take it.
+// first copy starts before anything else. The launch chooses the kernel by size.
 // Requires: what hgemm_overlapped requires, or sm_90a; blocks of 160 threads; shared
-// memory for kStages SmallStages; tensor maps of A and B, boxes of 64 x 64, swizzled by
-// 128 bytes.
+// memory for kStages SmallStages; tensor maps of A and B, boxes of 64 x 64, and of C,
+// boxes of 64 x kPiece, swizzled by 128 bytes.
 #include "large.cuh"
 
 constexpr int kHeight = 64;
@@ -14,15 +14,17 @@ template <int kCols> struct alignas(1024) SmallStage {
 };
 
 template <int kCols, int kStages>
-__global__ void __launch_bounds__(160)
+__global__ void __launch_bounds__(160, 1)
     hgemm_small(const __grid_constant__ TensorMap A,
-                const __grid_constant__ TensorMap B, float* __restrict__ C, int M,
-                int N, int K)
+                const __grid_constant__ TensorMap B,
+                const __grid_constant__ TensorMap C, int M, int N, int K)
 {
     extern __shared__ __align__(1024) unsigned char ring[];
     auto* const stages = reinterpret_cast<SmallStage<kCols>*>(ring);
     __shared__ Barrier full[kStages], empty[kStages];
-    const int2 first = place_of_tile<kHeight, kCols>(blockIdx.x, M, N);
+    const int down = (M + kHeight - 1) / kHeight;  // all blocks run at once
+    const int2 first = {static_cast<int>(blockIdx.x) % down * kHeight,
+                        static_cast<int>(blockIdx.x) / down * kCols};
     const int slices = slices_of(K);
     const auto load = [&](int i) {
         Barrier* const barrier = &full[i % kStages];
@@ -34,14 +36,15 @@ __global__ void __launch_bounds__(160)
             tma_load(stage.b + j * kDepth, B, first.y + j, i * kDepth, barrier);
     };
     if (threadIdx.x == 128) {
-        tma_prefetch(A);
-        tma_prefetch(B);
+        mbarrier_init(&full[0], 1);
+        fence_mbarrier_init();
+        load(0);  // on its way before the other barriers are ready
         for (int s = 0; s < kStages; ++s) {
-            mbarrier_init(&full[s], 1);
+            if (s > 0) mbarrier_init(&full[s], 1);
             mbarrier_init(&empty[s], 1);
         }
         fence_mbarrier_init();
-        for (int i = 0; i < min(slices, kStages); ++i) load(i);
+        for (int i = 1; i < min(slices, kStages); ++i) load(i);
     }
     __syncthreads();
     if (threadIdx.x >= 128) {
@@ -66,5 +69,16 @@ __global__ void __launch_bounds__(160)
         if (i > 0 && threadIdx.x == 0) mbarrier_arrive(&empty[(i - 1) % kStages]);
     }
     wgmma_wait<0>();
-    store_rows<kCols>(C, d, first.x, first.y, M, N);
+    sync_warpgroup(1);  // no product reads the ring any more
+    float* piece = reinterpret_cast<float*>(ring);
+#pragma unroll
+    for (int p = 0; p < kCols; p += kPiece, piece += 64 * kPiece) {
+        put_piece(piece, d + p / 2);
+        sync_warpgroup(1);
+        if (threadIdx.x == 0) {
+            tma_store(C, first.y + p, first.x, piece);
+            bulk_commit();
+        }
+    }
+    if (threadIdx.x == 0) bulk_wait_read<0>();
 }

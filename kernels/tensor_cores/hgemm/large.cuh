@@ -3,13 +3,13 @@
 #include "../../common/hopper/cluster.cuh"
 #include "../../common/hopper/tma.cuh"
 #include "../../common/hopper/wgmma.cuh"
+#include "pieces.cuh"
 #include "slices.cuh"
 
 namespace large {
 constexpr int kRows = 128, kCols = 256, kStages = 4;
 constexpr int kWarps = 12;
 constexpr int kConsumers = 2, kCluster = 2;
-constexpr int kPiece = 32;  // columns of C in a store: 128 bytes
 constexpr int kLater = 4;  // of a tile's 8 pieces, those that wait for the next tile
 constexpr int kUnroll = 4;  // slices between two pieces that are stored meanwhile
 
@@ -32,21 +32,11 @@ struct Output {
     // what lies outside of C.
     __device__ __forceinline__ void store(const TensorMap& C, const float* sums)
     {
-        const int thread = threadIdx.x % 128, lane = thread % 32, warp = thread / 32;
+        const int thread = threadIdx.x % 128;
         float* const piece = pieces[turn];
         if (thread == 0) bulk_wait_read<1>();  // the store before the last
         sync_warpgroup(1 + group);
-#pragma unroll
-        for (int j = 0; j < kPiece / 8; ++j)
-#pragma unroll
-            for (int h = 0; h < 2; ++h) {
-                const int row = warp * 16 + h * 8 + lane / 4, col = lane % 4 * 2;
-                const int quad = 2 * j + col / 4 ^ row % 8;
-                float* const to = piece + row * kPiece + quad * 4 + col % 4;
-                *reinterpret_cast<float2*>(to) = {sums[4 * j + 2 * h],
-                                                  sums[4 * j + 2 * h + 1]};
-            }
-        fence_proxy_async();
+        put_piece(piece, sums);
         sync_warpgroup(1 + group);
         if (thread == 0) {
             tma_store(C, x, y, piece);

@@ -18,6 +18,8 @@ HALF, FLOAT = 2, 4
 DEPTH = 64
 #: Halves in 16 bytes, of which the copy engine wants rows to be multiples.
 PIECE = 8
+#: Columns of C that the copy engine stores at once: 128 bytes of floats.
+STORED = 32
 
 Plan = Callable[[Size], tuple[Launch, ...]]
 
@@ -74,6 +76,11 @@ def maps(size: Size, rows: int) -> tuple[Tensor, Tensor]:
     )
 
 
+def results(size: Size) -> Tensor:
+    """A tensor map of C, in boxes of 64 x 32."""
+    return Tensor("C", (size["m"], size["n"]), (64, STORED), "float32", swizzle=128)
+
+
 def _warpgroups(
     name: str, rows: int, cols: int, stages: int, threads: int, cluster: int = 1, resident: bool = False
 ) -> Plan:
@@ -90,13 +97,12 @@ def _warpgroups(
 
 def _through_shared_memory(name: str) -> Plan:
     """A rung whose sums go through shared memory, by clusters of two with tiles of 128 x 256."""
-    rows, cols, stages, piece, cluster = 128, 256, 4, 32, 2
+    rows, cols, stages, cluster = 128, 256, 4, 2
 
     def plan(size: Size) -> tuple[Launch, ...]:
         blocks = cluster * ceil_div(size["m"], cluster * rows) * ceil_div(size["n"], cols)
-        results = Tensor("C", (size["m"], size["n"]), (64, piece), "float32", swizzle=128)
-        shared = stages * (rows + cols) * DEPTH * HALF + 2 * 2 * 64 * piece * FLOAT
-        arguments = (*maps(size, rows), results, *_extents(size))
+        shared = stages * (rows + cols) * DEPTH * HALF + 2 * 2 * 64 * STORED * FLOAT
+        arguments = (*maps(size, rows), results(size), *_extents(size))
         return (Launch(f"hgemm_{name}", (min(blocks, SMS),), (384,), arguments, shared),)
 
     return plan
@@ -117,7 +123,7 @@ def _tuned(size: Size) -> tuple[Launch, ...]:
         return _large(size)
     kernel = f"hgemm_small<{cols}, {stages}>"
     shared = stages * (rows + cols) * DEPTH * HALF
-    return (Launch(kernel, (blocks,), (160,), (*maps(size, rows), "C", *_extents(size)), shared),)
+    return (Launch(kernel, (blocks,), (160,), (*maps(size, rows), results(size), *_extents(size)), shared),)
 
 
 PLANS: dict[str, Plan] = {

@@ -8,7 +8,7 @@
 #include "fragments.cuh"
 
 constexpr int kRows = 256, kCols = 128, kStages = 4;
-constexpr int kLater = 10;  // pairs of rows that are stored later
+constexpr int kLater = 8;  // pairs of rows that are stored later
 constexpr int kThreads = 384;
 constexpr int kConsumers = 2, kCluster = 2;
 
