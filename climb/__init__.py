@@ -25,6 +25,7 @@ _WHERE = {
         "access_figure",
         "alt_text",
         "compared",
+        "error_figure",
         "ladder_figure",
         "lanes_figure",
         "launch_figure",

@@ -1,4 +1,4 @@
-"""The figures of the book: ladder, overview, roofline, sweep, access picture, lanes, launch, stalls, steps and ring.
+"""The figures of the book: ladder, time against error, overview, roofline, sweep, access picture, and more.
 
 Each function returns a matplotlib figure in the book's style, which a notebook shows as SVG. ``alt_text(figure)``
 describes it in words. ``climb figures`` draws the pictures of the README and the front page.
@@ -11,6 +11,7 @@ from pathlib import Path
 from climb.bench.records import DEFAULT_GPU, Record, find_record, load_record
 from climb.bench.registry import ladder_names, load_ladder
 from climb.display.access_figure import access_figure
+from climb.display.error_figure import error_figure
 from climb.display.ladder_figure import ladder_figure
 from climb.display.lanes_figure import lanes_figure
 from climb.display.launch_figure import launch_figure
@@ -32,6 +33,7 @@ __all__ = [
     "access_figure",
     "alt_text",
     "compared",
+    "error_figure",
     "ladder_figure",
     "lanes_figure",
     "launch_figure",

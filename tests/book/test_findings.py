@@ -15,8 +15,6 @@ from climb.bench.records import RecordError
 from climb.display.where_it_holds import Finding, read_findings, where_it_holds
 
 BOOK = paths.ROOT / "book"
-#: Chapters whose findings are not marked yet. A chapter that marks them leaves this set, and none is added.
-NOT_YET = {"tiling", "coarsening", "conv1d", "conv2d", "conv3d", "classifier", "conv-layers"}
 
 
 def chapters_with_findings() -> list[str]:
@@ -29,16 +27,15 @@ def chapters_with_findings() -> list[str]:
 def test_chapter_shows_where_its_findings_hold_before_its_last_section(chapter: str) -> None:
     cells = nbformat.read(BOOK / f"{chapter}.ipynb", as_version=nbformat.NO_CONVERT).cells
     shown = [at for at, cell in enumerate(cells) if f'where_it_holds("{chapter}")' in cell.source]
-    assert len(shown) == (0 if chapter in NOT_YET else 1), "mark its findings in findings.toml, and shorten NOT_YET"
-    assert (chapter in read_findings()) == bool(shown)
-    for at in shown:
-        assert "## Where this holds" in cells[at - 1].source
-        assert cells[at + 1].source.startswith("## Three lines to remember")
+    assert len(shown) == 1 and chapter in read_findings(), "mark its findings in findings.toml"
+    (at,) = shown
+    assert "## Where this holds" in cells[at - 1].source
+    assert cells[at + 1].source.startswith("## Three lines to remember")
 
 
 def test_findings_belong_to_chapters_and_name_gpus_with_records() -> None:
     found = read_findings()
-    assert set(found) <= set(chapters_with_findings()) and not set(found) & NOT_YET
+    assert set(found) <= set(chapters_with_findings())
     folders = {folder.name for folder in records.RECORDS.iterdir() if folder.is_dir()}
     for findings in found.values():
         assert 3 <= len(findings) <= 6

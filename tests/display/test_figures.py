@@ -25,6 +25,7 @@ from climb.display.figures import (
     access_figure,
     alt_text,
     draw_readme_pictures,
+    error_figure,
     ladder_figure,
     lanes_figure,
     overview_figure,
@@ -431,3 +432,22 @@ def test_committed_pictures_equal_those_drawn_from_the_records(tmp_path):
         assert committed.exists() and committed.read_bytes() == drawn.read_bytes(), (
             f"book/_static/{drawn.name} is not what the records say; run: climb figures"
         )
+
+
+# Time against error.
+
+
+def test_error_figure_has_a_mark_for_each_point_and_says_all_of_them():
+    points = {"split": (6e-4, 4.9e-7), "plain": (2e-3, 3e-5), "cuBLAS fp32": (2.7e-3, 2.6e-6)}
+    figure = error_figure(points, best="split")
+    marks = {(float(d.get_xdata()[0]), float(d.get_ydata()[0])): colour(d) for d in dots(figure.axes[0])}
+    assert marks == dict(zip(points.values(), (style.BEST, style.MUTED, style.PEER), strict=True))
+    assert "split: 600 µs, 4.9e-07." in alt_text(figure)
+
+
+@pytest.mark.parametrize(
+    ("points", "says"), [({"a": (1.0, 1.0)}, "best is 'b'"), ({"b": (1.0, 0.0)}, "b has time and error")]
+)
+def test_error_figure_refuses_what_has_no_place_on_logarithmic_axes(points, says):
+    with pytest.raises(ValueError, match=says):
+        error_figure(points, best="b")

@@ -206,6 +206,7 @@ def test_error_of_the_lowest_block_is_raised(device: Device, compared: Tally, fi
         device.launch("outside", BLOCKS, THREADS, empty(), first, second)
     assert raised.value.where.block[0] == min(first, second) // THREADS
     assert compared.taken == 0
+    assert not device.kernel("outside")._experience.alone, "the next launch may be right"
 
 
 @pytest.mark.parametrize("name", ["ticket", "flag", "prints", "takes"])

@@ -63,7 +63,7 @@ class Ahead:
         self.footprint: Footprint | None = None
         self.workers: list[Worker] = []
         self._first = -1  # of the workers' batches
-        self._current, self._wanted, self._asks = 0, False, False
+        self._current, self._wanted, self._asks, self._in_vain = 0, False, False, False
         self._began = self._asked = time.perf_counter()
         self._stack = ExitStack()
 
@@ -73,9 +73,11 @@ class Ahead:
             self.footprint = Footprint(later=False, followed=self.followed)
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, error: object, *_: object) -> None:
         if self._wanted and not self.workers:
             self.pool.miss(time.perf_counter() - self._began)
+        # If the launch has failed too, the workers have met the same error, and the next launch may be right.
+        self.experience.alone |= self._in_vain and error is None
         self._stack.close()
 
     @property
@@ -104,7 +106,7 @@ class Ahead:
             for worker, result in zip(self.workers, results, strict=True):
                 self._take(worker, result)
         elif len(results) < len(self.workers) and not any(worker.ended for worker in self.workers):
-            self.experience.alone = True
+            self._in_vain = True
         self.footprint = None
         return valid
 
@@ -162,7 +164,7 @@ class Ahead:
                     unclear |= read_and_changed(earlier.reads, mine.stores, mine.atomics)
                     wrong = wrong or self._conflict(earlier, mine)
             if wrong:
-                self.experience.alone = True
+                self._in_vain = True
                 return False
             before.append(mine)
         if unclear:

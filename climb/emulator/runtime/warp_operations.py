@@ -22,7 +22,13 @@ def shuffle(
     Raises WarpMismatch if a source lane takes no part.
     """
     lanes = group.lanes
-    values, steps, limits, named = to_rows(lanes, value, by, limit, mask)
+    if lanes.layout.kind == "whole" and by.size == limit.size == mask.size == 1:
+        # One warp stands for all, whatever their values: such shuffles are the most frequent ones.
+        (values,), steps, limits, named = to_rows(lanes, value), by, limit, mask
+        rows = lanes.shape[1] // WARP
+    else:
+        values, steps, limits, named = to_rows(lanes, value, by, limit, mask)
+        rows = values.shape[0]
     steps, limits = steps.astype(np.int64), limits.astype(np.int64)
     steps, clamp, segment = steps & 31, limits & 31, limits >> 8 & 31
     low = LANE & segment
@@ -34,19 +40,25 @@ def shuffle(
         source = {"down": LANE + steps, "bfly": LANE ^ steps, "idx": low | (steps & ~segment)}[mode]
         inside = source <= high
     source = np.where(inside, source, LANE)
-    here = present(lanes, values.shape[0])
+    here = present(lanes, source.shape[0])
     bit = named >> source.astype(np.uint32) & np.uint32(1)
     valid = np.take_along_axis(here, source, axis=1) & (bit == 1)
+
+    def spread(matrix: np.ndarray) -> np.ndarray:
+        return from_rows(lanes, np.broadcast_to(matrix, (rows, WARP)))
+
     if not valid.all() and (here & ~valid).any():
-        bad = from_rows(lanes, here & ~valid)
-        lane = int(from_rows(lanes, source)[bad][0])
-        _check_alive(group, site, from_rows(lanes, source), bad, mask)
+        bad = spread(here & ~valid)
+        lane = int(spread(source)[bad][0])
+        _check_alive(group, site, spread(source), bad, mask)
         what = f"a lane reads the value of lane {lane}, which takes no part in the shuffle"
         faults.warp_mismatch(group, site, bad, what)
     if group.batch.trace is not None:
         first = lanes.thread - lanes.thread % WARP
-        group.batch.trace.note(group, "shuffle", site, first + from_rows(lanes, source), 0)
-    return from_rows(lanes, np.take_along_axis(values, source, axis=1)), from_rows(lanes, inside)
+        group.batch.trace.note(group, "shuffle", site, first + spread(source), 0)
+    if source.shape[0] == 1:
+        return from_rows(lanes, values.take(source[0], axis=1)), spread(inside)
+    return from_rows(lanes, np.take_along_axis(values, source, axis=1)), spread(inside)
 
 
 def _check_alive(group: Group, site: Site, source: np.ndarray, bad: np.ndarray, mask: np.ndarray) -> None:

@@ -6,8 +6,8 @@
 // tiles of pixels and of groups of output maps; a tensor map of the weights, a row for
 // each output map, with boxes of kOuts x kWeightPitch, and one of the input: boxes of
 // kDepth maps, kHigh + 2 rows and kRawPitch pixels, or, with kWhole, of kDepth whole
-// maps of up to kWholePixels; dynamic shared memory for a Ring. With several ranks, or
-// with kTogether, a block has at most two tiles, or one.
+// maps of up to kWholePixels; dynamic shared memory for a Ring. With several ranks a
+// block has at most two tiles.
 #include "../../common/hopper/cluster.cuh"
 #include "../../common/hopper/tma.cuh"
 #include "../../common/hopper/wgmma.cuh"
@@ -25,9 +25,10 @@ constexpr int kRawPitch = kRawLeft + kWide + 4;
 constexpr int kWholePixels = 256;
 // The weights of 8 output maps and of 4 input maps fill all banks.
 constexpr int kWeightPitch = kDepth * kTaps + 4;
-constexpr int kTapSlots = 4;
+constexpr int kTapSlots = 4;  // three at least: a warpgroup holds one, skips one
 constexpr int kPixelSlots = 3;
 constexpr int kRawSlots = 2;
+constexpr int kChain = 2;  // steps that are summed in tensor cores
 constexpr int kGroups = 2;  // warpgroups that multiply
 constexpr int kGroupWarps = 4;
 constexpr int kConsumerWarps = kGroups * kGroupWarps;
@@ -52,7 +53,7 @@ struct Tile {
     int x, y, image;
 };
 
-template <int kParts, int kHigh, int kRanks, bool kTogether, bool kWhole>
+template <int kParts, int kHigh, int kRanks, bool kWhole>
 __global__ void __cluster_dims__(kRanks, 1, 1) __launch_bounds__(kThreads, 1)
     convlayer_wgmma(const __grid_constant__ TensorMap weights,
                     const __grid_constant__ TensorMap input,
@@ -62,8 +63,6 @@ __global__ void __cluster_dims__(kRanks, 1, 1) __launch_bounds__(kThreads, 1)
     constexpr int kPixels = Shared::kPixels;
     constexpr int kSums = kWide * kHigh / 2;  // of a lane
     constexpr int kSumPitch = kWide * kHigh + 8;
-    // Sums of several blocks or warpgroups make an output.
-    constexpr bool kSumsMeet = kRanks > 1 || kTogether;
     static_assert(kGroups * kOuts * kSumPitch * sizeof(float) <= sizeof(Shared),
                   "the ring has room for the sums");
     extern __shared__ __align__(128) unsigned char shared_bytes[];
@@ -84,8 +83,9 @@ __global__ void __cluster_dims__(kRanks, 1, 1) __launch_bounds__(kThreads, 1)
     const int across = (n + kWide - 1) / kWide;
     const int down = (n + kHigh - 1) / kHigh;
     const int tiles = across * down * images;
-    // Tiles that the warpgroups take side by side: one each, or one together.
-    constexpr int kSideBySide = kTogether ? 1 : kGroups;
+    // This block's tiles. Two warpgroups take one each; a last one they take together.
+    const int stride = gridDim.y;
+    const int own = (tiles - static_cast<int>(blockIdx.y) + stride - 1) / stride;
     const auto tile_at = [&](int at) {
         const int in_image = at % (across * down);
         return Tile{in_image % across * kWide, in_image / across * kHigh,
@@ -95,7 +95,7 @@ __global__ void __cluster_dims__(kRanks, 1, 1) __launch_bounds__(kThreads, 1)
         mbarrier_init(&all_read, kConsumerWarps);
         for (int s = 0; s < kTapSlots; ++s) {
             mbarrier_init(&taps_full[s], 1);
-            mbarrier_init(&taps_empty[s], kGroupWarps * kSideBySide);
+            mbarrier_init(&taps_empty[s], kConsumerWarps);
         }
         for (int s = 0; s < kRawSlots; ++s) {
             mbarrier_init(&raw_full[s], 1);
@@ -111,15 +111,14 @@ __global__ void __cluster_dims__(kRanks, 1, 1) __launch_bounds__(kThreads, 1)
 
     float(*sums)[kOuts][kSumPitch] =
         reinterpret_cast<float(*)[kOuts][kSumPitch]>(shared_bytes);
-    // All tiles and steps of this block, in the order in which they are used: `use`
-    // gets the number of the step, the step, and the tiles of the warpgroups.
+    // All steps of this block, in the order in which they are used: `use` gets the
+    // number of the step, the step, and the tiles of the warpgroups, -1 for none.
     const auto for_each_step = [&](auto use) {
         int count = 0;
-        for (int at = blockIdx.y; at < tiles; at += kSideBySide * gridDim.y) {
-            const int beside = at + static_cast<int>(gridDim.y);
-            const bool both = !kTogether && beside < tiles;
+        for (int k = 0; k < own; k += kGroups) {
+            const int at = blockIdx.y + k * stride;
             for (int step = first; step < last; ++step, ++count) {
-                use(count, step, at, both ? beside : -1);
+                use(count, step, at, k + 1 < own ? at + stride : -1);
             }
         }
     };
@@ -219,113 +218,129 @@ __global__ void __cluster_dims__(kRanks, 1, 1) __launch_bounds__(kThreads, 1)
         claim_registers<232>();
         const int group = warp / kGroupWarps;
         const int row = warp % kGroupWarps * 16 + lane / 4;
-        int items = 0;     // of the tiles before
+        int items = 0;      // of the tiles before
         int tap_steps = 0;  // of these tiles
-        float total[kSums] = {};
-        for (int at = blockIdx.y; at < tiles; at += kSideBySide * gridDim.y) {
-            const bool both = !kTogether && at + static_cast<int>(gridDim.y) < tiles;
-            const int mine = kTogether ? at : at + group * gridDim.y;
-            float part[kSums];
+        for (int k = 0; k < own; k += kGroups) {
+            const bool both = k + 1 < own;
+            const int mine = blockIdx.y + (k + (both ? group : 0)) * stride;
+            float total[kSums], part[kSums];
             float crossed[kSums];  // of high and low parts
 #pragma unroll
             for (int j = 0; j < kSums; ++j) {
                 total[j] = 0.0f;
                 crossed[j] = 0.0f;
             }
-            for (int step = first; step < last; ++step) {
-                const int i = step - first;
+            int used = 0;
+            int held = -1, held_taps = -1;  // slots that products in flight may read
+            const auto release = [&]() {
+                if (held >= 0 && lane == 0) {
+                    mbarrier_arrive(&empty[held]);
+                    if (!resident) mbarrier_arrive(&taps_empty[held_taps]);
+                }
+                held = -1;
+            };
+            // Tensor cores truncate their sums; few of them are added up there.
+            const auto promote = [&]() {
+                wgmma_wait<0>();
+                __syncwarp();
+                release();
+#pragma unroll
+                for (int j = 0; j < kSums; ++j) total[j] += part[j];
+            };
+            for (int i = 0; i < last - first; ++i) {
                 const int tap_count = resident ? i : tap_steps + i;
                 const int tap_slot = tap_count % kTapSlots;
-                if (kTogether && i % kGroups != group) continue;
                 mbarrier_wait(&taps_full[tap_slot], tap_count / kTapSlots % 2);
-                if (mine < tiles) {
-                    const int count = items + (both ? 2 * i + group : i);
-                    const int slot = count % kPixelSlots;
-                    mbarrier_wait(&full[slot], count / kPixelSlots % 2);
-                    const float* taps =
-                        ring.taps[tap_slot] + row * kWeightPitch + lane % 4 * kTaps;
-                    // Of the first row of eight pixels, without a shift.
-                    Descriptor pixels[kParts];
-#pragma unroll
-                    for (int p = 0; p < kParts; ++p) {
-                        pixels[p] = describe_pieces(ring.pixels[slot][p],
-                                                    kPixels * sizeof(Eight),
-                                                    kHaloWide * sizeof(Eight));
-                    }
-                    unsigned a[2][kParts][4];
-#pragma unroll
-                    for (int tap = 0; tap < kTaps; ++tap) {
-#pragma unroll
-                        for (int j = 0; j < 4; ++j) {
-                            const float* from = taps + j % 2 * 8 * kWeightPitch +
-                                                j / 2 * 8 * kTaps + tap;
-                            unsigned parts[kParts];
-                            split_pair<kParts>(parts, from[0], from[4 * kTaps]);
-#pragma unroll
-                            for (int p = 0; p < kParts; ++p) {
-                                a[tap % 2][p][j] = parts[p];
-                            }
-                        }
-                        const int shift = tap / 3 * kHaloWide + tap % 3;
-                        wgmma_fence();
-                        wgmma_f16(part, a[tap % 2][0], pixels[0] + shift, tap > 0);
-                        if constexpr (kParts == 2) {
-                            wgmma_f16(crossed, a[tap % 2][1], pixels[0] + shift, true);
-                            wgmma_f16(crossed, a[tap % 2][0], pixels[1] + shift, true);
-                        }
-                        wgmma_commit();
-                        wgmma_wait<1>();  // the registers of the tap before are free
-                    }
-                    wgmma_wait<0>();
-                    __syncwarp();
-                    if (lane == 0) mbarrier_arrive(&empty[slot]);
-                    // Tensor cores truncate their sums; few of them are added up there.
-#pragma unroll
-                    for (int j = 0; j < kSums; ++j) total[j] += part[j];
+                if (!both && i % kGroups != group) {
+                    if (!resident && lane == 0) mbarrier_arrive(&taps_empty[tap_slot]);
+                    continue;
                 }
-                if (!resident && lane == 0) mbarrier_arrive(&taps_empty[tap_slot]);
+                const int count = items + (both ? 2 * i + group : i);
+                const int slot = count % kPixelSlots;
+                mbarrier_wait(&full[slot], count / kPixelSlots % 2);
+                const bool anew = used % kChain == 0;
+                if (anew && used > 0) promote();
+                ++used;
+                const float* taps =
+                    ring.taps[tap_slot] + row * kWeightPitch + lane % 4 * kTaps;
+                // Of the first row of eight pixels, without a shift.
+                Descriptor pixels[kParts];
+#pragma unroll
+                for (int p = 0; p < kParts; ++p) {
+                    pixels[p] =
+                        describe_pieces(ring.pixels[slot][p], kPixels * sizeof(Eight),
+                                        kHaloWide * sizeof(Eight));
+                }
+                // A third of them is read by products, a third is made.
+                unsigned a[3][kParts][4];
+#pragma unroll
+                for (int tap = 0; tap < kTaps; ++tap) {
+#pragma unroll
+                    for (int j = 0; j < 4; ++j) {
+                        const float* from = taps + j % 2 * 8 * kWeightPitch +
+                                            j / 2 * 8 * kTaps + tap;
+                        unsigned parts[kParts];
+                        split_pair<kParts>(parts, from[0], from[4 * kTaps]);
+#pragma unroll
+                        for (int p = 0; p < kParts; ++p) a[tap % 3][p][j] = parts[p];
+                    }
+                    const int shift = tap / 3 * kHaloWide + tap % 3;
+                    wgmma_fence();
+                    wgmma_f16(part, a[tap % 3][0], pixels[0] + shift, !anew || tap > 0);
+                    if constexpr (kParts == 2) {
+                        wgmma_f16(crossed, a[tap % 3][1], pixels[0] + shift, true);
+                        wgmma_f16(crossed, a[tap % 3][0], pixels[1] + shift, true);
+                    }
+                    wgmma_commit();
+                    wgmma_wait<1>();  // the products of the tap before are made
+                    if (tap == 0) {
+                        __syncwarp();
+                        release();
+                    }
+                }
+                held = slot;
+                held_taps = tap_slot;
             }
+            if (used > 0) promote();
             items += (last - first) * (both ? 2 : 1);
             tap_steps += last - first;
 #pragma unroll
             for (int j = 0; j < kSums; ++j) total[j] += crossed[j] / kLowScale;
-            if constexpr (!kSumsMeet) {
-                if (mine < tiles) {
-                    const Tile tile = tile_at(mine);
-                    const int x = tile.x + lane % 4 * 2;
-                    const size_t maps = static_cast<size_t>(tile.image) * c_out;
-                    float* maps_to = output + maps * map + x;
+            if (kRanks == 1 && both) {
+                const Tile tile = tile_at(mine);
+                const int x = tile.x + lane % 4 * 2;
+                const size_t maps = static_cast<size_t>(tile.image) * c_out;
+                float* maps_to = output + maps * map + x;
 #pragma unroll
-                    for (int j = 0; j < kSums; j += 2) {
-                        const int out = first_out + row + j / 2 % 2 * 8;
-                        const int y = tile.y + j / 4;
-                        if (out < c_out && y < n && x < n) {
-                            *reinterpret_cast<float2*>(maps_to + out * map + y * n) =
-                                make_float2(total[j], total[j + 1]);
-                        }
+                for (int j = 0; j < kSums; j += 2) {
+                    const int out = first_out + row + j / 2 % 2 * 8;
+                    const int y = tile.y + j / 4;
+                    if (out < c_out && y < n && x < n) {
+                        *reinterpret_cast<float2*>(maps_to + out * map + y * n) =
+                            make_float2(total[j], total[j + 1]);
                     }
+                }
+            } else {
+                // All reads of the ring are done before sums replace it.
+                __syncwarp();
+                if (lane == 0) mbarrier_arrive(&all_read);
+                mbarrier_wait(&all_read, 0);
+#pragma unroll
+                for (int j = 0; j < kSums; j += 2) {
+                    float* to = &sums[group][row + j / 2 % 2 * 8]
+                                     [j / 4 * kWide + lane % 4 * 2];
+                    *reinterpret_cast<float2*>(to) =
+                        make_float2(total[j], total[j + 1]);
                 }
             }
         }
-        if constexpr (kSumsMeet) {
-            // All reads of the ring are done before sums replace it.
-            __syncwarp();
-            if (lane == 0) mbarrier_arrive(&all_read);
-            mbarrier_wait(&all_read, 0);
-#pragma unroll
-            for (int j = 0; j < kSums; ++j) {
-                sums[group][row + j / 2 % 2 * 8]
-                    [j / 4 * kWide + lane % 4 * 2 + j % 2] = total[j];
-            }
-        }
     }
-    if constexpr (kSumsMeet) {
+    if (kRanks > 1 || own % kGroups == 1) {
         cluster_sync();  // all sums of the cluster are stored before they are added up
         constexpr int kTilePixels = kWide * kHigh;
-        for (int g = 0; g < kSideBySide; ++g) {
-            const int at = blockIdx.y + g * gridDim.y;
-            if (at >= tiles) break;
-            const Tile tile = tile_at(at);
+        const bool both = own % kGroups == 0;
+        for (int g = 0; g < (both ? kGroups : 1); ++g) {
+            const Tile tile = tile_at(blockIdx.y + (both ? g : own - 1) * stride);
             float* maps_to = output + static_cast<size_t>(tile.image) * c_out * map;
             for (int i = rank * kThreads + threadIdx.x; i < kOuts * kTilePixels;
                  i += kRanks * kThreads) {
@@ -336,7 +351,7 @@ __global__ void __cluster_dims__(kRanks, 1, 1) __launch_bounds__(kThreads, 1)
                 for (int q = 0; q < kRanks; ++q) {
                     const float* from = at_rank(&sums[g][row][pixel], q);
                     sum += from[0];
-                    if constexpr (kTogether) sum += from[kOuts * kSumPitch];
+                    if (!both) sum += from[kOuts * kSumPitch];
                 }
                 const int x = tile.x + pixel % kWide;
                 const int y = tile.y + pixel / kWide;

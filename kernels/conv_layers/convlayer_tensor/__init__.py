@@ -61,6 +61,16 @@ ladder = Ladder(
             capability="9.0",
             arch="sm_90a",
         ),
+        Rung(
+            "halves",
+            "halves of the input are made once",
+            launches.halves(2),
+            requires=launches.halves_fit,
+            alignment={"weights": 16, "output": 8},
+            workspace=launches.halves_workspace(2),
+            capability="9.0",
+            arch="sm_90a",
+        ),
     ),
     peers=of_batches.peers,
 )

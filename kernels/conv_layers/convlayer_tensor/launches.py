@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -121,7 +121,7 @@ def wgmma(parts: int) -> Callable[[Size], tuple[Launch, ...]]:
         else:
             box = (DEPTH, cut.high + 2, RAW_PITCH)
             pixels = Tensor("input", (maps, n, n), box, "float32", l2_promotion=256)
-        kind = f"{cut.high}, {cut.ranks}, {str(cut.together).lower()}, {str(whole).lower()}"
+        kind = f"{cut.high}, {cut.ranks}, {str(whole).lower()}"
         grid = (cut.ranks, cut.across, ceil_div(size["c_out"], OUTS))
         extents = (np.int32(size[key]) for key in ("n", "c_in", "c_out", "batch"))
         shared = _ring_bytes(cut.high, parts, whole)
@@ -129,3 +129,56 @@ def wgmma(parts: int) -> Callable[[Size], tuple[Launch, ...]]:
         return (Launch(f"convlayer_wgmma<{parts}, {kind}>", grid, (THREADS,), taken, shared),)
 
     return launches
+
+
+#: ``halves``: its slots for pixels, and threads of a block of its first launch.
+HALVES_SLOTS, HALVES_THREADS = 6, 128
+
+
+def halves_fit(size: Size) -> str | None:
+    """Why the rung of two launches refuses a size, or None."""
+    if not all(size[key] for key in ("n", "c_in", "c_out", "batch")):
+        return "no extent may be zero, because a tensor map has at least one element"
+    if size["c_in"] % 4:
+        return "c_in must be a multiple of 4, because a row of weights is a multiple of 16 bytes"
+    return requires(size)
+
+
+def _planes(size: Size, parts: int) -> int:
+    """Planes of eight halves for each pixel: for both halves of each step's input maps, each part, each image."""
+    return size["batch"] * ceil_div(size["c_in"], DEPTH) * DEPTH // 8 * parts
+
+
+def halves(parts: int) -> Callable[[Size], tuple[Launch, ...]]:
+    """A launch that makes halves, and one that multiplies, whose start overlaps the first's end."""
+
+    def launches(size: Size) -> tuple[Launch, ...]:
+        cut, n = plan(size), size["n"]
+        eights = ceil_div(size["c_in"], DEPTH) * DEPTH // 8
+        first = Launch(
+            f"convlayer_to_halves<{parts}, {HALVES_THREADS}>",
+            (ceil_div(n * n, HALVES_THREADS), eights, size["batch"]),
+            (HALVES_THREADS,),
+            ("input", "halves", np.int32(n), np.int32(size["c_in"])),
+        )
+        weights = Tensor("weights", (size["c_out"], size["c_in"] * TAPS), (OUTS, PITCH), "float32", l2_promotion=256)
+        box = (DEPTH // 8 * parts, cut.high + 2, 8 * (WIDE + 2))
+        pixels = Tensor("halves", (_planes(size, parts), n, 8 * n), box, "float16", l2_promotion=256)
+        ring = HALVES_SLOTS * parts * DEPTH // 8 * (cut.high + 2) * (WIDE + 2) * EIGHT
+        shared = ceil_div(TAP_SLOTS * OUTS * PITCH * FLOAT + ring, 128) * 128
+        extents = (np.int32(size[key]) for key in ("n", "c_in", "c_out", "batch"))
+        name = f"convlayer_of_halves<{parts}, {cut.high}, {cut.ranks}>"
+        grid = (cut.ranks, cut.across, ceil_div(size["c_out"], OUTS))
+        taken = (weights, pixels, "output", *extents)
+        return (first, Launch(name, grid, (THREADS,), taken, shared, pdl=True))
+
+    return launches
+
+
+def halves_workspace(parts: int) -> Callable[[Size], Mapping[str, tuple[tuple[int, ...], str]]]:
+    """Room for the halves."""
+
+    def workspace(size: Size) -> Mapping[str, tuple[tuple[int, ...], str]]:
+        return {"halves": ((_planes(size, parts), size["n"], size["n"], 8), "float16")}
+
+    return workspace

@@ -133,6 +133,8 @@ ladder = Ladder(
         _rung("promoted", "sums go to float32 totals every 64 of k"),
         _rung("fused", "A is split in registers; a producer, two consumers, clusters"),
         _rung("one_pass", "B is read once, launches overlap"),
+        _rung("tuned", "A split beforehand, consumers take turns, C by the copy engine"),
+        _rung("held", "A split in registers while the other warpgroup multiplies"),
     ),
     peers=tuple(_peer(peer) for peer in sgemm.peers),
 )

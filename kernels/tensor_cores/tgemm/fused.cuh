@@ -5,12 +5,12 @@
 #include "../../common/hopper/cluster.cuh"
 #include "../../common/hopper/tma.cuh"
 #include "../../common/hopper/wgmma.cuh"
+#include "place.cuh"
 #include "prepare.cuh"
 #include "result.cuh"
 
 constexpr int kTileRows = 128, kTileColumns = 256, kSlice = 32, kStages = 4;
 constexpr int kCluster = 2;         // blocks, one below the other, that share B's tiles
-constexpr int kGroup = 8;           // rows of clusters that are computed side by side
 constexpr int kBox = kSlice * 128;  // bytes of a box of B: 64 columns
 constexpr int kBlockThreads = 384;
 
@@ -19,15 +19,6 @@ struct alignas(1024) Stage {
     unsigned short high[kTileColumns * kSlice];
     unsigned short low[kTileColumns * kSlice];
 };
-
-// The place of tile t: columns of `kGroup` tiles, so that blocks at work at the same
-// time share rows of A and columns of B in L2.
-__device__ __forceinline__ int2 place(int t, int rows, int columns)
-{
-    const int group = t / (kGroup * columns), first = group * kGroup;
-    const int height = min(kGroup, rows - first), rest = t - first * columns;
-    return make_int2(first + rest % height, rest / height);
-}
 
 extern "C" __global__ void __cluster_dims__(kCluster, 1, 1)
 __launch_bounds__(kBlockThreads, 1)
@@ -38,7 +29,7 @@ multiply(const __grid_constant__ TensorMap a, const __grid_constant__ TensorMap 
 {
     extern __shared__ __align__(1024) Stage stages[];
     __shared__ Barrier full[kStages], empty[kStages];
-    const unsigned rank = cluster_rank();
+    const int rank = cluster_rank();
     const int thread = threadIdx.x;
     if (thread == 0) {
         for (int s = 0; s < kStages; ++s) {

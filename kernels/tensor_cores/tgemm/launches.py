@@ -112,53 +112,58 @@ def row_exponents(product: Product) -> Launch:
     m, _n, k, _, a, lda, *_ = product.args
     width = 1 if _copied(product) else 4
     copy = ("copy", np.int32(rounded_up(product.k, 4))) if width == 1 else ("A", np.int32(0))
-    args = (a, lda, m, k, "row_exponents", "maxima", np.int32(product.n + _strips(product)), *copy)
+    args = (a, lda, m, k, "row_exponents", "maxima", np.int32(_words(product)), *copy)
     return Launch(f"row_exponents<{width}>", (ceil_div(product.m, ROWS_A_BLOCK),), (PREPARE_THREADS,), args)
 
 
-def two_passes(product: Product) -> tuple[Launch, ...]:
-    """B's columns are read for their largest elements, and again to be split."""
+def two_passes(product: Product, permuted: bool = True) -> tuple[Launch, ...]:
+    """B's columns are read for their largest elements, and again to be split.
+
+    ``permuted``: rows lie in the order in which a lane reads floats of A.
+    """
     _, n, k, _, _, _, b, ldb, *_ = product.args
     rows, pitch = _split_shape(product)
     grid = (ceil_div(pitch, COLUMNS), ceil_div(rows, ROWS_OF_B_A_BLOCK))
     block, split = (PREPARE_THREADS,), ("maxima", "column_exponents", "high", "low", np.int32(pitch))
     return (
         Launch(f"column_maxima<{product.width}>", grid, block, (b, ldb, n, k, "maxima")),
-        Launch(f"split_columns<{product.width}>", grid, block, (b, ldb, n, k, *split)),
+        Launch(f"split_columns<{product.width}, {_bool(permuted)}>", grid, block, (b, ldb, n, k, *split)),
     )
 
 
-def one_pass(product: Product) -> tuple[Launch, ...]:
+def one_pass(product: Product, permuted: bool = True) -> tuple[Launch, ...]:
     """B's columns are read once, where the blocks of a strip are certain to be on the GPU at the same time."""
     _, n, k, _, _, _, b, ldb, *_ = product.args
     rows, pitch = _split_shape(product)
     height = ceil_div(rows, ROWS_OF_SPLIT)
     if height > MOST_WAITING:
-        return two_passes(product)
+        return two_passes(product, permuted)
     args = (b, ldb, n, k, np.int32(height), "maxima", "column_exponents", "high", "low", np.int32(pitch))
-    grid = (height * _strips(product),)
-    return (Launch(f"split_once<{product.width}>", grid, (SPLIT_ONCE_THREADS,), args, pdl=True),)
+    kernel, grid = f"split_once<{product.width}, {_bool(permuted)}>", (height * _strips(product),)
+    return (Launch(kernel, grid, (SPLIT_ONCE_THREADS,), args, pdl=True),)
+
+
+def _bool(value: bool) -> str:
+    return "true" if value else "false"
+
+
+def _boxes_of_b(product: Product) -> tuple[Tensor, ...]:
+    shape, box = _split_shape(product), (FUSED_DEPTH, BOX_COLUMNS)
+    return tuple(Tensor(name, shape, box, "float16", 128) for name in ("high", "low"))
+
+
+def _boxes_of_a(product: Product) -> Tensor:
+    """A in float32, or its copy."""
+    box, copied = (FUSED_ROWS, FUSED_DEPTH), _copied(product)
+    pitch = rounded_up(product.k, 4) if copied else product.lda
+    return Tensor("copy" if copied else "A", (product.m, product.k or 1), box, "float32", 128, pitch)
 
 
 def fused(product: Product) -> Launch:
-    """The product of A, in float32, with B's parts, by persistent clusters."""
-    rows, pitch = _split_shape(product)
-    boxes = (FUSED_DEPTH, BOX_COLUMNS)
-    if _copied(product):
-        a = Tensor(
-            "copy", (product.m, product.k or 1), (FUSED_ROWS, FUSED_DEPTH), "float32", 128, rounded_up(product.k, 4)
-        )
-    else:
-        a = Tensor("A", (product.m, product.k), (FUSED_ROWS, FUSED_DEPTH), "float32", 128, product.lda)
-    parts = (Tensor(name, (rows, pitch), boxes, "float16", 128) for name in ("high", "low"))
+    """The product of A, in float32, with B's parts, by persistent clusters of two blocks."""
     tiles = ceil_div(product.m, FUSED_ROWS * CLUSTER) * ceil_div(product.n, FUSED_COLUMNS)
-    return Launch(
-        "multiply",
-        (CLUSTER * min(tiles, SMS // CLUSTER),),
-        (FUSED_THREADS,),
-        (a, *parts, *product.args, "row_exponents", "column_exponents"),
-        FUSED_SHARED,
-    )
+    args = (_boxes_of_a(product), *_boxes_of_b(product), *product.args, "row_exponents", "column_exponents")
+    return Launch("multiply", (CLUSTER * min(tiles, SMS // CLUSTER),), (FUSED_THREADS,), args, FUSED_SHARED)
 
 
 def fused_scratch(product: Product) -> dict[str, tuple[tuple[int, ...], str]]:
@@ -166,10 +171,81 @@ def fused_scratch(product: Product) -> dict[str, tuple[tuple[int, ...], str]]:
     return {
         "row_exponents": ((product.m,), "int32"),
         "column_exponents": ((product.n,), "int32"),
-        "maxima": ((product.n + _strips(product),), "uint32"),
+        "maxima": ((_words(product),), "uint32"),
         "high": (shape, "uint16"),
         "low": (shape, "uint16"),
         **({"copy": ((product.m, rounded_up(product.k, 4)), "float32")} if _copied(product) else {}),
+    }
+
+
+#: Of tuned.cuh: bytes of a stage and of what a block stores, the box of C that a warp stores.
+STAGE_BYTES, OUT_BYTES, OUT_BOX = (2 * FUSED_ROWS + 2 * FUSED_COLUMNS) * 2 * FUSED_DEPTH, 8 * 2 * 2048, (16, 32)
+#: Parts of k into which a product may be cut. All blocks are on the GPU at the same time then.
+PARTS = (8, 4, 2)
+#: Of k, what a part has at least.
+SHORTEST = 64
+
+
+def _tiles(product: Product, down: int) -> int:
+    return ceil_div(product.m, FUSED_ROWS * down) * ceil_div(product.n, FUSED_COLUMNS)
+
+
+def parts_of_k(product: Product) -> int:
+    """Into how many parts k is cut: as many as there are SMs for."""
+    fits = (p for p in PARTS if p * _tiles(product, 1) <= SMS and p * SHORTEST <= product.k)
+    return next(fits, 1)
+
+
+def split_rows(product: Product) -> Launch:
+    """A's parts and its rows' exponents, and zeros where later launches count and compare."""
+    _m, _n, k, _, a, lda, *_ = product.args
+    zeros = np.int32(_words(product))
+    args = (a, lda, k, "row_exponents", "maxima", zeros, "a_parts", np.int32(2 * rounded_up(product.k, FUSED_DEPTH)))
+    return Launch(f"split_rows<{product.width}>", (product.m,), (PREPARE_THREADS,), args)
+
+
+def _words(product: Product) -> int:
+    """Words that start at zero: maxima of columns, counters of strips, counters of tiles."""
+    return product.n + _strips(product) + _tiles(product, 1)
+
+
+def tuned(product: Product, held: bool = False) -> Launch:
+    """The product of A's parts with B's, by clusters of two blocks, or by blocks for parts of k.
+
+    ``held``: A is in float32, and is split in registers.
+    """
+    split = parts_of_k(product)
+    down = 1 if split > 1 else CLUSTER
+    boxed = product.width == 4 and split == 1
+    if held:
+        a = _boxes_of_a(product)
+    else:
+        a = Tensor("a_parts", (product.m, 2 * rounded_up(product.k, FUSED_DEPTH)), (FUSED_ROWS, 64), "float16", 128)
+    b = _boxes_of_b(product)
+    c = Tensor("C", (product.m, product.n), OUT_BOX, "float32", 128, product.ldc) if boxed else b[0]
+    partial = "partial" if split > 1 else "C"
+    tiles, counters = _tiles(product, down), np.int32(product.n + _strips(product))
+    return Launch(
+        f"multiply<{down}, {split}, {_bool(boxed)}>",
+        (split * tiles if split > 1 else down * min(tiles, SMS // down),),
+        (FUSED_THREADS,),
+        (a, *b, c, *product.args, "row_exponents", "column_exponents", partial, "maxima", counters),
+        FUSED_STAGES * STAGE_BYTES + OUT_BYTES,
+        pdl=True,
+    )
+
+
+def tuned_scratch(product: Product) -> dict[str, tuple[tuple[int, ...], str]]:
+    shape, split = _split_shape(product), parts_of_k(product)
+    floats = split * _tiles(product, 1) * FUSED_ROWS * FUSED_COLUMNS
+    return {
+        "row_exponents": ((product.m,), "int32"),
+        "column_exponents": ((product.n,), "int32"),
+        "maxima": ((_words(product),), "uint32"),
+        "a_parts": ((product.m, 2 * rounded_up(product.k, FUSED_DEPTH)), "uint16"),
+        "high": (shape, "uint16"),
+        "low": (shape, "uint16"),
+        **({"partial": ((floats,), "float32")} if split > 1 else {}),
     }
 
 
@@ -189,5 +265,16 @@ PLANS: dict[str, tuple[Plan, Scratch]] = {
     "one_pass": (
         lambda product: (row_exponents(product), *one_pass(product), replace(fused(product), pdl=True)),
         fused_scratch,
+    ),
+    "tuned": (
+        lambda product: (split_rows(product), *one_pass(product, permuted=False), tuned(product)),
+        tuned_scratch,
+    ),
+    "held": (
+        lambda product: (row_exponents(product), *one_pass(product), tuned(product, held=True)),
+        lambda product: {
+            **fused_scratch(product),
+            **{k: v for k, v in tuned_scratch(product).items() if k == "partial"},
+        },
     ),
 }

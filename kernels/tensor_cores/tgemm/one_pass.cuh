@@ -2,28 +2,15 @@
 // the same columns know the largest elements.
 #pragma once
 
+#include "meet.cuh"
 #include "prepare.cuh"
 
 constexpr int kSplitThreads = 512, kRowsOfSplit = kSplitThreads / 32 * kRowsAWarp;
 
-__device__ __forceinline__ void arrive(unsigned* counter)
-{
-    asm volatile("red.release.gpu.global.add.u32 [%0], 1;" ::"l"(counter) : "memory");
-}
-__device__ __forceinline__ unsigned arrived_at(const unsigned* counter)
-{
-    unsigned count;
-    asm volatile("ld.acquire.gpu.global.u32 %0, [%1];"
-                 : "=r"(count)
-                 : "l"(counter)
-                 : "memory");
-    return count;
-}
-
 // Blocks number `height` along k, and those of one strip of columns follow each other,
 // so that they are on the GPU at the same time. `maxima`, and behind it a counter for
 // each strip, start at zero.
-template <int kWidth>
+template <int kWidth, bool kPermuted>
 __global__ void __launch_bounds__(kSplitThreads, 2)
 split_once(const float* __restrict__ B, int ldb, int n, int k, int height,
            unsigned* maxima, int* __restrict__ exponents,
@@ -50,13 +37,7 @@ split_once(const float* __restrict__ B, int ldb, int n, int k, int height,
     const int column = strip * kColumns + thread;
     if (thread < kColumns && column < n) atomicMax(&maxima[column], largest[thread]);
     __syncthreads();
-    if (thread == 0) {
-        unsigned* counter = maxima + n + strip;
-        __threadfence();
-        arrive(counter);
-        while (arrived_at(counter) < height) {
-        }
-    }
+    if (thread == 0) meet(maxima + n + strip, height);
     __syncthreads();
     float scales[4];
 #pragma unroll
@@ -67,8 +48,10 @@ split_once(const float* __restrict__ B, int ldb, int n, int k, int height,
     }
 #pragma unroll
     for (int i = 0; i < kRowsAWarp; ++i) {
-        if (x < pitch && first + i < (k + 15) / 16 * 16) {
-            put_split(rows[i], scales, high, low, first + i, x, pitch);
+        const int row = first + i;
+        if (x < pitch && row < (k + 15) / 16 * 16) {
+            put_split(rows[i], scales, high, low, kPermuted ? place_of(row) : row, x,
+                      pitch);
         }
     }
 }

@@ -87,7 +87,7 @@ __device__ __forceinline__ int place_of(int k)
     return k / 16 * 16 + k % 4 / 2 * 8 + k % 16 / 4 * 2 + k % 2;
 }
 
-// Splits four neighbours of row `row` of B, and puts them in their place.
+// Splits four neighbours of a row of B, and puts them in row `row` of the parts.
 __device__ __forceinline__ void put_split(
     float4 v, const float (&scales)[4], unsigned short* high, unsigned short* low,
     int row, int column, int pitch)
@@ -97,7 +97,7 @@ __device__ __forceinline__ void put_split(
                l.x);
     split_pair(multiply_exactly(v.z, scales[2]), multiply_exactly(v.w, scales[3]), h.y,
                l.y);
-    const size_t at = static_cast<size_t>(place_of(row)) * pitch + column;
+    const size_t at = static_cast<size_t>(row) * pitch + column;
     *reinterpret_cast<uint2*>(high + at) = h;
     *reinterpret_cast<uint2*>(low + at) = l;
 }

@@ -29,7 +29,7 @@ column_maxima(const float* __restrict__ B, int ldb, int n, int k,
 }
 
 // Takes the blocks in the other order, and so first what the pass before left in L2.
-template <int kWidth>
+template <int kWidth, bool kPermuted>
 __global__ void __launch_bounds__(kPrepareThreads)
 split_columns(const float* __restrict__ B, int ldb, int n, int k,
               const unsigned* __restrict__ maxima, int* __restrict__ exponents,
@@ -53,6 +53,6 @@ split_columns(const float* __restrict__ B, int ldb, int n, int k,
         if (x >= pitch || row >= (k + 15) / 16 * 16) break;
         const float* from = B + static_cast<size_t>(row) * ldb;
         const float4 v = row < k ? read_four<kWidth>(from, x, n) : float4{};
-        put_split(v, scales, high, low, row, x, pitch);
+        put_split(v, scales, high, low, kPermuted ? place_of(row) : row, x, pitch);
     }
 }

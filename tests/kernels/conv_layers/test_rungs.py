@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from hypothesis import strategies as st
 from tools.corners import *  # noqa: F403
 from tools.corners import Corner
@@ -46,6 +47,14 @@ SIZES = {
             "batch": st.integers(1, 2),
         }
     ),
+    "convlayer_int8": st.fixed_dictionaries(
+        {
+            "n": st.integers(1, 12),
+            "c_in": st.one_of(st.integers(0, 9), st.sampled_from((32, 33))),
+            "c_out": st.integers(1, 9),
+            "k": st.just(3),
+        }
+    ),
     "report_layouts": st.fixed_dictionaries(
         {
             "n": st.sampled_from((7, 8, 14, 16, 28)),
@@ -60,14 +69,23 @@ SIZES = {
 #: Sizes and constants that reach branches which the sizes above leave out.
 CORNERS = [
     Corner(
+        "convlayer_int8",
+        "numbers of more than 8 bits, some negative",
+        {"n": 5, "c_in": 6, "c_out": 3, "k": 3},
+        inputs=lambda size: {
+            "input": np.random.default_rng(0).integers(-(2**15), 2**15, (6, 5, 5)).astype(np.int32),
+            "weights": np.random.default_rng(1).integers(-(2**10), 2**10, (3, 6, 3, 3)).astype(np.int32),
+        },
+    ),
+    Corner(
         "convlayer_tensor",
         "weights that do not fit, split over a cluster",
-        {"n": 4, "c_in": 84, "c_out": 3, "k": 3, "batch": 1},
+        {"n": 4, "c_in": 116, "c_out": 3, "k": 3, "batch": 1},
         {
             "kernels.conv_layers.convlayer_tensor.launches.SMS": 2,
-            "kernels.conv_layers.convlayer_tensor.launches.TAP_SLOTS": 2,
+            "kernels.conv_layers.convlayer_tensor.launches.TAP_SLOTS": 3,
         },
-        {"kTapSlots = 4": "kTapSlots = 2"},
+        {"kTapSlots = 4": "kTapSlots = 3"},
     ),
     Corner(
         "convlayer_tensor",
@@ -99,6 +117,8 @@ PLANTED = [
     ("convlayer_tensor", "mma", "inside && in + 4 < c_in", "inside", EmulatorError),
     ("convlayer_tensor", "wgmma", "tap / 3 * kHaloWide + tap % 3", "tap / 3 * kWide + tap % 3", WrongResult),
     ("convlayer_tensor", "wgmma", "fence_proxy_async();", "", EmulatorError),
+    ("convlayer_tensor", "halves", "(tile.x - 1) * 8, tile.y - 1", "tile.x * 8, tile.y - 1", WrongResult),
+    ("convlayer_int8", "mma", "out < c_out && x < n", "x < n", EmulatorError),
     ("report_layouts", "single_thread_load", "i < c_out * kTaps; ++i", "i < c_out * kTaps - 1; ++i", Uninitialised),
     ("report_layouts", "block_load", "i < c_out * kTaps; i +=", "i < c_out * kTaps - 1; i +=", Uninitialised),
     ("report_layouts", "pairs", "map) * c_out + out", "out) * c_out + map", EmulatorError),
@@ -107,6 +127,8 @@ PLANTED = [
 
 #: Planted faults that only the corners reach.
 HIDDEN = [
+    ("convlayer_int8", "mma", "value == static_cast<signed char>(value)", "true", WrongResult),
+    ("convlayer_int8", "mma", "e + d < kDigits", "e + d < kDigits - 1", WrongResult),
     ("convlayer_tensor", "wgmma", "mbarrier_wait(&all_read, 0);", "", EmulatorError),
     ("convlayer_tensor", "wgmma", "both ? 2 * i + group : i", "2 * i + group", EmulatorError),
     ("convlayer_tensor", "wgmma", "if (!resident && lane == 0)", "if (lane > 31)", EmulatorError),

@@ -62,6 +62,7 @@ PLANTED = [
     ("sparse_gemm", "ring", "m / kHigh - 1);", "m / kHigh);", OutOfBounds),
     ("sparse_gemm", "wgmma", "wgmma_wait<0>();", "wgmma_wait<1>();", PendingProduct),
     ("sparse_gemm", "wgmma", "__syncwarp();  // all lanes", "// all lanes", Race),
+    ("sparse_gemm", "thin", "place(32 * half + lane, j)", "place(32 * half + lane, j ^ 1)", WrongResult),
     ("sparse_pipe", "shared", "b + 256, e, true", "b + 128, e, true", WrongResult),
     ("sparse_pipe", "registers", "^ row / 2 % 4", "^ row % 4", WrongResult),
     ("prune", "halves", ">= (h[j] & 0x7fff)", "> (h[j] & 0x7fff)", WrongResult),

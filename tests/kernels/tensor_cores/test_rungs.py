@@ -27,11 +27,12 @@ SIZES = {
 
 #: Sizes and constants that reach branches which the sizes above leave out.
 CORNERS = [
+    Corner("tgemm", "blocks that wait", {"m": 3, "n": 136, "k": 260, "data": "normal"}, only="kRowsOfSplit"),
     Corner(
         "tgemm",
-        "blocks that wait for each other",
-        {"m": 1, "n": 4, "k": 260, "data": "scaled"},
-        only="arrived_at",
+        "a ring that goes on from tile to tile",
+        {"m": 3, "n": 264, "k": 72, "data": "normal"},
+        {"kernels.tensor_cores.tgemm.launches.SMS": 2},
     ),
     Corner(
         "hgemm",
@@ -96,11 +97,15 @@ PLANTED = [
     ("tgemm", "promoted", "!(anew && s == 0)", "!anew", WrongResult),
     ("tgemm", "fused", "k % 4 / 2 * 8", "k % 4 / 2 * 4", EmulatorError),
     ("tgemm", "one_pass", "if (thread < kColumns && column < n)", "if (thread < 64 && column < n)", WrongResult),
+    ("tgemm", "tuned", "fence_proxy_async();", "", EmulatorError),
+    ("tgemm", "held", "(4 * s + lane % 4) ^ (own % 8)", "(4 * s + lane % 4)", WrongResult),
     *((name, "wgmma", "step % kChain + s > 0", "step % kChain > 0", WrongResult) for name in PIPES),
 ]  # fmt: skip
 
 #: Planted faults that only the corners reach.
 HIDDEN = [
+    ("tgemm", "tuned", "if (thread == 0) meet(counter, kSplit);", "", EmulatorError),
+    ("tgemm", "tuned", "bulk_wait_read<1>()", "bulk_wait_read<2>()", EmulatorError),
     ("tgemm", "one_pass", "block * kRowsOfSplit", "block % 2 * kRowsOfSplit", EmulatorError),
     ("hgemm", "persistent", "<0>();\n            if (thread <", "<0>();\n            if (thread < -", EmulatorError),
     ("hgemm", "overlapped", "while (waiting > 0) store_one();  // there were few", "// there were few", WrongResult),
