@@ -25,6 +25,7 @@ from climb.bench.ladder import BoundRung
 from climb.bench.problem import Launch, Size
 from climb.toolchain import CompileError, compile_cuda
 from climb.toolchain.names import demangled
+from climb.toolchain.options import split_include_dirs
 
 #: Basic blocks that a batch of an edited kernel may run before its loop counts as endless. A page shows small sizes,
 #: which need far fewer; the emulator's own limit would take minutes to reach.
@@ -97,8 +98,12 @@ class Experiment:
 
     @property
     def launch_text(self) -> str:
-        """The launches in CUDA C++, one per line, and the options of the compiler as a comment."""
-        options = " ".join(option for option in self.options if option not in STANDARD)
+        """The launches in CUDA C++, one per line, and the options of the compiler as a comment.
+
+        Include directories are left out, which depend on the machine.
+        """
+        shown, _ = split_include_dirs(self.options)
+        options = " ".join(option for option in shown if option not in STANDARD)
         return "\n".join([*(f"{one};" for one in self.launches), *([f"// compiled with {options}"] if options else [])])
 
     def edited(self, change: Edit) -> Experiment:

@@ -14,7 +14,7 @@ from tools.samples import BASE, LANES, access, texts
 from climb.display.access_cost import GlobalPicture, global_picture, headline, pick, runs, shared_picture
 from climb.display.figures import access_figure, alt_text
 from climb.emulator.counters.cost_model import PERIOD, SHARED_MEASURES, atomic_sectors, sectors
-from climb.emulator.simt.lanes import INACTIVE
+from climb.emulator.simt.warp_layout import INACTIVE
 from climb.validation import agreement
 from climb.validation.agreement.cases import Case, cases
 

@@ -302,3 +302,10 @@ def test_exact_results_are_asked_of_integers() -> None:
     large = np.full(32, 1_000_000, np.int32)
     found = attempt(of_source(text, "add", (1,), (32,), [large, np.zeros_like(large)], {"b": large + 1}))
     assert found.kind == "wrong" and found.message.endswith("b[0]: 1000000 instead of 1000001")
+
+
+def test_box_says_the_options_of_the_compiler_but_no_folder_of_this_machine() -> None:
+    args = [np.zeros(64, np.float32), poisoned((64,), "float32"), np.int32(64)]
+    options = ("-lineinfo", "-I/a/folder/of/mine")
+    shown = of_source(REVERSE, "reverse", (1,), (64,), args, {}, 0.0, 0, options).launch_text
+    assert "compiled with -lineinfo" in shown and "mine" not in shown

@@ -9,7 +9,7 @@ from harness import Device, DeviceMemory, pointer
 from climb.emulator import Trace, load
 from climb.emulator.counters.cost_model import load_wavefronts, sectors
 from climb.emulator.counters.lines import AccessCounters
-from climb.emulator.simt.lanes import INACTIVE
+from climb.emulator.simt.warp_layout import INACTIVE
 
 ACCESS = r"""
 extern "C" {

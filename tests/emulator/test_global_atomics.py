@@ -7,7 +7,7 @@ import pytest
 from harness import Device
 
 from climb.emulator.counters.cost_model import PERIOD, atomic_sectors, sectors
-from climb.emulator.simt.lanes import INACTIVE
+from climb.emulator.simt.warp_layout import INACTIVE
 from climb.validation.agreement.cases import crowd
 
 

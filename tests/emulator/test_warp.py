@@ -7,6 +7,7 @@ import pytest
 from harness import Device, run_ptx
 
 from climb.emulator import ALL_CHECKS, KernelWarning, WarpMismatch, checking
+from climb.emulator.simt.lanes import Selection, rectangle
 
 SHUFFLES = r"""
 #define FULL 0xffffffffu
@@ -265,3 +266,27 @@ def test_report_of_waiting_lanes_leaves_out_the_barriers_of_other_warps() -> Non
         Device(source).launch("k", 1, 64, np.zeros(64, np.int32))
     assert caught.value.what.endswith("; lanes 16-31 wait at the warp operation in line 3")
     assert "barrier" not in caught.value.what
+
+
+@pytest.mark.parametrize("threads", [32, 48, 96, 256])
+@pytest.mark.parametrize("share", [0.01, 0.1, 0.6, 1])
+def test_lanes_of_a_list_form_the_warps_that_hold_them(threads: int, share: float) -> None:
+    whole = rectangle(7, threads)
+    rng = np.random.default_rng(threads)
+    for _ in range(3):
+        flat = np.flatnonzero((rng.random((7, threads)) < share) & (rng.random((7, 1)) < 0.7))  # some blocks have none
+        some = Selection(flat=flat).lanes(whole)
+        if flat.size:
+            some = Selection(flat=np.arange(flat.size)[flat.size // 3 :]).lanes(some)  # a part of a part
+        expected = list(zip(some.block[0].tolist(), some.thread[0].tolist(), strict=True))
+        assert expected == [divmod(lane, threads) for lane in flat[flat.size // 3 :].tolist()]
+        assert some.linear().tolist() == flat[flat.size // 3 :].tolist()
+        warps = sorted({(block, thread // 32) for block, thread in expected})
+        assert some.warps == len(warps)
+        matrix, _ = some.layout.matrix(some.linear().reshape(1, -1), some.shape)
+        held = {lane: divmod(place, 32) for place, lane in zip(some.layout.place, some.linear().tolist(), strict=True)}
+        for (block, thread), lane in zip(expected, some.linear().tolist(), strict=True):
+            assert held[lane] == (warps.index((block, thread // 32)), thread % 32)
+            assert some.layout.mask[held[lane]] and matrix[held[lane]] == lane
+        assert np.count_nonzero(some.layout.mask) == len(expected)
+        assert some.layout.first.tolist() == [min(t % 32 for b, t in expected if (b, t // 32) == w) for w in warps]

@@ -309,6 +309,8 @@ def test_number_of_workers_is_that_of_the_cores_unless_the_environment_says_othe
     monkeypatch.delenv("CLIMB_WORKERS", raising=False)
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(6))
     assert number_of_workers() == 6
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(96))
+    assert number_of_workers() == 8
     monkeypatch.setenv("PYTEST_XDIST_WORKER", "gw0")
     assert number_of_workers() == 1
     monkeypatch.setenv("CLIMB_WORKERS", "3")

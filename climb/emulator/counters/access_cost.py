@@ -10,7 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..simt.lanes import INACTIVE, WARP, Lanes
+from ..simt.lanes import Lanes
+from ..simt.warp_layout import INACTIVE, WARP
 from .cost_model import (
     BANKS,
     PERIOD,
@@ -109,7 +110,7 @@ def _addresses(lanes: Lanes, address: np.ndarray) -> _Addresses:
     given = address
     if layout.kind == "ragged" and address.shape[1] == 1:
         address = np.broadcast_to(address, lanes.shape)
-    matrix, repeat = layout.matrix(address, lanes)
+    matrix, repeat = layout.matrix(address, lanes.shape)
     rows = matrix.shape[0]
     mask = layout.full_mask(rows)
     if mask is None:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from ..simt.lanes import INACTIVE, WARP
+from ..simt.warp_layout import INACTIVE, WARP
 
 SECTOR = 32
 LINE = 128

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..simt.lanes import INACTIVE, WARP
+from ..simt.warp_layout import INACTIVE, WARP
 from .cost_model import (
     BANKS,
     LINE,

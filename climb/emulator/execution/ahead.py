@@ -31,7 +31,7 @@ from .processes import Pool, Worker
 #: Seconds that the later batches must take, as far as one can tell, before it pays to ask workers; and seconds for each
 #: byte that is copied.
 WORTH, COPYING = 0.002, 5e-10
-MOST_BYTES = 1 << 30  # of memory that a worker is given
+MOST_BYTES = 1 << 30  # of memory that workers are given, all together
 #: A worker may take this many times as long as the launch itself has since it began, and some seconds more.
 PATIENCE, GRACE = 4, 2.0
 
@@ -113,7 +113,7 @@ class Ahead:
     def _consider(self, batch: Batch) -> None:
         """Called before each basic block: ask workers if the later batches seem to take long enough."""
         left = self.batches.number - self._current - 1
-        number = min(self.most - 1, left)
+        number = min(self.most - 1, left, MOST_BYTES // self.span)
         spent = time.perf_counter() - self._began
         each = max(self.experience.pace * self.batches.threads, spent / (self._current + 1))
         if left * each < WORTH + COPYING * self.span * number:

@@ -217,7 +217,7 @@ def _divergent_warps(predicate: np.ndarray, lanes: Lanes) -> int:
     if predicate.shape[1] == 1:
         return 0
     layout = lanes.layout
-    matrix, repeat = layout.matrix(predicate, lanes)
+    matrix, repeat = layout.matrix(predicate, lanes.shape)
     mask = layout.full_mask(matrix.shape[0])
     if mask is None:
         both = matrix.any(axis=1) & ~matrix.all(axis=1)

@@ -1,7 +1,7 @@
 """Which launches run in several processes, and in how many.
 
-`CLIMB_WORKERS` says how many; by default as many as the CPU cores that this process may use. In a process of
-pytest-xdist, which has one process for each core already, it is one.
+`CLIMB_WORKERS` says how many; by default as many as the CPU cores that this process may use, and at most `MOST`. In a
+process of pytest-xdist, which has one process for each core already, it is one.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from ..simt.code import Code
 from ..translation.registers import register_names, roles
 
 VARIABLE = "CLIMB_WORKERS"
+MOST = 8  # few launches have batches for more, and each process takes memory
 #: Instructions by which a block may see what others do, and system calls that change more than memory.
 _ORDERED = ("ld.volatile", "ld.relaxed", "ld.acquire", "st.volatile", "st.relaxed", "st.release")
 _ELSEWHERE = (
@@ -42,7 +43,7 @@ def number_of_workers() -> int:
         if not given.isdecimal() or int(given) < 1:
             raise ValueError(f"{VARIABLE} is {given!r}; expected a number of processes, at least 1")
         return int(given)
-    return 1 if "PYTEST_XDIST_WORKER" in os.environ else len(os.sched_getaffinity(0))
+    return 1 if "PYTEST_XDIST_WORKER" in os.environ else min(len(os.sched_getaffinity(0)), MOST)
 
 
 @contextmanager

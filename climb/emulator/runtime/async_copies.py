@@ -22,8 +22,9 @@ from ..simt.async_access import AsyncAccess, Pending
 from ..simt.asynchronous import Operation
 from ..simt.batch import Batch
 from ..simt.groups import Group
-from ..simt.lanes import INACTIVE, take
+from ..simt.lanes import take
 from ..simt.site import Site
+from ..simt.warp_layout import INACTIVE
 from . import mbarrier
 from .accesses import count_access, split_by_allocation, subgroup
 from .asynchronous import complete, issue, wait
@@ -88,8 +89,8 @@ def _count(
     if found.misaligned:
         faults.misaligned(group, load, source)
     shape = np.broadcast_shapes(source.shape, target.shape, (1, lanes.shape[1]))
-    lines, repeat = lanes.layout.matrix(np.broadcast_to((source + load.offset) // LINE, shape), lanes)
-    places, _ = lanes.layout.matrix(np.broadcast_to(target + store.offset, shape), lanes)
+    lines, repeat = lanes.layout.matrix(np.broadcast_to((source + load.offset) // LINE, shape), lanes.shape)
+    places, _ = lanes.layout.matrix(np.broadcast_to(target + store.offset, shape), lanes.shape)
     mask = lanes.layout.full_mask(lines.shape[0])
     if mask is not None:
         lines = np.where(mask, lines, INACTIVE)

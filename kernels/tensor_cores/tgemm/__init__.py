@@ -11,6 +11,7 @@ import numpy as np
 from climb.bench.ladder import Ladder
 from climb.bench.problem import Argument, Peer, Problem, Rung, Size
 from climb.bench.references import sum_of_magnitudes
+from climb.bench.work import Work
 from kernels.sgemm.sgemm import ladder as sgemm
 from kernels.sgemm.sgemm.product import MAX_EXTENT, MAX_GRID_Y, Product
 from kernels.tensor_cores.tgemm.data import KINDS, LEFT, factors
@@ -26,6 +27,16 @@ def _reference(inputs: dict[str, np.ndarray], size: Size) -> dict[str, np.ndarra
 
 def _square(edge: int, data: str = "normal") -> Size:
     return {"m": edge, "n": edge, "k": edge, "data": data}
+
+
+def _flops(size: Size) -> int:
+    """Additions and multiplications of one product."""
+    return 2 * size["m"] * size["n"] * size["k"]
+
+
+def _products(terms: int, kind: str) -> Callable[[Size], Work]:
+    """The least work of a rung that adds ``terms`` products of parts of a type."""
+    return lambda size: replace(problem.work(size), tensor={kind: terms * _flops(size)})
 
 
 def _of_terms(size: Size) -> float:
@@ -63,7 +74,9 @@ problem = Problem(
     reference=_reference,
     reference_magnitude=sum_of_magnitudes(_reference),
     tolerance=_float32_grade,
-    flops=lambda size: 2 * size["m"] * size["n"] * size["k"],
+    # Two halves are the fewest parts with the bits of a float, and three products of them the fewest that keep those.
+    operations=lambda size: {"tensor": {"f16": 3 * _flops(size)}},
+    flops=_flops,
     bytes=lambda size: FLOAT * (size["m"] * size["k"] + size["k"] * size["n"] + size["m"] * size["n"]),
     headline=(_square(4096),),
     sweep=(
@@ -94,7 +107,12 @@ def _requires(size: Size) -> str | None:
     return None
 
 
-def _rung(name: str, idea: str, tolerance: Callable[[Size], float] | None = None) -> Rung:
+def _rung(
+    name: str,
+    idea: str,
+    tolerance: Callable[[Size], float] | None = None,
+    work: Callable[[Size], Work] | None = None,
+) -> Rung:
     plan, scratch = PLANS[name]
     return Rung(
         name,
@@ -106,6 +124,7 @@ def _rung(name: str, idea: str, tolerance: Callable[[Size], float] | None = None
         capability="9.0",
         arch="sm_90a",
         tolerance=tolerance,
+        work=work,
     )
 
 
@@ -125,16 +144,17 @@ ladder = Ladder(
     problem,
     Path(__file__).parent,
     rungs=(
-        _rung("tf32x3", "two TF32 parts, three products", _truncated(3, 8)),
-        _rung("bf16x3", "two bfloat16 parts, three products, 16 bits", _of_16_bits),
-        _rung("bf16x6", "three bfloat16 parts, six products", _truncated(6, 16)),
-        _rung("bf16x9", "three bfloat16 parts, all nine products", _truncated(9, 16)),
+        _rung("tf32x3", "two TF32 parts, three products", _truncated(3, 8), _products(3, "tf32")),
+        _rung("bf16x3", "two bfloat16 parts, three products, 16 bits", _of_16_bits, _products(3, "bf16")),
+        _rung("bf16x6", "three bfloat16 parts, six products", _truncated(6, 16), _products(6, "bf16")),
+        _rung("bf16x9", "three bfloat16 parts, all nine products", _truncated(9, 16), _products(9, "bf16")),
         _rung("f16x3", "two halves and scales, three products", _truncated(3, 16)),
         _rung("promoted", "sums go to float32 totals every 64 of k"),
         _rung("fused", "A is split in registers; a producer, two consumers, clusters"),
         _rung("one_pass", "B is read once, launches overlap"),
         _rung("tuned", "A split beforehand, consumers take turns, C by the copy engine"),
         _rung("held", "A split in registers while the other warpgroup multiplies"),
+        _rung("few_rows", "roles exchanged, B split in registers and read once"),
     ),
     peers=tuple(_peer(peer) for peer in sgemm.peers),
 )

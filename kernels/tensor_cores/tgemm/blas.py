@@ -6,16 +6,16 @@ from typing import Any
 
 from kernels.sgemm.sgemm.blas import launch, product_of
 from kernels.tensor_cores.tgemm import ladder
-from kernels.tensor_cores.tgemm.launches import PLANS
+from kernels.tensor_cores.tgemm.launches import FEW_ROWS, PLANS
 
 
 def tgemm(A: Any, B: Any, C: Any, *, alpha: float = 1.0, beta: float = 0.0, rung: str | None = None) -> None:
     """C = alpha A B + beta C, in place; with beta = 0 whatever C holds is not read.
 
-    Matrices, views and errors are those of :func:`kernels.sgemm.sgemm.blas.sgemm`. ``rung`` is the ladder's last if not
-    given.
+    Matrices, views and errors are those of :func:`kernels.sgemm.sgemm.blas.sgemm`. ``rung``, if not given, is the one
+    for so many rows.
     """
     product = product_of(A, B, C, alpha, beta)
     if product is not None:
-        name = rung or ladder.names[-1]
+        name = rung or ("few_rows" if product.m <= FEW_ROWS else "held")
         launch(ladder[name], *PLANS[name], product, {"A": A, "B": B, "C": C})

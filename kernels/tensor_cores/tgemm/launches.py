@@ -249,6 +249,62 @@ def tuned_scratch(product: Product) -> dict[str, tuple[tuple[int, ...], str]]:
     }
 
 
+#: Of skinny.cuh: rows and columns of a tile, bytes of a stage, stages, floats of a box of B.
+FEW_ROWS, FEW_COLUMNS, FEW_STAGE_BYTES, FEW_STAGES = 64, 128, 4 * 128 * 32 + 2 * 64 * 64, 8
+#: Blocks that copy B, where its rows are not at multiples of 16 bytes.
+COPY_BLOCKS = 264
+
+
+def _few_tiles(product: Product) -> int:
+    return ceil_div(product.m, FEW_ROWS) * ceil_div(product.n, FEW_COLUMNS)
+
+
+def _few_parts(product: Product) -> int:
+    """Blocks for one tile, so that all of them are on the GPU at the same time."""
+    fits = (p for p in PARTS if p * _few_tiles(product) <= SMS and p * SHORTEST <= product.k)
+    return next(fits, 1)
+
+
+def few_rows(product: Product) -> tuple[Launch, ...]:
+    """A is split, and B on its way to the tensor cores; it is copied first if a tensor map cannot begin at its rows."""
+    _m, n, k, _, _, _, b, ldb, *_ = product.args
+    tiles, parts, copied = _few_tiles(product), _few_parts(product), _copied(product)
+    pitch = rounded_up(product.n, 4) if copied else product.ldb
+    depth = 2 * rounded_up(product.k, FUSED_DEPTH)
+    split = split_rows(product)
+    split = replace(split, args=(*split.args[:5], np.int32(tiles), *split.args[6:]))
+    boxes_a = Tensor("a_parts", (product.m, depth), (FEW_ROWS, 2 * FUSED_DEPTH), "float16", 128)
+    boxes_b = Tensor(
+        "copy" if copied else "B", (product.k or 1, product.n), (FUSED_DEPTH, FUSED_DEPTH), "float32", 128, pitch
+    )
+    scratch = ("row_exponents", np.int32(parts), "partial", "exponents", "maxima")
+    copy = Launch("copy_rows", (COPY_BLOCKS,), (PREPARE_THREADS,), (b, ldb, n, k, "copy", np.int32(pitch)))
+    return (
+        *((copy,) if copied else ()),
+        split,
+        Launch(
+            "multiply_few",
+            (parts * tiles,),
+            (FUSED_THREADS,),
+            (boxes_a, boxes_b, *product.args, *scratch),
+            FEW_STAGES * FEW_STAGE_BYTES,
+            pdl=True,
+        ),
+    )
+
+
+def few_rows_scratch(product: Product) -> dict[str, tuple[tuple[int, ...], str]]:
+    tiles, parts = _few_tiles(product), _few_parts(product)
+    return {
+        "row_exponents": ((product.m,), "int32"),
+        "maxima": ((tiles,), "uint32"),
+        "a_parts": ((product.m, 2 * rounded_up(product.k, FUSED_DEPTH)), "uint16"),
+        "partial": ((parts * tiles * FEW_ROWS * FEW_COLUMNS if parts > 1 else 1,), "float32"),
+        "exponents": ((parts * tiles * FEW_COLUMNS,), "int32"),
+        **({"copy": ((product.k or 1, rounded_up(product.n, 4)), "float32")} if _copied(product) else {}),
+    }
+
+
 #: Rungs that split first.
 SCHEMES = {
     "tf32x3": Scheme("Tf32", 4, 2),
@@ -277,4 +333,5 @@ PLANS: dict[str, tuple[Plan, Scratch]] = {
             **{k: v for k, v in tuned_scratch(product).items() if k == "partial"},
         },
     ),
+    "few_rows": (few_rows, few_rows_scratch),
 }

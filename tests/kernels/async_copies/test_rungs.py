@@ -7,6 +7,7 @@ from tools.corners import *  # noqa: F403
 from tools.corners import Corner
 from tools.rung_checks import *  # noqa: F403
 from tools.rung_checks import EDGE
+from tools.thorough import thorough
 
 from climb import WrongResult
 from climb.emulator import AsyncRace, Deadlock, MissingProxyFence, OutOfBounds, Race, WarpMismatch
@@ -64,7 +65,7 @@ HIDDEN = [
     ("async_copy", "ring", "bulk_wait_read<1>();", "bulk_wait_read<2>();", AsyncRace),
     ("async_transpose", "ring", "if (before >= 0) mbarrier_arrive(empty + before);", "mbarrier_arrive(empty + stage);",
      AsyncRace),
-    ("async_matmul", "persistent", "place_of_pair<T>(pair, down, across);\n            Sums",
-     "place_of_pair<T>(first_pair, down, across);\n            Sums", WrongResult),
+    thorough(("async_matmul", "persistent", "place_of_pair<T>(pair, down, across);\n            Sums",
+              "place_of_pair<T>(first_pair, down, across);\n            Sums", WrongResult)),
     ("async_reduction", "dependent", "i < count; i += kThreads", "i < count; i += 2 * kThreads", WrongResult),
 ]  # fmt: skip

@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
+import numpy as np
 from hypothesis import strategies as st
 from tools.corners import *  # noqa: F403
 from tools.corners import Corner
 from tools.rung_checks import *  # noqa: F403
+from tools.thorough import thorough
 
 from climb import WrongResult
 from climb.emulator import EmulatorError, Race
-from kernels.tensor_cores.tgemm.data import KINDS
+from kernels.tensor_cores.tgemm.data import KINDS, factors
+
+
+def growing(size: dict) -> dict[str, np.ndarray]:
+    """Factors whose later products are larger, by a factor of 2 every 8 of k."""
+    inputs = factors(size, np.random.default_rng(0))
+    steps = np.arange(size["k"], dtype=np.int32) // 8
+    return {"A": inputs["A"], "B": np.ldexp(inputs["B"], steps[:, None])}
+
 
 #: Small extents, among them some that no tile divides; n and k are mostly such that tensor maps take them.
 ROWS = st.one_of(st.integers(1, 70), st.sampled_from((127, 129)))
@@ -27,12 +37,22 @@ SIZES = {
 
 #: Sizes and constants that reach branches which the sizes above leave out.
 CORNERS = [
-    Corner("tgemm", "blocks that wait", {"m": 3, "n": 136, "k": 260, "data": "normal"}, only="kRowsOfSplit"),
+    *(
+        Corner(
+            "tgemm",
+            "blocks that wait for each other, columns that grow",
+            {"m": 3, "n": 136, "k": 260, "data": "normal"},
+            only=only,
+            inputs=growing,
+        )
+        for only in ("row_of(lane)", "columns[c].update(")  # held and few_rows
+    ),
     Corner(
         "tgemm",
         "a ring that goes on from tile to tile",
         {"m": 3, "n": 264, "k": 72, "data": "normal"},
         {"kernels.tensor_cores.tgemm.launches.SMS": 2},
+        only="row_of(lane)",
     ),
     Corner(
         "hgemm",
@@ -98,15 +118,17 @@ PLANTED = [
     ("tgemm", "fused", "k % 4 / 2 * 8", "k % 4 / 2 * 4", EmulatorError),
     ("tgemm", "one_pass", "if (thread < kColumns && column < n)", "if (thread < 64 && column < n)", WrongResult),
     ("tgemm", "tuned", "fence_proxy_async();", "", EmulatorError),
+    ("tgemm", "few_rows", "quad = column % 32 / 4 ^ row % 8", "quad = column % 32 / 4", WrongResult),
     ("tgemm", "held", "(4 * s + lane % 4) ^ (own % 8)", "(4 * s + lane % 4)", WrongResult),
     *((name, "wgmma", "step % kChain + s > 0", "step % kChain > 0", WrongResult) for name in PIPES),
 ]  # fmt: skip
 
 #: Planted faults that only the corners reach.
 HIDDEN = [
-    ("tgemm", "tuned", "if (thread == 0) meet(counter, kSplit);", "", EmulatorError),
-    ("tgemm", "tuned", "bulk_wait_read<1>()", "bulk_wait_read<2>()", EmulatorError),
-    ("tgemm", "one_pass", "block * kRowsOfSplit", "block % 2 * kRowsOfSplit", EmulatorError),
+    ("tgemm", "few_rows", "totals[j] *= factor;", ";", WrongResult),
+    ("tgemm", "held", "block * kRowsOfSplit", "block % 2 * kRowsOfSplit", EmulatorError),
+    thorough(("tgemm", "held", "if (thread == 0) meet(counter, kSplit);", "", EmulatorError)),
+    thorough(("tgemm", "held", "bulk_wait_read<1>()", "bulk_wait_read<2>()", EmulatorError)),
     ("hgemm", "persistent", "<0>();\n            if (thread <", "<0>();\n            if (thread < -", EmulatorError),
     ("hgemm", "overlapped", "while (waiting > 0) store_one();  // there were few", "// there were few", WrongResult),
     ("hgemm", "tuned", "mbarrier_wait(&empty[i % kStages], i / kStages % 2 ^ 1);", "", EmulatorError),
