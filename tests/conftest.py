@@ -30,10 +30,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Tell the tests how thorough to be before any of them is imported."""
-    from tools import thorough
+    """Tell the tests how thorough to be before any of them is imported. Measure what each kind of test costs."""
+    from tools import bill, thorough
 
     thorough.enabled = config.getoption("--thorough") or "CLIMB_THOROUGH" in os.environ
+    config.pluginmanager.register(bill.Bill(), "bill")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

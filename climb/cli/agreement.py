@@ -2,8 +2,8 @@
 
 On a GPU with ncu, this counts what is new or has changed, writes records/<gpu>/emulator/agreement.json, and compares.
 With --only programs, it runs the kernels of public projects, compares their results with NumPy's, counts their
-launches, and writes records/<gpu>/emulator/programs.json. With --compare, it compares the committed counts again, which
-needs no GPU.
+launches, and writes records/<gpu>/emulator/programs.json. With --compare, it compares the committed counts again
+(with --only programs, those of the programs), which needs no GPU.
 """
 
 from __future__ import annotations
@@ -34,8 +34,13 @@ def run(args: argparse.Namespace) -> int:
     from climb.validation.agreement.measuring import record_agreement, write_prepared
     from climb.validation.agreement.summary import write_summary
 
-    if args.compare and (args.ladder or args.only or args.prepare or args.prepared):
-        raise UsageError("--compare takes no other option")
+    if args.compare and (args.ladder or args.only in KINDS or args.prepare or args.prepared):
+        raise UsageError("--compare takes no other option but --only programs")
+    if args.compare and args.only == PROGRAMS:
+        from climb.validation.foreign import summary
+
+        print(summary.write_summary())
+        return 0
     if args.compare:
         print(write_summary())
         return 0

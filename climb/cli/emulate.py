@@ -6,8 +6,17 @@
 An --arg is a number; NAME:TYPE:SHAPE[:FILL] for an array, where TYPE is NumPy's (float32, int32, uint8, ...), SHAPE
 such as 1024 or 64x128, and FILL one of zeros (the default), ones, range, random, or a .npy file; or NAME:@FILE for
 the array of a .npy file, or the array of that name in a .npz file (of another name: FILE.npz[OTHER]). Give them in the
-kernel's order. Of a file with host code, such as main, only the device code is compiled. With --schedules N the kernel
-also runs N times in other orders of warps, blocks and asynchronous copies; the outputs must not change by a bit.
+kernel's order. NAME:@FILE.json describes a struct by value, a texture or a tensor map:
+
+    {"struct": {"n": ["int32", 5], "size": ["float32", [1, 2]], "x": "float32:64:random", "y": "@y.npy"}}
+    {"texture": "@image.npy", "filtering": "linear", "addressing": ["clamp"], "normalised": true}
+    {"tensor": "float32:64x64:random", "box": [16, 32], "swizzle": 128}
+
+Members are in the order of the struct, and arrays are pointers; other keys are those of climb.emulator.Texture and
+Tensor ("channels": true if the last axis of a texture's array has them).
+
+Of a file with host code, such as main, only the device code is compiled. With --schedules N the kernel also runs N
+times in other orders of warps, blocks and asynchronous copies; the outputs must not change by a bit.
 
 exit status:
     0  the kernel ran and no fault was found
@@ -34,11 +43,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from climb.cli.emulation.arguments import argument, extent, glance, outputs, save, writable
+from climb.cli.emulation.arguments import argument, arrays_of, extent, glance, outputs, save, writable
 from climb.cli.emulation.progress import progress
 from climb.cli.errors import UsageError
 
 if TYPE_CHECKING:
+    from climb.cli.emulation.arguments import Value
     from climb.emulator import Counters, Result
     from climb.toolchain import Compiled
 
@@ -62,6 +72,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--arch", default="sm_90", help="sm_90a for instructions that only Hopper has")
     parser.add_argument("--stack", type=int, metavar="BYTES", help="stack of a thread, for recursion")
     parser.add_argument("--heap", type=int, metavar="BYTES", help="device heap, for malloc and new")
+    parser.add_argument("--max-steps", type=int, metavar="N", help="basic blocks that a batch of blocks may run before "
+                        "it counts as an endless loop; raise it for a kernel that is only long")  # fmt: skip
     parser.add_argument("-D", "--define", action="append", default=[], metavar="NAME[=VALUE]", help="define a macro")
     parser.add_argument("-I", "--include", action="append", default=[], metavar="DIR", help="folder of headers; that "
                         "of the file itself is one")  # fmt: skip
@@ -80,6 +92,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--html", metavar="FILE", help="write a page of the source with the counters of each line")
 
 
+_LEAST = {"max_steps": 1, "schedules": 0, "seed": 0, "show": 0, "top": 0, "stack": 0, "heap": 0}
+
+
 @dataclass(frozen=True)
 class _Source:
     """The device code of a file. `whole`: its text with the host code; `cuts`: what was left out of it."""
@@ -93,14 +108,18 @@ class _Source:
 
 def run(args: argparse.Namespace) -> int:
     """Launch the kernel. Returns the exit status, see the head of this module. Raises UsageError."""
+    for option, least in _LEAST.items():
+        value = getattr(args, option)
+        if value is not None and value < least:
+            raise UsageError(f"--{option.replace('_', '-')} {value}: expected a number of at least {least}")
     rng = np.random.default_rng(args.seed)
     named = [argument(text, rng) for text in args.arg]
     constants = [argument(text, rng, "--constant") for text in args.constant]
     for text, (_, value) in zip(args.constant, constants, strict=True):
         if not isinstance(value, np.ndarray):
             raise UsageError(f"--constant {text}: expected NAME:TYPE:SHAPE[:FILL] or NAME:@FILE")
-    arrays = {name: value for name, value in named if isinstance(value, np.ndarray)}
-    if len(arrays) < sum(isinstance(value, np.ndarray) for _, value in named):
+    arrays = dict(arrays_of(named))
+    if len(arrays) < len(arrays_of(named)):
         raise UsageError("two arrays have the same name")
     saves = outputs(args.save, args.out, arrays)
     pages = {
@@ -185,7 +204,7 @@ class _Launched:
 def _launched(
     args: argparse.Namespace,
     source: _Source,
-    named: list[tuple[str, np.ndarray | int | float]],
+    named: list[tuple[str, Value]],
     constants: dict[str, np.ndarray],
     extents: tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...] | None],
 ) -> _Launched:
@@ -195,12 +214,12 @@ def _launched(
     from climb.emulator.running import launch
     from climb.toolchain import CompileError, KernelNotFound, ToolchainError
 
-    limits = {"stack_bytes": args.stack, "heap_bytes": args.heap}
+    limits = {"stack_bytes": args.stack, "heap_bytes": args.heap, "max_steps": args.max_steps}
     limits = {name: nbytes for name, nbytes in limits.items() if nbytes is not None}
     grid, block, cluster = extents
     try:
         compiled, kernel = _compiled(args, source)
-        with progress(f"climb emulate: {kernel}"):
+        with progress(f"climb emulate: {kernel}", _place):
             result = launch(
                 compiled, kernel, grid, block, [value for _, value in named], shared_mem=args.shared,
                 symbols=constants, cooperative=args.cooperative, cluster=cluster,
@@ -212,6 +231,17 @@ def _launched(
         return _Launched(None, error)
     except (KernelNotFound, TypeError, ValueError) as error:
         raise UsageError(str(error)) from None
+
+
+def _place() -> str:
+    """Where the kernel is."""
+    from climb.emulator.execution.scheduler import running
+
+    found = running()
+    if found is None:
+        return ""
+    steps, location = found
+    return f"now at {location.file.rsplit('/', 1)[-1]}:{location.line}, after {steps} steps"
 
 
 def _compiled(args: argparse.Namespace, source: _Source) -> tuple[Compiled, str]:

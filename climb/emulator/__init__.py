@@ -48,6 +48,7 @@ from .memory.device_memory import Allocation, DeviceMemory
 from .running import Result, run
 from .runtime.surfaces import Surface
 from .runtime.textures import Texture
+from .struct_argument import Struct
 from .tensor_argument import Tensor
 
 __all__ = [
@@ -88,6 +89,7 @@ __all__ = [
     "Schedule",
     "Schedules",
     "StackOverflow",
+    "Struct",
     "Surface",
     "Tensor",
     "Texture",

@@ -25,20 +25,24 @@ from .comparison import Comparison, compare
 from .counters.counters import Counters
 from .counters.marks import Mark, marks
 from .counters.trace import Trace
+from .execution.kernel import MAX_STEPS
 from .execution.module import Module, load
 from .execution.schedules import Schedule, Schedules
 from .memory.device_memory import HEAP_BYTES, STACK_BYTES, Allocation, DeviceMemory
+from .runtime.textures import Texture
 from .simt.code import Code
+from .struct_argument import Struct
 from .tensor_argument import Tensor
 
 
 @dataclass(frozen=True)
 class Result:
-    """The result of a launch. `arrays`: the array arguments by position, after the launch. `compiled`: PTX and machine
-    code. `comparison`: with the outputs under other schedules, if `Schedules` were given. `str()` gives the report."""
+    """The result of a launch. `arrays`: the array arguments by position, after the launch; those that a struct points
+    to by "position.member". `compiled`: PTX and machine code. `comparison`: with the outputs under other schedules, if
+    `Schedules` were given. `str()` gives the report."""
 
     counters: Counters
-    arrays: Mapping[int, np.ndarray]
+    arrays: Mapping[int | str, np.ndarray]
     compiled: Compiled
     comparison: Comparison | None = None
 
@@ -63,6 +67,7 @@ def run(
     schedule: Schedule | Schedules | None = None,
     cluster: Sequence[int] | int | None = None,
     arch: str = "sm_90",
+    max_steps: int = MAX_STEPS,
 ) -> Result:
     """Compile CUDA C++, run one kernel on the emulator, and return its counters and arrays.
 
@@ -75,7 +80,9 @@ def run(
     cudaDeviceSetLimit sets. `schedule`: run under one `Schedule`; or, after a launch in the usual order, under several
     `Schedules`, and compare the outputs bit by bit: the array arguments and the `__device__` variables. `cluster`: the
     blocks of a cluster, if `__cluster_dims__` does not say so. `arch`: "sm_90a" for instructions that only Hopper has,
-    such as setmaxnreg. A `Tensor` among the `args` passes the tensor map of an array.
+    such as setmaxnreg. A `Tensor` among the `args` passes the tensor map of an array, a `Texture` a texture object,
+    and a `Struct` a struct by value. `max_steps`: the basic blocks that a batch of blocks may run before it counts as
+    an endless loop; raise it for a kernel that is only long.
 
     Raises FileNotFoundError; CompileError with the compiler's messages; KernelNotFound; TypeError or ValueError, with
     the position, for an argument that does not fit its parameter; EmulatorError, with the source line, for a fault of
@@ -92,6 +99,7 @@ def run(
     return launch(
         compiled, name, grid, block, args, shared_mem=shared_mem, symbols=symbols, trace=trace, cooperative=cooperative,
         stack_bytes=stack_bytes, heap_bytes=heap_bytes, schedule=schedule, cluster=cluster,
+        max_steps=max_steps,
     )  # fmt: skip
 
 
@@ -112,6 +120,7 @@ def launch(
     heap_bytes: int = HEAP_BYTES,
     schedule: Schedule | Schedules | None = None,
     cluster: Sequence[int] | int | None = None,
+    max_steps: int = MAX_STEPS,
 ) -> Result:
     """As `run`, for source that is compiled already.
 
@@ -128,9 +137,15 @@ def launch(
     if len(args) != len(parameters):
         raise TypeError(f"{demangled(kernel)} takes {len(parameters)} arguments, {len(args)} given")
     tensors = {n: arg for n, arg in enumerate(args) if isinstance(arg, Tensor)}
-    args = [arg.array if isinstance(arg, Tensor) else arg for arg in args]
-    held = _upload_all(memory, {n: arg for n, arg in enumerate(args) if isinstance(arg, np.ndarray)})
+    args = [_plain(arg) for arg in args]
+    arrays: dict[int | str, np.ndarray] = {n: arg for n, arg in enumerate(args) if isinstance(arg, np.ndarray)}
+    structs = {n: arg for n, arg in enumerate(args) if isinstance(arg, Struct)}
+    for n, one in structs.items():
+        arrays.update(one.arrays(str(n)))
+    held = _upload_all(memory, arrays)
+    addresses = {n: one.address for n, one in held.items() if isinstance(n, str)}
     maps = {n: tensor.encode(held[n].address) for n, tensor in tensors.items()}
+    maps |= {n: one.pack(str(n), addresses) for n, one in structs.items()}
     packed = [
         _pack(maps.get(n, arg), parameter, n, {} if n in maps else held)
         for n, (arg, parameter) in enumerate(zip(args, parameters, strict=True))
@@ -141,21 +156,21 @@ def launch(
     def once(one: Schedule | None, traced: Trace | None) -> Counters:
         return function.launch(
             grid, block, packed, memory=memory, shared_bytes=shared_mem, trace=traced, cooperative=cooperative,
-            registers=registers, schedule=one, cluster=cluster,
+            registers=registers, schedule=one, cluster=cluster, max_steps=max_steps,
         )  # fmt: skip
 
     try:
         if isinstance(schedule, Schedules):
-            counters, comparison = _compared(once, schedule, trace, module, held, args)
+            counters, comparison = _compared(once, schedule, trace, module, held, arrays)
         else:
             counters = once(schedule, trace)
     finally:
-        unwritable = [position for position, allocation in held.items() if not _download(allocation, args[position])]
+        unwritable = [position for position, allocation in held.items() if not _download(allocation, arrays[position])]
     if unwritable:
         raise ValueError(f"the kernel has written to argument {unwritable[0]}, which is a read-only array")
     if compare:
         counters = replace(counters, compared=functools.partial(_marks, function.code, function.name, compiled))
-    return Result(replace(counters, kernel=kernel), {n: args[n] for n in held}, compiled, comparison)
+    return Result(replace(counters, kernel=kernel), arrays, compiled, comparison)
 
 
 def _compared(
@@ -163,11 +178,11 @@ def _compared(
     schedules: Schedules,
     trace: Trace | None,
     module: Module,
-    held: Mapping[int, Allocation],
-    args: Sequence[object],
+    held: Mapping[int | str, Allocation],
+    arrays: Mapping[int | str, np.ndarray],
 ) -> tuple[Counters, Comparison]:
     """Launch in the usual order, whose outputs stay in memory, and under each schedule from the same contents."""
-    places = {f"argument {n}": (one, args[n].dtype, args[n].shape) for n, one in held.items()}
+    places = {f"argument {n}": (one, arrays[n].dtype, arrays[n].shape) for n, one in held.items()}
     places |= {name: (one, np.dtype(np.uint8), (one.nbytes,)) for name, one in module.symbols.items()}
     before = {name: one.data.copy() for name, (one, _, _) in places.items()}
 
@@ -225,9 +240,16 @@ def only_kernel(compiled: Compiled) -> str:
     raise ValueError(f"{compiled.filename} has several kernels; name one of them: {names}")
 
 
-def _upload_all(memory: DeviceMemory, arrays: Mapping[int, np.ndarray]) -> dict[int, Allocation]:
+def _plain(arg: object) -> object:
+    """An argument as an array, a number, bytes, or a struct."""
+    if isinstance(arg, Tensor):
+        return arg.array
+    return np.uint64(arg.handle) if isinstance(arg, Texture) else arg
+
+
+def _upload_all(memory: DeviceMemory, arrays: Mapping[int | str, np.ndarray]) -> dict[int | str, Allocation]:
     """An allocation for each array. An array that is passed twice gets only one."""
-    out: dict[int, Allocation] = {}
+    out: dict[int | str, Allocation] = {}
     for position, array in arrays.items():
         for other in out:
             if not np.shares_memory(array, arrays[other]):
@@ -247,7 +269,7 @@ def _extent(array: np.ndarray) -> tuple[object, ...]:
     return (array.__array_interface__["data"][0], *packed)
 
 
-def _upload(memory: DeviceMemory, array: np.ndarray, position: int) -> Allocation:
+def _upload(memory: DeviceMemory, array: np.ndarray, position: int | str) -> Allocation:
     if array.dtype.hasobject:
         raise TypeError(f"argument {position} is an array of Python objects; expected numbers")
     if not array.dtype.isnative:
@@ -285,8 +307,11 @@ def _pack(arg: object, parameter: ptx.Variable, position: int, held: Mapping[int
         if len(data) != nbytes:
             raise TypeError(f"{where} has {len(data)} bytes, but the parameter has {nbytes}")
         return data
-    if not isinstance(arg, int | float) or nbytes not in (1, 2, 4, 8):
-        raise TypeError(f"{where} is a {type(arg).__name__}; expected a NumPy array, a number, or bytes")
+    if not isinstance(arg, int | float):
+        raise TypeError(f"{where} is of type {type(arg).__name__}; expected a NumPy array, a number, or bytes")
+    if nbytes not in (1, 2, 4, 8):
+        what = "pass a Struct or bytes; on a command line, NAME:@FILE.json describes a struct"
+        raise TypeError(f"{where} is a number, but the parameter is a struct or array of {nbytes} bytes: {what}")
     if parameter.type.startswith("f"):
         try:
             return struct.pack({4: "<f", 8: "<d"}[nbytes], arg)

@@ -21,8 +21,10 @@ KIND_OF = {
     "emulator/agreement.json": schema.AgreementRecord,
     "emulator/clean.json": schema.CleanRecord,
     "emulator/fuzz.json": schema.FuzzRecord,
+    "emulator/programs.json": schema.ProgramRecord,
     "emulator/sanitizer.json": schema.SanitizerRecord,
     "emulator/stages.json": schema.StagesRecord,
+    "emulator/tensor.json": schema.TensorRecord,
     "emulator/code/*.json": schema.KeptCode,
     "events/*.json": kinds.EventsRecord,
     "hardware/*.json": kinds.HardwareRecord,
@@ -154,7 +156,8 @@ def test_every_committed_record_of_another_kind_follows_its_schema(path, kind):
 
 def test_no_committed_file_is_left_out():
     """A record without a schema would be read unchecked."""
-    known = {path for path, _ in FILES} | {path.parent / "compared.json" for path, _ in FILES if path.stem == "clean"}
+    summaries = ("compared.json", "programs_compared.json")
+    known = {path for path, _ in FILES} | {p.parent / name for p, _ in FILES if p.stem == "clean" for name in summaries}
     assert {path for path in records.RECORDS.glob("*/*/**/*.json") if "local" not in path.parts} == known
 
 

@@ -8,6 +8,7 @@ import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 from tools.exercise_cells import exercises_of, run_alone
+from tools.thorough import first_of_each
 
 from climb.bench.registry import exercise_chapters, load_exercises
 
@@ -28,7 +29,9 @@ NO_HINTS = {name.replace("_", "-") for name in exercise_chapters()} - {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("exercise", EXERCISES, ids=lambda exercise: exercise.label)
+@pytest.mark.parametrize(
+    "exercise", first_of_each(EXERCISES, lambda exercise: exercise.setup), ids=lambda exercise: exercise.label
+)
 def test_exercise_runs_after_the_first_cell_alone(exercise):
     if exercise.label in NOT_ALONE:
         with pytest.raises(NameError):

@@ -214,6 +214,10 @@ def test_page_escapes_what_does_not_compile(file: str) -> None:
         (["--html", "nowhere/out.html"], "--html nowhere/out.html: no folder nowhere"),
         (["--json", "."], "--json .: . is a folder"),
         (["-I", "nowhere"], "-I nowhere: no such folder"),
+        (["--arg", "x:int8:99999999999999"], "no memory for an array of 99999999999999 int8"),
+        (["--arg", "x:int8:99999999999999999999999"], "no memory for an array of 99999999999999999999999 int8"),
+        (["--max-steps", "0"], "--max-steps 0: expected a number of at least 1"),
+        (["--heap", "-1"], "--heap -1: expected a number of at least 0"),
         (["--kernel", "scale", "--arg", "1"], "scale takes 3 arguments, 1 given"),
         ([], "has several kernels; name one of them: scale, race, strided"),
     ],
@@ -249,8 +253,23 @@ def test_long_launch_shows_that_it_runs(monkeypatch: pytest.MonkeyPatch, capsys:
         pass
     assert capsys.readouterr().err == ""  # no terminal
     monkeypatch.setattr("sys.stderr.isatty", lambda: True)
-    with progress("k", first=0):
+    with progress("k", lambda: "now at k.cu:3", first=0):
         import time
 
         time.sleep(0.05)
-    assert "k: running for 0 s" in capsys.readouterr().err
+    assert "k: running for 0 s, now at k.cu:3" in capsys.readouterr().err
+
+
+def test_a_loop_that_may_end_is_stopped_by_the_limit_on_steps_which_can_be_raised(
+    tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    from climb.cli.emulate import _place
+
+    path = tmp_path / "long.cu"
+    path.write_text("__global__ void k(int* x) { while (atomicAdd(x, 2) != 3000) { } }\n")
+    given = ["emulate", str(path), "--grid", "1", "--block", "1", "--arg", "x:int32:1"]
+    assert main([*given, "--max-steps", "1000"]) == 7
+    said = capsys.readouterr().err
+    assert "more than 1000 steps; if the kernel is only long, raise max_steps (climb emulate --max-steps)" in said
+    assert re.fullmatch(r"now at long\.cu:1, after \d+ steps", _place())
+    assert main([*given, "--max-steps", "2000"]) == 0

@@ -103,6 +103,16 @@ def test_agreement_counts_what_is_asked_for_and_compares(argv, kinds, ladders, m
     assert "compared.json" not in capsys.readouterr().out
 
 
+def test_agreement_of_programs_is_compared_without_a_gpu(monkeypatch, capsys, tmp_path):
+    from climb.validation.foreign import summary as programs
+
+    monkeypatch.setattr(programs, "write_summary", lambda: tmp_path / "programs_compared.json")
+    assert main(["agreement", "--only", "programs", "--compare"]) == 0
+    assert capsys.readouterr().out == f"{tmp_path / 'programs_compared.json'}\n"
+    assert main(["agreement", "--only", "rungs", "--compare"]) == 2
+    assert "--compare takes no other option but --only programs" in capsys.readouterr().err
+
+
 def test_agreement_without_all_counts_is_not_compared(monkeypatch, capsys, tmp_path):
     monkeypatch.setattr(measuring, "record_agreement", lambda *args: (tmp_path / "agreement.json", False))
     assert main(["agreement"]) == 1

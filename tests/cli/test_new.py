@@ -189,6 +189,7 @@ def test_the_outputs_of_a_new_chapter_are_what_its_cells_show(copy: Copy, chapte
     assert done.returncode == 0, done.stdout
 
 
+@pytest.mark.thorough
 def test_the_book_builds_with_a_new_chapter(copy: Copy, chapter: str, tmp_path: Path) -> None:
     """The page alone: the whole book is for ``make book``."""
     for folder in ("book/_static", "kernels/my_chapter"):

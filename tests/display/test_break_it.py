@@ -309,3 +309,10 @@ def test_box_says_the_options_of_the_compiler_but_no_folder_of_this_machine() ->
     options = ("-lineinfo", "-I/a/folder/of/mine")
     shown = of_source(REVERSE, "reverse", (1,), (64,), args, {}, 0.0, 0, options).launch_text
     assert "compiled with -lineinfo" in shown and "mine" not in shown
+
+
+def test_rung_of_one_architecture_is_compiled_for_it() -> None:
+    rung, size = load_ladder("sparse_gemm")["wgmma"], {"m": 16, "n": 8, "k": 64}
+    assert attempt(of_rung(rung, size)).kind == "right"
+    early = of_rung(rung, size).edited(edit("no wait", "mbarrier_wait(&full[slot], slab / kStages % 2);", ""))
+    assert attempt(early).kind not in ("right", "compile")

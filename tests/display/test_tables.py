@@ -97,6 +97,13 @@ def test_counters_table_has_a_row_for_each_line_and_kind():
     ]
 
 
+def test_counters_table_gives_the_bytes_and_sectors_of_a_request_to_the_copy_engine():
+    box = SimpleNamespace(**vars(counted("tma load", 30, 2, 512, 0, 512, width=1)), lanes=2 * 8192)
+    one = SimpleNamespace(lines=[box], warp_instructions=1)
+    assert rows_of(counters_table(one)) == [["30", "tma load, 8192 B", "2", "256 sectors", "256", "line 30;"]]
+    assert rows_of(counters_table(one, before=one))[0] == ["tma load: sectors / request", "256", "256"]
+
+
 def test_counters_table_compares_before_and_after_by_kind_of_access():
     assert rows_of(counters_table(AFTER, before=BEFORE)) == [
         ["global load: sectors / request", "4.50", "2"],

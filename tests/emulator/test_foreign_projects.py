@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import foreign_emulated
 import pytest
 from tools.thorough import first_of_each, thorough
 
 from climb.emulator import EmulatorError
-from climb.validation.foreign import PROGRAMS, Outcome, Program
+from climb.validation.foreign import PROGRAMS, Outcome, Program, emulated
 
 ALL = [(one, fault, outcome) for one in PROGRAMS.values() for fault, outcome in one.faults.items()]
 FAULTS = [each for each in ALL if not each[0].thorough]
@@ -17,7 +16,7 @@ FAULTS = [each for each in ALL if not each[0].thorough]
     "program", [thorough(one) if one.thorough else one for one in PROGRAMS.values()], ids=lambda one: one.name
 )
 def test_program_is_right_and_raises_nothing(program: Program) -> None:
-    foreign_emulated.run(program)
+    emulated.run(program)
 
 
 @pytest.mark.parametrize(
@@ -30,7 +29,7 @@ def test_program_is_right_and_raises_nothing(program: Program) -> None:
 )
 def test_planted_bug_is_found(program: Program, fault: int, outcome: Outcome) -> None:
     with pytest.raises(outcome) as raised:
-        foreign_emulated.run(program, fault)
+        emulated.run(program, fault)
     if isinstance(raised.value, EmulatorError):
         assert raised.value.where.line and raised.value.where.text
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from im2col_boxes import CASES, emulate
 
-from climb.emulator import AsyncMisuse
+from climb.emulator import AsyncMisuse, UnsupportedInstruction
 from climb.emulator.memory.tensor_map import Im2col, TensorMapError, decode, encode
 
 
@@ -55,6 +55,13 @@ def test_a_tensor_map_that_breaks_a_rule_is_refused(change, says):
     one = CASES[0].tensor(0)
     with pytest.raises(TensorMapError, match=says):
         encode(replace(one, im2col=replace(one.im2col, **change)))
+
+
+def test_stores_are_refused_by_name():
+    """An H200 stopped at each of four: illegal instruction."""
+    case = replace(CASES[0], how="store")
+    with pytest.raises(UnsupportedInstruction, match="stores in im2col mode are not supported: an H200 stopped"):
+        emulate(case)
 
 
 def test_two_dimensions_are_too_few_for_im2col_mode():

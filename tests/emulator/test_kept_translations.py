@@ -99,6 +99,13 @@ def test_changed_emulator_translates_again_in_the_same_files(compiled, folder, m
     assert files(folder) == before
 
 
+def test_dtypes_of_a_kept_kernel_are_those_that_numpy_compares_by_identity(compiled):
+    first, kept_one = (load(compiled.ptx, compiled.sources).kernel("mix").code for _ in range(2))
+    assert kept_one.sites[0] is not first.sites[0]
+    for site in kept_one.sites:
+        assert site.element is np.dtype(site.element.str)
+
+
 def test_source_lines_belong_to_the_translation(compiled):
     launch(compiled)
     changed = {name: text.replace("// every", "// each") for name, text in compiled.sources.items()}

@@ -27,6 +27,14 @@ extern "C" __global__ void full_table(int* o) { unsigned at = threadIdx.x * 7 % 
   while (o[at] != 99) at = (at + 1) % 64; o[at] = 1; }
 extern "C" __global__ void sums(int* o) { float sum = 1; int n = o[0] + 5;
   for (int i = 0; i < n; i += o[i]) sum = sum * 1.5f + n; o[threadIdx.x] = sum; }
+extern "C" __global__ void adds(int* o) { while (true) atomicAdd(o + 1, 1); }
+extern "C" __global__ void rallies(volatile int* o) { int me = threadIdx.x / 32;
+  if (threadIdx.x % 32 == 0) while (true) { while (o[3] != me) { } o[3] = 1 - me; } }
+extern "C" __global__ void counts_rounds(volatile int* o) { while (o[0] == 0) o[8 + threadIdx.x % 8]++; }
+extern "C" __global__ void adds_rounds(int* o) { while (*(volatile int*)o == 0) atomicAdd(o + 1, 1); }
+extern "C" __global__ void rallies_until(volatile int* o) { int me = threadIdx.x / 32;
+  if (threadIdx.x % 32 == 0) while (o[0] == 0) { while (o[3] != me) { } o[3] = 1 - me; } }
+extern "C" __global__ void toggles(int* o) { if (threadIdx.x == 0) while (atomicXor(o + 1, 1) != 2) { } }
 extern "C" __global__ void barriers(int* o) { do __syncthreads(); while (o[0] == 0); }
 """
 
@@ -47,6 +55,23 @@ def test_a_loop_that_nothing_can_end_is_named_within_seconds(endless, name, monk
     assert time.process_time() - start < 10
 
 
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("adds", "no path leads out of this loop"), ("rallies", "all registers and all of memory"),
+        ("counts_rounds", "nothing that the loop's condition depends on"),
+        ("adds_rounds", "nothing that the loop's condition depends on"),
+        ("rallies_until", "all registers and all of memory are as they were before"),
+        ("toggles", "all registers and all of memory are as they were before"),
+    ],
+)  # fmt: skip
+def test_a_loop_that_changes_memory_for_ever_is_named_within_seconds(endless, name, why):
+    start = time.process_time()
+    with pytest.raises(EndlessLoop, match=why):
+        endless.launch(name, 1, 64, np.zeros(64, np.int32), max_steps=2_000_000)
+    assert time.process_time() - start < 5
+
+
 FINITE = r"""
 extern "C" __global__ void long_loop(unsigned* o) { unsigned x = threadIdx.x, n = 0;
   do { x = x * 1664525u + 1013904223u; ++n; } while (n < 9000 || (x >> 28) == 3); o[threadIdx.x] = n; }
@@ -62,6 +87,14 @@ extern "C" __global__ void ping_pong(volatile int* ball, int* o) { int me = thre
 extern "C" __global__ void count_up(volatile int* o) {
   if (threadIdx.x == 32) while (o[0] < 3000) o[0] = o[0] + 1;
   else if (threadIdx.x < 32) while (o[0] < 3000) { } }
+extern "C" __global__ void ends_by_count(volatile int* o) { while (o[0] == 0) { if (++o[1] == 7000) o[0] = 1; } }
+extern "C" __global__ void ends_by_address(volatile int* o) { int* p = (int*)o + 9000; while (o[0] == 0) *p-- = 1; }
+extern "C" __global__ void ends_by_sum(volatile int* o) { while (atomicAdd((int*)o + 1, 1) < 9000) { } o[0] = 1; }
+extern "C" __global__ void rallies_and_counts(volatile int* o) { int me = threadIdx.x / 32, n = 0;
+  if (threadIdx.x % 32 == 0) while (n < 700) { while (o[3] != me) { } o[3] = 1 - me; ++n; } o[0] = 1; }
+extern "C" __global__ void one_ends_the_other(volatile int* o) {
+  if (threadIdx.x == 0) { for (int i = 0; i < 6000; ++i) o[2 + i % 2] ^= 1; o[0] = 1; }
+  else if (threadIdx.x == 32) while (o[0] == 0) o[4] ^= 1; }
 extern "C" __global__ void backoff(int* lock, int* sum) { unsigned wait = 8;
   while (atomicCAS(lock, 0, 1) != 0) { __nanosleep(wait); if (wait < 256) wait *= 2; }
   __threadfence(); *sum = *sum + 1; __threadfence(); atomicExch(lock, 0); }
@@ -104,6 +137,15 @@ def test_a_wait_for_a_thread_that_loops_over_stores_ends(finite):
     count = np.zeros(1, np.int32)
     finite.launch("count_up", 1, 64, count)
     assert count[0] == 3000
+
+
+@pytest.mark.parametrize(
+    "name", ["ends_by_count", "ends_by_address", "ends_by_sum", "rallies_and_counts", "one_ends_the_other"]
+)
+def test_a_long_loop_that_changes_memory_ends_where_it_should(finite, name):
+    words = np.zeros(10_000, np.int32)
+    finite.launch(name, 1, 32 if name.startswith("ends") else 64, words)
+    assert words[0] == 1
 
 
 @pytest.mark.parametrize("name", ["backoff", "ticket"])

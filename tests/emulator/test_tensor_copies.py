@@ -29,7 +29,8 @@ def _positions(case: Case) -> list[tuple[tuple[int, ...], bool, int]]:
     for number, index in enumerate(np.ndindex(*reversed(tile))):
         at = [s + i * step for s, i, step in zip(case.start, reversed(index), steps, strict=True)]
         inside = all(0 <= a < d for a, d in zip(at, case.dims, strict=True))
-        byte = case.offset + number * size
+        row, column = divmod(number, tile[0])
+        byte = case.offset + row * max(tile[0] * size, case.swizzle) + column * size  # narrow rows have gaps
         chunks = case.swizzle // 16
         if chunks:  # the chunk of 16 bytes, exclusive-ored with the number of the 128-byte row
             row, chunk = byte // 128, byte // 16 % 8
@@ -86,6 +87,28 @@ def test_load_fills_shared_memory(case: Case) -> None:
 @pytest.mark.parametrize("case", tensor_boxes.STORES, ids=lambda case: case.name)
 def test_store_changes_the_tensor(case: Case) -> None:
     assert (emulate(case) == _stored(case)).all()
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"start": (-8, 4)}, r"a store of a box that starts at \(-8, 4\): a GPU stops at negative coordinates"),
+        ({"how": "or", "dtype": "int64"}, "there is no reduction or of int64"),
+    ],
+)
+def test_what_stops_an_h200_is_a_fault(change: dict, says: str) -> None:
+    """It was an illegal instruction there."""
+    case = replace(Case("outside", "float16", (40, 6), (16, 4), (32, 4), "store"), **change)
+    with pytest.raises(AsyncMisuse, match=says):
+        emulate(case)
+
+
+def test_a_sum_that_is_nan_is_the_canonical_nan() -> None:
+    case = next(each for each in tensor_boxes.SPECIALS if each.name == "special add float32")
+    found = emulate(case).view(np.uint32)
+    before = case.contents()[0].view(np.uint32)
+    nan = np.isnan(found.view(np.float32)) & (found != before)
+    assert nan.any() and (found[nan] == 0x7FFFFFFF).all()
 
 
 GOOD = TensorMap("float32", 1 << 20, (100, 60), (400,), (32, 16), (1, 1), 128)

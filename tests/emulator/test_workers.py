@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import os
+import pickle
 import signal
 import threading
 from collections.abc import Iterator
 
-import foreign_emulated
 import numpy as np
 import pytest
 from harness import Device
@@ -26,7 +26,7 @@ from climb.emulator.isa import registry
 from climb.emulator.memory import footprint
 from climb.emulator.memory.device_memory import DeviceMemory
 from climb.emulator.memory.footprint import Footprint, TooManyUpdates, Update, overlap, read_and_changed
-from climb.validation.foreign import PROGRAMS, Program
+from climb.validation.foreign import PROGRAMS, Program, emulated
 
 BLOCKS, THREADS = 20, 64
 SOURCE = """
@@ -357,6 +357,8 @@ def test_worker_gives_up_if_there_are_too_many_atomics_to_keep(monkeypatch: pyte
     held, some = DeviceMemory().allocate(64), Footprint(later=True)
     update = Update(held.address, np.dtype(np.int32), np.zeros(64, np.int64), "add", np.ones(64, np.int32), None)
     assert not some.atomic(held, update)
+    (again,) = pickle.loads(pickle.dumps(some)).updates
+    assert again.element is np.dtype(np.int32) and again.value.dtype is np.dtype(np.int32)  # as np.add.at wants it
     with pytest.raises(TooManyUpdates):
         some.atomic(held, update)
 
@@ -368,7 +370,7 @@ SAMPLE = ("kmeans", "histogram64", "hotspot")
     "program", [one if one.name in SAMPLE else thorough(one) for one in PROGRAMS.values()], ids=lambda one: one.name
 )
 def test_foreign_program_does_not_depend_on_workers(program: Program, compared: Tally) -> None:
-    foreign_emulated.run(program)
+    emulated.run(program)
 
 
 def rungs() -> Iterator[object]:

@@ -12,7 +12,9 @@ import pytest
 
 from climb import BoundRung, cp
 from climb.bench.problem import Size
-from climb.emulator import DeviceMemory, Kernel
+from climb.emulator import DeviceMemory
+from climb.emulator.execution.batches import Batches
+from climb.emulator.execution.workers import workers
 
 #: MAP_NORESERVE, which Python's mmap has no name for before 3.13. Only Linux needs it.
 _NO_RESERVE = 0x4000 if sys.platform == "linux" else 0
@@ -40,24 +42,21 @@ def run_ends(rung: BoundRung, size: Size, corner: Mapping[str, np.ndarray]) -> A
 
     ``corner`` has, for every input, the values of its last elements along each axis; the elements before are zeros.
     """
-    grids = [(*launch.grid, 1, 1)[:3] for launch in rung.launches(size)]
+    run = Batches.run
 
-    def starts(*extent: int) -> Any:
-        """``range``, of which only what holds the first block or one of the last corner's four is left for a grid."""
-        plain = range(*extent)
-        across = {int(np.prod(grid, dtype=np.int64)): grid[0] for grid in grids}
-        if len(extent) < 3 or plain.stop not in across:
-            return plain
-        last = plain.stop - 1
-        wanted = {0, last, last - 1, last - across[plain.stop], last - across[plain.stop] - 1}
-        return [start for start in plain if any(start <= block < start + plain.step for block in wanted)]
+    def run_end(batches: Batches, number: int, *others: Any) -> None:
+        """Run a batch if it holds the first block or one of the last corner's four."""
+        last, across, start = batches.blocks - 1, batches.grid[0], number * batches.size
+        if any(start <= b < start + batches.size for b in (0, last, last - 1, last - across, last - across - 1)):
+            run(batches, number, *others)
 
     arrays = {a.name: empty(a.extents(size), a.dtype) for a in rung.ladder.problem.arguments}
     for name, values in corner.items():
         arrays[name][tuple(slice(-extent, None) for extent in values.shape)] = cp.asarray(values)
     launch = rung.prepare(arrays, size)
     with pytest.MonkeyPatch.context() as context:
-        context.setattr(sys.modules[Kernel.__module__], "range", starts, raising=False)
-        launch()
+        context.setattr(Batches, "run", run_end)
+        with workers(1):
+            launch()
     (output,) = rung.ladder.problem.outputs
     return arrays[output.name]

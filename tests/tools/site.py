@@ -10,6 +10,8 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 from xml.etree import ElementTree
 
+from tools import thorough
+
 #: Attributes that make a browser fetch, by element. An <a href> is followed by a reader, not fetched.
 _FETCHED = {
     "script": ("src",), "img": ("src", "srcset"), "source": ("src", "srcset"), "iframe": ("src",),
@@ -73,6 +75,17 @@ def css_urls(text: str) -> list[str]:
 def script_urls(text: str) -> list[str]:
     """The remote addresses that a script loads, as far as they are literals."""
     return _SCRIPT_LOADS.findall(text)
+
+
+#: Between them, these pages have every kind of content that a page has.
+SAMPLE = {"intro", "first-kernel", "bank-conflicts", "tiling", "ladders", "glossary"}
+
+
+def sample(site: Path) -> list[Path]:
+    """The pages for tests that take a browser long: those of SAMPLE, and in `make test-all` every page of the book."""
+    found = [path for path in pages(site) if thorough.enabled or path.stem in SAMPLE]
+    assert len(found) >= len(SAMPLE)
+    return found
 
 
 def pages(site: Path) -> list[Path]:

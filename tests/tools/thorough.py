@@ -2,19 +2,16 @@
 
 `make test` has every kind of test, and every chapter. It leaves out what repeats a kind many times: machine code for
 each architecture, more random sizes, more schedules. Mark such a test ``@pytest.mark.thorough``, such a parameter
-``thorough(value)``, and take from :func:`choose` how many examples Hypothesis draws. :func:`first_of_each` and
-:func:`last_of_each_ladder` choose among parameters.
+``thorough(value)``, and take from :func:`choose` how many examples Hypothesis draws. :func:`first_of_each` chooses
+among parameters.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import pytest
-
-if TYPE_CHECKING:  # pytest reads this module before it knows which tests it runs
-    from climb import BoundRung
 
 T = TypeVar("T")
 
@@ -44,11 +41,3 @@ def first_of_each(values: Iterable[T], *keys: Callable[[T], Hashable], unpack: b
         seen |= new
         out.append(value if new else thorough(*value) if unpack else thorough(value))  # type: ignore[misc]
     return out
-
-
-def last_of_each_ladder(rungs: Iterable[BoundRung]) -> pytest.MarkDecorator:
-    """Parametrise a test by ``rung``: by the last rung of each ladder, and in `make test-all` by all of them."""
-    rungs = list(rungs)
-    last = {rung.ladder.name: rung.name for rung in rungs}
-    values = [rung if rung.name == last[rung.ladder.name] else thorough(rung) for rung in rungs]
-    return pytest.mark.parametrize("rung", values, ids=lambda rung: f"{rung.ladder.name}-{rung.name}")

@@ -9,10 +9,16 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from climb.cli.errors import UsageError
+
+if TYPE_CHECKING:
+    from climb.emulator import Struct, Tensor, Texture
+
+    Value = np.ndarray | int | float | Struct | Texture | Tensor
 
 FILLS = ("zeros", "ones", "range", "random")
 EXPECTED = "expected a number, or NAME:TYPE:SHAPE[:FILL], or NAME:@FILE"
@@ -26,12 +32,16 @@ def extent(text: str) -> tuple[int, ...]:
     return tuple(int(part) for part in parts)
 
 
-def argument(text: str, rng: np.random.Generator, option: str = "--arg") -> tuple[str, np.ndarray | int | float]:
+def argument(text: str, rng: np.random.Generator, option: str = "--arg") -> tuple[str, Value]:
     """The name and value of an argument; a number is its own name. Raises UsageError."""
     where = f"{option} {text}"
     if ":" not in text:
         return text, _number(text, where)
     name, kind, *rest = text.split(":", 2)
+    if kind.startswith("@") and kind.endswith(".json") and not rest:
+        from climb.cli.emulation.descriptions import described
+
+        return name, described(kind[1:], name, where, lambda member, array: _array(f"{member}:{array}", rng, where))
     if kind.startswith("@"):
         return name, _loaded(":".join([kind[1:], *rest]), name, where)
     if not rest:
@@ -45,7 +55,31 @@ def argument(text: str, rng: np.random.Generator, option: str = "--arg") -> tupl
         raise UsageError(f"{where}: expected a numeric type, not '{kind}'")
     if not re.fullmatch(r"\d+(x\d+)*", size.lower()):
         raise UsageError(f"{where}: '{size}' is not a shape; expected one such as 1024 or 64x128")
-    return name, _filled(how or "zeros", tuple(map(int, size.lower().split("x"))), dtype, rng, where, name)
+    try:
+        return name, _filled(how or "zeros", tuple(map(int, size.lower().split("x"))), dtype, rng, where, name)
+    except (MemoryError, OverflowError, ValueError) as error:  # NumPy raises any of them for a shape that is too large
+        raise UsageError(f"{where}: no memory for an array of {size} {dtype}: {error}") from None
+
+
+def _array(text: str, rng: np.random.Generator, where: str) -> np.ndarray:
+    """The array of a description. Raises UsageError."""
+    _, found = argument(text, rng, where)
+    if not isinstance(found, np.ndarray):
+        raise UsageError(f"{where}: '{text.partition(':')[2]}' is not an array")
+    return found
+
+
+def arrays_of(named: Iterable[tuple[str, Value]]) -> list[tuple[str, np.ndarray]]:
+    """The arrays among arguments by name, with those that structs point to and those of tensor maps."""
+    from climb.emulator import Struct, Tensor
+
+    found: list[tuple[str, np.ndarray]] = []
+    for name, value in named:
+        if isinstance(value, Struct):
+            found += value.arrays(name)
+        elif isinstance(value, np.ndarray | Tensor):
+            found.append((name, value.array if isinstance(value, Tensor) else value))
+    return found
 
 
 def _number(text: str, where: str) -> int | float:

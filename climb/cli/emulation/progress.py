@@ -6,15 +6,16 @@ import contextlib
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 #: Seconds before the first sign, and between signs.
 FIRST, EVERY = 2.0, 1.0
 
 
 @contextlib.contextmanager
-def progress(what: str, *, first: float = FIRST) -> Iterator[None]:
-    """Print to a terminal's standard error how long `what` has been running; nothing if it is no terminal."""
+def progress(what: str, where: Callable[[], str] = str, *, first: float = FIRST) -> Iterator[None]:
+    """Print to a terminal's standard error how long `what` has been running, and `where` it is; nothing if it is no
+    terminal."""
     if not sys.stderr.isatty():
         yield
         return
@@ -24,7 +25,9 @@ def progress(what: str, *, first: float = FIRST) -> Iterator[None]:
         if done.wait(first):
             return
         while True:
-            print(f"\r{what}: running for {time.monotonic() - start:.0f} s ", end="", file=sys.stderr, flush=True)
+            place = where()
+            text = f"{what}: running for {time.monotonic() - start:.0f} s" + (f", {place}" if place else "")
+            print(f"\r\033[K{text} ", end="", file=sys.stderr, flush=True)
             if done.wait(EVERY):
                 break
         print("\r\033[K", end="", file=sys.stderr, flush=True)

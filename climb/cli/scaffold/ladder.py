@@ -45,7 +45,8 @@ def _next_steps(chapter: str, name: str) -> list[str]:
     return [
         f"write the problem in kernels/{chapter}/{name}/__init__.py: arguments, reference, work, sizes; and its rung",
         f"climb new rung {name}/NAME makes the next rung",
-        f".venv/bin/python -m pytest tests/kernels/{chapter}/test_rungs.py tests/kernels/test_every_ladder.py",
+        f".venv/bin/python -m pytest --thorough tests/kernels/{chapter}/test_rungs.py "
+        "tests/kernels/test_every_ladder.py",
         f"show it in book/{names.page(chapter)}.ipynb, without times until it is recorded; make run "
         f"NOTEBOOK={names.page(chapter)}",
         "make report and make run NOTEBOOK=ladders list the ladder as pending",

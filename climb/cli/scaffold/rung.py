@@ -274,7 +274,7 @@ def _say_next(copy: _Copy, registered: bool, fault: str | None, mentions: list[s
     if mentions:
         steps.append("these lines name a file that was renumbered: " + ", ".join(mentions))
     steps += [
-        f".venv/bin/python -m pytest {tests}\n"
+        f".venv/bin/python -m pytest --thorough {tests}\n"
         f"   (until the code differs from {copy.before.name}'s, test_no_two_rungs_are_the_same_program fails: "
         "two rungs are one program)",
         f"show it in book/{names.page(folder.parent.name)}.ipynb, without times until it is recorded; "

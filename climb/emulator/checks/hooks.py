@@ -110,8 +110,8 @@ def store(
                 if group.lanes.count <= FEW:  # the store may set a flag
                     batch.clock.hand_over(group.lanes, address + site.offset, gives=True, takes=False)
                 clash = batch.global_shadow.store(group, site, allocation, address, lambda: differ(data, index, value))
-    if batch.watching:
-        batch.changes += bool(differ(data, index, value).any())
+    if batch.watching and differ(data, index, value).any():
+        batch.note_change(data, index)
     if batch.footprint is not None:
         batch.footprint.store(allocation, index, data.itemsize)
     data[index] = value

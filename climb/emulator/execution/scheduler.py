@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 
+from ..ptx.model import Location
 from ..simt.batch import Batch
 from ..simt.groups import Group, merge
 from ..simt.lanes import Lanes, Selection, divide, rectangle
@@ -12,18 +15,25 @@ from .deadlocks import barrier_divergence, check_cluster_barrier, check_warp_gat
 from .gates import Gates
 from .named_barriers import NamedBarriers
 from .policy import SPINS, Waiting
-from .progress import FEWEST_ROUNDS, PATIENCE, Progress
+from .progress import FEWEST_ROUNDS, NO_EXIT, PATIENCE, Progress
 from .schedules import Teams
 from .special_registers import special_registers
 
-NO_CHANGE = "nothing that the loop's condition depends on changes any more"
+LONGER = "; if the kernel is only long, raise max_steps (climb emulate --max-steps)"
 
 
 class Scheduler:
-    """Runs a batch of blocks. `parked` maps basic blocks to the groups that wait at their gates."""
+    """Runs a batch of blocks. `parked` maps basic blocks to the groups that wait at their gates.
+
+    `latest`: the scheduler of this process that has begun last. `now`: the steps so far and the basic block, every
+    256 steps.
+    """
+
+    latest: ClassVar[Scheduler | None] = None
 
     def __init__(self, batch: Batch, max_steps: int) -> None:
         self.batch, self.max_steps = batch, max_steps
+        self.now = (0, 0)
         self.waiting = Waiting() if batch.schedule is None else Teams(batch, batch.schedule.random)
         self.parked: dict[int, Group] = batch.parked
         self.gates, self.progress = Gates(batch), Progress(batch)
@@ -36,6 +46,7 @@ class Scheduler:
         blocks, functions = batch.kernel.code.blocks, batch.kernel.code.functions
         counts, exited, max_steps = batch.counts, batch.exited, self.max_steps
         executed, branches = counts.executed, counts.branches
+        Scheduler.latest = self
         at, steps = 0, 0
         group: Group | None = Group(batch, rectangle(batch.blocks, batch.threads), special_registers(batch))
         if batch.schedule is not None:
@@ -65,8 +76,10 @@ class Scheduler:
                     continue
             group.passed = False
             steps += 1
+            if not steps & 255:
+                self.now = (steps, at)
             if steps > max_steps:
-                endless_loop(batch, at, group, parked, f"more than {max_steps} steps", steps=max_steps)
+                endless_loop(batch, at, group, parked, f"more than {max_steps} steps{LONGER}", steps=max_steps)
             if batch.tick is not None:
                 batch.tick(batch)
             lanes = group.lanes
@@ -103,6 +116,8 @@ class Scheduler:
                             exited.append(part.lanes)
                     group = None
                     continue
+            if at <= last and steps > PATIENCE and at in self.progress.closed:
+                endless_loop(batch, at, group, parked, NO_EXIT)
             if at <= last and (self._yields(at, group) if block.spin else steps > PATIENCE and self._stuck(at, group)):
                 group = None
             elif not waiting.may_continue(at, group):
@@ -150,8 +165,8 @@ class Scheduler:
         if not waiting.runnable and not (self.parked and self._release(spinning=True)):
             if self.grid_barrier is not None:
                 self.grid_barrier.check([*waiting.postponed, (at, group)])
-            if self.progress.idle([*waiting.postponed, (at, group)]):
-                endless_loop(self.batch, at, group, self.parked, NO_CHANGE)
+            if why := self.progress.idle([*waiting.postponed, (at, group)]):
+                endless_loop(self.batch, at, group, self.parked, why)
             if not waiting:
                 return False
         waiting.postpone(at, group)
@@ -163,10 +178,11 @@ class Scheduler:
         Raises EndlessLoop if nobody can.
         """
         waiting, progress = self.waiting, self.progress
-        if not progress.repeats(at, group, not waiting and not self.parked):
+        why = progress.repeats(at, group, not waiting and not self.parked)
+        if not why:
             return False
         if not waiting or not progress.loop(at).memory or progress.postponed > FEWEST_ROUNDS:
-            endless_loop(self.batch, at, group, self.parked, NO_CHANGE)
+            endless_loop(self.batch, at, group, self.parked, why)
         progress.postponed += 1
         waiting.postpone(at, group)
         return True
@@ -210,6 +226,17 @@ class Scheduler:
         through = self._through(group, at)
         if through is not None:
             waiting.push_passed(at, through)
+
+
+def running() -> tuple[int, Location] | None:
+    """Where the latest batch of this process is: the basic blocks that it has run, and the place of the last one."""
+    latest = Scheduler.latest
+    if latest is None:
+        return None
+    steps, at = latest.now
+    block = latest.batch.kernel.code.blocks[at]
+    instruction = block.instructions[0] if block.instructions else block.branch
+    return None if instruction is None else (steps, instruction.location)
 
 
 def _divergent_warps(predicate: np.ndarray, lanes: Lanes) -> int:

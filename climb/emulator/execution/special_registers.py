@@ -6,6 +6,7 @@ import numpy as np
 
 from ..isa.move import SPECIAL_TYPES
 from ..isa.types import DTYPES
+from ..memory.device_memory import BLOCK_WINDOW
 from ..memory.layout import RESERVED, RESERVED_BYTES
 from ..simt.batch import Batch
 
@@ -50,7 +51,10 @@ def _reserved_shared_memory(batch: Batch) -> dict[str, np.ndarray]:
     _, start = batch.kernel.layout.addresses.get(RESERVED, ("shared", 0))
     end = start + RESERVED_BYTES
     offsets = {"begin": start, "end": end, "cap": end, "0": start, "1": start}
-    return {f"{RESERVED}_{what}": np.array([[offset]]) for what, offset in offsets.items()}
+    ranks = np.arange(batch.start, batch.start + batch.blocks).reshape(-1, 1) % batch.order.size * BLOCK_WINDOW
+    if batch.order.size == 1:
+        ranks = ranks[:1]
+    return {f"{RESERVED}_{what}": ranks + offset for what, offset in offsets.items()}
 
 
 def _cluster_registers(batch: Batch, linear: np.ndarray) -> dict[str, np.ndarray]:

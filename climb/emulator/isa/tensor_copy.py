@@ -1,4 +1,4 @@
-"""cp.async.bulk.tensor: copies of boxes of tensors, by tensor maps. in tile mode and im2col mode."""
+"""cp.async.bulk.tensor: copies of boxes of tensors, by tensor maps, in tile mode and (loads) im2col mode."""
 
 from __future__ import annotations
 
@@ -69,8 +69,7 @@ def _store(emitter: Emitter, instruction: ptx.Instruction, n: str, how: str = ""
     site, address = _map(emitter, instruction, tensor, "atomic" if how else "store")
     load = range_site(emitter, instruction, source, "shared", "load")
     places = f"{own_address(emitter, source)}, {address}, {_coordinates(emitter, tensor, n)}"
-    pixelwise = ".im2col_no_offs" in instruction.opcode
-    emitter.line(f"tensor_store(G, {site}, {load}, {places}, {how or None!r}, {pixelwise})")
+    emitter.line(f"tensor_store(G, {site}, {load}, {places}, {how or None!r})")
 
 
 special(
@@ -80,11 +79,15 @@ special(
     "cp.reduce.async.bulk.tensor.{n}d.global.shared::cta.{how}{tile}.bulk_group", writes=0, n=DIMENSIONS,
     how=REDUCTIONS, tile=("", ".tile"),
 )(_store)  # fmt: skip
-special("cp.async.bulk.tensor.{n}d.global.shared::cta.im2col_no_offs.bulk_group", writes=0, n=PIXEL_DIMENSIONS)(_store)
-special(
+
+
+@special("cp.async.bulk.tensor.{n}d.global.shared::cta.im2col_no_offs.bulk_group", writes=0, n=PIXEL_DIMENSIONS)
+@special(
     "cp.reduce.async.bulk.tensor.{n}d.global.shared::cta.{how}.im2col_no_offs.bulk_group", writes=0,
     n=PIXEL_DIMENSIONS, how=REDUCTIONS,
-)(_store)  # fmt: skip
+)  # fmt: skip
+def _store_pixels(emitter: Emitter, instruction: ptx.Instruction, **_: str) -> None:
+    emitter.refuse("stores in im2col mode are not supported: an H200 stopped at each that was tried")
 
 
 @special("cp.async.bulk.prefetch.tensor.{n}d.L2.global{tile}", writes=0, n=DIMENSIONS, tile=("", ".tile"))

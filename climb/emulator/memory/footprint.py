@@ -70,6 +70,8 @@ class Footprint:
         for name in _MARKS:
             marks = {key: np.unpackbits(bits, count=size) for key, (size, bits) in state[name].items()}
             setattr(self, name, marks)
+        if self.updates is not None:
+            self.updates = [Update(*map(_with_own_dtype, update)) for update in self.updates]
 
     def load(self, allocation: Allocation, lowest: int, end: int) -> bool:
         """A load between two addresses. Returns whether its elements have to be recorded instead."""
@@ -104,6 +106,13 @@ class Footprint:
             raise TooManyUpdates
         self.updates.append(update)
         return False
+
+
+def _with_own_dtype(value: object) -> object:
+    """An unpickled value, with a dtype that NumPy recognises by identity: only then are some functions fast."""
+    if isinstance(value, np.dtype):
+        return np.dtype(value.str)
+    return value.view(np.dtype(value.dtype.str)) if isinstance(value, np.ndarray) else value
 
 
 def _marked(marks: Marks, allocation: Allocation, nbytes: int) -> np.ndarray:

@@ -100,10 +100,17 @@ class TensorMap:
     @property
     def tile_bytes(self) -> int:
         """The bytes that a copy moves to or from shared memory, and that it completes on an mbarrier."""
-        count = self.itemsize
-        for extent in self.tile:
-            count *= extent
-        return count
+        return math.prod(self.tile) * self.itemsize
+
+    @property
+    def row_bytes(self) -> int:
+        """The bytes from row to row of a box in shared memory: a swizzle spreads narrower rows over its width."""
+        return max(self.tile[0] * self.itemsize, self.swizzle if self.im2col is None else 0)
+
+    @property
+    def shared_bytes(self) -> int:
+        """The bytes from the start of a box in shared memory to its end."""
+        return (math.prod(self.tile[1:]) - 1) * self.row_bytes + self.tile[0] * self.itemsize
 
 
 def check(one: TensorMap) -> None:

@@ -19,6 +19,8 @@ SPACES = (
     ("local", LOCAL_WINDOW, LOCAL_WINDOW + WINDOW, LOCAL_WINDOW),
     ("param", PARAM_WINDOW, PARAM_WINDOW + WINDOW, PARAM_WINDOW),
 )
+#: In a launch of clusters, any address of the shared window may be another block's.
+IN_CLUSTER = (("cluster", *SPACES[0][1:2], *SPACES[1][2:]), *SPACES[2:])
 
 
 def count_access(group: Group, site: Site, cost: AccessCost, address: np.ndarray, space: str, allocation: str) -> None:
@@ -90,7 +92,7 @@ def split_by_space(group: Group, address: np.ndarray, offset: int) -> list[tuple
     full = address + offset
     left = np.ones(full.shape, np.bool_)
     out = []
-    for name, start, end, window in SPACES:
+    for name, start, end, window in SPACES if group.batch.order.size == 1 else IN_CLUSTER:
         where = (full >= start) & (full < end)
         if where.any():
             out.append((name, window, where))

@@ -28,6 +28,7 @@ from ..simt.warp_layout import INACTIVE
 from . import mbarrier
 from .accesses import count_access, split_by_allocation, subgroup
 from .asynchronous import complete, issue, wait
+from .cluster_addresses import own_address
 from .global_memory import load_global
 from .shared_memory import check_shared
 
@@ -40,6 +41,7 @@ def begin(
     Raises the errors of a load from `source` and of a store to `target`, and AsyncRace.
     """
     lanes, batch = group.lanes, group.batch
+    target = own_address(group, store, target)
     check_shared(group, store, target)
     if load.bypasses_l1:
         _count(group, load, store, source, target, present)

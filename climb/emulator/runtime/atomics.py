@@ -16,6 +16,7 @@ from ..simt.groups import Group
 from ..simt.lanes import take
 from ..simt.site import Site
 from .accesses import count_access, find_allocation, subgroup
+from .cluster_addresses import own_address
 from .shared_memory import shared_index
 
 #: (old, value, other) -> new, elementwise. `other` is the new value of a compare-and-swap, whose `value` is compared.
@@ -76,6 +77,24 @@ def apply(
     returns: bool,
 ) -> np.ndarray | None:
     """Apply the operation at `memory[index]` (1-D each) in order; return the old values if `returns`, else None."""
+    old = _apply(memory, index, operation, value, other, returns)
+    if memory.dtype.kind == "f" and operation == "add":
+        sums = memory[index]
+        nan = np.isnan(sums)
+        if nan.any():  # the GPU's canonical NaN has all bits but the sign
+            bits = memory.view(f"u{memory.itemsize}")
+            bits[index[nan]] = (1 << 8 * memory.itemsize - 1) - 1
+    return old
+
+
+def _apply(
+    memory: np.ndarray,
+    index: np.ndarray,
+    operation: str | Step,
+    value: np.ndarray,
+    other: np.ndarray | None,
+    returns: bool,
+) -> np.ndarray | None:
     if not returns and operation in UFUNCS:
         UFUNCS[operation].at(memory, index, value)
         return None
@@ -143,6 +162,7 @@ def _swap_at_one_address(
 
 def apply_by_lane(
     group: Group,
+    site: Site,
     memory: np.ndarray,
     index: np.ndarray,
     operation: str | Step,
@@ -167,7 +187,9 @@ def apply_by_lane(
     before = memory[where] if batch.watching else None
     old = apply(memory, where, operation, flat(value), None if other is None else flat(other), returns)
     if before is not None:
-        batch.changes += before.tobytes() != memory[where].tobytes()
+        batch.journal.read(site.ptx, memory, where)
+        if before.tobytes() != memory[where].tobytes():
+            batch.note_change(memory, where, before)
     return None if old is None else old.reshape(shape)
 
 
@@ -192,7 +214,7 @@ def atomic_global(
     hooks.atomic(group, site, allocation, address)
     index = (address + (site.offset - allocation.address)) >> (site.width.bit_length() - 1)
     memory = allocation.view(site.element)
-    return apply_by_lane(group, memory, index, operation, value, other, returns, allocation)
+    return apply_by_lane(group, site, memory, index, operation, value, other, returns, allocation)
 
 
 def _atomic_scattered(
@@ -232,12 +254,13 @@ def atomic_shared(
     returns: bool,
 ) -> np.ndarray | None:
     """atom.shared and red.shared."""
+    address = own_address(group, site, address)
     index = shared_index(group, site, address)
     _contention(group, site, address, "shared")
     if group.batch.shared_shadow is not None:
         hooks.ordered(group, site)
         group.batch.shared_shadow.atomic(group, site, address)
-    return apply_by_lane(group, group.batch.shared_view(site.element), index, operation, value, other, returns)
+    return apply_by_lane(group, site, group.batch.shared_view(site.element), index, operation, value, other, returns)
 
 
 def _contention(group: Group, site: Site, address: np.ndarray, space: str) -> None:
@@ -263,7 +286,7 @@ def atomic_vector(
     index = (address + (site.offset - allocation.address)) >> (size.bit_length() - 1)
     memory = allocation.view(site.element)
     return [
-        apply_by_lane(group, memory, index + number, "add", value, None, returns, allocation)
+        apply_by_lane(group, site, memory, index + number, "add", value, None, returns, allocation)
         for number, value in enumerate(values)
     ]
 

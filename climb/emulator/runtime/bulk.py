@@ -26,6 +26,7 @@ from ..simt.lanes import Lanes
 from ..simt.site import Site
 from . import mbarrier
 from .atomics import UFUNCS, decrease, increase
+from .cluster_addresses import own_address
 from .mbarrier_words import phase
 
 PIECE = 16
@@ -78,6 +79,11 @@ def check_alignment(group: Group, site: Site, address: int, multiple: int, what:
             width=multiple,
             allocation=None,
         )
+
+
+def own_start(group: Group, site: Site, start: int) -> int:
+    """Where a range of shared memory of the one lane's own block starts, the site's offset included."""
+    return int(own_address(group, site, np.array([[start]]))[0, 0]) + site.offset
 
 
 def check_shared_range(group: Group, site: Site, start: int, nbytes: int) -> None:
@@ -193,4 +199,13 @@ def update_of(how: str, kind: str) -> tuple[np.dtype, Update]:
         return np.dtype(np.uint16), lambda old, value: half_operation(how, kind, (), old, value)
     integer = {"b32": "uint32", "b64": "uint64", "u32": "uint32", "s32": "int32", "u64": "uint64", "s64": "int64"}
     dtype = np.dtype(integer.get(kind) or {"f32": "float32", "f64": "float64"}[kind])
+    if how == "add" and kind[0] == "f":
+        return dtype, _sum
     return dtype, UFUNCS.get(how, increase if how == "inc" else decrease)
+
+
+def _sum(old: np.ndarray, value: np.ndarray) -> np.ndarray:
+    """The sum of floats; NaN is the GPU's canonical one, with all bits but the sign."""
+    found = old + value
+    word = np.dtype(f"u{found.itemsize}")
+    return np.where(np.isnan(found), word.type((1 << 8 * found.itemsize - 1) - 1), found.view(word)).view(found.dtype)

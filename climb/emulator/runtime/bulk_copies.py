@@ -102,7 +102,7 @@ def between_shared(
 ) -> None:
     """cp.async.bulk and cp.reduce.async.bulk from shared memory of this block to shared memory of the cluster."""
     for lane, (to, start, size, word) in bulk.each_lane(group, target, source, nbytes, mbar):
-        start += load.offset
+        start = bulk.own_start(lane, load, start)
         ((home, local),) = targets(lane, store, np.array([[to]]), None)
         _aligned(lane, load, size, source=start, target=local)
         bulk.check_shared_range(lane, load, start, size)
@@ -139,7 +139,7 @@ def to_global(
 ) -> None:
     """cp.async.bulk and cp.reduce.async.bulk from shared to global memory."""
     for lane, (to, start, size) in bulk.each_lane(group, target, source, nbytes):
-        start, to = start + load.offset, to + store.offset
+        start, to = bulk.own_start(lane, load, start), to + store.offset
         _aligned(lane, store, size, source=start, target=to)
         bulk.check_shared_range(lane, load, start, size)
         held = bulk.global_range(lane, store, to, size)

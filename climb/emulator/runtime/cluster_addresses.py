@@ -1,8 +1,9 @@
 """Addresses of shared memory in a cluster: which block they name, and the address in that block.
 
-An address of the window shared::cluster holds the rank of a block plus one from bit 24 on, and below it the address in
-the block's own shared memory. Zero in place of the rank is the block itself, so an address of shared::cta is also one
-of shared::cluster, as PTX promises.
+As on an H200, an address of shared memory holds the rank of a block in its cluster from bit 24 on, and below it the
+address in that block. The address of a variable has the rank of the block that takes it, so an address of shared::cta
+is also one of shared::cluster, as PTX promises; without a cluster the rank is 0. An instruction on shared::cta takes no
+address of another rank, and none without the rank: an H200 stops there (illegal instruction).
 """
 
 from __future__ import annotations
@@ -28,20 +29,43 @@ def resolve(group: Group, site: Site, address: np.ndarray) -> tuple[np.ndarray, 
     """
     lanes = group.lanes
     full = np.broadcast_to(address, lanes.shape) + site.offset
-    code, own = full >> RANK, np.broadcast_to(lanes.block, lanes.shape)
-    if not code.any():
+    rank, own, size = full >> RANK, np.broadcast_to(lanes.block, lanes.shape), group.batch.order.size
+    if size == 1 and not rank.any():
         return own, full
-    size = group.batch.order.size
-    home = np.where(code == 0, own, own - own % size + code - 1)
-    bad = (code < 0) | (code > size)
+    bad = (rank < 0) | (rank >= size)
     if bad.any():
-        rank = int(code[bad][0]) - 1
-        _refuse(group, site, bad, full, f"the block of rank {rank} of a cluster of {size} block{'s' * (size > 1)}")
+        first = int(rank[bad][0])
+        _refuse(group, site, bad, full, f"the block of rank {first} of a cluster of {size} block{'s' * (size > 1)}")
+    home = own - own % size + rank
     gone = (home != own) & ~running(group.batch)[home]
     if gone.any():
         rank = int(home[gone][0]) % size
         _refuse(group, site, gone, full, f"the block of rank {rank}, which has left the kernel")
     return home, full & _LOCAL
+
+
+def taken(group: Group, address: np.ndarray) -> np.ndarray:
+    """The address of a shared variable as a kernel that takes it finds it, with the rank of the lanes' block."""
+    size = group.batch.order.size
+    if size == 1:
+        return address
+    rank = (group.lanes.block + group.batch.start) % size
+    return address + (rank << RANK).astype(address.dtype)
+
+
+def own_address(group: Group, site: Site, address: np.ndarray) -> np.ndarray:
+    """An address of shared::cta as one in the lanes' own block, without the rank. Raises OutOfBounds for another's."""
+    if group.batch.order.size == 1:
+        return address
+    rank, own = address + site.offset >> RANK, (group.lanes.block + group.batch.start) % group.batch.order.size
+    bad = rank != own
+    if bad.any():
+        bad = np.broadcast_to(bad, group.lanes.shape)
+        other, mine = (int(np.broadcast_to(each, bad.shape)[bad][0]) for each in (rank, own))
+        full = np.broadcast_to(address, bad.shape) + site.offset
+        what = f"the block of rank {other}, by an instruction on its own block's (shared::cta), of rank {mine}"
+        _refuse(group, site, bad, full, what)
+    return address - (rank << RANK)
 
 
 def running(batch: Batch) -> np.ndarray:
@@ -70,14 +94,12 @@ def map_to_rank(group: Group, site: Site, address: np.ndarray, rank: np.ndarray,
         first = int(np.broadcast_to(rank, shape)[bad][0])
         _refuse(group, site, bad, full, f"the block of rank {first} of a cluster of {size} block{'s' * (size > 1)}")
     window = SHARED_WINDOW if generic else 0
-    return (address - window & _LOCAL) + (rank + 1 << RANK) + window
+    return (address - window & _LOCAL) + (rank << RANK) + window
 
 
 def rank_of(group: Group, address: np.ndarray, generic: bool) -> np.ndarray:
     """getctarank: the rank of the block that an address of shared::cluster names, int64."""
-    own = (group.lanes.block + group.batch.start) % group.batch.order.size
-    code = address - (SHARED_WINDOW if generic else 0) >> RANK
-    return np.where(code == 0, own, code - 1)
+    return address - (SHARED_WINDOW if generic else 0) >> RANK
 
 
 def is_shared(group: Group, address: np.ndarray, cluster: bool) -> np.ndarray:
@@ -85,9 +107,10 @@ def is_shared(group: Group, address: np.ndarray, cluster: bool) -> np.ndarray:
     inside = (address >= SHARED_WINDOW) & (address < LOCAL_WINDOW)
     if cluster:
         return inside
-    code = address - SHARED_WINDOW >> RANK
     own = (group.lanes.block + group.batch.start) % group.batch.order.size
-    return inside & ((code == 0) | (code == own + 1))
+    return inside & (address - SHARED_WINDOW >> RANK == own)
 
 
-RUNTIME = {"cluster_map": map_to_rank, "cluster_rank": rank_of, "cluster_is_shared": is_shared}
+RUNTIME = {
+    "shared_taken": taken, "cluster_map": map_to_rank, "cluster_rank": rank_of, "cluster_is_shared": is_shared,
+}  # fmt: skip

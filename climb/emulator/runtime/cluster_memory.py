@@ -40,7 +40,7 @@ def load_cluster(group: Group, site: Site, address: np.ndarray) -> np.ndarray:
     """ld.shared::cluster."""
     found = _remote(group, site, address)
     if found is None:
-        return load_shared(group, site, resolve(group, site, address)[1] - site.offset)
+        return load_shared(group, site, address)
     index, batch = _index(group, site, *found), group.batch
     if batch.shared_shadow is not None:
         hooks.ordered(group, site)
@@ -53,7 +53,7 @@ def store_cluster(group: Group, site: Site, address: np.ndarray, value: np.ndarr
     """st.shared::cluster."""
     found = _remote(group, site, address)
     if found is None:
-        store_shared(group, site, resolve(group, site, address)[1] - site.offset, value)
+        store_shared(group, site, address, value)
         return
     index, batch = _index(group, site, *found), group.batch
     if batch.shared_shadow is not None:
@@ -75,13 +75,12 @@ def atomic_cluster(
     """atom.shared::cluster and red.shared::cluster."""
     found = _remote(group, site, address)
     if found is None:
-        own = resolve(group, site, address)[1] - site.offset
-        return atomic_shared(group, site, operation, own, value, other, returns)
+        return atomic_shared(group, site, operation, address, value, other, returns)
     index, batch = _index(group, site, *found), group.batch
     if batch.shared_shadow is not None:
         hooks.ordered(group, site)
         batch.shared_shadow.remote(group, site, *found)
-    return apply_by_lane(group, batch.shared_view(site.element), index, operation, value, other, returns)
+    return apply_by_lane(group, site, batch.shared_view(site.element), index, operation, value, other, returns)
 
 
 RUNTIME = {"load_cluster": load_cluster, "store_cluster": store_cluster, "atomic_cluster": atomic_cluster}

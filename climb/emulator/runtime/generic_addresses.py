@@ -12,6 +12,7 @@ from ..simt.lanes import take
 from ..simt.site import Site
 from .accesses import count_access, split_by_space, subgroup
 from .atomics import atomic_global, atomic_shared
+from .cluster_addresses import own_address
 from .cluster_memory import atomic_cluster, load_cluster, store_cluster
 from .global_memory import load_global, store_global
 from .local_memory import load_local, load_param, store_local, store_param
@@ -95,6 +96,8 @@ def count_load(group: Group, site: Site, address: np.ndarray) -> None:
     spaces = split_by_space(group, address, site.offset) if not site.space else [(site.space, 0, None)]
     for space, window, where in spaces:
         part, here = group, address - window
+        if space == "shared":
+            here = own_address(group, site, here)
         if len(spaces) > 1:
             part, selection = subgroup(group, where)
             here = take(address, selection, group.lanes.shape) - window

@@ -27,7 +27,10 @@ def load_global(group: Group, site: Site, address: np.ndarray) -> np.ndarray:
     index = (address + (site.offset - allocation.address)) >> (site.width.bit_length() - 1)
     if footprint is not None and footprint.load(allocation, cost.lowest, cost.highest + site.width):
         footprint.load_elements(allocation, index, site.width)
-    value = allocation.view(site.container).take(index)
+    data = allocation.view(site.container)
+    if group.batch.watching:
+        group.batch.journal.read(site.ptx, data, index)
+    value = data.take(index)
     return value if site.count == 1 else unpack(value, site)
 
 
@@ -41,6 +44,8 @@ def _load_scattered(group: Group, site: Site, address: np.ndarray, cost: AccessC
         if group.batch.footprint is not None:
             group.batch.footprint.load_elements(allocation, index, site.width)
         hooks.load(part, site, allocation, take(address, selection, group.lanes.shape))
+        if group.batch.watching:
+            group.batch.journal.read(site.ptx, allocation.view(site.container), index)
         value[where] = allocation.view(site.container)[index]
     return value if site.count == 1 else unpack(value, site)
 

@@ -22,11 +22,13 @@ from ..simt.groups import Group
 from ..simt.site import Site
 from .accesses import subgroup
 from .atomics import apply
-from .cluster_addresses import resolve
+from .cluster_addresses import own_address, resolve
 from .mbarrier_words import LIMIT, advance, fresh, pending, phase, transactions
 from .polls import waited_in_vain
 from .shared_memory import check_shared
 
+#: Modifiers of an instruction whose mbarrier may be in another block, and of one whose mbarrier is in its own.
+_ANYWHERE, _BLOCK = frozenset({"shared::cluster"}), frozenset({"shared", "shared::cta"})
 _TX_MASK = np.uint64((1 << 21) - 1)
 
 
@@ -36,7 +38,11 @@ def words_of(group: Group, site: Site, address: np.ndarray, initialised: bool = 
     Raises OutOfBounds and Misaligned; and, if it should be `initialised`, BarrierMisuse and Uninitialised.
     """
     batch = group.batch
-    home, local = resolve(group, site, address)
+    if not _ANYWHERE.isdisjoint(site.opcode) or _BLOCK.isdisjoint(site.opcode):
+        home, local = resolve(group, site, address)
+    else:
+        home = np.broadcast_to(group.lanes.block, group.lanes.shape)
+        local = np.broadcast_to(own_address(group, site, address), home.shape) + site.offset
     remote = (home != group.lanes.block).any()
     check_shared(group, site, local - site.offset)
     words = (local >> 3) + home * (batch.shared.shape[1] >> 3)
@@ -64,6 +70,7 @@ def init(group: Group, site: Site, address: np.ndarray, count: np.ndarray) -> No
     if wrong.any():
         faults.warp_mismatch(group, site, wrong, f"an mbarrier must expect 1 to {LIMIT} arrivals")
     words = words_of(group, site, address, initialised=False)
+    address = own_address(group, site, address)
     memory = batch.shared_view(np.dtype(np.uint64))
     again = state.live[words] & (memory[words] == state.values[words])
     if again.any():

@@ -10,6 +10,7 @@ from ..counters.cost_model import SHARED_MEASURES
 from ..simt.groups import Group
 from ..simt.site import Site
 from .accesses import check_extents, count_access, pack, unpack
+from .cluster_addresses import own_address
 
 
 def check_shared(group: Group, site: Site, address: np.ndarray) -> AccessCost:
@@ -34,23 +35,28 @@ def shared_index(group: Group, site: Site, address: np.ndarray) -> np.ndarray:
 
 def load_shared(group: Group, site: Site, address: np.ndarray) -> np.ndarray:
     """ld.shared: values (blocks, threads), or (blocks, threads, count); one column if the address is uniform."""
+    address = own_address(group, site, address)
     index = shared_index(group, site, address)
     if group.batch.shared_shadow is not None:
         hooks.ordered(group, site)
         group.batch.shared_shadow.read(group, site, address)
-    value = group.batch.shared_view(site.container).take(index)
+    data = group.batch.shared_view(site.container)
+    if group.batch.watching:
+        group.batch.journal.read(site.ptx, data, index)
+    value = data.take(index)
     return value if site.count == 1 else unpack(value, site)
 
 
 def store_shared(group: Group, site: Site, address: np.ndarray, value: np.ndarray | tuple) -> None:
     """st.shared. If lanes of a block store to the same address, the last lane wins."""
+    address = own_address(group, site, address)
     value, index = pack(value, site), shared_index(group, site, address)
     shape = np.broadcast_shapes(index.shape, value.shape)
     if index.shape != shape:
         index = np.broadcast_to(index, shape)
     data, shadow = group.batch.shared_view(site.container), group.batch.shared_shadow
-    if group.batch.watching:
-        group.batch.changes += bool(hooks.differ(data, index, value).any())
+    if group.batch.watching and hooks.differ(data, index, value).any():
+        group.batch.note_change(data, index)
     if shadow is None:
         data[index] = value
         return

@@ -45,8 +45,9 @@ def box_at(tensor: TensorMap, start: tuple[int, ...]) -> Box:
         at = first + step * np.arange(extent, dtype=np.int64)
         address = ((at * stride)[:, None] + address).ravel()
         inside = (((at >= 0) & (at < dim))[:, None] & inside).ravel()
-    offset = np.arange(inside.size, dtype=np.int64) * tensor.itemsize
-    return Box(inside, address[inside] + tensor.address, offset)
+    rows = np.arange(inside.size // tensor.tile[0], dtype=np.int64) * tensor.row_bytes
+    offset = rows[:, None] + np.arange(tensor.tile[0], dtype=np.int64) * tensor.itemsize
+    return Box(inside, address[inside] + tensor.address, offset.ravel())
 
 
 def pixels_at(tensor: TensorMap, start: tuple[int, ...], offsets: tuple[int, ...]) -> Box:

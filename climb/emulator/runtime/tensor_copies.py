@@ -36,7 +36,7 @@ _KINDS = {
 _REDUCES = {
     "add": ("u32", "s32", "u64", "f32", "f16", "bf16"), "min": ("u32", "s32", "u64", "s64", "f16", "bf16"),
     "max": ("u32", "s32", "u64", "s64", "f16", "bf16"), "inc": ("u32",), "dec": ("u32",),
-    "and": ("u32", "s32", "u64", "s64"), "or": ("u32", "s32", "u64", "s64"), "xor": ("u32", "s32", "u64", "s64"),
+    "and": ("u32", "s32", "u64"), "or": ("u32", "s32", "u64"), "xor": ("u32", "s32", "u64"),  # s64 stops an H200
 }  # fmt: skip
 
 
@@ -92,7 +92,7 @@ def _place(
         what = f"a copy with {len(coordinates)} coordinates, but the tensor map has {tensor.rank} dimensions"
         bulk.fail(group, site, what)
     bulk.check_alignment(group, site, local, 128, "the box in shared memory")
-    bulk.check_shared_range(group, site, local, tensor.tile_bytes)
+    bulk.check_shared_range(group, site, local, tensor.shared_bytes)
     start = coordinates[0] * tensor.itemsize
     if start % ROW_START:
         what = f"the box starts {start} bytes from the beginning of a row (coordinate {coordinates[0]}); "
@@ -191,7 +191,7 @@ def load(
             read_global(lane, site, held, box.address.reshape(1, -1), tensor.itemsize)
         accesses = (
             bulk.accesses_global(lane, site, box.address, tensor.itemsize, "load", bulk.open_phase),
-            *(bulk.writes_shared(lane, store, home, to, tensor.tile_bytes, bulk.open_phase) for home, to in places),
+            *(bulk.writes_shared(lane, store, home, to, tensor.shared_bytes, bulk.open_phase) for home, to in places),
         )
 
         def fetch(operation: Operation, lane=lane, tensor=tensor, box=box, held=held) -> None:
@@ -217,24 +217,25 @@ def store(
     maps: np.ndarray,
     coordinates: tuple[np.ndarray, ...],
     reduction: str | None,
-    pixelwise: bool = False,
 ) -> None:
-    """cp.async.bulk.tensor and cp.reduce.async.bulk.tensor from shared to global memory; `pixelwise`: im2col mode."""
+    """cp.async.bulk.tensor and cp.reduce.async.bulk.tensor from shared to global memory, in tile mode."""
     for lane, (start, where, *first) in bulk.each_lane(group, source, maps, *coordinates):
-        start += source_site.offset
+        start = bulk.own_start(lane, source_site, start)
         tensor = _tensor(lane, site, where + site.offset)
         if tensor.dtype in ROUNDED:
             bulk.fail(lane, site, f"the emulator does not know what a store rounds by a tensor map of {tensor.dtype}")
         kind = _KINDS.get(tensor.dtype, tensor.dtype)
         if reduction is not None and kind not in _REDUCES[reduction]:
             bulk.fail(lane, site, f"there is no reduction {reduction} of {tensor.dtype}")
-        moved = [0] * (len(first) - 2) if pixelwise else None
-        box = _place(lane, site, tensor, first, moved, start)
+        if min(first, default=0) < 0:
+            what = f"a store of a box that starts at {tuple(first)}: a GPU stops at negative coordinates of a store"
+            bulk.fail(lane, site, what + " (illegal instruction); loads may have them")
+        box = _place(lane, site, tensor, first, None, start)
         held = _allocation(lane, site, tensor, box)
         _count(lane, site, tensor, box)
         action = "store" if reduction is None else "atomic"
         accesses = (
-            bulk.reads_shared(lane, source_site, start, tensor.tile_bytes, bulk.open_group),
+            bulk.reads_shared(lane, source_site, start, tensor.shared_bytes, bulk.open_group),
             bulk.accesses_global(lane, site, box.address, tensor.itemsize, action, bulk.open_group),
         )
 

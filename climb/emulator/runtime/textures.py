@@ -1,11 +1,9 @@
 """Textures: arrays that kernels read at coordinates, with point or linear filtering, or by integer index.
 
 CUDA C++ Programming Guide, "Texture Fetching": texel i spans i to i + 1. Linear filtering weights the texels on both
-sides of x - 0.5; the weight has 8 fractional bits, rounded to nearest here. On an H200, some weights of a layered
-texture came out a step or two away. Wrap and mirror addressing need normalised coordinates; otherwise they act as
-clamp. Sums are formed in float64 and rounded once. A layer is chosen by its number, a face of a cube map by a
-direction; filtering does not cross the edges of a face. There is one level of detail, so levels and gradients change
-nothing.
+sides of x - 0.5; see `texture_filter`. Wrap and mirror addressing need normalised coordinates; otherwise they act as
+clamp. A layer is chosen by its number, a face of a cube map by a direction; filtering does not cross the edges of a
+face. There is one level of detail, so levels and gradients change nothing.
 
 Texels are float32 or float16, which are read as float32; integers of 8, 16 or 32 bits, read as they are; or integers of
 8 or 16 bits that `as_fractions` maps to float32 in [0, 1] or [-1, 1]. Beyond the end of linear memory (`linear`), reads
@@ -19,6 +17,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import NamedTuple
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -27,6 +26,7 @@ from ..checks.faults import place_of
 from ..errors import OutOfBounds, UnsupportedInstruction
 from ..simt.groups import Group
 from ..simt.site import Site
+from .texture_filter import cut, weight, weighted_sum, weights
 
 ADDRESSING = ("wrap", "clamp", "mirror", "border")
 FILTERS = ("point", "linear")
@@ -113,6 +113,8 @@ def _scaled(texture: Texture, axis: int, x: np.ndarray, extent: int) -> tuple[np
     x = np.where(np.isnan(x), 0.0, x)
     if not texture.normalised:
         return x, "clamp" if mode in ("wrap", "mirror") else mode
+    if texture.filtering == "linear":
+        x = cut(np.clip(x, -_FAR, _FAR))
     if mode in ("wrap", "mirror"):
         period = np.floor(np.clip(x, -_FAR, _FAR))
         inside = np.clip(x, -_FAR, _FAR) - period
@@ -122,37 +124,41 @@ def _scaled(texture: Texture, axis: int, x: np.ndarray, extent: int) -> tuple[np
     return x * extent, mode
 
 
-def _texels(
-    texture: Texture, axis: int, x: np.ndarray, extent: int, both: bool = False
-) -> list[tuple[np.ndarray, np.ndarray | None, np.ndarray | float]]:
-    """The texels along an axis that contribute to a value: (index, mask of indices inside or None, weight) for each.
+class _Axis(NamedTuple):
+    """The texels along an axis that contribute to a value: for each its index, and where that is inside, or None for
+    everywhere. `high`: the weight in 256ths of the second one; None if there is only one."""
 
-    With `both`, those that linear filtering would use, however the texture filters.
-    """
+    parts: tuple[tuple[np.ndarray, np.ndarray | None], ...]
+    high: np.ndarray | None
+
+
+def _texels(texture: Texture, axis: int, x: np.ndarray, extent: int, both: bool = False) -> _Axis:
+    """The texels at a coordinate. With `both`, those that linear filtering would use, however the texture filters."""
     x, mode = _scaled(texture, axis, x, extent)
     x = np.clip(x, -_FAR, _FAR)
+    high = None
     if texture.filtering == "point" and not both:
-        parts = [(np.floor(x), 1.0)]
+        places = [np.floor(x)]
     else:
+        if mode == "clamp" and not both:
+            x = np.clip(x, 0.5, extent - 0.5)
         first = np.floor(x - 0.5)
-        weight = np.floor((x - 0.5 - first) * 256 + 0.5) / 256
-        parts = [(first, 1 - weight), (first + 1, weight)]
-    out = []
-    for place, weight in parts:
+        high = weight(x - 0.5 - first)
+        places = [first, first + 1]
+    parts = []
+    for place in places:
         index = place.astype(np.int64)
         inside = (index >= 0) & (index < extent) if mode == "border" else None
-        out.append((index % extent if mode == "wrap" else np.clip(index, 0, extent - 1), inside, weight))
-    return out
+        parts.append((index % extent if mode == "wrap" else np.clip(index, 0, extent - 1), inside))
+    return _Axis(tuple(parts), high)
 
 
-def _indexed(
-    texture: Texture, axis: int, x: np.ndarray, extent: int
-) -> list[tuple[np.ndarray, np.ndarray | None, np.ndarray | float]]:
-    """As `_texels`, for a texel given by its index."""
+def _indexed(texture: Texture, axis: int, x: np.ndarray, extent: int) -> _Axis:
+    """The texel with an index."""
     index = x.astype(np.int64)
     zero = texture.linear or texture.addressing[axis] == "border"
     inside = (index >= 0) & (index < extent) if zero else None
-    return [(np.clip(index, 0, extent - 1), inside, 1.0)]
+    return _Axis(((np.clip(index, 0, extent - 1), inside),), None)
 
 
 def sample(texture: Texture, coordinates: tuple[np.ndarray, ...], layer: np.ndarray | None = None) -> list[np.ndarray]:
@@ -168,21 +174,22 @@ def sample(texture: Texture, coordinates: tuple[np.ndarray, ...], layer: np.ndar
     elif layer is not None:
         first = np.minimum(layer, texture.data.shape[0] - 1).astype(np.int64)
     extents = texture.data.shape[-2::-1]
-    if coordinates[0].dtype == np.int32:
-        axes = [_indexed(texture, axis, x, extents[axis]) for axis, x in enumerate(coordinates)]
+    locate = _indexed if coordinates[0].dtype == np.int32 else _texels
+    axes = [locate(texture, axis, x, extents[axis]) for axis, x in enumerate(coordinates)]
+    if axes[0].high is None:
+        found = _value(texture, tuple(axis.parts[0] for axis in axes), first)
     else:
-        axes = [_texels(texture, axis, x, extents[axis]) for axis, x in enumerate(coordinates)]
-    channels = texture.data.shape[-1]
-    total: np.ndarray | float = 0.0
-    for parts in itertools.product(*axes):
-        value = _value(texture, parts, first)
-        for _, _, weight in parts:
-            value = value * np.asarray(weight)[..., None]
-        total = total + value
-    kind = _KINDS[texture.reads]
-    found = [total[..., channel].astype(kind) for channel in range(channels)]
+        parts = weights(tuple(np.broadcast_arrays(*(axis.high for axis in axes))))
+        found = weighted_sum(
+            {
+                place: _value(texture, tuple(axis.parts[which] for axis, which in zip(axes, place, strict=True)), first)
+                for place in parts
+            },
+            parts,
+        )
+    kind, channels = _KINDS[texture.reads], texture.data.shape[-1]
     fill = [np.zeros((1, 1), kind), np.zeros((1, 1), kind), np.ones((1, 1), kind)]
-    return found + fill[channels - 1 :]
+    return [found[..., channel].astype(kind) for channel in range(channels)] + fill[channels - 1 :]
 
 
 _KINDS = {"f32": np.float32, "s32": np.int32, "u32": np.uint32}
@@ -190,11 +197,11 @@ _KINDS = {"f32": np.float32, "s32": np.int32, "u32": np.uint32}
 
 def _value(texture: Texture, parts: tuple, first: np.ndarray | None) -> np.ndarray:
     """The channels of one texel: float64 (..., channels). `first`: the index of its layer or face."""
-    place = tuple(index for index, _, _ in reversed(parts))
+    place = tuple(index for index, _ in reversed(parts))
     place = place if first is None else (first, *place)
     value = texture.values(texture.data[place])
     border = np.array(texture.border[: texture.data.shape[-1]], np.float64)
-    for _, inside, _ in parts:
+    for _, inside in parts:
         if inside is not None:
             value = np.where(inside[..., None], value, border)
     return value
@@ -223,8 +230,8 @@ def gather(texture: Texture, channel: int, coordinates: tuple, layer: np.ndarray
     extents = texture.data.shape[-2::-1]
     x, y = (_texels(texture, axis, each, extents[axis], True) for axis, each in enumerate(coordinates))
     out = []
-    for parts in ((x[0], y[1]), (x[1], y[1]), (x[1], y[0]), (x[0], y[0])):
-        value = _value(texture, parts, first)
+    for right, lower in ((0, 1), (1, 1), (1, 0), (0, 0)):
+        value = _value(texture, (x.parts[right], y.parts[lower]), first)
         one = value[..., channel] if channel < value.shape[-1] else np.full(value.shape[:-1], float(channel == 3))
         out.append(one.astype(_KINDS[texture.reads]))
     return out

@@ -74,6 +74,11 @@ class Asynchronous:
         #: Bulk groups that each thread has committed, by block * threads + thread.
         self.commits: dict[int, int] = {}
 
+    @property
+    def used(self) -> bool:
+        """Whether there is an mbarrier or an operation."""
+        return self.live is not None or bool(self.operations)
+
     def progress(self) -> None:
         """Something has happened at an mbarrier."""
         self.polls, self.polling = 0, None

@@ -15,6 +15,7 @@ from .asynchronous import Asynchronous
 from .block_order import BlockOrder
 from .cluster_barrier import ClusterBarrier
 from .code import TranslatedKernel
+from .journal import Journal
 from .lanes import Lanes
 from .launch_counts import LaunchCounts
 from .matrix_products import ProductGroups
@@ -32,8 +33,8 @@ class Batch:
     `products` wgmma's, `asynchronous` holds mbarriers and the bulk operations; `registers` is None until a warpgroup
     changes its own. `parked`: the groups that wait at a barrier, by basic block. `grid_barrier`: the workspace of a
     cooperative launch. `stack`: made by the first call that needs one. `changes` counts the operations that have
-    changed memory, from the time when the scheduler is `watching` on. `footprint`: what batches do to global
-    memory while workers run others. `tick` is called before each basic block; None for nothing.
+    changed memory, and `journal` has their places, from the time when the scheduler is `watching` on. `footprint`: what
+    batches do to global memory while workers run others. `tick` is called before each basic block; None for nothing.
     """
 
     def __init__(
@@ -73,7 +74,7 @@ class Batch:
         self.registers: RegisterPool | None = None
         self.parked: dict[int, Parked] = {}
         self.timer = 0
-        self.watching, self.changes = False, 0
+        self.watching, self.changes, self.journal = False, 0, Journal()
         self.strict_masks = False
         self.grid_barrier: Allocation | None = None
         self.stack: Stack | None = None
@@ -113,6 +114,11 @@ class Batch:
     def local_view(self, dtype: np.dtype) -> np.ndarray:
         """Local memory of all threads, flat, as elements of `dtype`."""
         return self.local.reshape(-1).view(dtype)
+
+    def note_change(self, data: np.ndarray, index: np.ndarray, old: np.ndarray | None = None) -> None:
+        """Elements of a view of memory are about to change, or have changed from `old`; called while `watching`."""
+        self.changes += 1
+        self.journal.write(data, index, old)
 
     def find(self, address: int, nbytes: int) -> Allocation | None:
         """The allocation that holds the bytes, in the caller's memory or among the module's variables; or None."""

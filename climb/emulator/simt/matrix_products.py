@@ -26,12 +26,14 @@ class ProductGroups(CommitGroups):
     """The commit groups of wgmma.
 
     Registers are known by the arrays that hold their values: a move leaves the array as it is, and each product makes
-    new ones. Where lanes diverge, registers are copied, and whose they are is not known.
+    new ones. Where lanes diverge, registers are copied, and whose they are is not known. `fields`, by site and operand:
+    the bits above the start address in the last descriptor of each rank of a cluster.
     """
 
     def __init__(self, threads: int) -> None:
         super().__init__(threads, ("wgmma.commit_group", "wgmma.wait_group"))
         self._values: dict[int, tuple[weakref.ref, Product]] = {}
+        self.fields: dict[tuple[int, str], dict[int, int]] = {}
 
     def add(self, product: Product) -> None:
         """A product has been issued."""

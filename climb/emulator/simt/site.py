@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -39,6 +40,10 @@ class Site:
     spin: bool
     combined: bool = False
     part: bool = False
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        # NumPy compares dtypes by identity before it takes some fast paths (ufunc.at), and unpickling makes new ones.
+        vars(self).update(state, element=np.dtype(state["element"].str))
 
     @cached_property
     def opcode(self) -> list[str]:

@@ -98,7 +98,8 @@ class Emitter:
         if isinstance(operand, ptx.Immediate):
             return self.context.constant(_immediate(operand, kind))
         if isinstance(operand, ptx.Symbol):
-            return self.context.symbol(operand, kind)
+            value = self.context.symbol(operand, kind)
+            return f"shared_taken(G, {value})" if self._is_shared(operand) else value
         if isinstance(operand, ptx.Part):
             self.refuse("parts of a register are operands of video instructions only")
         return self.refuse(f"cannot read the operand {operand}")
@@ -157,11 +158,15 @@ class Emitter:
         """The base of an address as int64; the offset is part of the site."""
         base = operand.base
         if not isinstance(base, ptx.Register):
-            return self.context.constant(np.array(0, np.int64))
+            zero = self.context.constant(np.array(0, np.int64))
+            return f"shared_taken(G, {zero})" if isinstance(base, ptx.Symbol) and self._is_shared(base) else zero
         have = self._register(base.name)[1]
         if size(have) == 4:
             return f"{self.read(base, 'u32')}.astype(int64)"
         return self.read(base, "s64")
+
+    def _is_shared(self, symbol: ptx.Symbol) -> bool:
+        return self.context.layout.addresses.get(symbol.name, ("",))[0] == "shared"
 
     def parameter_offset(self, instruction: ptx.Instruction, operand: ptx.Operand) -> int:
         """The byte offset of an address in parameter space."""

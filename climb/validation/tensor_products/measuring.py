@@ -74,6 +74,11 @@ def record_path(gpu: str = records.DEFAULT_GPU, folder: Path | None = None) -> P
     return (folder or records.RECORDS / gpu) / "emulator" / "tensor.json"
 
 
+def record(gpu: str = records.DEFAULT_GPU) -> TensorRecord:
+    """The committed outcome on a GPU."""
+    return records.load(record_path(records.gpu_with("emulator/tensor.json", gpu)), TensorRecord)
+
+
 def record_products(sums: int, seed: int, folder: Path | None, keep: Path | None) -> tuple[Path, dict[str, Any]]:
     """Compare all forms on this GPU and write the outcome. Returns the file and the record."""
     with gpu(FORMS.values()) as launch:

@@ -41,8 +41,7 @@ struct Sums {
 
     // Adds the products of a slice: a thread's rows are 8 apart, so that a warp's
     // lanes read 8 rows that the swizzle puts into different banks. Floats of A are
-    // read one by one, so that ptxas is free to choose their registers: those of a
-    // wider load are neighbours, and two operands in one register bank cost a cycle.
+    // read one by one, so that ptxas is free to choose a register for each.
     __device__ __forceinline__ void add(const float* a, const float* b)
     {
 #pragma unroll

@@ -18,11 +18,11 @@ constexpr int kGroups = 4;  // warpgroups that multiply, 64 outputs each
 constexpr int kRows = 64 * kGroups;
 constexpr int kBatch = 32;
 constexpr int kDepth = 32;  // inputs of a stage: rows of 128 bytes
-constexpr int kStages = 5;
+constexpr int kStages = 4;
 constexpr int kConsumers = 128 * kGroups;
 constexpr int kThreads = kConsumers + 128;
 constexpr int kSplitters = 2;  // warps
-constexpr int kChain = 4;      // stages that are summed in tensor cores
+constexpr int kChain = 2;      // stages that are summed in tensor cores
 constexpr int kSumPitch = kRows + 4;
 
 struct alignas(1024) Stage {

@@ -17,7 +17,7 @@ __all__ = ["extents_fit", "mma", "mma_plan", "sums", "tensor_maps_fit", "wgmma",
 MMA_ROWS, SAMPLES, MMA_STEP, MMA_WARPS = 64, 32, 16, 4
 MMA_BYTES = FLOAT * MMA_WARPS * 3 * (MMA_ROWS + SAMPLES) * (MMA_STEP + 4)
 #: ``wgmma``: the kernel's kRows, kDepth, kStages and kThreads.
-ROWS, DEPTH, STAGES, THREADS = 256, 32, 5, 640
+ROWS, DEPTH, STAGES, THREADS = 256, 32, 4, 640
 #: Bytes of a stage: weights, the input, its low parts.
 STAGE_BYTES = FLOAT * DEPTH * (ROWS + 2 * SAMPLES)
 #: A thread of the second pass has one output.

@@ -25,6 +25,7 @@ constexpr int kWeightPitch = kDepth * kTaps + 4;
 constexpr int kTapSlots = 4;  // three at least: a warpgroup holds one, skips one
 constexpr int kPixelSlots = 6;
 constexpr int kChain = 2;  // steps that are summed in tensor cores
+constexpr int kLag = 2;
 constexpr int kGroups = 2;  // warpgroups that multiply
 constexpr int kGroupWarps = 4;
 constexpr int kConsumerWarps = kGroups * kGroupWarps;
@@ -46,13 +47,45 @@ struct Tile {
     int x, y, image;
 };
 
+// Stores two neighbours of a row of n, of columns x, which is even, and x + 1.
+__device__ __forceinline__ void store_pair(float* to, float first, float second, int x,
+                                           int n)
+{
+    if (n % 2 == 0 && x < n) {
+        *reinterpret_cast<float2*>(to) = make_float2(first, second);
+    } else {
+        if (x < n) to[0] = first;
+        if (x + 1 < n) to[1] = second;
+    }
+}
+
+__device__ __forceinline__ void add_quad(float4& sum, const float4& value)
+{
+    sum.x += value.x;
+    sum.y += value.y;
+    sum.z += value.z;
+    sum.w += value.w;
+}
+
 // Halves by image, step, part and eight input maps: a plane of pixels for each.
 template <int kParts, int kBlock>
 __global__ void __launch_bounds__(kBlock)
-    convlayer_to_halves(const float* __restrict__ input, Eight* __restrict__ halves,
-                        int n, int c_in)
+    convlayer_to_halves(const float* __restrict__ input,
+                        const float* __restrict__ weights, Eight* __restrict__ halves,
+                        int n, int c_in, int c_out)
 {
     start_next_launch();
+    // The second launch finds the weights in the L2 cache.
+    constexpr int kLine = 32;  // floats
+    const size_t lines = static_cast<size_t>(c_in) * c_out * kTaps / kLine;
+    const size_t block =
+        (static_cast<size_t>(blockIdx.z) * gridDim.y + blockIdx.y) * gridDim.x +
+        blockIdx.x;
+    const size_t blocks = static_cast<size_t>(gridDim.x) * gridDim.y * gridDim.z;
+    for (size_t line = block * kBlock + threadIdx.x; line < lines;
+         line += blocks * kBlock) {
+        asm volatile("prefetch.global.L2 [%0];" ::"l"(weights + line * kLine));
+    }
     const int map = n * n;
     const int pixel = blockIdx.x * kBlock + threadIdx.x;
     if (pixel >= map) return;
@@ -105,6 +138,9 @@ __global__ void __cluster_dims__(kRanks, 1, 1) __launch_bounds__(kThreads, 1)
     const int first = steps * rank / kRanks;
     const int last = steps * (rank + 1) / kRanks;
     const bool resident = last - first <= kTapSlots;
+    // Steps that the second warpgroup is behind the first: one stores sums while the
+    // other multiplies.
+    const int lag = resident ? min(kLag, last - first) : 0;
     const int across = (n + kWide - 1) / kWide;
     const int down = (n + kHigh - 1) / kHigh;
     const int tiles = across * down * images;
@@ -159,10 +195,15 @@ __global__ void __cluster_dims__(kRanks, 1, 1) __launch_bounds__(kThreads, 1)
             int count = 0;
             for (int k = 0; k < own; k += kGroups) {
                 const int at = blockIdx.y + k * stride;
-                for (int step = first; step < last; ++step, ++count) {
-                    if (!resident && count >= early) copy_taps(count, step);
-                    copy_pixels(at, step);
-                    if (k + 1 < own) copy_pixels(at + stride, step);
+                const bool both = k + 1 < own;
+                const int number = last - first;
+                for (int i = 0; i < number + (both ? lag : 0); ++i) {
+                    if (i < number) {
+                        if (!resident && count >= early) copy_taps(count, first + i);
+                        copy_pixels(at, first + i);
+                        ++count;
+                    }
+                    if (both && i >= lag) copy_pixels(at + stride, first + i - lag);
                 }
             }
         }
@@ -208,7 +249,10 @@ __global__ void __cluster_dims__(kRanks, 1, 1) __launch_bounds__(kThreads, 1)
                     if (!resident && lane == 0) mbarrier_arrive(&taps_empty[tap_slot]);
                     continue;
                 }
-                const int count = items + (both ? 2 * i + group : i);
+                // Pixels of the other warpgroup that come before these.
+                const int others =
+                    group == 0 ? max(0, i - lag) : min(last - first, i + lag + 1);
+                const int count = items + i + (both ? others : 0);
                 const int slot = count % kPixelSlots;
                 mbarrier_wait(&full[slot], count / kPixelSlots % 2);
                 const bool anew = used % kChain == 0;
@@ -224,19 +268,29 @@ __global__ void __cluster_dims__(kRanks, 1, 1) __launch_bounds__(kThreads, 1)
                         describe_pieces(ring.pixels[slot][p], kPixels * sizeof(Eight),
                                         kHaloWide * sizeof(Eight));
                 }
+                // Weights of the next tap, and of the lane's rows and maps.
+                float2 next[4];
+                const auto load = [&](int tap) {
+#pragma unroll
+                    for (int j = 0; j < 4; ++j) {
+                        const float* from = taps + j % 2 * 8 * kWeightPitch +
+                                            j / 2 * 8 * kTaps + tap;
+                        next[j] = make_float2(from[0], from[4 * kTaps]);
+                    }
+                };
+                load(0);
                 // A third of them is read by products, a third is made.
                 unsigned a[3][kParts][4];
 #pragma unroll
                 for (int tap = 0; tap < kTaps; ++tap) {
 #pragma unroll
                     for (int j = 0; j < 4; ++j) {
-                        const float* from = taps + j % 2 * 8 * kWeightPitch +
-                                            j / 2 * 8 * kTaps + tap;
                         unsigned parts[kParts];
-                        split_pair<kParts>(parts, from[0], from[4 * kTaps]);
+                        split_pair<kParts>(parts, next[j].x, next[j].y);
 #pragma unroll
                         for (int p = 0; p < kParts; ++p) a[tap % 3][p][j] = parts[p];
                     }
+                    if (tap + 1 < kTaps) load(tap + 1);
                     const int shift = tap / 3 * kHaloWide + tap % 3;
                     wgmma_fence();
                     wgmma_f16(part, a[tap % 3][0], pixels[0] + shift, !anew || tap > 0);
@@ -270,13 +324,7 @@ __global__ void __cluster_dims__(kRanks, 1, 1) __launch_bounds__(kThreads, 1)
                     const int y = tile.y + j / 4;
                     float* to = maps_to + out * map + y * n;
                     if (out < c_out && y < n) {
-                        if (n % 2 == 0 && x < n) {
-                            *reinterpret_cast<float2*>(to) =
-                                make_float2(total[j], total[j + 1]);
-                        } else {
-                            if (x < n) to[0] = total[j];
-                            if (x + 1 < n) to[1] = total[j + 1];
-                        }
+                        store_pair(to, total[j], total[j + 1], x, n);
                     }
                 }
             } else {
@@ -301,21 +349,25 @@ __global__ void __cluster_dims__(kRanks, 1, 1) __launch_bounds__(kThreads, 1)
         for (int g = 0; g < (both ? kGroups : 1); ++g) {
             const Tile tile = tile_at(blockIdx.y + (both ? g : own - 1) * stride);
             float* maps_to = output + static_cast<size_t>(tile.image) * c_out * map;
-            for (int i = rank * kThreads + threadIdx.x; i < kOuts * kTilePixels;
+            constexpr int kQuads = kTilePixels / 4;  // of an output map
+            for (int i = rank * kThreads + threadIdx.x; i < kOuts * kQuads;
                  i += kRanks * kThreads) {
-                const int pixel = i % kTilePixels;
-                const int row = i / kTilePixels;
-                float sum = 0.0f;
+                const int pixel = i % kQuads * 4;
+                const int row = i / kQuads;
+                float4 sum = {};
 #pragma unroll
                 for (int q = 0; q < kRanks; ++q) {
-                    const float* from = at_rank(&sums[g][row][pixel], q);
-                    sum += from[0];
-                    if (!both) sum += from[kOuts * kSumPitch];
+                    const float4* from = reinterpret_cast<const float4*>(
+                        at_rank(&sums[g][row][pixel], q));
+                    add_quad(sum, from[0]);
+                    if (!both) add_quad(sum, from[kOuts * kSumPitch / 4]);
                 }
                 const int x = tile.x + pixel % kWide;
                 const int y = tile.y + pixel / kWide;
-                if (first_out + row < c_out && x < n && y < n) {
-                    maps_to[(first_out + row) * map + y * n + x] = sum;
+                if (first_out + row < c_out && y < n) {
+                    float* to = maps_to + (first_out + row) * map + y * n + x;
+                    store_pair(to, sum.x, sum.y, x, n);
+                    store_pair(to + 2, sum.z, sum.w, x + 2, n);
                 }
             }
         }

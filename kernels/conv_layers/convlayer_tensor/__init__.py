@@ -50,7 +50,6 @@ ladder = Ladder(
             launches.mma(2),
             requires=launches.requires,
             capability="8.0",
-            swept=False,
         ),
         Rung(
             "wgmma",

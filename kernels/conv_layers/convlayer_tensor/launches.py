@@ -10,8 +10,8 @@ import numpy as np
 from climb.bench.problem import Launch, Size, Tensor, ceil_div
 from kernels.conv_layers.convlayer.layer import MAX_MAPS, MAX_N
 
-#: SMs of the GPU of the records.
-SMS = 132
+#: Blocks that an H200 runs at a time, by the size of their clusters. Of clusters of four, 32 took two waves.
+RESIDENT = {1: 132, 2: 132, 4: 120}
 #: Both rungs: output maps of a block, and input maps of a step.
 OUTS, DEPTH, TAPS = 64, 16, 9
 #: ``mma``: the side of a tile, and threads.
@@ -21,8 +21,9 @@ WIDE, PITCH, TAP_SLOTS, PIXEL_SLOTS, RAW_SLOTS, THREADS = 8, DEPTH * TAPS + 4, 4
 #: ``wgmma``: the kernel's kRawPitch and kWholePixels.
 RAW_PITCH, WHOLE = 16, 256
 FLOAT, EIGHT = 4, 16
-#: What it costs to start a block and to add up the sums of a cluster, in steps.
-START, MEETING = 0.5, 1.0
+#: What it costs to start a block and to add up the sums of a cluster, in steps, and what a step of a tile alone costs
+#: beside one of two tiles, which share the weights.
+START, MEETING, ALONE = 0.5, 1.0, 1.2
 
 
 def requires(size: Size) -> str | None:
@@ -65,35 +66,40 @@ def mma(parts: int) -> Callable[[Size], tuple[Launch, ...]]:
 
 @dataclass(frozen=True)
 class Plan:
-    """How ``wgmma`` cuts a layer.
+    """How the rungs of warpgroups cut a layer.
 
-    A warpgroup has tiles of 8 x ``high`` pixels; the input maps are split over the ``ranks`` of a cluster. The two
-    warpgroups of a block take a tile each, or one ``together``, step by step. ``across`` blocks share the tiles.
+    A warpgroup has tiles of 8 x ``high`` pixels; the input maps are split over the ``ranks`` of a cluster. ``across``
+    blocks share the tiles. The two warpgroups of a block take a tile each, and a last one together, step by step.
     """
 
     high: int
     ranks: int
-    together: bool
     across: int
-    #: Units of work of the busiest SM: rows of pixels times steps.
+    #: Work of the busiest SM: rows of pixels times steps.
     cost: float
 
 
+def _plan(size: Size, high: int, ranks: int, across: int) -> Plan:
+    own = ceil_div(_tiles(size, high), across)
+    steps = ceil_div(ceil_div(size["c_in"], DEPTH), ranks) * (own // 2 * 2 + own % 2 * ALONE)
+    waves = ceil_div(across * ceil_div(size["c_out"], OUTS) * ranks, RESIDENT[ranks])
+    return Plan(high, ranks, across, waves * high * (steps + START + (MEETING if ranks > 1 else 0.0)))
+
+
+def _tiles(size: Size, high: int) -> int:
+    return max(1, ceil_div(size["n"], WIDE) * ceil_div(size["n"], high) * size["batch"])
+
+
 def _plans(size: Size) -> Iterator[Plan]:
-    steps, groups = max(1, ceil_div(size["c_in"], DEPTH)), ceil_div(size["c_out"], OUTS)
     for high in (16, 14):
-        tiles = max(1, ceil_div(size["n"], WIDE) * ceil_div(size["n"], high) * size["batch"])
-        for ranks in (1, 2, 4, 7):
-            each, extra = ceil_div(steps, ranks), MEETING if ranks > 1 else 0.0
-            for together in (False, True):
-                across = tiles if together else ceil_div(tiles, 2)
-                waves = ceil_div(across * groups * ranks, SMS)
-                work = high * (each * (1 if together else 2) + extra + START)
-                yield Plan(high, ranks, together, across, waves * work)
+        tiles = _tiles(size, high)
+        pairs = ceil_div(tiles, 2)
+        for ranks in RESIDENT:
+            # Two tiles a block, or one.
+            yield from (_plan(size, high, ranks, across) for across in (pairs, tiles))
         # Blocks that go from tile to tile.
-        if (across := min(tiles, max(1, SMS // groups))) < ceil_div(tiles, 2):
-            work = high * (ceil_div(tiles, across) * steps + START)
-            yield Plan(high, 1, False, across, ceil_div(across * groups, SMS) * work)
+        if (across := max(1, RESIDENT[1] // ceil_div(size["c_out"], OUTS))) < pairs:
+            yield _plan(size, high, 1, across)
 
 
 def plan(size: Size) -> Plan:
@@ -159,7 +165,7 @@ def halves(parts: int) -> Callable[[Size], tuple[Launch, ...]]:
             f"convlayer_to_halves<{parts}, {HALVES_THREADS}>",
             (ceil_div(n * n, HALVES_THREADS), eights, size["batch"]),
             (HALVES_THREADS,),
-            ("input", "halves", np.int32(n), np.int32(size["c_in"])),
+            ("input", "weights", "halves", np.int32(n), np.int32(size["c_in"]), np.int32(size["c_out"])),
         )
         weights = Tensor("weights", (size["c_out"], size["c_in"] * TAPS), (OUTS, PITCH), "float32", l2_promotion=256)
         box = (DEPTH // 8 * parts, cut.high + 2, 8 * (WIDE + 2))

@@ -66,7 +66,8 @@ problem = Problem(
     bytes=bytes_of,
     headline=({"m": 4096, "n": 4096, "k": 4096},),
     sweep=(
-        *({"m": edge, "n": edge, "k": edge} for edge in (1024, 2048, 8192)),
+        # At 8192 power caps the clocks so far that the harness discards every sample of the fastest.
+        *({"m": edge, "n": edge, "k": edge} for edge in (1024, 2048)),
         {"m": 11008, "n": 32, "k": 4096},
     ),
     check=(

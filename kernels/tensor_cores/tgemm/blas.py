@@ -17,5 +17,5 @@ def tgemm(A: Any, B: Any, C: Any, *, alpha: float = 1.0, beta: float = 0.0, rung
     """
     product = product_of(A, B, C, alpha, beta)
     if product is not None:
-        name = rung or ("few_rows" if product.m <= FEW_ROWS else "held")
+        name = rung or ("few_rows" if product.m <= FEW_ROWS else "tuned")
         launch(ladder[name], *PLANS[name], product, {"A": A, "B": B, "C": C})

@@ -249,6 +249,36 @@ def tuned_scratch(product: Product) -> dict[str, tuple[tuple[int, ...], str]]:
     }
 
 
+#: Of one_launch.cuh: rows of A for each block.
+ROWS_OF_BLOCK = 4
+
+
+def one_launch(product: Product) -> tuple[Launch, ...]:
+    """One launch for both factors, after one that sets the words to zero at which its blocks meet."""
+    m, n, k, _, a, lda, b, ldb, *_ = product.args
+    rows, pitch = _split_shape(product)
+    height, depth = ceil_div(rows, ROWS_OF_SPLIT), 2 * rounded_up(product.k, FUSED_DEPTH)
+    if height > MOST_WAITING:
+        return (split_rows(product), *two_passes(product, permuted=False))
+    of_a, words = ceil_div(product.m, ROWS_OF_BLOCK), _words(product)
+    args = (a, lda, m, k, "row_exponents", "a_parts", np.int32(depth), np.int32(of_a), b, ldb, n, np.int32(height))
+    return (
+        Launch("zero_words", (ceil_div(words, PREPARE_THREADS),), (PREPARE_THREADS,), ("maxima", np.int32(words))),
+        Launch(
+            f"prepare_both<{product.width}>",
+            (of_a + height * _strips(product),),
+            (SPLIT_ONCE_THREADS,),
+            (*args, "maxima", "column_exponents", "high", "low", np.int32(pitch)),
+            pdl=True,
+        ),
+    )
+
+
+def held_scratch(product: Product) -> dict[str, tuple[tuple[int, ...], str]]:
+    partial = {name: value for name, value in tuned_scratch(product).items() if name == "partial"}
+    return {**fused_scratch(product), **partial}
+
+
 #: Of skinny.cuh: rows and columns of a tile, bytes of a stage, stages, floats of a box of B.
 FEW_ROWS, FEW_COLUMNS, FEW_STAGE_BYTES, FEW_STAGES = 64, 128, 4 * 128 * 32 + 2 * 64 * 64, 8
 #: Blocks that copy B, where its rows are not at multiples of 16 bytes.
@@ -299,7 +329,7 @@ def few_rows_scratch(product: Product) -> dict[str, tuple[tuple[int, ...], str]]
         "row_exponents": ((product.m,), "int32"),
         "maxima": ((tiles,), "uint32"),
         "a_parts": ((product.m, 2 * rounded_up(product.k, FUSED_DEPTH)), "uint16"),
-        "partial": ((parts * tiles * FEW_ROWS * FEW_COLUMNS if parts > 1 else 1,), "float32"),
+        "partial": ((parts * tiles * FEW_ROWS * FEW_COLUMNS,), "float32"),
         "exponents": ((parts * tiles * FEW_COLUMNS,), "int32"),
         **({"copy": ((product.k or 1, rounded_up(product.n, 4)), "float32")} if _copied(product) else {}),
     }
@@ -328,10 +358,8 @@ PLANS: dict[str, tuple[Plan, Scratch]] = {
     ),
     "held": (
         lambda product: (row_exponents(product), *one_pass(product), tuned(product, held=True)),
-        lambda product: {
-            **fused_scratch(product),
-            **{k: v for k, v in tuned_scratch(product).items() if k == "partial"},
-        },
+        held_scratch,
     ),
+    "one_launch": (lambda product: (*one_launch(product), tuned(product)), tuned_scratch),
     "few_rows": (few_rows, few_rows_scratch),
 }

@@ -7,20 +7,19 @@
 
 constexpr int kSplitThreads = 512, kRowsOfSplit = kSplitThreads / 32 * kRowsAWarp;
 
-// Blocks number `height` along k, and those of one strip of columns follow each other,
-// so that they are on the GPU at the same time. `maxima`, and behind it a counter for
-// each strip, start at zero.
+// Splits the rows of B that block `number` of the split has, `height` blocks along k.
+// Those of one strip of columns have numbers that follow each other, so that they are
+// on the GPU at the same time. `maxima`, and behind it a counter for each strip, are 0
+// when the launch before this one has ended.
 template <int kWidth, bool kPermuted>
-__global__ void __launch_bounds__(kSplitThreads, 2)
-split_once(const float* __restrict__ B, int ldb, int n, int k, int height,
-           unsigned* maxima, int* __restrict__ exponents,
-           unsigned short* __restrict__ high, unsigned short* __restrict__ low,
-           int pitch)
+__device__ __forceinline__ void split_block(
+    int number, const float* __restrict__ B, int ldb, int n, int k, int height,
+    unsigned* maxima, int* __restrict__ exponents, unsigned short* __restrict__ high,
+    unsigned short* __restrict__ low, int pitch)
 {
     __shared__ unsigned largest[kColumns];
-    start_next_launch();
     const int thread = threadIdx.x, lane = thread % 32, warp = thread / 32;
-    const int strip = blockIdx.x / height, block = blockIdx.x % height;
+    const int strip = number / height, block = number % height;
     const int x = strip * kColumns + lane * 4;
     const int first = block * kRowsOfSplit + warp * kRowsAWarp;
     if (thread < kColumns) largest[thread] = 0;
@@ -54,4 +53,16 @@ split_once(const float* __restrict__ B, int ldb, int n, int k, int height,
                       pitch);
         }
     }
+}
+
+template <int kWidth, bool kPermuted>
+__global__ void __launch_bounds__(kSplitThreads, 2)
+split_once(const float* __restrict__ B, int ldb, int n, int k, int height,
+           unsigned* maxima, int* __restrict__ exponents,
+           unsigned short* __restrict__ high, unsigned short* __restrict__ low,
+           int pitch)
+{
+    start_next_launch();
+    split_block<kWidth, kPermuted>(blockIdx.x, B, ldb, n, k, height, maxima, exponents,
+                                   high, low, pitch);
 }

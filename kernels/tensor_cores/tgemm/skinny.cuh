@@ -172,50 +172,39 @@ multiply_few(const __grid_constant__ TensorMap a, const __grid_constant__ Tensor
     // Parts meet in memory: totals, and the exponents that they are scaled by.
     partial += static_cast<size_t>(tile) * parts * 32 * kConsumers + thread;
     exponents += tile * parts * kTileColumns;
-    if (parts > 1) {
 #pragma unroll
-        for (int j = 0; j < 32; ++j) {
-            partial[(part * 32 + j) * kConsumers] = totals[j];
-        }
-        if (t == 0) {
+    for (int j = 0; j < 32; ++j) partial[(part * 32 + j) * kConsumers] = totals[j];
+    if (t == 0) {
 #pragma unroll
-            for (int c = 0; c < 2; ++c) {
-                exponents[part * kTileColumns + own + 8 * c] =
-                    columns[c].finite ? columns[c].exponent : kNotFinite;
-            }
+        for (int c = 0; c < 2; ++c) {
+            exponents[part * kTileColumns + own + 8 * c] =
+                columns[c].finite ? columns[c].exponent : kNotFinite;
         }
-        asm volatile("bar.sync 1, %0;" ::"n"(kConsumers) : "memory");
-        if (thread == 0) meet(counters + tile, parts);
-        asm volatile("bar.sync 1, %0;" ::"n"(kConsumers) : "memory");
     }
+    asm volatile("bar.sync 1, %0;" ::"n"(kConsumers) : "memory");
+    if (thread == 0) meet(counters + tile, parts);
+    asm volatile("bar.sync 1, %0;" ::"n"(kConsumers) : "memory");
+    // A block adds up a share of all.
     const Result to{m,   n,    k, alpha, A,   lda,           B,
                     ldb, beta, C, ldc,   row_exponents, nullptr};
-#pragma unroll
-    for (int j = 0; j < 32; ++j) {
-        if (j * parts / 32 != part) continue;
+#pragma unroll 1
+    for (int j = part * 32 / parts; j < (part + 1) * 32 / parts; ++j) {
         const int column = own + j / 2 % 2 * 8, row = y + j / 4 * 8 + 2 * t + j % 2;
-        const Column& mine = columns[j / 2 % 2];
-        int exponent = mine.finite ? mine.exponent : kNotFinite;
-        float sum = totals[j];
-        if (parts > 1) {
-            bool finite = true;
-            exponent = 127;
-            for (int p = 0; p < parts; ++p) {
-                const int e = __ldcg(&exponents[p * kTileColumns + column]);
-                finite = finite && e != kNotFinite;
-                exponent = min(exponent, e);
-            }
-            sum = 0.0f;
-            for (int p = 0; finite && p < parts; ++p) {
-                const int e = __ldcg(&exponents[p * kTileColumns + column]);
-                const float theirs = __ldcg(&partial[(p * 32 + j) * kConsumers]);
-                sum += theirs * power_of_two(max(exponent - e, -127));
-            }
-            if (!finite) exponent = kNotFinite;
+        int exponent = 127, largest = 0;
+        for (int p = 0; p < parts; ++p) {
+            const int e = __ldcg(&exponents[p * kTileColumns + column]);
+            exponent = min(exponent, e);
+            largest = max(largest, e);
+        }
+        float sum = 0.0f;
+        for (int p = 0; p < parts; ++p) {
+            const int e = __ldcg(&exponents[p * kTileColumns + column]);
+            const float theirs = __ldcg(&partial[(p * 32 + j) * kConsumers]);
+            sum += theirs * power_of_two(max(exponent - e, -127));
         }
         if (row >= m || x + column >= n) continue;
         const int e = row_exponents[row];
-        const bool finite = max(e, exponent) != kNotFinite;
+        const bool finite = max(e, largest) != kNotFinite;
         put(to, row, x + column,
             finite ? times_power_of_two(sum, -(e + exponent))
                    : not_finite(to, row, x + column),

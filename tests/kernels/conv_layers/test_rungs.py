@@ -47,6 +47,15 @@ SIZES = {
             "batch": st.integers(1, 2),
         }
     ),
+    "convlayer_f16": st.fixed_dictionaries(
+        {
+            "n": st.sampled_from((2, 6, 7)),
+            "c_in": st.sampled_from((4, 12)),
+            "c_out": st.integers(1, 9),
+            "k": st.just(3),
+            "batch": st.integers(1, 2),
+        }
+    ),
     "convlayer_int8": st.fixed_dictionaries(
         {
             "n": st.integers(1, 12),
@@ -82,7 +91,7 @@ CORNERS = [
         "weights that do not fit, split over a cluster",
         {"n": 4, "c_in": 116, "c_out": 3, "k": 3, "batch": 1},
         {
-            "kernels.conv_layers.convlayer_tensor.launches.SMS": 2,
+            "kernels.conv_layers.convlayer_tensor.launches.RESIDENT": {1: 2, 2: 2, 4: 2},
             "kernels.conv_layers.convlayer_tensor.launches.TAP_SLOTS": 3,
         },
         {"kTapSlots = 4": "kTapSlots = 3"},
@@ -90,8 +99,8 @@ CORNERS = [
     Corner(
         "convlayer_tensor",
         "blocks that go from tile to tile",
-        {"n": 4, "c_in": 20, "c_out": 2, "k": 3, "batch": 3},
-        {"kernels.conv_layers.convlayer_tensor.launches.SMS": 1},
+        {"n": 4, "c_in": 36, "c_out": 2, "k": 3, "batch": 3},
+        {"kernels.conv_layers.convlayer_tensor.launches.RESIDENT": {1: 1, 2: 1, 4: 1}},
     ),
 ]
 
@@ -129,7 +138,7 @@ PLANTED = [
 HIDDEN = [
     ("convlayer_int8", "mma", "value == static_cast<signed char>(value)", "true", WrongResult),
     ("convlayer_int8", "mma", "e + d < kDigits", "e + d < kDigits - 1", WrongResult),
-    ("convlayer_tensor", "wgmma", "mbarrier_wait(&all_read, 0);", "", EmulatorError),
-    ("convlayer_tensor", "wgmma", "both ? 2 * i + group : i", "2 * i + group", EmulatorError),
+    ("convlayer_tensor", "halves", "mbarrier_wait(&all_read, 0);", "", EmulatorError),
+    ("convlayer_tensor", "halves", "i + lag + 1", "i + lag", EmulatorError),
     ("convlayer_tensor", "wgmma", "if (!resident && lane == 0)", "if (lane > 31)", EmulatorError),
 ]  # fmt: skip

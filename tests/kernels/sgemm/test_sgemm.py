@@ -57,7 +57,7 @@ EDGE = st.one_of(st.integers(1, 40), st.sampled_from((64, 127, 128, 129)))
 
 
 @settings(
-    max_examples=choose_examples(4, thorough=12),
+    max_examples=choose_examples(3, thorough=12),
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow],

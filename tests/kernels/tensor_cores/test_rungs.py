@@ -118,6 +118,7 @@ PLANTED = [
     ("tgemm", "fused", "k % 4 / 2 * 8", "k % 4 / 2 * 4", EmulatorError),
     ("tgemm", "one_pass", "if (thread < kColumns && column < n)", "if (thread < 64 && column < n)", WrongResult),
     ("tgemm", "tuned", "fence_proxy_async();", "", EmulatorError),
+    ("tgemm", "one_launch", "before * kRowsOfBlock + place", "before + place", EmulatorError),
     ("tgemm", "few_rows", "quad = column % 32 / 4 ^ row % 8", "quad = column % 32 / 4", WrongResult),
     ("tgemm", "held", "(4 * s + lane % 4) ^ (own % 8)", "(4 * s + lane % 4)", WrongResult),
     *((name, "wgmma", "step % kChain + s > 0", "step % kChain > 0", WrongResult) for name in PIPES),

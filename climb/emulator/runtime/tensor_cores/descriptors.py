@@ -18,6 +18,7 @@ import numpy as np
 
 SWIZZLES = (0, 128, 64, 32)  # bytes, by the code in the descriptor
 PIECE = 16
+_RANK = 24 - 4 - 14  # where the rank of a block, from bit 24 of an address on, is above the start address
 
 
 class Descriptor(NamedTuple):
@@ -40,6 +41,21 @@ def decode(words: np.ndarray) -> Descriptor:
         field(0, 14) * PIECE, field(16, 14) * PIECE, field(32, 14) * PIECE, field(49, 3),
         np.array(SWIZZLES)[field(62, 2)],
     )  # fmt: skip
+
+
+def above_start(words: np.ndarray) -> np.ndarray:
+    """The bits of descriptors between the start address and bit 32, int64: bits 18 to 35 of an address / 16 that was
+    not masked would be there."""
+    return (words >> np.uint64(14) & np.uint64((1 << 18) - 1)).astype(np.int64)
+
+
+def swallow(one: int, rank: int, other: int, other_rank: int) -> bool:
+    """Whether these bits (`above_start`) of two descriptors differ by the ranks of their blocks, added or or-ed to the
+    same bits."""
+    here, there = rank << _RANK, other_rank << _RANK
+    if one - here == other - there:
+        return True
+    return (rank == 0 and one | there == other) or (other_rank == 0 and other | here == one)
 
 
 def pieces(found: Descriptor, rows: int, depth: int, by_k: bool, size: int) -> np.ndarray:

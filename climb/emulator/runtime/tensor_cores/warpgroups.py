@@ -14,7 +14,7 @@ import numpy as np
 
 from ...checks import faults
 from ...checks.proxies import check_fenced
-from ...errors import Misaligned, PendingProduct, UnfencedProduct
+from ...errors import AsyncMisuse, Misaligned, PendingProduct, UnfencedProduct
 from ...simt.async_access import AsyncAccess
 from ...simt.groups import Group
 from ...simt.lanes import WARP, Lanes
@@ -154,6 +154,10 @@ def _read(
         )
     size = BITS[kind] // 8
     address = descriptors.pieces(found, rows, depth, by_k, size)
+    if batch.order.size > 1:
+        other = descriptors.pieces(found._replace(leading=found.leading + descriptors.PIECE), rows, depth, by_k, size)
+        if not np.array_equal(address, other):  # the leading dimension offset matters
+            _check_ranks(group, site, words, blocks, threads, name)
     extents = batch.extents["shared"]
     if not extents.contains(int(address.min()), int(address.max()), site.width):
         flat, lanes = _as_lanes(group, blocks, threads, address)
@@ -163,6 +167,27 @@ def _read(
     index = address // descriptors.PIECE + (blocks * (batch.shared.shape[1] // descriptors.PIECE))[:, None, None]
     codes = memory.take(index, axis=0).view(f"u{size}").reshape(len(words), address.shape[1], -1)
     return codes if by_k else codes.swapaxes(1, 2), address
+
+
+def _check_ranks(
+    group: Group, site: Site, words: np.ndarray, blocks: np.ndarray, threads: np.ndarray, name: str
+) -> None:
+    """Raise AsyncMisuse if the descriptors of blocks of a cluster differ by their ranks above the start address."""
+    batch = group.batch
+    ranks = (blocks + batch.start) % batch.order.size
+    seen = batch.products.fields.setdefault((site.index, name), {})
+    for index, (rank, field) in enumerate(zip(ranks.tolist(), descriptors.above_start(words).tolist(), strict=True)):
+        if seen.get(rank) == field:
+            continue
+        seen[rank] = field
+        if any(other != rank and descriptors.swallow(seen[other], other, field, rank) for other in seen):
+            guilty = max(rank, next(other for other in seen if other != rank))
+            raise AsyncMisuse(
+                f"the descriptor of {name} holds the rank of its block in the cluster ({guilty}) among the bits of its "
+                "leading dimension offset: a shared address has the rank from bit 24 on, so mask the address before it "
+                "becomes part of a descriptor: (address & 0x3ffff) >> 4",
+                faults.place(batch, site.location, int(blocks[index]), int(threads[index]), 128),
+            )
 
 
 def _as_lanes(
