@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from harness import Device
 
-from climb.emulator import ALL_CHECKS, EndlessLoop, Race, Uninitialised, WarpMismatch, checking
+from climb.emulator import ALL_CHECKS, BarrierMisuse, EndlessLoop, Race, Uninitialised, checking
 
 PTX = """
 __device__ unsigned word(void* p) { return (unsigned)__cvta_generic_to_shared(p); }
@@ -115,7 +115,7 @@ def test_missing_and_surplus_arrivals_are_found() -> None:
     wait = TURN.replace("WAIT", "while (!over(&bar, state));")
     with pytest.raises(EndlessLoop):
         launch(wait, 129, steps=3000)
-    with pytest.raises(WarpMismatch, match="more arrivals at an mbarrier than its phase has left"):
+    with pytest.raises(BarrierMisuse, match="mbarrier: there are more arrivals than its phase has left"):
         asked = 'asm volatile("mbarrier.arrive.shared.b64 _, [%0], 70;" :: "r"(word(&bar)) : "memory");'
         launch(f"if (t < 2) {{ {asked} }}")
 

@@ -65,7 +65,8 @@ def test_a_loop_that_nothing_can_end_is_named_within_seconds(endless, name, monk
         ("toggles", "all registers and all of memory are as they were before"),
     ],
 )  # fmt: skip
-def test_a_loop_that_changes_memory_for_ever_is_named_within_seconds(endless, name, why):
+def test_a_loop_that_changes_memory_for_ever_is_named_within_seconds(endless, name, why, monkeypatch):
+    monkeypatch.setattr("climb.emulator.execution.scheduler.PATIENCE", 500)
     start = time.process_time()
     with pytest.raises(EndlessLoop, match=why):
         endless.launch(name, 1, 64, np.zeros(64, np.int32), max_steps=2_000_000)
@@ -87,13 +88,13 @@ extern "C" __global__ void ping_pong(volatile int* ball, int* o) { int me = thre
 extern "C" __global__ void count_up(volatile int* o) {
   if (threadIdx.x == 32) while (o[0] < 3000) o[0] = o[0] + 1;
   else if (threadIdx.x < 32) while (o[0] < 3000) { } }
-extern "C" __global__ void ends_by_count(volatile int* o) { while (o[0] == 0) { if (++o[1] == 7000) o[0] = 1; } }
-extern "C" __global__ void ends_by_address(volatile int* o) { int* p = (int*)o + 9000; while (o[0] == 0) *p-- = 1; }
-extern "C" __global__ void ends_by_sum(volatile int* o) { while (atomicAdd((int*)o + 1, 1) < 9000) { } o[0] = 1; }
+extern "C" __global__ void ends_by_count(volatile int* o) { while (o[0] == 0) { if (++o[1] == 1500) o[0] = 1; } }
+extern "C" __global__ void ends_by_address(volatile int* o) { int* p = (int*)o + 1500; while (o[0] == 0) *p-- = 1; }
+extern "C" __global__ void ends_by_sum(volatile int* o) { while (atomicAdd((int*)o + 1, 1) < 1500) { } o[0] = 1; }
 extern "C" __global__ void rallies_and_counts(volatile int* o) { int me = threadIdx.x / 32, n = 0;
-  if (threadIdx.x % 32 == 0) while (n < 700) { while (o[3] != me) { } o[3] = 1 - me; ++n; } o[0] = 1; }
+  if (threadIdx.x % 32 == 0) while (n < 150) { while (o[3] != me) { } o[3] = 1 - me; ++n; } o[0] = 1; }
 extern "C" __global__ void one_ends_the_other(volatile int* o) {
-  if (threadIdx.x == 0) { for (int i = 0; i < 6000; ++i) o[2 + i % 2] ^= 1; o[0] = 1; }
+  if (threadIdx.x == 0) { for (int i = 0; i < 1500; ++i) o[2 + i % 2] ^= 1; o[0] = 1; }
   else if (threadIdx.x == 32) while (o[0] == 0) o[4] ^= 1; }
 extern "C" __global__ void backoff(int* lock, int* sum) { unsigned wait = 8;
   while (atomicCAS(lock, 0, 1) != 0) { __nanosleep(wait); if (wait < 256) wait *= 2; }
@@ -142,7 +143,8 @@ def test_a_wait_for_a_thread_that_loops_over_stores_ends(finite):
 @pytest.mark.parametrize(
     "name", ["ends_by_count", "ends_by_address", "ends_by_sum", "rallies_and_counts", "one_ends_the_other"]
 )
-def test_a_long_loop_that_changes_memory_ends_where_it_should(finite, name):
+def test_a_long_loop_that_changes_memory_ends_where_it_should(finite, name, monkeypatch):
+    monkeypatch.setattr("climb.emulator.execution.scheduler.PATIENCE", 500)
     words = np.zeros(10_000, np.int32)
     finite.launch(name, 1, 32 if name.startswith("ends") else 64, words)
     assert words[0] == 1

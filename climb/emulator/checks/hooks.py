@@ -88,8 +88,10 @@ def load(group: Group, site: Site, allocation: Allocation, address: np.ndarray) 
         check_read(group, site, allocation, address)
     if batch.clock is not None:
         handed_over(group, site, address, gives=False, takes=True)
-        if batch.global_shadow is not None and not site.strong:
-            batch.global_shadow.load(group, site, allocation, address)
+        if batch.global_shadow is not None:
+            (batch.global_shadow.see_atomics if site.strong else batch.global_shadow.load)(
+                group, site, allocation, address
+            )
 
 
 def store(

@@ -109,7 +109,9 @@ class Scheduler:
                     branches[at][1] += _divergent_warps(outcome, lanes)
                     targets = (block.taken, block.next)
                     live = [blocks[t].live if t >= 0 else frozenset() for t in targets]
+                    inside = all(target >= 0 and blocks[target].spin for target in targets)
                     for target, part in zip(targets, group.split(list(zip(parts, live, strict=True))), strict=True):
+                        part.spins = group.spins if inside else 0  # no lane has left the loop
                         if target >= 0:
                             waiting.push(target, part)
                         else:

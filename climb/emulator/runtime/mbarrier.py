@@ -68,7 +68,7 @@ def init(group: Group, site: Site, address: np.ndarray, count: np.ndarray) -> No
     many = np.broadcast_to(count.astype(np.uint64), group.lanes.shape)
     wrong = (many == 0) | (many > LIMIT)
     if wrong.any():
-        faults.warp_mismatch(group, site, wrong, f"an mbarrier must expect 1 to {LIMIT} arrivals")
+        _misuse(group, site, wrong, f"its count must be 1 to {LIMIT} arrivals")
     words = words_of(group, site, address, initialised=False)
     address = own_address(group, site, address)
     memory = batch.shared_view(np.dtype(np.uint64))
@@ -126,7 +126,7 @@ def arrive(
         _note(group, "expect" if (nbytes > 0).any() else "arrive", site, words, int(nbytes.max(initial=0)))
     over = pending(before) < arrivals.astype(np.int64)
     if over.any():
-        faults.warp_mismatch(group, site, over.reshape(shape), "more arrivals at an mbarrier than its phase has left")
+        _misuse(group, site, over.reshape(shape), "there are more arrivals than its phase has left")
     past = np.abs(transactions(before) + nbytes) > LIMIT
     if past.any():
         what = f"an mbarrier counts at most {LIMIT} transaction bytes, and this would make more"
