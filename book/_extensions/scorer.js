@@ -17,6 +17,7 @@ const SUBJECTS = {
   "book/conv3d": ["3d convolution", "register window", "plane"],
   "book/classifier": ["classifier", "skinny gemm", "split-k", "split k"],
   "book/conv-layers": ["im2col", "implicit gemm", "implicit gemm convolution", "winograd", "convolution layer"],
+  "book/sparsity": ["sparsity", "2:4", "structured sparsity", "mma.sp", "wgmma.sp", "csr", "spmv", "spmm", "pruning", "cusparse", "cusparselt"],
   "book/sgemm": ["sgemm", "stream-k", "stream k", "tensor core", "double buffering", "cp.async", "matrix multiplication"],
   "book/async-copies": ["asynchronous copy", "tma", "tensor memory accelerator", "mbarrier", "thread block cluster", "multicast",
     "distributed shared memory", "setmaxnreg", "warp specialisation", "programmatic dependent launch"],

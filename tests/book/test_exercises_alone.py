@@ -25,7 +25,7 @@ NOT_ALONE: set[str] = set()
 NO_HINTS = {name.replace("_", "-") for name in exercise_chapters()} - {
     "async-copies", "bank-conflicts", "classifier", "coalescing", "coarsening", "conv-layers", "conv1d", "conv2d",
     "conv3d", "divergence", "emulator", "first-kernel", "float4", "light-speed", "occupancy", "privatization",
-    "profiling", "sgemm", "tiling", "warp-shuffles",
+    "profiling", "sgemm", "sparsity", "tiling", "warp-shuffles",
 }  # fmt: skip
 
 
