@@ -13,6 +13,7 @@ from ..simt.groups import Group, merge
 from ..simt.lanes import Lanes, Selection, divide, rectangle
 from .cooperative import GridBarrier
 from .deadlocks import barrier_divergence, check_cluster_barrier, check_warp_gates, endless_loop
+from .effort import EVERY, Effort
 from .gates import Gates
 from .named_barriers import NamedBarriers
 from .policy import SPINS, Waiting
@@ -26,8 +27,8 @@ LONGER = "; if the kernel is only long, raise max_steps (climb emulate --max-ste
 class Scheduler:
     """Runs a batch of blocks. `parked` maps basic blocks to the groups that wait at their gates.
 
-    `latest`: the scheduler of this process that has begun last; it keeps no batch in memory. `now`: the steps so far
-    and the basic block, every 256 steps.
+    `latest`: the scheduler of this process that has begun last; it keeps no batch in memory. `now`: its steps and its
+    basic block, every few steps.
     """
 
     latest: ClassVar[weakref.ref[Scheduler] | None] = None
@@ -37,7 +38,7 @@ class Scheduler:
         self.now = (0, 0)
         self.waiting = Waiting() if batch.schedule is None else Teams(batch, batch.schedule.random)
         self.parked: dict[int, Group] = batch.parked
-        self.gates, self.progress = Gates(batch), Progress(batch)
+        self.gates, self.progress, self.effort = Gates(batch), Progress(batch), Effort(batch, max_steps)
         self.named_barriers: NamedBarriers | None = None  # made at the first one
         self.grid_barrier = GridBarrier(batch) if batch.grid_barrier is not None else None
 
@@ -77,8 +78,10 @@ class Scheduler:
                     continue
             group.passed = False
             steps += 1
-            if not steps & 255:
+            if not steps % EVERY:
                 self.now = (steps, at)
+                if why := self.effort.review(steps, at, group):
+                    endless_loop(batch, at, group, parked, why + LONGER)
             if steps > max_steps:
                 endless_loop(batch, at, group, parked, f"more than {max_steps} steps{LONGER}", steps=max_steps)
             if batch.tick is not None:
