@@ -17,7 +17,7 @@ CHAPTER = {name: load_ladder(name).folder.parent.name.replace("_", "-") for name
 WITH_LADDER = sorted(set(CHAPTER.values()))
 #: Chapters whose ladders are measured and tested, but whose text is not written yet; one that is written is removed
 #: here.
-UNWRITTEN = {"async-copies", "sparsity", "tensor-cores"}
+UNWRITTEN = {"async-copies", "other-algorithms", "sparsity", "tensor-cores"}
 #: The worklogs, whose ladders are shown over problem size.
 WORKLOGS = ("classifier", "conv-layers", "conv1d", "conv2d", "conv3d", "sgemm")
 #: Ladders whose chapter does not launch all rungs with `check_table` yet; one that does is removed here.

@@ -216,8 +216,9 @@ def _dump(data: Mapping[str, Any]) -> str:
 
 
 def _known(point: Mapping[str, Any]) -> dict[str, Any]:
-    """A point without the componentwise error where it has none: most problems give no magnitudes."""
-    return {name: value for name, value in point.items() if name != "max_component_error" or value is not None}
+    """A point without what most points lack: a componentwise error, and more than one GPU."""
+    lacks = {"max_component_error": None, "gpus": 1}
+    return {name: value for name, value in point.items() if name not in lacks or value != lacks[name]}
 
 
 def _field(name: str, value: Any) -> str:
