@@ -34,7 +34,7 @@ class Outcome:
 
 def allocate(ladder: SharedLadder, name: str, place: Place, size: Size, inputs: Mapping[str, Any]) -> dict[str, Any]:
     """A rank's arrays on the device: its share of the inputs, and NaN (or -1) where it has nothing yet."""
-    given = ladder.problem.share(inputs, place, size)
+    given = ladder.share(name, inputs, place, size)
     made = {}
     for array, (shape, dtype) in ladder.arrays(name, place, size).items():
         host = given.get(array)
@@ -53,12 +53,6 @@ def fill(array: Any, host: np.ndarray | None) -> None:
         array.set(np.ascontiguousarray(host))
     elif array.size:
         array.fill(NOTHING if array.dtype.kind == "f" else -1)
-
-
-def reference(ladder: SharedLadder, place: Place, size: Size, inputs: Mapping[str, Any]) -> dict[str, np.ndarray]:
-    """What must be in a rank's outputs."""
-    with np.errstate(all="ignore"):
-        return ladder.problem.reference(inputs, place, size)
 
 
 def check(
@@ -105,7 +99,7 @@ def run(
         execution()
         rank.barrier(execution.stream)
         execution.close()
-        return check(ladder, name, rank.place, size, arrays, reference(ladder, rank.place, size, inputs))
+        return check(ladder, name, rank.place, size, arrays, ladder.reference(name, inputs, rank.place, size))
 
     try:
         errors = run_ranks(program, ranks)
