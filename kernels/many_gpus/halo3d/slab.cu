@@ -32,10 +32,9 @@ __device__ void convolve_slab(PlaneOf plane_of, const float* __restrict__ weight
     const int first_col = blockIdx.x * kAcross * kOut, first_row = blockIdx.y * kDown;
     const int z_block = blockIdx.z;
     const bool is_whole = z_block < column.whole;
-    const int first =
-        is_whole ? z_block * column.planes
-                 : column.whole * column.planes + (z_block - column.whole) * column.rest;
-    const int begin = slab.from + first;
+    const int begin =
+        slab.from + min(z_block, column.whole) * column.planes +
+        max(z_block - column.whole, 0) * column.rest;
     const int end = min(begin + (is_whole ? column.planes : column.rest), slab.to);
     find_places<T, kWidth>(places, n, first_row, first_col);
     load_weights<T>(taps, weights);
