@@ -7,7 +7,7 @@ from pathlib import Path
 from climb.bench import hardware, records
 from climb.bench.problem import Size, size_label
 from climb.bench.records import Point, Record
-from climb.bench.units import rate_text, ratio_text, time_text
+from climb.bench.units import rate_text, significant, time_text
 from climb.distributed.ladder import SharedLadder
 from climb.distributed.registry import load_shared_ladder, shared_ladder_names
 from climb.distributed.timelines import TimelineRecord, timeline_path
@@ -100,7 +100,7 @@ def _cells(ladder: SharedLadder, record: Record | None, size: Size) -> tuple[str
         return (ladder.name, label, "", "", "", "", "pending")
     best = min(points, key=lambda point: point.median_s)
     alone, times = record.find(ALONE, size, "cold"), speedup(record, best)
-    rate = f" ({rate_text(best.bytes / best.median_s, 'B/s')})" if not best.flops else ""
+    rate = f" ({rate_text(best.bytes, best.median_s, 'bytes')})" if not best.flops else ""
     state = "stale" if stale_points(ladder, record) else "fresh"
     return (
         ladder.name,
@@ -108,6 +108,6 @@ def _cells(ladder: SharedLadder, record: Record | None, size: Size) -> tuple[str
         f"`{best.name}`",
         time_text(best.median_s) + rate,
         time_text(alone.median_s) if alone else "",
-        ratio_text(times) if times else "",
+        f"{significant(times)}x" if times else "",
         state,
     )
