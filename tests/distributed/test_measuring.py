@@ -67,7 +67,7 @@ def test_rung_of_one_gpu_runs_on_rank_0() -> None:
 
 def test_rung_that_is_wrong_is_not_measured() -> None:
     wrong = replace(LADDER["nccl"], plan=lambda place, size: ())
-    with pytest.raises(RankFailed, match="rank . of 2: target is wrong in 4 of 4 elements") as failed:
+    with pytest.raises(RankFailed, match=r"rank . of 2: target is wrong in 4 of 4 elements") as failed:
         measured("nccl", replace(LADDER, rungs=(wrong,)))
     assert isinstance(failed.value.__cause__, WrongResult)
 

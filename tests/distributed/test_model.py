@@ -1,4 +1,4 @@
-"""The model of messages and slabs: it finds the numbers that times were made from, and its limits are the right ones."""
+"""The model of messages and slabs: it finds the numbers that times were made from, and has the right limits."""
 
 from __future__ import annotations
 
