@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hopper_kernels import Example, Tensor, emulate
 
-from climb.emulator import AsyncRace, Deadlock, EmulatorError, PendingProduct, UnfencedProduct
+from climb.emulator import Deadlock, EmulatorError, PendingProduct, Race, UnfencedProduct
 from climb.emulator.runtime.tensor_cores.arithmetic import Types, warpgroup_product
 
 ROWS, COLUMNS, DEPTH = 256, 128, 448
@@ -49,7 +49,7 @@ def test_a_warp_specialised_product_is_right_bit_by_bit():
 
 RELEASE = "            if (i > 0 && t % 128 == 0)\n                arrive(&empty[(i - 1) % STAGES]);\n"
 PLANTED = [
-    (RELEASE, RELEASE.replace("i > 0 && ", "").replace("i - 1", "i"), AsyncRace, "still in flight"),
+    (RELEASE, RELEASE.replace("i > 0 && ", "").replace("i - 1", "i"), Race, "warpgroup arrives after its wait"),
     ("        wait_group<0>();\n", "", PendingProduct, "left the latest group open"),
     ("            fence();\n", "", UnfencedProduct, "first of its warpgroup"),
     ("wait(&full[s], i / STAGES & 1);", "wait(&full[0], 0);", EmulatorError, "matmul.cu|ptx.cuh"),

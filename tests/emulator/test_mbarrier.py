@@ -136,3 +136,52 @@ extern "C" __global__ void k(const int* a, int* o) {
     bar.wait(std::move(token));
 }"""
     assert (launch("", source=source) == DATA[::-1]).all()
+
+
+#: One warp writes three slots after another, seven times; another one reads them. Every slot has two barriers.
+SLOTS = (
+    PTX
+    + """
+extern "C" __global__ void k(const int* a, int* o) {
+    __shared__ unsigned long long full[3], empty[3];
+    __shared__ int s[3][32];
+    int t = threadIdx.x % 32;
+    if (threadIdx.x == 0)
+        for (int i = 0; i < 3; ++i) { init(full + i, 32); init(empty + i, 32); }
+    __syncthreads();
+    for (int i = 0; i < 7; ++i) {
+        int slot = i % 3, round = i / 3;
+        if (threadIdx.x < 32) {
+            while (!over_parity(empty + slot, ~round & 1));
+            s[slot][t] = a[i];
+            arrive(full + slot);
+        } else {
+            while (!over_parity(full + slot, round & 1));
+            o[i] = s[slot][31 - t];
+            arrive(empty + slot);
+        }
+    }
+}"""
+)
+
+
+def _slots(*swapped: str) -> np.ndarray:
+    """Run the kernel with two neighbouring lines swapped."""
+    out, source = np.zeros(128, np.int32), SLOTS
+    if swapped:
+        first, second = (next(line for line in SLOTS.splitlines(True) if each in line) for each in swapped)
+        assert first + second in SLOTS
+        source = SLOTS.replace(first + second, second + first)
+    with checking(ALL_CHECKS):
+        Device(source).launch("k", 1, 64, DATA, out)
+    return out
+
+
+def test_an_arrival_hands_over_only_what_precedes_it_at_that_barrier() -> None:
+    """A later arrival at the barrier of another slot hands it over to those alone who wait there."""
+    assert (_slots()[:7] == DATA[:7]).all()
+    nor = "nor an arrival at an mbarrier that this thread has waited for"
+    with pytest.raises(Race, match=rf"this write of byte \d+ of s, which thread .* reads at .*; .*{nor}"):
+        _slots("o[i] =", "arrive(empty +")
+    with pytest.raises((Race, Uninitialised)):
+        _slots("s[slot][t] =", "arrive(full +")

@@ -91,7 +91,10 @@ class InFlight:
         for one in self._shared:
             if one is left or (self._overlapping and one.writes == access.writes):
                 marks.set(one, True)
-        if not done.collective:
+        if done.collective:
+            group = Group(self._batch, done.lanes, {})
+            self._batch.shared_shadow.products_end(group, done.site, done.address, done.number)
+        else:
             self._settle(done)
 
     def check_shared(self, group: Group, site: Site, address: np.ndarray, home: np.ndarray | None = None) -> None:

@@ -179,7 +179,7 @@ def fused_scratch(product: Product) -> dict[str, tuple[tuple[int, ...], str]]:
     }
 
 
-#: Of tuned.cuh: bytes of a stage and of what a block stores, the box of C that a warp stores.
+#: Of turns.cuh: bytes of a stage and of what a block stores, the box of C that a warp stores.
 STAGE_BYTES, OUT_BYTES, OUT_BOX = (2 * FUSED_ROWS + 2 * FUSED_COLUMNS) * 2 * FUSED_DEPTH, 8 * 2 * 2048, (16, 32)
 #: Parts of k into which a product may be cut. All blocks are on the GPU at the same time then.
 PARTS = (8, 4, 2)
@@ -227,7 +227,7 @@ def tuned(product: Product, held: bool = False) -> Launch:
     partial = "partial" if split > 1 else "C"
     tiles, counters = _tiles(product, down), np.int32(product.n + _strips(product))
     return Launch(
-        f"multiply<{down}, {split}, {_bool(boxed)}>",
+        f"multiply<Left, {down}, {split}, {_bool(boxed)}>",
         (split * tiles if split > 1 else down * min(tiles, SMS // down),),
         (FUSED_THREADS,),
         (a, *b, c, *product.args, "row_exponents", "column_exponents", partial, "maxima", counters),

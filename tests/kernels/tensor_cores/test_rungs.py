@@ -102,6 +102,8 @@ PLANTED = [
     ("hgemm", "specialised", "mbarrier_wait(&empty[slot], phase ^ 1);", "", EmulatorError),
     ("hgemm", "two_consumers", "mbarrier_init(&empty[s], kConsumers);", "mbarrier_init(&empty[s], 1);", EmulatorError),
     ("hgemm", "multicast", "&empty[s], kCluster * kConsumers);", "&empty[s], kCluster);", EmulatorError),
+    # The other block's copies overwrite what this block's products still read.
+    ("hgemm", "multicast", "mbarrier_arrive_at(&empty[last], thread)", "mbarrier_arrive(&empty[last])", Race),
     ("hgemm", "persistent", "+ rank * kRows, &full[slot]", ", &full[slot]", WrongResult),
     ("hgemm", "overlapped", "output.x = first.y;", "output.x = first.y + 32;", WrongResult),
     ("hgemm", "tuned", "mbarrier_wait(&full[slot], i / kStages % 2);", "", EmulatorError),
@@ -128,6 +130,7 @@ PLANTED = [
 HIDDEN = [
     ("tgemm", "few_rows", "totals[j] *= factor;", ";", WrongResult),
     ("tgemm", "held", "block * kRowsOfSplit", "block % 2 * kRowsOfSplit", EmulatorError),
+    thorough(("tgemm", "held", "mbarrier_arrive_at(&empty[from[p]], lane)", "mbarrier_arrive(&empty[from[p]])", Race)),
     thorough(("tgemm", "held", "if (thread == 0) meet(counter, kSplit);", "", EmulatorError)),
     thorough(("tgemm", "held", "bulk_wait_read<1>()", "bulk_wait_read<2>()", EmulatorError)),
     ("hgemm", "persistent", "<0>();\n            if (thread <", "<0>();\n            if (thread < -", EmulatorError),
