@@ -185,3 +185,24 @@ def test_an_arrival_hands_over_only_what_precedes_it_at_that_barrier() -> None:
         _slots("o[i] =", "arrive(empty +")
     with pytest.raises((Race, Uninitialised)):
         _slots("s[slot][t] =", "arrive(full +")
+
+
+@pytest.mark.parametrize("cluster", ["", "__cluster_dims__(2)"])
+@pytest.mark.parametrize("barrier", ['asm volatile("bar.sync 1, 96;" ::: "memory");', "__syncthreads();"])
+def test_a_barrier_hands_on_what_one_of_its_warps_has_waited_for(cluster: str, barrier: str) -> None:
+    """Warp 0 writes, warp 1 waits for that at an mbarrier, and the warps from 1 or 0 on read after a barrier."""
+    body = """if (t < 32) { for (int i = t; i < 128; i += 32) s[i] = a[i]; arrive(&bar); }
+    else if (t < 64) while (!over_parity(&bar, 0));
+    if (t >= FIRST) { BEFORE BARRIER o[t] = s[127 - t]; }"""
+    body = body.replace("FIRST", "32" if "96" in barrier else "0").replace("BARRIER", barrier)
+    source = KERNEL.replace("void k(", f"void {cluster} k(").replace("COUNT", "32")
+
+    def run(before: str) -> np.ndarray:
+        out = np.zeros(128, np.int32)
+        with checking(ALL_CHECKS):
+            Device(source.replace("BODY", body.replace("BEFORE", before))).launch("k", 2, 128, DATA, out)
+        return out
+
+    assert (run("")[32:] == DATA[::-1][32:]).all()
+    with pytest.raises((Race, Uninitialised)):
+        run("o[t] = s[127 - t];")

@@ -33,7 +33,7 @@ from ..simt.warps import BITS
 from .handovers import Handed
 from .mbarrier_order import MbarrierOrder
 from .partial_synchronization import PartialSynchronization
-from .relaxed_loads import RelaxedLoads, spread_in_warps
+from .relaxed_loads import RelaxedLoads, spread_in_warps, spread_over_barrier
 from .stamps import BLOCKS, ID, KIND, ONE, TIME, WARP_LANES, Events
 
 
@@ -131,6 +131,8 @@ class Clock:
         if self.warp_order is None:
             self.warp_order = PartialSynchronization(self.shape[0], self.warps_in_block)
         self.warp_order.synchronize(blocks, waiting, self._by_warp(self.barriers).max(axis=2), self.events.now, arrived)
+        if self._acquires is not None:
+            spread_over_barrier(self._acquires, blocks, waiting, arrived)
         if self.mbarriers is not None:
             self.mbarriers.meet_in_part(blocks, waiting, arrived, self.events.now)
 
@@ -157,6 +159,8 @@ class Clock:
         waiting = np.zeros(arrived.shape, np.bool_)
         waiting[lanes.block, lanes.thread // WARP] = True
         self.warp_order.learn(waiting, self._by_warp(self.barriers).max(axis=2), arrived)
+        if self._acquires is not None:
+            spread_over_barrier(self._acquires, np.arange(self.shape[0]), waiting, np.ones_like(arrived))
         if self.mbarriers is not None:
             self.mbarriers.learn(waiting, arrived)
 

@@ -23,6 +23,9 @@ from .special_registers import special_registers
 
 LONGER = "; if the kernel is only long, raise max_steps (climb emulate --max-steps)"
 
+#: Gates at which lanes of different teams wait for each other.
+MEETINGS = ("barrier", "cluster", "warpgroup")
+
 
 class Scheduler:
     """Runs a batch of blocks. `parked` maps basic blocks to the groups that wait at their gates.
@@ -223,10 +226,10 @@ class Scheduler:
         barrier_divergence(self.batch, parked)
 
     def _let_go(self, group: Group, at: int) -> None:
-        """Let a parked group whose gate is satisfied go on. Teams would meet at the gate of a block in vain again: they
-        pass it here, together."""
+        """Let a parked group whose gate is satisfied go on. Teams would meet at a gate for several warps in vain again:
+        they pass it here, together."""
         waiting = self.waiting
-        if not isinstance(waiting, Teams) or self.batch.kernel.code.blocks[at].gate not in ("barrier", "cluster"):
+        if not isinstance(waiting, Teams) or self.batch.kernel.code.blocks[at].gate not in MEETINGS:
             waiting.push(at, group)
             return
         through = self._through(group, at)
