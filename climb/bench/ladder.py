@@ -177,6 +177,7 @@ class BoundRung:
         scratch = {n: cp.empty(s, dtype=d) for n, (s, d) in self.rung.workspace(size).items()}
         everything = {**arrays, **scratch}
         launches = self.rung.launches(size)
+        self._compile(launches)
         functions = [self._function(launch.kernel, launch.shared_mem) for launch in launches]
         packed = [tuple(bound(a, everything) for a in launch.args) for launch in launches]
         started = in_order(
@@ -193,17 +194,18 @@ class BoundRung:
 
         return launch_all
 
-    def _function(self, kernel: str, shared_mem: int) -> Any:
+    def _compile(self, launches: tuple[Launch, ...]) -> None:
+        """Compile those kernels of the launches that are not compiled yet, in one run of the compiler."""
         modules = self.ladder.modules
-        key = (self.name, kernel)
-        if key not in modules:
-            modules[key] = cp.RawModule(
-                # Includes are expanded because CuPy's cache of compiled kernels sees the code, not included files.
-                code=expand_includes(self.path),
-                options=self.options,
-                name_expressions=(kernel,),
-            )
-        function = modules[key].get_function(kernel)
+        missing = tuple(kernel for kernel in _kernel_names(launches) if (self.name, kernel) not in modules)
+        if missing:
+            # Includes are expanded because CuPy's cache of compiled kernels sees the code, not included files.
+            code = expand_includes(self.path)
+            module = cp.RawModule(code=code, options=self.options, name_expressions=missing)
+            modules.update({(self.name, kernel): module for kernel in missing})
+
+    def _function(self, kernel: str, shared_mem: int) -> Any:
+        function = self.ladder.modules[self.name, kernel].get_function(kernel)
         if shared_mem > 48 * 1024:
             function.max_dynamic_shared_size_bytes = shared_mem
         return function

@@ -1,6 +1,6 @@
 // The weights of a block, in the order in which it uses them, through a ring of slots
-// in shared memory. One warp fills slots by bulk copies as soon as they are free: weights
-// depend on nothing, so memory stays busy while the other warps wait for each other.
+// in shared memory. One warp fills slots by bulk copies as soon as they are free:
+// weights depend on nothing, so memory stays busy while the other warps wait.
 #pragma once
 #include "../../common/hopper/tma.cuh"
 

@@ -17,7 +17,7 @@ def parameters_of(width: int, flat: Any) -> dict[str, Any]:
 
 
 def as_product(x: Any, weight: Any, bias: Any, stride: int, padding: int) -> Any:
-    """``conv1d`` as a product of matrices: one has the windows of the rows as rows, the other the filters as columns."""
+    """``conv1d`` as a product of matrices: one has the rows' windows as rows, the other the filters as columns."""
     import torch
 
     outputs, inputs, taps = weight.shape
