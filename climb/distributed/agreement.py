@@ -25,6 +25,7 @@ from climb.distributed.plan import (
     parts,
     talks,
 )
+from climb.fake_cupy.nccl_world import ring_bytes
 
 
 class PlanError(ValueError):
@@ -106,7 +107,9 @@ def _carry_out(talk: list[list[Step]], arrays: Sequence[Arrays]) -> tuple[Messag
                 at[rank] += 1
                 issued[rank] = False
         if _all_at_collective(talk, at, issued):
-            _check_collective([talk[rank][at[rank]] for rank in range(ranks)], arrays)
+            together = [talk[rank][at[rank]] for rank in range(ranks)]
+            _check_collective(together, arrays)
+            found += _ring(together, arrays, round_)
             at = [position + 1 for position in at]
             issued = [False] * ranks
         elif before == (at, [len(one) for one in open_]) and not matched:
@@ -156,6 +159,19 @@ def _check_collective(steps: list[Step], arrays: Sequence[Arrays]) -> None:
         if what(rank) != what(0):
             texts = [", ".join(str(one) for one in what(each) if one is not None) for each in (0, rank)]
             raise PlanError(f"rank 0 calls {texts[0]}, and rank {rank} {texts[1]}")
+
+
+def _ring(steps: list[Step], arrays: Sequence[Arrays], round_: int) -> list[Message]:
+    """The messages of a collective operation, if NCCL uses a ring: each rank sends to the next."""
+    ranks = len(steps)
+    found = []
+    for rank, step in enumerate(steps):
+        if isinstance(step, Collective) and ranks > 1:
+            nbytes = step.count * np.dtype(_dtype(arrays[rank], step.source)).itemsize
+            last = step.root is not None and rank == (step.root - 1) % ranks
+            sent = ring_bytes(step.kind, ranks, nbytes, last)
+            found.append(Message(step.kind, rank, (rank + 1) % ranks, sent, round_))
+    return found
 
 
 def _stuck(talk: list[list[Step]], at: list[int], open_: list[list]) -> str:

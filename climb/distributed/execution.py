@@ -177,6 +177,8 @@ class Execution:
     def _argument(self, arg: Any) -> Any:
         if isinstance(arg, Peer):
             return self.arrays[arg.array] if arg.rank == self.rank.place.rank else self._peers[arg.array, arg.rank]
+        if isinstance(arg, Part):
+            return self._view(arg)
         return self.arrays[arg] if isinstance(arg, str) else arg
 
     def _copy(self, step: Copy, stream: Any) -> Callable[[], None]:

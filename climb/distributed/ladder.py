@@ -63,7 +63,9 @@ class SharedRung:
     ``plan(place, size)`` gives a rank's steps. ``source`` is the CUDA file, relative to the ladder's folder.
     ``workspace`` gives further arrays of a rank. ``alone`` rungs run on rank 0 by itself, as if there were no other.
     A ``graph`` rung captures its plan as a CUDA graph once and launches that. ``shared`` names arrays that other ranks
-    map into their memory, for :class:`~climb.distributed.plan.Peer` arguments and copies.
+    map into their memory, for :class:`~climb.distributed.plan.Peer` arguments and copies. A rung that cuts the problem
+    in its own way has ``arrays``, ``share`` and ``reference`` of its own, instead of the problem's; ``tolerance``
+    replaces the problem's where a rung computes with less precision.
     """
 
     name: str
@@ -76,6 +78,10 @@ class SharedRung:
     graph: bool = False
     shared: tuple[str, ...] = ()
     options: tuple[str, ...] = ()
+    arrays: Callable[[Place, Size], Arrays] | None = None
+    share: Callable[[Mapping[str, np.ndarray], Place, Size], dict[str, np.ndarray]] | None = None
+    reference: Callable[[Mapping[str, np.ndarray], Place, Size], dict[str, np.ndarray]] | None = None
+    tolerance: Callable[[Size], float] | None = None
 
 
 @dataclass(frozen=True)
@@ -118,7 +124,21 @@ class SharedLadder:
 
     def arrays(self, name: str, place: Place, size: Size) -> dict[str, tuple[tuple[int, ...], str]]:
         """All arrays of a rank."""
-        return {**self.problem.arrays(place, size), **self[name].workspace(place, size)}
+        own = self[name].arrays or self.problem.arrays
+        return {**own(place, size), **self[name].workspace(place, size)}
+
+    def tolerance(self, name: str, size: Size) -> float:
+        """The largest error that a rung may have, relative to the largest value of an output."""
+        return (self[name].tolerance or self.problem.tolerance)(size)
+
+    def share(self, name: str, inputs: Mapping[str, np.ndarray], place: Place, size: Size) -> dict[str, np.ndarray]:
+        """What is in a rank's arrays at the start of a rung."""
+        return (self[name].share or self.problem.share)(inputs, place, size)
+
+    def reference(self, name: str, inputs: Mapping[str, np.ndarray], place: Place, size: Size) -> dict[str, np.ndarray]:
+        """What must be in a rank's outputs at the end of a rung."""
+        with np.errstate(all="ignore"):
+            return (self[name].reference or self.problem.reference)(inputs, place, size)
 
     def plans(self, name: str, ranks: int, size: Size) -> tuple[Plan, ...]:
         """The plans of all ranks. Raises :class:`Refused`, and PlanError if they do not fit together."""

@@ -28,7 +28,8 @@ from climb.distributed.rank import STATUS
 
 #: After a rank has failed, how long the others may take to say what they make of it, in seconds.
 GRACE = 2.0
-#: A rank that says it waits, and is not heard of for so long, hangs; ranks give up by themselves before that.
+#: If a rank says that it waits, and is not heard of for so long, the run hangs. A rank gives up by itself before that,
+#: unless the call in which it waits does not return; one that says it is more patient is given ``GRACE`` more.
 SILENCE = 25.0
 _POLL = 0.1
 
@@ -105,7 +106,7 @@ def _watch(processes: list[subprocess.Popen], folder: Path, silence: float) -> i
         if failed:
             _let_finish(processes)
             return _report(processes, folder, failed[0])
-        silent = [rank for rank, said in _said(folder).items() if said["waits"] and _age(said) > silence]
+        silent = [rank for rank, said in _said(folder).items() if said["waits"] and _age(said) > _limit(said, silence)]
         if any(states[rank] is None for rank in silent):
             return _report(processes, folder, None)
         time.sleep(_POLL)
@@ -124,6 +125,10 @@ def _said(folder: Path) -> dict[int, dict[str, Any]]:
 
 def _age(said: dict[str, Any]) -> float:
     return time.time() - said["since"]
+
+
+def _limit(said: dict[str, Any], silence: float) -> float:
+    return max(silence, said.get("patience", 0.0) + GRACE)
 
 
 def _report(processes: list[subprocess.Popen], folder: Path, first: int | None) -> int:

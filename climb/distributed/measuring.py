@@ -23,7 +23,7 @@ from climb.distributed.execution import Execution
 from climb.distributed.ladder import Refused, SharedLadder
 from climb.distributed.plan import Place
 from climb.distributed.rank import Rank
-from climb.distributed.running import allocate, check, reference
+from climb.distributed.running import allocate, check
 
 #: How many times a plan runs before it is sampled, and samples.
 WARM, SAMPLES = 3, 20
@@ -58,7 +58,7 @@ class Measurer:
             self.ladder.plans(name, ranks, size)
         except Refused:
             return None
-        inputs, want = self._inputs(size), self._reference(rank.place, size)
+        inputs, want = self._inputs(size), self._reference(name, rank.place, size)
         arrays = allocate(self.ladder, name, rank.place, size, inputs)
         run = Execution(self.ladder, name, rank, size, arrays)
         run()
@@ -88,11 +88,11 @@ class Measurer:
             self._known = {key: self.ladder.inputs(size)}  # those of one size at a time
         return self._known[key]
 
-    def _reference(self, place: Place, size: Size) -> dict[str, np.ndarray]:
-        key = (place, tuple(size.items()))
+    def _reference(self, name: str, place: Place, size: Size) -> dict[str, np.ndarray]:
+        key = (self.ladder[name].reference, place, tuple(size.items()))
         if key not in self._known:
             self.rank.says(f"{self.ladder.name}: the reference")
-            self._known[key] = reference(self.ladder, place, size, self._inputs(size))
+            self._known[key] = self.ladder.reference(name, self._inputs(size), place, size)
         return self._known[key]
 
     def _timeline(self, run: Execution, rank: Rank) -> list[tuple[str, str, float, float]]:

@@ -63,7 +63,7 @@ class Peer:
 
 @dataclass(frozen=True)
 class Compute:
-    """Launch a kernel. Its ``args`` may be :class:`Peer` too."""
+    """Launch a kernel. Its ``args`` may be :class:`Peer` and :class:`Part` too."""
 
     launch: Launch
     stream: str = COMPUTE
@@ -169,7 +169,9 @@ def needs(plan: Plan) -> list[set[int]]:
 
 
 def parts(step: Step) -> Iterable[Part]:
-    """The parts of this rank's arrays that a step names; a kernel's are whole arrays, and not among them."""
+    """The parts of this rank's arrays that a step names."""
+    if isinstance(step, Compute):
+        return [arg for arg in step.launch.args if isinstance(arg, Part)]
     if isinstance(step, Exchange):
         return [message.part for message in step.messages]
     if isinstance(step, Collective):

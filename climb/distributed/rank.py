@@ -82,7 +82,8 @@ class Rank:
         if folder and backend != "emulator":
             path = Path(folder) / f"{self.place.rank}.json"
             partial = path.with_suffix(".partial")
-            partial.write_text(json.dumps({"what": what, "waits": waits, "since": time.time()}), encoding="utf-8")
+            said = {"what": what, "waits": waits, "since": time.time(), "patience": self.patience}
+            partial.write_text(json.dumps(said), encoding="utf-8")
             partial.replace(path)
 
 
@@ -109,6 +110,7 @@ def _communicator(how: Started, what: dict[str, Any], patience: float) -> Any:
     nccl = cp.cuda.nccl
     # CuPy gives the identity as 128 bytes in one object or as numbers, depending on its version.
     given = meet(how, what, lambda: _to_json(nccl.get_unique_id()), patience)
+    Rank(how.place, None, None, patience).says("the communicator is made", waits=True)
     return nccl.NcclCommunicator(how.place.ranks, _from_json(given), how.place.rank)
 
 

@@ -34,7 +34,7 @@ class Outcome:
 
 def allocate(ladder: SharedLadder, name: str, place: Place, size: Size, inputs: Mapping[str, Any]) -> dict[str, Any]:
     """A rank's arrays on the device: its share of the inputs, and NaN (or -1) where it has nothing yet."""
-    given = ladder.problem.share(inputs, place, size)
+    given = ladder.share(name, inputs, place, size)
     made = {}
     for array, (shape, dtype) in ladder.arrays(name, place, size).items():
         host = given.get(array)
@@ -55,12 +55,6 @@ def fill(array: Any, host: np.ndarray | None) -> None:
         array.fill(NOTHING if array.dtype.kind == "f" else -1)
 
 
-def reference(ladder: SharedLadder, place: Place, size: Size, inputs: Mapping[str, Any]) -> dict[str, np.ndarray]:
-    """What must be in a rank's outputs."""
-    with np.errstate(all="ignore"):
-        return ladder.problem.reference(inputs, place, size)
-
-
 def check(
     ladder: SharedLadder, name: str, place: Place, size: Size, arrays: Mapping[str, Any], want: Mapping[str, np.ndarray]
 ) -> float:
@@ -69,7 +63,7 @@ def check(
     Raises :class:`~climb.bench.checking.WrongResult`, which names the rank.
     """
     worst = 0.0
-    tolerance = ladder.problem.tolerance(size)
+    tolerance = ladder.tolerance(name, size)
     for output, expected in want.items():
         out = cp.asnumpy(arrays[output]).reshape(expected.shape)
         found = compare(out, expected, tolerance)
@@ -105,7 +99,7 @@ def run(
         execution()
         rank.barrier(execution.stream)
         execution.close()
-        return check(ladder, name, rank.place, size, arrays, reference(ladder, rank.place, size, inputs))
+        return check(ladder, name, rank.place, size, arrays, ladder.reference(name, inputs, rank.place, size))
 
     try:
         errors = run_ranks(program, ranks)

@@ -155,22 +155,25 @@ class World:
         _COLLECTIVES[first.kind](calls)
         step = next(self._steps)
         for call in calls:
-            nbytes = _ring_bytes(call, self.size)
+            given = call.agree["count"] * call.agree["dtype"].itemsize
+            last = "root" in call.agree and call.rank == (call.agree["root"] - 1) % self.size
+            nbytes = ring_bytes(call.kind, self.size, given, last)
             self.messages.append(Message(first.kind, call.rank, None, nbytes, step))
             call.done = True
 
 
-def _ring_bytes(call: Operation, ranks: int) -> int:
-    buffer = call.send or call.recv
-    nbytes = buffer.count * buffer.dtype.itemsize
-    if call.kind == "allReduce":
+def ring_bytes(kind: str, ranks: int, nbytes: int, last: bool = False) -> int:
+    """What leaves a rank in a collective operation on `nbytes` by the ring algorithm.
+
+    `nbytes` are those of NCCL's count: of an all-gather what each rank gives, of a reduce-scatter what each rank gets.
+    `last` is the last rank in the ring of a broadcast, which has nobody to pass it on to. The factors are those by
+    which NCCL's tests turn times into "bus bandwidth" (nccl-tests, doc/PERFORMANCE.md).
+    """
+    if kind == "allReduce":
         return 2 * (ranks - 1) * nbytes // ranks
-    if call.kind == "reduceScatter":
-        return (ranks - 1) * nbytes // ranks
-    if call.kind == "allGather":
+    if kind in ("reduceScatter", "allGather"):
         return (ranks - 1) * nbytes
-    last = (call.agree["root"] - 1) % ranks
-    return 0 if call.rank == last and ranks > 1 else nbytes * (ranks > 1)
+    return 0 if last or ranks == 1 else nbytes
 
 
 def _all_written(calls: list[Operation]) -> np.ndarray | None:

@@ -44,7 +44,7 @@ REACHES_ALL = {
     *((ladder, "source") for ladder in ("accurate_sum", "argmax", "async_reduction", "reduction", "reduction_max")),
     ("classifier_work", "input"),
     *((ladder, "filter") for ladder in ("conv2d", "conv2d_sizes")),
-    *((ladder, "weights") for ladder in ("conv3d", "conv3d_tiles")),
+    *((ladder, "weights") for ladder in ("conv3d", "conv3d_tiles", "fft_conv3d")),
     ("unet", "parameters"),
 }
 

@@ -96,6 +96,11 @@ def _slabs_reach(size: Size, ranks: int) -> str | None:
     return _size_is_taken(size, ranks)
 
 
+def _filters_repeat(size: Size, ranks: int) -> str | None:
+    """With one filter there is no next exchange that could be earlier, or left out."""
+    return _size_is_taken(size, ranks) or ("it needs several filters" if size["filters"] < 2 else None)
+
+
 def _buffers(place: Place, size: Size) -> Arrays:
     """What filters before the last write: two buffers in turn, like the source."""
     cut = Cut(place, size)
@@ -138,13 +143,13 @@ shared_ladder = SharedLadder(
             plans.boundary_first,
             SOURCE,
             _buffers,
-            _size_is_taken,
+            _filters_repeat,
         ),
         SharedRung(
             "graph", "all of it as one CUDA graph", plans.boundary_first, SOURCE, _buffers, _size_is_taken, graph=True
         ),
         SharedRung(
-            "deep", "one exchange for all filters", plans.deep, SOURCE, _deep_buffers, _size_is_taken, graph=True
+            "deep", "one exchange for all filters", plans.deep, SOURCE, _deep_buffers, _filters_repeat, graph=True
         ),
         SharedRung(
             "peer_loads",

@@ -336,6 +336,33 @@ def few_rows_scratch(product: Product) -> dict[str, tuple[tuple[int, ...], str]]
     }
 
 
+#: Of small.cuh: rows and columns of a tile, threads, bytes of the ring.
+SMALL_ROWS, SMALL_COLUMNS, SMALL_THREADS, SMALL_SHARED = 64, 128, 288, 8 * 24 * 1024
+#: Of one_block.cuh: columns of B, and rows of A, for each block.
+STRIP, ROWS_BESIDE = 8, 8
+
+
+def small_tiles(product: Product) -> tuple[Launch, ...]:
+    """One launch splits both factors, a second has a block for each tile."""
+    m, n, k, _, a, lda, b, ldb, *_ = product.args
+    pitch, depth = _split_shape(product)[1], 2 * rounded_up(product.k, FUSED_DEPTH)
+    strips = ceil_div(pitch, STRIP)
+    of_a = (a, lda, m, k, "row_exponents", "a_parts", np.int32(depth), np.int32(strips))
+    of_b = (b, ldb, n, "column_exponents", "high", "low", np.int32(pitch))
+    boxes = Tensor("a_parts", (product.m, depth), (SMALL_ROWS, 2 * FUSED_DEPTH), "float16", 128)
+    tiles = ceil_div(product.m, SMALL_ROWS) * ceil_div(product.n, SMALL_COLUMNS)
+    args = (boxes, *_boxes_of_b(product), *product.args, "row_exponents", "column_exponents")
+    grid = (strips + ceil_div(product.m, ROWS_BESIDE),)
+    return (
+        Launch(f"prepare_alone<{product.width}>", grid, (SPLIT_ONCE_THREADS,), (*of_a, *of_b)),
+        Launch("multiply_small", (tiles,), (SMALL_THREADS,), args, SMALL_SHARED, pdl=True),
+    )
+
+
+def small_tiles_scratch(product: Product) -> dict[str, tuple[tuple[int, ...], str]]:
+    return {name: value for name, value in tuned_scratch(product).items() if name not in ("maxima", "partial")}
+
+
 #: Rungs that split first.
 SCHEMES = {
     "tf32x3": Scheme("Tf32", 4, 2),
@@ -362,5 +389,6 @@ PLANS: dict[str, tuple[Plan, Scratch]] = {
         held_scratch,
     ),
     "one_launch": (lambda product: (*one_launch(product), tuned(product)), tuned_scratch),
+    "small_tiles": (small_tiles, small_tiles_scratch),
     "few_rows": (few_rows, few_rows_scratch),
 }
