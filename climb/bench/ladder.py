@@ -6,7 +6,7 @@ output. Chapters, tests and records all launch through here, so each launch conf
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -177,8 +177,7 @@ class BoundRung:
         scratch = {n: cp.empty(s, dtype=d) for n, (s, d) in self.rung.workspace(size).items()}
         everything = {**arrays, **scratch}
         launches = self.rung.launches(size)
-        self._compile(launches)
-        functions = [self._function(launch.kernel, launch.shared_mem) for launch in launches]
+        functions = self._functions(launches)
         packed = [tuple(bound(a, everything) for a in launch.args) for launch in launches]
         started = in_order(
             launches,
@@ -194,21 +193,21 @@ class BoundRung:
 
         return launch_all
 
-    def _compile(self, launches: tuple[Launch, ...]) -> None:
-        """Compile those kernels of the launches that are not compiled yet, in one run of the compiler."""
+    def _functions(self, launches: Sequence[Launch]) -> list[Any]:
+        """The kernel of each launch. Those that were not compiled before are compiled together: a run of the compiler
+        reads the whole source, however few of its kernels are asked for."""
         modules = self.ladder.modules
-        missing = tuple(kernel for kernel in _kernel_names(launches) if (self.name, kernel) not in modules)
+        missing = tuple(name for name in _kernel_names(launches) if (self.name, name) not in modules)
         if missing:
             # Includes are expanded because CuPy's cache of compiled kernels sees the code, not included files.
             code = expand_includes(self.path)
             module = cp.RawModule(code=code, options=self.options, name_expressions=missing)
-            modules.update({(self.name, kernel): module for kernel in missing})
-
-    def _function(self, kernel: str, shared_mem: int) -> Any:
-        function = self.ladder.modules[self.name, kernel].get_function(kernel)
-        if shared_mem > 48 * 1024:
-            function.max_dynamic_shared_size_bytes = shared_mem
-        return function
+            modules.update({(self.name, name): module for name in missing})
+        functions = [modules[self.name, launch.kernel].get_function(launch.kernel) for launch in launches]
+        for function, launch in zip(functions, launches, strict=True):
+            if launch.shared_mem > 48 * 1024:
+                function.max_dynamic_shared_size_bytes = launch.shared_mem
+        return functions
 
 
 @dataclass(frozen=True)
@@ -261,5 +260,5 @@ class Ladder:
         return self.problem.make_inputs(size, np.random.default_rng(seed))
 
 
-def _kernel_names(launches: tuple[Launch, ...]) -> tuple[str, ...]:
+def _kernel_names(launches: Sequence[Launch]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(launch.kernel for launch in launches))
