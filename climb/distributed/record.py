@@ -81,7 +81,7 @@ def link() -> str:
     text = hardware.output("nvidia-smi", "topo", "-m") or ""
     for line in text.splitlines():
         words = line.replace("\x1b[4m", "").replace("\x1b[0m", "").split()
-        if words[:1] == ["GPU0"] and len(words) > 2:
+        if words[:2] == ["GPU0", "X"] and len(words) > 2:
             return words[2]
     return ""
 

@@ -13,7 +13,7 @@ from climb.bench.checking import WrongResult
 from climb.bench.cuda import cp
 from climb.bench.records import schema
 from climb.bench.records.store import load
-from climb.distributed import measuring
+from climb.distributed import measuring, record
 from climb.distributed.measuring import Measurer, Timed
 from climb.distributed.rank import connect
 from climb.distributed.record import folder_name, save
@@ -96,8 +96,16 @@ def test_record_is_written_and_read_again(tmp_path: Path) -> None:
     found = [measured(name)[0] for name in ("nccl", "peer_loads")]
     folder = tmp_path / folder_name(DEVICE)
     assert folder.name == "nvidia-h200-x2"
-    record = records.load_record("exchange", folder=save(LADDER, found, DEVICE, folder).parent)
-    assert record.device["link"] == "NV18" and [point.gpus for point in record.points] == [2, 2]
+    made = records.load_record("exchange", folder=save(LADDER, found, DEVICE, folder).parent)
+    assert made.device["link"] == "NV18" and [point.gpus for point in made.points] == [2, 2]
     lines = load(timeline_path("exchange", folder), TimelineRecord)
     assert [one.name for one in lines.points] == ["nccl", "peer_loads"]
-    assert record.points[0].source_sha256 == LADDER.sha256("nccl", 2, SIZE) == lines.points[0].source_sha256
+    assert made.points[0].source_sha256 == LADDER.sha256("nccl", 2, SIZE) == lines.points[0].source_sha256
+
+
+def test_link_is_read_from_the_topology(monkeypatch: pytest.MonkeyPatch) -> None:
+    matrix = "\t\x1b[4mGPU0\tGPU1\tCPU Affinity\x1b[0m\nGPU0\t X \tNV18\t0-31\nGPU1\tNV18\t X \t0-31\n"
+    monkeypatch.setattr(record.hardware, "output", lambda *command: matrix)
+    assert record.link() == "NV18"
+    monkeypatch.setattr(record.hardware, "output", lambda *command: None)
+    assert record.link() == ""
