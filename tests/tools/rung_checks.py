@@ -43,7 +43,7 @@ EDGE = st.one_of(st.integers(1, 70), st.sampled_from((31, 32, 33, 63, 64, 65, 12
 REACHES_ALL = {
     *((ladder, "source") for ladder in ("accurate_sum", "argmax", "async_reduction", "reduction", "reduction_max")),
     ("classifier_work", "input"),
-    *((ladder, "filter") for ladder in ("conv2d", "conv2d_sizes")),
+    *((ladder, "filter") for ladder in ("conv2d", "conv2d_sizes", "fft_conv2d")),
     *((ladder, "weights") for ladder in ("conv3d", "conv3d_tiles", "fft_conv3d")),
     ("unet", "parameters"),
 }
