@@ -66,7 +66,7 @@ _WHERE = {
     "display.listings": ("diff", "launch", "source"),
     "display.playgrounds": ("playground",),
     "display.prose_numbers": ("number", "say"),
-    "display.shared_tables": ("shared_check_table", "shared_times_table"),
+    "display.shared_tables": ("shared_check_table", "shared_times_table", "steps_table"),
     "display.sources": ("claims_table", "reported"),
     "display.stepper.divergence": ("divergence_stepper",),
     "display.stepper.pipeline": ("pipeline_stepper",),

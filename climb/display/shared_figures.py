@@ -74,8 +74,7 @@ def timeline_figure(timelines: Mapping[str, Timeline] | Sequence[Timeline]) -> F
     for row, (name, one) in enumerate(named.items()):
         for step in one.steps:
             lane = STREAMS.index(step.stream)
-            is_kernel = step.name.startswith(("conv", "sgemm", "layer", "classifier"))
-            colour = style.BEST if is_kernel else style.PEER
+            colour = style.BEST if step.kind == "kernel" else style.PEER
             width = 1e6 * (step.end_s - step.start_s)
             axes.barh(row + 0.32 * lane - 0.16, width, left=1e6 * step.start_s, height=0.28, color=colour)
         end = max(step.end_s for step in one.steps)

@@ -9,7 +9,7 @@ import pytest
 from climb.bench.cuda import backend
 from climb.bench.records import Point, Record
 from climb.display.shared_figures import messages_figure, timeline_figure
-from climb.display.shared_tables import shared_check_table, shared_times_table
+from climb.display.shared_tables import shared_check_table, shared_times_table, steps_table
 from climb.display.style import alt_text
 from climb.distributed.registry import load_shared_ladder
 from climb.distributed.timelines import Timeline, TimelineStep
@@ -54,8 +54,18 @@ def test_messages_figure_names_each_message() -> None:
 
 
 def test_timeline_figure_says_when_steps_end() -> None:
-    steps = (TimelineStep("halos", "messages", 0.0, 3e-5), TimelineStep("conv3d_slab", "compute", 0.0, 2e-3))
+    steps = (
+        TimelineStep("halos", "message", "messages", 0.0, 3e-5),
+        TimelineStep("conv3d_slab", "kernel", "compute", 0.0, 2e-3),
+    )
     figure = timeline_figure([Timeline("overlap", {"n": 1}, "x", steps)])
     assert "overlap: halos to 30.0 µs, conv3d_slab to 2.00 ms" in alt_text(figure)
     with pytest.raises(ValueError, match="no timeline"):
         timeline_figure([])
+
+
+def test_steps_table_has_a_row_for_each_step_of_a_rank() -> None:
+    size = {"planes": 512, "n": 512, "k": 9, "filters": 1}
+    text = str(steps_table(HALO, "overlap", size, rank=1))
+    assert len(HALO.plans("overlap", 2, size)[1]) == text.count(" compute ") + text.count(" messages ")
+    assert "send source[1048576:2097152] to 0; receive source[0:1048576]" in text and "wait for the stream" in text
