@@ -119,8 +119,9 @@ class Execution:
     def timeline(self) -> list[tuple[str, str, str, float, float]]:
         """Run the plan once, step by step, with an event before and after each step; wait for it.
 
-        Returns for each step that takes time its name, its kind ("kernel", "copy" or "message"), its stream, and when it
-        began and ended, in seconds from the start of the run. The events take about a microsecond each. NaN on the stand-in.
+        Returns for each step that takes time its name, its kind ("kernel", "copy" or "message"), its stream, and when
+        it began and ended, in seconds from the start of the run. The events take about a microsecond each. NaN on the
+        stand-in.
         """
         start = _recorded(self.stream)
         _follow(self.streams[MESSAGES], self.stream)
