@@ -18,7 +18,7 @@ from climb.bench import arguments, identity
 from climb.bench.binding import bound
 from climb.bench.cuda import cp
 from climb.bench.identity import expand_includes
-from climb.bench.launching import starter
+from climb.bench.launching import in_order, starter
 from climb.bench.problem import Launch, Peer, Problem, Rung, RungUnavailable, Size
 from climb.toolchain import Compiled, check_syntax, compile_cuda
 from climb.toolchain.occupancy import MULTIPROCESSORS
@@ -179,9 +179,13 @@ class BoundRung:
         launches = self.rung.launches(size)
         functions = self._functions(launches)
         packed = [tuple(bound(a, everything) for a in launch.args) for launch in launches]
-        started = [
-            starter(function, launch, args) for function, launch, args in zip(functions, launches, packed, strict=True)
-        ]
+        started = in_order(
+            launches,
+            [
+                starter(function, launch, args)
+                for function, launch, args in zip(functions, launches, packed, strict=True)
+            ],
+        )
 
         def launch_all() -> None:
             for start in started:

@@ -55,7 +55,7 @@ def test_sample_is_the_time_of_the_slowest_rank() -> None:
     zero, one = measured("nccl")
     assert zero.point == one.point
     assert zero.point.samples == (0.002,) * 5 and zero.point.gpus == 2 and zero.point.bytes == 16
-    assert zero.timeline == [("exchange", "compute", 0.001, 0.001)]
+    assert zero.timeline == [("exchange", "message", "compute", 0.001, 0.001)]
     schema.check_point(zero.point, "point")
 
 
