@@ -16,7 +16,8 @@ Members are in the order of the struct, and arrays are pointers; other keys are 
 Tensor ("channels": true if the last axis of a texture's array has them).
 
 Of a file with host code, such as main, only the device code is compiled. With --schedules N the kernel also runs N
-times in other orders of warps, blocks and asynchronous copies; the outputs must not change by a bit.
+times in other orders of warps, blocks and asynchronous copies; the outputs must not change by a bit. A long launch uses
+several CPU cores, which changes no result; the environment variable CLIMB_WORKERS sets how many, CLIMB_WORKERS=1 one.
 
 exit status:
     0  the kernel ran and no fault was found

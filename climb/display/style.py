@@ -11,13 +11,15 @@ file has the same bytes everywhere.
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import io
-from collections.abc import Callable
-from functools import wraps
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, ParamSpec
 
 import matplotlib
+from matplotlib import font_manager
 from matplotlib.figure import Figure
 
 from climb.display.palette import PALETTE
@@ -82,12 +84,35 @@ WIDTH = 5.2
 P = ParamSpec("P")
 
 
+@functools.cache
+def _own_fonts() -> list[font_manager.FontEntry]:
+    """The fonts that come with matplotlib, read from its folder: its list of fonts is kept between processes, and says
+    what was on the machine when it was made."""
+    files = sorted((Path(matplotlib.get_data_path()) / "fonts" / "ttf").glob("DejaVu*.ttf"))
+    return [font_manager.ttfFontProperty(font_manager.get_font(file)) for file in files]
+
+
+@contextlib.contextmanager
+def _book_style() -> Iterator[None]:
+    """The book's settings, and no fonts but matplotlib's own: the machine may have others of the same name, whose
+    glyphs have other numbers. What the reader has set is there again afterwards."""
+    manager = font_manager.fontManager
+    found, manager.ttflist = manager.ttflist, _own_fonts()
+    manager._findfont_cached.cache_clear()
+    try:
+        with matplotlib.rc_context(_STYLE):
+            yield
+    finally:
+        manager.ttflist = found
+        manager._findfont_cached.cache_clear()
+
+
 def styled(draw: Callable[P, Figure]) -> Callable[P, Figure]:
     """Decorate a drawing function to run under the book's style, whatever the reader has set."""
 
-    @wraps(draw)
+    @functools.wraps(draw)
     def drawn(*args: P.args, **kwargs: P.kwargs) -> Figure:
-        with matplotlib.rc_context(_STYLE):
+        with _book_style():
             return draw(*args, **kwargs)
 
     return drawn
@@ -100,7 +125,7 @@ def new_figure(width: float = WIDTH, height: float = 3.3) -> Figure:
 
 def svg(figure: Figure) -> str:
     """The figure as SVG text, the same for the same data on every machine with the locked matplotlib."""
-    with matplotlib.rc_context(_STYLE):
+    with _book_style():
         buffer = io.BytesIO()
         figure.savefig(buffer, format="svg", metadata=SVG_METADATA)
     return buffer.getvalue().decode("utf-8")
@@ -112,7 +137,7 @@ def save(figure: Figure, path: str | Path) -> Path:
     if path.suffix == ".svg":
         path.write_text(svg(figure), encoding="utf-8", newline="\n")
     else:
-        with matplotlib.rc_context(_STYLE):
+        with _book_style():
             figure.savefig(path, dpi=150)
     return path
 

@@ -177,7 +177,10 @@ class Deadlock(EndlessLoop):
 class BarrierMisuse(EmulatorError):
     """An mbarrier that is not initialised, initialised twice, overwritten, or counted past its limits."""
 
-    hint = "who initialises the mbarrier, what else is stored at its address, and how many bytes its copies carry"
+    hint = (
+        "who initialises the mbarrier and for how many arrivals, what else is stored at its address, which wait is "
+        "missing before an arrival, and how many bytes its copies carry"
+    )
 
 
 class AsyncMisuse(EmulatorError):

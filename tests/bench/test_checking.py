@@ -30,6 +30,15 @@ def test_right_rungs_verify(name, size):
         assert 0 <= found.max_rel_error <= found.tolerance == 1e-6
 
 
+def test_a_rung_of_less_precision_is_held_to_its_own_tolerance():
+    strict = dataclasses.replace(scale.problem, tolerance=lambda size: 1e-12)
+    with pytest.raises(WrongResult):
+        verify(dataclasses.replace(scale.ladder, problem=strict)["plain"], SIZE)
+    lax = dataclasses.replace(scale.plain, tolerance=lambda size: 1e-6 * size["n"])
+    found = verify(dataclasses.replace(scale.ladder, problem=strict, rungs=(lax,))["plain"], SIZE)
+    assert found.tolerance == 1e-3 and 1e-12 < found.max_rel_error < 1e-6
+
+
 def test_componentwise_error_is_relative_to_the_terms_of_each_element():
     # 1e-3 off where terms of 1 make the element is worse than 1e-1 off where terms of 1000 do.
     reference, magnitude = np.array([0.0, 500.0, -2.0]), np.array([1.0, 1000.0, 4.0])

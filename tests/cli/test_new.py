@@ -170,7 +170,7 @@ def test_the_cells_of_a_new_exercise_end_the_section_exercises(copy: Copy, exerc
 
 
 def test_a_new_exercise_passes_the_tests_of_exercises(copy: Copy, exercise: str) -> None:
-    done = copy.pytest("tests/bench/test_exercise.py", "-k", "tail or float4")
+    done = copy.pytest("--thorough", "tests/bench/test_exercise.py", "-k", "tail or float4")
     assert done.returncode == 0, done.stdout
 
 

@@ -13,6 +13,7 @@ from types import SimpleNamespace
 import matplotlib
 import numpy as np
 import pytest
+from matplotlib import font_manager
 from tiny_ladder import made, scale
 from tools.samples import BASE, CEILINGS, LANES, access, made_up, texts
 
@@ -415,9 +416,17 @@ def test_figures_have_no_text_below_eleven_points():
 
 
 def test_drawing_leaves_the_readers_settings_alone():
-    before = dict(matplotlib.rcParams)
+    before, fonts = dict(matplotlib.rcParams), font_manager.fontManager.ttflist
     ladder_figure(made_up())
-    assert dict(matplotlib.rcParams) == before
+    assert dict(matplotlib.rcParams) == before and font_manager.fontManager.ttflist is fonts
+
+
+def test_figures_do_not_depend_on_the_fonts_of_the_machine(monkeypatch):
+    expected = style.svg(ladder_figure(made_up()))
+    entry = font_manager.ttfFontProperty(font_manager.get_font(font_manager.findfont("DejaVu Serif")))
+    monkeypatch.setattr(font_manager.fontManager, "ttflist", [replace(entry, name="DejaVu Sans")])
+    font_manager.fontManager._findfont_cached.cache_clear()  # what was found among the fonts of before
+    assert style.svg(ladder_figure(made_up())) == expected
 
 
 def test_save_writes_svg_and_png(tmp_path):

@@ -8,6 +8,7 @@ from harness import Device
 from test_warpgroup_products import TILE
 
 from climb.emulator import AsyncMisuse, OutOfBounds
+from climb.emulator.runtime.tensor_cores.descriptors import swallow
 
 SOURCE = r"""
 #define ASM asm volatile
@@ -117,3 +118,9 @@ def test_the_rank_does_no_harm_where_the_leading_dimension_offset_is_not_used(ho
     """An H200 computes the right product from either."""
     found, expected = _tile(CLUSTER.replace(BARE, how))
     assert np.array_equal(found, expected)
+
+
+def test_ranks_that_are_no_part_of_the_descriptors_are_not_looked_for_in_them():
+    """The leading dimension offset is the same in all blocks, and its bits happen to contain those of rank 2."""
+    assert not swallow(0x280, 0, 0x280, 2)
+    assert swallow(0x200, 0, 0x280, 2) and swallow(0x240, 1, 0x280, 2)

@@ -14,7 +14,6 @@ from climb.emulator import (
     LaunchError,
     OutOfBounds,
     Race,
-    WarpMismatch,
     checking,
 )
 
@@ -203,7 +202,7 @@ def test_mbarrier_counts_arrivals_and_bytes(mbarriers: Device, name: str, expect
     ("name", "error", "words"),
     [
         ("bytes", BarrierMisuse, "at most 1048575 transaction bytes"), ("invalid", BarrierMisuse, "invalidated"),
-        ("incomplete", BarrierMisuse, "noComplete has completed"), ("many", WarpMismatch, "1 to 1048575 arrivals"),
+        ("incomplete", BarrierMisuse, "noComplete has completed"), ("many", BarrierMisuse, "1 to 1048575 arrivals"),
     ],
 )  # fmt: skip
 def test_misuse_of_an_mbarrier_is_found(mbarriers: Device, name: str, error: type, words: str) -> None:
@@ -297,6 +296,18 @@ def test_copies_without_a_wait_for_their_mbarrier_are_found() -> None:
     values, out = np.arange(64, dtype=np.int32), np.zeros(64, np.int32)
     with pytest.raises((AsyncRace, Race), match="copy"):
         Device(source(WAIT="")).launch("copies", 1, 64, values, out)
+
+
+LATER = """__shared__ int later[64];
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;"
+                 :: "r"(shared_address(later + t)), "l"(in + t) : "memory");"""
+
+
+def test_an_mbarrier_covers_only_the_copies_issued_before_its_arrival() -> None:
+    values, out = np.arange(64, dtype=np.int32), np.zeros(64, np.int32)
+    Device(source(after=LATER)).launch("copies", 1, 64, values, out)
+    with pytest.raises(AsyncRace, match="copy"):
+        Device(source(after=LATER, WAIT="wait(&full, 0); s[63 - t] = later[t];")).launch("copies", 1, 64, values, out)
 
 
 COOPERATIVE = """#include <cooperative_groups.h>

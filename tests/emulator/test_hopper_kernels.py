@@ -51,7 +51,7 @@ PLANTED = [
     ("transpose", "        commit();\n        wait_reads();\n", "", AsyncMisuse, "wait_group.read is missing"),
     ("transpose", "load(in, a", "load(in + 4, a", Misaligned, "no multiple of 128"),
     ("transpose", "load(in, a", "load(in + N, a", OutOfBounds, "in in shared memory"),
-    ("ring", "wait(&empty[s], ~(k / STAGES) & 1);", "", WarpMismatch, "more arrivals at an mbarrier"),
+    ("ring", "wait(&empty[s], ~(k / STAGES) & 1);", "", BarrierMisuse, "more arrivals than its phase has left"),
     ("ring", "~(k / STAGES) & 1", "k / STAGES & 1", Deadlock, "misses 128 arrivals"),
     ("ring", "wait(&full[s], k / STAGES & 1);", "wait(&full[s], 0);", Deadlock, "misses 128 arrivals"),
     ("ring", "arrive(&empty[s]);", "", Deadlock, "misses 1 arrival"),

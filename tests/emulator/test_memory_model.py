@@ -301,3 +301,123 @@ def test_a_poll_without_a_fence_is_named_as_the_reason(litmus):
     index = list(LITMUS).index("mp_no_acquire")
     with checking(ALL_CHECKS), pytest.raises(Race, match="no fence follows that load"):
         litmus.launch(f"litmus_{index}", 2, 1, *words, BLOCKS)
+
+
+# How public code waits between blocks, rewritten. CUTLASS (include/cutlass/semaphore.h) and TurboMind: one thread loads
+# with acquire, a barrier tells the others; the next block is let in with release. Marlin (IST-DASLab): by a fence and a
+# relaxed sum, and the last block resets the lock, which it has seen. b0nes164/GPUPrefixSums: a chained scan, whose
+# volatile words hold flag and sum together, so that nothing lies behind them.
+PUBLIC = r"""
+extern "C" __global__ void semaphore(const float* x, float* sum, int* lock, int broken) {
+  int state = -1, t = threadIdx.x;
+  while (__syncthreads_and(state != (int)blockIdx.x)) {
+    if (t == 0) {
+      if (broken == 1) asm volatile("ld.global.cg.b32 %0, [%1];" : "=r"(state) : "l"(lock));
+      else asm volatile("ld.global.acquire.gpu.b32 %0, [%1];" : "=r"(state) : "l"(lock));
+    }
+  }
+  __syncthreads();
+  sum[t] += x[blockIdx.x * blockDim.x + t];
+  __syncthreads();
+  if (t == 0) {
+    int next = (blockIdx.x + 1) % gridDim.x;
+    if (broken == 2) asm volatile("st.global.relaxed.gpu.b32 [%0], %1;" :: "l"(lock), "r"(next));
+    else asm volatile("st.global.release.gpu.b32 [%0], %1;" :: "l"(lock), "r"(next));
+  }
+}
+extern "C" __global__ void turns(const float* x, float* sum, int* lock, int broken) {
+  int t = threadIdx.x;
+  if (t == 0) {
+    int state = -1;
+    do asm volatile("ld.global.acquire.gpu.b32 %0, [%1];" : "=r"(state) : "l"(lock)); while (state != (int)blockIdx.x);
+  }
+  __syncthreads();
+  sum[t] += x[blockIdx.x * blockDim.x + t];
+  if (broken != 1) __syncthreads();
+  if (t == 0) {
+    if (blockIdx.x == gridDim.x - 1) { lock[0] = 0; return; }
+    if (broken != 2) asm volatile("fence.acq_rel.gpu;");
+    asm volatile("red.relaxed.gpu.global.add.s32 [%0], %1;" :: "l"(lock), "r"(1));
+  }
+}
+extern "C" __global__ void chained_scan(const unsigned* x, unsigned* out, volatile unsigned long long* state,
+                                        unsigned* ticket) {
+  __shared__ unsigned part, before, sums[32];
+  int t = threadIdx.x;
+  if (t == 0) part = atomicAdd(ticket, 1);
+  __syncthreads();
+  unsigned i = part * 32 + t, v = x[i];
+  for (int d = 1; d < 32; d *= 2) { unsigned o = __shfl_up_sync(~0u, v, d); if (t >= d) v += o; }
+  sums[t] = v;
+  __syncwarp();
+  if (t == 0) {
+    unsigned long long mine = (unsigned long long)sums[31] << 2;
+    state[part] = mine | (part ? 1 : 2);
+    unsigned total = 0;
+    for (int at = (int)part - 1; at >= 0;) {
+      unsigned long long word = state[at];
+      if ((word & 3) == 0) continue;
+      total += (unsigned)(word >> 2);
+      if ((word & 3) == 2) break;
+      --at;
+    }
+    if (part) state[part] = (unsigned long long)(total + sums[31]) << 2 | 2;
+    before = total;
+  }
+  __syncthreads();
+  out[i] = v + before;
+}
+"""
+
+
+@pytest.fixture(scope="module")
+def public():
+    return Device(PUBLIC)
+
+
+@pytest.mark.parametrize("broken", [0, 1, 2])
+@pytest.mark.parametrize("name", ["semaphore", "turns"])
+def test_a_semaphore_between_blocks_needs_acquire_and_release(public, name, broken):
+    """Broken are: a plain load or a relaxed store; a missing barrier or a missing fence."""
+    x, total = np.arange(5 * 64, dtype=np.float32), np.zeros(64, np.float32)
+    raced = False
+    try:
+        with checking(ALL_CHECKS):
+            public.launch(name, 5, 64, x, total, np.zeros(1, np.int32), broken)
+    except Race:
+        raced = True
+    assert raced == bool(broken)
+    assert raced or np.array_equal(total, x.reshape(5, 64).sum(axis=0))
+
+
+RESETS = r"""
+extern "C" __global__ void seen(int* x, int how) {
+  int b = blockIdx.x, v = 0;
+  if (b < 2) atomicAdd(x, 1);
+  else if (how == 0) { do asm volatile("ld.relaxed.gpu.b32 %0, [%1];" : "=r"(v) : "l"(x)); while (v != 2); *x = 0; }
+  else if (how == 1) { asm volatile("ld.relaxed.gpu.b32 %0, [%1];" : "=r"(v) : "l"(x + 1)); *x = 0; }
+  else if (threadIdx.x == 0) { do asm volatile("ld.relaxed.gpu.b32 %0, [%1];" : "=r"(v) : "l"(x)); while (v != 2); }
+  else *x = 0;
+}
+"""
+
+
+@pytest.mark.parametrize(("how", "threads", "races"), [(0, 1, False), (1, 1, True), (2, 64, True)])
+def test_who_has_seen_the_last_atomic_may_write_its_place(how, threads, races):
+    """Without another place that it has read, and not for a thread that has not waited for it."""
+    device, x = Device(RESETS.replace("if (b < 2)", "if (b < 2 && threadIdx.x == 0)", 1).replace(
+        "else if (how == 0)", "else if (b < 2) { } else if (how == 0)", 1)), np.zeros(2, np.int32)  # fmt: skip
+    raced = False
+    try:
+        with checking(ALL_CHECKS):
+            device.launch("seen", 3, threads, x, how)
+    except Race:
+        raced = True
+    assert raced == races
+
+
+def test_a_chained_scan_whose_words_hold_flag_and_sum_has_no_race(public):
+    x, out = np.arange(9 * 32, dtype=np.uint32), np.zeros(9 * 32, np.uint32)
+    with checking(ALL_CHECKS):
+        public.launch("chained_scan", 9, 32, x, out, np.zeros(9, np.uint64), np.zeros(1, np.uint32))
+    assert np.array_equal(out, np.cumsum(x))

@@ -9,7 +9,7 @@ import pytest
 from harness import Device
 
 from climb.emulator import EndlessLoop, Schedule
-from climb.emulator.execution.progress import loop_at
+from climb.emulator.execution.progress import loop_at, loop_body
 from climb.emulator.execution.schedules import scheduling
 
 ENDLESS = r"""
@@ -65,7 +65,8 @@ def test_a_loop_that_nothing_can_end_is_named_within_seconds(endless, name, monk
         ("toggles", "all registers and all of memory are as they were before"),
     ],
 )  # fmt: skip
-def test_a_loop_that_changes_memory_for_ever_is_named_within_seconds(endless, name, why):
+def test_a_loop_that_changes_memory_for_ever_is_named_within_seconds(endless, name, why, monkeypatch):
+    monkeypatch.setattr("climb.emulator.execution.scheduler.PATIENCE", 500)
     start = time.process_time()
     with pytest.raises(EndlessLoop, match=why):
         endless.launch(name, 1, 64, np.zeros(64, np.int32), max_steps=2_000_000)
@@ -75,6 +76,8 @@ def test_a_loop_that_changes_memory_for_ever_is_named_within_seconds(endless, na
 FINITE = r"""
 extern "C" __global__ void long_loop(unsigned* o) { unsigned x = threadIdx.x, n = 0;
   do { x = x * 1664525u + 1013904223u; ++n; } while (n < 9000 || (x >> 28) == 3); o[threadIdx.x] = n; }
+extern "C" __global__ void nested(unsigned* o) { unsigned x = threadIdx.x + 1;
+  for (int i = 0; i < 90 + o[0]; ++i) for (int j = 0; j < 400 + o[0]; ++j) x = x * 5 + (x >> 7); o[32] = x; }
 extern "C" __global__ void polls(volatile int* flag, int* o) {
   if (threadIdx.x < 32) { while (flag[0] == 0) { } o[0] = flag[1]; }
   else if (threadIdx.x == 32) { unsigned x = 7; for (int i = 0; i < 9000; ++i) x = x * 1664525u + 1013904223u;
@@ -87,13 +90,13 @@ extern "C" __global__ void ping_pong(volatile int* ball, int* o) { int me = thre
 extern "C" __global__ void count_up(volatile int* o) {
   if (threadIdx.x == 32) while (o[0] < 3000) o[0] = o[0] + 1;
   else if (threadIdx.x < 32) while (o[0] < 3000) { } }
-extern "C" __global__ void ends_by_count(volatile int* o) { while (o[0] == 0) { if (++o[1] == 7000) o[0] = 1; } }
-extern "C" __global__ void ends_by_address(volatile int* o) { int* p = (int*)o + 9000; while (o[0] == 0) *p-- = 1; }
-extern "C" __global__ void ends_by_sum(volatile int* o) { while (atomicAdd((int*)o + 1, 1) < 9000) { } o[0] = 1; }
+extern "C" __global__ void ends_by_count(volatile int* o) { while (o[0] == 0) { if (++o[1] == 1500) o[0] = 1; } }
+extern "C" __global__ void ends_by_address(volatile int* o) { int* p = (int*)o + 1500; while (o[0] == 0) *p-- = 1; }
+extern "C" __global__ void ends_by_sum(volatile int* o) { while (atomicAdd((int*)o + 1, 1) < 1500) { } o[0] = 1; }
 extern "C" __global__ void rallies_and_counts(volatile int* o) { int me = threadIdx.x / 32, n = 0;
-  if (threadIdx.x % 32 == 0) while (n < 700) { while (o[3] != me) { } o[3] = 1 - me; ++n; } o[0] = 1; }
+  if (threadIdx.x % 32 == 0) while (n < 150) { while (o[3] != me) { } o[3] = 1 - me; ++n; } o[0] = 1; }
 extern "C" __global__ void one_ends_the_other(volatile int* o) {
-  if (threadIdx.x == 0) { for (int i = 0; i < 6000; ++i) o[2 + i % 2] ^= 1; o[0] = 1; }
+  if (threadIdx.x == 0) { for (int i = 0; i < 1500; ++i) o[2 + i % 2] ^= 1; o[0] = 1; }
   else if (threadIdx.x == 32) while (o[0] == 0) o[4] ^= 1; }
 extern "C" __global__ void backoff(int* lock, int* sum) { unsigned wait = 8;
   while (atomicCAS(lock, 0, 1) != 0) { __nanosleep(wait); if (wait < 256) wait *= 2; }
@@ -113,6 +116,16 @@ def test_a_long_loop_whose_registers_change_runs_to_its_end(finite):
     out = np.zeros(32, np.uint32)
     finite.launch("long_loop", 1, 32, out)
     assert out.min() >= 9000
+
+
+def test_an_inner_loop_that_starts_anew_is_not_taken_for_one_that_never_ends(finite):
+    """In every round of the outer loop, all that decides about the inner one is as before."""
+    out = np.zeros(64, np.uint32)
+    finite.launch("nested", 1, 1, out)
+    x = 1
+    for _ in range(90 * 400):
+        x = (x * 5 + (x >> 7)) % 2**32
+    assert out[32] == x
 
 
 def test_a_wait_for_a_thread_that_computes_for_long_ends(finite):
@@ -142,7 +155,8 @@ def test_a_wait_for_a_thread_that_loops_over_stores_ends(finite):
 @pytest.mark.parametrize(
     "name", ["ends_by_count", "ends_by_address", "ends_by_sum", "rallies_and_counts", "one_ends_the_other"]
 )
-def test_a_long_loop_that_changes_memory_ends_where_it_should(finite, name):
+def test_a_long_loop_that_changes_memory_ends_where_it_should(finite, name, monkeypatch):
+    monkeypatch.setattr("climb.emulator.execution.scheduler.PATIENCE", 500)
     words = np.zeros(10_000, np.int32)
     finite.launch(name, 1, 32 if name.startswith("ends") else 64, words)
     assert words[0] == 1
@@ -158,7 +172,7 @@ def test_contended_locks_let_every_thread_in(finite, name):
 def test_the_condition_of_a_loop_depends_on_its_registers_and_memory(endless, finite):
     """A sum that the loop only computes is not among them."""
     sums, deadline = (
-        [loop_at(blocks, head) for head in _heads(blocks)]
+        [loop_at(blocks, head, loop_body(blocks, head)) for head in _heads(blocks)]
         for blocks in (endless.kernel("sums").code.blocks, finite.kernel("deadline").code.blocks)
     )
     assert [(each.memory, each.clock) for each in sums] == [(True, False)]

@@ -77,7 +77,7 @@ def test_run_accepts_dynamic_shared_memory_and_non_contiguous_arrays() -> None:
         ([1.5, 1.0, np.zeros(4), np.zeros(4)], TypeError, r"argument 0 is 1\.5.*whole number of 4 bytes"),
         ([2**40, 1.0, np.zeros(4), np.zeros(4)], ValueError, "argument 0 is 1099511627776.*4 bytes"),
         ([np.int64(3), 1.0, np.zeros(4), np.zeros(4)], TypeError, "argument 0 has 8 bytes.*has 4"),
-        ([1, 1.0, [1.0], np.zeros(4)], TypeError, "argument 2 is a list; expected a NumPy array"),
+        ([1, 1.0, [1.0], np.zeros(4)], TypeError, "argument 2 is of type list; expected a NumPy array"),
         ([1, 1.0, np.array(["a"], object), np.zeros(4)], TypeError, "argument 2 is an array of Python objects"),
         ([1, 1.0, np.zeros(4, ">f4"), np.zeros(4)], TypeError, "argument 2 is of type >f4.*byte order"),
         ([1, 1e300, np.zeros(4), np.zeros(4)], ValueError, "argument 1 is 1e\\+300.*float of 4 bytes"),

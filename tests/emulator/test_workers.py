@@ -238,6 +238,21 @@ def test_batches_are_of_whole_clusters_and_an_even_number() -> None:
         assert number == 1 if blocks * threads <= batches.LANES else number % 2 == 0
 
 
+def test_launch_does_without_workers_if_there_is_no_room_for_copies(
+    device: Device, compared: Tally, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reserve, full = Worker.reserve, iter([False, True])
+
+    def fails(worker: Worker, nbytes: int) -> np.ndarray:
+        if next(full):
+            raise OSError("no space left on device")
+        return reserve(worker, nbytes)
+
+    monkeypatch.setattr(Worker, "reserve", fails)
+    device.launch("store", BLOCKS, THREADS, draw(), empty())
+    assert compared.taken == compared.refused == 0 and next(full, "asked twice") == "asked twice"
+
+
 @pytest.mark.parametrize("how", ["killed", "stopped", "killed before"])
 def test_launch_survives_its_workers(device: Device, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
     monkeypatch.setattr(ahead, "WORTH", 0)

@@ -77,7 +77,7 @@ def next_steps(chapter: str, name: str) -> list[str]:
         f"copy the skeleton into the cell of book/{names.page(chapter)}.ipynb (climb check --cells {chapter} prints "
         "it) and write the text of the exercise and of its solution there",
         f"make run NOTEBOOK={names.page(chapter)}",
-        f".venv/bin/python -m pytest tests/bench/test_exercise.py -k '{name} or {chapter}'\n"
+        f".venv/bin/python -m pytest --thorough tests/bench/test_exercise.py -k '{name} or {chapter}'\n"
         f"   .venv/bin/python -m pytest tests/book/test_notebooks.py -k {names.page(chapter)}",
     ]
 

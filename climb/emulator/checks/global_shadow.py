@@ -88,6 +88,15 @@ class GlobalShadow:
             self._check(which, followed, index, ids, group, site, allocation, address)
         self._join(followed.cells.reads, index, stamp | ids, group)
 
+    def see_atomics(self, group: Group, site: Site, allocation: Allocation, address: np.ndarray) -> None:
+        """A volatile or ordered load, which sees the atomics before it."""
+        followed = self.followed.get(allocation.address)
+        if followed is not None and followed.cells.last_atomics is not None:
+            index, ids, stamp = self._begin(followed, group, site, allocation, address)
+            stamps = stamp | ids
+            shape = np.broadcast_shapes(index.shape, stamps.shape)
+            followed.cells.see_atomics(np.broadcast_to(index, shape), np.broadcast_to(stamps, shape))
+
     def store(
         self,
         group: Group,

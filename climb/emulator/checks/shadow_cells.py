@@ -10,14 +10,14 @@ from collections.abc import Callable
 import numpy as np
 
 from ..simt.lanes import Lanes
-from .happens_before import BLOCK_THREADS, BLOCKS, KIND, ONE, WARP_LANES, Clock
-
-_ID = (1 << KIND) - 1
+from .happens_before import Clock
+from .stamps import BLOCK_THREADS, BLOCKS, ID, KIND, ONE, WARP_LANES
 
 
 class Cells:
     """Stamps of `count` cells: of the last write, of all reads, of all atomics together, and of the last atomic, which
-    is the last of the lanes that execute it together; 0 if there was none.
+    is the last of the lanes that execute it together; 0 if there was none. `last_seen`: of the last strong load, which
+    has seen all atomics before it.
     """
 
     def __init__(self, count: int) -> None:
@@ -25,12 +25,15 @@ class Cells:
         self.reads = np.zeros(count, np.int64)
         self.atomics = np.zeros(count, np.int64)
         self.last_atomics: np.ndarray | None = None  # made by the first
+        self.last_seen: np.ndarray | None = None
 
     def map(self, function: Callable[[np.ndarray], np.ndarray]) -> None:
         """Replace each of the arrays by `function` of it."""
         self.writes, self.reads, self.atomics = map(function, (self.writes, self.reads, self.atomics))
         if self.last_atomics is not None:
             self.last_atomics = function(self.last_atomics)
+        if self.last_seen is not None:
+            self.last_seen = function(self.last_seen)
 
     def enter_atomics(self, index: np.ndarray, stamps: np.ndarray, clock: Clock, lanes: Lanes, wide: bool) -> None:
         """Add atomics, as `enter` does."""
@@ -38,16 +41,30 @@ class Cells:
         if self.last_atomics is None:
             self.last_atomics = np.zeros_like(self.atomics)
         self.last_atomics[index] = stamps
+        if self.last_seen is not None:
+            self.last_seen[index] = 0
+
+    def see_atomics(self, index: np.ndarray, stamps: np.ndarray) -> None:
+        """A strong load has seen the atomics on cells, if there were any."""
+        if self.last_atomics is not None:
+            if self.last_seen is None:
+                self.last_seen = np.zeros_like(self.atomics)
+            self.last_seen[index] = stamps
 
     def after_the_last_atomic(
         self, index: np.ndarray, lanes: Lanes, ids: np.ndarray, clock: Clock, wide: bool
     ) -> np.ndarray | bool:
         """Where the last atomic on a cell is ordered before an access: then all atomics on it are, because atomics on
-        one place happen one after the other. So the block that counts last may reset the counter.
+        one place happen one after the other. So the block that counts last may reset the counter. The same holds if a
+        strong load that has seen them is ordered before it: PTX's causality order follows what was observed.
         """
         if self.last_atomics is None:
             return False
-        return ~clock.unordered(self.last_atomics.take(index), lanes, ids, wide)
+        after = ~clock.unordered(self.last_atomics.take(index), lanes, ids, wide)
+        if self.last_seen is not None:
+            seen = self.last_seen.take(index)
+            after = after | ((seen != 0) & ~clock.unordered(seen, lanes, ids, wide))
+        return after
 
     @staticmethod
     def enter(
@@ -88,7 +105,7 @@ def combine_stamps(old: np.ndarray, new: np.ndarray, apart: np.ndarray, threads:
     """
     if not apart.any():
         return new
-    a, b, kind, other = old & _ID, new & _ID, old >> KIND & 3, new >> KIND & 3
+    a, b, kind, other = old & ID, new & ID, old >> KIND & 3, new >> KIND & 3
     block_a, block_b = (a // threads, b // threads) if launch_wide else (a * 0, b * 0)
     warp_a, warp_b = (a % threads) >> 5, (b % threads) >> 5
     same = (kind == ONE) & (other == ONE) & (a == b)

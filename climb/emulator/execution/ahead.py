@@ -122,7 +122,10 @@ class Ahead:
         workers = self.pool.idle(number, spent)
         if workers:
             batch.tick, self._asks = None, False
-            self._ask(workers, left)
+            try:
+                self._ask(workers, left)
+            except (OSError, MemoryError):  # no room for the copies
+                self.workers, self._first = [], -1
             batch.footprint = self.footprint
 
     def _ask(self, workers: list[Worker], left: int) -> None:

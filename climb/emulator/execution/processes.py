@@ -9,7 +9,6 @@ from __future__ import annotations
 import atexit
 import os
 import pickle
-import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -43,6 +42,8 @@ class Worker:
         jobs, write = os.pipe()
         read, results = os.pipe()
         self._pipes = Pipes(read, write)
+        import subprocess  # a tenth of what importing the emulator takes; few launches need it
+
         program = _PROGRAM.format(path=sys.path, jobs=jobs, results=results, memory=self._memory)
         try:
             self._process = subprocess.Popen(

@@ -29,11 +29,11 @@ _chosen: ContextVar[int | None] = ContextVar("workers", default=None)
 
 
 def number_of_workers() -> int:
-    """The processes that a launch may use: 1 where the system is not Linux, whose shared memory workers need.
+    """The processes that a launch may use: 1 where workers cannot run, which need Linux and a Python to start.
 
     Raises ValueError if `CLIMB_WORKERS` is not a positive number.
     """
-    if sys.platform != "linux" or not sys.executable:
+    if sys.platform != "linux" or not sys.executable or getattr(sys, "frozen", False):
         return 1
     chosen = _chosen.get()
     if chosen is not None:

@@ -95,8 +95,12 @@ def merge(groups: list[Group], live: frozenset[str]) -> Group:
     union = unite([g.selection for g in groups], [g.lanes.shape for g in groups], root.lanes.shape)
     written = {name for g in groups for name in g.registers if name in live and name not in g.clean}
     values = {name: union.join([g.value(name) for g in groups]) for name in written}
-    batch = groups[0].batch
+    batch, spins = groups[0].batch, max(group.spins for group in groups)
     if union.whole:
         root.registers.update(values)
-        return Group(batch, root.lanes, root.registers)
-    return Group(batch, union.selection.lanes(root.lanes), values, root, union.selection)
+        whole = Group(batch, root.lanes, root.registers)
+        whole.spins = spins
+        return whole
+    part = Group(batch, union.selection.lanes(root.lanes), values, root, union.selection)
+    part.spins = spins
+    return part

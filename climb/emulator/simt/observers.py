@@ -113,6 +113,9 @@ class GlobalShadow(Protocol):
     def load(self, group: object, site: Site, allocation: Allocation, address: np.ndarray) -> None:
         """A load."""
 
+    def see_atomics(self, group: object, site: Site, allocation: Allocation, address: np.ndarray) -> None:
+        """A volatile or ordered load."""
+
     def store(
         self, group: object, site: Site, allocation: Allocation, address: np.ndarray, changed: Callable[[], np.ndarray]
     ) -> np.ndarray:

@@ -6,7 +6,7 @@
 // of the inputs and of groups of samples; weights and input aligned to 16 bytes;
 // kWidth = 4 where inputs is a multiple of 4, kWidth = 1 otherwise; shared memory for
 // kStages steps of each warp, or for the sums of all warps. With one piece sums is the
-// output.
+// output. kParts is 2 for three products, 1 for plain TF32.
 #include "../../common/mma.cuh"
 #include "../../common/warp.cuh"
 #include "../classifier/pieces.cuh"
@@ -34,7 +34,7 @@ __device__ __forceinline__ Split split(float value)
     return {__float_as_uint(value), __float_as_uint(low_part(value))};
 }
 
-template <int kWidth>
+template <int kParts, int kWidth>
 __global__ void __launch_bounds__(kThreads, 2)
     classifier_mma(const float* __restrict__ weights, const float* __restrict__ input,
                    float* __restrict__ sums, int inputs, int outputs, int batch,
@@ -116,8 +116,10 @@ __global__ void __launch_bounds__(kThreads, 2)
 #pragma unroll
                 for (int s = 0; s < kSampleTiles; ++s) {
                     const Split(&b)[2] = value[s];
-                    mma_tf32(part[r][s], low, b[0].high, b[1].high);
-                    mma_tf32(part[r][s], high, b[0].low, b[1].low);
+                    if constexpr (kParts == 2) {
+                        mma_tf32(part[r][s], low, b[0].high, b[1].high);
+                        mma_tf32(part[r][s], high, b[0].low, b[1].low);
+                    }
                     mma_tf32(part[r][s], high, b[0].high, b[1].high);
                 }
             }

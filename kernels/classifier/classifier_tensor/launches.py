@@ -52,14 +52,14 @@ def _with_second_pass(first: Launch, size: Size, pieces: int) -> tuple[Launch, .
     )
 
 
-def mma(size: Size) -> tuple[Launch, ...]:
-    """Each warp of a block has a slice of the inputs for the whole tile."""
+def mma(size: Size, parts: int = 2) -> tuple[Launch, ...]:
+    """Each warp of a block has a slice of the inputs for the whole tile; ``parts`` of each factor."""
     pieces, steps = mma_plan(size)
     weights, given, output, *extents = args(size)
     grid = (ceil_div(size["outputs"], MMA_ROWS), pieces, ceil_div(size["batch"], SAMPLES))
     to = output if pieces == 1 else "sums"
     taken = (weights, given, to, *extents, np.int32(size["batch"]), np.int32(steps))
-    first = Launch(f"classifier_mma<{width(size)}>", grid, (32 * MMA_WARPS,), taken, MMA_BYTES)
+    first = Launch(f"classifier_mma<{parts}, {width(size)}>", grid, (32 * MMA_WARPS,), taken, MMA_BYTES)
     return _with_second_pass(first, size, pieces)
 
 

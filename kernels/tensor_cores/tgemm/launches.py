@@ -86,7 +86,8 @@ CLUSTER, BOX_COLUMNS = 2, 64
 FUSED_SHARED = FUSED_STAGES * (4 * FUSED_ROWS + 2 * 2 * FUSED_COLUMNS) * FUSED_DEPTH
 #: Of prepare.cuh: threads, rows of A and columns and rows of B for each block.
 PREPARE_THREADS, ROWS_A_BLOCK, COLUMNS, ROWS_OF_B_A_BLOCK = 256, 8, 128, 64
-#: Of one_pass.cuh: threads and rows of B for each block; and how many blocks may wait for each other.
+#: Of one_pass.cuh: threads and rows of B for each block; and how many blocks may wait for each other. So many must fit
+#: on the GPU: those of compute capability 9.0 have 114 SMs at least, but a MIG partition of one may have fewer than 64.
 SPLIT_ONCE_THREADS, ROWS_OF_SPLIT, MOST_WAITING = 512, 128, 64
 #: SMs of the GPU for which grids are chosen, an H200. Elsewhere they are right too, and may be slower.
 SMS = 132
@@ -178,7 +179,7 @@ def fused_scratch(product: Product) -> dict[str, tuple[tuple[int, ...], str]]:
     }
 
 
-#: Of tuned.cuh: bytes of a stage and of what a block stores, the box of C that a warp stores.
+#: Of turns.cuh: bytes of a stage and of what a block stores, the box of C that a warp stores.
 STAGE_BYTES, OUT_BYTES, OUT_BOX = (2 * FUSED_ROWS + 2 * FUSED_COLUMNS) * 2 * FUSED_DEPTH, 8 * 2 * 2048, (16, 32)
 #: Parts of k into which a product may be cut. All blocks are on the GPU at the same time then.
 PARTS = (8, 4, 2)
@@ -226,7 +227,7 @@ def tuned(product: Product, held: bool = False) -> Launch:
     partial = "partial" if split > 1 else "C"
     tiles, counters = _tiles(product, down), np.int32(product.n + _strips(product))
     return Launch(
-        f"multiply<{down}, {split}, {_bool(boxed)}>",
+        f"multiply<Left, {down}, {split}, {_bool(boxed)}>",
         (split * tiles if split > 1 else down * min(tiles, SMS // down),),
         (FUSED_THREADS,),
         (a, *b, c, *product.args, "row_exponents", "column_exponents", partial, "maxima", counters),
@@ -335,6 +336,33 @@ def few_rows_scratch(product: Product) -> dict[str, tuple[tuple[int, ...], str]]
     }
 
 
+#: Of small.cuh: rows and columns of a tile, threads, bytes of the ring.
+SMALL_ROWS, SMALL_COLUMNS, SMALL_THREADS, SMALL_SHARED = 64, 128, 288, 8 * 24 * 1024
+#: Of one_block.cuh: columns of B, and rows of A, for each block.
+STRIP, ROWS_BESIDE = 8, 8
+
+
+def small_tiles(product: Product) -> tuple[Launch, ...]:
+    """One launch splits both factors, a second has a block for each tile."""
+    m, n, k, _, a, lda, b, ldb, *_ = product.args
+    pitch, depth = _split_shape(product)[1], 2 * rounded_up(product.k, FUSED_DEPTH)
+    strips = ceil_div(pitch, STRIP)
+    of_a = (a, lda, m, k, "row_exponents", "a_parts", np.int32(depth), np.int32(strips))
+    of_b = (b, ldb, n, "column_exponents", "high", "low", np.int32(pitch))
+    boxes = Tensor("a_parts", (product.m, depth), (SMALL_ROWS, 2 * FUSED_DEPTH), "float16", 128)
+    tiles = ceil_div(product.m, SMALL_ROWS) * ceil_div(product.n, SMALL_COLUMNS)
+    args = (boxes, *_boxes_of_b(product), *product.args, "row_exponents", "column_exponents")
+    grid = (strips + ceil_div(product.m, ROWS_BESIDE),)
+    return (
+        Launch(f"prepare_alone<{product.width}>", grid, (SPLIT_ONCE_THREADS,), (*of_a, *of_b)),
+        Launch("multiply_small", (tiles,), (SMALL_THREADS,), args, SMALL_SHARED, pdl=True),
+    )
+
+
+def small_tiles_scratch(product: Product) -> dict[str, tuple[tuple[int, ...], str]]:
+    return {name: value for name, value in tuned_scratch(product).items() if name not in ("maxima", "partial")}
+
+
 #: Rungs that split first.
 SCHEMES = {
     "tf32x3": Scheme("Tf32", 4, 2),
@@ -361,5 +389,6 @@ PLANS: dict[str, tuple[Plan, Scratch]] = {
         held_scratch,
     ),
     "one_launch": (lambda product: (*one_launch(product), tuned(product)), tuned_scratch),
+    "small_tiles": (small_tiles, small_tiles_scratch),
     "few_rows": (few_rows, few_rows_scratch),
 }

@@ -10,7 +10,7 @@ from tools.rung_checks import EDGE
 from tools.thorough import thorough
 
 from climb import WrongResult
-from climb.emulator import AsyncRace, Deadlock, MissingProxyFence, OutOfBounds, Race, WarpMismatch
+from climb.emulator import AsyncRace, BarrierMisuse, Deadlock, MissingProxyFence, OutOfBounds, Race
 
 #: Sizes to draw from: small; multiples of four, as the copy engine asks for, and others.
 FOURS = st.integers(1, 34).map(lambda quads: 4 * quads)
@@ -49,11 +49,11 @@ PLANTED = [
     ("async_transpose", "ring", "parity ^ 1", "parity", Deadlock),
     ("async_matmul", "cp_async", "wait_for_groups<kStages - 2>", "wait_for_groups<kStages - 1>", AsyncRace),
     ("async_matmul", "tma", "__syncthreads();  // all threads have", "// all threads have", Race),
-    ("async_matmul", "producer", "            mbarrier_wait(empty + stage, parity ^ 1);\n", "", WarpMismatch),
+    ("async_matmul", "producer", "            mbarrier_wait(empty + stage, parity ^ 1);\n", "", BarrierMisuse),
     ("async_matmul", "registers", "mbarrier_init(empty + stage, T::kThreads / 32)", "mbarrier_init(empty + stage, 1)",
      Deadlock),
     ("async_matmul", "multicast", "kBlocks * T::kThreads / 32", "T::kThreads / 32", Deadlock),
-    ("async_matmul", "persistent", "parity ^= turn == 0;", "", WarpMismatch),
+    ("async_matmul", "persistent", "parity ^= turn == 0;", "", BarrierMisuse),
     ("async_reduction", "two_launches", "i += kThreads) {\n            sum += source", "i += 2 * kThreads) {\n"
      "            sum += source", WrongResult),
     ("async_reduction", "dependent", "i < count; i", "i < count - 1; i", WrongResult),
@@ -64,7 +64,7 @@ PLANTED = [
 HIDDEN = [
     ("async_copy", "ring", "bulk_wait_read<1>();", "bulk_wait_read<2>();", AsyncRace),
     ("async_transpose", "ring", "if (before >= 0) mbarrier_arrive(empty + before);", "mbarrier_arrive(empty + stage);",
-     AsyncRace),
+     Race),
     ("async_transpose", "ring", "sync_consumers();  // the copy engine sees", "// the copy engine sees", Race),
     thorough(("async_matmul", "persistent", "place_of_pair<T>(pair, down, across);\n            Sums",
               "place_of_pair<T>(first_pair, down, across);\n            Sums", WrongResult)),

@@ -38,6 +38,9 @@ SIZES = {
             "batch": st.one_of(st.integers(1, 9), st.integers(31, 34)),
         }
     ),
+    "classifier_tf32": st.fixed_dictionaries(
+        {"inputs": st.integers(1, 90), "outputs": st.integers(1, 70), "batch": st.integers(1, 9)}
+    ),
     "cold_read": st.fixed_dictionaries({"n": st.one_of(st.integers(0, 40), st.integers(0, 25000))}),
 }
 

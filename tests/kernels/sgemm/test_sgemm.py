@@ -70,8 +70,8 @@ def test_products_with_any_leading_dimensions_alpha_and_beta_are_right(m, n, k, 
     product_of_views("stream_k", m, n, k, gaps, offset, alpha, beta)
 
 
-@pytest.mark.parametrize("rung", LADDER.names)
-@pytest.mark.parametrize("gaps", [thorough((4, 8, 12)), (1, 2, 3)])
+@pytest.mark.parametrize("rung", [*(thorough(name) for name in LADDER.names[:-1]), LADDER.names[-1]])
+@pytest.mark.parametrize("gaps", [(4, 8, 12), (1, 2, 3)])
 def test_every_rung_takes_leading_dimensions_alpha_and_beta(rung: str, gaps) -> None:
     product_of_views(rung, 36, 44, 20, gaps, 4, 2.0, 0.5)
 

@@ -49,6 +49,18 @@ CORNERS = [
     ),
     Corner(
         "tgemm",
+        "a ring of small tiles that goes round, rows and columns longer than registers",
+        {"m": 3, "n": 8, "k": 260, "data": "normal"},
+        {},
+        {
+            "kStages = 8": "kStages = 4",
+            "split_strip<kWidth, 8>": "split_strip<kWidth, 1>",
+            "kRowThreads, 4>": "kRowThreads, 1>",
+        },
+        only="multiply_small",
+    ),
+    Corner(
+        "tgemm",
         "a ring that goes on from tile to tile",
         {"m": 3, "n": 264, "k": 72, "data": "normal"},
         {"kernels.tensor_cores.tgemm.launches.SMS": 2},
@@ -102,6 +114,8 @@ PLANTED = [
     ("hgemm", "specialised", "mbarrier_wait(&empty[slot], phase ^ 1);", "", EmulatorError),
     ("hgemm", "two_consumers", "mbarrier_init(&empty[s], kConsumers);", "mbarrier_init(&empty[s], 1);", EmulatorError),
     ("hgemm", "multicast", "&empty[s], kCluster * kConsumers);", "&empty[s], kCluster);", EmulatorError),
+    # The other block's copies overwrite what this block's products still read.
+    ("hgemm", "multicast", "mbarrier_arrive_at(&empty[last], thread)", "mbarrier_arrive(&empty[last])", Race),
     ("hgemm", "persistent", "+ rank * kRows, &full[slot]", ", &full[slot]", WrongResult),
     ("hgemm", "overlapped", "output.x = first.y;", "output.x = first.y + 32;", WrongResult),
     ("hgemm", "tuned", "mbarrier_wait(&full[slot], i / kStages % 2);", "", EmulatorError),
@@ -119,6 +133,7 @@ PLANTED = [
     ("tgemm", "one_pass", "if (thread < kColumns && column < n)", "if (thread < 64 && column < n)", WrongResult),
     ("tgemm", "tuned", "fence_proxy_async();", "", EmulatorError),
     ("tgemm", "one_launch", "before * kRowsOfBlock + place", "before + place", EmulatorError),
+    ("tgemm", "small_tiles", "shared[((1 - group) * 32", "shared[(group * 32", WrongResult),
     ("tgemm", "few_rows", "quad = column % 32 / 4 ^ row % 8", "quad = column % 32 / 4", WrongResult),
     ("tgemm", "held", "(4 * s + lane % 4) ^ (own % 8)", "(4 * s + lane % 4)", WrongResult),
     *((name, "wgmma", "step % kChain + s > 0", "step % kChain > 0", WrongResult) for name in PIPES),
@@ -127,7 +142,10 @@ PLANTED = [
 #: Planted faults that only the corners reach.
 HIDDEN = [
     ("tgemm", "few_rows", "totals[j] *= factor;", ";", WrongResult),
+    ("tgemm", "small_tiles", "mbarrier_wait(&empty[slot], i / kStages % 2 ^ 1);", "", EmulatorError),
+    ("tgemm", "small_tiles", "row = start + kKept * kRowsAtOnce; row < k", "row = k; row < k", WrongResult),
     ("tgemm", "held", "block * kRowsOfSplit", "block % 2 * kRowsOfSplit", EmulatorError),
+    thorough(("tgemm", "held", "mbarrier_arrive_at(&empty[from[p]], lane)", "mbarrier_arrive(&empty[from[p]])", Race)),
     thorough(("tgemm", "held", "if (thread == 0) meet(counter, kSplit);", "", EmulatorError)),
     thorough(("tgemm", "held", "bulk_wait_read<1>()", "bulk_wait_read<2>()", EmulatorError)),
     ("hgemm", "persistent", "<0>();\n            if (thread <", "<0>();\n            if (thread < -", EmulatorError),

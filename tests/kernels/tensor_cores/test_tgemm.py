@@ -11,7 +11,7 @@ from kernels.tensor_cores.tgemm.data import KINDS, factors
 
 LADDER = load_ladder("tgemm")
 #: One rung of each kernel that multiplies.
-MULTIPLY = ("promoted", "held", "few_rows")
+MULTIPLY = ("promoted", "held", "small_tiles", "few_rows")
 RNG = np.random.default_rng(7)
 
 
