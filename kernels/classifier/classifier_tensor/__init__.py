@@ -65,6 +65,15 @@ ladder = Ladder(
             capability="9.0",
             arch="sm_90a",
         ),
+        Rung(
+            "pairs",
+            "longer runs of DRAM, clusters that add up their sums",
+            launches.pairs,
+            alignment={"weights": 16, "input": 16},
+            requires=launches.tensor_maps_fit,
+            capability="9.0",
+            arch="sm_90a",
+        ),
     ),
     peers=tuple(peer for peer in on_cores.peers if not peer.name.startswith("cuBLASLt fp32")),
 )

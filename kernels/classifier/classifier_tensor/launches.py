@@ -11,7 +11,7 @@ from kernels.classifier.classifier.launches import args, extents_fit
 from kernels.classifier.classifier.problem import FLOAT
 from kernels.classifier.classifier.tuning import width
 
-__all__ = ["extents_fit", "mma", "mma_plan", "sums", "tensor_maps_fit", "wgmma", "wgmma_plan"]
+__all__ = ["extents_fit", "mma", "mma_plan", "pairs", "sums", "tensor_maps_fit", "wgmma", "wgmma_plan"]
 
 #: ``mma``: the kernel's kTileRows and kTileSamples, kStep, kWarps and its shared memory in bytes.
 MMA_ROWS, SAMPLES, MMA_STEP, MMA_WARPS = 64, 32, 16, 4
@@ -20,6 +20,11 @@ MMA_BYTES = FLOAT * MMA_WARPS * 3 * (MMA_ROWS + SAMPLES) * (MMA_STEP + 4)
 ROWS, DEPTH, STAGES, THREADS = 256, 32, 4, 640
 #: Bytes of a stage: weights, the input, its low parts.
 STAGE_BYTES = FLOAT * DEPTH * (ROWS + 2 * SAMPLES)
+#: ``pairs``: the kernel's kTileRows, kSlabs and kStages.
+PAIR_ROWS, SLABS, PAIR_STAGES = 64, 4, 3
+PAIR_BYTES = FLOAT * PAIR_STAGES * SLABS * DEPTH * (PAIR_ROWS + 2 * SAMPLES)
+#: Blocks that an H200 runs at a time, by the size of their clusters.
+RESIDENT = {1: 132, 2: 132, 4: 120, 8: 120}
 #: A thread of the second pass has one output.
 SECOND_THREADS = 128
 
@@ -72,11 +77,11 @@ def tensor_maps_fit(size: Size) -> str | None:
     return extents_fit(size)
 
 
-def maps(size: Size) -> tuple[Tensor, Tensor]:
-    """Boxes of kRows outputs and of kBatch samples, kDepth floats wide."""
-    shapes = {"weights": ("outputs", ROWS), "input": ("batch", SAMPLES)}
+def maps(size: Size, rows: int = ROWS, l2_promotion: int = 256) -> tuple[Tensor, Tensor]:
+    """Boxes of ``rows`` outputs and of kBatch samples, kDepth floats wide."""
+    shapes = {"weights": ("outputs", rows), "input": ("batch", SAMPLES)}
     weights, given = (
-        Tensor(name, (size[lines], size["inputs"]), (box, DEPTH), "float32", swizzle=128, l2_promotion=256)
+        Tensor(name, (size[lines], size["inputs"]), (box, DEPTH), "float32", swizzle=128, l2_promotion=l2_promotion)
         for name, (lines, box) in shapes.items()
     )
     return weights, given
@@ -91,3 +96,19 @@ def wgmma(size: Size) -> tuple[Launch, ...]:
     taken = (*maps(size), to, *extents, np.int32(size["batch"]), np.int32(stages))
     first = Launch("classifier_wgmma", grid, (THREADS,), taken, STAGES * STAGE_BYTES)
     return _with_second_pass(first, size, pieces)
+
+
+def ranks(size: Size) -> int:
+    """Blocks that share a tile's inputs: as many as run at a time, and no more than there are stages."""
+    tiles = ceil_div(size["outputs"], PAIR_ROWS) * ceil_div(size["batch"], SAMPLES)
+    stages = ceil_div(size["inputs"], SLABS * DEPTH)
+    return max(one for one, blocks in RESIDENT.items() if one == 1 or (tiles * one <= blocks and one <= stages))
+
+
+def pairs(size: Size) -> tuple[Launch, ...]:
+    """A cluster for a tile of outputs, whose blocks add up their sums through distributed shared memory."""
+    number = ranks(size)
+    _, _, output, *extents = args(size)
+    grid = (ceil_div(size["outputs"], PAIR_ROWS) * number, ceil_div(size["batch"], SAMPLES))
+    taken = (*maps(size, PAIR_ROWS, l2_promotion=128), output, *extents, np.int32(size["batch"]))
+    return (Launch(f"classifier_pairs<{number}>", grid, (THREADS,), taken, PAIR_BYTES),)

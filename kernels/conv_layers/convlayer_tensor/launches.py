@@ -137,54 +137,78 @@ def wgmma(parts: int) -> Callable[[Size], tuple[Launch, ...]]:
     return launches
 
 
-#: ``halves``: its slots for pixels, and threads of a block of its first launch.
-HALVES_SLOTS, HALVES_THREADS = 6, 128
+#: ``in_place``: output maps that a warp copies, the kernel's kPixelSlots, kGroups and kThreads.
+ROWS, FLOAT_SLOTS, GROUPS, IN_PLACE_THREADS = 8, 3, 2, 512
+#: Threads of the second pass, and what the pass costs, in rows of pixels times steps.
+ADD_THREADS, SECOND_PASS = 128, 40
 
 
-def halves_fit(size: Size) -> str | None:
-    """Why the rung of two launches refuses a size, or None."""
+def extents_fit(size: Size) -> str | None:
+    """Why ``in_place`` refuses a size, or None."""
     if not all(size[key] for key in ("n", "c_in", "c_out", "batch")):
-        return "no extent may be zero, because a tensor map has at least one element"
-    if size["c_in"] % 4:
-        return "c_in must be a multiple of 4, because a row of weights is a multiple of 16 bytes"
+        return "no extent may be zero, because a block has at least one step"
     return requires(size)
 
 
-def _planes(size: Size, parts: int) -> int:
-    """Planes of eight halves for each pixel: for both halves of each step's input maps, each part, each image."""
-    return size["batch"] * ceil_div(size["c_in"], DEPTH) * DEPTH // 8 * parts
+@dataclass(frozen=True)
+class Cut:
+    """How ``in_place`` cuts a layer: ``parts`` of the input maps, ``across`` blocks for the tiles of 8 x ``high``."""
+
+    high: int
+    parts: int
+    across: int
+    #: Work of the busiest SM: rows of pixels times steps.
+    cost: float
 
 
-def halves(parts: int) -> Callable[[Size], tuple[Launch, ...]]:
-    """A launch that makes halves, and one that multiplies, whose start overlaps the first's end."""
+def _cut(size: Size, high: int, parts: int) -> Cut:
+    groups, tiles = ceil_div(size["c_out"], OUTS), _tiles(size, high)
+    steps = ceil_div(ceil_div(size["c_in"], DEPTH), parts)
+    own = ceil_div(tiles, max(1, RESIDENT[1] // (groups * parts)))
+    if own % GROUPS and steps > TAP_SLOTS:
+        own += 1  # one warpgroup would wait for the other
+    across = ceil_div(tiles, own)
+    # Two warpgroups share a last tile by its steps.
+    rows = own // GROUPS * GROUPS * steps + own % GROUPS * ceil_div(steps, GROUPS) * GROUPS
+    waves = ceil_div(groups * parts * across, RESIDENT[1])
+    return Cut(high, parts, across, waves * high * (rows + START) + (SECOND_PASS if parts > 1 else 0))
+
+
+def cut(size: Size) -> Cut:
+    """The cut with the least work for the busiest SM."""
+    steps = ceil_div(size["c_in"], DEPTH)
+    numbers = (number for number in (1, 2, 4, 8, 16) if number <= steps)
+    return min((_cut(size, high, parts) for parts in numbers for high in (16, 14)), key=lambda one: one.cost)
+
+
+def in_place(parts: int) -> Callable[[Size], tuple[Launch, ...]]:
+    """A block for tiles of pixels, 64 output maps and a part of the input maps; a second pass adds up the parts."""
 
     def launches(size: Size) -> tuple[Launch, ...]:
-        cut, n = plan(size), size["n"]
-        eights = ceil_div(size["c_in"], DEPTH) * DEPTH // 8
-        first = Launch(
-            f"convlayer_to_halves<{parts}, {HALVES_THREADS}>",
-            (ceil_div(n * n, HALVES_THREADS), eights, size["batch"]),
-            (HALVES_THREADS,),
-            ("input", "weights", "halves", np.int32(n), np.int32(size["c_in"]), np.int32(size["c_out"])),
-        )
-        weights = Tensor("weights", (size["c_out"], size["c_in"] * TAPS), (OUTS, PITCH), "float32", l2_promotion=256)
-        box = (DEPTH // 8 * parts, cut.high + 2, 8 * (WIDE + 2))
-        pixels = Tensor("halves", (_planes(size, parts), n, 8 * n), box, "float16", l2_promotion=256)
-        ring = HALVES_SLOTS * parts * DEPTH // 8 * (cut.high + 2) * (WIDE + 2) * EIGHT
+        one, groups = cut(size), ceil_div(size["c_out"], OUTS)
+        padded = ceil_div((one.high + 2) * (WIDE + 2), 32) * 32
+        ring = FLOAT_SLOTS * GROUPS * 4 * padded * EIGHT
         shared = ceil_div(TAP_SLOTS * OUTS * PITCH * FLOAT + ring, 128) * 128
+        kind = f"{parts}, {one.high}, {1 if size['c_in'] % 4 else 4}"
         extents = (np.int32(size[key]) for key in ("n", "c_in", "c_out", "batch"))
-        name = f"convlayer_of_halves<{parts}, {cut.high}, {cut.ranks}>"
-        grid = (cut.ranks, cut.across, ceil_div(size["c_out"], OUTS))
-        taken = (weights, pixels, "output", *extents)
-        return (first, Launch(name, grid, (THREADS,), taken, shared, pdl=True))
+        to = "sums" if one.parts > 1 else "output"
+        taken = ("weights", "input", to, *extents)
+        grid = (one.parts, one.across, groups)
+        first = Launch(f"convlayer_in_place<{kind}>", grid, (IN_PLACE_THREADS,), taken, shared)
+        if one.parts == 1:
+            return (first,)
+        count = size["batch"] * size["c_out"] * size["n"] ** 2
+        width = 1 if count % 4 else 4
+        name = f"convlayer_add_late<{ADD_THREADS}, {width}>"
+        last_args = ("sums", "output", np.uint64(count), np.int32(one.parts))
+        blocks = ceil_div(count, ADD_THREADS * width)
+        return (first, Launch(name, (blocks,), (ADD_THREADS,), last_args, pdl=True))
 
     return launches
 
 
-def halves_workspace(parts: int) -> Callable[[Size], Mapping[str, tuple[tuple[int, ...], str]]]:
-    """Room for the halves."""
-
-    def workspace(size: Size) -> Mapping[str, tuple[tuple[int, ...], str]]:
-        return {"halves": ((_planes(size, parts), size["n"], size["n"], 8), "float16")}
-
-    return workspace
+def sums(size: Size) -> Mapping[str, tuple[tuple[int, ...], str]]:
+    """Room for the output of each part of the input maps."""
+    if (number := cut(size).parts) == 1:
+        return {}
+    return {"sums": ((number, size["batch"], size["c_out"], size["n"], size["n"]), "float32")}

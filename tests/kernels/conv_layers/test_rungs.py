@@ -126,7 +126,8 @@ PLANTED = [
     ("convlayer_tensor", "mma", "inside && in + 4 < c_in", "inside", EmulatorError),
     ("convlayer_tensor", "wgmma", "tap / 3 * kHaloWide + tap % 3", "tap / 3 * kWide + tap % 3", WrongResult),
     ("convlayer_tensor", "wgmma", "fence_proxy_async();", "", EmulatorError),
-    ("convlayer_tensor", "halves", "(tile.x - 1) * 8, tile.y - 1", "tile.x * 8, tile.y - 1", WrongResult),
+    ("convlayer_tensor", "in_place", "(kPieces * kOutsOfWarp)", "(kPieces * kOutsOfWarp / 2)", WrongResult),
+    ("convlayer_tensor", "in_place", "            fence_proxy_async();", "", EmulatorError),
     ("convlayer_int8", "mma", "out < c_out && x < n", "x < n", EmulatorError),
     ("report_layouts", "single_thread_load", "i < c_out * kTaps; ++i", "i < c_out * kTaps - 1; ++i", Uninitialised),
     ("report_layouts", "block_load", "i < c_out * kTaps; i +=", "i < c_out * kTaps - 1; i +=", Uninitialised),
@@ -138,7 +139,8 @@ PLANTED = [
 HIDDEN = [
     ("convlayer_int8", "mma", "value == static_cast<signed char>(value)", "true", WrongResult),
     ("convlayer_int8", "mma", "e + d < kDigits", "e + d < kDigits - 1", WrongResult),
-    ("convlayer_tensor", "halves", "mbarrier_wait(&all_read, 0);", "", EmulatorError),
-    ("convlayer_tensor", "halves", "i + lag + 1", "i + lag", EmulatorError),
+    ("convlayer_tensor", "in_place", "sync_consumers<kConsumers>();  // all sums", "// all sums", EmulatorError),
+    ("convlayer_tensor", "in_place", "wgmma_wait<1>();  // the products", "// the products", EmulatorError),
+    ("convlayer_tensor", "in_place", "    wait_for_launch_before();", "", EmulatorError),
     ("convlayer_tensor", "wgmma", "if (!resident && lane == 0)", "if (lane > 31)", EmulatorError),
 ]  # fmt: skip
