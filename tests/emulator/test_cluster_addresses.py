@@ -8,6 +8,7 @@ from harness import Device
 from test_warpgroup_products import TILE
 
 from climb.emulator import AsyncMisuse, OutOfBounds
+from climb.emulator.runtime.tensor_cores import descriptors
 
 SOURCE = r"""
 #define ASM asm volatile
@@ -110,6 +111,13 @@ def test_a_descriptor_that_swallows_the_rank_of_its_block_is_a_fault():
         _tile(PLAIN)
     _tile(PLAIN.replace(BARE, MASKED))
     _tile(PLAIN.replace("__cluster_dims__(2, 1, 1) ", ""))
+
+
+def test_equal_descriptors_swallow_no_rank_even_where_its_bits_are_set():
+    """A leading dimension offset of 2432 bytes has the bit of rank 1."""
+    field = descriptors.above_start(np.array([2432 // 16 << 16], np.uint64))[0]
+    assert not descriptors.swallow(field, 0, field, 1)
+    assert descriptors.swallow(field & ~(1 << 6), 0, field | 1 << 6, 1)
 
 
 @pytest.mark.parametrize("how", [BARE, MASKED])

@@ -20,9 +20,9 @@ MMA_BYTES = FLOAT * MMA_WARPS * 3 * (MMA_ROWS + SAMPLES) * (MMA_STEP + 4)
 ROWS, DEPTH, STAGES, THREADS = 256, 32, 4, 640
 #: Bytes of a stage: weights, the input, its low parts.
 STAGE_BYTES = FLOAT * DEPTH * (ROWS + 2 * SAMPLES)
-#: ``pairs``: the kernel's kTileRows, kSlabs and kStages.
-PAIR_ROWS, SLABS, PAIR_STAGES = 64, 4, 3
-PAIR_BYTES = FLOAT * PAIR_STAGES * SLABS * DEPTH * (PAIR_ROWS + 2 * SAMPLES)
+#: ``pairs``: the kernel's kTileRows, kSlabs, kStages and kInputStages.
+PAIR_ROWS, SLABS, PAIR_STAGES, INPUT_STAGES = 64, 4, 5, 2
+PAIR_BYTES = FLOAT * SLABS * DEPTH * (PAIR_STAGES * PAIR_ROWS + INPUT_STAGES * 2 * SAMPLES)
 #: Blocks that an H200 runs at a time, by the size of their clusters.
 RESIDENT = {1: 132, 2: 132, 4: 120, 8: 120}
 #: A thread of the second pass has one output.

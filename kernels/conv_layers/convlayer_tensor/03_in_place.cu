@@ -1,13 +1,15 @@
 // Idea: floats become halves where they lie, and products read both factors there.
-// From the rung before: one launch again. Eight warps copy floats into the places of
-// their halves and make these; two warpgroups only start products, of a whole step at
-// a time, whose factors both come from shared memory. Input maps are split over blocks
-// by a second pass, not over a cluster.
+// From the rung before: eight warps copy floats into the places of their halves and
+// make these, weights once; two warpgroups only start products, of a whole step at a
+// time, whose factors both come from shared memory.
 // Requires: sm_90a; a block of kThreads threads; a grid of the parts of the input maps,
 // of tiles of pixels and of groups of output maps; dynamic shared memory for a Ring;
 // kWidth = 4 where c_in is a multiple of 4 and weights are aligned to 16 bytes, else
-// kWidth = 1. With one part sums is the output.
+// kWidth = 1; kPair = 2 where n is even. The parts are those of a cluster of kRanks, of
+// which a block has at most two tiles; or, with one rank, those of a second pass. With
+// one part, or several ranks, sums is the output.
 #include "../../common/async_copy.cuh"
+#include "../../common/hopper/cluster.cuh"
 #include "../../common/hopper/dependent.cuh"
 #include "../../common/hopper/tma.cuh"
 #include "../../common/hopper/wgmma.cuh"
@@ -19,9 +21,11 @@ constexpr int kDepth = 16;  // input maps of a step
 constexpr int kTaps = 9;
 constexpr int kWide = 8;
 constexpr int kHaloWide = kWide + 2;
+constexpr int kEights = kDepth / 8;
+constexpr int kOutsOfWarp = 8;  // output maps whose weights a warp copies
+constexpr int kRow = 8 * kTaps;  // weights of an output map and of 8 input maps
 // The weights of 8 output maps and of 4 input maps fill all banks.
-constexpr int kWeightPitch = kDepth * kTaps + 4;
-constexpr int kOutsOfWarp = 8;      // output maps that a warp copies
+constexpr int kWeightPitch = kRow + 4;
 constexpr int kTapSlots = 4;  // steps whose weights stay
 constexpr int kPixelSlots = 3;
 constexpr int kChain = 2;   // steps that are summed in tensor cores
@@ -34,28 +38,28 @@ static_assert(kCopiers * kOutsOfWarp == kOuts, "a warp has its own output maps")
 
 // Halves of 8 input maps of a pixel: the maps 0, 4, 1, 5, 2, 6, 3, 7 of eight.
 using Eight = uint4;
-// High parts of maps 0 to 7, of 8 to 15, and low parts; or maps 0 to 3, 4 to 7, ...
-constexpr int kPieces = 4;
 
 template <int kHigh> struct alignas(128) Ring {
     static constexpr int kPixels = (kHigh + 2) * kHaloWide;
     static constexpr int kBlocks = (kPixels + kWarp - 1) / kWarp;
     static constexpr int kPadded = kBlocks * kWarp;
-    // Of a warp's output maps: rows of floats, then halves by tap, part and eight maps.
-    float taps[kTapSlots][kOuts / kOutsOfWarp][kOutsOfWarp * kWeightPitch];
-    // Of 32 pixels of a piece: 4 rows of floats, then 32 eights.
-    Eight pixels[kPixelSlots][kGroups][kPieces][kPadded];
+    // Of 8 input maps and a warp's output maps: rows of floats; then halves, the eights
+    // of kOutsOfWarp maps for each tap and part.
+    float taps[kTapSlots][kCopiers][kEights][kOutsOfWarp * kWeightPitch];
+    // Of 32 pixels and of 8 maps: 4 rows of floats here, 4 in the second half; then
+    // 32 eights of high parts here, of low parts there.
+    Eight pixels[kPixelSlots][kGroups][2][kEights][kPadded];
 };
 
 // Stores two neighbours of a row of n, of columns x, which is even, and x + 1.
-__device__ __forceinline__ void store_pair(float* to, float first, float second, int x,
-                                           int n)
+template <int kPair>
+__device__ __forceinline__ void store_pair(float* to, const float2& pair, int x, int n)
 {
-    if (n % 2 == 0 && x < n) {
-        *reinterpret_cast<float2*>(to) = make_float2(first, second);
+    if constexpr (kPair == 2) {
+        if (x < n) *reinterpret_cast<float2*>(to) = pair;
     } else {
-        if (x < n) to[0] = first;
-        if (x + 1 < n) to[1] = second;
+        if (x < n) to[0] = pair.x;
+        if (x + 1 < n) to[1] = pair.y;
     }
 }
 
@@ -64,8 +68,8 @@ template <int kThreadsOfGroup> __device__ __forceinline__ void sync_consumers()
     asm volatile("bar.sync 1, %0;" ::"n"(kThreadsOfGroup) : "memory");
 }
 
-template <int kParts, int kHigh, int kWidth>
-__global__ void __launch_bounds__(kThreads, 1)
+template <int kParts, int kHigh, int kWidth, int kPair, int kRanks>
+__global__ void __cluster_dims__(kRanks, 1, 1) __launch_bounds__(kThreads, 1)
     convlayer_in_place(const float* __restrict__ weights,
                        const float* __restrict__ input, float* __restrict__ sums, int n,
                        int c_in, int c_out, int images)
@@ -95,20 +99,8 @@ __global__ void __launch_bounds__(kThreads, 1)
     const int pairs = own / kGroups;
     const bool odd = own % kGroups != 0;
     const int odd_items = resident ? (steps + kGroups - 1) / kGroups : steps;
-    const int items = pairs * steps + (odd ? odd_items : 0);
-    // What a warpgroup has of an item: a tile, or -1, and a step.
-    struct Part {
-        int tile, step;
-    };
-    const auto part_of = [&](int item, int group) {
-        const int pair = min(item / steps, pairs);
-        const int at = item - pair * steps;
-        const int tile = blockIdx.y + pair * kGroups * stride;
-        if (pair < pairs) return Part{tile + group * stride, at};
-        if (!resident) return Part{group == 0 ? tile : -1, at};
-        const int step = at * kGroups + group;
-        return Part{step < steps ? tile : -1, step};
-    };
+    const int sets = pairs + odd;
+    const auto items_of = [&](int set) { return set < pairs ? steps : odd_items; };
     if (threadIdx.x == 0) {
         for (int s = 0; s < kPixelSlots; ++s) {
             mbarrier_init(&full[s], kCopiers);
@@ -117,150 +109,205 @@ __global__ void __launch_bounds__(kThreads, 1)
         fence_mbarrier_init();
     }
     __syncthreads();
+    sums += kRanks > 1 ? 0 : blockIdx.x * (map * c_out * images);
+    // Where a thread's sums of a tile belong.
+    struct Place {
+        int out, x, y;
+        float* to;
+    };
+    const auto place = [&](int tile, int thread) {
+        const int in_image = tile % (across * down);
+        const int x = in_image % across * kWide + thread % 4 * 2;
+        const int y = in_image / across * kHigh;
+        const int out = first_out + thread / kWarp * 16 + thread % kWarp / 4;
+        const size_t image = tile / (across * down);
+        return Place{out, x, y, sums + (image * c_out + out) * map + y * n + x};
+    };
+    // Sums that are added up: of two warpgroups, or of a cluster.
+    using Given = float2[kSums / 2][kGroupThreads];
+    Given* given = reinterpret_cast<Given*>(shared_bytes);
+    static_assert(kGroups * sizeof(Given) <= sizeof(Shared), "the ring has room");
 
     if (warp >= kConsumers / kWarp) {  // copies, and makes halves
         release_registers<48>();
         const int copier = warp - kConsumers / kWarp;
         // Of an item, the steps whose weights come with it: the first of them, and how
         // many. Weights that stay come with the first tiles.
-        const auto taps_from = [&](int item) {
-            const bool shared = pairs == 0 && resident;
-            return resident && item >= (shared ? odd_items : steps) ? steps
-                   : shared                                         ? item * kGroups
-                                                                    : item % steps;
+        const auto taps_from = [&](int set, int at) {
+            return set < pairs || !resident ? at : at * kGroups;
         };
-        const auto taps_number = [&](int item) {
-            const bool shared = pairs == 0 && resident;
-            return min(steps - taps_from(item), shared ? kGroups : 1);
+        const auto taps_number = [&](int set, int at) {
+            if (resident && set > 0) return 0;
+            return set < pairs || !resident ? 1 : min(kGroups, steps - at * kGroups);
         };
         const auto tap_slot = [&](int item, int step) {
             return resident ? step : item % kTapSlots;
         };
+        // A warp has the same 8 of 16 maps of each of its blocks of pixels.
+        const int e = copier % kEights;
+        constexpr int kBlocks = kGroups * Shared::kBlocks;
+        constexpr int kAtOnce = kCopiers / kEights;
+        constexpr int kMine = (kBlocks + kAtOnce - 1) / kAtOnce;
+        const auto is_mine = [&](int i) {
+            return kBlocks % kAtOnce == 0 || copier / kEights + i * kAtOnce < kBlocks;
+        };
+        // Where the floats of a lane's pixel go, or their halves.
+        const auto place_of = [&](int slot, int i) {
+            const int block = copier / kEights + i * kAtOnce;
+            return &ring.pixels[slot][block / Shared::kBlocks][0][e]
+                               [block % Shared::kBlocks * kWarp];
+        };
+        const float* pixels[kMine];  // of a lane, in the first of the maps
+        bool wanted[kMine];
+        const auto find_pixels = [&](int set) {
+#pragma unroll
+            for (int i = 0; i < kMine; ++i) {
+                const int block = copier / kEights + i * kAtOnce;
+                const int group = block / Shared::kBlocks;
+                const int pixel = block % Shared::kBlocks * kWarp + lane;
+                const int tile =
+                    blockIdx.y +
+                    (set * kGroups + (set < pairs ? group : 0)) * stride;
+                const int in_image = tile % (across * down);
+                const int x = in_image % across * kWide - 1 + pixel % kHaloWide;
+                const int y = in_image / across * kHigh - 1 + pixel / kHaloWide;
+                wanted[i] = pixel < Shared::kPixels && x >= 0 && x < n && y >= 0 &&
+                            y < n && (set < pairs || resident || group == 0);
+                // The warpgroups' steps of a shared tile differ.
+                const int apart = set < pairs || !resident ? 0 : group;
+                const size_t map_number =
+                    static_cast<size_t>(tile / (across * down)) * c_in +
+                    (first + apart) * kDepth + e * 8;
+                pixels[i] = input;
+                if (wanted[i]) pixels[i] += map_number * map + y * n + x;
+            }
+        };
+        const int out = first_out + copier * kOutsOfWarp + lane / 4;
+        const float* row_from =
+            weights + (static_cast<size_t>(min(out, c_out - 1)) * c_in +
+                       static_cast<size_t>(first) * kDepth) *
+                          kTaps;
+        int set = 0, at = 0;  // of the item that is copied next
         const auto copy = [&](int item) {
             const int slot = item % kPixelSlots;
             mbarrier_wait(&empty[slot], item / kPixelSlots % 2 ^ 1);
-            for (int i = 0; i < taps_number(item); ++i) {
-                const int step = taps_from(item) + i;
-                float* to = ring.taps[tap_slot(item, step)][copier];
-                constexpr int kPacks = kDepth * kTaps / kWidth;
-                const int begin = (first + step) * kDepth * kTaps;
-                const int out = first_out + copier * kOutsOfWarp;
-#pragma unroll 3
-                for (int j = lane; j < kOutsOfWarp * kPacks; j += kWarp) {
-                    const int row = j / kPacks;
-                    const int at = j % kPacks * kWidth;
-                    const bool wanted = out + row < c_out && begin + at < c_in * kTaps;
-                    const float* from =
-                        weights + static_cast<size_t>(out + row) * c_in * kTaps;
-                    copy_async<kWidth>(to + row * kWeightPitch + at,
-                                       wanted ? from + begin + at : weights, wanted);
+            if (at == 0) find_pixels(set);
+            for (int i = 0; i < taps_number(set, at); ++i) {
+                const int step = taps_from(set, at) + i;
+                float* to = &ring.taps[tap_slot(item, step)][copier][0]
+                                      [lane / 4 * kWeightPitch];
+                const float* from = row_from + step * (kDepth * kTaps);
+                const int maps = c_in - (first + step) * kDepth;
+                // Four lanes copy a row.
+                constexpr int kPacks = kRow / kWidth;
+#pragma unroll(kWidth == 4 ? 9 : 1)
+                for (int j = 0; j < kEights * kPacks / 4; ++j) {
+                    const int pack = j * 4 + lane % 4;
+                    const int half = pack / kPacks * (kOutsOfWarp * kWeightPitch - kRow);
+                    copy_async<kWidth>(to + half + pack * kWidth, from + pack * kWidth,
+                                       out < c_out && pack * kWidth < maps * kTaps);
                 }
             }
-            for (int block = copier; block < kGroups * Shared::kBlocks;
-                 block += kCopiers) {
-                const int group = block / Shared::kBlocks;
-                const int pixel = block % Shared::kBlocks * kWarp + lane;
-                const Part part = part_of(item, group);
-                const int in_image = part.tile % (across * down);
-                const int x = in_image % across * kWide - 1 + pixel % kHaloWide;
-                const int y = in_image / across * kHigh - 1 + pixel / kHaloWide;
-                const bool inside = part.tile >= 0 && pixel < Shared::kPixels &&
-                                    x >= 0 && x < n && y >= 0 && y < n;
-                const int first_map = (first + part.step) * kDepth;
-                const int image = part.tile / (across * down);
-                const float* from =
-                    input + (static_cast<size_t>(image) * c_in + first_map) * map +
-                    y * n + x;
-                float* to = reinterpret_cast<float*>(
-                                &ring.pixels[slot][group][0][pixel - lane]) +
-                            lane;
+            const bool shared = set == pairs && resident;
 #pragma unroll
-                for (int m = 0; m < kDepth; ++m) {
-                    const bool wanted = inside && first_map + m < c_in;
-                    copy_async<1>(to + m / 4 * (kPadded * 4) + m % 4 * kWarp,
-                                  wanted ? from + m * map : input, wanted);
+            for (int i = 0; i < kMine; ++i) {
+                if (!is_mine(i)) break;
+                const int group = (copier / kEights + i * kAtOnce) / Shared::kBlocks;
+                const int step = shared ? at * kGroups + group : at;
+                const int maps =
+                    step < steps ? c_in - (first + step) * kDepth - e * 8 : 0;
+                float* to = reinterpret_cast<float*>(place_of(slot, i)) + lane;
+                constexpr int kApart = kEights * kPadded * 4;  // floats
+                const float* from = pixels[i];
+                if (maps >= 8) {
+#pragma unroll
+                    for (int m = 0; m < 8; ++m, from += map) {
+                        copy_async<1>(to + m / 4 * kApart + m % 4 * kWarp, from,
+                                      wanted[i]);
+                    }
+                } else {
+#pragma unroll 1
+                    for (int m = 0; m < 8; ++m) {
+                        const bool there = wanted[i] && m < maps;
+                        copy_async<1>(to + m / 4 * kApart + m % 4 * kWarp,
+                                      there ? from + m * map : input, there);
+                    }
                 }
+                if (wanted[i]) pixels[i] += map * (kDepth * (shared ? kGroups : 1));
             }
             close_group();
+            if (++at == items_of(set)) {
+                at = 0;
+                ++set;
+            }
         };
-        copy(0);
-        for (int item = 0; item < items; ++item) {
-            if (item + 1 < items) {
+        int now = 0, i = 0;  // of the item whose halves are made next
+        for (int item = -1; now < sets; ++item) {
+            if (set < sets) {
                 copy(item + 1);
+                if (item < 0) continue;
                 wait_for_groups<1>();
             } else {
                 wait_for_groups<0>();
             }
-            __syncwarp();  // floats of all lanes have arrived
-            const int slot = item % kPixelSlots;
-            for (int i = 0; i < taps_number(item); ++i) {
-                const int step = taps_from(item) + i;
-                float* floats = ring.taps[tap_slot(item, step)][copier];
-                const float* from =
-                    floats + lane / 4 * kWeightPitch + lane % 4 * kTaps;
-                unsigned parts[kTaps][2][kParts];
+            {
+                __syncwarp();  // floats of all lanes have arrived
+                const int slot = item % kPixelSlots;
+                for (int j = 0; j < taps_number(now, i) * kEights; ++j) {
+                    const int step = taps_from(now, i) + j / kEights;
+                    float* floats =
+                        ring.taps[tap_slot(item, step)][copier][j % kEights];
+                    const float* from =
+                        floats + lane / 4 * kWeightPitch + lane % 4 * kTaps;
+                    unsigned parts[kTaps][kParts];
 #pragma unroll
-                for (int tap = 0; tap < kTaps; ++tap) {
-#pragma unroll
-                    for (int e = 0; e < 2; ++e) {
-                        const float* first_of = from + e * 8 * kTaps + tap;
-                        split_pair<kParts>(parts[tap][e], first_of[0],
-                                           first_of[4 * kTaps]);
+                    for (int tap = 0; tap < kTaps; ++tap) {
+                        split_pair<kParts>(parts[tap], from[tap],
+                                           from[4 * kTaps + tap]);
                     }
-                }
-                __syncwarp();  // all floats are read before halves replace them
-                unsigned* to = reinterpret_cast<unsigned*>(floats) + lane;
+                    __syncwarp();  // all floats are read before halves replace them
+                    unsigned* to = reinterpret_cast<unsigned*>(floats) + lane;
 #pragma unroll
-                for (int tap = 0; tap < kTaps; ++tap) {
+                    for (int tap = 0; tap < kTaps; ++tap) {
 #pragma unroll
-                    for (int p = 0; p < kParts; ++p) {
-#pragma unroll
-                        for (int e = 0; e < 2; ++e) {
-                            to[(tap * kPieces + p * 2 + e) * kWarp] = parts[tap][e][p];
+                        for (int p = 0; p < kParts; ++p) {
+                            to[(tap * 2 + p) * kWarp] = parts[tap][p];
                         }
                     }
                 }
-            }
-            for (int block = copier; block < kGroups * Shared::kBlocks;
-                 block += kCopiers) {
-                const int group = block / Shared::kBlocks;
-                Eight* place = &ring.pixels[slot][group][0]
-                                           [block % Shared::kBlocks * kWarp];
-                const float* from = reinterpret_cast<const float*>(place) + lane;
-                unsigned parts[2][4][kParts];
 #pragma unroll
-                for (int e = 0; e < 2; ++e) {
-                    const float* four = from + e * 2 * (kPadded * 4);
+                for (int j = 0; j < kMine; ++j) {
+                    if (!is_mine(j)) break;
+                    Eight* place = place_of(slot, j);
+                    const float* from = reinterpret_cast<const float*>(place) + lane;
+                    unsigned parts[4][kParts];
 #pragma unroll
                     for (int p = 0; p < 4; ++p) {
-                        split_pair<kParts>(parts[e][p], four[p * kWarp],
-                                           four[kPadded * 4 + p * kWarp]);
+                        split_pair<kParts>(parts[p], from[p * kWarp],
+                                           from[kEights * kPadded * 4 + p * kWarp]);
+                    }
+                    __syncwarp();  // all floats are read before halves replace them
+#pragma unroll
+                    for (int p = 0; p < kParts; ++p) {
+                        place[p * (kEights * kPadded) + lane] = make_uint4(
+                            parts[0][p], parts[1][p], parts[2][p], parts[3][p]);
                     }
                 }
-                __syncwarp();  // all floats are read before halves replace them
-#pragma unroll
-                for (int p = 0; p < kParts; ++p) {
-#pragma unroll
-                    for (int e = 0; e < 2; ++e) {
-                        place[(p * 2 + e) * kPadded + lane] =
-                            make_uint4(parts[e][0][p], parts[e][1][p], parts[e][2][p],
-                                       parts[e][3][p]);
-                    }
-                }
+                fence_proxy_async();
+                __syncwarp();
+                if (lane == 0) mbarrier_arrive(&full[slot]);
             }
-            fence_proxy_async();
-            __syncwarp();
-            if (lane == 0) mbarrier_arrive(&full[slot]);
+            if (++i == items_of(now)) {
+                i = 0;
+                ++now;
+            }
         }
-        return;
-    }
-
+    } else {
     claim_registers<208>();
     const int group = warp / (kGroupThreads / kWarp);
-    const int row = warp % (kGroupThreads / kWarp) * 16 + lane / 4;
-    sums += blockIdx.x * (map * c_out * images);
+    const int thread = threadIdx.x % kGroupThreads;
     int item = 0;
-    for (int k = 0; k < pairs + odd; ++k) {
+    for (int k = 0; k < sets; ++k) {
         float total[kSums], part[kSums];
         float crossed[kSums];  // of high and low parts
 #pragma unroll
@@ -276,12 +323,12 @@ __global__ void __launch_bounds__(kThreads, 1)
             if (held >= 0 && lane == 0) mbarrier_arrive(&empty[held]);
             held = -1;
         };
-        for (const int end = item + (k < pairs ? steps : odd_items); item < end;
-             ++item) {
-            const Part mine = part_of(item, group);
+        for (int i = 0; i < items_of(k); ++i, ++item) {
+            const int step = k < pairs || !resident ? i : i * kGroups + group;
+            const bool idle = step >= steps || (k == pairs && !resident && group > 0);
             const int slot = item % kPixelSlots;
             mbarrier_wait(&full[slot], item / kPixelSlots % 2);
-            if (mine.tile < 0) {
+            if (idle) {
                 wgmma_wait<0>();
                 release();
                 held = slot;
@@ -296,23 +343,22 @@ __global__ void __launch_bounds__(kThreads, 1)
 #pragma unroll
                 for (int j = 0; j < kSums; ++j) total[j] += part[j];
             }
-            const int tap_slot = resident ? mine.step : item % kTapSlots;
-            const Descriptor taps = describe_pieces(
-                ring.taps[tap_slot], kOutsOfWarp * sizeof(Eight),
-                kOutsOfWarp * kWeightPitch * sizeof(float));
+            const int tap_slot = resident ? step : item % kTapSlots;
+            const Descriptor taps =
+                describe_pieces(ring.taps[tap_slot], sizeof(ring.taps[0][0][0]),
+                                sizeof(ring.taps[0][0]));
             const Descriptor pixels =
                 describe_pieces(ring.pixels[slot][group], kPadded * sizeof(Eight),
                                 kHaloWide * sizeof(Eight));
             wgmma_fence();
 #pragma unroll
             for (int tap = 0; tap < kTaps; ++tap) {
-                // A piece of a tap's weights is kOutsOfWarp eights.
-                const Descriptor a = taps + tap * (kPieces * kOutsOfWarp);
+                const Descriptor a = taps + tap * (2 * kOutsOfWarp);
                 const Descriptor b = pixels + tap / 3 * kHaloWide + tap % 3;
                 wgmma_f16(part, a, b, !anew || tap > 0);
                 if constexpr (kParts == 2) {
-                    wgmma_f16(crossed, a + 2 * kOutsOfWarp, b, true);
-                    wgmma_f16(crossed, a, b + 2 * kPadded, true);
+                    wgmma_f16(crossed, a + kOutsOfWarp, b, true);
+                    wgmma_f16(crossed, a, b + kEights * kPadded, true);
                 }
             }
             wgmma_commit();
@@ -327,47 +373,69 @@ __global__ void __launch_bounds__(kThreads, 1)
         for (int j = 0; j < kSums; ++j) {
             total[j] = (total[j] + part[j]) + crossed[j] / kLowScale;
         }
-        const int tile = blockIdx.y + (k * kGroups + (k < pairs ? group : 0)) * stride;
-        const int in_image = tile % (across * down);
-        const int x = in_image % across * kWide + lane % 4 * 2;
-        const int y = in_image / across * kHigh;
-        float* maps_to =
-            sums + static_cast<size_t>(tile / (across * down)) * c_out * map + x;
-        const auto store = [&](int j, float left, float right) {
-            const int out = first_out + row + j / 2 % 2 * 8;
-            const int below = y + j / 4;
-            if (out < c_out && below < n) {
-                store_pair(maps_to + out * map + below * n, left, right, x, n);
-            }
-        };
-        if (k < pairs || !resident) {
-            if (k < pairs || group == 0) {
+        if (kRanks == 1 && (k < pairs || !resident)) {
+            const Place mine = place(
+                blockIdx.y + (k * kGroups + (k < pairs ? group : 0)) * stride, thread);
+            const bool stores = k < pairs || group == 0;
+            float* to = mine.to;
 #pragma unroll
-                for (int j = 0; j < kSums; j += 2) store(j, total[j], total[j + 1]);
+            for (int j = 0; j < kSums; j += 4, to += n) {
+                if (!stores || mine.y + j / 4 >= n) continue;
+#pragma unroll
+                for (int r = 0; r < 2; ++r) {
+                    if (mine.out + r * 8 < c_out) {
+                        store_pair<kPair>(
+                            to + r * 8 * map,
+                            make_float2(total[j + 2 * r], total[j + 2 * r + 1]), mine.x,
+                            n);
+                    }
+                }
             }
         } else {
-            // Each warpgroup gives the other half of its sums to the other.
-            constexpr int kHalf = kSums / 2;
-            float2(*given)[kHalf / 2][kGroupThreads] =
-                reinterpret_cast<float2(*)[kHalf / 2][kGroupThreads]>(shared_bytes);
-            const int thread = threadIdx.x % kGroupThreads;
             sync_consumers<kConsumers>();  // all products have read the ring
 #pragma unroll
-            for (int j = 0; j < kHalf; j += 2) {
-                given[group][j / 2][thread] = make_float2(
-                    group == 0 ? total[j + kHalf] : total[j],
-                    group == 0 ? total[j + 1 + kHalf] : total[j + 1]);
-            }
-            sync_consumers<kConsumers>();  // all sums are there
-#pragma unroll
-            for (int j = 0; j < kHalf; j += 2) {
-                const float2 other = given[1 - group][j / 2][thread];
-                const float left = group == 0 ? total[j] : total[j + kHalf];
-                const float right = group == 0 ? total[j + 1] : total[j + 1 + kHalf];
-                store(group == 0 ? j : j + kHalf, left + other.x, right + other.y);
+            for (int j = 0; j < kSums; j += 2) {
+                given[group][j / 2][thread] = make_float2(total[j], total[j + 1]);
             }
         }
     }
+    }
+    if (kRanks == 1 && !(odd && resident)) return;
+    // All sums are stored before they are added up.
+    if (kRanks > 1) {
+        cluster_sync();
+    } else {
+        __syncthreads();
+    }
+    const int rank = kRanks > 1 ? cluster_rank() : 0;
+    const int tiles_left = odd ? 1 : kGroups;
+    for (int g = 0; g < tiles_left; ++g) {
+        const int tile = blockIdx.y + ((sets - 1) * kGroups + g) * stride;
+        for (int i = rank * kThreads + threadIdx.x; i < kSums / 2 * kGroupThreads;
+             i += kRanks * kThreads) {
+            const int pair = i / kGroupThreads;
+            const int thread = i % kGroupThreads;
+            float2 sum = {};
+#pragma unroll
+            for (int q = 0; q < kRanks; ++q) {
+                const Given* there = kRanks > 1 ? at_rank(given, q) : given;
+                const float2 first_of = there[g][pair][thread];
+                sum.x += first_of.x;
+                sum.y += first_of.y;
+                if (odd) {
+                    const float2 second_of = there[1][pair][thread];
+                    sum.x += second_of.x;
+                    sum.y += second_of.y;
+                }
+            }
+            const Place mine = place(tile, thread);
+            const int r = pair % 2;
+            if (mine.out + r * 8 < c_out && mine.y + pair / 2 < n) {
+                store_pair<kPair>(mine.to + r * 8 * map + pair / 2 * n, sum, mine.x, n);
+            }
+        }
+    }
+    if (kRanks > 1) cluster_sync();  // no block ends before its sums have been read
 }
 
 // output[i] = parts[0][i] + parts[1][i] + ..., kWidth neighbouring elements a thread.

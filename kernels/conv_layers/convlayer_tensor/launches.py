@@ -137,10 +137,15 @@ def wgmma(parts: int) -> Callable[[Size], tuple[Launch, ...]]:
     return launches
 
 
-#: ``in_place``: output maps that a warp copies, the kernel's kPixelSlots, kGroups and kThreads.
-ROWS, FLOAT_SLOTS, GROUPS, IN_PLACE_THREADS = 8, 3, 2, 512
-#: Threads of the second pass, and what the pass costs, in rows of pixels times steps.
-ADD_THREADS, SECOND_PASS = 128, 40
+#: ``in_place``: the kernel's kWeightPitch, kPixelSlots, kGroups and kThreads.
+ROW_PITCH, FLOAT_SLOTS, GROUPS, IN_PLACE_THREADS = 8 * TAPS + 4, 3, 2, 512
+#: Blocks of this rung that an H200 runs at a time, by the size of their clusters.
+BLOCKS = {1: 132, 2: 132, 3: 126, 6: 120, 8: 120}
+#: Threads of the second pass.
+ADD_THREADS = 128
+#: What it costs to add up the sums of a cluster, to launch a second pass, and to add up a sum there, in rows of eight
+#: pixels times steps.
+CLUSTER_MEETING, SECOND_PASS, SECOND_SUM = 20, 25, 4e-5
 
 
 def extents_fit(size: Size) -> str | None:
@@ -152,48 +157,58 @@ def extents_fit(size: Size) -> str | None:
 
 @dataclass(frozen=True)
 class Cut:
-    """How ``in_place`` cuts a layer: ``parts`` of the input maps, ``across`` blocks for the tiles of 8 x ``high``."""
+    """How ``in_place`` cuts a layer.
+
+    A warpgroup has tiles of 8 x ``high`` pixels, which ``across`` blocks share. The input maps are split over the
+    ``ranks`` of a cluster, or into ``parts``, which a second pass adds up.
+    """
 
     high: int
     parts: int
+    ranks: int
     across: int
     #: Work of the busiest SM: rows of pixels times steps.
     cost: float
 
 
-def _cut(size: Size, high: int, parts: int) -> Cut:
+def _cut(size: Size, high: int, parts: int, ranks: int) -> Cut | None:
     groups, tiles = ceil_div(size["c_out"], OUTS), _tiles(size, high)
-    steps = ceil_div(ceil_div(size["c_in"], DEPTH), parts)
-    own = ceil_div(tiles, max(1, RESIDENT[1] // (groups * parts)))
-    if own % GROUPS and steps > TAP_SLOTS:
-        own += 1  # one warpgroup would wait for the other
+    own = ceil_div(tiles, max(1, BLOCKS[ranks] // (groups * parts * ranks)))
+    if ranks > 1 and own > GROUPS:
+        return None  # the sums of a cluster are those of its last tiles
+    steps = ceil_div(ceil_div(size["c_in"], DEPTH), parts * ranks)
     across = ceil_div(tiles, own)
-    # Two warpgroups share a last tile by its steps.
-    rows = own // GROUPS * GROUPS * steps + own % GROUPS * ceil_div(steps, GROUPS) * GROUPS
-    waves = ceil_div(groups * parts * across, RESIDENT[1])
-    return Cut(high, parts, across, waves * high * (rows + START) + (SECOND_PASS if parts > 1 else 0))
+    # Two warpgroups share a last tile by its steps, if the weights of all steps stay.
+    last = ceil_div(steps, GROUPS) * GROUPS if steps <= TAP_SLOTS else steps
+    rows = high * (own // GROUPS * GROUPS * steps + own % GROUPS * last)
+    waves = ceil_div(groups * parts * ranks * across, BLOCKS[ranks])
+    outputs = size["batch"] * size["c_out"] * size["n"] ** 2
+    meeting = CLUSTER_MEETING if ranks > 1 else 0
+    second = SECOND_PASS + SECOND_SUM * parts * outputs if parts > 1 else 0
+    return Cut(high, parts, ranks, across, waves * rows + meeting + second)
 
 
 def cut(size: Size) -> Cut:
     """The cut with the least work for the busiest SM."""
     steps = ceil_div(size["c_in"], DEPTH)
-    numbers = (number for number in (1, 2, 4, 8, 16) if number <= steps)
-    return min((_cut(size, high, parts) for parts in numbers for high in (16, 14)), key=lambda one: one.cost)
+    split = [(parts, 1) for parts in (1, 2, 4, 8, 16)] + [(1, ranks) for ranks in BLOCKS if ranks > 1]
+    found = (_cut(size, high, *one) for one in split if max(one) <= steps for high in (16, 14))
+    return min((one for one in found if one is not None), key=lambda one: one.cost)
 
 
 def in_place(parts: int) -> Callable[[Size], tuple[Launch, ...]]:
-    """A block for tiles of pixels, 64 output maps and a part of the input maps; a second pass adds up the parts."""
+    """A block for tiles of pixels, 64 output maps and a part of the input maps; perhaps a second pass."""
 
     def launches(size: Size) -> tuple[Launch, ...]:
         one, groups = cut(size), ceil_div(size["c_out"], OUTS)
         padded = ceil_div((one.high + 2) * (WIDE + 2), 32) * 32
         ring = FLOAT_SLOTS * GROUPS * 4 * padded * EIGHT
-        shared = ceil_div(TAP_SLOTS * OUTS * PITCH * FLOAT + ring, 128) * 128
-        kind = f"{parts}, {one.high}, {1 if size['c_in'] % 4 else 4}"
+        shared = ceil_div(TAP_SLOTS * DEPTH // 8 * OUTS * ROW_PITCH * FLOAT + ring, 128) * 128
+        kind = f"{parts}, {one.high}, {1 if size['c_in'] % 4 else 4}, {1 if size['n'] % 2 else 2}, {one.ranks}"
         extents = (np.int32(size[key]) for key in ("n", "c_in", "c_out", "batch"))
         to = "sums" if one.parts > 1 else "output"
         taken = ("weights", "input", to, *extents)
-        grid = (one.parts, one.across, groups)
+        grid = (one.parts * one.ranks, one.across, groups)
         first = Launch(f"convlayer_in_place<{kind}>", grid, (IN_PLACE_THREADS,), taken, shared)
         if one.parts == 1:
             return (first,)

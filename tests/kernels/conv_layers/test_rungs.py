@@ -92,6 +92,7 @@ CORNERS = [
         {"n": 4, "c_in": 116, "c_out": 3, "k": 3, "batch": 1},
         {
             "kernels.conv_layers.convlayer_tensor.launches.RESIDENT": {1: 2, 2: 2, 4: 2},
+            "kernels.conv_layers.convlayer_tensor.launches.BLOCKS": {1: 2, 2: 2},
             "kernels.conv_layers.convlayer_tensor.launches.TAP_SLOTS": 3,
         },
         {"kTapSlots = 4": "kTapSlots = 3"},
@@ -100,7 +101,10 @@ CORNERS = [
         "convlayer_tensor",
         "blocks that go from tile to tile",
         {"n": 4, "c_in": 36, "c_out": 2, "k": 3, "batch": 3},
-        {"kernels.conv_layers.convlayer_tensor.launches.RESIDENT": {1: 1, 2: 1, 4: 1}},
+        {
+            "kernels.conv_layers.convlayer_tensor.launches.RESIDENT": {1: 1, 2: 1, 4: 1},
+            "kernels.conv_layers.convlayer_tensor.launches.BLOCKS": {1: 1},
+        },
     ),
 ]
 
@@ -139,7 +143,8 @@ PLANTED = [
 HIDDEN = [
     ("convlayer_int8", "mma", "value == static_cast<signed char>(value)", "true", WrongResult),
     ("convlayer_int8", "mma", "e + d < kDigits", "e + d < kDigits - 1", WrongResult),
-    ("convlayer_tensor", "in_place", "sync_consumers<kConsumers>();  // all sums", "// all sums", EmulatorError),
+    ("convlayer_tensor", "in_place", "    __syncthreads();\n    }\n    const int rank", "}\n    const int rank",
+     EmulatorError),
     ("convlayer_tensor", "in_place", "wgmma_wait<1>();  // the products", "// the products", EmulatorError),
     ("convlayer_tensor", "in_place", "    wait_for_launch_before();", "", EmulatorError),
     ("convlayer_tensor", "wgmma", "if (!resident && lane == 0)", "if (lane > 31)", EmulatorError),
