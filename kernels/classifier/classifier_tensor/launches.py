@@ -11,7 +11,7 @@ from kernels.classifier.classifier.launches import args, extents_fit
 from kernels.classifier.classifier.problem import FLOAT
 from kernels.classifier.classifier.tuning import width
 
-__all__ = ["extents_fit", "mma", "mma_plan", "pairs", "sums", "tensor_maps_fit", "wgmma", "wgmma_plan"]
+__all__ = ["extents_fit", "mma", "mma_plan", "slabs", "slabs_plan", "sums", "tensor_maps_fit", "wgmma", "wgmma_plan"]
 
 #: ``mma``: the kernel's kTileRows and kTileSamples, kStep, kWarps and its shared memory in bytes.
 MMA_ROWS, SAMPLES, MMA_STEP, MMA_WARPS = 64, 32, 16, 4
@@ -20,11 +20,9 @@ MMA_BYTES = FLOAT * MMA_WARPS * 3 * (MMA_ROWS + SAMPLES) * (MMA_STEP + 4)
 ROWS, DEPTH, STAGES, THREADS = 256, 32, 4, 640
 #: Bytes of a stage: weights, the input, its low parts.
 STAGE_BYTES = FLOAT * DEPTH * (ROWS + 2 * SAMPLES)
-#: ``pairs``: the kernel's kTileRows, kSlabs, kStages and kInputStages.
-PAIR_ROWS, SLABS, PAIR_STAGES, INPUT_STAGES = 64, 4, 5, 2
-PAIR_BYTES = FLOAT * SLABS * DEPTH * (PAIR_STAGES * PAIR_ROWS + INPUT_STAGES * 2 * SAMPLES)
-#: Blocks that an H200 runs at a time, by the size of their clusters.
-RESIDENT = {1: 132, 2: 132, 4: 120, 8: 120}
+#: ``slabs``: the kernel's kTileRows, kSlabs and kStages.
+SLAB_ROWS, SLABS, SLAB_STAGES = 128, 2, 4
+SLAB_BYTES = FLOAT * SLAB_STAGES * SLABS * DEPTH * (SLAB_ROWS + 2 * SAMPLES)
 #: A thread of the second pass has one output.
 SECOND_THREADS = 128
 
@@ -98,17 +96,25 @@ def wgmma(size: Size) -> tuple[Launch, ...]:
     return _with_second_pass(first, size, pieces)
 
 
-def ranks(size: Size) -> int:
-    """Blocks that share a tile's inputs: as many as run at a time, and no more than there are stages."""
-    tiles = ceil_div(size["outputs"], PAIR_ROWS) * ceil_div(size["batch"], SAMPLES)
-    stages = ceil_div(size["inputs"], SLABS * DEPTH)
-    return max(one for one, blocks in RESIDENT.items() if one == 1 or (tiles * one <= blocks and one <= stages))
+def slabs_plan(size: Size) -> tuple[int, int]:
+    """Pieces of the inputs, and stages of each block: as many pieces as make the tiles a block per SM."""
+    stages = max(1, ceil_div(size["inputs"], SLABS * DEPTH))
+    tiles = ceil_div(size["outputs"], SLAB_ROWS) * ceil_div(size["batch"], SAMPLES)
+    each = ceil_div(stages, max(1, min(tuning.SMS // max(1, tiles), stages)))
+    return ceil_div(stages, each), each
 
 
-def pairs(size: Size) -> tuple[Launch, ...]:
-    """A cluster for a tile of outputs, whose blocks add up their sums through distributed shared memory."""
-    number = ranks(size)
+def slabs(size: Size) -> tuple[Launch, ...]:
+    """A block for a tile and a piece of the inputs, with stages of two slabs; the second pass is launched early."""
+    pieces, stages = slabs_plan(size)
     _, _, output, *extents = args(size)
-    grid = (ceil_div(size["outputs"], PAIR_ROWS) * number, ceil_div(size["batch"], SAMPLES))
-    taken = (*maps(size, PAIR_ROWS, l2_promotion=128), output, *extents, np.int32(size["batch"]))
-    return (Launch(f"classifier_pairs<{number}>", grid, (THREADS,), taken, PAIR_BYTES),)
+    grid = (ceil_div(size["outputs"], SLAB_ROWS), pieces, ceil_div(size["batch"], SAMPLES))
+    to = output if pieces == 1 else "sums"
+    taken = (*maps(size, SLAB_ROWS, l2_promotion=128), to, *extents, np.int32(size["batch"]), np.int32(stages))
+    first = Launch("classifier_slabs", grid, (THREADS,), taken, SLAB_BYTES)
+    if pieces == 1:
+        return (first,)
+    n = size["outputs"] * size["batch"]
+    last_args = ("sums", "output", np.uint64(n), np.int32(pieces))
+    blocks = ceil_div(n, SECOND_THREADS)
+    return (first, Launch(f"add_pieces_late<{SECOND_THREADS}>", (blocks,), (SECOND_THREADS,), last_args, pdl=True))

@@ -37,7 +37,7 @@ ladder = Ladder(
     rungs=(
         _rung("mma", 1, {"launches": launches.mma(1)}),
         _rung("wgmma", 2, {"launches": launches.wgmma(1)}),
-        _rung("in_place", 3, {"launches": launches.in_place(1)}),
+        _rung("halves", 3, {"launches": launches.halves(1), "workspace": launches.halves_workspace(1)}),
     ),
     peers=tuple(peer for peer in OF_FLOATS.peers if "fp32" not in peer.name),
 )

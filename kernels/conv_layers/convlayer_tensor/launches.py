@@ -137,19 +137,21 @@ def wgmma(parts: int) -> Callable[[Size], tuple[Launch, ...]]:
     return launches
 
 
-#: ``in_place``: the kernel's kWeightPitch, kPixelSlots, kGroups and kThreads.
-ROW_PITCH, FLOAT_SLOTS, GROUPS, IN_PLACE_THREADS = 8 * TAPS + 4, 3, 2, 512
+#: ``halves``: threads of a block of the first launch, the second kernel's kPixelSlots, kGroups and kThreads.
+HALVES_THREADS, FLOAT_SLOTS, GROUPS, OF_HALVES_THREADS = 128, 3, 2, 384
+#: Halves of the weights of a block's output maps and of a step, of each part.
+TAP_HALVES = OUTS * DEPTH * TAPS
 #: Blocks of this rung that an H200 runs at a time, by the size of their clusters.
-BLOCKS = {1: 132, 2: 132, 3: 126, 6: 120, 8: 120}
-#: Threads of the second pass.
+BLOCKS = {1: 132, 2: 132, 3: 117, 4: 120, 6: 102, 8: 120}
+#: Threads of the last pass.
 ADD_THREADS = 128
-#: What it costs to add up the sums of a cluster, to launch a second pass, and to add up a sum there, in rows of eight
+#: What it costs to add up the sums of a cluster, to launch a last pass, and to add up a sum there, in rows of eight
 #: pixels times steps.
-CLUSTER_MEETING, SECOND_PASS, SECOND_SUM = 20, 25, 4e-5
+CLUSTER_MEETING, LAST_PASS, LAST_SUM = 40, 40, 4e-5
 
 
 def extents_fit(size: Size) -> str | None:
-    """Why ``in_place`` refuses a size, or None."""
+    """Why ``halves`` refuses a size, or None."""
     if not all(size[key] for key in ("n", "c_in", "c_out", "batch")):
         return "no extent may be zero, because a block has at least one step"
     return requires(size)
@@ -157,10 +159,10 @@ def extents_fit(size: Size) -> str | None:
 
 @dataclass(frozen=True)
 class Cut:
-    """How ``in_place`` cuts a layer.
+    """How ``halves`` cuts a layer.
 
     A warpgroup has tiles of 8 x ``high`` pixels, which ``across`` blocks share. The input maps are split over the
-    ``ranks`` of a cluster, or into ``parts``, which a second pass adds up.
+    ``ranks`` of a cluster, or into ``parts``, which a last pass adds up.
     """
 
     high: int
@@ -184,8 +186,8 @@ def _cut(size: Size, high: int, parts: int, ranks: int) -> Cut | None:
     waves = ceil_div(groups * parts * ranks * across, BLOCKS[ranks])
     outputs = size["batch"] * size["c_out"] * size["n"] ** 2
     meeting = CLUSTER_MEETING if ranks > 1 else 0
-    second = SECOND_PASS + SECOND_SUM * parts * outputs if parts > 1 else 0
-    return Cut(high, parts, ranks, across, waves * rows + meeting + second)
+    last_pass = LAST_PASS + LAST_SUM * parts * outputs if parts > 1 else 0
+    return Cut(high, parts, ranks, across, waves * rows + meeting + last_pass)
 
 
 def cut(size: Size) -> Cut:
@@ -196,34 +198,68 @@ def cut(size: Size) -> Cut:
     return min((one for one in found if one is not None), key=lambda one: one.cost)
 
 
-def in_place(parts: int) -> Callable[[Size], tuple[Launch, ...]]:
-    """A block for tiles of pixels, 64 output maps and a part of the input maps; perhaps a second pass."""
+def _eights(size: Size) -> int:
+    """Eights of input maps, two for each step."""
+    return ceil_div(size["c_in"], DEPTH) * DEPTH // 8
+
+
+def _groups(size: Size) -> int:
+    return ceil_div(size["c_out"], OUTS)
+
+
+def halves(parts: int) -> Callable[[Size], tuple[Launch, ...]]:
+    """A launch that makes halves, one that multiplies them, and perhaps a last pass.
+
+    In the second launch, a block has tiles of pixels, 64 output maps and a part of the input maps.
+    """
 
     def launches(size: Size) -> tuple[Launch, ...]:
-        one, groups = cut(size), ceil_div(size["c_out"], OUTS)
-        padded = ceil_div((one.high + 2) * (WIDE + 2), 32) * 32
-        ring = FLOAT_SLOTS * GROUPS * 4 * padded * EIGHT
-        shared = ceil_div(TAP_SLOTS * DEPTH // 8 * OUTS * ROW_PITCH * FLOAT + ring, 128) * 128
-        kind = f"{parts}, {one.high}, {1 if size['c_in'] % 4 else 4}, {1 if size['n'] % 2 else 2}, {one.ranks}"
-        extents = (np.int32(size[key]) for key in ("n", "c_in", "c_out", "batch"))
+        one, n, eights = cut(size), size["n"], _eights(size)
+        extents = [np.int32(size[key]) for key in ("n", "c_in", "c_out", "batch")]
+        tap_blocks = ceil_div(_groups(size) * OUTS // 8 * eights, HALVES_THREADS // 32)
+        pixel_blocks = ceil_div(n * n, HALVES_THREADS) * eights * size["batch"]
+        first = Launch(
+            f"convlayer_to_halves<{parts}, {HALVES_THREADS}, {1 if size['c_in'] % 4 else 4}>",
+            (tap_blocks + pixel_blocks,),
+            (HALVES_THREADS,),
+            ("input", "weights", "pixels", "taps", *extents[:3], np.int32(tap_blocks)),
+        )
+        box = (DEPTH // 8 * parts, one.high + 2, 8 * (WIDE + 2))
+        planes = Tensor("pixels", (_planes(size, parts), n, 8 * n), box, "float16", l2_promotion=256)
+        pixels = FLOAT_SLOTS * GROUPS * parts * DEPTH // 8 * (one.high + 2) * (WIDE + 2) * EIGHT
+        shared = ceil_div(TAP_SLOTS * parts * TAP_HALVES * 2 + pixels, 128) * 128
         to = "sums" if one.parts > 1 else "output"
-        taken = ("weights", "input", to, *extents)
-        grid = (one.parts * one.ranks, one.across, groups)
-        first = Launch(f"convlayer_in_place<{kind}>", grid, (IN_PLACE_THREADS,), taken, shared)
+        grid = (one.parts * one.ranks, one.across, _groups(size))
+        name = f"convlayer_of_halves<{parts}, {one.high}, {1 if n % 2 else 2}, {one.ranks}>"
+        second = Launch(name, grid, (OF_HALVES_THREADS,), ("taps", planes, to, *extents), shared, pdl=True)
         if one.parts == 1:
-            return (first,)
-        count = size["batch"] * size["c_out"] * size["n"] ** 2
+            return (first, second)
+        count = size["batch"] * size["c_out"] * n**2
         width = 1 if count % 4 else 4
-        name = f"convlayer_add_late<{ADD_THREADS}, {width}>"
-        last_args = ("sums", "output", np.uint64(count), np.int32(one.parts))
         blocks = ceil_div(count, ADD_THREADS * width)
-        return (first, Launch(name, (blocks,), (ADD_THREADS,), last_args, pdl=True))
+        last_args = ("sums", "output", np.uint64(count), np.int32(one.parts))
+        last = Launch(f"convlayer_add_late<{ADD_THREADS}, {width}>", (blocks,), (ADD_THREADS,), last_args, pdl=True)
+        return (first, second, last)
 
     return launches
 
 
-def sums(size: Size) -> Mapping[str, tuple[tuple[int, ...], str]]:
-    """Room for the output of each part of the input maps."""
-    if (number := cut(size).parts) == 1:
-        return {}
-    return {"sums": ((number, size["batch"], size["c_out"], size["n"], size["n"]), "float32")}
+def _planes(size: Size, parts: int) -> int:
+    """Planes of eight halves for each pixel: for both halves of each step's input maps, each part, each image."""
+    return size["batch"] * _eights(size) * parts
+
+
+def halves_workspace(parts: int) -> Callable[[Size], Mapping[str, tuple[tuple[int, ...], str]]]:
+    """Room for the halves, and for the output of each part of the input maps."""
+
+    def workspace(size: Size) -> Mapping[str, tuple[tuple[int, ...], str]]:
+        n, steps = size["n"], _eights(size) // (DEPTH // 8)
+        scratch = {
+            "pixels": ((_planes(size, parts), n, 8 * n), "float16"),
+            "taps": ((_groups(size), steps, parts * TAP_HALVES), "float16"),
+        }
+        if (number := cut(size).parts) > 1:
+            scratch["sums"] = ((number, size["batch"], size["c_out"], n, n), "float32")
+        return scratch
+
+    return workspace

@@ -1,4 +1,4 @@
-// How the rung in_place cuts a layer, and its ring in shared memory: tiles of 8 x kHigh
+// How the rung halves cuts a layer, and its ring in shared memory: tiles of 8 x kHigh
 // pixels and 64 output maps for a warpgroup, 16 input maps a step.
 #pragma once
 
@@ -11,33 +11,29 @@ constexpr int kTaps = 9;
 constexpr int kWide = 8;
 constexpr int kHaloWide = kWide + 2;
 constexpr int kEights = kDepth / 8;
-constexpr int kOutsOfWarp = 8;  // output maps whose weights a warp copies
-constexpr int kRow = 8 * kTaps;  // weights of an output map and of 8 input maps
-// The weights of 8 output maps and of 4 input maps fill all banks.
-constexpr int kWeightPitch = kRow + 4;
-constexpr int kTapSlots = 4;  // steps whose weights stay
+constexpr int kOutsAtOnce = 8;  // output maps whose eights are contiguous
+constexpr int kTapSlots = 4;    // steps whose weights stay
 constexpr int kPixelSlots = 3;
 constexpr int kChain = 2;   // steps that are summed in tensor cores
 constexpr int kGroups = 2;  // warpgroups that multiply
 constexpr int kGroupThreads = 128;
 constexpr int kConsumers = kGroups * kGroupThreads;
-constexpr int kCopiers = 8;  // warps, one for each kOutsOfWarp of kOuts
-constexpr int kThreads = kConsumers + kCopiers * kWarp;
-static_assert(kCopiers * kOutsOfWarp == kOuts, "a warp has its own output maps");
+// Four warps more, for the copies: registers are handed over by warpgroups.
+constexpr int kThreads = kConsumers + kGroupThreads;
 
-// Halves of 8 input maps of a pixel: the maps 0, 4, 1, 5, 2, 6, 3, 7 of eight.
+// Halves of 8 input maps of a pixel, or of a tap and an output map: the maps 0, 4, 1,
+// 5, 2, 6, 3, 7 of eight.
 using Eight = uint4;
+// The halves of the weights of a step, of a block's output maps: for each kOutsAtOnce
+// of these and each eight maps, by tap, part and output map.
+template <int kParts> struct Taps {
+    Eight eights[kOuts / kOutsAtOnce][kEights][kTaps][kParts][kOutsAtOnce];
+};
 
-template <int kHigh> struct alignas(128) Ring {
+template <int kParts, int kHigh> struct alignas(128) Ring {
     static constexpr int kPixels = (kHigh + 2) * kHaloWide;
-    static constexpr int kBlocks = (kPixels + kWarp - 1) / kWarp;
-    static constexpr int kPadded = kBlocks * kWarp;
-    // Of 8 input maps and a warp's output maps: rows of floats; then halves, the eights
-    // of kOutsOfWarp maps for each tap and part.
-    float taps[kTapSlots][kCopiers][kEights][kOutsOfWarp * kWeightPitch];
-    // Of 32 pixels and of 8 maps: 4 rows of floats here, 4 in the second half; then
-    // 32 eights of high parts here, of low parts there.
-    Eight pixels[kPixelSlots][kGroups][2][kEights][kPadded];
+    Taps<kParts> taps[kTapSlots];
+    Eight pixels[kPixelSlots][kGroups][kParts][kEights][kPixels];
 };
 
 struct Barriers {
@@ -51,6 +47,7 @@ struct Barriers {
 template <int kHigh> struct Work {
     int n, c_in, c_out;
     int first, steps;
+    int all;        // steps of all blocks
     bool resident;  // the weights of all steps stay
     int across, down;
     int first_tile, stride;
@@ -60,7 +57,7 @@ template <int kHigh> struct Work {
     __device__ __forceinline__ Work(int n, int c_in, int c_out, int images)
         : n(n), c_in(c_in), c_out(c_out)
     {
-        const int all = (c_in + kDepth - 1) / kDepth;
+        all = (c_in + kDepth - 1) / kDepth;
         first = all * blockIdx.x / gridDim.x;
         steps = all * (blockIdx.x + 1) / gridDim.x - first;
         resident = steps <= kTapSlots;
@@ -89,6 +86,11 @@ template <int kHigh> struct Work {
     __device__ __forceinline__ int step(int set, int at, int group) const
     {
         return shared(set) ? at * kGroups + group : at;
+    }
+    // Whether a warpgroup has anything of an item.
+    __device__ __forceinline__ bool has(int set, int at, int group) const
+    {
+        return step(set, at, group) < steps && (set < pairs || resident || group == 0);
     }
     // Steps whose weights come with an item: those that stay, with the first tiles.
     __device__ __forceinline__ int taps(int set, int at) const

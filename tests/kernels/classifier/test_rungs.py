@@ -55,7 +55,7 @@ CORNERS = [
         {"kernels.classifier.classifier.tuning.SMS": 1},
         only="mbarrier_wait",
     ),
-    Corner("classifier_tensor", "a cluster", {"inputs": 9 * 128, "outputs": 4, "batch": 2}, only="cluster_sync"),
+    Corner("classifier_tensor", "several pieces", {"inputs": 9 * 64, "outputs": 4, "batch": 2}, only="kSlabs"),
 ]
 
 #: Faults planted in rungs: ladder, rung, original text, faulty text, and the error that must be raised.
@@ -87,8 +87,8 @@ PLANTED = [
     ("classifier_tensor", "mma", "wait_for_groups<kStages - 2>", "wait_for_groups<kStages - 1>", EmulatorError),
     ("classifier_tensor", "wgmma", "(2 * s + quad) ^ row % 8", "2 * s + quad", WrongResult),
     ("classifier_tensor", "wgmma", "fence_proxy_async();", "", EmulatorError),
-    ("classifier_tensor", "pairs", "wgmma_tf32(part, high[s], small + 2 * s, true);", "", WrongResult),
-    ("classifier_tensor", "pairs", "s * kDepth, first_row", "s * kDepth, 0", WrongResult),
+    ("classifier_tensor", "slabs", "wgmma_tf32(part, high[s], small + 2 * s, true);", "", WrongResult),
+    ("classifier_tensor", "slabs", "j < kSlabs; ++j", "j < 1; ++j", WrongResult),
     ("cold_read", "warps", "start + kChunk <= n", "start < n", OutOfBounds),
 ]  # fmt: skip
 
@@ -102,6 +102,6 @@ HIDDEN = [
      "min(line - kTileRows, batch - 1)", WrongResult),
     ("classifier_tensor", "wgmma", "if (lane == 0) mbarrier_arrive(&empty[at.slot]);", "", EmulatorError),
     ("classifier_tensor", "wgmma", "== kChain - 1", "== kChain", WrongResult),
-    ("classifier_tensor", "pairs", "    cluster_sync();  // all sums", "    // all sums", EmulatorError),
-    ("classifier_tensor", "pairs", "if (lane == 0) mbarrier_arrive(&empty[at.slot]);", "", EmulatorError),
+    ("classifier_tensor", "slabs", "    wait_for_launch_before();", "", EmulatorError),
+    ("classifier_tensor", "slabs", "if (lane == 0) mbarrier_arrive(&empty[at.slot]);", "", EmulatorError),
 ]  # fmt: skip

@@ -110,7 +110,7 @@ CORNERS = [
         "convlayer_tensor",
         "a second pass",
         {"n": 3, "c_in": 36, "c_out": 2, "k": 3, "batch": 1},
-        {"kernels.conv_layers.convlayer_tensor.launches.SECOND_PASS": -1000},
+        {"kernels.conv_layers.convlayer_tensor.launches.LAST_PASS": -1000},
         only="convlayer_add_late",
     ),
 ]
@@ -137,8 +137,9 @@ PLANTED = [
     ("convlayer_tensor", "mma", "inside && in + 4 < c_in", "inside", EmulatorError),
     ("convlayer_tensor", "wgmma", "tap / 3 * kHaloWide + tap % 3", "tap / 3 * kWide + tap % 3", WrongResult),
     ("convlayer_tensor", "wgmma", "fence_proxy_async();", "", EmulatorError),
-    ("convlayer_tensor", "in_place", "tap * (2 * kOutsOfWarp)", "tap * kOutsOfWarp", WrongResult),
-    ("convlayer_tensor", "in_place", "wgmma_wait<1>();  // the products", "// the products", EmulatorError),
+    ("convlayer_tensor", "halves", "tap * (kParts * kOutsAtOnce)", "tap * kOutsAtOnce", WrongResult),
+    ("convlayer_tensor", "halves", "wgmma_wait<1>();  // the products", "// the products", EmulatorError),
+    ("convlayer_tensor", "halves", "wait_for_launch_before();  // it makes", "// it makes", EmulatorError),
     ("convlayer_int8", "mma", "out < c_out && x < n", "x < n", EmulatorError),
     ("report_layouts", "single_thread_load", "i < c_out * kTaps; ++i", "i < c_out * kTaps - 1; ++i", Uninitialised),
     ("report_layouts", "block_load", "i < c_out * kTaps; i +=", "i < c_out * kTaps - 1; i +=", Uninitialised),
@@ -150,8 +151,8 @@ PLANTED = [
 HIDDEN = [
     ("convlayer_int8", "mma", "value == static_cast<signed char>(value)", "true", WrongResult),
     ("convlayer_int8", "mma", "e + d < kDigits", "e + d < kDigits - 1", WrongResult),
-    ("convlayer_tensor", "in_place", "    __syncthreads();\n    }\n    const int rank", "}\n    const int rank",
+    ("convlayer_tensor", "halves", "    __syncthreads();\n    }\n    const int rank", "}\n    const int rank",
      EmulatorError),
-    ("convlayer_tensor", "in_place", "    wait_for_launch_before();", "", EmulatorError),
+    ("convlayer_tensor", "halves", "    wait_for_launch_before();\n    const", "    const", EmulatorError),
     ("convlayer_tensor", "wgmma", "if (!resident && lane == 0)", "if (lane > 31)", EmulatorError),
 ]  # fmt: skip
