@@ -1,7 +1,7 @@
 // Idea: longer runs of DRAM: of a row, a stage has 256 neighbouring bytes, not 128.
-// From the rung before: 128 outputs a block, not 256; two warpgroups have the first part
-// of a stage's inputs, two the second; low parts of the weights meet only high parts
-// of the input; the second pass is launched before this one ends.
+// From the rung before: 128 outputs a block, not 256; two warpgroups have one half of a
+// stage's inputs, two the other; low parts of the weights meet only high parts of the
+// input; the second pass is launched before this one ends.
 // Requires: sm_90a; a block of kThreads threads; a grid of tiles of outputs, of pieces
 // of the inputs and of groups of samples; tensor maps with boxes of kTileRows or kBatch
 // lines of kDepth floats, swizzled by 128 bytes; dynamic shared memory for kStages
