@@ -10,7 +10,7 @@ from kernels.tensor_cores.tgemm import ladder
 from kernels.tensor_cores.tgemm.launches import FEW_ROWS, PLANS, parts_of_k
 
 #: Of k, up to which ``small_tiles`` keeps whole columns of B in registers.
-LONGEST = 2048
+LONGEST = 1024
 
 
 def tgemm(A: Any, B: Any, C: Any, *, alpha: float = 1.0, beta: float = 0.0, rung: str | None = None) -> None:

@@ -31,23 +31,21 @@ __global__ void copy_rows(const float* __restrict__ from, int ld, int columns, i
 }
 
 // A float as two TF32 numbers: tensor cores cut off the low 13 bits of what they get,
-// so half of that is added. The second is times 2^13, which keeps all bits of normal
-// numbers. A NaN, 0x7fffffff, must not become -0 there.
-constexpr float kLowScale = 8192.0f;
+// so half of that is added. A NaN, 0x7fffffff, must not become -0 there.
 struct Parts {
     unsigned high, low;
 };
 __device__ __forceinline__ Parts split(float x)
 {
     const unsigned high = __float_as_uint(x) + 0x1000u;
-    const float rest = subtract(x, __uint_as_float(high & 0xffffe000u));
-    const int low = __float_as_int(multiply_exactly(rest, kLowScale));
+    const int low = __float_as_int(subtract(x, __uint_as_float(high & 0xffffe000u)));
     const int rounded = static_cast<int>(static_cast<unsigned>(low) + 0x1000u);
     return {high, static_cast<unsigned>(max(rounded, low))};
 }
 
-// Whether all numbers of the warp are below 2^-95. Then they are multiplied by 2^64,
-// because parts of smaller ones than 2^-113 would lose bits.
+// Whether all numbers of the warp are below 2^-95. Then they are multiplied by 2^64:
+// low parts of numbers below 2^-113 are subnormal and lose bits, which does not matter
+// beside larger numbers.
 constexpr float kUp = 0x1p64f, kDown = 0x1p-64f;
 __device__ __forceinline__ bool raise_tiny(float (&values)[4][4])
 {
@@ -143,7 +141,7 @@ struct Sums {
         for (int i = 0; i < 32; ++i) {
             float& low = rest[i / 16][4 * group + i / 4 % 4][i % 4];
             float& total = totals[i / 16][4 * group + i / 4 % 4][i % 4];
-            total = multiply_add(low, units[group] / kLowScale, total);
+            total = multiply_add(low, units[group], total);
             low = 0.0f;
         }
         units[group] = unit;

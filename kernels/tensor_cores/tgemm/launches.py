@@ -320,7 +320,7 @@ def few_rows_scratch(product: Product) -> dict[str, tuple[tuple[int, ...], str]]
 #: Of small.cuh: rows and columns of a tile, threads, bytes of the ring.
 SMALL_ROWS, SMALL_COLUMNS, SMALL_THREADS, SMALL_SHARED = 64, 128, 288, 8 * 24 * 1024
 #: Of one_block.cuh: columns of B, and rows of A, for each block.
-STRIP, ROWS_BESIDE = 8, 8
+STRIP, ROWS_BESIDE = 16, 8
 
 
 def small_tiles(product: Product) -> tuple[Launch, ...]:
