@@ -116,11 +116,12 @@ class Execution:
             step()
         _follow(self.stream, self.streams[MESSAGES])
 
-    def timeline(self) -> list[tuple[str, str, float, float]]:
+    def timeline(self) -> list[tuple[str, str, str, float, float]]:
         """Run the plan once, step by step, with an event before and after each step; wait for it.
 
-        Returns for each step that takes time its name, its stream, and when it began and ended, in seconds from the
-        start of the run. The events take about a microsecond each. NaN on the stand-in.
+        Returns for each step that takes time its name, its kind ("kernel", "copy" or "message"), its stream, and when
+        it began and ended, in seconds from the start of the run. The events take about a microsecond each. NaN on the
+        stand-in.
         """
         start = _recorded(self.stream)
         _follow(self.streams[MESSAGES], self.stream)
@@ -130,11 +131,11 @@ class Execution:
             before = _recorded(stream)
             run()
             if not isinstance(made, After):
-                found.append((step_name(made), made.stream, before, _recorded(stream)))
+                found.append((step_name(made), step_kind(made), made.stream, before, _recorded(stream)))
         _follow(self.stream, self.streams[MESSAGES])
         self.rank.wait(self.stream, f"the timeline of {self.name}")
         between = cp.cuda.get_elapsed_time
-        return [(n, s, between(start, a) * 1e-3, between(start, b) * 1e-3) for n, s, a, b in found]
+        return [(*what, between(start, a) * 1e-3, between(start, b) * 1e-3) for *what, a, b in found]
 
     # Steps
 
@@ -231,10 +232,15 @@ class Execution:
 def step_name(step: Step) -> str:
     """What a step is called in a picture of a run."""
     if isinstance(step, Compute):
-        return step.launch.kernel.partition("<")[0]
+        return step.label or step.launch.kernel.partition("<")[0]
     if isinstance(step, Exchange):
         return step.label
     return step.kind if isinstance(step, Collective) else type(step).__name__.lower()
+
+
+def step_kind(step: Step) -> str:
+    """What a step does: "kernel", "copy", or "message"."""
+    return "kernel" if isinstance(step, Compute) else "copy" if isinstance(step, Copy) else "message"
 
 
 def nccl_type(dtype: Any) -> int:

@@ -64,7 +64,8 @@ class SharedRung:
     ``workspace`` gives further arrays of a rank. ``alone`` rungs run on rank 0 by itself, as if there were no other.
     A ``graph`` rung captures its plan as a CUDA graph once and launches that. ``shared`` names arrays that other ranks
     map into their memory, for :class:`~climb.distributed.plan.Peer` arguments and copies. A rung that cuts the problem
-    in its own way has ``arrays``, ``share`` and ``reference`` of its own, instead of the problem's.
+    in its own way has ``arrays``, ``share`` and ``reference`` of its own, instead of the problem's; ``tolerance``
+    replaces the problem's where a rung computes with less precision.
     """
 
     name: str
@@ -80,6 +81,7 @@ class SharedRung:
     arrays: Callable[[Place, Size], Arrays] | None = None
     share: Callable[[Mapping[str, np.ndarray], Place, Size], dict[str, np.ndarray]] | None = None
     reference: Callable[[Mapping[str, np.ndarray], Place, Size], dict[str, np.ndarray]] | None = None
+    tolerance: Callable[[Size], float] | None = None
 
 
 @dataclass(frozen=True)
@@ -124,6 +126,10 @@ class SharedLadder:
         """All arrays of a rank."""
         own = self[name].arrays or self.problem.arrays
         return {**own(place, size), **self[name].workspace(place, size)}
+
+    def tolerance(self, name: str, size: Size) -> float:
+        """The largest error that a rung may have, relative to the largest value of an output."""
+        return (self[name].tolerance or self.problem.tolerance)(size)
 
     def share(self, name: str, inputs: Mapping[str, np.ndarray], place: Place, size: Size) -> dict[str, np.ndarray]:
         """What is in a rank's arrays at the start of a rung."""

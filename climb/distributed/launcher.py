@@ -76,6 +76,8 @@ def _ranks(command: list[str], ranks: int) -> Iterator[tuple[list[subprocess.Pop
             "MASTER_PORT": str(_free_port() - 1),
             "CLIMB_JOB": secrets.token_hex(8),
             STATUS: folder,
+            # NVLink multicast (NVLS) reserves resources of the whole host; a reader who owns the host may turn it on.
+            "NCCL_NVLS_ENABLE": os.environ.get("NCCL_NVLS_ENABLE", "0"),
         }
         try:
             for rank in range(ranks):

@@ -34,7 +34,7 @@ class Timed:
     """A point, and the timeline of each of its steps on rank 0 where one was asked for."""
 
     point: Point
-    timeline: list[tuple[str, str, float, float]]
+    timeline: list[tuple[str, str, str, float, float]]
 
 
 class Measurer:
@@ -95,7 +95,7 @@ class Measurer:
             self._known[key] = self.ladder.reference(name, self._inputs(size), place, size)
         return self._known[key]
 
-    def _timeline(self, run: Execution, rank: Rank) -> list[tuple[str, str, float, float]]:
+    def _timeline(self, run: Execution, rank: Rank) -> list[tuple[str, str, str, float, float]]:
         steps = []
         for _ in range(WARM):
             rank.barrier(run.stream)

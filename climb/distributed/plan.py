@@ -63,10 +63,11 @@ class Peer:
 
 @dataclass(frozen=True)
 class Compute:
-    """Launch a kernel. Its ``args`` may be :class:`Peer` and :class:`Part` too."""
+    """Launch a kernel. Its ``args`` may be :class:`Peer` and :class:`Part` too. ``label`` names it in pictures."""
 
     launch: Launch
     stream: str = COMPUTE
+    label: str = ""
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import time
@@ -17,12 +18,19 @@ from climb.distributed.environment import Started, started
 from climb.distributed.plan import Place
 from climb.distributed.rendezvous import PATIENCE, meet
 
+if backend == "cupy":
+    importlib.import_module("cupy.cuda.nccl")  # CuPy loads NCCL only when it is asked for by name
+
 #: The folder in which ranks say what they do, for the process that watches them; unset where nobody watches.
 STATUS = "CLIMB_STATUS"
 
 
 class RankTimeout(RuntimeError):
     """Another rank did not do its part in time; the message says in what."""
+
+
+class NoNccl(RuntimeError):
+    """CuPy finds no NCCL; the message says what installs it."""
 
 
 class TooFewGpus(RuntimeError):
@@ -90,8 +98,8 @@ class Rank:
 def connect(what: dict[str, Any] | None = None, patience: float = PATIENCE) -> Rank:
     """Become a rank: choose the GPU, meet the other ranks, make the communicator.
 
-    ``what`` says what this rank is about to run; all ranks must say the same. Raises Unmatched, NotStarted and
-    :class:`TooFewGpus`.
+    ``what`` says what this rank is about to run; all ranks must say the same. Raises Unmatched, NotStarted,
+    :class:`NoNccl` and :class:`TooFewGpus`.
     """
     if backend == "emulator":
         return _in_process()
@@ -108,6 +116,8 @@ def _communicator(how: Started, what: dict[str, Any], patience: float) -> Any:
     if how.place.ranks == 1:
         return None
     nccl = cp.cuda.nccl
+    if not nccl.available:
+        raise NoNccl("CuPy finds no NCCL here; install nvidia-nccl-cu12, or nvidia-nccl-cu13 for CuPy of CUDA 13")
     # CuPy gives the identity as 128 bytes in one object or as numbers, depending on its version.
     given = meet(how, what, lambda: _to_json(nccl.get_unique_id()), patience)
     Rank(how.place, None, None, patience).says("the communicator is made", waits=True)

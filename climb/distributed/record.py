@@ -81,7 +81,7 @@ def link() -> str:
     text = hardware.output("nvidia-smi", "topo", "-m") or ""
     for line in text.splitlines():
         words = line.replace("\x1b[4m", "").replace("\x1b[0m", "").split()
-        if words[:1] == ["GPU0"] and len(words) > 2:
+        if words[:2] == ["GPU0", "X"] and len(words) > 2:
             return words[2]
     return ""
 
@@ -111,9 +111,9 @@ def save(ladder: SharedLadder, found: Sequence[Timed], device: dict[str, Any], f
     return path
 
 
-def _step(step: tuple[str, str, float, float]) -> TimelineStep:
-    name, stream, start, end = step
-    return TimelineStep(name, stream, float(f"{start:.4g}"), float(f"{end:.4g}"))
+def _step(step: tuple[str, str, str, float, float]) -> TimelineStep:
+    name, kind, stream, start, end = step
+    return TimelineStep(name, kind, stream, float(f"{start:.4g}"), float(f"{end:.4g}"))
 
 
 if __name__ == "__main__":

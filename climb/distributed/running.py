@@ -63,7 +63,7 @@ def check(
     Raises :class:`~climb.bench.checking.WrongResult`, which names the rank.
     """
     worst = 0.0
-    tolerance = ladder.problem.tolerance(size)
+    tolerance = ladder.tolerance(name, size)
     for output, expected in want.items():
         out = cp.asnumpy(arrays[output]).reshape(expected.shape)
         found = compare(out, expected, tolerance)

@@ -11,9 +11,13 @@ from climb.bench.records.schema import StoredSize
 
 
 class TimelineStep(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A step: its name, its stream, and when it began and ended, in seconds from the start of the run."""
+    """A step: its name, its kind ("kernel", "copy", "message"), its stream, and when it began and ended.
+
+    Times are in seconds from the start of the run.
+    """
 
     name: str
+    kind: str
     stream: str
     start_s: float
     end_s: float

@@ -62,7 +62,7 @@ class _Group(threading.local):
 
 
 _group = _Group()
-_worlds: dict[tuple[int, ...], World] = {}
+_worlds: dict[bytes, World] = {}
 _ids = itertools.count(1)
 
 
@@ -71,9 +71,9 @@ def get_version() -> int:
     return 22500
 
 
-def get_unique_id() -> tuple[int, ...]:
+def get_unique_id() -> bytes:
     """The identity of a new communicator, for rank 0 to give to the others: 128 bytes, as in CuPy."""
-    return tuple(next(_ids).to_bytes(8, "little").ljust(128, b"\0"))
+    return next(_ids).to_bytes(8, "little").ljust(128, b"\0")
 
 
 def groupStart() -> None:
@@ -110,10 +110,10 @@ def _run(operations: list[tuple[World, Operation]]) -> None:
 class NcclCommunicator:
     """A rank's end of a communicator of `ndev` ranks. Making it waits until all ranks have made theirs."""
 
-    def __init__(self, ndev: int, commId: tuple[int, ...], rank: int) -> None:
+    def __init__(self, ndev: int, commId: bytes, rank: int) -> None:
         if not 0 <= rank < ndev:
             raise NcclError(f"ncclInvalidArgument: rank {rank} of {ndev}")
-        world = _worlds.setdefault(tuple(commId), World(ndev))
+        world = _worlds.setdefault(bytes(commId), World(ndev))
         if world.size != ndev or rank in world.joined:
             taken = f"a second rank {rank} joins" if rank in world.joined else f"{ndev} ranks join one of {world.size}"
             raise NcclError(f"ncclInvalidArgument: {taken} the communicator")

@@ -207,10 +207,12 @@ class RawKernel:
     def _launch(self, grid: tuple[int, ...], block: tuple[int, ...], args: Sequence[Any], shared_mem: int) -> None:
         compiled, lowered = self._compiled, self._lowered
         blocks, threads = limits.dim3(grid, "grid"), limits.dim3(block, "block")
-        limits.check_extents(blocks, threads, thread_bound(compiled.ptx, lowered))
+        bound = thread_bound(compiled.ptx, lowered)
+        limits.check_extents(blocks, threads, bound)
         limits.check_shared(int(shared_mem), static_shared(compiled, lowered), self.max_dynamic_shared_size_bytes)
-        # A thread has at most 255 registers, so a block of up to 256 threads always fits and ptxas need not run.
-        if threads[0] * threads[1] * threads[2] > 256:
+        # ptxas takes a second compilation, and need not run where the registers suffice: a thread has at most 255, so
+        # for a block of up to 256 threads; and ptxas gives a kernel with a launch bound no more than its blocks have.
+        if threads[0] * threads[1] * threads[2] > 256 and not bound:
             limits.check_registers(self._resources.registers, threads)
         parameters = _parameters(compiled, lowered, self.name)
         packed = pack(parameters, args)

@@ -162,9 +162,12 @@ def flushes_subnormals(record: Record) -> bool:
 
 
 def ceilings_of(folder: Path, session: str | None = None) -> Ceilings:
-    """The ceilings of a session, by default of the newest in the folder; none where none were measured."""
-    found = load_ceilings(folder, session)
-    return found.values if found else Ceilings()
+    """The ceilings of a session, by default of the newest in the folder; none where none were measured.
+
+    What the session has not measured is that of the newest session that has.
+    """
+    found = load_sessions(folder)
+    return found.values_for(session) if found else Ceilings()
 
 
 def recorded(folder: Path) -> list[str]:

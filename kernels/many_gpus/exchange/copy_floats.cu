@@ -1,8 +1,8 @@
 // Idea: a copy whose source or target is in the memory of another GPU.
 // From the rung before: a kernel moves the data, not the copy engine and not NCCL.
 // Requires: arrays aligned to 16 bytes.
-extern "C" __global__ void copy_floats(const float* __restrict__ source,
-                                       float* __restrict__ target, int n)
+__global__ void copy_floats(const float* __restrict__ source,
+                            float* __restrict__ target, int n)
 {
     const int thread = blockIdx.x * blockDim.x + threadIdx.x;
     const int threads = gridDim.x * blockDim.x, quads = n / 4;

@@ -183,8 +183,8 @@ def _filters(cut: Cut) -> Iterator[tuple[int, str, str]]:
         yield (filter_, *_buffer(cut, filter_))
 
 
-def _computed(launches: list[Launch], stream: str = COMPUTE) -> list[Step]:
-    return [Compute(launch, stream) for launch in launches]
+def _computed(launches: list[Launch], stream: str = COMPUTE, label: str = "slab") -> list[Step]:
+    return [Compute(launch, stream, label) for launch in launches]
 
 
 def exchange(place: Place, size: Size) -> Plan:
@@ -240,10 +240,10 @@ def overlap(place: Place, size: Size) -> Plan:
     interior, boundary = _regions(cut)
     for filter_, source, target in _filters(cut):
         steps += [After(MESSAGES, COMPUTE), _exchange(cut, source, filter_)]
-        steps += _computed(_kernel(cut, source, target, interior))
+        steps += _computed(_kernel(cut, source, target, interior), label="interior")
         steps += [After(COMPUTE, MESSAGES)]
         for region in boundary:
-            steps += _computed(_kernel(cut, source, target, region))
+            steps += _computed(_kernel(cut, source, target, region), label="boundary")
     return tuple(steps)
 
 
@@ -253,9 +253,9 @@ def two_streams(place: Place, size: Size) -> Plan:
     interior, boundary = _regions(cut)
     for filter_, source, target in _filters(cut):
         steps += [After(MESSAGES, COMPUTE), _exchange(cut, source, filter_)]
-        steps += _computed(_kernel(cut, source, target, interior))
+        steps += _computed(_kernel(cut, source, target, interior), label="interior")
         for region in boundary:
-            steps += _computed(_kernel(cut, source, target, region), MESSAGES)
+            steps += _computed(_kernel(cut, source, target, region), MESSAGES, "boundary")
         steps += [After(COMPUTE, MESSAGES)]
     return tuple(steps)
 
@@ -273,11 +273,11 @@ def boundary_first(place: Place, size: Size) -> Plan:
     for filter_, source, target in _filters(cut):
         steps += [After(COMPUTE, MESSAGES)]
         for region in boundary:
-            steps += _computed(_kernel(cut, source, target, region))
+            steps += _computed(_kernel(cut, source, target, region), label="boundary")
         steps += [After(MESSAGES, COMPUTE)]
         if filter_ + 1 < size["filters"] and not _thin(cut):
             steps += [_exchange(cut, target, filter_ + 1)]
-        steps += _computed(_kernel(cut, source, target, interior))
+        steps += _computed(_kernel(cut, source, target, interior), label="interior")
         if filter_ + 1 < size["filters"] and _thin(cut):
             steps += [After(MESSAGES, COMPUTE), _exchange(cut, target, filter_ + 1)]
     return tuple(steps)

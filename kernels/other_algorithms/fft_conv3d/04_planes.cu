@@ -13,12 +13,10 @@ __global__ void __launch_bounds__(kThreads, 2)
                       int n, int planes)
 {
     constexpr int kKept = kEdge - K + 1;
-    extern __shared__ float2 shared[];
+    extern __shared__ __align__(16) float2 shared[];
     float2* const pairs = shared;
     float2* const kernel_spectra = shared + kPairs * kPair;
-    for (int i = threadIdx.x; i < K * kOwners; i += kThreads) {
-        kernel_spectra[i] = spectra[i];
-    }
+    copy_spectra<K>(kernel_spectra, spectra);
     const int warp = threadIdx.x / kEdge;
     const int row = blockIdx.y * kKept, col = blockIdx.x * kKept,
               begin = blockIdx.z * planes, end = min(begin + planes, n);

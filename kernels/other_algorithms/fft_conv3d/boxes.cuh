@@ -56,9 +56,7 @@ __device__ __forceinline__ void walk_boxes(const TensorMap& map,
     __syncwarp();
     fetch(begin - K / 2);
     if (kDependent) wait_for_launch_before();
-    for (int i = threadIdx.x; i < K * kOwners; i += kThreads) {
-        kernel_spectra[i] = spectra[i];
-    }
+    copy_spectra<K>(kernel_spectra, spectra);
     bool strange = false;
     Sums<K> sums[kSlots] = {};
     unsigned parity = 0;

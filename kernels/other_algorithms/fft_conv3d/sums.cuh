@@ -6,6 +6,24 @@ constexpr int kThreads = 256;
 constexpr int kPairs = kThreads / kEdge;    // of planes in one step: one a warp
 constexpr int kSlots = kOwners / kThreads;  // owners that a thread plays
 
+// Copies the spectra of the weights' planes to shared memory: K loads a thread, all on
+// their way before the first arrives. Both are aligned to 16 bytes.
+template <int K>
+__device__ __forceinline__ void copy_spectra(float2* __restrict__ to,
+                                             const float2* __restrict__ from)
+{
+    static_assert(kOwners == 2 * kThreads, "a thread copies two owners of each plane");
+    float4 two[K];
+#pragma unroll
+    for (int j = 0; j < K; ++j) {
+        two[j] = reinterpret_cast<const float4*>(from)[j * kThreads + threadIdx.x];
+    }
+#pragma unroll
+    for (int j = 0; j < K; ++j) {
+        reinterpret_cast<float4*>(to)[j * kThreads + threadIdx.x] = two[j];
+    }
+}
+
 // The sums in progress of the outputs that need further planes, for one owner.
 template <int K>
 struct Sums {

