@@ -1,4 +1,4 @@
-"""Which convolutions the book's kernel takes, and which go to PyTorch's; and the launch of the former. Needs no PyTorch.
+"""Which convolutions the book's kernel takes, and which are PyTorch's, and the launch of the former; needs no PyTorch.
 
 The kernel is the fastest rung of the ladder ``conv1d`` that is recorded at all of its sizes: float32, one sample,
 stride 1, as much padding as keeps the length.
