@@ -200,7 +200,6 @@ class Clock:
         self._fences[lanes.block, lanes.thread] = self.events.now
         self._publish_for_others(lanes)
         blocks = self.start + lanes.block.ravel()
-        self.events.block_fences[blocks] = self.events.now
         if wide:
             self.events.handovers.fences[blocks] = self.events.now
             if self._wide_fences is None:
@@ -380,8 +379,8 @@ class Clock:
             one = same & (kind == ONE)
             own_fences = self._fences if self._fences is not None else np.zeros(self.shape, np.int64)
             own_acquires = self._acquires if self._acquires is not None else np.zeros(self.shape, np.int64)
-            fenced = np.where(one, own_fences[block, np.minimum(other_thread, threads - 1)],
-                              self.events.block_fences[other_block])  # fmt: skip
+            # A combined stamp holds the thread that has accessed the cell last: at least that one must have fenced.
+            fenced = own_fences[block, np.minimum(other_thread, threads - 1)]
             taken = np.where(one, own_acquires[block, thread], self.events.acquires[block + self.start])
             out = same & (fenced > time) & (taken > time)
             if self.mbarriers is not None and out.any():
