@@ -315,10 +315,40 @@ def _limited(launch: Launch, valid: range) -> Launch:
     return Launch(launch.kernel, launch.grid, launch.block, args, launch.shared_mem)
 
 
+def copy_engine(place: Place, size: Size) -> Plan:
+    """As two_streams, but the halos are fetched by the copy engine. Filters wait for each other."""
+    cut, steps = Cut(place, size), []
+    interior, boundary = _regions(cut)
+    for filter_, source, target in _filters(cut):
+        steps += [After(MESSAGES, COMPUTE)]
+        steps += [Barrier()] if filter_ else []
+        for message in messages(cut, source):
+            if isinstance(message, Receive):
+                steps.append(_fetched(cut, source, message))
+        steps += _computed(_kernel(cut, source, target, interior), label="interior")
+        for region in boundary:
+            steps += _computed(_kernel(cut, source, target, region), MESSAGES, "boundary")
+        steps += [After(COMPUTE, MESSAGES)]
+    return (*steps, *_at_the_end(size))
+
+
+def _fetched(cut: Cut, array: str, message: Receive) -> Copy:
+    """The copy of what a rank would receive, from where the other rank keeps it."""
+    theirs = Cut(Place(message.source, cut.place.ranks), cut.size)
+    plane = message.part.first // cut.area - cut.reach + cut.own.start
+    there = theirs.part(array, range(plane, plane + message.part.count // cut.area))
+    return Copy(message.part, there, MESSAGES, message.source)
+
+
+def _at_the_end(size: Size) -> list[Step]:
+    """With several filters buffers are written again, in this run or the next: until others have read them, wait."""
+    return [Barrier(COMPUTE)] if size["filters"] > 1 else []
+
+
 def peer_loads(place: Place, size: Size) -> Plan:
     """No message: the kernel reads the planes of its halo where they are. Filters wait for each other."""
     cut, steps = Cut(place, size), []
     for filter_, source, target in _filters(cut):
         steps += [Barrier(COMPUTE)] if filter_ else []
         steps += _computed(_kernel(cut, source, target, _whole(cut), peers=True))
-    return tuple(steps)
+    return (*steps, *_at_the_end(size))
