@@ -68,6 +68,9 @@ def pytest_sessionfinish() -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
-    """Give `-n auto` one worker per core that this process may use, and at most eight, which share one GPU."""
+    """Give `-n auto` one worker more than this process may use cores, and at most eight, which share one GPU.
+
+    Workers wait: for a browser, for a chapter's kernel to start, for a page that another worker builds.
+    """
     usable = getattr(os, "sched_getaffinity", None)
-    return min(8, len(usable(0)) if usable else os.cpu_count() or 1)
+    return min(8, 1 + (len(usable(0)) if usable else os.cpu_count() or 1))

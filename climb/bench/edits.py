@@ -25,7 +25,7 @@ from climb.bench.ladder import BoundRung
 from climb.bench.problem import Launch, Size
 from climb.toolchain import CompileError, compile_cuda
 from climb.toolchain.names import demangled
-from climb.toolchain.options import split_include_dirs
+from climb.toolchain.options import split_architecture, split_include_dirs
 
 #: Basic blocks that a batch of an edited kernel may run before its loop counts as endless. A page shows small sizes,
 #: which need far fewer; the emulator's own limit would take minutes to reach.
@@ -206,13 +206,13 @@ def attempt(experiment: Experiment, picked: Callable[[emulator.Trace], Any] | No
     """
     launches, number = experiment.launches, traced.pop("launch", 0)
     trace = emulator.Trace(**traced)
-    own = [option for option in experiment.options if option.startswith("-arch=")]  # of a rung of one architecture
+    options, arch = split_architecture(experiment.options)  # a rung may be of one architecture
     try:
         compiled = compile_cuda(
             experiment.source,
             filename=experiment.filename,
-            options=[option for option in experiment.options if option not in own],
-            **({"arch": own[0].removeprefix("-arch=")} if own else {}),
+            options=options,
+            **({"arch": arch} if arch else {}),
             name_expressions=tuple(dict.fromkeys(launch.kernel for launch in launches)),
             include_dirs=(str(experiment.folder),) if experiment.folder else (),
         )

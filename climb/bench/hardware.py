@@ -15,9 +15,9 @@ _ROOT = Path(__file__).resolve().parents[2]
 _QUERIED = ("driver_version", "clocks.sm", "clocks.mem", "clocks.max.sm", "clocks.max.mem")
 
 
-def gpu_slug(name: str) -> str:
-    """A GPU's name as a folder of records: ``NVIDIA H200`` is ``nvidia-h200``."""
-    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
+def gpu_slug(name: str, gpus: int = 1) -> str:
+    """A GPU's name as a folder of records: ``NVIDIA H200`` is ``nvidia-h200``, and two of them ``nvidia-h200-x2``."""
+    return re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-") + (f"-x{gpus}" if gpus > 1 else "")
 
 
 def device_block() -> dict[str, Any]:
@@ -56,7 +56,7 @@ def board() -> str:
 
     Two boards of one model differ in the rate of their memory by a few percent.
     """
-    uuid = _output("nvidia-smi", "-i", "0", "--query-gpu=uuid", "--format=csv,noheader")
+    uuid = output("nvidia-smi", "-i", "0", "--query-gpu=uuid", "--format=csv,noheader")
     return hashlib.sha256(uuid.strip().encode()).hexdigest()[:8] if uuid and uuid.strip() else ""
 
 
@@ -67,21 +67,22 @@ def commit() -> str:
     """
     if given := os.environ.get("WORKLOG_COMMIT"):
         return given
-    head = _output("git", "-C", str(_ROOT), "rev-parse", "HEAD")
+    head = output("git", "-C", str(_ROOT), "rev-parse", "HEAD")
     if head is None:
         return "unknown"
-    changed = _output("git", "-C", str(_ROOT), "status", "--porcelain", "--", "kernels", "climb")
+    changed = output("git", "-C", str(_ROOT), "status", "--porcelain", "--", "kernels", "climb")
     return head.strip() + ("+dirty" if changed else "")
 
 
 def _nvidia_smi() -> dict[str, str]:
     query = f"--query-gpu={','.join(_QUERIED)}"
-    text = _output("nvidia-smi", "-i", "0", query, "--format=csv,noheader,nounits")
+    text = output("nvidia-smi", "-i", "0", query, "--format=csv,noheader,nounits")
     values = [value.strip() for value in (text or "").strip().split(",")]
     return dict(zip(_QUERIED, values, strict=True)) if len(values) == len(_QUERIED) else {}
 
 
-def _output(*command: str) -> str | None:
+def output(*command: str) -> str | None:
+    """What a command prints; None where it fails or is not there."""
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=30, check=False)
     except (OSError, subprocess.TimeoutExpired):

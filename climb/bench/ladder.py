@@ -6,7 +6,7 @@ output. Chapters, tests and records all launch through here, so each launch conf
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -18,7 +18,7 @@ from climb.bench import arguments, identity
 from climb.bench.binding import bound
 from climb.bench.cuda import cp
 from climb.bench.identity import expand_includes
-from climb.bench.launching import starter
+from climb.bench.launching import in_order, starter
 from climb.bench.problem import Launch, Peer, Problem, Rung, RungUnavailable, Size
 from climb.toolchain import Compiled, check_syntax, compile_cuda
 from climb.toolchain.occupancy import MULTIPROCESSORS
@@ -76,10 +76,13 @@ class BoundRung:
         arguments.check_supported(self.ladder.problem, self.rung, size)
         return self.rung.launches(size)
 
-    def sha256(self, size: Size) -> str:
-        """The hash of what is measured at this size: code, options and launches, by the rule of ``identity``."""
+    def sha256(self, size: Size, text: str | None = None) -> str:
+        """The hash of what is measured at this size: code, options and launches, by the rule of ``identity``.
+
+        ``text`` is the source with all includes; who asks for many sizes need not read the files for each.
+        """
         return identity.sha256(
-            expand_includes(self.path),
+            expand_includes(self.path) if text is None else text,
             self.options,
             [launch.as_json() for launch in self.launches(size)],
             {name: [list(shape), dtype] for name, (shape, dtype) in self.rung.workspace(size).items()},
@@ -177,11 +180,15 @@ class BoundRung:
         scratch = {n: cp.empty(s, dtype=d) for n, (s, d) in self.rung.workspace(size).items()}
         everything = {**arrays, **scratch}
         launches = self.rung.launches(size)
-        functions = [self._function(launch.kernel, launch.shared_mem) for launch in launches]
+        functions = self._functions(launches)
         packed = [tuple(bound(a, everything) for a in launch.args) for launch in launches]
-        started = [
-            starter(function, launch, args) for function, launch, args in zip(functions, launches, packed, strict=True)
-        ]
+        started = in_order(
+            launches,
+            [
+                starter(function, launch, args)
+                for function, launch, args in zip(functions, launches, packed, strict=True)
+            ],
+        )
 
         def launch_all() -> None:
             for start in started:
@@ -189,20 +196,21 @@ class BoundRung:
 
         return launch_all
 
-    def _function(self, kernel: str, shared_mem: int) -> Any:
+    def _functions(self, launches: Sequence[Launch]) -> list[Any]:
+        """The kernel of each launch. Those that were not compiled before are compiled together: a run of the compiler
+        reads the whole source, however few of its kernels are asked for."""
         modules = self.ladder.modules
-        key = (self.name, kernel)
-        if key not in modules:
-            modules[key] = cp.RawModule(
-                # Includes are expanded because CuPy's cache of compiled kernels sees the code, not included files.
-                code=expand_includes(self.path),
-                options=self.options,
-                name_expressions=(kernel,),
-            )
-        function = modules[key].get_function(kernel)
-        if shared_mem > 48 * 1024:
-            function.max_dynamic_shared_size_bytes = shared_mem
-        return function
+        missing = tuple(name for name in _kernel_names(launches) if (self.name, name) not in modules)
+        if missing:
+            # Includes are expanded because CuPy's cache of compiled kernels sees the code, not included files.
+            code = expand_includes(self.path)
+            module = cp.RawModule(code=code, options=self.options, name_expressions=missing)
+            modules.update({(self.name, name): module for name in missing})
+        functions = [modules[self.name, launch.kernel].get_function(launch.kernel) for launch in launches]
+        for function, launch in zip(functions, launches, strict=True):
+            if launch.shared_mem > 48 * 1024:
+                function.max_dynamic_shared_size_bytes = launch.shared_mem
+        return functions
 
 
 @dataclass(frozen=True)
@@ -255,5 +263,5 @@ class Ladder:
         return self.problem.make_inputs(size, np.random.default_rng(seed))
 
 
-def _kernel_names(launches: tuple[Launch, ...]) -> tuple[str, ...]:
+def _kernel_names(launches: Sequence[Launch]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(launch.kernel for launch in launches))

@@ -1,8 +1,10 @@
-"""How a launch of a rung is started: by CuPy or its stand-in, or by the driver where CuPy cannot say what is needed."""
+"""How launches of a rung are started: by CuPy or its stand-in, by the driver where CuPy cannot say what is needed, and
+several at once as a CUDA graph."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -20,6 +22,32 @@ def starter(function: Any, launch: Launch, args: tuple[Any, ...]) -> Callable[[]
     if launch.pdl and backend == "cupy":
         return _started_early(function, launch, args)
     return lambda: function(launch.grid, launch.block, args, shared_mem=launch.shared_mem)
+
+
+def in_order(launches: Sequence[Launch], starts: Sequence[Callable[[], None]]) -> list[Callable[[], None]]:
+    """What starts all launches, in order: neighbours that belong into a graph are captured into one, on a GPU."""
+    found: list[Callable[[], None]] = []
+    pairs = zip(launches, starts, strict=True)
+    for in_graph, group in groupby(pairs, key=lambda pair: pair[0].graph and backend == "cupy"):
+        own = [start for _, start in group]
+        found += [_captured(own)] if in_graph else own
+    return found
+
+
+def _captured(starts: Sequence[Callable[[], None]]) -> Callable[[], None]:
+    """A function that launches a graph of these launches, on the current stream."""
+    stream = cp.cuda.Stream(non_blocking=True)
+    with stream:
+        stream.begin_capture()
+        for start in starts:
+            start()
+        graph = stream.end_capture()
+
+    def launch() -> None:
+        graph.launch(cp.cuda.get_current_stream())
+
+    launch.starts = starts  # type: ignore[attr-defined]  # they own the values that the graph's nodes read
+    return launch
 
 
 def _started_early(function: Any, launch: Launch, args: Sequence[Any]) -> Callable[[], None]:

@@ -189,7 +189,9 @@ class Launch:
     :class:`Textured` or :class:`Tensor`. With ``pdl``, programmatic dependent launch, the kernel may start before the
     launch before it has ended, as soon as all its blocks have executed ``griddepcontrol.launch_dependents`` or ended;
     it must execute ``griddepcontrol.wait`` before it reads what that launch writes. It needs a launch before it in the
-    same rung, and compute capability 9.0. On the emulator it starts when the launch before it has ended.
+    same rung, and compute capability 9.0. On the emulator it starts when the launch before it has ended. With
+    ``graph``, it and its neighbours that have it too are captured into one CUDA graph when the rung is prepared, and
+    the graph is launched; on the emulator they are launched one after the other.
     """
 
     kernel: str
@@ -198,6 +200,7 @@ class Launch:
     args: tuple[str | np.generic | ByValue | Textured | Tensor, ...]
     shared_mem: int = 0
     pdl: bool = False
+    graph: bool = False
 
     def as_json(self) -> dict[str, Any]:
         """The launch as records and the hash of a measured kernel hold it."""
@@ -208,6 +211,7 @@ class Launch:
             "shared_mem": self.shared_mem,
             "args": [f"{a.dtype.name}({a})" if isinstance(a, np.generic) else str(a) for a in self.args],
             **({"pdl": True} if self.pdl else {}),
+            **({"graph": True} if self.graph else {}),
         }
 
     def __str__(self) -> str:
@@ -215,8 +219,8 @@ class Launch:
         config = ", ".join(_dim3(d) for d in (self.grid, self.block))
         if self.shared_mem:
             config += f", {self.shared_mem}"
-        overlap = ", starts early (pdl)" if self.pdl else ""
-        return f"{self.kernel}<<<{config}>>>({', '.join(str(a) for a in self.args)}){overlap}"
+        how = (", starts early (pdl)" if self.pdl else "") + (", in a graph" if self.graph else "")
+        return f"{self.kernel}<<<{config}>>>({', '.join(str(a) for a in self.args)}){how}"
 
 
 def _dim3(dims: Sequence[int]) -> str:

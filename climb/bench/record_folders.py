@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,9 +21,14 @@ class _Named(msgspec.Struct):
     device: Named
 
 
+#: How the names of folders end whose records are of several GPUs that work together: ``nvidia-h200-x2``.
+SEVERAL = re.compile(r"-x\d+$")
+
+
 def folders(at: Path = records.RECORDS) -> list[Path]:
-    """The folders of records, one for each GPU, the book's first."""
+    """The folders of records, one for each GPU, the book's first; not those of several GPUs that work together."""
     found = [path for path in at.iterdir() if path.is_dir() and path.name != LOCAL and any(path.rglob("*.json"))]
+    found = [path for path in found if not SEVERAL.search(path.name)]
     return sorted(found, key=lambda path: (path.name != records.BOOK_GPU, path.name))
 
 

@@ -1,7 +1,8 @@
 """Print every ladder at its headline sizes, from the committed records, as Markdown.
 
 --readme writes the table into README.md between its two markers. --check fails, and says what to run, when README.md
-differs from the table or a record is stale. With --gpu it checks that GPU's folder instead, which needs no README.
+differs from the table or a record is stale. With --gpu it checks that GPU's folder instead, which needs no README;
+--gpu nvidia-h200-x2 has the ladders over two GPUs.
 Rungs and standalone cells that no record has measured yet are listed as pending, and recorded cells that are gone as
 orphans; they fail nothing.
 """
@@ -22,9 +23,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print, write or check the table. Exit status 1 when ``--check`` finds a difference."""
     from climb.bench import events, records, report
-    from climb.bench.record_folders import folder_problems
+    from climb.bench.record_folders import SEVERAL, folder_problems
 
     gpu = args.gpu or records.DEFAULT_GPU
+    if SEVERAL.search(gpu):
+        return _several(gpu, args.check)
     block = report.report(gpu=gpu)
     if args.readme:
         report.write_readme(block)
@@ -42,3 +45,22 @@ def run(args: argparse.Namespace) -> int:
     for problem in problems:
         print(problem, file=sys.stderr)
     return 1 if problems else 0
+
+
+def _several(gpu: str, check: bool) -> int:
+    """The ladders over several GPUs, from a folder such as ``nvidia-h200-x2``."""
+    from climb.bench import records
+    from climb.distributed import recorded
+    from climb.distributed.registry import load_shared_ladder, shared_ladder_names
+
+    if not check:
+        print(recorded.table(gpu))
+    problems = recorded.problems(records.RECORDS / gpu)
+    for name in shared_ladder_names():
+        ladder, record = load_shared_ladder(name), recorded.shared_record(name, gpu)
+        for text in recorded.pending_points(ladder, record):
+            print(f"pending: {name} {text}", file=sys.stderr)
+        problems += [f"stale: {name} {text}" for text in (recorded.stale_points(ladder, record) if record else ())]
+    for problem in problems:
+        print(problem, file=sys.stderr)
+    return 1 if check and problems else 0

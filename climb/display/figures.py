@@ -19,6 +19,7 @@ from climb.display.overview_figure import overview_figure
 from climb.display.palette import palette_css
 from climb.display.ring_figure import ring_figure
 from climb.display.roofline_figure import roofline_figure
+from climb.display.shared_figures import messages_figure, timeline_figure
 from climb.display.social_picture import draw_social_picture
 from climb.display.stalls_figure import stalls_figure
 from climb.display.steps_figure import steps_figure, warp_steps
@@ -37,6 +38,7 @@ __all__ = [
     "ladder_figure",
     "lanes_figure",
     "launch_figure",
+    "messages_figure",
     "overview_figure",
     "ring_figure",
     "roofline_figure",
@@ -44,6 +46,7 @@ __all__ = [
     "stalls_figure",
     "steps_figure",
     "sweep_figure",
+    "timeline_figure",
     "warp_steps",
 ]
 

@@ -82,7 +82,8 @@ def run(
     blocks of a cluster, if `__cluster_dims__` does not say so. `arch`: "sm_90a" for instructions that only Hopper has,
     such as setmaxnreg. A `Tensor` among the `args` passes the tensor map of an array, a `Texture` a texture object,
     and a `Struct` a struct by value. `max_steps`: the basic blocks that a batch of blocks may run before it counts as
-    an endless loop; raise it for a kernel that is only long.
+    an endless loop; raise it for a kernel that is only long. That also raises, in proportion, the 8 seconds after which
+    a kernel without an end in sight is given up.
 
     Raises FileNotFoundError; CompileError with the compiler's messages; KernelNotFound; TypeError or ValueError, with
     the position, for an argument that does not fit its parameter; EmulatorError, with the source line, for a fault of

@@ -115,7 +115,7 @@ class ndarray(np.lib.mixins.NDArrayOperatorsMixin):
 
     @property
     def device(self) -> Device:
-        return Device()
+        return Device(self._memory.device_id)
 
     @property
     def T(self) -> ndarray:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
+from climb.fake_cupy import current, ipc
+from climb.fake_cupy import nccl as nccl
 from climb.fake_cupy import texture as texture
 from climb.fake_cupy.device import Device as Device
 from climb.fake_cupy.device import Stream as Stream
@@ -14,6 +16,7 @@ from climb.fake_cupy.events import get_elapsed_time as get_elapsed_time
 from climb.fake_cupy.limits import LIMITS, get_limit, set_limit
 from climb.fake_cupy.memory import Memory as Memory
 from climb.fake_cupy.memory import MemoryPointer as MemoryPointer
+from climb.fake_cupy.memory import UnownedMemory as UnownedMemory
 
 
 class _Namespace:
@@ -30,8 +33,14 @@ class _Namespace:
 runtime = _Namespace(
     "runtime",
     deviceSynchronize=lambda: None,
-    getDevice=lambda: 0,
-    getDeviceCount=lambda: 1,
+    getDevice=current.current,
+    setDevice=current.use,
+    getDeviceCount=current.count,
+    deviceCanAccessPeer=lambda device, peer: int(current.check(device) != current.check(peer)),
+    deviceEnablePeerAccess=current.enable_peer_access,
+    ipcGetMemHandle=ipc.get_handle,
+    ipcOpenMemHandle=ipc.open_handle,
+    ipcCloseMemHandle=ipc.close_handle,
     deviceSetLimit=set_limit,
     deviceGetLimit=get_limit,
     **LIMITS,

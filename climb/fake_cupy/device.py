@@ -1,11 +1,11 @@
-"""``cp.cuda.Device`` and ``cp.cuda.Stream`` of the one emulated GPU, on which every launch ends before it returns."""
+"""``cp.cuda.Device`` and ``cp.cuda.Stream`` of the emulated GPUs, on which every launch ends before it returns."""
 
 from __future__ import annotations
 
 from types import TracebackType
 from typing import NoReturn
 
-from climb.fake_cupy.errors import CUDADriverError
+from climb.fake_cupy import current
 from climb.fake_cupy.events import Event
 
 #: The compute capability that kernels are compiled for: that of an H100 or H200.
@@ -13,39 +13,40 @@ COMPUTE_CAPABILITY = "90"
 
 
 class Device:
-    """The one emulated device, number 0. Raises CUDADriverError for any other number."""
+    """An emulated device, by default the current one. Raises CUDADriverError for a number that no device has."""
 
-    id = 0
     compute_capability = COMPUTE_CAPABILITY
 
     def __init__(self, device: int | None = None) -> None:
-        if device not in (None, 0):
-            raise CUDADriverError(f"CUDA_ERROR_INVALID_DEVICE: there is one emulated device, number 0, not {device}")
+        self.id = current.current() if device is None else current.check(int(device))
+        self._before: list[int] = []
 
     def synchronize(self) -> None:
         """Do nothing: all launches have ended."""
 
     def use(self) -> Device:
-        """The device itself, which is always the current one."""
+        """Make this the current device of the calling thread, and return it."""
+        current.use(self.id)
         return self
 
     def __enter__(self) -> Device:
-        return self
+        self._before.append(current.current())
+        return self.use()
 
     def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
-        pass
+        current.use(self._before.pop())
 
     def __int__(self) -> int:
-        return 0
+        return self.id
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Device)
+        return isinstance(other, Device) and other.id == self.id
 
     def __hash__(self) -> int:
-        return 0
+        return self.id
 
     def __repr__(self) -> str:
-        return "<CUDA Device 0>"
+        return f"<CUDA Device {self.id}>"
 
     def __getattr__(self, name: str) -> NoReturn:
         raise AttributeError(f"the emulator's stand-in for CuPy has no Device.{name}; it needs a GPU")

@@ -7,12 +7,12 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from climb import emulator
-from climb.fake_cupy import limits
+from climb.fake_cupy import current, limits
 from climb.fake_cupy.arrays import ndarray
 from climb.fake_cupy.device import COMPUTE_CAPABILITY
 from climb.fake_cupy.errors import CUDADriverError
 from climb.fake_cupy.kernel_ptx import static_shared, thread_bound
-from climb.fake_cupy.memory import Memory, MemoryPointer, device_memory
+from climb.fake_cupy.memory import Memory, MemoryPointer, device_memory, device_of, memory_seen_by
 from climb.fake_cupy.packing import pack
 from climb.fake_cupy.parameters import Parameter, read_parameters
 from climb.toolchain import Compiled, CompileError, KernelNotFound, Resources, compile_cuda, resources
@@ -207,10 +207,12 @@ class RawKernel:
     def _launch(self, grid: tuple[int, ...], block: tuple[int, ...], args: Sequence[Any], shared_mem: int) -> None:
         compiled, lowered = self._compiled, self._lowered
         blocks, threads = limits.dim3(grid, "grid"), limits.dim3(block, "block")
-        limits.check_extents(blocks, threads, thread_bound(compiled.ptx, lowered))
+        bound = thread_bound(compiled.ptx, lowered)
+        limits.check_extents(blocks, threads, bound)
         limits.check_shared(int(shared_mem), static_shared(compiled, lowered), self.max_dynamic_shared_size_bytes)
-        # A thread has at most 255 registers, so a block of up to 256 threads always fits and ptxas need not run.
-        if threads[0] * threads[1] * threads[2] > 256:
+        # ptxas takes a second compilation, and need not run where the registers suffice: a thread has at most 255, so
+        # for a block of up to 256 threads; and ptxas gives a kernel with a launch bound no more than its blocks have.
+        if threads[0] * threads[1] * threads[2] > 256 and not bound:
             limits.check_registers(self._resources.registers, threads)
         parameters = _parameters(compiled, lowered, self.name)
         packed = pack(parameters, args)
@@ -220,9 +222,23 @@ class RawKernel:
         if cooperative:
             shared = static_shared(compiled, lowered) + int(shared_mem)
             limits.check_resident(blocks, threads, shared, self._resources.registers)
-        kernel.launch(
-            blocks, threads, packed, memory=device_memory, shared_bytes=int(shared_mem), cooperative=cooperative
-        )
+        memory = memory_seen_by(current.current())
+        try:
+            kernel.launch(blocks, threads, packed, memory=memory, shared_bytes=int(shared_mem), cooperative=cooperative)
+        except emulator.OutOfBounds as error:
+            _explain_peer(error)
+            raise
+
+
+def _explain_peer(error: emulator.OutOfBounds) -> None:
+    """Raise CUDADriverError if the access that failed is to an array of a device without peer access."""
+    device = current.current()
+    found = device_memory.find(error.address)
+    if found is not None and not current.may_access(device, owner := device_of(found)):
+        raise CUDADriverError(
+            f"CUDA_ERROR_ILLEGAL_ADDRESS: a kernel on device {device} accesses {found.name}, which is on device "
+            f"{owner}; cp.cuda.runtime.deviceEnablePeerAccess({owner}) allows it\n{error}"
+        ) from None
 
 
 def _refuse(options: Any, backend: str, translate_cucomplex: bool, jitify: bool | None) -> None:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 
 # CuPy adds -ftz=true and -default-device to every RawModule; -lineinfo changes no instruction.
-DEFAULT_OPTIONS = ("-std=c++17", "-default-device", "-ftz=true", "-lineinfo")
+DEFAULT_OPTIONS = ("-default-device", "-ftz=true", "-lineinfo", "-std=c++17")
 
 _ARCHITECTURE = {"-arch", "--gpu-architecture"}
 _ALIASES = {

@@ -33,7 +33,7 @@ _seen: Counter[tuple[str, ...]] = Counter()
 def flags(source: str, others: Sequence[str]) -> list[str]:
     """The flags that make NVRTC keep the headers at the head of `source`, or use those that it has kept.
 
-    None if no header is large, if no source with the same head and the flags `others` was compiled before in this
+    Empty if no header is large, if no source with the same head and the flags `others` was compiled before in this
     process, or if NVRTC is too old.
     """
     head = _HEAD.match(source)[0]  # type: ignore[index] (it matches the empty text)

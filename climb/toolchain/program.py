@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from pathlib import Path
 
-from climb.toolchain import cache, precompiled
+from climb.toolchain import cache, minimal, precompiled
 from climb.toolchain.diagnostics import Diagnostic, parse_log
 from climb.toolchain.errors import CompileError
 from climb.toolchain.file_names import ROOT, shown_prefixes
@@ -44,11 +44,10 @@ class Program:
         flags = (
             self._flags(arch.replace("sm_", "compute_"), options) if want == "ptx" else self._cubin_flags(arch, options)
         )
-        texts = sorted(included_files(self.source, self.include_dirs).items())
+        texts = sorted(self._headers().items())
         headers = [Path(folder).stat().st_mtime_ns for folder in cuda_include_dirs(nvrtc_version()[0])]
         own = [self.source, self.filename, self.expressions, flags, want]
         name = cache.digest([compiler_versions(), nvrtc_version(), headers, texts, *own])
-
         return cache.keep(name, lambda: self._run(flags, arch))
 
     def _flags(self, target: str, options: tuple[str, ...]) -> list[str]:
@@ -60,10 +59,18 @@ class Program:
         the driver's cache, without the report: --no-cache stops that."""
         return self._flags(arch, (*options, "--ptxas-options=-v", "--no-cache"))
 
+    def _headers(self) -> dict[str, str]:
+        return included_files(self.source, self.include_dirs)
+
     def _run(self, flags: list[str], arch: str) -> cache.Made:
-        if headers := precompiled.flags(self.source, flags):
-            with precompiled.lock, contextlib.suppress(CompileError):  # its message comes from the compilation below
-                return self._compile([*flags, *headers], arch)
+        """Compile as fast as this source can be compiled. The messages of a wrong one come from a plain compilation."""
+        small = minimal.flags([self.source, *self.expressions, *self._headers().values()])
+        with contextlib.suppress(CompileError):
+            if headers := precompiled.flags(self.source, flags):
+                with precompiled.lock:
+                    return self._compile([*flags, *small, *headers], arch)
+            if small:
+                return self._compile([*flags, *small], arch)
         return self._compile(flags, arch)
 
     def _compile(self, flags: list[str], arch: str) -> cache.Made:

@@ -120,6 +120,17 @@ def test_every_committed_record_names_a_session_that_is_there():
     assert {load_record(name).session for name in records.recorded(HERE)} <= sessions
 
 
+def test_a_session_is_held_to_its_own_ceilings_and_for_pipes_of_later_ladders_to_the_newest(tmp_path):
+    own = made.ceilings()
+    (name, ceiling), *_ = own.ceilings.items()
+    faster = msgspec.structs.replace(ceiling, value=2 * ceiling.value)
+    later = msgspec.structs.replace(own, session="later", ceilings={name: faster, "issue_ginst_s": ceiling}, points=())
+    values = records.ceilings.CeilingsFile((own, later)).values_for(own.session)
+    assert values[name] == own.values[name] and values.spreads[name] == own.values.spreads[name]
+    assert values["issue_ginst_s"] == ceiling.value
+    assert records.ceilings.CeilingsFile((own, later)).values_for(None)[name] == 2 * ceiling.value
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [

@@ -29,6 +29,15 @@ def test_out_is_used_and_returned():
     np.testing.assert_array_equal(cp.asnumpy(out), 2 * X + 1)
 
 
+def test_the_kernels_of_a_rung_are_compiled_together_and_once(monkeypatch):
+    made, module = [], cp.RawModule
+    monkeypatch.setattr(cp, "RawModule", lambda **given: made.append(given["name_expressions"]) or module(**given))
+    rung = dataclasses.replace(scale.ladder)["twice"]  # a copy of the ladder: nothing is compiled yet
+    for _ in range(2):
+        np.testing.assert_array_equal(cp.asnumpy(rung(cp.asarray(X))), 2 * X + 1)
+    assert made == [("doubled", "plus_one")]
+
+
 def test_names_are_in_order_and_know_their_neighbour():
     assert [bound.name for bound in scale.ladder] == ["plain", "vector", "twice"]
     assert scale.ladder["plain"].previous is None

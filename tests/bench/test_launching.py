@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -75,3 +76,57 @@ def test_launch_says_that_it_starts_early_and_others_keep_their_records() -> Non
 def test_emulator_starts_it_when_the_launch_before_has_ended() -> None:
     source = cp.asarray(np.arange(1500, dtype=np.float32))
     assert float(load_ladder("async_reduction")["dependent"](source)[0]) == 1500 * 1499 / 2
+
+
+class Graphs:
+    """CuPy's streams and graphs: what is captured, and what is launched where."""
+
+    def __init__(self) -> None:
+        self.log: list[str] = []
+
+    def Stream(self, non_blocking: bool) -> Graphs:
+        assert non_blocking
+        return self
+
+    def __enter__(self) -> None:
+        self.log.append("enter")
+
+    def __exit__(self, *_: object) -> None:
+        self.log.append("exit")
+
+    def begin_capture(self) -> None:
+        self.log.append("begin")
+
+    def end_capture(self) -> Graphs:
+        self.log.append("end")
+        return self
+
+    def launch(self, stream: str) -> None:
+        self.log.append(f"graph on {stream}")
+
+
+def test_neighbours_in_a_graph_are_captured_once_and_started_together(monkeypatch: pytest.MonkeyPatch) -> None:
+    graphs = Graphs()
+    cuda = SimpleNamespace(Stream=graphs.Stream, get_current_stream=lambda: "current")
+    monkeypatch.setattr(launching, "cp", SimpleNamespace(cuda=cuda))
+    monkeypatch.setattr(launching, "backend", "cupy")
+    launches = [replace(LAUNCH, graph=name != "c") for name in "abcd"]
+    starts = launching.in_order(launches, [lambda name=name: graphs.log.append(name) for name in "abcd"])
+    captured = ["enter", "begin", "a", "b", "end", "exit", "enter", "begin", "d", "end", "exit"]
+    assert graphs.log == captured
+    for start in starts:
+        start()
+    assert graphs.log[len(captured) :] == ["graph on current", "c", "graph on current"]
+
+
+def test_without_a_gpu_a_graph_is_its_launches_one_after_the_other() -> None:
+    ran: list[str] = []
+    launches = [replace(LAUNCH, graph=True)] * 2
+    for start in launching.in_order(launches, [lambda name=name: ran.append(name) for name in "ab"]):
+        start()
+    assert ran == ["a", "b"]
+
+
+def test_a_graph_belongs_to_what_a_record_says_of_a_launch() -> None:
+    assert "graph" not in LAUNCH.as_json() and replace(LAUNCH, graph=True).as_json()["graph"] is True
+    assert str(replace(LAUNCH, graph=True)).endswith(", starts early (pdl), in a graph")

@@ -323,11 +323,11 @@ def test_the_commit_is_given_or_read(monkeypatch):
     assert hardware.commit() == "abc"
     monkeypatch.delenv("WORKLOG_COMMIT")
     answers = {"rev-parse": "f00\n", "status": " M kernels/light_speed/copy/01_scalar.cu\n"}
-    monkeypatch.setattr(hardware, "_output", lambda *command: answers[command[3]])
+    monkeypatch.setattr(hardware, "output", lambda *command: answers[command[3]])
     assert hardware.commit() == "f00+dirty"
     answers["status"] = ""
     assert hardware.commit() == "f00"
-    monkeypatch.setattr(hardware, "_output", lambda *command: None)
+    monkeypatch.setattr(hardware, "output", lambda *command: None)
     assert hardware.commit() == "unknown"
 
 

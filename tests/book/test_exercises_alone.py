@@ -21,12 +21,6 @@ EXERCISES = [
 ]  # fmt: skip
 #: Exercises that still need a name from elsewhere in their chapter; one that no longer does is removed here.
 NOT_ALONE: set[str] = set()
-#: Chapters that do not show the hints of all their exercises yet; one that does is removed here.
-NO_HINTS = {name.replace("_", "-") for name in exercise_chapters()} - {
-    "bank-conflicts", "classifier", "coalescing", "coarsening", "conv-layers", "conv1d", "conv2d", "conv3d",
-    "divergence", "emulator", "first-kernel", "float4", "light-speed", "occupancy", "privatization", "profiling",
-    "sgemm", "tiling", "warp-shuffles",
-}  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -52,10 +46,7 @@ def test_chapter_shows_the_hints_of_every_exercise(chapter):
         cell for cell in cells if cell.cell_type == "code" and cell.source.rstrip().split("\n")[-1][:6] == "hints("
     ]
     shown = sum("remove-input" in cell.metadata.get("tags", []) for cell in calls)
-    if page in NO_HINTS:
-        assert shown < len(load_exercises(chapter)), f"{page} shows all hints: remove it from NO_HINTS"
-    else:
-        assert (shown, len(calls)) == (len(load_exercises(chapter)),) * 2
+    assert (shown, len(calls)) == (len(load_exercises(chapter)),) * 2
 
 
 @pytest.mark.parametrize("chapter", exercise_chapters())

@@ -59,7 +59,7 @@ def test_ceilings_are_measured_once_a_day_before_the_ladders(on_a_gpu, tmp_path,
     said = capfd.readouterr().err
     assert "this GPU: ceilings done: " in said and "copy_gb_s 0.00819 GB/s" in said
     assert said.index("ceilings done") < said.index("measure done") and "2 of 2 steps done" in said
-    assert records.load_record("scale", folder=tmp_path).ceilings == {"copy_gb_s": pytest.approx(0.008192)}
+    assert records.load_record("scale", folder=tmp_path).ceilings["copy_gb_s"] == pytest.approx(0.008192)
     before = (tmp_path / "ceilings.json").read_bytes()
     assert main(["record", TINY, "--records", str(tmp_path)]) == 0
     assert "ceilings done" not in capfd.readouterr().err and (tmp_path / "ceilings.json").read_bytes() == before

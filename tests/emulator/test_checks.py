@@ -10,16 +10,9 @@ from harness import Device
 
 from climb.emulator import ALL_CHECKS, Race, Trace, Uninitialised, checking
 from climb.emulator.checks.enabled import DEFAULT, NONE, chosen, current
-from climb.emulator.checks.happens_before import (
-    BLOCK_THREADS,
-    BLOCKS,
-    KIND,
-    ONE,
-    WARP_LANES,
-    Clock,
-    Events,
-)
+from climb.emulator.checks.happens_before import Clock
 from climb.emulator.checks.shadow_cells import combine_stamps
+from climb.emulator.checks.stamps import BLOCK_THREADS, BLOCKS, KIND, ONE, WARP_LANES, Events
 
 #: Correct kernels, with (grid, threads, shared) and the shapes of their int arrays.
 CLEAN = {

@@ -298,6 +298,18 @@ def test_copies_without_a_wait_for_their_mbarrier_are_found() -> None:
         Device(source(WAIT="")).launch("copies", 1, 64, values, out)
 
 
+LATER = """__shared__ int later[64];
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4;"
+                 :: "r"(shared_address(later + t)), "l"(in + t) : "memory");"""
+
+
+def test_an_mbarrier_covers_only_the_copies_issued_before_its_arrival() -> None:
+    values, out = np.arange(64, dtype=np.int32), np.zeros(64, np.int32)
+    Device(source(after=LATER)).launch("copies", 1, 64, values, out)
+    with pytest.raises(AsyncRace, match="copy"):
+        Device(source(after=LATER, WAIT="wait(&full, 0); s[63 - t] = later[t];")).launch("copies", 1, 64, values, out)
+
+
 COOPERATIVE = """#include <cooperative_groups.h>
 namespace cg = cooperative_groups;
 extern "C" __global__ void __cluster_dims__(4, 1, 1) k(int* o, int size) {

@@ -8,20 +8,20 @@ import numpy as np
 import pytest
 from hopper_kernels import Example, Tensor, emulate
 
-from climb.emulator import AsyncRace, Deadlock, EmulatorError, PendingProduct, UnfencedProduct
+from climb.emulator import Deadlock, EmulatorError, PendingProduct, Race, Schedule, UnfencedProduct
 from climb.emulator.runtime.tensor_cores.arithmetic import Types, warpgroup_product
 
 ROWS, COLUMNS, DEPTH = 256, 128, 448
 
 
-def matmul() -> Example:
+def matmul(rows: int = ROWS, columns: int = COLUMNS, depth: int = DEPTH) -> Example:
     """256 x 128 sums of 448 products, seven tiles of k through a ring of three."""
     rng = np.random.default_rng(2)
-    a, b = (rng.standard_normal((rows, DEPTH)).astype(np.float16) for rows in (ROWS, COLUMNS))
+    a, b = (rng.standard_normal((extent, depth)).astype(np.float16) for extent in (rows, columns))
     return Example(
-        "matmul", (2, 2), 384, (a, b, np.zeros((ROWS, COLUMNS), np.float32)),
-        (Tensor(0, (64, 128), 128, "float16"), Tensor(1, (64, 64), 128, "float16"), 2, np.int32(COLUMNS),
-         np.int32(DEPTH)),
+        "matmul", (columns // 64, rows // 128), 384, (a, b, np.zeros((rows, columns), np.float32)),
+        (Tensor(0, (64, 128), 128, "float16"), Tensor(1, (64, 64), 128, "float16"), 2, np.int32(columns),
+         np.int32(depth)),
         (2,), lambda a, b, c: (product(a, b),), shared=3 * 24576,
     )  # fmt: skip
 
@@ -47,9 +47,17 @@ def test_a_warp_specialised_product_is_right_bit_by_bit():
     assert line.instructions == 4 * ROWS // 64 * COLUMNS // 64 * DEPTH // 16
 
 
+def test_warpgroups_meet_under_an_adverse_schedule():
+    """Teams hold single warps; the warps of a warpgroup start a product together, while other warpgroups are late."""
+    example = matmul(128, 64, 256)
+    (want,) = example.expected(*example.arrays)
+    arrays, _ = emulate(example, Schedule(0))
+    assert (arrays[2] == want).all()
+
+
 RELEASE = "            if (i > 0 && t % 128 == 0)\n                arrive(&empty[(i - 1) % STAGES]);\n"
 PLANTED = [
-    (RELEASE, RELEASE.replace("i > 0 && ", "").replace("i - 1", "i"), AsyncRace, "still in flight"),
+    (RELEASE, RELEASE.replace("i > 0 && ", "").replace("i - 1", "i"), Race, "warpgroup arrives after its wait"),
     ("        wait_group<0>();\n", "", PendingProduct, "left the latest group open"),
     ("            fence();\n", "", UnfencedProduct, "first of its warpgroup"),
     ("wait(&full[s], i / STAGES & 1);", "wait(&full[0], 0);", EmulatorError, "matmul.cu|ptx.cuh"),

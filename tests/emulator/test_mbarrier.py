@@ -136,3 +136,73 @@ extern "C" __global__ void k(const int* a, int* o) {
     bar.wait(std::move(token));
 }"""
     assert (launch("", source=source) == DATA[::-1]).all()
+
+
+#: One warp writes three slots after another, seven times; another one reads them. Every slot has two barriers.
+SLOTS = (
+    PTX
+    + """
+extern "C" __global__ void k(const int* a, int* o) {
+    __shared__ unsigned long long full[3], empty[3];
+    __shared__ int s[3][32];
+    int t = threadIdx.x % 32;
+    if (threadIdx.x == 0)
+        for (int i = 0; i < 3; ++i) { init(full + i, 32); init(empty + i, 32); }
+    __syncthreads();
+    for (int i = 0; i < 7; ++i) {
+        int slot = i % 3, round = i / 3;
+        if (threadIdx.x < 32) {
+            while (!over_parity(empty + slot, ~round & 1));
+            s[slot][t] = a[i];
+            arrive(full + slot);
+        } else {
+            while (!over_parity(full + slot, round & 1));
+            o[i] = s[slot][31 - t];
+            arrive(empty + slot);
+        }
+    }
+}"""
+)
+
+
+def _slots(*swapped: str) -> np.ndarray:
+    """Run the kernel with two neighbouring lines swapped."""
+    out, source = np.zeros(128, np.int32), SLOTS
+    if swapped:
+        first, second = (next(line for line in SLOTS.splitlines(True) if each in line) for each in swapped)
+        assert first + second in SLOTS
+        source = SLOTS.replace(first + second, second + first)
+    with checking(ALL_CHECKS):
+        Device(source).launch("k", 1, 64, DATA, out)
+    return out
+
+
+def test_an_arrival_hands_over_only_what_precedes_it_at_that_barrier() -> None:
+    """A later arrival at the barrier of another slot hands it over to those alone who wait there."""
+    assert (_slots()[:7] == DATA[:7]).all()
+    nor = "nor an arrival at an mbarrier that this thread has waited for"
+    with pytest.raises(Race, match=rf"this write of byte \d+ of s, which thread .* reads at .*; .*{nor}"):
+        _slots("o[i] =", "arrive(empty +")
+    with pytest.raises((Race, Uninitialised)):
+        _slots("s[slot][t] =", "arrive(full +")
+
+
+@pytest.mark.parametrize("cluster", ["", "__cluster_dims__(2)"])
+@pytest.mark.parametrize("barrier", ['asm volatile("bar.sync 1, 96;" ::: "memory");', "__syncthreads();"])
+def test_a_barrier_hands_on_what_one_of_its_warps_has_waited_for(cluster: str, barrier: str) -> None:
+    """Warp 0 writes, warp 1 waits for that at an mbarrier, and the warps from 1 or 0 on read after a barrier."""
+    body = """if (t < 32) { for (int i = t; i < 128; i += 32) s[i] = a[i]; arrive(&bar); }
+    else if (t < 64) while (!over_parity(&bar, 0));
+    if (t >= FIRST) { BEFORE BARRIER o[t] = s[127 - t]; }"""
+    body = body.replace("FIRST", "32" if "96" in barrier else "0").replace("BARRIER", barrier)
+    source = KERNEL.replace("void k(", f"void {cluster} k(").replace("COUNT", "32")
+
+    def run(before: str) -> np.ndarray:
+        out = np.zeros(128, np.int32)
+        with checking(ALL_CHECKS):
+            Device(source.replace("BODY", body.replace("BEFORE", before))).launch("k", 2, 128, DATA, out)
+        return out
+
+    assert (run("")[32:] == DATA[::-1][32:]).all()
+    with pytest.raises((Race, Uninitialised)):
+        run("o[t] = s[127 - t];")

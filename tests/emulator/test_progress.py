@@ -9,7 +9,7 @@ import pytest
 from harness import Device
 
 from climb.emulator import EndlessLoop, Schedule
-from climb.emulator.execution.progress import loop_at
+from climb.emulator.execution.progress import loop_at, loop_body
 from climb.emulator.execution.schedules import scheduling
 
 ENDLESS = r"""
@@ -76,6 +76,8 @@ def test_a_loop_that_changes_memory_for_ever_is_named_within_seconds(endless, na
 FINITE = r"""
 extern "C" __global__ void long_loop(unsigned* o) { unsigned x = threadIdx.x, n = 0;
   do { x = x * 1664525u + 1013904223u; ++n; } while (n < 9000 || (x >> 28) == 3); o[threadIdx.x] = n; }
+extern "C" __global__ void nested(unsigned* o) { unsigned x = threadIdx.x + 1;
+  for (int i = 0; i < 90 + o[0]; ++i) for (int j = 0; j < 400 + o[0]; ++j) x = x * 5 + (x >> 7); o[32] = x; }
 extern "C" __global__ void polls(volatile int* flag, int* o) {
   if (threadIdx.x < 32) { while (flag[0] == 0) { } o[0] = flag[1]; }
   else if (threadIdx.x == 32) { unsigned x = 7; for (int i = 0; i < 9000; ++i) x = x * 1664525u + 1013904223u;
@@ -114,6 +116,16 @@ def test_a_long_loop_whose_registers_change_runs_to_its_end(finite):
     out = np.zeros(32, np.uint32)
     finite.launch("long_loop", 1, 32, out)
     assert out.min() >= 9000
+
+
+def test_an_inner_loop_that_starts_anew_is_not_taken_for_one_that_never_ends(finite):
+    """In every round of the outer loop, all that decides about the inner one is as before."""
+    out = np.zeros(64, np.uint32)
+    finite.launch("nested", 1, 1, out)
+    x = 1
+    for _ in range(90 * 400):
+        x = (x * 5 + (x >> 7)) % 2**32
+    assert out[32] == x
 
 
 def test_a_wait_for_a_thread_that_computes_for_long_ends(finite):
@@ -160,7 +172,7 @@ def test_contended_locks_let_every_thread_in(finite, name):
 def test_the_condition_of_a_loop_depends_on_its_registers_and_memory(endless, finite):
     """A sum that the loop only computes is not among them."""
     sums, deadline = (
-        [loop_at(blocks, head) for head in _heads(blocks)]
+        [loop_at(blocks, head, loop_body(blocks, head)) for head in _heads(blocks)]
         for blocks in (endless.kernel("sums").code.blocks, finite.kernel("deadline").code.blocks)
     )
     assert [(each.memory, each.clock) for each in sums] == [(True, False)]

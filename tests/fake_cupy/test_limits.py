@@ -18,6 +18,15 @@ def module() -> cp.RawModule:
     return cp.RawModule(code=SOURCE, name_expressions=EXPRESSIONS)
 
 
+#: A kernel of more than 64 registers, which a block of 1024 threads does not have.
+HUNGRY = r"""extern "C" __global__ void hungry(float* a, int n) {
+    float x[80];
+    for (int i = 0; i < 80; i++) x[i] = a[i * n + threadIdx.x];
+    __syncthreads();
+    for (int i = 0; i < 80; i++) a[i * n + threadIdx.x] = x[i] * x[(i * 7) % 80];
+}"""
+
+
 class TestLimits:
     @pytest.mark.parametrize(
         ("grid", "block", "said"),
@@ -84,13 +93,7 @@ class TestLimits:
             cp.RawKernel(code, "f")((1,), (32,), (cp.zeros(1, dtype=cp.int32),))
 
     def test_block_with_too_many_registers_is_refused(self) -> None:
-        code = r"""extern "C" __global__ void hungry(float* a, int n) {
-            float x[80];
-            for (int i = 0; i < 80; i++) x[i] = a[i * n + threadIdx.x];
-            __syncthreads();
-            for (int i = 0; i < 80; i++) a[i * n + threadIdx.x] = x[i] * x[(i * 7) % 80];
-        }"""
-        kernel, a = cp.RawKernel(code, "hungry"), cp.zeros(80 * 1024, dtype=cp.float32)
+        kernel, a = cp.RawKernel(HUNGRY, "hungry"), cp.zeros(80 * 1024, dtype=cp.float32)
         assert kernel.num_regs > 64
         most = kernel.max_threads_per_block
         kernel((1,), (most,), (a, 1024))
@@ -98,6 +101,13 @@ class TestLimits:
             CUDADriverError, match=f"CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES.*{most + 32} threads of {kernel.num_regs}"
         ):
             kernel((1,), (most + 32,), (a, 1024))
+
+    def test_block_within_the_launch_bound_fits_whatever_the_kernel_would_take(self) -> None:
+        code = HUNGRY.replace("hungry", "__launch_bounds__(1024) hungry")
+        kernel, a = cp.RawKernel(code, "hungry"), cp.zeros(80 * 1024, dtype=cp.float32)
+        kernel((1,), (1024,), (a, 1024))
+        assert "_machine_code" not in vars(kernel._compiled), "the launch asked ptxas, which takes a second compilation"
+        limits.check_registers(kernel.num_regs, (1024, 1, 1))
 
     @pytest.mark.parametrize(("registers", "threads"), [(64, 1024), (65, 896), (128, 512), (168, 384), (255, 256)])
     def test_registers_limit_the_threads_of_a_block(self, registers: int, threads: int) -> None:

@@ -40,7 +40,7 @@ class TestWhatIsMissing:
             (lambda: np.add.reduce(cp.ones(3)), "only as a plain call"),
             (lambda: cp.sum(cp.ones(3), where=True), "takes no where"),
             (lambda: cp.sum([1, 2, 3]), "cp.asarray makes one"),
-            (lambda: cp.cuda.Device(1), "one emulated device"),
+            (lambda: cp.cuda.Device(2), "there are 2 emulated devices, and none has number 2"),
             (lambda: cp.ones(3)[[0, 1]], "goes through cp.asarray"),
             (lambda: cp.ones(3).sum(out=cp.ones(1)), "takes no out"),
         ],

@@ -43,8 +43,9 @@ EDGE = st.one_of(st.integers(1, 70), st.sampled_from((31, 32, 33, 63, 64, 65, 12
 REACHES_ALL = {
     *((ladder, "source") for ladder in ("accurate_sum", "argmax", "async_reduction", "reduction", "reduction_max")),
     ("classifier_work", "input"),
-    *((ladder, "filter") for ladder in ("conv2d", "conv2d_sizes")),
-    *((ladder, "weights") for ladder in ("conv3d", "conv3d_tiles")),
+    *((ladder, "filter") for ladder in ("conv2d", "conv2d_sizes", "fft_conv2d")),
+    *((ladder, "weights") for ladder in ("conv3d", "conv3d_tiles", "fft_conv3d")),
+    ("unet", "parameters"),
 }
 
 
@@ -78,8 +79,16 @@ def _with_an_input(rung: BoundRung) -> Iterator[tuple[BoundRung, str]]:
             yield rung, argument.name
 
 
+#: The pairs of ladder and rung that modules name in ``SLOW``.
+_slow: set[tuple[str, str]] = set()
+
+
+def _is_slow(rung: BoundRung) -> bool:
+    return (rung.ladder.name, rung.name) in _slow
+
+
 def _is_last(rung: BoundRung) -> bool:
-    return rung.name == rung.ladder.names[-1]
+    return rung.name == [one.name for one in rung.ladder if not _is_slow(one)][-1]
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -93,10 +102,14 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """
     ladders = [load_ladder(name) for name in metafunc.module.SIZES]
     corners = getattr(metafunc.module, "CORNERS", ())
+    _slow.update(getattr(metafunc.module, "SLOW", ()))
     values: dict[str, list] = {
-        "rung": list(_rungs(ladders)),
+        "rung": [thorough(rung) if _is_slow(rung) else rung for rung in _rungs(ladders)],
         "last": [rung if _is_last(rung) else thorough(rung) for rung in _rungs(ladders)],
-        "shifted": [rung if _is_last(rung) or _needs_more(rung) else thorough(rung) for rung in _rungs(ladders)],
+        "shifted": [
+            rung if _is_last(rung) or (_needs_more(rung) and not _is_slow(rung)) else thorough(rung)
+            for rung in _rungs(ladders)
+        ],
         "cornered": first_of_each(
             ((corner, rung) for corner in corners for rung in reversed([*_rungs(ladders)]) if corner.applies(rung)),
             lambda each: (each[0].ladder, each[0].why),
@@ -105,7 +118,12 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
             one if _is_last(rung) else thorough(one) for rung in _rungs(ladders) for one in _with_an_input(rung)
         ],
         "ladder": ladders,
-        "planted": first_of_each(metafunc.module.PLANTED, lambda fault: fault[4]),
+        "planted": [
+            *first_of_each(
+                (fault for fault in metafunc.module.PLANTED if fault[:2] not in _slow), lambda fault: fault[4]
+            ),
+            *(thorough(fault) for fault in metafunc.module.PLANTED if fault[:2] in _slow),
+        ],
         "hidden": first_of_each(getattr(metafunc.module, "HIDDEN", ()), lambda fault: fault[0]),
     }
     for name in values.keys() & metafunc.fixturenames:

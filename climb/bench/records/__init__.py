@@ -162,9 +162,12 @@ def flushes_subnormals(record: Record) -> bool:
 
 
 def ceilings_of(folder: Path, session: str | None = None) -> Ceilings:
-    """The ceilings of a session, by default of the newest in the folder; none where none were measured."""
-    found = load_ceilings(folder, session)
-    return found.values if found else Ceilings()
+    """The ceilings of a session, by default of the newest in the folder; none where none were measured.
+
+    What the session has not measured is that of the newest session that has.
+    """
+    found = load_sessions(folder)
+    return found.values_for(session) if found else Ceilings()
 
 
 def recorded(folder: Path) -> list[str]:
@@ -216,8 +219,9 @@ def _dump(data: Mapping[str, Any]) -> str:
 
 
 def _known(point: Mapping[str, Any]) -> dict[str, Any]:
-    """A point without the componentwise error where it has none: most problems give no magnitudes."""
-    return {name: value for name, value in point.items() if name != "max_component_error" or value is not None}
+    """A point without what most points lack: a componentwise error, and more than one GPU."""
+    lacks = {"max_component_error": None, "gpus": 1}
+    return {name: value for name, value in point.items() if name not in lacks or value != lacks[name]}
 
 
 def _field(name: str, value: Any) -> str:

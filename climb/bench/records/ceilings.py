@@ -113,6 +113,21 @@ class CeilingsFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     sessions: tuple[CeilingsRecord, ...]
     earlier: tuple[EarlierSession, ...] = ()
 
+    def named(self, session: str | None) -> CeilingsRecord:
+        """The session of that name, or the newest where none is named or it is not here."""
+        return next((one for one in self.sessions if one.session == session), self.sessions[-1])
+
+    def values_for(self, session: str | None) -> Ceilings:
+        """The ceilings of a session, and of the newest other session those that it has not measured.
+
+        A session lacks the ceiling of a pipe whose ladder did not exist yet.
+        """
+        values, spreads = {}, {}
+        for one in (*self.sessions, self.named(session)):
+            values.update(one.values)
+            spreads.update(one.values.spreads)
+        return Ceilings(values, spreads)
+
 
 class Ceilings(dict[str, float]):
     """Ceilings by name, in the units of their names; ``spreads`` are relative.
@@ -165,9 +180,7 @@ def load_ceilings(folder: Path, session: str | None = None) -> CeilingsRecord | 
     None where the folder has no ceilings. Raises :class:`RecordError`.
     """
     found = load_sessions(folder)
-    if found is None:
-        return None
-    return next((one for one in found.sessions if one.session == session), found.sessions[-1])
+    return found.named(session) if found else None
 
 
 def load_sessions(folder: Path) -> CeilingsFile | None:

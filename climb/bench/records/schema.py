@@ -30,7 +30,8 @@ StoredSize = dict[str, int | str]
 class Device(TypedDict):
     """The GPU and its software, as ``climb.bench.hardware.device_block`` reads them. Clocks are in MHz.
 
-    ``differs`` says which versions are not those of the locks.
+    ``differs`` says which versions are not those of the locks. Where several GPUs work together, ``gpus`` is their
+    number, ``link`` what connects them, and ``nccl`` the version of NCCL.
     """
 
     name: str
@@ -43,6 +44,9 @@ class Device(TypedDict):
     cupy: str
     clocks: dict[str, int | None]
     differs: NotRequired[dict[str, str]]
+    gpus: NotRequired[int]
+    link: NotRequired[str]
+    nccl: NotRequired[str]
 
 
 class Named(msgspec.Struct, frozen=True):
@@ -68,6 +72,7 @@ class Point(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     samples were discarded, and ``sm_clock_mhz``, the mean SM clock while they were taken. ``library`` describes a peer;
     ``source_sha256`` and ``launch`` a rung. ``max_rel_error`` is the error relative to the largest reference value,
     ``max_component_error`` the largest error of an element relative to the sum of the absolute terms that make it.
+    ``gpus`` is the number of GPUs that worked together; a sample is then the time of the slowest.
     """
 
     name: str
@@ -87,6 +92,7 @@ class Point(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     source_sha256: str | None = None
     launch: dict[str, Any] | None = None
     sampling: dict[str, Any] = {}
+    gpus: int = 1
 
     @property
     def noise(self) -> float:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from climb.cli.emulation.dtypes import numeric
 from climb.cli.errors import UsageError
 
 if TYPE_CHECKING:
@@ -47,12 +48,7 @@ def argument(text: str, rng: np.random.Generator, option: str = "--arg") -> tupl
     if not rest:
         raise UsageError(f"{where}: {EXPECTED}")
     size, _, how = rest[0].partition(":")
-    try:
-        dtype = np.dtype(kind)
-    except TypeError:
-        raise UsageError(f"{where}: '{kind}' is not a NumPy dtype") from None
-    if dtype.kind not in "biuf":
-        raise UsageError(f"{where}: expected a numeric type, not '{kind}'")
+    dtype = numeric(kind, where)
     if not re.fullmatch(r"\d+(x\d+)*", size.lower()):
         raise UsageError(f"{where}: '{size}' is not a shape; expected one such as 1024 or 64x128")
     try:

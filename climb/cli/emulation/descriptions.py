@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from climb.cli.emulation.dtypes import numeric
 from climb.cli.errors import UsageError
 from climb.emulator import Struct, Tensor, Texture
 
@@ -65,12 +66,7 @@ def _struct(members: Any, name: str, where: str, arrays: Arrays) -> Struct:
 
 
 def _numbers(kind: str, value: Any, where: str) -> object:
-    try:
-        dtype = np.dtype(kind)
-    except TypeError:
-        raise UsageError(f"{where}: '{kind}' is not a NumPy dtype") from None
-    if dtype.kind not in "biuf":
-        raise UsageError(f"{where}: expected a numeric type, not '{kind}'")
+    dtype = numeric(kind, where)
     try:
         return [dtype.type(one) for one in value] if isinstance(value, list) else dtype.type(value)
     except (TypeError, ValueError, OverflowError) as error:

@@ -18,10 +18,10 @@ from ..simt.groups import Group
 from ..simt.lanes import WARP, Lanes
 from ..simt.site import Site
 from .faults import place
-from .happens_before import KIND, Clock, Events
+from .happens_before import Clock
+from .mbarrier_order import MbarrierOrder
 from .shared_shadow import SharedShadow
-
-_ID = (1 << KIND) - 1
+from .stamps import ID, Events
 
 
 class ClusterLanes(Lanes):
@@ -49,7 +49,9 @@ class ClusterClock:
         self.events, self.start, self.shape = events, batch.start, (batch.blocks, batch.threads)
         self.size = batch.order.size
         self.padded = -(-batch.threads // WARP) * WARP
-        self.inner = Clock(events, batch.start // self.size, batch.blocks // self.size, self.size * self.padded)
+        self.inner = Clock(
+            events, batch.start // self.size, batch.blocks // self.size, self.size * self.padded, self.size
+        )
         self.proxy_fences: np.ndarray | None = None
 
     def lanes(self, lanes: Lanes) -> ClusterLanes:
@@ -68,7 +70,7 @@ class ClusterClock:
         threads, shape = self.shape[1], np.broadcast_shapes(before.shape, (*lanes.shape, 1))
 
         def renumber(stamps: np.ndarray) -> np.ndarray:
-            number = stamps & _ID
+            number = stamps & ID
             block, thread = number // threads, number % threads
             return stamps - number + block * self.padded + thread
 
@@ -118,6 +120,18 @@ class ClusterClock:
         """See `Clock.fence`."""
         self.inner.fence(self.lanes(lanes), wide)
 
+    def order(self) -> MbarrierOrder:
+        """See `Clock.order`."""
+        return self.inner.order()
+
+    def arrive(self, lanes: Lanes, words: np.ndarray, wide: bool = False) -> None:
+        """See `Clock.arrive`."""
+        self.inner.arrive(self.lanes(lanes), words, wide)
+
+    def see_phase_end(self, lanes: Lanes, words: np.ndarray) -> None:
+        """See `Clock.see_phase_end`."""
+        self.inner.see_phase_end(self.lanes(lanes), words)
+
     def acquire(self, lanes: Lanes) -> None:
         """Lanes execute an acquiring access."""
         self.inner.acquire(self.lanes(lanes))
@@ -149,7 +163,7 @@ class ClusterShadow:
 
     def __init__(self, clock: ClusterClock, batch: Batch) -> None:
         self.clock, self.row = clock, batch.shared.shape[1]
-        self.inner = SharedShadow(clock.inner, clock.size * self.row)
+        self.inner = SharedShadow(clock.inner, clock.size * self.row, clock.size)
         self.used: dict[tuple[int, int, int], int] = {}
 
     def _place(self, group: Group, site: Site, home: np.ndarray, address: np.ndarray) -> tuple[Group, np.ndarray]:
@@ -205,12 +219,17 @@ class ClusterShadow:
         inside, place = self._place(group, site, group.lanes.block, address)
         self.inner.enter_atomic(inside, site, place)
 
+    def products_end(self, group: Group, site: Site, address: np.ndarray, number: np.ndarray) -> None:
+        """See `SharedShadow.products_end`."""
+        inside, place = self._place(group, site, group.lanes.block, address)
+        self.inner.products_end(inside, site, place, number)
+
     def last_writes(self, lanes: Lanes, site: Site, address: np.ndarray) -> np.ndarray:
         """See `SharedShadow.last_writes`; the stamps hold thread numbers of the blocks."""
         rank = np.broadcast_to(lanes.block % self.clock.size, lanes.shape)
         place = (np.broadcast_to(address, lanes.shape) + rank * self.row).reshape(1, -1)
         found = self.inner.last_writes(self.clock.lanes(lanes), site, place)
-        number = found & _ID
+        number = found & ID
         return (found - number + number % self.clock.padded).reshape(*lanes.shape, -1)
 
     def remote(self, group: Group, site: Site, home: np.ndarray, local: np.ndarray) -> None:
@@ -254,7 +273,7 @@ class ClusterShadow:
 
     def _raise(self, batch: Batch, home: int, stamp: int) -> None:
         site = self.clock.events.site(stamp)
-        rank, thread = divmod(stamp & _ID, self.clock.padded)
+        rank, thread = divmod(stamp & ID, self.clock.padded)
         block = home // self.clock.size * self.clock.size + rank
         left = ",".join(map(str, batch.block_index(home)))
         raise Race(

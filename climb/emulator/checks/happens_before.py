@@ -19,8 +19,7 @@ barrier between them are ordered by u's fence after its access followed by any a
 relaxed load and a fence; there, a fence or an atomic with another purpose can hide a race. Between blocks that can
 happen only when several threads of a block hand over, or more places take part than are tracked.
 
-A stamp packs an access: tick << TICK | kind << KIND | thread. Kinds above ONE combine several accesses to a cell: by
-lanes of one warp, by threads of one block, or by several blocks.
+How accesses are stamped is in `stamps`.
 """
 
 from __future__ import annotations
@@ -30,62 +29,23 @@ from copy import deepcopy
 import numpy as np
 
 from ..simt.lanes import WARP, Lanes
-from ..simt.site import Site
 from ..simt.warps import BITS
-from .handovers import Handed, Handovers
+from .handovers import Handed
+from .mbarrier_order import MbarrierOrder
 from .partial_synchronization import PartialSynchronization
-from .relaxed_loads import RelaxedLoads, spread_in_warps
-
-KIND, TICK = 28, 30
-ONE, WARP_LANES, BLOCK_THREADS, BLOCKS = range(4)
-FEW = 64  # most lanes of a plain store that may set flags
-MAX_THREADS = 1 << KIND  # threads of a launch that stamps can distinguish
-_ID = (1 << KIND) - 1
-_TIME = -(1 << TICK)
-
-
-class Events:
-    """The accesses of a launch, by tick; ticks count from 1."""
-
-    def __init__(self, blocks: int) -> None:
-        self.sites: list[Site | None] = [None]
-        self._strong = np.zeros(256, np.bool_)
-        self.block_fences = np.zeros(blocks, np.int64)  # each block's last fence of any scope
-        self.acquires = np.zeros(blocks, np.int64)
-        self.fenced = False
-        self.handovers = Handovers(blocks)
-
-    @property
-    def now(self) -> int:
-        """The stamp that separates all earlier accesses (below it) from all later ones."""
-        return len(self.sites) << TICK
-
-    def next(self, site: Site) -> int:
-        """The stamp of an access that happens now, without a thread."""
-        tick = len(self.sites)
-        if tick == self._strong.size:
-            self._strong = np.concatenate((self._strong, np.zeros(tick, np.bool_)))
-        self._strong[tick] = site.strong
-        self.sites.append(site)
-        return tick << TICK
-
-    def site(self, stamp: int) -> Site:
-        """The instruction of an access."""
-        return self.sites[stamp >> TICK]
-
-    def strong(self, stamps: np.ndarray) -> np.ndarray:
-        """Whether each access is volatile or ordered."""
-        return self._strong[stamps >> TICK]
+from .relaxed_loads import RelaxedLoads, spread_in_warps, spread_over_barrier
+from .stamps import BLOCKS, ID, KIND, ONE, TIME, WARP_LANES, Events
 
 
 class Clock:
-    """When the threads of a batch last synchronised. The batch has `blocks` blocks from block `start` on.
+    """When the threads of a batch last synchronised. The batch has `blocks` blocks from block `start` on; each of them
+    may stand for a cluster of `size` blocks.
 
     `barriers` and `warps` hold the time of each thread's last barrier and last `__syncwarp`, `exchanges` that of its
     last warp operation of any kind: int64 (1, 1), (1, threads) if all blocks are alike, or (blocks, threads).
     """
 
-    def __init__(self, events: Events, start: int, blocks: int, threads: int) -> None:
+    def __init__(self, events: Events, start: int, blocks: int, threads: int, size: int = 1) -> None:
         self.events, self.start, self.shape = events, start, (blocks, threads)
         self.barriers = self.warps = self.exchanges = np.full((1, 1), events.now, np.int64)
         self.floor = events.now  # no thread's last barrier is earlier
@@ -102,6 +62,15 @@ class Clock:
         self._wide_fences: np.ndarray | None = None
         #: Each thread's last proxy fence, and the time since which it knew what others had done: (2, blocks, threads).
         self.proxy_fences: np.ndarray | None = None
+        #: What warps know through mbarriers; made when the first one is initialised.
+        self.mbarriers: MbarrierOrder | None = None
+        self._size = size
+
+    def order(self) -> MbarrierOrder:
+        """What warps know through mbarriers, from now on."""
+        if self.mbarriers is None:
+            self.mbarriers = MbarrierOrder(self.shape[0], self.warps_in_block, self._size, self.events.now)
+        return self.mbarriers
 
     def synchronize(self, gate: str, lanes: Lanes) -> bool:
         """All of `lanes` have waited for each other. Returns whether every thread of the batch passed a barrier."""
@@ -113,6 +82,8 @@ class Clock:
             return False
         if self._relaxed is not None:
             self._relaxed.met_at_barrier(lanes)
+        if self.mbarriers is not None:
+            self.mbarriers.meet(lanes.block, now)
         self.barriers = self._set(self.barriers, lanes, now, whole)
         if whole:
             self.floor = now
@@ -160,6 +131,10 @@ class Clock:
         if self.warp_order is None:
             self.warp_order = PartialSynchronization(self.shape[0], self.warps_in_block)
         self.warp_order.synchronize(blocks, waiting, self._by_warp(self.barriers).max(axis=2), self.events.now, arrived)
+        if self._acquires is not None:
+            spread_over_barrier(self._acquires, blocks, waiting, arrived)
+        if self.mbarriers is not None:
+            self.mbarriers.meet_in_part(blocks, waiting, arrived, self.events.now)
 
     def synchronize_cluster(self, lanes: Lanes, when: np.ndarray, everybody: bool = False) -> None:
         """Lanes have waited until all threads of their block had arrived at a barrier.
@@ -170,6 +145,8 @@ class Clock:
         now = self.events.now
         self._synchronize_lanes(lanes, everybody)
         if everybody and when.min() == now:
+            if self.mbarriers is not None:
+                self.mbarriers.meet(lanes.block, now)
             self.barriers = np.full((1, 1), now, np.int64)
             self.floor = now
             return
@@ -182,6 +159,10 @@ class Clock:
         waiting = np.zeros(arrived.shape, np.bool_)
         waiting[lanes.block, lanes.thread // WARP] = True
         self.warp_order.learn(waiting, self._by_warp(self.barriers).max(axis=2), arrived)
+        if self._acquires is not None:
+            spread_over_barrier(self._acquires, np.arange(self.shape[0]), waiting, np.ones_like(arrived))
+        if self.mbarriers is not None:
+            self.mbarriers.learn(waiting, arrived)
 
     def _by_warp(self, times: np.ndarray) -> np.ndarray:
         """`barriers` or `warps` as int64 (blocks, warps, 32); 0 for lanes that do not exist."""
@@ -204,12 +185,21 @@ class Clock:
 
     def fence(self, lanes: Lanes, wide: bool = True) -> None:
         """Lanes execute a fence: they publish their writes; a `wide` one to threads of other blocks as well."""
+        if self.mbarriers is not None:
+            self.mbarriers.fence(lanes, self.events.now)
+        self._fence(lanes, wide)
+
+    def arrive(self, lanes: Lanes, words: np.ndarray, wide: bool = False) -> None:
+        """Lanes arrive at the mbarriers `words`, (lanes,): they publish their writes, as by a fence, but only there."""
+        self.order().arrive(lanes, words, self.events.now)
+        self._fence(lanes, wide)
+
+    def _fence(self, lanes: Lanes, wide: bool) -> None:
         if self._fences is None:
             self._fences = np.zeros(self.shape, np.int64)
         self._fences[lanes.block, lanes.thread] = self.events.now
         self._publish_for_others(lanes)
         blocks = self.start + lanes.block.ravel()
-        self.events.block_fences[blocks] = self.events.now
         if wide:
             self.events.handovers.fences[blocks] = self.events.now
             if self._wide_fences is None:
@@ -221,6 +211,8 @@ class Clock:
 
     def complete_relaxed_loads(self, lanes: Lanes, wide: bool) -> None:
         """Lanes execute a fence: with it, relaxed loads before it acquire; for other blocks if it is a `wide` one."""
+        if self.mbarriers is not None:
+            self.mbarriers.acquire(lanes)
         if self._relaxed is None:
             return
         loads = self._relaxed.of(lanes)
@@ -259,6 +251,16 @@ class Clock:
 
     def acquire(self, lanes: Lanes) -> None:
         """Lanes execute an acquiring access: they see what others of their block have published."""
+        if self.mbarriers is not None:
+            self.mbarriers.acquire(lanes)
+        self._acquire(lanes)
+
+    def see_phase_end(self, lanes: Lanes, words: np.ndarray) -> None:
+        """Lanes see that a phase of the mbarriers `words`, (lanes,), has ended, and what was published there."""
+        self.order().see(lanes, words)
+        self._acquire(lanes)
+
+    def _acquire(self, lanes: Lanes) -> None:
         self._times_of_acquires()[lanes.block, lanes.thread] = self.events.now
         self.events.acquires[self.start + lanes.block.ravel()] = self.events.now
 
@@ -321,7 +323,7 @@ class Clock:
         `reads`: the earlier accesses are reads, which warp operations of any kind order.
         """
         threads = self.shape[1]
-        earlier, kind = before & _ID, before >> KIND & 3
+        earlier, kind = before & ID, before >> KIND & 3
         other = (before != 0) & ((earlier != ids) | (kind != ONE))
         if not other.any():
             return other
@@ -345,7 +347,7 @@ class Clock:
         """Where the later thread has since waited for the earlier one at a partial synchronisation."""
         shape, threads = np.broadcast_shapes(before.shape, (*lanes.shape, 1)), self.shape[1]
         block, thread = (np.broadcast_to(each[:, :, None], shape) for each in (lanes.block, lanes.thread))
-        earlier, kind = before & _ID, before >> KIND & 3
+        earlier, kind = before & ID, before >> KIND & 3
         other = np.broadcast_to(earlier % threads if launch_wide else earlier, shape)
         kind = np.broadcast_to(kind, shape)
         same_block = np.ones(shape, np.bool_)
@@ -365,8 +367,8 @@ class Clock:
     def _handed_over(self, before: np.ndarray, lanes: Lanes, ids: np.ndarray, launch_wide: bool) -> np.ndarray:
         """Where the earlier thread's access has been handed over to the later thread."""
         shape = np.broadcast_shapes(before.shape, (*lanes.shape, 1))
-        threads, time = self.shape[1], before & _TIME
-        earlier, kind = before & _ID, before >> KIND & 3
+        threads, time = self.shape[1], before & TIME
+        earlier, kind = before & ID, before >> KIND & 3
         block = np.broadcast_to(lanes.block[:, :, None], shape)
         thread = np.broadcast_to(lanes.thread[:, :, None], shape)
         other_block = np.broadcast_to(earlier // threads if launch_wide else block + self.start, shape)
@@ -377,10 +379,13 @@ class Clock:
             one = same & (kind == ONE)
             own_fences = self._fences if self._fences is not None else np.zeros(self.shape, np.int64)
             own_acquires = self._acquires if self._acquires is not None else np.zeros(self.shape, np.int64)
-            fenced = np.where(one, own_fences[block, np.minimum(other_thread, threads - 1)],
-                              self.events.block_fences[other_block])  # fmt: skip
+            # A combined stamp holds the thread that has accessed the cell last: at least that one must have fenced.
+            fenced = own_fences[block, np.minimum(other_thread, threads - 1)]
             taken = np.where(one, own_acquires[block, thread], self.events.acquires[block + self.start])
             out = same & (fenced > time) & (taken > time)
+            if self.mbarriers is not None and out.any():
+                warps = thread // WARP, other_thread // WARP
+                out &= self.mbarriers.knows(block, *warps, kind <= WARP_LANES, time)
         if not same.all():
             handed = self.events.handovers.handed(block + self.start, other_block)
             found = handed.base > time

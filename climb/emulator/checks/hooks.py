@@ -12,9 +12,10 @@ from ..simt.site import Site
 from . import enabled, proxies, races
 from .clusters import ClusterClock, ClusterShadow
 from .global_shadow import GlobalShadow
-from .happens_before import FEW, MAX_THREADS, Clock, Events
+from .happens_before import Clock
 from .heap_faults import check_block
 from .shared_shadow import SharedShadow
+from .stamps import FEW, MAX_THREADS, Events
 from .written_bytes import check_read, mark_written
 
 #: Scopes that reach no other block, unless it is of the same cluster, whose blocks have one clock.
@@ -129,6 +130,8 @@ def overwrite(group: Group, site: Site, allocation: Allocation, address: np.ndar
     """A write to global memory whose values the caller stores. Raises Race."""
     batch = group.batch
     batch.changes += 1
+    if batch.places is not None:
+        batch.places.note(allocation.data, address - allocation.address)
     if batch.global_shadow is not None:
         batch.global_shadow.keep(allocation)
         everywhere = np.ones(group.lanes.shape, np.bool_)

@@ -42,7 +42,7 @@ class InFlight:
     def __init__(self, batch: Batch) -> None:
         self._batch = batch
         self._shared: list[AsyncAccess] = []
-        self._global: list[tuple[int, int, AsyncAccess]] = []  # first byte, end, access
+        self._global: dict[int, tuple[int, int, AsyncAccess]] = {}  # by id: first byte, end, access
         self._global_writes = 0
         cells = -(-batch.shared_bytes // CELL)
         self._written, self._read = _Marks(batch.blocks, cells), _Marks(batch.blocks, cells)
@@ -56,9 +56,10 @@ class InFlight:
         raises Race for an ordinary access that is not ordered before it, and Uninitialised.
         """
         if access.site.space != "shared":
-            low, end = _bounds(access)
-            near = (one for first, last, one in self._global if first < end and last > low)
-            self._compare(access, [one for one in near if one.writes or access.writes])
+            if access.writes or self._global_writes:  # reads do not conflict with each other
+                low, end = _bounds(access)
+                near = (one for first, last, one in self._global.values() if first < end and last > low)
+                self._compare(access, [one for one in near if one.writes or access.writes])
             self._enter_global(access)
             return
         cells = (access.block, access.site, access.address)
@@ -78,7 +79,7 @@ class InFlight:
         """
         self._sorted.pop(id(access), None)
         if access.site.space != "shared":
-            self._global = [each for each in self._global if each[2] is not access]
+            del self._global[id(access)]
             self._global_writes -= access.writes
             if left is not None:
                 self._enter_global(left)
@@ -91,7 +92,10 @@ class InFlight:
         for one in self._shared:
             if one is left or (self._overlapping and one.writes == access.writes):
                 marks.set(one, True)
-        if not done.collective:
+        if done.collective:
+            group = Group(self._batch, done.lanes, {})
+            self._batch.shared_shadow.products_end(group, done.site, done.address, done.number)
+        else:
             self._settle(done)
 
     def check_shared(self, group: Group, site: Site, address: np.ndarray, home: np.ndarray | None = None) -> None:
@@ -111,13 +115,13 @@ class InFlight:
         writes = site.action != "load"
         if not self._global or not (writes or self._global_writes):
             return
-        near = [one for low, end, one in self._global if low < allocation.end and end > allocation.address]
+        near = [one for low, end, one in self._global.values() if low < allocation.end and end > allocation.address]
         if near:
             lanes = group.lanes
             self._find(site, lanes, self._keys("global", site, lanes, lanes.block, address), None, near)
 
     def _enter_global(self, access: AsyncAccess) -> None:
-        self._global.append((*_bounds(access), access))
+        self._global[id(access)] = (*_bounds(access), access)
         self._global_writes += access.writes
 
     def _settle(self, done: AsyncAccess) -> None:
@@ -126,14 +130,16 @@ class InFlight:
         if not done.writes:
             batch.shared_shadow.enter_read(group, site, done.address)
             return
+        where = () if done.home is None else (done.home,)
         if done.value is None:
-            where = () if done.home is None else (done.home,)
             batch.shared_shadow.enter_write(group, site, done.address, lambda: np.zeros((1, 1), np.bool_), *where)
             return
         data, shift = batch.shared_view(site.container), site.container.itemsize.bit_length() - 1
-        start = done.lanes.block * (batch.shared.shape[1] >> shift)
+        start = done.block * (batch.shared.shape[1] >> shift)
         index = np.broadcast_to((done.address + site.offset >> shift) + start, done.lanes.shape)
-        lost = batch.shared_shadow.enter_write(group, site, done.address, lambda: hooks.differ(data, index, done.value))
+        lost = batch.shared_shadow.enter_write(
+            group, site, done.address, lambda: hooks.differ(data, index, done.value), *where
+        )
         if lost.any():
             lost = lost & hooks.differ(data, index, done.value)
             if lost.any():

@@ -6,7 +6,16 @@ barrier for some of them. Members that synchronise also learn what each of the o
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
+
+
+def turns(groups: np.ndarray) -> Iterator[np.ndarray]:
+    """Masks that select each of `groups`, which ascend, at most once; the first occurrences come first."""
+    turn = np.arange(groups.size) - np.searchsorted(groups, groups)
+    for each in range(int(turn.max(initial=-1)) + 1):
+        yield turn == each
 
 
 class PartialSynchronization:
@@ -30,9 +39,7 @@ class PartialSynchronization:
         """
         if arrived is None:
             arrived = np.zeros(waiting.shape, np.int64)
-        turn = np.arange(groups.size) - np.searchsorted(groups, groups)
-        for each in range(int(turn.max(initial=-1)) + 1):
-            one = turn == each
+        for one in turns(groups):
             self._synchronize(groups[one], waiting[one], base[groups[one]], now, arrived[one])
 
     def _synchronize(

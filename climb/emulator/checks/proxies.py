@@ -14,10 +14,9 @@ from ..errors import MissingProxyFence
 from ..simt.groups import Group
 from ..simt.site import Site
 from .faults import place, place_of
-from .happens_before import KIND, TICK
 from .races import name_of
+from .stamps import ID, TICK
 
-_ID = (1 << KIND) - 1
 #: Instructions whose writes go through the asynchronous proxy themselves.
 _ASYNCHRONOUS = ("cp", "wgmma")
 
@@ -47,7 +46,7 @@ def check_fenced(group: Group, site: Site, address: np.ndarray) -> None:
     open_ = before != 0
     if clock.proxy_fences is not None:
         own, seen = clock.proxy_fences
-        open_ &= (own[block, before & _ID] <= before) & (seen[block, thread] <= before)
+        open_ &= (own[block, before & ID] <= before) & (seen[block, thread] <= before)
     if not open_.any():
         return
     events = clock.events
@@ -61,7 +60,7 @@ def check_fenced(group: Group, site: Site, address: np.ndarray) -> None:
     row, column, cell = (int(each[0]) for each in np.nonzero(open_))
     stamp = int(before[row, column, cell])
     earlier = events.site(stamp)
-    other = place(batch, earlier.location, int(block[row, column, cell]), stamp & _ID, 1)
+    other = place(batch, earlier.location, int(block[row, column, cell]), stamp & ID, 1)
     at = int(np.broadcast_to(address + site.offset, lanes.shape)[row, column])
     name, offset = name_of(batch.kernel, "shared", at, None)
     writer = ",".join(map(str, other.thread))

@@ -23,11 +23,11 @@ from ..simt.code import TranslatedKernel
 from ..simt.groups import Group
 from ..simt.site import Site
 from .faults import place, place_of, readable
-from .happens_before import BLOCKS, KIND, ONE, TICK, WARP_LANES, Clock
+from .happens_before import Clock
+from .stamps import BLOCKS, ID, KIND, ONE, TICK, WARP_LANES
 
 SUMS = frozenset({"add", "inc", "dec"})
 SWAPS = frozenset({"cas", "exch"})
-_ID = (1 << KIND) - 1
 
 
 def _reported(earlier: Site, later: Site, space: str, same_warp: bool) -> bool:
@@ -60,7 +60,7 @@ def check_race(
     lanes, threads = group.lanes, group.lanes.threads
     shape = np.broadcast_shapes(found.shape, (*lanes.shape, 1))
     before, found = np.broadcast_to(before, shape), np.broadcast_to(found, shape).copy()
-    earlier_id, kind = before & _ID, before >> KIND & 3
+    earlier_id, kind = before & ID, before >> KIND & 3
     thread = np.broadcast_to(lanes.thread[:, :, None], shape)
     same_warp = ((earlier_id % threads) >> 5 == thread >> 5) & (kind <= WARP_LANES)
     if allocation is not None:
@@ -80,7 +80,7 @@ def check_race(
     stamp, one_warp = int(before[at]), bool(same_warp[at])
     address = int(np.broadcast_to(address + site.offset, lanes.shape)[block, thread])
     fence = _lacks_fence(group, clock, before, at, allocation is not None)
-    _raise(group, site, bad, address, stamp, one_warp, space, allocation, fence)
+    report(group, site, bad, address, stamp, one_warp, space, allocation, FENCE if fence else "")
 
 
 def _lacks_fence(group: Group, clock: Clock, before: np.ndarray, at: tuple[int, int, int], launch_wide: bool) -> bool:
@@ -159,7 +159,13 @@ NOUNS = {"load": "read", "store": "write", "atomic": "atomic operation"}
 VERBS = {"load": "reads", "store": "writes", "atomic": "changes by an atomic operation"}
 
 
-def _raise(
+FENCE = (
+    "a relaxed or volatile load has waited for that, but no fence follows that load: what comes after it may be "
+    "performed before it; load with acquire, or put a __threadfence() after the loop"
+)
+
+
+def report(
     group: Group,
     site: Site,
     bad: np.ndarray,
@@ -168,32 +174,32 @@ def _raise(
     same_warp: bool,
     space: str,
     allocation: Allocation | None,
-    fence: bool,
+    why: str = "",
 ) -> NoReturn:
+    """Raise Race for the lanes for which `bad` holds, at address `at`. `stamp`: the earlier access; `why`: what is
+    missing between the two, if that is known."""
     batch = group.batch
     where = place_of(group, site, bad)
     earlier = batch.clock.events.site(stamp)
-    earlier_id, kind = stamp & _ID, stamp >> KIND & 3
+    earlier_id, kind = stamp & ID, stamp >> KIND & 3
     lanes = group.lanes
     linear, thread = divmod(earlier_id, lanes.threads)
     first = int(np.broadcast_to(lanes.block, lanes.shape).ravel()[np.flatnonzero(bad.ravel())[0]])
     there = (first if allocation is None else linear - batch.start, thread)
     other = place(batch, earlier.location, *lanes.locate(*there), 1 if kind == ONE else 2)
     name, offset = name_of(batch.kernel, space, _own(batch, space, at), allocation)
-    if fence:
-        why = (
-            "a relaxed or volatile load has waited for that, but no fence follows that load: what comes after it may "
-            "be performed before it; load with acquire, or put a __threadfence() after the loop"
-        )
+    through = ", nor an arrival at an mbarrier that this thread has waited for" if batch.asynchronous.used else ""
+    if why:
+        pass
     elif allocation is None and other.block != where.block:
-        why = "no barrier of the cluster lies between"
+        why = f"no barrier of the cluster lies between{through}"
     elif other.block != where.block or kind == BLOCKS:
         why = "blocks run in any order, and no atomic with a fence orders the two"
     elif same_warp:
         why = "both are of one warp, whose lanes run independently, and no __syncwarp lies between"
     else:
-        since = f"the wait for the {earlier.asynchronous} and " if earlier.asynchronous else ""
-        why = f"no __syncthreads lies between {since}this" if since else "no __syncthreads lies between"
+        since = f" the wait for the {earlier.asynchronous} and this" if earlier.asynchronous else ""
+        why = f"no __syncthreads lies between{since}{through}"
     file = other.file.rsplit("/", 1)[-1]
     raise Race(
         f"race in {space} memory: this {_noun(site)} of byte {offset} of {name}, which "

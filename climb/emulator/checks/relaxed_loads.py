@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..simt.lanes import WARP, Lanes
+from .partial_synchronization import turns
 
 
 class RelaxedLoads:
@@ -43,3 +44,15 @@ def spread_in_warps(times: np.ndarray, lanes: Lanes) -> None:
     rows[here] = times[here]
     latest = rows.reshape(blocks, -1, WARP).max(axis=2).repeat(WARP, axis=1)
     times[here] = np.maximum(times[here], latest[here])
+
+
+def spread_over_barrier(times: np.ndarray, blocks: np.ndarray, waiting: np.ndarray, arrived: np.ndarray) -> None:
+    """Give each thread that has waited at a barrier for some warps the latest of the times (blocks, threads) that any
+    of the others has; see `Clock.synchronize_warps`."""
+    threads = times.shape[1]
+    for one in turns(blocks):
+        masks = waiting[one] | (arrived[one] != 0), waiting[one]
+        present, waited = (each.repeat(WARP, axis=1)[:, :threads] for each in masks)
+        here = times[blocks[one]]
+        latest = np.where(present, here, 0).max(axis=1, keepdims=True)
+        times[blocks[one]] = np.where(waited, np.maximum(here, latest), here)

@@ -10,9 +10,8 @@ from collections.abc import Callable
 import numpy as np
 
 from ..simt.lanes import Lanes
-from .happens_before import BLOCK_THREADS, BLOCKS, KIND, ONE, WARP_LANES, Clock
-
-_ID = (1 << KIND) - 1
+from .happens_before import Clock
+from .stamps import BLOCK_THREADS, BLOCKS, ID, KIND, ONE, WARP_LANES
 
 
 class Cells:
@@ -106,7 +105,7 @@ def combine_stamps(old: np.ndarray, new: np.ndarray, apart: np.ndarray, threads:
     """
     if not apart.any():
         return new
-    a, b, kind, other = old & _ID, new & _ID, old >> KIND & 3, new >> KIND & 3
+    a, b, kind, other = old & ID, new & ID, old >> KIND & 3, new >> KIND & 3
     block_a, block_b = (a // threads, b // threads) if launch_wide else (a * 0, b * 0)
     warp_a, warp_b = (a % threads) >> 5, (b % threads) >> 5
     same = (kind == ONE) & (other == ONE) & (a == b)

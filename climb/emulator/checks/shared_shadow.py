@@ -12,6 +12,7 @@ from ..simt.lanes import Lanes
 from ..simt.site import Site
 from . import races
 from .happens_before import Clock
+from .product_reads import ProductReads
 from .shadow_cells import Cells
 
 LOG_LIMIT = 1 << 22  # cells of accesses that are logged but not yet entered: 32 MiB
@@ -20,10 +21,11 @@ LOG_LIMIT = 1 << 22  # cells of accesses that are logged but not yet entered: 32
 class SharedShadow:
     """The accesses to the shared memory of a batch of blocks.
 
-    While all blocks access the same addresses together, one row of cells stands for all of them.
+    While all blocks access the same addresses together, one row of cells stands for all of them. A block of the clock
+    may be a cluster of `size` blocks, whose shared memories follow each other.
     """
 
-    def __init__(self, clock: Clock, nbytes: int) -> None:
+    def __init__(self, clock: Clock, nbytes: int, size: int = 1) -> None:
         self.clock, self.nbytes, self.granule = clock, nbytes, 16
         self.cells = Cells(-(-nbytes // 16))
         self.rows = 1
@@ -31,6 +33,8 @@ class SharedShadow:
         self._reads: list[tuple[np.ndarray, np.ndarray, Lanes]] = []
         self._atomics: list[tuple[np.ndarray, np.ndarray, Lanes]] = []
         self._logged = 0
+        self.products: ProductReads | None = None
+        self._size = size
 
     def is_written(self, start: int, nbytes: int) -> None:
         """The system has written these bytes before the launch. Both numbers are multiples of 16."""
@@ -80,6 +84,7 @@ class SharedShadow:
             self._flush(self._reads, "reads")
         if self._atomics:
             self._flush(self._atomics, "atomics")
+        self._check_products(group, site, address, index)
         for which in ("reads", "atomics"):
             self._check(which, index, ids, group, site, address)
         self._check("writes", index, ids, group, site, address, changed)
@@ -100,9 +105,22 @@ class SharedShadow:
             self._check_written(group, site, address, index)
         else:
             self._flush(self._reads, "reads")
+            self._check_products(group, site, address, index)
         self._flush(self._atomics, "atomics")
         for which in ("atomics", "writes") if site.action == "load" else ("reads", "atomics", "writes"):
             self._check(which, index, ids, group, site, address)
+
+    def products_end(self, group: Group, site: Site, address: np.ndarray, number: np.ndarray) -> None:
+        """Matrix products of warpgroups, of the commit groups `number`, (lanes,), have read shared memory, and the
+        warps of the lanes have waited for them."""
+        if self.products is None:
+            self.products = ProductReads(self.clock)
+        index, _ = self._cells(group.lanes, site, address)
+        self.products.enter(site, group.lanes, index, number, self.cells.writes.size)
+
+    def _check_products(self, group: Group, site: Site, address: np.ndarray, index: np.ndarray) -> None:
+        if self.products is not None:
+            self.products.check(group, site, address, index, self.cells.writes.size // self.rows // self._size)
 
     def last_writes(self, lanes: Lanes, site: Site, address: np.ndarray) -> np.ndarray:
         """The stamps of the last write to each cell of an access: (blocks, threads, cells)."""
@@ -156,7 +174,7 @@ class SharedShadow:
         factor = self.granule // width
         self._flush(self._reads, "reads")
         self._flush(self._atomics, "atomics")
-        self.cells.map(lambda each: np.repeat(each, factor))
+        self._map(lambda each: np.repeat(each, factor))
         self.granule = width
 
     def _expand(self) -> None:
@@ -165,8 +183,13 @@ class SharedShadow:
             return
         self._flush(self._reads, "reads")
         self._flush(self._atomics, "atomics")
-        self.cells.map(lambda each: np.tile(each, blocks))
+        self._map(lambda each: np.tile(each, blocks))
         self.rows = blocks
+
+    def _map(self, function: Callable[[np.ndarray], np.ndarray]) -> None:
+        self.cells.map(function)
+        if self.products is not None:
+            self.products.map(function)
 
     def _check_written(self, group: Group, site: Site, address: np.ndarray, index: np.ndarray) -> None:
         written = self.cells.writes.take(index)

@@ -2,8 +2,9 @@
 
 What decides whether lanes leave a loop are the registers that its branches depend on, directly or through others. If a
 group is back at the head of a loop with the same lanes and the same values of those registers, and no memory that they
-are loaded from has changed since, it will be back for ever. The loop may have any period, so a later visit is compared
-with one that is remembered for longer and longer (Brent, BIT 20, 1980).
+are loaded from has changed since, it will be back for ever. If anything has left the loop in between, that holds for
+the outermost loop around it and the registers that decide whether lanes leave that one. The loop may have any period,
+so a later visit is compared with one that is remembered for longer and longer (Brent, BIT 20, 1980).
 
 A change that no such instruction has read does not matter, if the addresses of the loop's own writes repeat as well: a
 loop may count its rounds in memory. Nor do changes that are undone: if all groups wait in loops, and all of their
@@ -17,8 +18,8 @@ Such a wait is given up when every lane of the batch waits in a loop, and no mem
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
-from functools import cache
+from collections.abc import Callable, Iterable
+from functools import cache, cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -47,7 +48,7 @@ _CONSTANT = ("ld.param", "ld.const")
 class Loop(NamedTuple):
     """What decides whether lanes leave a loop: registers at its head, and whether the values of other lanes, of memory
     or of a clock come in. `writers`: those and the registers that the addresses of its writes depend on. `readers`: the
-    text of the instructions that read memory for either.
+    text of the instructions that read memory for either. `exits`: the blocks to which lanes leave it.
 
     Waits at mbarriers count as clocks: `runtime.polls` watches them. So does recursion, whose frames change: it ends,
     or overflows the stack.
@@ -59,17 +60,17 @@ class Loop(NamedTuple):
     others: bool
     memory: bool
     clock: bool
+    exits: tuple[int, ...]
 
 
 class _Visit(NamedTuple):
-    """A group at the head of a loop: the values of the loop's registers and writers, and of all live registers; the
+    """A group at the head of a loop: the values of all live registers; how many lanes have left the loop so far; the
     changes of memory so far; and the epoch of the journal."""
 
     at: int
     lanes: Lanes
-    values: list[np.ndarray]
-    writers: list[np.ndarray]
-    live: list[np.ndarray]
+    live: dict[str, np.ndarray]
+    left: list[int]
     changes: int
     epoch: int
 
@@ -79,9 +80,8 @@ class Progress:
 
     def __init__(self, batch: Batch) -> None:
         self.batch, blocks = batch, batch.kernel.code.blocks
-        self.loop = cache(lambda head: loop_at(blocks, head))
-        #: The blocks from which no path leads to the end of the kernel.
-        self.closed = closed(blocks)
+        self.loop = cache(lambda head: loop_at(blocks, head, loop_body(blocks, head)))
+        self._outermost = cache(lambda head: loop_at(blocks, head, outermost_body(blocks, head)))
         self._seen: _Visit | None = None
         self._visits, self._power = 0, 1
         #: How often a group that repeats itself has let others run since memory last changed.
@@ -90,6 +90,11 @@ class Progress:
         self._waits: dict[int, _Visit] = {}
         self._moment: list[_Visit] = []
         self._moments, self._every = 0, 1
+
+    @cached_property
+    def closed(self) -> frozenset[int]:
+        """The blocks from which no path leads to the end of the kernel. Few batches run long enough to ask."""
+        return closed(self.batch.kernel.code.blocks)
 
     def repeats(self, at: int, group: Group, alone: bool) -> str:
         """Why a group at the head of loop `at` will be there for ever, unless others change memory; empty if unknown.
@@ -105,7 +110,7 @@ class Progress:
         self._visits += 1
         if self._visits >= self._power:
             self._visits, self._power = 0, min(2 * self._power, 1 << 16)
-            if self._seen is not None and self._matters(self._seen):
+            if self._seen is not None and self._matters(self._seen, self.loop(self._seen.at)):
                 self.postponed = 0
             self.batch.journal.clear(self.batch.changes)
             self._seen = self._visit(at, group)
@@ -171,39 +176,42 @@ class Progress:
         """Whether a group is in the same place with the same values of all registers, and no clock runs."""
         if seen.at != at or self.loop(at).clock or not _same_lanes(seen.lanes, group.lanes):
             return False
-        return self._equal(seen.live, sorted(self.batch.kernel.code.blocks[at].live), group)
+        return self._equal(seen, self.batch.kernel.code.blocks[at].live, group)
 
     def _visit(self, at: int, group: Group) -> _Visit:
-        loop, batch = self.loop(at), self.batch
-        values, writers, live = (
-            [group.value(name) for name in names]
-            for names in (loop.registers, loop.writers, sorted(batch.kernel.code.blocks[at].live))
-        )
-        return _Visit(at, group.lanes, values, writers, live, batch.changes, batch.journal.epoch)
+        batch = self.batch
+        live = {name: group.value(name) for name in batch.kernel.code.blocks[at].live}
+        return _Visit(at, group.lanes, live, self._left(at), batch.changes, batch.journal.epoch)
 
-    def _matters(self, seen: _Visit) -> bool:
+    def _left(self, at: int) -> list[int]:
+        """How many lanes have left the loop at `at` so far."""
+        return [self.batch.counts.executed[one][1] for one in self.loop(at).exits]
+
+    def _matters(self, seen: _Visit, loop: Loop) -> bool:
         """Whether memory has changed since a visit that the loop reads to decide anything, for all we know."""
         batch, journal = self.batch, self.batch.journal
         if seen.changes == batch.changes:
             return False
         known = seen.epoch == journal.epoch and journal.complete(batch.changes)
-        return not known or journal.matters(self.loop(seen.at).readers)
+        return not known or journal.matters(loop.readers)
 
     def _same(self, seen: _Visit, at: int, group: Group, alone: bool) -> bool:
         """Whether nothing that matters to the loop at `at` has changed since a visit."""
-        loop = self.loop(at)
-        if seen.at != at or loop.clock or (loop.others and not alone) or not _same_lanes(seen.lanes, group.lanes):
+        if seen.at != at:
             return False
-        if not self._equal(seen.values, loop.registers, group):
+        loop = self.loop(at) if seen.left == self._left(at) else self._outermost(at)
+        if loop.clock or (loop.others and not alone) or not _same_lanes(seen.lanes, group.lanes):
+            return False
+        if not self._equal(seen, loop.registers, group):
             return False
         if seen.changes == self.batch.changes:
             return True
-        return self._equal(seen.writers, loop.writers, group) and not self._matters(seen)
+        return self._equal(seen, loop.writers, group) and not self._matters(seen, loop)
 
     @staticmethod
-    def _equal(values: list[np.ndarray], names: Iterable[str], group: Group) -> bool:
-        """Whether registers still have these values."""
-        return all(_same_bits(one, group.value(name)) for one, name in zip(values, names, strict=True))
+    def _equal(seen: _Visit, names: Iterable[str], group: Group) -> bool:
+        """Whether registers have the values that they had at a visit."""
+        return all(_same_bits(seen.live[name], group.value(name)) for name in names)
 
 
 def _same_bits(one: np.ndarray, other: np.ndarray) -> bool:
@@ -232,11 +240,10 @@ def closed(blocks: list[Block]) -> frozenset[int]:
     return frozenset(range(len(blocks))) - open_ones
 
 
-def loop_at(blocks: list[Block], head: int) -> Loop:
-    """What decides whether lanes leave the loop whose first block is `head`."""
-    body = _body(blocks, head)
+def loop_at(blocks: list[Block], head: int, body: set[int]) -> Loop:
+    """What decides whether lanes at the block `head` leave a loop with the blocks `body`."""
     inside = [one for index in body for one in blocks[index].instructions]
-    guards = {blocks[index].guard[0].name for index in body if blocks[index].guard is not None}
+    guards = _guards(blocks, body)
     found, parts = _dependences(inside, guards)
     loads = _loads(parts)
     targets = {
@@ -254,7 +261,18 @@ def loop_at(blocks: list[Block], head: int) -> Loop:
         bool(loads),
         any("%clock" in one.text or "%globaltimer" in one.text or one.opcode.startswith("mbarrier.") for one in parts)
         or any(one.opcode.startswith("frame.") for one in inside),
+        tuple(sorted({one for index in body for one in blocks[index].successors} - body)),
     )
+
+
+def decisions(blocks: list[Block], head: int) -> list[Instruction]:
+    """The instructions of the loop at `head` that compute what its branches depend on."""
+    body = loop_body(blocks, head)
+    return _dependences([one for index in body for one in blocks[index].instructions], _guards(blocks, body))[1]
+
+
+def _guards(blocks: list[Block], body: set[int]) -> set[str]:
+    return {blocks[index].guard[0].name for index in body if blocks[index].guard is not None}
 
 
 def _dependences(inside: list[Instruction], names: set[str]) -> tuple[set[str], list[Instruction]]:
@@ -272,7 +290,25 @@ def _loads(parts: list[Instruction]) -> list[Instruction]:
     return [one for one in parts if one.opcode.startswith(MEMORY) and not one.opcode.startswith(_CONSTANT)]
 
 
-def _body(blocks: list[Block], head: int) -> set[int]:
+def outermost_body(blocks: list[Block], head: int) -> set[int]:
+    """The blocks of all loops around `head`: those that it leads to and that lead back to it."""
+    before: list[list[int]] = [[] for _ in blocks]
+    for block in blocks:
+        for one in block.successors:
+            before[one].append(block.index)
+    return _reached(head, lambda index: blocks[index].successors) & _reached(head, lambda index: before[index])
+
+
+def _reached(start: int, following: Callable[[int], Iterable[int]]) -> set[int]:
+    found, stack = {start}, [start]
+    while stack:
+        new = [one for one in following(stack.pop()) if one not in found]
+        found.update(new)
+        stack += new
+    return found
+
+
+def loop_body(blocks: list[Block], head: int) -> set[int]:
     """The blocks of a loop: those from `head` on that `head` leads to and that lead back to it."""
     ahead, stack = {head}, [head]
     while stack:

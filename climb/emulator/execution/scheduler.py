@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from typing import ClassVar
 
 import numpy as np
@@ -12,6 +13,7 @@ from ..simt.groups import Group, merge
 from ..simt.lanes import Lanes, Selection, divide, rectangle
 from .cooperative import GridBarrier
 from .deadlocks import barrier_divergence, check_cluster_barrier, check_warp_gates, endless_loop
+from .effort import EVERY, Effort
 from .gates import Gates
 from .named_barriers import NamedBarriers
 from .policy import SPINS, Waiting
@@ -21,22 +23,25 @@ from .special_registers import special_registers
 
 LONGER = "; if the kernel is only long, raise max_steps (climb emulate --max-steps)"
 
+#: Gates at which lanes of different teams wait for each other.
+MEETINGS = ("barrier", "cluster", "warpgroup")
+
 
 class Scheduler:
     """Runs a batch of blocks. `parked` maps basic blocks to the groups that wait at their gates.
 
-    `latest`: the scheduler of this process that has begun last. `now`: the steps so far and the basic block, every
-    256 steps.
+    `latest`: the scheduler of this process that has begun last; it keeps no batch in memory. `now`: its steps and its
+    basic block, every few steps.
     """
 
-    latest: ClassVar[Scheduler | None] = None
+    latest: ClassVar[weakref.ref[Scheduler] | None] = None
 
     def __init__(self, batch: Batch, max_steps: int) -> None:
         self.batch, self.max_steps = batch, max_steps
         self.now = (0, 0)
         self.waiting = Waiting() if batch.schedule is None else Teams(batch, batch.schedule.random)
         self.parked: dict[int, Group] = batch.parked
-        self.gates, self.progress = Gates(batch), Progress(batch)
+        self.gates, self.progress, self.effort = Gates(batch), Progress(batch), Effort(batch, max_steps)
         self.named_barriers: NamedBarriers | None = None  # made at the first one
         self.grid_barrier = GridBarrier(batch) if batch.grid_barrier is not None else None
 
@@ -46,7 +51,7 @@ class Scheduler:
         blocks, functions = batch.kernel.code.blocks, batch.kernel.code.functions
         counts, exited, max_steps = batch.counts, batch.exited, self.max_steps
         executed, branches = counts.executed, counts.branches
-        Scheduler.latest = self
+        Scheduler.latest = weakref.ref(self)
         at, steps = 0, 0
         group: Group | None = Group(batch, rectangle(batch.blocks, batch.threads), special_registers(batch))
         if batch.schedule is not None:
@@ -76,8 +81,10 @@ class Scheduler:
                     continue
             group.passed = False
             steps += 1
-            if not steps & 255:
+            if not steps % EVERY:
                 self.now = (steps, at)
+                if why := self.effort.review(steps, at, group):
+                    endless_loop(batch, at, group, parked, why + LONGER)
             if steps > max_steps:
                 endless_loop(batch, at, group, parked, f"more than {max_steps} steps{LONGER}", steps=max_steps)
             if batch.tick is not None:
@@ -219,10 +226,10 @@ class Scheduler:
         barrier_divergence(self.batch, parked)
 
     def _let_go(self, group: Group, at: int) -> None:
-        """Let a parked group whose gate is satisfied go on. Teams would meet at the gate of a block in vain again: they
-        pass it here, together."""
+        """Let a parked group whose gate is satisfied go on. Teams would meet at a gate for several warps in vain again:
+        they pass it here, together."""
         waiting = self.waiting
-        if not isinstance(waiting, Teams) or self.batch.kernel.code.blocks[at].gate not in ("barrier", "cluster"):
+        if not isinstance(waiting, Teams) or self.batch.kernel.code.blocks[at].gate not in MEETINGS:
             waiting.push(at, group)
             return
         through = self._through(group, at)
@@ -232,7 +239,7 @@ class Scheduler:
 
 def running() -> tuple[int, Location] | None:
     """Where the latest batch of this process is: the basic blocks that it has run, and the place of the last one."""
-    latest = Scheduler.latest
+    latest = Scheduler.latest and Scheduler.latest()
     if latest is None:
         return None
     steps, at = latest.now

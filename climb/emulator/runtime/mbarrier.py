@@ -83,6 +83,8 @@ def init(group: Group, site: Site, address: np.ndarray, count: np.ndarray) -> No
     memory[words] = state.values[words] = fresh(many)
     state.live[words] = True
     state.initialised.update(dict.fromkeys(words.ravel().tolist(), site))
+    if batch.clock is not None:
+        batch.clock.order()
     state.progress()
 
 
@@ -113,7 +115,7 @@ def arrive(
     """
     words = words_of(group, site, address)
     if group.batch.clock is not None and count is not None:
-        group.batch.clock.fence(group.lanes, wide=False)
+        group.batch.clock.arrive(group.lanes, words.ravel())
     shape = group.lanes.shape
     arrivals = np.zeros((), np.uint64) if count is None else count.astype(np.uint64)
     nbytes = np.zeros((), np.int64) if expected is None else expected.astype(np.int64)
@@ -149,6 +151,9 @@ def _apply(group: Group, words: np.ndarray, arrivals: np.ndarray, nbytes: np.nda
     batch.asynchronous.values[words] = memory[words]
     batch.asynchronous.progress()
     batch.changes += 1
+    if batch.clock is not None:
+        over = (pending(before) == arrivals.view(np.int64)) & (transactions(before) + nbytes == 0)
+        batch.clock.order().phases_end(words[over])
     return before
 
 
@@ -188,7 +193,7 @@ def passed(group: Group, site: Site, address: np.ndarray, which: np.ndarray, par
     if group.batch.clock is not None or group.batch.trace is not None:
         part, _ = subgroup(group, over)
         if group.batch.clock is not None:
-            group.batch.clock.acquire(part.lanes)
+            group.batch.clock.see_phase_end(part.lanes, words[over])
         if group.batch.trace is not None:
             _note(part, "passed", site, words[over][None], 0)
     return over

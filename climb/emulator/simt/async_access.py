@@ -147,22 +147,20 @@ class CommitGroups:
         self._last[linear, 1] = self.commits[linear]
         done = np.full(self.commits.size, -1, np.int64)
         done[linear] = self.commits[linear] - number
-        return self._cover(self.pending, lambda access: access.number < done[access.lanes.linear()])
+        return self._cover(lambda access: access.number < done[access.lanes.linear()])
 
     def take(self, lanes: Lanes, operations: list[Pending]) -> list[Covered]:
         """Complete `operations`, as far as they are pending, for these lanes; return what this covers."""
         mine, wanted = np.zeros(self.commits.size, np.bool_), {id(each) for each in operations}
         mine[lanes.linear()] = True
-        operations = [each for each in self.pending if id(each) in wanted]
-        return self._cover(operations, lambda access: mine[access.lanes.linear()])
+        return self._cover(lambda access: mine[access.lanes.linear()], wanted)
 
-    def _cover(self, operations: list[Pending], which: Callable[[AsyncAccess], np.ndarray]) -> list[Covered]:
+    def _cover(self, which: Callable[[AsyncAccess], np.ndarray], wanted: set[int] | None = None) -> list[Covered]:
         """Remove the lanes for which `which`, bool (lanes of the access,), holds from the accesses of pending
-        `operations`, and return them."""
+        operations, and return them. `wanted`: only from those with these ids."""
         covered, pending = [], []
-        among = {id(each) for each in operations}
         for each in self.pending:
-            if id(each) not in among:
+            if wanted is not None and id(each) not in wanted:
                 pending.append(each)
                 continue
             accesses = each.accesses

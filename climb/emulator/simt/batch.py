@@ -13,6 +13,7 @@ from ..memory.stack import Stack
 from .async_access import CommitGroups
 from .asynchronous import Asynchronous
 from .block_order import BlockOrder
+from .changed_places import ChangedPlaces
 from .cluster_barrier import ClusterBarrier
 from .code import TranslatedKernel
 from .journal import Journal
@@ -75,6 +76,7 @@ class Batch:
         self.parked: dict[int, Parked] = {}
         self.timer = 0
         self.watching, self.changes, self.journal = False, 0, Journal()
+        self.places: ChangedPlaces | None = None  # made when the launch takes long
         self.strict_masks = False
         self.grid_barrier: Allocation | None = None
         self.stack: Stack | None = None
@@ -119,6 +121,8 @@ class Batch:
         """Elements of a view of memory are about to change, or have changed from `old`; called while `watching`."""
         self.changes += 1
         self.journal.write(data, index, old)
+        if self.places is not None:
+            self.places.note(data, index)
 
     def find(self, address: int, nbytes: int) -> Allocation | None:
         """The allocation that holds the bytes, in the caller's memory or among the module's variables; or None."""

@@ -272,7 +272,10 @@ class Union:
         out = np.empty(self.shape, first.dtype)
         flat = out.reshape(-1)
         for place, shape, value in zip(self.places, self.shapes, values, strict=True):
-            flat[place] = value if value.shape == (1, 1) else np.broadcast_to(value, shape).reshape(-1)
+            if value.shape == (1, 1):
+                flat[place] = value
+            else:
+                flat[place] = (value if value.shape == shape else np.broadcast_to(value, shape)).reshape(-1)
         return out
 
 

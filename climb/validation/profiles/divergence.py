@@ -45,6 +45,8 @@ POINTS, ELEMENTS = 1 << 14, 1 << 12
 #: Multiply-adds in each half of `sides`.
 WORK = (1, 4, 16, 64)
 THREADS = 256
+#: Rungs that are not profiled: at so few points they mostly start and come to their end, which counts little at 2^24.
+LEFT_OUT = ("replayed", "compacted", "cycle_check")
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,8 @@ def cases() -> Iterator[Case]:
         size = {"n": POINTS, "data": data}
         arrays = {**ladder.inputs(size), "counts": np.zeros(POINTS, np.int32)}
         for rung in ladder:
+            if rung.name in LEFT_OUT:
+                continue
             (launch,) = rung.launches(size)
             args = tuple(arrays[a] if isinstance(a, str) else a for a in launch.args)
             source = expand_includes(rung.path)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from climb.bench.ladder import Ladder
 from climb.bench.problem import Argument, Launch, Problem, Rung, Size, ceil_div
+from climb.bench.work import Work
 
 FLOAT = 4
 MAX_STEPS = 256
@@ -17,6 +19,11 @@ MAX_STEPS = 256
 POINTS = 8
 THREADS = 256
 REFILLED_POINTS = 16
+#: Blocks of the rungs compacted and cycle_check: as many as an H200 runs at once, the kernels' kBlocks on each SM.
+RESIDENT = 132 * 6
+#: Steps between the two values of z that cycle_check compares, and how many a point has taken by then: the kernel's
+#: kBatch, and kFew and the batches of the first stage. (The end of its last stage saves no step.)
+CYCLE, CYCLE_AT = 12, 80
 #: Within so many steps the light points of the periodic data escape.
 LIGHT_STEPS = 8
 #: Multiplications and additions of one step, including the test.
@@ -168,6 +175,48 @@ def _launches(kernel: str, threads: int, points: int) -> Callable[[Size], tuple[
     return launches
 
 
+def _resident(kernel: str) -> Callable[[Size], tuple[Launch, ...]]:
+    """As many blocks as run at once, each with points until there are no more."""
+
+    def launches(size: Size) -> tuple[Launch, ...]:
+        grid = (min(max(1, ceil_div(size["n"], THREADS)), RESIDENT),)
+        return (Launch(kernel, grid, (THREADS,), ("re", "im", "counts", np.uint32(size["n"]))),)
+
+    return launches
+
+
+@functools.cache
+def _share_in_cycles(data: str) -> float:
+    """The share of points that cycle_check finds in a cycle, of a picture of 128 x 128."""
+    given = _inputs({"n": 1 << 14, "data": data}, np.random.default_rng(0))
+    inside = escape_counts(given["re"], given["im"]) == MAX_STEPS
+    c_re, c_im = given["re"][inside], given["im"][inside]
+    z_re, z_im = np.zeros_like(c_re), np.zeros_like(c_im)
+    for done in range(CYCLE_AT):
+        if done == CYCLE_AT - CYCLE:
+            before = z_re, z_im
+        z_re, z_im = (z_re * z_re - z_im * z_im) + c_re, 2 * (z_re * z_im) + c_im
+    return float(((z_re == before[0]) & (z_im == before[1])).sum() / inside.size)
+
+
+def _fits_32_bits(size: Size) -> str | None:
+    return None if size["n"] < 1 << 32 else "n may be at most 2^32 - 1, because indices have 32 bits"
+
+
+def _untested(size: Size) -> Work:
+    """The work where most steps have no test: six operations instead of seven, of which one is a multiply-add."""
+    steps = _flops(size) // FLOPS_PER_STEP
+    return replace(problem.work(size), fp32=5 * steps, fma=steps)
+
+
+def _without_cycles(size: Size) -> Work:
+    """The same without the steps of points in a cycle, from where the rung cycle_check finds it."""
+    data = "periodic" if size["data"] == "periodic" else "image"
+    saved = round((MAX_STEPS - CYCLE_AT) * _share_in_cycles(data) * size["n"])
+    work = _untested(size)
+    return replace(work, fp32=max(0, work.fp32 - 5 * saved), fma=max(0, work.fma - saved))
+
+
 ladder = Ladder(
     problem,
     Path(__file__).parent,
@@ -179,5 +228,17 @@ ladder = Ladder(
         Rung("flattened", "one loop instead of two", _launches("escape_flattened", THREADS, POINTS)),
         Rung("reconverged", "lanes reconverge every 16 steps", _launches("escape_reconverged", THREADS, POINTS)),
         Rung("refilled", "the warp hands out its points", _launches("escape_refilled", THREADS, REFILLED_POINTS)),
+        Rung(
+            "replayed", "one test per batch, then back", _launches("escape_replayed", THREADS, REFILLED_POINTS),
+            shortcut=True, work=_untested,
+        ),
+        Rung(
+            "compacted", "warps full of points that last", _resident("escape_compacted"),
+            requires=_fits_32_bits, shortcut=True, work=_untested,
+        ),
+        Rung(
+            "cycle_check", "a point that comes back goes round", _resident("escape_cycle_check"),
+            requires=_fits_32_bits, shortcut=True, work=_without_cycles,
+        ),
     ),
 )  # fmt: skip

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from tools.corners import *  # noqa: F403
 from tools.corners import Corner
 from tools.rung_checks import *  # noqa: F403
+from tools.thorough import thorough
 
 from climb import WrongResult
 from climb.emulator import EmulatorError, OutOfBounds, Race, Uninitialised
@@ -153,6 +154,7 @@ HIDDEN = [
     ("convlayer_int8", "mma", "e + d < kDigits", "e + d < kDigits - 1", WrongResult),
     ("convlayer_tensor", "halves", "    __syncthreads();\n    }\n    const int rank", "}\n    const int rank",
      EmulatorError),
-    ("convlayer_tensor", "halves", "    wait_for_launch_before();\n    const", "    const", EmulatorError),
+    thorough(("convlayer_tensor", "halves", "    wait_for_launch_before();\n    const", "    const", EmulatorError)),
+    thorough(("convlayer_tensor", "wgmma", "mbarrier_wait(&empty[slot], items / kPixelSlots % 2 ^ 1);", "", Race)),
     ("convlayer_tensor", "wgmma", "if (!resident && lane == 0)", "if (lane > 31)", EmulatorError),
 ]  # fmt: skip

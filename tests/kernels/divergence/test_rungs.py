@@ -26,4 +26,7 @@ PLANTED = [
     ("divergence", "flattened", "        z = {0.0f, 0.0f};", "        z = c;", WrongResult),
     ("divergence", "reconverged", "count == kMaxSteps", "count == kBatch", WrongResult),
     ("divergence", "refilled", "finished & ((1u << lane) - 1)", "finished", WrongResult),
+    ("divergence", "replayed", "z = before;", "z = c;", WrongResult),
+    ("divergence", "compacted", "item.z = z;", "", WrongResult),
+    ("divergence", "cycle_check", "fate == Fate::kLeaves || last", "fate == Fate::kLeaves", WrongResult),
 ]  # fmt: skip

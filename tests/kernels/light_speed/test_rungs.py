@@ -8,7 +8,7 @@ from tools.corners import Corner
 from tools.rung_checks import *  # noqa: F403
 
 from climb import WrongResult
-from climb.emulator import OutOfBounds
+from climb.emulator import EndlessLoop, OutOfBounds
 
 #: Sizes to draw from: small, among them ones, primes and tile edges.
 SIZES = {
@@ -16,6 +16,7 @@ SIZES = {
     "read": st.fixed_dictionaries({"n": st.one_of(st.integers(1, 40), st.integers(1, 25000))}),
     "fma": st.fixed_dictionaries({"n": st.one_of(st.integers(1, 40), st.integers(1, 4200))}),
     "floor": st.fixed_dictionaries({"n": st.integers(1, 300)}),
+    "chain": st.fixed_dictionaries({"steps": st.integers(1, 6)}),
     "launch": st.fixed_dictionaries({"blocks": st.integers(1, 6)}),
     "write": st.fixed_dictionaries({"n": st.one_of(st.integers(1, 40), st.integers(1, 9000))}),
     "integer": st.fixed_dictionaries({"n": st.one_of(st.integers(1, 40), st.integers(1, 2100))}),
@@ -44,6 +45,9 @@ PLANTED = [
     ("floor", "one_warp", "i += threads", "i += 2 * threads", WrongResult),
     ("floor", "every_sm", "i += threads", "i += 2 * threads", WrongResult),
     ("launch", "flag", "*flag = 1", "*flag = 2", WrongResult),
+    ("chain", "stream", "+ 1) % gridDim.x] + 1", "+ 1) % gridDim.x]", WrongResult),
+    ("chain", "barrier", "step % 2 == 1 ? other", "step % 2 == 0 ? other", WrongResult),
+    ("chain", "handed_over", "% gridDim.x) < step)", "% gridDim.x) <= step)", EndlessLoop),
     ("write", "uint4", "first + 2 * kOdd", "first + 3 * kOdd", WrongResult),
     ("write", "streaming", "quads * kWidth + i", "quads * kWidth + i + 1", WrongResult),
     ("integer", "many_chains", "step < kSteps", "step < kSteps - kUnroll", WrongResult),

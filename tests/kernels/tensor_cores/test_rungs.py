@@ -21,6 +21,13 @@ def growing(size: dict) -> dict[str, np.ndarray]:
     return {"A": inputs["A"], "B": np.ldexp(inputs["B"], steps[:, None])}
 
 
+def tiny_first(size: dict) -> dict[str, np.ndarray]:
+    """Factors with numbers of A so small, for the first 40 of k, that parts of them would be lost."""
+    inputs = factors(size, np.random.default_rng(0))
+    start = np.where(np.arange(size["k"]) < 40, 110, 0).astype(np.int32)
+    return {"A": np.ldexp(inputs["A"], -start), "B": np.ldexp(inputs["B"], start[:, None])}
+
+
 #: Small extents, among them some that no tile divides; n and k are mostly such that tensor maps take them.
 ROWS = st.one_of(st.integers(1, 70), st.sampled_from((127, 129)))
 PIECES = st.one_of(st.integers(1, 12).map(lambda pieces: 8 * pieces), st.integers(1, 40))
@@ -45,7 +52,28 @@ CORNERS = [
             only=only,
             inputs=growing,
         )
-        for only in ("row_of(lane)", "columns[c].update(")  # held and few_rows
+        for only in ("row_of(lane)", "raise_tiny(")  # held and few_rows
+    ),
+    Corner(
+        "tgemm",
+        "a ring that goes round, units that change",
+        {"m": 3, "n": 8, "k": 136, "data": "normal"},
+        {"kernels.tensor_cores.tgemm.launches.FEW_PARTS": {}, "kernels.tensor_cores.tgemm.launches.FEW_THREADS": 128},
+        {"kGroups = 4": "kGroups = 1"},
+        only="raise_tiny(",
+        inputs=tiny_first,
+    ),
+    Corner(
+        "tgemm",
+        "a ring of small tiles that goes round, rows and columns longer than registers",
+        {"m": 3, "n": 8, "k": 260, "data": "normal"},
+        {},
+        {
+            "kStages = 8": "kStages = 4",
+            "split_strip<kWidth, 8>": "split_strip<kWidth, 1>",
+            "kRowThreads, 4>": "kRowThreads, 1>",
+        },
+        only="multiply_small",
     ),
     Corner(
         "tgemm",
@@ -102,6 +130,8 @@ PLANTED = [
     ("hgemm", "specialised", "mbarrier_wait(&empty[slot], phase ^ 1);", "", EmulatorError),
     ("hgemm", "two_consumers", "mbarrier_init(&empty[s], kConsumers);", "mbarrier_init(&empty[s], 1);", EmulatorError),
     ("hgemm", "multicast", "&empty[s], kCluster * kConsumers);", "&empty[s], kCluster);", EmulatorError),
+    # The other block's copies overwrite what this block's products still read.
+    ("hgemm", "multicast", "mbarrier_arrive_at(&empty[last], thread)", "mbarrier_arrive(&empty[last])", Race),
     ("hgemm", "persistent", "+ rank * kRows, &full[slot]", ", &full[slot]", WrongResult),
     ("hgemm", "overlapped", "output.x = first.y;", "output.x = first.y + 32;", WrongResult),
     ("hgemm", "tuned", "mbarrier_wait(&full[slot], i / kStages % 2);", "", EmulatorError),
@@ -119,6 +149,7 @@ PLANTED = [
     ("tgemm", "one_pass", "if (thread < kColumns && column < n)", "if (thread < 64 && column < n)", WrongResult),
     ("tgemm", "tuned", "fence_proxy_async();", "", EmulatorError),
     ("tgemm", "one_launch", "before * kRowsOfBlock + place", "before + place", EmulatorError),
+    ("tgemm", "small_tiles", "shared[((1 - group) * 32", "shared[(group * 32", WrongResult),
     ("tgemm", "few_rows", "quad = column % 32 / 4 ^ row % 8", "quad = column % 32 / 4", WrongResult),
     ("tgemm", "held", "(4 * s + lane % 4) ^ (own % 8)", "(4 * s + lane % 4)", WrongResult),
     *((name, "wgmma", "step % kChain + s > 0", "step % kChain > 0", WrongResult) for name in PIPES),
@@ -126,8 +157,13 @@ PLANTED = [
 
 #: Planted faults that only the corners reach.
 HIDDEN = [
-    ("tgemm", "few_rows", "totals[j] *= factor;", ";", WrongResult),
+    ("tgemm", "few_rows", "raised ? kDown : 1.0f", "1.0f", WrongResult),
+    ("tgemm", "few_rows", "raise_tiny(values) ? kDown", "raise_tiny(values) ? 1.0f", WrongResult),
+    ("tgemm", "few_rows", "sync_warpgroup(1 + group);  // A is split", "//", EmulatorError),
+    ("tgemm", "small_tiles", "mbarrier_wait(&empty[slot], i / kStages % 2 ^ 1);", "", EmulatorError),
+    ("tgemm", "small_tiles", "row = start + kKept * kRowsAtOnce; row < k", "row = k; row < k", WrongResult),
     ("tgemm", "held", "block * kRowsOfSplit", "block % 2 * kRowsOfSplit", EmulatorError),
+    thorough(("tgemm", "held", "mbarrier_arrive_at(&empty[from[p]], lane)", "mbarrier_arrive(&empty[from[p]])", Race)),
     thorough(("tgemm", "held", "if (thread == 0) meet(counter, kSplit);", "", EmulatorError)),
     thorough(("tgemm", "held", "bulk_wait_read<1>()", "bulk_wait_read<2>()", EmulatorError)),
     ("hgemm", "persistent", "<0>();\n            if (thread <", "<0>();\n            if (thread < -", EmulatorError),

@@ -51,8 +51,8 @@ def above_start(words: np.ndarray) -> np.ndarray:
 
 def swallow(one: int, rank: int, other: int, other_rank: int) -> bool:
     """Whether these bits (`above_start`) of two descriptors differ by the ranks of their blocks, added or or-ed to the
-    same bits."""
-    if one == other:  # a bit that is set anyway does not change when a rank is or-ed to it
+    same bits. Bits that are alike hold no rank: a rank that is or-ed to bits that are set already changes nothing."""
+    if one == other:
         return False
     here, there = rank << _RANK, other_rank << _RANK
     if one - here == other - there:

@@ -1,0 +1,52 @@
+"""The accesses of a launch, by tick, and the stamps that shadow memories keep of them.
+
+A stamp packs an access: tick << TICK | kind << KIND | thread. Kinds above ONE combine several accesses to a cell: by
+lanes of one warp, by threads of one block, or by several blocks.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from ..simt.site import Site
+from .handovers import Handovers
+
+KIND, TICK = 28, 30
+ONE, WARP_LANES, BLOCK_THREADS, BLOCKS = range(4)
+FEW = 64  # most lanes of a plain store that may set flags
+MAX_THREADS = 1 << KIND  # threads of a launch that stamps can distinguish
+ID = (1 << KIND) - 1
+TIME = -(1 << TICK)
+
+
+class Events:
+    """The accesses of a launch, by tick; ticks count from 1."""
+
+    def __init__(self, blocks: int) -> None:
+        self.sites: list[Site | None] = [None]
+        self._strong = np.zeros(256, np.bool_)
+        self.acquires = np.zeros(blocks, np.int64)
+        self.fenced = False
+        self.handovers = Handovers(blocks)
+
+    @property
+    def now(self) -> int:
+        """The stamp that separates all earlier accesses (below it) from all later ones."""
+        return len(self.sites) << TICK
+
+    def next(self, site: Site) -> int:
+        """The stamp of an access that happens now, without a thread."""
+        tick = len(self.sites)
+        if tick == self._strong.size:
+            self._strong = np.concatenate((self._strong, np.zeros(tick, np.bool_)))
+        self._strong[tick] = site.strong
+        self.sites.append(site)
+        return tick << TICK
+
+    def site(self, stamp: int) -> Site:
+        """The instruction of an access."""
+        return self.sites[stamp >> TICK]
+
+    def strong(self, stamps: np.ndarray) -> np.ndarray:
+        """Whether each access is volatile or ordered."""
+        return self._strong[stamps >> TICK]

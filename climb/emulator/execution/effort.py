@@ -1,0 +1,162 @@
+"""Whether a kernel that runs for long still gets anywhere.
+
+No proof finds every endless loop. What `progress` cannot prove is given up after some seconds of computing in which
+nothing speaks for an end:
+
+- no thread has left the kernel, and no part of it has run for the first time;
+- nothing in memory has changed that had not changed before;
+- no loop has come closer to a bound that it compares with. `for (i = 0; i < n; ++i)` does in every round, whatever it
+  computes, and so does an outer loop around it; a loop that only starts others anew does not.
+
+So a kernel that is merely long runs to its end, or to the limit on steps. Raising that limit raises the seconds in
+proportion.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from time import thread_time
+
+import numpy as np
+
+from ..ptx.control_flow import Block
+from ..ptx.model import Immediate, Instruction, Register
+from ..simt.batch import Batch
+from ..simt.changed_places import ChangedPlaces
+from ..simt.groups import Group
+from .progress import decisions, loop_body
+
+WINDOW = 1.6  # seconds of this thread's CPU time that are judged together
+WINDOWS = 4  # without any sign of an end, after which a kernel is given up, for the usual limit on steps
+EVERY = 16  # steps between looks at the clock
+PAUSE = 0.005  # seconds between samples of a loop
+SAMPLES = 8  # fewest samples that tell whether a loop comes closer to its bound
+STEPS = 1024  # fewest steps without a sign of an end
+USUAL_STEPS = 2_000_000
+
+_DTYPES = {"b": "u", "u": "u", "s": "i", "f": "f"}
+
+
+@dataclass
+class _Approach:
+    """How far lanes have been from the bound of a loop: first, last, how often; and whether they ever moved away."""
+
+    first: float
+    last: float
+    samples: int = 1
+    away: bool = False
+
+    def add(self, distance: float) -> None:
+        self.away |= not distance <= self.last
+        self.last = distance
+        self.samples += 1
+
+    @property
+    def closer(self) -> bool:
+        """Whether they come closer and closer."""
+        return self.samples >= SAMPLES and not self.away and self.last < self.first
+
+
+class Effort:
+    """Judges a batch whose scheduler may run `max_steps` basic blocks."""
+
+    def __init__(self, batch: Batch, max_steps: int) -> None:
+        self.batch, self.windows = batch, max(WINDOWS, round(WINDOWS * max_steps / USUAL_STEPS))
+        self._bounds = cache(lambda head: bounds_of(batch.kernel.code.blocks, head))
+        self._heads: dict[int, list[int]] | None = None
+        self._start = self._end = self._sampled = 0.0
+        self._approaches: dict[tuple[int, int, int, int], _Approach] = {}
+        self._seen = (0, 0)
+        self._fruitless, self._since = 0, 0
+
+    def review(self, steps: int, at: int, group: Group) -> str:
+        """Why a kernel is given up that has run `steps` and whose `group` is at block `at`; empty if it is not."""
+        now = thread_time()
+        if not self._end:
+            self._start, self._end = now, now + WINDOW
+        if now >= self._end:
+            if self._judge(steps, now):
+                return ""
+            self._fruitless += 1
+            if self._fruitless >= self.windows and steps - self._since >= STEPS:
+                return self._why(now)
+        elif self.batch.places is not None and now - self._sampled >= PAUSE:
+            self._sample(at, group)
+            self._sampled = thread_time()
+        return ""
+
+    def _judge(self, steps: int, now: float) -> bool:
+        """End a window; whether anything in it speaks for an end."""
+        batch, first = self.batch, self.batch.places is None
+        seen = len(batch.exited), sum(1 for count in batch.counts.executed if count[0])
+        fruitful = first or batch.places.settle() or seen != self._seen
+        fruitful = fruitful or any(each.closer for each in self._approaches.values())
+        if first:
+            batch.places, batch.watching = ChangedPlaces(), True
+        self._seen, self._end = seen, now + WINDOW
+        self._approaches.clear()
+        if fruitful:
+            self._fruitless, self._start, self._since = 0, now, steps
+        return fruitful
+
+    def _sample(self, at: int, group: Group) -> None:
+        lane = group.lanes.at(0)
+        for head in self._loops_at(at):
+            for number, (one, other, kind) in enumerate(self._bounds(head)):
+                left, right = (_value(group, each, kind) for each in (one, other))
+                distance = float(np.abs(left - right).max())
+                key = head, number, group.lanes.count, hash(lane)
+                if key in self._approaches:
+                    self._approaches[key].add(distance)
+                else:
+                    self._approaches[key] = _Approach(distance, distance)
+
+    def _loops_at(self, at: int) -> list[int]:
+        """The heads of the loops that a block is in."""
+        if self._heads is None:
+            blocks, self._heads = self.batch.kernel.code.blocks, {}
+            for head in {one for block in blocks for one in block.successors if one <= block.index}:
+                for index in loop_body(blocks, head):
+                    self._heads.setdefault(index, []).append(head)
+        return self._heads.get(at, [])
+
+    def _why(self, now: float) -> str:
+        return (
+            f"no end in sight: in {now - self._start:.0f} seconds of computing, no thread has left the kernel, nothing "
+            "has been stored in a new place, and no loop has come closer to the bound that it compares with"
+        )
+
+
+Bound = tuple[Register | Immediate, Register | Immediate, str]
+
+
+def bounds_of(blocks: list[Block], head: int) -> tuple[Bound, ...]:
+    """What the loop at `head` compares to decide whether to go on: the two operands, and their type."""
+    return tuple(_operands(one) for one in decisions(blocks, head) if _compares(one))
+
+
+def _compares(instruction: Instruction) -> bool:
+    kind = instruction.opcode.rsplit(".", 1)[-1]
+    return (
+        instruction.opcode.startswith("setp.") and len(instruction.operands) == 3
+        and kind[0] in _DTYPES and kind[1:] in ("16", "32", "64")
+        and all(isinstance(each, Register | Immediate) for each in instruction.operands[1:])
+        and any(isinstance(each, Register) for each in instruction.operands[1:])
+    )  # fmt: skip
+
+
+def _operands(instruction: Instruction) -> Bound:
+    _, one, other = instruction.operands
+    return one, other, instruction.opcode.rsplit(".", 1)[-1]
+
+
+def _value(group: Group, operand: Register | Immediate, kind: str) -> np.ndarray:
+    """The operand of a comparison as float64."""
+    if isinstance(operand, Immediate):
+        if operand.bits:
+            return np.array(operand.value, f"u{operand.bits // 8}").view(f"f{operand.bits // 8}").astype(np.float64)
+        return np.array(operand.value, np.float64)
+    value = group.value(operand.name)
+    dtype = np.dtype(f"{_DTYPES[kind[0]]}{int(kind[1:]) // 8}")
+    return (value.view(dtype) if value.dtype.itemsize == dtype.itemsize else value).astype(np.float64)

@@ -1,0 +1,80 @@
+"""Which emulated GPU a thread uses: how many there are, which is current, and which may read whose memory."""
+
+from __future__ import annotations
+
+import os
+import threading
+
+from climb.fake_cupy.errors import CUDADriverError, CUDARuntimeError
+
+#: How many GPUs the emulated machine has, unless ``CLIMB_DEVICES`` says otherwise.
+DEVICES = 2
+
+
+class _State(threading.local):
+    """The current device of each thread, as in the CUDA runtime."""
+
+    device = 0
+
+
+_state = _State()
+_count = int(os.environ.get("CLIMB_DEVICES", DEVICES))
+#: Pairs (device, other): kernels on `device` may access the memory of `other`.
+_peers: set[tuple[int, int]] = set()
+
+
+def count() -> int:
+    """The number of emulated devices."""
+    return _count
+
+
+def set_count(devices: int) -> int:
+    """Let the emulated machine have so many devices; returns how many it had before. Peer access is off again."""
+    global _count
+    if devices < 1:
+        raise ValueError(f"a machine has at least one device, not {devices}")
+    before, _count = _count, devices
+    _peers.clear()
+    return before
+
+
+def current() -> int:
+    """The number of this thread's current device."""
+    return _state.device
+
+
+def use(device: int) -> None:
+    """Make a device the current one of this thread. Raises CUDADriverError where there is no such device."""
+    _state.device = check(device)
+
+
+def check(device: int) -> int:
+    """The number of a device that exists. Raises CUDADriverError for another."""
+    if not 0 <= int(device) < _count:
+        there = "there is one emulated device, number 0" if _count == 1 else f"there are {_count} emulated devices"
+        raise CUDADriverError(f"CUDA_ERROR_INVALID_DEVICE: {there}, and none has number {device}")
+    return int(device)
+
+
+def enable_peer_access(peer: int) -> None:
+    """``deviceEnablePeerAccess``: kernels on the current device may access the memory of `peer` from now on.
+
+    Raises CUDARuntimeError where they may already, as CUDA does, and for the device itself.
+    """
+    pair = (current(), check(peer))
+    if pair[0] == pair[1]:
+        raise CUDARuntimeError("cudaErrorInvalidDevice: a device needs no peer access to itself")
+    if pair in _peers:
+        raise CUDARuntimeError("cudaErrorPeerAccessAlreadyEnabled: peer access is already enabled")
+    _peers.add(pair)
+
+
+def open_peer(peer: int) -> None:
+    """Enable peer access of the current device to `peer` unless it is enabled, as opening an IPC handle does."""
+    if peer != current():
+        _peers.add((current(), peer))
+
+
+def may_access(device: int, owner: int) -> bool:
+    """Whether kernels on `device` may access the memory of `owner`."""
+    return device == owner or (device, owner) in _peers

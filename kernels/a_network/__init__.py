@@ -1,0 +1,1 @@
+"""The chapter on a whole network: its ladder."""

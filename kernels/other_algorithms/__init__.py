@@ -1,0 +1,1 @@
+"""What the chapter ``book/other-algorithms.ipynb`` runs."""

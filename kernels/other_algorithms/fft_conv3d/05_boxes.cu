@@ -1,0 +1,16 @@
+// Idea: the copy engine brings the next planes while this thread block computes.
+// From the rung before: tensor maps: no addresses and no bounds for a warp to compute,
+// and zeros outside the volume come from the engine.
+// Requires: compute capability 9.0; rows of a multiple of 16 bytes.
+#include "boxes.cuh"
+
+template <int K>
+__global__ void __launch_bounds__(kThreads, 2)
+    fft_conv3d_boxes(const __grid_constant__ TensorMap map,
+                     const float* __restrict__ source,
+                     const float* __restrict__ weights,
+                     const float2* __restrict__ spectra, float* __restrict__ target,
+                     int n, int planes)
+{
+    walk_boxes<K, false>(map, source, weights, spectra, target, n, planes);
+}

@@ -1,0 +1,16 @@
+// Metadata come by rows: 16 bits for each 16 of k. Bring them into the order of lanes:
+// for each 64 of k and each 16 rows 32 words, of which word 4g + t has row g in its
+// lower half and row g + 8 in its upper half, of the 16 of k from 16t.
+constexpr int kThreads = 32;
+
+// A block for each 64 of k (x) and each 16 rows (y); a row has `pieces` of 16 bits.
+extern "C" __global__ void words(const unsigned short* __restrict__ rows,
+                                 unsigned* __restrict__ packed, int pieces)
+{
+    const int lane = threadIdx.x, slab = blockIdx.x, tile = blockIdx.y;
+    const unsigned short* const mine = rows + tile * 16 * pieces + slab * 4;
+    const int group = lane / 4, piece = lane % 4;
+    const unsigned lower = mine[group * pieces + piece];
+    const unsigned upper = mine[(group + 8) * pieces + piece];
+    packed[(slab * gridDim.y + tile) * 32 + lane] = lower | upper << 16;
+}

@@ -1,0 +1,81 @@
+"""The network's layers, its parameters, and the programs that are made from them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from kernels.a_network.unet import ladder, unet
+from kernels.a_network.unet.network import mish, network, reference
+from kernels.conv1d.conv1d.problem import UNET_COUNTS
+
+
+def test_convolutions_are_those_of_the_ladder_conv1d_and_four_that_change_the_length() -> None:
+    found: dict[tuple[int, ...], int] = {}
+    for conv in network(256).convolutions:
+        if conv.kind == "same":
+            key = conv.i, conv.o, conv.length, conv.taps
+            found[key] = found.get(key, 0) + 1
+    assert found == {(s["i"], s["o"], s["l"], s["k"]): count for s, count in UNET_COUNTS}
+    assert [c.kind for c in network(256).convolutions if c.kind != "same"] == ["down", "down", "up", "up"]
+
+
+def test_products_leave_out_those_with_zeros_beyond_the_row() -> None:
+    for conv in network(32).convolutions:
+        outputs, taps, reach = range(conv.length_out), range(conv.taps), conv.taps // 2
+        if conv.kind == "up":  # tap t takes position p to 2 p + t - 1
+            terms = sum(2 * p + t - 1 in outputs for p in range(conv.length) for t in taps)
+        else:
+            terms = sum(conv.stride * q + t - reach in range(conv.length) for q in outputs for t in taps)
+        assert conv.products == conv.i * conv.o * terms, conv
+
+
+def test_tensors_fill_the_flat_array_and_do_not_overlap() -> None:
+    net = network(32)
+    ends = [0]
+    for tensor in net.tensors.values():
+        assert tensor.offset % 32 == 0 and 0 <= tensor.offset - ends[-1] < 32
+        ends.append(tensor.offset + tensor.size)
+    assert 0 <= net.size - ends[-1] < 32 and net.parameters < net.size
+
+
+def test_reference_treats_samples_alone() -> None:
+    inputs = ladder.inputs(unet(3, 32))
+    names = "parameters", "sample", "timestep", "observation"
+    together = reference(32, *(inputs[name] for name in names))
+    second = reference(32, inputs["parameters"], *(inputs[name][1:2] for name in names[1:]))
+    np.testing.assert_allclose(together[1:2], second, rtol=1e-12)
+
+
+def test_mish_is_right_where_exp_overflows() -> None:
+    assert mish(np.array([800.0]))[0] == 800.0 and abs(mish(np.array([-800.0]))[0]) < 1e-300
+    assert mish(np.array([1.0]))[0] == pytest.approx(0.8650983882673103)
+
+
+@pytest.mark.parametrize(
+    ("rung", "launches"), [("per_operation", 131), ("fused", 32), ("dependent", 32), ("persistent", 2)]
+)
+def test_launches_of_the_whole_network(rung: str, launches: int) -> None:
+    found = ladder[rung].launches(unet(1))
+    assert len(found) == launches
+    assert [launch.graph for launch in found] == [rung in ("dependent", "persistent")] * launches
+    assert [launch.pdl for launch in found[1:]] == [rung in ("dependent", "persistent")] * (launches - 1)
+
+
+def test_widths_and_batches_that_no_rung_takes_are_refused() -> None:
+    assert ladder["fused"].rung.requires({"batch": 1, "width": 48}) == "width is a multiple of 32, up to 256"
+    assert ladder["fused"].rung.requires({"batch": 2000, "width": 32}) == "batch is at most 1024"
+    assert ladder["persistent"].rung.requires({"batch": 2, "width": 32}) == "batch is 1"
+
+
+def test_pytorch_computes_the_same() -> None:
+    torch = pytest.importorskip("torch")
+    from kernels.a_network.unet.torch_network import as_product, forward, parameters_of
+
+    inputs = ladder.inputs(unet(2, 32))
+    expected = ladder.problem.reference(inputs, unet(2, 32))["noise"]
+    given = {name: torch.from_numpy(value) for name, value in inputs.items()}
+    p = parameters_of(32, given["parameters"])
+    for convolve in (None, as_product):
+        found = forward(32, p, given["sample"], given["timestep"], given["observation"], convolve)
+        assert np.abs(found.numpy() - expected).max() <= ladder.problem.tolerance(unet(2, 32)) * np.abs(expected).max()
