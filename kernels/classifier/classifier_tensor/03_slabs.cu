@@ -8,7 +8,7 @@
 // stages. With one piece sums is the output.
 #include "../../common/hopper/dependent.cuh"
 #include "../../common/hopper/tma.cuh"
-#include "../../common/hopper/wgmma.cuh"
+#include "../../common/hopper/wgmma_narrow.cuh"
 #include "../../common/mma.cuh"
 #include "../../common/warp.cuh"
 #include "split.cuh"

@@ -1,5 +1,5 @@
 // Products of a warpgroup (wgmma, sm_90a): 64 x N sums of 16 products of halves, or of
-// 8 of TF32, for N of 32, 64, 112, 128, 192 or 256. The second factor lies in shared
+// 8 of TF32, for N of 64, 112, 128, 192 or 256. The second factor lies in shared
 // memory, the first there or in registers.
 //
 // A tile in shared memory has rows of 128 bytes, swizzled as the copy engine swizzles
@@ -85,14 +85,6 @@ __device__ __forceinline__ void sync_warpgroup(int id)
 #define SUMS_4(i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3])
 #define SUMS_16(i) SUMS_4(i), SUMS_4(i + 4), SUMS_4(i + 8), SUMS_4(i + 12)
 #define SUMS_32(i) SUMS_16(i), SUMS_16(i + 16)
-#define NAMES_OF_32                                                                 \
-    "%0, %1, %2, %3, %4, %5, %6, %7, "                                              \
-    "%8, %9, %10, %11, %12, %13, %14, %15"
-#define SUMS_OF_32 SUMS_16(0)
-#define SHARED_32 "%16, %17, add, 1, 1"
-#define SHARED_ADD_32 "%18"
-#define HELD_32 "{%16, %17, %18, %19}, %20, add, 1, 1"
-#define HELD_ADD_32 "%21"
 #define NAMES_OF_64 NAMES_0
 #define SUMS_OF_64 SUMS_32(0)
 #define SHARED_64 "%32, %33, add, 1, 1"
@@ -152,7 +144,6 @@ __device__ __forceinline__ void sync_warpgroup(int id)
                      : "memory");                                                   \
     }
 #define WGMMA_ALL(name, type, shared_rows, held_rows)                               \
-    WGMMA(name, 32, type, shared_rows, held_rows)                                   \
     WGMMA(name, 64, type, shared_rows, held_rows)                                   \
     WGMMA(name, 112, type, shared_rows, held_rows)                                  \
     WGMMA(name, 128, type, shared_rows, held_rows)                                  \

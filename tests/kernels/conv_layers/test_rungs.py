@@ -154,7 +154,6 @@ HIDDEN = [
     ("convlayer_int8", "mma", "e + d < kDigits", "e + d < kDigits - 1", WrongResult),
     ("convlayer_tensor", "halves", "    __syncthreads();\n    }\n    const int rank", "}\n    const int rank",
      EmulatorError),
-    thorough(("convlayer_tensor", "halves", "    wait_for_launch_before();\n    const", "    const", EmulatorError)),
     thorough(("convlayer_tensor", "wgmma", "mbarrier_wait(&empty[slot], items / kPixelSlots % 2 ^ 1);", "", Race)),
     ("convlayer_tensor", "wgmma", "if (!resident && lane == 0)", "if (lane > 31)", EmulatorError),
 ]  # fmt: skip
