@@ -145,9 +145,9 @@ TAP_HALVES = OUTS * DEPTH * TAPS
 BLOCKS = {1: 132, 2: 132, 3: 117, 4: 120, 6: 102, 8: 120}
 #: Threads of the last pass.
 ADD_THREADS = 128
-#: What it costs to add up the sums of a cluster, to launch a last pass, and to add up a sum there, in rows of eight
-#: pixels times steps.
-CLUSTER_MEETING, LAST_PASS, LAST_SUM = 40, 40, 4e-5
+#: What it costs to add up the sums of a cluster, and each of them; to launch a last pass, and each part there; and what
+#: a step of a tile alone costs beside one of two tiles, if not all weights stay. In rows of eight pixels times steps.
+CLUSTER_MEETING, CLUSTER_RANK, LAST_PASS, LAST_PART, ALONE_STEP = 50, 5, 35, 4, 1.7
 
 
 def extents_fit(size: Size) -> str | None:
@@ -181,12 +181,11 @@ def _cut(size: Size, high: int, parts: int, ranks: int) -> Cut | None:
     steps = ceil_div(ceil_div(size["c_in"], DEPTH), parts * ranks)
     across = ceil_div(tiles, own)
     # Two warpgroups share a last tile by its steps, if the weights of all steps stay.
-    last = ceil_div(steps, GROUPS) * GROUPS if steps <= TAP_SLOTS else steps
+    last = ceil_div(steps, GROUPS) * GROUPS if steps <= TAP_SLOTS else steps * ALONE_STEP
     rows = high * (own // GROUPS * GROUPS * steps + own % GROUPS * last)
     waves = ceil_div(groups * parts * ranks * across, BLOCKS[ranks])
-    outputs = size["batch"] * size["c_out"] * size["n"] ** 2
-    meeting = CLUSTER_MEETING if ranks > 1 else 0
-    last_pass = LAST_PASS + LAST_SUM * parts * outputs if parts > 1 else 0
+    meeting = CLUSTER_MEETING + CLUSTER_RANK * ranks if ranks > 1 else 0
+    last_pass = LAST_PASS + LAST_PART * parts if parts > 1 else 0
     return Cut(high, parts, ranks, across, waves * rows + meeting + last_pass)
 
 
