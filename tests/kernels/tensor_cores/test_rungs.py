@@ -58,8 +58,8 @@ CORNERS = [
         "tgemm",
         "a ring that goes round, tiny numbers",
         {"m": 3, "n": 8, "k": 136, "data": "normal"},
-        {"kernels.tensor_cores.tgemm.launches.FEW_PARTS": {}, "kernels.tensor_cores.tgemm.launches.FEW_THREADS": 32},
-        {"kWarps = 8": "kWarps = 1"},
+        {"kernels.tensor_cores.tgemm.launches.FEW_PARTS": {}, "kernels.tensor_cores.tgemm.launches.FEW_THREADS": 128},
+        {"kGroups = 4": "kGroups = 1"},
         only="raise_tiny(",
         inputs=tiny_parts,
     ),
@@ -151,16 +151,16 @@ PLANTED = [
     ("tgemm", "tuned", "fence_proxy_async();", "", EmulatorError),
     ("tgemm", "one_launch", "before * kRowsOfBlock + place", "before + place", EmulatorError),
     ("tgemm", "small_tiles", "shared[((1 - group) * 32", "shared[(group * 32", WrongResult),
-    ("tgemm", "few_rows", "quad = g ^ row % 8", "quad = g", WrongResult),
+    ("tgemm", "few_rows", "quad = column % 32 / 4 ^ row % 8", "quad = column % 32 / 4", WrongResult),
     ("tgemm", "held", "(4 * s + lane % 4) ^ (own % 8)", "(4 * s + lane % 4)", WrongResult),
     *((name, "wgmma", "step % kChain + s > 0", "step % kChain > 0", WrongResult) for name in PIPES),
 ]  # fmt: skip
 
 #: Planted faults that only the corners reach.
 HIDDEN = [
-    ("tgemm", "few_rows", "units[group] = unit;", ";", WrongResult),
-    ("tgemm", "few_rows", "raised || raise_tiny(b) ? kDown", "raise_tiny(b) ? kDown", WrongResult),
-    ("tgemm", "few_rows", "__syncwarp();  // all lanes have read the stage", "", EmulatorError),
+    ("tgemm", "few_rows", "raised ? kDown : 1.0f", "1.0f", WrongResult),
+    ("tgemm", "few_rows", "raise_tiny(values) ? kDown", "raise_tiny(values) ? 1.0f", WrongResult),
+    ("tgemm", "few_rows", "sync_warpgroup(1 + group);  // A is split", "//", EmulatorError),
     ("tgemm", "small_tiles", "mbarrier_wait(&empty[slot], i / kStages % 2 ^ 1);", "", EmulatorError),
     ("tgemm", "small_tiles", "row = start + kKept * kRowsAtOnce; row < k", "row = k; row < k", WrongResult),
     ("tgemm", "held", "block * kRowsOfSplit", "block % 2 * kRowsOfSplit", EmulatorError),
