@@ -154,6 +154,14 @@ shared_ladder = SharedLadder(
             "two_streams", "the boundary beside the interior", plans.two_streams, SOURCE, _buffers, _size_is_taken
         ),
         SharedRung(
+            "short_blocks",
+            "the interior in blocks that make room",
+            plans.short_blocks,
+            SOURCE,
+            _buffers,
+            _size_is_taken,
+        ),
+        SharedRung(
             "boundary_first",
             "send new halos before the interior",
             plans.boundary_first,
