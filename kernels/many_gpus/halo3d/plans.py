@@ -268,8 +268,13 @@ def two_streams(place: Place, size: Size, most: int | None = None) -> Plan:
 
 
 def short_blocks(place: Place, size: Size) -> Plan:
-    """As two_streams. NCCL's kernel takes some SMs for a while; shorter blocks can go on elsewhere without a long tail."""
+    """As two_streams. NCCL's kernel takes some SMs for a while; without them, shorter blocks have a shorter tail."""
     return two_streams(place, size, SHORT)
+
+
+def has_long_blocks(size: Size, ranks: int) -> bool:
+    """Whether the blocks of a slab have more planes than ``SHORT``."""
+    return _column(size, size["planes"] // ranks)[0] > SHORT
 
 
 def boundary_first(place: Place, size: Size) -> Plan:
