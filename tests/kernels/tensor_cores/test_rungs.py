@@ -21,11 +21,11 @@ def growing(size: dict) -> dict[str, np.ndarray]:
     return {"A": inputs["A"], "B": np.ldexp(inputs["B"], steps[:, None])}
 
 
-def tiny_first(size: dict) -> dict[str, np.ndarray]:
-    """Factors with numbers of A so small, for the first 40 of k, that parts of them would be lost."""
-    inputs = factors(size, np.random.default_rng(0))
-    start = np.where(np.arange(size["k"]) < 40, 110, 0).astype(np.int32)
-    return {"A": np.ldexp(inputs["A"], -start), "B": np.ldexp(inputs["B"], start[:, None])}
+def tiny_parts(size: dict) -> dict[str, np.ndarray]:
+    """Factors with numbers so small that parts of them would be lost: of A for 40 of k, of B for 32 others."""
+    inputs, k = factors(size, np.random.default_rng(0)), np.arange(size["k"])
+    up = np.select([k < 40, (k >= 64) & (k < 96)], [-110, 110], 0).astype(np.int32)
+    return {"A": np.ldexp(inputs["A"], up), "B": np.ldexp(inputs["B"], -up[:, None])}
 
 
 #: Small extents, among them some that no tile divides; n and k are mostly such that tensor maps take them.
@@ -56,12 +56,12 @@ CORNERS = [
     ),
     Corner(
         "tgemm",
-        "a ring that goes round, units that change",
+        "a ring that goes round, tiny numbers",
         {"m": 3, "n": 8, "k": 136, "data": "normal"},
         {"kernels.tensor_cores.tgemm.launches.FEW_PARTS": {}, "kernels.tensor_cores.tgemm.launches.FEW_THREADS": 128},
         {"kGroups = 4": "kGroups = 1"},
         only="raise_tiny(",
-        inputs=tiny_first,
+        inputs=tiny_parts,
     ),
     Corner(
         "tgemm",
@@ -74,6 +74,7 @@ CORNERS = [
             "kRowThreads, 4>": "kRowThreads, 1>",
         },
         only="multiply_small",
+        inputs=growing,
     ),
     Corner(
         "tgemm",
