@@ -145,9 +145,10 @@ TAP_HALVES = OUTS * DEPTH * TAPS
 BLOCKS = {1: 132, 2: 132, 3: 117, 4: 120, 6: 102, 8: 120}
 #: Threads of the last pass.
 ADD_THREADS = 128
-#: What it costs to add up the sums of a cluster, and each of them; to launch a last pass, and each part there; and what
-#: a step of a tile alone costs beside one of two tiles, if not all weights stay. In rows of eight pixels times steps.
-CLUSTER_MEETING, CLUSTER_RANK, LAST_PASS, LAST_PART, ALONE_STEP = 50, 5, 35, 4, 1.7
+#: What it costs to add up the sums of a cluster, and each of them; to launch a last pass, each part there and each sum;
+#: and what a step of a tile alone costs beside one of two tiles, if not all weights stay. In rows of eight pixels times
+#: steps.
+CLUSTER_MEETING, CLUSTER_RANK, LAST_PASS, LAST_PART, LAST_SUM, ALONE_STEP = 50, 5, 30, 4, 1e-5, 1.7
 
 
 def extents_fit(size: Size) -> str | None:
@@ -185,7 +186,8 @@ def _cut(size: Size, high: int, parts: int, ranks: int) -> Cut | None:
     rows = high * (own // GROUPS * GROUPS * steps + own % GROUPS * last)
     waves = ceil_div(groups * parts * ranks * across, BLOCKS[ranks])
     meeting = CLUSTER_MEETING + CLUSTER_RANK * ranks if ranks > 1 else 0
-    last_pass = LAST_PASS + LAST_PART * parts if parts > 1 else 0
+    sums = parts * size["batch"] * size["c_out"] * size["n"] ** 2
+    last_pass = LAST_PASS + LAST_PART * parts + LAST_SUM * sums if parts > 1 else 0
     return Cut(high, parts, ranks, across, waves * rows + meeting + last_pass)
 
 
