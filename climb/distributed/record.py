@@ -58,7 +58,7 @@ def measure(ladder: SharedLadder, rank: Rank, rungs: Sequence[str], sizes: Seque
     found = []
     for size in sizes:
         for name in rungs:
-            timed = measurer.measure(name, size, timeline=True)
+            timed = measurer.measure(name, size, timeline=size == sizes[0])
             if timed and rank.place.rank == 0:
                 found.append(timed)
                 point, batch = timed.points

@@ -25,6 +25,7 @@ def on_ranks(program: Callable[..., Any], ranks: int = 2) -> list[Any]:
     >>> on_ranks(lambda nccl, comm, rank: comm.size(), 3)
     [3, 3, 3]
     """
+    __tracebackhide__ = True
     nccl = fake_cupy.cuda.nccl
     identity = nccl.get_unique_id()
 

@@ -77,7 +77,7 @@ def test_rung_that_is_wrong_is_not_measured() -> None:
     wrong = replace(LADDER["nccl"], plan=lambda place, size: ())
     with pytest.raises(RankFailed, match=r"rank . of 2: target is wrong in 4 of 4 elements") as failed:
         measured("nccl", replace(LADDER, rungs=(wrong,)))
-    assert isinstance(failed.value.__cause__, WrongResult)
+    assert isinstance(failed.value.error, WrongResult)
 
 
 def test_output_that_changes_after_it_was_verified_is_found() -> None:

@@ -280,8 +280,8 @@ def held_scratch(product: Product) -> dict[str, tuple[tuple[int, ...], str]]:
     return {**fused_scratch(product), **partial}
 
 
-#: Of few.cuh: rows and columns of a tile, the edge of a box, threads, bytes of all warps' stages.
-FEW_ROWS, FEW_COLUMNS, FEW_BOX, FEW_THREADS, FEW_SHARED = 32, 64, 32, 256, 8 * 2 * 3 * 4096
+#: Of few.cuh: rows and columns of a tile, the edge of a box, threads, bytes of all stages.
+FEW_ROWS, FEW_COLUMNS, FEW_BOX, FEW_THREADS, FEW_SHARED = 32, 64, 32, 512, 4 * 3 * 4 * 4096
 #: Parts of k of a tile, for each as many blocks as surely run at the same time, because clusters lie within a GPC.
 FEW_PARTS = {8: 112, 4: 112, 2: SMS}
 #: Blocks that copy a matrix, where its rows are not at multiples of 16 bytes.

@@ -21,11 +21,11 @@ def growing(size: dict) -> dict[str, np.ndarray]:
     return {"A": inputs["A"], "B": np.ldexp(inputs["B"], steps[:, None])}
 
 
-def tiny_first(size: dict) -> dict[str, np.ndarray]:
-    """Factors with numbers of A so small, for the first 40 of k, that parts of them would be lost."""
-    inputs = factors(size, np.random.default_rng(0))
-    start = np.where(np.arange(size["k"]) < 40, 110, 0).astype(np.int32)
-    return {"A": np.ldexp(inputs["A"], -start), "B": np.ldexp(inputs["B"], start[:, None])}
+def tiny_parts(size: dict) -> dict[str, np.ndarray]:
+    """Factors with numbers so small that parts of them would be lost: of A for 40 of k, of B for 32 others."""
+    inputs, k = factors(size, np.random.default_rng(0)), np.arange(size["k"])
+    up = np.select([k < 40, (k >= 64) & (k < 96)], [-110, 110], 0).astype(np.int32)
+    return {"A": np.ldexp(inputs["A"], up), "B": np.ldexp(inputs["B"], -up[:, None])}
 
 
 #: Small extents, among them some that no tile divides; n and k are mostly such that tensor maps take them.
@@ -56,12 +56,12 @@ CORNERS = [
     ),
     Corner(
         "tgemm",
-        "a ring that goes round, units that change",
+        "a ring that goes round, tiny numbers",
         {"m": 3, "n": 8, "k": 136, "data": "normal"},
-        {"kernels.tensor_cores.tgemm.launches.FEW_PARTS": {}, "kernels.tensor_cores.tgemm.launches.FEW_THREADS": 32},
-        {"kWarps = 8": "kWarps = 1"},
+        {"kernels.tensor_cores.tgemm.launches.FEW_PARTS": {}, "kernels.tensor_cores.tgemm.launches.FEW_THREADS": 128},
+        {"kGroups = 4": "kGroups = 1"},
         only="raise_tiny(",
-        inputs=tiny_first,
+        inputs=tiny_parts,
     ),
     Corner(
         "tgemm",
@@ -74,6 +74,7 @@ CORNERS = [
             "kRowThreads, 4>": "kRowThreads, 1>",
         },
         only="multiply_small",
+        inputs=growing,
     ),
     Corner(
         "tgemm",
@@ -150,16 +151,16 @@ PLANTED = [
     ("tgemm", "tuned", "fence_proxy_async();", "", EmulatorError),
     ("tgemm", "one_launch", "before * kRowsOfBlock + place", "before + place", EmulatorError),
     ("tgemm", "small_tiles", "shared[((1 - group) * 32", "shared[(group * 32", WrongResult),
-    ("tgemm", "few_rows", "quad = g ^ row % 8", "quad = g", WrongResult),
+    ("tgemm", "few_rows", "quad = column % 32 / 4 ^ row % 8", "quad = column % 32 / 4", WrongResult),
     ("tgemm", "held", "(4 * s + lane % 4) ^ (own % 8)", "(4 * s + lane % 4)", WrongResult),
     *((name, "wgmma", "step % kChain + s > 0", "step % kChain > 0", WrongResult) for name in PIPES),
 ]  # fmt: skip
 
 #: Planted faults that only the corners reach.
 HIDDEN = [
-    ("tgemm", "few_rows", "units[group] = unit;", ";", WrongResult),
-    ("tgemm", "few_rows", "raised || raise_tiny(b) ? kDown", "raise_tiny(b) ? kDown", WrongResult),
-    ("tgemm", "few_rows", "__syncwarp();  // all lanes have read the stage", "", EmulatorError),
+    ("tgemm", "few_rows", "raised ? kDown : 1.0f", "1.0f", WrongResult),
+    ("tgemm", "few_rows", "raise_tiny(values) ? kDown", "raise_tiny(values) ? 1.0f", WrongResult),
+    ("tgemm", "few_rows", "sync_warpgroup(1 + group);  // A is split", "//", EmulatorError),
     ("tgemm", "small_tiles", "mbarrier_wait(&empty[slot], i / kStages % 2 ^ 1);", "", EmulatorError),
     ("tgemm", "small_tiles", "row = start + kKept * kRowsAtOnce; row < k", "row = k; row < k", WrongResult),
     ("tgemm", "held", "block * kRowsOfSplit", "block % 2 * kRowsOfSplit", EmulatorError),
