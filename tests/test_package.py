@@ -43,7 +43,9 @@ def test_dependencies_of_the_package_are_those_of_the_lock() -> None:
     assert base | extras["book"] | extras["test"] == chosen("requirements.in")
     assert chosen("requirements-gpu.in") <= extras["gpu"]
     assert extras["notebook"] <= extras["book"]
-    assert set(extras) == {"book", "gpu", "notebook", "test"}
+    names = {name: {re.split(r"[=<>;\[]", one)[0] for one in listed} for name, listed in extras.items()}
+    assert names["torch"] <= names["book"] | names["gpu"]
+    assert set(extras) == {"book", "gpu", "notebook", "test", "torch"}
 
 
 @pytest.fixture(scope="module")

@@ -61,7 +61,6 @@ def expand_includes(path: Path) -> str:
     return read(path)
 
 
-@functools.lru_cache(maxsize=512)
 def tokens(source: str) -> tuple[str, ...]:
     """The tokens of CUDA C++ that the compiler acts on, in order.
 
@@ -88,13 +87,20 @@ def tokens(source: str) -> tuple[str, ...]:
 
 def canonical(source: str, expressions: Sequence[str]) -> tuple[list[str], list[list[str]]]:
     """The tokens of a source and of kernel name expressions (``transpose<32, 8>``), with kernels named by number."""
+    code, numbers = _canonical_source(source)
+    return list(code), [_numbered(_expression_tokens(expression), numbers) for expression in expressions]
+
+
+@functools.lru_cache(maxsize=512)
+def _canonical_source(source: str) -> tuple[tuple[str, ...], Mapping[str, str]]:
+    """The tokens of a source with kernels named by number, and the kernels' numbers by name."""
     code = tokens(source)
     numbers = {name: f"kernel {number}" for number, name in enumerate(kernels_of(code))}
+    return tuple(_numbered(code, numbers)), numbers
 
-    def numbered(some: Iterable[str]) -> list[str]:
-        return [numbers.get(token, token) for token in some]
 
-    return numbered(code), [numbered(tokens(expression)) for expression in expressions]
+def _numbered(some: Iterable[str], numbers: Mapping[str, str]) -> list[str]:
+    return [numbers.get(token, token) for token in some]
 
 
 #: What may stand with parentheses between ``__global__`` and the name of a kernel.
@@ -136,6 +142,10 @@ def sha256(
 def code_sha256(source: str) -> str:
     """The hash of a source by itself, however it is launched."""
     return hashlib.sha256(json.dumps({"rule": RULE, "code": canonical(source, ())[0]}).encode()).hexdigest()
+
+
+#: Each size of a rung has kernel name expressions of its own: they would drive the sources out of a common cache.
+_expression_tokens = functools.lru_cache(maxsize=4096)(tokens)
 
 
 def _without_pragma_once(found: list[str]) -> list[str]:

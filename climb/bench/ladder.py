@@ -76,10 +76,13 @@ class BoundRung:
         arguments.check_supported(self.ladder.problem, self.rung, size)
         return self.rung.launches(size)
 
-    def sha256(self, size: Size) -> str:
-        """The hash of what is measured at this size: code, options and launches, by the rule of ``identity``."""
+    def sha256(self, size: Size, text: str | None = None) -> str:
+        """The hash of what is measured at this size: code, options and launches, by the rule of ``identity``.
+
+        ``text`` is the source with all includes; who asks for many sizes need not read the files for each.
+        """
         return identity.sha256(
-            expand_includes(self.path),
+            expand_includes(self.path) if text is None else text,
             self.options,
             [launch.as_json() for launch in self.launches(size)],
             {name: [list(shape), dtype] for name, (shape, dtype) in self.rung.workspace(size).items()},

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import functools
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
@@ -49,7 +50,13 @@ def chapters(book: Path = BOOK) -> tuple[str, ...]:
 
 def standalone_cells(notebook: Path) -> tuple[Cell, ...]:
     """The standalone cells of a notebook, in order. Raises SyntaxError for one that is not plain Python."""
-    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+    return _cells(notebook.read_bytes())
+
+
+@functools.lru_cache(maxsize=32)
+def _cells(notebook: bytes) -> tuple[Cell, ...]:
+    """The standalone cells of a notebook with these contents. A report asks for those of all chapters several times."""
+    cells = json.loads(notebook)["cells"]
     tagged = [(n, cell) for n, cell in enumerate(cells) if TAG in cell["metadata"].get("tags", ())]
     sources = ["".join(cell["source"]) for _, cell in tagged]
     printed = ["".join("".join(o.get("text", "")) for o in cell.get("outputs", ())) for _, cell in tagged]

@@ -25,7 +25,7 @@ def shared_check_table(ladder: SharedLadder, size: Size, ranks: int = 2) -> Cell
     for one in outcomes(ladder, size, ranks):
         messages = f"{one.messages}" if one.messages else "none"
         rows.append([one.name, ladder[one.name].idea, one.ranks, messages, _bytes(one.nbytes), "right"])
-    columns = ["rung", "idea", "ranks", "messages", "bytes", "result"]
+    columns = ["rung", "idea", "ranks", "NCCL messages", "bytes", "result"]
     return table(rows, columns, caption=f"{ladder.problem.title}, {size_label(size)}: every rank's outputs are right")
 
 

@@ -35,7 +35,8 @@ class SharedProblem:
     ``make_inputs`` makes whole inputs on the host, as for one GPU. ``arrays(place, size)`` gives shape and dtype of a
     rank's own arrays; ``share(inputs, place, size)`` what is in them at the start, NaN where a rank has nothing yet;
     ``reference(inputs, place, size)`` what must be in its outputs at the end, in float64. ``flops`` and ``bytes`` are
-    the least work of all ranks together.
+    the least work of all ranks together. ``spots(inputs, size)`` gives some rows of the whole outputs, and what must be
+    in them, for sizes at which the whole reference takes too long; a rank's outputs are then its share of the rows.
     """
 
     name: str
@@ -50,6 +51,7 @@ class SharedProblem:
     bytes: Callable[[Size], int]
     headline: tuple[Size, ...]
     check: tuple[Size, ...]
+    spots: Callable[[Mapping[str, np.ndarray], Size], tuple[list[int], dict[str, np.ndarray]]] | None = None
 
 
 def _no_demand(size: Size, ranks: int) -> str | None:

@@ -20,6 +20,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import traceback
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -177,8 +178,11 @@ def _threads(ranks: int, module: bool, program: str, arguments: Sequence[str]) -
     try:
         run_ranks(run, ranks)
     except (Deadlock, RankFailed) as error:
-        if isinstance(error.__cause__, SystemExit) and not error.__cause__.code:
+        own = getattr(error, "error", None)
+        if isinstance(own, SystemExit) and not own.code:
             return 0
+        if own is not None:
+            traceback.print_exception(own)
         print(f"climb.launch: {error}", file=sys.stderr)
         return 1
     return 0

@@ -1,13 +1,15 @@
 """Measure the rungs of a shared ladder, on every rank at once.
 
-A sample begins with a clean L2 cache on every GPU, like the regime "cold" of other ladders, and with a barrier on the
-GPUs' own streams. Each rank then times its part with events, and the sample is the largest time of any rank. What the
-host needs to issue a plan is part of it, unless a graph hides it.
+In the regime *cold* a sample begins with a clean L2 cache on every GPU. A kernel then holds each stream back until the
+host has issued the whole plan, and a barrier lets all GPUs begin together, so no time of the host is in the sample. In
+the regime *batch* runs follow each other without either, and one number is their mean: if the host takes longer to
+issue a plan than the GPUs to carry it out, that is what it shows. Each rank times its part with events, and a sample is
+the largest time of any rank.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,26 +25,54 @@ from climb.distributed.execution import Execution
 from climb.distributed.ladder import Refused, SharedLadder
 from climb.distributed.plan import Place
 from climb.distributed.rank import Rank
+from climb.distributed.recorded import ALONE
 from climb.distributed.running import allocate, check
 
-#: How many times a plan runs before it is sampled, and samples.
-WARM, SAMPLES = 3, 20
+#: How many times a plan runs before it is sampled, and samples; runs of a batch.
+WARM, SAMPLES, BATCH = 3, 20, 20
+#: How long the kernel holds a stream back before a cold sample, in nanoseconds.
+HELD_NS = 2_000_000
+#: More elements than this are not compared one by one with float64, but bit by bit with one GPU's (``Measurer``).
+MANY = 1 << 25
+
+_HOLD = r"""
+extern "C" __global__ void hold(unsigned long long nanoseconds)
+{
+    unsigned long long start, now;
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(start));
+    do {
+        asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+    } while (now - start < nanoseconds);
+}
+"""
+
+
+_HOW: dict[str, dict[str, Any]] = {
+    "cold": {"criterion": "count", "warm": WARM, "of": "the slowest rank"},
+    "batch": {"launches": BATCH, "statistic": "mean", "of": "the slowest rank"},
+}
 
 
 @dataclass(frozen=True)
 class Timed:
-    """A point, and the timeline of each of its steps on rank 0 where one was asked for."""
+    """The points of a rung at a size, cold first, and the timeline of its steps on rank 0 where one was asked for."""
 
-    point: Point
+    points: tuple[Point, ...]
     timeline: list[tuple[str, str, str, float, float]]
 
 
 class Measurer:
-    """Measures rungs of one ladder on this rank, together with the others, which make the same calls."""
+    """Measures rungs of one ladder on this rank, together with the others, which make the same calls.
+
+    Every rung is verified first: each rank compares its outputs with the reference. Where those are too many
+    (``MANY``), and the problem can say what ``spots`` of the whole output must be, every rank runs the whole problem by
+    itself, compares those spots with float64, and then requires that its outputs of each rung have the same bits.
+    """
 
     def __init__(self, ladder: SharedLadder, rank: Rank, samples: int = SAMPLES) -> None:
         self.ladder, self.rank, self.samples = ladder, rank, samples
         self._clean = CacheCleaner()
+        self._hold = cp.RawKernel(_HOLD, "hold")
         self._known: dict[Any, Any] = {}
 
     def measure(self, name: str, size: Size, timeline: bool = False) -> Timed | None:
@@ -58,20 +88,60 @@ class Measurer:
             self.ladder.plans(name, ranks, size)
         except Refused:
             return None
-        inputs, want = self._inputs(size), self._reference(name, rank.place, size)
+        inputs = self._inputs(size)
         arrays = allocate(self.ladder, name, rank.place, size, inputs)
         run = Execution(self.ladder, name, rank, size, arrays)
         run()
         rank.wait(run.stream, f"{self.ladder.name} '{name}', first run")
-        error = check(self.ladder, name, rank.place, size, arrays, want)
+        error = self._verify(name, rank.place, size, arrays)
         steps = self._timeline(run, rank) if timeline else []
         run.capture()
-        verified = {output: arrays[output].copy() for output in want}
+        verified = {output: arrays[output].copy() for output in self._outputs(name, rank.place, size)}
         samples = list(self._samples(run, rank))
+        samples.append(self._batch(run, rank))
         self._check_again(name, arrays, verified)
         run.close()
-        taken = rank.largest(np.array([*samples, error]), run.stream)
-        return Timed(self._point(name, ranks, size, taken[:-1], float(taken[-1])), steps)
+        *cold, batch, worst = rank.largest(np.array([*samples, error]), run.stream)
+        points = (
+            self._point(name, ranks, size, "cold", cold, float(worst)),
+            self._point(name, ranks, size, "batch", [batch], float(worst)),
+        )
+        return Timed(points, steps)
+
+    def _outputs(self, name: str, place: Place, size: Size) -> list[str]:
+        if self._has_spots(size):
+            return list(self._whole(size))
+        return list(self._reference(name, place, size))
+
+    def _has_spots(self, size: Size) -> bool:
+        return self.ladder.problem.spots is not None and self.ladder.problem.bytes(size) > 4 * MANY
+
+    def _verify(self, name: str, place: Place, size: Size, arrays: dict[str, Any]) -> float:
+        """The error of this rank's outputs. Raises WrongResult."""
+        if not self._has_spots(size):
+            return check(self.ladder, name, place, size, arrays, self._reference(name, place, size))
+        for output, whole in self._whole(size).items():
+            own = place.share(len(whole))
+            if not bool(cp.array_equal(arrays[output], whole[own.start : own.stop])):
+                raise WrongResult(
+                    f"{self.ladder.name} '{name}', rank {place.rank}: {output} is not what one GPU computes"
+                )
+        return self._known["error"]
+
+    def _whole(self, size: Size) -> dict[str, Any]:
+        """The whole outputs, computed on this GPU alone, whose spots agree with float64."""
+        key = ("whole", tuple(size.items()))
+        if key not in self._known:
+            place, problem, inputs = Place(0, 1), self.ladder.problem, self._inputs(size)
+            arrays = allocate(self.ladder, ALONE, place, size, inputs)
+            run = Execution(self.ladder, ALONE, Rank(place, self.rank.device), size, arrays)
+            run()
+            self.rank.wait(run.stream, f"{self.ladder.name}: the whole on one GPU")
+            rows, want = problem.spots(inputs, size)  # type: ignore[misc]  # _has_spots says that it has
+            found = {output: cp.asnumpy(arrays[output][cp.asarray(rows)]) for output in want}
+            self._known["error"] = check(self.ladder, ALONE, place, size, found, want)
+            self._known[key] = {output: arrays[output] for output in want}
+        return self._known[key]
 
     def _check_again(self, name: str, arrays: dict[str, Any], verified: dict[str, Any]) -> None:
         """Compare what the last sample left with the verified outputs: plans and kernels give the same bits each time.
@@ -106,6 +176,7 @@ class Measurer:
         start, stop = cp.cuda.Event(), cp.cuda.Event()
         for number in range(WARM + self.samples):
             self._clean()
+            self._hold((1,), (1,), (np.uint64(HELD_NS),), stream=run.stream)
             rank.barrier(run.stream)
             start.record(run.stream)
             run()
@@ -114,7 +185,19 @@ class Measurer:
             if number >= WARM:
                 yield cp.cuda.get_elapsed_time(start, stop) * 1e-3
 
-    def _point(self, name: str, ranks: int, size: Size, samples: np.ndarray, error: float) -> Point:
+    def _batch(self, run: Execution, rank: Rank) -> float:
+        """The mean of runs that follow each other, in seconds."""
+        start, stop = cp.cuda.Event(), cp.cuda.Event()
+        rank.barrier(run.stream)
+        rank.wait(run.stream, "a batch")
+        start.record(run.stream)
+        for _ in range(BATCH):
+            run()
+        stop.record(run.stream)
+        rank.wait(run.stream, f"{self.ladder.name} '{run.name}', a batch of {BATCH}")
+        return cp.cuda.get_elapsed_time(start, stop) * 1e-3 / BATCH
+
+    def _point(self, name: str, ranks: int, size: Size, regime: str, samples: Sequence[float], error: float) -> Point:
         problem = self.ladder.problem
         kept = records.rounded(samples)
         p25, median, p75 = records.quantiles(kept)
@@ -123,7 +206,7 @@ class Measurer:
             kind="rung",
             size=dict(size),
             dtype="float32",
-            regime="cold",
+            regime=regime,
             samples=kept,
             median_s=median,
             p25_s=p25,
@@ -133,6 +216,6 @@ class Measurer:
             max_rel_error=float(f"{error:.4g}"),
             source_sha256=self.ladder.sha256(name, ranks, size),
             launch=self.ladder.launch_json(name, ranks, size),
-            sampling={"criterion": "count", "warm": WARM, "of": "the slowest rank"},
+            sampling=_HOW[regime],
             gpus=ranks,
         )

@@ -50,7 +50,7 @@ def fit(samples: Iterable[tuple[float, float]]) -> Link:
 
 def link_of(record: Record, rung: str) -> Link:
     """The link as one rung of the ladder ``exchange`` sees it."""
-    return fit((point.bytes, point.median_s) for point in record.points if point.name == rung)
+    return fit((point.bytes, point.median_s) for point in record.points if (point.name, point.regime) == (rung, "cold"))
 
 
 def worst_error(link: Link, samples: Iterable[tuple[float, float]]) -> float:

@@ -58,13 +58,17 @@ def measure(ladder: SharedLadder, rank: Rank, rungs: Sequence[str], sizes: Seque
     found = []
     for size in sizes:
         for name in rungs:
-            timed = measurer.measure(name, size, timeline=True)
+            timed = measurer.measure(name, size, timeline=size == sizes[0])
             if timed and rank.place.rank == 0:
                 found.append(timed)
-                point = timed.point
+                point, batch = timed.points
                 spread = f"{100 * point.noise:.1f} %"
                 text = f"{ladder.name} {name} {size_label(size)}: {time_text(point.median_s)}, spread {spread}"
-                print(f"{text}, error {point.max_rel_error:.2g}", file=sys.stderr, flush=True)
+                print(
+                    f"{text}, batch {time_text(batch.median_s)}, error {point.max_rel_error:.2g}",
+                    file=sys.stderr,
+                    flush=True,
+                )
             cp.get_default_memory_pool().free_all_blocks()
     return found
 
@@ -100,15 +104,22 @@ def save(ladder: SharedLadder, found: Sequence[Timed], device: dict[str, Any], f
         "device": device,
     }
     path = records.record_path(ladder.name, folder=folder)
-    records.save_record(Record(**head, points=tuple(timed.point for timed in found)), path)
+    records.save_record(Record(**head, points=tuple(point for timed in found for point in timed.points)), path)
     lines = tuple(
-        Timeline(one.point.name, one.point.size, one.point.source_sha256 or "", tuple(map(_step, one.timeline)))
+        Timeline(
+            one.points[0].name, one.points[0].size, one.points[0].source_sha256 or "", tuple(map(_step, one.timeline))
+        )
         for one in found
         if one.timeline
     )
     made = TimelineRecord(**head, command=f"python -m climb.distributed.record {ladder.name}", points=lines)
     records.save(timeline_path(ladder.name, folder), msgspec.to_builtins(made), TimelineRecord)
     return path
+
+
+def _line(timed: Timed) -> Timeline:
+    point = timed.points[0]
+    return Timeline(point.name, point.size, point.source_sha256 or "", tuple(map(_step, timed.timeline)))
 
 
 def _step(step: tuple[str, str, str, float, float]) -> TimelineStep:

@@ -95,7 +95,7 @@ def table(gpus: str = BOOK_GPUS, folder: Path | None = None) -> str:
 
 def _cells(ladder: SharedLadder, record: Record | None, size: Size) -> tuple[str, ...]:
     label = " x ".join(f"{extent:,}" for extent in size.values())
-    points = [one for one in record.points if one.size == dict(size) and one.gpus > 1] if record else []
+    points = [p for p in record.points if (p.size, p.regime) == (dict(size), "cold") and p.gpus > 1] if record else []
     if record is None or not points:
         return (ladder.name, label, "", "", "", "", "pending")
     best = min(points, key=lambda point: point.median_s)

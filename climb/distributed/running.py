@@ -83,11 +83,12 @@ def run(
 ) -> Outcome:
     """Run a rung on ranks that are threads of this process, on the stand-in, and check the outputs of each.
 
-    Raises RankFailed with the rank's error as its cause, Deadlock, and what ``plans`` raises. It needs no GPU, and is
+    Raises RankFailed, which has the rank's error, Deadlock, and what ``plans`` raises. It needs no GPU, and is
     not for a process that uses one: ``python -m climb.launch`` starts a process a GPU.
     """
-    from climb.fake_cupy.ranks import RankFailed, run_ranks
+    from climb.fake_cupy.ranks import run_ranks
 
+    __tracebackhide__ = True
     ranks = ladder.ranks(name, ranks)
     messages = ladder.messages(name, ranks, size)
     inputs = ladder.inputs(size, seed)
@@ -101,8 +102,5 @@ def run(
         execution.close()
         return check(ladder, name, rank.place, size, arrays, ladder.reference(name, inputs, rank.place, size))
 
-    try:
-        errors = run_ranks(program, ranks)
-    except RankFailed as failed:
-        raise failed from failed.__cause__
+    errors = run_ranks(program, ranks)
     return Outcome(name, ranks, max(errors), len(messages), sum(one.nbytes for one in messages))

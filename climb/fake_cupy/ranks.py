@@ -9,10 +9,14 @@ then runs in both, with its calls to NCCL in the middle of it.
 from __future__ import annotations
 
 import threading
+import traceback
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 from climb.fake_cupy import current
+
+_PACKAGE = Path(__file__).resolve().parents[1]
 
 
 class Deadlock(RuntimeError):
@@ -25,11 +29,21 @@ class Deadlock(RuntimeError):
 
 
 class RankFailed(RuntimeError):
-    """A rank raised an error, which is this one's cause; the message names the rank."""
+    """A rank raised an error, ``error``; the message names the rank, and the program's last line before it."""
 
     def __init__(self, rank: int, error: BaseException) -> None:
-        self.rank = rank
-        super().__init__(f"rank {rank} failed: {type(error).__name__}: {error}")
+        self.rank, self.error = rank, error
+        super().__init__(f"rank {rank} failed{_where(error)}: {type(error).__name__}: {error}")
+
+
+def _where(error: BaseException) -> str:
+    """The function and line of the program that raised an error: of the last frame that is not this package's."""
+    frames = [
+        frame
+        for frame in traceback.extract_tb(error.__traceback__)
+        if not Path(frame.filename).is_relative_to(_PACKAGE) and not frame.name.startswith("<")
+    ]
+    return f" in {frames[-1].name}, line {frames[-1].lineno}" if frames else ""
 
 
 class _Aborted(BaseException):
@@ -63,6 +77,7 @@ class Conductor:
 
         Raises :class:`Deadlock`, and :class:`RankFailed` for the first error of a rank.
         """
+        __tracebackhide__ = True  # IPython and pytest show the caller's own line last
         threads = [
             threading.Thread(target=self._one, args=(rank, program, arguments[rank]), name=f"rank {rank}", daemon=True)
             for rank in range(self.ranks)
@@ -74,7 +89,7 @@ class Conductor:
         for thread in threads:
             thread.join()
         if self._failure is not None:
-            raise self._failure
+            raise self._failure.with_traceback(None) from None
         return self._results
 
     def wait(self, ready: Callable[[], bool], what: Callable[[], str]) -> None:
@@ -101,7 +116,6 @@ class Conductor:
         except BaseException as error:
             if self._failure is None:
                 self._failure = RankFailed(rank, error)
-                self._failure.__cause__ = error
         self._ready[rank] = None
         self._pass_on(rank)
 
@@ -143,4 +157,5 @@ def run_ranks(program: Callable[..., Any], ranks: int, arguments: Sequence[tuple
 
     Rank r uses the emulated device r modulo the number of devices. Raises :class:`Deadlock` and :class:`RankFailed`.
     """
+    __tracebackhide__ = True
     return Conductor(ranks).run(program, arguments or [(rank,) for rank in range(ranks)])

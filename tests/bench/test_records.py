@@ -12,6 +12,7 @@ from tiny_ladder import made
 
 from climb.bench import records
 from climb.bench.records import MissingRecord, RecordError, kinds, load_record, parse_record, save_record
+from climb.distributed.timelines import TimelineRecord
 from climb.validation import schema
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -32,6 +33,7 @@ KIND_OF = {
     "profiles/occupancy.json": kinds.OccupancyRecord,
     "repeats/*.json": kinds.RepeatsRecord,
     "search/*.json": kinds.SearchRecord,
+    "timelines/*.json": TimelineRecord,
     "tuning/*.json": kinds.TuningRecord,
     "transfers/*.json": kinds.TransfersRecord,
 }

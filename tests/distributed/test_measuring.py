@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from climb.bench import records
@@ -23,7 +24,9 @@ from climb.fake_cupy.ranks import RankFailed, run_ranks
 
 pytestmark = pytest.mark.emulated
 LADDER = load_shared_ladder("exchange")
+HALO = load_shared_ladder("halo3d")
 SIZE = {"n": 4}
+SIZES: dict[str, Any] = {"exchange": SIZE}
 DEVICE: dict[str, Any] = {
     "name": "NVIDIA H200",
     "compute_capability": "9.0",
@@ -44,32 +47,39 @@ DEVICE: dict[str, Any] = {
 def made_up_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every time is (1 + rank) milliseconds, and caches need no cleaning."""
     monkeypatch.setattr(measuring, "CacheCleaner", lambda: lambda: None)
+    monkeypatch.setattr(measuring, "HELD_NS", 0)
+    monkeypatch.setattr(measuring, "BATCH", 2)
+    monkeypatch.setattr(measuring, "WARM", 1)
     monkeypatch.setattr(cp.cuda, "get_elapsed_time", lambda start, stop: 1.0 + cp.cuda.runtime.getDevice())
 
 
 def measured(name: str, ladder: Any = LADDER) -> list[Timed | None]:
-    return run_ranks(lambda rank: Measurer(ladder, connect(), samples=5).measure(name, SIZE, timeline=True), 2)
+    size = SIZES[ladder.name]
+    return run_ranks(lambda rank: Measurer(ladder, connect(), samples=2).measure(name, size, timeline=True), 2)
 
 
 def test_sample_is_the_time_of_the_slowest_rank() -> None:
     zero, one = measured("nccl")
-    assert zero.point == one.point
-    assert zero.point.samples == (0.002,) * 5 and zero.point.gpus == 2 and zero.point.bytes == 16
+    assert zero.points == one.points
+    cold, batch = zero.points
+    assert cold.samples == (0.002,) * 2 and cold.gpus == 2 and cold.bytes == 16
+    assert batch.samples == (0.002 / measuring.BATCH,)
     assert zero.timeline == [("exchange", "message", "compute", 0.001, 0.001)]
-    schema.check_point(zero.point, "point")
+    schema.check_point(cold, "cold")
+    schema.check_point(batch, "batch")
 
 
 def test_rung_of_one_gpu_runs_on_rank_0() -> None:
     ladder = replace(LADDER, rungs=(replace(LADDER["nccl"], alone=True),))
     zero, one = measured("nccl", ladder)
-    assert one is None and zero.point.gpus == 1 and zero.point.samples == (0.001,) * 5
+    assert one is None and zero.points[0].gpus == 1 and zero.points[0].samples == (0.001,) * 2
 
 
 def test_rung_that_is_wrong_is_not_measured() -> None:
     wrong = replace(LADDER["nccl"], plan=lambda place, size: ())
     with pytest.raises(RankFailed, match=r"rank . of 2: target is wrong in 4 of 4 elements") as failed:
         measured("nccl", replace(LADDER, rungs=(wrong,)))
-    assert isinstance(failed.value.__cause__, WrongResult)
+    assert isinstance(failed.value.error, WrongResult)
 
 
 def test_output_that_changes_after_it_was_verified_is_found() -> None:
@@ -86,10 +96,26 @@ def test_output_that_changes_after_it_was_verified_is_found() -> None:
 
     measuring.Execution = Forgets
     try:
-        with pytest.raises(RankFailed, match="rank 0: target has changed"):
+        with pytest.raises(RankFailed, match=r"rank .: target has changed"):
             measured("nccl")
     finally:
         measuring.Execution = execution
+
+
+def test_many_outputs_are_compared_in_spots_and_then_bit_by_bit(monkeypatch: pytest.MonkeyPatch) -> None:
+    size = {"planes": 12, "n": 4, "k": 3, "filters": 1}
+    monkeypatch.setattr(measuring, "MANY", 1)
+    monkeypatch.setitem(SIZES, "halo3d", size)
+    zero, _ = measured("exchange", HALO)
+    assert 0 < zero.points[0].max_rel_error < HALO.problem.tolerance(size)
+    spots = HALO.problem.spots
+    off = replace(HALO.problem, spots=lambda inputs, size: (spots(inputs, size)[0], {"target": np.zeros((12, 4, 4))}))
+    with pytest.raises(RankFailed, match=r"'one_gpu' at .* target is wrong in"):
+        measured("exchange", replace(HALO, problem=off))
+    late = replace(HALO["exchange"], plan=lambda place, size: HALO["exchange"].plan(place, size)[:-1])
+    rungs = tuple(late if rung.name == "exchange" else rung for rung in HALO.rungs)
+    with pytest.raises(RankFailed, match="target is not what one GPU computes"):
+        measured("exchange", replace(HALO, rungs=rungs))
 
 
 def test_record_is_written_and_read_again(tmp_path: Path) -> None:
@@ -97,7 +123,7 @@ def test_record_is_written_and_read_again(tmp_path: Path) -> None:
     folder = tmp_path / folder_name(DEVICE)
     assert folder.name == "nvidia-h200-x2"
     made = records.load_record("exchange", folder=save(LADDER, found, DEVICE, folder).parent)
-    assert made.device["link"] == "NV18" and [point.gpus for point in made.points] == [2, 2]
+    assert made.device["link"] == "NV18" and [point.gpus for point in made.points] == [2] * 4
     lines = load(timeline_path("exchange", folder), TimelineRecord)
     assert [one.name for one in lines.points] == ["nccl", "peer_loads"]
     assert made.points[0].source_sha256 == LADDER.sha256("nccl", 2, SIZE) == lines.points[0].source_sha256

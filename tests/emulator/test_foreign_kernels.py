@@ -37,6 +37,7 @@ from foreign_collectives import (
     sum_last_block,
     ticket_lock,
 )
+from foreign_cooperation import stream_k, take_turns, work_queue
 from foreign_harness import RNG, Foreign, floats, integers
 from foreign_language import carved, haxpy, machine, ptx_inside, vectors
 from foreign_numerics import (
@@ -76,6 +77,7 @@ CORRECT = [
     spmv_scalar, spmv_vector, stencil_1d, heat3d, blur, life, nbody, mandelbrot, monte_carlo, hashing, find, softmax,
     layernorm, attention, histo_global, histo_private, histo_match, compaction, bfs, locked_dot, ticket_lock,
     bucket_locks, max_and_lists, hand_over, haxpy, machine, carved, ptx_inside, vectors,
+    work_queue, stream_k, take_turns,
 ]  # fmt: skip
 
 FAULTS: list[tuple[Callable[[int], None], int, type[EmulatorError]]] = [
@@ -120,6 +122,12 @@ FAULTS: list[tuple[Callable[[int], None], int, type[EmulatorError]]] = [
     (locked_dot, 5, Race),
     (bucket_locks, 6, EndlessLoop),
     (carved, 1, (OutOfBounds, Uninitialised)),
+    (work_queue, 2, Race),
+    (work_queue, 1, EndlessLoop),
+    (stream_k, 3, (Race, Uninitialised)),
+    (stream_k, 4, Race),
+    (take_turns, 5, Race),
+    (take_turns, 6, Race),
 ]
 
 

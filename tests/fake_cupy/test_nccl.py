@@ -74,7 +74,7 @@ class TestOperations:
 
         with pytest.raises(RankFailed, match="rank 1 failed") as failed:
             on_ranks(program, 2)
-        assert isinstance(failed.value.__cause__, EmulatorError) and "nothing has written" in str(failed.value)
+        assert isinstance(failed.value.error, EmulatorError) and "nothing has written" in str(failed.value)
 
     def test_one_process_may_hold_all_ranks(self) -> None:
         comms = nccl.NcclCommunicator.initAll([0, 1])
@@ -159,7 +159,7 @@ class TestRefused:
 
         with pytest.raises(RankFailed, match=said) as failed:
             on_ranks(program, 2)
-        assert isinstance(failed.value.__cause__, nccl.NcclError)
+        assert isinstance(failed.value.error, nccl.NcclError)
 
     def test_communicators_that_do_not_agree(self) -> None:
         identity = nccl.get_unique_id()

@@ -69,8 +69,8 @@ def _reads_a_texture(rung: BoundRung) -> bool:
 
 
 RUNGS = [rung for name in SIZES for rung in load_ladder(name) if not _reads_a_texture(rung)]
-#: Rungs whose blocks walk down the whole array, which takes seconds.
-WALKING = ("stencil2d-streamed",)
+#: Rungs whose blocks walk down the whole array or strips of it, which takes seconds. `make test` has one: the fastest.
+WALKING = ("stencil2d-streamed", "conv2d-streamed")
 
 
 def _name(rung: BoundRung) -> str:

@@ -8,9 +8,11 @@ peer that could not be measured, is *skipped*: the record holds the reason, and 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import functools
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from climb.bench.identity import expand_includes
 from climb.bench.ladder import REGIMES, Ladder
 from climb.bench.problem import Size, size_label
 from climb.bench.records.schema import Record
@@ -104,10 +106,11 @@ def stale_points(record: Record | None, ladder: Ladder) -> list[Stale]:
     pending |= {("peer", name) for name in pending_peers(record, ladder)}
     skipped = {(one.name, _key(one.size)) for one in record.skipped}
     expected = expected_points(ladder)
+    text = functools.cache(lambda name: expand_includes(ladder[name].path))
     for kind, name, size in expected:
         if (kind, name) in pending or (name, _key(size)) in skipped:
             continue
-        reason = _why_stale(record, ladder, kind, name, size)
+        reason = _why_stale(record, ladder, kind, name, size, text)
         if reason:
             found.append(Stale(ladder.name, name, size_label(size), reason))
     known = {(name, _key(size)) for _, name, size in expected}
@@ -117,15 +120,21 @@ def stale_points(record: Record | None, ladder: Ladder) -> list[Stale]:
     return found
 
 
-def _why_stale(record: Record, ladder: Ladder, kind: str, name: str, size: Size) -> str | None:
-    """Why a point is stale in some regime of the ladder, or None. Every regime has a kernel hash of its own."""
+def _why_stale(
+    record: Record, ladder: Ladder, kind: str, name: str, size: Size, text: Callable[[str], str]
+) -> str | None:
+    """Why a point is stale in some regime of the ladder, or None. Every regime has a kernel hash of its own.
+
+    ``text`` gives the source of a rung with all includes.
+    """
+    now = functools.cache(lambda: ladder[name].sha256(size, text(name)))
     for regime in ladder.regimes:
         point = record.find(name, size, regime)
         if point is None:
             return f"missing in the regime '{regime}'"
         if point.kind != kind:
             return f"recorded as a {point.kind}"
-        if kind == "rung" and point.source_sha256 != ladder[name].sha256(size):
+        if kind == "rung" and point.source_sha256 != now():
             return f"its kernel, options or launch have changed since it was measured{_in(regime)}"
         if (point.flops, point.bytes) != (ladder.problem.flops(size), ladder.problem.bytes(size)):
             return f"the problem counts other FLOPs or bytes than when it was measured{_in(regime)}"

@@ -130,14 +130,16 @@ class InFlight:
         if not done.writes:
             batch.shared_shadow.enter_read(group, site, done.address)
             return
+        where = () if done.home is None else (done.home,)
         if done.value is None:
-            where = () if done.home is None else (done.home,)
             batch.shared_shadow.enter_write(group, site, done.address, lambda: np.zeros((1, 1), np.bool_), *where)
             return
         data, shift = batch.shared_view(site.container), site.container.itemsize.bit_length() - 1
-        start = done.lanes.block * (batch.shared.shape[1] >> shift)
+        start = done.block * (batch.shared.shape[1] >> shift)
         index = np.broadcast_to((done.address + site.offset >> shift) + start, done.lanes.shape)
-        lost = batch.shared_shadow.enter_write(group, site, done.address, lambda: hooks.differ(data, index, done.value))
+        lost = batch.shared_shadow.enter_write(
+            group, site, done.address, lambda: hooks.differ(data, index, done.value), *where
+        )
         if lost.any():
             lost = lost & hooks.differ(data, index, done.value)
             if lost.any():

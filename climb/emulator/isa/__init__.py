@@ -37,6 +37,7 @@ from . import (
     mbarrier,
     miscellaneous,
     move,
+    remote_stores,
     resources,
     rounding,
     scalar_video,

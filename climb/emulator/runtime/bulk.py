@@ -191,8 +191,8 @@ def ended(group: Group, operation: Operation, action: str) -> None:
         batch.in_flight.end(access, access)
     if action != "load" and batch.clock is not None:
         if operation.barriers:
-            words = np.array(list(operation.barriers), np.int64)
-            batch.clock.arrive(spread(group, words.size).lanes, words, wide=True)
+            for word in operation.barriers:
+                batch.clock.arrive(group.lanes, np.full(group.lanes.count, word), wide=True)
         else:
             batch.clock.fence(group.lanes)
 

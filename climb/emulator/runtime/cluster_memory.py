@@ -25,7 +25,7 @@ def _remote(group: Group, site: Site, address: np.ndarray) -> tuple[np.ndarray, 
     return None if (home == group.lanes.block).all() else (home, local)
 
 
-def _index(group: Group, site: Site, home: np.ndarray, local: np.ndarray) -> np.ndarray:
+def check_and_count(group: Group, site: Site, home: np.ndarray, local: np.ndarray) -> np.ndarray:
     """Check and count an access; return its element indices into the batch's flat shared memory."""
     check_extents(group.batch.extents["shared"], group, site, local - site.offset, "shared")
     if (local & site.width - 1).any():
@@ -41,7 +41,7 @@ def load_cluster(group: Group, site: Site, address: np.ndarray) -> np.ndarray:
     found = _remote(group, site, address)
     if found is None:
         return load_shared(group, site, address)
-    index, batch = _index(group, site, *found), group.batch
+    index, batch = check_and_count(group, site, *found), group.batch
     if batch.shared_shadow is not None:
         hooks.ordered(group, site)
         batch.shared_shadow.remote(group, site, *found)
@@ -55,7 +55,7 @@ def store_cluster(group: Group, site: Site, address: np.ndarray, value: np.ndarr
     if found is None:
         store_shared(group, site, address, value)
         return
-    index, batch = _index(group, site, *found), group.batch
+    index, batch = check_and_count(group, site, *found), group.batch
     if batch.shared_shadow is not None:
         hooks.ordered(group, site)
         batch.shared_shadow.remote(group, site, *found)
@@ -76,7 +76,7 @@ def atomic_cluster(
     found = _remote(group, site, address)
     if found is None:
         return atomic_shared(group, site, operation, address, value, other, returns)
-    index, batch = _index(group, site, *found), group.batch
+    index, batch = check_and_count(group, site, *found), group.batch
     if batch.shared_shadow is not None:
         hooks.ordered(group, site)
         batch.shared_shadow.remote(group, site, *found)

@@ -18,6 +18,7 @@ from . import (
     heap,
     local_memory,
     mbarrier,
+    remote_stores,
     shared_memory,
     surfaces,
     system_calls,
@@ -33,7 +34,7 @@ FUNCTIONS: dict[str, Callable] = {
     **global_memory.RUNTIME, **shared_memory.RUNTIME, **local_memory.RUNTIME, **generic_addresses.RUNTIME,
     **call_frames.RUNTIME, **heap.RUNTIME, **atomics.RUNTIME, **async_copies.RUNTIME, **mbarrier.RUNTIME,
     **hooks.RUNTIME, **bulk_copies.RUNTIME, **tensor_copies.RUNTIME, **cluster_addresses.RUNTIME,
-    **cluster_barriers.RUNTIME, **cluster_memory.RUNTIME, **warpgroups.RUNTIME,
+    **cluster_barriers.RUNTIME, **cluster_memory.RUNTIME, **remote_stores.RUNTIME, **warpgroups.RUNTIME,
     **tensor_map_fields.RUNTIME,
     **warp_operations.RUNTIME, **tensor_cores.RUNTIME, **textures.RUNTIME, **surfaces.RUNTIME, **system_calls.RUNTIME,
 }  # fmt: skip

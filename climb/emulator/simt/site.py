@@ -13,7 +13,7 @@ from ..ptx.model import Location
 _STRONG = frozenset({"volatile", "relaxed", "acquire", "release", "acq_rel"})
 _SCOPES = ("cta", "cluster", "gpu", "sys")
 _OPERATIONS = frozenset({"add", "inc", "dec", "min", "max", "and", "or", "xor", "cas", "exch"})
-_ASYNCHRONOUS = {"cp": "copy", "wgmma": "matrix product"}
+_ASYNCHRONOUS = {"cp": "copy", "wgmma": "matrix product", "st.async": "store", "red.async": "reduction"}
 _CONTAINERS = {1: "uint8", 2: "uint16", 4: "uint32", 8: "uint64", 16: "complex128"}
 
 
@@ -54,7 +54,8 @@ class Site:
     @cached_property
     def asynchronous(self) -> str:
         """What a message calls the asynchronous operation that accesses memory here: "copy", ...; empty for others."""
-        return _ASYNCHRONOUS.get(self.opcode[0], "")
+        first, second = self.opcode[:2]
+        return _ASYNCHRONOUS.get(f"{first}.async" if second == "async" and first != "cp" else first, "")
 
     @cached_property
     def strong(self) -> bool:

@@ -1,70 +1,74 @@
 // Idea: one launch whose blocks stay; weights stream in while blocks wait.
 // From the rung before: a block for a group of channels and a slice of the outputs;
-// sums are handed over value by value; a warp fills a ring with all weights in order.
+// sums are handed over value by value; each warp has its next rows of weights coming.
 // Requires: batch 1; blocks of kThreads threads, 8 groups x kWidth / 16 slices, all on
 // the GPU at the same time; after a launch of unet_empty.
 #include "convolve.cuh"
 #include "weights.cuh"
 
-// One warp a row: outputs of a linear layer whose inputs lie in shared memory.
-__device__ void linear(Ring& ring, const float* inputs, int length, int rows,
-                       const float* bias, float* to)
+// One warp a row: outputs of a linear layer whose inputs lie in shared memory. Rows
+// from `half` on are those of outputs `apart` further on.
+template <int kLength, int kSegments>
+__device__ __forceinline__ void linear(Stream& stream, const float* inputs, int rows,
+                                       const float* bias, float* to, int half = kNever,
+                                       int apart = 0)
 {
-    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
-    const int most = kSlotBytes / (8 * length) * 2;
-    for (int first = 0; first < rows; first += most) {
-        const float* weights = ring.wait();
-        const int count = min(most, rows - first);
-        for (int row = warp; row < count; row += kWarps) {
-            float sum = 0.0f;
-            for (int i = lane; i < length; i += 32) {
-                sum += weights[row * length + i] * inputs[i];
+    constexpr int kPart = kLength / kSegments;
+    const int lane = threadIdx.x % 32;
+    for (int row = threadIdx.x / 32; row < rows; row += kWarps) {
+        float sum = 0.0f;
+#pragma unroll
+        for (int segment = 0; segment < kSegments; ++segment) {
+            const float* weights = stream.wait();
+#pragma unroll
+            for (int i = 0; i < kPart; i += 32) {
+                if (i + lane < kPart) {
+                    sum += weights[i + lane] * inputs[segment * kPart + i + lane];
+                }
             }
-            sum = warp_sum(sum);
-            if (lane == 0) hand_over(to + first + row, sum + bias[first + row]);
+            stream.release();
         }
-        ring.release();
+        sum = warp_sum(sum);
+        if (lane == 0) {
+            hand_over(to + row + (row >= half ? apart : 0), sum + bias[row]);
+        }
     }
 }
 
 template <int kWidth>
-__device__ void compute_film(Ring& ring, float* exchange, const Film& film,
-                             const float* condition, const float* bias,
-                             Place<kWidth> place)
+__device__ __noinline__ Stream compute_film(Stream stream, float* exchange,
+                                            const Film& film, const float* condition,
+                                            const float* bias, Place<kWidth> place)
 {
-    for (int half = 0; half < 2; ++half) {
-        linear(ring, condition, kWidth + kObservation, film.rows, bias + half * 8,
-               exchange + film.values + half * film.channels + first_of(film, place));
+    linear<kWidth + kObservation, 1>(stream, condition, 2 * film.rows, bias,
+                                     exchange + film.values + first_of(film, place),
+                                     film.rows, film.channels - film.rows);
+    return stream;
+}
+
+// The sum of the warp's values, in all lanes.
+__device__ __forceinline__ float sum_of_lanes(float value)
+{
+#pragma unroll
+    for (int apart = 16; apart > 0; apart /= 2) {
+        value += __shfl_xor_sync(kAllLanes, value, apart);
     }
+    return value;
 }
 
 // The mean of `count` values, one a thread, and one over their standard deviation: each
 // warp its own, then all together (Chan, Golub, LeVeque 1979).
-__device__ float2 moments(float value, int count, float2* of_warps)
+__device__ __forceinline__ float2 moments(float value, int count, float2* of_warps)
 {
-    const int warp = threadIdx.x / 32;
-    float sum = value;
-#pragma unroll
-    for (int apart = 16; apart > 0; apart /= 2) {
-        sum += __shfl_xor_sync(kAllLanes, sum, apart);
-    }
-    const float mean = sum / 32;
-    float squares = (value - mean) * (value - mean);
-#pragma unroll
-    for (int apart = 16; apart > 0; apart /= 2) {
-        squares += __shfl_xor_sync(kAllLanes, squares, apart);
-    }
-    if (threadIdx.x % 32 == 0) of_warps[warp] = make_float2(mean, squares);
-    users_sync();  // all warps have stored their moments
-    const int warps = count / 32;
-    float all = 0.0f;
-    for (int w = 0; w < warps; ++w) all += of_warps[w].x;
-    all /= warps;
-    float spread = 0.0f;
-    for (int w = 0; w < warps; ++w) {
-        const float off = of_warps[w].x - all;
-        spread += of_warps[w].y + 32 * off * off;
-    }
+    const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, warps = count / 32;
+    const float mean = sum_of_lanes(value) * (1.0f / 32);
+    const float squares = sum_of_lanes((value - mean) * (value - mean));
+    if (lane == 0) of_warps[warp] = make_float2(mean, squares);
+    __syncthreads();  // all warps have stored their moments
+    const float2 own = lane < warps ? of_warps[lane] : float2{};
+    const float all = sum_of_lanes(own.x) / warps;
+    const float off = lane < warps ? own.x - all : 0.0f;
+    const float spread = sum_of_lanes(own.y + 32 * off * off);
     return make_float2(all, rsqrtf(spread / count + kEpsilon));
 }
 
@@ -93,58 +97,37 @@ __device__ float2 first_sums(const float* parameters, const float* sample, int c
 // The vector that FiLM's layers take: two linear layers of the time step's embedding,
 // then the observation, activated.
 template <int kWidth>
-__device__ const float* prepare_condition(Ring& ring, Shared& shared, float* exchange,
-                                          int timestep, float observed,
+__device__ const float* prepare_condition(Stream& stream, Shared& shared,
+                                          float* exchange, int timestep, float observed,
                                           Place<kWidth> place)
 {
     const Program& program = shared.program;
     float* first = shared.vector;
     float* second = first + kWidth;
     float* condition = second + 4 * kWidth;
-    for (int i = threadIdx.x; i < kWidth; i += kUsers) {
+    for (int i = threadIdx.x; i < kWidth; i += kThreads) {
         first[i] = embedding<kWidth>(timestep, i);
     }
-    users_sync();  // the embedding is complete
-    linear(ring, first, kWidth, 8, shared.step_bias,
-           exchange + program.hidden + place.block() * 8);
-    for (int i = threadIdx.x; i < 4 * kWidth; i += kUsers) {
+    __syncthreads();  // the embedding is complete
+    linear<kWidth, 1>(stream, first, 8, shared.step_bias,
+                      exchange + program.hidden + place.block() * 8);
+    for (int i = threadIdx.x; i < 4 * kWidth; i += kThreads) {
         second[i] = mish(await(exchange + program.hidden + i));
     }
-    users_sync();  // the second layer's input is complete
-    linear(ring, second, 4 * kWidth, 2, shared.step_bias + 8,
-           exchange + program.embedded + place.block() * 2);
-    for (int i = threadIdx.x; i < kWidth + kObservation; i += kUsers) {
+    __syncthreads();  // the second layer's input is complete
+    linear<4 * kWidth, 2>(stream, second, 2, shared.step_bias + 8,
+                          exchange + program.embedded + place.block() * 2);
+    for (int i = threadIdx.x; i < kWidth + kObservation; i += kThreads) {
         condition[i] =
             mish(i < kWidth ? await(exchange + program.embedded + i) : observed);
     }
-    users_sync();  // the condition is complete
+    wait_for_groups<kDepth>();  // for what channels have of their own
+    __syncthreads();  // that and the condition are complete
     return condition;
 }
 
-// Biases of the linear layers: one load a thread.
 template <int kWidth>
-__device__ void load_biases(Shared& shared, const float* parameters,
-                            Place<kWidth> place)
-{
-    const Program& program = shared.program;
-    const int s = threadIdx.x / 16, half = threadIdx.x / 8 % 2, row = threadIdx.x % 8;
-    const Film& film =
-        s + 1 < kMostStages ? program.stage[s].next_film : program.first_film;
-    if (row < film.rows) {
-        shared.film_bias[s][half * 8 + row] =
-            parameters[film.bias + half * film.channels + first_of(film, place) + row];
-    }
-    if (threadIdx.x < 10) {
-        shared.step_bias[threadIdx.x] =
-            parameters[threadIdx.x < 8
-                           ? program.step_bias[0] + place.block() * 8 + threadIdx.x
-                           : program.step_bias[1] + place.block() * 2 + threadIdx.x -
-                                 8];
-    }
-}
-
-template <int kWidth>
-__device__ void run(Ring& ring, Shared& shared, const float* constants,
+__device__ void run(Stream& stream, Shared& shared, const float* constants,
                     const float* parameters, float* exchange, const float* sample,
                     const int* timestep, const float* observation, float* noise,
                     Place<kWidth> place)
@@ -159,23 +142,22 @@ __device__ void run(Ring& ring, Shared& shared, const float* constants,
                                    element % kSteps);
     }
     load_biases(shared, parameters, place);
-    const int observed = element + (element < kWidth ? kUsers : 0) - kWidth;
+    const int observed = element + (element < kWidth ? kThreads : 0) - kWidth;
     const float seen = observed < kObservation ? observation[max(observed, 0)] : 0.0f;
     const int step = timestep[0];
     wait_for_launch_before();  // all places are empty
     float kept = first.y, stored[2] = {};
     const float* condition =
-        prepare_condition(ring, shared, exchange, step, seen, place);
-    compute_film(ring, exchange, program.first_film, condition,
-                 shared.film_bias[kMostStages - 1], place);
-    mbarrier_wait(&shared.constants, 0);
+        prepare_condition(stream, shared, exchange, step, seen, place);
+    stream = compute_film(stream, exchange, program.first_film, condition,
+                          shared.film_bias[kMostStages - 1], place);
     for (int s = 0; s < program.stages; ++s) {
         const Stage& stage = program.stage[s];
         if (s + 1 == program.stages && place.slice > 0) return;
         const int channels = stage.channels / kGroups;  // of the group
         const int count = channels * stage.length;
         const bool own = element < count;
-        const int channel = own ? element / stage.length : 0;
+        const int channel = own ? element >> stage.log_length : 0;
         const float* constant = constants + stage.constants + channel;
         float value = 0.0f;
         unsigned film[2] = {kEmpty, kEmpty}, residual[kGroups];
@@ -217,16 +199,16 @@ __device__ void run(Ring& ring, Shared& shared, const float* constants,
                 shared.rows[s % 2][1][padded(element)] = stored[stage.skip];
             }
         }
-        users_sync();  // the input of this stage is complete
-        ring.turn =
-            convolve_any(ring, stage.convolution, place, shared.rows[s % 2], exchange);
+        __syncthreads();  // the input of this stage is complete
+        stream = convolve_any(stream, stage.convolution, place, shared.rows[s % 2],
+                              exchange);
         if (stage.point.inputs > 0) {
-            ring.turn =
-                convolve_any(ring, stage.point, place, shared.rows[s % 2], exchange);
+            stream =
+                convolve_any(stream, stage.point, place, shared.rows[s % 2], exchange);
         }
         if (stage.next_film.channels > 0) {
-            compute_film(ring, exchange, stage.next_film, condition,
-                         shared.film_bias[s], place);
+            stream = compute_film(stream, exchange, stage.next_film, condition,
+                                  shared.film_bias[s], place);
         }
     }
     if (place.group == 0 && threadIdx.x < kAction * kSteps) {
@@ -248,28 +230,28 @@ __global__ void __launch_bounds__(kThreads)
     static_assert(kProgram<kWidth>.constants <= kConstants, "they fit");
     extern __shared__ __align__(128) char slots[];
     __shared__ Shared shared;
-    float* constants = reinterpret_cast<float*>(slots + kSlots * kSlotBytes);
+    float* constants = reinterpret_cast<float*>(slots + kWarps * kDepth * kRowBytes);
     const Place<kWidth> place = {static_cast<int>(blockIdx.x) % kGroups,
                                  static_cast<int>(blockIdx.x) / kGroups};
-    Ring ring = {slots, shared.full, shared.empty, 0};
     for (int i = threadIdx.x; i < sizeof(Program) / 4; i += kThreads) {
         reinterpret_cast<int*>(&shared.program)[i] =
             reinterpret_cast<const int*>(&kProgramInMemory<kWidth>)[i];
     }
-    if (threadIdx.x == 0) {
-        for (int slot = 0; slot < kSlots; ++slot) {
-            mbarrier_init(shared.full + slot, 1);
-            mbarrier_init(shared.empty + slot, kWarps);
-        }
-        mbarrier_init(&shared.constants, 1);
-        fence_mbarrier_init();
-    }
-    __syncthreads();  // the program and the barriers are ready
-    if (threadIdx.x >= kUsers) {
-        fill_constants(shared, constants, parameters, place);
-        fill_all(ring, shared.program, parameters, place);
-        return;
-    }
-    run(ring, shared, constants, parameters, exchange, sample, timestep, observation,
+    __syncthreads();  // the program is there
+    list_parts(shared.parts, shared.program, place);
+    copy_constants(constants, shared.program, parameters, place);
+    __syncthreads();  // the list of weights is there
+    const int warp = threadIdx.x / 32;
+    Stream stream = {shared.parts,
+                     parameters,
+                     slots + warp * kDepth * kRowBytes,
+                     0,
+                     warp,
+                     0,
+                     3 + 3 * shared.program.stages,
+                     0,
+                     0};
+    for (int i = 0; i < kDepth; ++i) stream.ask();
+    run(stream, shared, constants, parameters, exchange, sample, timestep, observation,
         noise, place);
 }

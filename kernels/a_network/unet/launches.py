@@ -20,11 +20,11 @@ WARP = 32
 SAME, DOWN, UP, POINT = range(4)
 KINDS = {"same": SAME, "down": DOWN, "up": UP}
 
-#: Blocks of the persistent kernel for one channel of the first level; its slots of shared memory.
+#: The persistent kernel: blocks for one channel of the first level, threads; shared memory for rows of weights on their
+#: way and for what channels have of their own.
 BLOCKS_A_CHANNEL = 0.5
-SLOTS, SLOT_BYTES = 17, 10240
-CONSTANT_BYTES = 4 * 8192
-PERSISTENT_THREADS = 544
+PERSISTENT_THREADS = 512
+PERSISTENT_BYTES = 16 * 4 * 2560 + 4 * 8192
 
 
 class PerOperation:
@@ -304,7 +304,7 @@ def persistent(size: Size) -> tuple[Launch, ...]:
             (blocks,),
             (PERSISTENT_THREADS,),
             args,
-            shared_mem=SLOTS * SLOT_BYTES + CONSTANT_BYTES,
+            shared_mem=PERSISTENT_BYTES,
             pdl=True,
         ),
     )

@@ -16,8 +16,7 @@ struct Convolution {
     int segments;  // 2 if half of the inputs are a stored tensor
     int weight;  // of the parameters
     int sums;  // of the exchange: 8 groups of outputs x length
-    // A block's share: outputs, and how chunks of the ring are cut.
-    int rows, row_bytes, rows_a_chunk, chunks;
+    int rows;  // of a block: outputs
 };
 
 struct Film {
@@ -28,6 +27,7 @@ struct Film {
 
 struct Stage {
     int channels, length, sums;  // what comes in
+    int log_length;
     int bias, gamma, beta;  // gamma < 0: no norm and no activation
     int film;  // of the exchange, < 0: none
     Residual residual;
@@ -74,6 +74,7 @@ struct Builder {
     constexpr void add(Stage stage)
     {
         stage.constants = constants;
+        while (1 << stage.log_length < stage.length) ++stage.log_length;
         constants += 4 * stage.channels / kGroups;
         program.stage[program.stages++] = stage;
     }
@@ -102,19 +103,7 @@ constexpr Convolution convolution(Builder& to, Kind kind, int inputs, int output
     made.weight = to.tensor(inputs * outputs * taps_of(kind));
     bias = to.tensor(outputs);
     made.sums = to.values(kGroups * outputs * length_after(kind, length));
-    const int own = inputs / (kGroups * segments);
     made.rows = outputs == kAction ? kAction : outputs / (to.width / 16);
-    made.rows_a_chunk = made.rows;
-    if (kind == kUp) {  // a row for each input, of a chunk's outputs, and a gap
-        while (own * (made.rows_a_chunk * 16 + 16) > kSlotBytes) made.rows_a_chunk /= 2;
-        made.row_bytes = made.rows_a_chunk * 16;
-    } else {
-        made.row_bytes = segments * own * taps_of(kind) * 4;
-        if (made.rows_a_chunk > kSlotBytes / made.row_bytes) {
-            made.rows_a_chunk = kSlotBytes / made.row_bytes;
-        }
-    }
-    made.chunks = (made.rows + made.rows_a_chunk - 1) / made.rows_a_chunk;
     return made;
 }
 

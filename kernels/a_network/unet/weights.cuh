@@ -1,120 +1,133 @@
-// All that the blocks take from the parameters, in the order in which they use it.
+// What the blocks take from the parameters.
 #pragma once
 #include "block.cuh"
 
-template <int kWidth>
-__device__ void fill(Ring& ring, const float* parameters, const Convolution& c,
-                     Place<kWidth> place)
-{
-    const float* weights = parameters + c.weight;
-    const int inputs = c.inputs / c.segments / kGroups;
-    for (int chunk = 0; chunk < c.chunks; ++chunk, ++ring.turn) {
-        const int first = chunk * c.rows_a_chunk;
-        const int count = min(c.rows_a_chunk, c.rows - first);
-        const int output = place.slice * c.rows + first;
-        if (c.kind == kUp) {
-            char* slot = ring.begin_fill(inputs * c.row_bytes);
-            copy_rows(slot, c.row_bytes + 16,
-                      weights + (place.group * inputs * c.outputs + output) * 4,
-                      c.outputs * 4, inputs, c.row_bytes, ring.filled());
-        } else {
-            char* slot = ring.begin_fill(count * c.row_bytes);
-            const int taps = taps_of(c.kind);
-            const int bytes = c.row_bytes / c.segments;
-            for (int segment = 0; segment < c.segments; ++segment) {
-                const int input = segment * c.inputs / 2 + place.group * inputs;
-                copy_rows(slot + segment * bytes, c.row_bytes,
-                          weights + (output * c.inputs + input) * taps, c.inputs * taps,
-                          count, bytes, ring.filled());
-            }
-        }
-    }
-}
+constexpr int kNever = 1 << 30;
 
-// Contiguous rows, as many chunks as it takes.
-__device__ void fill_rows(Ring& ring, const float* from, int rows, int length)
+// Rows of a linear layer, of `length` floats in `segments` copies.
+__device__ __forceinline__ Part linear_rows(int from, int rows, int length,
+                                            int segments)
 {
-    const int most = kSlotBytes / (8 * length) * 2;  // even, for their alignment
-    for (int first = 0; first < rows; first += most, ++ring.turn) {
-        const int bytes = min(most, rows - first) * length * 4;
-        char* slot = ring.begin_fill(bytes);
-        if (threadIdx.x % 32 == 0) {
-            bulk_load(slot, from + first * length, bytes, ring.filled());
-        }
-    }
+    const int each = length / segments;
+    return {from, length, rows, kNever, 0, segments, each, each / 4, 4};
 }
 
 // The first of a block's scales; its shifts lie film.channels later.
 template <int kWidth>
-__device__ int first_of(const Film& film, Place<kWidth> place)
+__device__ __forceinline__ int first_of(const Film& film, Place<kWidth> place)
 {
     return place.group * film.channels / kGroups + place.slice * film.rows;
 }
 
+// The block's scales, then its shifts: rows that start at multiples of 8 bytes.
 template <int kWidth>
-__device__ void fill_film(Ring& ring, const float* parameters, const Film& film,
-                          Place<kWidth> place)
+__device__ __forceinline__ Part film_rows(const Film& film, Place<kWidth> place)
 {
     constexpr int kInputs = kWidth + kObservation;
-    for (int half = 0; half < 2; ++half) {
-        const int row = half * film.channels + first_of(film, place);
-        fill_rows(ring, parameters + film.weight + row * kInputs, film.rows, kInputs);
-    }
+    return {film.weight + first_of(film, place) * kInputs,
+            kInputs,
+            2 * film.rows,
+            film.rows,
+            (film.channels - film.rows) * kInputs,
+            1,
+            0,
+            -kInputs / 2,
+            2};
 }
 
+// The weights of the block's outputs for its group of inputs.
 template <int kWidth>
-constexpr int constant_bytes()
+__device__ __forceinline__ Part filters(const Convolution& c, Place<kWidth> place)
 {
-    int bytes = 0;
-    for (int s = 0; s < kProgram<kWidth>.stages; ++s) {
-        const Stage& stage = kProgram<kWidth>.stage[s];
-        const int tensors = 1 + (stage.gamma >= 0 ? 2 : 0) + (stage.residual_bias >= 0);
-        bytes += tensors * stage.channels / kGroups * 4;
+    const int taps = taps_of(c.kind), inputs = c.inputs / c.segments / kGroups;
+    const int output = place.slice * c.rows, input = place.group * inputs;
+    const int rows = c.outputs == kAction && place.slice > 0 ? 0 : c.rows;
+    if (c.kind == kUp) {  // an output's four weights of an input are a piece
+        return {c.weight + (input * c.outputs + output) * 4,
+                4,
+                rows,
+                kNever,
+                0,
+                1,
+                0,
+                inputs,
+                c.outputs * 4};
     }
-    return bytes;
+    return {c.weight + (output * c.inputs + input) * taps,
+            c.inputs * taps,
+            rows,
+            kNever,
+            0,
+            c.segments,
+            c.inputs / 2 * taps,
+            inputs * taps / 4,
+            4};
 }
 
-// What each channel of the group has of its own, for all stages: before the weights, or
-// it would wait for all that the ring takes.
+// All rows of weights in the order of their use: a thread for each stage.
 template <int kWidth>
-__device__ void fill_constants(Shared& shared, float* to, const float* parameters,
-                               Place<kWidth> place)
+__device__ void list_parts(Part* parts, const Program& program, Place<kWidth> place)
 {
-    const int lane = threadIdx.x % 32;
-    if (lane == 0) mbarrier_arrive_expect(&shared.constants, constant_bytes<kWidth>());
-    __syncwarp();
-    for (int s = lane / 4; s < shared.program.stages; s += 8) {
-        const Stage& stage = shared.program.stage[s];
-        const int count = stage.channels / kGroups, which = lane % 4;
-        int offset = stage.bias;
-        if (which == 1) offset = stage.gamma;
-        if (which == 2) offset = stage.beta;
-        if (which == 3) offset = stage.residual_bias;
-        if (offset >= 0) {
-            bulk_load(to + stage.constants + which * count,
-                      parameters + offset + place.group * count, count * 4,
-                      &shared.constants);
-        }
-    }
-}
-
-template <int kWidth>
-__device__ void fill_all(Ring& ring, const Program& program, const float* parameters,
-                         Place<kWidth> place)
-{
-    fill_rows(ring, parameters + program.step_weight[0] + place.block() * 8 * kWidth, 8,
-              kWidth);
-    fill_rows(ring,
-              parameters + program.step_weight[1] + place.block() * 2 * 4 * kWidth, 2,
-              4 * kWidth);
-    fill_film(ring, parameters, program.first_film, place);
-    for (int s = 0; s < program.stages; ++s) {
-        if (s + 1 == program.stages && place.slice > 0) return;
+    const int s = threadIdx.x;
+    if (s < program.stages) {
         const Stage& stage = program.stage[s];
-        fill(ring, parameters, stage.convolution, place);
-        if (stage.point.inputs > 0) fill(ring, parameters, stage.point, place);
-        if (stage.next_film.channels > 0) {
-            fill_film(ring, parameters, stage.next_film, place);
+        Part* own = parts + 3 + 3 * s;
+        own[0] = filters(stage.convolution, place);
+        own[1].rows = own[2].rows = 0;
+        if (stage.point.inputs > 0) own[1] = filters(stage.point, place);
+        if (stage.next_film.channels > 0) own[2] = film_rows(stage.next_film, place);
+    } else if (s == program.stages) {
+        parts[0] = linear_rows(program.step_weight[0] + place.block() * 8 * kWidth, 8,
+                               kWidth, 1);
+        parts[1] = linear_rows(program.step_weight[1] + place.block() * 2 * 4 * kWidth,
+                               2, 4 * kWidth, 2);
+        parts[2] = film_rows(program.first_film, place);
+    }
+}
+
+// What each channel of the group has of its own, for all stages: a warp for a stage.
+template <int kWidth>
+__device__ void copy_constants(float* to, const Program& program,
+                               const float* parameters, Place<kWidth> place)
+{
+    for (int s = threadIdx.x / 32; s < program.stages; s += kWarps) {
+        const Stage& stage = program.stage[s];
+        const int count = stage.channels / kGroups, pieces = count / 4;
+        for (int i = threadIdx.x % 32; i < 4 * pieces; i += 32) {
+            const int which = i / pieces;
+            const int offset = which == 0   ? stage.bias
+                               : which == 1 ? stage.gamma
+                               : which == 2 ? stage.beta
+                                            : stage.residual_bias;
+            if (offset >= 0) {
+                copy_async<4>(
+                    to + stage.constants + i * 4,
+                    parameters + offset + place.group * count + i % pieces * 4);
+            }
         }
+    }
+    close_group();
+}
+
+// Biases of the linear layers: one load a thread.
+template <int kWidth>
+__device__ void load_biases(Shared& shared, const float* parameters,
+                            Place<kWidth> place)
+{
+    const Program& program = shared.program;
+    const int s = threadIdx.x / 16, row = threadIdx.x % 16;
+    const Film& film =
+        s + 1 < kMostStages ? program.stage[s].next_film : program.first_film;
+    if (row < 2 * film.rows) {
+        const int shift = row >= film.rows ? film.channels - film.rows : 0;
+        shared.film_bias[s][row] =
+            parameters[film.bias + first_of(film, place) + row + shift];
+    }
+    if (threadIdx.x < 10) {
+        shared.step_bias[threadIdx.x] =
+            parameters[threadIdx.x < 8
+                           ? program.step_bias[0] + place.block() * 8 + threadIdx.x
+                           : program.step_bias[1] + place.block() * 2 + threadIdx.x -
+                                 8];
     }
 }

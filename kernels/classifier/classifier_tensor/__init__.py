@@ -65,6 +65,16 @@ ladder = Ladder(
             capability="9.0",
             arch="sm_90a",
         ),
+        Rung(
+            "slabs",
+            "longer runs of DRAM",
+            launches.slabs,
+            alignment={"weights": 16, "input": 16},
+            requires=launches.tensor_maps_fit,
+            workspace=launches.sums(launches.slabs_plan),
+            capability="9.0",
+            arch="sm_90a",
+        ),
     ),
     peers=tuple(peer for peer in on_cores.peers if not peer.name.startswith("cuBLASLt fp32")),
 )

@@ -11,7 +11,7 @@ from kernels.classifier.classifier.launches import args, extents_fit
 from kernels.classifier.classifier.problem import FLOAT
 from kernels.classifier.classifier.tuning import width
 
-__all__ = ["extents_fit", "mma", "mma_plan", "sums", "tensor_maps_fit", "wgmma", "wgmma_plan"]
+__all__ = ["extents_fit", "mma", "mma_plan", "slabs", "slabs_plan", "sums", "tensor_maps_fit", "wgmma", "wgmma_plan"]
 
 #: ``mma``: the kernel's kTileRows and kTileSamples, kStep, kWarps and its shared memory in bytes.
 MMA_ROWS, SAMPLES, MMA_STEP, MMA_WARPS = 64, 32, 16, 4
@@ -20,6 +20,9 @@ MMA_BYTES = FLOAT * MMA_WARPS * 3 * (MMA_ROWS + SAMPLES) * (MMA_STEP + 4)
 ROWS, DEPTH, STAGES, THREADS = 256, 32, 4, 640
 #: Bytes of a stage: weights, the input, its low parts.
 STAGE_BYTES = FLOAT * DEPTH * (ROWS + 2 * SAMPLES)
+#: ``slabs``: the kernel's kTileRows, kSlabs and kStages.
+SLAB_ROWS, SLABS, SLAB_STAGES = 128, 2, 4
+SLAB_BYTES = FLOAT * SLAB_STAGES * SLABS * DEPTH * (SLAB_ROWS + 2 * SAMPLES)
 #: A thread of the second pass has one output.
 SECOND_THREADS = 128
 
@@ -72,11 +75,11 @@ def tensor_maps_fit(size: Size) -> str | None:
     return extents_fit(size)
 
 
-def maps(size: Size) -> tuple[Tensor, Tensor]:
-    """Boxes of kRows outputs and of kBatch samples, kDepth floats wide."""
-    shapes = {"weights": ("outputs", ROWS), "input": ("batch", SAMPLES)}
+def maps(size: Size, rows: int = ROWS, l2_promotion: int = 256) -> tuple[Tensor, Tensor]:
+    """Boxes of ``rows`` outputs and of kBatch samples, kDepth floats wide."""
+    shapes = {"weights": ("outputs", rows), "input": ("batch", SAMPLES)}
     weights, given = (
-        Tensor(name, (size[lines], size["inputs"]), (box, DEPTH), "float32", swizzle=128, l2_promotion=256)
+        Tensor(name, (size[lines], size["inputs"]), (box, DEPTH), "float32", swizzle=128, l2_promotion=l2_promotion)
         for name, (lines, box) in shapes.items()
     )
     return weights, given
@@ -91,3 +94,27 @@ def wgmma(size: Size) -> tuple[Launch, ...]:
     taken = (*maps(size), to, *extents, np.int32(size["batch"]), np.int32(stages))
     first = Launch("classifier_wgmma", grid, (THREADS,), taken, STAGES * STAGE_BYTES)
     return _with_second_pass(first, size, pieces)
+
+
+def slabs_plan(size: Size) -> tuple[int, int]:
+    """Pieces of the inputs, and stages of each block: as many pieces as make the tiles a block per SM."""
+    stages = max(1, ceil_div(size["inputs"], SLABS * DEPTH))
+    tiles = ceil_div(size["outputs"], SLAB_ROWS) * ceil_div(size["batch"], SAMPLES)
+    each = ceil_div(stages, max(1, min(tuning.SMS // max(1, tiles), stages)))
+    return ceil_div(stages, each), each
+
+
+def slabs(size: Size) -> tuple[Launch, ...]:
+    """A block for a tile and a piece of the inputs, with stages of two slabs; the second pass is launched early."""
+    pieces, stages = slabs_plan(size)
+    _, _, output, *extents = args(size)
+    grid = (ceil_div(size["outputs"], SLAB_ROWS), pieces, ceil_div(size["batch"], SAMPLES))
+    to = output if pieces == 1 else "sums"
+    taken = (*maps(size, SLAB_ROWS, l2_promotion=128), to, *extents, np.int32(size["batch"]), np.int32(stages))
+    first = Launch("classifier_slabs", grid, (THREADS,), taken, SLAB_BYTES)
+    if pieces == 1:
+        return (first,)
+    n = size["outputs"] * size["batch"]
+    last_args = ("sums", "output", np.uint64(n), np.int32(pieces))
+    blocks = ceil_div(n, SECOND_THREADS)
+    return (first, Launch(f"add_pieces_late<{SECOND_THREADS}>", (blocks,), (SECOND_THREADS,), last_args, pdl=True))

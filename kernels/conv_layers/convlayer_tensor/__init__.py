@@ -62,10 +62,10 @@ ladder = Ladder(
         ),
         Rung(
             "halves",
-            "halves of the input are made once",
+            "all halves are made once, products read both factors from shared memory",
             launches.halves(2),
-            requires=launches.halves_fit,
-            alignment={"weights": 16, "output": 8},
+            requires=launches.extents_fit,
+            alignment={"weights": 16, "output": 16},
             workspace=launches.halves_workspace(2),
             capability="9.0",
             arch="sm_90a",

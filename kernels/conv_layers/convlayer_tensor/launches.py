@@ -137,54 +137,130 @@ def wgmma(parts: int) -> Callable[[Size], tuple[Launch, ...]]:
     return launches
 
 
-#: ``halves``: its slots for pixels, and threads of a block of its first launch.
-HALVES_SLOTS, HALVES_THREADS = 6, 128
+#: ``halves``: threads of a block of the first launch, the second kernel's kPixelSlots, kGroups and kThreads.
+HALVES_THREADS, FLOAT_SLOTS, GROUPS, OF_HALVES_THREADS = 128, 3, 2, 384
+#: Halves of the weights of a block's output maps and of a step, of each part.
+TAP_HALVES = OUTS * DEPTH * TAPS
+#: Blocks of this rung that an H200 runs at a time, by the size of their clusters.
+BLOCKS = {1: 132, 2: 132, 3: 117, 4: 120, 6: 102, 8: 120}
+#: Threads of the last pass.
+ADD_THREADS = 128
+#: What it costs to add up the sums of a cluster, and each of them; to launch a last pass, each part there and each sum;
+#: and what a step of a tile alone costs beside one of two tiles, if not all weights stay. In rows of eight pixels times
+#: steps.
+CLUSTER_MEETING, CLUSTER_RANK, LAST_PASS, LAST_PART, LAST_SUM, ALONE_STEP = 50, 5, 30, 4, 1e-5, 1.7
 
 
-def halves_fit(size: Size) -> str | None:
-    """Why the rung of two launches refuses a size, or None."""
+def extents_fit(size: Size) -> str | None:
+    """Why ``halves`` refuses a size, or None."""
     if not all(size[key] for key in ("n", "c_in", "c_out", "batch")):
-        return "no extent may be zero, because a tensor map has at least one element"
-    if size["c_in"] % 4:
-        return "c_in must be a multiple of 4, because a row of weights is a multiple of 16 bytes"
+        return "no extent may be zero, because a block has at least one step"
     return requires(size)
 
 
-def _planes(size: Size, parts: int) -> int:
-    """Planes of eight halves for each pixel: for both halves of each step's input maps, each part, each image."""
-    return size["batch"] * ceil_div(size["c_in"], DEPTH) * DEPTH // 8 * parts
+@dataclass(frozen=True)
+class Cut:
+    """How ``halves`` cuts a layer.
+
+    A warpgroup has tiles of 8 x ``high`` pixels, which ``across`` blocks share. The input maps are split over the
+    ``ranks`` of a cluster, or into ``parts``, which a last pass adds up.
+    """
+
+    high: int
+    parts: int
+    ranks: int
+    across: int
+    #: Work of the busiest SM: rows of pixels times steps.
+    cost: float
+
+
+def _cut(size: Size, high: int, parts: int, ranks: int) -> Cut | None:
+    groups, tiles = ceil_div(size["c_out"], OUTS), _tiles(size, high)
+    own = ceil_div(tiles, max(1, BLOCKS[ranks] // (groups * parts * ranks)))
+    if ranks > 1 and own > GROUPS:
+        return None  # the sums of a cluster are those of its last tiles
+    steps = ceil_div(ceil_div(size["c_in"], DEPTH), parts * ranks)
+    across = ceil_div(tiles, own)
+    # Two warpgroups share a last tile by its steps, if the weights of all steps stay.
+    last = ceil_div(steps, GROUPS) * GROUPS if steps <= TAP_SLOTS else steps * ALONE_STEP
+    rows = high * (own // GROUPS * GROUPS * steps + own % GROUPS * last)
+    waves = ceil_div(groups * parts * ranks * across, BLOCKS[ranks])
+    meeting = CLUSTER_MEETING + CLUSTER_RANK * ranks if ranks > 1 else 0
+    sums = parts * size["batch"] * size["c_out"] * size["n"] ** 2
+    last_pass = LAST_PASS + LAST_PART * parts + LAST_SUM * sums if parts > 1 else 0
+    return Cut(high, parts, ranks, across, waves * rows + meeting + last_pass)
+
+
+def cut(size: Size) -> Cut:
+    """The cut with the least work for the busiest SM."""
+    steps = ceil_div(size["c_in"], DEPTH)
+    split = [(parts, 1) for parts in (1, 2, 4, 8, 16)] + [(1, ranks) for ranks in BLOCKS if ranks > 1]
+    found = (_cut(size, high, *one) for one in split if max(one) <= steps for high in (16, 14))
+    return min((one for one in found if one is not None), key=lambda one: one.cost)
+
+
+def _eights(size: Size) -> int:
+    """Eights of input maps, two for each step."""
+    return ceil_div(size["c_in"], DEPTH) * DEPTH // 8
+
+
+def _groups(size: Size) -> int:
+    return ceil_div(size["c_out"], OUTS)
 
 
 def halves(parts: int) -> Callable[[Size], tuple[Launch, ...]]:
-    """A launch that makes halves, and one that multiplies, whose start overlaps the first's end."""
+    """A launch that makes halves, one that multiplies them, and perhaps a last pass.
+
+    In the second launch, a block has tiles of pixels, 64 output maps and a part of the input maps.
+    """
 
     def launches(size: Size) -> tuple[Launch, ...]:
-        cut, n = plan(size), size["n"]
-        eights = ceil_div(size["c_in"], DEPTH) * DEPTH // 8
+        one, n, eights = cut(size), size["n"], _eights(size)
+        extents = [np.int32(size[key]) for key in ("n", "c_in", "c_out", "batch")]
+        tap_blocks = ceil_div(_groups(size) * OUTS // 8 * eights, HALVES_THREADS // 32)
+        pixel_blocks = ceil_div(n * n, HALVES_THREADS) * eights * size["batch"]
         first = Launch(
-            f"convlayer_to_halves<{parts}, {HALVES_THREADS}>",
-            (ceil_div(n * n, HALVES_THREADS), eights, size["batch"]),
+            f"convlayer_to_halves<{parts}, {HALVES_THREADS}, {1 if size['c_in'] % 4 else 4}>",
+            (tap_blocks + pixel_blocks,),
             (HALVES_THREADS,),
-            ("input", "weights", "halves", np.int32(n), np.int32(size["c_in"]), np.int32(size["c_out"])),
+            ("input", "weights", "pixels", "taps", *extents[:3], np.int32(tap_blocks)),
         )
-        weights = Tensor("weights", (size["c_out"], size["c_in"] * TAPS), (OUTS, PITCH), "float32", l2_promotion=256)
-        box = (DEPTH // 8 * parts, cut.high + 2, 8 * (WIDE + 2))
-        pixels = Tensor("halves", (_planes(size, parts), n, 8 * n), box, "float16", l2_promotion=256)
-        ring = HALVES_SLOTS * parts * DEPTH // 8 * (cut.high + 2) * (WIDE + 2) * EIGHT
-        shared = ceil_div(TAP_SLOTS * OUTS * PITCH * FLOAT + ring, 128) * 128
-        extents = (np.int32(size[key]) for key in ("n", "c_in", "c_out", "batch"))
-        name = f"convlayer_of_halves<{parts}, {cut.high}, {cut.ranks}>"
-        grid = (cut.ranks, cut.across, ceil_div(size["c_out"], OUTS))
-        taken = (weights, pixels, "output", *extents)
-        return (first, Launch(name, grid, (THREADS,), taken, shared, pdl=True))
+        box = (DEPTH // 8 * parts, one.high + 2, 8 * (WIDE + 2))
+        planes = Tensor("pixels", (_planes(size, parts), n, 8 * n), box, "float16", l2_promotion=256)
+        pixels = FLOAT_SLOTS * GROUPS * parts * DEPTH // 8 * (one.high + 2) * (WIDE + 2) * EIGHT
+        shared = ceil_div(TAP_SLOTS * parts * TAP_HALVES * 2 + pixels, 128) * 128
+        to = "sums" if one.parts > 1 else "output"
+        grid = (one.parts * one.ranks, one.across, _groups(size))
+        name = f"convlayer_of_halves<{parts}, {one.high}, {1 if n % 2 else 2}, {one.ranks}>"
+        second = Launch(name, grid, (OF_HALVES_THREADS,), ("taps", planes, to, *extents), shared, pdl=True)
+        if one.parts == 1:
+            return (first, second)
+        count = size["batch"] * size["c_out"] * n**2
+        width = 1 if count % 4 else 4
+        blocks = ceil_div(count, ADD_THREADS * width)
+        last_args = ("sums", "output", np.uint64(count), np.int32(one.parts))
+        last = Launch(f"convlayer_add_late<{ADD_THREADS}, {width}>", (blocks,), (ADD_THREADS,), last_args, pdl=True)
+        return (first, second, last)
 
     return launches
 
 
+def _planes(size: Size, parts: int) -> int:
+    """Planes of eight halves for each pixel: for both halves of each step's input maps, each part, each image."""
+    return size["batch"] * _eights(size) * parts
+
+
 def halves_workspace(parts: int) -> Callable[[Size], Mapping[str, tuple[tuple[int, ...], str]]]:
-    """Room for the halves."""
+    """Room for the halves, and for the output of each part of the input maps."""
 
     def workspace(size: Size) -> Mapping[str, tuple[tuple[int, ...], str]]:
-        return {"halves": ((_planes(size, parts), size["n"], size["n"], 8), "float16")}
+        n, steps = size["n"], _eights(size) // (DEPTH // 8)
+        scratch = {
+            "pixels": ((_planes(size, parts), n, 8 * n), "float16"),
+            "taps": ((_groups(size), steps, parts * TAP_HALVES), "float16"),
+        }
+        if (number := cut(size).parts) > 1:
+            scratch["sums"] = ((number, size["batch"], size["c_out"], n, n), "float32")
+        return scratch
 
     return workspace

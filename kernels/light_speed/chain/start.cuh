@@ -1,4 +1,4 @@
-// What starts a chain that goes on in one launch: the first step, and a counter of zero.
+// What starts a chain that goes on in one launch: the first step, a counter of zero.
 #pragma once
 #include "../../common/hopper/dependent.cuh"
 

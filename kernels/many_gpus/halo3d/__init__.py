@@ -54,6 +54,21 @@ def _reference(inputs: Mapping[str, np.ndarray], place: Place, size: Size) -> di
     return {"target": filtered[own.start - start : own.stop - start]}
 
 
+def _spots(inputs: Mapping[str, np.ndarray], size: Size) -> tuple[list[int], dict[str, np.ndarray]]:
+    """Planes at both ends and around the middle, where two slabs meet."""
+    planes, reach = size["planes"], size["k"] // 2 * size["filters"]
+    middle = planes // 2
+    rows = sorted({0, 1, *range(max(0, middle - 5), min(planes, middle + 5)), planes // 4, planes - 2, planes - 1})
+    parts = []
+    for row in rows:
+        start, stop = max(0, row - reach), min(planes, row + reach + 1)
+        filtered: Any = inputs["volume"][start:stop]
+        for _ in range(size["filters"]):
+            filtered = correlate(filtered, inputs["weights"])
+        parts.append(filtered[row - start])
+    return rows, {"target": np.stack(parts)}
+
+
 problem = SharedProblem(
     name="halo3d",
     title="3D convolution of a volume in slabs, float32",
@@ -62,6 +77,7 @@ problem = SharedProblem(
     arrays=_arrays,
     share=_share,
     reference=_reference,
+    spots=_spots,
     # As conv3d: a sum of k^3 terms rounds k^3 times, and the errors add up like a random walk; so do those of filters.
     tolerance=lambda size: 4 * 2.0**-24 * size["k"] ** 1.5 * size["filters"],
     flops=lambda size: 2 * size["k"] ** 3 * size["planes"] * size["n"] ** 2 * size["filters"],
@@ -101,6 +117,12 @@ def _filters_repeat(size: Size, ranks: int) -> str | None:
     return _size_is_taken(size, ranks) or ("it needs several filters" if size["filters"] < 2 else None)
 
 
+def _blocks_are_long(size: Size, ranks: int) -> str | None:
+    """Where blocks are short already, the plan is that of two_streams."""
+    short = None if plans.has_long_blocks(size, ranks) else f"its blocks have at most {plans.SHORT} planes already"
+    return _size_is_taken(size, ranks) or short
+
+
 def _buffers(place: Place, size: Size) -> Arrays:
     """What filters before the last write: two buffers in turn, like the source."""
     cut = Cut(place, size)
@@ -138,6 +160,14 @@ shared_ladder = SharedLadder(
             "two_streams", "the boundary beside the interior", plans.two_streams, SOURCE, _buffers, _size_is_taken
         ),
         SharedRung(
+            "short_blocks",
+            "the interior in blocks that make room",
+            plans.short_blocks,
+            SOURCE,
+            _buffers,
+            _blocks_are_long,
+        ),
+        SharedRung(
             "boundary_first",
             "send new halos before the interior",
             plans.boundary_first,
@@ -150,6 +180,16 @@ shared_ladder = SharedLadder(
         ),
         SharedRung(
             "deep", "one exchange for all filters", plans.deep, SOURCE, _deep_buffers, _filters_repeat, graph=True
+        ),
+        SharedRung(
+            "copy_engine",
+            "halos by the copy engine, which needs no SM",
+            plans.copy_engine,
+            SOURCE,
+            _buffers,
+            _slabs_reach,
+            graph=True,
+            shared=("source", "buffer0", "buffer1"),
         ),
         SharedRung(
             "peer_loads",

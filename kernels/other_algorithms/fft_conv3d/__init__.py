@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from math import ceil
+from math import ceil, prod
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +29,9 @@ COMPLEX, FLOAT, BARRIER = 8, 4, 8
 THREADS, STEP = 256, 16
 #: SMs of the GPU for which columns are cut, an H200. Results do not depend on it.
 SMS = 132
+#: Shared memory of which an SM has not twice as much. Blocks that start beside those of another launch are not spread
+#: evenly over the SMs; where there are fewer blocks than SMs, asking for so much keeps them apart.
+ALONE = 116 * 1024
 CUBE_THREADS = 512
 QUAD = 4
 
@@ -113,8 +116,8 @@ class Cut:
     def planes(self) -> int:
         """Output planes of a block: of all numbers of whole steps the one that should take least time.
 
-        Estimated from trials on an H200: steps of a block, times its turns on the busiest SM (as they are, and rounded
-        up, on average), and a little for the last blocks, which run alone.
+        Estimated as trials on an H200 suggest: steps of a block, times its turns on the busiest SM (as they are, and
+        rounded up, on average), and one turn more for the first and the last blocks, which run alone.
         """
         across, down = self.tiles
 
@@ -123,7 +126,7 @@ class Cut:
             blocks = across * down * ceil_div(max(1, self.n), planes)
             pairs = across * down * (self.n + ceil_div(self.n, planes) * (self.k - 1)) / 2
             turns = pairs / (STEP // 2 * steps) / SMS
-            return steps * ((1 if blocks <= SMS else (turns + ceil(turns)) / 2) + 0.3)
+            return steps * ((1 if blocks <= SMS else (turns + ceil(turns)) / 2) + 1)
 
         fewest = ceil_div(self.k, STEP)
         return STEP * min(range(fewest, ceil_div(self.n + self.k, STEP) + 1), key=estimate) - self.k + 1
@@ -251,6 +254,8 @@ def _boxes(size: Size, dependent: bool = False) -> tuple[Launch, ...]:
     spectra = _spectra(size, THREADS)
     if dependent:
         spectra = replace(spectra, kernel=f"fft_conv3d_spectra_first<{k}>")
+        if prod(cut.grid) <= SMS:
+            shared = max(shared, ALONE)
     return (spectra, Launch(kernel, cut.grid, (THREADS,), args, shared, pdl=dependent))
 
 

@@ -156,7 +156,7 @@ ladder = Ladder(
         _rung("held", "A split in registers while the other warpgroup multiplies"),
         _rung("one_launch", "one launch prepares both factors"),
         _rung("small_tiles", "smaller tiles, no block waits for another"),
-        _rung("few_rows", "roles exchanged, B split in registers and read once"),
+        _rung("few_rows", "nothing prepared; each warp splits what it multiplies"),
     ),
     peers=tuple(_peer(peer) for peer in sgemm.peers),
 )

@@ -5,17 +5,28 @@ from __future__ import annotations
 from typing import Any
 
 from kernels.sgemm.sgemm.blas import launch, product_of
+from kernels.sgemm.sgemm.product import Product
 from kernels.tensor_cores.tgemm import ladder
-from kernels.tensor_cores.tgemm.launches import FEW_ROWS, PLANS
+from kernels.tensor_cores.tgemm.launches import FEW_ROWS, PLANS, parts_of_k
+
+#: Of k, up to which ``small_tiles`` keeps whole columns of B in registers.
+LONGEST = 1024
 
 
 def tgemm(A: Any, B: Any, C: Any, *, alpha: float = 1.0, beta: float = 0.0, rung: str | None = None) -> None:
     """C = alpha A B + beta C, in place; with beta = 0 whatever C holds is not read.
 
-    Matrices, views and errors are those of :func:`kernels.sgemm.sgemm.blas.sgemm`. ``rung``, if not given, is the one
-    for so many rows.
+    Matrices, views and errors are those of :func:`kernels.sgemm.sgemm.blas.sgemm`. Without ``rung``, :func:`best_rung`
+    chooses.
     """
     product = product_of(A, B, C, alpha, beta)
     if product is not None:
-        name = rung or ("few_rows" if product.m <= FEW_ROWS else "tuned")
+        name = rung or best_rung(product)
         launch(ladder[name], *PLANS[name], product, {"A": A, "B": B, "C": C})
+
+
+def best_rung(product: Product) -> str:
+    """The rung for a product: those with large tiles where these are enough for all SMs."""
+    if product.m <= 2 * FEW_ROWS:
+        return "few_rows"
+    return "small_tiles" if parts_of_k(product) > 1 and product.k <= LONGEST else "one_launch"

@@ -280,66 +280,47 @@ def held_scratch(product: Product) -> dict[str, tuple[tuple[int, ...], str]]:
     return {**fused_scratch(product), **partial}
 
 
-#: Of skinny.cuh: rows and columns of a tile, bytes of a stage, stages, floats of a box of B.
-FEW_ROWS, FEW_COLUMNS, FEW_STAGE_BYTES, FEW_STAGES = 64, 128, 4 * 128 * 32 + 2 * 64 * 64, 8
-#: Blocks that copy B, where its rows are not at multiples of 16 bytes.
+#: Of few.cuh: rows and columns of a tile, the edge of a box, threads, bytes of all stages.
+FEW_ROWS, FEW_COLUMNS, FEW_BOX, FEW_THREADS, FEW_SHARED = 32, 64, 32, 512, 4 * 3 * 4 * 4096
+#: Parts of k of a tile, for each as many blocks as surely run at the same time, because clusters lie within a GPC.
+FEW_PARTS = {8: 112, 4: 112, 2: SMS}
+#: Blocks that copy a matrix, where its rows are not at multiples of 16 bytes.
 COPY_BLOCKS = 264
 
 
-def _few_tiles(product: Product) -> int:
-    return ceil_div(product.m, FEW_ROWS) * ceil_div(product.n, FEW_COLUMNS)
-
-
-def _few_parts(product: Product) -> int:
-    """Blocks for one tile, so that all of them are on the GPU at the same time."""
-    fits = (p for p in PARTS if p * _few_tiles(product) <= SMS and p * SHORTEST <= product.k)
-    return next(fits, 1)
-
-
 def few_rows(product: Product) -> tuple[Launch, ...]:
-    """A is split, and B on its way to the tensor cores; it is copied first if a tensor map cannot begin at its rows."""
-    _m, n, k, _, _, _, b, ldb, *_ = product.args
-    tiles, parts, copied = _few_tiles(product), _few_parts(product), _copied(product)
-    pitch = rounded_up(product.n, 4) if copied else product.ldb
-    depth = 2 * rounded_up(product.k, FUSED_DEPTH)
-    split = split_rows(product)
-    split = replace(split, args=(*split.args[:5], np.int32(tiles), *split.args[6:]))
-    boxes_a = Tensor("a_parts", (product.m, depth), (FEW_ROWS, 2 * FUSED_DEPTH), "float16", 128)
-    boxes_b = Tensor(
-        "copy" if copied else "B", (product.k or 1, product.n), (FUSED_DEPTH, FUSED_DEPTH), "float32", 128, pitch
-    )
-    scratch = ("row_exponents", np.int32(parts), "partial", "exponents", "maxima")
-    copy = Launch("copy_rows", (COPY_BLOCKS,), (PREPARE_THREADS,), (b, ldb, n, k, "copy", np.int32(pitch)))
-    return (
-        *((copy,) if copied else ()),
-        split,
-        Launch(
-            "multiply_few",
-            (parts * tiles,),
-            (FUSED_THREADS,),
-            (boxes_a, boxes_b, *product.args, *scratch),
-            FEW_STAGES * FEW_STAGE_BYTES,
-            pdl=True,
-        ),
-    )
+    """One launch; a cluster of blocks shares a tile, a part of k each. Matrices are copied where boxes cannot begin."""
+    tiles = ceil_div(product.m, FEW_ROWS) * ceil_div(product.n, FEW_COLUMNS)
+    fits = (p for p, most in FEW_PARTS.items() if p * tiles <= most and p * SHORTEST <= product.k)
+    parts, copied = next(fits, 1), _copied(product)
+
+    def source(name: str, rows: int, columns: int, ld: int) -> tuple[Tensor, Launch]:
+        pitch = rounded_up(columns, 4) if copied else ld
+        at = f"{name}_copy" if copied else name
+        boxes = Tensor(at, (rows or 1, columns or 1), (FEW_BOX, FEW_BOX), "float32", 128, pitch, l2_promotion=256)
+        args = (name, np.int32(ld), np.int32(columns), np.int32(rows), at, np.int32(pitch))
+        return boxes, Launch("copy_rows", (COPY_BLOCKS,), (PREPARE_THREADS,), args)
+
+    a, copy_a = source("A", product.m, product.k, product.lda)
+    b, copy_b = source("B", product.k, product.n, product.ldb)
+    kernel = f"multiply_few<{parts}>"
+    multiply = Launch(kernel, (parts * tiles,), (FEW_THREADS,), (a, b, *product.args), FEW_SHARED)
+    return (copy_a, copy_b, multiply) if copied else (multiply,)
 
 
 def few_rows_scratch(product: Product) -> dict[str, tuple[tuple[int, ...], str]]:
-    tiles, parts = _few_tiles(product), _few_parts(product)
+    shapes = {"A_copy": (product.m, product.k), "B_copy": (product.k, product.n)}
     return {
-        "row_exponents": ((product.m,), "int32"),
-        "maxima": ((tiles,), "uint32"),
-        "a_parts": ((product.m, 2 * rounded_up(product.k, FUSED_DEPTH)), "uint16"),
-        "partial": ((parts * tiles * FEW_ROWS * FEW_COLUMNS,), "float32"),
-        "exponents": ((parts * tiles * FEW_COLUMNS,), "int32"),
-        **({"copy": ((product.k or 1, rounded_up(product.n, 4)), "float32")} if _copied(product) else {}),
+        name: ((rows or 1, rounded_up(columns, 4)), "float32")
+        for name, (rows, columns) in shapes.items()
+        if _copied(product)
     }
 
 
 #: Of small.cuh: rows and columns of a tile, threads, bytes of the ring.
 SMALL_ROWS, SMALL_COLUMNS, SMALL_THREADS, SMALL_SHARED = 64, 128, 288, 8 * 24 * 1024
 #: Of one_block.cuh: columns of B, and rows of A, for each block.
-STRIP, ROWS_BESIDE = 8, 8
+STRIP, ROWS_BESIDE = 16, 8
 
 
 def small_tiles(product: Product) -> tuple[Launch, ...]:

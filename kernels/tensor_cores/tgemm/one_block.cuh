@@ -5,7 +5,7 @@
 
 constexpr int kSplitThreads = 512, kRowThreads = 64;
 constexpr int kRowsOfBlock = kSplitThreads / kRowThreads;
-constexpr int kStrip = 8;  // columns of a block: 32 bytes of each row
+constexpr int kStrip = 16;  // columns of a block: 64 bytes of each row
 constexpr int kRowsAtOnce = kSplitThreads / (kStrip / 4);
 
 // Splits a strip of B, which stays in registers up to a length of kRowsAtOnce * kKept.
@@ -17,7 +17,8 @@ __device__ __forceinline__ void split_strip(
 {
     const int thread = threadIdx.x, lane = thread % 32;
     const int first = strip * kStrip, own = thread % (kStrip / 4) * 4;
-    const int start = thread / (kStrip / 4), rows = (k + 15) / 16 * 16;
+    const int start = thread / (kStrip / 4);
+    const int rows = (k + 15) / 16 * 16;
     const auto read = [&](int row) {
         return read_four<kWidth>(B + static_cast<size_t>(row) * ldb, first + own,
                                  row < k ? n : 0);
@@ -51,6 +52,7 @@ __device__ __forceinline__ void split_strip(
     if (thread < kStrip && first + thread < n) {
         exponents[first + thread] = exponent_for(largest[thread]);
     }
+    if (first + own >= pitch) return;
     float scales[4];
 #pragma unroll
     for (int j = 0; j < 4; ++j) scales[j] = scale_of(exponent_for(largest[own + j]));

@@ -6,11 +6,11 @@ from hypothesis import strategies as st
 from tools.rung_checks import *  # noqa: F403
 
 from climb import WrongResult, load_ladder, verify
-from climb.emulator import BarrierMisuse, EndlessLoop, Race
+from climb.emulator import AsyncRace, EndlessLoop, Race
 
 #: Sizes to draw from: the narrowest network, and few samples.
 SIZES = {"unet": st.fixed_dictionaries({"batch": st.integers(1, 3), "width": st.just(32)})}
-#: Fused rungs have twenty kernels to translate. The persistent one makes 20,000 bulk copies, most of them of 80 bytes.
+#: Fused rungs have twenty kernels to translate; blocks of the persistent one wait for each other in thirty stages.
 SLOW = {("unet", rung) for rung in ("fused", "graph", "dependent", "persistent")}
 
 #: Faults planted in rungs: ladder, rung, original text, faulty text, and the error that must be raised.
@@ -19,10 +19,9 @@ PLANTED = [
     ("unet", "fused", "return threadIdx.x < kRows * kAfter ?", "return threadIdx.x < kRows ?", WrongResult),
     ("unet", "graph", "square / (square + 2.0f)", "square / (square + 1.0f)", WrongResult),
     ("unet", "dependent", "__syncthreads();  // all groups have stored", "// all groups have stored", Race),
-    ("unet", "persistent", "users_sync();  // the input of this stage", "// the input of this stage", Race),
+    ("unet", "persistent", "__syncthreads();  // the input of this stage", "// the input of this stage", Race),
     ("unet", "persistent", "hand_over(sums + row", "if (row > 0) hand_over(sums + row", EndlessLoop),
-    ("unet", "persistent", "mbarrier_init(shared.empty + slot, kWarps)", "mbarrier_init(shared.empty + slot, 1)",
-     BarrierMisuse),
+    ("unet", "persistent", "wait_for_groups<kDepth - 1>()", "wait_for_groups<kDepth>()", AsyncRace),
 ]  # fmt: skip
 
 

@@ -51,10 +51,11 @@ CORNERS = [
     Corner(
         "classifier_tensor",
         "a ring that goes round, sums of several chains",
-        {"inputs": 7 * 32, "outputs": 4, "batch": 2},
+        {"inputs": 11 * 32, "outputs": 4, "batch": 2},
         {"kernels.classifier.classifier.tuning.SMS": 1},
         only="mbarrier_wait",
     ),
+    Corner("classifier_tensor", "several pieces", {"inputs": 9 * 64, "outputs": 4, "batch": 2}, only="kSlabs"),
 ]
 
 #: Faults planted in rungs: ladder, rung, original text, faulty text, and the error that must be raised.
@@ -86,6 +87,8 @@ PLANTED = [
     ("classifier_tensor", "mma", "wait_for_groups<kStages - 2>", "wait_for_groups<kStages - 1>", EmulatorError),
     ("classifier_tensor", "wgmma", "(2 * s + quad) ^ row % 8", "2 * s + quad", WrongResult),
     ("classifier_tensor", "wgmma", "fence_proxy_async();", "", EmulatorError),
+    ("classifier_tensor", "slabs", "wgmma_tf32(part, high[s], small + 2 * s, true);", "", WrongResult),
+    ("classifier_tensor", "slabs", "j < kSlabs; ++j", "j < 1; ++j", WrongResult),
     ("cold_read", "warps", "start + kChunk <= n", "start < n", OutOfBounds),
 ]  # fmt: skip
 
@@ -99,4 +102,5 @@ HIDDEN = [
      "min(line - kTileRows, batch - 1)", WrongResult),
     ("classifier_tensor", "wgmma", "if (lane == 0) mbarrier_arrive(&empty[at.slot]);", "", EmulatorError),
     ("classifier_tensor", "wgmma", "== kChain - 1", "== kChain", WrongResult),
+    ("classifier_tensor", "slabs", "if (lane == 0) mbarrier_arrive(&empty[at.slot]);", "", EmulatorError),
 ]  # fmt: skip

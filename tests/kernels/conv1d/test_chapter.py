@@ -151,8 +151,13 @@ def test_a_search_makes_tables_of_its_fastest_trials(tmp_path: Path) -> None:
     assert smallest[4:] == [1, 1, 1, 1, 1, False]
 
 
-def test_descent_finds_the_fastest_candidate_and_measures_few() -> None:
-    among = search.candidates()
+@pytest.fixture(scope="module")
+def among() -> Sequence[Candidate]:
+    """Every candidate of the search."""
+    return search.candidates()
+
+
+def test_descent_finds_the_fastest_candidate_and_measures_few(among: Sequence[Candidate]) -> None:
     wanted = (2, 4, 2, 2, 2, 0)
 
     def distance(one: Candidate) -> float:
@@ -176,8 +181,7 @@ def test_descent_finds_the_fastest_candidate_and_measures_few() -> None:
         )
 
 
-def test_descent_refuses_a_start_that_is_no_candidate() -> None:
-    among = search.candidates()
+def test_descent_refuses_a_start_that_is_no_candidate(among: Sequence[Candidate]) -> None:
     with pytest.raises(ValueError, match="no candidate"):
         descend(among[1:], among[:1], lambda wanted: [])
 

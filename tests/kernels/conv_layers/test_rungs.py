@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from tools.corners import *  # noqa: F403
 from tools.corners import Corner
 from tools.rung_checks import *  # noqa: F403
+from tools.thorough import thorough
 
 from climb import WrongResult
 from climb.emulator import EmulatorError, OutOfBounds, Race, Uninitialised
@@ -92,6 +93,7 @@ CORNERS = [
         {"n": 4, "c_in": 116, "c_out": 3, "k": 3, "batch": 1},
         {
             "kernels.conv_layers.convlayer_tensor.launches.RESIDENT": {1: 2, 2: 2, 4: 2},
+            "kernels.conv_layers.convlayer_tensor.launches.BLOCKS": {1: 2, 2: 2},
             "kernels.conv_layers.convlayer_tensor.launches.TAP_SLOTS": 3,
         },
         {"kTapSlots = 4": "kTapSlots = 3"},
@@ -100,7 +102,17 @@ CORNERS = [
         "convlayer_tensor",
         "blocks that go from tile to tile",
         {"n": 4, "c_in": 36, "c_out": 2, "k": 3, "batch": 3},
-        {"kernels.conv_layers.convlayer_tensor.launches.RESIDENT": {1: 1, 2: 1, 4: 1}},
+        {
+            "kernels.conv_layers.convlayer_tensor.launches.RESIDENT": {1: 1, 2: 1, 4: 1},
+            "kernels.conv_layers.convlayer_tensor.launches.BLOCKS": {1: 1},
+        },
+    ),
+    Corner(
+        "convlayer_tensor",
+        "a second pass",
+        {"n": 3, "c_in": 36, "c_out": 2, "k": 3, "batch": 1},
+        {"kernels.conv_layers.convlayer_tensor.launches.LAST_PASS": -1000},
+        only="convlayer_add_late",
     ),
 ]
 
@@ -126,7 +138,9 @@ PLANTED = [
     ("convlayer_tensor", "mma", "inside && in + 4 < c_in", "inside", EmulatorError),
     ("convlayer_tensor", "wgmma", "tap / 3 * kHaloWide + tap % 3", "tap / 3 * kWide + tap % 3", WrongResult),
     ("convlayer_tensor", "wgmma", "fence_proxy_async();", "", EmulatorError),
-    ("convlayer_tensor", "halves", "(tile.x - 1) * 8, tile.y - 1", "tile.x * 8, tile.y - 1", WrongResult),
+    ("convlayer_tensor", "halves", "tap * (kParts * kOutsAtOnce)", "tap * kOutsAtOnce", WrongResult),
+    ("convlayer_tensor", "halves", "wgmma_wait<1>();  // the products", "// the products", EmulatorError),
+    ("convlayer_tensor", "halves", "wait_for_launch_before();  // it makes", "// it makes", EmulatorError),
     ("convlayer_int8", "mma", "out < c_out && x < n", "x < n", EmulatorError),
     ("report_layouts", "single_thread_load", "i < c_out * kTaps; ++i", "i < c_out * kTaps - 1; ++i", Uninitialised),
     ("report_layouts", "block_load", "i < c_out * kTaps; i +=", "i < c_out * kTaps - 1; i +=", Uninitialised),
@@ -138,8 +152,8 @@ PLANTED = [
 HIDDEN = [
     ("convlayer_int8", "mma", "value == static_cast<signed char>(value)", "true", WrongResult),
     ("convlayer_int8", "mma", "e + d < kDigits", "e + d < kDigits - 1", WrongResult),
-    ("convlayer_tensor", "halves", "mbarrier_wait(&all_read, 0);", "", EmulatorError),
-    ("convlayer_tensor", "halves", "i + lag + 1", "i + lag", EmulatorError),
-    ("convlayer_tensor", "wgmma", "mbarrier_wait(&empty[slot], items / kPixelSlots % 2 ^ 1);", "", Race),
+    ("convlayer_tensor", "halves", "    __syncthreads();\n    }\n    const int rank", "}\n    const int rank",
+     EmulatorError),
+    thorough(("convlayer_tensor", "wgmma", "mbarrier_wait(&empty[slot], items / kPixelSlots % 2 ^ 1);", "", Race)),
     ("convlayer_tensor", "wgmma", "if (!resident && lane == 0)", "if (lane > 31)", EmulatorError),
 ]  # fmt: skip

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from tools.pending import pending
 
-from climb import count_kernel, load_ladder, opcodes
+from climb import count_kernel, cp, load_ladder, opcodes
 from climb.emulator import Counters
 from climb.validation.profiles import divergence
 from climb.validation.profiles.divergence import Case, compiled
@@ -167,3 +167,30 @@ def test_known_points_have_known_counts() -> None:
     """0, -1 and -2 never leave; 1 goes 0, 1, 2, 5; 2 goes 0, 2, 6; NaN and infinity are outside after one step."""
     re = np.array([0, -1, -2, 1, 2, 3, np.nan, np.inf], np.float32)
     assert escape_counts(re, np.zeros_like(re)).tolist() == [256, 256, 256, 3, 2, 1, 1, 1]
+
+
+def test_a_point_outside_stays_outside_where_the_rungs_rely_on_it() -> None:
+    """With |c|^2 <= 3.9 in float32 and |z|^2 barely above 4, the next z is outside too, whatever is rounded."""
+    rng = np.random.default_rng(0)
+    turn_c, turn_z = rng.uniform(0, 2 * np.pi, (2, 1 << 16))
+    # The worst case: z^2 points away from c.
+    turn_c[::2] = 2 * turn_z[::2] + np.pi
+    c_re, c_im = (np.float32(np.sqrt(3.9)) * f(turn_c).astype(np.float32) for f in (np.cos, np.sin))
+    z_re, z_im = (np.float32(2) * f(turn_z).astype(np.float32) for f in (np.cos, np.sin))
+    outside = z_re * z_re + z_im * z_im > 4
+    assert 1000 < outside.sum() < outside.size
+    after = (z_re * z_re - z_im * z_im) + c_re, 2 * (z_re * z_im) + c_im
+    assert (after[0] * after[0] + after[1] * after[1])[outside].min() > 4.05
+
+
+@pytest.mark.parametrize("rung", ["compacted", "cycle_check"])
+def test_points_at_the_circle_of_radius_two_and_in_cycles_have_exact_counts(rung: str) -> None:
+    rng = np.random.default_rng(1)
+    turn, radius = rng.uniform(0, 2 * np.pi, 200), rng.uniform(1.96, 2.01, 200)
+    near = radius * np.exp(1j * turn)
+    # -2 and its neighbours, and centres of cycles of length 1, 2, 3 and 4 with points beside them.
+    special = np.array([-2, -1.9999999, -1.99, -2.0000002, 0, -1, -1.754877666, -0.1225611669 + 0.7448617666j, -1.3107])
+    points = np.concatenate([near, special, special + 0.01, np.full(40, 0.3 + 0.5j)])
+    re, im = points.real.astype(np.float32), points.imag.astype(np.float32)
+    counts = load_ladder("divergence")[rung](cp.asarray(re), cp.asarray(im))
+    assert np.array_equal(cp.asnumpy(counts), escape_counts(re, im))

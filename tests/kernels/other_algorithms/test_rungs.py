@@ -21,9 +21,10 @@ SIZES = {
 }
 
 FOLDER = "kernels.other_algorithms"
-#: One SM, so that a block goes through a column in several steps; an image with a tile that touches no border.
+#: One SM and large weights, so that a block goes through a column in several steps. An image with a tile that touches
+#: no border.
 CORNERS = [
-    Corner("fft_conv3d", "several steps", {"n": 32, "k": 3}, {f"{FOLDER}.fft_conv3d.SMS": 1}),
+    Corner("fft_conv3d", "several steps", {"n": 20, "k": 11}, {f"{FOLDER}.fft_conv3d.SMS": 1}),
     Corner(
         "fft_conv2d",
         "a pair inside",

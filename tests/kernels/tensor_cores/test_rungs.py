@@ -21,6 +21,13 @@ def growing(size: dict) -> dict[str, np.ndarray]:
     return {"A": inputs["A"], "B": np.ldexp(inputs["B"], steps[:, None])}
 
 
+def tiny_parts(size: dict) -> dict[str, np.ndarray]:
+    """Factors with numbers so small that parts of them would be lost: of A for 40 of k, of B for 32 others."""
+    inputs, k = factors(size, np.random.default_rng(0)), np.arange(size["k"])
+    up = np.select([k < 40, (k >= 64) & (k < 96)], [-110, 110], 0).astype(np.int32)
+    return {"A": np.ldexp(inputs["A"], up), "B": np.ldexp(inputs["B"], -up[:, None])}
+
+
 #: Small extents, among them some that no tile divides; n and k are mostly such that tensor maps take them.
 ROWS = st.one_of(st.integers(1, 70), st.sampled_from((127, 129)))
 PIECES = st.one_of(st.integers(1, 12).map(lambda pieces: 8 * pieces), st.integers(1, 40))
@@ -45,7 +52,16 @@ CORNERS = [
             only=only,
             inputs=growing,
         )
-        for only in ("row_of(lane)", "columns[c].update(")  # held and few_rows
+        for only in ("row_of(lane)", "raise_tiny(")  # held and few_rows
+    ),
+    Corner(
+        "tgemm",
+        "a ring that goes round, tiny numbers",
+        {"m": 3, "n": 8, "k": 136, "data": "normal"},
+        {"kernels.tensor_cores.tgemm.launches.FEW_PARTS": {}, "kernels.tensor_cores.tgemm.launches.FEW_THREADS": 128},
+        {"kGroups = 4": "kGroups = 1"},
+        only="raise_tiny(",
+        inputs=tiny_parts,
     ),
     Corner(
         "tgemm",
@@ -58,6 +74,7 @@ CORNERS = [
             "kRowThreads, 4>": "kRowThreads, 1>",
         },
         only="multiply_small",
+        inputs=growing,
     ),
     Corner(
         "tgemm",
@@ -141,7 +158,9 @@ PLANTED = [
 
 #: Planted faults that only the corners reach.
 HIDDEN = [
-    ("tgemm", "few_rows", "totals[j] *= factor;", ";", WrongResult),
+    ("tgemm", "few_rows", "raised ? kDown : 1.0f", "1.0f", WrongResult),
+    ("tgemm", "few_rows", "raise_tiny(values) ? kDown", "raise_tiny(values) ? 1.0f", WrongResult),
+    ("tgemm", "few_rows", "sync_warpgroup(1 + group);  // A is split", "//", EmulatorError),
     ("tgemm", "small_tiles", "mbarrier_wait(&empty[slot], i / kStages % 2 ^ 1);", "", EmulatorError),
     ("tgemm", "small_tiles", "row = start + kKept * kRowsAtOnce; row < k", "row = k; row < k", WrongResult),
     ("tgemm", "held", "block * kRowsOfSplit", "block % 2 * kRowsOfSplit", EmulatorError),

@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from climb import cp, load_ladder, verify
-from kernels.tensor_cores.tgemm.blas import tgemm
+from kernels.sgemm.sgemm.product import Product
+from kernels.tensor_cores.tgemm.blas import best_rung, tgemm
 from kernels.tensor_cores.tgemm.data import KINDS, factors
 
 LADDER = load_ladder("tgemm")
@@ -23,7 +24,7 @@ def test_infinities_and_nans_are_where_ieee_puts_them(rung: str) -> None:
     a, b = inputs["A"], inputs["B"]
     a[1, 3], a[2, 5], a[2, 6], a[7, 0] = np.inf, np.inf, -np.inf, np.nan
     b[4, 2], b[8, 9], b[3, 4], b[3, 5] = -np.inf, np.nan, 0, 1  # 1 has no low part: infinity times that is NaN
-    a[9, 4] = 0
+    a[9, 4], a[12] = 0, 0
     verify(LADDER[rung], size, inputs=inputs)
 
 
@@ -74,3 +75,17 @@ def test_each_kind_of_data_is_what_its_name_says(kind: str) -> None:
     assert (np.ptp(np.log2(np.abs(a).max(axis=1))) > 40) == (kind == "scaled")
     assert (result < magnitude / 500) == (kind == "cancelling")
     assert (a.min() >= 0) == (kind == "uniform")
+
+
+@pytest.mark.parametrize(
+    ("size", "rung"),
+    [
+        ((32, 4096, 4096), "few_rows"),
+        ((64, 64, 64), "few_rows"),
+        ((1024, 1024, 1024), "small_tiles"),
+        ((1024, 1024, 4096), "one_launch"),
+        ((4096, 4096, 4096), "one_launch"),
+    ],
+)
+def test_the_call_of_blas_chooses_the_rung_by_size(size: tuple[int, int, int], rung: str) -> None:
+    assert best_rung(Product.of(dict(zip("mnk", size, strict=True)))) == rung

@@ -1,0 +1,234 @@
+// The product for few rows: one launch reads B once, through the copy engine.
+#pragma once
+
+#include "../../common/hopper/cluster.cuh"
+#include "../../common/hopper/tma.cuh"
+#include "../../common/hopper/wgmma.cuh"
+#include "mend.cuh"
+
+constexpr int kTileRows = 32, kTileColumns = 64, kDepth = 32;  // of k, in a stage
+constexpr int kGroups = 4, kStages = 3, kThreads = 128 * kGroups;
+constexpr int kSumPitch = kTileColumns + 4;  // lanes then store to all banks
+
+// Boxes of 32 x 32 floats, swizzled, and room for low parts beside A's, which become
+// high ones. Each warpgroup has stages of its own.
+struct alignas(1024) Stage {
+    float b[kTileColumns / 32][kDepth * 32];
+    float a[kTileRows * kDepth];
+    float a_low[kTileRows * kDepth];
+};
+static_assert(kTileRows * kSumPitch * sizeof(float) <= kStages * sizeof(Stage),
+              "a warpgroup's ring has room for its sums");
+
+// A matrix with rows at multiples of 16 bytes, for the copy engine.
+__global__ void copy_rows(const float* __restrict__ from, int ld, int columns, int rows,
+                          float* __restrict__ to, int pitch)
+{
+    for (int row = blockIdx.x; row < rows; row += gridDim.x) {
+        for (int x = threadIdx.x; x < pitch; x += blockDim.x) {
+            to[static_cast<size_t>(row) * pitch + x] =
+                x < columns ? from[static_cast<size_t>(row) * ld + x] : 0.0f;
+        }
+    }
+}
+
+// A float as two TF32 numbers: tensor cores cut off the low 13 bits of what they get,
+// so half of that is added. A NaN, 0x7fffffff, must not become -0 there.
+struct Parts {
+    unsigned high, low;
+};
+__device__ __forceinline__ Parts split(float x)
+{
+    const unsigned high = __float_as_uint(x) + 0x1000u;
+    const int low = __float_as_int(subtract(x, __uint_as_float(high & 0xffffe000u)));
+    const int rounded = static_cast<int>(static_cast<unsigned>(low) + 0x1000u);
+    return {high, static_cast<unsigned>(max(rounded, low))};
+}
+
+// Whether all numbers of the warp are below 2^-95. Then they are multiplied by 2^64:
+// low parts of numbers below 2^-113 are subnormal and lose bits, which does not matter
+// beside larger numbers.
+constexpr float kUp = 0x1p64f, kDown = 0x1p-64f;
+template <int kNumbers>
+__device__ __forceinline__ bool raise_tiny(float (&values)[kNumbers])
+{
+    unsigned any = 0;
+#pragma unroll
+    for (int i = 0; i < kNumbers; ++i) any |= __float_as_uint(values[i]);
+    if (!__all_sync(0xffffffffu, any << 1 < 32u << 24)) return false;
+#pragma unroll
+    for (int i = 0; i < kNumbers; ++i) values[i] = multiply_exactly(values[i], kUp);
+    return true;
+}
+
+// Splits 8 of k of a row of A, a row for each lane of the warp: those with even k come
+// first, then those with odd k. Returns what B must be multiplied by instead.
+__device__ __forceinline__ float split_a(Stage& stage, int row, int eighth)
+{
+    float4* quads[2];
+    float values[8];
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+        const int quad = (2 * eighth + i) ^ row % 8;
+        quads[i] = reinterpret_cast<float4*>(stage.a + row * kDepth) + quad;
+        const float4 v = *quads[i];
+        values[4 * i] = v.x, values[4 * i + 1] = v.y;
+        values[4 * i + 2] = v.z, values[4 * i + 3] = v.w;
+    }
+    const bool raised = raise_tiny(values);
+    float high[8], low[8];
+#pragma unroll
+    for (int i = 0; i < 8; ++i) {
+        const Parts parts = split(values[i]);
+        high[i % 2 * 4 + i / 2] = __uint_as_float(parts.high);
+        low[i % 2 * 4 + i / 2] = __uint_as_float(parts.low);
+    }
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+        const float *h = high + 4 * i, *l = low + 4 * i;
+        *quads[i] = make_float4(h[0], h[1], h[2], h[3]);
+        quads[i][kTileRows * kDepth / 4] = make_float4(l[0], l[1], l[2], l[3]);
+    }
+    return raised ? kDown : 1.0f;
+}
+
+// Tiles of 32 rows and 64 columns, for each a cluster of `kParts` blocks with a part of
+// k each, of which each warpgroup has a part.
+template <int kParts>
+__global__ void __cluster_dims__(kParts) __launch_bounds__(kThreads, 1)
+multiply_few(const __grid_constant__ TensorMap a_boxes,
+             const __grid_constant__ TensorMap b_boxes, int m, int n, int k,
+             float alpha, const float* A, int lda, const float* B, int ldb, float beta,
+             float* C, int ldc)
+{
+    extern __shared__ __align__(1024) Stage rings[];
+    __shared__ Barrier barriers[kGroups][kStages];
+    __shared__ float factors[kGroups][2][4];
+    const int thread = threadIdx.x, lane = thread % 32, warp = thread / 32 % 4;
+    const int group = thread / 128, g = lane / 4, t = lane % 4;
+    const int part = blockIdx.x % kParts, tile = blockIdx.x / kParts;
+    const int down = (m + kTileRows - 1) / kTileRows;
+    const int y = tile % down * kTileRows, x = tile / down * kTileColumns;
+    const int slices = (k + kDepth - 1) / kDepth;
+    constexpr int kShares = kParts * kGroups;
+    const long long share = part * kGroups + group;
+    const int first = share * slices / kShares;
+    const int count = (share + 1) * slices / kShares - first;
+    Stage* ring = rings + group * kStages;
+    Barrier* full = barriers[group];
+    const auto load = [&](int i) {
+        const int slot = i % kStages, at = (first + i) * kDepth;
+        mbarrier_arrive_expect(&full[slot], sizeof(Stage) - sizeof(Stage::a_low));
+        tma_load(ring[slot].b[0], b_boxes, x, at, &full[slot]);
+        tma_load(ring[slot].b[1], b_boxes, x + 32, at, &full[slot]);
+        tma_load(ring[slot].a, a_boxes, at, y, &full[slot]);
+    };
+    if (thread % 128 == 0) {
+        for (int s = 0; s < kStages; ++s) mbarrier_init(&full[s], 1);
+        fence_mbarrier_init();
+        for (int i = 0; i < min(count, kStages); ++i) load(i);
+    }
+    sync_warpgroup(1 + group);
+
+    // Columns of B are the rows of fragments: this lane's, and that eight later.
+    const int own = warp * 16 + g;
+    float totals[16] = {};
+#pragma unroll 1
+    for (int i = 0; i < count; ++i) {
+        Stage& from = ring[i % kStages];
+        mbarrier_wait(&full[i % kStages], i / kStages % 2);
+        const float factor = split_a(from, lane, warp);
+        if (lane == 0) factors[group][i % 2][warp] = factor;
+        float values[16];  // by 8 of k, in the order of fragments
+#pragma unroll
+        for (int j = 0; j < 16; ++j) {
+            const int row = j / 4 * 8 + 2 * t + j / 2 % 2, column = own + j % 2 * 8;
+            const int quad = column % 32 / 4 ^ row % 8;
+            values[j] = from.b[column / 32][row * 32 + quad * 4 + column % 4];
+        }
+        fence_proxy_async();
+        sync_warpgroup(1 + group);  // A is split; the stage before has been read
+        const int next = i - 1 + kStages;
+        if (thread % 128 == 0 && i > 0 && next < count) load(next);
+        const float unit = raise_tiny(values) ? kDown : 1.0f;
+        unsigned high[4][4], low[4][4];
+#pragma unroll
+        for (int s = 0; s < 4; ++s) {
+            const float lower = factors[group][i % 2][s];
+#pragma unroll
+            for (int j = 0; j < 4; ++j) {
+                float value = values[4 * s + j];
+                if (lower != 1.0f) value = multiply_exactly(value, lower);
+                const Parts parts = split(value);
+                high[s][j] = parts.high;
+                low[s][j] = parts.low;
+                // Before the fence, not between products.
+                asm volatile("" : "+r"(high[s][j]), "+r"(low[s][j]));
+            }
+        }
+        const Descriptor both = describe_rows_of_k(from.a);  // then its low parts
+        float sums[32];
+        wgmma_fence();
+#pragma unroll
+        for (int s = 0; s < 4; ++s) {
+            wgmma_tf32(sums, low[s], both + 2 * s, s > 0);
+            wgmma_tf32(sums, high[s], both + 2 * s, true);
+        }
+        wgmma_commit();
+        wgmma_wait<0>();
+#pragma unroll
+        for (int j = 0; j < 16; ++j) {
+            totals[j] = multiply_add(sums[16 + j], unit, totals[j]);
+            totals[j] = multiply_add(sums[j], unit, totals[j]);
+        }
+    }
+    sync_warpgroup(1 + group);  // sums replace the stages
+    float* to_sums = ring[0].b[0];
+#pragma unroll
+    for (int j = 0; j < 16; ++j) {
+        const int row = j / 4 * 8 + 2 * t + j % 2, column = own + j / 2 % 2 * 8;
+        to_sums[row * kSumPitch + column] = totals[j];
+    }
+    if constexpr (kParts > 1) {
+        cluster_sync();
+    } else {
+        __syncthreads();
+    }
+    // Each block adds up a share of the tile.
+    const Result to{m, n, k, alpha, A, lda, B, ldb, beta, C, ldc, nullptr, nullptr};
+    constexpr int kQuads = kTileRows * kTileColumns / 4 / kParts;
+    const bool quads = n % 4 == 0 && ldc % 4 == 0 &&
+                       reinterpret_cast<unsigned long long>(C) % 16 == 0;
+    for (int q = thread; q < kQuads; q += kThreads) {
+        const int at = part * kQuads + q, row = at / (kTileColumns / 4);
+        const int column = at % (kTileColumns / 4) * 4;
+        float values[4] = {};
+#pragma unroll
+        for (int i = 0; i < kParts * kGroups; ++i) {
+            const float* from = rings[i % kGroups * kStages].b[0];
+            if constexpr (kParts > 1) from = at_rank(from, i / kGroups);
+            from += row * kSumPitch + column;
+            const float4 v = *reinterpret_cast<const float4*>(from);
+            values[0] += v.x, values[1] += v.y, values[2] += v.z, values[3] += v.w;
+        }
+        mend(to, y + row, x + column, values);
+        if (quads && beta == 0.0f) {
+            if (y + row < m && x + column < n) {
+                float* target = C + static_cast<size_t>(y + row) * ldc + x + column;
+#pragma unroll
+                for (int j = 0; j < 4; ++j) {
+                    values[j] = multiply_exactly(alpha, values[j]);
+                }
+                *reinterpret_cast<float4*>(target) =
+                    make_float4(values[0], values[1], values[2], values[3]);
+            }
+        } else {
+#pragma unroll
+            for (int j = 0; j < 4; ++j) {
+                const bool inside = y + row < m && x + column + j < n;
+                put(to, y + row, x + column + j, values[j], inside);
+            }
+        }
+    }
+    if constexpr (kParts > 1) cluster_sync();  // before shared memory goes away
+}

@@ -1,0 +1,105 @@
+"""The operator of PyTorch: values, gradients, errors, compilation. Skipped where PyTorch is not installed."""
+
+from __future__ import annotations
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed (the extra 'torch')")
+
+from climb.torch import conv1d  # noqa: E402
+from climb.torch import dispatch as rule  # noqa: E402
+
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+#: A layer that is ours: of the U-Net on a GPU, a small one on the emulator.
+OURS = (256, 2, 16, 1) if DEVICE == "cuda" else (8, 4, 12, 3)
+
+
+def layer(i: int, o: int, length: int, k: int, batch: int = 1, grad: bool = False) -> list[torch.Tensor]:
+    torch.manual_seed(1)
+    shapes = (batch, i, length), (o, i, k), (o,)
+    return [torch.randn(shape, device=DEVICE, requires_grad=grad) for shape in shapes]
+
+
+def ran(monkeypatch: pytest.MonkeyPatch) -> list[dict]:
+    """The sizes that our kernel runs from here on."""
+    import climb.torch.operator
+
+    sizes: list[dict] = []
+    monkeypatch.setattr(
+        climb.torch.operator, "prepared", lambda size, arrays: (sizes.append(size), rule.prepared(size, arrays))[1]
+    )
+    return sizes
+
+
+@pytest.mark.parametrize("with_bias", [True, False])
+@pytest.mark.parametrize("batched", [True, False])
+def test_our_kernel_gives_what_pytorch_gives(with_bias: bool, batched: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    x, w, b = layer(*OURS)
+    x, b, padding = (x if batched else x[0]), (b if with_bias else None), OURS[3] // 2
+    sizes = ran(monkeypatch)
+    found = conv1d(x, w, b, padding=padding)
+    assert sizes == [dict(zip("iolk", OURS, strict=True))]
+    torch.testing.assert_close(found, torch.nn.functional.conv1d(x, w, b, padding=padding), rtol=1e-4, atol=1e-4)
+
+
+def test_other_convolutions_go_to_pytorch(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = ran(monkeypatch)
+    x, w, b = layer(8, 4, 12, 3, batch=3)
+    for how in ({"padding": 1}, {"stride": 2}, {"dilation": 2}):
+        assert torch.equal(conv1d(x, w, b, **how), torch.nn.functional.conv1d(x, w, b, **how))
+    assert sizes == []
+
+
+def test_wrong_inputs_raise_what_pytorch_raises() -> None:
+    x, w, b = layer(8, 4, 12, 3)
+    for wrong in ((x[:, :5], w, b), (x, w[0], b), (x, w, b[:2]), (x.double(), w, b), (x[0, 0], w, b)):
+        with pytest.raises(RuntimeError) as theirs:
+            torch.nn.functional.conv1d(*wrong, padding=1)
+        with pytest.raises(RuntimeError) as ours:
+            conv1d(*wrong, padding=1)
+        assert str(ours.value).splitlines()[0] == str(theirs.value).splitlines()[0]
+
+
+def test_registration_is_complete() -> None:
+    padding = OURS[3] // 2
+    x, w, b = layer(*OURS, grad=True)
+    for bias in (b, None):
+        torch.library.opcheck(torch.ops.climb.conv1d.default, (x, w, bias, 1, padding, 1, 1))
+    torch.library.opcheck(torch.ops.climb.conv1d.default, (*layer(8, 4, 12, 3, batch=2, grad=True), 2, 1, 1, 1))
+
+
+@pytest.mark.parametrize("batched", [True, False])
+def test_gradients_are_those_of_pytorch(batched: bool) -> None:
+    padding = OURS[3] // 2
+    mine, theirs = layer(*OURS, grad=True), layer(*OURS, grad=True)
+    for tensors, function in ((mine, conv1d), (theirs, torch.nn.functional.conv1d)):
+        x, w, b = tensors
+        function(x if batched else x[0], w, b, padding=padding).square().sum().backward()
+    for one, other in zip(mine, theirs, strict=True):
+        torch.testing.assert_close(one.grad, other.grad, rtol=1e-3, atol=1e-3)
+
+
+def test_compiles_without_a_graph_break() -> None:
+    padding = OURS[3] // 2
+    x, w, b = layer(*OURS)
+
+    def block(x: torch.Tensor) -> torch.Tensor:
+        return torch.nn.functional.mish(conv1d(x, w, b, padding=padding)) + 1
+
+    # The backend that runs the traced graph as it is: no compiler is needed.
+    found = torch.compile(block, fullgraph=True, backend="aot_eager")(x)
+    torch.testing.assert_close(found, block(x))
+
+
+@pytest.mark.skipif(DEVICE == "cpu", reason="a CUDA graph needs a GPU")
+def test_capture_into_a_cuda_graph_replays_on_new_values() -> None:
+    padding = OURS[3] // 2
+    x, w, b = layer(*OURS)
+    conv1d(x, w, b, padding=padding)  # compiles and loads the kernel
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        y = conv1d(x, w, b, padding=padding)
+    x.mul_(2)
+    graph.replay()
+    torch.testing.assert_close(y, torch.nn.functional.conv1d(x, w, b, padding=padding), rtol=1e-4, atol=1e-4)
