@@ -1,0 +1,48 @@
+"""The chapter ``book/tensor-cores.ipynb``: what its text says of its kernels."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from climb import check
+from climb.bench.identity import expand_includes
+from climb.emulator import PendingProduct, Tensor, run
+from kernels.tensor_cores.exercises import EXHIBITS, exhibit, holder, judge, swizzle
+from kernels.tensor_cores.tf32gemm.launches import ROUNDED
+
+EXHIBIT = EXHIBITS / "prefetched.cu"
+
+
+def test_the_swizzle_exercise_begins_with_32_wavefronts() -> None:
+    verdict = check(swizzle.skeleton, swizzle)
+    assert [c.wrong for c in verdict.checks if c.wrong] == ["32 wavefronts per request"]
+
+
+def test_a_wrong_holder_of_a_sum_is_found() -> None:
+    assert judge(holder) and not judge(lambda row, col: (row % 8 * 4 + col // 2, 0))
+
+
+def _product(text: str) -> float:
+    """The relative error of the exhibit's kernel."""
+    rng = np.random.default_rng(0)
+    m, n, k = 24, 40, 68
+    a, b = (rng.standard_normal(shape, dtype=np.float32) for shape in ((m, k), (k, n)))
+    c = np.zeros((m, n), np.float32)
+    maps = (Tensor(a, (128, 32), 128, dtype=ROUNDED), Tensor(b, (32, 32), 128, dtype=ROUNDED))
+    arguments = [*maps, c, *map(np.int32, (m, n, k))]
+    shared = 4 * 49152
+    run(text, "tf32gemm_prefetched", grid=2, block=384, args=arguments, shared_mem=shared, arch="sm_90a")
+    expected = a.astype(np.float64) @ b
+    return float(np.abs(c - expected).max() / np.abs(expected).max())
+
+
+def test_the_prefetched_exhibit_loads_into_registers_that_a_product_reads() -> None:
+    assert exhibit("prefetched").startswith("// Exhibit: ")
+    text = expand_includes(EXHIBIT)
+    with pytest.raises(PendingProduct, match="writes a register that is read by the matrix product"):
+        _product(text)
+    # Waiting before the loads mends it.
+    early = "                if (i + 1 < slices) {  // loads while the tensor cores multiply\n"
+    assert text.count(early) == 1
+    assert _product(text.replace(early, "                wgmma_wait<0>();\n" + early)) < 2.0**-9
