@@ -197,24 +197,67 @@ class BoundRung:
         return launch_all
 
     def _functions(self, launches: Sequence[Launch]) -> list[Any]:
-        """The kernel of each launch. Those that were not compiled before are compiled together: a run of the compiler
-        reads the whole source, however few of its kernels are asked for."""
-        modules = self.ladder.modules
-        missing = tuple(name for name in _kernel_names(launches) if (self.name, name) not in modules)
-        if missing:
-            # Includes are expanded because CuPy's cache of compiled kernels sees the code, not included files.
-            code = expand_includes(self.path)
-            module = cp.RawModule(code=code, options=self.options, name_expressions=missing)
-            modules.update({(self.name, name): module for name in missing})
-        functions = [modules[self.name, launch.kernel].get_function(launch.kernel) for launch in launches]
-        for function, launch in zip(functions, launches, strict=True):
-            if launch.shared_mem > 48 * 1024:
-                function.max_dynamic_shared_size_bytes = launch.shared_mem
-        return functions
+        return compiled_functions(self.ladder.modules, self.name, self.path, self.options, launches)
+
+
+def compiled_functions(
+    modules: dict[tuple[str, str], Any], owner: str, path: Path, options: tuple[str, ...], launches: Sequence[Launch]
+) -> list[Any]:
+    """The kernel of each launch, from a CUDA file. ``modules`` keeps compiled modules, by owner and kernel.
+
+    Kernels that were not compiled before are compiled together: a run of the compiler reads the whole source, however
+    few of its kernels are asked for.
+    """
+    missing = tuple(name for name in _kernel_names(launches) if (owner, name) not in modules)
+    if missing:
+        # Includes are expanded because CuPy's cache of compiled kernels sees the code, not included files.
+        module = cp.RawModule(code=expand_includes(path), options=options, name_expressions=missing)
+        modules.update({(owner, name): module for name in missing})
+    functions = [modules[owner, launch.kernel].get_function(launch.kernel) for launch in launches]
+    for function, launch in zip(functions, launches, strict=True):
+        if launch.shared_mem > 48 * 1024:
+            function.max_dynamic_shared_size_bytes = launch.shared_mem
+    return functions
+
+
+class Rungs:
+    """What every ladder has: a ``problem`` with a name, and ``rungs`` with names of their own, in order."""
+
+    problem: Any
+    rungs: tuple[Any, ...]
+
+    def __post_init__(self) -> None:
+        repeated = {n for n in self.names if self.names.count(n) > 1}
+        if repeated:
+            raise ValueError(f"ladder {self.name}: two rungs are called {sorted(repeated)}")
+
+    @property
+    def name(self) -> str:
+        return self.problem.name
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The rungs' names, first to last."""
+        return tuple(rung.name for rung in self.rungs)
+
+    @cached_property
+    def modules(self) -> dict[tuple[str, str], Any]:
+        """Compiled modules by owner and kernel, kept for the life of the process."""
+        return {}
+
+    def inputs(self, size: Size, seed: int = 0) -> dict[str, np.ndarray]:
+        """The problem's random inputs on the host, the same for the same seed."""
+        return self.problem.make_inputs(size, np.random.default_rng(seed))
+
+    def _rung(self, name: str) -> Any:
+        for rung in self.rungs:
+            if rung.name == name:
+                return rung
+        raise KeyError(f"ladder {self.name} has no rung '{name}'; it has {', '.join(self.names)}")
 
 
 @dataclass(frozen=True)
-class Ladder:
+class Ladder(Rungs):
     """A problem with its rungs in order, its peers, and the ceiling that it defines, if any.
 
     ``ceiling`` names the ceiling of the GPU that the ladder's fastest rung measures, ``copy_gb_s`` say, at
@@ -230,37 +273,11 @@ class Ladder:
     ceiling_sizes: tuple[Size, ...] = ()
     regimes: tuple[str, ...] = REGIMES
 
-    def __post_init__(self) -> None:
-        repeated = {n for n in self.names if self.names.count(n) > 1}
-        if repeated:
-            raise ValueError(f"ladder {self.name}: two rungs are called {sorted(repeated)}")
-
-    @property
-    def name(self) -> str:
-        return self.problem.name
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The rungs' names, first to last."""
-        return tuple(r.name for r in self.rungs)
-
-    @cached_property
-    def modules(self) -> dict[tuple[str, str], Any]:
-        """Compiled modules by rung and kernel, cached for the life of the process."""
-        return {}
-
     def __getitem__(self, name: str) -> BoundRung:
-        for rung in self.rungs:
-            if rung.name == name:
-                return BoundRung(self, rung)
-        raise KeyError(f"ladder {self.name} has no rung '{name}'; it has {', '.join(self.names)}")
+        return BoundRung(self, self._rung(name))
 
     def __iter__(self) -> Iterator[BoundRung]:
         return (BoundRung(self, rung) for rung in self.rungs)
-
-    def inputs(self, size: Size, seed: int = 0) -> dict[str, np.ndarray]:
-        """The problem's random inputs on the host, the same for the same seed."""
-        return self.problem.make_inputs(size, np.random.default_rng(seed))
 
 
 def _kernel_names(launches: Sequence[Launch]) -> tuple[str, ...]:

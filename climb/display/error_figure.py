@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 from matplotlib.figure import Figure
@@ -10,6 +11,9 @@ from matplotlib.ticker import FuncFormatter, NullFormatter
 from climb.bench.units import time_text
 from climb.display import style
 from climb.display.placing import LabelColumn, settle
+
+#: Exponents as plain text: a formula would need fonts of its own.
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 @style.styled
@@ -35,6 +39,8 @@ def error_figure(
     axes.set(xscale="log", yscale="log", xlabel="time, µs", title=error)
     axes.xaxis.set_major_formatter(FuncFormatter(lambda v, _: f"{1e6 * v:g}"))
     axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda v, _: "10" + f"{round(math.log10(v))}".translate(_RAISED)))
+    axes.yaxis.set_minor_formatter(NullFormatter())
     axes.grid(axis="both")
     column = LabelColumn(axes)
     for name, (seconds, size) in points.items():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from matplotlib.figure import Figure
 
@@ -10,9 +11,11 @@ from climb.bench.problem import Size
 from climb.bench.units import time_text
 from climb.display import style
 from climb.display.placing import settle
-from climb.distributed.ladder import SharedLadder
 from climb.distributed.plan import STREAMS
-from climb.distributed.timelines import Timeline
+
+if TYPE_CHECKING:  # every chapter with a figure imports this module
+    from climb.distributed.ladder import SharedLadder
+    from climb.distributed.timelines import Timeline
 
 #: With more messages than this, their sizes are left out of the picture.
 MOST_LABELLED = 5

@@ -22,6 +22,7 @@ from climb.distributed.plan import (
     Plan,
     Send,
     Step,
+    kind_of,
     parts,
     talks,
 )
@@ -55,7 +56,7 @@ def check(plans: Sequence[Plan], arrays: Sequence[Arrays]) -> tuple[Message, ...
 
 def _check_parts(rank: int, plan: Plan, own: Arrays, arrays: Sequence[Arrays]) -> None:
     for number, step in enumerate(plan):
-        where = f"rank {rank}, step {number} ({_name(step)})"
+        where = f"rank {rank}, step {number} ({kind_of(step)})"
         for part in parts(step):
             _check_part(part, own, where)
         if isinstance(step, Copy):
@@ -75,10 +76,6 @@ def _check_part(part: Part, own: Arrays, where: str) -> None:
     have = math.prod(own[part.array][0])
     if part.first < 0 or part.count < 0 or part.first + part.count > have:
         raise PlanError(f"{where}: {part} of an array of {have} elements")
-
-
-def _name(step: Step) -> str:
-    return step.label if isinstance(step, Exchange) else getattr(step, "kind", type(step).__name__.lower())
 
 
 def _dtype(own: Mapping[str, tuple[tuple[int, ...], str]], part: Part) -> str:
@@ -137,7 +134,7 @@ def _match(open_: list[list], talk: list[list[Step]], at: list[int], arrays: Seq
             open_[source].remove(send)
             open_[send.to].remove(receive)
             nbytes = given[0] * np.dtype(given[1]).itemsize
-            found.append(Message(_name(talk[source][at[source]]), source, send.to, nbytes, round_))
+            found.append(Message(kind_of(talk[source][at[source]]), source, send.to, nbytes, round_))
     return found
 
 
@@ -185,5 +182,5 @@ def _stuck(talk: list[list[Step]], at: list[int], open_: list[list]) -> str:
             f"send {one.part} to rank {one.to}" if isinstance(one, Send) else f"receive {one.part} from {one.source}"
             for one in open_[rank]
         ]
-        lines.append(f"  rank {rank} waits in {_name(step)}{': ' if left else ''}{', '.join(left)}")
+        lines.append(f"  rank {rank} waits in {kind_of(step)}{': ' if left else ''}{', '.join(left)}")
     return "\n".join(lines)

@@ -7,13 +7,14 @@ as they may come. A step that relies on an order that nothing promises then comp
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
 
 from climb.bench.cuda import backend, cp
-from climb.bench.identity import expand_includes
+from climb.bench.ladder import compiled_functions
+from climb.bench.problem import Launch
 from climb.distributed.ladder import SharedLadder
 from climb.distributed.peers import map_peers, unmap
 from climb.distributed.plan import (
@@ -30,6 +31,7 @@ from climb.distributed.plan import (
     Plan,
     Send,
     Step,
+    kind_of,
     needs,
     talks,
 )
@@ -78,6 +80,7 @@ class Execution:
         shared = {one: arrays[one] for one in ladder[name].shared if one in arrays}
         self._peers = map_peers(rank, shared, self.stream)
         self._plan = ordered(self.plan, order)
+        self._functions([step.launch for step in self._plan if isinstance(step, Compute)])  # all in one compilation
         self._steps = [self._ready(step) for step in self._plan]
         self._graph: Any = None
 
@@ -157,23 +160,17 @@ class Execution:
             return lambda: self.rank.barrier(stream)
         return self._collective(step, stream)
 
+    def _functions(self, launches: Sequence[Launch]) -> list[Any]:
+        """The kernel of each launch, compiled for this rank's device."""
+        owner = f"{self.name}, device {self.rank.device.id}"
+        path, options = self.ladder.path(self.name), self.ladder.options(self.name)
+        return compiled_functions(self.ladder.modules, owner, path, options, launches)
+
     def _kernel(self, step: Compute, stream: Any) -> Callable[[], None]:
         launch = step.launch
-        function = self._function(launch.kernel, launch.shared_mem)
+        (function,) = self._functions([launch])
         args = tuple(self._argument(arg) for arg in launch.args)
         return lambda: function(launch.grid, launch.block, args, shared_mem=launch.shared_mem, stream=stream)
-
-    def _function(self, kernel: str, shared_mem: int) -> Any:
-        path, modules = self.ladder.path(self.name), self.ladder.modules
-        key = (f"{self.name}, device {self.rank.device.id}", kernel)
-        if key not in modules:
-            modules[key] = cp.RawModule(
-                code=expand_includes(path), options=self.ladder.options(self.name), name_expressions=(kernel,)
-            )
-        function = modules[key].get_function(kernel)
-        if shared_mem > 48 * 1024:
-            function.max_dynamic_shared_size_bytes = shared_mem
-        return function
 
     def _argument(self, arg: Any) -> Any:
         if isinstance(arg, Peer):
@@ -233,9 +230,7 @@ def step_name(step: Step) -> str:
     """What a step is called in a picture of a run."""
     if isinstance(step, Compute):
         return step.label or step.launch.kernel.partition("<")[0]
-    if isinstance(step, Exchange):
-        return step.label
-    return step.kind if isinstance(step, Collective) else type(step).__name__.lower()
+    return kind_of(step)
 
 
 def step_kind(step: Step) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,7 @@ import numpy as np
 
 from climb.bench import identity
 from climb.bench.identity import expand_includes
-from climb.bench.ladder import CUPY_OPTIONS
+from climb.bench.ladder import CUPY_OPTIONS, Rungs
 from climb.bench.problem import Size, size_label
 from climb.distributed import agreement
 from climb.distributed.plan import Arrays, Compute, Place, Plan, as_json, places
@@ -87,7 +86,7 @@ class SharedRung:
 
 
 @dataclass(frozen=True)
-class SharedLadder:
+class SharedLadder(Rungs):
     """A problem with its rungs in order. ``gpus`` is the number of GPUs that its records are made on."""
 
     problem: SharedProblem
@@ -95,30 +94,8 @@ class SharedLadder:
     rungs: tuple[SharedRung, ...]
     gpus: int = 2
 
-    def __post_init__(self) -> None:
-        repeated = {n for n in self.names if self.names.count(n) > 1}
-        if repeated:
-            raise ValueError(f"ladder {self.name}: two rungs are called {sorted(repeated)}")
-
-    @property
-    def name(self) -> str:
-        return self.problem.name
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The rungs' names, first to last."""
-        return tuple(rung.name for rung in self.rungs)
-
-    @cached_property
-    def modules(self) -> dict[tuple[str, str], Any]:
-        """Compiled modules by file and kernel, kept for the life of the process."""
-        return {}
-
     def __getitem__(self, name: str) -> SharedRung:
-        for rung in self.rungs:
-            if rung.name == name:
-                return rung
-        raise KeyError(f"ladder {self.name} has no rung '{name}'; it has {', '.join(self.names)}")
+        return self._rung(name)
 
     def ranks(self, name: str, gpus: int) -> int:
         """On how many of so many GPUs a rung runs."""
@@ -194,7 +171,3 @@ class SharedLadder:
             "steps": [len(plan) for plan in plans],
             **({"graph": True} if rung.graph else {}),
         }
-
-    def inputs(self, size: Size, seed: int = 0) -> dict[str, np.ndarray]:
-        """The problem's random inputs on the host, the same for the same seed."""
-        return self.problem.make_inputs(size, np.random.default_rng(seed))

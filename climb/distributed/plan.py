@@ -149,6 +149,11 @@ def talks(step: Step) -> bool:
     return isinstance(step, Exchange | Collective | Barrier)
 
 
+def kind_of(step: Step) -> str:
+    """The label of an exchange, the operation of a collective step; of any other step, what it is."""
+    return step.label if isinstance(step, Exchange) else getattr(step, "kind", type(step).__name__.lower())
+
+
 def needs(plan: Plan) -> list[set[int]]:
     """For each step, the steps that must end before it: of its stream, and those that an :class:`After` names.
 

@@ -48,7 +48,7 @@ class Program:
         headers = [Path(folder).stat().st_mtime_ns for folder in cuda_include_dirs(nvrtc_version()[0])]
         own = [self.source, self.filename, self.expressions, flags, want]
         name = cache.digest([compiler_versions(), nvrtc_version(), headers, texts, *own])
-        return cache.keep(name, lambda: self._run(flags, arch))
+        return cache.keep(name, lambda: self._run(flags, arch, want))
 
     def _flags(self, target: str, options: tuple[str, ...]) -> list[str]:
         folders = (*self.include_dirs, *cuda_include_dirs(nvrtc_version()[0]))
@@ -62,9 +62,13 @@ class Program:
     def _headers(self) -> dict[str, str]:
         return included_files(self.source, self.include_dirs)
 
-    def _run(self, flags: list[str], arch: str) -> cache.Made:
-        """Compile as fast as this source can be compiled. The messages of a wrong one come from a plain compilation."""
-        small = minimal.flags([self.source, *self.expressions, *self._headers().values()])
+    def _run(self, flags: list[str], arch: str, want: str) -> cache.Made:
+        """Compile as fast as this source can be compiled. The messages of a wrong one come from a plain compilation.
+
+        Machine code is made with the declarations that it has on a GPU: the order of neighbouring loads may depend on
+        NVRTC's memory addresses, and with them on what it has read before.
+        """
+        small = minimal.flags([self.source, *self.expressions, *self._headers().values()]) if want == "ptx" else []
         with contextlib.suppress(CompileError):
             if headers := precompiled.flags(self.source, flags):
                 with precompiled.lock:

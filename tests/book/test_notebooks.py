@@ -127,6 +127,9 @@ FAULTS: dict[str, tuple[Callable[[Notebook], None], str]] = {
     "a warning": (_set("cells/1/outputs", [new_output("stream", name="stderr", text="Warning")]), "stderr"),
     "a path of a machine": (
         _set("cells/1/outputs", [new_output("stream", name="stdout", text="in /home/me/x.cu")]), "of one machine"),
+    "a path of a machine in a traceback": (
+        _set("cells/1/outputs", [new_output("error", ename="E", evalue="", traceback=["\x1b[32m/home/me/x.py:1"])]),
+        "of one machine"),
     "a picture that is no XML": (_set("cells/3/outputs/0/data/image~svg+xml", "<svg>\0</svg>"), "control character"),
     "a tag without a reason": (_set("cells/3/metadata/tags", ["nbval-skip"]), "nbval-skip has no reason"),
     "an output not compared": (_set("cells/3/metadata/tags", ["nbval-ignore-output"]), "does not name the device"),

@@ -388,9 +388,14 @@ def test_foreign_program_does_not_depend_on_workers(program: Program, compared: 
     emulated.run(program)
 
 
+#: Rungs whose blocks all wait for each other: in batches of a fifth of them, nobody ever comes.
+TOGETHER = {("chain", "barrier"), ("chain", "handed_over"), ("unet", "persistent")}
+
+
 def rungs() -> Iterator[object]:
     for name in ladder_names():
-        yield from (rung if (name, rung.name) == ("conv2d", "naive") else thorough(rung) for rung in load_ladder(name))
+        apart = [rung for rung in load_ladder(name) if (name, rung.name) not in TOGETHER]
+        yield from (rung if (name, rung.name) == ("conv2d", "naive") else thorough(rung) for rung in apart)
 
 
 @pytest.mark.parametrize("rung", list(rungs()), ids=lambda rung: f"{rung.ladder.name}-{rung.name}")

@@ -42,6 +42,8 @@ LINES = 14
 MACHINE = re.compile(r"(?<![\w./])/(?:home|root|tmp|work|Users|private|var|opt)/\w")
 
 #: Control characters, raw or as `repr` writes them: a browser refuses an SVG that contains one.
+#: Colours of a terminal; one may end in a letter just before a path.
+COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1a\x1c-\x1f]|\\x00")
 
 
@@ -102,7 +104,7 @@ def execution_problems(nb: Notebook) -> list[str]:
         for output in cell.outputs:
             if output.output_type == "stream" and output.name == "stderr":
                 found.append(f"cell {number} prints on stderr: {output.text[:60]!r}")
-            if match := MACHINE.search(_text_of(output)):
+            if match := MACHINE.search(COLOUR.sub(" ", "\n".join([_text_of(output), *output.get("traceback", ())]))):
                 found.append(f"cell {number}: its output names a folder of one machine, {match[0]}...")
             if match := CONTROL.search(str(dict(output.get("data", {}))) + _text_of(output)):
                 found.append(f"cell {number}: its output holds the control character {match[0]!r}")

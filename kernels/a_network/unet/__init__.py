@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -91,6 +92,9 @@ def _one_sample(size: Size) -> str | None:
     return _requires(size) or (None if size["batch"] == 1 else "batch is 1")
 
 
+#: The rungs after the first read the parameters in quads, and have Hopper instructions.
+HopperRung = partial(Rung, alignment={"parameters": 16}, capability="9.0")
+
 ladder = Ladder(
     problem,
     Path(__file__).parent,
@@ -102,41 +106,33 @@ ladder = Ladder(
             workspace=launches.results,
             requires=_requires,
         ),
-        Rung(
+        HopperRung(
             "fused",
             "what lies between convolutions is part of the next one",
             launches.fused,
             workspace=launches.activations,
-            alignment={"parameters": 16},
             requires=_requires,
-            capability="9.0",
         ),
-        Rung(
+        HopperRung(
             "graph",
             "all launches as one graph",
             launches.graph,
             workspace=launches.activations,
-            alignment={"parameters": 16},
             requires=_requires,
-            capability="9.0",
         ),
-        Rung(
+        HopperRung(
             "dependent",
             "launches start early and fetch their weights",
             launches.dependent,
             workspace=launches.activations,
-            alignment={"parameters": 16},
             requires=_requires,
-            capability="9.0",
         ),
-        Rung(
+        HopperRung(
             "persistent",
             "one launch: blocks stay, weights stream through a ring",
             launches.persistent,
             workspace=launches.exchange,
-            alignment={"parameters": 16},
             requires=_one_sample,
-            capability="9.0",
         ),
     ),
     peers=PEERS,

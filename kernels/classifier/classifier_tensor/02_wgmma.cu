@@ -12,6 +12,7 @@
 #include "../../common/mma.cuh"
 #include "../../common/warp.cuh"
 #include "../classifier/pieces.cuh"
+#include "slot.cuh"
 #include "split.cuh"
 
 constexpr int kGroups = 4;  // warpgroups that multiply, 64 outputs each
@@ -31,19 +32,6 @@ struct alignas(1024) Stage {
 };
 static_assert(kBatch * kSumPitch * sizeof(float) <= kStages * sizeof(Stage),
               "the ring has room for the sums");
-
-// A slot of the ring, and the parity of the phase of its barriers.
-struct Slot {
-    int slot = 0;
-    unsigned parity = 0;
-    __device__ __forceinline__ void next()
-    {
-        if (++slot == kStages) {
-            slot = 0;
-            parity ^= 1;
-        }
-    }
-};
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
     classifier_wgmma(const __grid_constant__ TensorMap weights,
@@ -72,7 +60,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     if (warp >= kConsumers / kWarp) {
         release_registers<40>();
         const int role = warp - kConsumers / kWarp;
-        Slot at;
+        Slot<kStages> at;
         if (role == 0 && lane == 0) {  // copies
             for (int i = first; i < last; ++i, at.next()) {
                 mbarrier_wait(&empty[at.slot], at.parity ^ 1);
@@ -112,7 +100,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
         // Of a lane, for ldmatrix: its row, and the first or the second quad of eight.
         const int row = warp * 16 + lane % 16;
         const int quad = lane / 16;
-        Slot at;
+        Slot<kStages> at;
         float part[kBatch];  // of the input's high parts, then of its low parts
         for (int i = first; i < last; ++i, at.next()) {
             mbarrier_wait(&full[at.slot], at.parity);

@@ -11,6 +11,7 @@
 #include "../../common/hopper/wgmma_narrow.cuh"
 #include "../../common/mma.cuh"
 #include "../../common/warp.cuh"
+#include "slot.cuh"
 #include "split.cuh"
 
 constexpr int kRowGroups = 2;  // of 64 outputs
@@ -31,19 +32,6 @@ struct alignas(1024) Stage {
 };
 static_assert(kSlabs * kBatch * kSumPitch * sizeof(float) <= kStages * sizeof(Stage),
               "the ring has room for the sums");
-
-// A slot of the ring, and the parity of the phase of its barriers.
-struct Slot {
-    int slot = 0;
-    unsigned parity = 0;
-    __device__ __forceinline__ void next()
-    {
-        if (++slot == kStages) {
-            slot = 0;
-            parity ^= 1;
-        }
-    }
-};
 
 extern "C" __global__ void __launch_bounds__(kThreads, 1)
     classifier_slabs(const __grid_constant__ TensorMap weights,
@@ -74,7 +62,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
     if (warp >= kConsumers / kWarp) {
         release_registers<40>();
         const int role = warp - kConsumers / kWarp;
-        Slot at;
+        Slot<kStages> at;
         if (role == 0 && lane == 0) {  // copies
             for (int i = first; i < last; ++i, at.next()) {
                 mbarrier_wait(&empty[at.slot], at.parity ^ 1);
@@ -117,7 +105,7 @@ extern "C" __global__ void __launch_bounds__(kThreads, 1)
         const int slab = warp / (4 * kRowGroups);
         const int row = warp % (4 * kRowGroups) * 16 + lane % 16;
         const int quad = lane / 16;
-        Slot at;
+        Slot<kStages> at;
         float part[kBatch / 2];
         for (int i = first; i < last; ++i, at.next()) {
             mbarrier_wait(&full[at.slot], at.parity);

@@ -139,8 +139,6 @@ PLANTED = [
     ("convlayer_tensor", "wgmma", "tap / 3 * kHaloWide + tap % 3", "tap / 3 * kWide + tap % 3", WrongResult),
     ("convlayer_tensor", "wgmma", "fence_proxy_async();", "", EmulatorError),
     ("convlayer_tensor", "halves", "tap * (kParts * kOutsAtOnce)", "tap * kOutsAtOnce", WrongResult),
-    ("convlayer_tensor", "halves", "wgmma_wait<1>();  // the products", "// the products", EmulatorError),
-    ("convlayer_tensor", "halves", "wait_for_launch_before();  // it makes", "// it makes", EmulatorError),
     ("convlayer_int8", "mma", "out < c_out && x < n", "x < n", EmulatorError),
     ("report_layouts", "single_thread_load", "i < c_out * kTaps; ++i", "i < c_out * kTaps - 1; ++i", Uninitialised),
     ("report_layouts", "block_load", "i < c_out * kTaps; i +=", "i < c_out * kTaps - 1; i +=", Uninitialised),
@@ -154,6 +152,7 @@ HIDDEN = [
     ("convlayer_int8", "mma", "e + d < kDigits", "e + d < kDigits - 1", WrongResult),
     ("convlayer_tensor", "halves", "    __syncthreads();\n    }\n    const int rank", "}\n    const int rank",
      EmulatorError),
+    ("convlayer_tensor", "halves", "wgmma_wait<1>();  // the products", "// the products", EmulatorError),
     thorough(("convlayer_tensor", "wgmma", "mbarrier_wait(&empty[slot], items / kPixelSlots % 2 ^ 1);", "", Race)),
     ("convlayer_tensor", "wgmma", "if (!resident && lane == 0)", "if (lane > 31)", EmulatorError),
 ]  # fmt: skip

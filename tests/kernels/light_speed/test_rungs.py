@@ -8,7 +8,7 @@ from tools.corners import Corner
 from tools.rung_checks import *  # noqa: F403
 
 from climb import WrongResult
-from climb.emulator import EndlessLoop, OutOfBounds
+from climb.emulator import EndlessLoop, OutOfBounds, Race
 
 #: Sizes to draw from: small, among them ones, primes and tile edges.
 SIZES = {
@@ -46,7 +46,7 @@ PLANTED = [
     ("floor", "every_sm", "i += threads", "i += 2 * threads", WrongResult),
     ("launch", "flag", "*flag = 1", "*flag = 2", WrongResult),
     ("chain", "stream", "+ 1) % gridDim.x] + 1", "+ 1) % gridDim.x]", WrongResult),
-    ("chain", "barrier", "step % 2 == 1 ? other", "step % 2 == 0 ? other", WrongResult),
+    ("chain", "barrier", "step % 2 == 1 ? other", "step % 2 == 0 ? other", Race),
     ("chain", "handed_over", "% gridDim.x) < step)", "% gridDim.x) <= step)", EndlessLoop),
     ("write", "uint4", "first + 2 * kOdd", "first + 3 * kOdd", WrongResult),
     ("write", "streaming", "quads * kWidth + i", "quads * kWidth + i + 1", WrongResult),
