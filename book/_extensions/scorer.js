@@ -21,6 +21,7 @@ const SUBJECTS = {
   "book/sgemm": ["sgemm", "stream-k", "stream k", "tensor core", "double buffering", "cp.async", "matrix multiplication"],
   "book/async-copies": ["asynchronous copy", "tma", "tensor memory accelerator", "mbarrier", "thread block cluster", "multicast",
     "distributed shared memory", "setmaxnreg", "warp specialisation", "programmatic dependent launch"],
+  "book/many-gpus": ["nccl", "multi-gpu", "several gpus", "nvlink", "all-reduce", "allreduce", "halo exchange", "peer access", "deadlock"],
   "book/sources": ["sources", "claims"],
   "book/profiling": ["profiling", "profiler", "nsight compute", "ncu", "stall", "stall reason", "eligible warp"],
   "book/emulator": ["emulator", "ptx", "race", "race detector"],

@@ -136,8 +136,8 @@ def ceilings_are_due(options: Options) -> bool:
     found = records.load_ceilings(options.target)
     if found is not None and found.date == datetime.now(UTC).strftime("%Y-%m-%d") and not found.values.pending:
         device = hardware.device_block()
-        same = all(found.device[key] == device[key] for key in ("name", "driver"))
-        return not (same and found.board == hardware.board())
+        if all(found.device[key] == device[key] for key in ("name", "driver")) and found.board == hardware.board():
+            return False
     return bool(ceiling_targets(options.known))
 
 

@@ -66,8 +66,8 @@ MARKERS: tuple[str, ...] = ("o", "s", "^", "D", "v", "P")
 
 #: The first words of the names of peers: libraries, and Triton.
 _VENDORS = (
-    "cuBLAS", "cuBLASLt", "cuDNN", "cuFFT", "cuTENSOR", "CUB", "CUTLASS", "CuPy", "NPP", "PyTorch", "Triton", "driver",
-    "nn.Conv3d",
+    "cuBLAS", "cuBLASLt", "cuDNN", "cuFFT", "cuSPARSE", "cuSPARSELt", "cuTENSOR", "CUB", "CUTLASS", "CuPy", "NPP",
+    "PyTorch", "torch.compile", "Triton", "driver", "nn.Conv3d",
 )  # fmt: skip
 #: What peers do before they call a library; rungs are called "im2col" and "batched" alone.
 _BEFORE = ("im2col + cu", "batched cu")

@@ -41,7 +41,7 @@ def _where(error: BaseException) -> str:
     frames = [
         frame
         for frame in traceback.extract_tb(error.__traceback__)
-        if not Path(frame.filename).is_relative_to(_PACKAGE) and not frame.name.startswith("<")
+        if not Path(frame.filename).resolve().is_relative_to(_PACKAGE) and not frame.name.startswith("<")
     ]
     return f" in {frames[-1].name}, line {frames[-1].lineno}" if frames else ""
 

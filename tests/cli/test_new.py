@@ -15,9 +15,10 @@ from tools import notebooks
 
 from climb import paths
 from climb.cli import main
+from climb.toolchain import cache
 
 ROOT = Path(__file__).resolve().parents[2]
-LEFT_OUT = shutil.ignore_patterns(".*", "_build", "__pycache__")
+LEFT_OUT = shutil.ignore_patterns(".*", "_build")
 RUNG_TESTS = "tests/kernels/float4/test_rungs.py"
 
 
@@ -26,7 +27,9 @@ class Copy:
 
     def __init__(self, root: Path) -> None:
         self.root = root
-        shutil.copytree(ROOT, root, ignore=LEFT_OUT)
+        shutil.copytree(ROOT, root, ignore=LEFT_OUT)  # with Python's bytecode, which stays valid
+        (root / "_build").mkdir()
+        (root / "_build" / "compiled").symlink_to(cache.FOLDER)
         self.env = {**os.environ, "WORKLOG_BACKEND": "emulator", "WORKLOG_TIMINGS": "record", "COLUMNS": "200"}
         self.env.pop("PYTHONPATH", None)
 

@@ -48,19 +48,21 @@ def made_up_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every time is (1 + rank) milliseconds, and caches need no cleaning."""
     monkeypatch.setattr(measuring, "CacheCleaner", lambda: lambda: None)
     monkeypatch.setattr(measuring, "HELD_NS", 0)
+    monkeypatch.setattr(measuring, "BATCH", 2)
+    monkeypatch.setattr(measuring, "WARM", 1)
     monkeypatch.setattr(cp.cuda, "get_elapsed_time", lambda start, stop: 1.0 + cp.cuda.runtime.getDevice())
 
 
 def measured(name: str, ladder: Any = LADDER) -> list[Timed | None]:
     size = SIZES[ladder.name]
-    return run_ranks(lambda rank: Measurer(ladder, connect(), samples=5).measure(name, size, timeline=True), 2)
+    return run_ranks(lambda rank: Measurer(ladder, connect(), samples=2).measure(name, size, timeline=True), 2)
 
 
 def test_sample_is_the_time_of_the_slowest_rank() -> None:
     zero, one = measured("nccl")
     assert zero.points == one.points
     cold, batch = zero.points
-    assert cold.samples == (0.002,) * 5 and cold.gpus == 2 and cold.bytes == 16
+    assert cold.samples == (0.002,) * 2 and cold.gpus == 2 and cold.bytes == 16
     assert batch.samples == (0.002 / measuring.BATCH,)
     assert zero.timeline == [("exchange", "message", "compute", 0.001, 0.001)]
     schema.check_point(cold, "cold")
@@ -70,7 +72,7 @@ def test_sample_is_the_time_of_the_slowest_rank() -> None:
 def test_rung_of_one_gpu_runs_on_rank_0() -> None:
     ladder = replace(LADDER, rungs=(replace(LADDER["nccl"], alone=True),))
     zero, one = measured("nccl", ladder)
-    assert one is None and zero.points[0].gpus == 1 and zero.points[0].samples == (0.001,) * 5
+    assert one is None and zero.points[0].gpus == 1 and zero.points[0].samples == (0.001,) * 2
 
 
 def test_rung_that_is_wrong_is_not_measured() -> None:

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import struct
+from collections import Counter
 
 import numpy as np
 import pytest
 
-from climb.emulator import DeviceMemory, UnsupportedInstruction, load
+from climb.emulator import BarrierDivergence, DeviceMemory, UnsupportedInstruction, load
 from climb.emulator.execution import module
+from climb.emulator.execution.kernel import Kernel
+from climb.emulator.ptx.listing import Listing
 from climb.emulator.translation import kept
 from climb.toolchain import cache, compile_cuda
 
@@ -123,3 +126,30 @@ def test_unsupported_instruction_is_refused_each_time(folder):
 def test_without_a_folder_nothing_is_kept(compiled, monkeypatch):
     monkeypatch.setattr(cache, "FOLDER", None)
     assert launch(compiled)[:2] == launch(compiled)[:2]
+
+
+def test_a_short_launch_leaves_the_listing_packed_and_an_error_unpacks_it(monkeypatch):
+    """Barriers, shuffles and the counters need no instruction but the first of a block."""
+    source = r"""extern "C" __global__ void k(int* o, int last) {
+    __shared__ int s[32];
+    s[threadIdx.x] = __shfl_xor_sync(~0u, threadIdx.x, 1);
+    if (threadIdx.x <= last) __syncthreads();
+    o[threadIdx.x] = s[threadIdx.x];
+}"""
+    made, restored, restore = compile_cuda(source, filename="k.cu"), [], Listing.restore
+    monkeypatch.setattr(Listing, "restore", lambda self: (restored.append(self), restore(self)))
+
+    def run(last: int) -> Kernel:
+        kernel, memory = load(made.ptx, made.sources).kernel("k"), DeviceMemory()
+        args = [struct.pack("<Q", memory.allocate(128).address), struct.pack("<i", last)]
+        assert kernel.launch(1, 32, args, memory=memory).warp_instructions > 9
+        return kernel
+
+    kernel = run(32)
+    assert not restored
+    lines = Counter((one.location.file, one.location.line) for one in kernel.code.blocks[0].instructions)
+    branch = kernel.code.blocks[0].branch
+    lines.update([(branch.location.file, branch.location.line)] if branch else [])
+    assert len(restored) == 1 and lines == kernel.code.blocks[0].lines
+    with pytest.raises(BarrierDivergence, match="9 of 32 threads"):
+        run(8)

@@ -215,6 +215,14 @@ PROMISES: dict[str, tuple[str, Callable[[Record], bool]]] = {
         "divergence",
         lambda r: of(r, "early_exit") / of(r, "refilled") >= 1.9,
     ),
+    "with a test once a batch and whole warps of points, shuffled points take at most 450 us": (
+        "divergence",
+        lambda r: of(r, "compacted") <= 450e-6 and of(r, "cycle_check") <= 400e-6,
+    ),
+    "an image and 11 x 11 weights take at most 240 us by tiles, 1.3 times less than by the definition": (
+        "fft_conv2d",
+        lambda r: of(r, "warp_tiles") <= 240e-6 and of(r, "direct") / of(r, "warp_tiles") >= 1.3,
+    ),
     "a blocked assignment is 4 times as fast on periodic data": (
         "divergence",
         lambda r: _time(r, "strided", data="periodic") / _time(r, "blocked", data="periodic") >= 4,

@@ -7,8 +7,11 @@ from climb import MissingRecord, load_ladder, load_record
 #: Ladders and rungs that were timed on a GPU, but not yet counted or sanitised there. Once `climb record --only
 #: agreement,sanitize` has run, this set shrinks.
 TO_COUNT = {
-    "classifier_work", "conv2d_sizes", "conv3d_tiles", "convlayer_batch", "convlayer_int direct", "floor", "integer",
-    "launch", "report_layouts", "shared", "write",
+    "async_copy", "async_matmul", "async_reduction", "async_transpose", "chain", "classifier_work", "conv2d_sizes",
+    "conv3d_tiles", "convlayer_batch", "convlayer_int direct", "csr_matrix", "csr_vector", "divergence compacted",
+    "divergence cycle_check", "divergence replayed", "fft_conv2d", "floor", "hgemm", "integer", "launch", "prune",
+    "report_layouts", "shared", "sparse_gemm", "sparse_pipe", "tensor_bf16", "tensor_f16", "tensor_fp8",
+    "tensor_int8", "tensor_tf32", "tf32gemm", "tgemm", "unet", "write",
 }  # fmt: skip
 
 

@@ -133,8 +133,9 @@ def test_a_seed_draws_the_same_mutants_and_another_seed_others() -> None:
 
 def test_one_mutant_of_each_file_is_drawn_before_a_second() -> None:
     files = choosing.files_of(ROOT, "rungs")[:12]
-    drawn = [mutant.file for mutant, _ in zip(choosing.drawn(ROOT, files, 0), range(12), strict=False)]
-    assert sorted(drawn) == sorted(files)
+    drawn = [mutant.file for mutant in choosing.drawn(ROOT, files, 0)]
+    there = set(drawn)  # a source that only includes others has nothing to mutate
+    assert len(there) > 6 and set(drawn[: len(there)]) == there
 
 
 def test_areas_hold_rungs_and_modules_but_no_exhibits() -> None:

@@ -220,9 +220,8 @@ class Clock:
             return
         acquires = self._times_of_acquires()
         acquires[lanes.block, lanes.thread] = np.maximum(acquires[lanes.block, lanes.thread], loads)
-        blocks = self.start + np.broadcast_to(lanes.block, lanes.shape)
-        np.maximum.at(self.events.acquires, blocks, loads)
         if wide:
+            blocks = self.start + np.broadcast_to(lanes.block, lanes.shape)
             self.events.handovers.complete(blocks.ravel(), loads.ravel())
 
     def _times_of_acquires(self) -> np.ndarray:
@@ -262,7 +261,6 @@ class Clock:
 
     def _acquire(self, lanes: Lanes) -> None:
         self._times_of_acquires()[lanes.block, lanes.thread] = self.events.now
-        self.events.acquires[self.start + lanes.block.ravel()] = self.events.now
 
     def load_relaxed(self, lanes: Lanes) -> None:
         """Lanes execute a relaxed or volatile load."""
@@ -376,12 +374,11 @@ class Clock:
         same = (other_block == block + self.start) & (kind < BLOCKS)
         out = np.zeros(shape, np.bool_)
         if same.any():
-            one = same & (kind == ONE)
             own_fences = self._fences if self._fences is not None else np.zeros(self.shape, np.int64)
             own_acquires = self._acquires if self._acquires is not None else np.zeros(self.shape, np.int64)
             # A combined stamp holds the thread that has accessed the cell last: at least that one must have fenced.
             fenced = own_fences[block, np.minimum(other_thread, threads - 1)]
-            taken = np.where(one, own_acquires[block, thread], self.events.acquires[block + self.start])
+            taken = own_acquires[block, thread]
             out = same & (fenced > time) & (taken > time)
             if self.mbarriers is not None and out.any():
                 warps = thread // WARP, other_thread // WARP

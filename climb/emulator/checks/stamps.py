@@ -25,7 +25,6 @@ class Events:
     def __init__(self, blocks: int) -> None:
         self.sites: list[Site | None] = [None]
         self._strong = np.zeros(256, np.bool_)
-        self.acquires = np.zeros(blocks, np.int64)
         self.fenced = False
         self.handovers = Handovers(blocks)
 

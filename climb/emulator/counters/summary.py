@@ -19,14 +19,14 @@ def summarize(
     by_line: dict[tuple[str, int], list[int]] = {}
     by_execution: dict[tuple[str, int], list[int]] = {}
     for one, executed, branched in zip(kernel.code.blocks, counts.executed, counts.branches, strict=True):
-        instructions = len(one.instructions) + (one.branch is not None)
+        instructions = sum(one.lines.values())
         warps += instructions * executed[0]
         threads += instructions * executed[1]
         if executed[0]:
-            for one_of in (*one.instructions, *((one.branch,) if one.branch is not None else ())):
-                sums = by_execution.setdefault((one_of.location.file, one_of.location.line), [0, 0])
-                sums[0] += executed[0]
-                sums[1] += executed[1]
+            for line, number in one.lines.items():
+                sums = by_execution.setdefault(line, [0, 0])
+                sums[0] += number * executed[0]
+                sums[1] += number * executed[1]
         if one.guard is not None and not one.predicated:
             branches += branched[0]
             divergent += branched[1]

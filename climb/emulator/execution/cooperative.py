@@ -76,7 +76,7 @@ class GridBarrier:
                 parts.append(f"block {batch.block_index(first)} {what}" + (others if more else ""))
         at, group = polling[0]
         block, _ = group.lanes.at(0)
-        location = batch.kernel.code.blocks[at].instructions[0].location
+        location = batch.kernel.code.blocks[at].first.location
         raise BarrierDivergence(
             "barrier divergence: " + ", ".join(parts),
             place_in_block(batch, location, group.lanes, block, sum(each.lanes.count for _, each in polling)),

@@ -23,10 +23,10 @@ def check_warp_gates(gates: Gates, parked: Parked) -> None:
         if blocks[at].gate == "warp":
             bad = ~np.broadcast_to(gates.ready(group, at), (group.lanes.count,))
             what = _describe_wait(gates.batch, group, at, int(np.flatnonzero(bad)[0]), parked)
-            gates.mismatch(group, blocks[at].instructions[0], bad, what)
+            gates.mismatch(group, blocks[at].first, bad, what)
         elif blocks[at].gate == "warpgroup":
             bad = ~np.broadcast_to(gates.ready(group, at), (group.lanes.count,))
-            gates.mismatch(group, blocks[at].instructions[0], bad, _describe_warpgroup(gates.batch, group, bad))
+            gates.mismatch(group, blocks[at].first, bad, _describe_warpgroup(gates.batch, group, bad))
 
 
 def _describe_wait(batch: Batch, group: Group, at: int, first: int, parked: Parked) -> str:
@@ -36,7 +36,7 @@ def _describe_wait(batch: Batch, group: Group, at: int, first: int, parked: Park
     """
     blocks = batch.kernel.code.blocks
     block, thread = group.lanes.at(first)
-    mask = mask_of(group, blocks[at].instructions[0])
+    mask = mask_of(group, blocks[at].first)
     mask = int(np.broadcast_to(mask, group.lanes.shape).reshape(-1)[first])
     here = _lanes_of_warp(group.lanes, block, thread // 32)
     missing = [lane for lane in range(32) if mask >> lane & 1 and lane not in here]
@@ -45,7 +45,7 @@ def _describe_wait(batch: Batch, group: Group, at: int, first: int, parked: Park
         found = [lane for lane in _lanes_of_warp(waiting.lanes, block, thread // 32) if lane in missing]
         if found and other != at:
             what = "warp operation" if blocks[other].gate == "warp" else "barrier"
-            line = blocks[other].instructions[0].location.line
+            line = blocks[other].first.location.line
             places.append(f"lanes {ranges(found)} wait at the {what} in line {line}")
     others = f"; {', '.join(places)}" if places else ""
     return f"lanes {ranges(here)} wait here for lanes {ranges(missing)}, which their mask names{others}"
@@ -78,7 +78,7 @@ def check_cluster_barrier(batch: Batch, parked: Parked) -> None:
         if batch.kernel.code.blocks[at].gate != "cluster":
             continue
         lanes, barrier = group.lanes, batch.cluster_barrier
-        location = batch.kernel.code.blocks[at].instructions[0].location
+        location = batch.kernel.code.blocks[at].first.location
         block, _ = lanes.at(0)
         where = place_in_block(batch, location, lanes, block, lanes.count)
         if barrier.absent(lanes).any():
@@ -107,14 +107,14 @@ def barrier_divergence(batch: Batch, parked: Parked) -> NoReturn:
     block = min(int(np.flatnonzero(present)[0]) for present in counts.values())
     here = [(at, int(present[block])) for at, present in sorted(counts.items()) if present[block]]
     at, waiting = here[0]
-    others = [f"{n} wait at line {blocks[b].instructions[0].location.line}" for b, n in here[1:]]
+    others = [f"{n} wait at line {blocks[b].first.location.line}" for b, n in here[1:]]
     exited = batch.threads - sum(n for _, n in here)
     if exited:
         others.append(f"{exited} {'has' if exited == 1 else 'have'} left the kernel")
     raise BarrierDivergence(
         f"barrier divergence: {waiting} of {batch.threads} threads of the block wait at this barrier, "
         + " and ".join(others),
-        place_in_block(batch, blocks[at].instructions[0].location, parked[at].lanes, block, waiting),
+        place_in_block(batch, blocks[at].first.location, parked[at].lanes, block, waiting),
         waiting=waiting,
         exited=exited,
     )
@@ -123,11 +123,11 @@ def barrier_divergence(batch: Batch, parked: Parked) -> NoReturn:
 def endless_loop(batch: Batch, at: int, group: Group, parked: Parked, why: str, **details: int) -> NoReturn:
     """Raise EndlessLoop for a `group` that was about to run block `at`; the message says `why` it never ends."""
     blocks = batch.kernel.code.blocks
-    instruction = blocks[at].instructions[0] if blocks[at].instructions else blocks[at].branch
+    instruction = blocks[at].first or blocks[at].branch
     first, _ = group.lanes.at(0)
     waits = "".join(
         f", {one.lanes.count} wait at the {'warp operation' if blocks[b].gate == 'warp' else 'barrier'} "
-        f"in line {blocks[b].instructions[0].location.line}"
+        f"in line {blocks[b].first.location.line}"
         for b, one in sorted(parked.items())
     )
     raise EndlessLoop(

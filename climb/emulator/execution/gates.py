@@ -57,7 +57,7 @@ class Gates:
         error if that lane was still running when others waited for it here, and took part in another warp operation
         instead; and if a shuffle reads its value.
         """
-        instruction = self.batch.kernel.code.blocks[at].instructions[0]
+        instruction = self.batch.kernel.code.blocks[at].first
         mask, lanes = mask_of(group, instruction), group.lanes
         own = mask >> (lanes.thread % 32).astype(np.uint32) & np.uint32(1)
         if not own.all():
@@ -95,7 +95,7 @@ class Gates:
         first = threads // WARPGROUP * WARPGROUP
         if (lanes.thread >= first).any():
             what = f"a matrix product of a warpgroup needs 128 threads, {first}-{first + WARPGROUP - 1}"
-            instruction = self.batch.kernel.code.blocks[at].instructions[0]
+            instruction = self.batch.kernel.code.blocks[at].first
             self.mismatch(group, instruction, lanes.thread >= first, f"{what}; the block has {threads} threads")
         per_block = -(-lanes.threads // WARPGROUP)
         number = np.broadcast_to(lanes.block * per_block + lanes.thread // WARPGROUP, lanes.shape)
@@ -110,7 +110,7 @@ class Gates:
         if block.gate == "warpgroup":
             return  # it orders no accesses
         if block.gate != "barrier":
-            instruction = block.instructions[0]
+            instruction = block.first
             writes = instruction.opcode.startswith("bar.warp.")
             mask, every = mask_of(group, instruction), self._existing[0, lanes.thread // 32]
             if ((mask & every) != every).any():

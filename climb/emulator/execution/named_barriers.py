@@ -43,7 +43,7 @@ class NamedBarriers:
         Raises BarrierDivergence if threads disagree about the barrier.
         """
         blocks = self.batch.kernel.code.blocks
-        instruction = blocks[at].instructions[0]
+        instruction = blocks[at].first
         block, warp, number = self._places(group, instruction)
         wanted = self._wanted(group, instruction)
         known = self.wanted[block, number]
@@ -66,9 +66,7 @@ class NamedBarriers:
         """Release the lanes whose barrier is complete; whether there were any."""
         blocks, clock = self.batch.kernel.code.blocks, self.batch.clock
         places = {
-            at: self._places(group, blocks[at].instructions[0])
-            for at, group in parked.items()
-            if blocks[at].gate == "named"
+            at: self._places(group, blocks[at].first) for at, group in parked.items() if blocks[at].gate == "named"
         }
         lanes = self.arrivals.copy()
         for block, warp, number in places.values():
@@ -81,7 +79,7 @@ class NamedBarriers:
             if not free.any():
                 continue
             group = parked.pop(at)
-            if ".red." in blocks[at].instructions[0].opcode:
+            if ".red." in blocks[at].first.opcode:
                 self._check_vote(group, at, lanes, block[free], number[free])
             if not free.all():
                 live = blocks[at].live
@@ -106,17 +104,17 @@ class NamedBarriers:
         blocks = self.batch.kernel.code.blocks
         for at, group in parked.items():
             if blocks[at].gate == "named":
-                block, _, number = self._places(group, blocks[at].instructions[0])
+                block, _, number = self._places(group, blocks[at].first)
                 lanes = self.arrivals.copy()
                 for other, waiting in parked.items():
                     if blocks[other].gate == "named":
-                        place = self._places(waiting, blocks[other].instructions[0])
+                        place = self._places(waiting, blocks[other].first)
                         np.add.at(lanes, (place[0], place[2], place[1]), 1)
                 complete, _ = self._complete(lanes)
                 arrived = WARP * int(complete[block[0], number[0]].sum())
                 wanted = int(self.wanted[block[0], number[0]])
                 what = f"barrier {number[0]} waits for {wanted} threads, but only {arrived} have arrived"
-                self._wrong(group, blocks[at].instructions[0], what)
+                self._wrong(group, blocks[at].first, what)
 
     def _run_block(self, at: int, group: Group) -> None:
         """Run and count the basic block of a barrier that a group has passed."""
@@ -170,7 +168,7 @@ class NamedBarriers:
         here = np.zeros(lanes.shape[:2], np.int64)
         np.add.at(here, (block, number), 1)
         if (here[block, number] != lanes.sum(axis=2)[block, number]).any():
-            location = self.batch.kernel.code.blocks[at].instructions[0].location
+            location = self.batch.kernel.code.blocks[at].first.location
             what = "a vote over threads at different places of the program is not supported"
             place = place_in_block(self.batch, location, group.lanes, int(block[0]), group.lanes.count)
             raise UnsupportedInstruction(what, place)

@@ -244,7 +244,7 @@ def running() -> tuple[int, Location] | None:
         return None
     steps, at = latest.now
     block = latest.batch.kernel.code.blocks[at]
-    instruction = block.instructions[0] if block.instructions else block.branch
+    instruction = block.first or block.branch
     return None if instruction is None else (steps, instruction.location)
 
 

@@ -137,7 +137,7 @@ class Teams(Waiting):
     def spread(self, block: int, group: Group) -> bool:
         """Let the teams of a group that has passed the barrier of a block go on one by one; False for a single team, or
         if the barrier is a vote, which combines the values of all."""
-        if ".red." in self._batch.kernel.code.blocks[block].instructions[0].opcode:
+        if ".red." in self._batch.kernel.code.blocks[block].first.opcode:
             return False
         parts = self._split(block, group)
         if len(parts) == 1:

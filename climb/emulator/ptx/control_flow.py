@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from . import model as ptx
+from .listing import Listing
 
 MEMORY = ("ld.", "ldu.", "atom.", "tex.", "tld4.", "suld.", "mbarrier.", "bar.red", "barrier.", "named.")
 
@@ -17,7 +19,8 @@ class Block:
 
     `gate` names what lanes must wait for before the block runs: "barrier", "cluster", "warp", "warpgroup", or "named"
     (see `barriers`). `predicated` marks a branch that implements the guard of a single instruction: it counts as that
-    instruction, not as a branch. `spin`: the block is in a loop that may wait for other lanes.
+    instruction, not as a branch. `spin`: the block is in a loop that may wait for other lanes. `first`: its first
+    instruction; `lines`: how many it has of each file and line, its branch included; see `pack`.
     """
 
     index: int
@@ -32,11 +35,33 @@ class Block:
     reads: frozenset[str] = frozenset()
     writes: frozenset[str] = frozenset()
     live: frozenset[str] = frozenset()
+    first: ptx.Instruction | None = None
+    lines: dict[tuple[str, int], int] = field(default_factory=dict)
+    listing: Listing | None = None
+
+    def __getattr__(self, name: str) -> list[ptx.Instruction]:
+        """The instructions, if they are packed."""
+        listing = vars(self).get("listing")
+        if name != "instructions" or listing is None:
+            raise AttributeError(name)
+        listing.restore()
+        return self.instructions
 
     @property
     def successors(self) -> tuple[int, ...]:
         """Blocks that may run next."""
         return tuple(s for s in ((self.next,) if self.guard is None else (self.taken, self.next)) if s >= 0)
+
+
+def pack(blocks: list[Block]) -> None:
+    """Pack the instructions of blocks, and note what launches need of them."""
+    for block in blocks:
+        block.first = block.instructions[0] if block.instructions else None
+        every = [*block.instructions, *([block.branch] if block.branch is not None else ())]
+        block.lines = dict(Counter((one.location.file, one.location.line) for one in every))
+    listing = Listing(blocks)
+    for block in blocks:
+        block.listing = listing
 
 
 class Rule(Protocol):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -19,14 +20,19 @@ class Code:
     """The code of a kernel: its basic blocks, a Python function for each, and its access sites.
 
     A function takes a group of lanes and returns the predicate of the block's branch (None if it has none). `kinds`
-    maps registers to the PTX type in which they are kept. `source` is the generated Python.
+    maps registers to the PTX type in which they are kept. `packed_source` is the generated Python, compressed.
     """
 
     blocks: list[Block]
     functions: list[Callable[..., np.ndarray | None]]
     sites: list[Site]
     kinds: dict[str, str]
-    source: str
+    packed_source: bytes
+
+    @property
+    def source(self) -> str:
+        """The generated Python."""
+        return zlib.decompress(self.packed_source).decode()
 
 
 @dataclass(frozen=True)

@@ -32,9 +32,9 @@ _GLOBALS: dict[str, object] = {
 class ObjectCode:
     """A translated kernel, not linked yet.
 
-    `function` is the kernel without its body. `source` is the generated Python, `bytecode` its marshalled code.
-    `constants` maps names in generated code to (dtype, bytes) of (1,1) arrays. Those in `relocated_constants`, and the
-    sites whose indices are in `relocated_sites`, contain an address relative to the module.
+    `function` is the kernel without its body. `source` is the generated Python, compressed, `bytecode` its marshalled
+    code. `constants` maps names in generated code to (dtype, bytes) of (1,1) arrays. Those in `relocated_constants`,
+    and the sites whose indices are in `relocated_sites`, contain an address relative to the module.
     """
 
     function: ptx.Function
@@ -43,7 +43,7 @@ class ObjectCode:
     sites: list[Site]
     kinds: dict[str, str]
     special_registers: frozenset[str]
-    source: str
+    source: bytes
     bytecode: bytes
     constants: dict[str, tuple[str, bytes]]
     relocated_constants: frozenset[str]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import marshal
 import re
+import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import NoReturn
@@ -104,8 +105,10 @@ def generate(
         parts.append("\n    ".join([f"def block_{block.index}(G):", "R = G.registers", *emitter.finish(block, live)]))
     source = "\n\n".join(parts) + "\n"
     bytecode = marshal.dumps(compile(source, f"<generated from {function.name}>", "exec"))
+    control_flow.pack(blocks)
+    packed = zlib.compress(source.encode(), 1)
     special_registers = frozenset(_REGISTER.findall(source)) - frozenset(function.registers)
     return ObjectCode(
-        replace(function, body=None), layout, blocks, context.sites, context.kinds, special_registers, source, bytecode,
+        replace(function, body=None), layout, blocks, context.sites, context.kinds, special_registers, packed, bytecode,
         context.constants, frozenset(context.relocated_constants), frozenset(context.relocated_sites),
     )  # fmt: skip

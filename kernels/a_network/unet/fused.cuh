@@ -4,7 +4,6 @@
 // sample. Lane l of a warp has the channels l * kEach ... of its group in registers,
 // kEach * kLength floats, from the norm to the products: they never leave it.
 #pragma once
-#include "../../common/async_copy.cuh"
 #include "../../common/hopper/dependent.cuh"
 #include "../../common/warp.cuh"
 #include "activation.cuh"
@@ -20,14 +19,13 @@ __device__ __forceinline__ void prefetch(const float* from, int floats)
     }
 }
 
-// Lets the next launch start, and waits for the launch before, whose results follow.
-// What has been fetched until then, no launch writes.
-__device__ __forceinline__ void meet_launches()
+// Lets the next launch start, fetches weights, which no launch writes, and waits for
+// the launch before, whose results follow.
+__device__ __forceinline__ void prepare(const float* weights, int floats)
 {
-    if constexpr (kEarly) {
-        start_next_launch();
-        wait_for_launch_before();
-    }
+    if constexpr (kEarly) start_next_launch();
+    prefetch(weights, floats);
+    if constexpr (kEarly) wait_for_launch_before();
 }
 
 // What lies between the convolution before and this one. Where there is no such tensor,
@@ -135,34 +133,13 @@ __device__ __forceinline__ float own_bias(const float* bias, int first)
     return threadIdx.x < kRows * kAfter ? bias[first + threadIdx.x / kAfter] : 0.0f;
 }
 
-// Starts to copy the weights of kRows outputs, from the first on, for this warp's group
-// of inputs: row after row, a row's segments side by side.
-template <int kKind, int kInputs, int kSegments, int kRows>
-__device__ __forceinline__ void fetch(float* slots, const float* weights, int first,
-                                      int outputs)
-{
-    constexpr int kTaps = taps_of(kKind);
-    constexpr int kPieces = kInputs * kTaps / 4;  // of four floats, of a row's segment
-    const int group = threadIdx.x / 32;
-    for (int i = threadIdx.x % 32; i < kRows * kSegments * kPieces; i += 32) {
-        const int row = i / (kSegments * kPieces), segment = i / kPieces % kSegments;
-        const int input = (segment * kGroups + group) * kInputs, piece = i % kPieces;
-        const int output = first + row;
-        copy_async<4>(
-            slots + i * 4,
-            kKind == kUp
-                ? weights + ((input + piece) * outputs + output) * 4
-                : weights + (output * kSegments * kGroups * kInputs + input) * kTaps +
-                      piece * 4);
-    }
-}
-
 // kRows outputs of a convolution, from the first on, into `to`, where channels lie
-// `pitch` floats apart and positions `step`. The weights have arrived.
+// `pitch` floats apart and positions `step`.
 template <int kKind, int kInputs, int kEach, int kLength, int kSegments, int kRows>
 __device__ __forceinline__ void outputs_of(const float (&x)[kSegments][kEach][kLength],
-                                           const float* slots, float bias, float* to,
-                                           int pitch, int step, int first,
+                                           const float* parameters, int weight,
+                                           float bias, float* to, int pitch, int step,
+                                           int first, int outputs,
                                            float (*parts)[kGroups])
 {
     constexpr int kTaps = taps_of(kKind);
@@ -174,11 +151,22 @@ __device__ __forceinline__ void outputs_of(const float (&x)[kSegments][kEach][kL
         float sum[kAfter] = {};
 #pragma unroll
         for (int segment = 0; segment < kSegments; ++segment) {
+            const int input = (segment * kGroups + group) * kInputs + lane * kEach;
+            const int output = first + row;
             float w[kEach * kTaps] = {};
             if (busy) {
-                load<kEach * kTaps>(
-                    w, slots + ((row * kSegments + segment) * kInputs + lane * kEach) *
-                                   kTaps);
+                if constexpr (kKind == kUp) {
+#pragma unroll
+                    for (int each = 0; each < kEach; ++each) {
+                        load<4>(w + each * 4,
+                                parameters + weight +
+                                    ((input + each) * outputs + output) * 4);
+                    }
+                } else {
+                    constexpr int kAll = kSegments * kGroups * kInputs;
+                    load<kEach * kTaps>(
+                        w, parameters + weight + (output * kAll + input) * kTaps);
+                }
             }
             multiply<kKind>(sum, x[segment], w);
         }

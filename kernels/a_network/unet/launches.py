@@ -5,27 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
-from itertools import pairwise
 
 import numpy as np
 
 from climb.bench.problem import Launch, Size, ceil_div
-from kernels.a_network.unet.network import (
-    ACTION,
-    ALIGNED,
-    GROUPS,
-    OBSERVATION,
-    STEPS,
-    Block,
-    Convolution,
-    Network,
-    network,
-)
+from kernels.a_network.unet.network import ACTION, GROUPS, OBSERVATION, STEPS, Block, Convolution, Network, network
 
 Shapes = Mapping[str, tuple[tuple[int, ...], str]]
 
 PLAIN_THREADS = 128
 FUSED_THREADS = 256
+FILMS = 64  # scales and shifts that a block makes
 WARP = 32
 SAME, DOWN, UP, POINT = range(4)
 KINDS = {"same": SAME, "down": DOWN, "up": UP}
@@ -136,16 +126,13 @@ class Fused:
         self.batch, self.net, self.pdl = size["batch"], network(size["width"]), pdl
         self.launches: list[Launch] = []
         self.floats = 0
-        main = [conv for conv in self.net.convolutions if not conv.name.endswith(".r")]
-        #: The convolution that follows each.
-        self.after = {one.name: other for one, other in pairwise(main)}
         net, width = self.net, self.net.width
-        hidden, self.condition = self._new(4 * width), self._new(net.condition)
+        hidden, self.embedded = self._new(4 * width), self._new(width)
         step = "parameters", "timestep", "activations", *self._parameters("step.0", "weight", "bias")
         self._launch(f"unet_step<{width}>", 4 * width // GROUPS, *step, np.int32(hidden))
         own = self._parameters("step.1", "weight", "bias")
-        given = "parameters", "observation", "activations", np.int32(hidden), *own, np.int32(self.condition)
-        self._launch(f"unet_condition<{width}>", width // GROUPS, *given)
+        embedded = "parameters", "activations", np.int32(hidden), *own, np.int32(self.embedded)
+        self._launch(f"unet_embedded<{width}>", width // GROUPS, *embedded)
         stored: dict[int, int] = {}
         x = self._first(net.blocks[0])
         for layer in net.layers[1:]:
@@ -163,19 +150,18 @@ class Fused:
 
     def _new(self, floats: int) -> int:
         at = self.floats
-        self.floats += ceil_div(self.batch * floats, ALIGNED) * ALIGNED
+        self.floats += self.batch * floats
         return at
 
-    def _launch(self, kernel: str, blocks: int, *args: str | np.generic, shared_mem: int = 0) -> None:
+    def _launch(self, kernel: str, blocks: int, *args: str | np.generic) -> None:
         early = self.pdl and bool(self.launches)
-        grid, block = (blocks, self.batch), (FUSED_THREADS,)
-        self.launches.append(Launch(kernel, grid, block, args, shared_mem, pdl=early))
+        self.launches.append(Launch(kernel, (blocks, self.batch), (FUSED_THREADS,), args, pdl=early))
 
     def _parameters(self, layer: str, *names: str) -> tuple[np.int32, ...]:
         return tuple(np.int32(self.net.offset(f"{layer}.{name}")) for name in names)
 
     def _films(self, block: Block, to: int) -> tuple[np.int32, ...]:
-        return np.int32(self.condition), *self._parameters(f"{block.name}.film", "weight", "bias"), np.int32(to)
+        return np.int32(self.embedded), *self._parameters(f"{block.name}.film", "weight", "bias"), np.int32(to)
 
     def _first(self, block: Block) -> Before:
         """The first block: its first convolution has two inputs, and a kernel of its own."""
@@ -188,7 +174,8 @@ class Fused:
             np.int32(around),
             *self._films(block, film),
         )
-        self._launch(f"unet_first<{block.o}>", block.o // 16, "parameters", "sample", "activations", *args)
+        blocks = block.o // 16 + 2 * block.o // FILMS
+        self._launch(f"unet_first<{block.o}>", blocks, "parameters", "sample", "observation", "activations", *args)
         second = Before(sums, block.o, STEPS)
         second.norm, second.film = block.first.name, film
         x = self._normalised(block.second, second)
@@ -226,13 +213,11 @@ class Fused:
             f"unet_stage<{width}, {KINDS[layer.kind]}, {x.channels}, {layer.length}, {layer.i // x.channels}, {rows}>"
         )
         norm = self._parameters(x.norm, "gamma", "beta") if x.norm else (none, none)
-        point, films, taps = (none,) * 3, (none,) * 4, layer.taps
+        point, films, blocks = (none,) * 3, (none,) * 4, layer.o // rows
         if block is not None:
-            films = self._films(block, film)
+            films, blocks = self._films(block, film), blocks + 2 * block.o // FILMS
             if block.residual is not None:
                 point = *self._parameters(block.residual.name, "weight", "bias"), np.int32(around)
-                taps += block.residual.taps
-        after = self.after[layer.name]
         args = (
             np.int32(x.sums),
             *norm,
@@ -242,10 +227,8 @@ class Fused:
             np.int32(to),
             *point,
             *films,
-            *self._parameters(after.name, "weight"),
-            np.int32(after.i * after.o * after.taps),
         )
-        self._launch(kernel, layer.o // rows, "parameters", "activations", *args, shared_mem=4 * rows * layer.i * taps)
+        self._launch(kernel, blocks, "parameters", "observation", "activations", *args)
         return Before(to, layer.o, layer.length_out)
 
 

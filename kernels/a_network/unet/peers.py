@@ -80,7 +80,7 @@ def _graph(tf32: bool, compiled: bool) -> Callable[[dict[str, Any], Size], Calla
 
             return make
 
-        return fastest(one(way) for way in WAYS if not compiled or way == PRODUCTS)
+        return fastest(one(way) for way in WAYS if not (compiled and way == TRIED))
 
     return prepare
 

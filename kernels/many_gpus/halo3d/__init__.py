@@ -117,6 +117,12 @@ def _filters_repeat(size: Size, ranks: int) -> str | None:
     return _size_is_taken(size, ranks) or ("it needs several filters" if size["filters"] < 2 else None)
 
 
+def _blocks_are_long(size: Size, ranks: int) -> str | None:
+    """Where blocks are short already, the plan is that of two_streams."""
+    short = None if plans.has_long_blocks(size, ranks) else f"its blocks have at most {plans.SHORT} planes already"
+    return _size_is_taken(size, ranks) or short
+
+
 def _buffers(place: Place, size: Size) -> Arrays:
     """What filters before the last write: two buffers in turn, like the source."""
     cut = Cut(place, size)
@@ -152,6 +158,14 @@ shared_ladder = SharedLadder(
         SharedRung("overlap", "the interior while halos travel", plans.overlap, SOURCE, _buffers, _size_is_taken),
         SharedRung(
             "two_streams", "the boundary beside the interior", plans.two_streams, SOURCE, _buffers, _size_is_taken
+        ),
+        SharedRung(
+            "short_blocks",
+            "the interior in blocks that make room",
+            plans.short_blocks,
+            SOURCE,
+            _buffers,
+            _blocks_are_long,
         ),
         SharedRung(
             "boundary_first",

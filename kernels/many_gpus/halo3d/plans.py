@@ -32,6 +32,8 @@ from kernels.conv3d.conv3d import QUAD, THREADS, TRIMMED_DOWN, Tile
 SMS = 132
 #: Planes of the short blocks at the end of a column, of a slab of at least so many planes and of a thinner one.
 REST, THICK = (4, 8), 384
+#: Planes at most of a block of the interior that leaves room for messages.
+SHORT = 32
 
 
 @dataclass(frozen=True)
@@ -123,26 +125,31 @@ def _exchange(cut: Cut, array: str, filter_: int = 0) -> Exchange:
     return Exchange(f"halos of filter {filter_}", messages(cut, array))
 
 
-def _column(size: Size, outputs: int) -> tuple[int, int, int, tuple[int, int, int]]:
-    """Planes of a block, how many such blocks a column has, planes of the others, and the grid, as trimmed has them."""
+def _column(size: Size, outputs: int, most: int | None = None) -> tuple[int, int, int, tuple[int, int, int]]:
+    """Planes of a block, how many such blocks a column has, planes of the others, and the grid, as trimmed has them.
+
+    ``most`` limits the planes of a block.
+    """
     n, k = size["n"], size["k"]
     x, y, _ = Tile(k, down=TRIMMED_DOWN).grid(n, 1)
     blocks = max(1, SMS * (2 if k <= 9 else 1) // (x * y))
     short = REST[outputs >= THICK]
     rest = short if k <= 9 and outputs > 4 * blocks * k else 0
-    planes = max(k, ceil_div(outputs - rest, blocks))
+    planes = max(k, min(ceil_div(outputs - rest, blocks), most or outputs))
     whole = ceil_div(outputs - rest, planes)
     left = max(0, outputs - whole * planes)
     return planes, whole, short, (x, y, max(1, whole + ceil_div(left, short)))
 
 
-def _kernel(cut: Cut, source: str, target: str, outputs: range, peers: bool = False) -> list[Launch]:
+def _kernel(
+    cut: Cut, source: str, target: str, outputs: range, peers: bool = False, most: int | None = None
+) -> list[Launch]:
     """The launch that computes these planes, numbered as in the source; none where there are none."""
     if not outputs or not cut.held:
         return []
     size = cut.size
     n, k = size["n"], size["k"]
-    planes, whole, rest, grid = _column(size, len(outputs))
+    planes, whole, rest, grid = _column(size, len(outputs), most)
     tile, width = Tile(k, down=TRIMMED_DOWN), QUAD if n % QUAD == 0 else 1
     shared = tile.weights + 2 * tile.plane + tile.plane // width
     shift = cut.reach if target in ("target", "result") else 0
@@ -247,17 +254,27 @@ def overlap(place: Place, size: Size) -> Plan:
     return tuple(steps)
 
 
-def two_streams(place: Place, size: Size) -> Plan:
+def two_streams(place: Place, size: Size, most: int | None = None) -> Plan:
     """As overlap, but the boundary does not wait for the interior: it is computed on the stream of the messages."""
     cut, steps = Cut(place, size), []
     interior, boundary = _regions(cut)
     for filter_, source, target in _filters(cut):
         steps += [After(MESSAGES, COMPUTE), _exchange(cut, source, filter_)]
-        steps += _computed(_kernel(cut, source, target, interior), label="interior")
+        steps += _computed(_kernel(cut, source, target, interior, most=most), label="interior")
         for region in boundary:
             steps += _computed(_kernel(cut, source, target, region), MESSAGES, "boundary")
         steps += [After(COMPUTE, MESSAGES)]
     return tuple(steps)
+
+
+def short_blocks(place: Place, size: Size) -> Plan:
+    """As two_streams. NCCL's kernel takes some SMs for a while; without them, shorter blocks have a shorter tail."""
+    return two_streams(place, size, SHORT)
+
+
+def has_long_blocks(size: Size, ranks: int) -> bool:
+    """Whether the blocks of a slab have more planes than ``SHORT``."""
+    return _column(size, size["planes"] // ranks)[0] > SHORT
 
 
 def boundary_first(place: Place, size: Size) -> Plan:

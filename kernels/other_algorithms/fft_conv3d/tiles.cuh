@@ -117,7 +117,7 @@ __device__ __forceinline__ void transform_back(float2 (&v)[kEdge],
 #pragma unroll
     for (int x = 0; x < kKept; ++x) pair[lane * kPitch + x] = v[x];
     __syncwarp();
-    // Lanes from kKept on read what is left of the spectrum: nobody stores their columns.
+    // Lanes from kKept on read the rest of the spectrum; nobody stores their columns.
 #pragma unroll
     for (int y = 0; y < kEdge; ++y) v[y] = pair[y * kPitch + lane];
     when_read();

