@@ -1,9 +1,9 @@
 """Measure, count and profile ladders on this GPU: everything that the book and its tests want to know of them.
 
 The steps, in order: ceilings (of the GPU, once a day), then for each ladder measure (times and peers, with NVBench),
-profile and agreement (counters, with ncu), sanitize (compute-sanitizer), and repeats, transfers, cpu (NumPy and PyTorch
-on the CPU), search and divergence for the ladders that have such records. The limits of all ladders come from the same
-ceilings: --only ceilings measures them anew.
+profile and agreement (counters, with ncu), sanitize (compute-sanitizer), and repeats, spans, transfers, cpu (NumPy and
+PyTorch on the CPU), search and divergence for the ladders that have such records. The limits of all ladders come from
+the same ceilings: --only ceilings measures them anew.
 Last, events times the standalone cells of the ladders' chapters; of all chapters where no ladder is named.
 A step whose tool is not installed is skipped. A failing step does not lose what the others have measured.
 

@@ -195,6 +195,12 @@ def _repeats(ladder: str, options: Options) -> str:
     return str(record_repeats(ladder, options.folder))
 
 
+def _spans(ladder: str, options: Options) -> str:
+    from climb.bench.spans import record_spans
+
+    return str(record_spans(ladder, folder=options.folder))
+
+
 def _transfers(ladder: str, options: Options) -> str:
     from climb.bench.transfers import record_transfers
 
@@ -275,6 +281,7 @@ STEPS: tuple[Step, ...] = (
     Step("agreement", _agreement, _in_the_book, _program("ncu")),
     Step("sanitize", _sanitize, _in_the_book, _program("compute-sanitizer")),
     Step("repeats", _repeats, _recorded_in("repeats"), _nothing),
+    Step("spans", _spans, _recorded_in("spans"), _nothing),
     Step("transfers", _transfers, _recorded_in("transfers"), _nothing),
     Step("cpu", _cpu, has_methods, _nothing),
     Step("search", _search, _searched_without_tables, _nothing),

@@ -194,7 +194,7 @@ def test_an_interruption_ends_all_steps(options):
 
 def test_the_steps_are_those_of_the_book():
     assert [one.name for one in STEPS] == [
-        "measure", "profile", "agreement", "sanitize", "repeats", "transfers", "cpu", "search", "divergence"
+        "measure", "profile", "agreement", "sanitize", "repeats", "spans", "transfers", "cpu", "search", "divergence"
     ]  # fmt: skip
     assert [one.name for one in CHAPTER_STEPS] == ["events"]
 

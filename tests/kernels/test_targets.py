@@ -177,6 +177,13 @@ PROMISES: dict[str, tuple[str, Callable[[Record], bool]]] = {
             for n, k in ((512, 9), (256, 7), (96, 11), (64, 3))
         ),
     ),
+    "by transforms, the 3D convolutions take at most 1.1 ms, 105 us and 26 us, and less than cuFFT": (
+        "fft_conv3d",
+        lambda r: all(
+            cube(r, n, k, "dependent") <= min(most, cube(r, n, k, "cuFFT"))
+            for n, k, most in ((512, 9, 1.1e-3), (256, 7, 105e-6), (96, 11, 26e-6))
+        ),
+    ),
     "class1 takes at most 99 us, less than cuBLAS, and reaches 92 % of the limit": (
         "classifier",
         lambda r: classifier(r, 0)[0] <= 99e-6 and classifier(r, 0)[0] < classifier(r, 0)[1] and share(r) >= 0.92,
