@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import os
+import signal
 import sys
 import types
 from dataclasses import replace
@@ -107,7 +109,7 @@ def test_the_command_leaves_the_record_alone_for_a_part_a_failure_and_an_interru
         assert says in capfd.readouterr().err
 
     def interrupted(spec, out):
-        raise KeyboardInterrupt
+        os.kill(os.getpid(), signal.SIGTERM)  # as `timeout` does; Ctrl-C raises KeyboardInterrupt as well
 
     monkeypatch.setattr(measure, "run_child", interrupted)
     assert main(["record", TINY, "--records", str(tmp_path)]) == 130

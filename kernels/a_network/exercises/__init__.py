@@ -1,7 +1,7 @@
 """The exercises and exhibits of the chapter ``book/a-network.ipynb``.
 
-``variance`` is a kernel to mend, ``judge`` looks at two functions that are worked out on paper, ``exhibit(name)`` is the
-source of a kernel that is wrong.
+``variance`` is a kernel to mend, ``judge`` looks at two functions that are worked out on paper, ``exhibit(name)`` is
+the source of a kernel that is wrong.
 """
 
 from __future__ import annotations
