@@ -22,6 +22,7 @@ const SUBJECTS = {
   "book/async-copies": ["asynchronous copy", "tma", "tensor memory accelerator", "mbarrier", "thread block cluster", "multicast",
     "distributed shared memory", "setmaxnreg", "warp specialisation", "programmatic dependent launch"],
   "book/many-gpus": ["nccl", "multi-gpu", "several gpus", "nvlink", "all-reduce", "allreduce", "halo exchange", "peer access", "deadlock"],
+  "book/other-algorithms": ["fft", "fast fourier transform", "fourier transform", "overlap-save", "fft convolution"],
   "book/sources": ["sources", "claims"],
   "book/profiling": ["profiling", "profiler", "nsight compute", "ncu", "stall", "stall reason", "eligible warp"],
   "book/emulator": ["emulator", "ptx", "race", "race detector"],
