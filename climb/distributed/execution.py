@@ -15,6 +15,7 @@ import numpy as np
 from climb.bench.cuda import backend, cp
 from climb.bench.ladder import compiled_functions
 from climb.bench.problem import Launch
+from climb.bench.tensor_maps import tensor_map
 from climb.distributed.ladder import SharedLadder
 from climb.distributed.peers import map_peers, unmap
 from climb.distributed.plan import (
@@ -22,6 +23,7 @@ from climb.distributed.plan import (
     MESSAGES,
     After,
     Barrier,
+    Boxes,
     Collective,
     Compute,
     Copy,
@@ -177,6 +179,9 @@ class Execution:
             return self.arrays[arg.array] if arg.rank == self.rank.place.rank else self._peers[arg.array, arg.rank]
         if isinstance(arg, Part):
             return self._view(arg)
+        if isinstance(arg, Boxes):
+            whole = self.arrays[arg.part.array] if arg.rank is None else self._peers[arg.part.array, arg.rank]
+            return tensor_map(_cut(whole, arg.part).reshape(arg.shape), arg.box)
         return self.arrays[arg] if isinstance(arg, str) else arg
 
     def _copy(self, step: Copy, stream: Any) -> Callable[[], None]:

@@ -36,6 +36,8 @@ class SharedProblem:
     ``reference(inputs, place, size)`` what must be in its outputs at the end, in float64. ``flops`` and ``bytes`` are
     the least work of all ranks together. ``spots(inputs, size)`` gives some rows of the whole outputs, and what must be
     in them, for sizes at which the whole reference takes too long; a rank's outputs are then its share of the rows.
+    Ranks must compute the same bits as one GPU, unless ``same_bits`` is False: cutting the problem then changes how it
+    rounds.
     """
 
     name: str
@@ -51,6 +53,7 @@ class SharedProblem:
     headline: tuple[Size, ...]
     check: tuple[Size, ...]
     spots: Callable[[Mapping[str, np.ndarray], Size], tuple[list[int], dict[str, np.ndarray]]] | None = None
+    same_bits: bool = True
 
 
 def _no_demand(size: Size, ranks: int) -> str | None:
