@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from climb.bench.binding import bound
 from climb.bench.cuda import backend, cp
 from climb.bench.ladder import compiled_functions
 from climb.bench.problem import Launch
@@ -182,7 +183,7 @@ class Execution:
         if isinstance(arg, Boxes):
             whole = self.arrays[arg.part.array] if arg.rank is None else self._peers[arg.part.array, arg.rank]
             return tensor_map(_cut(whole, arg.part).reshape(arg.shape), arg.box)
-        return self.arrays[arg] if isinstance(arg, str) else arg
+        return bound(arg, self.arrays)
 
     def _copy(self, step: Copy, stream: Any) -> Callable[[], None]:
         whole = self.arrays[step.source.array] if step.rank is None else self._peers[step.source.array, step.rank]

@@ -56,17 +56,25 @@ def _reference(inputs: Mapping[str, np.ndarray], place: Place, size: Size) -> di
 
 def _spots(inputs: Mapping[str, np.ndarray], size: Size) -> tuple[list[int], dict[str, np.ndarray]]:
     """Planes at both ends and around the middle, where two slabs meet."""
-    planes, reach = size["planes"], size["k"] // 2 * size["filters"]
+    planes, reach = size["planes"], size["k"] // 2 * (size["filters"] - 1)
     middle = planes // 2
     rows = sorted({0, 1, *range(max(0, middle - 5), min(planes, middle + 5)), planes // 4, planes - 2, planes - 1})
+    wide = size["k"] // 2 + reach
     parts = []
     for row in rows:
-        start, stop = max(0, row - reach), min(planes, row + reach + 1)
+        start, stop = max(0, row - wide), min(planes, row + wide + 1)
         filtered: Any = inputs["volume"][start:stop]
-        for _ in range(size["filters"]):
+        for _ in range(size["filters"] - 1):
             filtered = correlate(filtered, inputs["weights"])
-        parts.append(filtered[row - start])
+        parts.append(_plane(filtered, inputs["weights"], row - start))
     return rows, {"target": np.stack(parts)}
+
+
+def _plane(volume: np.ndarray, weights: np.ndarray, row: int) -> np.ndarray:
+    """One plane of a filtered volume."""
+    first = row - len(weights) // 2
+    pairs = [(first + d, each) for d, each in enumerate(weights) if 0 <= first + d < len(volume)]
+    return sum((correlate(volume[z], each) for z, each in pairs), np.zeros(volume.shape[1:]))
 
 
 problem = SharedProblem(
