@@ -27,7 +27,7 @@ from climb.distributed.plan import (
     parts,
     talks,
 )
-from climb.fake_cupy.nccl_world import ring_bytes
+from climb.rings import ring_bytes
 
 
 class PlanError(ValueError):
