@@ -31,10 +31,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Tell the tests how thorough to be before any of them is imported. Measure what each kind of test costs."""
-    from tools import bill, thorough
+    from tools import bill, thorough, warm_kernels
 
     thorough.enabled = config.getoption("--thorough") or "CLIMB_THOROUGH" in os.environ
     config.pluginmanager.register(bill.Bill(), "bill")
+    if config.getoption("nbval", default=False):
+        warm_kernels.install()
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -58,6 +60,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         backend, reason = _NEEDS[marker]
         if cuda.backend != backend:
             item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def pytest_unconfigure() -> None:
+    """End the process that forks chapters' kernels, so that its CPU time counts for this one."""
+    from tools import warm_kernels
+
+    warm_kernels.close()
 
 
 @pytest.hookimpl(tryfirst=True)
