@@ -201,6 +201,7 @@ def serve() -> None:
     _preload()
     gc.collect()
     gc.freeze()  # or the first search for garbage would copy every page into the kernel
+    gc.set_threshold(100_000, 50, 100)  # as for the tests: a chapter keeps most of what it makes
     woken, wake = os.pipe()
     os.set_blocking(woken, False)
     os.set_blocking(wake, False)
