@@ -39,13 +39,22 @@ def pytest_configure(config: pytest.Config) -> None:
         warm_kernels.install()
 
 
+def _place(item: pytest.Item) -> int:
+    """Where a file stands among the others: chapters first, which take long; then what waits for the built book; then
+    the checks of rungs."""
+    folder, file = item.path.parent, item.path.name
+    return 0 if file.endswith(".ipynb") else 1 if folder.name == "book" else 2 if file == "test_rungs.py" else 3
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out tests marked `thorough` unless asked for.
+    """Leave out tests marked `thorough` unless asked for. Begin with files that take long, so that no worker is left
+    with one at the end.
 
     Skip tests marked `gpu` where kernels run on the emulator, and tests marked `emulated` where they do not.
     """
     from tools import thorough
 
+    items.sort(key=_place)
     if not thorough.enabled:
         left_out = [item for item in items if item.get_closest_marker("thorough")]
         if left_out:

@@ -23,7 +23,7 @@ from hypothesis import strategies as st
 from climb import ArgumentError, BoundRung, Ladder, cp, load_ladder, verify
 from climb.bench.checking import Case, run_and_check
 from climb.bench.identity import expand_includes
-from climb.bench.problem import Size
+from climb.bench.problem import Problem, Size
 from climb.toolchain.includes import included_files
 from tools import thorough as thoroughness
 from tools.corners import Corner, with_fault
@@ -32,9 +32,9 @@ from tools.thorough import choose, first_of_each, thorough
 #: Architectures to make machine code for, and those between, of which 8.6, 8.9 and 9.0 are covered by their neighbours.
 ASSEMBLED = ("sm_75", "sm_120")
 BETWEEN = ("sm_80", "sm_100")
-#: Of a problem's sizes to check, counted from the last, `make test` takes every third one for the last rung of a
+#: Of a problem's sizes to check, counted from the last, `make test` takes every fourth one for the last rung of a
 #: ladder. For each of the others it takes the first of those that the rung does not refuse.
-EVERY = choose(3, thorough=1)
+EVERY = choose(4, thorough=1)
 #: How many random sizes each rung is tried at.
 DRAWN = choose(1, thorough=4)
 #: Lengths of small arrays: any up to 70, and those around a warp and a tile.
@@ -207,10 +207,17 @@ def _poisonings(size_of_input: int) -> Iterator[np.ndarray]:
     yield from (np.array([at]) for at in (0, size_of_input - 1, size_of_input // 2))
 
 
-def _poisoned(rung: BoundRung, name: str) -> Iterator[tuple[Size, dict[str, np.ndarray], bool]]:
+def _middling_first(problem: Problem) -> list[Size]:
+    """The sizes to check, beginning with the one of middling work."""
+    by_work = sorted(problem.check, key=lambda size: problem.bytes(size) + problem.flops(size))
+    middle = len(by_work) // 2
+    return [*by_work[middle:], *reversed(by_work[:middle])]
+
+
+def _poisoned(rung: BoundRung, name: str, sizes: Iterable[Size]) -> Iterator[tuple[Size, dict[str, np.ndarray], bool]]:
     """Yield (size, inputs with NaNs in the one called ``name``, whether they reach some outputs but not all)."""
     ladder, problem = rung.ladder, rung.ladder.problem
-    for size in reversed(problem.check):
+    for size in sizes:
         if rung.rung.requires(size) is not None:
             continue
         clean = ladder.inputs(size)
@@ -232,10 +239,12 @@ def test_nan_in_one_input_reaches_the_outputs_that_depend_on_it_and_no_others(
     """A rung may leave out products with zeros where its problem's docstring says so. The chapter's module then gives a
     reference that leaves them out too, in ``NAN_REFERENCES``."""
     rung, name = poisoned
-    choices = _poisoned(rung, name)
+    ladder, problem = rung.ladder.name, rung.ladder.problem
+    reaches_all = (ladder, name) in REACHES_ALL or (ladder, rung.name, name) in REACHES_ALL_OF_ONE
+    from_the_last = reaches_all or thoroughness.enabled
+    choices = _poisoned(rung, name, reversed(problem.check) if from_the_last else _middling_first(problem))
     first = next(choices)
-    ladder = rung.ladder.name
-    if (ladder, name) in REACHES_ALL or (ladder, rung.name, name) in REACHES_ALL_OF_ONE:
+    if reaches_all:
         size, inputs, _ = first
     else:
         size, inputs, partial = first if first[2] else next((choice for choice in choices if choice[2]), first)

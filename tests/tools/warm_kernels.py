@@ -166,8 +166,13 @@ def _preload() -> None:
 
 
 def _become_a_kernel(request: dict[str, Any]) -> None:
-    """Go on as ``python -m ipykernel_launcher`` would."""
-    from ipykernel import kernelapp
+    """Go on as ``python -m ipykernel_launcher`` would.
+
+    Figures are shown as SVG from the start, as in a notebook whose first cell has imported `climb`.
+    """
+    from ipykernel.kernelapp import IPKernelApp
+
+    from climb.display import style
 
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -178,7 +183,10 @@ def _become_a_kernel(request: dict[str, Any]) -> None:
     os.environ.clear()
     os.environ.update(request["environ"])
     sys.argv = ["ipykernel_launcher.py", *request["arguments"]]
-    kernelapp.launch_new_instance()
+    kernel = IPKernelApp.instance()
+    kernel.initialize()
+    style.use_in_notebook()
+    kernel.start()
 
 
 def _report(stream: IO[str], **facts: Any) -> None:
