@@ -1,0 +1,199 @@
+// The products of a stage: the block's outputs of all channels.
+#pragma once
+#include "layers.cuh"
+#include "ring.cuh"
+
+// Two teams of kWidth threads share out the rows of weights; each thread has the same
+// channels of all of them.
+constexpr int kTeams = 2;
+
+template <int kWidth>
+struct Held {
+    Program program;
+    alignas(16) float parts[kTeams][32][12];  // of a main or a residual's convolution
+    float condition[kWidth + kObservation];
+    float2 moments[kTeams * kWidth / 32];
+};
+
+template <int kWidth>
+__device__ __forceinline__ Held<kWidth>& held()
+{
+    __shared__ Held<kWidth> of_block;
+    return of_block;
+}
+// A stage's input, of two segments, behind the slots.
+template <int kWidth>
+__device__ __forceinline__ float* input_of(int segment)
+{
+    return slot<kWidth>(kSlots) + segment * 16 * kWidth;
+}
+
+// Waits for all consumers.
+template <int kWidth>
+__device__ __forceinline__ void consumers_sync()
+{
+    asm volatile("bar.sync 1, %0;" ::"n"(kTeams * kWidth) : "memory");
+}
+
+// Where quad q of a stage's input lies: lanes that are 4 or 2 quads apart use all banks.
+__device__ __forceinline__ int swizzled(int q)
+{
+    return 4 * (q ^ (q >> 3 & 3));
+}
+
+// What a pass of products does. A rehearsal brings the code to the SM while the block
+// has nothing else to do; it reads the input as weights, and stores nothing.
+struct Task {
+    int segment;
+    int which, first;  // of the parts
+    int rows, chunk_rows;
+    bool rehearsal;
+};
+
+template <int kKind, int kEach, int kLength, int kWidth>
+__device__ __forceinline__ void products(Ring& ring, const Task& task)
+{
+    constexpr int kTaps = taps_of(kKind), kAfter = length_after(kKind, kLength);
+    constexpr int kRow = kEach * kWidth * kTaps, kShare = 32 / kAfter;
+    const int team = threadIdx.x / kWidth, member = threadIdx.x % kWidth;
+    const int lane = threadIdx.x % 32, warp = member / 32;
+    const float* input = input_of<kWidth>(task.segment);
+    float (*parts)[12] = held<kWidth>().parts[task.which] + task.first;
+    float x[kEach][kLength];
+#pragma unroll
+    for (int i = 0; i < kEach * kLength / 4; ++i) {
+        *reinterpret_cast<float4*>(&x[0][0] + 4 * i) =
+            *reinterpret_cast<const float4*>(
+                input + swizzled(member * (kEach * kLength / 4) + i));
+    }
+    int row = team;
+#pragma unroll 1
+    for (int first = 0; first < task.rows; first += task.chunk_rows) {
+        const float* weights =
+            task.rehearsal ? input : ring.wait<kWidth>();
+#pragma unroll 1
+        for (; row < first + task.chunk_rows; row += kTeams) {
+            float w[kEach * kTaps], sum[kAfter] = {};
+            load<kEach * kTaps>(w,
+                                weights + (row - first) * kRow + member * kEach * kTaps);
+            multiply<kKind>(sum, x, w);
+            const float total = fold<kAfter>(sum);
+            if (lane % kShare == 0 && !task.rehearsal) {
+                parts[row * kAfter + lane / kShare][warp] = total;
+            }
+        }
+        if (!task.rehearsal) ring.release();
+    }
+}
+
+// A transposed convolution: kEach chunks of kWidth inputs each.
+template <int kEach, int kLength, int kWidth>
+__device__ __forceinline__ void products_up(Ring& ring, const Task& task)
+{
+    constexpr int kAfter = 2 * kLength, kShare = 32 / kAfter;
+    const int team = threadIdx.x / kWidth, member = threadIdx.x % kWidth;
+    const int lane = threadIdx.x % 32, warp = member / 32;
+    const float* input = input_of<kWidth>(task.segment);
+    float (*parts)[12] = held<kWidth>().parts[task.which] + task.first;
+    float x[kEach][kLength];
+#pragma unroll
+    for (int i = 0; i < kEach * kLength / 4; ++i) {
+        *reinterpret_cast<float4*>(&x[0][0] + 4 * i) =
+            *reinterpret_cast<const float4*>(
+                input + swizzled(member * (kEach * kLength / 4) + i));
+    }
+    const float* weights = input;
+    Ring next = ring;
+#pragma unroll
+    for (int chunk = 0; chunk < kEach; ++chunk) {
+        if (!task.rehearsal) {
+            const float* slot = next.wait<kWidth>();
+            if (member * kEach / kWidth == chunk) weights = slot;
+            next.advance();
+        }
+    }
+    const int channel = member * kEach % kWidth;
+#pragma unroll 1
+    for (int row = team; row < task.rows; row += kTeams) {
+        float w[kEach * 4], sum[kAfter] = {};
+        load<kEach * 4>(w, weights + (row * kWidth + channel) * 4);
+        multiply<kUp>(sum, x, w);
+        const float total = fold<kAfter>(sum);
+        if (lane % kShare == 0 && !task.rehearsal) {
+            parts[row * kAfter + lane / kShare][warp] = total;
+        }
+    }
+#pragma unroll
+    for (int chunk = 0; chunk < kEach; ++chunk) {
+        if (!task.rehearsal) ring.release();
+    }
+}
+
+constexpr int kVariants = 14;
+constexpr int variant_of(int kind, int each, int length)
+{
+    return kind * 1000 + each * 100 + length;
+}
+constexpr int kVariantCodes[kVariants] = {
+    variant_of(kSame, 1, 16),  variant_of(kSame, 2, 8),  variant_of(kSame, 4, 4),
+    variant_of(kSame, 1, 8),   variant_of(kSame, 2, 4),  variant_of(kPoint, 1, 8),
+    variant_of(kPoint, 2, 4),  variant_of(kPoint, 4, 4), variant_of(kPoint, 2, 8),
+    variant_of(kPoint, 1, 16), variant_of(kDown, 1, 16), variant_of(kDown, 2, 8),
+    variant_of(kUp, 2, 4),     variant_of(kUp, 1, 8)};
+
+template <int kWidth>
+__device__ __noinline__ Ring products_of(int variant, Ring ring, const Task task)
+{
+#define CASE(kind, each, length)                                    \
+    case variant_of(kind, each, length):                            \
+        products<kind, each, length, kWidth>(ring, task); \
+        break
+#define CASE_UP(each, length)                                    \
+    case variant_of(kUp, each, length):                          \
+        products_up<each, length, kWidth>(ring, task); \
+        break
+    switch (variant) {
+        CASE(kSame, 1, 16);
+        CASE(kSame, 2, 8);
+        CASE(kSame, 4, 4);
+        CASE(kSame, 1, 8);
+        CASE(kSame, 2, 4);
+        CASE(kPoint, 1, 8);
+        CASE(kPoint, 2, 4);
+        CASE(kPoint, 4, 4);
+        CASE(kPoint, 2, 8);
+        CASE(kPoint, 1, 16);
+        CASE(kDown, 1, 16);
+        CASE(kDown, 2, 8);
+        CASE_UP(2, 4);
+        CASE_UP(1, 8);
+    }
+#undef CASE
+#undef CASE_UP
+    return ring;
+}
+
+// A convolution of the block's input: its outputs' sums, in threads 0 to rows * length.
+template <int kWidth>
+__device__ __forceinline__ float convolve(Ring& ring, const Convolution& c, int which)
+{
+    const int after = length_after(c.kind, c.length), count = c.rows * after;
+    const int variant =
+        variant_of(c.kind, c.inputs / c.segments / kWidth, c.length);
+    for (int segment = 0; segment < c.segments; ++segment) {
+        ring = products_of<kWidth>(
+            variant, ring,
+            {segment, which, segment * count, c.rows, c.chunk_rows, false});
+    }
+    consumers_sync<kWidth>();  // all warps have stored their parts
+    float sum = 0.0f;
+    if (threadIdx.x < count) {
+        for (int segment = 0; segment < c.segments; ++segment) {
+            const float* parts =
+                held<kWidth>().parts[which][segment * count + threadIdx.x];
+#pragma unroll
+            for (int warp = 0; warp < kWidth / 32; ++warp) sum += parts[warp];
+        }
+    }
+    return sum;
+}

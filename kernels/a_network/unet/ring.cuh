@@ -1,0 +1,161 @@
+// The weights of a block, in the order in which it uses them, through a ring in shared
+// memory. One warp, the producer, keeps the copy engine busy: weights depend on nothing,
+// so memory never waits for the network. All other warps, the consumers, read each slot.
+#pragma once
+#include "../../common/hopper/tma.cuh"
+#include "program.cuh"
+
+constexpr int kSlots = 9;
+
+struct Barriers {
+    Barrier full[kSlots], empty[kSlots];
+
+    __device__ void init(int consumers)
+    {
+        for (int i = 0; i < kSlots; ++i) {
+            mbarrier_init(full + i, 1);
+            mbarrier_init(empty + i, consumers);
+        }
+        fence_mbarrier_init();
+    }
+};
+
+// Shared memory by name, not by a pointer: so that functions that are not inlined know
+// what they read, too.
+__device__ __forceinline__ Barriers& barriers()
+{
+    __shared__ Barriers of_block;
+    return of_block;
+}
+template <int kWidth>
+__device__ __forceinline__ float* slot(int i)
+{
+    extern __shared__ __align__(128) float slots_and_inputs[];
+    return slots_and_inputs + i * slot_floats(kWidth);
+}
+
+// The place of a warp in the ring.
+struct Ring {
+    int next;  // slot
+    unsigned parity;  // of the round
+
+    __device__ __forceinline__ void advance()
+    {
+        if (++next == kSlots) {
+            next = 0;
+            parity ^= 1;
+        }
+    }
+    template <int kWidth>
+    __device__ __forceinline__ const float* wait() const
+    {
+        mbarrier_wait(barriers().full + next, parity);
+        return slot<kWidth>(next);
+    }
+    // The lanes of a warp have read the slot.
+    __device__ __forceinline__ void release()
+    {
+        __syncwarp();
+        if (threadIdx.x % 32 == 0) mbarrier_arrive(barriers().empty + next);
+        advance();
+    }
+};
+
+template <int kWidth>
+struct Producer {
+    const float* parameters;
+    Ring ring;
+    bool again;  // all slots have been full once
+
+    __device__ __forceinline__ float* acquire()
+    {
+        if (again) mbarrier_wait(barriers().empty + ring.next, ring.parity ^ 1);
+        return slot<kWidth>(ring.next);
+    }
+    __device__ __forceinline__ void advance()
+    {
+        ring.advance();
+        again = again || ring.next == 0;
+    }
+
+    // `count` runs of `floats`, `step` apart, and `more` floats of another place.
+    __device__ __forceinline__ void send(int from, int count, int floats, int step,
+                                         int other = 0, int more = 0)
+    {
+        const int lane = threadIdx.x % 32;
+        float* to = acquire();
+        Barrier* full = barriers().full + ring.next;
+        if (lane == 0) mbarrier_arrive_expect(full, 4 * (count * floats + more));
+        __syncwarp();  // the barrier expects the bytes
+        if (lane < count) {
+            bulk_load(to + lane * floats, parameters + from + lane * step, 4 * floats,
+                      full);
+        } else if (lane == count && more > 0) {
+            bulk_load(to + count * floats, parameters + other, 4 * more, full);
+        }
+        advance();
+    }
+
+    // The block's four weights of each of kWidth inputs, for each of its outputs: these
+    // runs are too short for the copy engine.
+    __device__ __forceinline__ void send_transposed(int from, int rows, int outputs)
+    {
+        float* to = acquire();
+        Barrier* full = barriers().full + ring.next;
+        for (int i = threadIdx.x % 32; i < kWidth * rows; i += 32) {
+            const int input = i / rows, row = i % rows;
+            copy_async<4>(to + (row * kWidth + input) * 4,
+                          parameters + from + (input * outputs + row) * 4);
+        }
+        asm volatile("cp.async.mbarrier.arrive.shared::cta.b64 [%0];" ::"r"(
+                         shared_address(full))
+                     : "memory");
+        __syncwarp();  // all lanes' copies are counted
+        if (threadIdx.x % 32 == 0) mbarrier_arrive(full);
+        advance();
+    }
+
+    __device__ void send(const Convolution& c, int block)
+    {
+        if (c.kind == kUp) {
+            for (int input = 0; input < c.inputs; input += kWidth) {
+                send_transposed(c.weight + (input * c.outputs + block * c.rows) * 4,
+                                c.rows, c.outputs);
+            }
+            return;
+        }
+        const int row = c.inputs * taps_of(c.kind), run = row / c.segments;
+        for (int segment = 0; segment < c.segments; ++segment) {
+            for (int first = 0; first < c.rows; first += c.chunk_rows) {
+                const int from =
+                    c.weight + (block * c.rows + first) * row + segment * run;
+                if (c.segments == 1) {
+                    send(from, 1, c.chunk_rows * run, 0);
+                } else {
+                    send(from, c.chunk_rows, run, row);
+                }
+            }
+        }
+    }
+    __device__ void send(const Film& film, int block)
+    {
+        const int rows = 2 * film.rows;
+        send(film.weight + block * rows * (kWidth + kObservation), 1,
+             rows * (kWidth + kObservation), 0, film.bias + block * rows, rows);
+    }
+
+    __device__ void send(const Program& program, int block)
+    {
+        send(program.step_weight[0] + block * 8 * kWidth, 1, 8 * kWidth, 0,
+             program.step_bias[0] + block * 8, 8);
+        send(program.step_weight[1] + block * 8 * kWidth, 1, 8 * kWidth, 0);
+        send(program.first_film, block);
+        for (int s = 0; s < program.stages; ++s) {
+            const Stage& stage = program.stage[s];
+            if (s + 1 == program.stages && block > 0) return;
+            send(stage.convolution, block);
+            if (stage.point.inputs > 0) send(stage.point, block);
+            if (stage.next_film.channels > 0) send(stage.next_film, block);
+        }
+    }
+};
