@@ -48,7 +48,9 @@ REACHES_ALL = {
     ("unet", "parameters"),
 }
 #: The same of one rung, by ladder, rung and name, because it takes a single sample.
-REACHES_ALL_OF_ONE = {("unet", "persistent", "sample"), ("unet", "persistent", "observation")}
+REACHES_ALL_OF_ONE = {
+    ("unet", rung, name) for rung in ("persistent", "streamed") for name in ("sample", "observation")
+}
 
 
 #: Inputs of which zeros mean nothing, by ladder and name.

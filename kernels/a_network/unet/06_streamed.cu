@@ -151,10 +151,10 @@ __device__ __forceinline__ void prepare_condition(Ring& ring,
 // The first convolution, of two inputs, and the one with one tap that goes around it: 8
 // positions a thread.
 template <int kWidth>
-__device__ __forceinline__ void first_sums(const Program& program,
-                                           const float* parameters, const float* sample,
+__device__ __forceinline__ void first_sums(const float* parameters, const float* sample,
                                            float (&sum)[8], float (&around)[8])
 {
+    constexpr Program program = make_program<kWidth, 1>();
     const int channel = threadIdx.x / 2, first = threadIdx.x % 2 * 8;
     const float* weight = parameters + program.first_weight + channel * kAction * 5;
     const float* point = parameters + program.first_point_weight + channel * kAction;
@@ -254,17 +254,22 @@ __device__ __forceinline__ void run(const float* parameters, float* exchange,
 {
     const Program& program = held<kWidth>().program;
     const int thread = threadIdx.x, element = 8 * thread;
+    for (int i = thread; i < sizeof(Program) / 4; i += kTeams * kWidth) {
+        copy_async<1>(reinterpret_cast<float*>(&held<kWidth>().program) + i,
+                      reinterpret_cast<const float*>(&kWholeProgram<kWidth>) + i);
+    }
     float* x = input_of<kWidth>(0);
     float* room = x + 20 * kWidth;  // behind what a rehearsal reads
     const int seen = thread + (thread < kWidth ? kTeams * kWidth : 0) - kWidth;
     const float observed = seen < kObservation ? observation[max(seen, 0)] : 0.0f;
     if (thread < kWidth) room[thread] = embedding<kWidth>(timestep[0], thread);
     float first[8], kept[8], stored[2][8] = {};
-    first_sums<kWidth>(program, parameters, sample, first, kept);
+    first_sums<kWidth>(parameters, sample, first, kept);
+    for (int i = thread; i < 20 * kWidth; i += kTeams * kWidth) x[i] = 0.0f;
+    wait_for_copies();
+    block_sync<kWidth>();  // the program, barriers, embedding, and what rehearsals read
     Norm norm = norm_of(program, 0, parameters);
     Ring ring = {0, 0};
-    for (int i = thread; i < 20 * kWidth; i += kTeams * kWidth) x[i] = 0.0f;
-    consumers_sync<kWidth>();  // the embedding and what rehearsals read are complete
     for (int i = thread / 32; i < kVariants; i += kTeams * kWidth / 32) {
         products_of<kWidth>(kVariantCodes[i], ring, {0, 0, 0, kTeams, kTeams, true});
     }
@@ -393,16 +398,14 @@ __global__ void __launch_bounds__(kTeams* kWidth + 32, 1)
                   const float* __restrict__ parameters, float* __restrict__ noise,
                   float* exchange)
 {
-    constexpr int kConsumers = kTeams * kWidth;
-    for (int i = threadIdx.x; i < sizeof(Program) / 4; i += kConsumers + 32) {
-        reinterpret_cast<int*>(&held<kWidth>().program)[i] =
-            reinterpret_cast<const int*>(&kWholeProgram<kWidth>)[i];
-    }
-    if (threadIdx.x == 0) barriers().init(kConsumers / 32);
-    __syncthreads();  // the program and the barriers are there
-    if (threadIdx.x >= kConsumers) {
+    if (threadIdx.x >= kTeams * kWidth) {
+        constexpr Program first = make_program<kWidth, 1>();
+        if (threadIdx.x % 32 == 0) barriers().init(kTeams * kWidth / 32);
+        __syncwarp();  // the barriers are there
         Producer<kWidth> producer = {parameters, {0, 0}, false};
-        producer.send(held<kWidth>().program, blockIdx.x);
+        producer.send_first(first, blockIdx.x);
+        block_sync<kWidth>();  // the program is there
+        producer.send_stages(held<kWidth>().program, blockIdx.x);
         return;
     }
     run<kWidth>(parameters, exchange, sample, timestep, observation, noise);

@@ -35,6 +35,13 @@ __device__ __forceinline__ void consumers_sync()
     asm volatile("bar.sync 1, %0;" ::"n"(kTeams * kWidth) : "memory");
 }
 
+// Waits for the producer, too.
+template <int kWidth>
+__device__ __forceinline__ void block_sync()
+{
+    asm volatile("bar.sync 10, %0;" ::"n"(kTeams * kWidth + 32) : "memory");
+}
+
 // Where quad q of a stage's input lies: lanes that are 4 or 2 quads apart use all banks.
 __device__ __forceinline__ int swizzled(int q)
 {
@@ -189,8 +196,9 @@ __device__ __forceinline__ float convolve(Ring& ring, const Convolution& c, int 
     float sum = 0.0f;
     if (threadIdx.x < count) {
         for (int segment = 0; segment < c.segments; ++segment) {
-            const float* parts =
-                held<kWidth>().parts[which][segment * count + threadIdx.x];
+            float parts[kWidth / 32];
+            load<kWidth / 32>(parts,
+                              held<kWidth>().parts[which][segment * count + threadIdx.x]);
 #pragma unroll
             for (int warp = 0; warp < kWidth / 32; ++warp) sum += parts[warp];
         }

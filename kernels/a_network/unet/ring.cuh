@@ -144,12 +144,16 @@ struct Producer {
              rows * (kWidth + kObservation), 0, film.bias + block * rows, rows);
     }
 
-    __device__ void send(const Program& program, int block)
+    // What lies before the first stage.
+    __device__ __forceinline__ void send_first(const Program& program, int block)
     {
         send(program.step_weight[0] + block * 8 * kWidth, 1, 8 * kWidth, 0,
              program.step_bias[0] + block * 8, 8);
         send(program.step_weight[1] + block * 8 * kWidth, 1, 8 * kWidth, 0);
         send(program.first_film, block);
+    }
+    __device__ __forceinline__ void send_stages(const Program& program, int block)
+    {
         for (int s = 0; s < program.stages; ++s) {
             const Stage& stage = program.stage[s];
             if (s + 1 == program.stages && block > 0) return;

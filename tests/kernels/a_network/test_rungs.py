@@ -10,8 +10,8 @@ from climb.emulator import AsyncRace, EndlessLoop, Race
 
 #: Sizes to draw from: the narrowest network, and few samples.
 SIZES = {"unet": st.fixed_dictionaries({"batch": st.integers(1, 3), "width": st.just(32)})}
-#: Fused rungs have twenty kernels to translate; blocks of the persistent one wait for each other in thirty stages.
-SLOW = {("unet", rung) for rung in ("fused", "graph", "dependent", "persistent")}
+#: Fused rungs have twenty kernels to translate; blocks of the last two wait for each other in thirty stages.
+SLOW = {("unet", rung) for rung in ("fused", "graph", "dependent", "persistent", "streamed")}
 
 #: Faults planted in rungs: ladder, rung, original text, faulty text, and the error that must be raised.
 PLANTED = [
@@ -22,6 +22,10 @@ PLANTED = [
     ("unet", "persistent", "__syncthreads();  // the input of this stage", "// the input of this stage", Race),
     ("unet", "persistent", "hand_over(sums + row", "if (row > 0) hand_over(sums + row", EndlessLoop),
     ("unet", "persistent", "wait_for_groups<kDepth - 1>()", "wait_for_groups<kDepth>()", AsyncRace),
+    ("unet", "streamed", "consumers_sync<kWidth>();  // all warps have stored", "// all warps have stored", Race),
+    ("unet", "streamed", "if (again) mbarrier_wait", "if (false) mbarrier_wait", AsyncRace),
+    ("unet", "streamed", "off * off * (count / 2)", "off * off * count", WrongResult),
+    ("unet", "streamed", "hand_over(exchange + c.sums", "if (thread > 0) hand_over(exchange + c.sums", EndlessLoop),
 ]  # fmt: skip
 
 
