@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tools.rung_checks import *  # noqa: F403
 
 from climb import WrongResult, load_ladder, verify
-from climb.emulator import AsyncRace, EndlessLoop, Race
+from climb.emulator import AsyncRace, BarrierMisuse, EndlessLoop, Race
 
 #: Sizes to draw from: the narrowest network, and few samples.
 SIZES = {"unet": st.fixed_dictionaries({"batch": st.integers(1, 3), "width": st.just(32)})}
@@ -23,8 +23,8 @@ PLANTED = [
     ("unet", "persistent", "hand_over(sums + row", "if (row > 0) hand_over(sums + row", EndlessLoop),
     ("unet", "persistent", "wait_for_groups<kDepth - 1>()", "wait_for_groups<kDepth>()", AsyncRace),
     ("unet", "streamed", "consumers_sync<kWidth>();  // all warps have stored", "// all warps have stored", Race),
-    ("unet", "streamed", "if (again) mbarrier_wait", "if (false) mbarrier_wait", AsyncRace),
-    ("unet", "streamed", "off * off * (count / 2)", "off * off * count", WrongResult),
+    ("unet", "streamed", "if (again) mbarrier_wait", "if (false) mbarrier_wait", BarrierMisuse),
+    ("unet", "streamed", "other = __shfl_xor_sync(kAllLanes, mean, apart)", "other = mean", WrongResult),
     ("unet", "streamed", "hand_over(exchange + c.sums", "if (thread > 0) hand_over(exchange + c.sums", EndlessLoop),
 ]  # fmt: skip
 
