@@ -25,7 +25,7 @@ __device__ __forceinline__ Held<kWidth>& held()
 template <int kWidth>
 __device__ __forceinline__ float* input_of(int segment)
 {
-    return slot<kWidth>(kSlots) + segment * 16 * kWidth;
+    return reinterpret_cast<float*>(slot<kWidth>(kSlots)) + segment * 16 * kWidth;
 }
 
 // Waits for all consumers.
@@ -76,8 +76,8 @@ __device__ __forceinline__ void products(Ring& ring, const Task& task)
     int row = team;
 #pragma unroll 1
     for (int first = 0; first < task.rows; first += task.chunk_rows) {
-        const float* weights =
-            task.rehearsal ? input : ring.wait<kWidth>();
+        const Weight* weights =
+            task.rehearsal ? slot<kWidth>(kSlots) : ring.wait<kWidth>();
 #pragma unroll 1
         for (; row < first + task.chunk_rows; row += kTeams) {
             float w[kEach * kTaps], sum[kAfter] = {};
@@ -109,12 +109,12 @@ __device__ __forceinline__ void products_up(Ring& ring, const Task& task)
             *reinterpret_cast<const float4*>(
                 input + swizzled(member * (kEach * kLength / 4) + i));
     }
-    const float* weights = input;
+    const Weight* weights = slot<kWidth>(kSlots);
     Ring next = ring;
 #pragma unroll
     for (int chunk = 0; chunk < kEach; ++chunk) {
         if (!task.rehearsal) {
-            const float* slot = next.wait<kWidth>();
+            const Weight* slot = next.wait<kWidth>();
             if (member * kEach / kWidth == chunk) weights = slot;
             next.advance();
         }

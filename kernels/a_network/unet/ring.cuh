@@ -5,7 +5,20 @@
 #include "../../common/hopper/tma.cuh"
 #include "program.cuh"
 
-constexpr int kSlots = 9;
+// In all, 9 * 80 * width bytes and a little.
+constexpr int kSlots = 36 / sizeof(Weight);
+constexpr int kPiece = 16 / sizeof(Weight);  // what the copy engine copies, at least
+
+__device__ __forceinline__ float as_float(float weight)
+{
+    return weight;
+}
+
+// FiLM's biases start so many weights behind a multiple of 16 bytes.
+__device__ __forceinline__ int bias_before(int first)
+{
+    return first % kPiece;
+}
 
 struct Barriers {
     Barrier full[kSlots], empty[kSlots];
@@ -28,10 +41,10 @@ __device__ __forceinline__ Barriers& barriers()
     return of_block;
 }
 template <int kWidth>
-__device__ __forceinline__ float* slot(int i)
+__device__ __forceinline__ Weight* slot(int i)
 {
-    extern __shared__ __align__(128) float slots_and_inputs[];
-    return slots_and_inputs + i * slot_floats(kWidth);
+    extern __shared__ __align__(128) char slots_and_inputs[];
+    return reinterpret_cast<Weight*>(slots_and_inputs) + i * slot_floats(kWidth);
 }
 
 // The place of a warp in the ring.
@@ -47,7 +60,7 @@ struct Ring {
         }
     }
     template <int kWidth>
-    __device__ __forceinline__ const float* wait() const
+    __device__ __forceinline__ const Weight* wait() const
     {
         mbarrier_wait(barriers().full + next, parity);
         return slot<kWidth>(next);
@@ -61,13 +74,19 @@ struct Ring {
     }
 };
 
+// Starts a copy of four weights.
+__device__ __forceinline__ void copy_four(float* to, const float* from)
+{
+    copy_async<4>(to, from);
+}
+
 template <int kWidth>
 struct Producer {
-    const float* parameters;
+    const Weight* parameters;
     Ring ring;
     bool again;  // all slots have been full once
 
-    __device__ __forceinline__ float* acquire()
+    __device__ __forceinline__ Weight* acquire()
     {
         if (again) mbarrier_wait(barriers().empty + ring.next, ring.parity ^ 1);
         return slot<kWidth>(ring.next);
@@ -78,20 +97,23 @@ struct Producer {
         again = again || ring.next == 0;
     }
 
-    // `count` runs of `floats`, `step` apart, and `more` floats of another place.
-    __device__ __forceinline__ void send(int from, int count, int floats, int step,
+    // `count` runs of `length` weights, `step` apart, and `more` of another place.
+    __device__ __forceinline__ void send(int from, int count, int length, int step,
                                          int other = 0, int more = 0)
     {
         const int lane = threadIdx.x % 32;
-        float* to = acquire();
+        Weight* to = acquire();
         Barrier* full = barriers().full + ring.next;
-        if (lane == 0) mbarrier_arrive_expect(full, 4 * (count * floats + more));
+        if (lane == 0) {
+            mbarrier_arrive_expect(full, sizeof(Weight) * (count * length + more));
+        }
         __syncwarp();  // the barrier expects the bytes
         if (lane < count) {
-            bulk_load(to + lane * floats, parameters + from + lane * step, 4 * floats,
-                      full);
+            bulk_load(to + lane * length, parameters + from + lane * step,
+                      sizeof(Weight) * length, full);
         } else if (lane == count && more > 0) {
-            bulk_load(to + count * floats, parameters + other, 4 * more, full);
+            bulk_load(to + count * length, parameters + other, sizeof(Weight) * more,
+                      full);
         }
         advance();
     }
@@ -100,12 +122,12 @@ struct Producer {
     // runs are too short for the copy engine.
     __device__ __forceinline__ void send_transposed(int from, int rows, int outputs)
     {
-        float* to = acquire();
+        Weight* to = acquire();
         Barrier* full = barriers().full + ring.next;
         for (int i = threadIdx.x % 32; i < kWidth * rows; i += 32) {
             const int input = i / rows, row = i % rows;
-            copy_async<4>(to + (row * kWidth + input) * 4,
-                          parameters + from + (input * outputs + row) * 4);
+            copy_four(to + (row * kWidth + input) * 4,
+                      parameters + from + (input * outputs + row) * 4);
         }
         asm volatile("cp.async.mbarrier.arrive.shared::cta.b64 [%0];" ::"r"(
                          shared_address(full))
@@ -141,7 +163,8 @@ struct Producer {
     {
         const int rows = 2 * film.rows;
         send(film.weight + block * rows * (kWidth + kObservation), 1,
-             rows * (kWidth + kObservation), 0, film.bias + block * rows, rows);
+             rows * (kWidth + kObservation), 0,
+             film.bias + block * rows - bias_before(block * rows), max(rows, kPiece));
     }
 
     // What lies before the first stage.
