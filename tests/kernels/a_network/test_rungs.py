@@ -9,9 +9,14 @@ from climb import WrongResult, load_ladder, verify
 from climb.emulator import AsyncRace, BarrierMisuse, EndlessLoop, Race
 
 #: Sizes to draw from: the narrowest network, and few samples.
-SIZES = {"unet": st.fixed_dictionaries({"batch": st.integers(1, 3), "width": st.just(32)})}
+SIZES = {
+    name: st.fixed_dictionaries({"batch": st.integers(1, most), "width": st.just(32)})
+    for name, most in (("unet", 3), ("unet_f16", 1))
+}
 #: Fused rungs have twenty kernels to translate; blocks of the last two wait for each other in thirty stages.
-SLOW = {("unet", rung) for rung in ("fused", "graph", "dependent", "persistent", "streamed")}
+SLOW = {("unet", rung) for rung in ("fused", "graph", "dependent", "persistent", "streamed")} | {
+    ("unet_f16", "streamed")
+}
 
 #: Faults planted in rungs: ladder, rung, original text, faulty text, and the error that must be raised.
 PLANTED = [
@@ -25,6 +30,7 @@ PLANTED = [
     ("unet", "streamed", "consumers_sync<kWidth>();  // all warps have stored", "// all warps have stored", Race),
     ("unet", "streamed", "if (again) mbarrier_wait", "if (false) mbarrier_wait", BarrierMisuse),
     ("unet", "streamed", "other = __shfl_xor_sync(kAllLanes, mean, apart)", "other = mean", WrongResult),
+    ("unet_f16", "streamed", "bits = words[j / 2] >> 16 * (j % 2)", "bits = words[j / 2]", WrongResult),
     ("unet", "streamed", "hand_over(exchange + c.sums", "if (thread > 0) hand_over(exchange + c.sums", EndlessLoop),
 ]  # fmt: skip
 
