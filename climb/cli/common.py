@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import shutil
-from collections.abc import Iterable
+import signal
+import threading
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -41,6 +44,19 @@ def use_commit(args: argparse.Namespace) -> None:
     """Write the commit that ``--commit`` gives into the records made from now on."""
     if args.commit:
         os.environ["WORKLOG_COMMIT"] = args.commit
+
+
+@contextlib.contextmanager
+def interrupted_by_sigterm() -> Iterator[None]:
+    """Meanwhile, SIGTERM, by which ``timeout`` ends a command, ends this one as Ctrl-C does, with its children."""
+    if threading.current_thread() is not threading.main_thread():  # only the main thread may set handlers
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 def loaded(names: Iterable[str]) -> list[Ladder]:

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from tools.rung_checks import *  # noqa: F403
 
 from climb import WrongResult, load_ladder, verify
-from climb.emulator import AsyncRace, BarrierMisuse, EndlessLoop, Race
+from climb.emulator import AsyncRace, BarrierMisuse, EarlyAccess, EndlessLoop, Race
 
 #: Sizes to draw from: the narrowest network, and few samples.
 SIZES = {
@@ -24,6 +24,8 @@ PLANTED = [
     ("unet", "fused", "return threadIdx.x < kRows * kAfter ?", "return threadIdx.x < kRows ?", WrongResult),
     ("unet", "graph", "square / (square + 2.0f)", "square / (square + 1.0f)", WrongResult),
     ("unet", "dependent", "__syncthreads();  // all groups have stored", "// all groups have stored", Race),
+    ("unet", "dependent", "if constexpr (kEarly) wait_for_launch_before();", "", EarlyAccess),
+    ("unet", "persistent", "wait_for_launch_before();  // all places", "// all places", EarlyAccess),
     ("unet", "persistent", "__syncthreads();  // the input of this stage", "// the input of this stage", Race),
     ("unet", "persistent", "hand_over(sums + row", "if (row > 0) hand_over(sums + row", EndlessLoop),
     ("unet", "persistent", "wait_for_groups<kDepth - 1>()", "wait_for_groups<kDepth>()", AsyncRace),

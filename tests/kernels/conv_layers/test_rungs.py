@@ -139,6 +139,7 @@ PLANTED = [
     ("convlayer_tensor", "wgmma", "tap / 3 * kHaloWide + tap % 3", "tap / 3 * kWide + tap % 3", WrongResult),
     ("convlayer_tensor", "wgmma", "fence_proxy_async();", "", EmulatorError),
     ("convlayer_tensor", "halves", "tap * (kParts * kOutsAtOnce)", "tap * kOutsAtOnce", WrongResult),
+    ("convlayer_tensor", "halves", "wait_for_launch_before();  // it makes", "// it makes", Race),
     ("convlayer_int8", "mma", "out < c_out && x < n", "x < n", EmulatorError),
     ("report_layouts", "single_thread_load", "i < c_out * kTaps; ++i", "i < c_out * kTaps - 1; ++i", Uninitialised),
     ("report_layouts", "block_load", "i < c_out * kTaps; i +=", "i < c_out * kTaps - 1; i +=", Uninitialised),

@@ -148,6 +148,8 @@ PLANTED = [
     ("tgemm", "promoted", "!(anew && s == 0)", "!anew", WrongResult),
     ("tgemm", "fused", "k % 4 / 2 * 8", "k % 4 / 2 * 4", EmulatorError),
     ("tgemm", "one_pass", "if (thread < kColumns && column < n)", "if (thread < 64 && column < n)", WrongResult),
+    ("tgemm", "one_pass", "wait_for_launch_before();  // it has set", "// it has set", EmulatorError),
+    ("tgemm", "small_tiles", "__syncthreads();\n    wait_for_launch_before();", "__syncthreads();", EmulatorError),
     ("tgemm", "tuned", "fence_proxy_async();", "", EmulatorError),
     ("tgemm", "one_launch", "before * kRowsOfBlock + place", "before + place", EmulatorError),
     ("tgemm", "small_tiles", "shared[((1 - group) * 32", "shared[(group * 32", WrongResult),
