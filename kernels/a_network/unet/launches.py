@@ -26,7 +26,7 @@ BLOCKS_A_CHANNEL = 0.5
 PERSISTENT_THREADS = 512
 PERSISTENT_BYTES = 16 * 4 * 2560 + 4 * 8192
 #: The streamed kernel: slots of its ring.
-STREAMED_SLOTS = 9
+STREAMED_SLOTS = 8
 
 
 class PerOperation:
@@ -325,7 +325,7 @@ def streamed(size: Size) -> tuple[Launch, ...]:
     width = size["width"]
     quads = _exchange_floats(network(width), 1) // 4
     args = ("sample", "timestep", "observation", "parameters", "noise", "exchange")
-    ring, inputs = STREAMED_SLOTS * (20 * width + 64), 32 * width
+    ring, inputs = STREAMED_SLOTS * (20 * width + 64), 3 * 16 * width
     launches = (
         Launch("unet_empty", (min(132, ceil_div(quads, 256)),), (256,), ("exchange", np.int32(quads))),
         Launch(

@@ -21,7 +21,7 @@ __device__ __forceinline__ Held<kWidth>& held()
     __shared__ Held<kWidth> of_block;
     return of_block;
 }
-// A stage's input, of two segments, behind the slots.
+// A stage's input, behind the slots: what the stage before made, or a stored tensor.
 template <int kWidth>
 __device__ __forceinline__ float* input_of(int segment)
 {
@@ -48,13 +48,11 @@ __device__ __forceinline__ int swizzled(int q)
     return 4 * (q ^ (q >> 3 & 3));
 }
 
-// What a pass of products does. A rehearsal brings the code to the SM while the block
-// has nothing else to do; it reads the input as weights, and stores nothing.
+// What a pass of products does.
 struct Task {
-    int segment;
+    int input;  // which one
     int which, first;  // of the parts
     int rows, chunk_rows;
-    bool rehearsal;
 };
 
 template <int kKind, int kEach, int kLength, int kWidth>
@@ -64,7 +62,7 @@ __device__ __forceinline__ void products(Ring& ring, const Task& task)
     constexpr int kRow = kEach * kWidth * kTaps, kShare = 32 / kAfter;
     const int team = threadIdx.x / kWidth, member = threadIdx.x % kWidth;
     const int lane = threadIdx.x % 32, warp = member / 32;
-    const float* input = input_of<kWidth>(task.segment);
+    const float* input = input_of<kWidth>(task.input);
     float (*parts)[12] = held<kWidth>().parts[task.which] + task.first;
     float x[kEach][kLength];
 #pragma unroll
@@ -76,8 +74,7 @@ __device__ __forceinline__ void products(Ring& ring, const Task& task)
     int row = team;
 #pragma unroll 1
     for (int first = 0; first < task.rows; first += task.chunk_rows) {
-        const Weight* weights =
-            task.rehearsal ? slot<kWidth>(kSlots) : ring.wait<kWidth>();
+        const Weight* weights = ring.wait<kWidth>();
 #pragma unroll 1
         for (; row < first + task.chunk_rows; row += kTeams) {
             float w[kEach * kTaps], sum[kAfter] = {};
@@ -85,11 +82,11 @@ __device__ __forceinline__ void products(Ring& ring, const Task& task)
                                 weights + (row - first) * kRow + member * kEach * kTaps);
             multiply<kKind>(sum, x, w);
             const float total = fold<kAfter>(sum);
-            if (lane % kShare == 0 && !task.rehearsal) {
+            if (lane % kShare == 0) {
                 parts[row * kAfter + lane / kShare][warp] = total;
             }
         }
-        if (!task.rehearsal) ring.release();
+        ring.release();
     }
 }
 
@@ -100,7 +97,7 @@ __device__ __forceinline__ void products_up(Ring& ring, const Task& task)
     constexpr int kAfter = 2 * kLength, kShare = 32 / kAfter;
     const int team = threadIdx.x / kWidth, member = threadIdx.x % kWidth;
     const int lane = threadIdx.x % 32, warp = member / 32;
-    const float* input = input_of<kWidth>(task.segment);
+    const float* input = input_of<kWidth>(task.input);
     float (*parts)[12] = held<kWidth>().parts[task.which] + task.first;
     float x[kEach][kLength];
 #pragma unroll
@@ -109,15 +106,13 @@ __device__ __forceinline__ void products_up(Ring& ring, const Task& task)
             *reinterpret_cast<const float4*>(
                 input + swizzled(member * (kEach * kLength / 4) + i));
     }
-    const Weight* weights = slot<kWidth>(kSlots);
+    const Weight* weights = nullptr;
     Ring next = ring;
 #pragma unroll
     for (int chunk = 0; chunk < kEach; ++chunk) {
-        if (!task.rehearsal) {
-            const Weight* slot = next.wait<kWidth>();
-            if (member * kEach / kWidth == chunk) weights = slot;
-            next.advance();
-        }
+        const Weight* slot = next.wait<kWidth>();
+        if (member * kEach / kWidth == chunk) weights = slot;
+        next.advance();
     }
     const int channel = member * kEach % kWidth;
 #pragma unroll 1
@@ -126,30 +121,25 @@ __device__ __forceinline__ void products_up(Ring& ring, const Task& task)
         load<kEach * 4>(w, weights + (row * kWidth + channel) * 4);
         multiply<kUp>(sum, x, w);
         const float total = fold<kAfter>(sum);
-        if (lane % kShare == 0 && !task.rehearsal) {
+        if (lane % kShare == 0) {
             parts[row * kAfter + lane / kShare][warp] = total;
         }
     }
 #pragma unroll
     for (int chunk = 0; chunk < kEach; ++chunk) {
-        if (!task.rehearsal) ring.release();
+        ring.release();
     }
 }
 
-constexpr int kVariants = 14;
 constexpr int variant_of(int kind, int each, int length)
 {
     return kind * 1000 + each * 100 + length;
 }
-constexpr int kVariantCodes[kVariants] = {
-    variant_of(kSame, 1, 16),  variant_of(kSame, 2, 8),  variant_of(kSame, 4, 4),
-    variant_of(kSame, 1, 8),   variant_of(kSame, 2, 4),  variant_of(kPoint, 1, 8),
-    variant_of(kPoint, 2, 4),  variant_of(kPoint, 4, 4), variant_of(kPoint, 2, 8),
-    variant_of(kPoint, 1, 16), variant_of(kDown, 1, 16), variant_of(kDown, 2, 8),
-    variant_of(kUp, 2, 4),     variant_of(kUp, 1, 8)};
-
+// One place in the code calls it, and it is inlined there: what a call would save on
+// the stack has no room in L1 beside this much shared memory.
 template <int kWidth>
-__device__ __noinline__ Ring products_of(int variant, Ring ring, const Task task)
+__device__ __forceinline__ void products_of(int variant, Ring& ring,
+                                            const Task& task)
 {
 #define CASE(kind, each, length)                                    \
     case variant_of(kind, each, length):                            \
@@ -177,20 +167,22 @@ __device__ __noinline__ Ring products_of(int variant, Ring ring, const Task task
     }
 #undef CASE
 #undef CASE_UP
-    return ring;
 }
 
-// A convolution of the block's input: its outputs' sums, in threads 0 to rows * length.
+// A convolution of the block's input and, as its second segment, of a stored tensor: its
+// outputs' sums, in threads 0 to rows * length.
 template <int kWidth>
-__device__ __forceinline__ float convolve(Ring& ring, const Convolution& c, int which)
+__device__ __forceinline__ float convolve(Ring& ring, const Convolution& c, int stored,
+                                          int which)
 {
     const int after = length_after(c.kind, c.length), count = c.rows * after;
     const int variant =
         variant_of(c.kind, c.inputs / c.segments / kWidth, c.length);
+#pragma unroll 1
     for (int segment = 0; segment < c.segments; ++segment) {
-        ring = products_of<kWidth>(
-            variant, ring,
-            {segment, which, segment * count, c.rows, c.chunk_rows, false});
+        products_of<kWidth>(variant, ring,
+                            {segment == 0 ? 0 : 1 + stored, which, segment * count,
+                             c.rows, c.chunk_rows});
     }
     consumers_sync<kWidth>();  // all warps have stored their parts
     float sum = 0.0f;

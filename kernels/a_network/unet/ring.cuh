@@ -5,8 +5,8 @@
 #include "../../common/hopper/tma.cuh"
 #include "program.cuh"
 
-// In all, 9 * 80 * width bytes and a little.
-constexpr int kSlots = 36 / sizeof(Weight);
+// In all, 8 * 80 * width bytes and a little.
+constexpr int kSlots = 32 / sizeof(Weight);
 constexpr int kPiece = 16 / sizeof(Weight);  // what the copy engine copies, at least
 
 __device__ __forceinline__ float as_float(float weight)
