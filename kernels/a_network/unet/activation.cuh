@@ -12,7 +12,8 @@ __device__ __forceinline__ float mish(float x)
     return x * __fdividef(square, square + 2.0f);
 }
 
-// The frequencies of a time step's embedding, in turns: 1 / (2 pi) down to a 10000th of it.
+// The frequencies of a time step's embedding, in turns: 1 / (2 pi) down to a 10000th
+// of it.
 template <int kHalf>
 struct Frequencies {
     double turns[kHalf];

@@ -22,22 +22,27 @@ __device__ __forceinline__ float dot(const Weight* weights, const float* inputs)
 #pragma unroll
     for (int i = 0; i < kLength; i += 32) {
         const int at = i + threadIdx.x % 32;
-        if (kLength % 32 == 0 || at < kLength) sum += as_float(weights[at]) * inputs[at];
+        if (kLength % 32 == 0 || at < kLength) {
+            sum += as_float(weights[at]) * inputs[at];
+        }
     }
     return sum_of_lanes(sum);
 }
 
 template <int kWidth>
-__device__ __forceinline__ void compute_film(Ring& ring, const Film& film, float* exchange)
+__device__ __forceinline__ void compute_film(Ring& ring, const Film& film,
+                                             float* exchange)
 {
     constexpr int kInputs = kWidth + kObservation;
     const int rows = 2 * film.rows;
     const Weight* weights = ring.wait<kWidth>();
+    const Weight* bias = weights + rows * kInputs + bias_before(blockIdx.x * rows);
+    const float* condition = held<kWidth>().condition;
     for (int row = threadIdx.x / 32; row < rows; row += kTeams * kWidth / 32) {
-        const float sum = dot<kInputs>(weights + row * kInputs, held<kWidth>().condition);
+        const float sum = dot<kInputs>(weights + row * kInputs, condition);
         if (threadIdx.x % 32 == 0) {
             hand_over(exchange + film.values + blockIdx.x * rows + row,
-                      sum + as_float(weights[rows * kInputs + bias_before(blockIdx.x * rows) + row]));
+                      sum + as_float(bias[row]));
         }
     }
     ring.release();
@@ -115,7 +120,9 @@ __device__ __forceinline__ void first_sums(const Weight* parameters,
 #pragma unroll
         for (int i = 0; i < 8; ++i) {
 #pragma unroll
-            for (int t = 0; t < 5; ++t) sum[i] += as_float(weight[j * 5 + t]) * x[i + t];
+            for (int t = 0; t < 5; ++t) {
+                sum[i] += as_float(weight[j * 5 + t]) * x[i + t];
+            }
             around[i] += as_float(point[j]) * x[i + 2];
         }
     }

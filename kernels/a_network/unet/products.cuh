@@ -42,7 +42,7 @@ __device__ __forceinline__ void block_sync()
     asm volatile("bar.sync 10, %0;" ::"n"(kTeams * kWidth + 32) : "memory");
 }
 
-// Where quad q of a stage's input lies: lanes that are 4 or 2 quads apart use all banks.
+// Where quad q of a stage's input lies: lanes 4 or 2 quads apart use all banks.
 __device__ __forceinline__ int swizzled(int q)
 {
     return 4 * (q ^ (q >> 3 & 3));
@@ -78,8 +78,8 @@ __device__ __forceinline__ void products(Ring& ring, const Task& task)
 #pragma unroll 1
         for (; row < first + task.chunk_rows; row += kTeams) {
             float w[kEach * kTaps], sum[kAfter] = {};
-            load<kEach * kTaps>(w,
-                                weights + (row - first) * kRow + member * kEach * kTaps);
+            const Weight* from = weights + (row - first) * kRow;
+            load<kEach * kTaps>(w, from + member * kEach * kTaps);
             multiply<kKind>(sum, x, w);
             const float total = fold<kAfter>(sum);
             if (lane % kShare == 0) {
@@ -169,8 +169,8 @@ __device__ __forceinline__ void products_of(int variant, Ring& ring,
 #undef CASE_UP
 }
 
-// A convolution of the block's input and, as its second segment, of a stored tensor: its
-// outputs' sums, in threads 0 to rows * length.
+// A convolution of the block's input and, as its second segment, of a stored tensor:
+// its outputs' sums, in threads 0 to rows * length.
 template <int kWidth>
 __device__ __forceinline__ float convolve(Ring& ring, const Convolution& c, int stored,
                                           int which)
@@ -188,9 +188,9 @@ __device__ __forceinline__ float convolve(Ring& ring, const Convolution& c, int 
     float sum = 0.0f;
     if (threadIdx.x < count) {
         for (int segment = 0; segment < c.segments; ++segment) {
+            const int from = segment * count + threadIdx.x;
             float parts[kWidth / 32];
-            load<kWidth / 32>(parts,
-                              held<kWidth>().parts[which][segment * count + threadIdx.x]);
+            load<kWidth / 32>(parts, held<kWidth>().parts[which][from]);
 #pragma unroll
             for (int warp = 0; warp < kWidth / 32; ++warp) sum += parts[warp];
         }

@@ -1,6 +1,7 @@
 // The weights of a block, in the order in which it uses them, through a ring in shared
-// memory. One warp, the producer, keeps the copy engine busy: weights depend on nothing,
-// so memory never waits for the network. All other warps, the consumers, read each slot.
+// memory. One warp, the producer, keeps the copy engine busy: weights depend on
+// nothing, so memory need not wait for the network. All other warps, the consumers,
+// read each slot.
 #pragma once
 #include "../../common/hopper/tma.cuh"
 #include "program.cuh"
