@@ -1,8 +1,8 @@
 // What goes before the first stage: the condition, from the time step and what was
 // observed, and the first convolution. And FiLM's layers, which take the condition.
 #pragma once
-#include "activation.cuh"
 #include "exchange.cuh"
+#include "fast_mish.cuh"
 #include "products.cuh"
 
 __device__ __forceinline__ float sum_of_lanes(float value)
@@ -98,7 +98,7 @@ __device__ __forceinline__ void first_sums(const Weight* parameters,
                                            const float* sample,
                                            float (&sum)[8], float (&around)[8])
 {
-    constexpr Program program = make_program<kWidth, 1>();
+    constexpr Program program = make_whole_program<kWidth>();
     const int channel = threadIdx.x / 2, first = threadIdx.x % 2 * 8;
     const Weight* weight = parameters + program.first_weight + channel * kAction * 5;
     const Weight* point = parameters + program.first_point_weight + channel * kAction;

@@ -1,6 +1,6 @@
 // What a thread does with the 8 elements of a stage that are its own: norm, and Mish.
 #pragma once
-#include "activation.cuh"
+#include "fast_mish.cuh"
 #include "products.cuh"
 
 // What a thread's elements have of their own: of two channels, or twice of one.
@@ -73,24 +73,4 @@ __device__ __forceinline__ float2 moments(const float (&value)[8], int threads,
         count *= 2;
     }
     return make_float2(mean, rsqrtf(squares / count + kEpsilon));
-}
-
-// Mish of four values with one division by the product of their denominators: the
-// quotients of a group's 4096 values take longer than all other steps of a norm.
-__device__ __forceinline__ void mish(float* x)
-{
-    float square[4], after[5];
-    after[4] = 1.0f;
-#pragma unroll
-    for (int i = 3; i >= 0; --i) {
-        const float e = __expf(fminf(x[i], 10.0f));  // beyond, the tanh is one
-        square[i] = e * (e + 2.0f);
-        after[i] = after[i + 1] * (square[i] + 2.0f);
-    }
-    float inverse = __fdividef(1.0f, after[0]);
-#pragma unroll
-    for (int i = 0; i < 4; ++i) {
-        x[i] *= square[i] * (inverse * after[i + 1]);
-        inverse *= square[i] + 2.0f;
-    }
 }

@@ -182,7 +182,7 @@ __device__ __forceinline__ float convolve(Ring& ring, const Convolution& c, int 
     for (int segment = 0; segment < c.segments; ++segment) {
         products_of<kWidth>(variant, ring,
                             {segment == 0 ? 0 : 1 + stored, which, segment * count,
-                             c.rows, c.chunk_rows});
+                             c.rows, chunk_rows_of(c, kWidth)});
     }
     consumers_sync<kWidth>();  // all warps have stored their parts
     float sum = 0.0f;

@@ -2,9 +2,8 @@
 // partial sums lie. The same layers as network.py has, and the same order of tensors.
 //
 // A stage reads the sums of the convolution before it, normalises and activates them,
-// and convolves the result. kParts = 8: eight blocks, one for each group of the norm,
-// hold a group of channels each; so what a stage writes are partial sums, one of each
-// group. kParts = 1: a block holds all channels, and writes whole sums.
+// and convolves the result. Eight blocks, one for each group of the norm, hold a group
+// of channels each; so what a stage writes are partial sums, one of each group.
 #pragma once
 
 #include "layers.cuh"
@@ -16,9 +15,8 @@ struct Convolution {
     int inputs, outputs, length;  // of all channels; of the input's row
     int segments;  // 2 if half of the inputs are a stored tensor
     int weight;  // of the parameters
-    int sums;  // of the exchange: parts x outputs x length
+    int sums;  // of the exchange: 8 groups of outputs x length
     int rows;  // of a block: outputs
-    int chunk_rows;  // of one segment, that a slot of a ring holds
 };
 
 struct Film {
@@ -57,7 +55,7 @@ struct Program {
 };
 
 struct Builder {
-    int width, parts;
+    int width;
     int parameter, exchange, constants;
     Program program;
 
@@ -92,13 +90,6 @@ struct Builder {
     }
 };
 
-// A slot holds the longest row of a segment, 4 * width channels with 5 taps, and the
-// rows and biases of FiLM that a block makes.
-constexpr int slot_floats(int width)
-{
-    return 20 * width + 64;
-}
-
 // A convolution and its bias, which the stage after it adds.
 constexpr Convolution convolution(Builder& to, Kind kind, int inputs, int outputs,
                                   int length, int segments, int& bias)
@@ -111,11 +102,8 @@ constexpr Convolution convolution(Builder& to, Kind kind, int inputs, int output
     made.segments = segments;
     made.weight = to.tensor(inputs * outputs * taps_of(kind));
     bias = to.tensor(outputs);
-    made.sums = to.values(to.parts * outputs * length_after(kind, length));
-    made.rows = outputs == kAction ? kAction : outputs * 2 * to.parts / to.width;
-    made.chunk_rows = made.rows;
-    const int row = inputs / segments * taps_of(kind);
-    while (made.chunk_rows * row > slot_floats(to.width)) made.chunk_rows /= 2;
+    made.sums = to.values(kGroups * outputs * length_after(kind, length));
+    made.rows = outputs == kAction ? kAction : outputs / (to.width / 16);
     return made;
 }
 
@@ -146,10 +134,8 @@ constexpr void block(Builder& to, Stage& input, int outputs, int skip, int store
     Stage second = after(input.convolution, bias);
     second.gamma = to.tensor(outputs);
     second.beta = to.tensor(outputs);
-    const Film film = to.film(outputs);
-    // Whole sums arrive sooner: there FiLM's values are made one stage earlier.
-    (to.parts == 1 ? to.program.stage[to.program.stages - 1] : input).next_film = film;
-    second.film = film.values;
+    input.next_film = to.film(outputs);
+    second.film = input.next_film.values;
     int residual_bias = -1;
     if (inputs != outputs) {
         input.point = convolution(to, kPoint, inputs, outputs, input.length, segments,
@@ -178,12 +164,11 @@ constexpr void sample(Builder& to, Stage& input, Kind kind)
     input = after(input.convolution, bias);
 }
 
-template <int kWidth, int kParts = kGroups>
+template <int kWidth>
 constexpr Program make_program()
 {
     Builder to{};
     to.width = kWidth;
-    to.parts = kParts;
     Program& program = to.program;
     program.step_weight[0] = to.tensor(kWidth * 4 * kWidth);
     program.step_bias[0] = to.tensor(4 * kWidth);

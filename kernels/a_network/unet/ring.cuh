@@ -4,7 +4,7 @@
 // read each slot.
 #pragma once
 #include "../../common/hopper/tma.cuh"
-#include "program.cuh"
+#include "whole_program.cuh"
 
 // In all, 8 * 80 * width bytes and a little.
 constexpr int kSlots = 32 / sizeof(Weight);
@@ -45,7 +45,7 @@ template <int kWidth>
 __device__ __forceinline__ Weight* slot(int i)
 {
     extern __shared__ __align__(128) char slots_and_inputs[];
-    return reinterpret_cast<Weight*>(slots_and_inputs) + i * slot_floats(kWidth);
+    return reinterpret_cast<Weight*>(slots_and_inputs) + i * slot_weights(kWidth);
 }
 
 // The place of a warp in the ring.
@@ -148,14 +148,15 @@ struct Producer {
             return;
         }
         const int row = c.inputs * taps_of(c.kind), run = row / c.segments;
+        const int rows = chunk_rows_of(c, kWidth);
         for (int segment = 0; segment < c.segments; ++segment) {
-            for (int first = 0; first < c.rows; first += c.chunk_rows) {
+            for (int first = 0; first < c.rows; first += rows) {
                 const int from =
                     c.weight + (block * c.rows + first) * row + segment * run;
                 if (c.segments == 1) {
-                    send(from, 1, c.chunk_rows * run, 0);
+                    send(from, 1, rows * run, 0);
                 } else {
-                    send(from, c.chunk_rows, run, row);
+                    send(from, rows, run, row);
                 }
             }
         }

@@ -6,7 +6,7 @@
 #include "norm.cuh"
 
 template <int kWidth>
-__device__ const Program kWholeProgram = make_program<kWidth, 1>();
+__device__ const Program kWholeProgram = make_whole_program<kWidth>();
 
 // Reads those of two quads that have not arrived.
 __device__ __forceinline__ void look_at_quads(unsigned (&bits)[8], const float* from)
@@ -180,7 +180,7 @@ __global__ void __launch_bounds__(kTeams* kWidth + 32, 1)
                   float* exchange)
 {
     if (threadIdx.x >= kTeams * kWidth) {
-        constexpr Program first = make_program<kWidth, 1>();
+        constexpr Program first = make_whole_program<kWidth>();
         if (threadIdx.x % 32 == 0) barriers().init(kTeams * kWidth / 32);
         __syncwarp();  // the barriers are there
         Producer<kWidth> producer = {parameters, {0, 0}, false};
