@@ -65,6 +65,6 @@ def _draw(axes: Axes, y: float, span: Span, end: float) -> None:
         axes.barh(y, 1e6 * (min(goes_on, end) - begins), left=1e6 * begins, height=_BAR, color=style.MUTED)
     if goes_on < ends:
         axes.barh(y, 1e6 * (ends - goes_on), left=1e6 * goes_on, height=_BAR, color=style.BEST)
-    inner = [1e6 * first for first, _ in span.barriers if first < end]
-    if len(inner) > MANY:
+    if len(span.barriers) > MANY:
+        inner = [1e6 * first for first, _ in span.barriers if first < end]
         axes.vlines(inner, y - _BAR / 2, y + _BAR / 2, color=style.GROUND, linewidth=0.8)
