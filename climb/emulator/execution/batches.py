@@ -40,8 +40,8 @@ def batch_size(blocks: int, threads: int, cluster: int) -> int:
 def keep_freed_pages() -> None:
     """Let this process keep the pages of arrays that it has freed, for the next ones.
 
-    When glibc frees so large a block, it stops returning smaller ones to the system (mallopt(3), M_MMAP_THRESHOLD). That
-    would fault in the pages of each array of registers anew: half the time of a large batch.
+    When glibc frees so large a block, it stops returning smaller ones to the system (mallopt(3), M_MMAP_THRESHOLD).
+    That would fault in the pages of each array of registers anew: half the time of a large batch.
     """
     np.empty((32 << 20) - (64 << 10), np.uint8)
 
