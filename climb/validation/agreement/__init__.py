@@ -33,8 +33,8 @@ from climb.validation.schema import AgreementRecord
 
 COMMAND = "climb agreement"
 WARP = 32
-#: Seen on an H200 (23 November 2026): three lanes load after lane 0 alone has waited. They make two requests if that was
-#: a `try_wait` of an mbarrier or `__nanosleep`, and one if it was a loop on `clock64`, or with `__syncwarp()` after it.
+#: Seen on an H200 (23 November 2026): three lanes load after lane 0 alone has waited. They make two requests if lane 0
+#: waits by `try_wait` of an mbarrier or `__nanosleep`, and one if it loops on `clock64`, or if `__syncwarp()` follows.
 WAITED = "lanes that were suspended in a wait stay apart until the warp is synchronised"
 _PIPE = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{}.sum"
 _CONFLICTS = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_{}.sum"
@@ -224,16 +224,33 @@ def compare_rung(rung: BoundRung, gpu: str = records.DEFAULT_GPU) -> tuple[Count
     return tuple(out)
 
 
-def reasons(compiled: Compiled, launch: Launch, counted: emulator.Counters) -> list[tuple[str, str]]:
-    """What explains a difference, by kind of access. Disassembling is slow: call this only where counts differ.
+@dataclass(frozen=True)
+class Reason:
+    """Why counts of a kind of access differ; ``more``: it holds only where the hardware makes more requests."""
 
-    Copies of an access, as in an unrolled loop, change counts where lanes of a warp are apart: they take other copies.
+    kind: str
+    text: str
+    more: bool = False
+
+
+def reasons(compiled: Compiled, launch: Launch, counted: emulator.Counters) -> list[Reason]:
+    """What explains a difference, as the machine code shows it. Disassembling is slow: call this only for differences.
+
+    Copies of an access, as in an unrolled loop, make more requests where lanes of a warp are apart: they take other
+    copies.
     """
     apart = {(one.file, one.line, one.kind) for one in counted.lines if one.lanes < WARP * one.requests}
-    every = launch_marks(compiled, launch)
-    found = [mark for mark in every if mark.changes or (mark.copied and (mark.file, mark.line, mark.kind) in apart)]
-    waited = [(place[2], WAITED) for place in after_suspension(disassemble(compiled, launch.kernel)) if place in apart]
-    return [(mark.kind, mark.reason) for mark in found] + waited
+    marked = launch_marks(compiled, launch)
+    waited = [place for place in after_suspension(disassemble(compiled, launch.kernel)) if place in apart]
+    return [
+        *(Reason(mark.kind, mark.reason) for mark in marked if mark.changes),
+        *(
+            Reason(one.kind, one.reason, True)
+            for one in marked
+            if one.copied and (one.file, one.line, one.kind) in apart
+        ),
+        *(Reason(kind, WAITED, True) for _, _, kind in waited),
+    ]
 
 
 def launch_marks(compiled: Compiled, launch: Launch) -> tuple[Mark, ...]:
@@ -246,7 +263,7 @@ def counts(
     what: str,
     counted: emulator.Counters,
     hardware: list[dict[str, int]],
-    changed: Callable[[], list[tuple[str, str]]],
+    changed: Callable[[], list[Reason]],
 ) -> Iterator[Count]:
     """The counts of one launch. ``hardware``: the metrics of each run; ``changed``: see :func:`reasons`."""
     for (kind, quantity), ways in QUANTITIES.items():
@@ -257,7 +274,10 @@ def counts(
         ours = getattr(counted.total(kind), quantity)
         why, compiler = "", False
         if any(one != ours for one in seen):
-            found = list(dict.fromkeys(reason for of, reason in changed() if of == kind))
+            ways = QUANTITIES.get((kind, "requests"), ())
+            asked = next((n for way in ways for run in hardware if (n := way.of(run)) is not None), None)
+            more = asked is None or asked > counted.total(kind).requests
+            found = list(dict.fromkeys(one.text for one in changed() if one.kind == kind and (more or not one.more)))
             compiler = bool(found)
             why = "; ".join(found)
         yield Count(what, kind, quantity, ours, seen, why, compiler)
