@@ -64,7 +64,7 @@ test-all: override ARGS += --thorough
 test-all: test
 
 test: .venv/ok
-	WORKLOG_TIMINGS=record $(PY) -m pytest -n auto --dist loadfile \
+	WORKLOG_TIMINGS=record $(PY) -m pytest -n auto --dist loadfile --no-loadscope-reorder \
 	    --nbval --nbval-current-env --nbval-cell-timeout=300 $(ARGS) tests book
 
 mutate: .venv/ok

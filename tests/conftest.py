@@ -31,19 +31,30 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Tell the tests how thorough to be before any of them is imported. Measure what each kind of test costs."""
-    from tools import bill, thorough
+    from tools import bill, thorough, warm_kernels
 
     thorough.enabled = config.getoption("--thorough") or "CLIMB_THOROUGH" in os.environ
     config.pluginmanager.register(bill.Bill(), "bill")
+    if config.getoption("nbval", default=False):
+        warm_kernels.install()
+
+
+def _place(item: pytest.Item) -> int:
+    """Where a file stands among the others: chapters first, which take long; then what waits for the built book; then
+    the checks of rungs."""
+    folder, file = item.path.parent, item.path.name
+    return 0 if file.endswith(".ipynb") else 1 if folder.name == "book" else 2 if file == "test_rungs.py" else 3
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out tests marked `thorough` unless asked for.
+    """Leave out tests marked `thorough` unless asked for. Begin with files that take long, so that no worker is left
+    with one at the end.
 
     Skip tests marked `gpu` where kernels run on the emulator, and tests marked `emulated` where they do not.
     """
     from tools import thorough
 
+    items.sort(key=_place)
     if not thorough.enabled:
         left_out = [item for item in items if item.get_closest_marker("thorough")]
         if left_out:
@@ -58,6 +69,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         backend, reason = _NEEDS[marker]
         if cuda.backend != backend:
             item.add_marker(pytest.mark.skip(reason=reason))
+
+
+def pytest_unconfigure() -> None:
+    """End the process that forks chapters' kernels, so that its CPU time counts for this one."""
+    from tools import warm_kernels
+
+    warm_kernels.close()
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -7,6 +7,7 @@ import contextlib
 import os
 import shutil
 import signal
+import sys
 import threading
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -81,6 +82,18 @@ def need_gpu(what: str) -> None:
         raise Unavailable(
             f"{what} needs an NVIDIA GPU and CuPy (pip install '.[gpu]'); here kernels run on the emulator"
         )
+
+
+def check_versions(go_on: bool) -> None:
+    """Say which versions are not the locked ones. Raises Unavailable for another compiler, unless told to go on."""
+    from climb.bench import versions
+
+    found = versions.differences(versions.compiler())
+    for package, how in found.items():
+        print(f"not as locked: {package} {how}", file=sys.stderr, flush=True)
+    reason = versions.compiler_differs(found)
+    if reason and not go_on:
+        raise Unavailable(f"{reason}; --any-compiler records all the same")
 
 
 #: The programs of the CUDA toolkit that commands run, and what to say where one is missing.

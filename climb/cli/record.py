@@ -30,7 +30,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from climb.cli import common
-from climb.cli.errors import Unavailable, UsageError
+from climb.cli.errors import UsageError
 
 if TYPE_CHECKING:
     from climb.bench.measure import Sampling
@@ -86,7 +86,7 @@ def _run(args: argparse.Namespace) -> int:
     session, steps, of_chapters = _chosen(args.only, (SESSION,), STEPS, CHAPTER_STEPS)
     common.need_gpu("recording")
     common.use_commit(args)
-    _check_versions(args.any_compiler or part)
+    common.check_versions(args.any_compiler or part)
     options = Options(hardware.gpu_slug(hardware.device_block()["name"]), _sampling(args), args.records, args.keep)
     for line in tuned_elsewhere(names, options.gpu):
         _say(line)
@@ -132,18 +132,6 @@ def _session_outcomes(session: Sequence[Step], options: Options, *, asked: bool)
         for outcome in run_steps(["this GPU"], session, options, asked=asked):
             _say(str(outcome))
             yield outcome
-
-
-def _check_versions(go_on: bool) -> None:
-    """Say which versions are not the locked ones. Raises Unavailable for another compiler, unless told to go on."""
-    from climb.bench import versions
-
-    found = versions.differences(versions.compiler())
-    for package, how in found.items():
-        _say(f"not as locked: {package} {how}")
-    reason = versions.compiler_differs(found)
-    if reason and not go_on:
-        raise Unavailable(f"{reason}; --any-compiler records all the same")
 
 
 def _chosen(only: str | None, *kinds: Sequence[Step]) -> list[tuple[Step, ...]]:

@@ -12,6 +12,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of ``climb spans``."""
     common.add_ladders(parser)
     parser.add_argument("--rung", action="append", default=[], help="only this rung; may be repeated")
+    parser.add_argument("--any-compiler", action="store_true",
+                        help="record although NVRTC is not the locked one; the record says so")  # fmt: skip
     common.add_record_options(parser)
 
 
@@ -23,6 +25,7 @@ def run(args: argparse.Namespace) -> int:
         if unknown := [rung for rung in args.rung if rung not in ladder.names]:
             raise UsageError(f"{ladder.name} has no rung '{unknown[0]}'; it has {', '.join(ladder.names)}")
     common.need_gpu("recording spans")
+    common.check_versions(args.any_compiler)
     common.use_commit(args)
     for name in args.ladders:
         print(record_spans(name, args.rung, args.records))

@@ -8,6 +8,7 @@ the line breaks of a whole parameter list.
 from __future__ import annotations
 
 import difflib
+import functools
 import itertools
 import re
 from collections import Counter
@@ -125,7 +126,9 @@ def _renames(
     return renamed
 
 
-def _replaced(old: Sequence[str], new: Sequence[str], gone: set[str], come: set[str]) -> Iterable[tuple[str, str]]:
+def _replaced(
+    old: Sequence[str], new: Sequence[str], gone: frozenset[str], come: frozenset[str]
+) -> Iterable[tuple[str, str]]:
     """Pairs of a name that is gone and a name that has come in its place."""
     matcher = difflib.SequenceMatcher(a=old, b=new, autojunk=False)
     for tag, i1, i2, j1, j2 in matcher.get_opcodes():
@@ -133,7 +136,8 @@ def _replaced(old: Sequence[str], new: Sequence[str], gone: set[str], come: set[
             yield from ((a, b) for a, b in zip(old[i1:i2], new[j1:j2], strict=True) if a in gone and b in come)
 
 
-def _names(text: str) -> set[str]:
+@functools.lru_cache(maxsize=64)
+def _names(text: str) -> frozenset[str]:
     """Names of the author's own: neither C++ nor CUDA reserves them."""
     from pygments.lexers import get_lexer_by_name
     from pygments.token import Keyword, Name
@@ -141,7 +145,7 @@ def _names(text: str) -> set[str]:
     tokens = get_lexer_by_name("cuda").get_tokens(text)
     reserved = {piece for kind, piece in tokens if kind in Keyword or kind in Name.Builtin}
     found = set(_NAME.findall(_COMMENT.sub(" ", text)))
-    return {name for name in found - reserved if not name.startswith("__")}
+    return frozenset(name for name in found - reserved if not name.startswith("__"))
 
 
 def _kernels(text: str) -> list[str]:

@@ -6,6 +6,7 @@ an element, and what has the colour of plain text has none: a page can then hold
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from html import escape
@@ -34,8 +35,12 @@ class Piece:
     text: str
 
 
-def lines_of(text: str) -> list[list[Piece]]:
-    """The lines of a whole file in pieces. Single lines cannot be highlighted: a comment may begin lines before."""
+@functools.lru_cache(maxsize=64)
+def lines_of(text: str) -> tuple[tuple[Piece, ...], ...]:
+    """The lines of a whole file in pieces. Single lines cannot be highlighted: a comment may begin lines before.
+
+    A chapter shows the same file again and again, whole and in differences, so the last results are kept.
+    """
     from pygments.lexers import get_lexer_by_name
 
     lines: list[list[Piece]] = [[]]
@@ -49,7 +54,7 @@ def lines_of(text: str) -> list[list[Piece]]:
                 lines.append([])
             if part:
                 _add(lines[-1], chosen, part)
-    return lines
+    return tuple(map(tuple, lines))
 
 
 def _add(line: list[Piece], kind: str, text: str) -> None:

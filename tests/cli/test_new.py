@@ -18,7 +18,7 @@ from climb.cli import main
 from climb.toolchain import cache
 
 ROOT = Path(__file__).resolve().parents[2]
-LEFT_OUT = shutil.ignore_patterns(".*", "_build")
+LEFT_OUT = shutil.ignore_patterns(".*", "_build", "*.pyc.*")
 RUNG_TESTS = "tests/kernels/float4/test_rungs.py"
 
 

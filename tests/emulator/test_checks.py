@@ -7,6 +7,7 @@ import re
 import numpy as np
 import pytest
 from harness import Device
+from tools.thorough import choose
 
 from climb.emulator import ALL_CHECKS, Race, Trace, Uninitialised, checking
 from climb.emulator.checks.enabled import DEFAULT, NONE, chosen, current
@@ -36,7 +37,7 @@ CLEAN = {
         600, 64, [600 * 64, 1, 64]),
     "a lock": ("""__global__ void k(int* lock, int* sum) {
         while (atomicCAS(lock, 0, 1) != 0) { } __threadfence(); *sum += 1; __threadfence(); atomicExch(lock, 0); }""",
-        2, 36, [1, 1]),
+        choose(1, thorough=2), 36, [1, 1]),
     "blocks in a chain": ("""__global__ void k(volatile int* done, int* sums) {
         if (threadIdx.x == 0) { int b = blockIdx.x; if (b) while (done[b - 1] == 0) { }
         __threadfence(); sums[b] = b ? sums[b - 1] + b : 0; __threadfence(); done[b] = 1; } }""", 20, 32, [20, 20]),
@@ -160,7 +161,9 @@ def test_a_launch_makes_the_checks_it_names() -> None:
     with checking(NONE):
         assert chosen(None) == NONE
     assert current() == DEFAULT
-    with pytest.raises(ValueError, match=r"unknown check races; the checks are global, masks, shared, uninitialised"):
+    with pytest.raises(
+        ValueError, match=r"unknown check races; the checks are global, launches, masks, shared, uninitialised"
+    ):
         chosen(["races"])
 
 

@@ -13,6 +13,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from harness import pointer
+from tools import thorough as thoroughness
+from tools.thorough import thorough
 
 from climb.bench import records
 from climb.emulator import DeviceMemory, Module, load
@@ -92,10 +94,23 @@ def test_rare_sums_have_the_bits_of_an_h200(name: str) -> None:
     assert hex(found[0, 0, 0]) == hex(d)
 
 
+def _usual() -> set[str]:
+    """The first form of each instruction and shape, and of each type of the sums; and what other tests launch."""
+    names = {"mma_k8_f16_f32", "mma_m8k16_s8_u8"}
+    for key in (lambda name: tuple(name.split("_")[:2]), lambda name: name.rsplit("_", 1)[-1]):
+        names.update({key(name): name for name in reversed(FORMS)}.values())
+    return names
+
+
+#: The forms that `make test` compiles and launches.
+USUAL = _usual()
+
+
 @pytest.fixture(scope="module")
 def module() -> Module:
-    """All kernels, in one program."""
-    compiled = compile_cuda(source(FORMS.values()), filename="products.cu", arch=ARCH)
+    """The kernels of these forms, in one program."""
+    forms = [form for name, form in FORMS.items() if thoroughness.enabled or name in USUAL]
+    compiled = compile_cuda(source(forms), filename="products.cu", arch=ARCH)
     return load(compiled.ptx, compiled.sources)
 
 
@@ -115,7 +130,7 @@ def launcher(module: Module) -> Callable[..., np.ndarray]:
     return launch
 
 
-@pytest.mark.parametrize("name", FORMS)
+@pytest.mark.parametrize("name", [name if name in USUAL else thorough(name) for name in FORMS])
 def test_kernels_multiply_the_matrices_in_their_registers(name: str, module: Module) -> None:
     products: Products = run(FORMS[name], launcher(module), 4, np.random.default_rng(3))
     assert not products.different().any()

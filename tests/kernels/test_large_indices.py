@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from tools.corners import with_fault
 from tools.ends import run_ends
-from tools.thorough import thorough
+from tools.thorough import first_of_each, thorough
 
 from climb import BoundRung, WrongResult, cp, load_ladder
 from climb.bench.checking import compare
@@ -77,7 +77,14 @@ def _name(rung: BoundRung) -> str:
     return f"{rung.ladder.name}-{rung.name}"
 
 
-@pytest.mark.parametrize("rung", [thorough(rung) if _name(rung) in WALKING else rung for rung in RUNGS], ids=_name)
+@pytest.mark.parametrize(
+    "rung",
+    [
+        *first_of_each((rung for rung in reversed(RUNGS) if _name(rung) not in WALKING), lambda rung: rung.ladder.name),
+        *(thorough(rung) for rung in RUNGS if _name(rung) in WALKING),
+    ],
+    ids=_name,
+)
 def test_elements_past_the_2_to_the_31st_are_right(rung: BoundRung) -> None:
     _check_the_end(rung)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from tools.corners import with_fault
-from tools.thorough import first_of_each
+from tools.thorough import first_of_each, thorough
 
 from climb import BoundRung, WrongResult, cp, ladder_names, load_ladder, verify
 from climb.bench.identity import expand_includes
@@ -22,6 +22,9 @@ RUNGS = [
     for rung in load_ladder(name)
     if float(rung.rung.capability) < 8 and NEWER in expand_includes(rung.path)
 ]
+
+#: Ladders and rungs that are large programs, which NVRTC compiles for a second or more.
+LARGE = {"fft_conv3d", "convlayer_int", "karatsuba"}
 
 #: The load of four floats in that code.
 FOUR, TO = "*reinterpret_cast<const float4*>(from)", "*reinterpret_cast<float4*>(to)"
@@ -41,6 +44,10 @@ def before_8(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys.modules[cp.RawModule.__module__], "COMPUTE_CAPABILITY", "75")
 
 
+def _is_large(rung: BoundRung) -> bool:
+    return not LARGE.isdisjoint((rung.ladder.name, rung.name))
+
+
 def _verify_at_a_middling_size(rung: BoundRung) -> None:
     problem = rung.ladder.problem
     work = problem.flops if any(map(problem.flops, problem.check)) else problem.bytes
@@ -50,7 +57,12 @@ def _verify_at_a_middling_size(rung: BoundRung) -> None:
 
 @pytest.mark.parametrize(
     "rung",
-    first_of_each(reversed(RUNGS), lambda rung: rung.ladder.folder.parent),
+    [
+        *first_of_each(
+            (rung for rung in reversed(RUNGS) if not _is_large(rung)), lambda rung: rung.ladder.folder.parent
+        ),
+        *(thorough(rung) for rung in RUNGS if _is_large(rung)),
+    ],
     ids=lambda rung: f"{rung.ladder.name}-{rung.name}",
 )
 def test_results_before_compute_capability_8_are_right(rung: BoundRung) -> None:

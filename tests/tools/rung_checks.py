@@ -8,8 +8,9 @@ that the checks must find (ladder, rung, original text, faulty text, expected er
 
 from __future__ import annotations
 
+import functools
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -22,7 +23,7 @@ from hypothesis import strategies as st
 from climb import ArgumentError, BoundRung, Ladder, cp, load_ladder, verify
 from climb.bench.checking import Case, run_and_check
 from climb.bench.identity import expand_includes
-from climb.bench.problem import Size
+from climb.bench.problem import Problem, Size
 from climb.toolchain.includes import included_files
 from tools import thorough as thoroughness
 from tools.corners import Corner, with_fault
@@ -31,11 +32,11 @@ from tools.thorough import choose, first_of_each, thorough
 #: Architectures to make machine code for, and those between, of which 8.6, 8.9 and 9.0 are covered by their neighbours.
 ASSEMBLED = ("sm_75", "sm_120")
 BETWEEN = ("sm_80", "sm_100")
-#: Of a problem's sizes to check, counted from the last, `make test` takes every third one for the last rung of a
+#: Of a problem's sizes to check, counted from the last, `make test` takes every fourth one for the last rung of a
 #: ladder. For each of the others it takes the first of those that the rung does not refuse.
-EVERY = choose(3, thorough=1)
+EVERY = choose(4, thorough=1)
 #: How many random sizes each rung is tried at.
-DRAWN = choose(2, thorough=4)
+DRAWN = choose(1, thorough=4)
 #: Lengths of small arrays: any up to 70, and those around a warp and a tile.
 EDGE = st.one_of(st.integers(1, 70), st.sampled_from((31, 32, 33, 63, 64, 65, 127, 128, 129)))
 #: Inputs, by ladder and name, of which a NaN anywhere reaches every output. Weights are among them: beyond the edge of
@@ -46,9 +47,13 @@ REACHES_ALL = {
     *((ladder, "filter") for ladder in ("conv2d", "conv2d_sizes", "fft_conv2d")),
     *((ladder, "weights") for ladder in ("conv3d", "conv3d_tiles", "fft_conv3d")),
     ("unet", "parameters"),
+    ("unet_f16", "parameters"),
 }
 #: The same of one rung, by ladder, rung and name, because it takes a single sample.
-REACHES_ALL_OF_ONE = {("unet", "persistent", "sample"), ("unet", "persistent", "observation")}
+REACHES_ALL_OF_ONE = {
+    *(("unet", rung, name) for rung in ("persistent", "streamed") for name in ("sample", "observation")),
+    *(("unet_f16", "streamed", name) for name in ("sample", "observation")),
+}
 
 
 #: Inputs of which zeros mean nothing, by ladder and name.
@@ -90,46 +95,73 @@ def _is_slow(rung: BoundRung) -> bool:
 
 
 def _is_last(rung: BoundRung) -> bool:
-    return rung.name == [one.name for one in rung.ladder if not _is_slow(one)][-1]
+    return [rung.name] == [one.name for one in rung.ladder if not _is_slow(one)][-1:]
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Parametrise by what a test asks for:
 
-    ``rung``: every rung of the module's ladders. ``last``: the last rung of each ladder. ``poisoned``: the same with
-    each of their float inputs. ``shifted``: the same, and every rung that refuses an input off by one element.
-    ``cornered``: every corner with the last rung that it applies to. ``ladder``: every ladder. ``planted``: the first
-    fault of each kind of error. ``hidden``: the first fault of each ladder. In `make test-all` all are for every rung
-    and every fault.
+    ``rung``: every rung of the module's ladders. ``last``: the last rung of each ladder. ``zeroed``: the last rung of
+    the last ladder. ``poisoned``: the last rung of each ladder with each of their float inputs. ``shifted``: the last
+    rung of each ladder, and every rung that refuses an input off by one element. ``cornered``: every corner with the
+    last rung that it applies to. ``ladder``: every ladder. ``planted``: the module's first fault, and the first of
+    each kind of error that no module collected before it has. ``hidden``: the first fault of each ladder. In
+    `make test-all` all are for every rung and every fault.
     """
-    ladders = [load_ladder(name) for name in metafunc.module.SIZES]
-    corners = getattr(metafunc.module, "CORNERS", ())
-    _slow.update(getattr(metafunc.module, "SLOW", ()))
-    values: dict[str, list] = {
-        "rung": [thorough(rung) if _is_slow(rung) else rung for rung in _rungs(ladders)],
-        "last": [rung if _is_last(rung) else thorough(rung) for rung in _rungs(ladders)],
-        "shifted": [
-            rung if _is_last(rung) or (_needs_more(rung) and not _is_slow(rung)) else thorough(rung)
-            for rung in _rungs(ladders)
-        ],
-        "cornered": first_of_each(
-            ((corner, rung) for corner in corners for rung in reversed([*_rungs(ladders)]) if corner.applies(rung)),
-            lambda each: (each[0].ladder, each[0].why),
-        ),
-        "poisoned": [
-            one if _is_last(rung) else thorough(one) for rung in _rungs(ladders) for one in _with_an_input(rung)
-        ],
-        "ladder": ladders,
-        "planted": [
-            *first_of_each(
-                (fault for fault in metafunc.module.PLANTED if fault[:2] not in _slow), lambda fault: fault[4]
-            ),
-            *(thorough(fault) for fault in metafunc.module.PLANTED if fault[:2] in _slow),
-        ],
-        "hidden": first_of_each(getattr(metafunc.module, "HIDDEN", ()), lambda fault: fault[0]),
-    }
-    for name in values.keys() & metafunc.fixturenames:
-        metafunc.parametrize(name, values[name], ids=_identify)
+    for name in _VALUES.keys() & set(metafunc.fixturenames):
+        metafunc.parametrize(name, _values(name, metafunc.module), ids=_identify)
+
+
+@functools.cache
+def _values(name: str, module: ModuleType) -> list[object]:
+    """The values of one parameter for a chapter's module."""
+    _slow.update(getattr(module, "SLOW", ()))
+    return _VALUES[name](module, [load_ladder(ladder) for ladder in module.SIZES])
+
+
+def _unless(rungs: Iterable[BoundRung], usual: Callable[[BoundRung], bool]) -> list[object]:
+    """Each rung; those that are not usual for `make test-all` alone."""
+    return [rung if usual(rung) else thorough(rung) for rung in rungs]
+
+
+def _corners(module: ModuleType, ladders: list[Ladder]) -> list[object]:
+    corners = getattr(module, "CORNERS", ())
+    pairs = ((corner, rung) for corner in corners for rung in reversed([*_rungs(ladders)]) if corner.applies(rung))
+    return first_of_each(pairs, lambda each: (each[0].ladder, each[0].why))
+
+
+#: The kinds of error of the faults that `make test` plants in the modules collected so far.
+_planted_kinds: set[type] = set()
+
+
+def _planted(module: ModuleType, ladders: list[Ladder]) -> list[object]:
+    values: list[object] = []
+    for number, fault in enumerate(sorted(module.PLANTED, key=lambda fault: fault[:2] in _slow)):
+        usual = fault[:2] not in _slow and (number == 0 or fault[4] not in _planted_kinds)
+        if usual:
+            _planted_kinds.add(fault[4])
+        values.append(fault if usual else thorough(fault))
+    return values
+
+
+#: What makes the values of each parameter, from the chapter's module and its ladders.
+_VALUES: dict[str, Callable[[ModuleType, list[Ladder]], list[object]]] = {
+    "rung": lambda module, ladders: _unless(_rungs(ladders), lambda rung: not _is_slow(rung)),
+    "last": lambda module, ladders: _unless(_rungs(ladders), _is_last),
+    "zeroed": lambda module, ladders: _unless(
+        _rungs(ladders), lambda rung: _is_last(rung) and rung.ladder is ladders[-1]
+    ),
+    "shifted": lambda module, ladders: _unless(
+        _rungs(ladders), lambda rung: _is_last(rung) or bool(_needs_more(rung) and not _is_slow(rung))
+    ),
+    "cornered": _corners,
+    "poisoned": lambda module, ladders: [
+        one if _is_last(rung) else thorough(one) for rung in _rungs(ladders) for one in _with_an_input(rung)
+    ],
+    "ladder": lambda module, ladders: list(ladders),
+    "planted": _planted,
+    "hidden": lambda module, ladders: first_of_each(getattr(module, "HIDDEN", ()), lambda fault: fault[0]),
+}
 
 
 @pytest.fixture(scope="module")
@@ -163,7 +195,8 @@ def test_results_are_right_at_random_sizes(last: BoundRung, module: ModuleType, 
     _verify_or_refused(last, size, data.draw(st.integers(0, 1000)))
 
 
-def test_zeros_give_the_reference(last: BoundRung) -> None:
+def test_zeros_give_the_reference(zeroed: BoundRung) -> None:
+    last = zeroed
     size = last.ladder.problem.check[-1]
     zeros = {
         name: value if (last.ladder.name, name) in NEVER_ZERO else np.zeros_like(value)
@@ -178,10 +211,17 @@ def _poisonings(size_of_input: int) -> Iterator[np.ndarray]:
     yield from (np.array([at]) for at in (0, size_of_input - 1, size_of_input // 2))
 
 
-def _poisoned(rung: BoundRung, name: str) -> Iterator[tuple[Size, dict[str, np.ndarray], bool]]:
+def _middling_first(problem: Problem) -> list[Size]:
+    """The sizes to check, beginning with the one of middling work."""
+    by_work = sorted(problem.check, key=lambda size: problem.bytes(size) + problem.flops(size))
+    middle = len(by_work) // 2
+    return [*by_work[middle:], *reversed(by_work[:middle])]
+
+
+def _poisoned(rung: BoundRung, name: str, sizes: Iterable[Size]) -> Iterator[tuple[Size, dict[str, np.ndarray], bool]]:
     """Yield (size, inputs with NaNs in the one called ``name``, whether they reach some outputs but not all)."""
     ladder, problem = rung.ladder, rung.ladder.problem
-    for size in reversed(problem.check):
+    for size in sizes:
         if rung.rung.requires(size) is not None:
             continue
         clean = ladder.inputs(size)
@@ -203,10 +243,12 @@ def test_nan_in_one_input_reaches_the_outputs_that_depend_on_it_and_no_others(
     """A rung may leave out products with zeros where its problem's docstring says so. The chapter's module then gives a
     reference that leaves them out too, in ``NAN_REFERENCES``."""
     rung, name = poisoned
-    choices = _poisoned(rung, name)
+    ladder, problem = rung.ladder.name, rung.ladder.problem
+    reaches_all = (ladder, name) in REACHES_ALL or (ladder, rung.name, name) in REACHES_ALL_OF_ONE
+    from_the_last = reaches_all or thoroughness.enabled
+    choices = _poisoned(rung, name, reversed(problem.check) if from_the_last else _middling_first(problem))
     first = next(choices)
-    ladder = rung.ladder.name
-    if (ladder, name) in REACHES_ALL or (ladder, rung.name, name) in REACHES_ALL_OF_ONE:
+    if reaches_all:
         size, inputs, _ = first
     else:
         size, inputs, partial = first if first[2] else next((choice for choice in choices if choice[2]), first)

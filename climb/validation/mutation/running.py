@@ -27,7 +27,8 @@ LIMIT = 120.0
 SHORTEST = 30.0
 #: What is said of a survivor that is no other program.
 SAME_CODE = "compiles to the same PTX"
-_LEFT_BEHIND = (".git", ".venv", "_build", "__pycache__", ".hypothesis", ".pytest_cache", ".ruff_cache")
+#: Python's bytecode comes along and stays valid, but not what another process is writing.
+_LEFT_BEHIND = (".git", ".venv", "_build", "*.pyc.*", ".hypothesis", ".pytest_cache", ".ruff_cache")
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (\S.*?)(?: - .*)?$", re.MULTILINE)
 _NO_TESTS = 5
 _OPTIONS = ("-x", "-q", "-rfE", "--tb=line", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:nbval")

@@ -13,6 +13,9 @@ from kernels.a_network.unet import NARROW, ladder, unet
 from kernels.a_network.unet.network import mish, network, reference
 from kernels.conv1d.conv1d.problem import UNET_COUNTS
 
+#: Rungs whose launches are one graph and may start early.
+EARLY = ("dependent", "persistent", "streamed")
+
 
 def test_convolutions_are_those_of_the_ladder_conv1d_and_four_that_change_the_length() -> None:
     found: dict[tuple[int, ...], int] = {}
@@ -57,19 +60,21 @@ def test_mish_is_right_where_exp_overflows() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rung", "launches"), [("per_operation", 131), ("fused", 32), ("dependent", 32), ("persistent", 2)]
+    ("rung", "launches"), [("per_operation", 131), ("fused", 32), ("dependent", 32), ("persistent", 2), ("streamed", 2)]
 )
 def test_launches_of_the_whole_network(rung: str, launches: int) -> None:
     found = ladder[rung].launches(unet(1))
     assert len(found) == launches
-    assert [launch.graph for launch in found] == [rung in ("dependent", "persistent")] * launches
-    assert [launch.pdl for launch in found[1:]] == [rung in ("dependent", "persistent")] * (launches - 1)
+    assert [launch.graph for launch in found] == [rung in EARLY] * launches
+    assert [launch.pdl for launch in found[1:]] == [rung in EARLY] * (launches - 1)
 
 
 def test_widths_and_batches_that_no_rung_takes_are_refused() -> None:
     assert ladder["fused"].rung.requires({"batch": 1, "width": 48}) == "width is a multiple of 32, up to 256"
     assert ladder["fused"].rung.requires({"batch": 2000, "width": 32}) == "batch is at most 1024"
     assert ladder["persistent"].rung.requires({"batch": 2, "width": 32}) == "batch is 1"
+    assert ladder["streamed"].rung.requires({"batch": 2, "width": 32}) == "batch is 1"
+    assert ladder["streamed"].rung.requires({"batch": 1, "width": 96}) == "width is a power of two"
 
 
 def test_pytorch_computes_the_same() -> None:

@@ -1,0 +1,95 @@
+"""The launches of the rung ``fused``: halves of weights are made first, those of pixels where they are multiplied."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from climb.bench.problem import Launch, Size, Tensor, ceil_div
+from kernels.conv_layers.convlayer_tensor import launches as common
+from kernels.conv_layers.convlayer_tensor.launches import DEPTH, EIGHT, FLOAT, OUTS, TAP_HALVES, WIDE, extents_fit
+
+#: Threads of the first launch and of the second, and the kernel's kPixelSlots, kRawSlots and kRawLeft.
+TAP_THREADS, THREADS, PIXEL_SLOTS, RAW_SLOTS, RAW_LEFT = 32, 512, 4, 4, 4
+#: Tiles: strips of eight pixels beside each other, and rows.
+SHAPES = ((2, 8), (1, 14))
+#: What it costs to begin and to end a block, and to read the weights of a step, in rows of eight pixels times steps.
+START, WEIGHTS = 40, 2
+
+
+def fits(size: Size) -> str | None:
+    """Why the rung refuses a size, or None."""
+    if size["n"] % 4:
+        return "n must be a multiple of 4, because a row of pixels is a multiple of 16 bytes"
+    return extents_fit(size)
+
+
+@dataclass(frozen=True)
+class Cut:
+    """How the rung cuts a layer.
+
+    Tiles of ``strips`` times 8 x ``high`` pixels, which ``across`` blocks share.
+    """
+
+    strips: int
+    high: int
+    across: int
+    #: Work of the busiest SM: rows of pixels times steps.
+    cost: float
+
+
+def _cuts(size: Size) -> Iterator[Cut]:
+    groups, steps = ceil_div(size["c_out"], OUTS), ceil_div(size["c_in"], DEPTH)
+    for strips, high in SHAPES:
+        tiles = ceil_div(size["n"], strips * WIDE) * ceil_div(size["n"], high) * size["batch"]
+        own = ceil_div(tiles, max(1, common.BLOCKS[1] // groups))
+        across = ceil_div(tiles, own)
+        waves = ceil_div(across * groups, common.BLOCKS[1])
+        yield Cut(strips, high, across, waves * ((strips * high + WEIGHTS) * own * steps + START))
+
+
+def cut(size: Size) -> Cut:
+    """The cut with the least work for the busiest SM."""
+    return min(_cuts(size), key=lambda one: one.cost)
+
+
+def _steps_of_taps(size: Size) -> int:
+    return ceil_div(size["c_out"], OUTS) * ceil_div(size["c_in"], DEPTH)
+
+
+def launches(parts: int) -> Callable[[Size], tuple[Launch, ...]]:
+    """The two launches, for ``parts`` halves of each factor."""
+
+    def of(size: Size) -> tuple[Launch, ...]:
+        one, n = cut(size), size["n"]
+        extents = [np.int32(size[key]) for key in ("n", "c_in", "c_out", "batch")]
+        units = _steps_of_taps(size) * (OUTS // 8) * (DEPTH // 8)
+        first = Launch(
+            f"convlayer_to_taps<{parts}, {TAP_THREADS}, {1 if size['c_in'] % 4 else 4}>",
+            (ceil_div(units, TAP_THREADS // 32),),
+            (TAP_THREADS,),
+            ("weights", "taps", *extents[1:3]),
+        )
+        pitch = ceil_div(one.strips * WIDE + 1 + RAW_LEFT, 4) * 4
+        maps = Tensor(
+            "input",
+            (size["batch"] * size["c_in"], n, n),
+            (8, one.high + 2, pitch),
+            "float32",
+            l2_promotion=256,
+        )
+        halves = PIXEL_SLOTS * parts * DEPTH // 8 * (one.high + 2) * one.strips * (WIDE + 2) * EIGHT
+        raw = RAW_SLOTS * 8 * (one.high + 2) * pitch * FLOAT
+        shared = ceil_div(common.TAP_SLOTS * parts * TAP_HALVES * 2 + halves + raw, 128) * 128
+        name = f"convlayer_fused<{parts}, {one.strips}, {one.high}>"
+        grid = (one.across, ceil_div(size["c_out"], OUTS))
+        return (first, Launch(name, grid, (THREADS,), ("taps", maps, "output", *extents), shared, pdl=True))
+
+    return of
+
+
+def workspace(parts: int) -> Callable[[Size], Mapping[str, tuple[tuple[int, ...], str]]]:
+    """Room for the halves of the weights."""
+    return lambda size: {"taps": ((_steps_of_taps(size), parts * TAP_HALVES), "float16")}

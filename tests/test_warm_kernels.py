@@ -1,0 +1,70 @@
+"""Chapters' kernels are forks: quick to start, as independent as other processes, and their CPU time is counted."""
+
+from __future__ import annotations
+
+import ast
+import os
+import signal
+import sys
+
+import pytest
+from tools import bill, warm_kernels
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="kernels are forked on Linux alone")
+
+
+@pytest.fixture(scope="module")
+def start():
+    """A function that starts a kernel as nbval does, in a folder, and ends it after the tests."""
+    from nbval.kernel import CURRENT_ENV_KERNEL_NAME, RunningKernel
+
+    warm_kernels.install()
+    running = []
+
+    def start(folder: str = ".") -> RunningKernel:
+        running.append(RunningKernel(CURRENT_ENV_KERNEL_NAME, cwd=folder))
+        return running[-1]
+
+    yield start
+    for kernel in running:
+        kernel.stop()
+
+
+def printed(kernel, code: str) -> str:
+    """What the code prints."""
+    request = kernel.kc.execute(code)
+    text = ""
+    while True:
+        message = kernel.get_message("iopub", timeout=30)
+        if message["parent_header"].get("msg_id") == request:
+            text += message["content"].get("text", "")
+            if message["content"].get("execution_state") == "idle":
+                return text.strip()
+
+
+def test_kernel_has_its_modules_folder_and_environment(start, tmp_path, monkeypatch):
+    monkeypatch.setenv("CLIMB_TEST_OF_KERNELS", "here")
+    kernel = start(str(tmp_path))
+    assert isinstance(kernel.km.provisioner.process, warm_kernels.Kernel)
+    code = "import os, sys; print('climb.display' in sys.modules, os.getcwd(), os.environ['CLIMB_TEST_OF_KERNELS'])"
+    assert printed(kernel, code) == f"True {tmp_path} here"
+    assert printed(kernel, "print('climb' in globals(), __name__)") == "False __main__"
+    folders = ast.literal_eval(printed(kernel, "print(sys.path)"))
+    assert not {str(warm_kernels.ROOT), os.path.dirname(warm_kernels.__file__)} & set(folders)
+
+
+def test_what_one_kernel_changes_no_other_sees(start):
+    first, second = start(), start()
+    printed(first, "import climb.paths; climb.paths.ROOT = 'changed'")
+    assert printed(first, "print(climb.paths.ROOT)") == "changed"
+    assert printed(second, "import climb.paths; print(climb.paths.ROOT)") != "changed"
+
+
+def test_cpu_time_and_exit_status_of_a_kernel_are_known_when_it_has_ended(tmp_path):
+    server, before = warm_kernels.server(), bill.cpu_seconds()
+    both = (["-f", str(tmp_path / "connection.json")], ["--no-such-option"])
+    runs, fails = (warm_kernels.Kernel(server, server.fork(command, ".", dict(os.environ))) for command in both)
+    assert os.getpgid(runs.pid) == runs.pid, "a signal to its group reaches it alone"
+    runs.kill()
+    assert [kernel.wait(timeout=60) for kernel in (runs, fails)] == [-signal.SIGKILL, 2]
+    assert bill.cpu_seconds() > before
