@@ -13,7 +13,7 @@ from climb import load_ladder
 from climb.bench.ladder import Ladder
 from climb.bench.problem import Rung
 from kernels.conv_layers.convlayer.layer import CONV1, CONV2, vgg
-from kernels.conv_layers.convlayer_tensor import launches
+from kernels.conv_layers.convlayer_tensor import fused, launches
 
 of_batches = load_ladder("convlayer_batch")
 ONE, TWO, MANY = {**CONV1, "batch": 1}, {**CONV2, "batch": 1}, {**CONV1, "batch": 64}
@@ -37,6 +37,7 @@ problem = replace(
         {"n": 20, "c_in": 20, "c_out": 65, "k": 3, "batch": 2},
         {"n": 9, "c_in": 7, "c_out": 3, "k": 3, "batch": 1},
         {"n": 6, "c_in": 4, "c_out": 3, "k": 3, "batch": 2},
+        {"n": 4, "c_in": 4, "c_out": 3, "k": 3, "batch": 2},
     ),
 )
 
@@ -67,6 +68,16 @@ ladder = Ladder(
             requires=launches.extents_fit,
             alignment={"weights": 16, "output": 16},
             workspace=launches.halves_workspace(2),
+            capability="9.0",
+            arch="sm_90a",
+        ),
+        Rung(
+            "fused",
+            "pixels become halves where they are multiplied, weights in a launch before",
+            fused.launches(2),
+            requires=fused.fits,
+            alignment={"input": 16, "weights": 16, "output": 8},
+            workspace=fused.workspace(2),
             capability="9.0",
             arch="sm_90a",
         ),

@@ -97,6 +97,7 @@ CORNERS = [
             "kernels.conv_layers.convlayer_tensor.launches.TAP_SLOTS": 3,
         },
         {"kTapSlots = 4": "kTapSlots = 3"},
+        only="kRanks > 1 ? cluster_rank() : 0",
     ),
     Corner(
         "convlayer_tensor",
@@ -113,6 +114,18 @@ CORNERS = [
         {"n": 3, "c_in": 36, "c_out": 2, "k": 3, "batch": 1},
         {"kernels.conv_layers.convlayer_tensor.launches.LAST_PASS": -1000},
         only="convlayer_add_late",
+    ),
+    Corner(
+        "convlayer_tensor",
+        "a cluster of two that copies weights again for a last tile",
+        {"n": 4, "c_in": 52, "c_out": 2, "k": 3, "batch": 6},
+        {
+            "kernels.conv_layers.convlayer_tensor.launches.BLOCKS": {1: 2},
+            "kernels.conv_layers.convlayer_tensor.launches.TAP_SLOTS": 3,
+            "kernels.conv_layers.convlayer_tensor.fused.SHAPES": ((2, 8),),
+        },
+        {"kTapSlots = 4": "kTapSlots = 3"},
+        only="convlayer_fused",
     ),
 ]
 
@@ -139,6 +152,8 @@ PLANTED = [
     ("convlayer_tensor", "wgmma", "tap / 3 * kHaloWide + tap % 3", "tap / 3 * kWide + tap % 3", WrongResult),
     ("convlayer_tensor", "wgmma", "fence_proxy_async();", "", EmulatorError),
     ("convlayer_tensor", "halves", "tap * (kParts * kOutsAtOnce)", "tap * kOutsAtOnce", WrongResult),
+    ("convlayer_tensor", "fused", "fence_proxy_async();", "", EmulatorError),
+    ("convlayer_tensor", "fused", "work.image(tile) * work.c_in", "work.image(tile)", WrongResult),
     ("convlayer_int8", "mma", "out < c_out && x < n", "x < n", EmulatorError),
     ("report_layouts", "single_thread_load", "i < c_out * kTaps; ++i", "i < c_out * kTaps - 1; ++i", Uninitialised),
     ("report_layouts", "block_load", "i < c_out * kTaps; i +=", "i < c_out * kTaps - 1; i +=", Uninitialised),
@@ -155,4 +170,6 @@ HIDDEN = [
     ("convlayer_tensor", "halves", "wgmma_wait<1>();  // the products", "// the products", EmulatorError),
     thorough(("convlayer_tensor", "wgmma", "mbarrier_wait(&empty[slot], items / kPixelSlots % 2 ^ 1);", "", Race)),
     ("convlayer_tensor", "wgmma", "if (!resident && lane == 0)", "if (lane > 31)", EmulatorError),
+    ("convlayer_tensor", "fused", "tap / 3 * Shared::kRow + tap % 3", "tap / 3 * kHaloWide + tap % 3", WrongResult),
+    thorough(("convlayer_tensor", "fused", "work.resident() || lane >= kRanks", "lane >= 0", EmulatorError)),
 ]  # fmt: skip
