@@ -5,10 +5,12 @@
 // every second step of a last tile.
 // Requires: sm_90a; for the first launch kBlock threads a block, a warp for each 8
 // output and 8 input maps, kWidth = 4 where c_in is a multiple of 4 and weights are
-// aligned to 16 bytes, else kWidth = 1; for the second kThreads threads, a grid of tiles
-// and of groups of output maps, a tensor map of the input, boxes of kDepth maps x
-// (kHigh + 2) rows x kRawPitch floats, dynamic shared memory for a Ring, n a multiple
-// of 4.
+// aligned to 16 bytes, else kWidth = 1; for the second kThreads threads, n a multiple
+// of 4, a grid of tiles and of groups of output maps, a tensor map of the taps, rows of
+// 64 halves in boxes of half a step, and one of the input, boxes of kDepth maps x
+// (kHigh + 2) rows x kRawPitch floats, dynamic shared memory for a Ring. The kRanks
+// blocks of a cluster share the weights: if these do not stay, all have equally many
+// tiles.
 #include "../../common/hopper/cluster.cuh"
 #include "../../common/hopper/dependent.cuh"
 #include "../../common/hopper/tma.cuh"
@@ -72,7 +74,8 @@ template <int kStrips, int kHigh> struct Work {
     {
         const int two = 2 * steps;
         const int first = item / two * two;
-        return first / 2 + (first / two * 2 + 1 < own ? (item - first) / 2 : item - first);
+        const int beside = first / two * 2 + 1 < own ? 2 : 1;
+        return first / 2 + (item - first) / beside;
     }
     __device__ __forceinline__ int tile(int item) const
     {
@@ -113,7 +116,7 @@ __global__ void __launch_bounds__(kBlock)
 }
 
 // What the thread does that starts all copies.
-template <int kParts, int kStrips, int kHigh, int kRanks>
+template <int kRanks, int kParts, int kStrips, int kHigh>
 __device__ __forceinline__ void copy(Ring<kParts, kStrips, kHigh>& ring,
                                      Barriers& barriers,
                                      const Work<kStrips, kHigh>& work,
@@ -249,7 +252,7 @@ __global__ void __cluster_dims__(kRanks, 1, 1) __launch_bounds__(kThreads, 1)
     }
     if (warp == kConsumerWarps) {
         release_registers<40>();
-        if (lane == 0) copy<kParts, kStrips, kHigh, kRanks>(ring, barriers, work, taps, input);
+        if (lane == 0) copy<kRanks>(ring, barriers, work, taps, input);
         __syncwarp();
         return;
     }

@@ -153,7 +153,7 @@ PLANTED = [
     ("convlayer_tensor", "wgmma", "fence_proxy_async();", "", EmulatorError),
     ("convlayer_tensor", "halves", "tap * (kParts * kOutsAtOnce)", "tap * kOutsAtOnce", WrongResult),
     ("convlayer_tensor", "fused", "fence_proxy_async();", "", EmulatorError),
-    ("convlayer_tensor", "fused", "work.image(tile) * work.c_in", "work.image(tile)", WrongResult),
+    thorough(("convlayer_tensor", "fused", "work.image(tile) * work.c_in", "work.image(tile)", WrongResult)),
     ("convlayer_int8", "mma", "out < c_out && x < n", "x < n", EmulatorError),
     ("report_layouts", "single_thread_load", "i < c_out * kTaps; ++i", "i < c_out * kTaps - 1; ++i", Uninitialised),
     ("report_layouts", "block_load", "i < c_out * kTaps; i +=", "i < c_out * kTaps - 1; i +=", Uninitialised),
@@ -170,6 +170,7 @@ HIDDEN = [
     ("convlayer_tensor", "halves", "wgmma_wait<1>();  // the products", "// the products", EmulatorError),
     thorough(("convlayer_tensor", "wgmma", "mbarrier_wait(&empty[slot], items / kPixelSlots % 2 ^ 1);", "", Race)),
     ("convlayer_tensor", "wgmma", "if (!resident && lane == 0)", "if (lane > 31)", EmulatorError),
-    ("convlayer_tensor", "fused", "tap / 3 * Shared::kRow + tap % 3", "tap / 3 * kHaloWide + tap % 3", WrongResult),
+    thorough(("convlayer_tensor", "fused", "tap / 3 * Shared::kRow + tap % 3", "tap / 3 * kHaloWide + tap % 3",
+              WrongResult)),
     thorough(("convlayer_tensor", "fused", "work.resident() || lane >= kRanks", "lane >= 0", EmulatorError)),
 ]  # fmt: skip
