@@ -6,12 +6,8 @@
 // Requires: sm_90a; for the first launch kBlock threads a block, a warp for each 8
 // output and 8 input maps, kWidth = 4 where c_in is a multiple of 4 and weights are
 // aligned to 16 bytes, else kWidth = 1; for the second kThreads threads, n a multiple
-// of 4, a grid of tiles and of groups of output maps, a tensor map of the taps, rows of
-// 64 halves in boxes of half a step, and one of the input, boxes of kDepth maps x
-// (kHigh + 2) rows x kRawPitch floats, dynamic shared memory for a Ring. The kRanks
-// blocks of a cluster share the weights: if these do not stay, all have equally many
-// tiles.
-#include "../../common/hopper/cluster.cuh"
+// of 4, a grid of tiles and of groups of output maps, a tensor map of the input, boxes
+// of 8 maps x (kHigh + 2) rows x kRawPitch floats, dynamic shared memory for a Ring.
 #include "../../common/hopper/dependent.cuh"
 #include "../../common/hopper/tma.cuh"
 #include "../../common/hopper/wgmma.cuh"
@@ -22,8 +18,8 @@ constexpr int kHaloWide = kWide + 2;
 // Rows of boxes start at multiples of 16 bytes: 4 pixels before the tile, not 1.
 constexpr int kRawLeft = 4;
 constexpr int kTapSlots = 4;    // steps whose weights stay
-constexpr int kPixelSlots = 3;  // three at least: each warpgroup holds one
-constexpr int kRawSlots = 3;
+constexpr int kPixelSlots = 4;  // three at least: each warpgroup holds one
+constexpr int kRawSlots = 4;    // two for each item: eight maps each
 constexpr int kChain = 2;   // steps that are summed in tensor cores
 constexpr int kGroups = 2;  // warpgroups that multiply
 constexpr int kGroupThreads = 128;
@@ -38,11 +34,12 @@ template <int kParts, int kStrips, int kHigh> struct alignas(128) Ring {
     // strip and the next eight are kHaloWide apart.
     static constexpr int kRow = kStrips * kHaloWide;
     static constexpr int kPixels = (kHigh + 2) * kRow;
+    static_assert(kPixels <= kPixelWarps * kWarp, "a thread has one pixel");
     static constexpr int kRawPitch = (kStrips * kWide + 1 + kRawLeft + 3) / 4 * 4;
     static constexpr int kRaw = (kHigh + 2) * kRawPitch;
     Taps<kParts> taps[kTapSlots];
     Eight pixels[kPixelSlots][kParts][kEights][kPixels];
-    float raw[kRawSlots][kDepth * kRaw];
+    float raw[kRawSlots][8 * kRaw];
 };
 
 struct Barriers {
@@ -116,49 +113,42 @@ __global__ void __launch_bounds__(kBlock)
 }
 
 // What the thread does that starts all copies.
-template <int kRanks, int kParts, int kStrips, int kHigh>
+template <int kParts, int kStrips, int kHigh>
 __device__ __forceinline__ void copy(Ring<kParts, kStrips, kHigh>& ring,
                                      Barriers& barriers,
                                      const Work<kStrips, kHigh>& work,
-                                     const TensorMap& taps, const TensorMap& input)
+                                     const Taps<kParts>* __restrict__ taps,
+                                     const TensorMap& input)
 {
-    constexpr int kTapRows = sizeof(ring.taps[0]) / 128;  // of 64 halves
-    const auto copy_pixels = [&](int item) {
-        const int slot = item % kRawSlots;
+    const auto copy_pixels = [&](int half) {  // of an item
+        const int item = half / kEights;
+        const int slot = half % kRawSlots;
         const int tile = work.tile(item);
-        mbarrier_wait(&barriers.raw_empty[slot], item / kRawSlots % 2 ^ 1);
+        const int map = work.step(item) * kDepth + half % kEights * 8;
+        mbarrier_wait(&barriers.raw_empty[slot], half / kRawSlots % 2 ^ 1);
         mbarrier_arrive_expect(&barriers.raw_full[slot], sizeof(ring.raw[slot]));
         tma_load(ring.raw[slot], input, work.x(tile) - kRawLeft, work.y(tile) - 1,
-                 work.image(tile) * work.c_in + work.step(item) * kDepth,
-                 &barriers.raw_full[slot]);
+                 work.image(tile) * work.c_in + map, &barriers.raw_full[slot]);
     };
     const auto copy_taps = [&](int set) {
         const int slot = work.tap_slot(set);
         mbarrier_wait(&barriers.taps_empty[slot], set / kTapSlots % 2 ^ 1);
         mbarrier_arrive_expect(&barriers.taps_full[slot], sizeof(ring.taps[slot]));
-        const int row = (blockIdx.y * work.steps + set % work.steps) * kTapRows;
-        if constexpr (kRanks == 2) {  // each block copies a half for both
-            const int half = cluster_rank() * (kTapRows / 2);
-            tma_load_multicast(reinterpret_cast<char*>(&ring.taps[slot]) + half * 128,
-                               taps, 0, row + half, &barriers.taps_full[slot], 3);
-        } else {
-#pragma unroll
-            for (int half = 0; half < kTapRows; half += kTapRows / 2) {
-                tma_load(reinterpret_cast<char*>(&ring.taps[slot]) + half * 128, taps,
-                         0, row + half, &barriers.taps_full[slot]);
-            }
-        }
+        bulk_load(&ring.taps[slot], taps + blockIdx.y * work.steps + set % work.steps,
+                  sizeof(ring.taps[slot]), &barriers.taps_full[slot]);
     };
-    const int items = work.items();
+    const int halves = work.items() * kEights;
     const int sets = work.resident() ? work.steps : work.sets();
-    for (int item = 0; item < min(kRawSlots, items); ++item) copy_pixels(item);
+    int half = 0;
+    for (; half < min(kRawSlots, halves); ++half) copy_pixels(half);
     wait_for_launch_before();  // it makes the taps
-    int set = 0;
-    for (; set < min(kTapSlots, sets); ++set) copy_taps(set);
-    for (int item = 0; item < items; ++item) {
-        // Two slots later, so that copies of pixels do not wait for products.
-        if (set < sets && set < work.set(item) + kTapSlots - 1) copy_taps(set++);
-        if (item + kRawSlots < items) copy_pixels(item + kRawSlots);
+    copy_taps(0);
+    // Copies end in the order in which they begin: pixels and weights take turns, and
+    // weights come two slots before they are needed, since a slot waits for products.
+    int set = 1;
+    for (int item = 0; item < work.items(); ++item) {
+        for (int e = 0; e < kEights && half < halves; ++e) copy_pixels(half++);
+        if (set < sets && set <= work.set(item) + kTapSlots - 2) copy_taps(set++);
     }
 }
 
@@ -166,33 +156,27 @@ __device__ __forceinline__ void copy(Ring<kParts, kStrips, kHigh>& ring,
 template <int kParts, int kStrips, int kHigh>
 __device__ __forceinline__ void split(Ring<kParts, kStrips, kHigh>& ring,
                                       Barriers& barriers,
-                                      const Work<kStrips, kHigh>& work, int thread)
+                                      const Work<kStrips, kHigh>& work, int pixel)
 {
     using Shared = Ring<kParts, kStrips, kHigh>;
-    constexpr int kSplitters = kPixelWarps * kWarp;
-    constexpr int kUnits = kEights * Shared::kPixels;
-    const int items = work.items();
-    for (int item = 0; item < items; ++item) {
-        const int raw_slot = item % kRawSlots;
+    const int in_row = pixel % Shared::kRow;
+    const int place = pixel / Shared::kRow * Shared::kRawPitch +
+                      in_row / kHaloWide * kWide + in_row % kHaloWide + kRawLeft - 1;
+    const int halves = work.items() * kEights;
+    for (int half = 0; half < halves; ++half) {
+        const int item = half / kEights;
+        const int eight = half % kEights;
+        const int raw_slot = half % kRawSlots;
         const int slot = item % kPixelSlots;
-        const int maps = work.c_in - work.step(item) * kDepth;
+        const int maps = work.c_in - work.step(item) * kDepth - eight * 8;
         mbarrier_wait(&barriers.empty[slot], item / kPixelSlots % 2 ^ 1);
-        mbarrier_wait(&barriers.raw_full[raw_slot], item / kRawSlots % 2);
-#pragma unroll
-        for (int j = 0; j < kUnits; j += kSplitters) {
-            const int unit = j + thread;
-            if (unit >= kUnits) break;
-            const int eight = unit / Shared::kPixels;
-            const int pixel = unit % Shared::kPixels;
-            const int in_row = pixel % Shared::kRow;
-            const float* from = ring.raw[raw_slot] + eight * 8 * Shared::kRaw +
-                                pixel / Shared::kRow * Shared::kRawPitch +
-                                in_row / kHaloWide * kWide + in_row % kHaloWide +
-                                (kRawLeft - 1);
+        mbarrier_wait(&barriers.raw_full[raw_slot], half / kRawSlots % 2);
+        if (pixel < Shared::kPixels) {
+            const float* from = ring.raw[raw_slot] + place;
             float value[8];
 #pragma unroll
             for (int m = 0; m < 8; ++m) {
-                value[m] = eight * 8 + m < maps ? from[m * Shared::kRaw] : 0.0f;
+                value[m] = m < maps ? from[m * Shared::kRaw] : 0.0f;
             }
             Eight eights[kParts];
             make_eights<kParts>(eights, value);
@@ -205,7 +189,7 @@ __device__ __forceinline__ void split(Ring<kParts, kStrips, kHigh>& ring,
         __syncwarp();
         if (threadIdx.x % kWarp == 0) {
             mbarrier_arrive(&barriers.raw_empty[raw_slot]);
-            mbarrier_arrive(&barriers.full[slot]);
+            if (eight == kEights - 1) mbarrier_arrive(&barriers.full[slot]);
         }
     }
 }
@@ -216,9 +200,9 @@ __device__ __forceinline__ void sync_consumers()
     asm volatile("bar.sync 1, %0;" ::"n"(kConsumers) : "memory");
 }
 
-template <int kParts, int kStrips, int kHigh, int kRanks>
-__global__ void __cluster_dims__(kRanks, 1, 1) __launch_bounds__(kThreads, 1)
-    convlayer_fused(const __grid_constant__ TensorMap taps,
+template <int kParts, int kStrips, int kHigh>
+__global__ void __launch_bounds__(kThreads, 1)
+    convlayer_fused(const Taps<kParts>* __restrict__ taps,
                     const __grid_constant__ TensorMap input,
                     float* __restrict__ output, int n, int c_in, int c_out, int images)
 {
@@ -233,7 +217,7 @@ __global__ void __cluster_dims__(kRanks, 1, 1) __launch_bounds__(kThreads, 1)
     if (threadIdx.x == 0) {
         for (int s = 0; s < kTapSlots; ++s) {
             mbarrier_init(&barriers.taps_full[s], 1);
-            mbarrier_init(&barriers.taps_empty[s], kRanks * kConsumerWarps);
+            mbarrier_init(&barriers.taps_empty[s], kConsumerWarps);
         }
         for (int s = 0; s < kRawSlots; ++s) {
             mbarrier_init(&barriers.raw_full[s], 1);
@@ -245,20 +229,16 @@ __global__ void __cluster_dims__(kRanks, 1, 1) __launch_bounds__(kThreads, 1)
         }
         fence_mbarrier_init();
     }
-    if (kRanks > 1) {
-        cluster_sync();
-    } else {
-        __syncthreads();
-    }
+    __syncthreads();
     if (warp == kConsumerWarps) {
         release_registers<40>();
-        if (lane == 0) copy<kRanks>(ring, barriers, work, taps, input);
+        if (lane == 0) copy(ring, barriers, work, taps, input);
         __syncwarp();
         return;
     }
     if (warp > kConsumerWarps) {
         release_registers<40>();
-        split<kParts>(ring, barriers, work,
+        split(ring, barriers, work,
                       threadIdx.x - (kConsumerWarps + 1) * kWarp);
         return;
     }
@@ -281,17 +261,12 @@ __global__ void __cluster_dims__(kRanks, 1, 1) __launch_bounds__(kThreads, 1)
         int used = 0;
         int held = -1, held_taps = -1;  // slots that products in flight may read
         const auto release_taps = [&](int slot) {
-            if (work.resident() || lane >= kRanks) return;
-            if (kRanks > 1) {
-                mbarrier_arrive_at(&barriers.taps_empty[slot], lane);
-            } else {
-                mbarrier_arrive(&barriers.taps_empty[slot]);
-            }
+            if (!work.resident()) mbarrier_arrive(&barriers.taps_empty[slot]);
         };
         const auto release = [&]() {
             __syncwarp();
-            if (held >= 0) {
-                if (lane == 0) mbarrier_arrive(&barriers.empty[held]);
+            if (held >= 0 && lane == 0) {
+                mbarrier_arrive(&barriers.empty[held]);
                 release_taps(held_taps);
             }
             held = -1;
@@ -301,7 +276,7 @@ __global__ void __cluster_dims__(kRanks, 1, 1) __launch_bounds__(kThreads, 1)
             if (!both && step % kGroups != group) {
                 // Waits, lest it arrives twice in a phase.
                 mbarrier_wait(&barriers.taps_full[tap_slot], work.tap_parity(set));
-                release_taps(tap_slot);
+                if (lane == 0) release_taps(tap_slot);
                 continue;
             }
             const int slot = item % kPixelSlots;
@@ -391,5 +366,4 @@ __global__ void __cluster_dims__(kRanks, 1, 1) __launch_bounds__(kThreads, 1)
             }
         }
     }
-    if (kRanks > 1) cluster_sync();  // no block ends before all its barriers are used
 }

@@ -12,13 +12,11 @@ from kernels.conv_layers.convlayer_tensor import launches as common
 from kernels.conv_layers.convlayer_tensor.launches import DEPTH, EIGHT, FLOAT, OUTS, TAP_HALVES, WIDE, extents_fit
 
 #: Threads of the first launch and of the second, and the kernel's kPixelSlots, kRawSlots and kRawLeft.
-TAP_THREADS, THREADS, PIXEL_SLOTS, RAW_SLOTS, RAW_LEFT = 32, 512, 3, 3, 4
+TAP_THREADS, THREADS, PIXEL_SLOTS, RAW_SLOTS, RAW_LEFT = 32, 512, 4, 4, 4
 #: Tiles: strips of eight pixels beside each other, and rows.
-SHAPES = ((2, 8), (1, 16), (1, 14))
-#: Halves of a row of the tensor map of weights; two boxes of rows are a step.
-ROW = 64
-#: What it costs to begin and to end a block, in rows of eight pixels times steps.
-START = 40
+SHAPES = ((2, 8), (1, 14))
+#: What it costs to begin and to end a block, and to read the weights of a step, in rows of eight pixels times steps.
+START, WEIGHTS = 40, 2
 
 
 def fits(size: Size) -> str | None:
@@ -32,13 +30,11 @@ def fits(size: Size) -> str | None:
 class Cut:
     """How the rung cuts a layer.
 
-    Tiles of ``strips`` times 8 x ``high`` pixels, which ``across`` blocks share. A cluster of ``ranks`` copies weights
-    once.
+    Tiles of ``strips`` times 8 x ``high`` pixels, which ``across`` blocks share.
     """
 
     strips: int
     high: int
-    ranks: int
     across: int
     #: Work of the busiest SM: rows of pixels times steps.
     cost: float
@@ -50,12 +46,8 @@ def _cuts(size: Size) -> Iterator[Cut]:
         tiles = ceil_div(size["n"], strips * WIDE) * ceil_div(size["n"], high) * size["batch"]
         own = ceil_div(tiles, max(1, common.BLOCKS[1] // groups))
         across = ceil_div(tiles, own)
-        if steps <= common.TAP_SLOTS and across < tiles and (across + 1) * groups <= common.BLOCKS[1]:
-            across += across % 2
         waves = ceil_div(across * groups, common.BLOCKS[1])
-        # The blocks of a cluster copy halves of the same weights, as often.
-        together = across % 2 == 0 and (steps <= common.TAP_SLOTS or tiles % across == 0)
-        yield Cut(strips, high, 2 if together else 1, across, waves * (strips * high * own * steps + START))
+        yield Cut(strips, high, across, waves * ((strips * high + WEIGHTS) * own * steps + START))
 
 
 def cut(size: Size) -> Cut:
@@ -80,22 +72,20 @@ def launches(parts: int) -> Callable[[Size], tuple[Launch, ...]]:
             (TAP_THREADS,),
             ("weights", "taps", *extents[1:3]),
         )
-        rows = parts * TAP_HALVES // ROW
-        taps = Tensor("taps", (_steps_of_taps(size) * rows, ROW), (rows // 2, ROW), "float16", l2_promotion=256)
         pitch = ceil_div(one.strips * WIDE + 1 + RAW_LEFT, 4) * 4
         maps = Tensor(
             "input",
             (size["batch"] * size["c_in"], n, n),
-            (DEPTH, one.high + 2, pitch),
+            (8, one.high + 2, pitch),
             "float32",
             l2_promotion=256,
         )
         halves = PIXEL_SLOTS * parts * DEPTH // 8 * (one.high + 2) * one.strips * (WIDE + 2) * EIGHT
-        raw = RAW_SLOTS * DEPTH * (one.high + 2) * pitch * FLOAT
+        raw = RAW_SLOTS * 8 * (one.high + 2) * pitch * FLOAT
         shared = ceil_div(common.TAP_SLOTS * parts * TAP_HALVES * 2 + halves + raw, 128) * 128
-        name = f"convlayer_fused<{parts}, {one.strips}, {one.high}, {one.ranks}>"
+        name = f"convlayer_fused<{parts}, {one.strips}, {one.high}>"
         grid = (one.across, ceil_div(size["c_out"], OUTS))
-        return (first, Launch(name, grid, (THREADS,), (taps, maps, "output", *extents), shared, pdl=True))
+        return (first, Launch(name, grid, (THREADS,), ("taps", maps, "output", *extents), shared, pdl=True))
 
     return of
 
