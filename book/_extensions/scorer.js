@@ -23,6 +23,8 @@ const SUBJECTS = {
     "distributed shared memory", "setmaxnreg", "warp specialisation", "programmatic dependent launch"],
   "book/many-gpus": ["nccl", "multi-gpu", "several gpus", "nvlink", "all-reduce", "allreduce", "halo exchange", "peer access", "deadlock"],
   "book/other-algorithms": ["fft", "fast fourier transform", "fourier transform", "overlap-save", "fft convolution"],
+  "book/a-network": ["network", "cuda graph", "launch latency", "persistent kernel", "dependent launch", "group norm", "pytorch operator",
+    "custom operator", "diffusion policy"],
   "book/sources": ["sources", "claims"],
   "book/profiling": ["profiling", "profiler", "nsight compute", "ncu", "stall", "stall reason", "eligible warp"],
   "book/emulator": ["emulator", "ptx", "race", "race detector"],

@@ -4,6 +4,9 @@ NVBench runs its benchmarks once per process, so each run of ``measure`` starts 
 one benchmark. A target is verified at its own size on NVBench's stream before its first regime is sampled; a wrong
 result stops the rest of its ladder.
 
+A target that is done is kept at once (``climb.bench.records.parts``), so that it is not lost if the process is killed.
+The process ends with the one that started it.
+
 ``OUT`` receives ``nvbench.json`` (with the raw samples in ``nvbench.json-bin/``), ``nvbench.log``, ``points.json`` (the
 verification of each target, or its error) and ``device.json``. Progress goes to stderr, one line per point and regime.
 """
@@ -16,6 +19,7 @@ import json
 import os
 import statistics
 import sys
+import time
 import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -28,8 +32,13 @@ from climb.bench.cold import CacheCleaner
 from climb.bench.libraries import description, prepared
 from climb.bench.libraries.kernels_of import kernels_of
 from climb.bench.measure import Sampling, Target
+from climb.bench.nvbench_results import Measured
 from climb.bench.problem import PeerUnavailable, RungUnavailable
+from climb.bench.processes import end_with_parent
+from climb.bench.records import parts
 from climb.bench.registry import load_ladder
+
+_WORTH_SAYING_S = 10
 
 
 class Gpu:
@@ -96,6 +105,10 @@ class Run:
         self.results: list[dict[str, Any] | None] = [None] * len(self.targets)
         self.ceilings: dict[str, float] = spec["ceilings"]
         self.failed: set[str] = set()
+        self.parts = {ladder: Path(path) for ladder, path in spec.get("parts", {}).items()}
+        self.started: str = spec.get("started", "")
+        self._begun = time.monotonic()
+        self._regimes: dict[str, tuple[Measured, int]] = {}
         self._case: tuple[tuple[str, str], Case] | None = None
         self._launch: Callable[[], None] | None = None
         self._clean: Callable[[], None] | None = None
@@ -144,12 +157,15 @@ class Run:
             state.set_timeout(result["timeout_s"])
             state.set_batch_target_time(self.sampling.batch_seconds)
             state.set_throttle_threshold(self.sampling.throttle_threshold)
-            before = self._sample_files()
+            before = self._sample_files() | self._clock_files()
             state.exec(sample, batched=regime == "batch")
         self.gpu.synchronize()
         if state.is_skipped():
             raise RuntimeError(f"NVBench skipped it: {state.get_skip_reason()}")
-        self._report(index, regime, self._sample_files() - before)
+        ctypes.CDLL(None).fflush(None)
+        lines = nvbench_results.read_log(self.out / "nvbench.log").get(measure.benchmark_name(index, regime), [])
+        self._report(index, regime, self._sample_files() - before, lines)
+        self._keep(index, regime, self._sample_files() - before, self._clock_files() - before, lines)
 
     def _prepare(self, index: int, stream: int) -> None:
         """Verify the target on NVBench's stream, and keep its launch for all of its regimes."""
@@ -195,10 +211,34 @@ class Run:
     def _sample_files(self) -> set[Path]:
         return {p for p in self.out.glob("nvbench.json-bin/*.bin") if p.stem.isdigit()}
 
-    def _report(self, index: int, regime: str, written: set[Path]) -> None:
+    def _clock_files(self) -> set[Path]:
+        return {p for p in self.out.glob("nvbench.json-freqs-bin/*.bin") if p.stem.isdigit()}
+
+    def _keep(self, index: int, regime: str, samples: set[Path], clocks: set[Path], lines: list[str]) -> None:
+        """Add the target to its ladder's part once its last regime is measured.
+
+        NVBench writes its JSON at the very end, so this reads what is there. A target that cannot be kept is said, and
+        measured all the same.
+        """
+        target, result = self.targets[index], self.results[index]
+        part = self.parts.get(target.ladder)
+        if part is None or result is None:
+            return
+        try:
+            found = nvbench_results.finished(min(samples), min(clocks, default=None), lines)
+            if regime == target.regimes[0]:
+                self._regimes = {}
+            self._regimes[regime] = found, nvbench_results.throttled_samples(lines)
+            if regime == target.regimes[-1]:
+                measured = {name: one for name, (one, _) in self._regimes.items()}
+                throttled = {name: count for name, (_, count) in self._regimes.items()}
+                points = measure.make_points(target, result, measured, throttled, self.sampling)
+                parts.append(part, parts.Finished(self.started, points))
+        except Exception as error:  # the measurement itself is whole, and NVBench's JSON will have it
+            print(f"{target}: not kept in {part.name}: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
+
+    def _report(self, index: int, regime: str, written: set[Path], lines: list[str]) -> None:
         """Print one line per regime. NVBench reports at the end, so this reads its files as they appear."""
-        ctypes.CDLL(None).fflush(None)
-        lines = nvbench_results.read_log(self.out / "nvbench.log").get(measure.benchmark_name(index, regime), [])
         if regime == "batch":
             self._say(index, regime, nvbench_results.batch_mean_s(lines), "mean")
             return
@@ -210,13 +250,17 @@ class Run:
 
     def _say(self, index: int, regime: str, seconds: float | None, extra: str) -> None:
         target = self.targets[index]
-        time = "time not read yet" if seconds is None else f"{seconds * 1e6:12.2f} us"
+        said = "time not read yet" if seconds is None else f"{seconds * 1e6:12.2f} us"
         share = ""
         if seconds and regime == "cold":  # the limit is that of a cold start
             with contextlib.suppress(roofline.MissingCeiling):
                 least = roofline.limit_s(load_ladder(target.ladder).problem, target.size, self.ceilings)
                 share = f"{100 * least / seconds:4.0f} % of the limit"
-        line = f"[{index + 1}/{len(self.targets)}] {target!s:<56} {regime:<5} {time} {share:<21} {extra}"
+        line = f"[{index + 1}/{len(self.targets)}] {target!s:<56} {regime:<5} {said} {share:<21} {extra}"
+        elapsed = time.monotonic() - self._begun
+        left = elapsed / (index + 1) * (len(self.targets) - index - 1)
+        if regime == target.regimes[-1] and left > _WORTH_SAYING_S:
+            line += f", about {left:.0f} s left"
         print(line, file=sys.stderr, flush=True)
 
 
@@ -265,4 +309,5 @@ def _stdout_to(path: Path) -> Iterator[None]:
 
 
 if __name__ == "__main__":
+    end_with_parent()
     sys.exit(main(Path(sys.argv[1]), Path(sys.argv[2])))

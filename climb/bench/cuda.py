@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import Any, Literal
 
-from climb.toolchain.packages import preload
+from climb.toolchain.includes import before_cupy
 
 __all__ = ["Backend", "BackendError", "backend", "can_measure", "cp", "fallback", "missing_gpu", "replaying"]
 
@@ -57,7 +57,7 @@ def _choose() -> _Choice:
     reason = missing_gpu()
     if not reason:
         try:
-            preload("nvrtc")  # CuPy shall compile with the compiler that the emulator has
+            before_cupy()  # CuPy shall compile with the compiler and the headers that the emulator has
             cupy = importlib.import_module("cupy")
             cupy.cuda.runtime.getDeviceCount()
             return _Choice("cupy", cupy)

@@ -1,6 +1,6 @@
 """Runs and times the standalone cells of one chapter, in a process that has CuPy and no ladder or tool of the book.
 
-CuPy compiles with the locked NVRTC all the same: it is loaded before CuPy looks for one.
+CuPy compiles with the locked NVRTC and its headers all the same: they are chosen before CuPy looks for any.
 
 :mod:`climb.bench.event_timing` starts it: it reads ``{"sources", "repetitions", "warm_seconds"}`` from standard input,
 and prints the times.
@@ -17,7 +17,7 @@ import sys
 import time
 from typing import Any
 
-from climb.toolchain.packages import preload
+from climb.toolchain.includes import before_cupy
 
 
 def time_cells(sources: list[str], repetitions: int, warm_seconds: float) -> list[list[list[float]]]:
@@ -26,7 +26,7 @@ def time_cells(sources: list[str], repetitions: int, warm_seconds: float) -> lis
     Each cell sees NaN, as where nothing is recorded. Raises RuntimeError when a repetition prints another text, or asks
     for another number of times, than the first run, which compiles and is not counted.
     """
-    preload("nvrtc")
+    before_cupy()
     cp: Any = importlib.import_module("cupy")
     _warm(cp, warm_seconds)
     measured = cp.cuda.get_elapsed_time

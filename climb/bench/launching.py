@@ -4,6 +4,7 @@ several at once as a CUDA graph."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from itertools import groupby
 from typing import Any
 
@@ -11,17 +12,23 @@ import numpy as np
 
 from climb.bench.cuda import backend, cp
 from climb.bench.problem import Launch
+from climb.emulator import dependent_launches
 
 
 def starter(function: Any, launch: Launch, args: tuple[Any, ...]) -> Callable[[], None]:
     """A function that starts the launch once, on the current stream.
 
     ``function`` is the kernel (``cp.RawKernel``), ``args`` what is passed for ``launch.args``. On the emulator a launch
-    with ``pdl`` starts when the one before it has ended, which is one of the orders that a GPU may choose.
+    with ``pdl`` starts when the one before it has ended, and raises EarlyAccess where it depends on that.
     """
     if launch.pdl and backend == "cupy":
         return _started_early(function, launch, args)
-    return lambda: function(launch.grid, launch.block, args, shared_mem=launch.shared_mem)
+
+    def start() -> None:
+        with dependent_launches() if launch.pdl else nullcontext():
+            function(launch.grid, launch.block, args, shared_mem=launch.shared_mem)
+
+    return start
 
 
 def in_order(launches: Sequence[Launch], starts: Sequence[Callable[[], None]]) -> list[Callable[[], None]]:

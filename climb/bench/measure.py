@@ -26,7 +26,7 @@ from climb.bench import hardware, records
 from climb.bench.ladder import CUPY_OPTIONS, REGIMES, Ladder
 from climb.bench.nvbench_results import Measured, ResultsError, read_log, read_results, throttled_samples
 from climb.bench.problem import Peer, size_label
-from climb.bench.records import CeilingPoint, CeilingsRecord, Point, Record, Skipped
+from climb.bench.records import CeilingPoint, CeilingsRecord, Point, Record
 from climb.bench.registry import ladder_names, load_ladder
 
 _ROOT = Path(__file__).resolve().parents[2]
@@ -155,53 +155,9 @@ def _ceiling_point(name: str, target: Target, point: Point) -> CeilingPoint:
     return CeilingPoint(name, ladder.name, derived.amount(ladder, name, target.size), point)
 
 
-def record_ladders(
-    load_names: Sequence[str],
-    sampling: Sampling,
-    known: Sequence[Path],
-    keep: Path | None = None,
-    failures: dict[str, str] | None = None,
-) -> list[Record]:
-    """Measure whole ladders with their peers in one run. Writes nothing; ``save_record`` does.
-
-    ``known`` are folders of records; the ceilings of the first that has some are those of the new records. With
-    ``failures``, the message of a ladder that fails is put there, and it has no record. Raises
-    :class:`MeasurementFailed`.
-    """
-    ladders = {name: load_ladder(name) for name in load_names}
-    targets = [target for name, ladder in ladders.items() for target in targets_of(ladder, name)]
-    session = next((c for folder in known if (c := records.load_ceilings(folder)) is not None), None)
-    ceilings = session.values if session else records.Ceilings()
-    skipped: list[tuple[Target, str]] = []
-    measured, device = run(targets, sampling, keep=keep, ceilings=ceilings, failures=failures, skipped=skipped)
-    points: dict[str, list[Point]] = {}
-    for target, found in zip(targets, measured, strict=True):
-        points.setdefault(target.ladder, []).extend(found)
-    return [
-        Record(
-            ladder=ladder.name,
-            date=datetime.now(UTC).strftime("%Y-%m-%d"),
-            commit=hardware.commit(),
-            device=device,
-            session=session.session if session else "",
-            ceilings=ceilings,
-            points=tuple(points[name]),
-            skipped=tuple(Skipped(t.name, t.size, why) for t, why in skipped if t.ladder == name),
-        )
-        for name, ladder in ladders.items()
-        if name not in (failures or {})
-    ]
-
-
 def known_ceilings(folders: Sequence[Path]) -> records.Ceilings:
     """The ceilings of the first folder that has some; none where no folder has."""
     return next((c for folder in folders if (c := records.ceilings_of(folder))), records.Ceilings())
-
-
-def record_ladder(load_name: str, sampling: Sampling, known: Sequence[Path], keep: Path | None = None) -> Record:
-    """Measure one whole ladder, as ``record_ladders`` does."""
-    (record,) = record_ladders([load_name], sampling, known, keep=keep)
-    return record
 
 
 def try_out(targets: Sequence[Target], sampling: Sampling, known: Sequence[Path], keep: Path | None = None) -> None:
@@ -220,6 +176,8 @@ def run(
     ceilings: Mapping[str, float] | None = None,
     failures: dict[str, str] | None = None,
     skipped: list[tuple[Target, str]] | None = None,
+    parts: Mapping[str, Path] | None = None,
+    started: str = "",
 ) -> tuple[list[tuple[Point, ...]], dict[str, Any]]:
     """Measure targets in a child process. Returns a point for each regime of each target, in order, and the device.
 
@@ -227,19 +185,22 @@ def run(
     other ladders are measured all the same. A rung or peer that is unavailable here has no points; it and the reason
     are appended to ``skipped``.
 
-    ``keep`` is a folder for NVBench's own files; ``ceilings`` are known ceilings, for the progress lines. An
+    ``keep`` is a folder for NVBench's own files; ``ceilings`` are known ceilings, for the progress lines. A target of
+    a ladder in ``parts`` is added to that file as soon as it is measured, as part of the run that ``started`` then. An
     interruption ends the child. Raises :class:`MeasurementFailed`.
     """
     with tempfile.TemporaryDirectory(prefix="measure-") as scratch:
         out = keep or Path(scratch)
         out.mkdir(parents=True, exist_ok=True)
-        for old in ("points.json", "nvbench.json", "nvbench.log", "device.json", *out.glob("nvbench.json-bin/*")):
+        for old in ("points.json", "nvbench.json", "nvbench.log", "device.json", *out.glob("nvbench.json-*bin/*")):
             (out / old).unlink(missing_ok=True)
         spec = {
             "targets": [asdict(t) for t in targets],
             "sampling": asdict(sampling),
             "seed": seed,
             "ceilings": dict(ceilings or {}),
+            "parts": {ladder: str(path.absolute()) for ladder, path in (parts or {}).items()},
+            "started": started,
         }
         (out / "spec.json").write_text(json.dumps(spec, indent=1), encoding="utf-8")
         status = run_child(out / "spec.json", out)

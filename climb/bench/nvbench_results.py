@@ -10,6 +10,7 @@ import json
 import re
 from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,8 @@ import numpy as np
 _SAMPLES = "nv/json/bin:nv/cold/sample_times"
 _RUN = re.compile(r"^Run:.*?\b(point-\d+(?:-[a-z]+)?)\b")
 _THROTTLED = "GPU throttled below threshold"
-_BATCH = re.compile(r"\bBatch: ([0-9.]+)ms GPU")
+_BATCH = re.compile(r"\bBatch: ([0-9.]+)ms GPU.*?\b([0-9]+)x$")
+_WALL = re.compile(r"\bCold: .*?\b([0-9.]+)s total wall")
 
 
 class ResultsError(RuntimeError):
@@ -79,6 +81,27 @@ def batch_mean_s(lines: list[str]) -> float | None:
     """The batch mean as the log gives it, in seconds, or None."""
     means = [float(match[1]) for line in lines if (match := _BATCH.search(line))]
     return means[-1] * 1e-3 if means else None
+
+
+def finished(samples: Path, clocks: Path | None, lines: list[str]) -> Measured:
+    """One benchmark before NVBench has written its JSON: from its files of samples and clocks, and its log lines.
+
+    The log gives the batch mean to a nanosecond, and the wall time to a hundredth of a second. Raises
+    :class:`ResultsError`.
+    """
+    cold = read_samples(samples)
+    if not cold:
+        raise ResultsError(samples.name, "NVBench accepted no sample")
+    walls = [float(match[1]) for line in lines if (match := _WALL.search(line))]
+    batches = [match for line in lines if (match := _BATCH.search(line))]
+    rates = read_samples(clocks) if clocks else ()
+    return Measured(
+        cold=cold,
+        cold_wall_s=walls[-1] if walls else 0.0,
+        batch_mean_s=float(batches[-1][1]) * 1e-3 if batches else None,
+        batch_launches=int(batches[-1][2]) if batches else 0,
+        sm_clock_hz=fmean(rates) if rates else None,
+    )
 
 
 def _measured(name: str, state: dict[str, Any], folder: Path) -> Measured:

@@ -189,7 +189,7 @@ class Launch:
     :class:`Textured` or :class:`Tensor`. With ``pdl``, programmatic dependent launch, the kernel may start before the
     launch before it has ended, as soon as all its blocks have executed ``griddepcontrol.launch_dependents`` or ended;
     it must execute ``griddepcontrol.wait`` before it reads what that launch writes. It needs a launch before it in the
-    same rung, and compute capability 9.0. On the emulator it starts when the launch before it has ended. With
+    same rung, and compute capability 9.0. The emulator raises EarlyAccess for an access that should have waited. With
     ``graph``, it and its neighbours that have it too are captured into one CUDA graph when the rung is prepared, and
     the graph is launched; on the emulator they are launched one after the other.
     """

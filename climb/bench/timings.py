@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from climb.bench import cuda, hardware, measure, records, roofline
+from climb.bench import cuda, hardware, measure, recording, records, roofline
 from climb.bench.ladder import Ladder
 from climb.bench.measure import Sampling
 from climb.bench.problem import Size, size_label
-from climb.bench.records import Point, Record
+from climb.bench.records import Point, Record, parts
 from climb.bench.registry import load_ladder
 from climb.bench.roofline import Limit
 
@@ -190,8 +190,9 @@ def _live(ladder_name: str) -> Record:
             return known
     except (records.MissingRecord, records.RecordError):
         pass
-    record = measure.record_ladder(ladder_name, _LIVE, folders)
+    record = recording.record_ladder(ladder_name, _LIVE, folders, parts_in=LOCAL)
     records.save_record(record, path)
+    parts.part_path(ladder.name, LOCAL).unlink(missing_ok=True)
     return record
 
 

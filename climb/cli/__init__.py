@@ -33,6 +33,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "record": ("climb.cli.record", "measure, count and profile ladders on this GPU"),
     "profile": ("climb.cli.profile", "read the hardware's counters of ladders with Nsight Compute"),
     "transfers": ("climb.cli.transfers", "measure what moving a ladder's arrays costs"),
+    "spans": ("climb.cli.spans", "record when each launch of a rung begins and ends"),
     "repeats": ("climb.cli.repeats", "count how often each rung gives which bits"),
     "occupancy": ("climb.cli.occupancy", "read occupancy with Nsight Compute"),
     "divergence": ("climb.cli.divergence", "count what diverging kernels execute with Nsight Compute"),

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import os
 import shutil
-from collections.abc import Iterable
+import signal
+import sys
+import threading
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -43,6 +47,19 @@ def use_commit(args: argparse.Namespace) -> None:
         os.environ["WORKLOG_COMMIT"] = args.commit
 
 
+@contextlib.contextmanager
+def interrupted_by_sigterm() -> Iterator[None]:
+    """Meanwhile, SIGTERM, by which ``timeout`` ends a command, ends this one as Ctrl-C does, with its children."""
+    if threading.current_thread() is not threading.main_thread():  # only the main thread may set handlers
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
 def loaded(names: Iterable[str]) -> list[Ladder]:
     """The ladders of those names. Raises UsageError for a name that no ladder has."""
     from climb.bench.registry import UnknownLadder, load_ladder
@@ -65,6 +82,18 @@ def need_gpu(what: str) -> None:
         raise Unavailable(
             f"{what} needs an NVIDIA GPU and CuPy (pip install '.[gpu]'); here kernels run on the emulator"
         )
+
+
+def check_versions(go_on: bool) -> None:
+    """Say which versions are not the locked ones. Raises Unavailable for another compiler, unless told to go on."""
+    from climb.bench import versions
+
+    found = versions.differences(versions.compiler())
+    for package, how in found.items():
+        print(f"not as locked: {package} {how}", file=sys.stderr, flush=True)
+    reason = versions.compiler_differs(found)
+    if reason and not go_on:
+        raise Unavailable(f"{reason}; --any-compiler records all the same")
 
 
 #: The programs of the CUDA toolkit that commands run, and what to say where one is missing.

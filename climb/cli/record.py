@@ -1,14 +1,18 @@
 """Measure, count and profile ladders on this GPU: everything that the book and its tests want to know of them.
 
 The steps, in order: ceilings (of the GPU, once a day), then for each ladder measure (times and peers, with NVBench),
-profile and agreement (counters, with ncu), sanitize (compute-sanitizer), and repeats, transfers, cpu (NumPy and PyTorch
-on the CPU), search and divergence for the ladders that have such records. The limits of all ladders come from the same
-ceilings: --only ceilings measures them anew.
+profile and agreement (counters, with ncu), sanitize (compute-sanitizer), and repeats, spans, transfers, cpu (NumPy and
+PyTorch on the CPU), search and divergence for the ladders that have such records. The limits of all ladders come from
+the same ceilings: --only ceilings measures them anew.
 Last, events times the standalone cells of the ladders' chapters; of all chapters where no ladder is named.
 A step whose tool is not installed is skipped. A failing step does not lose what the others have measured.
 
 A ladder is recorded whole, because ratios must come from one run. With --rung or --size, a part is measured and
 printed, and no record is written. --together measures several ladders in one run.
+
+What is measured when the command is interrupted or killed is kept in LADDER.part beside the record. The next record of
+the ladder continues it, if session, board, versions, clocks and sampling are the same, and a target that it measures
+again first takes as long as before. Such a record lists its runs.
 
 Exit status: 0, all is recorded; 1, a step failed; 3, no step failed but one was skipped.
 """
@@ -26,7 +30,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from climb.cli import common
-from climb.cli.errors import Unavailable, UsageError
+from climb.cli.errors import UsageError
 
 if TYPE_CHECKING:
     from climb.bench.measure import Sampling
@@ -65,6 +69,11 @@ def parse_size(text: str) -> dict[str, Any]:
 
 def run(args: argparse.Namespace) -> int:
     """Record. Raises UsageError and Unavailable."""
+    with common.interrupted_by_sigterm():
+        return _run(args)
+
+
+def _run(args: argparse.Namespace) -> int:
     from climb.bench import hardware
     from climb.bench.registry import ladder_names
     from climb.cli.record_steps import CHAPTER_STEPS, SESSION, STEPS, Options, chapters_of, exit_status, run_steps
@@ -77,7 +86,7 @@ def run(args: argparse.Namespace) -> int:
     session, steps, of_chapters = _chosen(args.only, (SESSION,), STEPS, CHAPTER_STEPS)
     common.need_gpu("recording")
     common.use_commit(args)
-    _check_versions(args.any_compiler or part)
+    common.check_versions(args.any_compiler or part)
     options = Options(hardware.gpu_slug(hardware.device_block()["name"]), _sampling(args), args.records, args.keep)
     for line in tuned_elsewhere(names, options.gpu):
         _say(line)
@@ -125,18 +134,6 @@ def _session_outcomes(session: Sequence[Step], options: Options, *, asked: bool)
             yield outcome
 
 
-def _check_versions(go_on: bool) -> None:
-    """Say which versions are not the locked ones. Raises Unavailable for another compiler, unless told to go on."""
-    from climb.bench import versions
-
-    found = versions.differences(versions.compiler())
-    for package, how in found.items():
-        _say(f"not as locked: {package} {how}")
-    reason = versions.compiler_differs(found)
-    if reason and not go_on:
-        raise Unavailable(f"{reason}; --any-compiler records all the same")
-
-
 def _chosen(only: str | None, *kinds: Sequence[Step]) -> list[tuple[Step, ...]]:
     """Of each kind of steps those that ``--only`` names, in their order; all without it. Raises UsageError."""
     if only is None:
@@ -157,12 +154,13 @@ def _sampling(args: argparse.Namespace) -> Sampling:
 
 def _measured_together(names: Sequence[str], options: Options) -> list[Outcome]:
     """Measure ladders in one run; a ladder that fails does not keep the others from being saved."""
-    from climb.bench.measure import MeasurementFailed, record_ladders
+    from climb.bench.measure import MeasurementFailed
+    from climb.bench.recording import record_ladders
     from climb.cli.record_steps import Outcome, saved
 
     failures: dict[str, str] = {}
     try:
-        found = record_ladders(names, options.sampling, options.known, keep=options.keep, failures=failures)
+        found = record_ladders(names, options.sampling, options.known, options.keep, failures, options.target)
     except MeasurementFailed as error:
         return [Outcome(", ".join(names), "measure", "failed", f"MeasurementFailed: {error}")]
     outcomes = [Outcome(record.ladder, "measure", "done", saved(record, options)) for record in found]

@@ -18,6 +18,7 @@ from typing import Literal
 from climb.bench import hardware, records, standalone
 from climb.bench.cpu import has_methods, record_cpu
 from climb.bench.measure import Sampling
+from climb.bench.records import parts
 from climb.bench.registry import KERNELS, ladder_names, load_ladder
 from climb.cli.common import TOOLS
 from climb.cli.search import search_module
@@ -143,19 +144,22 @@ def ceilings_are_due(options: Options) -> bool:
 
 def measure(ladder: str, options: Options) -> str:
     """Measure a whole ladder with its peers, and save its record."""
-    from climb.bench.measure import record_ladder
+    from climb.bench.recording import record_ladder
 
     keep = options.keep / ladder if options.keep else None
-    return saved(record_ladder(ladder, options.sampling, options.known, keep=keep), options)
+    record = record_ladder(ladder, options.sampling, options.known, keep=keep, parts_in=options.target)
+    return saved(record, options)
 
 
 def saved(record: records.Record, options: Options) -> str:
-    """Save a record, and say where it is, how many points it has and which of them ran slowly."""
+    """Save a record in place of its part; say where it is, how many points it has and which of them ran slowly."""
     path = records.record_path(record.ladder, options.gpu, options.folder)
     records.save_record(record, path)
+    parts.part_path(record.ladder, options.target).unlink(missing_ok=True)
     slowed = dict.fromkeys(point.name for point in record.points if record.slowed(point))
     marked = f", below {records.FULL_CLOCK:.0%} of the SM clock: {', '.join(slowed)}" if slowed else ""
-    return f"{path}: {len(record.points)} points{marked}"
+    runs = f" of {len(record.runs)} runs" if record.runs else ""
+    return f"{path}: {len(record.points)} points{runs}{marked}"
 
 
 def _profile(ladder: str, options: Options) -> str:
@@ -189,6 +193,12 @@ def _repeats(ladder: str, options: Options) -> str:
     from climb.bench.repeats import record_repeats
 
     return str(record_repeats(ladder, options.folder))
+
+
+def _spans(ladder: str, options: Options) -> str:
+    from climb.bench.spans import record_spans
+
+    return str(record_spans(ladder, folder=options.folder))
 
 
 def _transfers(ladder: str, options: Options) -> str:
@@ -271,6 +281,7 @@ STEPS: tuple[Step, ...] = (
     Step("agreement", _agreement, _in_the_book, _program("ncu")),
     Step("sanitize", _sanitize, _in_the_book, _program("compute-sanitizer")),
     Step("repeats", _repeats, _recorded_in("repeats"), _nothing),
+    Step("spans", _spans, _recorded_in("spans"), _nothing),
     Step("transfers", _transfers, _recorded_in("transfers"), _nothing),
     Step("cpu", _cpu, has_methods, _nothing),
     Step("search", _search, _searched_without_tables, _nothing),

@@ -21,6 +21,7 @@ from climb.display.ring_figure import ring_figure
 from climb.display.roofline_figure import roofline_figure
 from climb.display.shared_figures import messages_figure, timeline_figure
 from climb.display.social_picture import draw_social_picture
+from climb.display.spans_figure import spans_figure
 from climb.display.stalls_figure import stalls_figure
 from climb.display.steps_figure import steps_figure, warp_steps
 from climb.display.style import alt_text, save, svg
@@ -43,6 +44,7 @@ __all__ = [
     "ring_figure",
     "roofline_figure",
     "save",
+    "spans_figure",
     "stalls_figure",
     "steps_figure",
     "sweep_figure",

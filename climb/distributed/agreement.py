@@ -22,11 +22,12 @@ from climb.distributed.plan import (
     Plan,
     Send,
     Step,
+    distant_parts,
     kind_of,
     parts,
     talks,
 )
-from climb.fake_cupy.nccl_world import ring_bytes
+from climb.rings import ring_bytes
 
 
 class PlanError(ValueError):
@@ -59,11 +60,10 @@ def _check_parts(rank: int, plan: Plan, own: Arrays, arrays: Sequence[Arrays]) -
         where = f"rank {rank}, step {number} ({kind_of(step)})"
         for part in parts(step):
             _check_part(part, own, where)
-        if isinstance(step, Copy):
-            if step.rank is not None:
-                _check_part(step.source, arrays[step.rank], f"{where}, on rank {step.rank}")
-            if step.source.count != step.target.count:
-                raise PlanError(f"{where}: {step.source.count} elements to {step.target.count}")
+        for other, part in distant_parts(step):
+            _check_part(part, arrays[other], f"{where}, on rank {other}")
+        if isinstance(step, Copy) and step.source.count != step.target.count:
+            raise PlanError(f"{where}: {step.source.count} elements to {step.target.count}")
         if isinstance(step, Collective):
             factor = {"allGather": (len(arrays), 1), "reduceScatter": (1, len(arrays))}.get(step.kind, (1, 1))
             if step.source.count * factor[0] != step.target.count * factor[1]:

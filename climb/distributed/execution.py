@@ -12,9 +12,11 @@ from typing import Any, Literal
 
 import numpy as np
 
+from climb.bench.binding import bound
 from climb.bench.cuda import backend, cp
 from climb.bench.ladder import compiled_functions
 from climb.bench.problem import Launch
+from climb.bench.tensor_maps import tensor_map
 from climb.distributed.ladder import SharedLadder
 from climb.distributed.peers import map_peers, unmap
 from climb.distributed.plan import (
@@ -22,6 +24,7 @@ from climb.distributed.plan import (
     MESSAGES,
     After,
     Barrier,
+    Boxes,
     Collective,
     Compute,
     Copy,
@@ -177,7 +180,10 @@ class Execution:
             return self.arrays[arg.array] if arg.rank == self.rank.place.rank else self._peers[arg.array, arg.rank]
         if isinstance(arg, Part):
             return self._view(arg)
-        return self.arrays[arg] if isinstance(arg, str) else arg
+        if isinstance(arg, Boxes):
+            whole = self.arrays[arg.part.array] if arg.rank is None else self._peers[arg.part.array, arg.rank]
+            return tensor_map(_cut(whole, arg.part).reshape(arg.shape), arg.box)
+        return bound(arg, self.arrays)
 
     def _copy(self, step: Copy, stream: Any) -> Callable[[], None]:
         whole = self.arrays[step.source.array] if step.rank is None else self._peers[step.source.array, step.rank]

@@ -36,6 +36,8 @@ class SharedProblem:
     ``reference(inputs, place, size)`` what must be in its outputs at the end, in float64. ``flops`` and ``bytes`` are
     the least work of all ranks together. ``spots(inputs, size)`` gives some rows of the whole outputs, and what must be
     in them, for sizes at which the whole reference takes too long; a rank's outputs are then its share of the rows.
+    Ranks must compute the same bits as one GPU, unless ``same_bits`` is False: cutting the problem then changes how it
+    rounds.
     """
 
     name: str
@@ -51,6 +53,7 @@ class SharedProblem:
     headline: tuple[Size, ...]
     check: tuple[Size, ...]
     spots: Callable[[Mapping[str, np.ndarray], Size], tuple[list[int], dict[str, np.ndarray]]] | None = None
+    same_bits: bool = True
 
 
 def _no_demand(size: Size, ranks: int) -> str | None:
@@ -66,7 +69,8 @@ class SharedRung:
     A ``graph`` rung captures its plan as a CUDA graph once and launches that. ``shared`` names arrays that other ranks
     map into their memory, for :class:`~climb.distributed.plan.Peer` arguments and copies. A rung that cuts the problem
     in its own way has ``arrays``, ``share`` and ``reference`` of its own, instead of the problem's; ``tolerance``
-    replaces the problem's where a rung computes with less precision.
+    replaces the problem's where a rung computes with less precision. ``arch``, ``"sm_90a"``, is for kernels with
+    instructions of that one architecture.
     """
 
     name: str
@@ -83,6 +87,7 @@ class SharedRung:
     share: Callable[[Mapping[str, np.ndarray], Place, Size], dict[str, np.ndarray]] | None = None
     reference: Callable[[Mapping[str, np.ndarray], Place, Size], dict[str, np.ndarray]] | None = None
     tolerance: Callable[[Size], float] | None = None
+    arch: str = ""
 
 
 @dataclass(frozen=True)
@@ -143,7 +148,8 @@ class SharedLadder(Rungs):
 
     def options(self, name: str) -> tuple[str, ...]:
         """The compiler's options of a rung."""
-        return (*_STANDARD, *self[name].options)
+        arch = self[name].arch
+        return (*_STANDARD, *self[name].options, *((f"-arch={arch}",) if arch else ()))
 
     def sha256(self, name: str, ranks: int, size: Size) -> str:
         """The hash of what is measured: code, options, and the plans of all ranks, by the rule of ``identity``."""

@@ -25,6 +25,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from climb import paths
 from climb.distributed.rank import STATUS
 
 #: After a rank has failed, how long the others may take to say what they make of it, in seconds.
@@ -76,6 +77,8 @@ def _ranks(command: list[str], ranks: int) -> Iterator[tuple[list[subprocess.Pop
             "MASTER_ADDR": "127.0.0.1",
             "MASTER_PORT": str(_free_port() - 1),
             "CLIMB_JOB": secrets.token_hex(8),
+            # A process that is given a file looks for modules beside that file, not where this one found climb.
+            "PYTHONPATH": os.pathsep.join(filter(None, (str(paths.PACKAGE.parent), os.environ.get("PYTHONPATH")))),
             STATUS: folder,
             # NVLink multicast (NVLS) reserves resources of the whole host; a reader who owns the host may turn it on.
             "NCCL_NVLS_ENABLE": os.environ.get("NCCL_NVLS_ENABLE", "0"),

@@ -62,8 +62,27 @@ class Peer:
 
 
 @dataclass(frozen=True)
+class Boxes:
+    """A tensor map of a part, as an argument of a kernel that has the copy engine bring boxes of it.
+
+    The part, of this rank or of another, is taken as a tensor of ``shape``; what lies outside is read as zeros.
+    """
+
+    part: Part
+    shape: tuple[int, ...]
+    box: tuple[int, ...]
+    rank: int | None = None
+
+    def __str__(self) -> str:
+        shape, box = (" x ".join(map(str, extents)) for extents in (self.shape, self.box))
+        owner = "" if self.rank is None else f" of rank {self.rank}"
+        return f"tensor map of {self.part}{owner} ({shape}, boxes of {box})"
+
+
+@dataclass(frozen=True)
 class Compute:
-    """Launch a kernel. Its ``args`` may be :class:`Peer` and :class:`Part` too. ``label`` names it in pictures."""
+    """Launch a kernel. Its ``args`` may be :class:`Peer`, :class:`Part` and :class:`Boxes` too. ``label`` names it in
+    pictures."""
 
     launch: Launch
     stream: str = COMPUTE
@@ -177,7 +196,8 @@ def needs(plan: Plan) -> list[set[int]]:
 def parts(step: Step) -> Iterable[Part]:
     """The parts of this rank's arrays that a step names."""
     if isinstance(step, Compute):
-        return [arg for arg in step.launch.args if isinstance(arg, Part)]
+        own = [arg.part for arg in step.launch.args if isinstance(arg, Boxes) and arg.rank is None]
+        return [*(arg for arg in step.launch.args if isinstance(arg, Part)), *own]
     if isinstance(step, Exchange):
         return [message.part for message in step.messages]
     if isinstance(step, Collective):
@@ -185,6 +205,14 @@ def parts(step: Step) -> Iterable[Part]:
     if isinstance(step, Copy):
         return [step.target] if step.rank is not None else [step.source, step.target]
     return []
+
+
+def distant_parts(step: Step) -> Iterable[tuple[int, Part]]:
+    """The parts of other ranks' arrays that a step names, with their ranks."""
+    if isinstance(step, Compute):
+        boxes = [arg for arg in step.launch.args if isinstance(arg, Boxes)]
+        return [(arg.rank, arg.part) for arg in boxes if arg.rank is not None]
+    return [(step.rank, step.source)] if isinstance(step, Copy) and step.rank is not None else []
 
 
 def as_json(step: Step) -> dict[str, Any]:

@@ -33,7 +33,7 @@ class Outcome:
 
 
 def allocate(ladder: SharedLadder, name: str, place: Place, size: Size, inputs: Mapping[str, Any]) -> dict[str, Any]:
-    """A rank's arrays on the device: its share of the inputs, and NaN (or -1) where it has nothing yet."""
+    """A rank's arrays on the device: its share of the inputs; NaN (or the largest integer) where it has nothing yet."""
     given = ladder.share(name, inputs, place, size)
     made = {}
     for array, (shape, dtype) in ladder.arrays(name, place, size).items():
@@ -48,11 +48,11 @@ def allocate(ladder: SharedLadder, name: str, place: Place, size: Size, inputs: 
 
 
 def fill(array: Any, host: np.ndarray | None) -> None:
-    """Put these values into a device array, or NaN (-1) if there are none."""
+    """Put these values into a device array, or NaN (the largest integer) if there are none."""
     if host is not None:
         array.set(np.ascontiguousarray(host))
     elif array.size:
-        array.fill(NOTHING if array.dtype.kind == "f" else -1)
+        array.fill(NOTHING if array.dtype.kind == "f" else np.iinfo(array.dtype).max)
 
 
 def check(

@@ -7,6 +7,7 @@ counters = module.kernel(name).launch((8,), (128,), [x.address.to_bytes(8, "litt
 print(counters)
 """
 
+from .checks.dependent_launches import dependent_launches
 from .checks.enabled import ALL as ALL_CHECKS
 from .checks.enabled import checking
 from .comparison import Comparison, Difference
@@ -23,6 +24,7 @@ from .errors import (
     BarrierDivergence,
     BarrierMisuse,
     Deadlock,
+    EarlyAccess,
     EmulatorError,
     EndlessLoop,
     InvalidMetadata,
@@ -70,6 +72,7 @@ __all__ = [
     "Deadlock",
     "DeviceMemory",
     "Difference",
+    "EarlyAccess",
     "EmulatorError",
     "EndlessLoop",
     "Event",
@@ -100,6 +103,7 @@ __all__ = [
     "UnsupportedInstruction",
     "WarpMismatch",
     "checking",
+    "dependent_launches",
     "expect",
     "load",
     "run",

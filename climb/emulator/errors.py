@@ -96,6 +96,18 @@ class AsyncRace(Race):
     hint = "the wait for the asynchronous operation: which groups it leaves open, and a barrier after it for the others"
 
 
+class EarlyAccess(Race):
+    """An access of a dependent launch that conflicts with a launch before it, which may not have ended.
+
+    Details as for `Race`; `other` is the place in the launch before.
+    """
+
+    hint = (
+        "griddepcontrol.wait (cudaGridDependencySynchronize) before the first access to what the launch before uses, "
+        "in each thread or in one that the others then wait for"
+    )
+
+
 class Uninitialised(EmulatorError):
     """A read of memory that nothing has written. Details as for `Race`, without `other`."""
 

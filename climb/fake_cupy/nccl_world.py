@@ -12,6 +12,7 @@ import numpy as np
 
 from climb.emulator.memory.device_memory import Allocation
 from climb.fake_cupy.memory import device_memory
+from climb.rings import ring_bytes
 
 # The values of NCCL's enumeration of reductions, as in nccl.h.
 SUM, PROD, MAX, MIN = 0, 1, 2, 3
@@ -160,20 +161,6 @@ class World:
             nbytes = ring_bytes(call.kind, self.size, given, last)
             self.messages.append(Message(first.kind, call.rank, None, nbytes, step))
             call.done = True
-
-
-def ring_bytes(kind: str, ranks: int, nbytes: int, last: bool = False) -> int:
-    """What leaves a rank in a collective operation on `nbytes` by the ring algorithm.
-
-    `nbytes` are those of NCCL's count: of an all-gather what each rank gives, of a reduce-scatter what each rank gets.
-    `last` is the last rank in the ring of a broadcast, which has nobody to pass it on to. The factors are those by
-    which NCCL's tests turn times into "bus bandwidth" (nccl-tests, doc/PERFORMANCE.md).
-    """
-    if kind == "allReduce":
-        return 2 * (ranks - 1) * nbytes // ranks
-    if kind in ("reduceScatter", "allGather"):
-        return (ranks - 1) * nbytes
-    return 0 if last or ranks == 1 else nbytes
 
 
 def _all_written(calls: list[Operation]) -> np.ndarray | None:

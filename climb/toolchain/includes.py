@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from climb.toolchain.packages import pip_install, site_packages
+from climb.toolchain.packages import bindings_major, pip_install, preload, site_packages
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"\n]+)[>"]', re.MULTILINE)
 
@@ -62,6 +62,30 @@ def missing_package(header: str, major: int) -> str:
     if top == "crt" and not any((folder / "crt").is_dir() for folder in folders):
         return pip_install("crt", major)
     return ""
+
+
+def before_cupy() -> None:
+    """Let CuPy find NVRTC and headers of the CUDA version of cuda-bindings. To be called before CuPy is imported.
+
+    CuPy asks cuda.pathfinder for both. Where packages of two CUDA versions are installed, as PyTorch's beside the
+    book's, cuda.pathfinder answers with the newest headers, which an older NVRTC cannot read. It has no setting for
+    that, so the function that CuPy calls is replaced by one that knows the version.
+    """
+    preload("nvrtc")
+    try:
+        from cuda import pathfinder
+
+        find = pathfinder.find_nvidia_header_directory
+    except (ImportError, AttributeError):  # older packages know nothing of this search
+        return
+    folders = cuda_include_dirs(bindings_major())
+    own = {"cudart": folders[:1], "cccl": [folder for folder in folders if (folder / "cuda/std/version").is_file()]}
+
+    def find_nvidia_header_directory(libname: str) -> str | None:
+        fitting = own.get(libname)
+        return str(fitting[0]) if fitting else find(libname)
+
+    pathfinder.find_nvidia_header_directory = find_nvidia_header_directory
 
 
 def _companions(folder: Path) -> tuple[Path, ...]:

@@ -17,7 +17,7 @@ import pytest
 from tiny_ladder import made, scale
 from tools.nvbench_double import State, nvbench_double  # noqa: F401
 
-from climb.bench import alignment, hardware, measure, nvbench_results, records, targets
+from climb.bench import alignment, hardware, measure, nvbench_results, recording, records, targets
 from climb.bench.measure import MeasurementFailed, Sampling, Target
 from climb.bench.nvbench_results import ResultsError
 from climb.bench.records.ceilings import MEANING, Ceiling
@@ -131,7 +131,7 @@ def test_sampling_is_bounded(estimate, samples, timeout):
 
 def test_a_whole_ladder_becomes_a_record(nvbench, tmp_path, monkeypatch, capfd):
     monkeypatch.setenv("WORKLOG_COMMIT", "abc123")
-    made_now = measure.record_ladder(TINY, Sampling(), [tmp_path], keep=tmp_path / "kept")
+    made_now = recording.record_ladder(TINY, Sampling(), [tmp_path], keep=tmp_path / "kept")
     records.save_record(made_now, tmp_path / "scale.json")
     assert records.load_record("scale", folder=tmp_path) == made_now
     assert records.stale_points(made_now, scale.ladder) == []
@@ -162,7 +162,7 @@ def test_the_percentage_of_the_limit_is_reported_once_the_ceilings_are_known(nvb
 def test_a_ladder_may_be_measured_after_nvbenchs_flush_alone_too(nvbench, tmp_path, monkeypatch):
     regimes = ("cold", "batch", "dirty")
     monkeypatch.setattr(scale, "ladder", dataclasses.replace(scale.ladder, regimes=regimes))
-    made_now = measure.record_ladder(TINY, Sampling(), [tmp_path])
+    made_now = recording.record_ladder(TINY, Sampling(), [tmp_path])
     found = [(p.name, p.regime, p.median_s) for p in made_now.points[:3]]
     assert found == [("plain", "cold", 4e-3), ("plain", "batch", 3.6e-3), ("plain", "dirty", 4.4e-3)]
     assert records.stale_points(made_now, scale.ladder) == []
@@ -272,12 +272,13 @@ def test_several_ladders_are_measured_in_one_run_and_held_to_the_folders_ceiling
 
     def run(targets, sampling, **options):
         asked.extend(targets)
+        options["skipped"].extend((target, "not here") for target in targets)
         return [() for _ in targets], made.DEVICE
 
     monkeypatch.setattr(measure, "run", run)
     monkeypatch.setenv("WORKLOG_COMMIT", "f00")
     records.save_ceilings(made.ceilings(), tmp_path)
-    written = measure.record_ladders(["saxpy", "transpose"], Sampling(), [tmp_path / "none", tmp_path])
+    written = recording.record_ladders(["saxpy", "transpose"], Sampling(), [tmp_path / "none", tmp_path])
     assert [record.ladder for record in written] == ["saxpy", "transpose"]
     assert list(dict.fromkeys(target.ladder for target in asked)) == ["saxpy", "transpose"]
     for name, record in zip(("saxpy", "transpose"), written, strict=True):

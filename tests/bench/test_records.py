@@ -32,6 +32,7 @@ KIND_OF = {
     "profiles/divergence.json": schema.DivergenceRecord,
     "profiles/occupancy.json": kinds.OccupancyRecord,
     "repeats/*.json": kinds.RepeatsRecord,
+    "spans/*.json": kinds.SpansRecord,
     "search/*.json": kinds.SearchRecord,
     "timelines/*.json": TimelineRecord,
     "tuning/*.json": kinds.TuningRecord,

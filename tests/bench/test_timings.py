@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 from tiny_ladder import made, scale
 
-from climb.bench import cuda, hardware, measure, records
+from climb.bench import cuda, hardware, measure, recording, records
 from climb.bench import timings as module
 from climb.bench.timings import Timings, timings
 from climb.bench.timings import verdict as verdict_of
@@ -105,7 +105,8 @@ def live(tmp_path, monkeypatch):
     the local record was made, and the list of the measurements."""
     measured, sessions = [], []
 
-    def record_ladder(name, sampling, known):
+    def record_ladder(name, sampling, known, *, parts_in):
+        assert parts_in == tmp_path
         measured.append(name)
         return replace(made.record(), date=f"measured {len(measured)}")
 
@@ -114,7 +115,7 @@ def live(tmp_path, monkeypatch):
     monkeypatch.setattr(cuda, "replaying", lambda: False)
     monkeypatch.setattr(cuda, "can_measure", lambda: True)
     monkeypatch.setattr(hardware, "device_block", lambda: made.DEVICE)
-    monkeypatch.setattr(measure, "record_ladder", record_ladder)
+    monkeypatch.setattr(recording, "record_ladder", record_ladder)
     monkeypatch.setattr(measure, "record_ceilings", lambda *args, **more: sessions.append(1) or made.ceilings())
 
     def ask(after: int) -> Timings:

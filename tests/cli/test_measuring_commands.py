@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import pytest
 from tiny_ladder import made
 
-from climb.bench import cuda, hardware, profiling, records, repeats, transfers
+from climb.bench import cuda, hardware, profiling, records, repeats, spans, transfers
 from climb.cli import common, main
 from climb.validation.agreement import measuring, summary
 from climb.validation.faults import clean
@@ -55,6 +55,15 @@ def test_transfers_are_measured_at_each_recorded_size(monkeypatch, tmp_path):
     found = json.loads((tmp_path / "transfers" / "conv3d.json").read_text())
     assert found["points"] == list(points.values())
     assert (found["command"], found["commit"]) == ("climb transfers conv3d", "abc")
+
+
+def test_spans_are_recorded_of_the_rungs_that_are_named(monkeypatch, tmp_path, capsys):
+    asked = []
+    monkeypatch.setattr(spans, "record_spans", lambda *args: asked.append(args) or "the file")
+    assert main(["spans", "chain", "--rung", "graph", "--records", str(tmp_path)]) == 0
+    assert asked == [("chain", ["graph"], tmp_path)] and capsys.readouterr().out == "the file\n"
+    assert main(["spans", "chain", "--rung", "graf"]) == 2
+    assert "chain has no rung 'graf'; it has stream, graph" in capsys.readouterr().err
 
 
 def test_the_profiles_of_single_kernels_are_written(monkeypatch, tmp_path, capsys):

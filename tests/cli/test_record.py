@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import os
+import signal
 import sys
 import types
 from dataclasses import replace
@@ -107,7 +109,7 @@ def test_the_command_leaves_the_record_alone_for_a_part_a_failure_and_an_interru
         assert says in capfd.readouterr().err
 
     def interrupted(spec, out):
-        raise KeyboardInterrupt
+        os.kill(os.getpid(), signal.SIGTERM)  # as `timeout` does; Ctrl-C raises KeyboardInterrupt as well
 
     monkeypatch.setattr(measure, "run_child", interrupted)
     assert main(["record", TINY, "--records", str(tmp_path)]) == 130
@@ -192,7 +194,7 @@ def test_an_interruption_ends_all_steps(options):
 
 def test_the_steps_are_those_of_the_book():
     assert [one.name for one in STEPS] == [
-        "measure", "profile", "agreement", "sanitize", "repeats", "transfers", "cpu", "search", "divergence"
+        "measure", "profile", "agreement", "sanitize", "repeats", "spans", "transfers", "cpu", "search", "divergence"
     ]  # fmt: skip
     assert [one.name for one in CHAPTER_STEPS] == ["events"]
 

@@ -118,6 +118,26 @@ def test_many_outputs_are_compared_in_spots_and_then_bit_by_bit(monkeypatch: pyt
         measured("exchange", replace(HALO, rungs=rungs))
 
 
+def test_outputs_that_cutting_rounds_differently_are_compared_within_the_tolerance(monkeypatch) -> None:
+    size = {"planes": 12, "n": 4, "k": 3, "filters": 1}
+    monkeypatch.setattr(measuring, "MANY", 1)
+    monkeypatch.setitem(SIZES, "halo3d", size)
+    whole, rounded = measuring.Measurer._whole, 1 + 2.0**-22
+
+    def differs(measurer: Measurer, size: Any) -> dict[str, Any]:
+        return {name: array * np.float32(rounded) for name, array in whole(measurer, size).items()}
+
+    monkeypatch.setattr(measuring.Measurer, "_whole", differs)
+    with pytest.raises(RankFailed, match="target is not what one GPU computes"):
+        measured("exchange", HALO)
+    close = replace(HALO, problem=replace(HALO.problem, same_bits=False))
+    zero, _ = measured("exchange", close)
+    assert 2.0**-23 < zero.points[0].max_rel_error < HALO.problem.tolerance(size)
+    rounded = 1.01
+    with pytest.raises(RankFailed, match="target is not what one GPU computes"):
+        measured("exchange", close)
+
+
 def test_record_is_written_and_read_again(tmp_path: Path) -> None:
     found = [measured(name)[0] for name in ("nccl", "peer_loads")]
     folder = tmp_path / folder_name(DEVICE)

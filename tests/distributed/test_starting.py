@@ -95,7 +95,9 @@ class TestLaunch:
             "import json, os, pathlib, sys, time\nrank = int(os.environ['RANK'])\n"
             "def says(what, waits, ago=0):\n"
             "    text = json.dumps({'what': what, 'waits': waits, 'since': time.time() - ago})\n"
-            "    pathlib.Path(os.environ['CLIMB_STATUS'], f'{rank}.json').write_text(text)\n" + text,
+            "    path = pathlib.Path(os.environ['CLIMB_STATUS'], f'{rank}.json')\n"
+            "    path.with_suffix('.new').write_text(text)\n"
+            "    path.with_suffix('.new').replace(path)\n" + text,
             encoding="utf-8",
         )
         began = time.monotonic()
@@ -105,6 +107,14 @@ class TestLaunch:
     def test_ranks_that_end_well(self, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
         status, said, _ = self.run("pathlib.Path(__file__).with_name(str(rank)).touch()", tmp_path, capfd)
         assert (status, said) == (0, "") and {"0", "1"} <= {one.name for one in tmp_path.iterdir()}
+
+    def test_ranks_can_import_climb_wherever_their_program_lies(
+        self, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.delenv("PYTHONPATH", raising=False)
+        monkeypatch.chdir(tmp_path)
+        text = "from importlib.util import find_spec\nsys.exit(find_spec('climb') is None)"
+        assert self.run(text, tmp_path, capfd)[0] == 0
 
     def test_rank_that_dies_ends_all(self, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: Any) -> None:
         monkeypatch.setattr(launch, "GRACE", 0.2)
@@ -122,7 +132,12 @@ class TestLaunch:
         assert status == 1 and "rank 1 was killed by SIGKILL" in said
 
     def test_rank_that_hangs_is_named(self, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-        text = "says('halos', True, ago=9) if rank == 0 else says('a loop', False)\ntime.sleep(60)"
+        text = (
+            "if rank == 1: says('a loop', False)\n"
+            "while not pathlib.Path(os.environ['CLIMB_STATUS'], '1.json').exists(): time.sleep(0.01)\n"
+            "if rank == 0: says('halos', True, ago=9)\n"
+            "time.sleep(60)"
+        )
         status, said, seconds = self.run(text, tmp_path, capfd, "--silence", "5")
         assert status == 1 and seconds < 10
         assert "rank 1 did not come; all ranks are ended" in said

@@ -160,7 +160,9 @@ def test_a_launch_makes_the_checks_it_names() -> None:
     with checking(NONE):
         assert chosen(None) == NONE
     assert current() == DEFAULT
-    with pytest.raises(ValueError, match=r"unknown check races; the checks are global, masks, shared, uninitialised"):
+    with pytest.raises(
+        ValueError, match=r"unknown check races; the checks are global, launches, masks, shared, uninitialised"
+    ):
         chosen(["races"])
 
 

@@ -76,6 +76,23 @@ def against_cudnn(record: Record, shape: tuple[int, int, int]) -> float:
     )
 
 
+def layer_time(record: Record, name: str, shape: tuple[int, int, int], batch: int = 1) -> float:
+    """The cold time of one rung or peer on a batch of a 3x3 layer, infinity if it has none, in seconds."""
+    size = {**dict(zip(("n", "c_in", "c_out"), shape, strict=True)), "k": 3, "batch": batch}
+    point = record.find(name, size, "cold")
+    return float("inf") if point is None else point.median_s
+
+
+def best_layer(record: Record, shape: tuple[int, int, int], batch: int = 1) -> float:
+    """The shortest cold time of any rung on a batch of a 3x3 layer, in seconds."""
+    return min(layer_time(record, name, shape, batch) for name in load_ladder(record.ladder).names)
+
+
+def thirteen(seconds: Callable[[tuple[int, int, int]], float]) -> float:
+    """The sum over the thirteen layers of VGG-16 of the time of each shape, in seconds."""
+    return sum(count * seconds(shape) for shape, count in VGG.items())
+
+
 def _time(record: Record, name: str, **changed: int | str) -> float:
     """The cold time of one rung at the headline size with some keys changed, in seconds."""
     point = record.find(name, {**load_ladder(record.ladder).problem.headline[0], **changed}, "cold")
@@ -251,6 +268,38 @@ PROMISES: dict[str, tuple[str, Callable[[Record], bool]]] = {
         lambda r: (
             sum(VGG.values()) == 13 and sum(count for shape, count in VGG.items() if against_cudnn(r, shape) > 1) >= 10
         ),
+    ),
+    "on tensor cores conv1 takes at most 32 us, conv2 22 us, 0.97 times cuDNN TF32, with less error than cuDNN fp32": (
+        "convlayer_tensor",
+        lambda r: (
+            all(
+                best_layer(r, shape) <= min(most, 0.97 * layer_time(r, "cuDNN TF32 NHWC", shape))
+                for shape, most in (((224, 64, 64), 32e-6), ((14, 512, 512), 22e-6))
+            )
+            and all(
+                point.max_rel_error < r.find("cuDNN fp32 NCHW", point.size, "cold").max_rel_error
+                for point in r.points
+                if point.name in load_ladder(r.ladder).names and point.size["n"] in (224, 14) and point.size["c_in"] > 3
+            )
+        ),
+    ),
+    "on tensor cores the report's layer of 64 images takes a sixth of its 8.34 ms, a quarter of cuDNN's float32": (
+        "convlayer_tensor",
+        lambda r: (
+            best_layer(r, (224, 64, 64), 64) <= min(1.4e-3, layer_time(r, "cuDNN fp32 NCHW", (224, 64, 64), 64) / 4)
+        ),
+    ),
+    "on tensor cores VGG-16's thirteen layers take at most 325 us, a fifth of cuDNN's float32": (
+        "convlayer_tensor",
+        lambda r: (
+            thirteen(lambda shape: best_layer(r, shape)) <= 325e-6
+            and 5 * thirteen(lambda shape: best_layer(r, shape))
+            <= thirteen(lambda shape: min(layer_time(r, f"cuDNN fp32 {layout}", shape) for layout in ("NCHW", "NHWC")))
+        ),
+    ),
+    "on tensor cores the classifier's batch of 32 takes at most 109 us, 0.99 times cuBLAS TF32, half of its float32": (
+        "classifier_tensor",
+        lambda r: best(r) <= min(109e-6, 0.99 * of(r, "cuBLAS TF32"), of(r, "cuBLAS fp32") / 2),
     ),
     "copy reaches 98 % of the driver's device-to-device copy": (
         "copy",

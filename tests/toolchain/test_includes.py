@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from toolchain.sources import compiled_error
 
-from climb.toolchain import compile_cuda, disassemble
+from climb.toolchain import compile_cuda, disassemble, includes
 from climb.toolchain.includes import cuda_include_dirs, included_files
 from climb.toolchain.nvrtc import nvrtc_version
 
@@ -96,3 +96,35 @@ extern "C" __global__ void f(float* a) {
         assert {i.file for i in instructions} == {"f.cu"}
         assert {i.line for i in instructions if i.mnemonic in ("SHFL", "FADD")} == {6}
         assert len([i for i in instructions if i.mnemonic in ("SHFL", "FADD")]) == 10
+
+
+@pytest.mark.parametrize("major", [12, 13])
+def test_cupy_finds_the_headers_of_the_bindings_where_those_of_two_versions_are_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, major: int
+) -> None:
+    """As in an environment with PyTorch, whose CUDA is newer than the book's."""
+    pathfinder = pytest.importorskip("cuda.pathfinder")
+    layouts = {12: ("cuda_runtime/include", "cuda_cccl/include"), 13: ("cu13/include", "cu13/include/cccl")}
+    for version, (runtime, cccl) in layouts.items():
+        for folder, name, text in (
+            (runtime, "cuda_runtime.h", ""),
+            (runtime, "cuda.h", f"#define CUDA_VERSION {version}000"),
+            (cccl, "cuda/std/version", ""),
+        ):
+            file = tmp_path / "nvidia" / folder / name
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text)
+    asked = []
+    monkeypatch.setattr(pathfinder, "find_nvidia_header_directory", lambda name: asked.append(name) or "elsewhere")
+    monkeypatch.setattr(includes, "site_packages", lambda: [tmp_path])
+    monkeypatch.setattr(includes, "bindings_major", lambda: major)
+    monkeypatch.setattr(includes, "preload", lambda part: None)
+    cuda_include_dirs.cache_clear()
+    try:
+        includes.before_cupy()
+        asked.clear()
+        found = [pathfinder.find_nvidia_header_directory(name) for name in ("cudart", "cccl", "cufft")]
+    finally:
+        cuda_include_dirs.cache_clear()
+    assert found == [*(str(tmp_path / "nvidia" / folder) for folder in layouts[major]), "elsewhere"]
+    assert asked == ["cufft"]

@@ -11,7 +11,7 @@ TO_COUNT = {
     "conv3d_tiles", "convlayer_batch", "convlayer_int direct", "csr_matrix", "csr_vector", "divergence compacted",
     "divergence cycle_check", "divergence replayed", "fft_conv2d", "floor", "hgemm", "integer", "launch", "prune",
     "report_layouts", "shared", "sparse_gemm", "sparse_pipe", "tensor_bf16", "tensor_f16", "tensor_fp8",
-    "tensor_int8", "tensor_tf32", "tf32gemm", "tgemm", "unet", "write",
+    "tensor_int8", "tensor_tf32", "tf32gemm", "tgemm", "unet", "unet_f16", "write",
 }  # fmt: skip
 
 

@@ -46,9 +46,13 @@ REACHES_ALL = {
     *((ladder, "filter") for ladder in ("conv2d", "conv2d_sizes", "fft_conv2d")),
     *((ladder, "weights") for ladder in ("conv3d", "conv3d_tiles", "fft_conv3d")),
     ("unet", "parameters"),
+    ("unet_f16", "parameters"),
 }
 #: The same of one rung, by ladder, rung and name, because it takes a single sample.
-REACHES_ALL_OF_ONE = {("unet", "persistent", "sample"), ("unet", "persistent", "observation")}
+REACHES_ALL_OF_ONE = {
+    *(("unet", rung, name) for rung in ("persistent", "streamed") for name in ("sample", "observation")),
+    *(("unet_f16", "streamed", name) for name in ("sample", "observation")),
+}
 
 
 #: Inputs of which zeros mean nothing, by ladder and name.
@@ -90,7 +94,7 @@ def _is_slow(rung: BoundRung) -> bool:
 
 
 def _is_last(rung: BoundRung) -> bool:
-    return rung.name == [one.name for one in rung.ladder if not _is_slow(one)][-1]
+    return [rung.name] == [one.name for one in rung.ladder if not _is_slow(one)][-1:]
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

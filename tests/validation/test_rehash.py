@@ -107,6 +107,12 @@ def test_proven_points_and_their_counts_get_todays_hash_and_name(folder: Path, m
     assert (counted["rung"], counted["code_sha256"]) == ("warp_shuffles", "b" * 64)
 
 
+def test_records_of_several_gpus_are_no_points_of_one(folder: Path) -> None:
+    """``sums`` is no ladder of the book, so looking it up would fail."""
+    folder.rename(folder.parent / "gpu-x2")
+    assert list(inventory._points({})) == []
+
+
 def test_changed_kernel_keeps_its_old_hashes_and_is_listed(folder: Path, monkeypatch) -> None:
     before = {path: path.read_text() for path in folder.rglob("*.json")}
     old, new = old_and_new(point(SOURCE.replace("offset /= 2", "offset /= 4")))

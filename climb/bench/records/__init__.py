@@ -35,6 +35,7 @@ from climb.bench.records.freshness import (
     pending_peers,
     pending_rungs,
     stale_points,
+    why_stale,
 )
 from climb.bench.records.schema import (
     ALL_REGIMES,
@@ -43,6 +44,7 @@ from climb.bench.records.schema import (
     Head,
     Point,
     Record,
+    Run,
     Skipped,
     StoredSize,
     check_record,
@@ -73,6 +75,7 @@ __all__ = [
     "Point",
     "Record",
     "RecordError",
+    "Run",
     "Skipped",
     "Stale",
     "StoredSize",
@@ -105,6 +108,7 @@ __all__ = [
     "spread_of",
     "stale_points",
     "stands_in",
+    "why_stale",
     "write_whole",
 ]
 
@@ -204,6 +208,8 @@ def save_record(record: Record, path: Path) -> None:
     """
     data = msgspec.to_builtins(record)
     del data["ceilings"]
+    if not record.runs:
+        del data["runs"]
     parse_record(data)
     write_whole(path, _dump(data))
 

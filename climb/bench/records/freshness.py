@@ -110,7 +110,7 @@ def stale_points(record: Record | None, ladder: Ladder) -> list[Stale]:
     for kind, name, size in expected:
         if (kind, name) in pending or (name, _key(size)) in skipped:
             continue
-        reason = _why_stale(record, ladder, kind, name, size, text)
+        reason = why_stale(record, ladder, kind, name, size, text)
         if reason:
             found.append(Stale(ladder.name, name, size_label(size), reason))
     known = {(name, _key(size)) for _, name, size in expected}
@@ -120,14 +120,14 @@ def stale_points(record: Record | None, ladder: Ladder) -> list[Stale]:
     return found
 
 
-def _why_stale(
-    record: Record, ladder: Ladder, kind: str, name: str, size: Size, text: Callable[[str], str]
+def why_stale(
+    record: Record, ladder: Ladder, kind: str, name: str, size: Size, text: Callable[[str], str] | None = None
 ) -> str | None:
     """Why a point is stale in some regime of the ladder, or None. Every regime has a kernel hash of its own.
 
-    ``text`` gives the source of a rung with all includes.
+    ``text`` gives the source of a rung with all includes; it saves reading it again for each point.
     """
-    now = functools.cache(lambda: ladder[name].sha256(size, text(name)))
+    now = functools.cache(lambda: ladder[name].sha256(size, text(name) if text else None))
     for regime in ladder.regimes:
         point = record.find(name, size, regime)
         if point is None:

@@ -71,6 +71,40 @@ class TransfersRecord(Measured, frozen=True, kw_only=True):
     points: tuple[TransfersPoint, ...]
 
 
+class Span(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A launch: its kernel, its blocks, and when the first and the last of them began and ended.
+
+    Times are in seconds since the first block of the run began. ``went_on`` is when they passed
+    ``griddepcontrol.wait``, ``barriers`` when they passed each of their barriers.
+    """
+
+    kernel: str
+    blocks: int
+    began: tuple[float, float]
+    went_on: tuple[float, float] | None
+    barriers: tuple[tuple[float, float], ...]
+    ended: tuple[float, float]
+
+
+class SpansPoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The launches of one run of a rung; ``seconds`` is the time of that run, with its probes, by CUDA events."""
+
+    name: str
+    size: StoredSize
+    source_sha256: str
+    seconds: Positive
+    launches: tuple[Span, ...]
+
+
+class SpansRecord(Measured, frozen=True, kw_only=True):
+    """``spans/<ladder>.json``; ``resolution_s`` is the least difference of two readings of the GPU's clock."""
+
+    ladder: str
+    command: str
+    resolution_s: float
+    points: tuple[SpansPoint, ...]
+
+
 class Processor(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The CPU of a record: the cores that a process may use, NumPy with its BLAS, and PyTorch with its threads."""
 

@@ -113,11 +113,24 @@ class Skipped(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     reason: str
 
 
+class Run(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One of the runs that made a record: when it ``started``, and how many of the record's points are from it.
+
+    ``again`` is the time of the target that it began with over that target's time in the run before it; None in the
+    first run.
+    """
+
+    started: str
+    points: int
+    again: float | None = None
+
+
 class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The measurements of one ladder in one run on one GPU.
 
     ``session`` names the session whose ceilings it is held to; ``ceilings`` are those, from ``ceilings.json`` beside
-    the record. They are no part of its file.
+    the record. They are no part of its file. ``runs`` is empty unless the run was cut short and continued
+    (``climb.bench.records.parts`` has the conditions).
     """
 
     ladder: str
@@ -128,6 +141,7 @@ class Record(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     session: str = ""
     ceilings: dict[str, float] = {}
     skipped: tuple[Skipped, ...] = ()
+    runs: tuple[Run, ...] = ()
 
     @property
     def gpu(self) -> str:

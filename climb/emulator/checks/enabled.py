@@ -5,11 +5,12 @@
 "uninitialised"  reads of global memory that nothing has written, and reads of local memory without a single written
                  byte (partly written words pass, because the compiler may copy the padding of a structure).
 "global"         races in global memory, within a block and between the blocks of a launch.
+"launches"       accesses of a dependent launch that conflict with those of a launch before it that may still run.
 "masks"          shuffles, votes and reductions of a warp whose mask names a lane that has left the kernel. CUDA lets
                  the other lanes go on; without this check a warning tells of it.
 
-The first two cost little and are on by default. `checking(ALL)` turns on all of them for the launches inside it, as
-`climb.bench.checking.verify` does.
+The first two and "launches" cost little and are on by default. `checking(ALL)` turns on all of them for the launches
+inside it, as `climb.bench.checking.verify` does.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-SHARED, UNINITIALISED, GLOBAL, MASKS = "shared", "uninitialised", "global", "masks"
-ALL = frozenset({SHARED, UNINITIALISED, GLOBAL, MASKS})
-DEFAULT = frozenset({SHARED, UNINITIALISED})
+SHARED, UNINITIALISED, GLOBAL, LAUNCHES, MASKS = "shared", "uninitialised", "global", "launches", "masks"
+ALL = frozenset({SHARED, UNINITIALISED, GLOBAL, LAUNCHES, MASKS})
+DEFAULT = frozenset({SHARED, UNINITIALISED, LAUNCHES})
 NONE: frozenset[str] = frozenset()
 
 _current: ContextVar[frozenset[str]] = ContextVar("checks", default=DEFAULT)

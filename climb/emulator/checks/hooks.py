@@ -11,6 +11,7 @@ from ..simt.groups import Group
 from ..simt.site import Site
 from . import enabled, proxies, races
 from .clusters import ClusterClock, ClusterShadow
+from .dependent_launches import BatchDependence, Dependence
 from .global_shadow import GlobalShadow
 from .happens_before import Clock
 from .heap_faults import check_block
@@ -25,11 +26,20 @@ BLOCK_SCOPES = ("cta", "cluster")
 class LaunchChecks:
     """The checks of a launch, shared by its batches: which are enabled, the accesses so far, the global shadow memory.
 
+    `dependence`: what it has to do with the launches before and after it; None for nothing.
+
     Stamps cannot distinguish more than 2^28 threads: larger launches are not checked for races in global memory.
     """
 
-    def __init__(self, chosen: frozenset[str], blocks: int, threads: int, thorough: set[int]) -> None:
-        self.chosen, self.thorough = chosen, thorough
+    def __init__(
+        self,
+        chosen: frozenset[str],
+        blocks: int,
+        threads: int,
+        thorough: set[int],
+        dependence: Dependence | None = None,
+    ) -> None:
+        self.chosen, self.thorough, self.dependence = chosen, thorough, dependence
         self.events = Events(blocks)
         whole = enabled.GLOBAL in chosen and blocks * threads <= MAX_THREADS
         self.global_shadow = GlobalShadow(thorough) if whole else None
@@ -44,10 +54,13 @@ class LaunchChecks:
         batch.global_shadow = self.global_shadow
         batch.check_in_flight = shared
         clusters = batch.order.size > 1
-        if shared or self.global_shadow is not None:
+        starts_early = self.dependence is not None and self.dependence.early
+        if shared or self.global_shadow is not None or starts_early:
             self.events.handovers.blocks_have_ended()
             place = (batch.start, batch.blocks, batch.threads)
             batch.clock = ClusterClock(self.events, batch) if clusters else Clock(self.events, *place)
+        if self.dependence is not None:
+            batch.dependence = BatchDependence(self.dependence, batch)
         if shared:
             batch.shared_shadow = (
                 ClusterShadow(batch.clock, batch) if clusters else SharedShadow(batch.clock, batch.shared_bytes)
@@ -81,6 +94,8 @@ def handed_over(group: Group, site: Site, address: np.ndarray, gives: bool, take
 def load(group: Group, site: Site, allocation: Allocation, address: np.ndarray) -> None:
     """A load from global memory."""
     batch = group.batch
+    if batch.dependence is not None:
+        batch.dependence.access(group, site, allocation, address)
     if allocation.heap is not None:
         check_block(group, site, allocation, address)
     if batch.in_flight is not None:
@@ -100,6 +115,8 @@ def store(
 ) -> None:
     """Store `value` to the elements `index` of an allocation in global memory, and check the store."""
     batch, clash = group.batch, None
+    if batch.dependence is not None:
+        batch.dependence.access(group, site, allocation, address)
     if allocation.heap is not None:
         check_block(group, site, allocation, address)
     data = allocation.view(site.container)
@@ -129,6 +146,8 @@ def store(
 def overwrite(group: Group, site: Site, allocation: Allocation, address: np.ndarray) -> None:
     """A write to global memory whose values the caller stores. Raises Race."""
     batch = group.batch
+    if batch.dependence is not None:
+        batch.dependence.access(group, site, allocation, address)
     batch.changes += 1
     if batch.places is not None:
         batch.places.note(allocation.data, address - allocation.address)
@@ -143,6 +162,8 @@ def overwrite(group: Group, site: Site, allocation: Allocation, address: np.ndar
 def atomic(group: Group, site: Site, allocation: Allocation, address: np.ndarray) -> None:
     """An atomic operation on global memory."""
     batch = group.batch
+    if batch.dependence is not None:
+        batch.dependence.access(group, site, allocation, address)
     if allocation.heap is not None:
         check_block(group, site, allocation, address)
     if batch.in_flight is not None:
@@ -176,4 +197,19 @@ def memory_fence(group: Group, scope: str) -> None:
         clock.complete_relaxed_loads(group.lanes, wide)
 
 
-RUNTIME = {"memory_fence": memory_fence, "proxy_fence": proxies.fence}
+def wait_for_launch(group: Group, site: Site) -> None:
+    """griddepcontrol.wait: the launch before has ended already, so only the check needs to know."""
+    if group.batch.dependence is not None:
+        group.batch.dependence.wait(group, site)
+
+
+def start_next_launch(group: Group, site: Site) -> None:
+    """griddepcontrol.launch_dependents: the next launch starts when this one has ended, and only the check needs it."""
+    if group.batch.dependence is not None:
+        group.batch.dependence.trigger(group)
+
+
+RUNTIME = {
+    "memory_fence": memory_fence, "proxy_fence": proxies.fence, "wait_for_launch": wait_for_launch,
+    "start_next_launch": start_next_launch,
+}  # fmt: skip

@@ -12,7 +12,8 @@ import numpy as np
 from climb.toolchain.names import demangled
 
 from .. import ptx
-from ..checks.enabled import chosen
+from ..checks.dependent_launches import chain_of, lets_next_start, starts_early
+from ..checks.enabled import LAUNCHES, chosen
 from ..checks.global_shadow import RestartLaunch
 from ..checks.hooks import LaunchChecks
 from ..counters.counters import Counters
@@ -23,6 +24,7 @@ from ..errors import EmulatorError, KernelWarning, LaunchError, Where
 from ..memory.device_memory import DeviceMemory
 from ..runtime.heap import note_leaks, restore_heap
 from ..runtime.system_calls import print_output
+from ..simt.block_order import BlockOrder
 from ..simt.code import Code, TranslatedKernel
 from ..simt.launch_counts import LaunchCounts
 from .ahead import Experience, run
@@ -79,6 +81,7 @@ class Kernel:
         registers: int = 0,
         cluster: Sequence[int] | int | None = None,
         schedule: Schedule | None = None,
+        dependent: bool | None = None,
     ) -> Counters:
         """Run the kernel and return its counters.
 
@@ -88,7 +91,8 @@ class Kernel:
         at the same time, so that they can wait for each other; `registers` per thread, 0 if not known, tell whether
         they fit on the GPU. `cluster`: the blocks of a cluster, as the launch attribute gives them; None for those of
         `__cluster_dims__`. `schedule`: an order of warps, blocks and asynchronous copies; None for the current one, see
-        `schedules`.
+        `schedules`. `dependent`: whether it is a programmatic dependent launch, which on a GPU may start before the
+        launch before on the same memory has ended; None for what `checks.dependent_launches` says.
         Raises LaunchError for a launch that is not possible, and one of the other `errors` for a fault of the kernel;
         its `counters` are those up to the fault.
         """
@@ -100,6 +104,7 @@ class Kernel:
         if cooperative:
             self._check_resident(blocks, threads, shared_bytes, registers)
         size = blocks if cooperative else batch_size(blocks, threads, math.prod(clusters))
+        enabled, chain = chosen(checks), chain_of(memory)
         schedule = schedule or current()
         processes = number_of_workers()
         watched = trace is not None or schedule is not None
@@ -110,7 +115,11 @@ class Kernel:
         heap = memory.heap.snapshot() if memory.heap is not None else None
         while True:
             counts = LaunchCounts(len(self.code.blocks))
-            launch_checks = LaunchChecks(chosen(checks), blocks, threads, thorough)
+            dependence = None
+            if LAUNCHES in enabled:
+                order = BlockOrder(grid, clusters)
+                dependence = chain.begin(self._translated, order, block, starts_early(dependent), self._lets_next_start)
+            launch_checks = LaunchChecks(enabled, blocks, threads, thorough, dependence)
             batches = Batches(
                 self._translated, grid, block, clusters, blocks, size, parameters, memory, shared_bytes,
                 self._entry_registers(registers, threads), max_steps, trace, schedule, launch_checks,
@@ -118,7 +127,9 @@ class Kernel:
             )  # fmt: skip
             try:
                 with np.errstate(all="ignore"):
-                    run(batches, counts, processes, self._origin, pool, self._experience)
+                    alone = dependence is not None  # workers follow no accesses
+                    run(batches, counts, 1 if alone else processes, self._origin, pool, self._experience)
+                chain.end(dependence)
                 note_leaks(memory, heap, counts)
                 for warning in counts.warnings:
                     warnings.warn(f"{demangled(self.name)}, {warning}", KernelWarning, stacklevel=2)
@@ -131,6 +142,7 @@ class Kernel:
                 if trace is not None:
                     trace.discard(before)
             except EmulatorError as error:
+                chain.end(None)
                 error.counters = summarize(self._translated, grid, block, counts)
                 raise
             finally:
@@ -141,6 +153,10 @@ class Kernel:
     @cached_property
     def _independent(self) -> bool:
         return independent(self.code)
+
+    @cached_property
+    def _lets_next_start(self) -> bool:
+        return lets_next_start(self.code)
 
     def _check(self, grid: tuple[int, int, int], block: tuple[int, int, int], shared_bytes: int) -> None:
         """Raise LaunchError for a launch that no GPU takes."""

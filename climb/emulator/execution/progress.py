@@ -311,15 +311,13 @@ def _reached(start: int, following: Callable[[int], Iterable[int]]) -> set[int]:
 def loop_body(blocks: list[Block], head: int) -> set[int]:
     """The blocks of a loop: those from `head` on that `head` leads to and that lead back to it."""
     ahead, stack = {head}, [head]
+    before: dict[int, list[int]] = {}
     while stack:
-        for one in blocks[stack.pop()].successors:
-            if one > head and one not in ahead:
-                ahead.add(one)
-                stack.append(one)
-    body = {index for index in ahead if head in blocks[index].successors} | {head}
-    grown = True
-    while grown:
-        more = {index for index in ahead - body if not body.isdisjoint(blocks[index].successors)}
-        body |= more
-        grown = bool(more)
-    return body
+        index = stack.pop()
+        for one in blocks[index].successors:
+            if one >= head:
+                before.setdefault(one, []).append(index)
+                if one not in ahead:
+                    ahead.add(one)
+                    stack.append(one)
+    return _reached(head, lambda index: before.get(index, ()))

@@ -38,7 +38,8 @@ def _registers(emitter: Emitter, instruction: ptx.Instruction, how: str) -> None
 
 @special("griddepcontrol.{how}", writes=0, how=("wait", "launch_dependents"))
 def _dependents(emitter: Emitter, instruction: ptx.Instruction, how: str) -> None:
-    """Write nothing: a launch begins when the one before it has ended."""
+    """Launches run one after the other; `checks.dependent_launches` finds what depends on that."""
+    emitter.line(f"{'wait_for' if how == 'wait' else 'start_next'}_launch(G, {emitter.place(instruction)})")
 
 
 @special("createpolicy.fractional.L2::{first}.b64", results=("b64",), first=POLICIES)

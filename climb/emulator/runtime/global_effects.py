@@ -24,7 +24,8 @@ def _accesses(group: Group, site: Site, address: np.ndarray, width: int, action:
 def read_global(group: Group, site: Site, held: Allocation, address: np.ndarray, width: int = 16) -> None:
     """A read of `width` bytes at each address. Raises Uninitialised and Race."""
     batch = group.batch
-    if address.size and (batch.clock is not None or (held.written is not None and batch.check_uninitialised)):
+    watched = batch.clock is not None or batch.dependence is not None
+    if address.size and (watched or (held.written is not None and batch.check_uninitialised)):
         reader, part = _accesses(group, site, address, width, "load")
         hooks.load(reader, part, held, address)
 

@@ -20,7 +20,17 @@ from .journal import Journal
 from .lanes import Lanes
 from .launch_counts import LaunchCounts
 from .matrix_products import ProductGroups
-from .observers import BatchSchedule, Clock, GlobalShadow, InFlight, Parked, RegisterPool, SharedShadow, Trace
+from .observers import (
+    BatchSchedule,
+    Clock,
+    Dependence,
+    GlobalShadow,
+    InFlight,
+    Parked,
+    RegisterPool,
+    SharedShadow,
+    Trace,
+)
 
 
 class Batch:
@@ -29,13 +39,14 @@ class Batch:
     `shared` is uint8 (blocks, bytes), `local` uint8 (blocks * threads, bytes), both with rows rounded up to 16 bytes;
     `extents` tells which bytes of each space belong to a variable. `recent` maps sites to the allocation they last
     accessed. `exited` lists the lanes that have left the kernel. `clock` and the shadows are None unless a check needs
-    them; `in_flight` is None until the first asynchronous operation. `local_written`, the shape of `local`, is 1 for
-    each byte of local memory that has been written. `schedule` is None for the usual order. `copies` are cp.async's,
-    `products` wgmma's, `asynchronous` holds mbarriers and the bulk operations; `registers` is None until a warpgroup
-    changes its own. `parked`: the groups that wait at a barrier, by basic block. `grid_barrier`: the workspace of a
-    cooperative launch. `stack`: made by the first call that needs one. `changes` counts the operations that have
-    changed memory, and `journal` has their places, from the time when the scheduler is `watching` on. `footprint`: what
-    batches do to global memory while workers run others. `tick` is called before each basic block; None for nothing.
+    them; `in_flight` is None until the first asynchronous operation, and `dependence` where no launch starts early.
+    `local_written`, the shape of `local`, is 1 for each byte of local memory that has been written. `schedule` is None
+    for the usual order. `copies` are cp.async's, `products` wgmma's, `asynchronous` holds mbarriers and the bulk
+    operations; `registers` is None until a warpgroup changes its own. `parked`: the groups that wait at a barrier, by
+    basic block. `grid_barrier`: the workspace of a cooperative launch. `stack`: made by the first call that needs one.
+    `changes` counts the operations that have changed memory, and `journal` has their places, from the time when the
+    scheduler is `watching` on. `footprint`: what batches do to global memory while workers run others. `tick` is called
+    before each basic block; None for nothing.
     """
 
     def __init__(
@@ -86,6 +97,7 @@ class Batch:
         self.shared_shadow: SharedShadow | None = None
         self.global_shadow: GlobalShadow | None = None
         self.in_flight: InFlight | None = None
+        self.dependence: Dependence | None = None
         self.schedule: BatchSchedule | None = None
         self.footprint: Footprint | None = None
         self.tick: Callable[[Batch], None] | None = None

@@ -104,6 +104,19 @@ class InFlight(Protocol):
         """An ordinary access to global memory."""
 
 
+class Dependence(Protocol):
+    """The launches that may still run beside this one; see `checks.dependent_launches`."""
+
+    def wait(self, group: object, site: Site) -> None:
+        """Lanes wait for the launch before."""
+
+    def trigger(self, group: object) -> None:
+        """Lanes let the next launch start."""
+
+    def access(self, group: object, site: Site, allocation: Allocation, address: np.ndarray) -> None:
+        """An access to global memory."""
+
+
 class GlobalShadow(Protocol):
     """The accesses to global memory so far; see `checks.global_shadow`."""
 

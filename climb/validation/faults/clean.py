@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import hashlib
 import pickle
@@ -114,6 +115,11 @@ def child(steps: Sequence[Step]) -> None:
     import cupy
 
     cupy.cuda.set_allocator(None)
+    with contextlib.suppress(ImportError):
+        # The first call of these bindings asks the driver for functions that it may not have, which memcheck reports.
+        from cuda.bindings import driver
+
+        driver.cuDriverGetVersion()
 
     def announce(step: Step) -> None:
         print(f"launch {step.names['ladder']} {step.names['rung']} {step.names['launch']}", flush=True)

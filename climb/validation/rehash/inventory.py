@@ -22,6 +22,7 @@ from climb.bench import records
 from climb.bench.identity import expand_includes
 from climb.bench.ladder import BoundRung, Ladder
 from climb.bench.problem import Size
+from climb.bench.record_folders import SEVERAL
 from climb.bench.registry import ladder_names, load_ladder
 from climb.validation import agreement
 from climb.validation.agreement import code, measuring
@@ -69,6 +70,8 @@ def named_points(data: Any, renamed: dict[str, dict[str, str]]) -> Iterator[tupl
 def _points(renamed: dict[str, dict[str, str]]) -> Iterator[dict[str, Any]]:
     seen = set()
     for path in sorted(records.RECORDS.rglob("*.json")):
+        if SEVERAL.search(path.relative_to(records.RECORDS).parts[0]):
+            continue  # the plans of several GPUs: a changed one has to be measured again
         data = json.loads(path.read_text(encoding="utf-8"))
         for module, _, name, size in named_points(data, renamed):
             key = (module, name, json.dumps(size, sort_keys=True))

@@ -92,6 +92,11 @@ def _one_sample(size: Size) -> str | None:
     return _requires(size) or (None if size["batch"] == 1 else "batch is 1")
 
 
+def _one_sample_of_a_power_of_two(size: Size) -> str | None:
+    power = size["width"].bit_count() == 1
+    return _one_sample(size) or (None if power else "width is a power of two")
+
+
 #: The rungs after the first read the parameters in quads, and have Hopper instructions.
 HopperRung = partial(Rung, alignment={"parameters": 16}, capability="9.0")
 
@@ -133,6 +138,13 @@ ladder = Ladder(
             launches.persistent,
             workspace=launches.exchange,
             requires=_one_sample,
+        ),
+        HopperRung(
+            "streamed",
+            "a block owns whole outputs, weights come in long runs",
+            launches.streamed,
+            workspace=launches.whole_sums,
+            requires=_one_sample_of_a_power_of_two,
         ),
     ),
     peers=PEERS,

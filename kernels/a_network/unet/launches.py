@@ -25,6 +25,8 @@ KINDS = {"same": SAME, "down": DOWN, "up": UP}
 BLOCKS_A_CHANNEL = 0.5
 PERSISTENT_THREADS = 512
 PERSISTENT_BYTES = 16 * 4 * 2560 + 4 * 8192
+#: The streamed kernel: slots of its ring.
+STREAMED_SLOTS = 8
 
 
 class PerOperation:
@@ -276,12 +278,15 @@ def activations(size: Size) -> Shapes:
     return {"activations": ((_fused(size["batch"], size["width"], False).floats,), "float32")}
 
 
-def _exchange_floats(net: Network) -> int:
-    """Places of the values that blocks of the persistent kernel hand over: program.cuh adds them up in its order."""
+def _exchange_floats(net: Network, parts: int = GROUPS) -> int:
+    """Places of the values that blocks of a persistent kernel hand over: program.cuh adds them up in its order.
+
+    A sum of a convolution is handed over in so many ``parts``.
+    """
     linears = sum(outputs for _, outputs in net.linears)
     first = net.blocks[0]
     sums = sum(
-        GROUPS * c.o * c.length_out for c in net.convolutions if c.name not in (first.first.name, f"{first.name}.r")
+        parts * c.o * c.length_out for c in net.convolutions if c.name not in (first.first.name, f"{first.name}.r")
     )
     return linears + sums
 
@@ -295,16 +300,40 @@ def persistent(size: Size) -> tuple[Launch, ...]:
     """All places are emptied, then one launch does everything."""
     width = size["width"]
     quads = _exchange_floats(network(width)) // 4
-    blocks = int(width * BLOCKS_A_CHANNEL)
     args = ("sample", "timestep", "observation", "parameters", "noise", "exchange")
     launches = (
         Launch("unet_empty", (min(132, ceil_div(quads, 1024)),), (1024,), ("exchange", np.int32(quads))),
         Launch(
             f"unet_persistent<{width}>",
-            (blocks,),
+            (int(width * BLOCKS_A_CHANNEL),),
             (PERSISTENT_THREADS,),
             args,
             shared_mem=PERSISTENT_BYTES,
+            pdl=True,
+        ),
+    )
+    return _in_a_graph(launches)
+
+
+def whole_sums(size: Size) -> Shapes:
+    """The places of the streamed kernel: one of each sum."""
+    return {"exchange": ((_exchange_floats(network(size["width"]), 1),), "float32")}
+
+
+def streamed(size: Size) -> tuple[Launch, ...]:
+    """All places are emptied, then one launch does everything; its threads and its ring grow with the width."""
+    width = size["width"]
+    quads = _exchange_floats(network(width), 1) // 4
+    args = ("sample", "timestep", "observation", "parameters", "noise", "exchange")
+    ring, inputs = STREAMED_SLOTS * (20 * width + 64), 3 * 16 * width
+    launches = (
+        Launch("unet_empty", (min(132, ceil_div(quads, 256)),), (256,), ("exchange", np.int32(quads))),
+        Launch(
+            f"unet_streamed<{width}>",
+            (int(width * BLOCKS_A_CHANNEL),),
+            (2 * width + WARP,),
+            args,
+            shared_mem=4 * (ring + inputs),
             pdl=True,
         ),
     )

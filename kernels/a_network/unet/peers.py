@@ -1,4 +1,4 @@
-"""PyTorch on the same network: call by call, as a CUDA graph, and compiled."""
+"""PyTorch on the same network: call by call, as a CUDA graph, compiled, and with the book's operator."""
 
 from __future__ import annotations
 
@@ -8,10 +8,14 @@ from typing import Any
 
 from climb.bench.libraries.captured import captured
 from climb.bench.libraries.choosing import Prepared, fastest
+from climb.bench.libraries.description import Description
 from climb.bench.libraries.frameworks import pytorch
 from climb.bench.problem import Peer, Size
 from kernels.a_network.unet.network import network
 from kernels.a_network.unet.torch_network import Convolve, as_product, forward, parameters_of
+
+#: PyTorch's network with the book's operator in place of its conv1d.
+OURS = "PyTorch graph, our conv1d"
 
 CUDNN, TRIED, PRODUCTS = "cuDNN by its heuristics", "cuDNN in benchmark mode", "convolutions as matrix products"
 #: Ways in which PyTorch computes the convolutions: whether cuDNN tries its algorithms, what replaces conv1d.
@@ -85,6 +89,20 @@ def _graph(tf32: bool, compiled: bool) -> Callable[[dict[str, Any], Size], Calla
     return prepare
 
 
+def _with_our_operator(arrays: dict[str, Any], size: Size) -> Callable[[], None]:
+    from climb.torch import conv1d
+
+    function, target = _call(arrays, size, conv1d)
+    with _settings(False, False):
+        return captured(function, target)
+
+
+def _described() -> Description:
+    """A library of its own, so that it never passes for the best of PyTorch."""
+    algorithm = "one CUDA graph, convolutions by climb.torch.conv1d where it takes them"
+    return {**pytorch(algorithm, "fp32")(), "name": "PyTorch with our conv1d"}
+
+
 PEERS = (
     Peer("PyTorch eager", _eager, pytorch("each operation called, cuDNN in benchmark mode", "fp32"), swept=False),
     Peer("PyTorch graph", _graph(False, False), pytorch("all operations as one CUDA graph", "fp32")),
@@ -97,4 +115,5 @@ PEERS = (
         pytorch("torch.compile, then one CUDA graph", "fp32"),
         swept=False,
     ),
+    Peer(OURS, _with_our_operator, _described, swept=False),
 )

@@ -56,17 +56,25 @@ def _reference(inputs: Mapping[str, np.ndarray], place: Place, size: Size) -> di
 
 def _spots(inputs: Mapping[str, np.ndarray], size: Size) -> tuple[list[int], dict[str, np.ndarray]]:
     """Planes at both ends and around the middle, where two slabs meet."""
-    planes, reach = size["planes"], size["k"] // 2 * size["filters"]
+    planes, reach = size["planes"], size["k"] // 2 * (size["filters"] - 1)
     middle = planes // 2
     rows = sorted({0, 1, *range(max(0, middle - 5), min(planes, middle + 5)), planes // 4, planes - 2, planes - 1})
+    wide = size["k"] // 2 + reach
     parts = []
     for row in rows:
-        start, stop = max(0, row - reach), min(planes, row + reach + 1)
+        start, stop = max(0, row - wide), min(planes, row + wide + 1)
         filtered: Any = inputs["volume"][start:stop]
-        for _ in range(size["filters"]):
+        for _ in range(size["filters"] - 1):
             filtered = correlate(filtered, inputs["weights"])
-        parts.append(filtered[row - start])
+        parts.append(_plane(filtered, inputs["weights"], row - start))
     return rows, {"target": np.stack(parts)}
+
+
+def _plane(volume: np.ndarray, weights: np.ndarray, row: int) -> np.ndarray:
+    """One plane of a filtered volume."""
+    first = row - len(weights) // 2
+    pairs = [(first + d, each) for d, each in enumerate(weights) if 0 <= first + d < len(volume)]
+    return sum((correlate(volume[z], each) for z, each in pairs), np.zeros(volume.shape[1:]))
 
 
 problem = SharedProblem(
@@ -97,7 +105,8 @@ problem = SharedProblem(
 )
 
 
-def _size_is_taken(size: Size, ranks: int) -> str | None:
+def size_is_taken(size: Size, ranks: int) -> str | None:
+    """Why the kernels do not take a size; None where they do."""
     if size["k"] not in EDGES:
         return f"k may be one of {', '.join(map(str, EDGES))}, because the loops over the weights are unrolled"
     if size["filters"] < 1:
@@ -105,22 +114,22 @@ def _size_is_taken(size: Size, ranks: int) -> str | None:
     return None
 
 
-def _slabs_reach(size: Size, ranks: int) -> str | None:
+def slabs_reach(size: Size, ranks: int) -> str | None:
     """The kernel reads the memory of the ranks before and after, and of no others."""
     if ranks > 1 and size["planes"] // ranks < size["k"] // 2:
         return f"a slab must be at least {size['k'] // 2} planes thick, as the halo is"
-    return _size_is_taken(size, ranks)
+    return size_is_taken(size, ranks)
 
 
 def _filters_repeat(size: Size, ranks: int) -> str | None:
     """With one filter there is no next exchange that could be earlier, or left out."""
-    return _size_is_taken(size, ranks) or ("it needs several filters" if size["filters"] < 2 else None)
+    return size_is_taken(size, ranks) or ("it needs several filters" if size["filters"] < 2 else None)
 
 
 def _blocks_are_long(size: Size, ranks: int) -> str | None:
     """Where blocks are short already, the plan is that of two_streams."""
     short = None if plans.has_long_blocks(size, ranks) else f"its blocks have at most {plans.SHORT} planes already"
-    return _size_is_taken(size, ranks) or short
+    return size_is_taken(size, ranks) or short
 
 
 def _buffers(place: Place, size: Size) -> Arrays:
@@ -151,13 +160,13 @@ shared_ladder = SharedLadder(
     Path(__file__).parent,
     rungs=(
         SharedRung(
-            "one_gpu", "the whole volume on one GPU", plans.exchange, SOURCE, _buffers, _size_is_taken, alone=True
+            "one_gpu", "the whole volume on one GPU", plans.exchange, SOURCE, _buffers, size_is_taken, alone=True
         ),
-        SharedRung("gather", "all slabs to one GPU and back", plans.gather, SOURCE, _gather_buffers, _size_is_taken),
-        SharedRung("exchange", "exchange halos, then compute", plans.exchange, SOURCE, _buffers, _size_is_taken),
-        SharedRung("overlap", "the interior while halos travel", plans.overlap, SOURCE, _buffers, _size_is_taken),
+        SharedRung("gather", "all slabs to one GPU and back", plans.gather, SOURCE, _gather_buffers, size_is_taken),
+        SharedRung("exchange", "exchange halos, then compute", plans.exchange, SOURCE, _buffers, size_is_taken),
+        SharedRung("overlap", "the interior while halos travel", plans.overlap, SOURCE, _buffers, size_is_taken),
         SharedRung(
-            "two_streams", "the boundary beside the interior", plans.two_streams, SOURCE, _buffers, _size_is_taken
+            "two_streams", "the boundary beside the interior", plans.two_streams, SOURCE, _buffers, size_is_taken
         ),
         SharedRung(
             "short_blocks",
@@ -176,7 +185,7 @@ shared_ladder = SharedLadder(
             _filters_repeat,
         ),
         SharedRung(
-            "graph", "all of it as one CUDA graph", plans.boundary_first, SOURCE, _buffers, _size_is_taken, graph=True
+            "graph", "all of it as one CUDA graph", plans.boundary_first, SOURCE, _buffers, size_is_taken, graph=True
         ),
         SharedRung(
             "deep", "one exchange for all filters", plans.deep, SOURCE, _deep_buffers, _filters_repeat, graph=True
@@ -187,7 +196,7 @@ shared_ladder = SharedLadder(
             plans.copy_engine,
             SOURCE,
             _buffers,
-            _slabs_reach,
+            slabs_reach,
             graph=True,
             shared=("source", "buffer0", "buffer1"),
         ),
@@ -197,7 +206,7 @@ shared_ladder = SharedLadder(
             plans.peer_loads,
             SOURCE,
             _buffers,
-            _slabs_reach,
+            slabs_reach,
             graph=True,
             shared=("source", "buffer0", "buffer1"),
         ),

@@ -121,7 +121,8 @@ def messages(cut: Cut, array: str, own: str = "") -> tuple[Send | Receive, ...]:
     return tuple(found)
 
 
-def _exchange(cut: Cut, array: str, filter_: int = 0) -> Exchange:
+def halo_exchange(cut: Cut, array: str, filter_: int = 0) -> Exchange:
+    """The exchange of a slab's halos, named by the filter that needs them."""
     return Exchange(f"halos of filter {filter_}", messages(cut, array))
 
 
@@ -171,13 +172,14 @@ def _buffer(cut: Cut, filter_: int, source: str = "source", target: str = "targe
     return read, target if filter_ == last else f"buffer{filter_ % 2}"
 
 
-def _whole(cut: Cut) -> range:
+def whole_slab(cut: Cut) -> range:
+    """All outputs of a slab, numbered as in the source."""
     return range(cut.reach, cut.reach + cut.held)
 
 
-def _regions(cut: Cut) -> tuple[range, list[range]]:
+def regions(cut: Cut) -> tuple[range, list[range]]:
     """The outputs that need no halo, and those that do: at the low end, at the high end."""
-    whole = _whole(cut)
+    whole = whole_slab(cut)
     start = whole.start + (cut.radius if cut.own.start > 0 else 0)
     stop = whole.stop - (cut.radius if cut.own.stop < cut.size["planes"] else 0)
     if start >= stop:
@@ -198,8 +200,8 @@ def exchange(place: Place, size: Size) -> Plan:
     """Halos first, then the slab; once for each filter."""
     cut, steps = Cut(place, size), []
     for filter_, source, target in _filters(cut):
-        steps += [After(MESSAGES, COMPUTE), _exchange(cut, source, filter_), After(COMPUTE, MESSAGES)]
-        steps += _computed(_kernel(cut, source, target, _whole(cut)))
+        steps += [After(MESSAGES, COMPUTE), halo_exchange(cut, source, filter_), After(COMPUTE, MESSAGES)]
+        steps += _computed(_kernel(cut, source, target, whole_slab(cut)))
     return tuple(steps)
 
 
@@ -223,7 +225,7 @@ def gather(place: Place, size: Size) -> Plan:
     whole = Cut(Place(0, 1), size)
     for filter_ in range(size["filters"]):
         source, target = _buffer(whole, filter_, "whole", "result")
-        steps += _computed([_unpadded(launch, back) for launch in _kernel(back, source, target, _whole(back))])
+        steps += _computed([_unpadded(launch, back) for launch in _kernel(back, source, target, whole_slab(back))])
     steps += [
         After(MESSAGES, COMPUTE),
         Exchange("scatter", tuple(Send(Part("result", at, count), one.place.rank) for one, at, count in parts)),
@@ -244,9 +246,9 @@ def _unpadded(launch: Launch, cut: Cut) -> Launch:
 def overlap(place: Place, size: Size) -> Plan:
     """The interior while the halos travel; then the boundary."""
     cut, steps = Cut(place, size), []
-    interior, boundary = _regions(cut)
+    interior, boundary = regions(cut)
     for filter_, source, target in _filters(cut):
-        steps += [After(MESSAGES, COMPUTE), _exchange(cut, source, filter_)]
+        steps += [After(MESSAGES, COMPUTE), halo_exchange(cut, source, filter_)]
         steps += _computed(_kernel(cut, source, target, interior), label="interior")
         steps += [After(COMPUTE, MESSAGES)]
         for region in boundary:
@@ -257,9 +259,9 @@ def overlap(place: Place, size: Size) -> Plan:
 def two_streams(place: Place, size: Size, most: int | None = None) -> Plan:
     """As overlap, but the boundary does not wait for the interior: it is computed on the stream of the messages."""
     cut, steps = Cut(place, size), []
-    interior, boundary = _regions(cut)
+    interior, boundary = regions(cut)
     for filter_, source, target in _filters(cut):
-        steps += [After(MESSAGES, COMPUTE), _exchange(cut, source, filter_)]
+        steps += [After(MESSAGES, COMPUTE), halo_exchange(cut, source, filter_)]
         steps += _computed(_kernel(cut, source, target, interior, most=most), label="interior")
         for region in boundary:
             steps += _computed(_kernel(cut, source, target, region), MESSAGES, "boundary")
@@ -285,18 +287,18 @@ def boundary_first(place: Place, size: Size) -> Plan:
     if size["filters"] == 1:
         return two_streams(place, size)
     cut = Cut(place, size)
-    interior, boundary = _regions(cut)
-    steps: list[Step] = [_exchange(cut, "source")]
+    interior, boundary = regions(cut)
+    steps: list[Step] = [halo_exchange(cut, "source")]
     for filter_, source, target in _filters(cut):
         steps += [After(COMPUTE, MESSAGES)]
         for region in boundary:
             steps += _computed(_kernel(cut, source, target, region), label="boundary")
         steps += [After(MESSAGES, COMPUTE)]
         if filter_ + 1 < size["filters"] and not _thin(cut):
-            steps += [_exchange(cut, target, filter_ + 1)]
+            steps += [halo_exchange(cut, target, filter_ + 1)]
         steps += _computed(_kernel(cut, source, target, interior), label="interior")
         if filter_ + 1 < size["filters"] and _thin(cut):
-            steps += [After(MESSAGES, COMPUTE), _exchange(cut, target, filter_ + 1)]
+            steps += [After(MESSAGES, COMPUTE), halo_exchange(cut, target, filter_ + 1)]
     return tuple(steps)
 
 
@@ -335,13 +337,13 @@ def _limited(launch: Launch, valid: range) -> Launch:
 def copy_engine(place: Place, size: Size) -> Plan:
     """As two_streams, but the halos are fetched by the copy engine. Filters wait for each other."""
     cut, steps = Cut(place, size), []
-    interior, boundary = _regions(cut)
+    interior, boundary = regions(cut)
     for filter_, source, target in _filters(cut):
         steps += [After(MESSAGES, COMPUTE)]
         steps += [Barrier()] if filter_ else []
         for message in messages(cut, source):
             if isinstance(message, Receive):
-                steps.append(_fetched(cut, source, message))
+                steps.append(fetched(cut, source, message))
         steps += _computed(_kernel(cut, source, target, interior), label="interior")
         for region in boundary:
             steps += _computed(_kernel(cut, source, target, region), MESSAGES, "boundary")
@@ -349,7 +351,7 @@ def copy_engine(place: Place, size: Size) -> Plan:
     return (*steps, *_at_the_end(size))
 
 
-def _fetched(cut: Cut, array: str, message: Receive) -> Copy:
+def fetched(cut: Cut, array: str, message: Receive) -> Copy:
     """The copy of what a rank would receive, from where the other rank keeps it."""
     theirs = Cut(Place(message.source, cut.place.ranks), cut.size)
     plane = message.part.first // cut.area - cut.reach + cut.own.start
@@ -367,5 +369,5 @@ def peer_loads(place: Place, size: Size) -> Plan:
     cut, steps = Cut(place, size), []
     for filter_, source, target in _filters(cut):
         steps += [Barrier(COMPUTE)] if filter_ else []
-        steps += _computed(_kernel(cut, source, target, _whole(cut), peers=True))
+        steps += _computed(_kernel(cut, source, target, whole_slab(cut), peers=True))
     return (*steps, *_at_the_end(size))

@@ -82,26 +82,29 @@ class Box:
 
 @dataclass(frozen=True)
 class Cut:
-    """How a cube is cut into columns of tiles, and a column into ``planes`` output planes a block.
+    """How a volume is cut into columns of tiles, and a column into ``planes`` output planes a block.
 
-    A tile keeps ``kept`` rows and ``wide`` columns; tiles start ``lead`` columns before the first output.
+    The volume has ``depth`` output planes of n x n. A tile keeps ``kept`` rows and ``wide`` columns; tiles start
+    ``lead`` columns before the first output.
     """
 
     n: int
     k: int
     wide: int
     lead: int
+    depth: int
 
     @classmethod
     def closest(cls, size: Size) -> Cut:
         """Tiles that keep all valid columns."""
-        return cls(size["n"], size["k"], EDGE - size["k"] + 1, size["k"] // 2)
+        return cls(size["n"], size["k"], EDGE - size["k"] + 1, size["k"] // 2, size["n"])
 
     @classmethod
-    def boxed(cls, size: Size) -> Cut:
-        """Tiles from boxes of the copy engine, which begin at multiples of 16 bytes in their rows."""
+    def boxed(cls, size: Size, depth: int | None = None) -> Cut:
+        """Tiles from boxes of the copy engine, which begin at multiples of 16 bytes in their rows; of a cube, or of a
+        volume of another depth."""
         box = Box(size["k"])
-        return cls(size["n"], size["k"], box.wide, box.lead)
+        return cls(size["n"], size["k"], box.wide, box.lead, size["n"] if depth is None else depth)
 
     @property
     def kept(self) -> int:
@@ -123,29 +126,29 @@ class Cut:
 
         def estimate(steps: int) -> float:
             planes = STEP * steps - self.k + 1
-            blocks = across * down * ceil_div(max(1, self.n), planes)
-            pairs = across * down * (self.n + ceil_div(self.n, planes) * (self.k - 1)) / 2
+            blocks = across * down * ceil_div(max(1, self.depth), planes)
+            pairs = across * down * (self.depth + ceil_div(self.depth, planes) * (self.k - 1)) / 2
             turns = pairs / (STEP // 2 * steps) / SMS
             return steps * ((1 if blocks <= SMS else (turns + ceil(turns)) / 2) + 1)
 
         fewest = ceil_div(self.k, STEP)
-        return STEP * min(range(fewest, ceil_div(self.n + self.k, STEP) + 1), key=estimate) - self.k + 1
+        return STEP * min(range(fewest, ceil_div(self.depth + self.k, STEP) + 1), key=estimate) - self.k + 1
 
     @property
     def grid(self) -> tuple[int, int, int]:
-        return (*self.tiles, max(1, ceil_div(self.n, self.planes)))
+        return (*self.tiles, max(1, ceil_div(self.depth, self.planes)))
 
     @property
     def pairs(self) -> int:
         """Pairs of planes that all blocks transform."""
         across, down, deep = self.grid
-        return across * down * ceil_div(self.n + deep * (self.k - 1), 2)
+        return across * down * ceil_div(self.depth + deep * (self.k - 1), 2)
 
     @property
     def pairs_back(self) -> int:
         """Pairs of planes that all blocks transform back."""
         across, down, _ = self.grid
-        return across * down * ceil_div(self.n, 2)
+        return across * down * ceil_div(self.depth, 2)
 
 
 #: Bytes of a pair of planes as complex numbers, and operations of its transform in both directions.
@@ -201,19 +204,20 @@ def _boxes_require(size: Size) -> str | None:
     return _requires(size)
 
 
-def _spectra(size: Size, threads: int) -> Launch:
+def spectra(size: Size, threads: int = THREADS) -> Launch:
     """The launch that transforms the weights' planes, in blocks of so many threads."""
     grid = (size["k"], OWNERS // threads)
     return Launch(f"fft_conv3d_spectra<{size['k']}>", grid, (threads,), ("weights", "spectra"))
 
 
-def _plane_spectra(size: Size) -> dict[str, tuple[tuple[int, ...], str]]:
+def plane_spectra(size: Size) -> dict[str, tuple[tuple[int, ...], str]]:
+    """The spectra of the weights' planes."""
     return {"spectra": ((size["k"], OWNERS, 2), "float32")}
 
 
 def _cube_spectra(size: Size) -> dict[str, tuple[tuple[int, ...], str]]:
     """The spectrum of all weights; behind it two more columns, for frequencies that are their own opposites."""
-    return {**_plane_spectra(size), "cube_spectra": ((EDGE, OWNERS + 2, 2), "float32")}
+    return {**plane_spectra(size), "cube_spectra": ((EDGE, OWNERS + 2, 2), "float32")}
 
 
 def _cubes(size: Size) -> tuple[Launch, ...]:
@@ -222,7 +226,7 @@ def _cubes(size: Size) -> tuple[Launch, ...]:
     shared = COMPLEX * STEP * EDGE * PITCH
     args = ("source", "weights", "cube_spectra", "target", np.int32(n))
     return (
-        _spectra(size, CUBE_THREADS),
+        spectra(size, CUBE_THREADS),
         Launch(f"fft_conv3d_cube_spectra<{k}>", (EDGE,), (OWNERS,), ("spectra", "cube_spectra")),
         Launch(f"fft_conv3d_cubes<{k}>", (tiles,) * 3, (CUBE_THREADS,), args, shared),
     )
@@ -233,6 +237,11 @@ def _shared(k: int, pair_bytes: int) -> int:
     return THREADS // EDGE * pair_bytes + COMPLEX * k * OWNERS
 
 
+def boxes_shared(k: int) -> int:
+    """Bytes of shared memory of a block whose planes come in boxes."""
+    return _shared(k, Box(k).pair_bytes) + BARRIER * THREADS // EDGE
+
+
 def _column_args(cut: Cut) -> tuple[Any, ...]:
     return ("source", "weights", "spectra", "target", np.int32(cut.n), np.int32(cut.planes))
 
@@ -241,7 +250,7 @@ def _planes(size: Size) -> tuple[Launch, ...]:
     cut, k = Cut.closest(size), size["k"]
     shared = _shared(k, COMPLEX * EDGE * PITCH)
     return (
-        _spectra(size, THREADS),
+        spectra(size),
         Launch(f"fft_conv3d_planes<{k}>", cut.grid, (THREADS,), _column_args(cut), shared),
     )
 
@@ -249,14 +258,14 @@ def _planes(size: Size) -> tuple[Launch, ...]:
 def _boxes(size: Size, dependent: bool = False) -> tuple[Launch, ...]:
     cut, box, n, k = Cut.boxed(size), Box(size["k"]), size["n"], size["k"]
     args = (Tensor("source", (n, n, n), (2, EDGE, box.columns), "float32"), *_column_args(cut))
-    shared = _shared(k, box.pair_bytes) + BARRIER * THREADS // EDGE
+    shared = boxes_shared(k)
     kernel = f"fft_conv3d_{'dependent' if dependent else 'boxes'}<{k}>"
-    spectra = _spectra(size, THREADS)
+    first = spectra(size)
     if dependent:
-        spectra = replace(spectra, kernel=f"fft_conv3d_spectra_first<{k}>")
+        first = replace(first, kernel=f"fft_conv3d_spectra_first<{k}>")
         if prod(cut.grid) <= SMS:
             shared = max(shared, ALONE)
-    return (spectra, Launch(kernel, cut.grid, (THREADS,), args, shared, pdl=dependent))
+    return (first, Launch(kernel, cut.grid, (THREADS,), args, shared, pdl=dependent))
 
 
 def _continued(name: str, file: str, **changed: Any) -> Rung:
@@ -272,7 +281,7 @@ def _boxed(name: str, idea: str, launches: Callable[[Size], tuple[Launch, ...]])
         launches,
         requires=_boxes_require,
         alignment={"source": 16},
-        workspace=_plane_spectra,
+        workspace=plane_spectra,
         shortcut=True,
         work=lambda size: _planes_work(Cut.boxed(size)),
         capability="9.0",
@@ -299,7 +308,7 @@ ladder = Ladder(
             "transforms of planes, direct sums along z",
             _planes,
             requires=_requires,
-            workspace=_plane_spectra,
+            workspace=plane_spectra,
             shortcut=True,
             work=lambda size: _planes_work(Cut.closest(size)),
         ),

@@ -20,14 +20,16 @@ struct Box {
     static constexpr int kPair = kFloats / 2 > ::kPair ? kFloats / 2 : ::kPair;
 };
 
-// kDependent: the launch before this one, which transforms the weights, may still run.
-template <int K, bool kDependent>
-__device__ __forceinline__ void walk_boxes(const TensorMap& map,
-                                           const float* __restrict__ source,
-                                           const float* __restrict__ weights,
-                                           const float2* __restrict__ spectra,
-                                           float* __restrict__ target, int n,
-                                           int planes)
+// Computes the output planes `begin` to `end` - 1 of the block's column, in a volume
+// whose planes have n rows and columns. load(to, box, row, z, barrier) starts the copy
+// of planes z and z + 1 and ends on the barrier; mend(place) computes the outputs from
+// that place on again that are not finite. kDependent: the launch before this one,
+// which transforms the weights, may still run.
+template <int K, bool kDependent, typename Load, typename Mend>
+__device__ __forceinline__ void walk_column(Load load, Mend mend,
+                                            const float2* __restrict__ spectra,
+                                            float* __restrict__ target, int n,
+                                            int begin, int end)
 {
     using B = Box<K>;
     extern __shared__ __align__(128) float2 pairs[];
@@ -35,8 +37,7 @@ __device__ __forceinline__ void walk_boxes(const TensorMap& map,
     const int warp = threadIdx.x / kEdge, lane = threadIdx.x % kEdge;
     Barrier* const arrived =
         reinterpret_cast<Barrier*>(kernel_spectra + K * kOwners) + warp;
-    const int row = blockIdx.y * B::kKept, begin = blockIdx.z * planes,
-              end = min(begin + planes, n);
+    const int row = blockIdx.y * B::kKept;
     // The first columns of the tile and of the box, which is at most three before it.
     const int first = static_cast<int>(blockIdx.x) * B::kWide - B::kLead,
               box = first & ~3, col = first + K / 2;
@@ -46,7 +47,7 @@ __device__ __forceinline__ void walk_boxes(const TensorMap& map,
         z += 2 * warp;
         if (lane == 0 && z < end + K / 2) {
             mbarrier_arrive_expect(arrived, B::kBytes);
-            tma_load(own_pair, map, box, row - K / 2, z, arrived);
+            load(own_pair, box, row - K / 2, z, arrived);
         }
     };
     if (lane == 0) {
@@ -93,7 +94,25 @@ __device__ __forceinline__ void walk_boxes(const TensorMap& map,
             fetch_next();
         }
     }
-    if (__syncthreads_or(strange)) {
-        mend<K, B::kWide>(target, source, weights, n, {begin, row, col}, end - begin);
-    }
+    if (__syncthreads_or(strange)) mend({begin, row, col});
+}
+
+// The planes of a cube.
+template <int K, bool kDependent>
+__device__ __forceinline__ void walk_boxes(const TensorMap& map,
+                                           const float* __restrict__ source,
+                                           const float* __restrict__ weights,
+                                           const float2* __restrict__ spectra,
+                                           float* __restrict__ target, int n,
+                                           int planes)
+{
+    const int begin = blockIdx.z * planes, end = min(begin + planes, n);
+    walk_column<K, kDependent>(
+        [&](float2* to, int box, int row, int z, Barrier* arrived) {
+            tma_load(to, map, box, row, z, arrived);
+        },
+        [&](Place from) {
+            mend<K, Box<K>::kWide>(target, source, weights, n, from, end - begin);
+        },
+        spectra, target, n, begin, end);
 }

@@ -164,10 +164,9 @@ __device__ __forceinline__ bool store_columns(float* __restrict__ target, int n,
     return strange;
 }
 
-// One output, term by term, zeros outside the volume among them.
-template <int K>
-__device__ float term_by_term(const float* __restrict__ source,
-                              const float* __restrict__ weights, int n, int plane,
+// One output, term by term; value(z, y, x) is the volume's, zero outside.
+template <int K, typename Value>
+__device__ float term_by_term(Value value, const float* __restrict__ weights, int plane,
                               int row, int col)
 {
     float sum = 0.0f;
@@ -175,32 +174,43 @@ __device__ float term_by_term(const float* __restrict__ source,
     for (int i = 0; i < K * K * K; ++i) {
         const int z = plane + i / (K * K) - K / 2, y = row + i / K % K - K / 2,
                   x = col + i % K - K / 2;
-        const bool inside = z >= 0 && z < n && y >= 0 && y < n && x >= 0 && x < n;
-        sum += weights[i] *
-               (inside ? source[(static_cast<size_t>(z) * n + y) * n + x] : 0.0f);
+        sum += weights[i] * value(z, y, x);
     }
     return sum;
 }
 
-// Computes those outputs of a block again that are not finite. A transform spreads a
-// NaN, or an overflow of its own, over the whole tile; the sum does not. All threads of
-// the block call it, after their stores.
-template <int K, int kWide = kEdge - K + 1>
-__device__ __noinline__ void mend(float* __restrict__ target,
-                                  const float* __restrict__ source,
-                                  const float* __restrict__ weights, int n,
-                                  Place place, int planes)
+// Computes those of a block's outputs again that are not finite, up to plane `last` - 1.
+// A transform spreads a NaN, or an overflow of its own, over the whole tile; the sum
+// does not. All threads of the block call it, after their stores.
+template <int K, int kWide, typename Value>
+__device__ __forceinline__ void mend_values(float* __restrict__ target, Value value,
+                                            const float* __restrict__ weights, int n,
+                                            Place place, int planes, int last)
 {
     constexpr int kKept = kEdge - K + 1;
 #pragma unroll 1
     for (int i = threadIdx.x; i < planes * kKept * kWide; i += blockDim.x) {
         const int z = place.z + i / (kKept * kWide),
                   y = place.row + i / kWide % kKept, x = place.col + i % kWide;
-        if (z < n && y < n && x >= 0 && x < n) {
+        if (z < last && y < n && x >= 0 && x < n) {
             float* const to = target + (static_cast<size_t>(z) * n + y) * n + x;
-            if (is_strange(*to)) *to = term_by_term<K>(source, weights, n, z, y, x);
+            if (is_strange(*to)) *to = term_by_term<K>(value, weights, z, y, x);
         }
     }
+}
+
+// The same for a cube.
+template <int K, int kWide = kEdge - K + 1>
+__device__ __noinline__ void mend(float* __restrict__ target,
+                                  const float* __restrict__ source,
+                                  const float* __restrict__ weights, int n,
+                                  Place place, int planes)
+{
+    const auto value = [&](int z, int y, int x) {
+        const bool inside = z >= 0 && z < n && y >= 0 && y < n && x >= 0 && x < n;
+        return inside ? source[(static_cast<size_t>(z) * n + y) * n + x] : 0.0f;
+    };
+    mend_values<K, kWide>(target, value, weights, n, place, planes, n);
 }
 
 // spectra[K - 1 - dz][owner]: the conjugate spectrum of plane dz of the weights (an

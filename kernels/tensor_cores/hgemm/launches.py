@@ -95,35 +95,41 @@ def _warpgroups(
     return plan
 
 
-def _through_shared_memory(name: str) -> Plan:
-    """A rung whose sums go through shared memory, by clusters of two with tiles of 128 x 256."""
+def _through_shared_memory(name: str, balanced: bool = False) -> Plan:
+    """A rung whose sums go through shared memory, by clusters of two with tiles of 128 x 256.
+
+    With ``balanced`` the grid has as few clusters as need no more rounds of tiles than all SMs would.
+    """
     rows, cols, stages, cluster = 128, 256, 4, 2
 
     def plan(size: Size) -> tuple[Launch, ...]:
-        blocks = cluster * ceil_div(size["m"], cluster * rows) * ceil_div(size["n"], cols)
+        pairs = ceil_div(size["m"], cluster * rows) * ceil_div(size["n"], cols)
+        rounds = ceil_div(cluster * pairs, SMS)
+        blocks = cluster * ceil_div(pairs, rounds) if balanced else min(cluster * pairs, SMS)
         shared = stages * (rows + cols) * DEPTH * HALF + 2 * 2 * 64 * STORED * FLOAT
         arguments = (*maps(size, rows), results(size), *_extents(size))
-        return (Launch(f"hgemm_{name}", (min(blocks, SMS),), (384,), arguments, shared),)
+        return (Launch(f"hgemm_{name}", (blocks,), (384,), arguments, shared),)
 
     return plan
-
-
-#: The kernel of the last rung for large products.
-_large = _through_shared_memory("overlapped")
 
 
 #: Rows and columns of small tiles, and stages of their ring.
 SMALL = (64, 128, 8)
 
 
-def _tuned(size: Size) -> tuple[Launch, ...]:
-    rows, cols, stages = SMALL
-    blocks = ceil_div(size["m"], rows) * ceil_div(size["n"], cols)
-    if blocks > SMS:
-        return _large(size)
-    kernel = f"hgemm_small<{cols}, {stages}>"
-    shared = stages * (rows + cols) * DEPTH * HALF
-    return (Launch(kernel, (blocks,), (160,), (*maps(size, rows), results(size), *_extents(size)), shared),)
+def _tuned(large: Plan) -> Plan:
+    """Small tiles where a block for each fits onto the GPU at once, and ``large`` elsewhere."""
+
+    def plan(size: Size) -> tuple[Launch, ...]:
+        rows, cols, stages = SMALL
+        blocks = ceil_div(size["m"], rows) * ceil_div(size["n"], cols)
+        if blocks > SMS:
+            return large(size)
+        kernel = f"hgemm_small<{cols}, {stages}>"
+        shared = stages * (rows + cols) * DEPTH * HALF
+        return (Launch(kernel, (blocks,), (160,), (*maps(size, rows), results(size), *_extents(size)), shared),)
+
+    return plan
 
 
 PLANS: dict[str, Plan] = {
@@ -136,6 +142,7 @@ PLANS: dict[str, Plan] = {
     "multicast": _warpgroups("multicast", 128, 256, 4, 384, cluster=2),
     "persistent": _warpgroups("persistent", 128, 256, 4, 384, cluster=2, resident=True),
     "fast_cu": _through_shared_memory("fast_cu"),
-    "overlapped": _large,
-    "tuned": _tuned,
+    "overlapped": _through_shared_memory("overlapped"),
+    "tuned": _tuned(_through_shared_memory("overlapped")),
+    "balanced": _tuned(_through_shared_memory("overlapped", balanced=True)),
 }

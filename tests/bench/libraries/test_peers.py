@@ -8,7 +8,7 @@ import pytest
 from tiny_ladder import scale
 from tools.nvbench_double import nvbench_double  # noqa: F401
 
-from climb.bench import measure, records, report
+from climb.bench import measure, recording, records, report
 from climb.bench.libraries import Prepared, cublaslt, description, dotted, fastest, prepared
 from climb.bench.libraries.description import shortened
 from climb.bench.libraries.kernels_of import names_of
@@ -177,7 +177,7 @@ def recorded(monkeypatch, tmp_path, *peers):
     """A record of the tiny ladder with other peers, by NVBench's double."""
     monkeypatch.setattr(measure, "ladder_names", lambda: ())
     monkeypatch.setattr(scale, "ladder", replace(scale.ladder, peers=peers))
-    return measure.record_ladder(TINY, Sampling(), [tmp_path], keep=tmp_path / "kept")
+    return recording.record_ladder(TINY, Sampling(), [tmp_path], keep=tmp_path / "kept")
 
 
 def test_a_missing_peer_is_skipped_with_its_reason_and_the_others_are_measured(nvbench, tmp_path, monkeypatch):

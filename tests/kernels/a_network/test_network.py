@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import sys
+from contextlib import nullcontext
+
 import numpy as np
 import pytest
 
-from kernels.a_network.unet import ladder, unet
+from climb.bench.problem import PeerUnavailable
+from kernels.a_network.unet import NARROW, ladder, unet
 from kernels.a_network.unet.network import mish, network, reference
 from kernels.conv1d.conv1d.problem import UNET_COUNTS
+
+#: Rungs whose launches are one graph and may start early.
+EARLY = ("dependent", "persistent", "streamed")
 
 
 def test_convolutions_are_those_of_the_ladder_conv1d_and_four_that_change_the_length() -> None:
@@ -53,19 +60,21 @@ def test_mish_is_right_where_exp_overflows() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rung", "launches"), [("per_operation", 131), ("fused", 32), ("dependent", 32), ("persistent", 2)]
+    ("rung", "launches"), [("per_operation", 131), ("fused", 32), ("dependent", 32), ("persistent", 2), ("streamed", 2)]
 )
 def test_launches_of_the_whole_network(rung: str, launches: int) -> None:
     found = ladder[rung].launches(unet(1))
     assert len(found) == launches
-    assert [launch.graph for launch in found] == [rung in ("dependent", "persistent")] * launches
-    assert [launch.pdl for launch in found[1:]] == [rung in ("dependent", "persistent")] * (launches - 1)
+    assert [launch.graph for launch in found] == [rung in EARLY] * launches
+    assert [launch.pdl for launch in found[1:]] == [rung in EARLY] * (launches - 1)
 
 
 def test_widths_and_batches_that_no_rung_takes_are_refused() -> None:
     assert ladder["fused"].rung.requires({"batch": 1, "width": 48}) == "width is a multiple of 32, up to 256"
     assert ladder["fused"].rung.requires({"batch": 2000, "width": 32}) == "batch is at most 1024"
     assert ladder["persistent"].rung.requires({"batch": 2, "width": 32}) == "batch is 1"
+    assert ladder["streamed"].rung.requires({"batch": 2, "width": 32}) == "batch is 1"
+    assert ladder["streamed"].rung.requires({"batch": 1, "width": 96}) == "width is a power of two"
 
 
 def test_pytorch_computes_the_same() -> None:
@@ -79,3 +88,37 @@ def test_pytorch_computes_the_same() -> None:
     for convolve in (None, as_product):
         found = forward(32, p, given["sample"], given["timestep"], given["observation"], convolve)
         assert np.abs(found.numpy() - expected).max() <= ladder.problem.tolerance(unet(2, 32)) * np.abs(expected).max()
+
+
+def test_the_operator_in_pytorchs_network_computes_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch = pytest.importorskip("torch")
+    import climb.torch.operator
+    from climb.torch import dispatch
+    from kernels.a_network.unet import peers
+
+    sizes: list[dict[str, int]] = []
+    monkeypatch.setattr(
+        climb.torch.operator, "prepared", lambda size, arrays: (sizes.append(size), dispatch.prepared(size, arrays))[1]
+    )
+    monkeypatch.setattr(peers, "_settings", lambda tried, tf32: nullcontext())
+    monkeypatch.setattr(peers, "captured", lambda function, target: lambda: target.copy_(function()))
+    inputs = ladder.inputs(unet(1, NARROW))
+    given = {name: torch.from_numpy(value) for name, value in inputs.items()}
+    noise = torch.empty((1, 16, 2))
+    (ours,) = (peer for peer in ladder.peers if peer.name == peers.OURS)
+    ours.prepare({**given, "noise": noise}, unet(1, NARROW))()
+    expected = ladder.problem.reference(inputs, unet(1, NARROW))["noise"]
+    assert np.abs(noise.numpy() - expected).max() <= ladder.problem.tolerance(unet(1, NARROW)) * np.abs(expected).max()
+    # All but those that the emulator would take too long for, and the first, whose input is a transposed view.
+    assert len(sizes) > 10 and {"i": 32, "o": 2, "l": 16, "k": 1} in sizes
+
+
+def test_the_operators_peer_names_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    from climb.bench.libraries.description import prepared
+    from kernels.a_network.unet import peers
+
+    monkeypatch.setitem(sys.modules, "climb.torch.operator", None)
+    monkeypatch.setitem(sys.modules, "torch", None)
+    (ours,) = (peer for peer in ladder.peers if peer.name == peers.OURS)
+    with pytest.raises(PeerUnavailable, match="is not installed or cannot be loaded; make gpu installs it"):
+        prepared(ours, {}, unet(1, NARROW))

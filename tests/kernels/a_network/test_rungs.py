@@ -6,12 +6,17 @@ from hypothesis import strategies as st
 from tools.rung_checks import *  # noqa: F403
 
 from climb import WrongResult, load_ladder, verify
-from climb.emulator import AsyncRace, EndlessLoop, Race
+from climb.emulator import AsyncRace, BarrierMisuse, EarlyAccess, EndlessLoop, Race
 
 #: Sizes to draw from: the narrowest network, and few samples.
-SIZES = {"unet": st.fixed_dictionaries({"batch": st.integers(1, 3), "width": st.just(32)})}
-#: Fused rungs have twenty kernels to translate; blocks of the persistent one wait for each other in thirty stages.
-SLOW = {("unet", rung) for rung in ("fused", "graph", "dependent", "persistent")}
+SIZES = {
+    name: st.fixed_dictionaries({"batch": st.integers(1, most), "width": st.just(32)})
+    for name, most in (("unet", 3), ("unet_f16", 1))
+}
+#: Fused rungs have twenty kernels to translate; blocks of the last two wait for each other in thirty stages.
+SLOW = {("unet", rung) for rung in ("fused", "graph", "dependent", "persistent", "streamed")} | {
+    ("unet_f16", "streamed")
+}
 
 #: Faults planted in rungs: ladder, rung, original text, faulty text, and the error that must be raised.
 PLANTED = [
@@ -19,9 +24,16 @@ PLANTED = [
     ("unet", "fused", "return threadIdx.x < kRows * kAfter ?", "return threadIdx.x < kRows ?", WrongResult),
     ("unet", "graph", "square / (square + 2.0f)", "square / (square + 1.0f)", WrongResult),
     ("unet", "dependent", "__syncthreads();  // all groups have stored", "// all groups have stored", Race),
+    ("unet", "dependent", "if constexpr (kEarly) wait_for_launch_before();", "", EarlyAccess),
+    ("unet", "persistent", "wait_for_launch_before();  // all places", "// all places", EarlyAccess),
     ("unet", "persistent", "__syncthreads();  // the input of this stage", "// the input of this stage", Race),
     ("unet", "persistent", "hand_over(sums + row", "if (row > 0) hand_over(sums + row", EndlessLoop),
     ("unet", "persistent", "wait_for_groups<kDepth - 1>()", "wait_for_groups<kDepth>()", AsyncRace),
+    ("unet", "streamed", "consumers_sync<kWidth>();  // all warps have stored", "// all warps have stored", Race),
+    ("unet", "streamed", "if (again) mbarrier_wait", "if (false) mbarrier_wait", BarrierMisuse),
+    ("unet", "streamed", "other = __shfl_xor_sync(kAllLanes, mean, apart)", "other = mean", WrongResult),
+    ("unet_f16", "streamed", "bits = words[j / 2] >> 16 * (j % 2)", "bits = words[j / 2]", WrongResult),
+    ("unet", "streamed", "hand_over(exchange + c.sums", "if (thread > 0) hand_over(exchange + c.sums", EndlessLoop),
 ]  # fmt: skip
 
 

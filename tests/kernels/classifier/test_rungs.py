@@ -89,6 +89,7 @@ PLANTED = [
     ("classifier_tensor", "wgmma", "fence_proxy_async();", "", EmulatorError),
     ("classifier_tensor", "slabs", "wgmma_tf32(part, high[s], small + 2 * s, true);", "", WrongResult),
     ("classifier_tensor", "slabs", "j < kSlabs; ++j", "j < 1; ++j", WrongResult),
+    ("classifier_tensor", "slabs", "{\n    wait_for_launch_before();", "{", EmulatorError),
     ("cold_read", "warps", "start + kChunk <= n", "start < n", OutOfBounds),
 ]  # fmt: skip
 

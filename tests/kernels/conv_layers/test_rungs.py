@@ -152,6 +152,7 @@ PLANTED = [
     ("convlayer_tensor", "wgmma", "tap / 3 * kHaloWide + tap % 3", "tap / 3 * kWide + tap % 3", WrongResult),
     ("convlayer_tensor", "wgmma", "fence_proxy_async();", "", EmulatorError),
     ("convlayer_tensor", "halves", "tap * (kParts * kOutsAtOnce)", "tap * kOutsAtOnce", WrongResult),
+    ("convlayer_tensor", "halves", "wait_for_launch_before();  // it makes", "// it makes", Race),
     ("convlayer_tensor", "fused", "fence_proxy_async();", "", EmulatorError),
     ("convlayer_tensor", "fused", "work.image(tile) * work.c_in", "work.image(tile)", WrongResult),
     ("convlayer_int8", "mma", "out < c_out && x < n", "x < n", EmulatorError),

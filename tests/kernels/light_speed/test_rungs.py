@@ -47,6 +47,8 @@ PLANTED = [
     ("launch", "flag", "*flag = 1", "*flag = 2", WrongResult),
     ("chain", "stream", "+ 1) % gridDim.x] + 1", "+ 1) % gridDim.x]", WrongResult),
     ("chain", "barrier", "step % 2 == 1 ? other", "step % 2 == 0 ? other", Race),
+    ("chain", "dependent", "start_next_launch();\n        wait_for_launch_before();", "start_next_launch();", Race),
+    ("chain", "handed_over", "{\n    wait_for_launch_before();", "{", Race),
     ("chain", "handed_over", "% gridDim.x) < step)", "% gridDim.x) <= step)", EndlessLoop),
     ("write", "uint4", "first + 2 * kOdd", "first + 3 * kOdd", WrongResult),
     ("write", "streaming", "quads * kWidth + i", "quads * kWidth + i + 1", WrongResult),

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from climb.bench.cuda import backend
+from climb.distributed import running
 from climb.distributed.agreement import PlanError
 from climb.distributed.execution import Order
 from climb.distributed.ladder import Refused, SharedLadder, SharedRung
-from climb.distributed.plan import After, Exchange, Place, Plan
+from climb.distributed.plan import After, Exchange, Part, Place, Plan
 from climb.distributed.registry import load_shared_ladder, shared_ladder_names
 from climb.distributed.running import run
 from climb.fake_cupy.ranks import RankFailed
@@ -23,18 +24,31 @@ pytestmark = pytest.mark.skipif(backend != "emulator", reason="ranks in one proc
 HALO, EXCHANGE = load_shared_ladder("halo3d"), load_shared_ladder("exchange")
 MATMUL, CLASSIFIER = load_shared_ladder("split_matmul"), load_shared_ladder("split_classifier")
 STEP = load_shared_ladder("gradient_step")
+FFT, TENSOR = load_shared_ladder("halo_fft"), load_shared_ladder("split_tgemm")
 #: Odd slabs, two filters; rows that are no whole float4.
 SMALL = {"planes": 7, "n": 4, "k": 3, "filters": 2}
+#: Odd slabs, one filter.
+FFT_SMALL = {"planes": 7, "n": 4, "k": 3, "filters": 1}
 
 
-def changed(name: str, change: Callable[[Plan, Place], Plan]) -> SharedLadder:
-    """``halo3d`` with a rung whose plans are changed."""
+def changed(name: str, change: Callable[[Plan, Place], Plan], ladder: SharedLadder = HALO) -> SharedLadder:
+    """A ladder with a rung whose plans are changed."""
 
     def plan(place: Place, size: Any) -> Plan:
-        return change(HALO[name].plan(place, size), place)
+        return change(ladder[name].plan(place, size), place)
 
-    rungs = tuple(replace(rung, plan=plan) if rung.name == name else rung for rung in HALO.rungs)
-    return replace(HALO, rungs=rungs)
+    rungs = tuple(replace(rung, plan=plan) if rung.name == name else rung for rung in ladder.rungs)
+    return replace(ladder, rungs=rungs)
+
+
+def without_wait(left_out: int) -> Callable[[Plan, Place], Plan]:
+    """A change that leaves out one wait, counted from 1."""
+
+    def forget(plan: Plan, place: Place) -> Plan:
+        waits = [number for number, step in enumerate(plan) if isinstance(step, After)]
+        return tuple(step for number, step in enumerate(plan) if number != waits[left_out - 1])
+
+    return forget
 
 
 def taken(rung: SharedRung, size: Any, ranks: int) -> bool:
@@ -76,6 +90,21 @@ def test_more_ranks_than_planes() -> None:
     run(HALO, "exchange", {"planes": 1, "n": 4, "k": 3, "filters": 1}, 3)
 
 
+@pytest.mark.parametrize("name", ["two_streams", "copy_engine", "peer_loads"])
+def test_slabs_are_transformed_right_with_messages_as_late_as_they_may_come(name: str) -> None:
+    """``exchange`` is in TestPlanted, ``graph`` is the plan of ``two_streams``; pairs of planes lie across the cut."""
+    run(FFT, name, FFT_SMALL, order="late")
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("ranks", [1, 2, 3])
+@pytest.mark.parametrize("name", FFT.names)
+def test_slabs_are_transformed_right_on_any_number_of_ranks(name: str, ranks: int) -> None:
+    for size in FFT.problem.check:
+        if taken(FFT[name], size, ranks):
+            run(FFT, name, size, ranks, order="late")
+
+
 @pytest.mark.parametrize("name", EXCHANGE.names)
 @pytest.mark.parametrize("ranks", [1, 2, 3])
 def test_messages_arrive(name: str, ranks: int) -> None:
@@ -89,8 +118,12 @@ def test_split_products_are_right_with_operations_as_late_as_they_may_come(ladde
         run(ladder, name, ladder.problem.check[0], order="late")
 
 
+def test_columns_on_tensor_cores_are_those_of_the_product() -> None:
+    run(TENSOR, "columns", TENSOR.problem.check[1])
+
+
 @pytest.mark.thorough
-@pytest.mark.parametrize("ladder", [MATMUL, CLASSIFIER, STEP], ids=lambda ladder: ladder.name)
+@pytest.mark.parametrize("ladder", [MATMUL, CLASSIFIER, STEP, TENSOR], ids=lambda ladder: ladder.name)
 def test_split_products_are_right_on_any_number_of_ranks(ladder: SharedLadder) -> None:
     for size in ladder.problem.check:
         for ranks in (1, 2, 3, 4):
@@ -126,15 +159,30 @@ class TestPlanted:
 
     @pytest.mark.parametrize("name, left_out", [("exchange", 2), ("overlap", 3), ("boundary_first", 3)])
     def test_missing_wait_is_found_although_the_plan_is_right_as_written(self, name: str, left_out: int) -> None:
-        def forget(plan: Plan, place: Place) -> Plan:
-            waits = [number for number, step in enumerate(plan) if isinstance(step, After)]
-            return tuple(step for number, step in enumerate(plan) if number != waits[left_out - 1])
-
-        ladder = changed(name, forget)
+        ladder = changed(name, without_wait(left_out))
         run(ladder, name, SMALL)  # in the order in which it is written, nothing is wrong
         with pytest.raises(RankFailed, match=r"is wrong in|nothing has written"):
             for order in ("late", "early"):
                 run(ladder, name, SMALL, order=order)
+
+    @pytest.mark.parametrize("name, order", [("exchange", "late"), ("two_streams", "early")])
+    def test_missing_wait_of_a_transform_is_found(
+        self, name: str, order: Order, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """For the halo, and for the weights' spectra. NaN in those would not be seen: outputs that are not finite are
+        computed again, from the weights."""
+        monkeypatch.setattr(running, "NOTHING", 7.0)
+        with pytest.raises(RankFailed, match="is wrong in"):
+            running.run(changed(name, without_wait(1), FFT), name, FFT_SMALL, order=order)
+
+    def test_boxes_beyond_a_neighbours_array_are_refused(self) -> None:
+        def beyond(plan: Plan, place: Place) -> Plan:
+            *steps, last = plan
+            args = (replace(last.launch.args[0], part=Part("source", 1 << 20, 64), rank=1), *last.launch.args[1:])
+            return (*steps, replace(last, launch=replace(last.launch, args=args)))
+
+        with pytest.raises(PlanError, match=r"on rank 1: source\[1048576:1048640\] of an array of"):
+            changed("peer_loads", beyond, FFT).plans("peer_loads", 2, FFT_SMALL)
 
     def test_rank_that_forgets_its_last_exchange_is_named(self) -> None:
         def forget(plan: Plan, place: Place) -> Plan:
@@ -157,6 +205,8 @@ def test_sizes_that_a_rung_does_not_take_are_refused_before_anything_runs() -> N
         HALO.plans("peer_loads", 2, {"planes": 3, "n": 4, "k": 5, "filters": 1})
     with pytest.raises(Refused, match="k may be one of 3, 5, 7, 9, 11"):
         HALO.plans("exchange", 2, {"planes": 3, "n": 4, "k": 4, "filters": 1})
+    with pytest.raises(Refused, match="n must be a multiple of 4"):
+        FFT.plans("exchange", 2, {**FFT_SMALL, "n": 6})
     with pytest.raises(Refused, match="runs on one rank, not on 2"):
         HALO.plans("one_gpu", 2, SMALL)
 

@@ -39,6 +39,7 @@ PLANTED = [
     ("fft_conv3d", "karatsuba", "sums.both[1][o] -= sums.earlier[1][o]", "sums.both[1][o] -= 0.0f", WrongResult),
     ("fft_conv3d", "planes", "__syncthreads();  // all outputs", "// all outputs", Race),
     ("fft_conv3d", "cubes", "__syncthreads();  // the spectra of all planes", "// the spectra of all planes", Race),
+    ("fft_conv3d", "dependent", "if (kDependent) wait_for_launch_before();", "", Race),
     ("fft_conv3d", "boxes", "expect(arrived, B::kBytes)", "expect(arrived, B::kBytes / 2)",
      Deadlock),
     ("fft_conv2d", "warp_tiles", "-v[x].y, factor.y", "v[x].y, factor.y", WrongResult),

@@ -1,0 +1,194 @@
+"""Record whole ladders: measure every target in one run, or go on with a recording that was cut short.
+
+What counts as one run, and how finished targets are kept, is in ``climb.bench.records.parts``.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from climb.bench import hardware, measure, records
+from climb.bench.ladder import Ladder
+from climb.bench.measure import MeasurementFailed, Sampling, Target
+from climb.bench.records import CeilingsRecord, Point, Record, Skipped, parts
+from climb.bench.registry import load_ladder
+
+#: How often what was measured before may turn out to be of a GPU in another state.
+_TRIES = 3
+
+
+@dataclass
+class _Recording:
+    """One ladder: the targets of its record, what is done of them, and the part that keeps it."""
+
+    load_name: str
+    ladder: Ladder
+    head: parts.Head
+    part: Path | None
+    done: list[parts.Finished] = field(default_factory=list)
+    skipped: dict[parts.TargetKey, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.targets = {_key(target): target for target in measure.targets_of(self.ladder, self.load_name)}
+
+    def take_over(self) -> None:
+        """Take over what an earlier recording has finished, and say so, or say why not."""
+        found = parts.read(self.part) if self.part else None
+        if self.part is None or found is None:
+            return
+        before, lines = found
+        reason = parts.why_not(before, self.head)
+        if not reason:
+            before, settled = parts.settle(before, lines)
+            self.done = [one for one in settled if self._is_fresh(one)]
+            reason = "" if self.done else "nothing in it is as it was measured"
+        if reason:
+            _say(f"{self.part}: measured anew: {reason}")
+            return
+        self.head = before
+        begun = before.started[:16]
+        _say(f"{self.part}: {len(self.done)} of {len(self.targets)} targets are taken over from {begun}")
+
+    def begin(self) -> None:
+        """Write the part with what is done: the process that measures appends to it."""
+        if self.part:
+            parts.begin(self.part, self.head, self.done)
+
+    def left(self) -> list[Target]:
+        """What is still to measure. Where something was taken over, one target of it comes first, again."""
+        known = {one.target for one in self.done} | self.skipped.keys()
+        missing = [target for key, target in self.targets.items() if key not in known]
+        again = parts.anchor(self.done) if missing else None
+        return [self.targets[again.target], *missing] if again else missing
+
+    def add(self, run: str, measured: Mapping[parts.TargetKey, tuple[Point, ...]]) -> None:
+        """Add what a run has measured; say if nothing from before it counts."""
+        new = [parts.Finished(run, points) for points in measured.values() if points]
+        every = {one.target for one in (*self.done, *new)}
+        self.head, self.done = parts.settle(self.head, [*self.done, *new])
+        if len(self.done) < len(every):
+            _say(f"{self.ladder.name}: the GPU is not as fast as it was: {len(every) - len(self.done)} targets anew")
+
+    def close(self) -> None:
+        """Say what an ending recording leaves in its part; remove a part without targets."""
+        found = parts.read(self.part) if self.part else None
+        if self.part is None or found is None:
+            return
+        if not found[1]:
+            self.part.unlink()
+        elif self.left():
+            kept = len({one.target for one in found[1]})
+            _say(f"{self.part}: keeps {kept} of {len(self.targets)} targets; the same command continues")
+
+    def _is_fresh(self, one: parts.Finished) -> bool:
+        """Whether the points of a target are of today's ladder: its code, launches, work and regimes."""
+        point = one.points[0]
+        if one.target not in self.targets:
+            return False
+        alone = Record(self.ladder.name, "", "", self.head.device, one.points)
+        return records.why_stale(alone, self.ladder, point.kind, point.name, point.size) is None
+
+    def record(self, device: Mapping[str, Any], session: CeilingsRecord | None) -> Record:
+        """The whole record."""
+        points = {one.target: one.points for one in self.done}
+        skipped = [(key, self.skipped[key]) for key in self.targets if key in self.skipped]
+        return Record(
+            ladder=self.ladder.name,
+            date=datetime.now(UTC).strftime("%Y-%m-%d"),
+            commit=hardware.commit(),
+            device=device,
+            session=session.session if session else "",
+            ceilings=session.values if session else records.Ceilings(),
+            points=tuple(point for key in self.targets for point in points.get(key, ())),
+            skipped=tuple(Skipped(self.targets[key].name, self.targets[key].size, why) for key, why in skipped),
+            runs=self.head.runs if len(self.head.runs) > 1 else (),
+        )
+
+
+def record_ladders(
+    load_names: Sequence[str],
+    sampling: Sampling,
+    known: Sequence[Path],
+    keep: Path | None = None,
+    failures: dict[str, str] | None = None,
+    parts_in: Path | None = None,
+) -> list[Record]:
+    """Measure whole ladders with their peers in one run. Writes no record; ``save_record`` does.
+
+    ``known`` are folders of records; the ceilings of the first that has some are those of the new records. With
+    ``failures``, the message of a ladder that fails is put there, and it has no record. ``parts_in`` is a folder that
+    keeps finished targets, and where those of a recording that was cut short are taken over from; the caller removes
+    the part of a ladder once its record is saved. Raises :class:`MeasurementFailed`.
+    """
+    session = next((c for folder in known if (c := records.load_ceilings(folder)) is not None), None)
+    ceilings = session.values if session else records.Ceilings()
+    recordings = _recordings(load_names, session, sampling, parts_in)
+    failed: dict[str, str] = {} if failures is None else failures
+    device: Mapping[str, Any] = recordings[0].head.device
+    try:
+        for _ in range(_TRIES):
+            going = [one for one in recordings if one.load_name not in failed]
+            if not any(one.left() for one in going):
+                break
+            device = _one_run(going, sampling, keep=keep, ceilings=ceilings, failures=failures)
+    finally:
+        for one in recordings:
+            one.close()
+    done = [one for one in recordings if one.load_name not in failed]
+    if late := [one.ladder.name for one in done if one.left()]:
+        raise MeasurementFailed(f"the GPU does not keep its speed from run to run: {', '.join(late)}")
+    return [one.record(device, session) for one in done]
+
+
+def _one_run(recordings: Sequence[_Recording], sampling: Sampling, **options: Any) -> Mapping[str, Any]:
+    """Measure what is left of some ladders in a child process; return the device."""
+    targets = [target for one in recordings for target in one.left()]
+    started, skipped = parts.now(), []
+    for one in recordings:
+        one.begin()
+    files = {one.load_name: one.part for one in recordings if one.part}
+    measured, device = measure.run(targets, sampling, skipped=skipped, parts=files, started=started, **options)
+    for one in recordings:
+        ours = [(t, points) for t, points in zip(targets, measured, strict=True) if t.ladder == one.load_name]
+        one.skipped |= {_key(target): why for target, why in skipped if target.ladder == one.load_name}
+        one.add(started, {_key(target): points for target, points in ours})
+    return device
+
+
+def record_ladder(
+    load_name: str,
+    sampling: Sampling,
+    known: Sequence[Path],
+    keep: Path | None = None,
+    parts_in: Path | None = None,
+) -> Record:
+    """Measure one whole ladder, as ``record_ladders`` does."""
+    (record,) = record_ladders([load_name], sampling, known, keep=keep, parts_in=parts_in)
+    return record
+
+
+def _recordings(
+    load_names: Sequence[str], session: CeilingsRecord | None, sampling: Sampling, parts_in: Path | None
+) -> list[_Recording]:
+    device = hardware.device_block() if parts_in else {}
+    board = hardware.board() if parts_in else ""
+    found = []
+    for name in load_names:
+        ladder = load_ladder(name)
+        head = parts.Head(ladder.name, parts.now(), session.session if session else "", board, device, asdict(sampling))
+        found.append(_Recording(name, ladder, head, parts.part_path(ladder.name, parts_in) if parts_in else None))
+        found[-1].take_over()
+    return found
+
+
+def _key(target: Target) -> parts.TargetKey:
+    return parts.target_key(target.kind, target.name, target.size)
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)

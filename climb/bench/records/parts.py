@@ -1,0 +1,165 @@
+"""What a recording that was cut short has finished: ``<ladder>.part`` beside the record, a line for each target.
+
+The process that measures appends a line as soon as a target is verified and measured in all of its regimes, so that a
+recording that is killed loses only the target that it was at. The next recording of the ladder takes the rest over.
+
+Ratios must come from one run. What was measured earlier counts as that run if nothing that moves a time is different:
+
+* the same ladder, board, driver, versions, highest clocks and sampling, and the same session of ceilings;
+* begun no more than ``HOURS`` ago;
+* the same code, launch and work, by the rule that tells a stale point;
+* and, because all of this can hold on a GPU that is warmer or shared: each later run first measures one finished
+  target again. If that differs by more than ``AGREEMENT``, everything before it is measured anew.
+
+A record that was made in several runs lists them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from climb.bench.records.schema import Device, Point, Run, check_point
+from climb.bench.records.store import RecordError, write_whole
+
+#: The longest that a recording may last, from its first run to the start of its last.
+HOURS = 3
+#: How far a time may be from the one that was taken over, relative to it.
+AGREEMENT = 0.02
+TargetKey = tuple[str, str, tuple[tuple[str, int | str], ...]]
+
+
+class Head(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The first line of a part: what its points have in common.
+
+    ``started`` is when its first run began; ``runs`` are those whose points are known to belong together.
+    """
+
+    ladder: str
+    started: str
+    session: str
+    board: str
+    device: Device
+    sampling: dict[str, float]
+    runs: tuple[Run, ...] = ()
+
+
+class Finished(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A target that is done: its points, one for each regime. ``run`` is when its run began."""
+
+    run: str
+    points: tuple[Point, ...]
+
+    @property
+    def target(self) -> TargetKey:
+        """Which target it is, whatever the run."""
+        return target_key(self.points[0].kind, self.points[0].name, self.points[0].size)
+
+
+def target_key(kind: str, name: str, size: Mapping[str, int | str]) -> TargetKey:
+    """A rung or peer at a size, as a key."""
+    return kind, name, tuple(sorted(size.items()))
+
+
+def part_path(ladder: str, folder: Path) -> Path:
+    """Where the finished targets of a ladder are kept."""
+    return folder / f"{ladder}.part"
+
+
+def now() -> str:
+    """The time as parts write it, to a millisecond: it tells runs apart."""
+    return datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def begin(path: Path, head: Head, finished: Iterable[Finished] = ()) -> None:
+    """Write a part with what earlier runs have finished, whole or not at all."""
+    write_whole(path, "".join(f"{msgspec.json.encode(one).decode()}\n" for one in (head, *finished)))
+
+
+def append(path: Path, finished: Finished) -> None:
+    """Add a target to a part. The line is whole in the file before this returns, whatever becomes of the process."""
+    with path.open("ab", buffering=0) as file:
+        file.write(msgspec.json.encode(finished) + b"\n")
+
+
+def read(path: Path) -> tuple[Head, list[Finished]] | None:
+    """The head and the lines of a part; None where there is none. A line that was cut off is left out."""
+    found: list[Finished] = []
+    try:
+        first, *rest = path.read_bytes().splitlines()
+        head = msgspec.json.decode(first, type=Head)
+    except (FileNotFoundError, ValueError):
+        return None
+    for line in rest:
+        with contextlib.suppress(msgspec.MsgspecError, RecordError):
+            finished = msgspec.json.decode(line, type=Finished)
+            for point in finished.points:
+                check_point(point, path.name)
+            found.append(finished)
+    return head, [one for one in found if one.points]
+
+
+def why_not(before: Head, today: Head) -> str:
+    """Why a part cannot be continued by a recording that would start with the head ``today``; "" where it can."""
+    if before.ladder != today.ladder:
+        return f"it is of {before.ladder}"
+    if before.session != today.session:
+        return "the ceilings have been measured anew since"
+    if before.board != today.board:
+        return "it was measured on another board"
+    if before.sampling != today.sampling:
+        return "it was sampled differently"
+    if (changed := _changed(before.device, today.device)) is not None:
+        return f"{changed} is not the same"
+    age = datetime.fromisoformat(today.started) - datetime.fromisoformat(before.started)
+    if not 0 <= age.total_seconds() <= HOURS * 3600:
+        return f"it did not begin in the last {HOURS} hours"
+    return ""
+
+
+def _changed(before: Device, today: Device) -> str | None:
+    """The field of the device that differs; clocks of the moment may."""
+    highest = [{name: mhz for name, mhz in one["clocks"].items() if "max" in name} for one in (before, today)]
+    if highest[0] != highest[1]:
+        return "the highest clock"
+    fields = {**before, **today}.keys() - {"clocks"}
+    return next((name for name in sorted(fields) if before.get(name) != today.get(name)), None)
+
+
+def anchor(finished: Sequence[Finished]) -> Finished | None:
+    """The target that the next run measures again: of the rungs, the one whose first regime took the shortest time."""
+    rungs = [one for one in finished if one.points[0].kind == "rung"]
+    return min(rungs or finished, key=lambda one: one.points[0].median_s, default=None)
+
+
+def settle(head: Head, lines: Sequence[Finished]) -> tuple[Head, list[Finished]]:
+    """What counts of a part's lines: the newest of each target, and a head with the runs that they come from.
+
+    A run that the head does not have begins with a target of the runs before. Where its time is not the same, nothing
+    of those counts, and the part begins with this run.
+    """
+    kept: dict[TargetKey, Finished] = {}
+    again: dict[str, float | None] = {run.started: run.again for run in head.runs}
+    started = head.started
+    for line in lines:
+        if line.run not in again:
+            ratio = _ratio(line, kept.get(line.target))
+            if kept and (ratio is None or abs(ratio - 1) > AGREEMENT):
+                kept, again, started, ratio = {}, {}, line.run, None
+            again[line.run] = ratio
+        kept[line.target] = line
+    points = Counter(one.run for one in kept.values() for _ in one.points)
+    runs = tuple(Run(run, points[run], ratio) for run, ratio in again.items())
+    return msgspec.structs.replace(head, started=started, runs=runs), list(kept.values())
+
+
+def _ratio(again: Finished, before: Finished | None) -> float | None:
+    """The time of a target over its earlier time; None where one has none."""
+    if before is None:
+        return None
+    return float(f"{again.points[0].median_s / before.points[0].median_s:.4g}")

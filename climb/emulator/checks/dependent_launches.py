@@ -1,0 +1,234 @@
+"""Programmatic dependent launches: find accesses that a launch makes before the launches before it have ended.
+
+The emulator runs launches one after the other. On a GPU, a dependent launch may start as soon as every block of the
+launch before it has executed `griddepcontrol.launch_dependents` or has ended. That orders no accesses: those of the
+dependent launch come after the launch before only in threads that have executed `griddepcontrol.wait`, or have since
+synchronised with one that has (PTX ISA, "griddepcontrol"; CUDA C++ Programming Guide, "Programmatic Dependent Launch
+and Synchronization").
+
+So a launch that executes `launch_dependents` keeps its accesses (`EarlierLaunch`), and the dependent launch after it
+compares its own accesses with them. A launch that does not execute it lets nothing start early, and costs nothing here.
+Two accesses that are both volatile, ordered or atomic may meet; a volatile or ordered load of what the launch before
+has written so is taken for a wait, because the value may be a flag.
+
+The wait is for the launch before to end, and that launch need not have waited itself. If none of its threads has, the
+launches before it may still run: `LaunchChain` keeps which launches run at the start of the next one, and which of them
+even after its wait.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import NoReturn
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from climb.toolchain.names import demangled
+
+from ..errors import EarlyAccess
+from ..memory.device_memory import Allocation, DeviceMemory
+from ..simt.batch import Batch
+from ..simt.block_order import BlockOrder
+from ..simt.code import Code, TranslatedKernel
+from ..simt.groups import Group
+from ..simt.lanes import WARP
+from ..simt.site import Site
+from .earlier_launches import EarlierLaunch, numbers
+from .faults import place_of
+from .races import NOUNS, VERBS
+
+TRIGGER = "griddepcontrol.launch_dependents"
+
+_dependent: ContextVar[bool] = ContextVar("dependent", default=False)
+
+
+@contextmanager
+def dependent_launches() -> Iterator[None]:
+    """Start the launches inside as programmatic dependent launches: `with dependent_launches(): kernel(...)`"""
+    token = _dependent.set(True)
+    try:
+        yield
+    finally:
+        _dependent.reset(token)
+
+
+def starts_early(chosen: bool | None) -> bool:
+    """Whether a launch is a dependent one: as `chosen`, or as `dependent_launches` says for None."""
+    return _dependent.get() if chosen is None else chosen
+
+
+def lets_next_start(code: Code) -> bool:
+    """Whether a kernel has an instruction that lets the next launch start early."""
+    return any(TRIGGER in site.ptx for site in code.sites)
+
+
+class Dependence:
+    """What a launch has to do with those before it in its chain, shared by its batches.
+
+    `early`: launches that may still run when it starts; `late`: those of them that may run even after its wait.
+    `record`: its own accesses, for the next launch; None if it lets nothing start early.
+    """
+
+    def __init__(
+        self, blocks: int, early: tuple[EarlierLaunch, ...], late: tuple[EarlierLaunch, ...],
+        record: EarlierLaunch | None,
+    ) -> None:  # fmt: skip
+        self.early, self.late, self.record = early, late, record
+        self.triggered = False
+        self._waited, self._hasty = np.zeros((2, blocks), np.bool_)
+
+    def note_wait(self, blocks: np.ndarray) -> None:
+        """Threads of these blocks have waited."""
+        self._waited[blocks] = True
+
+    def note_trigger(self, blocks: np.ndarray) -> None:
+        """Threads of these blocks, which no wait precedes, let the next launch start."""
+        self._hasty[blocks] = True
+
+    @property
+    def left_at_end(self) -> tuple[EarlierLaunch, ...]:
+        """The launches that may still run when it has ended."""
+        return self.late if self._waited.any() else self.early
+
+    @property
+    def left_at_trigger(self) -> tuple[EarlierLaunch, ...]:
+        """The launches, other than itself, that may still run when the next one starts: after every block's trigger,
+        or end, of which at least one may follow a wait."""
+        return self.late if (self._waited & ~self._hasty).any() else self.early
+
+
+class LaunchChain:
+    """The launches of a memory in order, as far as they may still run when the next one starts."""
+
+    def __init__(self) -> None:
+        self._early: tuple[EarlierLaunch, ...] = ()
+        self._late: tuple[EarlierLaunch, ...] = ()
+
+    def begin(
+        self, kernel: TranslatedKernel, order: BlockOrder, block: tuple[int, int, int], dependent: bool, lets: bool
+    ) -> Dependence | None:
+        """The next launch, which is a `dependent` one, or `lets` the next one start early; None if neither matters."""
+        if not dependent:
+            self._early = self._late = ()
+        if not lets and not self._early:
+            return None
+        record = EarlierLaunch(kernel, order, block) if lets else None
+        return Dependence(math.prod(order.grid), self._early, self._late, record)
+
+    def end(self, launch: Dependence | None) -> None:
+        """The launch that has begun last has ended; None if it failed, or has to do with no other."""
+        if launch is None:
+            self._early = self._late = ()
+            return
+        self._early = self._late = launch.left_at_end
+        if launch.triggered:
+            more = [one for one in launch.left_at_trigger if one not in self._late]
+            self._early = (launch.record, *more, *self._late)
+
+
+_chains: WeakKeyDictionary[DeviceMemory, LaunchChain] = WeakKeyDictionary()
+
+
+def chain_of(memory: DeviceMemory) -> LaunchChain:
+    """The chain of the launches on a memory."""
+    return _chains.setdefault(memory, LaunchChain())
+
+
+class BatchDependence:
+    """Follows the waits and the accesses to global memory of a batch."""
+
+    def __init__(self, launch: Dependence, batch: Batch) -> None:
+        self._launch, self._batch = launch, batch
+        self._covered = np.zeros((batch.blocks, batch.threads), np.bool_)
+        self._waits: np.ndarray | None = None  # the stamp of each warp's first wait: int64 (blocks, warps)
+
+    def wait(self, group: Group, site: Site) -> None:
+        """griddepcontrol.wait."""
+        if self._launch.early:
+            everywhere = np.ones(group.lanes.shape, np.bool_)
+            self._launch.note_wait(self._batch.start + np.unique(group.lanes.block))
+            self._cover(group, site, everywhere)
+
+    def trigger(self, group: Group) -> None:
+        """griddepcontrol.launch_dependents."""
+        self._launch.triggered = True
+        if self._launch.early:
+            block = np.broadcast_to(group.lanes.block, group.lanes.shape)
+            self._launch.note_trigger(self._batch.start + np.unique(block[~self._is_covered(group)]))
+
+    def access(self, group: Group, site: Site, allocation: Allocation, address: np.ndarray) -> None:
+        """An access to global memory. Raises EarlyAccess."""
+        launch = self._launch
+        for earlier in launch.early:
+            if site.strong and site.action == "load":
+                seen = earlier.flags(group, site, allocation, address)
+                if seen is not None:
+                    self._cover(group, site, seen)
+            stamps = earlier.conflicts(group, site, allocation, address)
+            if stamps is None:
+                continue
+            waits = earlier not in launch.late
+            bad = (stamps != 0) & ~self._is_covered(group) if waits else stamps != 0
+            if bad.any():
+                self._report(group, site, allocation, address, bad, earlier, stamps, waits)
+        if launch.record is not None:
+            launch.record.note(group, site, allocation, address)
+
+    def _cover(self, group: Group, site: Site, where: np.ndarray) -> None:
+        """From now on, lanes are ordered after the launches before."""
+        block, thread = (np.broadcast_to(each, where.shape)[where] for each in (group.lanes.block, group.lanes.thread))
+        self._covered[block, thread] = True
+        if self._waits is None:
+            self._waits = np.zeros((self._batch.blocks, -(-self._batch.threads // WARP)), np.int64)
+        new = self._waits[block, thread // WARP] == 0
+        if new.any():
+            stamp = self._batch.clock.events.next(site)
+            self._waits[block[new], thread[new] // WARP] = stamp | numbers(group)[where][new]
+
+    def _is_covered(self, group: Group) -> np.ndarray:
+        """Which lanes have waited, or have synchronised with a thread of their block, or cluster, that had: (blocks,
+        threads)."""
+        lanes = group.lanes
+        found = np.broadcast_to(self._covered[lanes.block, lanes.thread], lanes.shape)
+        if self._waits is None or found.all():
+            return found
+        size = self._batch.order.size  # a barrier of the cluster may lie between
+        before = self._waits.reshape(len(self._waits) // size, -1)[lanes.block // size]
+        ids = numbers(group)[:, :, None]
+        ordered = ~self._batch.clock.unordered(before, lanes, ids, True, reads=True)
+        found = found | ((before != 0) & ordered).any(axis=2)
+        self._covered[lanes.block, lanes.thread] = found
+        return found
+
+    def _report(
+        self, group: Group, site: Site, allocation: Allocation, address: np.ndarray, bad: np.ndarray,
+        earlier: EarlierLaunch, stamps: np.ndarray, waits: bool,
+    ) -> NoReturn:  # fmt: skip
+        stamp = int(stamps[bad][0])
+        at = int(np.broadcast_to(address + site.offset, bad.shape)[bad][0])
+        before, other = earlier.place(stamp)
+        where = place_of(group, site, bad)
+        offset = at - allocation.address
+        if waits:
+            why = "this launch may start before that one has ended, and no griddepcontrol.wait precedes this access"
+        else:
+            why = "a launch between the two has not waited for that one, so waiting for it is not enough"
+        file = other.file.rsplit("/", 1)[-1]
+        thread, block = (",".join(map(str, each)) for each in (other.thread, other.block))
+        raise EarlyAccess(
+            f"race between launches: this {NOUNS[site.action]} of byte {offset} of {allocation.name}, which "
+            f"thread ({thread}) of block ({block}) of {demangled(other.kernel)}, a launch before, "
+            f"{VERBS[before.action]} at {file}:{other.line}: {other.text.rstrip('; ')}; {why}",
+            where,
+            space="global",
+            address=at,
+            allocation=allocation,
+            name=allocation.name,
+            offset=offset,
+            other=other,
+            same_warp=False,
+        )

@@ -1,0 +1,173 @@
+"""A recording that is killed goes on where it was, if everything that moves a time is as before."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+import pytest
+from tiny_ladder import made, scale
+from tools import nvbench_double as double
+from tools.nvbench_double import State, nvbench_double  # noqa: F401
+
+from climb.bench import bench_child, measure, records
+from climb.bench.measure import MeasurementFailed, Sampling
+from climb.bench.recording import record_ladder
+from climb.bench.records import parts
+
+TINY = "tiny_ladder.scale"
+TARGETS = 7
+#: Seconds by name.
+SECONDS = {"plain": 4e-3, "vector": 1e-3, "twice": 2e-3, "library": 3e-3}
+
+
+@pytest.fixture
+def dies(nvbench, monkeypatch):
+    """The child as a process that kills itself when it is to sample the n-th point; ``dies(0)``: it does not.
+
+    Its times are ``SECONDS``.
+    """
+    whole = State.exec
+
+    def at(number: int) -> None:
+        def sampled(self, launcher, /, *, batched):
+            if len(nvbench.states) == number:
+                os.kill(os.getpid(), signal.SIGKILL)
+            whole(self, launcher, batched=batched)
+
+        monkeypatch.setattr(State, "exec", sampled)
+
+    def forked(spec: Path, out: Path) -> int:
+        nvbench.benchmarks.clear()
+        nvbench.states.clear()
+        times = tuple(SECONDS[target["name"]] for target in json.loads(spec.read_text())["targets"])
+        monkeypatch.setattr(double, "COLD", times)
+        if (child := os.fork()) == 0:
+            with contextlib.suppress(BaseException):
+                os._exit(bench_child.main(spec, out, double.Gpu()))
+            os._exit(99)
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+    monkeypatch.setattr(measure, "run_child", forked)
+    return at
+
+
+def recorded(folder: Path, **sampling: float):
+    return record_ladder(TINY, Sampling(**sampling), [folder], parts_in=folder)
+
+
+@pytest.fixture
+def killed(dies, tmp_path, capfd):
+    """A folder with the part of a recording that was killed in the second regime of its fourth target."""
+    dies(8)
+    with pytest.raises(MeasurementFailed, match="status -9"):
+        recorded(tmp_path)
+    dies(0)
+    assert f"{tmp_path / 'scale.part'}: keeps 3 of 7 targets; the same command continues" in capfd.readouterr().err
+    return tmp_path
+
+
+def test_killed_recording_is_continued(killed, capfd):
+    whole = recorded(killed)
+    said = capfd.readouterr().err
+    assert "3 of 7 targets are taken over from" in said
+    assert "[1/5] scale vector n=1024" in said, "the fastest rung is measured again, then the four that were left"
+    assert records.stale_points(whole, scale.ladder) == [] and len(whole.points) == 2 * TARGETS
+    first, second = whole.runs
+    assert (first.points, second.points, first.again) == (4, 10, None) and first.started < second.started
+    assert second.again == 1.0
+    records.save_record(whole, killed / "scale.json")
+    assert records.load_record("scale", folder=killed) == whole
+
+
+def test_points_are_kept_as_a_whole_run_records_them(nvbench, tmp_path):
+    whole = recorded(tmp_path)
+    assert whole.runs == () and whole.points[0].sm_clock_mhz == 1980
+    _, lines = parts.read(tmp_path / "scale.part")
+    assert tuple(point for line in lines for point in line.points) == whole.points
+
+
+def test_part_of_another_board_is_not_taken_over(killed, capfd):
+    head, lines = parts.read(killed / "scale.part")
+    parts.begin(killed / "scale.part", msgspec.structs.replace(head, board="0123abcd"), lines)
+    whole = recorded(killed)
+    said = capfd.readouterr().err
+    assert "scale.part: measured anew: it was measured on another board" in said and whole.runs == ()
+    assert "[1/7] scale plain n=1024" in said
+
+
+@pytest.mark.parametrize(
+    ("changed", "says"),
+    [
+        ({}, ""),
+        ({"started": "2026-11-23T01:00:00.000Z"}, ""),
+        ({"session": "2026-11-20T00:00Z"}, "the ceilings have been measured anew since"),
+        ({"sampling": {"seconds": 9.0}}, "it was sampled differently"),
+        ({"device": {**made.DEVICE, "driver": "1"}}, "driver is not the same"),
+        ({"device": {**made.DEVICE, "differs": {"torch": "2.12"}}}, "differs is not the same"),
+        (
+            {"device": {**made.DEVICE, "clocks": {"max_sm_mhz": 1500, "max_memory_mhz": 3201}}},
+            "the highest clock is not",
+        ),
+        ({"device": {**made.DEVICE, "clocks": {**made.DEVICE["clocks"], "sm_mhz": 345}}}, ""),
+        ({"started": "2026-11-22T23:59:59.000Z"}, "it did not begin in the last 3 hours"),
+        ({"started": "2026-11-23T03:00:01.000Z"}, "it did not begin in the last 3 hours"),
+        ({"ladder": "other"}, "it is of other"),
+    ],
+)
+def test_conditions_of_taking_over(changed, says):
+    today = parts.Head("scale", "2026-11-23T03:00:00.000Z", "", "", made.DEVICE, {"seconds": 2.0})
+    assert parts.why_not(msgspec.structs.replace(today, **changed), today).startswith(says)
+    assert bool(parts.why_not(msgspec.structs.replace(today, **changed), today)) == bool(says)
+
+
+def test_changed_kernel_is_measured_anew_and_the_others_are_taken_over(killed, capfd, monkeypatch):
+    changed = replace(scale.plain, source="vector.cu", launches=scale.vector.launches)
+    monkeypatch.setattr(scale, "ladder", replace(scale.ladder, rungs=(changed, scale.vector, scale.twice)))
+    with pytest.raises(MeasurementFailed):
+        recorded(killed)  # 1023 numbers are not for that kernel
+    assert "2 of 7 targets are taken over" in capfd.readouterr().err
+
+
+def test_times_of_a_gpu_that_has_become_slower_are_measured_anew(killed, capfd, monkeypatch):
+    for name, seconds in SECONDS.items():
+        monkeypatch.setitem(SECONDS, name, 1.03 * seconds)
+    whole = recorded(killed)
+    assert "the GPU is not as fast as it was: 2 targets anew" in capfd.readouterr().err
+    times = {point.name: point.median_s for point in whole.points if point.regime == "cold"}
+    assert times == pytest.approx(SECONDS, rel=1e-3)
+    assert [(run.points, run.again) for run in whole.runs] == [(8, None), (6, 1.0)], "none is of the killed run"
+
+
+def test_line_that_was_cut_off_is_left_out(killed):
+    path = killed / "scale.part"
+    path.write_bytes(path.read_bytes()[:-20])
+    head, lines = parts.read(path)
+    assert (head.ladder, len(lines)) == ("scale", 2)
+    path.write_bytes(b"")
+    assert parts.read(path) is None
+
+
+def test_measuring_process_ends_with_its_parent():
+    child = "from climb.bench.processes import end_with_parent as e; e(); print('ready', flush=True); input()"
+    code = f"import subprocess, sys; p = subprocess.Popen([sys.executable, '-c', {child!r}], stdin=subprocess.PIPE); "
+    parent = subprocess.Popen(
+        [sys.executable, "-c", code + "print(p.pid, flush=True); p.wait()"], stdout=subprocess.PIPE, text=True
+    )
+    said = {parent.stdout.readline().strip(), parent.stdout.readline().strip()}
+    (pid,) = said - {"ready"}
+    parent.kill()
+    parent.wait()
+    for _ in range(200):
+        if not Path(f"/proc/{pid}").exists() or Path(f"/proc/{pid}/stat").read_text().split()[2] == "Z":
+            return
+        os.sched_yield()
+        signal.sigtimedwait([], 0.01)
+    pytest.fail("it still runs")

@@ -1,0 +1,27 @@
+"""hgemm: the grid that balances rounds of tiles."""
+
+from __future__ import annotations
+
+import pytest
+
+from climb import load_ladder
+from kernels.tensor_cores.hgemm.launches import SMS
+
+LADDER = load_ladder("hgemm")
+
+
+@pytest.mark.parametrize(
+    ("size", "blocks"),
+    [((4096, 4096, 4096), 128), ((512, 11008, 4096), 86), ((16384, 768, 768), 128), ((4352, 3072, 64), 102)],
+)
+def test_balanced_takes_the_fewest_clusters_for_as_many_rounds(size: tuple[int, int, int], blocks: int) -> None:
+    (launch,) = LADDER["balanced"].launches(dict(zip("mnk", size, strict=True)))
+    tiles = size[0] // 128 * (size[1] // 256)
+    rounds = -(-tiles // SMS)
+    assert launch.grid == (blocks,)
+    assert -(-tiles // blocks) == rounds < -(-tiles // (blocks - 2))
+
+
+def test_balanced_leaves_small_products_to_small_tiles() -> None:
+    size = {"m": 1024, "n": 1024, "k": 1024}
+    assert LADDER["balanced"].launches(size) == LADDER["tuned"].launches(size)
