@@ -73,3 +73,18 @@ def test_weak_scaling_of_the_volume_on_two_gpus() -> None:
 
 def test_product_on_two_gpus() -> None:
     assert speedup("split_matmul", 0) >= 1.9
+    assert speedup("split_tgemm", 0) >= 1.9
+
+
+def test_second_gpu_still_pays_with_the_fast_kernel_and_both_together_make_ten_of_the_slow_one() -> None:
+    assert speedup("halo_fft", 0) >= 1.8
+    slow, fast = (recorded.shared_record(name) for name in ("halo3d", "halo_fft"))
+    assert slow is not None and fast is not None
+    size = load_shared_ladder("halo_fft").problem.headline[0]
+    best = min(p.median_s for p in fast.points if (p.size, p.regime, p.gpus) == (dict(size), "cold", 2))
+    assert slow.find("one_gpu", size, "cold").median_s / best >= 9.5
+
+
+def test_layer_on_two_gpus_pays_from_the_first_of_vgg_on_and_not_for_the_second() -> None:
+    assert speedup("split_classifier", 0) > 1.5
+    assert speedup("split_classifier", 1) < 1

@@ -6,6 +6,9 @@ import numpy as np
 import pytest
 from harness import Device, run_ptx
 
+from climb.emulator.simt import lanes
+from climb.emulator.simt.lanes import divide, rectangle
+
 SOURCE = r"""
 extern "C" {
 __global__ void nested(const int* in, int* out, int n) {
@@ -290,3 +293,37 @@ def test_a_branch_on_the_block_index_does_not_diverge():
     each = [sum(k * k for k in range(b)) if b % 3 == 0 else -b for b in range(40)]
     assert out.tolist() == [[v + t for t in range(8)] for v in each]
     assert found.divergent_branches == 0
+
+
+def test_divisions_by_many_predicates_that_hold_for_as_many_lanes_are_told_apart():
+    """Divisions that repeat are remembered: the second round over `k` divides as the first did."""
+    device = Device(
+        'extern "C" __global__ void k(const int* a, int* o) { int i = blockIdx.x * blockDim.x + threadIdx.x, s = 0;'
+        "for (int r = 0; r < 2; ++r) for (int k = 0; k < 5; ++k)"
+        "  if ((i + k) % 5 < 2) { s += a[i + k] * (r + 1);"
+        "    if ((i / 5 + k) % 4 == 1) s = s * 3 + a[k]; else s ^= a[i]; }"
+        "o[i] = s; }"
+    )
+    data, out = np.random.default_rng(1).integers(-9, 9, 240).astype(np.int32), np.zeros(200, np.int32)
+    device.launch("k", 2, 100, data, out)
+    wanted = []
+    for i in range(200):
+        total = 0
+        for turn in range(2):
+            for k in range(5):
+                if (i + k) % 5 < 2:
+                    total += int(data[i + k]) * (turn + 1)
+                    total = total * 3 + int(data[k]) if (i // 5 + k) % 4 == 1 else total ^ int(data[i])
+        wanted.append(total)
+    assert out.tolist() == wanted
+
+
+def test_divided_lanes_are_the_same_object_when_they_divide_alike_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    every, predicate = rectangle(4, 64), np.arange(256).reshape(4, 64) % 3 == 0
+    first, again = (divide(predicate.copy(), every) for _ in range(2))
+    assert [one.lanes(every) for one in first] == [one.lanes(every) for one in again]
+    moved = divide(np.roll(predicate, 1), every)
+    assert (moved[0].lanes(every).linear() == np.flatnonzero(np.roll(predicate, 1))).all()
+    monkeypatch.setattr(lanes, "KEPT", 0)
+    alone = rectangle(4, 64)
+    assert divide(predicate, alone)[0].lanes(alone) is not divide(predicate, alone)[0].lanes(alone)

@@ -7,6 +7,8 @@ import pytest
 from harness import Device
 
 from climb.emulator import run
+from climb.emulator.counters import access_cost, cost_model
+from climb.emulator.simt.lanes import Lanes
 
 NEIGHBOURS = r"""
 extern "C" {
@@ -106,3 +108,26 @@ def test_a_float_atomic_in_shared_memory_is_marked_as_a_loop():
     result = run(source, grid=1, block=32, args=[np.zeros(32, np.float32)])
     (mark,) = [mark for mark in result.counters.marks if mark.changes and mark.kind == "shared atomic"]
     assert (mark.line, mark.kind, mark.reason) == (5, "shared atomic", "a loop of compare-and-swap")
+
+
+def test_cost_of_an_access_does_not_depend_on_how_its_warps_are_divided(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Warps of one pattern are counted together; with `FEWEST` above 1 only if all warps have it."""
+    rng = np.random.default_rng(5)
+    for number in range(60):
+        count = int(rng.integers(2, 2000))
+        here = np.flatnonzero(rng.random(count) < rng.choice([0.2, 0.97, 1]))
+        if number % 3 == 0:
+            here = np.flatnonzero(np.arange(count) % 64 >= 2)  # half of the warps lack two lanes
+        if not here.size:
+            continue
+        group = Lanes.listed(here, 256)
+        place = here * 4 if number % 2 else rng.permutation(count)[here] * 4
+        address = (place + 512 * (here // 32 % 3 == 1)).reshape(1, -1)
+        costs = []
+        for fewest in (access_cost.FEWEST, 2):
+            monkeypatch.setattr(access_cost, "FEWEST", fewest)
+            monkeypatch.setattr(access_cost, "_last", ())
+            costs.append(access_cost.access_cost(group, address, 8, 4, cost_model.sectors))
+        monkeypatch.undo()
+        assert costs[0] == costs[1]
+        assert costs[0].lowest == address.min() + 8 and costs[0].highest == address.max() + 8

@@ -16,6 +16,9 @@ extern "C" __global__ void odd(unsigned* o) { unsigned n = 2 * threadIdx.x + 1;
 extern "C" __global__ void passes_by(volatile unsigned* o) { o[1] = 1; while (o[1] != 8) o[1] += 2; }
 extern "C" __global__ void queue(unsigned* o) {
   while (atomicAdd(o + 1, 1) != *(volatile unsigned*)(o + 2) + 1) atomicAdd(o + 2, 1); }
+extern "C" __global__ void nears(unsigned* o) { double x = 0; while (x < 1) x += 1e-9 * (1 - x); o[1] = x; }
+extern "C" __global__ void nears_fast(unsigned* o) { double x = 0;
+  while (x < 1) x += 5e-3 * (1 - x) + 1e-12; o[1] = 1; }
 extern "C" __global__ void inner_loops(unsigned* o) { unsigned n = 1, sum = 0;
   while (n != o[0]) { n += 2; for (unsigned i = 0; i < o[32] + 40; ++i) sum = sum * 5 + i; } o[1] = sum; }
 
@@ -47,14 +50,14 @@ def reviews(monkeypatch):
     return times
 
 
-@pytest.mark.parametrize("name", ["odd", "passes_by", "queue", "inner_loops"])
+@pytest.mark.parametrize("name", ["odd", "passes_by", "queue", "inner_loops", "nears"])
 def test_a_loop_that_changes_for_ever_what_it_compares_is_given_up(kernels, name, reviews):
     with pytest.raises(EndlessLoop, match=r"no end in sight: in 0 seconds of computing.*raise max_steps"):
         kernels.launch(name, 1, 1, np.zeros(64, np.uint32))
     assert reviews[-1] < 0.7
 
 
-@pytest.mark.parametrize("name", ["long_sum", "long_nest", "fills"])
+@pytest.mark.parametrize("name", ["long_sum", "long_nest", "fills", "nears_fast"])
 def test_a_kernel_that_is_only_long_runs_to_its_end(kernels, name, reviews):
     out = np.zeros(64 + 3000, np.uint32)
     kernels.launch(name, 1, 1, out)

@@ -206,3 +206,10 @@ def test_a_barrier_hands_on_what_one_of_its_warps_has_waited_for(cluster: str, b
     assert (run("")[32:] == DATA[::-1][32:]).all()
     with pytest.raises((Race, Uninitialised)):
         run("o[t] = s[127 - t];")
+
+
+def test_warp_that_arrives_after_the_phase_has_ended_hands_nothing_over() -> None:
+    body = TURN.replace("WAIT", "while (!over_parity(&bar, 0));")
+    assert (launch(body) == DATA[::-1]).all()
+    with pytest.raises(Race, match=r"thread \(127,0,0\) writes"):
+        launch(body, count=127)

@@ -102,6 +102,7 @@ KERNEL outside(float* x, int first, int second) {
     x[I] = 1;
     if (I == first || I == second) x[1 << 16 | I] = 2;
 }
+KERNEL choice(const float* a, const float* b, float* out, int second) { out[I] = second ? b[I] : a[I]; }
 KERNEL left_alone(const float* in, float* out) { if (I < 900) out[I] = in[I]; }
 KERNEL ticket(int* next, int* out) { out[I] = atomicAdd(next, 1); }
 KERNEL flag(volatile int* x, int* out) { out[I] = x[I]; }
@@ -285,6 +286,33 @@ def test_launch_survives_its_workers(device: Device, monkeypatch: pytest.MonkeyP
             os.kill(each, 0)
     pool.end()
     assert not pool.workers and set(ids) - left
+
+
+def test_what_workers_have_not_read_is_copied_again_when_they_read_it(
+    device: Device, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ahead, "WORTH", 0)
+    monkeypatch.setattr(ahead, "COPYING", 0)
+    monkeypatch.setattr(batches, "LANES", 64)
+    monkeypatch.setattr(batches, "MOST_LANES", 256)
+    start_workers()
+    taken, finished = [], ahead.Ahead.finished
+
+    def counted(self: ahead.Ahead, number: int) -> bool:
+        outcome = finished(self, number)
+        if self.workers and number == self._first:
+            taken.append((outcome, bool(self.unread)))
+        return outcome
+
+    monkeypatch.setattr(ahead.Ahead, "finished", counted)
+    for second in (0, 0, 1, 1, 1):
+        given, out = [draw(), 2 * draw()], empty()
+        with workers(PROCESSES):
+            device.launch("choice", BLOCKS, THREADS, *given, out, second)
+        assert np.array_equal(out, given[second])
+    # The third launch reads an array that the second one did not; so its workers had no copy of it.
+    assert taken == [(True, False), (True, True), (False, True), (True, False), (True, True)]
+    assert not device.kernel("choice")._experience.alone
 
 
 def test_threads_of_this_process_launch_at_the_same_time(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:

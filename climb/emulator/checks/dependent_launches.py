@@ -10,6 +10,7 @@ So a launch that executes `launch_dependents` keeps its accesses (`EarlierLaunch
 compares its own accesses with them. A launch that does not execute it lets nothing start early, and costs nothing here.
 Two accesses that are both volatile, ordered or atomic may meet; a volatile or ordered load of what the launch before
 has written so is taken for a wait, because the value may be a flag.
+A wait counts in its own block, or cluster: where one block waits for all, the others must wait as well.
 
 The wait is for the launch before to end, and that launch need not have waited itself. If none of its threads has, the
 launches before it may still run: `LaunchChain` keeps which launches run at the start of the next one, and which of them

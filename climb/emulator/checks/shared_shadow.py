@@ -234,6 +234,8 @@ class SharedShadow:
 
     def _flush(self, log: list, which: str) -> None:
         for index, stamps, lanes in log:
+            if which == "reads" and not lanes.ragged and lanes.shape[1] > 2 and _same_in_a_block(index):
+                index, (stamps, lanes) = index[:, :1], _of_two_lanes(stamps, lanes)
             shape = np.broadcast_shapes(index.shape, stamps.shape)
             index, stamps = np.broadcast_to(index, shape), np.broadcast_to(stamps, shape)
             if which == "atomics":
@@ -241,3 +243,20 @@ class SharedShadow:
             else:
                 Cells.enter(self.cells.reads, index, stamps, self.clock, lanes, False)
         log.clear()
+
+
+def _same_in_a_block(index: np.ndarray) -> bool:
+    """Whether all lanes of a block access the same cells."""
+    first, last = index[:, :1], index[:, -1:]
+    return index.shape[1] == 1 or bool((first == last).all() and (index == first).all())
+
+
+def _of_two_lanes(stamps: np.ndarray, lanes: Lanes) -> tuple[np.ndarray, Lanes]:
+    """Two lanes of a read of one cell by all lanes of a block, whose stamps combine to that of them all.
+
+    It holds the last lane and, before it, the last lane of another warp; of a single warp, the last lane but one.
+    """
+    thread = lanes.thread[0]
+    others = np.flatnonzero(thread >> 5 != thread[-1] >> 5)
+    kept = [others[-1] if others.size else thread.size - 2, thread.size - 1]
+    return stamps[:, kept], Lanes(lanes.block, lanes.thread[:, kept], lanes.threads, False)

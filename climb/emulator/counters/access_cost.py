@@ -6,6 +6,7 @@ computed once and remembered.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -28,6 +29,8 @@ from .cost_model import (
 
 _BY_WORDS = (wavefronts, load_wavefronts, atomic_wavefronts, swap_wavefronts, local_sectors)
 _LIMIT = 1 << 16
+MOST_PARTS = 4
+FEWEST = 0.125  # the share of the warps left that must have one pattern, for it to become a part
 
 
 class AccessCost(NamedTuple):
@@ -42,19 +45,25 @@ class AccessCost(NamedTuple):
     misaligned: bool
 
 
-class _Addresses(NamedTuple):
-    """The addresses of an access, without the offset of its site.
+class _Part(NamedTuple):
+    """The addresses of some warps, without the offset of the access's site.
 
     `first` (rows,): those of the first lanes of the warps. `relative` (rows, 32): what lanes add to them, INACTIVE for
-    absent lanes; (1, 32) if it is the same for all warps; `near`: the same with 0 for absent lanes. `repeat`: the
-    warps that each row stands for.
+    absent lanes; (1, 32) if it is the same for all warps; `near`: the same with 0 for absent lanes.
     """
 
-    address: np.ndarray
-    lanes: Lanes
     first: np.ndarray
     relative: np.ndarray
     near: np.ndarray
+
+
+class _Addresses(NamedTuple):
+    """The addresses of an access: parts of its warps, of which all but the last have one pattern each. `repeat`: the
+    warps that each row stands for."""
+
+    address: np.ndarray
+    lanes: Lanes
+    parts: tuple[_Part, ...]
     repeat: int
 
 
@@ -84,18 +93,28 @@ def access_cost(lanes: Lanes, address: np.ndarray, offset: int, width: int, meas
         found = _addresses(lanes, address)
     if not last or found is not last[0]:
         _last = (found, *last[:1])
+    costs = [_cost(part, found.repeat, offset, width, measure, modulus) for part in found.parts]
+    return costs[0] if len(costs) == 1 else _sum(costs)
+
+
+def _sum(costs: list[AccessCost]) -> AccessCost:
+    achieved, ideal, lowest, highest, misaligned = zip(*costs, strict=True)
+    return AccessCost(sum(achieved), sum(ideal), min(lowest), max(highest), any(misaligned))
+
+
+def _cost(part: _Part, repeat: int, offset: int, width: int, measure: Measure, modulus: int) -> AccessCost:
     low = width - 1
-    first, near = found.first + offset, found.near
+    first, near = part.first + offset, part.near
     if near.shape[0] == 1:
-        achieved, ideal = _shared_pattern(measure, found.relative[0], first, modulus, width, found.repeat)
+        achieved, ideal = _shared_pattern(measure, part.relative[0], first, modulus, width, repeat)
         lowest, highest = int(first.min()) + int(near.min()), int(first.max()) + int(near.max())
         misaligned = bool((first & low).any() or (near & low).any())
         return AccessCost(achieved, ideal, lowest, highest, misaligned)
-    counts = _distinct_patterns(measure, found.relative, first & (modulus - 1), width)
+    counts = _distinct_patterns(measure, part.relative, first & (modulus - 1), width)
     absolute = near + first.reshape(-1, 1)
     return AccessCost(
-        int(counts[0]) * found.repeat,
-        int(counts[1]) * found.repeat,
+        int(counts[0]) * repeat,
+        int(counts[1]) * repeat,
         int(absolute.min()),
         int(absolute.max()),
         bool(low and (np.bitwise_or.reduce(absolute, axis=None) & low)),
@@ -106,7 +125,7 @@ def _addresses(lanes: Lanes, address: np.ndarray) -> _Addresses:
     layout = lanes.layout
     if address.shape[1] == 1 and layout.kind == "whole":
         first = address[:, 0]
-        return _Addresses(address, lanes, first, _ZEROS, _ZEROS, layout.warps // first.size)
+        return _Addresses(address, lanes, (_Part(first, _ZEROS, _ZEROS),), layout.warps // first.size)
     given = address
     if layout.kind == "ragged" and address.shape[1] == 1:
         address = np.broadcast_to(address, lanes.shape)
@@ -115,14 +134,33 @@ def _addresses(lanes: Lanes, address: np.ndarray) -> _Addresses:
     mask = layout.full_mask(rows)
     if mask is None:
         first = matrix[:, 0]
-        near = relative = matrix - matrix[:, :1]
+        relative = matrix - matrix[:, :1]
     else:
         first = matrix[np.arange(rows), layout.first_lane(rows)]
-        difference = matrix - first.reshape(-1, 1)
-        relative, near = np.where(mask, difference, INACTIVE), np.where(mask, difference, 0)
-    if rows == 1 or (relative == relative[0]).all():
-        relative, near = relative[:1], near[:1]
-    return _Addresses(given, lanes, first, relative, near, repeat)
+        relative = np.where(mask, matrix - first.reshape(-1, 1), INACTIVE)
+    return _Addresses(given, lanes, tuple(_parts(first, relative, mask is not None)), repeat)
+
+
+def _parts(first: np.ndarray, relative: np.ndarray, partial: bool) -> Iterator[_Part]:
+    """Divide warps by their patterns, as long as many warps have one in common. `partial`: lanes may be absent."""
+    for _ in range(MOST_PARTS - 1):
+        middle = min(len(relative) // 2 | 1, len(relative) - 1)  # warps of even numbers are more often at an edge
+        row = relative[middle : middle + 1]
+        equal = relative == row
+        if equal.all():
+            relative = row
+            break
+        same = equal.all(axis=1)
+        if np.count_nonzero(same) < FEWEST * same.size:
+            break
+        yield _part(first[same], row, partial)
+        others = ~same
+        first, relative = first[others], relative[others]
+    yield _part(first, relative, partial)
+
+
+def _part(first: np.ndarray, relative: np.ndarray, partial: bool) -> _Part:
+    return _Part(first, relative, np.where(relative == INACTIVE, 0, relative) if partial else relative)
 
 
 def _distinct_patterns(measure: Measure, relative: np.ndarray, residue: np.ndarray, width: int) -> tuple[int, int]:

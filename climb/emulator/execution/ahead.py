@@ -7,6 +7,7 @@ comes to the batches of the workers, it takes their results, in order, unless
 
 - a worker has read a place that the launch, or a worker with earlier batches, has changed since the copy was made, or
   has used a place by an atomic and otherwise;
+- a worker has read an allocation that it got no copy of, because no worker had read it in the launch before;
 - races in global memory are checked for, and one of them has changed a place that another has used;
 - a worker has met an error of the kernel, or has failed or died.
 
@@ -38,11 +39,13 @@ PATIENCE, GRACE = 4, 2.0
 
 class Experience:
     """What earlier launches of a kernel have shown. `pace`: seconds for each thread. `followed`: positions among the
-    regions of a launch at which intervals of loads are too coarse. `alone`: workers work in vain."""
+    regions of a launch at which intervals of loads are too coarse. `unread`: those at which no worker has read, so that
+    the next ones get no copy. `alone`: workers work in vain."""
 
     def __init__(self) -> None:
         self.pace = 0.0
         self.followed: set[int] = set()
+        self.unread: set[int] = set()
         self.alone = False
 
 
@@ -60,6 +63,7 @@ class Ahead:
         self.memory, self.span = regions(batches)
         places = sorted(experience.followed & set(range(len(self.memory))))
         self.followed = frozenset(self.memory[place].address for place in places)
+        self.unread = frozenset(one.address for place, one in enumerate(self.memory) if place in experience.unread)
         self.footprint: Footprint | None = None
         self.workers: list[Worker] = []
         self._first = -1  # of the workers' batches
@@ -101,12 +105,15 @@ class Ahead:
             if result is None:
                 break
             results.append(result)
-        valid = len(results) == len(self.workers) and self._agree(results)
+        complete = len(results) == len(self.workers)
+        valid = complete and self._had_what_they_read(results) and self._agree(results)
         if valid:
             for worker, result in zip(self.workers, results, strict=True):
                 self._take(worker, result)
-        elif len(results) < len(self.workers) and not any(worker.ended for worker in self.workers):
+        elif not complete and not self.unread and not any(worker.ended for worker in self.workers):
             self._in_vain = True
+        if not valid:
+            self.experience.unread.clear()
         self.footprint = None
         return valid
 
@@ -135,7 +142,7 @@ class Ahead:
         self._first = start = self._current + sizes[0]
         self.workers = workers
         for worker, size in zip(workers, sizes[1:], strict=True):
-            fill(worker.reserve(self.span), self.memory, self.batches)
+            fill(worker.reserve(self.span), self.memory, self.batches, self.unread)
             worker.send(self._job(range(start, start + size)))
             start += size
         self._asked = time.perf_counter()
@@ -150,6 +157,14 @@ class Ahead:
             one.parameters.tobytes(), one.shared_bytes, one.registers, one.max_steps, one.checks.chosen,
             frozenset(one.checks.thorough),
         )  # fmt: skip
+
+    def _had_what_they_read(self, results: list[Result]) -> bool:
+        """Whether workers have read only what was copied for them. Note what the next ones need no copy of."""
+        read = {address for _, mine in results for address in mine.reads}
+        read |= {address for _, mine in results for address, _ in mine.loads}
+        places = enumerate(self.memory)
+        self.experience.unread = {place for place, region in places if region.address not in read}
+        return read.isdisjoint(self.unread)
 
     def _agree(self, results: list[Result]) -> bool:
         """Whether the workers have read what they would have read after the batches before theirs.

@@ -5,8 +5,10 @@ nothing speaks for an end:
 
 - no thread has left the kernel, and no part of it has run for the first time;
 - nothing in memory has changed that had not changed before;
-- no loop has come closer to a bound that it compares with. `for (i = 0; i < n; ++i)` does in every round, whatever it
-  computes, and so does an outer loop around it; a loop that only starts others anew does not.
+- no loop has come closer to a bound that it compares with, fast enough to reach it. `for (i = 0; i < n; ++i)` comes
+  closer in every round, whatever it computes, and so does an outer loop around it; a loop that only starts others anew
+  does not. A loop is too slow if it would not end within the limit on steps even at `FASTER` times its pace, as in
+  `while (x < 1) x += 1e-9 * (1 - x)`.
 
 So a kernel that is merely long runs to its end, or to the limit on steps. Raising that limit raises the seconds in
 proportion.
@@ -32,6 +34,7 @@ WINDOWS = 4  # without any sign of an end, after which a kernel is given up, for
 EVERY = 16  # steps between looks at the clock
 PAUSE = 0.005  # seconds between samples of a loop
 SAMPLES = 8  # fewest samples that tell whether a loop comes closer to its bound
+FASTER = 16
 STEPS = 1024  # fewest steps without a sign of an end
 USUAL_STEPS = 2_000_000
 
@@ -40,29 +43,37 @@ _DTYPES = {"b": "u", "u": "u", "s": "i", "f": "f"}
 
 @dataclass
 class _Approach:
-    """How far lanes have been from the bound of a loop: first, last, how often; and whether they ever moved away."""
+    """How far lanes have been from the bound of a loop: first, last, how often; and whether they ever moved away.
+
+    `begun` and `steps`: the steps of the batch at the first and the last sample.
+    """
 
     first: float
     last: float
+    begun: int
+    steps: int
     samples: int = 1
     away: bool = False
 
-    def add(self, distance: float) -> None:
+    def add(self, distance: float, steps: int) -> None:
         self.away |= not distance <= self.last
-        self.last = distance
+        self.last, self.steps = distance, steps
         self.samples += 1
 
-    @property
-    def closer(self) -> bool:
-        """Whether they come closer and closer."""
-        return self.samples >= SAMPLES and not self.away and self.last < self.first
+    def closer(self, left: int) -> bool:
+        """Whether they come closer and closer, and may get there in `left` more steps."""
+        if self.samples < SAMPLES or self.away or not self.last < self.first:
+            return False
+        pace = (self.first - self.last) / max(self.steps - self.begun, 1)
+        return self.last <= FASTER * pace * left
 
 
 class Effort:
     """Judges a batch whose scheduler may run `max_steps` basic blocks."""
 
     def __init__(self, batch: Batch, max_steps: int) -> None:
-        self.batch, self.windows = batch, max(WINDOWS, round(WINDOWS * max_steps / USUAL_STEPS))
+        self.batch, self.max_steps = batch, max_steps
+        self.windows = max(WINDOWS, round(WINDOWS * max_steps / USUAL_STEPS))
         self._bounds = cache(lambda head: bounds_of(batch.kernel.code.blocks, head))
         self._heads: dict[int, list[int]] | None = None
         self._start = self._end = self._sampled = 0.0
@@ -82,7 +93,7 @@ class Effort:
             if self._fruitless >= self.windows and steps - self._since >= STEPS:
                 return self._why(now)
         elif self.batch.places is not None and now - self._sampled >= PAUSE:
-            self._sample(at, group)
+            self._sample(steps, at, group)
             self._sampled = thread_time()
         return ""
 
@@ -91,7 +102,7 @@ class Effort:
         batch, first = self.batch, self.batch.places is None
         seen = len(batch.exited), sum(1 for count in batch.counts.executed if count[0])
         fruitful = first or batch.places.settle() or seen != self._seen
-        fruitful = fruitful or any(each.closer for each in self._approaches.values())
+        fruitful = fruitful or any(each.closer(self.max_steps - steps) for each in self._approaches.values())
         if first:
             batch.places, batch.watching = ChangedPlaces(), True
         self._seen, self._end = seen, now + WINDOW
@@ -100,7 +111,7 @@ class Effort:
             self._fruitless, self._start, self._since = 0, now, steps
         return fruitful
 
-    def _sample(self, at: int, group: Group) -> None:
+    def _sample(self, steps: int, at: int, group: Group) -> None:
         lane = group.lanes.at(0)
         for head in self._loops_at(at):
             for number, (one, other, kind) in enumerate(self._bounds(head)):
@@ -108,9 +119,9 @@ class Effort:
                 distance = float(np.abs(left - right).max())
                 key = head, number, group.lanes.count, hash(lane)
                 if key in self._approaches:
-                    self._approaches[key].add(distance)
+                    self._approaches[key].add(distance, steps)
                 else:
-                    self._approaches[key] = _Approach(distance, distance)
+                    self._approaches[key] = _Approach(distance, distance, steps, steps)
 
     def _loops_at(self, at: int) -> list[int]:
         """The heads of the loops that a block is in."""
@@ -124,7 +135,8 @@ class Effort:
     def _why(self, now: float) -> str:
         return (
             f"no end in sight: in {now - self._start:.0f} seconds of computing, no thread has left the kernel, nothing "
-            "has been stored in a new place, and no loop has come closer to the bound that it compares with"
+            "has been stored in a new place, and no loop has come closer to the bound that it compares with, or it has "
+            "so slowly that it cannot get there within max_steps"
         )
 
 

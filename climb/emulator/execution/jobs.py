@@ -99,9 +99,11 @@ def _aligned(value: int) -> int:
     return -(-value // ALIGNMENT) * ALIGNMENT
 
 
-def fill(shared: np.ndarray, memory: tuple[Region, ...], batches: Batches) -> None:
-    """Copy the contents of the regions."""
+def fill(shared: np.ndarray, memory: tuple[Region, ...], batches: Batches, unread: frozenset[int]) -> None:
+    """Copy the contents of the regions, except those at the addresses `unread`."""
     for region in memory:
+        if region.address in unread:
+            continue
         found = allocation(batches, region.address)
         shared[region.data : region.data + region.nbytes] = found.data
         if region.marks >= 0:

@@ -11,20 +11,18 @@ import numpy as np
 
 from ..simt.code import TranslatedKernel
 from ..translation import kept
+from .batches import keep_freed_pages
 from .jobs import Job, Origin, perform
 from .pipes import Pipes
 
 MOST_KERNELS = 64  # that a worker remembers
-#: When glibc frees so large a block, it stops returning smaller ones to the system (mallopt(3), M_MMAP_THRESHOLD). That
-#: would fault in the pages of each array of registers anew: half the time of a job.
-LARGEST = (32 << 20) - (64 << 10)
 
 
 def main(jobs: int, results: int, memory: int) -> None:
     """Serve. `jobs` and `results`: descriptors of pipes; `memory`: of the file that holds the shared memory."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the process that waits for this one
     pipes = Pipes(jobs, results)
-    np.empty(LARGEST, np.uint8)
+    keep_freed_pages()
     parent = os.getppid()
     kernels: dict[Origin, TranslatedKernel] = {}
 

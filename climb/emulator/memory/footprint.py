@@ -127,12 +127,15 @@ def take_over(allocation: Allocation, nbytes: int, mask: np.ndarray, data: np.nd
 
     At least one is marked.
     """
-    chosen = slice(int(mask.argmax()), mask.size - int(mask[::-1].argmax()))
-    kind, changed = _DTYPES[nbytes], mask[chosen].view(np.bool_)
+    marks = mask.view(np.bool_)
+    chosen = slice(int(marks.argmax()), marks.size - int(marks[::-1].argmax()))
+    kind, changed = _DTYPES[nbytes], marks[chosen]
+    where = True if changed.all() else changed  # which is a plain copy
     there = data[: mask.size * nbytes].view(kind)
-    np.copyto(allocation.view(kind)[chosen], there[chosen], where=changed)
+    np.copyto(allocation.view(kind)[chosen], there[chosen], where=where)
     if allocation.written is not None:
-        _bytes_of(allocation, nbytes)[chosen][changed] = 1
+        written = allocation.written[: mask.size * nbytes].view(kind)
+        np.copyto(written[chosen], np.frombuffer(b"\1" * nbytes, kind)[0], where=where)
 
 
 def note_written(update: Update, allocation: Allocation) -> None:

@@ -19,6 +19,7 @@ import numpy as np
 from ..checks import faults
 from ..errors import BarrierMisuse
 from ..simt.groups import Group
+from ..simt.lanes import WARP
 from ..simt.site import Site
 from .accesses import subgroup
 from .atomics import apply
@@ -114,8 +115,6 @@ def arrive(
     phases have fewer arrivals too. `full`: the phase may end; otherwise (noComplete) it must not.
     """
     words = words_of(group, site, address)
-    if group.batch.clock is not None and count is not None:
-        group.batch.clock.arrive(group.lanes, words.ravel())
     shape = group.lanes.shape
     arrivals = np.zeros((), np.uint64) if count is None else count.astype(np.uint64)
     nbytes = np.zeros((), np.int64) if expected is None else expected.astype(np.int64)
@@ -123,7 +122,7 @@ def arrive(
     if (np.abs(nbytes) > LIMIT).any():
         what = f"an mbarrier counts at most {LIMIT} transaction bytes"
         _misuse(group, site, (np.abs(nbytes) > LIMIT).reshape(shape), what)
-    before = _apply(group, words.ravel(), arrivals, nbytes, drop)
+    before = _apply(group, words.ravel(), arrivals, nbytes, drop, count is not None)
     if group.batch.trace is not None:
         _note(group, "expect" if (nbytes > 0).any() else "arrive", site, words, int(nbytes.max(initial=0)))
     over = pending(before) < arrivals.astype(np.int64)
@@ -140,7 +139,10 @@ def arrive(
     return before.reshape(shape)
 
 
-def _apply(group: Group, words: np.ndarray, arrivals: np.ndarray, nbytes: np.ndarray, drop: bool) -> np.ndarray:
+def _apply(
+    group: Group, words: np.ndarray, arrivals: np.ndarray, nbytes: np.ndarray, drop: bool, publishes: bool = False
+) -> np.ndarray:
+    """Change the words, lane by lane; return them from before. `publishes`: lanes publish what they have done."""
     batch = group.batch
     memory = batch.shared_view(np.dtype(np.uint64))
 
@@ -153,8 +155,28 @@ def _apply(group: Group, words: np.ndarray, arrivals: np.ndarray, nbytes: np.nda
     batch.changes += 1
     if batch.clock is not None:
         over = (pending(before) == arrivals.view(np.int64)) & (transactions(before) + nbytes == 0)
-        batch.clock.order().phases_end(words[over])
+        whole = np.ones(words.shape, np.bool_)
+        for part, ends in _by_phase(group, words, before) if over.any() else ((whole, whole),):
+            if publishes and part.any():
+                lanes = group.lanes if part.all() else subgroup(group, part.reshape(group.lanes.shape))[0].lanes
+                batch.clock.arrive(lanes, words[part])
+            batch.clock.order().phases_end(words[ends & over])
     return before
+
+
+def _by_phase(group: Group, words: np.ndarray, before: np.ndarray) -> tuple[tuple[np.ndarray, np.ndarray], ...]:
+    """The lanes that publish in the phase that the first lane meets at its mbarrier, and those that come too late for
+    that; each with the lanes whose arrivals count for it: bool (lanes,). A warp with a lane that may come too late,
+    whichever it is on a GPU, publishes too late as a whole.
+    """
+    _, first, mine = np.unique(words, return_index=True, return_inverse=True)
+    later = phase(before) != phase(before)[first][mine]
+    if not later.any():
+        return ((~later, ~later),)
+    block, thread = np.divmod(group.lanes.linear(), group.lanes.threads)
+    warp = np.unique(np.stack([block, thread // WARP, mine], axis=1), axis=0, return_inverse=True)[1].ravel()
+    late = np.bincount(warp, later)[warp] > 0
+    return (~late, ~later), (late, later)
 
 
 def expect_one_more(group: Group, words: np.ndarray) -> None:

@@ -7,10 +7,12 @@ divided, and is intact when the parts reconverge.
 
 from __future__ import annotations
 
+from operator import is_
+
 import numpy as np
 
 from .batch import Batch
-from .lanes import Lanes, Selection, take, unite
+from .lanes import Lanes, Selection, Union, take, unite
 
 
 class Root:
@@ -92,7 +94,7 @@ def merge(groups: list[Group], live: frozenset[str]) -> Group:
     if len(groups) == 1:
         return groups[0]
     root = groups[0].root
-    union = unite([g.selection for g in groups], [g.lanes.shape for g in groups], root.lanes.shape)
+    union = _united([g.selection for g in groups], [g.lanes.shape for g in groups], root.lanes)
     written = {name for g in groups for name in g.registers if name in live and name not in g.clean}
     values = {name: union.join([g.value(name) for g in groups]) for name in written}
     batch, spins = groups[0].batch, max(group.spins for group in groups)
@@ -104,3 +106,19 @@ def merge(groups: list[Group], live: frozenset[str]) -> Group:
     part = Group(batch, union.selection.lanes(root.lanes), values, root, union.selection)
     part.spins = spins
     return part
+
+
+def _united(selections: list[Selection], shapes: list[tuple[int, int]], lanes: Lanes) -> Union:
+    """The union of disjoint selections of `lanes`; the same one as before for the same selections."""
+    divisions = lanes.divisions
+    if divisions is None or not all(each.kept for each in selections):
+        return unite(selections, shapes, lanes.shape)
+    for known, union in divisions.unions:
+        if len(known) == len(selections) and all(map(is_, known, selections)):
+            return union
+    union = unite(selections, shapes, lanes.shape)
+    if divisions.budget[0] >= lanes.count:
+        divisions.budget[0] -= lanes.count
+        divisions.unions.append((selections, union))
+        union.selection.keep()
+    return union

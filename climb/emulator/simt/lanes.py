@@ -9,6 +9,7 @@ uniform values stay uniform.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -19,10 +20,12 @@ class Lanes:
     """`block` and `thread` are int64 indices (within the batch, within the block) that broadcast to `shape`.
 
     Lanes are in ascending order of (block, thread). `threads` is the number of threads of a whole block. `whole`: these
-    are all threads of all blocks.
+    are all threads of all blocks. `divisions` remembers how they have been divided; None for nothing.
     """
 
-    __slots__ = ("_block", "_layout", "_linear", "_thread", "count", "ragged", "shape", "threads", "whole")
+    __slots__ = (
+        "_block", "_layout", "_linear", "_thread", "count", "divisions", "ragged", "shape", "threads", "whole",
+    )  # fmt: skip
 
     def __init__(self, block: np.ndarray, thread: np.ndarray, threads: int, ragged: bool) -> None:
         self._block, self._thread, self.threads, self.ragged = block, thread, threads, ragged
@@ -31,12 +34,13 @@ class Lanes:
         self._linear: np.ndarray | None = None
         self._layout: WarpLayout | None = None
         self.whole = False
+        self.divisions: Divisions | None = None
 
     @classmethod
     def listed(cls, linear: np.ndarray, threads: int) -> Lanes:
         """The ragged list of the lanes with these numbers: ascending int64 (L,), `block * threads + thread`."""
         out = cls.__new__(cls)
-        out._block = out._thread = out._layout = None
+        out._block = out._thread = out._layout = out.divisions = None
         out._linear, out.threads, out.ragged, out.whole = linear, threads, True, False
         out.shape, out.count = (1, linear.size), linear.size
         return out
@@ -107,7 +111,41 @@ def rectangle(blocks: int, threads: int) -> Lanes:
     """All threads of `blocks` blocks."""
     out = Lanes(np.arange(blocks).reshape(-1, 1), np.arange(threads).reshape(1, -1), threads, False)
     out.whole = True
+    out.divisions = Divisions([KEPT * out.count])
     return out
+
+
+class Divisions:
+    """How lanes have been divided before: the bounds checks of an unrolled loop divide them alike again and again.
+
+    `budget`: the lanes that may still be kept; the lanes of a launch's batch, and of their parts, share it.
+    """
+
+    __slots__ = ("budget", "known", "parts", "unions")
+
+    def __init__(self, budget: list[int]) -> None:
+        self.budget = budget
+        self.known: list[tuple[int, np.ndarray, tuple[Selection, Selection]]] = []
+        self.parts: dict[int, tuple[Selection, Lanes]] = {}
+        self.unions: list[tuple[list[Selection], Union]] = []
+
+    def find(self, hold: int, predicate: np.ndarray) -> tuple[Selection, Selection] | None:
+        """The two parts by an equal predicate, which holds for `hold` of its elements; None if there was none."""
+        for number, known, parts in self.known:
+            if number == hold and known.shape == predicate.shape and (known == predicate).all():
+                return parts
+        return None
+
+    def keep(self, hold: int, predicate: np.ndarray, parts: tuple[Selection, Selection], lanes: int) -> None:
+        """Remember a division, of so many lanes, if the budget allows."""
+        if self.budget[0] >= lanes:
+            self.budget[0] -= lanes
+            self.known.append((hold, predicate, parts))
+            for part in parts:
+                part.keep()
+
+
+KEPT = 32  # how many times the lanes of a batch its divisions may keep
 
 
 def quotients(value: np.ndarray, divisor: int) -> tuple[np.ndarray, np.ndarray]:
@@ -127,6 +165,12 @@ class Selection:
     rows: np.ndarray | None = None
     columns: np.ndarray | None = None
     flat: np.ndarray | None = None
+    kept: ClassVar[bool] = False
+
+    def keep(self) -> Selection:
+        """Remember what is made from this selection, because it will be used again."""
+        vars(self)["kept"] = True
+        return self
 
     def split(self, width: int) -> tuple[np.ndarray, np.ndarray]:
         """The rows and columns of `flat` in lanes of `width` columns; cached, since many values are taken with them."""
@@ -138,6 +182,16 @@ class Selection:
 
     def lanes(self, of: Lanes) -> Lanes:
         """The lanes selected."""
+        divisions = of.divisions
+        if not self.kept or divisions is None:
+            return self._lanes(of)
+        found = divisions.parts.get(id(self))
+        if found is None:
+            found = divisions.parts[id(self)] = self, self._lanes(of)
+            found[1].divisions = Divisions(divisions.budget)
+        return found[1]
+
+    def _lanes(self, of: Lanes) -> Lanes:
         if self.flat is not None or of.ragged:
             flat = self.columns if self.flat is None else self.flat
             numbers = None if flat is None else of.numbers(flat)
@@ -166,6 +220,15 @@ class Selection:
 
     def then(self, inner: Selection, shape: tuple[int, int]) -> Selection:
         """The subset `inner` of this subset, as a subset of lanes of `shape`."""
+        if not (self.kept and inner.kept):
+            return self._then(inner, shape)
+        known = vars(self).setdefault("_inner", {})
+        found = known.get(id(inner))
+        if found is None:
+            found = known[id(inner)] = inner, self._then(inner, shape).keep()
+        return found[1]
+
+    def _then(self, inner: Selection, shape: tuple[int, int]) -> Selection:
         if self.flat is not None:
             return Selection(flat=self.flat[inner.columns if inner.flat is None else inner.flat])
         if inner.flat is not None:
@@ -210,6 +273,17 @@ def divide(predicate: np.ndarray, lanes: Lanes) -> tuple[Selection, Selection] |
         return False
     if hold == predicate.size:
         return True
+    divisions = lanes.divisions
+    if divisions is None:
+        return _divide(predicate, lanes)
+    parts = divisions.find(hold, predicate)
+    if parts is None:
+        parts = _divide(predicate, lanes)
+        divisions.keep(hold, predicate, parts, lanes.count)
+    return parts
+
+
+def _divide(predicate: np.ndarray, lanes: Lanes) -> tuple[Selection, Selection]:
     rows, columns = predicate.shape
     if lanes.ragged:
         return _columns(predicate[0])
