@@ -17,7 +17,9 @@ from climb.bench.registry import ladder_names
 LOCAL = "local"
 
 
-class _Named(msgspec.Struct):
+class Headed(msgspec.Struct):
+    """Any record that names its device, without its other fields."""
+
     device: Named
 
 
@@ -64,7 +66,7 @@ def _problems(folder: Path) -> Iterator[str]:
         yield from _of_another_gpu(path, record.gpu, folder.name)
     for path in sorted(folder.glob("*/*.json")):
         try:
-            named = msgspec.json.decode(path.read_bytes(), type=_Named).device.name
+            named = msgspec.json.decode(path.read_bytes(), type=Headed).device.name
         except msgspec.MsgspecError:
             continue  # tables and summaries do not name a GPU; their schemas are tested elsewhere
         yield from _of_another_gpu(path, named, folder.name)

@@ -31,6 +31,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "speed": ("climb.cli.speed", "measure how fast the emulator runs"),
     "live": ("climb.cli.live", "execute chapters on your GPU, measuring anew"),
     "record": ("climb.cli.record", "measure, count and profile ladders on this GPU"),
+    "merge": ("climb.cli.merge", "take over records that were made on another machine"),
     "profile": ("climb.cli.profile", "read the hardware's counters of ladders with Nsight Compute"),
     "transfers": ("climb.cli.transfers", "measure what moving a ladder's arrays costs"),
     "spans": ("climb.cli.spans", "record when each launch of a rung begins and ends"),

@@ -24,7 +24,7 @@ HERE = records.RECORDS / records.DEFAULT_GPU
 def on_a_gpu(monkeypatch):
     """A machine with a GPU and all tools, as far as the commands can see."""
     monkeypatch.setattr(cuda, "backend", "cupy")
-    monkeypatch.setattr(common.shutil, "which", lambda name: f"/usr/bin/{name}")
+    monkeypatch.setattr(common.shutil, "which", lambda name, path=None: f"/usr/bin/{name}")
     monkeypatch.setattr(hardware, "device_block", lambda: made.DEVICE)
     monkeypatch.setenv("WORKLOG_COMMIT", "f00")
 

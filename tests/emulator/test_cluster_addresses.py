@@ -124,3 +124,10 @@ def test_ranks_that_are_no_part_of_the_descriptors_are_not_looked_for_in_them():
     """The leading dimension offset is the same in all blocks, and its bits happen to contain those of rank 2."""
     assert not swallow(0x280, 0, 0x280, 2)
     assert swallow(0x200, 0, 0x280, 2) and swallow(0x240, 1, 0x280, 2)
+
+
+def test_an_access_to_the_own_block_is_counted_as_one_of_shared_memory(device):
+    """All blocks of a cluster read the memory of rank 0, by its address in the cluster. An H200 counts so too."""
+    counters = device.launch("reads", 4, 32, np.zeros(4, np.uint32), 3)
+    loads = {one.kind: (one.requests, one.lanes, one.wavefronts) for one in counters.lines if one.kind.endswith("load")}
+    assert loads["shared load"] == (1, 32, 1) and loads["cluster load"] == (3, 96, 0)

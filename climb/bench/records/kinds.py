@@ -200,3 +200,15 @@ class OccupancyRecord(Measured, frozen=True, kw_only=True):
     tool: str
     metrics: dict[str, str]
     points: tuple[ProfiledLaunch, ...]
+
+
+#: The kinds of records that have a file for each ladder or chapter, by their folder.
+BY_FOLDER: dict[str, type[Measured]] = {
+    "hardware": HardwareRecord,
+    "repeats": RepeatsRecord,
+    "transfers": TransfersRecord,
+    "cpu": CpuRecord,
+    "events": EventsRecord,
+    "search": SearchRecord,
+    "spans": SpansRecord,
+}

@@ -46,13 +46,18 @@ class Mark:
 
     @property
     def changes(self) -> bool:
-        """Whether the hardware's counts may differ. More instructions of the same widths do not change them: a loop was
-        unrolled, so each instruction runs less often."""
+        """Whether the hardware's counts may differ wherever a warp stays together. Then more instructions of the same
+        widths do not change them: a loop was unrolled, so each instruction runs less often."""
         return (
             self.loop
             or set(self.ptx) != set(self.sass)
             or any(self.sass[width] < self.ptx[width] for width in self.ptx)
         )
+
+    @property
+    def copied(self) -> bool:
+        """Whether the machine code has more instructions of the same widths: a loop was unrolled, or a path copied."""
+        return not self.changes and sum(self.sass.values()) > sum(self.ptx.values())
 
     @property
     def reason(self) -> str:
@@ -110,6 +115,26 @@ def marks(code: Code, sass: Sequence[Instruction]) -> tuple[Mark, ...]:
         if dict(asked) != dict(made) or key in loops:
             out.append(Mark(*key, dict(asked), dict(made), key in loops))
     return tuple(out)
+
+
+def after_suspension(sass: Sequence[Instruction]) -> set[tuple[str, int, str]]:
+    """The accesses (file, line, kind) behind a branch in which lanes are suspended, up to the next synchronisation.
+
+    A warp whose lanes part waits for them at the end of the branch (BSYNC), but not for those that were suspended there
+    in a wait: by mbarrier.try_wait or nanosleep.
+    """
+    found: set[tuple[str, int, str]] = set()
+    suspended = apart = False
+    for one in sass:
+        if one.mnemonic in ("BAR", "WARPSYNC", "WARPGROUP"):
+            suspended = apart = False
+        elif "TRYWAIT" in one.opcode or one.mnemonic == "NANOSLEEP":
+            suspended = True
+        elif one.mnemonic == "BSYNC":
+            apart = apart or suspended
+        elif apart and (kind := _KINDS.get(one.mnemonic)):
+            found.add((one.file, one.line, kind))
+    return found
 
 
 def _width(opcode: str) -> int:

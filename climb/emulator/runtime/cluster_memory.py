@@ -1,8 +1,8 @@
 """Loads, stores and atomics of distributed shared memory: the shared memory of any block of the cluster.
 
-Accesses to the lanes' own blocks are ordinary ones of shared memory. The others travel between multiprocessors; they
-are counted as requests and lanes ("cluster load" and so on), without wavefronts, because Nsight Compute has no counter
-for the banks that they meet there.
+Accesses to the lanes' own blocks are ordinary ones of shared memory, and counted as those, as an H200 does. The others
+travel between multiprocessors; they are counted as requests and lanes ("cluster load" and so on), without wavefronts,
+because Nsight Compute has no counter for the banks that they meet there.
 """
 
 from __future__ import annotations
@@ -10,8 +10,10 @@ from __future__ import annotations
 import numpy as np
 
 from ..checks import faults, hooks
-from ..counters.access_cost import AccessCost
+from ..counters.access_cost import AccessCost, access_cost
+from ..counters.cost_model import SHARED_MEASURES
 from ..simt.groups import Group
+from ..simt.lanes import Lanes
 from ..simt.site import Site
 from .accesses import check_extents, count_access, pack, unpack
 from .atomics import apply_by_lane, atomic_shared
@@ -30,10 +32,26 @@ def check_and_count(group: Group, site: Site, home: np.ndarray, local: np.ndarra
     check_extents(group.batch.extents["shared"], group, site, local - site.offset, "shared")
     if (local & site.width - 1).any():
         faults.misaligned(group, site, local - site.offset)
-    cost = AccessCost(0, 0, int(local.min()), int(local.max()), False)
-    count_access(group, site, cost, local - site.offset, "cluster", "shared memory of the cluster")
+    _count(group, site, home, local)
     shift = site.container.itemsize.bit_length() - 1
     return (local >> shift) + home * (group.batch.shared.shape[1] >> shift)
+
+
+def _count(group: Group, site: Site, home: np.ndarray, local: np.ndarray) -> None:
+    """Count the lanes that access their own block's memory as accesses of shared memory, and the others as remote."""
+    lanes = group.lanes
+    own = np.broadcast_to(home == lanes.block, lanes.shape).ravel()
+    address = np.broadcast_to(local - site.offset, lanes.shape).ravel()
+    for chosen, space, allocation in ((own, "shared", "shared"), (~own, "cluster", "shared memory of the cluster")):
+        if not chosen.any():
+            continue
+        part = Group(group.batch, Lanes.listed(lanes.linear()[chosen], lanes.threads), {})
+        at = address[chosen].reshape(1, -1)
+        if space == "shared":
+            cost = access_cost(part.lanes, at, site.offset, site.width, SHARED_MEASURES[site.carried_out])
+        else:
+            cost = AccessCost(0, 0, int(at.min()), int(at.max()), False)
+        count_access(part, site, cost, at, space, allocation)
 
 
 def load_cluster(group: Group, site: Site, address: np.ndarray) -> np.ndarray:

@@ -134,7 +134,7 @@ def agreement_table(summary: Summary | None = None) -> CellOutput:
 def reasons_table(summary: Summary | None = None) -> CellOutput:
     """The reasons of differences, with the number of kernels and of counts that each explains."""
     rows = [[why, len({one["what"] for one in counts}), len(counts)] for why, counts in _by_reason(summary).items()]
-    return table(rows, ["what the compiler does", "kernels and patterns", "counts that differ"])
+    return table(rows, ["why they differ", "kernels and patterns", "counts that differ"])
 
 
 def differences_table(summary: Summary | None = None) -> CellOutput:

@@ -10,7 +10,7 @@ from typing import Any
 from climb.bench import records
 from climb.emulator import Counters
 from climb.toolchain import Compiled
-from climb.validation.agreement import Count, changed_marks, counts
+from climb.validation.agreement import Count, counts, reasons
 from climb.validation.foreign.launches import codes, launches
 from climb.validation.foreign.program import Program, Steps
 from climb.validation.schema import ProgramRecord
@@ -56,5 +56,5 @@ def compare_program(
     for point, launch, counters in zip(points, launches(steps), counted, strict=True):
         what = program.name + (f", launch {point['launch'] + 1}" if len(points) > 1 else "")
         runs = [dict(zip(held.metrics, run, strict=True)) for run in point["counts"]]
-        out += counts(what, counters, runs, functools.cache(functools.partial(changed_marks, compiled, launch)))
+        out += counts(what, counters, runs, functools.cache(functools.partial(reasons, compiled, launch, counters)))
     return tuple(out)

@@ -1,5 +1,6 @@
 // Idea: half of the bytes.
-// From unet's streamed: weights are stored as float16, and all sums stay float32.
+// From the rung before: the first rung. It is unet's streamed; weights are stored as
+// float16, and all sums stay float32.
 // Requires: batch 1; width / 2 blocks of 2 * width + 32 threads, all on the GPU at the
 // same time; after a launch of unet_empty.
 #include "halves.cuh"

@@ -1,0 +1,103 @@
+"""Take over counts of Nsight Compute, and reports of compute-sanitizer, that were made elsewhere."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from climb.bench import records
+from climb.bench.records import RecordError
+from climb.bench.registry import ladder_names
+from climb.validation.agreement import record_path
+from climb.validation.agreement.code import NONDETERMINISTIC
+from climb.validation.agreement.measuring import RUNS, dump, rung_steps
+from climb.validation.faults import TOOLS, clean_path
+from climb.validation.faults.clean import code_of
+from climb.validation.schema import AgreementRecord, CleanRecord
+
+
+def merge_counts(source: Path, target: Path) -> Iterator[str]:
+    """Take over the counts of rungs from a folder of records, a line for each ladder that is there.
+
+    A rung's counts are taken over if all of its launches were counted as often as they should be, and are of today's
+    code. Nothing is written where nothing is taken over. Raises RecordError where another compiler made the code of the
+    counts in ``target``.
+    """
+    path = record_path(folder=source)
+    if not path.exists():
+        return
+    new, at = records.load(path, AgreementRecord), record_path(folder=target)
+    old = records.load(at, AgreementRecord) if at.exists() else None
+    if old is not None and (old.nvrtc != new.nvrtc or old.metrics != new.metrics):
+        raise RecordError(f"{path}: its counts are of NVRTC {new.nvrtc}, those of {at} of {old.nvrtc}")
+    rungs = list(old.rungs) if old else []
+    for ladder in dict.fromkeys(point["ladder"] for point in new.rungs):
+        if ladder not in ladder_names():
+            yield f"counts of {ladder}: left out: no ladder of the book has that name"
+            continue
+        ours = [point for point in new.rungs if point["ladder"] == ladder]
+        for rung in dict.fromkeys(point["rung"] for point in ours):
+            _take_code(path, at, (ladder, rung))
+        wanted: dict[str, list[tuple[int, str]]] = {}
+        for step in rung_steps(ladder):
+            wanted.setdefault(step.names["rung"], []).append((step.names["launch"], step.code))
+        good = {rung for rung, launches in wanted.items() if launches == _whole(ours, rung)}
+        rungs = [one for one in rungs if one["ladder"] != ladder or one["rung"] not in good]
+        rungs += [one for one in ours if one["rung"] in good]
+        left = [rung for rung in dict.fromkeys(one["rung"] for one in ours) if rung not in good]
+        yield f"counts of {ladder}: {len(good)} of {len(wanted)} rungs" + (
+            f"; left out, incomplete or of other code: {', '.join(left)}" if left else ""
+        )
+    order = {name: place for place, name in enumerate(ladder_names())}
+    rungs = sorted(rungs, key=lambda one: order.get(one["ladder"], -1))
+    data = {**msgspec.to_builtins(new), "rungs": rungs, "patterns": list(old.patterns) if old else list(new.patterns)}
+    records.save(at, data, AgreementRecord, dump(data))
+
+
+def _whole(points: list[Any], rung: str) -> list[tuple[int, str]]:
+    """Launches and codes of a rung, of those that were counted in all runs."""
+    return [
+        (one["launch"], one["code_sha256"])
+        for one in points
+        if one["rung"] == rung and len(one["counts"]) >= RUNS["rungs"]
+    ]
+
+
+def _take_code(path: Path, at: Path, name: tuple[str, str]) -> None:
+    """Copy the kept code of a nondeterministic rung: counts of one compilation say nothing about another."""
+    file = Path("code", f"{name[0]}.{name[1]}.json")
+    if name in NONDETERMINISTIC and path.with_name(str(file.parent)).joinpath(file.name).exists():
+        at.with_name("code").mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path.with_name("code") / file.name, at.with_name("code") / file.name)
+
+
+def merge_clean(source: Path, target: Path) -> Iterator[str]:
+    """Take over the rows of ladders that every tool has found clean, a line for each ladder that is there.
+
+    A row is taken over if it is of the code whose counts ``target`` has. Raises RecordError.
+    """
+    path, at = clean_path(folder=source), clean_path(folder=target)
+    if not path.exists():
+        return
+    new = records.load(path, CleanRecord)
+    old = records.load(at, CleanRecord) if at.exists() else None
+    codes: dict[str, list[str]] = {}
+    for point in records.load(record_path(folder=target), AgreementRecord).rungs:
+        codes.setdefault(point["ladder"], []).append(point["code_sha256"])
+    rows = {row["ladder"]: row for row in (old["ladders"] if old else ())}
+    for row in new["ladders"]:
+        name = row["ladder"]
+        found = [f"{tool}: {row['tools'][tool]['says']}" for tool in row["tools"] if row["tools"][tool]["errors"]]
+        found += [f"{tool} did not finish" for tool in TOOLS if tool not in row["tools"]]
+        if code_of(codes.get(name, ())) != row["code_sha256"]:
+            found.append("it is of other code than the counts")
+        if not found:
+            rows[name] = row
+        yield f"sanitizer on {name}: " + (f"left out: {'; '.join(found)}" if found else "clean")
+    data = {**new, "ladders": [rows[name] for name in sorted(rows)]}
+    records.save(at, json.loads(json.dumps(data)), CleanRecord)

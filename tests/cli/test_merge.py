@@ -1,0 +1,101 @@
+"""``climb merge``: records that were made elsewhere are checked, and taken over or left out with the reason."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from msgspec.structs import replace
+from tiny_ladder import made, scale
+
+from climb.bench import merging, records
+from climb.bench.records import CEILINGS_FILE
+from climb.cli import main
+from climb.validation.faults import clean_path
+
+
+@pytest.fixture
+def elsewhere(tmp_path, monkeypatch):
+    """A folder from another machine with ceilings and a record of the tiny ladder, and the target."""
+    monkeypatch.setattr(merging, "ladder_names", lambda: ("scale",))
+    monkeypatch.setattr(merging, "load_ladder", lambda name: scale.ladder)
+    source, target = tmp_path / "rec", tmp_path / "nvidia-h200"
+    records.save_ceilings(made.ceilings(), source)
+    records.save_record(made.record(), source / "scale.json")
+    return source, target
+
+
+def test_records_are_taken_over_with_the_ceilings_of_their_session(elsewhere, capsys):
+    source, target = elsewhere
+    assert main(["merge", str(source), "--into", str(target)]) == 0
+    first, second = capsys.readouterr().out.splitlines()
+    assert first == f"{CEILINGS_FILE}: session {made.ceilings().date}"
+    assert second == f"scale.json: {len(made.record().points)} points of 2026-11-20"
+    assert records.load_record("scale", folder=target) == records.load_record("scale", folder=source)
+    assert main(["merge", str(source), "--into", str(target)]) == 0
+    assert len(records.load_sessions(target).sessions) == 1
+
+
+@pytest.mark.parametrize(
+    ("changed", "says"),
+    [
+        ({"session": "2026-11-22T00:00Z"}, "no ceilings of its session, 2026-11-22T00:00Z"),
+        ({"device": {**made.DEVICE, "name": "NVIDIA L40S"}}, "it is of NVIDIA L40S"),
+        ({"ladder": "other"}, "no ladder of the book has that name"),
+        ({"points": made.record().points[2:]}, "missing in the regime 'cold'"),
+    ],
+)
+def test_record_that_does_not_fit_is_left_out(elsewhere, capsys, changed, says):
+    source, target = elsewhere
+    records.save_record(replace(made.record(), **changed), source / "scale.json")
+    assert main(["merge", str(source), "--into", str(target)]) == 1
+    said = capsys.readouterr().out
+    assert says in said and "left out" in said and not (target / "scale.json").exists()
+
+
+def committed():
+    """The committed counts and sanitizer's rows of two ladders."""
+    out = {}
+    for name in ("agreement", "clean"):
+        data = json.loads((clean_path().parent / f"{name}.json").read_text())
+        key = "rungs" if name == "agreement" else "ladders"
+        data[key] = [row for row in data[key] if row["ladder"] in ("strided", "csr_matrix")]
+        out[name] = data
+    return out
+
+
+def write(folder, data):
+    (folder / "emulator").mkdir(parents=True, exist_ok=True)
+    for name, one in data.items():
+        (folder / "emulator" / f"{name}.json").write_text(json.dumps(one))
+
+
+def test_counts_and_clean_rows_are_merged_by_rung_and_ladder(tmp_path, capsys):
+    source, target = tmp_path / "rec", tmp_path / "nvidia-h200"
+    data = committed()
+    write(source, data)
+    assert main(["merge", str(source), "--into", str(target)]) == 0
+    assert "counts of csr_matrix: 2 of 2 rungs" in capsys.readouterr().out
+    # One rung counted once only, another of other code, and a report: they are left out, and what was there stays.
+    counts = data["agreement"]["rungs"]
+    by_name = {row["rung"]: row for row in counts if row["ladder"] == "csr_matrix"}
+    by_name["row_warp"]["counts"] = by_name["row_warp"]["counts"][:1]
+    by_name["quads"]["code_sha256"] = "0" * 64
+    row = next(row for row in data["clean"]["ladders"] if row["ladder"] == "strided")
+    row["tools"]["racecheck"]["errors"], row["tools"]["racecheck"]["says"] = 2, "rung 0: Race"
+    write(source, data)
+    assert main(["merge", str(source), "--into", str(target)]) == 1
+    said = capsys.readouterr().out
+    assert "counts of csr_matrix: 0 of 2 rungs; left out, incomplete or of other code: row_warp, quads" in said
+    assert (
+        "sanitizer on strided: left out: racecheck: rung 0: Race" in said and "sanitizer on csr_matrix: clean" in said
+    )
+    kept = json.loads((target / "emulator" / "agreement.json").read_text())["rungs"]
+    assert [row["counts"] for row in kept if row["ladder"] == "csr_matrix"] and len(kept) == len(counts)
+    rows = {row["ladder"]: row for row in json.loads((target / "emulator" / "clean.json").read_text())["ladders"]}
+    assert rows["strided"]["tools"]["racecheck"]["errors"] == 0
+
+
+def test_folder_without_records_is_a_wrong_command_line(tmp_path, capsys):
+    assert main(["merge", str(tmp_path)]) == 2
+    assert "there are no records in it" in capsys.readouterr().err
