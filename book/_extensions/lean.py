@@ -68,6 +68,7 @@ class Site:
         self.root = root
         self._texts: dict[str, str] = {}
         self._bundles: dict[tuple[str, ...], str] = {}
+        self._small: dict[str, str] = {}
         self.used: set[str] = set()
 
     def text(self, name: str) -> str:
@@ -90,13 +91,18 @@ class Site:
         text = moved(self.text(name), folder.removeprefix("_static").strip("/"))
         return _IMPORT.sub(lambda found: self._sheet(f"_static/{found.group(1)}"), text)
 
+    def _shrunk(self, name: str) -> str:
+        """Return the part of a style sheet that pages use. Pages differ in few of their sheets."""
+        if name not in self._small:
+            self._small[name] = shrink(self._sheet(name), self.used)
+        return self._small[name]
+
     def bundle(self, names: list[str], kind: str) -> str:
         """Write files as one, in their order, and return its name, which holds its digest."""
         key = (kind, *names)
         if key not in self._bundles:
             if kind == "css":
-                whole = "\n".join(self._sheet(name) for name in names)
-                whole = shrink(whole, self.used)
+                whole = "".join(map(self._shrunk, names))
             else:  # the first semicolon: "use strict" at the head of one file must not hold for those behind it
                 whole = "".join("\n;" + re.sub(r"(?m)^//# sourceMappingURL=.*$", "", self.text(name)) for name in names)
             digest = hashlib.sha256(whole.encode()).hexdigest()[:10]

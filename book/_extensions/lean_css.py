@@ -9,6 +9,8 @@ from collections.abc import Iterator
 _GROUPS = ("@media", "@supports", "@layer", "@container")
 _NAME = re.compile(r"[.#](-?[A-Za-z_](?:[\w-]|\\.)*)")
 _TEXT = re.compile(r"""("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|/\*.*?\*/""", re.DOTALL)
+#: What begins or ends a rule or a text, and pairs of a backslash and a character, which do neither.
+_MARK = re.compile(r"""\\.|["'{};]""", re.DOTALL)
 _ADDRESS = re.compile(r"""(?:url\(\s*|(?<=@import )(?="|'))(["']?)(?!data:|#|https?:|/)([^'")]+)\1\s*\)?""")
 
 
@@ -81,12 +83,10 @@ def split_selectors(head: str) -> list[str]:
 
 def _blocks(css: str) -> Iterator[tuple[str, str | None]]:
     """Yield each rule as its head and body; a statement without a body (@import, @charset) has None."""
-    start, depth, opened, quote, at = 0, 0, 0, "", 0
-    while at < len(css):
-        letter = css[at]
-        if letter == "\\":
-            at += 1
-        elif quote:
+    start, depth, opened, quote = 0, 0, 0, ""
+    for found in _MARK.finditer(css):
+        letter, at = found[0], found.start()
+        if quote:
             quote = "" if letter == quote else quote
         elif letter in "\"'":
             quote = letter
@@ -101,4 +101,3 @@ def _blocks(css: str) -> Iterator[tuple[str, str | None]]:
         elif letter == ";" and depth == 0:
             yield css[start : at + 1].strip(), None
             start = at + 1
-        at += 1

@@ -24,7 +24,7 @@ WORKLOGS = ("classifier", "conv-layers", "conv1d", "conv2d", "conv3d", "sgemm")
 NOT_CHECKED = {
     "classifier_tf32", "convlayer_f16", "convlayer_int8", "tensor_bf16", "tensor_f16", "tensor_fp8", "tensor_int8",
     "tensor_tf32",
-    "chain", "unet_f16",
+    "chain",
 }  # fmt: skip
 #: Chapters without a `ladder_figure`; one that gets it is removed here.
 NO_LADDER_FIGURE: set[str] = set(UNWRITTEN)
