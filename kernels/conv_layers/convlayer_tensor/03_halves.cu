@@ -11,12 +11,10 @@
 // where n is even. The parts are those of a cluster of kRanks, of which a block has at
 // most two tiles; or, with one rank, those of a last pass. With one part, or several
 // ranks, sums is the output.
-#include "../../common/async_copy.cuh"
 #include "../../common/hopper/cluster.cuh"
 #include "../../common/hopper/dependent.cuh"
 #include "../../common/hopper/tma.cuh"
 #include "../../common/hopper/wgmma.cuh"
-#include "halves.cuh"
 #include "ring.cuh"
 
 // Halves of pixels, by image, step, part and eight input maps, a plane for each; and of
@@ -28,54 +26,12 @@ __global__ void __launch_bounds__(kBlock)
                         Taps<kParts>* __restrict__ taps, int n, int c_in, int c_out,
                         int tap_blocks)
 {
-    constexpr int kWarps = kBlock / kWarp;
-    constexpr int kRow = 8 * kTaps;  // weights of an output map and of 8 input maps
-    // The weights of 8 output maps and of 4 input maps fill all banks.
-    constexpr int kPitch = kRow + 4;
-    __shared__ __align__(16) float shared[kWarps][kOutsAtOnce * kPitch];
     start_next_launch();
-    const int eights = (c_in + kDepth - 1) / kDepth * kEights;
-    if (blockIdx.x < tap_blocks) {  // weights of 8 output and 8 input maps a warp
-        const int lane = threadIdx.x % kWarp;
-        const int unit = blockIdx.x * kWarps + threadIdx.x / kWarp;
-        const int outs = unit / eights;
-        const int eight = unit % eights;
-        if (outs * kOutsAtOnce >= (c_out + kOuts - 1) / kOuts * kOuts) return;
-        float* mine = shared[threadIdx.x / kWarp] + lane / 4 * kPitch;
-        const int out = outs * kOutsAtOnce + lane / 4;
-        const int number = (c_in - eight * 8) * kTaps;
-        const float* from =
-            weights + (static_cast<size_t>(out) * c_in + eight * 8) * kTaps;
-        constexpr int kPacks = kRow / kWidth;  // of a row, which four lanes read
-#pragma unroll(kWidth == 4 ? (kPacks + 3) / 4 : 1)
-        for (int j = 0; j < kPacks; j += 4) {
-            const int pack = j + lane % 4;
-            if (pack < kPacks) {
-                copy_async<kWidth>(mine + pack * kWidth,
-                                   out < c_out ? from + pack * kWidth : weights,
-                                   out < c_out && pack * kWidth < number);
-            }
-        }
-        wait_for_copies();
-        __syncwarp();  // the warp's weights have arrived
-        constexpr int kOctets = kOuts / kOutsAtOnce;
-        Taps<kParts>& step =
-            taps[outs / kOctets * (eights / kEights) + eight / kEights];
-        unsigned* to = reinterpret_cast<unsigned*>(
-                           step.eights[outs % kOctets][eight % kEights]) +
-                       lane;
-        const float* row = mine + lane % 4 * kTaps;
-#pragma unroll
-        for (int tap = 0; tap < kTaps; ++tap) {
-            unsigned parts[kParts];
-            split_pair<kParts>(parts, row[tap], row[4 * kTaps + tap]);
-#pragma unroll
-            for (int p = 0; p < kParts; ++p) {
-                to[(tap * kParts + p) * kWarp] = parts[p];
-            }
-        }
+    if (blockIdx.x < tap_blocks) {
+        make_taps<kParts, kBlock, kWidth>(weights, taps, c_in, c_out, blockIdx.x);
         return;
     }
+    const int eights = eights_of(c_in);
     const int map = n * n;
     const int across = (map + kBlock - 1) / kBlock;
     const int block = blockIdx.x - tap_blocks;
@@ -89,15 +45,13 @@ __global__ void __launch_bounds__(kBlock)
     for (int m = 0; m < 8; ++m) {
         value[m] = eight * 8 + m < c_in ? from[m * static_cast<size_t>(map)] : 0.0f;
     }
-    unsigned pair[4][kParts];
-#pragma unroll
-    for (int p = 0; p < 4; ++p) split_pair<kParts>(pair[p], value[p], value[p + 4]);
+    Eight made[kParts];
+    make_eights<kParts>(made, value);
     const size_t step = image * (eights / kEights) + eight / kEights;
     const size_t plane = step * (kParts * kEights) + eight % kEights;
 #pragma unroll
     for (int p = 0; p < kParts; ++p) {
-        pixels[(plane + kEights * p) * map + pixel] =
-            make_uint4(pair[0][p], pair[1][p], pair[2][p], pair[3][p]);
+        pixels[(plane + kEights * p) * map + pixel] = made[p];
     }
 }
 

@@ -3,15 +3,10 @@
 #pragma once
 
 #include "../../common/hopper/mbarrier.cuh"
-#include "../../common/warp.cuh"
+#include "taps.cuh"
 
-constexpr int kOuts = 64;
-constexpr int kDepth = 16;  // input maps of a step
-constexpr int kTaps = 9;
 constexpr int kWide = 8;
 constexpr int kHaloWide = kWide + 2;
-constexpr int kEights = kDepth / 8;
-constexpr int kOutsAtOnce = 8;  // output maps whose eights are contiguous
 constexpr int kTapSlots = 4;    // steps whose weights stay
 constexpr int kPixelSlots = 3;
 constexpr int kChain = 2;   // steps that are summed in tensor cores
@@ -20,15 +15,6 @@ constexpr int kGroupThreads = 128;
 constexpr int kConsumers = kGroups * kGroupThreads;
 // Four warps more, for the copies: registers are handed over by warpgroups.
 constexpr int kThreads = kConsumers + kGroupThreads;
-
-// Halves of 8 input maps of a pixel, or of a tap and an output map: the maps 0, 4, 1,
-// 5, 2, 6, 3, 7 of eight.
-using Eight = uint4;
-// The halves of the weights of a step, of a block's output maps: for each kOutsAtOnce
-// of these and each eight maps, by tap, part and output map.
-template <int kParts> struct Taps {
-    Eight eights[kOuts / kOutsAtOnce][kEights][kTaps][kParts][kOutsAtOnce];
-};
 
 template <int kParts, int kHigh> struct alignas(128) Ring {
     static constexpr int kPixels = (kHigh + 2) * kHaloWide;
