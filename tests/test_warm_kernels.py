@@ -6,6 +6,8 @@ import ast
 import os
 import signal
 import sys
+import time
+from pathlib import Path
 
 import pytest
 from tools import bill, warm_kernels
@@ -68,3 +70,21 @@ def test_cpu_time_and_exit_status_of_a_kernel_are_known_when_it_has_ended(tmp_pa
     runs.kill()
     assert [kernel.wait(timeout=60) for kernel in (runs, fails)] == [-signal.SIGKILL, 2]
     assert bill.cpu_seconds() > before
+
+
+def test_kernel_ends_with_the_server_however_that_ends(tmp_path):
+    server = warm_kernels.Server()
+    pid = server.fork(["-f", str(tmp_path / "connection.json")], ".", dict(os.environ))
+    while not (tmp_path / "connection.json").exists():
+        time.sleep(0.05)
+    server.process.kill()
+    server.process.wait()
+    with pytest.raises(RuntimeError, match="has ended"):
+        server.fork([], ".", {})
+    server.close()
+    for _ in range(600):
+        if not Path(f"/proc/{pid}").exists() or "Z" in Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1][:3]:
+            return
+        time.sleep(0.1)
+    os.kill(pid, signal.SIGKILL)
+    pytest.fail("the kernel outlived the process that forked it")

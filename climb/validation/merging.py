@@ -87,7 +87,8 @@ def merge_clean(source: Path, target: Path) -> Iterator[str]:
     new = records.load(path, CleanRecord)
     old = records.load(at, CleanRecord) if at.exists() else None
     codes: dict[str, list[str]] = {}
-    for point in records.load(record_path(folder=target), AgreementRecord).rungs:
+    counts = record_path(folder=target)
+    for point in records.load(counts, AgreementRecord).rungs if counts.exists() else ():
         codes.setdefault(point["ladder"], []).append(point["code_sha256"])
     rows = {row["ladder"]: row for row in (old["ladders"] if old else ())}
     for row in new["ladders"]:

@@ -73,6 +73,9 @@ def write(folder, data):
 def test_counts_and_clean_rows_are_merged_by_rung_and_ladder(tmp_path, capsys):
     source, target = tmp_path / "rec", tmp_path / "nvidia-h200"
     data = committed()
+    write(source, {"clean": data["clean"]})
+    assert main(["merge", str(source), "--into", str(target)]) == 1
+    assert "sanitizer on strided: left out: it is of other code than the counts" in capsys.readouterr().out
     write(source, data)
     assert main(["merge", str(source), "--into", str(target)]) == 0
     assert "counts of csr_matrix: 2 of 2 rungs" in capsys.readouterr().out

@@ -7,8 +7,8 @@ from climb import MissingRecord, load_ladder, load_record
 #: Ladders and rungs that were timed on a GPU, but not yet counted there, or that wait for both. Once `climb record
 #: --only agreement` has run, this set shrinks.
 TO_COUNT = {
-    "chain", "classifier_tensor", "classifier_tf32", "classifier_work", "conv2d_sizes", "conv3d_tiles",
-    "convlayer_batch", "convlayer_f16", "convlayer_int direct", "convlayer_int8", "convlayer_tensor",
+    "chain", "classifier_work", "conv2d_sizes", "conv3d_tiles",
+    "convlayer_batch", "convlayer_f16", "convlayer_int direct", "convlayer_tensor",
     "fft_conv3d boxes", "fft_conv3d dependent", "floor", "hgemm balanced", "integer", "launch", "report_layouts",
     "shared", "sparse_pipe", "tensor_bf16", "tensor_f16", "tensor_fp8", "tensor_int8", "tensor_tf32", "unet",
     "unet_f16", "write",
@@ -19,7 +19,7 @@ TO_COUNT = {
 #: `cluster`, a store to a block that may not have begun, and of tgemm's `few_rows` reads of what a warpgroup stored
 #: before __syncthreads().
 TO_SANITIZE = {
-    "async_matmul", "async_reduction", "async_transpose", "fft_conv3d", "hgemm", "sparse_gemm", "tf32gemm", "tgemm",
+    "async_matmul", "async_reduction", "fft_conv3d", "hgemm", "tf32gemm", "tgemm",
 }  # fmt: skip
 
 

@@ -103,10 +103,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
     ``rung``: every rung of the module's ladders. ``last``: the last rung of each ladder. ``zeroed``: the last rung of
     the last ladder. ``poisoned``: the last rung of each ladder with each of their float inputs. ``shifted``: the last
-    rung of each ladder, and every rung that refuses an input off by one element. ``cornered``: every corner with the
-    last rung that it applies to. ``ladder``: every ladder. ``planted``: the module's first fault, and the first of
-    each kind of error that no module collected before it has. ``hidden``: the first fault of each ladder. In
-    `make test-all` all are for every rung and every fault.
+    rung of each ladder, and every rung that refuses an input off by one element. ``cornered``: each ladder's first
+    corner with the last rung that it applies to. ``ladder``: every ladder. ``planted``: the module's first fault, and
+    the first of each kind of error that no module collected before it has. ``hidden``: the module's first fault of
+    each kind of error. In `make test-all` all are for every rung and every fault.
     """
     for name in _VALUES.keys() & set(metafunc.fixturenames):
         metafunc.parametrize(name, _values(name, metafunc.module), ids=_identify)
@@ -127,7 +127,7 @@ def _unless(rungs: Iterable[BoundRung], usual: Callable[[BoundRung], bool]) -> l
 def _corners(module: ModuleType, ladders: list[Ladder]) -> list[object]:
     corners = getattr(module, "CORNERS", ())
     pairs = ((corner, rung) for corner in corners for rung in reversed([*_rungs(ladders)]) if corner.applies(rung))
-    return first_of_each(pairs, lambda each: (each[0].ladder, each[0].why))
+    return first_of_each(pairs, lambda each: each[0].ladder)
 
 
 #: The kinds of error of the faults that `make test` plants in the modules collected so far.
@@ -160,7 +160,7 @@ _VALUES: dict[str, Callable[[ModuleType, list[Ladder]], list[object]]] = {
     ],
     "ladder": lambda module, ladders: list(ladders),
     "planted": _planted,
-    "hidden": lambda module, ladders: first_of_each(getattr(module, "HIDDEN", ()), lambda fault: fault[0]),
+    "hidden": lambda module, ladders: first_of_each(getattr(module, "HIDDEN", ()), lambda fault: fault[4]),
 }
 
 

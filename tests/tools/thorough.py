@@ -32,11 +32,14 @@ def thorough(*values: object) -> object:
 def first_of_each(values: Iterable[T], *keys: Callable[[T], Hashable], unpack: bool = False) -> list[T | object]:
     """Values of a parameter: `make test` takes each that is the first with one of its keys, `make test-all` all.
 
-    With ``unpack`` each value is the tuple of several parameters.
+    With ``unpack`` each value is the tuple of several parameters. Values that are marked already stay as they are.
     """
     seen: set[tuple[int, Hashable]] = set()
     out: list[T | object] = []
     for value in values:
+        if hasattr(value, "marks"):  # it is marked already
+            out.append(value)
+            continue
         new = {(number, key(value)) for number, key in enumerate(keys)} - seen
         seen |= new
         out.append(value if new else thorough(*value) if unpack else thorough(value))  # type: ignore[misc]

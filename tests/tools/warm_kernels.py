@@ -10,6 +10,7 @@ fork may not inherit a CUDA context.
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import importlib
 import json
@@ -43,35 +44,37 @@ class Server:
 
     def __init__(self) -> None:
         command = [sys.executable, __file__]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self._ended: dict[int, int] = {}
 
     def fork(self, command: Sequence[str], cwd: str | None, environ: dict[str, str]) -> int:
         """Start a kernel and return its process identifier."""
         request = json.dumps({"arguments": list(command), "cwd": cwd or os.getcwd(), "environ": environ})
-        self._process.stdin.write(request + "\n")  # type: ignore[union-attr] (it is a pipe)
-        self._process.stdin.flush()  # type: ignore[union-attr]
+        with contextlib.suppress(BrokenPipeError):  # `_read` says what that means
+            self.process.stdin.write(request + "\n")  # type: ignore[union-attr] (it is a pipe)
+            self.process.stdin.flush()  # type: ignore[union-attr]
         while "started" not in (report := self._read()):
             pass
         return report["started"]
 
     def code(self, pid: int) -> int | None:
         """The exit status of a kernel, negative for a signal; None if it still runs."""
-        while pid not in self._ended and select.select([self._process.stdout], [], [], 0)[0]:
+        while pid not in self._ended and select.select([self.process.stdout], [], [], 0)[0]:
             self._read()
         return self._ended.get(pid)
 
     def close(self) -> None:
         """End the server and all kernels that still run."""
-        self._process.stdin.close()  # type: ignore[union-attr]
-        self._process.wait()
-        self._process.stdout.close()  # type: ignore[union-attr]
+        with contextlib.suppress(BrokenPipeError):
+            self.process.stdin.close()  # type: ignore[union-attr]
+        self.process.wait()
+        self.process.stdout.close()  # type: ignore[union-attr]
 
     def _read(self) -> dict[str, Any]:
         """One report of the server. The pipe is read byte by byte, so that `select` sees what is left in it."""
         line = b""
         while not line.endswith(b"\n"):
-            byte = os.read(self._process.stdout.fileno(), 1)  # type: ignore[union-attr]
+            byte = os.read(self.process.stdout.fileno(), 1)  # type: ignore[union-attr]
             if not byte:
                 raise RuntimeError("the process that forks the chapters' kernels has ended")
             line += byte
@@ -156,6 +159,7 @@ def _preload() -> None:
     """Import what chapters import, and leave the path of imports as a new kernel has it."""
     del sys.path[0]  # this file's folder
     os.environ.setdefault("MPLBACKEND", "module://matplotlib_inline.backend_inline")  # as ipykernel does
+    os.environ["JPY_PARENT_PID"] = str(os.getpid())  # ipykernel reads it now; a kernel ends when this process is gone
     sys.path.insert(0, str(ROOT))
     for name in _PRELOADED:
         importlib.import_module(name)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..memory.device_memory import Allocation
+from ..memory.device_memory import Allocation, windows
 from ..memory.layout import RESERVED, RESERVED_BYTES
 from ..simt.batch import Batch
 from ..simt.groups import Group
+from ..simt.lanes import WARP
 from ..simt.site import Site
 from . import enabled, proxies, races
 from .clusters import ClusterClock, ClusterShadow
@@ -141,6 +142,27 @@ def store(
             races.write_conflict(group, site, address, clash, "global", allocation)
     if allocation.written is not None:
         mark_written(site, allocation, address)
+
+
+def store_rows(
+    group: Group, site: Site, allocation: Allocation, address: np.ndarray, value: np.ndarray, first: np.ndarray
+) -> None:
+    """As `store`, for warps that store consecutive elements, from `first` (warps,) on; nothing records places."""
+    batch = group.batch
+    if batch.dependence is not None:
+        batch.dependence.access(group, site, allocation, address)
+    if allocation.heap is not None:
+        check_block(group, site, allocation, address)
+    if batch.in_flight is not None:
+        batch.in_flight.check_global(group, site, allocation, address)
+    if batch.clock is not None:
+        handed_over(group, site, address, gives=True, takes=False)
+    target = windows(allocation.data, site.width, WARP)
+    rows = np.ascontiguousarray(np.broadcast_to(value, group.lanes.shape), site.container).reshape(-1, WARP)
+    target[first] = rows.view(target.dtype)[:, 0]
+    if allocation.written is not None:
+        marks = np.ones(target.dtype.itemsize, np.uint8).view(target.dtype)
+        windows(allocation.written, site.width, WARP)[first] = marks
 
 
 def overwrite(group: Group, site: Site, allocation: Allocation, address: np.ndarray) -> None:

@@ -73,6 +73,7 @@ _last: tuple[_Addresses, ...] = ()
 #: Odd multipliers that hash the addresses of a warp: powers of Knuth's, modulo 2^64.
 _MULTIPLIERS = np.full(WARP, 6364136223846793005, np.int64).cumprod()
 _ZEROS = np.zeros((1, WARP), np.int64)
+_CONSECUTIVE = np.arange(WARP)
 
 
 def access_cost(lanes: Lanes, address: np.ndarray, offset: int, width: int, measure: Measure) -> AccessCost:
@@ -95,6 +96,17 @@ def access_cost(lanes: Lanes, address: np.ndarray, offset: int, width: int, meas
         _last = (found, *last[:1])
     costs = [_cost(part, found.repeat, offset, width, measure, modulus) for part in found.parts]
     return costs[0] if len(costs) == 1 else _sum(costs)
+
+
+def runs(lanes: Lanes, address: np.ndarray, width: int) -> np.ndarray | None:
+    """Where each warp starts, without the offset of the site, if all lanes of each access `width` bytes right behind
+    the lane before: (warps,); None if not. The cost of the access has just been computed."""
+    found = _last[0]
+    if found.address is not address or found.lanes is not lanes or len(found.parts) > 1 or found.repeat > 1:
+        return None
+    part = found.parts[0]
+    consecutive = part.relative.shape[0] == 1 and lanes.layout.kind == "whole" and part.first.size * WARP == lanes.count
+    return part.first if consecutive and (part.relative[0] == _CONSECUTIVE * width).all() else None
 
 
 def _sum(costs: list[AccessCost]) -> AccessCost:

@@ -72,6 +72,11 @@ class Allocation:
         return found
 
 
+def windows(data: np.ndarray, width: int, count: int) -> np.ndarray:
+    """The ranges of `count` elements of `width` bytes that begin at each element of `data`, uint8, as void."""
+    return np.ndarray((max(data.size // width - count + 1, 0),), f"V{count * width}", data, 0, (width,))
+
+
 def buffer(nbytes: int) -> np.ndarray:
     """Zeroed uint8 (nbytes,), aligned to 16 bytes."""
     raw = np.zeros(nbytes + 16, np.uint8)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from ..checks import faults, hooks
-from ..counters.access_cost import AccessCost, access_cost
+from ..counters.access_cost import AccessCost, access_cost, runs
 from ..counters.cost_model import sectors
+from ..memory.device_memory import windows
 from ..simt.groups import Group
-from ..simt.lanes import take
+from ..simt.lanes import WARP, take
 from ..simt.site import Site
 from .accesses import count_access, find_allocation, pack, split_by_allocation, subgroup, unpack
 
@@ -24,8 +25,16 @@ def load_global(group: Group, site: Site, address: np.ndarray) -> np.ndarray:
     count_access(group, site, cost, address, "global", allocation.name)
     hooks.load(group, site, allocation, address)
     footprint = group.batch.footprint
-    index = (address + (site.offset - allocation.address)) >> (site.width.bit_length() - 1)
-    if footprint is not None and footprint.load(allocation, cost.lowest, cost.highest + site.width):
+    shift = site.width.bit_length() - 1
+    exact = footprint is not None and footprint.load(allocation, cost.lowest, cost.highest + site.width)
+    if not exact and not group.batch.watching:
+        first = runs(group.lanes, address, site.width)
+        if first is not None:  # whole cache lines at once
+            rows = windows(allocation.data, site.width, WARP)[first + (site.offset - allocation.address) >> shift]
+            value = rows.view(site.container).reshape(group.lanes.shape)
+            return value if site.count == 1 else unpack(value, site)
+    index = (address + (site.offset - allocation.address)) >> shift
+    if exact:
         footprint.load_elements(allocation, index, site.width)
     data = allocation.view(site.container)
     if group.batch.watching:
@@ -68,7 +77,14 @@ def store_global(group: Group, site: Site, address: np.ndarray, value: np.ndarra
             hooks.store(part, site, one, here, value[where].reshape(1, -1), index.reshape(1, -1))
         return
     count_access(group, site, cost, address, "global", allocation.name)
-    index = (address + (site.offset - allocation.address)) >> (site.container.itemsize.bit_length() - 1)
+    shift, batch = site.container.itemsize.bit_length() - 1, group.batch
+    if batch.global_shadow is None and batch.footprint is None and not batch.watching:
+        first = runs(group.lanes, address, site.width)
+        if first is not None:
+            first = first + (site.offset - allocation.address) >> shift
+            hooks.store_rows(group, site, allocation, address, value, first)
+            return
+    index = (address + (site.offset - allocation.address)) >> shift
     if index.shape != shape:
         index = np.broadcast_to(index, shape)
     hooks.store(group, site, allocation, address, value, index)
