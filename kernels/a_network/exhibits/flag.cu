@@ -1,5 +1,6 @@
-// Exhibit. A flag after the data, without a fence: the reader may see the flag and not
-// the data. Taking the flag for a barrier is the commonest mistake of persistent kernels.
+// Exhibit: a flag after the data, without a fence. The reader may see the flag and not
+// the data. To take the flag for a barrier is the commonest mistake of persistent
+// kernels.
 __global__ void hand_on(float* data, int* flag, float* result)
 {
     if (blockIdx.x == 0) {

@@ -1,4 +1,4 @@
-// Two real signals a and b of 32 numbers were transformed as one complex signal a + i b.
+// Two real signals a and b of 32 numbers were transformed as one complex one, a + i b.
 // both[s][k] is its spectrum; first and second are to be the spectra of a and of b.
 constexpr int kPoints = 32;
 

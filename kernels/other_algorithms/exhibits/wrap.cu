@@ -3,7 +3,8 @@
 // at its start. The circular sum is written out here, so that it can be seen.
 constexpr int kEdge = 32;
 
-__global__ void wrap(const float* __restrict__ source, const float* __restrict__ weights,
+__global__ void wrap(const float* __restrict__ source,
+                     const float* __restrict__ weights,
                      float* __restrict__ target, int n, int k)
 {
     __shared__ float tile[kEdge];

@@ -179,7 +179,7 @@ __device__ float term_by_term(Value value, const float* __restrict__ weights, in
     return sum;
 }
 
-// Computes those of a block's outputs again that are not finite, up to plane `last` - 1.
+// Computes those outputs of a block again that are not finite, up to plane `last` - 1.
 // A transform spreads a NaN, or an overflow of its own, over the whole tile; the sum
 // does not. All threads of the block call it, after their stores.
 template <int K, int kWide, typename Value>
