@@ -94,7 +94,7 @@ class TestWithoutGpu:
         packages = {name.split(".")[0] for name in loaded if "cython" not in name} - sys.stdlib_module_names
         assert packages <= {"climb", "cuda", "numpy"}  # cuda: the folder in which NVIDIA's packages lie
         ours = {".".join(name.split(".")[:2]) for name in loaded if name.startswith("climb.")}
-        assert ours == {"climb.bench", "climb.emulator", "climb.fake_cupy", "climb.toolchain"}
+        assert ours == {"climb.bench", "climb.emulator", "climb.fake_cupy", "climb.rings", "climb.toolchain"}
         assert {name for name in loaded if name.startswith("climb.bench.")} == {"climb.bench.cuda"}
 
     def test_no_compiler_is_loaded_before_it_is_needed(self) -> None:
