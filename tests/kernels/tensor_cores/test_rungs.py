@@ -10,7 +10,7 @@ from tools.rung_checks import *  # noqa: F403
 from tools.thorough import thorough
 
 from climb import WrongResult
-from climb.emulator import EmulatorError, Race
+from climb.emulator import AsyncRace, EmulatorError, Race
 from kernels.tensor_cores.tgemm.data import KINDS, factors
 
 
@@ -136,7 +136,7 @@ PLANTED = [
     ("hgemm", "persistent", "+ rank * kRows, &full[slot]", ", &full[slot]", WrongResult),
     ("hgemm", "overlapped", "output.x = first.y;", "output.x = first.y + 32;", WrongResult),
     ("hgemm", "tuned", "mbarrier_wait(&full[slot], i / kStages % 2);", "", EmulatorError),
-    ("hgemm", "balanced", "first.y + p, first.x, piece", "first.y, first.x, piece", WrongResult),
+    ("hgemm", "balanced", "first.y + p, first.x, piece", "first.y, first.x, piece", AsyncRace),
     ("hgemm", "fast_cu", "bulk_wait_read<1>();", "", EmulatorError),
     ("tf32gemm", "pipelined", "b[4 * kPitch]", "b[3 * kPitch]", WrongResult),
     ("tf32gemm", "transposed", "tile[x][y]", "tile[y][x]", WrongResult),
