@@ -75,7 +75,8 @@ def _next_steps(page: str, chapter: str) -> list[str]:
         f"write book/{page}.ipynb: a card, the rungs, an exhibit in kernels/{chapter}/exhibits, the exercises",
         f"replace the exercise {FIRST_EXERCISE} in kernels/{chapter}/exercises, or rename it",
         f"say in tests/kernels/{chapter}/test_chapter.py what the text claims of kernels",
-        f'mark its findings in book/findings.toml, and show where_it_holds("{page}") before the last section',
+        f'mark its findings in book/findings.toml, and show where_it_holds("{page}") before the last section, '
+        "and below it what you expect of a second GPU, with two_gpus_table",
         f"make run NOTEBOOK={page}",
         f".venv/bin/python -m pytest tests/kernels/{chapter} tests/bench/test_exercise.py tests/book/test_notebooks.py",
     ]
