@@ -33,7 +33,7 @@ _NAME = re.compile(r"[\w$]+")
 
 @functools.lru_cache(maxsize=256)
 def _variables(ptx: str) -> list[tuple[str, int, int]]:
-    """The shared variables that are declared anywhere in `ptx`: name, alignment, bytes. All its kernels ask for them."""
+    """The shared variables declared anywhere in `ptx`: name, alignment, bytes. Each of its kernels asks for them."""
     found = []
     for one in _SHARED.finditer(ptx):
         width = int(_WIDTH.search(one["kind"])[1]) // 8  # type: ignore[index]
