@@ -57,67 +57,63 @@ struct Barriers {
     Barrier full[kSlots], empty[kSlots];
 };
 
-// What a block does: a part of the steps, and `own` tiles, every gridDim.y-th. An item
-// is a step of a tile.
+// What a block does: steps from `first` to `last`, for every gridDim.y-th tile.
 struct Work {
-    int n, c_in, first, steps, across, down, own;
+    int n, c_in, first, last, across, down, tiles;
 
     __device__ __forceinline__ Work(int n, int c_in, int images, int each)
         : n(n), c_in(c_in)
     {
-        const int all = (c_in + kDepth - 1) / kDepth;
         first = blockIdx.x * each;
-        steps = min(each, all - first);
+        last = min(first + each, (c_in + kDepth - 1) / kDepth);
         across = (n + kGroups * kWide - 1) / (kGroups * kWide);
         down = (n + kHigh - 1) / kHigh;
-        const int left = across * down * images - static_cast<int>(blockIdx.y);
-        own = (left + static_cast<int>(gridDim.y) - 1) / static_cast<int>(gridDim.y);
-    }
-    __device__ __forceinline__ int items() const { return own * steps; }
-    __device__ __forceinline__ int step(int item) const { return first + item % steps; }
-    __device__ __forceinline__ int tile(int item) const
-    {
-        return blockIdx.y + item / steps * gridDim.y;
-    }
-    __device__ __forceinline__ int x(int tile) const
-    {
-        return tile % across * (kGroups * kWide);
-    }
-    __device__ __forceinline__ int y(int tile) const
-    {
-        return tile / across % down * kHigh;
-    }
-    __device__ __forceinline__ int image(int tile) const
-    {
-        return tile / (across * down);
+        tiles = across * down * images;
     }
 };
 
-// Starts the copies of halves of steps.
+// The first pixel of a tile.
+struct Tile {
+    int x, y, image;
+
+    __device__ __forceinline__ Tile(const Work& work, unsigned tile)
+    {
+        const unsigned above = tile / work.across;
+        x = (tile - above * work.across) * (kGroups * kWide);
+        image = above / work.down;
+        y = (above - image * work.down) * kHigh;
+    }
+};
+
+// What the thread does that starts all copies.
 template <int kParts, bool kWhole>
 __device__ __forceinline__ void copy(Ring<kParts, kWhole>& ring, Barriers& barriers,
                                      const Work& work, const TensorMap& weights,
-                                     const TensorMap& input, int begin, int end)
+                                     const TensorMap& input)
 {
-    constexpr int kRawSlots = Ring<kParts, kWhole>::kRawSlots;
+    constexpr unsigned kRawSlots = Ring<kParts, kWhole>::kRawSlots;
     const int pixel_bytes = 4 * 8 * (kWhole ? work.n * work.n : kRawMap);
-    for (int half = begin; half < end; ++half) {
-        const int item = half / kEights;
-        const int eight = half % kEights;
-        const int step = work.step(item);
-        const int tile = work.tile(item);
-        const int map = work.image(tile) * work.c_in + step * kDepth + eight * 8;
-        Raw<kWhole>& raw = ring.raw[half % kRawSlots];
-        Barrier* full = &barriers.raw_full[half % kRawSlots];
-        mbarrier_wait(&barriers.raw_empty[half % kRawSlots], half / kRawSlots % 2 ^ 1);
-        mbarrier_arrive_expect(full, sizeof(raw.weights) + pixel_bytes);
-        tma_load(raw.weights, weights, step * (kDepth * kTaps),
-                 blockIdx.z * kOuts + eight * kRawOuts, full);
-        if constexpr (kWhole) {
-            tma_load(raw.pixels, input, 0, map, full);
-        } else {
-            tma_load(raw.pixels, input, work.x(tile) - kRawLeft, work.y(tile) - 1, map,
-                     full);
+    unsigned half = 0;  // of an item, a step of a tile
+    for (int t = blockIdx.y; t < work.tiles; t += gridDim.y) {
+        const Tile tile(work, t);
+        for (int step = work.first; step < work.last; ++step) {
+            const int map = tile.image * work.c_in + step * kDepth;
+#pragma unroll 1
+            for (int eight = 0; eight < kEights; ++eight, ++half) {
+                const unsigned slot = half % kRawSlots;
+                Raw<kWhole>& raw = ring.raw[slot];
+                Barrier* full = &barriers.raw_full[slot];
+                mbarrier_wait(&barriers.raw_empty[slot], half / kRawSlots % 2 ^ 1);
+                mbarrier_arrive_expect(full, sizeof(raw.weights) + pixel_bytes);
+                tma_load(raw.weights, weights, step * (kDepth * kTaps),
+                         blockIdx.z * kOuts + eight * kRawOuts, full);
+                if constexpr (kWhole) {
+                    tma_load(raw.pixels, input, 0, map + eight * 8, full);
+                } else {
+                    tma_load(raw.pixels, input, tile.x - kRawLeft, tile.y - 1,
+                             map + eight * 8, full);
+                }
+            }
         }
     }
 }
@@ -143,19 +139,16 @@ template <int kParts, bool kWhole>
 __device__ __forceinline__ void split(Ring<kParts, kWhole>& ring, Barriers& barriers,
                                       const Work& work, int warp, int lane)
 {
-    constexpr int kRawSlots = Ring<kParts, kWhole>::kRawSlots;
+    constexpr unsigned kRawSlots = Ring<kParts, kWhole>::kRawSlots;
     constexpr int kOctets = kRawOuts / kOutsAtOnce;
     constexpr int kWeightUnits = kOctets * kEights;
-    constexpr int kPixelUnits = (kPixels + kWarp - 1) / kWarp;
-    const int halves = work.items() * kEights;
-    for (int half = 0; half < halves; ++half) {
-        const int item = half / kEights;
+    constexpr int kPixelUnits = kPixels / kWarp;
+    static_assert(kPixels % kWarp == 0, "each lane has a pixel");
+    const auto split_half = [&](unsigned half, const Tile& tile, int step) {
+        const unsigned slot = half / kEights % kSlots;
         const int eight = half % kEights;
-        const int slot = item % kSlots;
-        const int tile = work.tile(item);
-        const int maps = work.c_in - work.step(item) * kDepth - eight * 8;
         const Raw<kWhole>& raw = ring.raw[half % kRawSlots];
-        mbarrier_wait(&barriers.empty[slot], item / kSlots % 2 ^ 1);
+        mbarrier_wait(&barriers.empty[slot], half / kEights / kSlots % 2 ^ 1);
         mbarrier_wait(&barriers.raw_full[half % kRawSlots], half / kRawSlots % 2);
         int unit = warp;
         for (; unit < kWeightUnits; unit += kSplitters) {
@@ -163,20 +156,21 @@ __device__ __forceinline__ void split(Ring<kParts, kWhole>& ring, Barriers& barr
             const float* row =
                 raw.weights + (octet * kOutsAtOnce + lane / 4) * kWeightPitch +
                 (unit % kEights * 8 + lane % 4) * kTaps;
-            split_weights(ring.taps[slot].eights[eight * kOctets + octet][unit % kEights],
-                          row, lane);
+            auto& octets = ring.taps[slot].eights;
+            split_weights(octets[eight * kOctets + octet][unit % kEights], row, lane);
         }
+        const int maps = work.c_in - step * kDepth - eight * 8;
         for (; unit < kWeightUnits + kPixelUnits; unit += kSplitters) {
             const int pixel = (unit - kWeightUnits) * kWarp + lane;
             const int row = pixel / kRow;
             const int column = pixel % kRow / kHaloWide * kWide + pixel % kHaloWide;
             int pitch = kRawMap;
             int place = row * kRawPitch + column + kRawLeft - 1;
-            bool inside = kPixels % kWarp == 0 || pixel < kPixels;
+            bool inside = true;
             if constexpr (kWhole) {
-                const int x = work.x(tile) + column - 1;
-                const int y = work.y(tile) + row - 1;
-                inside = inside && x >= 0 && x < work.n && y >= 0 && y < work.n;
+                const int x = tile.x + column - 1;
+                const int y = tile.y + row - 1;
+                inside = x >= 0 && x < work.n && y >= 0 && y < work.n;
                 pitch = work.n * work.n;
                 place = y * work.n + x;
             }
@@ -187,11 +181,9 @@ __device__ __forceinline__ void split(Ring<kParts, kWhole>& ring, Barriers& barr
             }
             Eight eights[kParts];
             make_eights<kParts>(eights, value);
-            if (kPixels % kWarp == 0 || pixel < kPixels) {
 #pragma unroll
-                for (int p = 0; p < kParts; ++p) {
-                    ring.pixels[slot][p][eight][pixel] = eights[p];
-                }
+            for (int p = 0; p < kParts; ++p) {
+                ring.pixels[slot][p][eight][pixel] = eights[p];
             }
         }
         fence_proxy_async();
@@ -199,6 +191,16 @@ __device__ __forceinline__ void split(Ring<kParts, kWhole>& ring, Barriers& barr
         if (lane == 0) {
             mbarrier_arrive(&barriers.raw_empty[half % kRawSlots]);
             if (eight == kEights - 1) mbarrier_arrive(&barriers.full[slot]);
+        }
+    };
+    unsigned half = 0;
+    for (int t = blockIdx.y; t < work.tiles; t += gridDim.y) {
+        const Tile tile(work, t);
+        for (int step = work.first; step < work.last; ++step) {
+#pragma unroll 1
+            for (int eight = 0; eight < kEights; ++eight) {
+                split_half(half++, tile, step);
+            }
         }
     }
 }
@@ -211,18 +213,18 @@ struct Place {
     bool first, second;
 
     __device__ __forceinline__ Place(float* output, int n, int c_out, int outs,
-                                     const Work& work, int tile, int thread)
-        : n(n), rows(n - work.y(tile))
+                                     const Tile& tile, int thread)
+        : n(n), rows(n - tile.y)
     {
         const int lane = thread % kWarp;
         const int warp = thread / kWarp;
         const int out = outs * kOuts + warp % kGroupWarps * 16 + lane / 4;
-        const int x = work.x(tile) + warp / kGroupWarps * kWide + lane % 4 * 2;
+        const int x = tile.x + warp / kGroupWarps * kWide + lane % 4 * 2;
         const size_t map = static_cast<size_t>(n) * n;
         first = x < n && out < c_out;
         second = x < n && out + 8 < c_out;
-        to = output + (static_cast<size_t>(work.image(tile)) * c_out + out) * map +
-             work.y(tile) * n + x;
+        to = output + (static_cast<size_t>(tile.image) * c_out + out) * map +
+             tile.y * n + x;
         to_second = 8 * map;
     }
     __device__ __forceinline__ void next() { to += n; }
@@ -252,7 +254,6 @@ __global__ void __launch_bounds__(kThreads, 1)
     const int lane = threadIdx.x % kWarp;
     const int warp = __shfl_sync(~0u, threadIdx.x / kWarp, 0);
     const Work work(n, c_in, images, steps_of_part);
-    const int halves = work.items() * kEights;
     if (threadIdx.x == kConsumers) {
         for (int s = 0; s < Shared::kRawSlots; ++s) {
             mbarrier_init(&barriers.raw_full[s], 1);
@@ -263,14 +264,11 @@ __global__ void __launch_bounds__(kThreads, 1)
             mbarrier_init(&barriers.empty[s], kConsumerWarps);
         }
         fence_mbarrier_init();
-        copy(ring, barriers, work, weights, input, 0, min(halves, Shared::kRawSlots));
     }
     __syncthreads();
     if (warp == kConsumerWarps) {
         release_registers<40>();
-        if (lane == 0) {
-            copy(ring, barriers, work, weights, input, Shared::kRawSlots, halves);
-        }
+        if (lane == 0) copy(ring, barriers, work, weights, input);
         __syncwarp();
         return;
     }
@@ -281,8 +279,8 @@ __global__ void __launch_bounds__(kThreads, 1)
     }
     claim_registers<216>();
     const int group = warp / kGroupWarps;
-    int item = 0;
-    for (int k = 0; k < work.own; ++k) {
+    unsigned item = 0;
+    for (int tile = blockIdx.y; tile < work.tiles; tile += gridDim.y) {
         float total[kSums], part[kSums], crossed[kSums];
 #pragma unroll
         for (int j = 0; j < kSums; ++j) {
@@ -296,8 +294,9 @@ __global__ void __launch_bounds__(kThreads, 1)
             if (held >= 0 && lane == 0) mbarrier_arrive(&barriers.empty[held]);
             held = -1;
         };
-        for (int used = 0; used < work.steps; ++used, ++item) {
-            const int slot = item % kSlots;
+        const int steps = work.last - work.first;
+        for (int used = 0; used < steps; ++used, ++item) {
+            const unsigned slot = item % kSlots;
             // Tensor cores truncate their sums; few of them are added up there. The
             // warpgroups do so at different times.
             const bool anew = used > 0 && (used + group) % kChain == 0;
@@ -309,8 +308,8 @@ __global__ void __launch_bounds__(kThreads, 1)
             }
             mbarrier_wait(&barriers.full[slot], item / kSlots % 2);
             const Taps<kParts>& taps = ring.taps[slot];
-            const Descriptor rows =
-                describe_pieces(&taps, sizeof(taps.eights[0][0]), sizeof(taps.eights[0]));
+            const Descriptor rows = describe_pieces(&taps, sizeof(taps.eights[0][0]),
+                                                    sizeof(taps.eights[0]));
             const Descriptor pixels = describe_pieces(
                 ring.pixels[slot], kPixels * sizeof(Eight), kRow * sizeof(Eight));
             wgmma_fence();
@@ -332,22 +331,22 @@ __global__ void __launch_bounds__(kThreads, 1)
         }
         wgmma_wait<0>();
         release();
-        const int tile = blockIdx.y + k * gridDim.y;
+#pragma unroll
+        for (int j = 0; j < kSums; ++j) {
+            total[j] = (total[j] + part[j]) + crossed[j] / kLowScale;
+        }
         const auto sum = [&](int j) {
-            return make_float4((total[j] + part[j]) + crossed[j] / kLowScale,
-                               (total[j + 1] + part[j + 1]) + crossed[j + 1] / kLowScale,
-                               (total[j + 2] + part[j + 2]) + crossed[j + 2] / kLowScale,
-                               (total[j + 3] + part[j + 3]) + crossed[j + 3] / kLowScale);
+            return make_float4(total[j], total[j + 1], total[j + 2], total[j + 3]);
         };
         if (gridDim.x > 1) {
-            const int tiles = work.across * work.down * images;
-            const size_t block = (blockIdx.x * tiles + tile) * gridDim.z + blockIdx.z;
+            const size_t block =
+                (blockIdx.x * work.tiles + tile) * gridDim.z + blockIdx.z;
             float4* to = reinterpret_cast<float4*>(sums) +
                          block * (kHigh * kConsumers) + threadIdx.x;
 #pragma unroll
             for (int row = 0; row < kHigh; ++row) to[row * kConsumers] = sum(row * 4);
         } else {
-            Place place(sums, n, c_out, blockIdx.z, work, tile, threadIdx.x);
+            Place place(sums, n, c_out, blockIdx.z, Tile(work, tile), threadIdx.x);
 #pragma unroll
             for (int row = 0; row < kHigh; ++row, place.next()) {
                 place.store(sum(row * 4), row);
@@ -365,14 +364,15 @@ __global__ void __launch_bounds__(kBlock, 1)
 {
     static_assert(kConsumers % kBlock == 0, "all threads have the same row");
     const Work work(n, c_in, images, 1);
-    const int tiles = work.across * work.down * images;
     const int groups = (c_out + kOuts - 1) / kOuts;
-    const size_t count = static_cast<size_t>(tiles) * groups * (kHigh * kConsumers);
+    const size_t blocks = static_cast<size_t>(work.tiles) * groups;
+    const size_t count = blocks * (kHigh * kConsumers);
     const float4* from = parts + static_cast<size_t>(blockIdx.x) * kBlock + threadIdx.x;
     const int thread = blockIdx.x * kBlock % kConsumers + threadIdx.x;
     const int row = blockIdx.x * kBlock / kConsumers % kHigh;
     const int block = blockIdx.x * kBlock / kConsumers / kHigh;
-    Place place(output, n, c_out, block % groups, work, block / groups, thread);
+    const Tile tile(work, block / groups);
+    Place place(output, n, c_out, block % groups, tile, thread);
     wait_for_launch_before();
     float4 here[kNumber];  // all loads are under way before the first sum
 #pragma unroll

@@ -20,7 +20,7 @@ from kernels.conv_layers.convlayer_tensor.launches import (
     takes_whole_maps,
 )
 
-#: The kernel's kThreads, kConsumers, a tile, kSlots, kRawPitch, and its slots of floats by whether it copies whole maps.
+#: The kernel's kThreads, kConsumers, a tile, kSlots, kRawPitch, and slots of floats by whether it copies whole maps.
 THREADS, CONSUMERS, HIGH, WIDE, SLOTS, RAW_PITCH, RAW_SLOTS = 512, 256, 14, 16, 2, 24, {True: 4, False: 3}
 #: Threads of the last pass.
 ADD_THREADS = 128
