@@ -58,6 +58,7 @@ _WHERE = {
     "display.cell_output": ("Code", "table"),
     "display.gpu_tables": (
         "errors_table",
+        "gpu_ceilings_table",
         "gpu_shares_table",
         "prediction_errors",
         "predictions_table",
@@ -78,6 +79,9 @@ _WHERE = {
     "display.stalls_table": ("stalls_table",),
     "display.first_use_table": ("first_use_table",),
     "display.profile_table": ("launch_counts", "profile_table", "sections_table"),
+    "bench.same_sms": ("expect_all",),
+    "display.two_gpus": ("as_expected", "two_gpus", "two_gpus_table"),
+    "display.two_gpus_figure": ("two_gpus_figure",),
     "display.where_it_holds": ("where_it_holds",),
     "display.tables": ("counters_table", "sass", "timing_table"),
     "bench.spans": ("spans",),
