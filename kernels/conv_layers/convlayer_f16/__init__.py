@@ -11,7 +11,7 @@ from pathlib import Path
 from climb import load_ladder
 from climb.bench.ladder import Ladder
 from climb.bench.problem import Rung
-from kernels.conv_layers.convlayer_tensor import fused, launches
+from kernels.conv_layers.convlayer_tensor import fused, in_block, launches
 
 OF_FLOATS = load_ladder("convlayer_tensor")
 FOLDER = "../convlayer_tensor"
@@ -40,6 +40,7 @@ ladder = Ladder(
         _rung("wgmma", 2, {"launches": launches.wgmma(1)}),
         _rung("halves", 3, {"launches": launches.halves(1), "workspace": launches.halves_workspace(1)}),
         _rung("fused", 4, {"launches": fused.launches(1), "workspace": fused.workspace(1)}),
+        _rung("in_block", 5, {"launches": in_block.launches(1)}),
     ),
     peers=tuple(peer for peer in OF_FLOATS.peers if "fp32" not in peer.name),
 )
