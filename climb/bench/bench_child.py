@@ -23,10 +23,12 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Iterator
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from climb.bench import hardware, measure, nvbench_results, roofline
+from climb.bench.cases_ahead import CasesAhead, workers_here
 from climb.bench.checking import Case, run_and_check
 from climb.bench.libraries import description, prepared
 from climb.bench.measure import Sampling, Target
@@ -60,6 +62,8 @@ class Run:
         self.parts = {ladder: Path(path) for ladder, path in spec.get("parts", {}).items()}
         self.started: str = spec.get("started", "")
         self.phases = Phases()
+        cases = ((target.ladder, target.size) for target in self.targets)
+        self.ahead = CasesAhead([case for case, _ in groupby(cases)], self.seed, workers_here())
         self._output = NvbenchOutput(out)
         self._begun = time.monotonic()
         self._regimes: dict[str, tuple[Measured, int]] = {}
@@ -121,7 +125,7 @@ class Run:
             state.set_batch_target_time(self.sampling.batch_seconds)
             state.set_throttle_threshold(self.sampling.throttle_threshold)
             self._output.begin()
-            with self.phases("sample"):
+            with self.phases("sample"), self.ahead.paused():
                 state.exec(sample, batched=regime == "batch")
                 self.gpu.synchronize()
         if state.is_skipped():
@@ -176,7 +180,8 @@ class Run:
         if self._case is None or self._case[0] != key:
             self._case = None
             self.gpu.release()
-            self._case = (key, Case.make(load_ladder(target.ladder), target.size, self.seed))
+            ahead = self.ahead.take(target.ladder, target.size)
+            self._case = (key, Case.make(load_ladder(target.ladder), target.size, self.seed, ahead=ahead))
         return self._case[1]
 
     def _keep(self, index: int, regime: str, samples: Path | None, clocks: Path | None, lines: list[str]) -> None:
@@ -244,6 +249,7 @@ def main(spec_path: Path, out: Path, gpu: Gpu | None = None) -> int:
             device = hardware.device_block()
             (out / "device.json").write_text(json.dumps(device), encoding="utf-8")
     finally:
+        run.ahead.close()
         print(f"{len(run.targets)} points: {run.phases.total()}", file=sys.stderr, flush=True)
     return 1 if run.failed or None in run.results else 0
 

@@ -22,8 +22,8 @@ from climb.bench.ladder import kernel_names, make_module
 from climb.bench.processes import end_with_parent
 from climb.bench.registry import load_ladder
 
-#: A process takes seconds to start, in which it could compile a few modules.
-_LEAST_MODULES = 8
+#: A process takes seconds to start, in which it could compile a few modules; each holds half a gigabyte of the GPU.
+_LEAST_MODULES, _MOST_PROCESSES = 8, 14
 _ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -63,7 +63,7 @@ def compile_ahead(targets: Iterable[_Target]) -> None:
     if cuda.backend != "cupy" or os.environ.get("CUPY_CACHE_IN_MEMORY", "0") not in ("", "0"):
         return
     needed = programs(targets)
-    count = min((os.cpu_count() or 1) - 2, len(needed) // _LEAST_MODULES)
+    count = min((os.cpu_count() or 1) - 2, len(needed) // _LEAST_MODULES, _MOST_PROCESSES)
     if count < 2:
         return
     start = time.monotonic()

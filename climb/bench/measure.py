@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -139,9 +140,12 @@ def record_ceilings(
     )
     if targets[0][0] == derived.FLOOR and not any(one.ceiling == derived.FLOOR for one in points):
         raise MeasurementFailed(f"no floor, so no ceilings: {'; '.join((failures or {}).values())}")
+    board = hardware.board()
+    # Boards of one machine may be measured side by side, each chosen by this variable, and begin in the same minute.
+    several = bool(board and os.environ.get("CUDA_VISIBLE_DEVICES"))
     return CeilingsRecord(
-        session=started,
-        board=hardware.board(),
+        session=f"{started} {board}" if several else started,
+        board=board,
         date=datetime.now(UTC).strftime("%Y-%m-%d"),
         commit=hardware.commit(),
         device=device,

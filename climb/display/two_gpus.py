@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from climb.bench import same_sms
 from climb.bench.data_sheets import sheet_of
@@ -36,8 +37,9 @@ def two_gpus_table(chosen: Mapping[str, Names], sizes: Mapping[str, Size] | None
     here, there = (sheet_of(folder).name.split()[0] for folder in (BOOK_GPU, SECOND_GPU))
     rows = [[label, *_cells(one)] for label, one in found]
     counted = as_expected(one for _, one in found if one is not None)
-    caption = f"Times on both GPUs, and the time on the {there} over that on the {here}: {counted}"
-    return table(rows, ["kernel", here, there, "expected ratio", "ratio"], caption=caption)
+    caption = f"Times on both GPUs, and the ratio of the {there} to the {here}: {counted}"
+    shown = table(rows, ["kernel", here, there, "expected", "ratio"], caption=caption)
+    return replace(shown, html=shown.html.replace("rl-table", "rl-table rl-two-gpus", 1))
 
 
 def _each(chosen: Mapping[str, Names], sizes: Mapping[str, Size]) -> list[tuple[str, Expectation | None]]:

@@ -261,6 +261,17 @@ def test_ceilings_come_from_the_fastest_rung_with_every_sample(nvbench, tmp_path
     assert "write_gb_s" in found.values.pending
 
 
+def test_sessions_of_boards_that_are_measured_side_by_side_have_names_of_their_own(nvbench, tmp_path, monkeypatch):
+    monkeypatch.setattr(measure, "ladder_names", lambda: (TINY,))
+    for chosen, board, end in (("0", "0123abcd", "Z 0123abcd"), ("1", "89abcdef", "Z 89abcdef"), ("", "0123abcd", "Z")):
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", chosen)
+        monkeypatch.setattr(hardware, "board", lambda board=board: board)
+        found = measure.record_ceilings(Sampling(), [tmp_path])
+        assert found.session.endswith(end) and found.board == board
+        records.save_ceilings(found, tmp_path)
+    assert len(records.load_sessions(tmp_path).sessions) == 3
+
+
 def test_a_ceiling_whose_ladder_fails_stays_pending_and_no_floor_is_an_error(nvbench, tmp_path, monkeypatch):
     wrong = dataclasses.replace(scale.faulty, ceiling="floor_us")
     monkeypatch.setattr(measure, "ladder_names", lambda: (TINY,))

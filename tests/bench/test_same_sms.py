@@ -102,6 +102,7 @@ def test_table_marks_what_is_pending_and_counts_what_came_as_expected(recorded, 
     chosen = {"scale": ("plain", "vector", "library")}
     before = two_gpus.two_gpus_table(chosen).text
     assert before.splitlines()[0].endswith(": expected, not measured yet") and before.count("pending") == 3
+    assert "rl-two-gpus" in two_gpus.two_gpus_table(chosen).html
     save(recorded / SECOND_GPU, {"vector": RATIO * MEMORY_S / 0.8, "library": 5e-6}, "NVIDIA H100 80GB HBM3")
     after = two_gpus.two_gpus_table(chosen, sizes={"scale": {"n": 1024}}).text.splitlines()
     assert after[0].endswith(": 2 of 3 within 10 % of what was expected")

@@ -19,6 +19,7 @@ FOLDER = "../convlayer_tensor"
 problem = replace(
     OF_FLOATS.problem,
     name="convlayer_f16",
+    precision="fp16",
     title="Convolution layer, float32 rounded to float16, on tensor cores",
     operations=lambda size: {"tensor": {"f16": OF_FLOATS.problem.flops(size)}},
     # Both factors are rounded to 11 bits, by at most 2^-12 of each; of many products the errors average out.
