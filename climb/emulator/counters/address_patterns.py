@@ -158,7 +158,10 @@ def pattern_of(lanes: Lanes, address: np.ndarray) -> tuple[Pattern, int]:
     _, origin, moved = _entry(address)
     if origin.lanes is not lanes:
         origin.pattern, origin.lanes, origin.shift = _pattern(lanes, address), lanes, moved
-    return origin.pattern, _signed(moved - origin.shift)
+    pattern, by = origin.pattern, _signed(moved - origin.shift)
+    if not -_SIGN <= pattern.lowest + by <= pattern.highest + by < _SIGN:  # the sums have wrapped
+        return _pattern(lanes, address), 0
+    return pattern, by
 
 
 def _pattern(lanes: Lanes, address: np.ndarray) -> Pattern:
