@@ -320,7 +320,7 @@ def whole_sums(size: Size) -> Shapes:
     return {"exchange": ((_exchange_floats(network(size["width"]), 1),), "float32")}
 
 
-def streamed(size: Size) -> tuple[Launch, ...]:
+def streamed(size: Size, kernel: str = "unet_streamed") -> tuple[Launch, ...]:
     """All places are emptied, then one launch does everything; its threads and its ring grow with the width."""
     width = size["width"]
     quads = _exchange_floats(network(width), 1) // 4
@@ -329,7 +329,7 @@ def streamed(size: Size) -> tuple[Launch, ...]:
     launches = (
         Launch("unet_empty", (min(132, ceil_div(quads, 256)),), (256,), ("exchange", np.int32(quads))),
         Launch(
-            f"unet_streamed<{width}>",
+            f"{kernel}<{width}>",
             (int(width * BLOCKS_A_CHANNEL),),
             (2 * width + WARP,),
             args,
@@ -338,3 +338,8 @@ def streamed(size: Size) -> tuple[Launch, ...]:
         ),
     )
     return _in_a_graph(launches)
+
+
+def in_registers(size: Size) -> tuple[Launch, ...]:
+    """The same launches, of a kernel whose elements stay in registers."""
+    return streamed(size, "unet_in_registers")
