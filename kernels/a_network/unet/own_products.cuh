@@ -160,7 +160,7 @@ __device__ __forceinline__ void store_part(float* part, float (&sum)[kCount])
 
 // This warp's part of the block's sums.
 template <int kKind, int kLength, int kInputs, int kRows, int kWidth>
-__device__ __forceinline__ void products_of_own(Ring& ring, const Convolution& c,
+__device__ __forceinline__ void products_of_own(Ring& ring, int segments,
                                                 const float (&value)[8], int skip,
                                                 float (*parts)[kMostSums])
 {
@@ -173,7 +173,7 @@ __device__ __forceinline__ void products_of_own(Ring& ring, const Convolution& c
     const int own = (kKind == kUp ? channel % kWidth : channel) * This::kTaps;
     float* part = parts[threadIdx.x / 32];
 #pragma unroll 1
-    for (int segment = 0; segment < (kKind == kUp ? 1 : c.segments); ++segment) {
+    for (int segment = 0; segment < (kKind == kUp ? 1 : segments); ++segment) {
         float x[8];
         if (segment == 0) {
 #pragma unroll
@@ -215,7 +215,11 @@ __device__ __forceinline__ void products_of_own(Ring& ring, const Convolution& c
                 if (kKind != kUp && ends) ring.release();
             }
             if (This::kChunk > This::kStep) weights += This::kStep * kRow;
-            store_part<This>(part, sum);
+            if (active) {
+                store_part<This>(part, sum);
+            } else if (threadIdx.x % 32 < kSums) {
+                part[threadIdx.x % 32] = 0.0f;
+            }
             part += kSums * (This::kShared ? 2 : 1);
         }
     }
@@ -229,20 +233,26 @@ constexpr int own_variant(int kind, int length, int inputs, int rows)
 {
     return kind * 4096 + length * 128 + inputs * 16 + rows;
 }
+template <int kWidth>
+__device__ __forceinline__ int own_variant(const Convolution& c)
+{
+    return own_variant(c.kind, c.length, c.inputs / c.segments / kWidth, c.rows);
+}
 
 // The parts of a convolution of the block's input, and of a stored tensor: a warp's
 // sums for each of the two.
 template <int kWidth>
-__device__ __forceinline__ void all_products_of_own(Ring& ring, const Convolution& c,
+__device__ __forceinline__ void all_products_of_own(Ring& ring, int variant,
+                                                    int segments,
                                                     const float (&value)[8], int skip,
                                                     float (*parts)[kMostSums])
 {
 #define CASE(kind, length, inputs, rows)                                         \
     case own_variant(kind, length, inputs, rows):                                \
         products_of_own<kind, length, inputs * kWidth, rows, kWidth>(            \
-            ring, c, value, skip, parts);                                        \
+            ring, segments, value, skip, parts);                                 \
         break
-    switch (own_variant(c.kind, c.length, c.inputs / c.segments / kWidth, c.rows)) {
+    switch (variant) {
         CASE(kSame, 16, 1, 2);
         CASE(kSame, 8, 1, 2);
         CASE(kSame, 8, 1, 4);
