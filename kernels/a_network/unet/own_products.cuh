@@ -37,9 +37,7 @@ __device__ __forceinline__ float scatter_sums(float* value)
     }
 }
 
-#ifndef FOLD
-#define FOLD 16
-#endif
+constexpr int kFold = 16;  // sums that a warp adds up together, at most
 
 // A stage's convolution, seen by one thread. Rows of 16 elements belong to two
 // neighbours; others hold one row of 8 or two of 4.
@@ -50,9 +48,9 @@ struct Own {
     static constexpr int kWeights = (kLength == 4 ? 2 : 1) * kTaps;  // of an output
     static constexpr int kAfter = length_after(kKind, kLength) / (kShared ? 2 : 1);
     // Outputs that are added up over a warp together.
-    static constexpr int kStep = kRows * kAfter <= FOLD ? kRows
-                                 : kAfter <= FOLD       ? FOLD / kAfter
-                                                        : 1;
+    static constexpr int kStep = kRows * kAfter <= kFold ? kRows
+                                 : kAfter <= kFold       ? kFold / kAfter
+                                                         : 1;
     // Those that a slot has.
     static constexpr int kChunk =
         kKind == kUp ? kRows
@@ -125,7 +123,7 @@ __device__ __forceinline__ void multiply_own(float* sum, const float (&x)[8],
 template <int kWidth>
 __device__ __forceinline__ float4* stored_by(int tensor)
 {
-    return reinterpret_cast<float4*>(input_of<kWidth>(1 + tensor)) + threadIdx.x;
+    return reinterpret_cast<float4*>(input_of<kWidth>(tensor)) + threadIdx.x;
 }
 template <int kWidth>
 __device__ __forceinline__ void store(int tensor, const float (&value)[8])
