@@ -20,6 +20,12 @@ def layer(i: int, o: int, length: int, k: int, batch: int = 1, grad: bool = Fals
     return [torch.randn(shape, device=DEVICE, requires_grad=grad) for shape in shapes]
 
 
+@pytest.fixture(autouse=True)
+def in_float32(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What PyTorch computes to compare with: in float32, not in TF32, which is cuDNN's default."""
+    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
+
+
 def ran(monkeypatch: pytest.MonkeyPatch) -> list[dict]:
     """The sizes that our kernel runs from here on."""
     import climb.torch.operator

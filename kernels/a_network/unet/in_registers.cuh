@@ -4,10 +4,9 @@
 #include "own_products.cuh"
 
 // What a thread has to know of a stage at once: looked up while it waits for others.
-struct alignas(16) Step {
+struct Step {
     int flags;
     int variant, point_variant;  // of the products
-    int skip;
 };
 enum Flag : int {
     kNormed = 1,
@@ -41,7 +40,6 @@ __device__ __forceinline__ Step step_of(const Stage& stage)
         step.flags |= kPointed;
         step.point_variant = own_variant<kWidth>(stage.point);
     }
-    step.skip = stage.skip;
     return step;
 }
 
@@ -123,6 +121,31 @@ __device__ __forceinline__ Around ask_around(const Stage& stage, const float* ex
     for (int i = 0; i < 8; ++i) around.residual[i] = kEmpty;
     look_around(around, stage, exchange);
     return around;
+}
+
+// The sums that are a thread's elements of a stage, asked for and not yet waited for.
+struct Arriving {
+    unsigned bits[8];
+};
+
+__device__ __forceinline__ Arriving ask_sums(const Stage& stage, const float* exchange)
+{
+    const bool own = 8 * threadIdx.x < stage.channels * stage.length;
+    Arriving sums;
+#pragma unroll
+    for (int i = 0; i < 8; ++i) sums.bits[i] = own ? kEmpty : 0;
+    if (own) look_at_quads(sums.bits, exchange + stage.sums + 8 * threadIdx.x);
+    return sums;
+}
+__device__ __forceinline__ void await(float (&value)[8], Arriving& sums,
+                                      const Stage& stage, const float* exchange)
+{
+    while (!complete(sums.bits)) {
+        look_at_quads(sums.bits, exchange + stage.sums + 8 * threadIdx.x);
+    }
+    __syncwarp();
+#pragma unroll
+    for (int i = 0; i < 8; ++i) value[i] = __uint_as_float(sums.bits[i]);
 }
 
 // From the sums of a stage to the input of its convolution.
@@ -207,34 +230,56 @@ __device__ __forceinline__ void run_in_registers(const Weight* parameters,
         if ((step.flags & kFull) || thread < kWidth) {
             finish<kWidth>(value, kept, around, norm, step.flags, stage, exchange);
         }
+        Arriving next;
+        float bias = norm.bias;
 #pragma unroll 1
         for (int which = 0; which < (step.flags & kPointed ? 2 : 1); ++which) {
             const Convolution& c = which == 0 ? stage.convolution : stage.point;
             float (*parts)[kMostSums] =
                 parts_of_warps<kWidth>(which == 0 ? s % 2 : 2);
             all_products_of_own<kWidth>(ring,
-                                        which == 0 ? step.variant : step.point_variant,
-                                        c.segments, value, step.skip, parts);
+                                        which == 0 ? step.variant
+                                                   : steps<kWidth>()[s].point_variant,
+                                        c.segments, value, stage.skip, parts);
             consumers_sync<kWidth>();  // all warps have stored their parts
             const int sums = c.rows * length_after(c.kind, c.length);
             if (thread < sums) {
-                const float sum = sum_of_parts<kWidth>(parts, sums, c.segments) +
-                                  (which == 0 ? norm.bias : norm.point_bias);
+                const float sum = sum_of_parts<kWidth>(parts, sums, c.segments) + bias;
                 if (last) {
                     noise[thread % kSteps * kAction + thread / kSteps] = sum;
                 } else {
                     hand_over(exchange + c.sums + blockIdx.x * sums + thread, sum);
                 }
             }
+            if (last) return;
+            if (which > 0) break;
+            // Ask now; what else there is to do is done while the answers travel.
+            bias = norm.point_bias;
+            norm = norm_of(program, s + 1, parameters);
+            next = ask_sums(program.stage[s + 1], exchange);
         }
-        if (last) return;
-        norm = norm_of(program, s + 1, parameters);
+        around = ask_around(program.stage[s + 1], exchange);
         if (stage.next_film.channels > 0) {
             compute_film<kWidth>(ring, stage.next_film, exchange);
         }
         step = steps<kWidth>()[s + 1];
-        around = ask_around(program.stage[s + 1], exchange);
-        await_sums(value, program.stage[s + 1], exchange);
+        await(value, next, program.stage[s + 1], exchange);
+    }
+}
+
+// Streams the weights of all stages. Those of the first stage follow the condition's at
+// once; the rest, which would come between, wait until the condition is computed.
+template <int kWidth>
+__device__ __forceinline__ void send_weights(Producer<kWidth>& producer)
+{
+    const Program& program = held<kWidth>().program;
+    for (int s = 0; s < program.stages; ++s) {
+        const Stage& stage = program.stage[s];
+        if (s + 1 == program.stages && blockIdx.x > 0) return;
+        if (s == 1) mbarrier_wait(barriers().empty + 1, 0);  // of its second layer
+        producer.send(stage.convolution, blockIdx.x);
+        if (stage.point.inputs > 0) producer.send(stage.point, blockIdx.x);
+        if (stage.next_film.channels > 0) producer.send(stage.next_film, blockIdx.x);
     }
 }
 
@@ -253,7 +298,7 @@ __global__ void __launch_bounds__(kTeams* kWidth + 32, 1)
         Producer<kWidth> producer = {parameters, {0, 0}, false};
         producer.send_first(first, blockIdx.x);
         block_sync<kWidth>();  // the program is there
-        producer.send_stages(held<kWidth>().program, blockIdx.x);
+        send_weights<kWidth>(producer);
         return;
     }
     run_in_registers<kWidth>(parameters, exchange, sample, timestep, observation, noise);
