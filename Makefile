@@ -1,4 +1,4 @@
-# The only door of the repository: `make help` says what is behind it.
+# The only entry point of the repository: `make help` lists its commands.
 #
 # Every command runs as `.venv/bin/python -m ...`, never through the scripts beside it, whose first line holds an
 # absolute path: so a clone may be moved, and may lie in a folder with spaces in its name. Kept to GNU Make 3.81.

@@ -27,8 +27,8 @@ class DataSheet:
 
 SHEETS = (
     DataSheet(
-        "H200 SXM", "nvidia-h200", "90", 4800, 67, 132, 50,
-        "NVIDIA H200 Tensor Core GPU data sheet; NVIDIA H100 Tensor Core GPU Architecture (SMs and L2)",
+        "H200 SXM", "nvidia-h200", "90", 4800, 67, 132, 60,
+        "NVIDIA H200 Tensor Core GPU data sheet; NVIDIA H100 Tensor Core GPU Architecture (SMs); its driver (L2)",
     ),
     DataSheet(
         "H100 SXM 80GB", "nvidia-h100-80gb-hbm3", "90", 3350, 67, 132, 50,

@@ -5,8 +5,8 @@
     climb new exercise float4/tail                   skeleton, solution, and the cells of the chapter
     climb new chapter warp-specialisation            a page, its folder of kernels, its tests
 
-What it makes passes the tests, but for a new rung: a copy of another rung is not another program yet. ARCHITECTURE.md
-says what to do next, step by step.
+What it makes passes the tests, with two exceptions: a new rung is a copy, not another program yet, and a chapter has to
+show its new ladder. ARCHITECTURE.md says what to do next, step by step.
 """
 
 from __future__ import annotations

@@ -8,6 +8,7 @@ from climb.bench import records
 from climb.bench.data_sheets import SHEETS, DataSheet
 from climb.bench.predictions import Prediction, predictions
 from climb.bench.record_folders import folders
+from climb.bench.records import ceilings
 from climb.bench.registry import ladder_names, load_ladder
 from climb.bench.report import rows_of
 from climb.bench.units import percent_text, time_text
@@ -28,6 +29,18 @@ def gpu_shares_table() -> CellOutput:
     return table(
         rows, ["ladder", *found], caption="The best rung of each ladder, and its share of that GPU's own limit"
     )
+
+
+def gpu_ceilings_table() -> CellOutput:
+    """A row for each ceiling, with its newest value on each GPU. One that a GPU has not measured is "pending"."""
+    found = {folder.name: ceilings.load_sessions(folder) for folder in folders()}
+    known = {name: sessions.values_for(None) for name, sessions in found.items() if sessions}
+    rows = [
+        [meaning, *(known[gpu].text(name) if name in known.get(gpu, ()) else "pending" for gpu in found)]
+        for name, meaning in ceilings.MEANING.items()
+        if any(name in values for values in known.values())
+    ]
+    return table(rows, ["ceiling", *found], caption="What each GPU was measured to reach")
 
 
 def _share(ladder: str, folder: Any) -> str:

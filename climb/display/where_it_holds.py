@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -61,5 +62,10 @@ def where_it_holds(chapter: str) -> CellOutput:
     """The findings of a chapter and where each holds. Raises KeyError for a chapter that has none."""
     if chapter not in _findings():
         raise KeyError(f"{FINDINGS.name} has no chapter '{chapter}'; it has {', '.join(_findings())}")
-    rows = [[found.finding, found.where, found.why] for found in _findings()[chapter]]
+    return findings_table(_findings()[chapter])
+
+
+def findings_table(findings: Sequence[Finding]) -> CellOutput:
+    """Findings, and where each holds."""
+    rows = [[found.finding, found.where, found.why] for found in findings]
     return table(rows, ["what we found", "where it holds", "why"])

@@ -108,6 +108,18 @@ class EarlyAccess(Race):
     )
 
 
+class ClusterLifetime(Race):
+    """An access to the shared memory of a block of the cluster that may not have begun, or may have left the kernel.
+
+    Details as for `Race`; `other` is where that block begins or ends.
+    """
+
+    hint = (
+        "barriers of the cluster (cluster.sync(), or barrier.cluster.arrive and .wait): one between the begin of all "
+        "blocks and the first access to the shared memory of another, one between the last access and their end"
+    )
+
+
 class Uninitialised(EmulatorError):
     """A read of memory that nothing has written. Details as for `Race`, without `other`."""
 

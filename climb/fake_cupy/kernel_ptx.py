@@ -12,11 +12,10 @@ from climb.toolchain import Compiled
 @functools.lru_cache(maxsize=1024)
 def static_shared(compiled: Compiled, lowered: str) -> int:
     """Bytes of shared memory per block that kernel `lowered` declares. Raises CompileError if they are too many."""
-    body, total = _entry(compiled.ptx, lowered), 0
-    for variable in _SHARED.finditer(compiled.ptx):
-        if re.search(rf"\b{re.escape(variable['name'])}\b", body):
-            align = int(variable["align"] or 1)
-            size = int(_WIDTH.search(variable["kind"])[1]) // 8 * int(variable["count"] or 1)  # type: ignore[index]
+    variables, total = _variables(compiled.ptx), 0
+    named = set(_NAME.findall(_entry(compiled.ptx, lowered))) if variables else ()
+    for name, align, size in variables:
+        if name in named:
             total = -(-total // align) * align + size
     if total > SHARED_BYTES:
         compiled.cubin  # noqa: B018 (the error of ptxas names the kernel and the limit)
@@ -24,11 +23,22 @@ def static_shared(compiled: Compiled, lowered: str) -> int:
 
 
 _SHARED = re.compile(
-    r"^\s*(?:\.visible\s+|\.weak\s+)?\.shared\s+(?:\.align\s+(?P<align>\d+)\s+)?\.(?P<kind>\w+)\s+"
+    r"^[^\S\n]*(?:\.visible\s+|\.weak\s+)?\.shared\s+(?:\.align\s+(?P<align>\d+)\s+)?\.(?P<kind>\w+)\s+"
     r"(?P<name>[\w$]+)(?:\[(?P<count>\d+)\])?\s*;",
     re.MULTILINE,
 )
 _WIDTH = re.compile(r"(\d+)$")
+_NAME = re.compile(r"[\w$]+")
+
+
+@functools.lru_cache(maxsize=256)
+def _variables(ptx: str) -> list[tuple[str, int, int]]:
+    """The shared variables declared anywhere in `ptx`: name, alignment, bytes. Each of its kernels asks for them."""
+    found = []
+    for one in _SHARED.finditer(ptx):
+        width = int(_WIDTH.search(one["kind"])[1]) // 8  # type: ignore[index]
+        found.append((one["name"], int(one["align"] or 1), width * int(one["count"] or 1)))
+    return found
 
 
 @functools.lru_cache(maxsize=1024)

@@ -31,7 +31,22 @@ def test_chapter_shows_where_its_findings_hold_before_its_last_section(chapter: 
     assert len(shown) == 1 and chapter in read_findings(), "mark its findings in findings.toml"
     (at,) = shown
     assert "## Where this holds" in cells[at - 1].source
-    assert cells[at + 1].source.startswith("## Three lines to remember")
+    rest = [cell.source for cell in cells[at + 1 :] if cell.source.startswith("## ")]
+    assert [heading.splitlines()[0] for heading in rest] == ["## Three lines to remember"]
+
+
+@pytest.mark.parametrize("chapter", chapters_with_findings("Techniques", "Worklogs"))
+def test_chapter_compares_its_kernels_on_two_gpus_after_its_findings(chapter: str) -> None:
+    """The expectation stands in the text before the table, whether or not the second GPU has a record.
+
+    A chapter that shows no ladder's times, such as the stub of a new one, has nothing to compare.
+    """
+    cells = nbformat.read(BOOK / f"{chapter}.ipynb", as_version=nbformat.NO_CONVERT).cells
+    if not any("timings(" in cell.source for cell in cells if cell.cell_type == "code"):
+        return
+    (at,) = [at for at, cell in enumerate(cells) if "two_gpus_table(" in cell.source]
+    assert f'where_it_holds("{chapter}")' in cells[at - 2].source
+    assert "Written before we measured: " in cells[at - 1].source
 
 
 def test_findings_belong_to_chapters_and_name_gpus_with_records() -> None:

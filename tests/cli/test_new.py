@@ -20,6 +20,8 @@ from climb.toolchain import cache
 ROOT = Path(__file__).resolve().parents[2]
 LEFT_OUT = shutil.ignore_patterns(".*", "_build", "*.pyc.*")
 RUNG_TESTS = "tests/kernels/float4/test_rungs.py"
+#: As tests/kernels/test_style.py wants it.
+MOST_COLUMNS = 88
 
 
 class Copy:
@@ -161,9 +163,10 @@ def test_the_cells_of_a_new_exercise_end_the_section_exercises(copy: Copy, exerc
     cells = nbformat.read(copy.root / "book/float4.ipynb", as_version=4).cells
     ids = [cell.id for cell in cells]
     at = ids.index("ex-tail")
-    assert ids[at : at + 4] == ["ex-tail", "ex-tail-cell", "ex-tail-solution", "ex-tail-check"]
-    assert cells[at + 4].source.startswith("## Where this began")
-    assert [cell.outputs[-1].data["text/plain"].splitlines()[-1] for cell in (cells[at + 1], cells[at + 3])] == [
+    parts = ("", "-hints", "-text", "-cell", "-solution", "-check")
+    assert ids[at : at + 6] == [f"ex-tail{part}" for part in parts]
+    assert cells[at + 6].source.startswith("## Where this began")
+    assert [cell.outputs[-1].data["text/plain"].splitlines()[-1] for cell in (cells[at + 3], cells[at + 5])] == [
         "tail: not yet",
         "tail: solved",
     ]
@@ -173,7 +176,8 @@ def test_the_cells_of_a_new_exercise_end_the_section_exercises(copy: Copy, exerc
 
 
 def test_a_new_exercise_passes_the_tests_of_exercises(copy: Copy, exercise: str) -> None:
-    done = copy.pytest("--thorough", "tests/bench/test_exercise.py", "-k", "tail or float4")
+    files = ("tests/bench/test_exercise.py", "tests/book/test_exercises_alone.py")
+    done = copy.pytest("--thorough", *files, "-k", "tail or float4")
     assert done.returncode == 0, done.stdout
 
 
@@ -181,9 +185,12 @@ def test_a_new_exercise_passes_the_tests_of_exercises(copy: Copy, exercise: str)
 
 
 def test_a_new_chapter_and_its_ladder_pass_their_tests(copy: Copy, chapter: str) -> None:
-    files = ("kernels/my_chapter", "kernels/test_every_ladder.py", "book/test_notebooks.py", "bench/test_exercise.py")
+    files = (
+        "kernels/my_chapter", "kernels/test_every_ladder.py", "bench/test_exercise.py", "book/test_notebooks.py",
+        "book/test_findings.py", "book/test_exercises_alone.py", "book/test_standalone_cells.py",
+    )  # fmt: skip
     wanted = "my_chapter or test_every_ladder or my-chapter or table_of_contents or figure_names or neighbours"
-    done = copy.pytest(*(f"tests/{file}" for file in files), "-k", wanted)
+    done = copy.pytest(*(f"tests/{file}" for file in files), "-k", f"({wanted}) and not outside_the_book")
     assert done.returncode == 0, done.stdout
 
 
@@ -223,6 +230,12 @@ def test_python_that_is_made_is_in_the_repositorys_format(copy: Copy, rung: str,
     for command in (["check"], ["format", "--check"]):
         done = copy.run("-m", "ruff", *command, "--no-cache", *made)
         assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_cuda_that_is_made_fits_into_88_columns(copy: Copy, exercise: str, chapter: str) -> None:
+    made = [*copy.root.glob("kernels/my_chapter/*/*.cu"), *copy.root.glob("kernels/float4/exercises/tail*.cu")]
+    assert len(made) == 5
+    assert max(len(line) for path in made for line in path.read_text(encoding="utf-8").splitlines()) <= MOST_COLUMNS
 
 
 # What is refused.

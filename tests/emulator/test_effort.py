@@ -9,6 +9,7 @@ import pytest
 from harness import Device
 
 from climb.emulator import EndlessLoop
+from climb.emulator.execution.effort import Effort
 
 KERNELS = r"""
 extern "C" __global__ void odd(unsigned* o) { unsigned n = 2 * threadIdx.x + 1;
@@ -62,6 +63,16 @@ def test_a_kernel_that_is_only_long_runs_to_its_end(kernels, name, reviews):
     out = np.zeros(64 + 3000, np.uint32)
     kernels.launch(name, 1, 1, out)
     assert out[1] != 0 and reviews[-1] > 0.7
+
+
+@pytest.mark.parametrize("name, sampled", [("long_sum", True), ("fills", False)])
+def test_loops_are_looked_at_only_while_nothing_else_speaks_for_an_end(kernels, name, sampled, reviews, monkeypatch):
+    """`fills` stores in a new place every few steps, in each window before its loops could be sampled often enough."""
+    samples, plain = [], Effort._sample
+    monkeypatch.setattr(Effort, "_sample", lambda *args: (samples.append(1), plain(*args)))
+    kernels.launch(name, 1, 1, np.zeros(64 + 3000, np.uint32))
+    windows = reviews[-1] / 0.1
+    assert (len(samples) > 8 * windows) is sampled
 
 
 def test_more_steps_give_a_kernel_more_time(kernels, reviews):

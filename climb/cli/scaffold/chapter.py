@@ -6,14 +6,20 @@ import contextlib
 import io
 import re
 
+import msgspec
+
 from climb import paths
 from climb.cli.errors import UsageError
 from climb.cli.scaffold import exercise, names, notebook, templates
 from climb.cli.scaffold.changes import Changes
 from climb.cli.scaffold.first_cell import first_cell, read_address
+from climb.display.where_it_holds import FINDINGS, Finding, findings_table
 
 #: The exercise that a new chapter begins with.
 FIRST_EXERCISE = "neighbours"
+#: Findings that a new chapter begins with, in a part whose chapters say where theirs hold.
+FIRST_FINDINGS = 3
+PARTS_WITH_FINDINGS = ("Techniques", "Worklogs", "Hopper", "Beyond")
 
 
 def new_chapter(name: str, part: str | None) -> None:
@@ -22,9 +28,15 @@ def new_chapter(name: str, part: str | None) -> None:
     chapter = names.check_name(name.replace("-", "_"))
     changes = Changes()
     toc = paths.ROOT / "_toc.yml"
-    changes.change(toc, listed(toc.read_text(encoding="utf-8"), page, part))
+    in_part, contents = listed(toc.read_text(encoding="utf-8"), page, part)
+    changes.change(toc, contents)
     words = {"page": page, "chapter": chapter, "title": _title(page), "name": FIRST_EXERCISE}
-    changes.make(paths.ROOT / "book" / f"{page}.ipynb", notebook.text(_cells(words)))
+    findings: tuple[Finding, ...] = ()
+    if in_part in PARTS_WITH_FINDINGS:
+        finding = templates.fill(templates.FINDING, page=page)
+        changes.change(FINDINGS, FINDINGS.read_text(encoding="utf-8") + FIRST_FINDINGS * finding)
+        findings = FIRST_FINDINGS * msgspec.toml.decode(finding, type=dict[str, tuple[Finding, ...]])[page]
+    changes.make(paths.ROOT / "book" / f"{page}.ipynb", notebook.text(_cells(words, findings)))
     init = paths.KERNELS / chapter / "__init__.py"
     changes.make(init, f'"""What the chapter ``book/{page}.ipynb`` runs."""\n')
     exercise.plan(changes, chapter, FIRST_EXERCISE)
@@ -37,8 +49,8 @@ def new_chapter(name: str, part: str | None) -> None:
         print(f"{number}. {step}")
 
 
-def listed(toc: str, page: str, part: str | None) -> str:
-    """The text of ``_toc.yml`` with the page at the end of a part (None: the last but one). Raises UsageError."""
+def listed(toc: str, page: str, part: str | None) -> tuple[str, str]:
+    """A part (None: the last but one), and the text of ``_toc.yml`` with the page at its end. Raises UsageError."""
     parts = [(match[1].strip(), match.start()) for match in re.finditer(r"(?m)^ *- caption: (.*)$", toc)]
     captions = [caption for caption, _ in parts]
     wanted = part if part is not None else captions[-2]
@@ -49,33 +61,46 @@ def listed(toc: str, page: str, part: str | None) -> str:
     last = list(re.finditer(r"(?m)^( *- file: ).*\n?", toc[starts[at] : starts[at + 1]]))[-1]
     end = starts[at] + last.end()
     before = toc[:end] if toc[:end].endswith("\n") else toc[:end] + "\n"
-    return f"{before}{last[1]}book/{page}\n{toc[end:]}"
+    return wanted, f"{before}{last[1]}book/{page}\n{toc[end:]}"
 
 
 def _title(page: str) -> str:
     return page.replace("-", " ").capitalize()
 
 
-def _cells(words: dict[str, str]) -> list[notebook.Cell]:
-    """The page without its exercise: the title, the first cell, then the sections."""
+def _cells(words: dict[str, str], findings: tuple[Finding, ...]) -> list[notebook.Cell]:
+    """The page without its exercise: the title, the first cell, then the sections, two of them with cells."""
     from climb import announce
 
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):
         announce()
-    sections = [notebook.markdown(name, templates.fill(text, **words)) for name, text in templates.CHAPTER_SECTIONS]
     source = first_cell(read_address(paths.ROOT / "_config.yml")) + templates.FIRST_CELL
-    first = notebook.code("setup", source, prints=printed.getvalue(), tags=("nbval-ignore-output", "hide-input"))
-    return [sections[0], first, *sections[1:]]
+    holds = f'from climb import where_it_holds\n\nwhere_it_holds("{words["page"]}")'
+    standalone = ("standalone",)
+    after = {
+        "title": notebook.code("setup", source, prints=printed.getvalue(), tags=("nbval-ignore-output", "hide-input")),
+        "first-rung": notebook.code("whole", templates.WHOLE_KERNEL, prints="right: True\n", tags=standalone),
+        "timed-text": notebook.code("timed", templates.ITS_TIME, prints="twice: nan µs\n", tags=standalone),
+        "where-this-holds": notebook.code("findings", holds, result=findings_table(findings), tags=("remove-input",)),
+    }
+    cells = []
+    for name, text in templates.CHAPTER_SECTIONS:
+        if findings or name != "where-this-holds":
+            cells += [notebook.markdown(name, templates.fill(text, **words)), *([after[name]] if name in after else [])]
+    return cells
 
 
 def _next_steps(page: str, chapter: str) -> list[str]:
     return [
         f"climb new ladder {chapter}/NAME makes a ladder; climb new exercise {chapter}/NAME another exercise",
-        f"write book/{page}.ipynb: a card, the rungs, an exhibit in kernels/{chapter}/exhibits, the exercises",
+        f"write book/{page}.ipynb: a card, the rungs, a kernel in the two standalone cells, an exhibit in "
+        f"kernels/{chapter}/exhibits, the exercises",
         f"replace the exercise {FIRST_EXERCISE} in kernels/{chapter}/exercises, or rename it",
         f"say in tests/kernels/{chapter}/test_chapter.py what the text claims of kernels",
-        f'mark its findings in book/findings.toml, and show where_it_holds("{page}") before the last section',
+        f"mark its findings at the end of book/findings.toml: {FIRST_FINDINGS} to 6, one sentence each; "
+        "with a ladder's times, say below them what you expect of a second GPU: two_gpus_table",
         f"make run NOTEBOOK={page}",
-        f".venv/bin/python -m pytest tests/kernels/{chapter} tests/bench/test_exercise.py tests/book/test_notebooks.py",
+        f".venv/bin/python -m pytest tests/kernels/{chapter} tests/bench/test_exercise.py "
+        f"tests/book -k '{chapter} or {page}'",
     ]

@@ -12,6 +12,7 @@ from climb.bench.registry import load_exercises
 from climb.cli.errors import UsageError
 from climb.cli.scaffold import names, notebook, python_source, templates
 from climb.cli.scaffold.changes import Changes, shown
+from climb.display.exercises import hints
 
 
 def new_exercise(text: str) -> None:
@@ -75,9 +76,10 @@ def next_steps(chapter: str, name: str) -> list[str]:
         f"write the problem and the claims of {name} in {folder}/__init__.py, and both kernels: {name}.cu is what the "
         f"reader begins with, {name}_solution.cu what passes",
         f"copy the skeleton into the cell of book/{names.page(chapter)}.ipynb (climb check --cells {chapter} prints "
-        "it) and write the text of the exercise and of its solution there",
+        "it), write the text of the exercise and of its solution there, and import what the cells need",
         f"make run NOTEBOOK={names.page(chapter)}",
-        f".venv/bin/python -m pytest --thorough tests/bench/test_exercise.py -k '{name} or {chapter}'\n"
+        f".venv/bin/python -m pytest --thorough tests/bench/test_exercise.py tests/book/test_exercises_alone.py "
+        f"-k '{name} or {chapter}'\n"
         f"   .venv/bin/python -m pytest tests/book/test_notebooks.py -k {names.page(chapter)}",
     ]
 
@@ -87,21 +89,24 @@ def _page(chapter: str) -> Path:
 
 
 def _cells(chapter: str, exercise: Exercise, known: set[str]) -> list[notebook.Cell]:
-    """The cells: the task, the kernel to complete, the folded solution, and its check."""
+    """The cells: the task, its folded hints, the kernel to complete, the folded solution, and its check."""
     name, page = exercise.name, names.page(chapter)
     called = f"{name}_exercise" if name in known else name
     imported = f"from kernels.{chapter}.exercises import {name}" + (f" as {called}" if called != name else "")
     prefix = f"ex-{name.replace('_', '-')}"[:50]
     words = {"name": name, "chapter": chapter, "page": page}
+    hinted = f"{imported}\nfrom climb import hints\n\nhints({called})"
     todo = f"{imported}\nfrom climb import check\n\n{cell(exercise)}\ncheck(mine, {called})"
     return [
         notebook.markdown(prefix, templates.fill(templates.EXERCISE_TEXT, **words)),
-        notebook.code(f"{prefix}-cell", todo, result=repr(check(exercise.skeleton, exercise))),
+        notebook.code(f"{prefix}-hints", hinted, result=hints(exercise), tags=("remove-input",)),
+        notebook.markdown(f"{prefix}-text", "To be written: what the kernel does as it stands."),
+        notebook.code(f"{prefix}-cell", todo, result=check(exercise.skeleton, exercise)),
         notebook.markdown(f"{prefix}-solution", templates.fill(templates.SOLUTION_TEXT, **words)),
         notebook.code(
             f"{prefix}-check",
             f"check({called}.solution, {called})",
-            result=repr(check(exercise.solution, exercise)),
+            result=check(exercise.solution, exercise),
             tags=("hide-cell",),
         ),
     ]

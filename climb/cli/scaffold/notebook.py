@@ -37,13 +37,15 @@ def markdown(name: str, source: str) -> Cell:
     return {"cell_type": "markdown", "id": name, "metadata": {}, "source": _lines(source)}
 
 
-def code(name: str, source: str, *, result: str = "", prints: str = "", tags: tuple[str, ...] = ()) -> Cell:
-    """A cell of code with what it shows: a result's ``repr``, or text that it prints."""
+def code(name: str, source: str, *, result: Any = None, prints: str = "", tags: tuple[str, ...] = ()) -> Cell:
+    """A cell of code with what it shows: a result, as text and as HTML where it has that, or text that it prints."""
     outputs: list[dict[str, Any]] = []
     if prints:
         outputs = [{"name": "stdout", "output_type": "stream", "text": _lines(prints)}]
-    if result:
-        data = {"text/plain": _lines(result)}
+    if result is not None:
+        data = {"text/plain": _lines(repr(result))}
+        if hasattr(result, "_repr_html_"):
+            data["text/html"] = _lines(result._repr_html_())
         outputs = [{"data": data, "execution_count": None, "metadata": {}, "output_type": "execute_result"}]
     metadata = {"tags": list(tags)} if tags else {}
     return {"cell_type": "code", "execution_count": None, "id": name, "metadata": metadata, "outputs": outputs,

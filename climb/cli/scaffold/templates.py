@@ -50,17 +50,19 @@ NAME = Exercise(
     folder=Path(__file__).parent,
     claims=(at_most("global load", 4),),
     hints=(
-        "To be written: where to look.",
-        "To be written: what to change.",
+        "To be written: say in words where to look, without the code.",
+        "To be written: say in words what to change, without the code.",
     ),
 )
 """
 
 SKELETON = """// A stub: doubles every float. Each thread takes four neighbouring floats, so the
-// lanes of a warp load addresses 16 bytes apart. Let neighbouring lanes load neighbours.
+// lanes of a warp load addresses 16 bytes apart. Let neighbouring lanes load
+// neighbours.
 constexpr int kEach = 4;
 
-__global__ void NAME(const float* __restrict__ source, float* __restrict__ target, int n)
+__global__ void NAME(
+    const float* __restrict__ source, float* __restrict__ target, int n)
 {
     const int first = (blockIdx.x * blockDim.x + threadIdx.x) * kEach;
     for (int e = 0; e < kEach; ++e) {
@@ -74,7 +76,8 @@ __global__ void NAME(const float* __restrict__ source, float* __restrict__ targe
 SOLUTION = """// A stub: the four floats of a thread lie blockDim.x apart.
 constexpr int kEach = 4;
 
-__global__ void NAME(const float* __restrict__ source, float* __restrict__ target, int n)
+__global__ void NAME(
+    const float* __restrict__ source, float* __restrict__ target, int n)
 {
     const int first = blockIdx.x * blockDim.x * kEach + threadIdx.x;
     for (int e = 0; e < kEach; ++e) {
@@ -106,6 +109,7 @@ CHAPTER_SECTIONS = (
     ("title", "# TITLE\n\n`climb new chapter` made this stub. To be written: the sentence that the chapter proves."),
     ("predict", "## Predict\n\nTo be written: a question that the reader can answer on paper."),
     ("first-rung", "## The first rung\n\nTo be written: the kernel, run, checked, and its accesses drawn."),
+    ("timed-text", "To be written: what to expect of its time, before it is measured."),
     ("further-rung", "## A further rung\n\nTo be written: what changes, why it should help, and whether it does."),
     ("when-not", "## When it does not pay\n\nTo be written: a size, a type or a GPU where the idea buys nothing."),
     ("exhibit", "## Exhibit\n\nTo be written: a wrong kernel, and what the emulator says of it."),
@@ -116,14 +120,48 @@ CHAPTER_SECTIONS = (
         "````{solution} ex-PAGE-paper\n:class: dropdown\nTo be written.\n````",
     ),
     ("began", "## Where this began\n\nTo be written: what others reported, beside what we measure."),
+    (
+        "where-this-holds",
+        "## Where this holds\n\nTo be written: how each finding is marked, in `book/findings.toml`.",
+    ),
     ("remember", "## Three lines to remember\n\n- To be written.\n- To be written.\n- To be written."),
 )  # fmt: skip
 
 #: What follows the beginning of a chapter's first code cell.
 FIRST_CELL = """
-from climb import announce
+from climb import announce, cp
 
 announce()"""
+
+#: The two standalone cells: a whole kernel with its launch, then its time.
+WHOLE_KERNEL = '''code = r"""
+extern "C" __global__ void twice(const float* x, float* y, int n)
+{
+    const int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (i < n) y[i] = 2.0f * x[i];
+}
+"""
+twice = cp.RawKernel(code, "twice")
+n = 1000
+x = cp.arange(n, dtype=cp.float32)
+y = cp.empty_like(x)
+grid, block = ((n + 255) // 256,), (256,)
+twice(grid, block, (x, y, cp.int32(n)))
+print("right:", bool((y == 2 * x).all()))'''
+ITS_TIME = """start, stop = cp.cuda.Event(), cp.cuda.Event()
+start.record()
+twice(grid, block, (x, y, cp.int32(n)))
+stop.record()
+stop.synchronize()
+print(f"twice: {1000 * cp.cuda.get_elapsed_time(start, stop):.1f} µs")"""
+
+#: A finding, which a chapter marks by where it holds.
+FINDING = """
+[[PAGE]]
+finding = "To be written."
+holds = "general"
+why = "To be written."
+"""
 
 CHAPTER_TEST = '''"""The chapter ``book/PAGE.ipynb``: what its text says of its kernels."""
 
@@ -179,7 +217,8 @@ ladder = Ladder(problem, Path(__file__).parent, rungs=(Rung("naive", "one thread
 NAIVE = """// Idea: one thread doubles one float.
 // From the rung before: the first rung.
 // Requires: nothing.
-__global__ void NAME_naive(const float* __restrict__ source, float* __restrict__ target, size_t n)
+__global__ void NAME_naive(
+    const float* __restrict__ source, float* __restrict__ target, size_t n)
 {
     const size_t i = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
     if (i < n) {

@@ -11,7 +11,8 @@ from ..simt.groups import Group
 from ..simt.lanes import WARP
 from ..simt.site import Site
 from . import enabled, proxies, races
-from .clusters import ClusterClock, ClusterShadow
+from .cluster_clock import ClusterClock
+from .cluster_shadow import ClusterShadow
 from .dependent_launches import BatchDependence, Dependence
 from .global_shadow import GlobalShadow
 from .happens_before import Clock

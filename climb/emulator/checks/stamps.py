@@ -42,6 +42,13 @@ class Events:
         self.sites.append(site)
         return tick << TICK
 
+    def moment(self) -> int:
+        """The stamp of something that happens now and is no access, without a thread."""
+        if len(self.sites) == self._strong.size:
+            self._strong = np.concatenate((self._strong, np.zeros(len(self.sites), np.bool_)))
+        self.sites.append(None)
+        return (len(self.sites) - 1) << TICK
+
     def site(self, stamp: int) -> Site:
         """The instruction of an access."""
         return self.sites[stamp >> TICK]

@@ -32,7 +32,8 @@ from .progress import decisions, loop_body
 WINDOW = 1.6  # seconds of this thread's CPU time that are judged together
 WINDOWS = 4  # without any sign of an end, after which a kernel is given up, for the usual limit on steps
 EVERY = 16  # steps between looks at the clock
-PAUSE = 0.005  # seconds between samples of a loop
+PAUSE = 0.005  # least seconds between samples of a loop
+PAUSES = 10  # ... and least times the seconds that the last sample took, as far as a window has room for its samples
 SAMPLES = 8  # fewest samples that tell whether a loop comes closer to its bound
 FASTER = 16
 STEPS = 1024  # fewest steps without a sign of an end
@@ -76,7 +77,7 @@ class Effort:
         self.windows = max(WINDOWS, round(WINDOWS * max_steps / USUAL_STEPS))
         self._bounds = cache(lambda head: bounds_of(batch.kernel.code.blocks, head))
         self._heads: dict[int, list[int]] | None = None
-        self._start = self._end = self._sampled = 0.0
+        self._start = self._end = self._next = 0.0
         self._approaches: dict[tuple[int, int, int, int], _Approach] = {}
         self._seen = (0, 0)
         self._fruitless, self._since = 0, 0
@@ -92,10 +93,16 @@ class Effort:
             self._fruitless += 1
             if self._fruitless >= self.windows and steps - self._since >= STEPS:
                 return self._why(now)
-        elif self.batch.places is not None and now - self._sampled >= PAUSE:
+        elif now >= self._next and self._fruitless_so_far():
             self._sample(steps, at, group)
-            self._sampled = thread_time()
+            after = thread_time()
+            self._next = after + max(PAUSE, min(PAUSES * (after - now), WINDOW / (4 * SAMPLES)))
         return ""
+
+    def _fruitless_so_far(self) -> bool:
+        """Whether only loops that come closer to their bounds can still make this window a fruitful one."""
+        batch = self.batch
+        return batch.places is not None and not batch.places.grown and len(batch.exited) == self._seen[0]
 
     def _judge(self, steps: int, now: float) -> bool:
         """End a window; whether anything in it speaks for an end."""
@@ -113,10 +120,13 @@ class Effort:
 
     def _sample(self, steps: int, at: int, group: Group) -> None:
         lane = group.lanes.at(0)
+        distances: dict[Bound, float] = {}  # nested loops have bounds in common
         for head in self._loops_at(at):
-            for number, (one, other, kind) in enumerate(self._bounds(head)):
-                left, right = (_value(group, each, kind) for each in (one, other))
-                distance = float(np.abs(left - right).max())
+            for number, bound in enumerate(self._bounds(head)):
+                if bound not in distances:
+                    left, right = (_value(group, each, bound[2]) for each in bound[:2])
+                    distances[bound] = float(np.abs(left - right).max())
+                distance = distances[bound]
                 key = head, number, group.lanes.count, hash(lane)
                 if key in self._approaches:
                     self._approaches[key].add(distance, steps)

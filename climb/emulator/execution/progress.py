@@ -278,11 +278,13 @@ def _guards(blocks: list[Block], body: set[int]) -> set[str]:
 def _dependences(inside: list[Instruction], names: set[str]) -> tuple[set[str], list[Instruction]]:
     """The registers that these depend on, directly or through others, and the instructions that compute them."""
     found, parts, known = set(names), [], -1
+    each = [(one, *roles(one)) for one in inside]
     while len(found) > known:
         known = len(found)
-        parts = [one for one in inside if not found.isdisjoint(roles(one)[0])]
-        for one in parts:
-            found.update(roles(one)[1])
+        chosen = [one for one in each if not found.isdisjoint(one[1])]
+        for _, _, reads in chosen:
+            found.update(reads)
+        parts = [one for one, _, _ in chosen]
     return found, parts
 
 

@@ -8,6 +8,7 @@ __global__ void __cluster_dims__(kBlocks) __launch_bounds__(kThreads)
     row_max(const float* x, float* y, int cols)
 {
     __shared__ float parts[kBlocks];
+    cluster_arrive();  // this block has begun
     const int row = blockIdx.x / kBlocks;
     float most = x[row * cols];
     for (int col = cluster_rank() * kThreads + threadIdx.x; col < cols;
@@ -17,6 +18,7 @@ __global__ void __cluster_dims__(kBlocks) __launch_bounds__(kThreads)
     for (int offset = 16; offset > 0; offset /= 2) {
         most = fmaxf(most, __shfl_xor_sync(0xffffffff, most, offset));
     }
+    cluster_wait();  // so have the others
     if (threadIdx.x == 0) {
         at_rank(parts, 0)[cluster_rank()] = most;
     }

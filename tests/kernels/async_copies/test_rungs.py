@@ -10,7 +10,16 @@ from tools.rung_checks import EDGE
 from tools.thorough import thorough
 
 from climb import WrongResult
-from climb.emulator import AsyncRace, BarrierMisuse, Deadlock, EarlyAccess, MissingProxyFence, OutOfBounds, Race
+from climb.emulator import (
+    AsyncRace,
+    BarrierMisuse,
+    ClusterLifetime,
+    Deadlock,
+    EarlyAccess,
+    MissingProxyFence,
+    OutOfBounds,
+    Race,
+)
 
 #: Sizes to draw from: small; multiples of four, as the copy engine asks for, and others.
 FOURS = st.integers(1, 34).map(lambda quads: 4 * quads)
@@ -58,6 +67,10 @@ PLANTED = [
      "            sum += source", WrongResult),
     ("async_reduction", "dependent", "i < count; i", "i < count - 1; i", WrongResult),
     ("async_reduction", "cluster", "cluster_sync();  // all blocks", "// all blocks", Race),
+    ("async_reduction", "cluster", "    cluster_wait();  // so has the first one, and it may be stored to\n"
+     "    if (threadIdx.x == 0) {\n        at_rank(parts, 0)[cluster_rank()] = sum;\n    }\n",
+     "    if (threadIdx.x == 0) {\n        at_rank(parts, 0)[cluster_rank()] = sum;\n    }\n    cluster_wait();\n",
+     ClusterLifetime),
     ("async_reduction", "dependent", "wait_for_launch_before();", "", EarlyAccess),
 ]  # fmt: skip
 
