@@ -45,6 +45,5 @@ ladder = Ladder(
             OF_FLOATS["streamed"].rung,
             idea="weights of two bytes, sums in float32",
         ),
-        OF_FLOATS["in_registers"].rung,
     ),
 )
