@@ -93,7 +93,7 @@ __device__ __forceinline__ void copy(Ring<kParts, kWhole>& ring, Barriers& barri
 {
     constexpr unsigned kRawSlots = Ring<kParts, kWhole>::kRawSlots;
     const int pixel_bytes = 4 * 8 * (kWhole ? work.n * work.n : kRawMap);
-    unsigned half = 0;  // of an item, a step of a tile
+    unsigned half = 0;  // of a step of a tile
     for (int t = blockIdx.y; t < work.tiles; t += gridDim.y) {
         const Tile tile(work, t);
         for (int step = work.first; step < work.last; ++step) {
@@ -125,10 +125,15 @@ __device__ __forceinline__ void split_weights(Eight (&to)[kTaps][kParts][kOutsAt
                                               const float* row, int lane)
 {
     unsigned* mine = reinterpret_cast<unsigned*>(to) + lane;
+    float2 pair[kTaps];  // loaded before the first store, which none may overtake
+#pragma unroll
+    for (int tap = 0; tap < kTaps; ++tap) {
+        pair[tap] = make_float2(row[tap], row[4 * kTaps + tap]);
+    }
 #pragma unroll
     for (int tap = 0; tap < kTaps; ++tap) {
         unsigned parts[kParts];
-        split_pair<kParts>(parts, row[tap], row[4 * kTaps + tap]);
+        split_pair<kParts>(parts, pair[tap].x, pair[tap].y);
 #pragma unroll
         for (int p = 0; p < kParts; ++p) mine[(tap * kParts + p) * kWarp] = parts[p];
     }
@@ -250,7 +255,6 @@ __global__ void __launch_bounds__(kThreads, 1)
     extern __shared__ __align__(128) unsigned char shared_bytes[];
     Shared& ring = *reinterpret_cast<Shared*>(shared_bytes);
     __shared__ Barriers barriers;
-    start_next_launch();
     const int lane = threadIdx.x % kWarp;
     const int warp = __shfl_sync(~0u, threadIdx.x / kWarp, 0);
     const Work work(n, c_in, images, steps_of_part);
@@ -323,10 +327,14 @@ __global__ void __launch_bounds__(kThreads, 1)
                     wgmma_f16(crossed, a + kOutsAtOnce, b, true);
                     wgmma_f16(crossed, a, b + kEights * kPixels, true);
                 }
+                if (tap == 0) {
+                    // Starting all 27 takes as long as the products of the step before.
+                    wgmma_commit();
+                    wgmma_wait<1>();
+                    release();
+                }
             }
             wgmma_commit();
-            wgmma_wait<1>();  // the products of the step before are made
-            release();
             held = slot;
         }
         wgmma_wait<0>();
@@ -339,6 +347,7 @@ __global__ void __launch_bounds__(kThreads, 1)
             return make_float4(total[j], total[j + 1], total[j + 2], total[j + 3]);
         };
         if (gridDim.x > 1) {
+            start_next_launch();
             const size_t block =
                 (blockIdx.x * work.tiles + tile) * gridDim.z + blockIdx.z;
             float4* to = reinterpret_cast<float4*>(sums) +
