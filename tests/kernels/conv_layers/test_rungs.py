@@ -164,6 +164,7 @@ PLANTED = [
     ("convlayer_tensor", "halves", "tap * (kParts * kOutsAtOnce)", "tap * kOutsAtOnce", WrongResult),
     ("convlayer_tensor", "halves", "wait_for_launch_before();  // it makes", "// it makes", Race),
     ("convlayer_tensor", "fused", "fence_proxy_async();", "", EmulatorError),
+    ("convlayer_tensor", "whole_steps", "work.image(tile) * work.c_in", "work.image(tile)", WrongResult),
     ("convlayer_tensor", "in_block", "fence_proxy_async();", "", EmulatorError),
     ("convlayer_tensor", "in_block", "&& y >= 0 &&", "&&", WrongResult),
     ("convlayer_tensor", "in_block", "8 + lane % 4) * kTaps", "8 + lane % 8) * kTaps", WrongResult),
