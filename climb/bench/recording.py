@@ -143,7 +143,7 @@ def record_ladders(
     recordings = _recordings(load_names, session, sampling, parts_in)
     failed: dict[str, str] = {} if failures is None else failures
     device: Mapping[str, Any] = recordings[0].head.device
-    saving = _Saving(recordings, session, save)
+    saving = _Saving(session, save)
     try:
         # A process that ends before its time leaves a ladder in ``failed``, so the other runs are no more than ladders.
         for _ in range(_TRIES + len(recordings)):
@@ -173,22 +173,19 @@ def record_ladders(
 class _Saving:
     """Hands over the record of each ladder that is whole while the process goes on to the next."""
 
-    def __init__(
-        self,
-        recordings: Sequence[_Recording],
-        session: CeilingsRecord | None,
-        save: Callable[[Record], object] | None,
-    ):
+    def __init__(self, session: CeilingsRecord | None, save: Callable[[Record], object] | None):
         self._session, self._save = session, save
-        self._sizes = {one.load_name: -1 for one in recordings}
+        self._seen: dict[str, tuple[int, int]] = {}
 
     def look(self, recordings: Sequence[_Recording], run: str, skipped: Sequence[tuple[Target, str]]) -> None:
         """Save what is whole now and was not at the last call. ``recordings`` are those of the run."""
         for one in recordings:
             size = one.part.stat().st_size if one.part and one.part.exists() else -1
-            if self._save is None or size == self._sizes[one.load_name]:
+            # The last targets of a ladder may be unavailable here: then its part does not grow any more.
+            settled = size, sum(target.ladder == one.load_name for target, _ in skipped)
+            if self._save is None or settled == self._seen.get(one.load_name):
                 continue
-            self._sizes[one.load_name] = size
+            self._seen[one.load_name] = settled
             copy = replace(one, done=list(one.done), skipped=dict(one.skipped))
             copy.take_skipped(skipped)
             copy.take_run(run)

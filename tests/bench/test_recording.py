@@ -177,6 +177,36 @@ def test_ladder_that_ends_the_process_fails_alone(dies, three, tmp_path, monkeyp
     assert "middle.part: keeps 2 of 7 targets" in capfd.readouterr().err
 
 
+def test_record_whose_last_peer_is_unavailable_is_saved_while_the_run_goes_on(nvbench, three, tmp_path, monkeypatch):
+    """As on a machine without a library: what is whole is saved after a look that saw all but the last target."""
+    lacking = replace(scale.library, prepare=lambda arrays, size: __import__("no_such_library"))
+    first = sys.modules[three[0]]
+    first.ladder = replace(first.ladder, peers=(lacking,))
+    looks, saved = [], []
+    settle = bench_child.Run._settle
+
+    def settled(run, index, result):
+        if run.targets[index].ladder == three[0] and "skipped" in result:
+            looks[0]()  # the part has its last line, the outcome of the peer is not yet written
+            settle(run, index, result)
+            looks[0]()
+        else:
+            settle(run, index, result)
+
+    def run_child(spec, out, meanwhile):
+        looks[:] = [meanwhile]
+        return bench_child.main(spec, out, double.Gpu())
+
+    monkeypatch.setattr(bench_child.Run, "_settle", settled)
+    monkeypatch.setattr(measure, "run_child", run_child)
+
+    def save(record):
+        saved.append((record.ladder, len(nvbench.states)))
+
+    record_ladders(three, Sampling(), [tmp_path], failures={}, parts_in=tmp_path, save=save)
+    assert saved[0] == ("first", 13), "at the first regime of its last target, and not at the end of the run"
+
+
 def test_fault_that_leaves_no_gpu_ends_the_process_and_fails_its_ladder(dies, three, tmp_path, monkeypatch):
     dies(0)
     failures, lost = {}, []

@@ -40,7 +40,8 @@ ladder = Ladder(
         _rung("wgmma", 2, {"launches": launches.wgmma(1)}),
         _rung("halves", 3, {"launches": launches.halves(1), "workspace": launches.halves_workspace(1)}),
         _rung("fused", 4, {"launches": fused.launches(1), "workspace": fused.workspace(1)}),
-        _rung("in_block", 5, {"launches": in_block.launches(1)}),
+        _rung("whole_steps", 5, {"launches": fused.launches(1, "whole_steps"), "workspace": fused.workspace(1)}),
+        _rung("in_block", 6, {"launches": in_block.launches(1)}),
     ),
     peers=tuple(peer for peer in OF_FLOATS.peers if "fp32" not in peer.name),
 )

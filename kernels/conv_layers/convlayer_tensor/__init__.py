@@ -82,6 +82,16 @@ ladder = Ladder(
             arch="sm_90a",
         ),
         Rung(
+            "whole_steps",
+            "a box of pixels is a whole step",
+            fused.launches(2, "whole_steps"),
+            requires=fused.fits,
+            alignment={"input": 16, "weights": 16, "output": 8},
+            workspace=fused.workspace(2),
+            capability="9.0",
+            arch="sm_90a",
+        ),
+        Rung(
             "in_block",
             "a block makes the halves of its weights too, and blocks share the input maps",
             in_block.launches(2),
