@@ -183,7 +183,7 @@ HIDDEN = [
     ("convlayer_tensor", "halves", "    __syncthreads();\n    }\n    const int rank", "}\n    const int rank",
      EmulatorError),
     ("convlayer_tensor", "halves", "wgmma_wait<1>();  // the products", "// the products", EmulatorError),
-    ("convlayer_tensor", "in_block", "    wait_for_launch_before();\n    float4", "    float4", Race),
+    thorough(("convlayer_tensor", "in_block", "    wait_for_launch_before();\n    float4", "    float4", Race)),
     thorough(("convlayer_tensor", "in_block", "mbarrier_wait(&barriers.empty[slot], half / kEights / kSlots % 2 ^ 1);",
               "", EmulatorError)),
     thorough(("convlayer_tensor", "in_block", "                    wgmma_wait<1>();\n", "", EmulatorError)),
