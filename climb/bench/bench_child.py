@@ -5,10 +5,11 @@ one benchmark. A target is verified at its own size on NVBench's stream before i
 result stops the rest of its ladder.
 
 A target that is done is kept at once (``climb.bench.records.parts``), so that it is not lost if the process is killed.
-The process ends with the one that started it.
+The process ends with the one that started it, and where a fault has left it without a GPU.
 
-``OUT`` receives ``nvbench.json`` (with the raw samples in ``nvbench.json-bin/``), ``nvbench.log``, ``points.json`` (the
-verification of each target, or its error) and ``device.json``. Progress goes to stderr, one line per point and regime.
+``OUT`` receives ``nvbench.json`` (with the raw samples in ``nvbench.json-bin/``), ``nvbench.log``, ``points.jsonl``
+(each target that is settled, as soon as it is: its verification, its error, or why it is skipped) and ``device.json``.
+Progress goes to stderr, one line per point and regime. The last line of a point says what its time went to.
 """
 
 from __future__ import annotations
@@ -22,75 +23,28 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Iterator
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from climb.bench import hardware, measure, nvbench_results, roofline
-from climb.bench.alignment import aligned
+from climb.bench.cases_ahead import CasesAhead, workers_here
 from climb.bench.checking import Case, run_and_check
-from climb.bench.cold import CacheCleaner
 from climb.bench.libraries import description, prepared
-from climb.bench.libraries.kernels_of import kernels_of
 from climb.bench.measure import Sampling, Target
+from climb.bench.measuring_gpu import Gpu
+from climb.bench.measuring_process import LOST_GPU
+from climb.bench.nvbench_output import NvbenchOutput
 from climb.bench.nvbench_results import Measured
+from climb.bench.phases import Phases
 from climb.bench.problem import PeerUnavailable, RungUnavailable
 from climb.bench.processes import end_with_parent
 from climb.bench.records import parts
 from climb.bench.registry import load_ladder
 
 _WORTH_SAYING_S = 10
-
-
-class Gpu:
-    """The calls to CUDA that NVBench does not make, through CuPy (and PyTorch, once a peer has imported it)."""
-
-    @contextlib.contextmanager
-    def stream(self, handle: int) -> Iterator[None]:
-        """Launch on the stream of this handle, in CuPy and in PyTorch."""
-        import cupy
-
-        with contextlib.ExitStack() as stack:
-            stack.enter_context(cupy.cuda.ExternalStream(handle))
-            if (torch := sys.modules.get("torch")) is not None:
-                stack.enter_context(torch.cuda.stream(torch.cuda.ExternalStream(handle)))
-            yield
-
-    def synchronize(self) -> None:
-        """Wait for all work of the device."""
-        import cupy
-
-        cupy.cuda.Device().synchronize()
-
-    def seconds(self, launch: Callable[[], None]) -> float:
-        """The GPU time of one launch on the current stream, by events; an estimate, never recorded."""
-        import cupy
-
-        start, stop = cupy.cuda.Event(), cupy.cuda.Event()
-        start.record()
-        launch()
-        stop.record()
-        stop.synchronize()
-        return cupy.cuda.get_elapsed_time(start, stop) * 1e-3
-
-    def kernels(self, launch: Callable[[], None]) -> tuple[str, ...]:
-        """The names of the kernels of one launch, copies and fills included."""
-        return kernels_of(launch)
-
-    def cleaner(self) -> Callable[[], None]:
-        """A function that leaves no line of the kernel's data and no modified line in the L2 cache."""
-        return CacheCleaner()
-
-    def aligned(self, array: Any) -> Any:
-        """The array, or a copy of it, on the boundary on which all arrays are measured."""
-        return aligned(array)
-
-    def release(self) -> None:
-        """Free unused memory, so that the next size fits."""
-        import cupy
-
-        cupy.get_default_memory_pool().free_all_blocks()
-        if (torch := sys.modules.get("torch")) is not None:
-            torch.cuda.empty_cache()
+#: A relative standard deviation that any samples meet.
+ANY_NOISE = 1e6
 
 
 class Run:
@@ -107,6 +61,10 @@ class Run:
         self.failed: set[str] = set()
         self.parts = {ladder: Path(path) for ladder, path in spec.get("parts", {}).items()}
         self.started: str = spec.get("started", "")
+        self.phases = Phases()
+        cases = ((target.ladder, target.size) for target in self.targets)
+        self.ahead = CasesAhead([case for case, _ in groupby(cases)], self.seed, workers_here())
+        self._output = NvbenchOutput(out)
         self._begun = time.monotonic()
         self._regimes: dict[str, tuple[Measured, int]] = {}
         self._case: tuple[tuple[str, str], Case] | None = None
@@ -124,16 +82,25 @@ class Run:
             try:
                 self._measure(index, regime, state)
             except (PeerUnavailable, RungUnavailable) as reason:
-                self.results[index] = {"skipped": str(reason)}
+                self._settle(index, {"skipped": str(reason)})
                 state.skip("unavailable on this machine")
             except BaseException as error:
                 # NVBench would turn the exception into a skipped state: keep it, and stop the rest of the ladder.
                 self.failed.add(ladder)
-                self.results[index] = {"error": f"{type(error).__name__}: {error}"}
+                self._settle(index, {"error": f"{type(error).__name__}: {error}"})
                 traceback.print_exc()
                 state.skip("failed")
+                if self.gpu.is_lost():
+                    sys.stderr.flush()
+                    os._exit(LOST_GPU)  # nothing more can be measured in this process
 
         return measure_point
+
+    def _settle(self, index: int, result: dict[str, Any]) -> None:
+        """Keep what became of a target, in the file too: the process may not live to its end."""
+        self.results[index] = result
+        with (self.out / "points.jsonl").open("a", encoding="utf-8") as file:
+            file.write(json.dumps([index, result]) + "\n")
 
     def _measure(self, index: int, regime: str, state: Any) -> None:
         stream = state.get_stream().addressof()
@@ -157,15 +124,18 @@ class Run:
             state.set_timeout(result["timeout_s"])
             state.set_batch_target_time(self.sampling.batch_seconds)
             state.set_throttle_threshold(self.sampling.throttle_threshold)
-            before = self._sample_files() | self._clock_files()
-            state.exec(sample, batched=regime == "batch")
-        self.gpu.synchronize()
+            self._output.begin()
+            with self.phases("sample"), self.ahead.paused():
+                state.exec(sample, batched=regime == "batch")
+                self.gpu.synchronize()
         if state.is_skipped():
             raise RuntimeError(f"NVBench skipped it: {state.get_skip_reason()}")
         ctypes.CDLL(None).fflush(None)
-        lines = nvbench_results.read_log(self.out / "nvbench.log").get(measure.benchmark_name(index, regime), [])
-        self._report(index, regime, self._sample_files() - before, lines)
-        self._keep(index, regime, self._sample_files() - before, self._clock_files() - before, lines)
+        samples, clocks, lines = self._output.end(measure.benchmark_name(index, regime))
+        if regime == self.targets[index].regimes[-1]:
+            self._settle(index, result)
+        self._report(index, regime, samples, lines)
+        self._keep(index, regime, samples, clocks, lines)
 
     def _prepare(self, index: int, stream: int) -> None:
         """Verify the target on NVBench's stream, and keep its launch for all of its regimes."""
@@ -174,18 +144,23 @@ class Run:
         rung = target.kind == "rung"
         candidate = ladder[target.name] if rung else measure.find_peer(ladder, target.name)
         self._launch = None
-        case = self._make_case(target)
+        self.phases.next_point()
+        with self.phases("case"):
+            case = self._make_case(target)
         # Arrays belong to the default stream's memory pool, which outlives NVBench's streams.
         arrays = {name: self.gpu.aligned(array) for name, array in case.arrays().items()}
-        launch = candidate.prepare(arrays, target.size) if rung else prepared(candidate, arrays, target.size)
-        self.gpu.synchronize()
-        with self.gpu.stream(stream):
-            verification = run_and_check(case, candidate, arrays, launch, componentwise=True)
+        with self.phases("prepare"):
+            launch = candidate.prepare(arrays, target.size) if rung else prepared(candidate, arrays, target.size)
             self.gpu.synchronize()
+        with self.gpu.stream(stream):
+            with self.phases("check"):
+                verification = run_and_check(case, candidate, arrays, launch, componentwise=True)
+                self.gpu.synchronize()
             estimate = self.gpu.seconds(launch)
             if estimate <= self.sampling.crawling_s:
                 estimate = min(estimate, self.gpu.seconds(launch), self.gpu.seconds(launch))
-            library = None if rung else description(candidate, launch, self.gpu.kernels(launch))
+            with self.phases("trace"):
+                library = None if rung else description(candidate, launch, self.gpu.kernels(launch))
         self._launch = launch
         self.results[index] = {
             "max_rel_error": verification.max_rel_error,
@@ -205,16 +180,11 @@ class Run:
         if self._case is None or self._case[0] != key:
             self._case = None
             self.gpu.release()
-            self._case = (key, Case.make(load_ladder(target.ladder), target.size, self.seed))
+            ahead = self.ahead.take(target.ladder, target.size)
+            self._case = (key, Case.make(load_ladder(target.ladder), target.size, self.seed, ahead=ahead))
         return self._case[1]
 
-    def _sample_files(self) -> set[Path]:
-        return {p for p in self.out.glob("nvbench.json-bin/*.bin") if p.stem.isdigit()}
-
-    def _clock_files(self) -> set[Path]:
-        return {p for p in self.out.glob("nvbench.json-freqs-bin/*.bin") if p.stem.isdigit()}
-
-    def _keep(self, index: int, regime: str, samples: set[Path], clocks: set[Path], lines: list[str]) -> None:
+    def _keep(self, index: int, regime: str, samples: Path | None, clocks: Path | None, lines: list[str]) -> None:
         """Add the target to its ladder's part once its last regime is measured.
 
         NVBench writes its JSON at the very end, so this reads what is there. A target that cannot be kept is said, and
@@ -225,7 +195,9 @@ class Run:
         if part is None or result is None:
             return
         try:
-            found = nvbench_results.finished(min(samples), min(clocks, default=None), lines)
+            if samples is None:
+                raise nvbench_results.ResultsError(measure.benchmark_name(index, regime), "no file of samples")
+            found = nvbench_results.finished(samples, clocks, lines)
             if regime == target.regimes[0]:
                 self._regimes = {}
             self._regimes[regime] = found, nvbench_results.throttled_samples(lines)
@@ -237,12 +209,12 @@ class Run:
         except Exception as error:  # the measurement itself is whole, and NVBench's JSON will have it
             print(f"{target}: not kept in {part.name}: {type(error).__name__}: {error}", file=sys.stderr, flush=True)
 
-    def _report(self, index: int, regime: str, written: set[Path], lines: list[str]) -> None:
+    def _report(self, index: int, regime: str, written: Path | None, lines: list[str]) -> None:
         """Print one line per regime. NVBench reports at the end, so this reads its files as they appear."""
         if regime == "batch":
             self._say(index, regime, nvbench_results.batch_mean_s(lines), "mean")
             return
-        samples = nvbench_results.read_samples(min(written)) if written else ()
+        samples = nvbench_results.read_samples(written) if written else ()
         median = statistics.median(samples) if samples else None
         throttled = nvbench_results.throttled_samples(lines)
         extra = f"{len(samples)} samples" + (f", {throttled} throttled and discarded" if throttled else "")
@@ -259,8 +231,10 @@ class Run:
         line = f"[{index + 1}/{len(self.targets)}] {target!s:<56} {regime:<5} {said} {share:<21} {extra}"
         elapsed = time.monotonic() - self._begun
         left = elapsed / (index + 1) * (len(self.targets) - index - 1)
-        if regime == target.regimes[-1] and left > _WORTH_SAYING_S:
-            line += f", about {left:.0f} s left"
+        if regime == target.regimes[-1]:
+            line += f"; {self.phases.point()}"
+            if left > _WORTH_SAYING_S:
+                line += f", about {left:.0f} s left"
         print(line, file=sys.stderr, flush=True)
 
 
@@ -275,7 +249,8 @@ def main(spec_path: Path, out: Path, gpu: Gpu | None = None) -> int:
             device = hardware.device_block()
             (out / "device.json").write_text(json.dumps(device), encoding="utf-8")
     finally:
-        (out / "points.json").write_text(json.dumps(run.results), encoding="utf-8")
+        run.ahead.close()
+        print(f"{len(run.targets)} points: {run.phases.total()}", file=sys.stderr, flush=True)
     return 1 if run.failed or None in run.results else 0
 
 
@@ -286,7 +261,9 @@ def _run_nvbench(run: Run, out: Path) -> None:
         benchmark = bench.register(run.benchmark(index, regime))
         benchmark.set_name(measure.benchmark_name(index, regime))
         benchmark.set_stopping_criterion("stdrel")
-        benchmark.set_criterion_param_float64("max-noise", run.sampling.max_noise)
+        # NVBench takes cold samples before a batch too, of which no record is kept: a few are enough.
+        noise = run.sampling.max_noise if regime != "batch" else ANY_NOISE
+        benchmark.set_criterion_param_float64("max-noise", noise)
         # Each point sets its number of samples from its own duration; accumulated time must not add to it.
         benchmark.set_criterion_param_float64("min-time", 1e-6)
     bench.run_all_benchmarks(["bench_child", "--devices", "0", "--jsonbin", str(out / "nvbench.json")])

@@ -17,7 +17,9 @@ from typing import Any
 import numpy as np
 
 from climb import emulator
-from climb.bench.cuda import cp
+from climb.bench.cuda import backend, cp
+from climb.bench.device_reference import DeviceReference, poisoned_on_device
+from climb.bench.differences import component_errors, largest_finite, relative_errors
 from climb.bench.ladder import BoundRung, Ladder
 from climb.bench.problem import Peer, Problem, Size, size_label
 from climb.bench.threads import on_all_cores
@@ -77,10 +79,24 @@ class Case:
     device_inputs: dict[str, Any]
     reference: dict[str, np.ndarray]
     magnitudes: Callable[[], dict[str, np.ndarray]] = dict
+    on_device: DeviceReference = field(default_factory=DeviceReference, repr=False)
 
     @classmethod
-    def make(cls, ladder: Ladder, size: Size, seed: int = 0, inputs: Mapping[str, np.ndarray] | None = None) -> Case:
-        """Make the inputs (random, or those given), copy them to the device and compute the reference."""
+    def make(
+        cls,
+        ladder: Ladder,
+        size: Size,
+        seed: int = 0,
+        inputs: Mapping[str, np.ndarray] | None = None,
+        ahead: Mapping[str, dict[str, np.ndarray]] | None = None,
+    ) -> Case:
+        """Make the inputs (random, or those given), copy them to the device and compute the reference.
+
+        ``ahead`` is what ``climb.bench.cases_ahead`` has made of the case already.
+        """
+        if ahead is not None:
+            device = {a.name: cp.asarray(ahead["inputs"][a.name]) for a in ladder.problem.inputs}
+            return cls(ladder.problem, dict(size), device, ahead["reference"], lambda: ahead["magnitudes"])
         host = dict(inputs) if inputs is not None else ladder.inputs(size, seed)
         with np.errstate(all="ignore"):
             reference = ladder.problem.reference(host, size)
@@ -92,7 +108,7 @@ class Case:
 
     def arrays(self) -> dict[str, Any]:
         """Every argument by name on the device, with new, poisoned outputs."""
-        outputs = {a.name: cp.asarray(poisoned(a.extents(self.size), a.dtype)) for a in self.problem.outputs}
+        outputs = {a.name: _poisoned_there(a.extents(self.size), a.dtype) for a in self.problem.outputs}
         return {**self.device_inputs, **outputs}
 
     def check(
@@ -100,24 +116,36 @@ class Case:
     ) -> Verification:
         """Compare the outputs in ``arrays`` with the reference. Raises :class:`WrongResult`."""
         errors = {}
-        component_errors = {}
+        by_terms = {}
         magnitudes = self.magnitudes() if componentwise else {}
         for argument in self.problem.outputs:
-            out = cp.asnumpy(arrays[argument.name])
-            expected = np.asarray(self.reference[argument.name])
-            if expected.shape != out.shape:
-                raise WrongResult(
-                    f"{self.problem.name}: the reference of '{argument.name}' has shape {expected.shape}, "
-                    f"the output {out.shape}"
-                )
-            found = compare(out, expected, tolerance)
-            if found.wrong or not (found.error <= tolerance):
-                where = f"{self.problem.name} '{name}' at {size_label(self.size)}"
-                raise WrongResult(f"{where}: {_explain(argument.name, out, expected, found, tolerance)}")
-            errors[argument.name] = found.error
-            if argument.name in magnitudes:
-                component_errors[argument.name] = component_error(out, expected, magnitudes[argument.name])
-        return Verification(name, dict(self.size), errors, tolerance, component_errors)
+            found = self._check_one(argument.name, arrays[argument.name], name, tolerance, magnitudes)
+            errors[argument.name] = found[0]
+            if found[1] is not None:
+                by_terms[argument.name] = found[1]
+        return Verification(name, dict(self.size), errors, tolerance, by_terms)
+
+    def _check_one(
+        self, output: str, there: Any, name: str, tolerance: float, magnitudes: Mapping[str, np.ndarray]
+    ) -> tuple[float, float | None]:
+        """The error of an output, and its componentwise error if there are magnitudes. Raises WrongResult."""
+        expected = np.asarray(self.reference[output])
+        error = self.on_device.error(output, there, expected, tolerance)
+        component = None
+        if output in magnitudes and error is not None:
+            component = self.on_device.component_error(output, there, expected, magnitudes[output])
+        if error is not None and (component is not None or output not in magnitudes):
+            return error, component
+        out = cp.asnumpy(there)
+        if expected.shape != out.shape:
+            raise WrongResult(
+                f"{self.problem.name}: the reference of '{output}' has shape {expected.shape}, the output {out.shape}"
+            )
+        found = compare(out, expected, tolerance)
+        if found.wrong or not (found.error <= tolerance):
+            where = f"{self.problem.name} '{name}' at {size_label(self.size)}"
+            raise WrongResult(f"{where}: {_explain(output, out, expected, found, tolerance)}")
+        return found.error, component_error(out, expected, magnitudes[output]) if output in magnitudes else None
 
 
 def verify(
@@ -167,6 +195,14 @@ def poisoned(shape: tuple[int, ...], dtype: str) -> np.ndarray:
     return np.full(shape, _pattern(kind), dtype=f"u{kind.itemsize}").view(kind)
 
 
+def _poisoned_there(shape: tuple[int, ...], dtype: str) -> Any:
+    """As ``poisoned``, on the device."""
+    kind = np.dtype(dtype)
+    if backend == "cupy" and kind.itemsize in (1, 2, 4, 8):
+        return poisoned_on_device(shape, kind, _pattern(kind))
+    return cp.asarray(poisoned(shape, dtype))
+
+
 def is_poisoned(array: np.ndarray) -> bool:
     """Whether an array is full of that value, as ``poisoned`` made it."""
     unsigned = array.view(f"u{array.itemsize}") if array.itemsize in (1, 2, 4, 8) else array
@@ -186,7 +222,7 @@ def compare(out: np.ndarray, reference: np.ndarray, tolerance: float) -> Compari
 
     def look(start: int) -> Comparison:
         got, want = flat[start : start + CHUNK], expected[start : start + CHUNK]
-        errors = _errors(got, want, scale)
+        errors = relative_errors(np, got, want, scale)
         bad = ~(errors <= tolerance)
         never = bad & (got.view(f"u{got.itemsize}") == _pattern(got.dtype))
         return Comparison(
@@ -220,11 +256,7 @@ def component_error(out: np.ndarray, reference: np.ndarray, magnitude: np.ndarra
     flat, expected, terms = out.reshape(-1), reference.reshape(-1), magnitude.reshape(-1)
 
     def largest(start: int) -> float:
-        got, want, scale = (array[start : start + CHUNK].astype(np.float64) for array in (flat, expected, terms))
-        finite = np.isfinite(got) & np.isfinite(want)
-        difference = np.abs(got - want, where=finite, out=np.zeros_like(got))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            return float(np.where(difference > 0, difference / scale, 0.0).max())
+        return float(component_errors(np, *(array[start : start + CHUNK] for array in (flat, expected, terms))).max())
 
     return max(on_all_cores(largest, range(0, flat.size, CHUNK), most=16), default=0.0)
 
@@ -237,32 +269,7 @@ def _pattern(dtype: np.dtype) -> int:
 
 def _scale(expected: np.ndarray, dtype: np.dtype) -> float:
     """The largest absolute reference value that is finite in the output's type."""
-    largest = 0.0
-    for chunk in _chunks(expected):
-        values = chunk
-        if dtype.kind == "f":
-            with np.errstate(over="ignore"):
-                values = chunk[np.isfinite(chunk.astype(dtype, copy=False))]
-        if values.size:
-            # Two comparisons instead of abs(): the smallest integer has no absolute value in its type.
-            largest = max(largest, float(values.max()), -float(values.min()))
-    return largest
-
-
-def _errors(got: np.ndarray, want: np.ndarray, scale: float) -> np.ndarray:
-    """The relative error of each element; inf where only one of the two is NaN or infinite."""
-    with np.errstate(all="ignore"):
-        if got.dtype.kind != "f":
-            difference = np.abs(got.astype(np.float64) - want.astype(np.float64))
-            # Two large integers may differ and still be one float64: a difference must never vanish.
-            difference = np.where(got == want, 0.0, np.maximum(difference, 1.0))
-            return difference / scale if scale else np.where(difference > 0, np.inf, 0.0)
-        rounded = want.astype(got.dtype)
-        difference = np.abs(got.astype(np.float64) - want.astype(np.float64))
-        errors = difference / scale if scale else np.where(difference > 0, np.inf, 0.0)
-        errors = np.where(np.isinf(got) | np.isinf(want), np.where(got == rounded, 0.0, np.inf), errors)
-        nan_got, nan_want = np.isnan(got), np.isnan(want)
-        return np.where(nan_got | nan_want, np.where(nan_got & nan_want, 0.0, np.inf), errors)
+    return max((largest_finite(np, chunk, dtype) for chunk in _chunks(expected)), default=0.0)
 
 
 def _chunks(array: np.ndarray) -> Iterator[np.ndarray]:

@@ -66,6 +66,11 @@ class CpuTimes:
         """The CPU with the number of cores that were used: "AMD EPYC 7763, 16 cores"."""
         return f"{self.record.processor.name}, {self.record.processor.cores} cores"
 
+    @property
+    def gpu(self) -> str:
+        """The GPU in the same machine."""
+        return self.record.device["name"]
+
     def point(self, name: str, size: Size) -> CpuPoint:
         """The record of a method at a size. Raises LookupError."""
         for point in self.record.points:
@@ -79,9 +84,15 @@ class CpuTimes:
 
 
 def cpu_times(ladder: str | Ladder, gpu: str = records.DEFAULT_GPU) -> CpuTimes:
-    """Read a ladder's committed CPU times. Raises LookupError where there are none, and RecordError."""
+    """Read a ladder's committed CPU times: those of the machine with this GPU, or else of any other machine.
+
+    Raises LookupError where there are none, and RecordError.
+    """
     name = ladder if isinstance(ladder, str) else ladder.name
-    path = cpu_path(name, records.gpu_with(f"cpu/{name}.json", gpu))
+    place = f"cpu/{name}.json"
+    path = cpu_path(name, records.gpu_with(place, gpu))
+    if not path.exists():
+        path = min(records.RECORDS.glob(f"*/{place}"), default=path)
     if not path.exists():
         raise LookupError(f"no CPU times of {name} beside {gpu}; {_how(name)}")
     return CpuTimes(name, records.load(path, CpuRecord))

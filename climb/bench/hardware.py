@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import re
@@ -56,7 +57,7 @@ def board() -> str:
 
     Two boards of one model differ in the rate of their memory by a few percent.
     """
-    uuid = output("nvidia-smi", "-i", "0", "--query-gpu=uuid", "--format=csv,noheader")
+    uuid = output("nvidia-smi", "-i", _address(), "--query-gpu=uuid", "--format=csv,noheader")
     return hashlib.sha256(uuid.strip().encode()).hexdigest()[:8] if uuid and uuid.strip() else ""
 
 
@@ -74,9 +75,19 @@ def commit() -> str:
     return head.strip() + ("+dirty" if changed else "")
 
 
+def _address() -> str:
+    """Which GPU nvidia-smi is to be asked for: the one that CUDA calls 0 where CUDA_VISIBLE_DEVICES chooses it."""
+    if os.environ.get("CUDA_VISIBLE_DEVICES"):
+        with contextlib.suppress(Exception):  # no GPU, or a CuPy without this call
+            import cupy
+
+            return str(cupy.cuda.runtime.deviceGetPCIBusId(0))
+    return "0"
+
+
 def _nvidia_smi() -> dict[str, str]:
     query = f"--query-gpu={','.join(_QUERIED)}"
-    text = output("nvidia-smi", "-i", "0", query, "--format=csv,noheader,nounits")
+    text = output("nvidia-smi", "-i", _address(), query, "--format=csv,noheader,nounits")
     values = [value.strip() for value in (text or "").strip().split(",")]
     return dict(zip(_QUERIED, values, strict=True)) if len(values) == len(_QUERIED) else {}
 

@@ -108,7 +108,7 @@ class BoundRung:
         return {
             "filename": f"{self.path.parent.name}/{self.path.name}",
             "options": (*_STANDARD, *self.rung.options),
-            "name_expressions": _kernel_names(self.rung.launches(size)),
+            "name_expressions": kernel_names(self.rung.launches(size)),
             "include_dirs": (str(self.path.parent),),
         }
 
@@ -208,16 +208,21 @@ def compiled_functions(
     Kernels that were not compiled before are compiled together: a run of the compiler reads the whole source, however
     few of its kernels are asked for.
     """
-    missing = tuple(name for name in _kernel_names(launches) if (owner, name) not in modules)
+    missing = tuple(name for name in kernel_names(launches) if (owner, name) not in modules)
     if missing:
-        # Includes are expanded because CuPy's cache of compiled kernels sees the code, not included files.
-        module = cp.RawModule(code=expand_includes(path), options=options, name_expressions=missing)
+        module = make_module(path, options, missing)
         modules.update({(owner, name): module for name in missing})
     functions = [modules[owner, launch.kernel].get_function(launch.kernel) for launch in launches]
     for function, launch in zip(functions, launches, strict=True):
         if launch.shared_mem > 48 * 1024:
             function.max_dynamic_shared_size_bytes = launch.shared_mem
     return functions
+
+
+def make_module(path: Path, options: tuple[str, ...], names: tuple[str, ...]) -> Any:
+    """The module of some kernels of a CUDA file, which is compiled when it is first used."""
+    # Includes are expanded because CuPy's cache of compiled kernels sees the code, not included files.
+    return cp.RawModule(code=expand_includes(path), options=options, name_expressions=names)
 
 
 class Rungs:
@@ -280,5 +285,6 @@ class Ladder(Rungs):
         return (BoundRung(self, rung) for rung in self.rungs)
 
 
-def _kernel_names(launches: Sequence[Launch]) -> tuple[str, ...]:
+def kernel_names(launches: Sequence[Launch]) -> tuple[str, ...]:
+    """The names of the kernels of some launches, each once."""
     return tuple(dict.fromkeys(launch.kernel for launch in launches))

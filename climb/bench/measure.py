@@ -10,11 +10,8 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import signal
-import subprocess
-import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,19 +20,24 @@ from typing import Any
 
 from climb.bench import ceilings as derived
 from climb.bench import hardware, records
+from climb.bench.compile_ahead import compile_ahead
 from climb.bench.ladder import CUPY_OPTIONS, REGIMES, Ladder
+from climb.bench.measuring_process import LOST_GPU, log_tail, read_outcomes, run_child
 from climb.bench.nvbench_results import Measured, ResultsError, read_log, read_results, throttled_samples
 from climb.bench.problem import Peer, size_label
 from climb.bench.records import CeilingPoint, CeilingsRecord, Point, Record
 from climb.bench.registry import ladder_names, load_ladder
 
-_ROOT = Path(__file__).resolve().parents[2]
 #: How many of a ceiling ladder's fastest points at a size are measured again for the ceilings of a session.
 _CEILING_CANDIDATES = 2
 
 
 class MeasurementFailed(RuntimeError):
     """A point was wrong, or NVBench gave no result for it; nothing of the run is saved."""
+
+
+class ProcessEnded(MeasurementFailed):
+    """The measuring process ended before its last target. What it had finished is in the parts of its ladders."""
 
 
 @dataclass(frozen=True)
@@ -138,9 +140,12 @@ def record_ceilings(
     )
     if targets[0][0] == derived.FLOOR and not any(one.ceiling == derived.FLOOR for one in points):
         raise MeasurementFailed(f"no floor, so no ceilings: {'; '.join((failures or {}).values())}")
+    board = hardware.board()
+    # Boards of one machine may be measured side by side, each chosen by this variable, and begin in the same minute.
+    several = bool(board and os.environ.get("CUDA_VISIBLE_DEVICES"))
     return CeilingsRecord(
-        session=started,
-        board=hardware.board(),
+        session=f"{started} {board}" if several else started,
+        board=board,
         date=datetime.now(UTC).strftime("%Y-%m-%d"),
         commit=hardware.commit(),
         device=device,
@@ -178,6 +183,7 @@ def run(
     skipped: list[tuple[Target, str]] | None = None,
     parts: Mapping[str, Path] | None = None,
     started: str = "",
+    meanwhile: Callable[[], None] | None = None,
 ) -> tuple[list[tuple[Point, ...]], dict[str, Any]]:
     """Measure targets in a child process. Returns a point for each regime of each target, in order, and the device.
 
@@ -186,13 +192,15 @@ def run(
     are appended to ``skipped``.
 
     ``keep`` is a folder for NVBench's own files; ``ceilings`` are known ceilings, for the progress lines. A target of
-    a ladder in ``parts`` is added to that file as soon as it is measured, as part of the run that ``started`` then. An
-    interruption ends the child. Raises :class:`MeasurementFailed`.
+    a ladder in ``parts`` is added to that file as soon as it is measured, as part of the run that ``started`` then;
+    ``meanwhile`` is called every few seconds. An interruption ends the child. Raises :class:`MeasurementFailed`; with
+    ``failures``, :class:`ProcessEnded` where the child did not get to all ladders, after the one at fault has been put
+    into ``failures``.
     """
     with tempfile.TemporaryDirectory(prefix="measure-") as scratch:
         out = keep or Path(scratch)
         out.mkdir(parents=True, exist_ok=True)
-        for old in ("points.json", "nvbench.json", "nvbench.log", "device.json", *out.glob("nvbench.json-*bin/*")):
+        for old in ("points.jsonl", "nvbench.json", "nvbench.log", "device.json", *out.glob("nvbench.json-*bin/*")):
             (out / old).unlink(missing_ok=True)
         spec = {
             "targets": [asdict(t) for t in targets],
@@ -203,50 +211,73 @@ def run(
             "started": started,
         }
         (out / "spec.json").write_text(json.dumps(spec, indent=1), encoding="utf-8")
-        status = run_child(out / "spec.json", out)
-        outcome = _load(out / "points.json") or []
+        unavailable = [] if skipped is None else skipped
+
+        def look() -> list[dict[str, Any] | None]:
+            outcome = read_outcomes(out / "points.jsonl", len(targets))
+            found = [(t, r["skipped"]) for t, r in zip(targets, outcome, strict=True) if r and r.get("skipped")]
+            unavailable.extend(one for one in found if one not in unavailable)
+            if meanwhile is not None:
+                meanwhile()
+            return outcome
+
+        compile_ahead(targets)
+        status = run_child(out / "spec.json", out, look)
+        outcome = look()
         failed = {} if failures is None else failures
-        for target, result in zip(targets, outcome, strict=False):
+        for target, result in zip(targets, outcome, strict=True):
             if result and result.get("error"):
                 failed[target.ladder] = f"{target}: {result['error']}"
+        _blame(targets, outcome, status, failures, out)
         if failed and (failures is None or set(failed) >= {target.ladder for target in targets}):
-            raise MeasurementFailed("\n".join([*failed.values(), _tail(out)]))
+            raise MeasurementFailed("\n".join([*failed.values(), log_tail(out)]))
         if status != 0 and not failed:
-            raise MeasurementFailed(f"the measuring process ended with status {status}\n{_tail(out)}")
+            raise MeasurementFailed(f"the measuring process ended with status {status}\n{log_tail(out)}")
         try:
             found = read_results(out / "nvbench.json")
         except ResultsError as error:
             target = targets[int(error.benchmark.split("-")[1])]
-            raise MeasurementFailed(f"{target}: {error.what}\n{_tail(out)}") from error
+            said = f"{target}: {error.what}\n{log_tail(out)}"
+            if failures is None:
+                raise MeasurementFailed(said) from error
+            failures[target.ladder] = said
+            raise ProcessEnded(said) from error
         log = read_log(out / "nvbench.log")
         points = []
         for index, (target, result) in enumerate(zip(targets, outcome, strict=True)):
             measured, throttled = {}, {}
-            reason = (result or {}).get("skipped")
-            if reason and skipped is not None:
-                skipped.append((target, reason))
-            if reason or target.ladder in failed:
+            if (result or {}).get("skipped") or target.ladder in failed:
                 points.append(())
                 continue
             for regime in target.regimes:
                 name = benchmark_name(index, regime)
                 if name not in found:
-                    raise MeasurementFailed(f"{target}: NVBench gave no result for it\n{_tail(out)}")
+                    raise MeasurementFailed(f"{target}: NVBench gave no result for it\n{log_tail(out)}")
                 measured[regime], throttled[regime] = found[name], throttled_samples(log.get(name, []))
             points.append(make_points(target, result, measured, throttled, sampling))
         return points, json.loads((out / "device.json").read_text(encoding="utf-8"))
 
 
-def run_child(spec: Path, out: Path) -> int:
-    """Run ``bench_child`` in a session of its own and return its exit status; an interruption kills it."""
-    command = [sys.executable, "-m", "climb.bench.bench_child", str(spec), str(out)]
-    child = subprocess.Popen(command, cwd=_ROOT, start_new_session=True)
-    try:
-        return child.wait()
-    finally:
-        if child.poll() is None:
-            os.killpg(child.pid, signal.SIGKILL)
-            child.wait()
+def _blame(
+    targets: Sequence[Target],
+    outcome: Sequence[dict[str, Any] | None],
+    status: int,
+    failures: dict[str, str] | None,
+    out: Path,
+) -> None:
+    """Raise ProcessEnded where the child ended before its time; the ladder that it was at goes into ``failures``.
+
+    Targets are measured in order, so it was at the first one without an outcome, unless its ladder has failed by
+    itself. A child that ended by itself without any outcome could not measure at all, whatever the ladder.
+    """
+    if failures is None or status == 0 or (status > 0 and not any(outcome)):
+        return
+    unreached = [t for t, result in zip(targets, outcome, strict=True) if result is None and t.ladder not in failures]
+    said = f"the measuring process ended with status {status}\n{log_tail(out)}"
+    if status != LOST_GPU and unreached:
+        failures[unreached[0].ladder] = f"{unreached[0]}: {said}"
+    if unreached:
+        raise ProcessEnded(said)
 
 
 def make_points(
@@ -333,13 +364,3 @@ def _cold_sampling(measured: Measured, result: dict[str, Any], throttled: int, s
         "throttled_discarded": throttled,
         "sm_clock_mhz": None if measured.sm_clock_hz is None else round(measured.sm_clock_hz / 1e6),
     }
-
-
-def _load(path: Path) -> Any:
-    return json.loads(path.read_text(encoding="utf-8")) if path.exists() else None
-
-
-def _tail(out: Path, lines: int = 25) -> str:
-    log = out / "nvbench.log"
-    text = log.read_text(encoding="utf-8", errors="replace") if log.exists() else ""
-    return "NVBench's log ends:\n" + "\n".join(text.splitlines()[-lines:]) if text else "NVBench logged nothing"

@@ -63,9 +63,14 @@ def read_samples(path: Path) -> tuple[float, ...]:
 
 def read_log(path: Path) -> dict[str, list[str]]:
     """The log's lines by benchmark."""
+    return log_lines(path.read_text(encoding="utf-8", errors="replace"))
+
+
+def log_lines(text: str) -> dict[str, list[str]]:
+    """The lines of a log, or of a part of it, by benchmark. Those before the first "Run:" are left out."""
     lines: dict[str, list[str]] = {}
     current: list[str] = []
-    for line in path.read_text(encoding="utf-8", errors="replace").splitlines():
+    for line in text.splitlines():
         if match := _RUN.match(line):
             current = lines.setdefault(match[1], [])
         current.append(line)

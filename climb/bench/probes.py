@@ -3,6 +3,9 @@
 The probes read ``%globaltimer``, a clock that all SMs share, and store it in an array that a launch gets as one more
 argument. They are added to PTX, so that the kernel's source stays as it is. Machine code with probes differs from the
 code that records are made of; how much slower it runs is part of the record (``climb.bench.spans``).
+
+Of a launch that stays, the marks of its barriers are the times of its steps. Where the warps of a block have different
+tasks, they are the barriers of the first thread, those among some warps too; a block ends with its last warp.
 """
 
 from __future__ import annotations

@@ -63,6 +63,8 @@ class Problem:
     of the absolute values of the terms that make each output, so that an error can be judged element by element.
     ``headline`` are the sizes that the book reports, ``sweep`` further sizes that a chapter draws; both are recorded.
     ``check`` are the small and awkward sizes that the tests run.
+    ``precision`` is that of the rungs' products, in the words of a peer's description: a peer in another precision
+    answers another question.
     """
 
     name: str
@@ -83,6 +85,7 @@ class Problem:
     accepts_empty: bool = False
     operations: Callable[[Size], Mapping[str, int]] | None = None
     reference_magnitude: Callable[[dict[str, np.ndarray], Size], dict[str, np.ndarray]] | None = None
+    precision: Literal["fp32", "TF32", "fp16"] = "fp32"
 
     @property
     def recorded(self) -> tuple[Size, ...]:

@@ -6,15 +6,15 @@ What counts as one run, and how finished targets are kept, is in ``climb.bench.r
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from climb.bench import hardware, measure, records
 from climb.bench.ladder import Ladder
-from climb.bench.measure import MeasurementFailed, Sampling, Target
+from climb.bench.measure import MeasurementFailed, ProcessEnded, Sampling, Target
 from climb.bench.records import CeilingsRecord, Point, Record, Skipped, parts
 from climb.bench.registry import load_ladder
 
@@ -74,6 +74,15 @@ class _Recording:
         if len(self.done) < len(every):
             _say(f"{self.ladder.name}: the GPU is not as fast as it was: {len(every) - len(self.done)} targets anew")
 
+    def take_skipped(self, skipped: Iterable[tuple[Target, str]]) -> None:
+        """Note which targets are unavailable here, and why."""
+        self.skipped |= {_key(target): why for target, why in skipped if target.ladder == self.load_name}
+
+    def take_run(self, run: str) -> None:
+        """Add what a run has left in the part; the process that measured has ended before its time, or goes on."""
+        found = parts.read(self.part) if self.part else None
+        self.add(run, {one.target: one.points for one in (found[1] if found else ()) if one.run == run})
+
     def close(self) -> None:
         """Say what an ending recording leaves in its part; remove a part without targets."""
         found = parts.read(self.part) if self.part else None
@@ -117,45 +126,103 @@ def record_ladders(
     keep: Path | None = None,
     failures: dict[str, str] | None = None,
     parts_in: Path | None = None,
+    save: Callable[[Record], object] | None = None,
 ) -> list[Record]:
-    """Measure whole ladders with their peers in one run. Writes no record; ``save_record`` does.
+    """Measure whole ladders with their peers in one process. Writes no record; ``save_record`` does.
 
     ``known`` are folders of records; the ceilings of the first that has some are those of the new records. With
-    ``failures``, the message of a ladder that fails is put there, and it has no record. ``parts_in`` is a folder that
-    keeps finished targets, and where those of a recording that was cut short are taken over from; the caller removes
-    the part of a ladder once its record is saved. Raises :class:`MeasurementFailed`.
+    ``failures``, the message of a ladder that fails is put there, and it has no record; where the ladder has ended the
+    process, a new one measures the others. ``parts_in`` is a folder that keeps finished targets, and where those of a
+    recording that was cut short are taken over from; the caller removes the part of a ladder once its record is saved.
+
+    ``save`` is called with the record of each ladder as soon as its last target is measured, and with that of NVBench's
+    own results, which have a few more digits, at the end. Raises :class:`MeasurementFailed`.
     """
     session = next((c for folder in known if (c := records.load_ceilings(folder)) is not None), None)
     ceilings = session.values if session else records.Ceilings()
     recordings = _recordings(load_names, session, sampling, parts_in)
     failed: dict[str, str] = {} if failures is None else failures
     device: Mapping[str, Any] = recordings[0].head.device
+    saving = _Saving(session, save)
     try:
-        for _ in range(_TRIES):
-            going = [one for one in recordings if one.load_name not in failed]
-            if not any(one.left() for one in going):
+        # A process that ends before its time leaves a ladder in ``failed``, so the other runs are no more than ladders.
+        for _ in range(_TRIES + len(recordings)):
+            going = [one for one in recordings if one.load_name not in failed and one.left()]
+            if not going:
                 break
-            device = _one_run(going, sampling, keep=keep, ceilings=ceilings, failures=failures)
+            before = set(failed)
+            try:
+                device = _one_run(going, sampling, saving, keep=keep, ceilings=ceilings, failures=failures)
+            except MeasurementFailed as error:
+                if failures is None or parts_in is None:
+                    raise
+                _say(str(error))
+                if set(failed) == before:  # no ladder is at fault by itself
+                    failed |= {one.load_name: str(error) for one in going if one.left()}
     finally:
         for one in recordings:
             one.close()
+    late = [one for one in recordings if one.load_name not in failed and one.left()]
+    failed |= {one.load_name: f"the GPU does not keep its speed from run to run: {one.ladder.name}" for one in late}
     done = [one for one in recordings if one.load_name not in failed]
-    if late := [one.ladder.name for one in done if one.left()]:
-        raise MeasurementFailed(f"the GPU does not keep its speed from run to run: {', '.join(late)}")
+    if failed and (failures is None or not done):
+        raise MeasurementFailed("\n".join(failed.values()))
     return [one.record(device, session) for one in done]
 
 
-def _one_run(recordings: Sequence[_Recording], sampling: Sampling, **options: Any) -> Mapping[str, Any]:
+class _Saving:
+    """Hands over the record of each ladder that is whole while the process goes on to the next."""
+
+    def __init__(self, session: CeilingsRecord | None, save: Callable[[Record], object] | None):
+        self._session, self._save = session, save
+        self._seen: dict[str, tuple[int, int]] = {}
+
+    def look(self, recordings: Sequence[_Recording], run: str, skipped: Sequence[tuple[Target, str]]) -> None:
+        """Save what is whole now and was not at the last call. ``recordings`` are those of the run."""
+        for one in recordings:
+            size = one.part.stat().st_size if one.part and one.part.exists() else -1
+            # The last targets of a ladder may be unavailable here: then its part does not grow any more.
+            settled = size, sum(target.ladder == one.load_name for target, _ in skipped)
+            if self._save is None or settled == self._seen.get(one.load_name):
+                continue
+            self._seen[one.load_name] = settled
+            copy = replace(one, done=list(one.done), skipped=dict(one.skipped))
+            copy.take_skipped(skipped)
+            copy.take_run(run)
+            if not copy.left():
+                self._save(copy.record(one.head.device, self._session))
+                _say(f"{one.ladder.name}: its record is saved, and will be again with all digits when the run ends")
+
+
+def _one_run(
+    recordings: Sequence[_Recording], sampling: Sampling, saving: _Saving, **options: Any
+) -> Mapping[str, Any]:
     """Measure what is left of some ladders in a child process; return the device."""
     targets = [target for one in recordings for target in one.left()]
-    started, skipped = parts.now(), []
+    started = parts.now()
+    skipped: list[tuple[Target, str]] = []
     for one in recordings:
         one.begin()
     files = {one.load_name: one.part for one in recordings if one.part}
-    measured, device = measure.run(targets, sampling, skipped=skipped, parts=files, started=started, **options)
+
+    try:
+        measured, device = measure.run(
+            targets,
+            sampling,
+            skipped=skipped,
+            parts=files,
+            started=started,
+            meanwhile=lambda: saving.look(recordings, started, skipped),
+            **options,
+        )
+    except ProcessEnded:
+        for one in recordings:
+            one.take_skipped(skipped)
+            one.take_run(started)
+        raise
     for one in recordings:
+        one.take_skipped(skipped)
         ours = [(t, points) for t, points in zip(targets, measured, strict=True) if t.ladder == one.load_name]
-        one.skipped |= {_key(target): why for target, why in skipped if target.ladder == one.load_name}
         one.add(started, {_key(target): points for target, points in ours})
     return device
 

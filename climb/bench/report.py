@@ -25,7 +25,8 @@ _SHORTCUT = (
     "limit of its own operations."
 )
 _PEERS = (
-    "Of each library, its fastest form is shown, and a lower precision only where it is faster; records have all forms."
+    "Of each library, its fastest form in the rungs' precision is shown, and one in another precision only where it is "
+    "faster; records have all forms."
 )
 #: What the options of every rung say, and a library's kernels need not: see ``records.flushes_subnormals``.
 FLUSHED = (
@@ -85,7 +86,7 @@ def report(names: Sequence[str] | None = None, gpu: str = records.DEFAULT_GPU, f
         record = records.find_record(ladder.name, folder=folder or records.RECORDS / gpu)
         rows += rows_of(ladder, record)
         found += [record] if record else []
-        absent += skipped_peers(record) if record else []
+        absent += absent_peers(record, ladder)
     notes = [_SHORTCUT] if any(row.of_own is not None for row in rows) else []
     notes += [_PEERS] if any(row.against for row in rows) else []
     notes += [FLUSHED] if any(records.flushes_subnormals(record) for record in found) else []
@@ -114,6 +115,11 @@ def ceilings_note(folder: Path) -> str:
     return note
 
 
+def absent_peers(record: Record | None, ladder: Ladder) -> list[str]:
+    """The peers of a ladder that its record has no time of, each with the reason; none without a record."""
+    return [*skipped_peers(record), *unmeasured_peers(record, ladder)] if record else []
+
+
 def skipped_peers(record: Record) -> list[str]:
     """What could not be measured, one line for each name and reason, with the sizes if it ran at others."""
     measured = {point.name for point in record.points}
@@ -124,6 +130,12 @@ def skipped_peers(record: Record) -> list[str]:
         f"{record.ladder}, {name}{' at ' + '; '.join(at) if name in measured else ''}: {reason}"
         for (name, reason), at in sizes.items()
     ]
+
+
+def unmeasured_peers(record: Record, ladder: Ladder) -> list[str]:
+    """The peers that a ladder has got since its record was made, as one line, if there are any."""
+    peers = records.pending_peers(record, ladder)
+    return [f"{record.ladder}, {', '.join(peers)}: added after this record of {record.date}"] if peers else []
 
 
 def find_stale(
@@ -179,7 +191,7 @@ def _row(ladder: Ladder, record: Record | None, size: Size, state: str) -> Row:
     if best is None:
         return Row(ladder.name, size, None, {}, None, state)
     of_peers = (record.find(peer.name, size, "cold") for peer in ladder.peers)
-    peers = {point.name: point for point in shown(point for point in of_peers if point)}
+    peers = {p.name: p for p in shown((p for p in of_peers if p), ladder.problem.precision)}
     against = {name: point.median_s / best.median_s for name, point in peers.items()}
     slowed = {p.name: p.sm_clock_mhz or 0 for p in (best, *peers.values()) if p and record.slowed(p)}
     row = Row(ladder.name, size, best, against, None, state, slowed=slowed)

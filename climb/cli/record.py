@@ -8,7 +8,8 @@ Last, events times the standalone cells of the ladders' chapters; of all chapter
 A step whose tool is not installed is skipped. A failing step does not lose what the others have measured.
 
 A ladder is recorded whole, because ratios must come from one run. With --rung or --size, a part is measured and
-printed, and no record is written. --together measures several ladders in one run.
+printed, and no record is written. All ladders are measured in one process, and each record is saved as soon as it is
+whole; a ladder that fails does not stop the others.
 
 What is measured when the command is interrupted or killed is kept in LADDER.part beside the record. The next record of
 the ladder continues it, if session, board, versions, clocks and sampling are the same, and a target that it measures
@@ -41,7 +42,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of ``climb record``."""
     common.add_ladders(parser, all_by_default=True)
     parser.add_argument("--only", metavar="STEP,STEP", help="run just these steps, even where no record has them yet")
-    parser.add_argument("--together", action="store_true", help="measure all in one run")
     parser.add_argument("--seconds-per-point", type=float, metavar="S",
                         help="wall time for the cold samples of one point (default 2)")  # fmt: skip
     parser.add_argument("--rung", action="append", default=[], help="measure just this rung; may be repeated")
@@ -76,13 +76,22 @@ def run(args: argparse.Namespace) -> int:
 def _run(args: argparse.Namespace) -> int:
     from climb.bench import hardware
     from climb.bench.registry import ladder_names
-    from climb.cli.record_steps import CHAPTER_STEPS, SESSION, STEPS, Options, chapters_of, exit_status, run_steps
+    from climb.cli.record_steps import (
+        CHAPTER_STEPS,
+        SESSION,
+        STEPS,
+        Options,
+        chapters_of,
+        exit_status,
+        measure,
+        run_steps,
+    )
 
     names = args.ladders or list(ladder_names())
     common.loaded(names)
     part = bool(args.rung or args.size)
-    if part and (args.only or args.together):
-        raise UsageError("--rung and --size measure a part of a ladder; --only and --together record whole ladders")
+    if part and args.only:
+        raise UsageError("--rung and --size measure a part of a ladder; --only records whole ladders")
     session, steps, of_chapters = _chosen(args.only, (SESSION,), STEPS, CHAPTER_STEPS)
     common.need_gpu("recording")
     common.use_commit(args)
@@ -94,7 +103,7 @@ def _run(args: argparse.Namespace) -> int:
         return _try_out(names, options, args)
     start = time.monotonic()
     outcomes = list(_session_outcomes(session, options, asked=bool(args.only)))
-    if args.together and steps and steps[0].name == "measure" and not steps[0].missing():
+    if len(names) > 1 and steps and steps[0].run is measure and not steps[0].missing():
         outcomes += _measured_together(names, options)
         steps = steps[1:]
     chapters = chapters_of(args.ladders) if of_chapters else ()
@@ -156,11 +165,19 @@ def _measured_together(names: Sequence[str], options: Options) -> list[Outcome]:
     """Measure ladders in one run; a ladder that fails does not keep the others from being saved."""
     from climb.bench.measure import MeasurementFailed
     from climb.bench.recording import record_ladders
-    from climb.cli.record_steps import Outcome, saved
+    from climb.cli.record_steps import Outcome, save, saved
 
     failures: dict[str, str] = {}
     try:
-        found = record_ladders(names, options.sampling, options.known, options.keep, failures, options.target)
+        found = record_ladders(
+            names,
+            options.sampling,
+            options.known,
+            options.keep,
+            failures,
+            parts_in=options.target,
+            save=lambda record: save(record, options),
+        )
     except MeasurementFailed as error:
         return [Outcome(", ".join(names), "measure", "failed", f"MeasurementFailed: {error}")]
     outcomes = [Outcome(record.ladder, "measure", "done", saved(record, options)) for record in found]

@@ -151,6 +151,11 @@ def measure(ladder: str, options: Options) -> str:
     return saved(record, options)
 
 
+def save(record: records.Record, options: Options) -> Path:
+    """Save a record; its part stays, for the process that measures may still need it. Returns where the record is."""
+    return records.save_record(record, records.record_path(record.ladder, options.gpu, options.folder))
+
+
 def saved(record: records.Record, options: Options) -> str:
     """Save a record in place of its part; say where it is, how many points it has and which of them ran slowly."""
     path = records.record_path(record.ladder, options.gpu, options.folder)

@@ -26,7 +26,7 @@ def card(
     several = list(timings) if isinstance(timings, (list, tuple)) else [timings] if timings is not None else []
     ladders = [ladder_of(t) for t in several] or ([ladder] if ladder is not None else [])
     entries = [
-        ("Before this", ", ".join(before) or "nothing"),
+        ("Before this", "; ".join(before) or "nothing"),
         ("Reading time", "1 minute" if minutes == 1 else f"{minutes} minutes"),
     ]
     for one in ladders:

@@ -12,10 +12,11 @@ from climb.display.cell_output import CellOutput, table
 
 
 def cpu_table(timings: Timings, sizes: Sequence[Size] | None = None) -> CellOutput:
-    """The times of NumPy and PyTorch on the CPU of the record's machine, and how many times as fast our best rung is.
+    """The times of NumPy and PyTorch on a CPU, and how many times as fast our best rung is.
 
-    ``sizes`` are those to show, all that were measured by default. The CPU's caches are warm and the GPU's are cold.
-    Where no CPU has been measured yet, the table says what measures it.
+    It is the CPU of the record's machine, or of another one, whose GPU the caption names. ``sizes`` are those to show,
+    all that were measured by default. The CPU's caches are warm and the GPU's are cold. Where no CPU has been measured
+    yet, the table says what measures it.
 
     >>> cpu_table(timings("conv3d"))                                                         # doctest: +SKIP
     """
@@ -32,4 +33,5 @@ def cpu_table(timings: Timings, sizes: Sequence[Size] | None = None) -> CellOutp
         rows.append([f"{point.name}: {point.call}", size_label(point.size), time_text(spent), time_text(ours),
                      ratio_text(spent / ours)])  # fmt: skip
     columns = ["on the CPU", "size", "time", f"{timings.reference.gpu}", "ratio"]
-    return table(rows, columns, caption=f"{known.processor}; {known.record.date}")
+    other = f", in a machine with an {known.gpu}" if known.gpu != timings.reference.gpu else ""
+    return table(rows, columns, caption=f"{known.processor}{other}; {known.record.date}")

@@ -27,6 +27,7 @@ from climb.display.steps_figure import steps_figure, warp_steps
 from climb.display.style import alt_text, save, svg
 from climb.display.sweep_figure import sweep_figure
 from climb.display.themes import save_twins
+from climb.display.two_gpus_figure import two_gpus_figure
 
 #: Where the pictures of the README and the front page are.
 PICTURES = Path(__file__).resolve().parents[2] / "book" / "_static"
@@ -49,6 +50,7 @@ __all__ = [
     "steps_figure",
     "sweep_figure",
     "timeline_figure",
+    "two_gpus_figure",
     "warp_steps",
 ]
 

@@ -11,7 +11,7 @@ from typing import Any
 from climb.bench.problem import Size, size_label
 from climb.bench.records import PendingRung, command, spread_of
 from climb.bench.roofline import Limit, MissingCeiling, limit
-from climb.bench.shown_peers import LOWER, shown
+from climb.bench.shown_peers import like_for_like, shown
 from climb.bench.units import Resource
 
 
@@ -51,22 +51,23 @@ class Selected:
         Records from before kernels were named have few peers, and a figure shows them all.
         """
         named = any("kernels" in (getattr(p, "library", None) or {}) for p in self.peers)
-        return shown(self.peers) if named else self.peers
+        return shown(self.peers, self._precision) if named else self.peers
 
     @property
     def peer(self) -> Any | None:
         """The fastest peer that the limit holds, or None: it computes in the rungs' precision, by the definition."""
-        own = [p for p in self.peers if (getattr(p, "library", None) or {}).get("precision") not in LOWER]
+        own = [p for p in self.peers if like_for_like(p, self._precision)]
         held = [p for p in own if self.limit is None or self.share(p) is not None]
         return min(held, key=lambda p: p.median_s, default=None)
 
     def share(self, point: Any) -> float | None:
         """The share of the problem's limit that a point reaches.
 
-        None where the limit is unknown, and for a point that it does not hold: a peer in TF32, or one that is faster
-        than the limit and so computes in another way.
+        None where the limit is unknown, and for a point that it does not hold: a peer in TF32 beside rungs in another
+        precision, or one that is faster than the limit and so computes in another way.
         """
-        if self.limit is None or (getattr(point, "library", None) or {}).get("precision") == "TF32":
+        in_tf32 = (getattr(point, "library", None) or {}).get("precision") == "TF32"
+        if self.limit is None or (in_tf32 and self._precision != "TF32"):
             return None
         share = self.limit.share(point, spread_of(self.record.ceilings))
         return None if share > 1 and point.kind == "peer" else share
@@ -88,6 +89,10 @@ class Selected:
     def slowed(self, point: Any) -> int | None:
         """The mean SM clock in MHz of a point that ran below 95 % of the highest, else None."""
         return point.sm_clock_mhz if self.record.slowed(point) else None
+
+    @property
+    def _precision(self) -> str:
+        return self.ladder.problem.precision
 
     @property
     def resource(self) -> Resource:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from climb.bench import same_sms
 from climb.bench.data_sheets import sheet_of
@@ -28,7 +29,7 @@ def two_gpus(chosen: Mapping[str, Names], sizes: Mapping[str, Size] | None = Non
 
 
 def two_gpus_table(chosen: Mapping[str, Names], sizes: Mapping[str, Size] | None = None) -> CellOutput:
-    """A row for each kernel: its times on both GPUs, the expected and the measured ratio. See :func:`two_gpus`.
+    """A row for each kernel: its times on both GPUs, the measured and the expected ratio. See :func:`two_gpus`.
 
     The caption counts how many were as expected. A time that a GPU has not recorded yet is "pending".
     """
@@ -36,8 +37,9 @@ def two_gpus_table(chosen: Mapping[str, Names], sizes: Mapping[str, Size] | None
     here, there = (sheet_of(folder).name.split()[0] for folder in (BOOK_GPU, SECOND_GPU))
     rows = [[label, *_cells(one)] for label, one in found]
     counted = as_expected(one for _, one in found if one is not None)
-    caption = f"Times on both GPUs, and the time on the {there} over that on the {here}: {counted}"
-    return table(rows, ["kernel", here, there, "expected ratio", "ratio"], caption=caption)
+    caption = f"Times, and the ratio of the {there} to the {here}: {counted}"
+    shown = table(rows, ["kernel", here, there, "ratio (expected)"], caption=caption)
+    return replace(shown, html=shown.html.replace("rl-table", "rl-table rl-two-gpus", 1))
 
 
 def _each(chosen: Mapping[str, Names], sizes: Mapping[str, Size]) -> list[tuple[str, Expectation | None]]:
@@ -60,9 +62,10 @@ def _each(chosen: Mapping[str, Names], sizes: Mapping[str, Size]) -> list[tuple[
 
 def _cells(one: Expectation | None) -> list[str]:
     if one is None:
-        return ["pending", "pending", "", ""]
-    there = "pending" if one.measured_s is None else time_text(one.measured_s)
-    return [time_text(one.here_s), there, f"{one.expected:.2f}", "" if one.measured is None else f"{one.measured:.2f}"]
+        return ["pending", "pending", ""]
+    if one.measured is None or one.measured_s is None:
+        return [time_text(one.here_s), "pending", f"({one.expected:.2f})"]
+    return [time_text(one.here_s), time_text(one.measured_s), f"{one.measured:.2f} ({one.expected:.2f})"]
 
 
 def as_expected(found: Iterable[Expectation]) -> str:

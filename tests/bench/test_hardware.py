@@ -88,3 +88,16 @@ def test_a_commit_that_git_does_not_know_is_unknown(monkeypatch):
     monkeypatch.delenv("WORKLOG_COMMIT", raising=False)
     says(monkeypatch, "fatal: not a git repository\n", 128)
     assert hardware.commit() == "unknown"
+
+
+def test_a_board_that_is_chosen_by_the_environment_is_asked_for_by_its_address(monkeypatch):
+    commands = says(monkeypatch, "GPU-1\n")
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    monkeypatch.setattr(sys.modules["cupy"].cuda.runtime, "deviceGetPCIBusId", lambda n: "0000:1B:00.0", raising=False)
+    hardware.board()
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3")
+    hardware.board()
+    assert [command[:3] for command in commands] == [
+        ("nvidia-smi", "-i", "0"),
+        ("nvidia-smi", "-i", "0000:1B:00.0"),
+    ]

@@ -143,8 +143,10 @@ def test_a_whole_ladder_becomes_a_record(nvbench, tmp_path, monkeypatch, capfd):
     assert made_now.find("library", {"n": 1023}, "cold").library["name"] == "None"
     assert nvbench.states[0].asked["min_samples"] == 200 and nvbench.states[0].asked["timeout"] == 2.0
 
-    lines = capfd.readouterr().err.splitlines()
+    *lines, total = capfd.readouterr().err.splitlines()
     assert len(lines) == len(made_now.points)
+    assert all(re.search(r"; \d+\.\d s", line) for line in lines[1::2]), "what each point took"
+    assert re.match(r"7 points: [\d.]+ s: (\d+\.\d (case|prepare|check|trace|sample|other)(, |$)){6}", total)
     assert lines[0].startswith("[1/7] scale plain n=1024") and "cold" in lines[0] and "4000.00 us" in lines[0]
     assert "200 samples" in lines[0] and "batch" in lines[1] and "3600.00 us" in lines[1]
 
@@ -155,7 +157,7 @@ def test_the_percentage_of_the_limit_is_reported_once_the_ceilings_are_known(nvb
     # 8192 bytes at 4096 GB/s are 2 ns, and the floor 1998 us; the double's cold time is 4 ms, its batch 3.6 ms.
     ceilings = {"copy_gb_s": 4096.0, "floor_us": 1998.0}
     measure.run([Target(TINY, "rung", "plain", {"n": 1024})], Sampling(), keep=tmp_path, ceilings=ceilings)
-    cold, batch = capfd.readouterr().err.splitlines()
+    cold, batch, _ = capfd.readouterr().err.splitlines()
     assert "50 % of the limit" in cold and "of the limit" not in batch
 
 
@@ -186,7 +188,7 @@ def test_a_point_that_nvbench_gives_no_sample_for_is_an_error(nvbench, tmp_path,
 
 
 def test_a_child_that_dies_is_an_error_with_the_end_of_the_log(tmp_path, monkeypatch):
-    def dies(spec, out):
+    def dies(spec, out, meanwhile):
         (out / "nvbench.log").write_text("Run:  [1/1] point-0\nsegmentation fault\n")
         return -11
 
@@ -209,7 +211,7 @@ def test_an_interruption_ends_the_child(tmp_path, monkeypatch):
                 raise KeyboardInterrupt
             return super().wait(timeout)
 
-    monkeypatch.setattr(measure.subprocess, "Popen", Sleeper)
+    monkeypatch.setattr(subprocess, "Popen", Sleeper)
     with pytest.raises(KeyboardInterrupt):
         measure.run_child(tmp_path / "spec.json", tmp_path)
     assert started[0].returncode == -signal.SIGKILL  # it was still asleep, or it would have ended with 0
@@ -257,6 +259,17 @@ def test_ceilings_come_from_the_fastest_rung_with_every_sample(nvbench, tmp_path
         len(records.load_sessions(tmp_path / "new").sessions) == 2 == 1 + len(records.load_sessions(tmp_path).sessions)
     )
     assert "write_gb_s" in found.values.pending
+
+
+def test_sessions_of_boards_that_are_measured_side_by_side_have_names_of_their_own(nvbench, tmp_path, monkeypatch):
+    monkeypatch.setattr(measure, "ladder_names", lambda: (TINY,))
+    for chosen, board, end in (("0", "0123abcd", "Z 0123abcd"), ("1", "89abcdef", "Z 89abcdef"), ("", "0123abcd", "Z")):
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", chosen)
+        monkeypatch.setattr(hardware, "board", lambda board=board: board)
+        found = measure.record_ceilings(Sampling(), [tmp_path])
+        assert found.session.endswith(end) and found.board == board
+        records.save_ceilings(found, tmp_path)
+    assert len(records.load_sessions(tmp_path).sessions) == 3
 
 
 def test_a_ceiling_whose_ladder_fails_stays_pending_and_no_floor_is_an_error(nvbench, tmp_path, monkeypatch):

@@ -8,6 +8,7 @@ import os
 import signal
 import subprocess
 import sys
+import types
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from tools.nvbench_double import State, nvbench_double  # noqa: F401
 
 from climb.bench import bench_child, measure, records
 from climb.bench.measure import MeasurementFailed, Sampling
-from climb.bench.recording import record_ladder
+from climb.bench.recording import record_ladder, record_ladders
 from climb.bench.records import parts
 
 TINY = "tiny_ladder.scale"
@@ -44,7 +45,7 @@ def dies(nvbench, monkeypatch):
 
         monkeypatch.setattr(State, "exec", sampled)
 
-    def forked(spec: Path, out: Path) -> int:
+    def forked(spec: Path, out: Path, meanwhile) -> int:
         nvbench.benchmarks.clear()
         nvbench.states.clear()
         times = tuple(SECONDS[target["name"]] for target in json.loads(spec.read_text())["targets"])
@@ -144,6 +145,84 @@ def test_times_of_a_gpu_that_has_become_slower_are_measured_anew(killed, capfd, 
     times = {point.name: point.median_s for point in whole.points if point.regime == "cold"}
     assert times == pytest.approx(SECONDS, rel=1e-3)
     assert [(run.points, run.again) for run in whole.runs] == [(8, None), (6, 1.0)], "none is of the killed run"
+
+
+@pytest.fixture
+def three(monkeypatch):
+    """Three ladders like the tiny one, by the names that ``load_ladder`` takes."""
+    names = [f"tiny_ladder.{name}" for name in ("first", "middle", "last")]
+    for name in names:
+        problem = replace(scale.problem, name=name.rpartition(".")[2])
+        monkeypatch.setitem(sys.modules, name, types.ModuleType(name))
+        sys.modules[name].ladder = replace(scale.ladder, problem=problem, ceiling=None)
+    return names
+
+
+def test_ladder_that_ends_the_process_fails_alone(dies, three, tmp_path, monkeypatch, capfd):
+    saved, failures = [], {}
+    dies(20)  # in the middle one
+    run_child = measure.run_child
+
+    def once(*arguments):
+        status = run_child(*arguments)
+        dies(0)
+        return status
+
+    monkeypatch.setattr(measure, "run_child", once)
+    found = record_ladders(three, Sampling(), [tmp_path], failures=failures, parts_in=tmp_path, save=saved.append)
+    assert [record.ladder for record in found] == ["first", "last"]
+    assert all(len(record.points) == 2 * TARGETS and not record.runs for record in found)
+    assert list(failures) == [three[1]] and "status -9" in failures[three[1]]
+    assert [record.ladder for record in saved] == ["first", "last"]
+    assert "middle.part: keeps 2 of 7 targets" in capfd.readouterr().err
+
+
+def test_record_whose_last_peer_is_unavailable_is_saved_while_the_run_goes_on(nvbench, three, tmp_path, monkeypatch):
+    """As on a machine without a library: what is whole is saved after a look that saw all but the last target."""
+    lacking = replace(scale.library, prepare=lambda arrays, size: __import__("no_such_library"))
+    first = sys.modules[three[0]]
+    first.ladder = replace(first.ladder, peers=(lacking,))
+    looks, saved = [], []
+    settle = bench_child.Run._settle
+
+    def settled(run, index, result):
+        if run.targets[index].ladder == three[0] and "skipped" in result:
+            looks[0]()  # the part has its last line, the outcome of the peer is not yet written
+            settle(run, index, result)
+            looks[0]()
+        else:
+            settle(run, index, result)
+
+    def run_child(spec, out, meanwhile):
+        looks[:] = [meanwhile]
+        return bench_child.main(spec, out, double.Gpu())
+
+    monkeypatch.setattr(bench_child.Run, "_settle", settled)
+    monkeypatch.setattr(measure, "run_child", run_child)
+
+    def save(record):
+        saved.append((record.ladder, len(nvbench.states)))
+
+    record_ladders(three, Sampling(), [tmp_path], failures={}, parts_in=tmp_path, save=save)
+    assert saved[0] == ("first", 13), "at the first regime of its last target, and not at the end of the run"
+
+
+def test_fault_that_leaves_no_gpu_ends_the_process_and_fails_its_ladder(dies, three, tmp_path, monkeypatch):
+    dies(0)
+    failures, lost = {}, []
+    prepare = measure.find_peer
+
+    def faulty(ladder, name):
+        if ladder.name == "first":
+            lost.append(name)
+            raise RuntimeError("an illegal memory access was encountered")
+        return prepare(ladder, name)
+
+    monkeypatch.setattr(measure, "find_peer", faulty)
+    monkeypatch.setattr(double.Gpu, "synchronize", lambda self: 1 / 0 if lost else None)
+    found = record_ladders(three, Sampling(), [tmp_path], failures=failures, parts_in=tmp_path)
+    assert [record.ladder for record in found] == ["middle", "last"]
+    assert "illegal memory access" in failures.pop(three[0]) and not failures
 
 
 def test_line_that_was_cut_off_is_left_out(killed):

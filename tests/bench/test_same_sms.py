@@ -102,11 +102,12 @@ def test_table_marks_what_is_pending_and_counts_what_came_as_expected(recorded, 
     chosen = {"scale": ("plain", "vector", "library")}
     before = two_gpus.two_gpus_table(chosen).text
     assert before.splitlines()[0].endswith(": expected, not measured yet") and before.count("pending") == 3
+    assert "rl-two-gpus" in two_gpus.two_gpus_table(chosen).html
     save(recorded / SECOND_GPU, {"vector": RATIO * MEMORY_S / 0.8, "library": 5e-6}, "NVIDIA H100 80GB HBM3")
     after = two_gpus.two_gpus_table(chosen, sizes={"scale": {"n": 1024}}).text.splitlines()
     assert after[0].endswith(": 2 of 3 within 10 % of what was expected")
-    assert after[3].split() == ["plain,", "n=1024", "4.00", "µs", "4.00", "µs", "1.00", "1.00"]
-    assert after[5].split()[-2:] == [f"{RATIO * 0.75 / 0.8:.2f}", "3.75"]
+    assert after[3].split() == ["plain,", "n=1024", "4.00", "µs", "4.00", "µs", "1.00", "(1.00)"]
+    assert after[5].split()[-2:] == ["3.75", f"({RATIO * 0.75 / 0.8:.2f})"]
 
 
 def test_table_of_a_ladder_that_nobody_has_recorded_is_pending(recorded, monkeypatch):

@@ -9,6 +9,7 @@ import pytest
 from tiny_ladder import made, scale
 
 from climb.bench import report
+from climb.bench.records import load_record
 from climb.bench.shown_peers import shown
 from climb.bench.timings import Timings
 from climb.display.selection import select
@@ -73,3 +74,28 @@ def test_a_figure_draws_the_shown_peers_of_records_that_name_kernels(kernels, dr
     record = msgspec.structs.replace(made.record(), points=(*rungs, *forms))
     chosen = select(Timings(scale.ladder, "cold", record))
     assert [p.name for p in chosen.peers] == ["fast", "slow"] and [p.name for p in chosen.drawn_peers] == drawn
+
+
+def test_beside_rungs_in_tf32_the_libraries_are_shown_in_tf32():
+    """Not the form in fp32, which would make any kernel in TF32 look many times as fast as the library."""
+    peers = (
+        peer("fp32", 8e-6, "cuBLAS"),
+        peer("TF32", 1e-6, "cuBLAS", "TF32"),
+        peer("halves", 4e-6, "CUTLASS", "fp16"),
+    )
+    assert [point.name for point in shown(peers, "TF32")] == ["TF32", "halves"]
+    assert [point.name for point in shown(peers)] == ["fp32", "TF32", "halves"]
+
+
+@pytest.mark.parametrize("name", ["tf32gemm", "classifier_tf32", "hgemm", "convlayer_f16", "sparse_gemm"])
+def test_ladders_in_low_precision_are_compared_with_libraries_in_theirs(name):
+    chosen = select(load_record(name))
+    assert chosen.drawn_peers[0].library["precision"].startswith(chosen.ladder.problem.precision)
+    assert chosen.peer.library["precision"].startswith(chosen.ladder.problem.precision)
+
+
+def test_the_report_names_peers_that_were_added_after_the_record():
+    record = made.record()
+    ladder = replace(scale.ladder, peers=(*scale.ladder.peers, replace(scale.library, name="newer")))
+    assert report.unmeasured_peers(record, scale.ladder) == []
+    assert report.unmeasured_peers(record, ladder) == [f"scale, newer: added after this record of {record.date}"]

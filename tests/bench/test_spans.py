@@ -41,6 +41,17 @@ def test_each_launch_has_its_blocks_waits_and_barriers() -> None:
     assert start.went_on is None and len(stays.barriers) == 2  # a barrier of the block for each step but the first
 
 
+@pytest.mark.thorough
+def test_a_launch_that_stays_marks_each_of_its_steps() -> None:
+    """One warp of a block starts copies and leaves early; the first thread passes at least one barrier a step."""
+    measured = spans.run(load_ladder("unet")["streamed"], {"batch": 1, "width": 32}, emulated, lambda: None, runs=1)
+    empties, stays = measured.launches
+    assert (empties.kernel, stays.kernel) == ("unet_empty", "unet_streamed")
+    assert 32 < len(stays.barriers) < probes.MARKS
+    times = [stays.began, stays.went_on, *stays.barriers, stays.ended]
+    assert stays.barriers == tuple(sorted(stays.barriers)) and max(times) == stays.ended
+
+
 def test_probes_leave_results_as_they_are_and_a_wrong_one_is_refused(monkeypatch) -> None:
     broken = replace(CHAIN.problem, reference=lambda inputs, size: {"counts": np.full(132, 9, np.int32)})
     rung = replace(CHAIN["stream"], ladder=replace(CHAIN, problem=broken))

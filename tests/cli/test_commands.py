@@ -48,7 +48,7 @@ def test_each_command_has_help(command, capsys):
         (["record", "transpoze"], "climb record: error: no ladder 'transpoze'; the ladders are "),
         (["record", "--only", "dance"], "climb record: error: no step 'dance'; the steps are ceilings, measure, "),
         (["record", "--size", "rows"], "climb record: error: argument --size: 'rows' is no size"),
-        (["record", "copy", "--rung", "scalar", "--together"], "climb record: error: --rung and --size measure a part"),
+        (["record", "copy", "--rung", "x", "--only", "measure"], "climb record: error: --rung and --size measure a"),
         (["profile", "transpoze"], "climb profile: error: no ladder 'transpoze'"),
         (["search", "copy"], "climb search: error: the ladder copy has no search"),
         (["repeats", "no.such.module"], "climb repeats: error: no module no"),

@@ -77,7 +77,7 @@ def test_folders_of_the_repository_are_named_by_their_gpu(capsys):
         (["nvidia-h200", "{empty}"], "have no record of the same ladder"),
         (["nvidia-h200", "nvidia-h200", "--ladder", "transpoze"], "no record of transpoze on nvidia-h200"),
         (["nvidia-h200", "nvidia-h200", "--regime", "hot"], "regime is 'hot'; expected one of cold, batch, dirty"),
-        (["nowhere", "nvidia-h200"], "no folder of records 'nowhere'; expected a path, or one of nvidia-h200"),
+        (["nowhere", "nvidia-h200"], "no folder of records 'nowhere'; expected a path, or one of nvidia-h"),
     ],
 )
 def test_what_cannot_be_compared_is_one_line(argv, says, tmp_path, capsys):

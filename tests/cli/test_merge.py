@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 
 import pytest
@@ -10,6 +11,7 @@ from tiny_ladder import made, scale
 
 from climb.bench import merging, records
 from climb.bench.records import CEILINGS_FILE
+from climb.bench.records.ceilings import Ceiling
 from climb.cli import main
 from climb.validation.faults import clean_path
 
@@ -34,6 +36,22 @@ def test_records_are_taken_over_with_the_ceilings_of_their_session(elsewhere, ca
     assert records.load_record("scale", folder=target) == records.load_record("scale", folder=source)
     assert main(["merge", str(source), "--into", str(target)]) == 0
     assert len(records.load_sessions(target).sessions) == 1
+
+
+def test_folders_of_two_boards_are_taken_over_each_record_with_its_own_ceilings(tmp_path, monkeypatch):
+    problem = dataclasses.replace(scale.problem, name="other")
+    ladders = {"scale": scale.ladder, "other": dataclasses.replace(scale.ladder, problem=problem)}
+    monkeypatch.setattr(merging, "ladder_names", lambda: tuple(ladders))
+    monkeypatch.setattr(merging, "load_ladder", ladders.__getitem__)
+    target = tmp_path / "nvidia-h200"
+    for number, name in enumerate(ladders):
+        folder, session = tmp_path / name, f"2026-11-23T06:50Z {number}{number}{number}{number}0000"
+        measured = {**made.ceilings().ceilings, "copy_gb_s": Ceiling(1000.0 + number, 0.01)}
+        records.save_ceilings(replace(made.ceilings(), session=session, ceilings=measured), folder)
+        records.save_record(replace(made.record(), ladder=name, session=session), folder / f"{name}.json")
+        assert main(["merge", str(folder), "--into", str(target)]) == 0
+    found = {name: records.load_record(name, folder=target).ceilings["copy_gb_s"] for name in ladders}
+    assert found == {"scale": 1000.0, "other": 1001.0}
 
 
 @pytest.mark.parametrize(

@@ -48,7 +48,7 @@ def test_ladders_are_recorded_together(on_a_gpu, tmp_path, capfd, monkeypatch):
     other = "tiny_ladder.other"
     monkeypatch.setitem(sys.modules, other, types.ModuleType(other))
     sys.modules[other].ladder = replace(scale.ladder, problem=replace(scale.problem, name="other"), ceiling=None)
-    assert main(["record", TINY, other, "--together", "--records", str(tmp_path)]) == 0
+    assert main(["record", TINY, other, "--records", str(tmp_path)]) == 0
     first, second = (records.load_record(name, folder=tmp_path) for name in ("scale", "other"))
     assert (len(first.points), len(second.points)) == (14, 14)
     assert "2 of 2 steps done in" in capfd.readouterr().err
@@ -81,13 +81,13 @@ def test_a_ladder_that_fails_does_not_stop_the_others(on_a_gpu, tmp_path, capfd,
     wrong = "tiny_ladder.wrong"
     monkeypatch.setitem(sys.modules, wrong, types.ModuleType(wrong))
     sys.modules[wrong].ladder = replace(scale.faulty, problem=replace(scale.problem, name="wrong"), ceiling=None)
-    assert main(["record", wrong, TINY, "--together", "--records", str(tmp_path)]) == 1
+    assert main(["record", wrong, TINY, "--records", str(tmp_path)]) == 1
     said = capfd.readouterr().err
     assert "tiny_ladder.wrong: measure failed: " in said and "WrongResult" in said and "1 of 2 steps done in" in said
     assert "A step that failed or was skipped has changed no record." in said
     assert len(records.load_record("scale", folder=tmp_path).points) == 14
     assert [p.name for p in tmp_path.iterdir()] == ["scale.json"]
-    assert main(["record", wrong, "--together", "--records", str(tmp_path)]) == 1
+    assert main(["record", wrong, "--records", str(tmp_path)]) == 1
     assert "MeasurementFailed" in capfd.readouterr().err
 
 
@@ -108,7 +108,7 @@ def test_the_command_leaves_the_record_alone_for_a_part_a_failure_and_an_interru
         assert main(["record", TINY, wrong]) == 2
         assert says in capfd.readouterr().err
 
-    def interrupted(spec, out):
+    def interrupted(spec, out, meanwhile):
         os.kill(os.getpid(), signal.SIGTERM)  # as `timeout` does; Ctrl-C raises KeyboardInterrupt as well
 
     monkeypatch.setattr(measure, "run_child", interrupted)

@@ -171,7 +171,7 @@ def test_timing_table_stops_at_a_rung_and_shows_the_readers_times():
 def test_card_shows_prerequisites_reading_time_ladder_and_gpu():
     shown = card(before=["a warp", "a <grid>"], minutes=20, timings=made_up_timings())
     assert repr(shown).split("\n") == [
-        "Before this: a warp, a <grid>",
+        "Before this: a warp; a <grid>",
         "Reading time: 20 minutes",
         "Ladder copy: naive → float4 → same → worse",
         "Measured on: A GPU, 2026-01-02",

@@ -6,7 +6,6 @@ import json
 import socket
 import sys
 import threading
-import time
 from pathlib import Path
 from typing import Any
 
@@ -89,23 +88,25 @@ class TestRendezvous:
 
 class TestLaunch:
     @staticmethod
-    def run(text: str, tmp_path: Path, capfd: pytest.CaptureFixture[str], *options: str) -> tuple[int, str, float]:
-        """Status, error output and duration of a program of two processes."""
+    def run(text: str, tmp_path: Path, capfd: pytest.CaptureFixture[str], *options: str) -> tuple[int, str]:
+        """Status and error output of a program of two processes."""
         (tmp_path / "program.py").write_text(
             "import json, os, pathlib, sys, time\nrank = int(os.environ['RANK'])\n"
             "def says(what, waits, ago=0):\n"
             "    text = json.dumps({'what': what, 'waits': waits, 'since': time.time() - ago})\n"
             "    path = pathlib.Path(os.environ['CLIMB_STATUS'], f'{rank}.json')\n"
             "    path.with_suffix('.new').write_text(text)\n"
-            "    path.with_suffix('.new').replace(path)\n" + text,
+            "    path.with_suffix('.new').replace(path)\n"
+            "def wait_to_be_ended():\n"
+            "    time.sleep(30)\n"
+            "    pathlib.Path(__file__).with_name('outlived').touch()\n" + text,
             encoding="utf-8",
         )
-        began = time.monotonic()
         status = launch.main(["--processes", "-n", "2", *options, str(tmp_path / "program.py")])
-        return status, capfd.readouterr().err, time.monotonic() - began
+        return status, capfd.readouterr().err
 
     def test_ranks_that_end_well(self, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
-        status, said, _ = self.run("pathlib.Path(__file__).with_name(str(rank)).touch()", tmp_path, capfd)
+        status, said = self.run("pathlib.Path(__file__).with_name(str(rank)).touch()", tmp_path, capfd)
         assert (status, said) == (0, "") and {"0", "1"} <= {one.name for one in tmp_path.iterdir()}
 
     def test_ranks_can_import_climb_wherever_their_program_lies(
@@ -118,9 +119,9 @@ class TestLaunch:
 
     def test_rank_that_dies_ends_all(self, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: Any) -> None:
         monkeypatch.setattr(launch, "GRACE", 0.2)
-        text = "says('sample 3', rank == 0)\nsys.exit(3) if rank else time.sleep(60)"
-        status, said, seconds = self.run(text, tmp_path, capfd)
-        assert status == 3 and seconds < 10
+        text = "says('sample 3', rank == 0)\nsys.exit(3) if rank else wait_to_be_ended()"
+        status, said = self.run(text, tmp_path, capfd)
+        assert status == 3 and not (tmp_path / "outlived").exists()
         assert "rank 1 ended with status 3; all ranks are ended" in said
         assert "rank 0 was running; it waited in: sample 3" in said
 
@@ -128,18 +129,18 @@ class TestLaunch:
         self, tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: Any
     ) -> None:
         monkeypatch.setattr(launch, "GRACE", 0.2)
-        status, said, _ = self.run("os.kill(os.getpid(), 9) if rank else time.sleep(60)", tmp_path, capfd)
-        assert status == 1 and "rank 1 was killed by SIGKILL" in said
+        status, said = self.run("os.kill(os.getpid(), 9) if rank else wait_to_be_ended()", tmp_path, capfd)
+        assert status == 1 and not (tmp_path / "outlived").exists() and "rank 1 was killed by SIGKILL" in said
 
     def test_rank_that_hangs_is_named(self, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
         text = (
             "if rank == 1: says('a loop', False)\n"
             "while not pathlib.Path(os.environ['CLIMB_STATUS'], '1.json').exists(): time.sleep(0.01)\n"
             "if rank == 0: says('halos', True, ago=9)\n"
-            "time.sleep(60)"
+            "wait_to_be_ended()"
         )
-        status, said, seconds = self.run(text, tmp_path, capfd, "--silence", "5")
-        assert status == 1 and seconds < 10
+        status, said = self.run(text, tmp_path, capfd, "--silence", "5")
+        assert status == 1 and not (tmp_path / "outlived").exists()
         assert "rank 1 did not come; all ranks are ended" in said
         assert "rank 1 was running; it last did: a loop" in said
 

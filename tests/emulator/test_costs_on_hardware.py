@@ -7,7 +7,7 @@ import pytest
 from harness import Device
 
 from climb.emulator import run
-from climb.emulator.counters import access_cost, cost_model
+from climb.emulator.counters import access_cost, address_patterns, cost_model
 from climb.emulator.simt.lanes import Lanes
 
 NEIGHBOURS = r"""
@@ -124,9 +124,9 @@ def test_cost_of_an_access_does_not_depend_on_how_its_warps_are_divided(monkeypa
         place = here * 4 if number % 2 else rng.permutation(count)[here] * 4
         address = (place + 512 * (here // 32 % 3 == 1)).reshape(1, -1)
         costs = []
-        for fewest in (access_cost.FEWEST, 2):
-            monkeypatch.setattr(access_cost, "FEWEST", fewest)
-            monkeypatch.setattr(access_cost, "_last", ())
+        for fewest in (address_patterns.FEWEST, 2):
+            monkeypatch.setattr(address_patterns, "FEWEST", fewest)
+            address_patterns.forget()
             costs.append(access_cost.access_cost(group, address, 8, 4, cost_model.sectors))
         monkeypatch.undo()
         assert costs[0] == costs[1]

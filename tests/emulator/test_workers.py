@@ -237,6 +237,21 @@ def test_batches_are_of_whole_clusters_and_an_even_number() -> None:
         number = -(-blocks // size)
         assert size % cluster == 0 and (size * threads <= batches.MOST_LANES or size == cluster)
         assert number == 1 if blocks * threads <= batches.LANES else number % 2 == 0
+        wide = batch_size(blocks, threads, cluster, wide=True)
+        assert wide >= size and wide % cluster == 0 and wide * threads <= 2 * batches.MOST_LANES
+
+
+@pytest.mark.parametrize(
+    ("kernel", "code", "wide"),
+    [
+        ("plain", "o[i] = i;", True), ("whole", "atomicAdd(o, 1);", True),
+        ("real", "atomicAdd((float*)o, 1.f);", False), ("returns", "o[i] = atomicAdd(o, 1);", False),
+        ("clocks", "o[i] = clock();", False),
+    ],
+)  # fmt: skip
+def test_only_kernels_that_may_run_in_any_order_get_wide_batches(kernel: str, code: str, wide: bool) -> None:
+    source = f'extern "C" __global__ void {kernel}(int* o) {{ int i = blockIdx.x * blockDim.x + threadIdx.x; {code} }}'
+    assert Device(source).kernel(kernel)._any_order == wide
 
 
 def test_launch_does_without_workers_if_there_is_no_room_for_copies(

@@ -77,7 +77,7 @@ def both_ways(monkeypatch: pytest.MonkeyPatch) -> Iterator[Tally]:
     def idle(self: Pool, number: int, _: float) -> list[Worker]:
         return [worker for worker in self.workers[:number] if worker.poll(10)]
 
-    def batch_size(blocks: int, threads: int, cluster: int) -> int:
+    def batch_size(blocks: int, threads: int, cluster: int, wide: bool) -> int:
         return -(-blocks // cluster // BATCHES) * cluster
 
     start_workers()

@@ -114,7 +114,8 @@ class Bench(types.ModuleType):
         self.json = Path(argv[4])
         entries = []
         for index, benchmark in enumerate(self.benchmarks):
-            assert benchmark.criterion == "stdrel" and benchmark.parameters["max-noise"] == 0.005
+            noise = bench_child.ANY_NOISE if benchmark.name.endswith("batch") else 0.005
+            assert benchmark.criterion == "stdrel" and benchmark.parameters["max-noise"] == noise
             os.write(1, f"Run:  [{index + 1}/{len(self.benchmarks)}] {benchmark.name} [Device=0]\n".encode())
             self.summaries = []
             state = State(self, benchmark.name)
@@ -160,7 +161,7 @@ def nvbench_double(monkeypatch):
     monkeypatch.setattr(cuda, "bench", bench, raising=False)
     monkeypatch.setattr(hardware, "device_block", lambda: made.DEVICE)
 
-    def run_child(spec: Path, out: Path) -> int:
+    def run_child(spec: Path, out: Path, meanwhile=None) -> int:
         bench.benchmarks.clear()  # each run is a new process
         return bench_child.main(spec, out, Gpu())
 

@@ -9,7 +9,8 @@ from climb import MissingRecord, load_ladder, load_record
 TO_COUNT = {
     "async_reduction cluster", "chain", "classifier_work", "conv2d_sizes", "conv3d_tiles",
     "convlayer_batch", "convlayer_f16", "convlayer_int direct", "convlayer_tensor",
-    "fft_conv3d boxes", "fft_conv3d dependent", "floor", "hgemm balanced", "integer", "launch", "report_layouts",
+    "fft_conv3d boxes", "fft_conv3d dependent", "fft_crossover", "floor", "hgemm balanced", "integer", "launch",
+    "report_layouts",
     "shared", "sparse_pipe", "tensor_bf16", "tensor_f16", "tensor_fp8", "tensor_int8", "tensor_tf32", "unet",
     "unet_f16", "write",
 }  # fmt: skip

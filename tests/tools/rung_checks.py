@@ -44,13 +44,17 @@ REACHES_ALL = {
     *((ladder, "source") for ladder in ("accurate_sum", "argmax", "async_reduction", "reduction", "reduction_max")),
     ("classifier_work", "input"),
     *((ladder, "filter") for ladder in ("conv2d", "conv2d_sizes", "fft_conv2d")),
-    *((ladder, "weights") for ladder in ("conv3d", "conv3d_tiles", "fft_conv3d")),
+    *((ladder, "weights") for ladder in ("conv3d", "conv3d_tiles", "fft_conv3d", "fft_crossover")),
     ("unet", "parameters"),
     ("unet_f16", "parameters"),
 }
 #: The same of one rung, by ladder, rung and name, because it takes a single sample.
 REACHES_ALL_OF_ONE = {
-    *(("unet", rung, name) for rung in ("persistent", "streamed") for name in ("sample", "observation")),
+    *(
+        ("unet", rung, name)
+        for rung in ("persistent", "streamed", "in_registers")
+        for name in ("sample", "observation")
+    ),
     *(("unet_f16", "streamed", name) for name in ("sample", "observation")),
 }
 

@@ -115,7 +115,9 @@ def made_up_timings(mine: Any = None) -> SimpleNamespace:
         )  # fmt: skip
 
     size = {"n": 10}
-    problem = SimpleNamespace(title="A copy", headline=(size,), work=lambda size: Work(read=8 * 10**9))
+    problem = SimpleNamespace(
+        title="A copy", precision="fp32", headline=(size,), work=lambda size: Work(read=8 * 10**9)
+    )
     ladder = SimpleNamespace(name="copy", problem=problem, names=("naive", "float4", "same", "worse"))
     points = [
         point(*p)

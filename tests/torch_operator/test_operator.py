@@ -20,6 +20,12 @@ def layer(i: int, o: int, length: int, k: int, batch: int = 1, grad: bool = Fals
     return [torch.randn(shape, device=DEVICE, requires_grad=grad) for shape in shapes]
 
 
+@pytest.fixture(autouse=True)
+def in_float32(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What PyTorch computes to compare with: in float32, not in TF32, which is cuDNN's default."""
+    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
+
+
 def ran(monkeypatch: pytest.MonkeyPatch) -> list[dict]:
     """The sizes that our kernel runs from here on."""
     import climb.torch.operator
@@ -66,6 +72,29 @@ def test_registration_is_complete() -> None:
     for bias in (b, None):
         torch.library.opcheck(torch.ops.climb.conv1d.default, (x, w, bias, 1, padding, 1, 1))
     torch.library.opcheck(torch.ops.climb.conv1d.default, (*layer(8, 4, 12, 3, batch=2, grad=True), 2, 1, 1, 1))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("shape", [(2, 256, 16, 5), (512, 512, 8, 5), (1024, 1024, 4, 5)])
+def test_registration_and_gradients_of_layers_that_run_on_a_gpu(
+    shape: tuple[int, int, int, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    padding, sizes = shape[3] // 2, ran(monkeypatch)
+    mine, theirs = layer(*shape, grad=True), layer(*shape, grad=True)
+    torch.library.opcheck(torch.ops.climb.conv1d.default, (*mine, 1, padding, 1, 1))
+    for (x, w, b), function in ((mine, conv1d), (theirs, torch.nn.functional.conv1d)):
+        function(x, w, b, padding=padding).square().sum().backward()
+    assert sizes and all(size == dict(zip("iolk", shape, strict=True)) for size in sizes)
+    for one, other in zip(mine, theirs, strict=True):
+        error = (one.grad - other.grad).abs().max() / other.grad.abs().max()
+        assert error <= 1e-4, f"{error:.1e} of the largest gradient"
+
+
+@pytest.mark.parametrize(("stride", "dilation"), [(1, 1), (2, 1), (1, 2)])
+def test_gradients_are_those_of_finite_differences(stride: int, dilation: int) -> None:
+    """In float64, whose products PyTorch computes: what is checked is the operator's own rule for gradients."""
+    tensors = [each.double().detach().requires_grad_() for each in layer(3, 2, 7, 3, batch=2)]
+    assert torch.autograd.gradcheck(lambda x, w, b: conv1d(x, w, b, stride, 1, dilation), tensors)
 
 
 @pytest.mark.parametrize("batched", [True, False])

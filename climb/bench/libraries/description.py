@@ -18,7 +18,8 @@ LONGEST_NAME = 160
 
 def describe(name: str, version: str, algorithm: str, precision: str) -> Description:
     """A description by its fields, in the order in which records hold them."""
-    return {"name": name, "version": version, "algorithm": algorithm, "precision": precision}
+    # PyTorch's version is a subclass of str, which msgspec refuses to write.
+    return {"name": name, "version": str(version), "algorithm": algorithm, "precision": precision}
 
 
 def dotted(number: int, *places: int) -> str:

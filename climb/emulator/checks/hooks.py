@@ -158,6 +158,8 @@ def store_rows(
         batch.in_flight.check_global(group, site, allocation, address)
     if batch.clock is not None:
         handed_over(group, site, address, gives=True, takes=False)
+    if batch.footprint is not None:
+        batch.footprint.store_rows(allocation, first, site.width)
     target = windows(allocation.data, site.width, WARP)
     rows = np.ascontiguousarray(np.broadcast_to(value, group.lanes.shape), site.container).reshape(-1, WARP)
     target[first] = rows.view(target.dtype)[:, 0]

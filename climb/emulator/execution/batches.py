@@ -24,15 +24,16 @@ LANES = 1 << 15  # more lanes than these are divided into batches, an even numbe
 MOST_LANES = 1 << 16  # lanes of a batch: a register takes 256 KiB, so that some fit into the L2 cache of a CPU
 
 
-def batch_size(blocks: int, threads: int, cluster: int) -> int:
+def batch_size(blocks: int, threads: int, cluster: int, wide: bool = False) -> int:
     """The blocks of a batch, in a launch of `blocks` blocks of `threads` threads: whole clusters.
 
-    It depends on the launch alone, because what racing blocks compute depends on it.
+    It depends on the launch alone, because what racing blocks compute depends on it. `wide`: batches may be twice as
+    large, which takes fewer calls of NumPy.
     """
     lanes = blocks * threads
     if lanes <= LANES:
         return blocks
-    batches = 2 * -(-lanes // (2 * MOST_LANES))
+    batches = 2 * -(-lanes // (2 * MOST_LANES << wide))
     return -(-blocks // cluster // batches) * cluster
 
 

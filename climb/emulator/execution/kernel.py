@@ -28,12 +28,12 @@ from ..simt.block_order import BlockOrder
 from ..simt.code import Code, TranslatedKernel
 from ..simt.launch_counts import LaunchCounts
 from .ahead import Experience, run
-from .batches import Batches, batch_size
+from .batches import MOST_LANES, Batches, batch_size
 from .cooperative import make_workspace, resident_blocks
 from .jobs import Origin
 from .processes import pool
 from .schedules import Schedule, current
-from .workers import independent, number_of_workers
+from .workers import commutes, independent, number_of_workers
 
 MAX_THREADS = 1024
 MAX_BLOCK = (1024, 1024, 64)
@@ -103,7 +103,8 @@ class Kernel:
         threads, blocks = math.prod(block), math.prod(grid)
         if cooperative:
             self._check_resident(blocks, threads, shared_bytes, registers)
-        size = blocks if cooperative else batch_size(blocks, threads, math.prod(clusters))
+        wide = blocks * threads > MOST_LANES and self._any_order
+        size = blocks if cooperative else batch_size(blocks, threads, math.prod(clusters), wide)
         enabled, chain = chosen(checks), chain_of(memory)
         schedule = schedule or current()
         processes = number_of_workers()
@@ -153,6 +154,10 @@ class Kernel:
     @cached_property
     def _independent(self) -> bool:
         return independent(self.code)
+
+    @cached_property
+    def _any_order(self) -> bool:
+        return self._independent and commutes(self.code)
 
     @cached_property
     def _lets_next_start(self) -> bool:

@@ -7,6 +7,7 @@ process of pytest-xdist, which has one process for each core already, it is one.
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -24,6 +25,9 @@ _ELSEWHERE = (
     "tex.", "tld4.", "suld.", "sust.", "sured.", "cp.async.bulk", "cp.reduce", "tensormap.", "call.vprintf",
     "call.malloc", "call.free",
 )  # fmt: skip
+
+_CLOCK = re.compile(r"%(clock|globaltimer)")
+_FLOAT = re.compile(r"\.(b?f16|f32|f64|bf16)")
 
 _chosen: ContextVar[int | None] = ContextVar("workers", default=None)
 
@@ -65,6 +69,14 @@ def independent(code: Code) -> bool:
     guards = {block.guard[0].name for block in code.blocks if block.guard is not None}
     read = guards.union(*(roles(one)[1] for one in instructions))
     return not any(_orders(one, read) for one in instructions)
+
+
+def commutes(code: Code) -> bool:
+    """Whether the results of a kernel whose blocks are independent, and do not race, are the same bits in any order of
+    the blocks: it adds no floats by atomics and reads no clock."""
+    instructions = [one for block in code.blocks for one in block.instructions]
+    floats = any(one.opcode.startswith(("atom.", "red.")) and _FLOAT.search(one.opcode) for one in instructions)
+    return not floats and not any(_CLOCK.search(one.text) for one in instructions)
 
 
 def _orders(instruction: ptx.Instruction, read: set[str]) -> bool:

@@ -72,6 +72,9 @@ class Emitter(Protocol):
     def is_read(self, target: ptx.Operand) -> bool:
         """Whether any instruction reads a register of a destination."""
 
+    def is_address(self, target: ptx.Operand) -> bool:
+        """Whether a memory access takes its address from a register."""
+
     def place(self, instruction: ptx.Instruction) -> str:
         """The name in generated code of a site that tells errors where the instruction is."""
 

@@ -6,11 +6,13 @@ from collections.abc import Callable
 
 import numpy as np
 
-from .registry import helper, simple
+from .. import ptx
+from .emitter import Emitter
+from .registry import helper, simple, special
 from .types import DTYPES, INTEGERS, SIGNED, UNSIGNED, WIDTHS, size
 
 # The low bits of these are the same for both signs, so the destination chooses the dtype.
-simple("add.{sign}{n}", "i{n}", ("i{n}", "i{n}"), "{0} + {1}", sign=("s", "u"), n=WIDTHS)
+simple("add.{sign}{n}", "i{n}", ("i{n}", "i{n}"), "{0} + {1}", sign=("s", "u"), n=("16", "32"))
 simple("sub.{sign}{n}", "i{n}", ("i{n}", "i{n}"), "{0} - {1}", sign=("s", "u"), n=WIDTHS)
 simple("mul.lo.{sign}{n}", "i{n}", ("i{n}", "i{n}"), "{0} * {1}", sign=("s", "u"), n=WIDTHS)
 simple("mad.lo.{sign}{n}", "i{n}", ("i{n}", "i{n}", "i{n}"), "{0} * {1} + {2}", sign=("s", "u"), n=WIDTHS)
@@ -23,6 +25,14 @@ for _narrow, _wide in {"s16": "s32", "u16": "u32", "s32": "s64", "u32": "u64"}.i
     _high = f"(({_product}) >> {8 * size(_narrow)}).astype({DTYPES[_narrow]})"
     simple(f"mul.hi.{_narrow}", _narrow, (_narrow, _narrow), _high)
     simple(f"mad.hi.{_narrow}", _narrow, (_narrow, _narrow, _narrow), f"{_high} + {{2}}")
+
+
+@special("add.{sign}64", results=("i64",), operands=("i64", "i64"), sign=("s", "u"))
+def _add_64(emitter: Emitter, instruction: ptx.Instruction, sign: str) -> None:
+    """A sum of 64 bits; one that is an address tells later accesses what it has been made of."""
+    a, b = emitter.sources(instruction)
+    code = f"moved_by({a}, {b})" if emitter.is_address(instruction.operands[0]) else f"{a} + {b}"
+    emitter.write(instruction.operands[0], "i64", code)
 
 
 @helper

@@ -11,9 +11,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from .device_memory import Allocation
+from .device_memory import Allocation, windows
 
 _DTYPES = {size: np.dtype(name) for size, name in ((1, "u1"), (2, "u2"), (4, "u4"), (8, "u8"), (16, "c16"))}
+ROW = 32  # lanes of a warp
+_ROW_OF_MARKS = np.frombuffer(b"\1" * ROW, f"V{ROW}")[0]
 MOST_UPDATES = 1 << 24  # lanes whose atomics a worker keeps for later: up to 400 MB
 
 MOST_INTERVALS = 4096  # of an allocation; more are joined
@@ -95,6 +97,10 @@ class Footprint:
     def store(self, allocation: Allocation, index: np.ndarray, nbytes: int) -> None:
         """A store to elements of `nbytes` bytes."""
         _marked(self.stores, allocation, nbytes)[index] = 1
+
+    def store_rows(self, allocation: Allocation, first: np.ndarray, nbytes: int) -> None:
+        """A store by whole warps, each to the elements of `nbytes` bytes that follow one of `first`."""
+        windows(_marked(self.stores, allocation, nbytes), 1, ROW)[first] = _ROW_OF_MARKS
 
     def atomic(self, allocation: Allocation, update: Update) -> bool:
         """An atomic; whether to execute it now. Raises TooManyUpdates."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..checks import hooks
+from ..counters import address_patterns
 from . import (
     async_copies,
     atomics,
@@ -33,8 +34,9 @@ from . import (
 FUNCTIONS: dict[str, Callable] = {
     **global_memory.RUNTIME, **shared_memory.RUNTIME, **local_memory.RUNTIME, **generic_addresses.RUNTIME,
     **call_frames.RUNTIME, **heap.RUNTIME, **atomics.RUNTIME, **async_copies.RUNTIME, **mbarrier.RUNTIME,
-    **hooks.RUNTIME, **bulk_copies.RUNTIME, **tensor_copies.RUNTIME, **cluster_addresses.RUNTIME,
+    **hooks.RUNTIME, **address_patterns.RUNTIME,
+    **bulk_copies.RUNTIME, **tensor_copies.RUNTIME, **cluster_addresses.RUNTIME,
     **cluster_barriers.RUNTIME, **cluster_memory.RUNTIME, **remote_stores.RUNTIME, **warpgroups.RUNTIME,
-    **tensor_map_fields.RUNTIME,
-    **warp_operations.RUNTIME, **tensor_cores.RUNTIME, **textures.RUNTIME, **surfaces.RUNTIME, **system_calls.RUNTIME,
+    **tensor_map_fields.RUNTIME, **warp_operations.RUNTIME, **tensor_cores.RUNTIME, **textures.RUNTIME,
+    **surfaces.RUNTIME, **system_calls.RUNTIME,
 }  # fmt: skip

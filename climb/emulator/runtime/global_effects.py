@@ -12,11 +12,12 @@ from ..simt.groups import Group
 from ..simt.site import Site
 from .bulk import spread
 
-_ELEMENTS = {1: ("uint8", 1), 2: ("uint16", 1), 4: ("uint32", 1), 8: ("uint64", 1), 16: ("uint32", 4)}
+#: By the bytes of an access: the type of its elements and how many there are.
+ELEMENTS = {1: ("uint8", 1), 2: ("uint16", 1), 4: ("uint32", 1), 8: ("uint64", 1), 16: ("uint32", 4)}
 
 
 def _accesses(group: Group, site: Site, address: np.ndarray, width: int, action: str) -> tuple[Group, Site]:
-    element, count = _ELEMENTS[width]
+    element, count = ELEMENTS[width]
     part = replace(site, element=np.dtype(element), count=count, offset=0, action=action, part=True)
     return spread(group, address.size), part
 

@@ -78,7 +78,7 @@ def store_global(group: Group, site: Site, address: np.ndarray, value: np.ndarra
         return
     count_access(group, site, cost, address, "global", allocation.name)
     shift, batch = site.container.itemsize.bit_length() - 1, group.batch
-    if batch.global_shadow is None and batch.footprint is None and not batch.watching:
+    if batch.global_shadow is None and not batch.watching:
         first = runs(group.lanes, address, site.width)
         if first is not None:
             first = first + (site.offset - allocation.address) >> shift
@@ -92,10 +92,11 @@ def store_global(group: Group, site: Site, address: np.ndarray, value: np.ndarra
 
 def load_const(group: Group, site: Site, address: np.ndarray) -> np.ndarray:
     """ld.const. Its sectors stay 0, because the constant cache does not work in sectors."""
-    full = np.broadcast_to(address, address.shape) + site.offset
-    if site.width > 1 and (full & (site.width - 1)).any():
+    full = address + site.offset
+    lowest, highest = (full.item(),) * 2 if full.size == 1 else (int(full.min()), int(full.max()))
+    if site.width > 1 and (lowest & site.width - 1 if full.size == 1 else (full & (site.width - 1)).any()):
         faults.misaligned(group, site, address)
-    cost = AccessCost(0, 0, int(full.min()), int(full.max()), False)
+    cost = AccessCost(0, 0, lowest, highest, False)
     allocation = find_allocation(group, site, cost)
     if allocation is None:
         faults.out_of_bounds(group, site, address)

@@ -27,6 +27,7 @@ from ..errors import OutOfBounds, UnsupportedInstruction
 from ..simt.groups import Group
 from ..simt.site import Site
 from .texture_filter import cut, weight, weighted_sum, weights
+from .texture_memory import Report, report_of
 
 ADDRESSING = ("wrap", "clamp", "mirror", "border")
 FILTERS = ("point", "linear")
@@ -161,10 +162,15 @@ def _indexed(texture: Texture, axis: int, x: np.ndarray, extent: int) -> _Axis:
     return _Axis(((np.clip(index, 0, extent - 1), inside),), None)
 
 
-def sample(texture: Texture, coordinates: tuple[np.ndarray, ...], layer: np.ndarray | None = None) -> list[np.ndarray]:
+def sample(
+    texture: Texture,
+    coordinates: tuple[np.ndarray, ...],
+    layer: np.ndarray | None = None,
+    report: Report | None = None,
+) -> list[np.ndarray]:
     """The four channels, in the type that the texture reads as. Coordinates x, y, z: float32, or int32 for indices.
 
-    `layer` numbers the layers of a layered texture, and is clamped to them.
+    `layer` numbers the layers of a layered texture, and is clamped to them. `report`: see `texture_memory`.
     """
     first = None
     if texture.cube:
@@ -177,12 +183,14 @@ def sample(texture: Texture, coordinates: tuple[np.ndarray, ...], layer: np.ndar
     locate = _indexed if coordinates[0].dtype == np.int32 else _texels
     axes = [locate(texture, axis, x, extents[axis]) for axis, x in enumerate(coordinates)]
     if axes[0].high is None:
-        found = _value(texture, tuple(axis.parts[0] for axis in axes), first)
+        found = _value(texture, tuple(axis.parts[0] for axis in axes), first, report)
     else:
         parts = weights(tuple(np.broadcast_arrays(*(axis.high for axis in axes))))
         found = weighted_sum(
             {
-                place: _value(texture, tuple(axis.parts[which] for axis, which in zip(axes, place, strict=True)), first)
+                place: _value(
+                    texture, tuple(axis.parts[which] for axis, which in zip(axes, place, strict=True)), first, report
+                )
                 for place in parts
             },
             parts,
@@ -195,10 +203,12 @@ def sample(texture: Texture, coordinates: tuple[np.ndarray, ...], layer: np.ndar
 _KINDS = {"f32": np.float32, "s32": np.int32, "u32": np.uint32}
 
 
-def _value(texture: Texture, parts: tuple, first: np.ndarray | None) -> np.ndarray:
+def _value(texture: Texture, parts: tuple, first: np.ndarray | None, report: Report | None) -> np.ndarray:
     """The channels of one texel: float64 (..., channels). `first`: the index of its layer or face."""
     place = tuple(index for index, _ in reversed(parts))
     place = place if first is None else (first, *place)
+    if report is not None:
+        report(place, [inside for _, inside in parts if inside is not None])
     value = texture.values(texture.data[place])
     border = np.array(texture.border[: texture.data.shape[-1]], np.float64)
     for _, inside in parts:
@@ -221,7 +231,9 @@ def cube_face(x: np.ndarray, y: np.ndarray, z: np.ndarray) -> tuple[np.ndarray, 
     return face, ((s / m + 1) / 2, (t / m + 1) / 2)
 
 
-def gather(texture: Texture, channel: int, coordinates: tuple, layer: np.ndarray | None) -> list[np.ndarray]:
+def gather(
+    texture: Texture, channel: int, coordinates: tuple, layer: np.ndarray | None, report: Report | None = None
+) -> list[np.ndarray]:
     """One channel of the four texels that linear filtering would use, in the order of `tex2Dgather`.
 
     That is counterclockwise from the lower left: (x0, y1), (x1, y1), (x1, y0), (x0, y0).
@@ -231,7 +243,7 @@ def gather(texture: Texture, channel: int, coordinates: tuple, layer: np.ndarray
     x, y = (_texels(texture, axis, each, extents[axis], True) for axis, each in enumerate(coordinates))
     out = []
     for right, lower in ((0, 1), (1, 1), (1, 0), (0, 0)):
-        value = _value(texture, (x.parts[right], y.parts[lower]), first)
+        value = _value(texture, (x.parts[right], y.parts[lower]), first, report)
         one = value[..., channel] if channel < value.shape[-1] else np.full(value.shape[:-1], float(channel == 3))
         out.append(one.astype(_KINDS[texture.reads]))
     return out
@@ -278,7 +290,7 @@ def read(
     out: list[np.ndarray] | None = None
     indexed = coordinates[0].dtype == np.int32
     for texture, which in _live_textures(group, site, geometry, kind, handle, indexed):
-        out = _join(sample(texture, coordinates, layer), which, out)
+        out = _join(sample(texture, coordinates, layer, report_of(group, site, texture.data, which)), which, out)
     return out
 
 
@@ -289,7 +301,8 @@ def read_four(
     """tld4: one channel of four texels for each lane."""
     out: list[np.ndarray] | None = None
     for texture, which in _live_textures(group, site, geometry, kind, handle, False):
-        out = _join(gather(texture, channel, coordinates, layer), which, out)
+        report = report_of(group, site, texture.data, which)
+        out = _join(gather(texture, channel, coordinates, layer, report), which, out)
     return out
 
 

@@ -21,10 +21,10 @@ class KernelContext:
     """The shared state of a kernel's translation.
 
     `kinds` maps each register to the PTX type in which it is kept; `flushed` holds the registers that are never
-    subnormal, `read` those that are read anywhere. `instruction` is the one being translated, `product_registers` what
-    is known of wgmma's registers; `spinning`: it is in a loop that may wait for other lanes. `constants` maps names to
-    (dtype, bytes). `relocated_constants` and `relocated_sites` contain the address of a module's variable, relative to
-    the module.
+    subnormal, `read` those that are read anywhere, `addresses` those that hold the address of a memory access.
+    `instruction` is the one being translated, `product_registers` what is known of wgmma's registers; `spinning`: it is
+    in a loop that may wait for other lanes. `constants` maps names to (dtype, bytes). `relocated_constants` and
+    `relocated_sites` contain the address of a module's variable, relative to the module.
     """
 
     def __init__(self, function: ptx.Function, layout: Layout, sources: dict[str, list[str]], roles: Roles) -> None:
@@ -36,6 +36,13 @@ class KernelContext:
             for item in function.body
             if isinstance(item, ptx.Instruction)
             for name in (*roles(item)[1], *([item.guard[0].name] if item.guard else ()))
+        )
+        self.addresses = frozenset(
+            operand.base.name
+            for item in function.body
+            if isinstance(item, ptx.Instruction)
+            for operand in item.operands
+            if isinstance(operand, ptx.Address) and isinstance(operand.base, ptx.Register)
         )
         self.sites: list[Site] = []
         self.instruction: ptx.Instruction | None = None

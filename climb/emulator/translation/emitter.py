@@ -208,6 +208,10 @@ class Emitter:
         """Whether any instruction reads a register of a destination."""
         return not self.context.read.isdisjoint(register_names(target))
 
+    def is_address(self, target: ptx.Operand) -> bool:
+        """Whether a memory access takes its address from a register."""
+        return isinstance(target, ptx.Register) and target.name in self.context.addresses
+
     def place(self, instruction: ptx.Instruction) -> str:
         """The name in generated code of a site that tells errors where the instruction is."""
         return self.context.site(instruction, "", "warp", dtype("u32"), 1, 0)

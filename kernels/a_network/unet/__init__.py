@@ -146,6 +146,13 @@ ladder = Ladder(
             workspace=launches.whole_sums,
             requires=_one_sample_of_a_power_of_two,
         ),
+        HopperRung(
+            "in_registers",
+            "a thread multiplies what it has normalised",
+            launches.in_registers,
+            workspace=launches.whole_sums,
+            requires=_one_sample_of_a_power_of_two,
+        ),
     ),
     peers=PEERS,
 )

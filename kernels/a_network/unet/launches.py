@@ -320,16 +320,19 @@ def whole_sums(size: Size) -> Shapes:
     return {"exchange": ((_exchange_floats(network(size["width"]), 1),), "float32")}
 
 
-def streamed(size: Size) -> tuple[Launch, ...]:
-    """All places are emptied, then one launch does everything; its threads and its ring grow with the width."""
+def streamed(size: Size, kernel: str = "unet_streamed", rows: int = 3) -> tuple[Launch, ...]:
+    """All places are emptied, then one launch does everything; its threads and its ring grow with the width.
+
+    Behind the ring it keeps so many ``rows`` of 16 * width floats: its input and two stored tensors.
+    """
     width = size["width"]
     quads = _exchange_floats(network(width), 1) // 4
     args = ("sample", "timestep", "observation", "parameters", "noise", "exchange")
-    ring, inputs = STREAMED_SLOTS * (20 * width + 64), 3 * 16 * width
+    ring, inputs = STREAMED_SLOTS * (20 * width + 64), rows * 16 * width
     launches = (
         Launch("unet_empty", (min(132, ceil_div(quads, 256)),), (256,), ("exchange", np.int32(quads))),
         Launch(
-            f"unet_streamed<{width}>",
+            f"{kernel}<{width}>",
             (int(width * BLOCKS_A_CHANNEL),),
             (2 * width + WARP,),
             args,
@@ -338,3 +341,8 @@ def streamed(size: Size) -> tuple[Launch, ...]:
         ),
     )
     return _in_a_graph(launches)
+
+
+def in_registers(size: Size) -> tuple[Launch, ...]:
+    """The same launches, of a kernel whose input stays in registers: it keeps the stored tensors alone."""
+    return streamed(size, "unet_in_registers", 2)

@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 
 from climb.bench import records
 from climb.bench.problem import Size
+from climb.bench.records.kinds import TuningRecord
 
 #: SMs of the GPU for which the launches are planned, an H200. Results do not depend on it.
 SMS = 132
@@ -42,10 +42,10 @@ def table_path(gpu: str = records.DEFAULT_GPU) -> Path:
     return records.RECORDS / records.gpu_with(place, gpu) / place
 
 
-_TABLES = json.loads(table_path().read_text(encoding="utf-8"))["tables"]
+_TABLES = records.load(table_path(), TuningRecord).tables
 #: The shapes of each table, short rows first: ``row_block`` serves all rungs with a block per row except no_bounds.
 SHAPES: dict[str, tuple[Shape, ...]] = {
-    name: tuple(Shape(*row) for row in table["rows"]) for name, table in _TABLES.items()
+    name: tuple(Shape(*row) for row in table.rows) for name, table in _TABLES.items()
 }
 
 

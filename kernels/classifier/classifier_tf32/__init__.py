@@ -14,6 +14,7 @@ OF_FLOATS = load_ladder("classifier_tensor")
 problem = replace(
     OF_FLOATS.problem,
     name="classifier_tf32",
+    precision="TF32",
     title="Fully connected layer, TF32, batch of 32, on tensor cores",
     operations=lambda size: {"tensor": {"tf32": OF_FLOATS.problem.flops(size)}},
     # Both factors are cut at 11 bits, by less than 2^-10 of each, always towards zero.

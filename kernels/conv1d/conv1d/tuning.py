@@ -5,13 +5,13 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from climb.bench import records
 from climb.bench.problem import Size, ceil_div
+from climb.bench.records.kinds import TuningRecord, TuningTable
 from kernels.conv1d.conv1d.problem import FLOAT, MAX_TILE, WARP
 
 #: Channels in, channels out, length, taps.
@@ -80,11 +80,11 @@ def table_path(gpu: str = records.DEFAULT_GPU) -> Path:
     return records.RECORDS / records.gpu_with(place, gpu) / place
 
 
-def _rows(tables: dict[str, Any], rung: str) -> dict[Shape, list[Any]]:
-    return {tuple(row[:4]): row[4:] for row in tables[rung]["rows"]}
+def _rows(tables: dict[str, TuningTable], rung: str) -> dict[Shape, tuple[Any, ...]]:
+    return {row[:4]: row[4:] for row in tables[rung].rows}
 
 
-_TABLES = json.loads(table_path().read_text(encoding="utf-8"))["tables"]
+_TABLES = records.load(table_path(), TuningRecord).tables
 #: Channels a thread for each shape, in the rungs from ``channels`` to ``separate_buffers``.
 CHANNELS: dict[Shape, int] = {shape: row[0] for shape, row in _rows(_TABLES, "channels").items()}
 #: The block of each tuned rung for each shape.

@@ -11,7 +11,7 @@ from pathlib import Path
 from climb import load_ladder
 from climb.bench.ladder import Ladder
 from climb.bench.problem import Rung
-from kernels.conv_layers.convlayer_tensor import fused, launches
+from kernels.conv_layers.convlayer_tensor import fused, in_block, launches
 
 OF_FLOATS = load_ladder("convlayer_tensor")
 FOLDER = "../convlayer_tensor"
@@ -19,6 +19,7 @@ FOLDER = "../convlayer_tensor"
 problem = replace(
     OF_FLOATS.problem,
     name="convlayer_f16",
+    precision="fp16",
     title="Convolution layer, float32 rounded to float16, on tensor cores",
     operations=lambda size: {"tensor": {"f16": OF_FLOATS.problem.flops(size)}},
     # Both factors are rounded to 11 bits, by at most 2^-12 of each; of many products the errors average out.
@@ -39,6 +40,8 @@ ladder = Ladder(
         _rung("wgmma", 2, {"launches": launches.wgmma(1)}),
         _rung("halves", 3, {"launches": launches.halves(1), "workspace": launches.halves_workspace(1)}),
         _rung("fused", 4, {"launches": fused.launches(1), "workspace": fused.workspace(1)}),
+        _rung("whole_steps", 5, {"launches": fused.launches(1, "whole_steps"), "workspace": fused.workspace(1)}),
+        _rung("in_block", 6, {"launches": in_block.launches(1)}),
     ),
     peers=tuple(peer for peer in OF_FLOATS.peers if "fp32" not in peer.name),
 )

@@ -13,7 +13,7 @@ from climb import load_ladder
 from climb.bench.ladder import Ladder
 from climb.bench.problem import Rung
 from kernels.conv_layers.convlayer.layer import CONV1, CONV2, vgg
-from kernels.conv_layers.convlayer_tensor import fused, launches
+from kernels.conv_layers.convlayer_tensor import fused, in_block, launches
 
 of_batches = load_ladder("convlayer_batch")
 ONE, TWO, MANY = {**CONV1, "batch": 1}, {**CONV2, "batch": 1}, {**CONV1, "batch": 64}
@@ -78,6 +78,26 @@ ladder = Ladder(
             requires=fused.fits,
             alignment={"input": 16, "weights": 16, "output": 8},
             workspace=fused.workspace(2),
+            capability="9.0",
+            arch="sm_90a",
+        ),
+        Rung(
+            "whole_steps",
+            "a box of pixels is a whole step",
+            fused.launches(2, "whole_steps"),
+            requires=fused.fits,
+            alignment={"input": 16, "weights": 16, "output": 8},
+            workspace=fused.workspace(2),
+            capability="9.0",
+            arch="sm_90a",
+        ),
+        Rung(
+            "in_block",
+            "a block makes the halves of its weights too, and blocks share the input maps",
+            in_block.launches(2),
+            requires=launches.tensor_maps_fit,
+            alignment={"input": 16, "weights": 16, "output": 8},
+            workspace=in_block.workspace,
             capability="9.0",
             arch="sm_90a",
         ),

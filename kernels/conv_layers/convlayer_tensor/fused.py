@@ -1,4 +1,7 @@
-"""The launches of the rung ``fused``: halves of weights are made first, those of pixels where they are multiplied."""
+"""The launches of the rungs ``fused`` and ``whole_steps``, which make halves of pixels where they are multiplied.
+
+Those of weights are made in a launch before.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,10 @@ from climb.bench.problem import Launch, Size, Tensor, ceil_div
 from kernels.conv_layers.convlayer_tensor import launches as common
 from kernels.conv_layers.convlayer_tensor.launches import DEPTH, EIGHT, FLOAT, OUTS, TAP_HALVES, WIDE, extents_fit
 
-#: Threads of the first launch and of the second, and the kernel's kPixelSlots, kRawSlots and kRawLeft.
-TAP_THREADS, THREADS, PIXEL_SLOTS, RAW_SLOTS, RAW_LEFT = 32, 512, 4, 4, 4
+#: Threads of the first launch and of the second, and the kernel's kPixelSlots and kRawLeft.
+TAP_THREADS, THREADS, PIXEL_SLOTS, RAW_LEFT = 32, 512, 4, 4
+#: Maps of the boxes of each rung, and the kernel's kRawSlots.
+BOXES = {"fused": (8, 4), "whole_steps": (DEPTH, 2)}
 #: Tiles: strips of eight pixels beside each other, and rows.
 SHAPES = ((2, 8), (1, 14))
 #: What it costs to begin and to end a block, and to read the weights of a step, in rows of eight pixels times steps.
@@ -59,8 +64,9 @@ def _steps_of_taps(size: Size) -> int:
     return ceil_div(size["c_out"], OUTS) * ceil_div(size["c_in"], DEPTH)
 
 
-def launches(parts: int) -> Callable[[Size], tuple[Launch, ...]]:
-    """The two launches, for ``parts`` halves of each factor."""
+def launches(parts: int, rung: str = "fused") -> Callable[[Size], tuple[Launch, ...]]:
+    """The two launches of one of the two rungs, for ``parts`` halves of each factor."""
+    box, raw_slots = BOXES[rung]
 
     def of(size: Size) -> tuple[Launch, ...]:
         one, n = cut(size), size["n"]
@@ -76,14 +82,14 @@ def launches(parts: int) -> Callable[[Size], tuple[Launch, ...]]:
         maps = Tensor(
             "input",
             (size["batch"] * size["c_in"], n, n),
-            (8, one.high + 2, pitch),
+            (box, one.high + 2, pitch),
             "float32",
             l2_promotion=256,
         )
         halves = PIXEL_SLOTS * parts * DEPTH // 8 * (one.high + 2) * one.strips * (WIDE + 2) * EIGHT
-        raw = RAW_SLOTS * 8 * (one.high + 2) * pitch * FLOAT
+        raw = raw_slots * box * (one.high + 2) * pitch * FLOAT
         shared = ceil_div(common.TAP_SLOTS * parts * TAP_HALVES * 2 + halves + raw, 128) * 128
-        name = f"convlayer_fused<{parts}, {one.strips}, {one.high}>"
+        name = f"convlayer_{rung}<{parts}, {one.strips}, {one.high}>"
         grid = (one.across, ceil_div(size["c_out"], OUTS))
         return (first, Launch(name, grid, (THREADS,), ("taps", maps, "output", *extents), shared, pdl=True))
 

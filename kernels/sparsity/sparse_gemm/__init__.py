@@ -47,6 +47,7 @@ def bytes_of(size: Size) -> int:
 
 problem = Problem(
     name="sparse_gemm",
+    precision="fp16",
     title="2:4 sparse matrix product, float16 with sums in float32",
     size_keys=("m", "n", "k"),
     arguments=(

@@ -26,6 +26,7 @@ def _inputs(size: Size, rng: np.random.Generator) -> dict[str, np.ndarray]:
 
 problem = Problem(
     name="hgemm",
+    precision="fp16",
     title="Matrix product, float16 with sums in float32",
     size_keys=("m", "n", "k"),
     arguments=(

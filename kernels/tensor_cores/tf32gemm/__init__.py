@@ -27,6 +27,7 @@ def _inputs(size: Size, rng: np.random.Generator) -> dict[str, np.ndarray]:
 
 problem = Problem(
     name="tf32gemm",
+    precision="TF32",
     title="Matrix product, float32 through TF32",
     size_keys=("m", "n", "k"),
     arguments=(

@@ -14,7 +14,7 @@ from kernels.a_network.unet.network import mish, network, reference
 from kernels.conv1d.conv1d.problem import UNET_COUNTS
 
 #: Rungs whose launches are one graph and may start early.
-EARLY = ("dependent", "persistent", "streamed")
+EARLY = ("dependent", "persistent", "streamed", "in_registers")
 
 
 def test_convolutions_are_those_of_the_ladder_conv1d_and_four_that_change_the_length() -> None:
@@ -60,7 +60,8 @@ def test_mish_is_right_where_exp_overflows() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rung", "launches"), [("per_operation", 131), ("fused", 32), ("dependent", 32), ("persistent", 2), ("streamed", 2)]
+    ("rung", "launches"),
+    [("per_operation", 131), ("fused", 32), ("dependent", 32), ("persistent", 2), ("streamed", 2), ("in_registers", 2)],
 )
 def test_launches_of_the_whole_network(rung: str, launches: int) -> None:
     found = ladder[rung].launches(unet(1))

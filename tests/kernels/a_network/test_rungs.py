@@ -15,7 +15,7 @@ SIZES = {
     for name, most in (("unet", 3), ("unet_f16", 1))
 }
 #: Fused rungs have twenty kernels to translate; blocks of the last two wait for each other in thirty stages.
-SLOW = {("unet", rung) for rung in ("fused", "graph", "dependent", "persistent", "streamed")} | {
+SLOW = {("unet", rung) for rung in ("fused", "graph", "dependent", "persistent", "streamed", "in_registers")} | {
     ("unet_f16", "streamed")
 }
 
@@ -35,6 +35,8 @@ PLANTED = [
     ("unet", "streamed", "other = __shfl_xor_sync(kAllLanes, mean, apart)", "other = mean", WrongResult),
     ("unet_f16", "streamed", "bits = words[j / 2] >> 16 * (j % 2)", "bits = words[j / 2]", WrongResult),
     ("unet", "streamed", "hand_over(exchange + c.sums", "if (thread > 0) hand_over(exchange + c.sums", EndlessLoop),
+    ("unet", "in_registers", "which == 0 ? s % 2 : 2", "which == 0 ? 0 : 2", Race),
+    ("unet", "in_registers", "halo.before[i] = second ? taken : 0.0f", "halo.before[i] = taken", WrongResult),
 ]  # fmt: skip
 
 

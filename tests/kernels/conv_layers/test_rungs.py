@@ -127,6 +127,16 @@ CORNERS = [
         {"kTapSlots = 4": "kTapSlots = 3"},
         only="convlayer_fused",
     ),
+    Corner(
+        "convlayer_tensor",
+        "blocks that share input maps, the last with fewer",
+        {"n": 16, "c_in": 40, "c_out": 9, "k": 3, "batch": 1},
+        {
+            "kernels.conv_layers.convlayer_tensor.launches.BLOCKS": {1: 2},
+            "kernels.conv_layers.convlayer_tensor.in_block.LAST_PASS": -100,
+        },
+        only="convlayer_add_parts",
+    ),
 ]
 
 #: Faults planted in rungs: ladder, rung, original text, faulty text, and the error that must be raised.
@@ -154,6 +164,10 @@ PLANTED = [
     ("convlayer_tensor", "halves", "tap * (kParts * kOutsAtOnce)", "tap * kOutsAtOnce", WrongResult),
     ("convlayer_tensor", "halves", "wait_for_launch_before();  // it makes", "// it makes", Race),
     ("convlayer_tensor", "fused", "fence_proxy_async();", "", EmulatorError),
+    ("convlayer_tensor", "whole_steps", "work.image(tile) * work.c_in", "work.image(tile)", WrongResult),
+    ("convlayer_tensor", "in_block", "fence_proxy_async();", "", EmulatorError),
+    ("convlayer_tensor", "in_block", "&& y >= 0 &&", "&&", WrongResult),
+    ("convlayer_tensor", "in_block", "8 + lane % 4) * kTaps", "8 + lane % 8) * kTaps", WrongResult),
     ("convlayer_tensor", "fused", "work.image(tile) * work.c_in", "work.image(tile)", WrongResult),
     ("convlayer_int8", "mma", "out < c_out && x < n", "x < n", EmulatorError),
     ("report_layouts", "single_thread_load", "i < c_out * kTaps; ++i", "i < c_out * kTaps - 1; ++i", Uninitialised),
@@ -169,6 +183,10 @@ HIDDEN = [
     ("convlayer_tensor", "halves", "    __syncthreads();\n    }\n    const int rank", "}\n    const int rank",
      EmulatorError),
     ("convlayer_tensor", "halves", "wgmma_wait<1>();  // the products", "// the products", EmulatorError),
+    thorough(("convlayer_tensor", "in_block", "    wait_for_launch_before();\n    float4", "    float4", Race)),
+    thorough(("convlayer_tensor", "in_block", "mbarrier_wait(&barriers.empty[slot], half / kEights / kSlots % 2 ^ 1);",
+              "", EmulatorError)),
+    thorough(("convlayer_tensor", "in_block", "                    wgmma_wait<1>();\n", "", EmulatorError)),
     thorough(("convlayer_tensor", "wgmma", "mbarrier_wait(&empty[slot], items / kPixelSlots % 2 ^ 1);", "", Race)),
     ("convlayer_tensor", "wgmma", "if (!resident && lane == 0)", "if (lane > 31)", EmulatorError),
     thorough(("convlayer_tensor", "fused", "tap / 3 * Shared::kRow + tap % 3", "tap / 3 * kHaloWide + tap % 3",

@@ -13,12 +13,16 @@ from climb.emulator import AsyncRace, Deadlock, OutOfBounds, Race
 #: Sizes to draw from: multiples of four among them, which the copy engine asks for, of one tile or of eight.
 SIZES = {
     "fft_conv3d": st.fixed_dictionaries({"n": st.sampled_from((1, 4, 20, 32, 33)), "k": st.just(3)}),
+    "fft_crossover": st.fixed_dictionaries({"n": st.sampled_from((4, 20, 32)), "k": st.just(3)}),
     "fft_conv2d": st.builds(
         lambda rows, cols: {"rows": rows, "cols": cols, "k": 5, "k_cols": 5, "border": "zero"},
         st.integers(0, 70),
         st.integers(0, 70),
     ),
 }
+
+#: Rungs of other ladders, whose checks run there.
+SLOW = {("fft_crossover", rung) for rung in ("grouped", "karatsuba", "dependent")}
 
 FOLDER = "kernels.other_algorithms"
 #: One SM and large weights, so that a block goes through a column in several steps. An image with a tile that touches

@@ -1,0 +1,72 @@
+"""The calls to CUDA of the process that measures."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from climb.bench.alignment import aligned
+from climb.bench.cold import CacheCleaner
+from climb.bench.libraries.kernels_of import kernels_of
+
+
+class Gpu:
+    """The calls to CUDA that NVBench does not make, through CuPy (and PyTorch, once a peer has imported it)."""
+
+    @contextlib.contextmanager
+    def stream(self, handle: int) -> Iterator[None]:
+        """Launch on the stream of this handle, in CuPy and in PyTorch."""
+        import cupy
+
+        with contextlib.ExitStack() as stack:
+            stack.enter_context(cupy.cuda.ExternalStream(handle))
+            if (torch := sys.modules.get("torch")) is not None:
+                stack.enter_context(torch.cuda.stream(torch.cuda.ExternalStream(handle)))
+            yield
+
+    def synchronize(self) -> None:
+        """Wait for all work of the device."""
+        import cupy
+
+        cupy.cuda.Device().synchronize()
+
+    def seconds(self, launch: Callable[[], None]) -> float:
+        """The GPU time of one launch on the current stream, by events; an estimate, never recorded."""
+        import cupy
+
+        start, stop = cupy.cuda.Event(), cupy.cuda.Event()
+        start.record()
+        launch()
+        stop.record()
+        stop.synchronize()
+        return cupy.cuda.get_elapsed_time(start, stop) * 1e-3
+
+    def kernels(self, launch: Callable[[], None]) -> tuple[str, ...]:
+        """The names of the kernels of one launch, copies and fills included."""
+        return kernels_of(launch)
+
+    def cleaner(self) -> Callable[[], None]:
+        """A function that leaves no line of the kernel's data and no modified line in the L2 cache."""
+        return CacheCleaner()
+
+    def aligned(self, array: Any) -> Any:
+        """The array, or a copy of it, on the boundary on which all arrays are measured."""
+        return aligned(array)
+
+    def is_lost(self) -> bool:
+        """Whether a fault, an illegal address say, has left this process without a usable GPU."""
+        try:
+            self.synchronize()
+        except Exception:
+            return True
+        return False
+
+    def release(self) -> None:
+        """Free unused memory, so that the next size fits."""
+        import cupy
+
+        cupy.get_default_memory_pool().free_all_blocks()
+        if (torch := sys.modules.get("torch")) is not None:
+            torch.cuda.empty_cache()

@@ -1,0 +1,208 @@
+"""The addresses of an access as patterns of warps, and what earlier accesses have shown of them.
+
+Most warps of an access share one pattern: what each lane adds to the address of its warp's first lane. Unrolled loops
+access the same addresses with other offsets, and other loops move a pointer by the same number for all lanes. Then the
+pattern is that of the earlier access, moved: `moved_by` adds the number to the addresses and remembers where they are
+from, so that nothing but the sum is computed.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterator
+
+import numpy as np
+
+from ..simt.lanes import Lanes
+from ..simt.warp_layout import INACTIVE, WARP
+
+MOST_PARTS = 4
+FEWEST = 0.125  # the share of the warps left that must have one pattern, for it to become a part
+_MOST = 32  # arrays of addresses that are remembered
+_SIGN = 1 << 63
+_ZEROS = np.zeros((1, WARP), np.int64)
+_CONSECUTIVE = np.arange(WARP)
+
+
+class Part:
+    """The addresses of some warps, without the offset of the access's site.
+
+    `first` (rows,): those of the first lanes of the warps. `relative` (rows, 32): what lanes add to them, INACTIVE for
+    absent lanes; (1, 32) if it is the same for all warps; `near`: the same with 0 for absent lanes.
+    """
+
+    __slots__ = ("_residues", "first", "near", "relative")
+
+    def __init__(self, first: np.ndarray, relative: np.ndarray, near: np.ndarray) -> None:
+        self.first, self.relative, self.near = first, relative, near
+        self._residues: dict[int, list[tuple[int, int]]] = {}
+
+    def residues(self, modulus: int) -> list[tuple[int, int]]:
+        """The residues of `first`, and how many warps have each."""
+        found = self._residues.get(modulus)
+        if found is None:
+            counts = np.bincount(self.first & (modulus - 1)) if modulus > 1 else np.array([self.first.size])
+            there = np.flatnonzero(counts)
+            found = self._residues[modulus] = list(zip(there.tolist(), counts[there].tolist(), strict=True))
+        return found
+
+    def span(self) -> tuple[int, int]:
+        """The lowest and the highest address."""
+        if self.near.shape[0] == 1:
+            first, near = self.first, self.near
+            return int(first.min()) + int(near.min()), int(first.max()) + int(near.max())
+        absolute = self.near + self.first.reshape(-1, 1)
+        return int(absolute.min()), int(absolute.max())
+
+    def low_bits(self) -> tuple[int, int]:
+        """The low four bits of one address, and those in which any address differs from it."""
+        if self.near.shape[0] == 1:
+            base = int(self.first[0]) & 15
+            differ = int(np.bitwise_or.reduce(self.first ^ base)) | int(np.bitwise_or.reduce(self.near[0]))
+        else:
+            base = int(self.first[0]) + int(self.near[0, 0]) & 15
+            differ = int(np.bitwise_or.reduce((self.near + self.first.reshape(-1, 1)) ^ base, axis=None))
+        return base, differ & 15
+
+
+class Pattern:
+    """Parts of the warps of an access, of which all but the last have one pattern each. `repeat`: the warps that each
+    row stands for. `lowest` and `highest`: of all addresses. `costs`: by measure, width and low bits of the offset,
+    what such an access costs, and whether it is misaligned."""
+
+    __slots__ = ("_low_bits", "costs", "highest", "lowest", "parts", "repeat")
+
+    def __init__(self, parts: tuple[Part, ...], repeat: int) -> None:
+        self.parts, self.repeat = parts, repeat
+        lowest, highest = zip(*(part.span() for part in parts), strict=True)
+        self.lowest, self.highest = min(lowest), max(highest)
+        self.costs: dict[tuple, tuple[int, int, bool]] = {}
+        self._low_bits: list[tuple[int, int]] | None = None
+
+    def misaligned(self, offset: int, width: int) -> bool:
+        """Whether an address, plus `offset`, is no multiple of `width`, a power of 2 up to 16."""
+        if width == 1:
+            return False
+        if self._low_bits is None:
+            self._low_bits = [part.low_bits() for part in self.parts]
+        return any((base + offset | differ) & width - 1 for base, differ in self._low_bits)
+
+    def runs(self, lanes: Lanes, width: int) -> np.ndarray | None:
+        """Where each warp starts if all lanes of each access `width` bytes right behind the lane before, or None."""
+        if len(self.parts) > 1 or self.repeat > 1:
+            return None
+        part = self.parts[0]
+        whole = lanes.layout.kind == "whole" and part.first.size * WARP == lanes.count
+        if part.relative.shape[0] > 1 or not whole or not (part.relative[0] == _CONSECUTIVE * width).all():
+            return None
+        return part.first
+
+
+class _Origin:
+    """What is known of addresses that differ from each other by one number for all lanes: the pattern of one of them,
+    which is `shift` less than the number `moved` of an array; None until an access has needed it."""
+
+    __slots__ = ("lanes", "pattern", "shift")
+
+    def __init__(self) -> None:
+        self.lanes: Lanes | None = None
+        self.pattern: Pattern | None = None
+        self.shift = 0
+
+
+#: By the id of an array: the array, its origin, and by how much it has been moved. Arrays are not kept alive.
+_arrays: dict[int, tuple[weakref.ref, _Origin, int]] = {}
+
+
+def _entry(address: np.ndarray) -> tuple[weakref.ref, _Origin, int]:
+    found = _arrays.get(id(address))
+    if found is None or found[0]() is not address:
+        found = _remember(address, _Origin(), 0)
+    return found
+
+
+def _remember(address: np.ndarray, origin: _Origin, moved: int) -> tuple[weakref.ref, _Origin, int]:
+    if len(_arrays) >= _MOST:
+        for key, (reference, _, _) in list(_arrays.items()):
+            if reference() is None:
+                _arrays.pop(key, None)
+        if len(_arrays) >= _MOST:
+            _arrays.clear()
+    found = _arrays[id(address)] = weakref.ref(address), origin, moved
+    return found
+
+
+def forget() -> None:
+    """Forget all addresses."""
+    _arrays.clear()
+
+
+def moved_by(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """a + b, 64-bit integers, one of which may be a single number. Later accesses there need not look at the sum."""
+    out = a + b
+    if a.size == 1:
+        a, b = b, a
+    if b.size == 1 and a.size > 1:
+        _, origin, moved = _entry(a)
+        _remember(out, origin, _signed(moved + b.item()))
+    return out
+
+
+def _signed(value: int) -> int:
+    """A number modulo 2^64, as a signed one."""
+    return (value + _SIGN & 2 * _SIGN - 1) - _SIGN
+
+
+def pattern_of(lanes: Lanes, address: np.ndarray) -> tuple[Pattern, int]:
+    """The pattern of addresses (int64, broadcasts to the lanes' shape), and what to add to it."""
+    _, origin, moved = _entry(address)
+    if origin.lanes is not lanes:
+        origin.pattern, origin.lanes, origin.shift = _pattern(lanes, address), lanes, moved
+    pattern, by = origin.pattern, _signed(moved - origin.shift)
+    if not -_SIGN <= pattern.lowest + by <= pattern.highest + by < _SIGN:  # the sums have wrapped
+        return _pattern(lanes, address), 0
+    return pattern, by
+
+
+def _pattern(lanes: Lanes, address: np.ndarray) -> Pattern:
+    layout = lanes.layout
+    if address.shape[1] == 1 and layout.kind == "whole":
+        first = address[:, 0]
+        return Pattern((Part(first, _ZEROS, _ZEROS),), layout.warps // first.size)
+    if layout.kind == "ragged" and address.shape[1] == 1:
+        address = np.broadcast_to(address, lanes.shape)
+    matrix, repeat = layout.matrix(address, lanes.shape)
+    rows = matrix.shape[0]
+    mask = layout.full_mask(rows)
+    if mask is None:
+        first = matrix[:, 0]
+        relative = matrix - matrix[:, :1]
+    else:
+        first = matrix[np.arange(rows), layout.first_lane(rows)]
+        relative = np.where(mask, matrix - first.reshape(-1, 1), INACTIVE)
+    return Pattern(tuple(_parts(np.ascontiguousarray(first), relative, mask is not None)), repeat)
+
+
+def _parts(first: np.ndarray, relative: np.ndarray, partial: bool) -> Iterator[Part]:
+    """Divide warps by their patterns, as long as many warps have one in common. `partial`: lanes may be absent."""
+    for _ in range(MOST_PARTS - 1):
+        middle = min(len(relative) // 2 | 1, len(relative) - 1)  # warps of even numbers are more often at an edge
+        row = relative[middle : middle + 1]
+        equal = relative == row
+        if equal.all():
+            relative = row
+            break
+        same = equal.all(axis=1)
+        if np.count_nonzero(same) < FEWEST * same.size:
+            break
+        yield _part(first[same], row.copy(), partial)
+        others = ~same
+        first, relative = first[others], relative[others]
+    yield _part(first, relative.copy() if relative.shape[0] == 1 else relative, partial)
+
+
+def _part(first: np.ndarray, relative: np.ndarray, partial: bool) -> Part:
+    return Part(first, relative, np.where(relative == INACTIVE, 0, relative) if partial else relative)
+
+
+RUNTIME = {"moved_by": moved_by}

@@ -1,0 +1,73 @@
+"""Cases that other processes make are those that the measuring process would make, and none is missed if they fail."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from tiny_ladder import scale
+from tools.nvbench_double import nvbench_double  # noqa: F401
+
+from climb.bench import bench_child, cases_ahead, measure
+from climb.bench.cases_ahead import CasesAhead
+from climb.bench.checking import Case
+from climb.bench.measure import Sampling
+from climb.bench.registry import load_ladder
+
+TINY = "tiny_ladder.scale"
+MATMUL = {"m": 8, "n": 5, "k": 3}
+CASES = [(TINY, {"n": 64}), ("matmul", MATMUL), (TINY, {"n": 1000}), (TINY, {"n": 64}), (TINY, {"n": 7})]
+
+
+@pytest.fixture
+def ahead():
+    two = CasesAhead(CASES, seed=3, workers=2)
+    yield two
+    two.close()
+
+
+def test_cases_are_those_of_the_measuring_process_in_order_with_some_left_out(ahead):
+    with ahead.paused():
+        pass
+    for name, size in (CASES[0], CASES[1], CASES[3], CASES[4]):
+        ladder = load_ladder(name)
+        here, there = Case.make(ladder, size, 3), ahead.take(name, size)
+        assert there["inputs"].keys() == ladder.inputs(size, 3).keys()
+        for array, value in ladder.inputs(size, 3).items():
+            assert np.array_equal(there["inputs"][array], value) and there["inputs"][array].dtype == value.dtype
+        for output, value in here.reference.items():
+            assert np.allclose(there["reference"][output], value, rtol=1e-14, atol=0)
+        assert there["magnitudes"].keys() == here.magnitudes().keys()
+        taken = Case.make(ladder, size, 3, ahead=there)
+        assert taken.reference.keys() == here.reference.keys() and taken.magnitudes() is there["magnitudes"]
+    assert ahead.take(*CASES[0]) is None, "it is not in the order"
+
+
+def test_a_process_that_ends_leaves_its_cases_to_the_measuring_process(ahead, capfd):
+    for worker in ahead._workers:
+        worker.process.kill()
+        worker.process.wait()
+    assert ahead.take(*CASES[0]) is None and ahead.take(*CASES[1]) is None
+    assert capfd.readouterr().err.count("cases are not made ahead any more") == 1
+
+
+def test_a_large_case_and_one_that_fails_are_left_to_the_measuring_process(monkeypatch):
+    assert cases_ahead.make(TINY, {"n": 10}, 0) is not None
+    monkeypatch.setattr(cases_ahead, "MOST_BYTES", 79)
+    assert cases_ahead.make(TINY, {"n": 10}, 0) is None
+    one = CasesAhead([(TINY, {"m": 10})], 0, 1)
+    assert one.take(TINY, {"m": 10}) is None
+    one.close()
+
+
+def test_a_ladder_is_recorded_from_cases_made_ahead(nvbench, tmp_path, monkeypatch):
+    taken = []
+    take = CasesAhead.take
+
+    def noted(self, ladder, size):
+        taken.append(take(self, ladder, size))
+        return taken[-1]
+
+    monkeypatch.setattr(CasesAhead, "take", noted)
+    monkeypatch.setattr(bench_child, "workers_here", lambda: 1)
+    points, _ = measure.run(measure.targets_of(scale.ladder, TINY), Sampling(), keep=tmp_path)
+    assert len(taken) == 2 and all(taken) and all(points)

@@ -1,0 +1,111 @@
+"""Findings that were seen by measuring: what each says of the times of a GPU, asked of every GPU that it names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+
+import pytest
+
+from climb.bench import records
+from climb.bench.hardware import gpu_slug
+from climb.bench.timings import Timings, timings
+from climb.display.where_it_holds import Finding, read_findings
+
+#: Times of a ladder on one GPU.
+Of = Callable[[str], Timings]
+
+
+def _order(of: Of, ladder: str, *names: str) -> bool:
+    """Whether each kernel is faster than the next, beyond the spread of its samples."""
+    known = of(ladder)
+    return all(known.compare(a, b) == "faster" for a, b in pairwise(names))
+
+
+def _first_is_fastest_at(of: Of, k: int, a: str, b: str) -> bool:
+    size = {"rows": 8192, "cols": 8192, "k": k, "k_cols": k, "border": "zero"}
+    return of("conv2d").compare(a, b, size) == "faster"
+
+
+def _best_factors_differ(of: Of) -> bool:
+    """Whether the fastest number of outputs per thread differs between coarsened kernels, and between sizes of one."""
+    best: dict[str, dict[object, tuple[float, object]]] = {}
+    for ladder in ("coarse_stencil", "coarse_matmul", "coarse_histogram"):
+        for point in of(ladder).reference.points:
+            if point.regime == "cold" and point.kind == "rung":
+                size = dict(point.size)
+                outputs = size.pop("outputs")
+                of_kernel = best.setdefault(point.name, {})
+                key = tuple(size.items())
+                of_kernel[key] = min(of_kernel.get(key, (1e9, 0)), (point.median_s, outputs))
+    chosen = [{outputs for _, outputs in of_kernel.values()} for of_kernel in best.values()]
+    return len(set.union(*chosen)) > 1 and any(len(one) > 1 for one in chosen)
+
+
+def _below_full_clock(of: Of) -> bool:
+    record = of("tensor_f16").reference
+    (point,) = (p for p in record.points if p.regime == "cold" and p.kind == "rung")
+    highest = record.device["clocks"]["max_sm_mhz"]
+    return point.sm_clock_mhz is not None and highest is not None and point.sm_clock_mhz < 0.98 * highest
+
+
+def _transforms_pass_the_sum(of: Of) -> bool:
+    known = of("fft_conv3d")
+    return known.seconds("dependent") < known.limit_s() and known.compare("dependent", "cuFFT") == "faster"
+
+
+def _errors_of_winograd(of: Of) -> bool:
+    known = of("convlayer")
+    return known.point("winograd_2d").max_rel_error <= known.point("direct").max_rel_error
+
+
+#: What a finding says of times, by the finding; those that rest on counters or machine code are not here.
+SHOWN: dict[str, Callable[[Of], bool]] = {
+    "With one 4-byte load in flight per thread, a full GPU does not reach its copy rate.":
+        lambda of: of("copy").of_limit("scalar") < 0.95 < of("copy").of_limit("float4"),
+    "In a stencil of small radius the L1 cache is the tile already, and one in shared memory is slower.":
+        lambda of: _order(of, "stencil1d", "naive", "tiled") and _order(of, "stencil2d", "naive", "tiled"),
+    "The best factor belongs to a kernel and a size.": _best_factors_differ,
+    "Reuse that L1 serves already is not worth a tile.": lambda of: _order(of, "conv2d", "constant", "tiled"),
+    "As a cache for single floats, the texture units are slower than L1.":
+        lambda of: _order(of, "conv2d", "constant", "texture"),
+    "Small filters want tiles of outputs in registers, large ones a stream of rows.":
+        lambda of: _first_is_fastest_at(of, 3, "register_tile", "streamed")
+        and _first_is_fastest_at(of, 11, "streamed", "register_tile"),
+    "Once loads are rare, hiding the wait for the next plane gains more than fewer loads do.":
+        lambda of: of("conv3d").ratio("pipelined", "streamed") > of("conv3d").ratio("streamed", "register_row") > 1,
+    "Additions to memory can be cheaper than a load for each product.":
+        lambda of: _order(of, "convlayer", "map_atomics", "output_stationary"),
+    "Winograd's 2 x 2 tiles take four ninths of the products, with errors no larger than those of the direct sum.":
+        _errors_of_winograd,
+    "Warps that only copy beside warps that only multiply are faster than warps that do both.":
+        lambda of: _order(of, "hgemm", "specialised", "wgmma"),
+    "With random data the tensor cores run below the highest clock.": _below_full_clock,
+    "A sparse product of 64 x 256 x 32 takes the time that shared memory needs for its factors, not that of its "
+    "arithmetic.": lambda of: _order(of, "sparse_pipe", "registers", "shared"),
+    "A step that waits for the whole GPU costs least as a dependent launch, more by a value or a barrier in L2, and "
+    "most as a launch of its own.": lambda of: _order(of, "chain", "dependent", "handed_over", "barrier", "stream"),
+    "A persistent kernel that streams weights is faster than a graph of fused kernels, with one sample.":
+        lambda of: _order(of, "unet", "streamed", "graph"),
+    "Transforms of tiles that stay in an SM pass the limit of the sum, and cuFFT, from a few weights in a row on.":
+        _transforms_pass_the_sum,
+    "Blocks that stay and stride through an array copy it more slowly than fresh blocks.":
+        lambda of: _order(of, "async_copy", "float4", "ring") and _order(of, "async_copy", "bulk", "cp_async"),
+    "A product on the FMA pipe gains where a copy engine saves its threads instructions and registers.":
+        lambda of: _order(of, "async_matmul", "registers", "tma", "prefetched"),
+}  # fmt: skip
+
+SEEN = [finding for several in read_findings().values() for finding in several if finding.holds == "seen"]
+
+
+@pytest.mark.parametrize("finding", [f for f in SEEN if f.finding in SHOWN], ids=lambda f: f.finding[:40])
+def test_finding_is_true_of_the_times_of_each_gpu_that_it_names(finding: Finding) -> None:
+    for gpu in finding.seen_on:
+        folder = gpu_slug(gpu)
+        assert SHOWN[finding.finding](lambda ladder, folder=folder: timings(ladder, gpu=folder)), gpu
+
+
+def test_finding_that_names_a_second_gpu_rests_on_times() -> None:
+    """Counters and machine code were looked at on the book's GPU alone, so they show nothing of another."""
+    second = {f.finding for f in SEEN if {gpu_slug(gpu) for gpu in f.seen_on} - {records.BOOK_GPU}}
+    assert second <= set(SHOWN) <= {f.finding for f in SEEN}
