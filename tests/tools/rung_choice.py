@@ -13,7 +13,7 @@ import pytest
 
 from climb import BoundRung, Ladder, load_ladder
 from tools.corners import Corner
-from tools.thorough import first_of_each, in_turn, thorough
+from tools.thorough import in_turn, thorough
 
 BOOK = Path(__file__).resolve().parents[2] / "book"
 
@@ -63,10 +63,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     checks in the chapter compares with the reference. ``built``: the last rung of each ladder. ``drawn``: the last rung
     of the first ladder; ``poisoned``: that with each of its float inputs. ``zeroed``: the last rung of the last ladder.
     ``shifted``: the last rung of each ladder, and every rung that refuses an input off by one element. ``cornered``:
-    each ladder's first corner with the last rung that it applies to. ``ladder``: every ladder. ``planted``: the
-    module's first fault, and the first of each kind of error that no module collected before it has. ``hidden``: the
-    module's first fault of each kind of error. With `--thorough` all are for every rung and every fault; of what
-    repeats a check for hundreds of rungs, `make test-all` runs a third.
+    the first corner, with the last rung that it applies to. ``ladder``: every ladder. ``planted``: the module's first
+    fault, and the first of each kind of error that no module collected before it has; ``hidden``: the same of faults
+    that only corners reach. With `--thorough` all are for every rung and every fault; of what repeats a check for
+    hundreds of rungs, `make test-all` runs a third.
     """
     for name in _VALUES.keys() & set(metafunc.fixturenames):
         metafunc.parametrize(name, _values(name, metafunc.module), ids=_identify)
@@ -95,26 +95,34 @@ def _repeats(rung: BoundRung, value: object = None) -> object:
 def _corners(module: ModuleType, ladders: list[Ladder]) -> list[object]:
     corners = getattr(module, "CORNERS", ())
     pairs = ((corner, rung) for corner in corners for rung in reversed([*_rungs(ladders)]) if corner.applies(rung))
-    return first_of_each(pairs, lambda each: each[0].ladder)
+    return [thorough(pair) if number else pair for number, pair in enumerate(pairs)]
 
 
-#: The kinds of error of the faults that `make test` plants in the modules collected so far.
-_planted_kinds: set[type] = set()
+Fault = tuple[str, str, str, str, type]
 
 
-def _planted(module: ModuleType, ladders: list[Ladder]) -> list[object]:
+@functools.cache
+def _kinds(where: str) -> set[type]:
+    """The kinds of error of the faults in this list that `make test` plants in the modules collected so far."""
+    return set()
+
+
+def _faults(where: str, module: ModuleType) -> list[object]:
+    """The faults that a module lists under this name; those of slow rungs, and those that it has marked, last."""
     values: list[object] = []
     slow: set[tuple[str, str]] = set()
-    for number, fault in enumerate(sorted(module.PLANTED, key=lambda fault: fault[:2] in _slow)):
+    faults = getattr(module, where, ())
+    plain: list[Fault] = [fault for fault in faults if not hasattr(fault, "marks")]
+    for number, fault in enumerate(sorted(plain, key=lambda fault: fault[:2] in _slow)):
         if fault[:2] in _slow:
             values.append(in_turn(fault) if fault[:2] in slow else thorough(fault))
             slow.add(fault[:2])
-            continue
-        usual = number == 0 or fault[4] not in _planted_kinds
-        if usual:
-            _planted_kinds.add(fault[4])
-        values.append(fault if usual else thorough(fault))
-    return values
+        elif number == 0 or fault[4] not in _kinds(where):
+            values.append(fault)
+            _kinds(where).add(fault[4])
+        else:
+            values.append(thorough(fault))
+    return [*values, *(fault for fault in faults if hasattr(fault, "marks"))]
 
 
 def _shown(module: ModuleType, ladder: Ladder) -> set[str]:
@@ -162,8 +170,8 @@ _VALUES: dict[str, Callable[[ModuleType, list[Ladder]], list[object]]] = {
         for one in _with_an_input(rung)
     ],
     "ladder": lambda module, ladders: list(ladders),
-    "planted": _planted,
-    "hidden": lambda module, ladders: first_of_each(getattr(module, "HIDDEN", ()), lambda fault: fault[4]),
+    "planted": lambda module, ladders: _faults("PLANTED", module),
+    "hidden": lambda module, ladders: _faults("HIDDEN", module),
 }
 
 
