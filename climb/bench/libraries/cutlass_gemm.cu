@@ -1,12 +1,12 @@
 // A product by CUTLASS on tensor cores, row-major, with a result in float32. FACTOR is
-// the type of the factors, OPERATOR how they are multiplied, STEP how many steps of k an
-// instruction takes. OpMultiplyAddFastF32 splits each float32 in two TF32 numbers and
-// adds three of the four products (CUTLASS example 28,
+// the type of the factors, OPERATOR how they are multiplied, STEP how many steps of k
+// an instruction takes. OpMultiplyAddFastF32 splits each float32 in two TF32 numbers
+// and adds three of the four products (CUTLASS example 28,
 // ampere_3xtf32_fast_accurate_tensorop_gemm).
 //
-// CUTLASS computes a kernel's parameters in host code. NVRTC compiles device code alone,
-// so one thread of `prepare` computes them, the host copies them, and `multiply` takes
-// them by value.
+// CUTLASS computes a kernel's parameters in host code. NVRTC compiles device code
+// alone, so one thread of `prepare` computes them, the host copies them, and `multiply`
+// takes them by value.
 #include <cutlass/device_kernel.h>
 #include <cutlass/epilogue/thread/linear_combination.h>
 #include <cutlass/gemm/kernel/default_gemm_universal.h>
@@ -31,8 +31,8 @@ __device__ Params parameters(const FACTOR* a, const FACTOR* b, float* c, int m, 
                              int k, int sms)
 {
     constexpr auto kMode = cutlass::gemm::GemmUniversalMode::kGemm;
-    const typename Kernel::Arguments given(kMode, {m, n, k}, 1, {1.0f, 0.0f}, a, b, c, c,
-                                           0, 0, 0, 0, k, n, n, n);
+    const typename Kernel::Arguments given(
+        kMode, {m, n, k}, 1, {1.0f, 0.0f}, a, b, c, c, 0, 0, 0, 0, k, n, n, n);
     return Params(given, sms, 1);
 }
 

@@ -301,5 +301,6 @@ __global__ void __launch_bounds__(kTeams* kWidth + 32, 1)
         send_weights<kWidth>(producer);
         return;
     }
-    run_in_registers<kWidth>(parameters, exchange, sample, timestep, observation, noise);
+    run_in_registers<kWidth>(
+        parameters, exchange, sample, timestep, observation, noise);
 }

@@ -207,8 +207,8 @@ __device__ __forceinline__ void products_of_own(Ring& ring, int segments,
                 if (active) {
                     float w[This::kWeights];
                     load<This::kWeights>(w, weights + i % This::kChunk * kRow);
-                    multiply_own<kKind, kLength, This::kAfter>(sum + i * This::kAfter, x,
-                                                               halo, w);
+                    multiply_own<kKind, kLength, This::kAfter>(
+                        sum + i * This::kAfter, x, halo, w);
                 }
                 if (kKind != kUp && ends) ring.release();
             }
@@ -275,8 +275,8 @@ __device__ __forceinline__ void all_products_of_own(Ring& ring, int variant,
 
 // The sum of all warps' parts, of which each has `count` for each segment.
 template <int kWidth>
-__device__ __forceinline__ float sum_of_parts(const float (*parts)[kMostSums], int count,
-                                              int segments)
+__device__ __forceinline__ float sum_of_parts(
+    const float (*parts)[kMostSums], int count, int segments)
 {
     constexpr int kWarps = kTeams * kWidth / 32;
     float sum = 0.0f;

@@ -1,7 +1,7 @@
 // Idea: the blocks of a cluster add up in the shared memory of the first of them.
 // From the rung before: clusters of kBlocks blocks; a store to another block's shared
-// memory, once that block has begun, and a barrier of the cluster; an eighth of the sums
-// in global memory.
+// memory, once that block has begun, and a barrier of the cluster; an eighth of the
+// sums in global memory.
 // Requires: source aligned to 16 bytes; blocks of kThreads threads; one block per
 // kChunk floats, a multiple of kBlocks; then one block for the sums, launched with pdl.
 #include "../../common/hopper/cluster.cuh"
