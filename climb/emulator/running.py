@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from climb.toolchain import Compiled, ToolchainError, compile_cuda, disassemble, resources
-from climb.toolchain.host_code import constants_of_math, has_host_code, without_host_code
+from climb.toolchain.host_code import constants_of_math, has_host_code, without_host_code, without_host_headers
 from climb.toolchain.names import demangled
 
 from . import ptx
@@ -90,8 +90,7 @@ def run(
     the kernel or an instruction that is not supported.
     """
     text, filename, folders = _read(source)
-    if has_host_code(text):
-        text, _ = without_host_code(text)
+    text, _ = (without_host_code if has_host_code(text) else without_host_headers)(text)
     compiled = compile_cuda(
         text, filename=filename, options=(*constants_of_math(text), *options), include_dirs=folders, arch=arch,
         name_expressions=(kernel,) if kernel is not None else (),

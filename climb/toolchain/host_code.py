@@ -14,10 +14,11 @@ from dataclasses import dataclass
 _HOST_HEADERS = re.compile(
     r"^[ \t]*#[ \t]*include[ \t]*[<\"]((?:c?std(?:io|lib)|iostream|iomanip|fstream|sstream|vector|string|algorithm"
     r"|chrono|random|memory|map|unordered_map|set|queue|numeric|functional|thread|mutex|c?time|c?string|c?assert|c?math|c?float"
-    r"|cuda_runtime|cuda_runtime_api|device_launch_parameters|helper_\w+|sys/time|unistd|getopt|torch/\w+"
+    r"|cuda(?=\.h)|cudaTypedefs|cuda_runtime|cuda_runtime_api|device_launch_parameters|helper_\w+|sys/time|unistd|getopt|torch/\w+"
     r"|thrust/[\w/]+)(?:\.h)?)[>\"][^\n]*",
     re.MULTILINE,
 )
+_TENSOR_MAP = "typedef struct CUtensorMap_st { alignas(64) unsigned long long opaque[16]; } CUtensorMap;"
 _QUIET = re.compile(r'//[^\n]*|/\*.*?\*/|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'', re.DOTALL)
 _DEVICE = re.compile(r"__(?:global|device)__")
 _CALLS_HOST = re.compile(r"<<<|(?<!cuda::)\bstd::|\bcuda[A-Z]\w*\s*\(|\b(?:fprintf|exit|fopen|getenv|s?rand)\s*\(")
@@ -59,18 +60,29 @@ def has_host_code(source: str) -> bool:
 
 def without_host_code(source: str) -> tuple[str, tuple[Cut, ...]]:
     """The device code of a source, with unchanged line numbers, and what was cut."""
-    cuts: list[Cut] = []
-
-    def header(found: re.Match[str]) -> str:
-        line = source.count("\n", 0, found.start()) + 1
-        cuts.append(Cut(f"<{found[1]}>", line, line))
-        return " " * len(found[0])
-
-    text = _TYPES.sub(lambda found: f"#include <cuda/std/c{found[1]}>", _HOST_HEADERS.sub(header, source))
+    text, cuts = without_host_headers(source)
     for name, start, end in _host_functions(_blanked(text)):
         cuts.append(Cut(name, text.count("\n", 0, start) + 1, text.count("\n", 0, end) + 1))
         text = text[:start] + re.sub(r"[^\n]", " ", text[start:end]) + text[end:]
     return text, tuple(cuts)
+
+
+def without_host_headers(source: str) -> tuple[str, list[Cut]]:
+    """The source without the headers of the host, with unchanged line numbers, and what was cut.
+
+    The driver's header, which includes some of them, also declares the tensor map that kernels take: that stays.
+    """
+    cuts: list[Cut] = []
+
+    def header(found: re.Match[str]) -> str:
+        line = source.count("\n", 0, found.start()) + 1
+        if "CUtensorMap" in source and found[1] == "cuda.h" and not any(cut.name == "<cuda.h>" for cut in cuts):
+            cuts.append(Cut("<cuda.h>", line, line))
+            return _TENSOR_MAP
+        cuts.append(Cut(f"<{found[1]}>", line, line))
+        return " " * len(found[0])
+
+    return _TYPES.sub(lambda found: f"#include <cuda/std/c{found[1]}>", _HOST_HEADERS.sub(header, source)), cuts
 
 
 def constants_of_math(source: str) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from climb.toolchain.host_code import has_host_code, without_host_code
+from climb.toolchain.host_code import has_host_code, without_host_code, without_host_headers
 
 SOURCE = """#include <iostream>
 #include <cstdint>
@@ -45,3 +45,15 @@ def test_host_code_is_recognised_outside_comments_and_strings() -> None:
     assert has_host_code("void f() { k<<<1, 1>>>(); }") and has_host_code("int main() {}")
     assert not has_host_code('// int main() {}\n__global__ void k() { printf("<<<"); /* main() */ }')
     assert not has_host_code("__device__ int domain(int x);")
+
+
+def test_headers_of_the_host_are_cut_and_the_tensor_map_of_the_drivers_header_stays() -> None:
+    text, cuts = without_host_headers(
+        "#include <cuda.h>\n#include <stdio.h>\nvoid f(CUtensorMap);\n#include <cuda.h>\n"
+    )
+    assert [str(cut) for cut in cuts] == ["<cuda.h> (line 1)", "<stdio.h> (line 2)", "<cuda.h> (line 4)"]
+    lines = text.splitlines()
+    assert "alignas(64) unsigned long long opaque[16]" in lines[0] and lines[2] == "void f(CUtensorMap);"
+    assert not lines[1].strip() and not lines[3].strip()
+    plain, _ = without_host_headers("#include <cuda.h>\n#include <cuda/barrier>\n")
+    assert plain.split() == ["#include", "<cuda/barrier>"]

@@ -117,6 +117,15 @@ class GlobalShadow:
         followed.cells.writes[index] = stamps
         return (followed.cells.writes.take(index) != stamps).any(axis=2)
 
+    def begins(self, group: Group, site: Site, allocation: Allocation, address: np.ndarray) -> None:
+        """The start of an asynchronous write, which counts as made when its thread waits for it. Raises Race."""
+        followed = self.followed.get(allocation.address)
+        if followed is None:
+            return
+        index, ids, _ = self._begin(followed, group, site, allocation, address)
+        for which in ("reads", "atomics", "writes") if allocation.address in self.thorough else ("writes",):
+            self._check(which, followed, index, ids, group, site, allocation, address)
+
     def atomic(self, group: Group, site: Site, allocation: Allocation, address: np.ndarray) -> None:
         """An atomic operation. Raises Race and RestartLaunch."""
         if site.operation in races.SWAPS:

@@ -19,6 +19,7 @@ Whoever keeps others, such as those that complete with the phase of an mbarrier,
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import NoReturn
 
 import numpy as np
@@ -61,6 +62,8 @@ class InFlight:
                 near = (one for first, last, one in self._global.values() if first < end and last > low)
                 self._compare(access, [one for one in near if one.writes or access.writes])
             self._enter_global(access)
+            if access.writes:
+                self._check_start(access)
             return
         cells = (access.block, access.site, access.address)
         written, read = self._written.hit(*cells).any(), self._read.hit(*cells).any()
@@ -83,6 +86,8 @@ class InFlight:
             self._global_writes -= access.writes
             if left is not None:
                 self._enter_global(left)
+            if not done.writes:  # whoever carries out a write enters it
+                self._read_until_now(done)
             return
         self._shared.remove(access)
         marks = self._written if access.writes else self._read
@@ -123,6 +128,38 @@ class InFlight:
     def _enter_global(self, access: AsyncAccess) -> None:
         self._global[id(access)] = (*_bounds(access), access)
         self._global_writes += access.writes
+
+    def _check_start(self, access: AsyncAccess) -> None:
+        """Raise Race for accesses to global memory that are not ordered before a write that starts now."""
+        shadow, group = self._batch.global_shadow, Group(self._batch, access.lanes, {})
+        if shadow is not None:
+            for allocation, part, address in self._by_allocation(group, access):
+                shadow.begins(part, access.site, allocation, address)
+
+    def _read_until_now(self, done: AsyncAccess) -> None:
+        """Enter a read of global memory as one made now: a later write must be ordered after the wait."""
+        shadow, group = self._batch.global_shadow, Group(self._batch, done.lanes, {})
+        if shadow is not None and shadow.thorough:
+            for allocation, part, address in self._by_allocation(group, done):
+                if allocation.address in shadow.thorough:
+                    shadow.load(part, done.site, allocation, address)
+
+    def _by_allocation(self, group: Group, access: AsyncAccess) -> Iterator[tuple[Allocation, Group, np.ndarray]]:
+        """The allocations that an access reaches, each with the lanes and their addresses."""
+        address, site = np.broadcast_to(access.address, access.lanes.shape), access.site
+        left = np.ones(address.shape, np.bool_)
+        while left.any():
+            allocation = self._batch.find(int(address[left][0]) + site.offset, site.width)
+            inside = left & (address + site.offset >= allocation.address) & (address + site.offset < allocation.end)
+            if inside.all():
+                yield allocation, group, address
+                return
+            flat = np.flatnonzero(inside)
+            block, thread = (np.broadcast_to(each, address.shape).ravel()[flat].reshape(1, -1)
+                             for each in (access.lanes.block, access.lanes.thread))  # fmt: skip
+            lanes = Lanes(block, thread, access.lanes.threads, True)
+            yield allocation, Group(self._batch, lanes, {}), address.ravel()[flat].reshape(1, -1)
+            left &= ~inside
 
     def _settle(self, done: AsyncAccess) -> None:
         """Enter an access that is complete as an ordinary one of its lanes, made now."""

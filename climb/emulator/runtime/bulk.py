@@ -190,11 +190,8 @@ def ended(group: Group, operation: Operation, action: str) -> None:
         operation.open.remove(access)
         batch.in_flight.end(access, access)
     if action != "load" and batch.clock is not None:
-        if operation.barriers:
-            for word in operation.barriers:
-                batch.clock.arrive(group.lanes, np.full(group.lanes.count, word), wide=True)
-        else:
-            batch.clock.fence(group.lanes)
+        for word in operation.barriers:  # a bulk group's writes are made visible to its own thread alone
+            batch.clock.arrive(group.lanes, np.full(group.lanes.count, word), wide=True)
 
 
 def update_of(how: str, kind: str) -> tuple[np.dtype, Update]:

@@ -120,6 +120,8 @@ class Dependence(Protocol):
 class GlobalShadow(Protocol):
     """The accesses to global memory so far; see `checks.global_shadow`."""
 
+    thorough: set[int]
+
     def keep(self, allocation: Allocation) -> None:
         """Copy an allocation before the launch first changes it."""
 
@@ -133,6 +135,9 @@ class GlobalShadow(Protocol):
         self, group: object, site: Site, allocation: Allocation, address: np.ndarray, changed: Callable[[], np.ndarray]
     ) -> np.ndarray:
         """A store."""
+
+    def begins(self, group: object, site: Site, allocation: Allocation, address: np.ndarray) -> None:
+        """The start of an asynchronous write."""
 
     def atomic(self, group: object, site: Site, allocation: Allocation, address: np.ndarray) -> None:
         """An atomic operation."""
