@@ -60,7 +60,7 @@ serve: book
 pdf: book
 	@$(PY) book/pdf.py _build/html _build/climb-to-the-roofline.pdf
 
-test-all: override ARGS += --thorough
+test-all: override ARGS += --thorough --in-turns
 test-all: test
 
 test: .venv/ok

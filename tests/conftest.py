@@ -26,7 +26,8 @@ _NEEDS = {
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--thorough", action="store_true", help="run the tests marked `thorough` too, as CI does")
+    parser.addoption("--thorough", action="store_true", help="run the tests marked `thorough` too")
+    parser.addoption("--in-turns", action="store_true", help="run a third of the tests marked `in_turn`, as CI does")
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -34,6 +35,7 @@ def pytest_configure(config: pytest.Config) -> None:
     from tools import bill, thorough, warm_kernels
 
     thorough.enabled = config.getoption("--thorough") or "CLIMB_THOROUGH" in os.environ
+    thorough.turn = thorough.turn_of(ROOT) if thorough.enabled and config.getoption("--in-turns") else None
     config.pluginmanager.register(bill.Bill(), "bill")
     if config.getoption("nbval", default=False):
         warm_kernels.install()
@@ -47,19 +49,21 @@ def _place(item: pytest.Item) -> int:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out tests marked `thorough` unless asked for. Begin with files that take long, so that no worker is left
-    with one at the end.
+    """Leave out tests marked `thorough` unless asked for, and those marked `in_turn` that have no turn. Begin with
+    files that take long, so that no worker is left with one at the end.
 
     Skip tests marked `gpu` where kernels run on the emulator, and tests marked `emulated` where they do not.
     """
     from tools import thorough
 
     items.sort(key=_place)
-    if not thorough.enabled:
-        left_out = [item for item in items if item.get_closest_marker("thorough")]
-        if left_out:
-            config.hook.pytest_deselected(items=left_out)
-            items[:] = [item for item in items if not item.get_closest_marker("thorough")]
+    if thorough.enabled:
+        left_out = {one for one in items if one.get_closest_marker("in_turn") and not thorough.has_its_turn(one.nodeid)}
+    else:
+        left_out = {one for one in items if one.get_closest_marker("thorough")}
+    if left_out:
+        config.hook.pytest_deselected(items=list(left_out))
+        items[:] = [one for one in items if one not in left_out]
     marked = [(item, marker) for item in items for marker in _NEEDS if item.get_closest_marker(marker)]
     if not marked:
         return

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -68,3 +70,31 @@ def test_first_of_each_key_is_taken_and_the_rest_is_thorough() -> None:
     assert left.values == ("asp",) and [mark.name for mark in left.marks] == ["thorough"]
     pairs = thorough.first_of_each([("a", 1), ("a", 2)], lambda pair: pair[0], unpack=True)
     assert pairs[0] == ("a", 1) and pairs[1].values == ("a", 2)
+
+
+def test_each_test_in_turn_has_one_turn_and_without_turns_all_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    names = [f"tests/kernels/test_rungs.py::test_a[{number}]" for number in range(300)]
+    found = []
+    for part in range(thorough.TURNS):
+        monkeypatch.setattr(thorough, "turn", part)
+        found.append([name for name in names if thorough.has_its_turn(name)])
+    assert sorted(itertools.chain(*found)) == sorted(names) and all(70 < len(one) < 130 for one in found)
+    monkeypatch.setattr(thorough, "turn", None)
+    assert all(map(thorough.has_its_turn, names))
+
+
+def test_the_turn_depends_on_the_code_alone(tmp_path: Path) -> None:
+    file = tmp_path / "kernels" / "a.cu"
+    file.parent.mkdir()
+    turns = []
+    for number in range(12):
+        file.write_text(f"// {number}")
+        turns.append(thorough.turn_of(tmp_path))
+        (tmp_path / "kernels" / "a.log").write_text(str(number))
+        assert thorough.turn_of(tmp_path) == turns[-1]
+    assert set(turns) == set(range(thorough.TURNS))
+
+
+def test_values_in_turn_are_thorough_too() -> None:
+    one = thorough.in_turn("ant")
+    assert one.values == ("ant",) and [mark.name for mark in one.marks] == ["thorough", "in_turn"]

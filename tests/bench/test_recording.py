@@ -250,3 +250,9 @@ def test_measuring_process_ends_with_its_parent():
         os.sched_yield()
         signal.sigtimedwait([], 0.01)
     pytest.fail("it still runs")
+
+
+def test_a_target_that_was_measured_in_one_regime_is_known_by_its_only_point():
+    point = made.point("library", "peer", {"n": 1024}, "cold")
+    finished = parts.Finished("2026-11-23T03:00:00.000Z", (point,))
+    assert finished.target == parts.target_key("peer", "library", {"n": 1024})

@@ -83,7 +83,7 @@ def test_ci_runs_the_commands_of_the_readme_with_the_thorough_tests() -> None:
     assert [line for line in ci if line.startswith("make")] == ["make test-all", "make book"]
     assert "set -euo pipefail" in ci
     plain, whole = (_dry_run(target, "ARGS=-k transpose") for target in ("test", "test-all"))
-    assert "-k transpose" in plain and whole == plain.replace("-k transpose", "-k transpose --thorough")
+    assert "-k transpose" in plain and whole == plain.replace("-k transpose", "-k transpose --thorough --in-turns")
 
 
 def _dry_run(*words: str) -> str:

@@ -82,6 +82,7 @@ def test_more_steps_give_a_kernel_more_time(kernels, reviews):
 
 
 @pytest.mark.thorough
+@pytest.mark.in_turn
 def test_an_endless_loop_is_given_up_within_ten_seconds_of_computing(kernels):
     start = time.thread_time()
     with pytest.raises(EndlessLoop, match=r"no end in sight: in [67] seconds of computing"):

@@ -13,7 +13,12 @@ FAULTS = [each for each in ALL if not each[0].thorough]
 
 
 @pytest.mark.parametrize(
-    "program", [thorough(one) if one.thorough else one for one in PROGRAMS.values()], ids=lambda one: one.name
+    "program",
+    [
+        *first_of_each((one for one in PROGRAMS.values() if not one.thorough), lambda one: one.file),
+        *(thorough(one) for one in PROGRAMS.values() if one.thorough),
+    ],
+    ids=lambda one: one.name,
 )
 def test_program_is_right_and_raises_nothing(program: Program) -> None:
     emulated.run(program)

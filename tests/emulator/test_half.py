@@ -125,6 +125,13 @@ def test_cuda_half_functions_match_numpy():
     assert np.allclose(after, before * before + before, rtol=2.0**-7)
 
 
+def test_doubles_become_halves_also_where_they_are_not_finite():
+    values = [math.inf, -math.inf, math.nan, 1e300, 65519.0, 65520.0, -0.0, 2.0**-25, 1.0 + 2.0**-11 + 2.0**-50]
+    (got,) = run_ptx("cvt.rn.f16.f64 %o0, %i0;", [("f64", values)], ["b16"])
+    with np.errstate(over="ignore"):
+        assert np.array_equal(got.view(np.float16), np.array(values).astype(np.float16), equal_nan=True)
+
+
 @pytest.mark.parametrize("mode", ["rz", "rm", "rp"])
 @pytest.mark.parametrize(("kind", "of"), [("f16", "f32"), ("bf16", "f32"), ("f16", "s32"), ("f16", "u64")])
 def test_conversion_rounds_in_every_mode(kind, of, mode):

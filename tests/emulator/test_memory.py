@@ -370,3 +370,10 @@ def test_last_lane_wins_if_lanes_store_to_one_word_of_shared_memory() -> None:
         with checking(NONE):
             Device(source).launch("k", grid, 40, out)
         assert (out == 78).all()
+
+
+def test_address_of_a_variable_may_have_an_offset():
+    body = "mov.u32 %at, cells; mov.u32 %further, cells+8; sub.u32 %o0, %further, %at;"
+    declare = ".shared .align 4 .b32 cells[8]; .reg .b32 %at, %further;"
+    (got,) = run_ptx(body, [("u32", [0])], ["u32"], declare)
+    assert got.tolist() == [8]

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from harness import Device
 from tools.both_ways import PROCESSES, Tally, both_ways, start_workers
-from tools.thorough import thorough
+from tools.thorough import in_turn, thorough
 
 from climb.bench import counting
 from climb.bench.ladder import BoundRung
@@ -441,7 +441,7 @@ TOGETHER = {
 def rungs() -> Iterator[object]:
     for name in ladder_names():
         apart = [rung for rung in load_ladder(name) if (name, rung.name) not in TOGETHER]
-        yield from (rung if (name, rung.name) == ("conv2d", "naive") else thorough(rung) for rung in apart)
+        yield from (rung if (name, rung.name) == ("conv2d", "naive") else in_turn(rung) for rung in apart)
 
 
 @pytest.mark.parametrize("rung", list(rungs()), ids=lambda rung: f"{rung.ladder.name}-{rung.name}")

@@ -80,7 +80,9 @@ def _name(rung: BoundRung) -> str:
 @pytest.mark.parametrize(
     "rung",
     [
-        *first_of_each((rung for rung in reversed(RUNGS) if _name(rung) not in WALKING), lambda rung: rung.ladder.name),
+        *first_of_each(
+            (rung for rung in reversed(RUNGS) if _name(rung) not in WALKING), lambda rung: rung.ladder.folder.parent
+        ),
         *(thorough(rung) for rung in RUNGS if _name(rung) in WALKING),
     ],
     ids=_name,

@@ -42,6 +42,7 @@ def test_the_pipelined_product_does_not_depend_on_the_order() -> None:
 
 
 @pytest.mark.thorough
+@pytest.mark.in_turn
 @pytest.mark.parametrize("name", RUNGS)
 def test_rungs_that_copy_asynchronously_do_not_depend_on_the_order(name: str) -> None:
     ladder = load_ladder(name)

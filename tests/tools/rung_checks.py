@@ -8,9 +8,8 @@ that the checks must find (ladder, rung, original text, faulty text, expected er
 
 from __future__ import annotations
 
-import functools
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
@@ -26,17 +25,17 @@ from climb.bench.identity import expand_includes
 from climb.bench.problem import Problem, Size
 from climb.toolchain.includes import included_files
 from tools import thorough as thoroughness
-from tools.corners import Corner, with_fault
-from tools.thorough import choose, first_of_each, thorough
+from tools.corners import with_fault
+from tools.rung_choice import element_bytes, needs_more, pytest_generate_tests  # noqa: F401
+from tools.thorough import choose
 
 #: Architectures to make machine code for, and those between, of which 8.6, 8.9 and 9.0 are covered by their neighbours.
 ASSEMBLED = ("sm_75", "sm_120")
 BETWEEN = ("sm_80", "sm_100")
-#: Of a problem's sizes to check, counted from the last, `make test` takes every fourth one for the last rung of a
-#: ladder. For each of the others it takes the first of those that the rung does not refuse.
+#: Of a problem's sizes to check, counted from the last, `make test` takes every fourth one.
 EVERY = choose(4, thorough=1)
-#: How many random sizes each rung is tried at.
-DRAWN = choose(1, thorough=4)
+#: How many random sizes a rung is tried at.
+DRAWN = choose(1, thorough=3)
 #: Lengths of small arrays: any up to 70, and those around a warp and a tile.
 EDGE = st.one_of(st.integers(1, 70), st.sampled_from((31, 32, 33, 63, 64, 65, 127, 128, 129)))
 #: Inputs, by ladder and name, of which a NaN anywhere reaches every output. Weights are among them: beyond the edge of
@@ -64,110 +63,6 @@ REACHES_ALL_OF_ONE = {
 NEVER_ZERO = {("sparse_gemm", "metadata"), ("sparse_pipe", "metadata")}
 
 
-def _rungs(ladders: Iterable[Ladder]) -> Iterator[BoundRung]:
-    for ladder in ladders:
-        yield from ladder
-
-
-def _identify(value: object) -> str | None:
-    if isinstance(value, BoundRung):
-        return f"{value.ladder.name}-{value.name}"
-    if isinstance(value, Ladder):
-        return value.name
-    if not isinstance(value, tuple):
-        return None
-    if isinstance(value[0], Corner):
-        return f"{_identify(value[1])}-{value[0].why}"
-    if isinstance(value[0], BoundRung):
-        return f"{_identify(value[0])}-{value[1]}"
-    return "-".join(value[:2])  # a planted fault: where it is
-
-
-def _with_an_input(rung: BoundRung) -> Iterator[tuple[BoundRung, str]]:
-    """Yield the rung with each float input; integers have no NaN."""
-    for argument in rung.ladder.problem.inputs:
-        if np.dtype(argument.dtype).kind == "f":
-            yield rung, argument.name
-
-
-#: The pairs of ladder and rung that modules name in ``SLOW``.
-_slow: set[tuple[str, str]] = set()
-
-
-def _is_slow(rung: BoundRung) -> bool:
-    return (rung.ladder.name, rung.name) in _slow
-
-
-def _is_last(rung: BoundRung) -> bool:
-    return [rung.name] == [one.name for one in rung.ladder if not _is_slow(one)][-1:]
-
-
-def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Parametrise by what a test asks for:
-
-    ``rung``: every rung of the module's ladders. ``last``: the last rung of each ladder. ``zeroed``: the last rung of
-    the last ladder. ``poisoned``: the last rung of each ladder with each of their float inputs. ``shifted``: the last
-    rung of each ladder, and every rung that refuses an input off by one element. ``cornered``: each ladder's first
-    corner with the last rung that it applies to. ``ladder``: every ladder. ``planted``: the module's first fault, and
-    the first of each kind of error that no module collected before it has. ``hidden``: the module's first fault of
-    each kind of error. In `make test-all` all are for every rung and every fault.
-    """
-    for name in _VALUES.keys() & set(metafunc.fixturenames):
-        metafunc.parametrize(name, _values(name, metafunc.module), ids=_identify)
-
-
-@functools.cache
-def _values(name: str, module: ModuleType) -> list[object]:
-    """The values of one parameter for a chapter's module."""
-    _slow.update(getattr(module, "SLOW", ()))
-    return _VALUES[name](module, [load_ladder(ladder) for ladder in module.SIZES])
-
-
-def _unless(rungs: Iterable[BoundRung], usual: Callable[[BoundRung], bool]) -> list[object]:
-    """Each rung; those that are not usual for `make test-all` alone."""
-    return [rung if usual(rung) else thorough(rung) for rung in rungs]
-
-
-def _corners(module: ModuleType, ladders: list[Ladder]) -> list[object]:
-    corners = getattr(module, "CORNERS", ())
-    pairs = ((corner, rung) for corner in corners for rung in reversed([*_rungs(ladders)]) if corner.applies(rung))
-    return first_of_each(pairs, lambda each: each[0].ladder)
-
-
-#: The kinds of error of the faults that `make test` plants in the modules collected so far.
-_planted_kinds: set[type] = set()
-
-
-def _planted(module: ModuleType, ladders: list[Ladder]) -> list[object]:
-    values: list[object] = []
-    for number, fault in enumerate(sorted(module.PLANTED, key=lambda fault: fault[:2] in _slow)):
-        usual = fault[:2] not in _slow and (number == 0 or fault[4] not in _planted_kinds)
-        if usual:
-            _planted_kinds.add(fault[4])
-        values.append(fault if usual else thorough(fault))
-    return values
-
-
-#: What makes the values of each parameter, from the chapter's module and its ladders.
-_VALUES: dict[str, Callable[[ModuleType, list[Ladder]], list[object]]] = {
-    "rung": lambda module, ladders: _unless(_rungs(ladders), lambda rung: not _is_slow(rung)),
-    "last": lambda module, ladders: _unless(_rungs(ladders), _is_last),
-    "zeroed": lambda module, ladders: _unless(
-        _rungs(ladders), lambda rung: _is_last(rung) and rung.ladder is ladders[-1]
-    ),
-    "shifted": lambda module, ladders: _unless(
-        _rungs(ladders), lambda rung: _is_last(rung) or bool(_needs_more(rung) and not _is_slow(rung))
-    ),
-    "cornered": _corners,
-    "poisoned": lambda module, ladders: [
-        one if _is_last(rung) else thorough(one) for rung in _rungs(ladders) for one in _with_an_input(rung)
-    ],
-    "ladder": lambda module, ladders: list(ladders),
-    "planted": _planted,
-    "hidden": lambda module, ladders: first_of_each(getattr(module, "HIDDEN", ()), lambda fault: fault[4]),
-}
-
-
 @pytest.fixture(scope="module")
 def module(request: pytest.FixtureRequest) -> ModuleType:
     """Return the chapter's module that imported the test."""
@@ -184,19 +79,16 @@ def _verify_or_refused(rung: BoundRung, size: Size, seed: int) -> None:
             verify(rung, size, seed)
 
 
-def test_results_are_right_at_the_problems_sizes(rung: BoundRung) -> None:
-    sizes = list(enumerate(reversed(rung.ladder.problem.check)))[::EVERY]
-    if not (thoroughness.enabled or _is_last(rung)):
-        sizes = [(seed, size) for seed, size in sizes if rung.rung.requires(size) is None][:1] or sizes
-    for seed, size in sizes:
-        _verify_or_refused(rung, size, seed)
+def test_results_are_right_at_the_problems_sizes(checked: BoundRung) -> None:
+    for seed, size in list(enumerate(reversed(checked.ladder.problem.check)))[::EVERY]:
+        _verify_or_refused(checked, size, seed)
 
 
 @settings(max_examples=DRAWN, deadline=None, derandomize=True, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
-def test_results_are_right_at_random_sizes(last: BoundRung, module: ModuleType, data: st.DataObject) -> None:
-    size = data.draw(module.SIZES[last.ladder.name])
-    _verify_or_refused(last, size, data.draw(st.integers(0, 1000)))
+def test_results_are_right_at_random_sizes(drawn: BoundRung, module: ModuleType, data: st.DataObject) -> None:
+    size = data.draw(module.SIZES[drawn.ladder.name])
+    _verify_or_refused(drawn, size, data.draw(st.integers(0, 1000)))
 
 
 def test_zeros_give_the_reference(zeroed: BoundRung) -> None:
@@ -266,18 +158,8 @@ def test_nan_in_one_input_reaches_the_outputs_that_depend_on_it_and_no_others(
 
 
 def _refusal(rung: BoundRung, name: str) -> str:
-    element = _element_bytes(rung, name)
+    element = element_bytes(rung, name)
     return f"argument '{name}' starts {element} byte.* needs {rung.rung.alignment[name]}-byte alignment"
-
-
-def _element_bytes(rung: BoundRung, name: str) -> int:
-    return next(np.dtype(a.dtype).itemsize for a in rung.ladder.problem.inputs if a.name == name)
-
-
-def _needs_more(rung: BoundRung) -> list[str]:
-    """The inputs that the rung wants at multiples of more than an element."""
-    names = [a.name for a in rung.ladder.problem.inputs]
-    return [n for n, b in rung.rung.alignment.items() if n in names and b > _element_bytes(rung, n)]
 
 
 def test_view_off_by_one_element_is_right_or_refused_by_name(shifted: BoundRung) -> None:
@@ -292,8 +174,8 @@ def test_view_off_by_one_element_is_right_or_refused_by_name(shifted: BoundRung)
         whole[1:] = cp.asarray(value.reshape(-1))
         views[argument.name] = whole[1:].reshape(value.shape)
     parameters = {key: size[key] for key in rung.ladder.problem.parameters}
-    if needs_more := _needs_more(rung):
-        with pytest.raises(ArgumentError, match=_refusal(rung, needs_more[0])):
+    if names := needs_more(rung):
+        with pytest.raises(ArgumentError, match=_refusal(rung, names[0])):
             rung(*views.values(), **parameters)
         return
     case = replace(Case.make(rung.ladder, size, inputs=host), device_inputs=views)
@@ -309,19 +191,17 @@ def _architectures(rung: BoundRung, among: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(arch for arch in among if int(arch.removeprefix("sm_")) >= least)
 
 
-def test_source_is_valid_for_the_oldest_and_the_newest_architecture(rung: BoundRung) -> None:
-    """Ask the compiler's front end; all other tests compile for 9.0.
-
-    `make test` asks for the oldest, and about the last rung of each ladder for the newest too.
-    """
-    both = thoroughness.enabled or _is_last(rung)
-    for arch in _architectures(rung, ASSEMBLED)[: None if both else 1]:
+def test_source_is_valid_for_the_oldest_and_the_newest_architecture(built: BoundRung) -> None:
+    """Ask the compiler's front end; all other tests compile for 9.0."""
+    rung = built
+    for arch in _architectures(rung, ASSEMBLED):
         rung.check_syntax(rung.ladder.problem.check[-1], arch)
     for text in (rung.source, *included_files(rung.source, (str(rung.path.parent),)).values()):
         assert text.count("__CUDA_ARCH__") == text.count("#if __CUDA_ARCH__ >= 800\n")
 
 
 @pytest.mark.thorough
+@pytest.mark.in_turn
 def test_source_compiles_for_every_architecture(rung: BoundRung) -> None:
     """Make machine code for the oldest and the newest GPU. Those between see the same source as one of the two, so ask
     the front end alone, and that for the first of each generation: 8.6 and 8.9 have the language of 8.0."""

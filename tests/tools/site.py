@@ -82,8 +82,10 @@ SAMPLE = {"intro", "first-kernel", "bank-conflicts", "tiling", "ladders", "gloss
 
 
 def sample(site: Path) -> list[Path]:
-    """The pages for tests that take a browser long: those of SAMPLE, and in `make test-all` every page of the book."""
-    found = [path for path in pages(site) if thorough.enabled or path.stem in SAMPLE]
+    """The pages for tests that take a browser long: those of SAMPLE, with `--thorough` all pages of the book, and in
+    `make test-all`, which has turns, a third of the others."""
+    more = thorough.has_its_turn if thorough.enabled else lambda name: False
+    found = [path for path in pages(site) if path.stem in SAMPLE or more(path.stem)]
     assert len(found) >= len(SAMPLE)
     return found
 

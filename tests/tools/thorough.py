@@ -4,11 +4,19 @@
 each architecture, more random sizes, more schedules. Mark such a test ``@pytest.mark.thorough``, such a parameter
 ``thorough(value)``, and take from :func:`choose` how many examples Hypothesis draws. :func:`first_of_each` chooses
 among parameters.
+
+What repeats a kind for hundreds of rungs is marked ``@pytest.mark.in_turn`` too, or ``in_turn(value)``: with
+``--in-turns``, which `make test-all` passes, a run has a third of those tests. Which third depends on what the
+repository contains, so a run can be repeated, and all of them have had their turn after a few changes. ``--thorough``
+alone runs every test.
 """
 
 from __future__ import annotations
 
+import hashlib
+import zlib
 from collections.abc import Callable, Hashable, Iterable
+from pathlib import Path
 from typing import TypeVar
 
 import pytest
@@ -17,6 +25,10 @@ T = TypeVar("T")
 
 #: Whether pytest was called with ``--thorough``; set by ``tests/conftest.py`` before any test is imported.
 enabled = False
+#: The parts that tests marked ``in_turn`` are divided into.
+TURNS = 3
+#: The part that this run has; None for all of them. Set by ``tests/conftest.py`` too.
+turn: int | None = None
 
 
 def choose(usual: int, thorough: int) -> int:
@@ -27,6 +39,26 @@ def choose(usual: int, thorough: int) -> int:
 def thorough(*values: object) -> object:
     """A parameter, or the tuple of parameters, of a test that only `make test-all` runs."""
     return pytest.param(*values, marks=pytest.mark.thorough)
+
+
+def in_turn(*values: object) -> object:
+    """A parameter, or the tuple of parameters, of a test that only a third of the runs of `make test-all` have."""
+    return pytest.param(*values, marks=(pytest.mark.thorough, pytest.mark.in_turn))
+
+
+def turn_of(root: Path) -> int:
+    """The part whose turn it is in a repository: a number below TURNS, from the text of its code and kernels."""
+    digest = hashlib.sha256()
+    for folder in ("climb", "kernels", "tests"):
+        for path in sorted((root / folder).rglob("*")):
+            if path.suffix in (".py", ".cu", ".cuh"):
+                digest.update(path.relative_to(root).as_posix().encode() + b"\0" + path.read_bytes())
+    return int.from_bytes(digest.digest()[:8], "big") % TURNS
+
+
+def has_its_turn(name: str) -> bool:
+    """Whether a test marked ``in_turn`` belongs to the part that this run has. Its name alone decides."""
+    return turn is None or zlib.crc32(name.encode()) % TURNS == turn
 
 
 def first_of_each(values: Iterable[T], *keys: Callable[[T], Hashable], unpack: bool = False) -> list[T | object]:

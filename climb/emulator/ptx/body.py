@@ -44,6 +44,8 @@ class Scopes:
     def __init__(self) -> None:
         self.stack: list[dict[str, str]] = [{}]
         self.count = 0
+        #: Registers that the names outside of inner braces stand for, as they were found.
+        self.outer: dict[str, Register] = {}
 
     def open(self, labels: dict[str, str]) -> None:
         self.count += 1
@@ -166,6 +168,8 @@ def _statement(
 
 
 def _operand(text: str, scopes: Scopes, function: Function) -> Operand:
+    if len(scopes.stack) == 1 and text in scopes.outer:
+        return scopes.outer[text]
     first = text[:1]
     if first == "[":
         return _address(text[1:-1].strip(), scopes, function)
@@ -197,7 +201,10 @@ def _operand(text: str, scopes: Scopes, function: Function) -> Operand:
 def _name(text: str, scopes: Scopes, function: Function) -> Register | Symbol | Immediate | Part:
     unique = scopes.find(text) or text
     if unique in function.registers:
-        return Register(unique)
+        register = Register(unique)
+        if len(scopes.stack) == 1:
+            scopes.outer[text] = register
+        return register
     if unique in CONSTANTS:
         return Immediate(CONSTANTS[unique])
     head, dot, selector = text.rpartition(".")

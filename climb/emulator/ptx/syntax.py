@@ -7,6 +7,7 @@ import struct
 
 from .model import Immediate
 
+_BRACKET = re.compile(r"[\[\](){}]")
 _INTEGER = re.compile(r"[+-]?(?:0[xX][0-9a-fA-F]+|0[bB][01]+|\d+)U?$")
 
 
@@ -41,6 +42,8 @@ def parse_literal(text: str) -> Immediate | None:
 
 def split_list(text: str) -> list[str]:
     """Split at commas outside brackets."""
+    if not _BRACKET.search(text):
+        return [part.strip() for part in text.split(",")]
     parts, depth, start = [], 0, 0
     for index, letter in enumerate(text):
         if letter in "[{(":

@@ -10,10 +10,11 @@ from .. import ptx
 from ..errors import UnsupportedInstruction
 from ..isa.types import DTYPES
 from ..memory.layout import Layout
+from ..ptx.control_flow import Roles
 from ..simt.code import line_text
 from ..simt.site import Site
 from .product_registers import ProductRegisters
-from .registers import flushed_registers, register_kinds, roles
+from .registers import flushed_registers, register_kinds
 
 
 class KernelContext:
@@ -26,10 +27,10 @@ class KernelContext:
     `relocated_sites` contain the address of a module's variable, relative to the module.
     """
 
-    def __init__(self, function: ptx.Function, layout: Layout, sources: dict[str, list[str]]) -> None:
+    def __init__(self, function: ptx.Function, layout: Layout, sources: dict[str, list[str]], roles: Roles) -> None:
         self.function, self.layout, self.sources = function, layout, sources
         self.kinds = register_kinds(function)
-        self.flushed = flushed_registers(function)
+        self.flushed = flushed_registers(function, roles)
         self.read = frozenset(
             name
             for item in function.body

@@ -15,15 +15,13 @@ are not counted as writes: the compiler places those of constants and copies, an
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from .. import ptx
-from ..ptx.control_flow import Block
+from ..ptx.control_flow import Block, Roles
 
 PRODUCT = "wgmma.mma_async."
 _FENCE = "wgmma.fence."
-Roles = Callable[[ptx.Instruction], tuple[list[str], list[str]]]
 
 
 @dataclass(frozen=True)

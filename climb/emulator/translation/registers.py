@@ -8,6 +8,7 @@ from .. import ptx
 from ..isa import Rule, lookup
 from ..isa.move import SPECIAL_TYPES
 from ..isa.types import DTYPES, open_kind, size
+from ..ptx.control_flow import Roles
 
 CARRY = "%carry"
 
@@ -19,8 +20,11 @@ def rule_of(opcode: str) -> Rule | None:
 
 def register_names(operand: ptx.Operand | None) -> list[str]:
     """The names of the registers in an operand."""
-    if isinstance(operand, ptx.Register):
+    kind = type(operand)
+    if kind is ptx.Register:
         return [operand.name] if operand.name != "_" else []
+    if kind is ptx.Immediate or kind is ptx.Symbol:
+        return []
     if isinstance(operand, ptx.Address):
         return register_names(operand.base) + [n for extra in operand.extra for n in register_names(extra)]
     if isinstance(operand, (ptx.Vector, ptx.Arguments)):
@@ -35,12 +39,32 @@ def register_names(operand: ptx.Operand | None) -> list[str]:
 def roles(instruction: ptx.Instruction) -> tuple[list[str], list[str]]:
     """The registers that an instruction writes, and those that it reads. Its opcode must be supported."""
     rule = rule_of(instruction.opcode)
-    if rule.terminator or rule.emit is None:
-        return [], [n for operand in instruction.operands for n in register_names(operand)]
-    writes = [n for operand in instruction.operands[: rule.writes] for n in register_names(operand)]
-    reads = [n for operand in instruction.operands[rule.writes :] for n in register_names(operand)]
-    carried = [CARRY]
-    return writes + carried * rule.carry[1], reads + carried * rule.carry[0]
+    first_read = 0 if rule.terminator or rule.emit is None else rule.writes
+    writes: list[str] = []
+    reads: list[str] = []
+    for number, operand in enumerate(instruction.operands):
+        names = writes if number < first_read else reads
+        if type(operand) is not ptx.Register:
+            names += register_names(operand)
+        elif operand.name != "_":
+            names.append(operand.name)
+    if any(rule.carry) and not rule.terminator and rule.emit is not None:
+        writes += [CARRY] * rule.carry[1]
+        reads += [CARRY] * rule.carry[0]
+    return writes, reads
+
+
+def remembered(plain: Roles) -> Roles:
+    """`plain`, which computes the roles of each instruction once. Callers must not change the lists."""
+    known: dict[int, tuple[ptx.Instruction, tuple[list[str], list[str]]]] = {}
+
+    def look_up(instruction: ptx.Instruction) -> tuple[list[str], list[str]]:
+        found = known.get(id(instruction))
+        if found is None:
+            found = known[id(instruction)] = instruction, plain(instruction)  # which keeps its id from being reused
+        return found[1]
+
+    return look_up
 
 
 def register_kinds(function: ptx.Function) -> dict[str, str]:
@@ -83,7 +107,7 @@ def register_kinds(function: ptx.Function) -> dict[str, str]:
     return kinds
 
 
-def flushed_registers(function: ptx.Function) -> frozenset[str]:
+def flushed_registers(function: ptx.Function, roles: Roles) -> frozenset[str]:
     """Registers that never hold a subnormal float32: every write flushes, or copies such a register."""
     writes = [(name, item) for item in function.body if isinstance(item, ptx.Instruction) for name in roles(item)[0]]
 

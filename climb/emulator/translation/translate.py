@@ -30,7 +30,7 @@ from .context import KernelContext
 from .emitter import Emitter
 from .object_code import ObjectCode
 from .product_registers import analyse
-from .registers import roles, rule_of
+from .registers import remembered, roles, rule_of
 
 _REGISTER = re.compile(r"%[\w.]+")  # in generated code
 
@@ -55,10 +55,11 @@ def translate(
     function = respell(without_hints(unfold(inline(program, entry, refuse))))
     function = name_barriers(complete_operands(function))
     rule = _rules(function, sources, program.target)
-    function = use_frames(function, rule, roles)
+    known = remembered(roles)
+    function = use_frames(function, rule, known)
     spaces = dict.fromkeys(symbols, "function") | {v.name: v.space for v in program.variables.values()}
     layout = lay_out(function, program.variables.values(), symbols, spaces)
-    return generate(function, layout, sources, rule)
+    return generate(function, layout, sources, rule, known)
 
 
 def _rules(function: ptx.Function, sources: dict[str, list[str]], target: str) -> Callable[[ptx.Instruction], Rule]:
@@ -84,10 +85,14 @@ def _rules(function: ptx.Function, sources: dict[str, list[str]], target: str) -
 
 
 def generate(
-    function: ptx.Function, layout: Layout, sources: dict[str, list[str]], rule: Callable[[ptx.Instruction], Rule]
+    function: ptx.Function,
+    layout: Layout,
+    sources: dict[str, list[str]],
+    rule: Callable[[ptx.Instruction], Rule],
+    roles: control_flow.Roles,
 ) -> ObjectCode:
     """Generate the code of a function without calls and switch tables. Raises UnsupportedInstruction."""
-    context = KernelContext(function, layout, sources)
+    context = KernelContext(function, layout, sources, roles)
     blocks = control_flow.build(function, rule, roles)
     context.product_registers = products = analyse(blocks, roles)
     parts = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pytest
 from hypothesis import strategies as st
 from tools.rung_checks import *  # noqa: F403
 
@@ -39,6 +40,7 @@ PLANTED = [
 ]  # fmt: skip
 
 
+@pytest.mark.thorough
 def test_fused_kernels_are_right_for_one_sample() -> None:
-    """The one test of them in `make test`; the rungs fused and graph have the same kernels."""
+    """The chapter's table of checks runs them too, at the same size."""
     verify(load_ladder("unet")["dependent"], {"batch": 1, "width": 32})

@@ -71,6 +71,7 @@ def test_short_blocks_compute_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.thorough
+@pytest.mark.in_turn
 @pytest.mark.parametrize("order", ["written", "early", "late"])
 @pytest.mark.parametrize("ranks", [1, 2, 3, 4])
 @pytest.mark.parametrize("name", HALO.names)
@@ -97,6 +98,7 @@ def test_slabs_are_transformed_right_with_messages_as_late_as_they_may_come(name
 
 
 @pytest.mark.thorough
+@pytest.mark.in_turn
 @pytest.mark.parametrize("ranks", [1, 2, 3])
 @pytest.mark.parametrize("name", FFT.names)
 def test_slabs_are_transformed_right_on_any_number_of_ranks(name: str, ranks: int) -> None:

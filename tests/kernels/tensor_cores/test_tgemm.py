@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from tools.thorough import thorough
 
 from climb import cp, load_ladder, verify
 from kernels.sgemm.sgemm.product import Product
@@ -40,7 +41,7 @@ def test_results_that_are_subnormal_are_rounded_once(rung: str) -> None:
 
 
 @pytest.mark.parametrize("rung", MULTIPLY)
-@pytest.mark.parametrize("gaps", [(4, 8, 12), (1, 2, 3)])
+@pytest.mark.parametrize("gaps", [thorough((4, 8, 12)), (1, 2, 3)])
 def test_rungs_take_leading_dimensions_alpha_and_beta(rung: str, gaps: tuple[int, ...]) -> None:
     m, n, k, alpha, beta = 12, 20, 8, -2.0, 0.5
     shapes = ((m, k), (k, n), (m, n))
