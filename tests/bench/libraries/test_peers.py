@@ -9,7 +9,7 @@ from tiny_ladder import scale
 from tools.nvbench_double import nvbench_double  # noqa: F401
 
 from climb.bench import measure, recording, records, report
-from climb.bench.libraries import Prepared, cublaslt, description, dotted, fastest, prepared
+from climb.bench.libraries import Prepared, cublaslt, description, dotted, fastest, npp, prepared
 from climb.bench.libraries.description import shortened
 from climb.bench.libraries.kernels_of import names_of
 from climb.bench.measure import MeasurementFailed, Sampling, Target
@@ -247,3 +247,8 @@ def test_a_description_without_its_library_is_a_missing_peer():
 
     with pytest.raises(PeerUnavailable, match="the module nvmath is not installed"):
         description(Peer("library", missing, unknown), lambda: None, ())
+
+
+def test_npp_is_unavailable_for_a_border_that_it_only_claims_to_know():
+    with pytest.raises(PeerUnavailable, match="no border 'reflect'"):
+        npp.convolution(None, None, None, "reflect")
