@@ -29,6 +29,8 @@ def hints(diagnostic: Diagnostic, arch: str) -> list[str]:
         return _header_hints(missing[1])
     if re.search(r'identifier "(cuda[A-Z]\w+|main)" is undefined', message):
         return ["NVRTC compiles device code only: leave out host code such as main and cudaMalloc."]
+    if "device-side kernel launch" in message:
+        return ["A kernel that launches a kernel (dynamic parallelism) needs CUDA's device runtime, which is not here."]
     if used := re.search(r"uses too much shared data \((\w+) bytes, (\w+) max\)", message):
         return [
             f"The kernel declares {int(used[1], 16)} bytes of shared memory; a block may declare at most "

@@ -153,6 +153,7 @@ FAULTS: dict[str, tuple[Callable[[Notebook], None], str]] = {
     "an img without alt": (_html('<img src="x.png">'), "an <img> without alt text"),
     "an svg without a label": (_html('<svg viewBox="0 0 1 1"></svg>'), "an <svg> without aria-label"),
     "a number in the text": (_set("cells/2/source", "It takes 12 us."), "cell 2: typed by hand"),
+    "a value inside of code": (_set("cells/2/source", "The best is `{glue:text}`best``."), "cell 2: shown as it is"),
     "a number in a caption": (
         _set("cells/3/metadata/mystnb/figure/caption", "2.1 times faster"), "cell 3: typed by hand"),
     "a number in alt text": (

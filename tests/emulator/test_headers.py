@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from harness import Device
 
-from climb.emulator import ALL_CHECKS, WarpMismatch, checking
+from climb.emulator import ALL_CHECKS, Uninitialised, WarpMismatch, checking
 
 CG = "#include <cooperative_groups.h>\n#include <cooperative_groups/reduce.h>\n#include <cooperative_groups/scan.h>\n"
 CG += "namespace cg = cooperative_groups;\n"
@@ -273,3 +273,33 @@ extern "C" __global__ void k(const int* a, int* o, int steps) {
     data, out = np.arange(160, dtype=np.int32), np.zeros(160, np.int32)
     launch(source, 1, 32, data, out, 5)
     assert (out.reshape(5, 32) == data.reshape(5, 32)[:, ::-1]).all()
+
+
+MERGE_SORT = """#include <cub/block/block_merge_sort.cuh>
+struct Less { template <class T> __device__ bool operator()(const T& a, const T& b) const { return a < b; } };
+extern "C" __global__ void k(const int* in, int* out, int* sum, int first) {
+    using Sort = cub::BlockMergeSort<int, 64, 4>;
+    __shared__ typename Sort::TempStorage storage;
+    __shared__ int ours[64];
+    int v[4];
+    for (int i = 0; i < 4; i++) v[i] = in[(blockIdx.x * 64 + threadIdx.x) * 4 + i];
+    Sort(storage).Sort(v, Less{});
+    for (int i = 0; i < 4; i++) out[(blockIdx.x * 64 + threadIdx.x) * 4 + i] = v[i];
+    if (first <= threadIdx.x) ours[threadIdx.x] = v[0];
+    __syncthreads();
+    if (threadIdx.x == 0) sum[blockIdx.x] = ours[0] + ours[63];
+}
+"""
+
+
+@pytest.mark.thorough
+def test_merge_sort_of_cub_which_reads_an_element_ahead_is_right_and_reported_for_nothing() -> None:
+    data = np.random.default_rng(4).integers(-99, 99, 512).astype(np.int32)
+    out, total = np.zeros_like(data), np.zeros(2, np.int32)
+    device = Device(MERGE_SORT)
+    with checking(ALL_CHECKS):
+        device.launch("k", 2, 64, data, out, total, 0)
+    expected = np.sort(data.reshape(2, 256), axis=1)
+    assert (out.reshape(2, 256) == expected).all() and (total == expected[:, 0] + expected[:, 252]).all()
+    with checking(ALL_CHECKS), pytest.raises(Uninitialised, match="byte 0 of ours"):
+        device.launch("k", 2, 64, data, out, total, 1)

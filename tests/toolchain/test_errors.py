@@ -90,3 +90,7 @@ class TestErrors:
     def test_host_code_gets_a_hint_to_leave_it_out(self, source: str, hint: str) -> None:
         said = str(compiled_error(source))
         assert hint in said and ("leave out" in said) == bool(hint)
+
+    def test_launch_from_a_kernel_is_refused_by_name(self) -> None:
+        source = "__global__ void child() {}\n__global__ void k() { child<<<1, 1>>>(); }"
+        assert "(dynamic parallelism) needs CUDA's device runtime" in str(compiled_error(source))

@@ -184,13 +184,15 @@ def figure_problems(nb: Notebook) -> list[str]:
 
 
 def prose_problems(nb: Notebook) -> list[str]:
-    """No measured number is typed by hand, in text, captions or alt text."""
+    """No measured number is typed by hand, in text, captions or alt text, and no value stands inside of `code`."""
     found = []
     for number, cell in enumerate(nb.cells):
         mystnb = cell.metadata.get("mystnb", {})
         said = [cell.source] if cell.cell_type == "markdown" else []
         said += [mystnb.get("figure", {}).get("caption", ""), mystnb.get("image", {}).get("alt", "")]
         found += [f"cell {number}: typed by hand: {hit}" for text in said for hit in prose.typed_numbers(text)]
+        quoted = (hit for text in said for hit in re.findall(r"`\{glue:\w*\}`\w+``", text))
+        found += [f"cell {number}: shown as it is written, not as its value: {hit}" for hit in quoted]
     return found
 
 

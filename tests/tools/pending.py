@@ -17,8 +17,8 @@ TO_COUNT = {
 
 #: Ladders that were counted, but have not been found clean under compute-sanitizer. memcheck reported calls of the
 #: driver's bindings where those load; they load before the first launch now. racecheck reported, of async_reduction's
-#: `cluster`, a store to a block that may not have begun, and of tgemm's `few_rows` reads of what a warpgroup stored
-#: before __syncthreads().
+#: `cluster`, a store to a block that may not have begun, which the rung now waits for, and of tgemm's `few_rows` reads
+#: of what a warpgroup stored before __syncthreads().
 TO_SANITIZE = {
     "async_matmul", "async_reduction", "fft_conv3d", "hgemm", "tf32gemm", "tgemm",
 }  # fmt: skip

@@ -9,11 +9,16 @@ import ctypes
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from climb.bench.libraries.choosing import Prepared, fastest
 from climb.bench.libraries.description import Description, describe
+from climb.bench.problem import PeerUnavailable
 
 #: The borders of the ladder conv2d as values of NppiBorderType.
 BORDERS = {"zero": 1, "clamp": 2, "reflect": 4}
+#: What numpy.pad calls them.
+PADDINGS = {"zero": "constant", "clamp": "edge", "reflect": "reflect"}
 
 
 class Size(ctypes.Structure):
@@ -63,7 +68,9 @@ def npp(algorithm: str) -> Callable[[], Description]:
 def convolution(image: Any, weights: Any, result: Any, border: str) -> Prepared:
     """A launch that convolves an image (rows, columns) with a filter of odd extents, float32 CuPy arrays.
 
-    Where NPP refuses the border, the image is first copied into a wider one with zeros around, in each call.
+    Around zeros, the image may also be copied into a wider one first, in each call; the faster way is taken. NPP takes
+    zeros for a border without an error and, at small filters, computes another one. So each border is tried on a small
+    image first. Raises :class:`PeerUnavailable` where NPP computes another border.
     """
     library = _load("nppif")
     import cupy
@@ -74,20 +81,25 @@ def convolution(image: Any, weights: Any, result: Any, border: str) -> Prepared:
     flipped = cupy.ascontiguousarray(weights[::-1, ::-1])  # NPP stores coefficients in reverse order
     region, device = Size(cols, rows), _context()
 
+    def filter_border(source: Any, target: Any) -> None:
+        height, width = source.shape
+        whole = Size(width, height)
+        device.stream = cupy.cuda.get_current_stream().ptr
+        _check(
+            library.nppiFilterBorder_32f_C1R_Ctx(
+                ctypes.c_void_p(source.data.ptr), 4 * width, whole, Point(0, 0),
+                ctypes.c_void_p(target.data.ptr), 4 * width, whole,
+                ctypes.c_void_p(flipped.data.ptr), extent, anchor, BORDERS[border], device,
+            )
+        )  # fmt: skip
+
     def by_border() -> Prepared:
-        run = library.nppiFilterBorder_32f_C1R_Ctx
-
-        def enqueue() -> None:
-            device.stream = cupy.cuda.get_current_stream().ptr
-            _check(
-                run(
-                    ctypes.c_void_p(image.data.ptr), 4 * cols, region, Point(0, 0),
-                    ctypes.c_void_p(result.data.ptr), 4 * cols, region,
-                    ctypes.c_void_p(flipped.data.ptr), extent, anchor, BORDERS[border], device,
-                )
-            )  # fmt: skip
-
-        return Prepared(enqueue, {"choice": "nppiFilterBorder_32f_C1R"})
+        small = cupy.arange(1, 1 + 32 * 48, dtype=cupy.float32).reshape(32, 48)
+        found = cupy.empty_like(small)
+        filter_border(small, found)
+        if not keeps_border(small.get(), weights.get(), found.get(), border):
+            raise PeerUnavailable(f"nppiFilterBorder_32f_C1R computes another border than {border}")
+        return Prepared(lambda: filter_border(image, result), {"choice": "nppiFilterBorder_32f_C1R"})
 
     def by_copy() -> Prepared:
         run = library.nppiFilter_32f_C1R_Ctx
@@ -107,6 +119,19 @@ def convolution(image: Any, weights: Any, result: Any, border: str) -> Prepared:
         return Prepared(enqueue, {"choice": "copy with zeros around, then nppiFilter_32f_C1R"})
 
     return fastest((by_border, by_copy) if border == "zero" else (by_border,))
+
+
+def keeps_border(image: np.ndarray, weights: np.ndarray, result: np.ndarray, border: str) -> bool:
+    """Whether a result is the convolution of an image (rows, columns) whose border is continued in this way.
+
+    The filter has odd extents, not above the image's. Differences of float32 rounding count as none.
+    """
+    height, width = weights.shape
+    edges = ((height // 2, height // 2), (width // 2, width // 2))
+    padded = np.pad(image.astype(np.float64), edges, mode=PADDINGS[border])  # type: ignore[call-overload]
+    windows = np.lib.stride_tricks.sliding_window_view(padded, weights.shape)
+    expected = np.einsum("ijkl,kl->ij", windows, weights)
+    return bool(np.allclose(result, expected, rtol=0, atol=1e-4 * np.abs(expected).max()))
 
 
 def _context() -> Context:

@@ -70,6 +70,11 @@ class Module:
                     )
 
     @cached_property
+    def _digest(self) -> str:
+        """What all kernels of the module are made from, in short."""
+        return kept.name_of(self._text, sorted(self.sources.items()))
+
+    @cached_property
     def _program(self) -> ptx.Program:
         return ptx.parse(self._text)
 
@@ -82,7 +87,7 @@ class Module:
         if found is None:
             if name not in self._outline.kernels:
                 raise KeyError(f"no kernel {name} in this module; it has: {', '.join(self._outline.kernels)}")
-            key = kept.name_of(self._text, sorted(self.sources.items()), name)
+            key = kept.name_of(self._digest, name)
             code = kept.keep(key, lambda: self._translate(name))
             linked = link(code, self.memory, self._base, self.sources)
             found = self._kernels[name] = Kernel(linked, Origin(key, self._base))

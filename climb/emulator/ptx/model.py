@@ -18,10 +18,14 @@ TYPE_BYTES = {
 
 @dataclass(frozen=True)
 class Location:
-    """A source position: `file` as written in the PTX file table, `line` from 1; line 0 means unknown."""
+    """A source position: `file` as written in the PTX file table, `line` from 1; line 0 means unknown.
+
+    `library`: the instruction is of a header of CUB or Thrust, which the code at this position has called.
+    """
 
     file: str = ""
     line: int = 0
+    library: bool = field(default=False, compare=False)
 
 
 CONSTANTS = {"WARP_SZ": 32}  # PTX's predefined identifiers

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 
 from .model import Location
 
 LOC = re.compile(r"\.loc\s+(\d+)\s+(\d+)\s+(\d+)(?:[^\n]*\binlined_at\s+(\d+)\s+(\d+)\s+(\d+))?[^\n]*")
 _TOOLKIT = re.compile(r"cuda/")  # a function of these headers is charged to the line that calls it
+_LIBRARY = re.compile(r"cuda/(?:cub|thrust)/")
 _Position = tuple[str, str, str]  # file number, line, column
 
 
@@ -28,7 +30,8 @@ class SourceLines:
         before on.
         """
         file, line, column, *outer = loc.groups()
-        found = [Location(self._files.get(int(file), file), int(line))]
+        name = self._files.get(int(file), file)
+        found = [Location(name, int(line))]
         if outer[0] is not None and _TOOLKIT.match(found[0].file):
             caller = Location(self._files.get(int(outer[0]), outer[0]), int(outer[1]))
             found = self._lines.get(tuple(outer), [caller])
@@ -40,4 +43,4 @@ class SourceLines:
         if location not in known:
             known.append(location)
         self._last = location
-        return location
+        return replace(location, library=True) if _LIBRARY.match(name) else location

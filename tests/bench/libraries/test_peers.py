@@ -10,7 +10,7 @@ from tools.nvbench_double import nvbench_double  # noqa: F401
 
 from climb.bench import measure, recording, records, report
 from climb.bench.libraries import Prepared, cublaslt, description, dotted, fastest, prepared
-from climb.bench.libraries.description import shortened
+from climb.bench.libraries.description import describe, shortened
 from climb.bench.libraries.kernels_of import names_of
 from climb.bench.measure import MeasurementFailed, Sampling, Target
 from climb.bench.problem import Peer, PeerUnavailable
@@ -247,3 +247,10 @@ def test_a_description_without_its_library_is_a_missing_peer():
 
     with pytest.raises(PeerUnavailable, match="the module nvmath is not installed"):
         description(Peer("library", missing, unknown), lambda: None, ())
+
+
+def test_a_version_of_a_type_of_its_own_is_written_as_text():
+    class Version(str):
+        """As PyTorch has one; msgspec, which writes parts of recordings, refuses it."""
+
+    assert type(describe("PyTorch", Version("2.11.0"), "add", "fp32")["version"]) is str

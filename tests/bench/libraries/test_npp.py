@@ -1,0 +1,29 @@
+"""NPP as a peer: a border that it does not compute is noticed."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from climb.bench.libraries.npp import PADDINGS, keeps_border
+from climb.bench.references import correlate
+
+
+@pytest.mark.parametrize("border", PADDINGS)
+@pytest.mark.parametrize("extents", [(3, 3), (1, 5), (5, 1), (11, 11)])
+def test_only_the_border_that_was_asked_for_is_kept(border, extents):
+    rng = np.random.default_rng(0)
+    image, weights = rng.random((32, 48), np.float32), rng.random(extents, np.float32)
+    edges = tuple((extent // 2, extent // 2) for extent in extents)
+    of = {
+        one: correlate(np.pad(image, edges, mode=mode), weights)[
+            edges[0][0] : edges[0][0] + 32, edges[1][0] : edges[1][0] + 48
+        ].astype(np.float32)
+        for one, mode in PADDINGS.items()
+    }
+    assert {one for one, result in of.items() if keeps_border(image, weights, result, border)} == {border}
+
+
+def test_a_result_with_nan_is_not_kept():
+    image, weights = np.ones((8, 8), np.float32), np.ones((3, 3), np.float32)
+    assert not keeps_border(image, weights, np.full_like(image, np.nan), "clamp")
