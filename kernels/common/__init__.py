@@ -1,1 +1,1 @@
-"""CUDA headers, and the search, that several chapters share."""
+"""CUDA headers, the search, and the problem of a matrix product, which several chapters share."""

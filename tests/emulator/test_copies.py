@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from harness import Device
 
-from climb.emulator import AsyncRace, Misaligned, OutOfBounds, Race, UnsupportedInstruction, checking
+from climb.emulator import ALL_CHECKS, AsyncRace, Misaligned, OutOfBounds, Race, UnsupportedInstruction, checking
 
 PIPELINE = r"""
 #include <cuda_pipeline.h>
@@ -146,3 +146,24 @@ def test_unsupported_copies_are_refused_by_name():
     )
     with pytest.raises(UnsupportedInstruction, match="ignore-src is not supported"):
         Device(source).kernel("k")
+
+
+def test_a_copy_of_no_bytes_reads_nothing_wherever_its_source_lies():
+    """Also where every access to global memory is followed, because an array is both stored to and added to."""
+    source = r"""
+extern "C" __global__ void k(const float* a, unsigned* o) {
+    __shared__ float s[32];
+    int t = threadIdx.x, bytes = t % 2 ? 4 : 0;
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;"
+                 :: "r"((unsigned)__cvta_generic_to_shared(s + t)), "l"(t % 2 ? a + t : a + (1 << 20)), "r"(bytes));
+    unsigned* mine = o + 32 * blockIdx.x + t;
+    *mine = 7; __syncthreads();
+    atomicAdd(o + 64, 1u);
+    asm volatile("cp.async.wait_all;" ::: "memory");
+    *mine += (unsigned)s[t] - 7;
+}
+"""
+    data, out = np.arange(32, dtype=np.float32), np.zeros(65, np.uint32)
+    with checking(ALL_CHECKS):
+        Device(source).launch("k", 2, 32, data, out)
+    assert out[:32].tolist() == out[32:64].tolist() == [t if t % 2 else 0 for t in range(32)] and out[64] == 64

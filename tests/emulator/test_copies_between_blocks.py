@@ -78,9 +78,11 @@ __global__ void over(float* a, int* flag, float* out, int how) {  // block 0 rea
         __syncwarp();
         if (t == 0) {
             if (how == 0) see(flag);
+            if (how == 2) while (*(volatile int*)flag == 0) {}  // without a fence, that orders nothing yet
             ASM("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], 128;" :: "l"(a), "r"(at(s)) : "memory");
             COMMIT;
             if (how == 1) see(flag);
+            __threadfence();
             WAIT;
         }
     }
@@ -106,6 +108,7 @@ def device() -> Device:
         ("takes", 1, (Race, AsyncRace), "reads by an asynchronous copy|which an asynchronous copy"),
         ("over", 0, None, ""),
         ("over", 1, (Race, AsyncRace), "of byte 0 of"),
+        ("over", 2, Race, r"this write by an asynchronous copy of byte 0 of .* reads at"),
     ],
 )
 def test_a_copy_is_handed_over_by_its_wait_and_then_by_a_fence_and_the_flag(

@@ -96,6 +96,14 @@ def test_a_read_of_what_nothing_has_written_is_named(module: cp.RawModule) -> No
         module.get_function("reads")((1,), (32,), (linear(array), out, np.int32(0)))
 
 
+def test_a_read_beyond_linear_memory_is_zero_and_reads_nothing(module: cp.RawModule) -> None:
+    array, out = cp.zeros(64, cp.float32), cp.ones(1, cp.float32)
+    with checking(ALL_CHECKS):
+        texture = linear(cp.empty(8, cp.float32))
+        module.get_function("copies")((1,), (32,), (texture, array, out, np.int32(100), np.int32(1)))
+    assert out.get()[0] == 0
+
+
 def test_linear_filtering_of_pitched_memory_reads_only_its_texels(module: cp.RawModule) -> None:
     """Between the rows is memory that nothing has written."""
     kinds, texture = cp.cuda.runtime, cp.cuda.texture

@@ -147,7 +147,7 @@ class InFlight:
     def _by_allocation(self, group: Group, access: AsyncAccess) -> Iterator[tuple[Allocation, Group, np.ndarray]]:
         """The allocations that an access reaches, each with the lanes and their addresses."""
         address, site = np.broadcast_to(access.address, access.lanes.shape), access.site
-        left = np.ones(address.shape, np.bool_)
+        left = np.ones(address.shape, np.bool_) if access.some is None else np.broadcast_to(access.some, address.shape)
         while left.any():
             allocation = self._batch.find(int(address[left][0]) + site.offset, site.width)
             inside = left & (address + site.offset >= allocation.address) & (address + site.offset < allocation.end)
@@ -159,7 +159,7 @@ class InFlight:
                              for each in (access.lanes.block, access.lanes.thread))  # fmt: skip
             lanes = Lanes(block, thread, access.lanes.threads, True)
             yield allocation, Group(self._batch, lanes, {}), address.ravel()[flat].reshape(1, -1)
-            left &= ~inside
+            left = left & ~inside
 
     def _settle(self, done: AsyncAccess) -> None:
         """Enter an access that is complete as an ordinary one of its lanes, made now."""

@@ -57,7 +57,8 @@ def begin(
         return groups.why(block * batch.threads + thread, number)
 
     write = AsyncAccess(store, lanes, target, number, value, why=why)
-    read = AsyncAccess(load, lanes, source, number, why=why)
+    some = None if present is None else present > 0
+    read = AsyncAccess(load, lanes, source, number, some=some, why=why)
     # The value is read now; where the schedule decides when the copy happens, it is read again then.
     again = batch.schedule is not None and present is None
     operation = Pending((write, read), lambda accesses: _land(batch, *accesses, again))

@@ -27,7 +27,8 @@ class AsyncAccess:
     copies that write the same value to the same place are no race. `number`, int64 (lanes,): the commit group of each
     lane, or whatever else tells its completion. `home`: the block of the batch whose shared memory is accessed,
     if it is not the lane's own. `collective`: a read for many threads at once; when it is complete, any of them may
-    hand the memory on, so it does not count as an ordinary read by its lane. `why` tells (block, thread, number) why
+    hand the memory on, so it does not count as an ordinary read by its lane. `some`, bool: the lanes that access any
+    byte, if not all do; the others' addresses may lie anywhere. `why` tells (block, thread, number) why
     the access of a lane is still in flight, as the last part of a sentence.
     """
 
@@ -38,6 +39,7 @@ class AsyncAccess:
     value: np.ndarray | None = None
     home: np.ndarray | None = None
     collective: bool = False
+    some: np.ndarray | None = None
     why: Callable[[int, int, int], str] = _unknown
 
     @property
@@ -56,7 +58,12 @@ class AsyncAccess:
         selection = Selection(columns=flat) if self.lanes.ragged else Selection(flat=flat)
         cut = {
             name: None if each is None else take(each, selection, shape)
-            for name, each in (("address", self.address), ("value", self.value), ("home", self.home))
+            for name, each in (
+                ("address", self.address),
+                ("value", self.value),
+                ("home", self.home),
+                ("some", self.some),
+            )
         }
         return replace(self, lanes=selection.lanes(self.lanes), number=self.number[flat], **cut)
 

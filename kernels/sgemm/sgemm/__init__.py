@@ -6,46 +6,17 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from climb.bench.ladder import Ladder
 from climb.bench.libraries import cublas, cublaslt, cutlass, triton_peers
-from climb.bench.problem import Argument, Peer, Problem, Rung, Size
-from climb.bench.references import sum_of_magnitudes
+from climb.bench.problem import Peer, Rung, Size
+from kernels.common.matrix_product import product_problem, rounding_tolerance
 from kernels.sgemm.sgemm.product import MAX_EXTENT, MAX_GRID_Y, Product
 from kernels.sgemm.sgemm.rungs import PLANS, SCRATCH, SQUARE, counted_slices
 
-FLOAT = 4
-
-
-def _reference(inputs: dict[str, np.ndarray], size: Size) -> dict[str, np.ndarray]:
-    return {"C": inputs["A"].astype(np.float64) @ inputs["B"].astype(np.float64)}
-
-
-def _inputs(size: Size, rng: np.random.Generator) -> dict[str, np.ndarray]:
-    return {
-        "A": rng.standard_normal((size["m"], size["k"]), dtype=np.float32),
-        "B": rng.standard_normal((size["k"], size["n"]), dtype=np.float32),
-    }
-
-
-problem = Problem(
-    name="sgemm",
-    title="General matrix product, float32",
-    size_keys=("m", "n", "k"),
-    arguments=(
-        Argument("A", "float32", ("m", "k")),
-        Argument("B", "float32", ("k", "n")),
-        Argument("C", "float32", ("m", "n"), role="output"),
-    ),
-    make_inputs=_inputs,
-    reference=_reference,
-    reference_magnitude=sum_of_magnitudes(_reference),
-    # A dot product of k terms rounds k times, by at most 2^-24 of a partial sum; the errors add up like a random walk.
-    tolerance=lambda size: 4 * 2.0**-24 * max(1.0, size["k"] ** 0.5),
-    flops=lambda size: 2 * size["m"] * size["n"] * size["k"],
-    bytes=lambda size: FLOAT * (size["m"] * size["k"] + size["k"] * size["n"] + size["m"] * size["n"]),
-    headline=({"m": 4096, "n": 4096, "k": 4096},),
+problem = product_problem(
+    "sgemm",
+    "General matrix product, float32",
+    tolerance=rounding_tolerance,
     sweep=(
         *({"m": edge, "n": edge, "k": edge} for edge in (1024, 2048, 8192)),
         {"m": 32, "n": 4096, "k": 4096},
@@ -63,7 +34,6 @@ problem = Problem(
         {"m": 20, "n": 36, "k": 296},
         {"m": 96, "n": 64, "k": 32},
     ),
-    accepts_empty=True,
 )
 
 

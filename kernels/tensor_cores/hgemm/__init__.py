@@ -4,46 +4,21 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
-
 from climb.bench.ladder import Ladder
-from climb.bench.problem import Argument, Problem, Rung, Size
-from climb.bench.references import sum_of_magnitudes
+from climb.bench.problem import Rung
+from kernels.common.matrix_product import flops, product_problem
 from kernels.tensor_cores import peers
 from kernels.tensor_cores.hgemm.launches import PLANS, any_size, whole_pieces
 
-HALF, FLOAT = 2, 4
-
-
-def _reference(inputs: dict[str, np.ndarray], size: Size) -> dict[str, np.ndarray]:
-    return {"C": inputs["A"].astype(np.float64) @ inputs["B"].astype(np.float64)}
-
-
-def _inputs(size: Size, rng: np.random.Generator) -> dict[str, np.ndarray]:
-    shapes = {"A": (size["m"], size["k"]), "B": (size["k"], size["n"])}
-    return {name: rng.standard_normal(shape, dtype=np.float32).astype(np.float16) for name, shape in shapes.items()}
-
-
-problem = Problem(
-    name="hgemm",
+problem = product_problem(
+    "hgemm",
+    "Matrix product, float16 with sums in float32",
+    factors="float16",
     precision="fp16",
-    title="Matrix product, float16 with sums in float32",
-    size_keys=("m", "n", "k"),
-    arguments=(
-        Argument("A", "float16", ("m", "k")),
-        Argument("B", "float16", ("k", "n")),
-        Argument("C", "float32", ("m", "n"), role="output"),
-    ),
-    make_inputs=_inputs,
-    reference=_reference,
-    reference_magnitude=sum_of_magnitudes(_reference),
     # Products of halves are exact in float32. An instruction adds 16 of them to a sum and truncates, by less than 2^-23
     # of it; truncation has one direction, so errors add up in proportion to the number of instructions.
     tolerance=lambda size: 2.0**-23 * (4 + size["k"] / 16),
-    flops=lambda size: 2 * size["m"] * size["n"] * size["k"],
-    operations=lambda size: {"tensor": {"f16": 2 * size["m"] * size["n"] * size["k"]}},
-    bytes=lambda size: HALF * (size["m"] + size["n"]) * size["k"] + FLOAT * size["m"] * size["n"],
-    headline=({"m": 4096, "n": 4096, "k": 4096},),
+    operations=lambda size: {"tensor": {"f16": flops(size)}},
     sweep=(
         *({"m": edge, "n": edge, "k": edge} for edge in (1024, 2048, 8192)),
         {"m": 512, "n": 11008, "k": 4096},
@@ -58,7 +33,6 @@ problem = Problem(
         {"m": 33, "n": 31, "k": 17},
         {"m": 264, "n": 264, "k": 8},
     ),
-    accepts_empty=True,
 )
 
 #: Rungs that are recorded at the sizes of the sweep too.

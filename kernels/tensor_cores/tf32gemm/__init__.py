@@ -5,45 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-import numpy as np
-
 from climb.bench.ladder import Ladder
-from climb.bench.problem import Argument, Problem, Rung, Size
-from climb.bench.references import sum_of_magnitudes
+from climb.bench.problem import Rung, Size
+from kernels.common.matrix_product import flops, product_problem
 from kernels.tensor_cores import peers
 from kernels.tensor_cores.tf32gemm.launches import PLANS, any_size, whole_pieces
 
-FLOAT = 4
-
-
-def _reference(inputs: dict[str, np.ndarray], size: Size) -> dict[str, np.ndarray]:
-    return {"C": inputs["A"].astype(np.float64) @ inputs["B"].astype(np.float64)}
-
-
-def _inputs(size: Size, rng: np.random.Generator) -> dict[str, np.ndarray]:
-    shapes = {"A": (size["m"], size["k"]), "B": (size["k"], size["n"])}
-    return {name: rng.standard_normal(shape, dtype=np.float32) for name, shape in shapes.items()}
-
-
-problem = Problem(
-    name="tf32gemm",
+problem = product_problem(
+    "tf32gemm",
+    "Matrix product, float32 through TF32",
     precision="TF32",
-    title="Matrix product, float32 through TF32",
-    size_keys=("m", "n", "k"),
-    arguments=(
-        Argument("A", "float32", ("m", "k")),
-        Argument("B", "float32", ("k", "n")),
-        Argument("C", "float32", ("m", "n"), role="output"),
-    ),
-    make_inputs=_inputs,
-    reference=_reference,
-    reference_magnitude=sum_of_magnitudes(_reference),
     # TF32 has 11 significant bits: a factor that is cut off loses less than 2^-10 of its value, two of them 2^-9.
     tolerance=lambda size: 2.0**-9,
-    flops=lambda size: 2 * size["m"] * size["n"] * size["k"],
-    operations=lambda size: {"tensor": {"tf32": 2 * size["m"] * size["n"] * size["k"]}},
-    bytes=lambda size: FLOAT * ((size["m"] + size["n"]) * size["k"] + size["m"] * size["n"]),
-    headline=({"m": 4096, "n": 4096, "k": 4096},),
+    operations=lambda size: {"tensor": {"tf32": flops(size)}},
     sweep=tuple({"m": edge, "n": edge, "k": edge} for edge in (1024, 2048, 8192)),
     check=(
         {"m": 0, "n": 8, "k": 8},
@@ -54,7 +28,6 @@ problem = Problem(
         {"m": 33, "n": 31, "k": 17},
         {"m": 264, "n": 264, "k": 4},
     ),
-    accepts_empty=True,
 )
 
 _ALIGNED = {"A": 16, "B": 16, "C": 16}

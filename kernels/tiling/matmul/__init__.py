@@ -10,10 +10,9 @@ import numpy as np
 
 from climb.bench.ladder import Ladder
 from climb.bench.libraries import cublas
-from climb.bench.problem import Argument, Launch, Peer, Problem, Rung, Size, ceil_div
-from climb.bench.references import sum_of_magnitudes
+from climb.bench.problem import Launch, Peer, Rung, Size, ceil_div
+from kernels.common.matrix_product import product_problem, rounding_tolerance
 
-FLOAT = 4
 BLOCK = 32
 #: Side of a block's tile of C, and threads of the block: with a column of 8 sums per thread, with 8 x 8 sums.
 COLUMN_TILE, COLUMN_THREADS = 64, 512
@@ -23,34 +22,10 @@ MAX_GRID_Y = 65535
 MAX_EXTENT = (1 << 31) - SQUARE_TILE - 1
 
 
-def _reference(inputs: dict[str, np.ndarray], size: Size) -> dict[str, np.ndarray]:
-    return {"C": inputs["A"].astype(np.float64) @ inputs["B"].astype(np.float64)}
-
-
-def _inputs(size: Size, rng: np.random.Generator) -> dict[str, np.ndarray]:
-    return {
-        "A": rng.standard_normal((size["m"], size["k"]), dtype=np.float32),
-        "B": rng.standard_normal((size["k"], size["n"]), dtype=np.float32),
-    }
-
-
-problem = Problem(
-    name="matmul",
-    title="Matrix product, float32",
-    size_keys=("m", "n", "k"),
-    arguments=(
-        Argument("A", "float32", ("m", "k")),
-        Argument("B", "float32", ("k", "n")),
-        Argument("C", "float32", ("m", "n"), role="output"),
-    ),
-    make_inputs=_inputs,
-    reference=_reference,
-    reference_magnitude=sum_of_magnitudes(_reference),
-    # A dot product of k terms rounds k times, by at most 2^-24 of a partial sum; the errors add up like a random walk.
-    tolerance=lambda size: 4 * 2.0**-24 * max(1.0, size["k"] ** 0.5),
-    flops=lambda size: 2 * size["m"] * size["n"] * size["k"],
-    bytes=lambda size: FLOAT * (size["m"] * size["k"] + size["k"] * size["n"] + size["m"] * size["n"]),
-    headline=({"m": 4096, "n": 4096, "k": 4096},),
+problem = product_problem(
+    "matmul",
+    "Matrix product, float32",
+    tolerance=rounding_tolerance,
     # Sizes that leave SMs without a tile or the matrices in L2, and one whose rows are no multiples of four floats.
     sweep=tuple({"m": edge, "n": edge, "k": edge} for edge in (512, 1024, 2048, 4095)),
     check=(
@@ -63,7 +38,6 @@ problem = Problem(
         {"m": 132, "n": 260, "k": 20},
         {"m": 96, "n": 64, "k": 32},
     ),
-    accepts_empty=True,
 )
 
 
