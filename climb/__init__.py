@@ -81,7 +81,7 @@ _WHERE = {
     "display.first_use_table": ("first_use_table",),
     "display.profile_table": ("launch_counts", "profile_table", "sections_table"),
     "bench.same_sms": ("expect_all",),
-    "display.two_gpus": ("as_expected", "two_gpus", "two_gpus_table"),
+    "display.two_gpus": ("as_expected", "gpu_ratios", "two_gpus", "two_gpus_table"),
     "display.where_it_holds": ("where_it_holds",),
     "display.tables": ("counters_table", "sass", "timing_table"),
     "bench.spans": ("spans",),

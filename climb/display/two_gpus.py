@@ -28,6 +28,15 @@ def two_gpus(chosen: Mapping[str, Names], sizes: Mapping[str, Size] | None = Non
     return [found for _, found in rows if found is not None]
 
 
+def gpu_ratios(chosen: Mapping[str, Names], sizes: Mapping[str, Size] | None = None) -> dict[str, float]:
+    """The measured ratio of each kernel of :func:`two_gpus_table`, by its label there; without those that are pending.
+
+    >>> gpu_ratios({"copy": ["scalar", "float4"]})["scalar"]                                   # doctest: +SKIP
+    """
+    each = _each(chosen, sizes or {})
+    return {label: one.measured for label, one in each if one is not None and one.measured is not None}
+
+
 def two_gpus_table(chosen: Mapping[str, Names], sizes: Mapping[str, Size] | None = None) -> CellOutput:
     """A row for each kernel: its times on both GPUs, the measured and the expected ratio. See :func:`two_gpus`.
 

@@ -107,6 +107,8 @@ def test_table_marks_what_is_pending_and_counts_what_came_as_expected(recorded, 
     after = two_gpus.two_gpus_table(chosen, sizes={"scale": {"n": 1024}}).text.splitlines()
     assert after[0].endswith(": 2 of 3 within 10 % of what was expected")
     assert after[3].split() == ["plain,", "n=1024", "4.00", "µs", "4.00", "µs", "1.00", "(1.00)"]
+    ratios = two_gpus.gpu_ratios(chosen)
+    assert ratios == pytest.approx({"plain": 1.0, "vector": RATIO, "library": 3.75})
     assert after[5].split()[-2:] == ["3.75", f"({RATIO * 0.75 / 0.8:.2f})"]
 
 
