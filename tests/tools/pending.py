@@ -7,7 +7,7 @@ from climb import MissingRecord, load_ladder, load_record
 #: Ladders and rungs that were timed on a GPU, but not yet counted there, or that wait for both. Once `climb record
 #: --only agreement` has run, this set shrinks.
 TO_COUNT = {
-    "chain", "classifier_work", "conv2d_sizes", "conv3d_tiles",
+    "async_reduction cluster", "chain", "classifier_work", "conv2d_sizes", "conv3d_tiles",
     "convlayer_batch", "convlayer_f16", "convlayer_int direct", "convlayer_tensor",
     "fft_conv3d boxes", "fft_conv3d dependent", "fft_crossover", "floor", "hgemm balanced", "integer", "launch",
     "report_layouts",

@@ -23,7 +23,8 @@ from climb.validation.agreement.measuring import STEPS, dump
 from climb.validation.agreement.summary import agreement_table, differences_table, reasons_table
 
 #: Rungs that were measured, of those that the ladders still have.
-MEASURED = {(point["ladder"], point["rung"]) for point in record().rungs}
+#: What was counted, but for rungs whose kernel has changed since: these wait by name.
+MEASURED = {(one["ladder"], one["rung"]) for one in record().rungs if f"{one['ladder']} {one['rung']}" not in TO_COUNT}
 RUNGS = [rung for rung in agreement.all_rungs() if (rung.ladder.name, rung.name) in MEASURED]
 
 needs_the_compiler = pytest.mark.skipif(

@@ -197,10 +197,14 @@ def all_rungs(ladders: Iterable[str] | None = None) -> Iterator[BoundRung]:
                 yield rung
 
 
+class StaleCounts(LookupError):
+    """A kernel has changed since it was counted."""
+
+
 def compare_rung(rung: BoundRung, gpu: str = records.DEFAULT_GPU) -> tuple[Count, ...]:
     """All counts of all launches of a rung.
 
-    Raises LookupError where the rung was never counted, or where its kernel has changed since.
+    Raises LookupError where the rung was never counted, and :class:`StaleCounts` where its kernel has changed since.
     """
     name = (rung.ladder.name, rung.name)
     points = [point for point in record(gpu).rungs if (point["ladder"], point["rung"]) == name]
@@ -217,7 +221,7 @@ def compare_rung(rung: BoundRung, gpu: str = records.DEFAULT_GPU) -> tuple[Count
     out: list[Count] = []
     for index, (launch, point) in enumerate(zip(launches, points, strict=True)):
         if point["code_sha256"] != code_sha256(compiled, launch, inputs):
-            raise LookupError(f"stale counts of {name[0]} {name[1]}: the kernel has changed; on a GPU, run: {COMMAND}")
+            raise StaleCounts(f"stale counts of {name[0]} {name[1]}: the kernel has changed; on a GPU, run: {COMMAND}")
         what = f"{name[0]} {name[1]}" + (f", launch {index + 1}" if len(points) > 1 else "")
         changed = functools.cache(functools.partial(reasons, compiled, launch, counted[index]))
         out += counts(what, counted[index], point["counts"], changed)

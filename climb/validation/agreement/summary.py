@@ -15,7 +15,16 @@ from typing import Any
 from climb.bench import records
 from climb.bench.registry import ladder_names
 from climb.display.cell_output import CellOutput, table, together
-from climb.validation.agreement import QUANTITIES, Count, all_rungs, compare_patterns, compare_rung, record, record_path
+from climb.validation.agreement import (
+    QUANTITIES,
+    Count,
+    StaleCounts,
+    all_rungs,
+    compare_patterns,
+    compare_rung,
+    record,
+    record_path,
+)
 from climb.validation.agreement.cases import cases
 from climb.validation.agreement.code import NONDETERMINISTIC
 
@@ -46,20 +55,26 @@ class Summary:
 
 
 def summarise() -> Summary:
-    """Compare all counts. Raises LookupError for a kernel that has changed since it was counted."""
+    """Compare all counts that are of today's kernels."""
     measured = {(point["ladder"], point["rung"]) for point in record().rungs}
-    rungs = list(all_rungs())
-    known = [rung for rung in rungs if (rung.ladder.name, rung.name) in measured]
     waiting = {(name, rung) for name in ladder_names() for rung in records.pending(name)}
-    missing = sorted({(r.ladder.name, r.name) for r in rungs} - measured - waiting)
-    counts = {"rungs": [count for rung in known for count in compare_rung(rung)], "patterns": compare_patterns()}
-    kept = [f"{rung.ladder.name} {rung.name}" for rung in known if (rung.ladder.name, rung.name) in NONDETERMINISTIC]
+    missing, kept, of_rungs = [], [], []
+    for rung in all_rungs():
+        name = (rung.ladder.name, rung.name)
+        try:
+            found = compare_rung(rung) if name in measured else None
+        except StaleCounts:
+            found = None
+        if found is not None:
+            of_rungs += found
+            kept += [" ".join(name)] if name in NONDETERMINISTIC else []
+        elif name not in waiting:
+            missing.append(" ".join(name))
+    counts = {"rungs": of_rungs, "patterns": compare_patterns()}
     sums = {which: _sums(found) for which, found in counts.items()}
     launches = {which: len({count.what for count in found}) for which, found in counts.items()}
     different = [asdict(count) for found in counts.values() for count in found if not count.equal]
-    return Summary(
-        sums, launches, json.loads(json.dumps(different)), [" ".join(one) for one in missing], kept, len(cases())
-    )
+    return Summary(sums, launches, json.loads(json.dumps(different)), sorted(missing), kept, len(cases()))
 
 
 def _sums(counts: Iterable[Count]) -> dict[str, list[int]]:
