@@ -9,5 +9,6 @@ from climb.toolchain import Compiled
 
 def memory_instructions(compiled: Compiled) -> tuple[list[str], list[str]]:
     """The memory instructions of the PTX, and of the PTX from which the cubin was assembled, which it carries."""
-    ours = re.findall(r"(?:ld|st|bar)\.[.\w]+", compiled.ptx.split("{", 1)[1])
-    return ours, [match[0].decode() for match in re.finditer(rb"(?<=\0)(?:ld|st|bar)\.[.\w]+", compiled.cubin)]
+    ours = re.findall(r"\b(?:ld|st|bar)\.[.\w]+", compiled.ptx.split("{", 1)[1])
+    lines = re.finditer(rb"\0(?:@!?%?\w+\s+)?((?:ld|st|bar)\.[.\w]+)", compiled.cubin)
+    return ours, [line[1].decode() for line in lines]

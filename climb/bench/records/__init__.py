@@ -6,6 +6,7 @@ any of them, checked against its schema.
 
 from __future__ import annotations
 
+import functools
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -134,12 +135,20 @@ def load_record(ladder: str, gpu: str = DEFAULT_GPU, folder: Path | None = None)
     path = record_path(ladder, gpu, folder)
     if not path.exists():
         raise MissingRecord(f"no record of {ladder} on {gpu} ({path}); on that GPU run: {command(ladder)}")
+    state = path.stat()
+    record = _checked(path, state.st_mtime_ns, state.st_size)
+    return msgspec.structs.replace(record, ceilings=ceilings_of(path.parent, record.session))
+
+
+@functools.lru_cache(maxsize=256)
+def _checked(path: Path, *_: int) -> Record:
+    """A record that was read and checked once for each state of its file: a chapter asks for the same ones often."""
     record = load(path, Record)
     try:
         check_record(record)
     except RecordError as error:
         raise RecordError(f"{path}: {error}") from None
-    return msgspec.structs.replace(record, ceilings=ceilings_of(path.parent, record.session))
+    return record
 
 
 def _chosen_or_book(ladder: str, gpu: str) -> Record:

@@ -23,9 +23,10 @@ from climb.validation.schema import KeptCode
 NONDETERMINISTIC = frozenset(
     {
         ("classifier", "split_k_per_warp"),
-        *(("async_matmul", rung) for rung in ("cp_async", "tma", "producer", "registers", "persistent")),
+        *(("async_matmul", rung) for rung in ("cp_async", "tma", "producer", "multicast", "registers", "persistent")),
         *(("async_transpose", rung) for rung in ("ring", "diagonal", "swizzled", "tma")),
         ("hgemm", "tuned"),
+        ("tgemm", "few_rows"),
         *(("sgemm", rung) for rung in ("pipelined", "read_ahead", "tuned", "stream_k")),
     }
 )
