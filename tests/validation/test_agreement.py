@@ -76,6 +76,18 @@ def test_every_rung_is_counted_exactly_or_marked(rung: BoundRung, compared) -> N
     assert [one for one in counts if not one.equal and not (one.compiler and one.why)] == []
 
 
+@needs_the_compiler
+def test_code_that_this_process_makes_in_another_order_is_compiled_by_itself(monkeypatch) -> None:
+    rung = load_ladder("saxpy")["scalar"]
+    compiled, counts = rung.compiled(agreement.measured_size(rung)), compare_rung(rung)
+    another = compiled.with_code(compiled.ptx.replace("ret;", "nop.order;\n\tret;"), b"", compiled.include_dirs)
+    monkeypatch.setattr(agreement, "counted_code", lambda *_: another)
+    assert compare_rung(rung) == counts
+    monkeypatch.setattr(agreement, "compiled_alone", lambda *_: another)
+    with pytest.raises(agreement.StaleCounts, match="stale counts of saxpy scalar"):
+        compare_rung(rung)
+
+
 def test_every_rung_is_counted_or_pending() -> None:
     """A rung whose times no record holds waits for a GPU; it is listed, and its counts are not asked for."""
     every = {(rung.ladder.name, rung.name) for rung in agreement.all_rungs()}

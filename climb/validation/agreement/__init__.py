@@ -27,6 +27,7 @@ from climb.emulator.counters.marks import Mark, after_suspension, marks
 from climb.emulator.running import launch as launch_compiled
 from climb.toolchain import Compiled, compile_cuda, disassemble
 from climb.toolchain.nvrtc import nvrtc_version
+from climb.validation.agreement.alone import compiled_alone
 from climb.validation.agreement.cases import PATH, Case, cases
 from climb.validation.agreement.code import counted_code
 from climb.validation.schema import AgreementRecord
@@ -212,16 +213,20 @@ def compare_rung(rung: BoundRung, gpu: str = records.DEFAULT_GPU) -> tuple[Count
         raise LookupError(f"no counts of {name[0]} {name[1]}; on a GPU, run: {COMMAND}")
     size = points[0]["size"]
     inputs = rung.ladder.inputs(size)
+    launches = rung.launches(size)
+
+    def is_counted(code: Compiled) -> bool:
+        return all(p["code_sha256"] == code_sha256(code, x, inputs) for x, p in zip(launches, points, strict=True))
+
     try:
         compiled = counted_code(rung, size, gpu)
     except LookupError as error:
         raise LookupError(f"{error}; on a GPU, run: {COMMAND}") from None
-    launches = rung.launches(size)
+    if not is_counted(compiled) and not is_counted(compiled := compiled_alone(rung, size)):
+        raise StaleCounts(f"stale counts of {name[0]} {name[1]}: the kernel has changed; on a GPU, run: {COMMAND}")
     counted = counting.launch_counters(rung, size, compiled=compiled)
     out: list[Count] = []
     for index, (launch, point) in enumerate(zip(launches, points, strict=True)):
-        if point["code_sha256"] != code_sha256(compiled, launch, inputs):
-            raise StaleCounts(f"stale counts of {name[0]} {name[1]}: the kernel has changed; on a GPU, run: {COMMAND}")
         what = f"{name[0]} {name[1]}" + (f", launch {index + 1}" if len(points) > 1 else "")
         changed = functools.cache(functools.partial(reasons, compiled, launch, counted[index]))
         out += counts(what, counted[index], point["counts"], changed)
