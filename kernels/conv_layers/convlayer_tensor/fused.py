@@ -89,7 +89,7 @@ def launches(parts: int, rung: str = "fused") -> Callable[[Size], tuple[Launch, 
         halves = PIXEL_SLOTS * parts * DEPTH // 8 * (one.high + 2) * one.strips * (WIDE + 2) * EIGHT
         raw = raw_slots * box * (one.high + 2) * pitch * FLOAT
         shared = ceil_div(common.TAP_SLOTS * parts * TAP_HALVES * 2 + halves + raw, 128) * 128
-        name = f"convlayer_{rung}<{parts}, {one.strips}, {one.high}>"
+        name = f"convlayer_fused<{parts}, {one.strips}, {one.high}>"
         grid = (one.across, ceil_div(size["c_out"], OUTS))
         return (first, Launch(name, grid, (THREADS,), ("taps", maps, "output", *extents), shared, pdl=True))
 

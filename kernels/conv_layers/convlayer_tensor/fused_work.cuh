@@ -1,0 +1,70 @@
+// How the rungs fused and whole_steps cut a layer, and their first launch. A rung
+// defines kWide and kTapSlots before.
+#pragma once
+
+#include "../../common/hopper/dependent.cuh"
+#include "taps.cuh"
+
+// What a block does: `own` tiles, every gridDim.x-th. Two of them at a time go through
+// all steps, or a last one; an item is a step of a tile.
+template <int kStrips, int kHigh> struct Work {
+    int n, c_in, c_out, steps, across, down, own;
+
+    __device__ __forceinline__ Work(int n, int c_in, int c_out, int images)
+        : n(n), c_in(c_in), c_out(c_out)
+    {
+        steps = (c_in + kDepth - 1) / kDepth;
+        across = (n + kStrips * kWide - 1) / (kStrips * kWide);
+        down = (n + kHigh - 1) / kHigh;
+        const int left = across * down * images - static_cast<int>(blockIdx.x);
+        own = (left + static_cast<int>(gridDim.x) - 1) / static_cast<int>(gridDim.x);
+    }
+    __device__ __forceinline__ bool resident() const { return steps <= kTapSlots; }
+    __device__ __forceinline__ int items() const { return own * steps; }
+    // Steps of two tiles, or of a last one: the weights are loaded once for each.
+    __device__ __forceinline__ int sets() const { return (own + 1) / 2 * steps; }
+    // Items from 0 on, as a tile of the block and a step.
+    __device__ __forceinline__ int set(int item) const
+    {
+        const int two = 2 * steps;
+        const int first = item / two * two;
+        const int beside = first / two * 2 + 1 < own ? 2 : 1;
+        return first / 2 + (item - first) / beside;
+    }
+    __device__ __forceinline__ int tile(int item) const
+    {
+        const int pair = item / (2 * steps) * 2;
+        const int mine = pair + (pair + 1 < own ? item % 2 : 0);
+        return blockIdx.x + mine * gridDim.x;
+    }
+    __device__ __forceinline__ int step(int item) const { return set(item) % steps; }
+    __device__ __forceinline__ int tap_slot(int set) const
+    {
+        return resident() ? set % steps : set % kTapSlots;
+    }
+    __device__ __forceinline__ int tap_parity(int set) const
+    {
+        return resident() ? 0 : set / kTapSlots % 2;
+    }
+    __device__ __forceinline__ int x(int tile) const
+    {
+        return tile % across * (kStrips * kWide);
+    }
+    __device__ __forceinline__ int y(int tile) const
+    {
+        return tile / across % down * kHigh;
+    }
+    __device__ __forceinline__ int image(int tile) const
+    {
+        return tile / (across * down);
+    }
+};
+
+template <int kParts, int kBlock, int kWidth>
+__global__ void __launch_bounds__(kBlock)
+    convlayer_to_taps(const float* __restrict__ weights,
+                      Taps<kParts>* __restrict__ taps, int c_in, int c_out)
+{
+    start_next_launch();
+    make_taps<kParts, kBlock, kWidth>(weights, taps, c_in, c_out, blockIdx.x);
+}
