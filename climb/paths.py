@@ -6,10 +6,12 @@ import sys
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parent
+#: The working directory in which ``python -m climb...`` finds this package; in a checkout, the repository's.
+IMPORT_ROOT = PACKAGE.parent
 #: Whether the package stands in a checkout of the repository, where records can be written.
-IN_CHECKOUT = (PACKAGE.parent / "pyproject.toml").is_file() and (PACKAGE.parent / "kernels").is_dir()
+IN_CHECKOUT = (IMPORT_ROOT / "pyproject.toml").is_file() and (IMPORT_ROOT / "kernels").is_dir()
 #: The folder that holds ``kernels/`` and ``records/``.
-ROOT = PACKAGE.parent if IN_CHECKOUT else PACKAGE / "_book"
+ROOT = IMPORT_ROOT if IN_CHECKOUT else PACKAGE / "_book"
 KERNELS = ROOT / "kernels"
 RECORDS = ROOT / "records"
 

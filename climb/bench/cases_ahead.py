@@ -16,7 +16,6 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,11 +23,11 @@ import numpy as np
 from climb.bench import cuda
 from climb.bench.processes import end_with_parent
 from climb.bench.registry import load_ladder
+from climb.paths import IMPORT_ROOT
 
 #: How many cases are made at once, and the bytes of arguments beyond which a case is left to the measuring process.
 WORKERS, MOST_BYTES = 4, 4_500_000_000
 _PAGE = 4096
-_ROOT = Path(__file__).resolve().parents[2]
 Made = dict[str, dict[str, np.ndarray]]
 
 
@@ -111,7 +110,7 @@ class _Worker:
         self.asked: int | None = None
         self.process = subprocess.Popen(
             [sys.executable, "-m", "climb.bench.cases_ahead"],
-            cwd=_ROOT,
+            cwd=IMPORT_ROOT,
             env={**os.environ, **own},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,

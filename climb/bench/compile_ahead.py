@@ -21,10 +21,10 @@ from climb.bench import cuda
 from climb.bench.ladder import kernel_names, make_module
 from climb.bench.processes import end_with_parent
 from climb.bench.registry import load_ladder
+from climb.paths import IMPORT_ROOT
 
 #: A process takes seconds to start, in which it could compile a few modules; each holds half a gigabyte of the GPU.
 _LEAST_MODULES, _MOST_PROCESSES = 8, 14
-_ROOT = Path(__file__).resolve().parents[2]
 
 
 class Program(NamedTuple):
@@ -80,7 +80,7 @@ def _in_processes(shares: Sequence[Sequence[Program]]) -> int:
     with contextlib.ExitStack() as stack:
         children = []
         for share in shares:
-            child = stack.enter_context(subprocess.Popen(command, cwd=_ROOT, **options))  # type: ignore[call-overload]
+            child = stack.enter_context(subprocess.Popen(command, cwd=IMPORT_ROOT, **options))  # type: ignore[call-overload]
             stack.callback(child.kill)
             child.stdin.write(json.dumps(share))
             child.stdin.close()

@@ -17,12 +17,12 @@ import numpy as np
 
 from climb.bench import events, hardware, records, standalone
 from climb.bench.records.kinds import EventsCell, EventsRecord
+from climb.paths import IMPORT_ROOT
 
 #: How often each cell is executed and timed.
 REPETITIONS = 30
 #: How long the GPU computes before the first time is taken, so that its clocks are up, in seconds.
 WARM_SECONDS = 1.0
-_ROOT = Path(__file__).resolve().parents[2]
 
 
 class EventsFailed(RuntimeError):
@@ -73,7 +73,7 @@ def _cell(cell: standalone.Cell, taken: list[list[float]]) -> EventsCell | None:
 def _run_child(sources: list[str], repetitions: int, warm_seconds: float) -> list[list[list[float]]]:
     given = json.dumps({"sources": sources, "repetitions": repetitions, "warm_seconds": warm_seconds})
     command = (sys.executable, "-m", "climb.bench.event_child")
-    done = subprocess.run(command, input=given, capture_output=True, text=True, cwd=_ROOT, check=False)
+    done = subprocess.run(command, input=given, capture_output=True, text=True, cwd=IMPORT_ROOT, check=False)
     if done.returncode != 0:
         raise EventsFailed(f"the cells do not run outside the book:\n{done.stderr.rstrip()}")
     return json.loads(done.stdout.splitlines()[-1])

@@ -7,12 +7,11 @@ import hashlib
 import os
 import re
 import subprocess
-from pathlib import Path
 from typing import Any
 
 from climb.bench import versions
+from climb.paths import IMPORT_ROOT
 
-_ROOT = Path(__file__).resolve().parents[2]
 _QUERIED = ("driver_version", "clocks.sm", "clocks.mem", "clocks.max.sm", "clocks.max.mem")
 
 
@@ -68,10 +67,10 @@ def commit() -> str:
     """
     if given := os.environ.get("WORKLOG_COMMIT"):
         return given
-    head = output("git", "-C", str(_ROOT), "rev-parse", "HEAD")
+    head = output("git", "-C", str(IMPORT_ROOT), "rev-parse", "HEAD")
     if head is None:
         return "unknown"
-    changed = output("git", "-C", str(_ROOT), "status", "--porcelain", "--", "kernels", "climb")
+    changed = output("git", "-C", str(IMPORT_ROOT), "status", "--porcelain", "--", "kernels", "climb")
     return head.strip() + ("+dirty" if changed else "")
 
 

@@ -12,7 +12,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-_ROOT = Path(__file__).resolve().parents[2]
+from climb.paths import IMPORT_ROOT
+
 _MEANWHILE_S = 3.0
 #: The exit status of a measuring process whose GPU no longer answers it.
 LOST_GPU = 86
@@ -24,7 +25,7 @@ def run_child(spec: Path, out: Path, meanwhile: Callable[[], object] | None = No
     ``meanwhile`` is called every few seconds.
     """
     command = [sys.executable, "-m", "climb.bench.bench_child", str(spec), str(out)]
-    child = subprocess.Popen(command, cwd=_ROOT, start_new_session=True)
+    child = subprocess.Popen(command, cwd=IMPORT_ROOT, start_new_session=True)
     try:
         while True:
             with contextlib.suppress(subprocess.TimeoutExpired):

@@ -10,14 +10,12 @@ import json
 import pickle
 import subprocess
 import sys
-from pathlib import Path
 
 from climb.bench.ladder import BoundRung
 from climb.bench.problem import Size
 from climb.bench.registry import load_ladder
+from climb.paths import IMPORT_ROOT
 from climb.toolchain import Compiled, cache
-
-_ROOT = Path(__file__).resolve().parents[3]
 
 
 def compiled_alone(rung: BoundRung, size: Size) -> Compiled:
@@ -27,7 +25,7 @@ def compiled_alone(rung: BoundRung, size: Size) -> Compiled:
     """
     program = f"import sys; from {__name__} import main; main(*sys.argv[1:])"
     command = [sys.executable, "-c", program, rung.ladder.name, rung.name, json.dumps(dict(size))]
-    made = subprocess.run(command, cwd=_ROOT, stdout=subprocess.PIPE, check=True).stdout
+    made = subprocess.run(command, cwd=IMPORT_ROOT, stdout=subprocess.PIPE, check=True).stdout
     return pickle.loads(made)  # of our own process
 
 
