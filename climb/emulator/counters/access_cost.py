@@ -12,7 +12,7 @@ import numpy as np
 
 from ..simt.lanes import Lanes
 from ..simt.warp_layout import INACTIVE, WARP
-from .address_patterns import Part, pattern_of
+from .address_patterns import Part, consecutive, pattern_of
 from .cost_model import (
     BANKS,
     PERIOD,
@@ -71,12 +71,20 @@ def access_cost(lanes: Lanes, address: np.ndarray, offset: int, width: int, meas
     return AccessCost(found[0], found[1], pattern.lowest + offset, pattern.highest + offset, found[2])
 
 
+def whole_pattern(lanes: Lanes, address: np.ndarray) -> tuple[Part, int] | None:
+    """The pattern that all warps share, if they are whole, and what to add to its addresses; None if not."""
+    pattern, moved = pattern_of(lanes, address)
+    part = pattern.whole(lanes)
+    return None if part is None else (part, moved)
+
+
 def runs(lanes: Lanes, address: np.ndarray, width: int) -> np.ndarray | None:
     """Where each warp starts, without the offset of the site, if all lanes of each access `width` bytes right behind
     the lane before: (warps,); None if not."""
-    pattern, moved = pattern_of(lanes, address)
-    first = pattern.runs(lanes, width)
-    return first + moved if moved and first is not None else first
+    found = whole_pattern(lanes, address)
+    if found is None or not consecutive(found[0], width):
+        return None
+    return found[0].first + found[1]
 
 
 def _cost(part: Part, repeat: int, offset: int, width: int, measure: Measure, modulus: int) -> tuple[int, int]:

@@ -1,9 +1,9 @@
 """The addresses of an access as patterns of warps, and what earlier accesses have shown of them.
 
 Most warps of an access share one pattern: what each lane adds to the address of its warp's first lane. Unrolled loops
-access the same addresses with other offsets, and other loops move a pointer by the same number for all lanes. Then the
-pattern is that of the earlier access, moved: `moved_by` adds the number to the addresses and remembers where they are
-from, so that nothing but the sum is computed.
+access the same addresses with other offsets, and other loops move a pointer, or an index, by the same number for all
+lanes. Then the pattern is that of the earlier access, moved: `moved_by` adds the number and remembers where the sum is
+from, `scaled` does so for an index that becomes an offset in bytes, so that nothing but the sum is computed.
 """
 
 from __future__ import annotations
@@ -17,9 +17,13 @@ from ..simt.lanes import Lanes
 from ..simt.warp_layout import INACTIVE, WARP
 
 MOST_PARTS = 4
+SHARED = 4  # warps at each of a part's first addresses, on average, for them to be few
 FEWEST = 0.125  # the share of the warps left that must have one pattern, for it to become a part
-_MOST = 32  # arrays of addresses that are remembered
+_MOST = 256  # arrays of addresses that are remembered
 _SIGN = 1 << 63
+_INDICES = 1 << 32
+_LIMITS = {"i": (-(1 << 31), (1 << 31) - 1), "u": (0, _INDICES - 1)}
+_WIDE = {"i": np.dtype(np.int64), "u": np.dtype(np.uint64)}
 _ZEROS = np.zeros((1, WARP), np.int64)
 _CONSECUTIVE = np.arange(WARP)
 
@@ -31,11 +35,23 @@ class Part:
     absent lanes; (1, 32) if it is the same for all warps; `near`: the same with 0 for absent lanes.
     """
 
-    __slots__ = ("_residues", "first", "near", "relative")
+    __slots__ = ("_few", "_residues", "_uses", "first", "near", "relative")
 
     def __init__(self, first: np.ndarray, relative: np.ndarray, near: np.ndarray) -> None:
         self.first, self.relative, self.near = first, relative, near
         self._residues: dict[int, list[tuple[int, int]]] = {}
+        self._uses = 0
+        self._few: tuple[np.ndarray, np.ndarray] | None = None
+
+    def few(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """The different elements of `first`, and the place of each warp's among them; None unless many warps have the
+        same. The first use gets None, too, because it takes as long as some accesses to find out."""
+        self._uses += 1
+        if self._uses == 2:
+            first, place = np.unique(self.first, return_inverse=True)
+            if SHARED * first.size <= place.size:
+                self._few = first, place
+        return self._few
 
     def residues(self, modulus: int) -> list[tuple[int, int]]:
         """The residues of `first`, and how many warps have each."""
@@ -87,48 +103,59 @@ class Pattern:
             self._low_bits = [part.low_bits() for part in self.parts]
         return any((base + offset | differ) & width - 1 for base, differ in self._low_bits)
 
-    def runs(self, lanes: Lanes, width: int) -> np.ndarray | None:
-        """Where each warp starts if all lanes of each access `width` bytes right behind the lane before, or None."""
-        if len(self.parts) > 1 or self.repeat > 1:
-            return None
+    def whole(self, lanes: Lanes) -> Part | None:
+        """The only part, if all warps are whole, share one pattern and have a row each; None if not."""
         part = self.parts[0]
-        whole = lanes.layout.kind == "whole" and part.first.size * WARP == lanes.count
-        if part.relative.shape[0] > 1 or not whole or not (part.relative[0] == _CONSECUTIVE * width).all():
+        if len(self.parts) > 1 or self.repeat > 1 or part.relative.shape[0] > 1 or lanes.layout.kind != "whole":
             return None
-        return part.first
+        return part if part.first.size * WARP == lanes.count else None
+
+
+def consecutive(part: Part, width: int) -> bool:
+    """Whether each lane of the warps accesses `width` bytes right behind the lane before."""
+    return bool((part.relative[0] == _CONSECUTIVE * width).all())
 
 
 class _Origin:
-    """What is known of addresses that differ from each other by one number for all lanes: the pattern of one of them,
-    which is `shift` less than the number `moved` of an array; None until an access has needed it."""
+    """What is known of arrays that differ from each other by one number for all lanes: the pattern of the addresses
+    that are `shift` less than the number `moved` of an array; None until an access has needed it.
 
-    __slots__ = ("lanes", "pattern", "shift")
+    `bounds` of 32-bit indices: their lowest and highest, where `moved` is the third number. `scaled`: by factor and
+    dtype, the origin of what they are when multiplied, which is moved by 0 where the indices have their bounds.
+    """
+
+    __slots__ = ("bounds", "lanes", "pattern", "scaled", "shift")
 
     def __init__(self) -> None:
         self.lanes: Lanes | None = None
         self.pattern: Pattern | None = None
         self.shift = 0
+        self.bounds: tuple[int, int, int] | None = None
+        self.scaled: dict[tuple[int, np.dtype], _Origin] = {}
 
 
 #: By the id of an array: the array, its origin, and by how much it has been moved. Arrays are not kept alive.
 _arrays: dict[int, tuple[weakref.ref, _Origin, int]] = {}
 
 
-def _entry(address: np.ndarray) -> tuple[weakref.ref, _Origin, int]:
-    found = _arrays.get(id(address))
-    if found is None or found[0]() is not address:
-        found = _remember(address, _Origin(), 0)
+def _entry(array: np.ndarray) -> tuple[weakref.ref, _Origin, int]:
+    base = array.base  # the same numbers, signed or not, are views of one array
+    if base is not None and base.shape == array.shape and base.strides == array.strides:
+        array = base
+    found = _arrays.get(id(array))
+    if found is None or found[0]() is not array:
+        found = _remember(array, _Origin(), 0)
     return found
 
 
-def _remember(address: np.ndarray, origin: _Origin, moved: int) -> tuple[weakref.ref, _Origin, int]:
+def _remember(array: np.ndarray, origin: _Origin, moved: int) -> tuple[weakref.ref, _Origin, int]:
     if len(_arrays) >= _MOST:
         for key, (reference, _, _) in list(_arrays.items()):
             if reference() is None:
                 _arrays.pop(key, None)
         if len(_arrays) >= _MOST:
             _arrays.clear()
-    found = _arrays[id(address)] = weakref.ref(address), origin, moved
+    found = _arrays[id(array)] = weakref.ref(array), origin, moved
     return found
 
 
@@ -138,13 +165,32 @@ def forget() -> None:
 
 
 def moved_by(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """a + b, 64-bit integers, one of which may be a single number. Later accesses there need not look at the sum."""
+    """a + b, integers, one of which may be a single number. Later accesses there need not look at the sum."""
     out = a + b
     if a.size == 1:
         a, b = b, a
     if b.size == 1 and a.size > 1:
         _, origin, moved = _entry(a)
-        _remember(out, origin, _signed(moved + b.item()))
+        _remember(out, origin, moved + b.item())
+    return out
+
+
+def scaled(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """The 64-bit product of 32-bit integers of one sign, one of which may be a single number; see `moved_by`."""
+    out = np.multiply(a, b, dtype=_WIDE[a.dtype.kind])
+    if a.size == 1:
+        a, b = b, a
+    if b.size == 1 and a.size > 1:
+        _, origin, moved = _entry(a)
+        if origin.bounds is None:
+            origin.bounds = int(a.min()), int(a.max()), moved
+        low, high, there = origin.bounds
+        limits = _LIMITS[a.dtype.kind]
+        by = (low + moved - there - limits[0]) % _INDICES + limits[0] - low
+        if high + by <= limits[1]:  # the indices have wrapped, all of them or none
+            factor = b.item()
+            key = factor, out.dtype
+            _remember(out, origin.scaled.setdefault(key, _Origin()), factor * by)
     return out
 
 
@@ -205,4 +251,4 @@ def _part(first: np.ndarray, relative: np.ndarray, partial: bool) -> Part:
     return Part(first, relative, np.where(relative == INACTIVE, 0, relative) if partial else relative)
 
 
-RUNTIME = {"moved_by": moved_by}
+RUNTIME = {"moved_by": moved_by, "scaled": scaled}

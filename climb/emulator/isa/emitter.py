@@ -72,8 +72,8 @@ class Emitter(Protocol):
     def is_read(self, target: ptx.Operand) -> bool:
         """Whether any instruction reads a register of a destination."""
 
-    def is_address(self, target: ptx.Operand) -> bool:
-        """Whether a memory access takes its address from a register."""
+    def is_in_address(self, target: ptx.Operand) -> bool:
+        """Whether a memory access takes its address from a register, or from what sums and products make of it."""
 
     def place(self, instruction: ptx.Instruction) -> str:
         """The name in generated code of a site that tells errors where the instruction is."""

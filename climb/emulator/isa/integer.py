@@ -12,7 +12,7 @@ from .registry import helper, simple, special
 from .types import DTYPES, INTEGERS, SIGNED, UNSIGNED, WIDTHS, size
 
 # The low bits of these are the same for both signs, so the destination chooses the dtype.
-simple("add.{sign}{n}", "i{n}", ("i{n}", "i{n}"), "{0} + {1}", sign=("s", "u"), n=("16", "32"))
+simple("add.{sign}16", "i16", ("i16", "i16"), "{0} + {1}", sign=("s", "u"))
 simple("sub.{sign}{n}", "i{n}", ("i{n}", "i{n}"), "{0} - {1}", sign=("s", "u"), n=WIDTHS)
 simple("mul.lo.{sign}{n}", "i{n}", ("i{n}", "i{n}"), "{0} * {1}", sign=("s", "u"), n=WIDTHS)
 simple("mad.lo.{sign}{n}", "i{n}", ("i{n}", "i{n}", "i{n}"), "{0} * {1} + {2}", sign=("s", "u"), n=WIDTHS)
@@ -20,19 +20,29 @@ simple("neg.s{n}", "i{n}", ("i{n}",), "-{0}", n=WIDTHS)
 
 for _narrow, _wide in {"s16": "s32", "u16": "u32", "s32": "s64", "u32": "u64"}.items():
     _product = f"{{0}}.astype({DTYPES[_wide]}) * {{1}}.astype({DTYPES[_wide]})"
-    simple(f"mul.wide.{_narrow}", _wide, (_narrow, _narrow), _product)
     simple(f"mad.wide.{_narrow}", _wide, (_narrow, _narrow, _wide), f"{_product} + {{2}}")
+    if _narrow[1:] == "16":
+        simple(f"mul.wide.{_narrow}", _wide, (_narrow, _narrow), _product)
     _high = f"(({_product}) >> {8 * size(_narrow)}).astype({DTYPES[_narrow]})"
     simple(f"mul.hi.{_narrow}", _narrow, (_narrow, _narrow), _high)
     simple(f"mad.hi.{_narrow}", _narrow, (_narrow, _narrow, _narrow), f"{_high} + {{2}}")
 
 
-@special("add.{sign}64", results=("i64",), operands=("i64", "i64"), sign=("s", "u"))
-def _add_64(emitter: Emitter, instruction: ptx.Instruction, sign: str) -> None:
-    """A sum of 64 bits; one that is an address tells later accesses what it has been made of."""
+@special("add.{sign}{n}", results=("i{n}",), operands=("i{n}", "i{n}"), sign=("s", "u"), n=("32", "64"))
+def _add(emitter: Emitter, instruction: ptx.Instruction, sign: str, n: str) -> None:
+    """A sum; one of which an address is made tells later accesses what it has been made of."""
     a, b = emitter.sources(instruction)
-    code = f"moved_by({a}, {b})" if emitter.is_address(instruction.operands[0]) else f"{a} + {b}"
-    emitter.write(instruction.operands[0], "i64", code)
+    code = f"moved_by({a}, {b})" if emitter.is_in_address(instruction.operands[0]) else f"{a} + {b}"
+    emitter.write(instruction.operands[0], f"i{n}", code)
+
+
+@special("mul.wide.{sign}32", results=("{sign}64",), operands=("{sign}32", "{sign}32"), sign=("s", "u"))
+def _mul_wide(emitter: Emitter, instruction: ptx.Instruction, sign: str) -> None:
+    """A product of twice the width; as for sums."""
+    a, b = emitter.sources(instruction)
+    tracked = emitter.is_in_address(instruction.operands[0])
+    code = f"scaled({a}, {b})" if tracked else f"np.multiply({a}, {b}, dtype={DTYPES[sign + '64']})"
+    emitter.write(instruction.operands[0], f"{sign}64", code)
 
 
 @helper

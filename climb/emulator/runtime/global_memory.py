@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from ..checks import faults, hooks
-from ..counters.access_cost import AccessCost, access_cost, runs
+from ..counters.access_cost import AccessCost, access_cost, runs, whole_pattern
+from ..counters.address_patterns import consecutive
 from ..counters.cost_model import sectors
-from ..memory.device_memory import windows
+from ..memory.device_memory import Allocation, windows
 from ..simt.groups import Group
 from ..simt.lanes import WARP, take
 from ..simt.site import Site
@@ -25,15 +26,13 @@ def load_global(group: Group, site: Site, address: np.ndarray) -> np.ndarray:
     count_access(group, site, cost, address, "global", allocation.name)
     hooks.load(group, site, allocation, address)
     footprint = group.batch.footprint
-    shift = site.width.bit_length() - 1
     exact = footprint is not None and footprint.load(allocation, cost.lowest, cost.highest + site.width)
     if not exact and not group.batch.watching:
-        first = runs(group.lanes, address, site.width)
-        if first is not None:  # whole cache lines at once
-            rows = windows(allocation.data, site.width, WARP)[first + (site.offset - allocation.address) >> shift]
+        rows = _load_rows(group, site, address, allocation)
+        if rows is not None:
             value = rows.view(site.container).reshape(group.lanes.shape)
             return value if site.count == 1 else unpack(value, site)
-    index = (address + (site.offset - allocation.address)) >> shift
+    index = (address + (site.offset - allocation.address)) >> site.width.bit_length() - 1
     if exact:
         footprint.load_elements(allocation, index, site.width)
     data = allocation.view(site.container)
@@ -41,6 +40,23 @@ def load_global(group: Group, site: Site, address: np.ndarray) -> np.ndarray:
         group.batch.journal.read(site.ptx, data, index)
     value = data.take(index)
     return value if site.count == 1 else unpack(value, site)
+
+
+def _load_rows(group: Group, site: Site, address: np.ndarray, allocation: Allocation) -> np.ndarray | None:
+    """What whole warps load that share a pattern, a row for each warp; None if that is not known to be quicker."""
+    found = whole_pattern(group.lanes, address)
+    if found is None or address.shape != group.lanes.shape:
+        return None
+    part, moved = found
+    offset, shift = moved + site.offset - allocation.address, site.width.bit_length() - 1
+    if consecutive(part, site.width):  # whole cache lines at once
+        return windows(allocation.data, site.width, WARP)[part.first + offset >> shift]
+    few = part.few()
+    if few is None:
+        return None
+    first, place = few
+    index = first.reshape(-1, 1) + (part.relative + offset) >> shift
+    return allocation.view(site.container).take(index).view(f"V{WARP * site.width}")[:, 0][place]
 
 
 def _load_scattered(group: Group, site: Site, address: np.ndarray, cost: AccessCost) -> np.ndarray:

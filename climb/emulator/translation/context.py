@@ -14,14 +14,14 @@ from ..ptx.control_flow import Roles
 from ..simt.code import line_text
 from ..simt.site import Site
 from .product_registers import ProductRegisters
-from .registers import flushed_registers, register_kinds
+from .registers import address_registers, flushed_registers, register_kinds
 
 
 class KernelContext:
     """The shared state of a kernel's translation.
 
     `kinds` maps each register to the PTX type in which it is kept; `flushed` holds the registers that are never
-    subnormal, `read` those that are read anywhere, `addresses` those that hold the address of a memory access.
+    subnormal, `read` those that are read anywhere, `addresses` those that addresses are made of, see `address_registers`.
     `instruction` is the one being translated, `product_registers` what is known of wgmma's registers; `spinning`: it is
     in a loop that may wait for other lanes. `constants` maps names to (dtype, bytes). `relocated_constants` and
     `relocated_sites` contain the address of a module's variable, relative to the module.
@@ -37,13 +37,7 @@ class KernelContext:
             if isinstance(item, ptx.Instruction)
             for name in (*roles(item)[1], *([item.guard[0].name] if item.guard else ()))
         )
-        self.addresses = frozenset(
-            operand.base.name
-            for item in function.body
-            if isinstance(item, ptx.Instruction)
-            for operand in item.operands
-            if isinstance(operand, ptx.Address) and isinstance(operand.base, ptx.Register)
-        )
+        self.addresses = address_registers(function)
         self.sites: list[Site] = []
         self.instruction: ptx.Instruction | None = None
         self.spinning = False

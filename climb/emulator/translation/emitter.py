@@ -208,8 +208,8 @@ class Emitter:
         """Whether any instruction reads a register of a destination."""
         return not self.context.read.isdisjoint(register_names(target))
 
-    def is_address(self, target: ptx.Operand) -> bool:
-        """Whether a memory access takes its address from a register."""
+    def is_in_address(self, target: ptx.Operand) -> bool:
+        """Whether a memory access takes its address from a register, or from what sums and products make of it."""
         return isinstance(target, ptx.Register) and target.name in self.context.addresses
 
     def place(self, instruction: ptx.Instruction) -> str:

@@ -107,6 +107,28 @@ def register_kinds(function: ptx.Function) -> dict[str, str]:
     return kinds
 
 
+#: The instructions that tell later accesses what an address has been made of.
+_MAKES_ADDRESSES = ("add.s32", "add.u32", "add.s64", "add.u64", "mul.wide.s32", "mul.wide.u32")
+
+
+def address_registers(function: ptx.Function) -> frozenset[str]:
+    """Registers that hold the address of a memory access, or what sums and products make addresses of."""
+    instructions = [item for item in function.body if isinstance(item, ptx.Instruction)]
+    operands = [operand for item in instructions for operand in item.operands if isinstance(operand, ptx.Address)]
+    found = {operand.base.name for operand in operands if isinstance(operand.base, ptx.Register)}
+    makers: dict[str, set[str]] = {}
+    for item in instructions:
+        if item.opcode in _MAKES_ADDRESSES:
+            target, *sources = item.operands
+            makers.setdefault(target.name, set()).update(name for each in sources for name in register_names(each))
+    left = list(found)
+    while left:
+        fresh = makers.get(left.pop(), set()) - found
+        found |= fresh
+        left += fresh
+    return frozenset(found)
+
+
 def flushed_registers(function: ptx.Function, roles: Roles) -> frozenset[str]:
     """Registers that never hold a subnormal float32: every write flushes, or copies such a register."""
     writes = [(name, item) for item in function.body if isinstance(item, ptx.Instruction) for name in roles(item)[0]]
