@@ -108,7 +108,8 @@ def _distinct_patterns(measure: Measure, relative: np.ndarray, residue: np.ndarr
     return tuple(measure(relative, residue, width).sum(axis=0))
 
 
-def _remembered(measure: Measure, row: np.ndarray, residue: int, width: int) -> tuple[int, int]:
+def remembered(measure: Measure, row: np.ndarray, residue: int, width: int) -> tuple[int, int]:
+    """The cost of a warp, computed once: `row` and `residue` are a row of what `measure` takes."""
     key = (measure, width, residue, row.tobytes())
     found = _known.get(key)
     if found is None:
@@ -140,7 +141,7 @@ def _shared_pattern(
             return tuple((counts * number.reshape(-1, 1)).sum(axis=0) * repeat)
     achieved = ideal = 0
     for low, number in part.residues(modulus):
-        each = _remembered(measure, row, low + offset & modulus - 1, width)
+        each = remembered(measure, row, low + offset & modulus - 1, width)
         achieved += each[0] * number
         ideal += each[1] * number
     return achieved * repeat, ideal * repeat

@@ -32,14 +32,17 @@ class Part:
     """The addresses of some warps, without the offset of the access's site.
 
     `first` (rows,): those of the first lanes of the warps. `relative` (rows, 32): what lanes add to them, INACTIVE for
-    absent lanes; (1, 32) if it is the same for all warps; `near`: the same with 0 for absent lanes.
+    absent lanes; (1, 32) if it is the same for all warps; `near`: the same with 0 for absent lanes. `masked`: for
+    `masked_cost`.
     """
 
-    __slots__ = ("_few", "_residues", "_uses", "first", "near", "relative")
+    __slots__ = ("_few", "_low_bits", "_residues", "_uses", "first", "masked", "near", "relative")
 
     def __init__(self, first: np.ndarray, relative: np.ndarray, near: np.ndarray) -> None:
         self.first, self.relative, self.near = first, relative, near
         self._residues: dict[int, list[tuple[int, int]]] = {}
+        self.masked: dict[tuple[int, int, int], tuple[int, int]] = {}
+        self._low_bits: tuple[int, int] | None = None
         self._uses = 0
         self._few: tuple[np.ndarray, np.ndarray] | None = None
 
@@ -70,7 +73,14 @@ class Part:
         absolute = self.near + self.first.reshape(-1, 1)
         return int(absolute.min()), int(absolute.max())
 
-    def low_bits(self) -> tuple[int, int]:
+    def misaligned(self, offset: int, width: int) -> bool:
+        """Whether an address, plus `offset`, is no multiple of `width`, a power of 2 up to 16."""
+        if self._low_bits is None:
+            self._low_bits = self._find_low_bits()
+        base, differ = self._low_bits
+        return bool((base + offset | differ) & width - 1)
+
+    def _find_low_bits(self) -> tuple[int, int]:
         """The low four bits of one address, and those in which any address differs from it."""
         if self.near.shape[0] == 1:
             base = int(self.first[0]) & 15
@@ -86,22 +96,17 @@ class Pattern:
     row stands for. `lowest` and `highest`: of all addresses. `costs`: by measure, width and low bits of the offset,
     what such an access costs, and whether it is misaligned."""
 
-    __slots__ = ("_low_bits", "costs", "highest", "lowest", "parts", "repeat")
+    __slots__ = ("costs", "highest", "lowest", "parts", "repeat")
 
     def __init__(self, parts: tuple[Part, ...], repeat: int) -> None:
         self.parts, self.repeat = parts, repeat
         lowest, highest = zip(*(part.span() for part in parts), strict=True)
         self.lowest, self.highest = min(lowest), max(highest)
         self.costs: dict[tuple, tuple[int, int, bool]] = {}
-        self._low_bits: list[tuple[int, int]] | None = None
 
     def misaligned(self, offset: int, width: int) -> bool:
         """Whether an address, plus `offset`, is no multiple of `width`, a power of 2 up to 16."""
-        if width == 1:
-            return False
-        if self._low_bits is None:
-            self._low_bits = [part.low_bits() for part in self.parts]
-        return any((base + offset | differ) & width - 1 for base, differ in self._low_bits)
+        return width > 1 and any(part.misaligned(offset, width) for part in self.parts)
 
     def whole(self, lanes: Lanes) -> Part | None:
         """The only part, if all warps are whole, share one pattern and have a row each; None if not."""

@@ -8,6 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from ..ptx.model import Location
+from ..simt import masks
 from ..simt.batch import Batch
 from ..simt.groups import Group, merge
 from ..simt.lanes import Lanes, Selection, divide, rectangle
@@ -51,6 +52,7 @@ class Scheduler:
         blocks, functions = batch.kernel.code.blocks, batch.kernel.code.functions
         counts, exited, max_steps = batch.counts, batch.exited, self.max_steps
         executed, branches = counts.executed, counts.branches
+        masking = batch.schedule is None and batch.trace is None
         Scheduler.latest = weakref.ref(self)
         at, steps = 0, 0
         group: Group | None = Group(batch, rectangle(batch.blocks, batch.threads), special_registers(batch))
@@ -66,9 +68,13 @@ class Scheduler:
                         return
                 at, groups = waiting.pop()
                 group = merge(groups, blocks[at].live)
-                if not waiting and not parked:
+                if not waiting and not parked and not group.lanes.masked:
                     group.become_root(blocks[at].live)
             block = blocks[at]
+            if group.lanes.masked and not (block.maskable and group.lanes.many):
+                group = group.dense()
+                if not waiting and not parked:
+                    group.become_root(block.live)
             if block.gate == "named":
                 if self.named_barriers is None:
                     self.named_barriers = NamedBarriers(batch)
@@ -82,11 +88,11 @@ class Scheduler:
             group.passed = False
             steps += 1
             if not steps % EVERY:
-                self.now = (steps, at)
+                self.now, group = (steps, at), group.dense()
                 if why := self.effort.review(steps, at, group):
                     endless_loop(batch, at, group, parked, why + LONGER)
             if steps > max_steps:
-                endless_loop(batch, at, group, parked, f"more than {max_steps} steps{LONGER}", steps=max_steps)
+                endless_loop(batch, at, group.dense(), parked, f"more than {max_steps} steps{LONGER}", steps=max_steps)
             if batch.tick is not None:
                 batch.tick(batch)
             lanes = group.lanes
@@ -107,7 +113,10 @@ class Scheduler:
                     continue
             else:
                 branches[at][0] += lanes.warps
-                parts = divide(outcome, lanes)
+                if lanes.masked or (block.join >= 0 and masking):
+                    parts = masks.divide(outcome, lanes, (block.taken == block.join, block.next == block.join))
+                else:
+                    parts = divide(outcome, lanes)
                 if parts is True:
                     at = block.taken
                 elif parts is False:
@@ -252,11 +261,12 @@ def _divergent_warps(predicate: np.ndarray, lanes: Lanes) -> int:
     """The number of warps whose lanes differ in the predicate."""
     if predicate.shape[1] == 1:
         return 0
+    if lanes.masked:
+        return lanes.divergent_warps(predicate)
     layout = lanes.layout
     matrix, repeat = layout.matrix(predicate, lanes.shape)
     mask = layout.full_mask(matrix.shape[0])
-    if mask is None:
-        both = matrix.any(axis=1) & ~matrix.all(axis=1)
-    else:
-        both = (matrix & mask).any(axis=1) & ~(matrix | ~mask).all(axis=1)
-    return int(np.count_nonzero(both)) * repeat
+    if mask is not None:
+        matrix = matrix & mask
+    hold, present = masks.warp_bits(matrix), masks.ALL if mask is None else masks.warp_bits(mask)
+    return int(np.count_nonzero((hold != 0) & (hold != present))) * repeat

@@ -20,7 +20,8 @@ class Block:
     `gate` names what lanes must wait for before the block runs: "barrier", "cluster", "warp", "warpgroup", or "named"
     (see `barriers`). `predicated` marks a branch that implements the guard of a single instruction: it counts as that
     instruction, not as a branch. `spin`: the block is in a loop that may wait for other lanes. `first`: its first
-    instruction; `lines`: how many it has of each file and line, its branch included; see `pack`.
+    instruction; `lines`: how many it has of each file and line, its branch included; see `pack`. `maskable`: the block
+    can run for lanes that a mask marks; `join`: where the paths of its branch meet, if all blocks up to there are so.
     """
 
     index: int
@@ -32,6 +33,8 @@ class Block:
     gate: str = ""
     predicated: bool = False
     spin: bool = False
+    maskable: bool = False
+    join: int = -1
     reads: frozenset[str] = frozenset()
     writes: frozenset[str] = frozenset()
     live: frozenset[str] = frozenset()

@@ -13,10 +13,14 @@ from ..simt.groups import Group
 from ..simt.lanes import WARP, take
 from ..simt.site import Site
 from .accesses import count_access, find_allocation, pack, split_by_allocation, subgroup, unpack
+from .masked_loads import load_densely, load_masked
 
 
 def load_global(group: Group, site: Site, address: np.ndarray) -> np.ndarray:
     """ld.global: values (blocks, threads), or (blocks, threads, count) for vectors."""
+    if group.lanes.masked:
+        value = load_masked(group, site, address)
+        return load_densely(load_global, group, site, address) if value is None else value
     cost = access_cost(group.lanes, address, site.offset, site.width, sectors)
     if cost.misaligned:
         faults.misaligned(group, site, address)
@@ -108,14 +112,16 @@ def store_global(group: Group, site: Site, address: np.ndarray, value: np.ndarra
 
 def load_const(group: Group, site: Site, address: np.ndarray) -> np.ndarray:
     """ld.const. Its sectors stay 0, because the constant cache does not work in sectors."""
+    if group.lanes.masked and address.size > 1:
+        return load_densely(load_const, group, site, address)
     full = address + site.offset
     lowest, highest = (full.item(),) * 2 if full.size == 1 else (int(full.min()), int(full.max()))
     if site.width > 1 and (lowest & site.width - 1 if full.size == 1 else (full & (site.width - 1)).any()):
-        faults.misaligned(group, site, address)
+        faults.misaligned(group.dense(), site, address)
     cost = AccessCost(0, 0, lowest, highest, False)
     allocation = find_allocation(group, site, cost)
     if allocation is None:
-        faults.out_of_bounds(group, site, address)
+        faults.out_of_bounds(group.dense(), site, address)
     count_access(group, site, cost, address, "constant", allocation.name)
     index = (full - allocation.address) >> (site.container.itemsize.bit_length() - 1)
     if group.batch.footprint is not None:

@@ -11,17 +11,25 @@ from operator import is_
 
 import numpy as np
 
+from . import masks
 from .batch import Batch
 from .lanes import Lanes, Selection, Union, take, unite
 
 
 class Root:
-    """The lanes and registers of a group at the moment when it split."""
+    """The lanes and registers of a group at the moment when it split. `group`: that group, if it was a part of another
+    root; its parts become it again when they are together."""
 
-    __slots__ = ("lanes", "registers")
+    __slots__ = ("group", "lanes", "registers")
 
-    def __init__(self, lanes: Lanes, registers: dict[str, np.ndarray]) -> None:
-        self.lanes, self.registers = lanes, registers
+    def __init__(self, lanes: Lanes, registers: dict[str, np.ndarray], group: Group | None = None) -> None:
+        self.lanes, self.registers, self.group = lanes, registers, group
+
+    def find(self, name: str) -> np.ndarray | None:
+        """The value of a register; None if nothing has written it."""
+        if self.group is not None:
+            self.group.fetch((name,))
+        return self.registers.get(name)
 
 
 class Group:
@@ -52,7 +60,7 @@ class Group:
         if value is not None:
             return value
         if self.root is not None:
-            value = self.root.registers.get(name)
+            value = self.root.find(name)
             if value is not None:
                 return take(value, self.selection, self.root.lanes.shape)
         return self.batch.kernel.zeros[name]
@@ -68,8 +76,8 @@ class Group:
     def split(self, parts: list[tuple[Selection, frozenset[str]]]) -> list[Group]:
         """Split off disjoint parts, each with the registers that are live at its destination."""
         shape = self.lanes.shape
-        if self.root is None:
-            root = Root(self.lanes, self.registers)
+        if self.root is None or (parts[0][0].mask is not None and not self.lanes.masked):
+            root = Root(self.lanes, self.registers, None if self.root is None else self)
             return [Group(self.batch, part.lanes(self.lanes), {}, root, part) for part, _ in parts]
         out = []
         for part, live in parts:
@@ -78,8 +86,35 @@ class Group:
                 for name, value in self.registers.items()
                 if name in live and name not in self.clean
             }
+            if self.lanes.masked:
+                out.append(Group(self.batch, part.lanes(self.root.lanes), kept, self.root, part))
+                continue
             whole = self.selection.then(part, self.root.lanes.shape)
             out.append(Group(self.batch, part.lanes(self.lanes), kept, self.root, whole))
+        return out
+
+    def dense(self) -> Group:
+        """The group with its lanes gathered, if a mask marks them; else the group itself."""
+        if not self.lanes.masked:
+            return self
+        part = Selection(flat=self.lanes.flat)
+        own = {
+            name: take(value, part, self.lanes.shape)
+            for name, value in self.registers.items()
+            if name not in self.clean
+        }
+        out = Group(self.batch, self.lanes.dense, own, self.root, part)
+        out.spins, out.passed = self.spins, self.passed
+        return out
+
+    def outside(self) -> Group:
+        """The group as a part of the root that the group of its root is a part of, with its lanes gathered."""
+        inner, outer = self.dense(), self.root.group
+        own = {name: inner.value(name) for name in {*inner.registers, *outer.registers} if name not in outer.clean}
+        own |= {name: value for name, value in inner.registers.items() if name not in inner.clean}
+        whole = outer.selection.then(inner.selection, outer.root.lanes.shape)
+        out = Group(self.batch, inner.lanes, own, outer.root, whole)
+        out.spins, out.passed = inner.spins, inner.passed
         return out
 
     def become_root(self, live: frozenset[str]) -> None:
@@ -93,7 +128,13 @@ def merge(groups: list[Group], live: frozenset[str]) -> Group:
     """Join groups that have reached the same place of the program, at which the registers `live` are needed."""
     if len(groups) == 1:
         return groups[0]
+    if any(group.root.group is not None for group in groups):
+        groups = _in_one_root(groups, live)
+        if len(groups) == 1:
+            return groups[0]
     root = groups[0].root
+    if any(group.lanes.masked for group in groups):
+        return _merge_masked(groups, live, root)
     union = _united([g.selection for g in groups], [g.lanes.shape for g in groups], root.lanes)
     written = {name for g in groups for name in g.registers if name in live and name not in g.clean}
     values = {name: union.join([g.value(name) for g in groups]) for name in written}
@@ -106,6 +147,40 @@ def merge(groups: list[Group], live: frozenset[str]) -> Group:
     part = Group(batch, union.selection.lanes(root.lanes), values, root, union.selection)
     part.spins = spins
     return part
+
+
+def _in_one_root(groups: list[Group], live: frozenset[str]) -> list[Group]:
+    """Groups with one root in place of groups of which some have a root in a part of another."""
+    by_root: dict[int, list[Group]] = {}
+    for group in groups:
+        by_root.setdefault(id(group.root), []).append(group)
+    if len(by_root) == 1:
+        return groups
+    out = []
+    for each in by_root.values():
+        if each[0].root.group is None:
+            out += each
+        else:
+            one = _merge_masked(each, live, each[0].root) if len(each) > 1 else each[0]
+            out.append(one.outside() if one.root is each[0].root else one)
+    return out
+
+
+def _merge_masked(groups: list[Group], live: frozenset[str], root: Root) -> Group:
+    """As `merge`, where a mask marks the lanes of at least one of the groups."""
+    lanes, selections = root.lanes, [g.selection for g in groups]
+    written = {name for g in groups for name in g.registers if name in live and name not in g.clean}
+    extents = [g.lanes.shape for g in groups]
+    values = {name: masks.join([g.value(name) for g in groups], selections, extents, lanes.shape) for name in written}
+    if sum(g.lanes.count for g in groups) == lanes.count:
+        root.registers.update(values)
+        out = root.group or Group(groups[0].batch, lanes, root.registers)
+        out.clean -= written
+    else:
+        union = masks.unite(selections, lanes.shape)
+        out = Group(groups[0].batch, union.lanes(lanes), values, root, union)
+    out.spins = max(group.spins for group in groups)
+    return out
 
 
 def _united(selections: list[Selection], shapes: list[tuple[int, int]], lanes: Lanes) -> Union:

@@ -20,8 +20,11 @@ class Lanes:
     """`block` and `thread` are int64 indices (within the batch, within the block) that broadcast to `shape`.
 
     Lanes are in ascending order of (block, thread). `threads` is the number of threads of a whole block. `whole`: these
-    are all threads of all blocks. `divisions` remembers how they have been divided; None for nothing.
+    are all threads of all blocks. `divisions` remembers how they have been divided; None for nothing. `masked`: these
+    are `masks.MaskedLanes`.
     """
+
+    masked = False
 
     __slots__ = (
         "_block", "_layout", "_linear", "_thread", "count", "divisions", "ragged", "shape", "threads", "whole",
@@ -166,6 +169,7 @@ class Selection:
     columns: np.ndarray | None = None
     flat: np.ndarray | None = None
     kept: ClassVar[bool] = False
+    mask: ClassVar[np.ndarray | None] = None  # of a `masks.MaskSelection`
 
     def keep(self) -> Selection:
         """Remember what is made from this selection, because it will be used again."""
@@ -248,7 +252,7 @@ def take(value: np.ndarray, selection: Selection, shape: tuple[int, int], spread
     A value that is uniform over all lanes stays (1,1) unless `spread`.
     """
     rows, columns = value.shape
-    if rows == 1 and columns == 1 and not spread:
+    if (rows == 1 and columns == 1 and not spread) or selection.mask is not None:
         return value
     if selection.flat is not None:
         flat = selection.flat
@@ -355,10 +359,11 @@ class Union:
 
 def unite(selections: list[Selection], shapes: list[tuple[int, int]], shape: tuple[int, int]) -> Union:
     """The union of disjoint `selections` of lanes of `shape`; `shapes` are the shapes of the subsets."""
-    if all(s.flat is None and s.columns is None for s in selections):
-        return _unite_axis(0, [s.rows for s in selections], shapes, shape)
-    if all(s.flat is None and s.rows is None for s in selections):
-        return _unite_axis(1, [s.columns for s in selections], shapes, shape)
+    first = selections[0]
+    if all(s.flat is None and s.columns is first.columns for s in selections):
+        return _unite_rows([s.rows for s in selections], shapes, shape, first.columns)
+    if all(s.flat is None and s.rows is first.rows for s in selections):
+        return _unite_columns([s.columns for s in selections], shapes, shape, first.rows)
     parts = [s.flatten(shape) for s in selections]
     total = sum(part.size for part in parts)
     if total == shape[0] * shape[1]:
@@ -367,15 +372,23 @@ def unite(selections: list[Selection], shapes: list[tuple[int, int]], shape: tup
     return Union(Selection(flat=joined), False, 2, tuple(places), tuple(shapes), (1, total))
 
 
-def _unite_axis(axis: int, parts: list[np.ndarray], shapes: list, shape: tuple[int, int]) -> Union:
-    total = sum(part.size for part in parts)
-    if total == shape[axis]:
-        return Union(Selection(), True, axis, tuple(parts), tuple(shapes), shape)
-    joined, places = _merge(parts)
-    selection = Selection(rows=joined) if axis == 0 else Selection(columns=joined)
-    return Union(
-        selection, False, axis, tuple(places), tuple(shapes), (total, shape[1]) if axis == 0 else (shape[0], total)
-    )
+def _unite_rows(parts: list[np.ndarray], shapes: list, shape: tuple[int, int], columns: np.ndarray | None) -> Union:
+    """The union of disjoint rows, of the same columns."""
+    rows, places = _cover(parts, shape[0])
+    extent = sum(part.size for part in parts), shapes[0][1]
+    return Union(Selection(rows, columns), rows is columns is None, 0, tuple(places), tuple(shapes), extent)
+
+
+def _unite_columns(parts: list[np.ndarray], shapes: list, shape: tuple[int, int], rows: np.ndarray | None) -> Union:
+    """The union of disjoint columns, of the same rows."""
+    columns, places = _cover(parts, shape[1])
+    extent = shapes[0][0], sum(part.size for part in parts)
+    return Union(Selection(rows, columns), rows is columns is None, 1, tuple(places), tuple(shapes), extent)
+
+
+def _cover(parts: list[np.ndarray], size: int) -> tuple[np.ndarray | None, list[np.ndarray]]:
+    """As `_merge`; None for the union if it is everything."""
+    return (None, parts) if sum(part.size for part in parts) == size else _merge(parts)
 
 
 def _merge(parts: list[np.ndarray]) -> tuple[np.ndarray, list[np.ndarray]]:

@@ -28,6 +28,7 @@ from ..ptx.inlining import inline
 from ..ptx.switches import unfold
 from .context import KernelContext
 from .emitter import Emitter
+from .masking import mark
 from .object_code import ObjectCode
 from .product_registers import analyse
 from .registers import remembered, roles, rule_of
@@ -95,7 +96,7 @@ def generate(
     context = KernelContext(function, layout, sources, roles)
     blocks = control_flow.build(function, rule, roles)
     context.product_registers = products = analyse(blocks, roles)
-    parts = []
+    bodies = []
     for block in blocks:
         emitter = Emitter(context)
         context.spinning = block.spin
@@ -107,8 +108,10 @@ def generate(
             if emit is not None:
                 emit(emitter, instruction)
         live = frozenset().union(*(blocks[s].live for s in block.successors))
-        parts.append("\n    ".join([f"def block_{block.index}(G):", "R = G.registers", *emitter.finish(block, live)]))
-    source = "\n\n".join(parts) + "\n"
+        bodies.append("\n    ".join(["R = G.registers", *emitter.finish(block, live)]))
+    mark(blocks, bodies)
+    functions = [f"def block_{block.index}(G):\n    {body}" for block, body in zip(blocks, bodies, strict=True)]
+    source = "\n\n".join(functions) + "\n"
     bytecode = marshal.dumps(compile(source, f"<generated from {function.name}>", "exec"))
     control_flow.pack(blocks)
     packed = zlib.compress(source.encode(), 1)
