@@ -12,7 +12,7 @@ import numpy as np
 
 from ..simt.lanes import Lanes
 from ..simt.warp_layout import INACTIVE, WARP
-from .address_patterns import Part, consecutive, pattern_of
+from .address_patterns import Part, pattern_of
 from .cost_model import (
     BANKS,
     PERIOD,
@@ -82,7 +82,7 @@ def runs(lanes: Lanes, address: np.ndarray, width: int) -> np.ndarray | None:
     """Where each warp starts, without the offset of the site, if all lanes of each access `width` bytes right behind
     the lane before: (warps,); None if not."""
     found = whole_pattern(lanes, address)
-    if found is None or not consecutive(found[0], width):
+    if found is None or not found[0].consecutive(width):
         return None
     return found[0].first + found[1]
 

@@ -36,13 +36,14 @@ class Part:
     `masked_cost`.
     """
 
-    __slots__ = ("_few", "_low_bits", "_residues", "_uses", "first", "masked", "near", "relative")
+    __slots__ = ("_few", "_low_bits", "_residues", "_step", "_uses", "first", "masked", "near", "relative")
 
     def __init__(self, first: np.ndarray, relative: np.ndarray, near: np.ndarray) -> None:
         self.first, self.relative, self.near = first, relative, near
         self._residues: dict[int, list[tuple[int, int]]] = {}
         self.masked: dict[tuple[int, int, int], tuple[int, int]] = {}
         self._low_bits: tuple[int, int] | None = None
+        self._step: int | None = None
         self._uses = 0
         self._few: tuple[np.ndarray, np.ndarray] | None = None
 
@@ -55,6 +56,13 @@ class Part:
             if SHARED * first.size <= place.size:
                 self._few = first, place
         return self._few
+
+    def consecutive(self, width: int) -> bool:
+        """Whether all warps share a pattern in which each lane accesses `width` bytes right behind the lane before."""
+        if self._step is None:
+            step = int(self.relative[0, 1] - self.relative[0, 0])
+            self._step = step if self.relative.shape[0] == 1 and (self.relative[0] == _CONSECUTIVE * step).all() else 0
+        return self._step == width
 
     def residues(self, modulus: int) -> list[tuple[int, int]]:
         """The residues of `first`, and how many warps have each."""
@@ -114,11 +122,6 @@ class Pattern:
         if len(self.parts) > 1 or self.repeat > 1 or part.relative.shape[0] > 1 or lanes.layout.kind != "whole":
             return None
         return part if part.first.size * WARP == lanes.count else None
-
-
-def consecutive(part: Part, width: int) -> bool:
-    """Whether each lane of the warps accesses `width` bytes right behind the lane before."""
-    return bool((part.relative[0] == _CONSECUTIVE * width).all())
 
 
 class _Origin:

@@ -47,10 +47,11 @@ def to_odd(s: np.ndarray, e: np.ndarray) -> np.ndarray:
 
 
 def _into(operation: np.ufunc, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """The result of an operation, in the memory of `a`, or of `b`, if it fits there: arrays of a large batch leave the L2
-    cache of a CPU."""
-    shape = np.broadcast_shapes(a.shape, b.shape)
-    return operation(a, b, out=a if a.shape == shape else b if b.shape == shape else None)
+    """The result of an operation, in the memory of one of the operands if it fits there: arrays of a large batch leave
+    the L2 cache of a CPU."""
+    if a.shape == b.shape or b.size == 1:
+        return operation(a, b, out=a)
+    return operation(a, b, out=b if a.size == 1 else None)
 
 
 @helper

@@ -6,7 +6,6 @@ import numpy as np
 
 from ..checks import faults, hooks
 from ..counters.access_cost import AccessCost, access_cost, runs, whole_pattern
-from ..counters.address_patterns import consecutive
 from ..counters.cost_model import sectors
 from ..memory.device_memory import Allocation, windows
 from ..simt.groups import Group
@@ -53,7 +52,7 @@ def _load_rows(group: Group, site: Site, address: np.ndarray, allocation: Alloca
         return None
     part, moved = found
     offset, shift = moved + site.offset - allocation.address, site.width.bit_length() - 1
-    if consecutive(part, site.width):  # whole cache lines at once
+    if part.consecutive(site.width):  # whole cache lines at once
         return windows(allocation.data, site.width, WARP)[part.first + offset >> shift]
     few = part.few()
     if few is None:

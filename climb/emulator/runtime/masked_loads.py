@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ..counters.access_cost import AccessCost, whole_pattern
-from ..counters.address_patterns import Part, consecutive
+from ..counters.address_patterns import Part
 from ..counters.masked_cost import masked_sectors
 from ..memory.device_memory import Allocation, windows
 from ..simt.groups import Group
@@ -83,7 +83,7 @@ def _rows(lanes: MaskedLanes, site: Site, allocation: Allocation, part: Part, of
     """The values at the addresses of whole warps. Where an address is outside of the allocation, the value is any."""
     shift, data = site.width.bit_length() - 1, allocation.view(site.container)
     start = part.first + (offset - allocation.address) >> shift
-    if not consecutive(part, site.width):
+    if not part.consecutive(site.width):
         index = start.reshape(-1, 1) + (part.relative >> shift)
         return data.take(index, mode="clip").reshape(lanes.shape)
     there = windows(allocation.data, site.width, WARP)

@@ -13,7 +13,8 @@ import numpy as np
 
 from . import masks
 from .batch import Batch
-from .lanes import Lanes, Selection, Union, take, unite
+from .lanes import Lanes, Selection, take
+from .unions import Union, unite
 
 
 class Root:
@@ -133,7 +134,7 @@ def merge(groups: list[Group], live: frozenset[str]) -> Group:
         if len(groups) == 1:
             return groups[0]
     root = groups[0].root
-    if any(group.lanes.masked for group in groups):
+    if root.group is not None or any(group.lanes.masked for group in groups):
         return _merge_masked(groups, live, root)
     union = _united([g.selection for g in groups], [g.lanes.shape for g in groups], root.lanes)
     written = {name for g in groups for name in g.registers if name in live and name not in g.clean}
@@ -167,7 +168,7 @@ def _in_one_root(groups: list[Group], live: frozenset[str]) -> list[Group]:
 
 
 def _merge_masked(groups: list[Group], live: frozenset[str], root: Root) -> Group:
-    """As `merge`, where a mask marks the lanes of at least one of the groups."""
+    """As `merge`, for parts of a root of which masks mark the lanes, or have marked them."""
     lanes, selections = root.lanes, [g.selection for g in groups]
     written = {name for g in groups for name in g.registers if name in live and name not in g.clean}
     extents = [g.lanes.shape for g in groups]

@@ -1,9 +1,9 @@
 """Lanes that a mask marks among those of a group.
 
-Bounds checks often divide a group so that most lanes go one way, and all meet again a few instructions later. Such lanes
-need not be gathered into a dense group: their values keep the shape of the whole group, those of the other lanes are
-arbitrary, and where the lanes meet again, the mask says whose value counts. Only basic blocks that access no memory but
-by plain loads run so (`Block.masks`); for others, `Group.dense` gathers the lanes.
+Bounds checks often divide a group so that most lanes go one way, and all meet again a few instructions later. Such
+lanes need not be gathered into a dense group: their values keep the shape of the whole group, those of the other lanes
+are arbitrary, and where the lanes meet again, the mask says whose value counts. Branches divide lanes so if the blocks
+up to there access no memory but by plain loads (`translation.masking`).
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ ALL = np.uint32(0xFFFFFFFF)  # the bits of a warp of which all lanes are there
 
 
 class MaskedLanes(Lanes):
-    """`of`: whole warps of a rectangle of lanes; `mask` has their shape, `bits` a number for each warp. `shape` is that of
-    values, so it counts all lanes of the rectangle; `count` and `warps` count those that are marked."""
+    """`of`: whole warps of a rectangle of lanes; `mask` has their shape, `bits` has a number for each warp. `shape` is
+    that of values, so it counts all lanes of the rectangle; `count` and `warps` count those that are marked."""
 
     __slots__ = ("__dict__", "bits", "mask", "of")
     masked = True
@@ -92,9 +92,7 @@ class MaskSelection(Selection):
         return np.flatnonzero(self.mask)
 
 
-def divide(
-    predicate: np.ndarray, lanes: Lanes, skip: tuple[bool, bool]
-) -> tuple[Selection, Selection] | bool:
+def divide(predicate: np.ndarray, lanes: Lanes, skip: tuple[bool, bool]) -> tuple[Selection, Selection] | bool:
     """As `lanes.divide`; the parts are masks if that seems quicker.
 
     `skip`: whether the lanes for which the predicate holds, and the others, only go to where all meet again.

@@ -21,7 +21,7 @@ class KernelContext:
     """The shared state of a kernel's translation.
 
     `kinds` maps each register to the PTX type in which it is kept; `flushed` holds the registers that are never
-    subnormal, `read` those that are read anywhere, `addresses` those that addresses are made of, see `address_registers`.
+    subnormal, `read` those that are read anywhere, `addresses` those that addresses are made of (`address_registers`).
     `instruction` is the one being translated, `product_registers` what is known of wgmma's registers; `spinning`: it is
     in a loop that may wait for other lanes. `constants` maps names to (dtype, bytes). `relocated_constants` and
     `relocated_sites` contain the address of a module's variable, relative to the module.
