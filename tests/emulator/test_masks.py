@@ -53,6 +53,12 @@ extern "C" __global__ void outside(const float* in, float* out, int n, int m)
     if (i % 33 < 20) v = in[i + m];
     out[i] = v;
 }
+extern "C" __global__ void indexed(const float* in, const int4* which, float* out, int n, int m)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    int4 at = which[i ^ 1];
+    out[i] = in[at.x] + in[at.y] * in[at.z] - in[at.w];
+}
 extern "C" __global__ void same_rows(const float* in, float* out, int n, unsigned m)
 {
     int x = blockIdx.x % 3 * 16 + threadIdx.x, y = threadIdx.y;
@@ -71,6 +77,7 @@ MIXED = (
     RNG.random(8 * 128, np.float32), RNG.integers(0, 1000, 8 * 128).astype(np.int32), np.zeros(8 * 128, np.float32),
     8 * 128, 3,
 )  # fmt: skip
+INDEXED = RNG.random(64, np.float32), RNG.integers(0, 64, 2048, np.int32), np.zeros(512, np.float32), 0, 0
 WIDE = (
     RNG.random(4 * 512, np.float32), RNG.integers(-99, 99, 513).astype(np.int16), np.zeros(512, np.float32), 512, 6,
 )  # fmt: skip
@@ -78,17 +85,20 @@ LAUNCHES = {
     "stencil": ((8, 6), (32, 4), STENCIL),
     "either": (8, 128, MIXED),
     "wide": (4, 128, WIDE),
+    "indexed": (4, 128, INDEXED),
     "same_rows": (6, (16, 16), (RNG.random(64 * 64, np.float32), np.zeros(6 * 256, np.float32), 64, 41)),
 }  # fmt: skip
 
 
 def launch(monkeypatch: pytest.MonkeyPatch, kernel: str, pays: bool, share: float = 0.0) -> tuple:
-    """Launch with masks and whole rows wherever they are possible, or nowhere: the arrays, and counters or an error."""
+    """Launch with masks, whole rows and known addresses wherever possible, or nowhere: the arrays, and the counters."""
     grid, block, given = LAUNCHES[kernel]
     with monkeypatch.context() as patch:
         patch.setattr(masks, "FEWEST", 1 if pays else NEVER)
         patch.setattr(masks, "SHARE", share)
         patch.setattr(address_patterns, "SHARED", 1 if pays else NEVER)
+        if not pays:
+            patch.setattr(address_patterns, "_entry", lambda _: (None, address_patterns._Origin(), 0))
         arguments = [each.copy() if isinstance(each, np.ndarray) else each for each in given]
         outcome = Device.of(COMPILED).launch(kernel, grid, block, *arguments)
     return arguments, outcome
