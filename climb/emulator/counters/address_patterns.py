@@ -148,16 +148,13 @@ _arrays: dict[int, tuple[weakref.ref, _Origin, int]] = {}
 
 def _entry(array: np.ndarray) -> tuple[weakref.ref, _Origin, int]:
     base = array.base  # the same numbers, signed or not, are views of one array
-    if base is not None and _form(base) == _form(array):
-        array = base
+    if base is not None and base.shape == array.shape and base.itemsize == array.itemsize:
+        if base.strides == array.strides:
+            array = base
     found = _arrays.get(id(array))
     if found is None or found[0]() is not array:
         found = _remember(array, _Origin(), 0)
     return found
-
-
-def _form(array: np.ndarray) -> tuple[object, ...]:
-    return array.shape, array.strides, array.itemsize
 
 
 def _remember(array: np.ndarray, origin: _Origin, moved: int) -> tuple[weakref.ref, _Origin, int]:

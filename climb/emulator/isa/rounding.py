@@ -46,14 +46,6 @@ def to_odd(s: np.ndarray, e: np.ndarray) -> np.ndarray:
     return np.where((e != 0) & even & np.isfinite(s), toward, bits).view(np.float64)
 
 
-def _into(operation: np.ufunc, a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """The result of an operation, in the memory of one of the operands if it fits there: arrays of a large batch leave
-    the L2 cache of a CPU."""
-    if a.shape == b.shape or b.size == 1:
-        return operation(a, b, out=a)
-    return operation(a, b, out=b if a.size == 1 else None)
-
-
 @helper
 def fma32(a: np.ndarray, b: np.ndarray, c: np.ndarray, ftz: bool = False) -> np.ndarray:
     """a * b + c in float32, rounded once; with `ftz` a subnormal result becomes zero.
@@ -63,9 +55,16 @@ def fma32(a: np.ndarray, b: np.ndarray, c: np.ndarray, ftz: bool = False) -> np.
     rounded to odd first (Boldo and Melquiond, 2008), which makes rounding to float32 correct.
     """
     # Operands are converted first, because NumPy takes twice as long to do that in pieces during the operation.
-    total = a.astype(np.float64)
-    total = _into(np.multiply, total, b.astype(np.float64))
-    total = _into(np.add, total, c.astype(np.float64))
+    # Arrays of a large batch leave the L2 cache of a CPU: make as few as possible.
+    if b.size == 1 or a.shape == b.shape:
+        total = a.astype(np.float64)
+        total *= b.astype(np.float64)
+    else:
+        total = np.multiply(a, b, dtype=np.float64)
+    if c.size == 1 or total.shape == c.shape:
+        total += c.astype(np.float64)
+    else:
+        total = total + c
     out = total.astype(np.float32)
     tiny = np.abs(out) <= TINY
     # For a few lanes count_nonzero takes half the time of any().
