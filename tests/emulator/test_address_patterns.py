@@ -52,6 +52,24 @@ def test_cost_of_moved_addresses_is_that_of_the_same_addresses_computed_anew(rag
             address = moved
 
 
+@pytest.mark.parametrize("kind", [np.int32, np.uint32])
+def test_cost_of_moved_indices_is_that_of_the_same_addresses_computed_anew(kind: type) -> None:
+    rng, lanes = np.random.default_rng(5), rectangle(6, 96)
+    known = 0
+    for start in (0, 1000, 1 << 31, (1 << 32) - 700):  # the last ones wrap, or are negative
+        index = (np.arange(576).reshape(6, 96) * int(rng.integers(1, 4)) + start).astype(np.uint32).view(kind)
+        for move in (1, 33, -(1 << 20), 1 << 31, 1 << 30, 1 << 31, 700):
+            factor = np.array([[rng.choice([4, 8])]], kind)
+            offset = address_patterns.scaled(index, factor)
+            assert (offset == index.astype(offset.dtype) * factor.astype(offset.dtype)).all()
+            address = address_patterns.moved_by(offset.view(np.int64), np.array([[1 << 45]]))
+            known += address_patterns._entry(address)[1].pattern is not None
+            found = access_cost.access_cost(lanes, address, 0, 4, cost_model.sectors)
+            assert found == access_cost.access_cost(lanes, address.copy(), 0, 4, cost_model.sectors)
+            index = address_patterns.moved_by(index, np.array([[move % (1 << 32)]], np.uint32).view(kind))
+    assert known > 8
+
+
 def test_an_array_at_the_place_of_one_that_is_gone_is_looked_at_anew() -> None:
     lanes = rectangle(1, 32)
     for stride in (4, 8, 16, 32, 64, 128) * 20:  # NumPy gives the next array the memory of the last one

@@ -128,18 +128,19 @@ class _Origin:
     """What is known of arrays that differ from each other by one number for all lanes: the pattern of the addresses
     that are `shift` less than the number `moved` of an array; None until an access has needed it.
 
-    `bounds` of 32-bit indices: their lowest and highest, where `moved` is the third number. `scaled`: by factor and
-    dtype, the origin of what they are when multiplied, which is moved by 0 where the indices have their bounds.
+    `scaled`: by factor and kind, the origin of 32-bit indices that are multiplied. Of such an origin, `start` is the
+    number `moved` of the first indices, and `bounds` are their lowest and highest, None until others follow.
     """
 
-    __slots__ = ("bounds", "lanes", "pattern", "scaled", "shift")
+    __slots__ = ("bounds", "lanes", "pattern", "scaled", "shift", "start")
 
-    def __init__(self) -> None:
+    def __init__(self, start: int = 0) -> None:
         self.lanes: Lanes | None = None
         self.pattern: Pattern | None = None
         self.shift = 0
-        self.bounds: tuple[int, int, int] | None = None
-        self.scaled: dict[tuple[int, np.dtype], _Origin] = {}
+        self.start = start
+        self.bounds: tuple[int, int] | None = None
+        self.scaled: dict[tuple[int, str], _Origin] = {}
 
 
 #: By the id of an array: the array, its origin, and by how much it has been moved. Arrays are not kept alive.
@@ -149,8 +150,7 @@ _arrays: dict[int, tuple[weakref.ref, _Origin, int]] = {}
 def _entry(array: np.ndarray) -> tuple[weakref.ref, _Origin, int]:
     base = array.base  # the same numbers, signed or not, are views of one array
     if base is not None and base.shape == array.shape and base.itemsize == array.itemsize:
-        if base.strides == array.strides:
-            array = base
+        array = base if base.strides == array.strides else array
     found = _arrays.get(id(array))
     if found is None or found[0]() is not array:
         found = _remember(array, _Origin(), 0)
@@ -191,16 +191,28 @@ def scaled(a: np.ndarray, b: np.ndarray) -> np.ndarray:
         a, b = b, a
     if b.size == 1 and a.size > 1:
         _, origin, moved = _entry(a)
-        if origin.bounds is None:
-            origin.bounds = int(a.min()), int(a.max()), moved
-        low, high, there = origin.bounds
-        limits = _LIMITS[a.dtype.kind]
-        by = (low + moved - there - limits[0]) % _INDICES + limits[0] - low
-        if high + by <= limits[1]:  # the indices have wrapped, all of them or none
-            factor = b.item()
-            key = factor, out.dtype
-            _remember(out, origin.scaled.setdefault(key, _Origin()), factor * by)
+        factor = b.item()
+        key = factor, a.dtype.kind
+        found = origin.scaled.get(key)
+        if found is None:
+            found = origin.scaled[key] = _Origin(moved)
+        by = 0 if moved == found.start else _moved_since(found, a, moved)
+        if by is not None:
+            _remember(out, found, factor * by)
     return out
+
+
+def _moved_since(origin: _Origin, index: np.ndarray, moved: int) -> int | None:
+    """What all indices differ by from the first that were scaled; None if some have wrapped since, and others not."""
+    least, most = _LIMITS[index.dtype.kind]
+    by = moved - origin.start
+    if origin.bounds is None:
+        low, high = int(index.min()), int(index.max())
+        start = (low - by - least) % _INDICES + least
+        origin.bounds = start, start + high - low
+    low, high = origin.bounds
+    by = (low + by - least) % _INDICES + least - low
+    return by if max(high, high + by) <= most else None
 
 
 def _signed(value: int) -> int:
