@@ -58,8 +58,8 @@ def test_cost_of_moved_indices_is_that_of_the_same_addresses_computed_anew(kind:
     known = 0
     for start in (0, 1000, 1 << 31, (1 << 32) - 700):  # the last ones wrap, or are negative
         index = (np.arange(576).reshape(6, 96) * int(rng.integers(1, 4)) + start).astype(np.uint32).view(kind)
-        for move in (1, 33, -(1 << 20), 1 << 31, 1 << 30, 1 << 31, 700):
-            factor = np.array([[rng.choice([4, 8])]], kind)
+        for move in (300, 300, 300, -(1 << 20), 1 << 31, 1 << 30, 1 << 31):
+            factor = np.array([[rng.choice([4, 4, 8])]], kind)
             offset = address_patterns.scaled(index, factor)
             assert (offset == index.astype(offset.dtype) * factor.astype(offset.dtype)).all()
             address = address_patterns.moved_by(offset.view(np.int64), np.array([[1 << 45]]))
