@@ -69,6 +69,29 @@ def refusal(call: Call, *, on_gpu: bool, offsets: Sequence[int] = (), contiguous
     return ladder[RUNG].rung.requires(size)
 
 
+def plain_numbers(taps: int, stride: Any, padding: Any, dilation: Any, groups: Any) -> tuple[int, int, int, int] | None:
+    """Stride, padding, dilation and groups as numbers, from whatever ``torch.nn.functional.conv1d`` takes for them.
+
+    A sequence of one stands for its number, ``"valid"`` for no padding, ``"same"`` for as much as keeps the length.
+    None where no number says it, as of a padding that differs at the two ends, and where PyTorch raises an error.
+    """
+    stride, dilation = (_alone(each) for each in (stride, dilation))
+    if padding == "same" and stride == 1 and _is_number(dilation) and dilation > 0 and dilation * (taps - 1) % 2 == 0:
+        padding = dilation * (taps - 1) // 2
+    padding = 0 if padding == "valid" else _alone(padding)
+    numbers = stride, padding, dilation, groups
+    return numbers if all(map(_is_number, numbers)) else None
+
+
+def _alone(value: Any) -> Any:
+    """The only element of a list or tuple; everything else as it is."""
+    return value[0] if isinstance(value, list | tuple) and len(value) == 1 else value
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
+
+
 def kernel() -> BoundRung:
     """The rung that runs."""
     return load_ladder(LADDER)[RUNG]

@@ -1,21 +1,22 @@
 """The operator: registration, dispatch, gradients.
 
-``conv1d`` has the signature of ``torch.nn.functional.conv1d``, with numbers for stride, padding,
-dilation and groups. Layers of the U-Net at one sample run the book's kernel, on the current stream and without a copy;
-``climb.torch.dispatch`` has the rule, and PyTorch's own kernel computes everything else. It is differentiable, compiles
-with ``torch.compile`` without a graph break, and can be captured into a CUDA graph after one call of the same shape.
-A tensor on the CPU runs on the emulator if the layer is small. Install the extra: ``pip install 'climb[torch]'``.
+``conv1d`` has the signature of ``torch.nn.functional.conv1d``. Layers of the U-Net at one sample run the book's kernel,
+on the current stream and without a copy; ``climb.torch.dispatch`` has the rule, and PyTorch's own kernel computes
+everything else. It is differentiable, compiles with ``torch.compile`` without a graph break, and can be captured into a
+CUDA graph after one call of the same shape. Under autocast, PyTorch casts a convolution's operands, and computes it.
+A tensor on the CPU runs on the emulator if the layer is small. To install it in a clone: ``pip install '.[torch]'``.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import torch
 
 from climb.bench.cuda import backend, cp
-from climb.torch.dispatch import Call, prepared, refusal
+from climb.torch.dispatch import Call, plain_numbers, prepared, refusal
 
 __all__ = ["conv1d"]
 
@@ -26,16 +27,34 @@ def conv1d(
     input: torch.Tensor,  # PyTorch's names
     weight: torch.Tensor,
     bias: torch.Tensor | None = None,
-    stride: int = 1,
-    padding: int = 0,
-    dilation: int = 1,
+    stride: int | Sequence[int] = 1,
+    padding: int | Sequence[int] | str = 0,
+    dilation: int | Sequence[int] = 1,
     groups: int = 1,
 ) -> torch.Tensor:
     """A convolution: ``input`` (batch, i, l) or (i, l), ``weight`` (o, i / groups, k), ``bias`` (o,).
 
-    Raises what ``torch.nn.functional.conv1d`` raises.
+    Takes and raises what ``torch.nn.functional.conv1d`` takes and raises.
     """
-    return torch.ops.climb.conv1d(input, weight, bias, stride, padding, dilation, groups)
+    if _fits_the_operator(input, weight, bias):
+        numbers = plain_numbers(weight.shape[2], stride, padding, dilation, groups)
+        if numbers is not None:
+            return torch.ops.climb.conv1d(input, weight, bias, *numbers)
+    return torch.nn.functional.conv1d(input, weight, bias, stride, padding, dilation, groups)
+
+
+def _fits_the_operator(input: Any, weight: Any, bias: Any) -> bool:
+    """Whether the operator has values and gradients of these operands as they are.
+
+    Under autocast, PyTorch's function casts the operands of a convolution; it also keeps the weights that it has cast.
+    """
+    operands = (input, weight) if bias is None else (input, weight, bias)
+    return (
+        all(isinstance(each, torch.Tensor) and not each.is_complex() for each in operands)
+        and weight.dim() == 3
+        and input.device.type in ("cpu", "cuda")
+        and not torch.is_autocast_enabled(input.device.type)
+    )
 
 
 @torch.library.custom_op("climb::conv1d", mutates_args=())

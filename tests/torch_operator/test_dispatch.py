@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from climb import cp
-from climb.torch.dispatch import Call, kernel, prepared, refusal
+from climb.torch.dispatch import Call, kernel, plain_numbers, prepared, refusal
 
 UNET_LAYER = Call((1, 1024, 4), (1024, 1024, 5), ("float32",) * 3, 1, 2, 1, 1)
 SMALL = Call((1, 8, 12), (4, 8, 3), ("float32",) * 3, 1, 1, 1, 1)
@@ -51,6 +51,40 @@ def test_what_the_kernel_cannot_load_is_pytorchs() -> None:
 def test_taps_that_the_rung_refuses_are_pytorchs() -> None:
     many = Call((1, 2, 80), (2, 2, 65), ("float32",) * 2, 1, 32, 1, 1)
     assert refusal(many, on_gpu=False) == kernel().rung.requires(many.size) is not None
+
+
+@pytest.mark.parametrize(
+    ("given", "numbers"),
+    [
+        ((1, 0, 1, 1), (1, 0, 1, 1)),
+        (((2,), [3], (4,), 5), (2, 3, 4, 5)),
+        ((2, "valid", (3,), 1), (2, 0, 3, 1)),
+        ((1, "same", 1, 1), (1, 2, 1, 1)),
+        (((1,), "same", [3], 1), (1, 6, 3, 1)),
+    ],
+)
+def test_every_form_of_an_argument_is_one_number(given: tuple, numbers: tuple[int, int, int, int]) -> None:
+    assert plain_numbers(5, *given) == numbers
+
+
+@pytest.mark.parametrize(
+    ("taps", "given"),
+    [
+        (4, (1, "same", 1, 1)),  # three zeros: one end gets one more than the other
+        (5, (2, "same", 1, 1)),
+        (5, (1, "same", 0, 1)),
+        (5, (1, "full", 1, 1)),
+        (5, ((1, 1), 0, 1, 1)),
+        (5, (1, (), 1, 1)),
+        (5, (1, ("same",), 1, 1)),
+        (5, (1, 0, 1.0, 1)),
+        (5, (True, 0, 1, 1)),
+        (5, (1, 0, 1, (1,))),
+        (5, (1, None, 1, 1)),
+    ],
+)
+def test_what_no_number_says_is_left_to_pytorch(taps: int, given: tuple) -> None:
+    assert plain_numbers(taps, *given) is None
 
 
 def test_prepared_launch_convolves() -> None:

@@ -66,6 +66,110 @@ def test_wrong_inputs_raise_what_pytorch_raises() -> None:
         assert str(ours.value).splitlines()[0] == str(theirs.value).splitlines()[0]
 
 
+@pytest.mark.parametrize("padding", [(OURS[3] // 2,), [OURS[3] // 2], "same"])
+def test_our_kernel_runs_however_its_numbers_are_written(
+    padding: str | tuple[int] | list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    x, w, b = layer(*OURS)
+    sizes, how = ran(monkeypatch), {"stride": (1,), "padding": padding, "dilation": [1]}
+    found = conv1d(x, w, b, **how)
+    assert sizes == [dict(zip("iolk", OURS, strict=True))]
+    torch.testing.assert_close(found, torch.nn.functional.conv1d(x, w, b, **how), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.filterwarnings("ignore:Using padding='same' with even kernel lengths")
+@pytest.mark.parametrize(
+    ("taps", "how"),
+    [
+        (3, {"padding": "valid"}),
+        (3, {"stride": (2,), "padding": "valid"}),
+        (3, {"stride": (2,), "padding": [1], "dilation": (2,)}),
+        (3, {"padding": "same", "dilation": (2,)}),
+        (4, {"padding": "same"}),
+    ],
+)
+def test_other_forms_of_stride_and_padding_give_what_pytorch_gives(
+    taps: int, how: dict, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sizes = ran(monkeypatch)
+    mine, theirs = layer(8, 4, 12, taps, grad=True), layer(8, 4, 12, taps, grad=True)
+    found, expected = conv1d(*mine, **how), torch.nn.functional.conv1d(*theirs, **how)
+    assert torch.equal(found, expected) and sizes == []
+    for y in (found, expected):
+        y.square().sum().backward()
+    for one, other in zip(mine, theirs, strict=True):
+        torch.testing.assert_close(one.grad, other.grad)
+
+
+@pytest.mark.parametrize(
+    "how",
+    [
+        {"padding": "full"},
+        {"padding": "same", "stride": 2},
+        {"padding": "same", "dilation": 0},
+        {"stride": (1, 2)},
+        {"padding": ()},
+        {"padding": ("same",)},
+        {"stride": 1.0},
+        {"stride": True},
+        {"padding": None},
+        {"groups": (1,)},
+        {"groups": 2},
+        {"stride": 0},
+        {"padding": -1},
+    ],
+)
+def test_wrong_arguments_raise_what_pytorch_raises(how: dict) -> None:
+    x, w, b = layer(8, 5, 12, 3)
+    with pytest.raises((RuntimeError, TypeError)) as theirs:
+        torch.nn.functional.conv1d(x, w, b, **how)
+    with pytest.raises(theirs.type) as ours:
+        conv1d(x, w, b, **how)
+    # A TypeError goes on with what it got, where arguments given by position have no names.
+    mine, yours = (str(each.value).splitlines()[0].split(" - got")[0] for each in (ours, theirs))
+    assert mine == yours
+
+
+def test_what_is_no_tensor_raises_what_pytorch_raises() -> None:
+    x, w, b = layer(8, 4, 12, 3)
+    for wrong in ((None, w, b), (x, None, b), (x, w, 1.0), (x.tolist(), w)):
+        for function in (torch.nn.functional.conv1d, conv1d):
+            with pytest.raises(TypeError, match="invalid combination of arguments"):
+                function(*wrong)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("batch", [1, 3])
+def test_autocast_casts_as_pytorch_does(dtype: torch.dtype, batch: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes, padding = ran(monkeypatch), OURS[3] // 2
+    mine, theirs = (layer(*OURS, batch=batch, grad=True) for _ in range(2))
+    with torch.autocast(DEVICE, dtype=dtype):
+        found, expected = conv1d(*mine, padding=padding), torch.nn.functional.conv1d(*theirs, padding=padding)
+        assert found.dtype == expected.dtype == dtype and torch.equal(found, expected) and sizes == []
+    for y in (found, expected):
+        y.float().sum().backward()
+    for one, other in zip(mine, theirs, strict=True):
+        assert one.grad.dtype == torch.float32
+        torch.testing.assert_close(one.grad, other.grad)
+
+
+def test_autocast_of_another_device_or_switched_off_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes, padding = ran(monkeypatch), OURS[3] // 2
+    x, w, b = layer(*OURS)
+    with torch.autocast(DEVICE), torch.autocast(DEVICE, enabled=False):
+        assert conv1d(x, w, b, padding=padding).dtype == torch.float32
+    if DEVICE == "cuda":
+        with torch.autocast("cpu"):
+            assert conv1d(x, w, b, padding=padding).dtype == torch.float32
+    assert len(sizes) == 1 + (DEVICE == "cuda")
+
+
+def test_complex_numbers_have_pytorchs_gradients() -> None:
+    tensors = [each.detach().to(torch.complex64).requires_grad_() for each in layer(3, 2, 7, 3)]
+    conv1d(*tensors, padding="same").abs().sum().backward()
+    assert all(each.grad.is_complex() for each in tensors)
+
+
 def test_registration_is_complete() -> None:
     padding = OURS[3] // 2
     x, w, b = layer(*OURS, grad=True)
@@ -108,8 +212,8 @@ def test_gradients_are_those_of_pytorch(batched: bool) -> None:
         torch.testing.assert_close(one.grad, other.grad, rtol=1e-3, atol=1e-3)
 
 
-def test_compiles_without_a_graph_break() -> None:
-    padding = OURS[3] // 2
+@pytest.mark.parametrize("padding", [OURS[3] // 2, "same", (OURS[3] // 2,)])
+def test_compiles_without_a_graph_break(padding: int | str | tuple[int]) -> None:
     x, w, b = layer(*OURS)
 
     def block(x: torch.Tensor) -> torch.Tensor:
@@ -118,6 +222,10 @@ def test_compiles_without_a_graph_break() -> None:
     # The backend that runs the traced graph as it is: no compiler is needed.
     found = torch.compile(block, fullgraph=True, backend="aot_eager")(x)
     torch.testing.assert_close(found, block(x))
+    with torch.autocast(DEVICE):
+        assert conv1d(x, w, b, padding=padding).dtype != torch.float32
+        cast = torch.compile(block, fullgraph=True, backend="aot_eager")(x)
+        assert cast.dtype == block(x).dtype
 
 
 @pytest.mark.skipif(DEVICE == "cpu", reason="a CUDA graph needs a GPU")
