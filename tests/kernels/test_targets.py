@@ -26,6 +26,12 @@ def best(record: Record) -> float:
     return min(point.median_s for point in points if point is not None)
 
 
+def best_peer(record: Record) -> float:
+    """The shortest cold time of any peer at the first headline size, in seconds."""
+    size = load_ladder(record.ladder).problem.headline[0]
+    return min(p.median_s for p in record.points if (p.kind, p.size, p.regime) == ("peer", dict(size), "cold"))
+
+
 def of(record: Record, name: str) -> float:
     """The cold time of one rung or peer at the first headline size, in seconds."""
     point = record.find(name, load_ladder(record.ladder).problem.headline[0], "cold")
@@ -302,6 +308,10 @@ PROMISES: dict[str, tuple[str, Callable[[Record], bool]]] = {
     "on tensor cores the classifier's batch of 32 takes at most 109 us, 0.99 times cuBLAS TF32, half of its float32": (
         "classifier_tensor",
         lambda r: best(r) <= min(109e-6, 0.99 * of(r, "cuBLAS TF32"), of(r, "cuBLAS fp32") / 2),
+    ),
+    "a pass of the U-Net is 2.5 times as fast as PyTorch's best form, in TF32 and with our operator, too": (
+        "unet",
+        lambda r: 2.5 * best(r) <= best_peer(r),
     ),
     "copy reaches 98 % of the driver's device-to-device copy": (
         "copy",
