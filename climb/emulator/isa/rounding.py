@@ -13,9 +13,9 @@ import numpy as np
 
 from .registry import helper
 
-TINY = np.float32(2.0**-126)
-_LOW = np.int64((1 << 29) - 1)
-_HALF = np.int64(1 << 28)
+TINY = np.array(2.0**-126, np.float32)  # NumPy takes longer for its own scalars than for arrays without axes
+_LOW = np.array((1 << 29) - 1)
+_HALF = np.array(1 << 28)
 
 
 def two_sum(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
