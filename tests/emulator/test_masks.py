@@ -181,5 +181,9 @@ def test_reads_of_bytes_that_nothing_has_written_are_found_under_a_mask(monkeypa
     monkeypatch.setattr(masks, "FEWEST", 1)
     device = Device.of(COMPILED)
     fresh = device.memory.allocate(2048, "fresh", initialised=False)
+    fresh.written[:1024] = 1
+    loads = noted(monkeypatch, global_memory, "load_masked")
+    device.launch("outside", 2, 128, fresh, np.zeros(256, np.float32), 256, 0)
+    assert any(each is not None for each in loads)
     with pytest.raises(Uninitialised, match="fresh"):
         device.launch("outside", 4, 128, fresh, np.zeros(512, np.float32), 512, 0)

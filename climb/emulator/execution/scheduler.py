@@ -52,7 +52,8 @@ class Scheduler:
         blocks, functions = batch.kernel.code.blocks, batch.kernel.code.functions
         counts, exited, max_steps = batch.counts, batch.exited, self.max_steps
         executed, branches = counts.executed, counts.branches
-        masking = batch.schedule is None and batch.trace is None
+        plain = batch.schedule is None and batch.trace is None
+        masking = plain and batch.global_shadow is None and batch.dependence is None  # which look at each lane
         Scheduler.latest = weakref.ref(self)
         at, steps = 0, 0
         group: Group | None = Group(batch, rectangle(batch.blocks, batch.threads), special_registers(batch))

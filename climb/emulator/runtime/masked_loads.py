@@ -52,7 +52,7 @@ def load_masked(group: Group, site: Site, address: np.ndarray) -> np.ndarray | N
     cost, allocation = _find(group, site, address, part, offset, sectors)
     if allocation is None or allocation.heap is not None or allocation.nbytes < WARP * site.width:
         return None
-    if allocation.written is not None and batch.check_uninitialised:
+    if batch.check_uninitialised and not _all_written(allocation, cost, site):
         return None
     footprint = batch.footprint
     if footprint is not None and footprint.load(allocation, cost.lowest, cost.highest + site.width):
@@ -77,6 +77,14 @@ def _find(
         cost = AccessCost(*sectors, int(marked.min()) + site.offset, int(marked.max()) + site.offset, False)
         allocation = find_allocation(group, site, cost)
     return cost, allocation
+
+
+def _all_written(allocation: Allocation, cost: AccessCost, site: Site) -> bool:
+    """Whether all bytes from the lowest to the highest address hold a value."""
+    if allocation.written is None:
+        return True
+    low, end = cost.lowest - allocation.address, cost.highest + site.width - allocation.address
+    return bool(allocation.written[low:end].view(np.bool_).all())
 
 
 def _rows(lanes: MaskedLanes, site: Site, allocation: Allocation, part: Part, offset: int) -> np.ndarray:
