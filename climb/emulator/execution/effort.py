@@ -94,7 +94,7 @@ class Effort:
             if self._fruitless >= self.windows and steps - self._since >= STEPS:
                 return self._why(now)
         elif now >= self._next and self._fruitless_so_far():
-            self._sample(steps, at, group)
+            self._sample(steps, at, group.dense())
             after = thread_time()
             self._next = after + max(PAUSE, min(PAUSES * (after - now), WINDOW / (4 * SAMPLES)))
         return ""

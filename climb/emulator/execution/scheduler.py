@@ -89,9 +89,9 @@ class Scheduler:
             group.passed = False
             steps += 1
             if not steps % EVERY:
-                self.now, group = (steps, at), group.dense()
+                self.now = (steps, at)
                 if why := self.effort.review(steps, at, group):
-                    endless_loop(batch, at, group, parked, why + LONGER)
+                    endless_loop(batch, at, group.dense(), parked, why + LONGER)
             if steps > max_steps:
                 endless_loop(batch, at, group.dense(), parked, f"more than {max_steps} steps{LONGER}", steps=max_steps)
             if batch.tick is not None:
