@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import replace
 
 import numpy as np
 import pytest
+from tiny_ladder import scale
 
 from climb import fake_cupy
 from climb.bench import probes, spans
@@ -59,6 +61,73 @@ def test_probes_leave_results_as_they_are_and_a_wrong_one_is_refused(monkeypatch
         spans.run(rung, {"steps": 3}, emulated, lambda: None, runs=1)
 
 
+def test_a_rung_with_inputs_and_scratch_runs_with_probes() -> None:
+    measured = spans.run(scale.ladder["twice"], {"n": 100}, emulated, lambda: None, runs=1)
+    assert [(one.kernel, one.blocks) for one in measured.launches] == [("doubled", 2), ("plus_one", 2)]
+
+
+#: When the only block of each run of ``timed`` began and ended, in ns, the one that warms up first.
+RUNS = [(9000, 9005), (8000, 8010), (7000, 7050), (6000, 6020), (5000, 5040), (4000, 4030)]
+
+
+@pytest.fixture
+def timed(monkeypatch):
+    """A Loader whose kernel computes in Python and takes the times of ``RUNS``, and a log of what happens in a run.
+
+    CUDA events of run n are n ms apart. ``wrong`` is what its results are multiplied by.
+    """
+    log, left = [], list(RUNS)
+
+    class Event:
+        known = False
+
+        def record(self):
+            log.append("event")
+
+        def synchronize(self):
+            self.known = True
+
+    def elapsed(start, stop):
+        assert stop.known, "CuPy raises an error for an event that has not happened"
+        return float(len(RUNS) - len(left))
+
+    monkeypatch.setattr(spans.cp.cuda, "Event", Event)
+    monkeypatch.setattr(spans.cp.cuda, "get_elapsed_time", elapsed)
+
+    def load(rung, ptx, launches, size, wrong=1.0):
+        def kernel(grid, block, args, *, shared_mem=0):
+            log.append("launch")
+            y, x, _, times = args
+            y[:] = spans.cp.asarray((wrong * (2 * spans.cp.asnumpy(x) + 1)).astype(np.float32))
+            stored = spans.cp.asnumpy(times)
+            stored[0, [probes.BEGAN, probes.ENDED]] = began, ended = left.pop(0)
+            if began == RUNS[0][0]:
+                stored[0, probes.WENT_ON] = ended
+            times[:] = spans.cp.asarray(stored)
+
+        return [kernel]
+
+    return load, log
+
+
+def test_the_run_of_median_extent_is_kept_without_the_first_and_without_what_earlier_runs_stored(timed) -> None:
+    load, log = timed
+    measured = spans.run(scale.ladder["plain"], {"n": 64}, load, lambda: log.append("clean"), runs=5)
+    assert log == ["clean", "event", "launch", "event"] * 6
+    assert (measured.zero, measured.extent, measured.seconds) == (4000, 30, 6e-3)
+    (launch,) = measured.launches
+    assert (launch.kernel, launch.began, launch.ended, launch.went_on) == ("plain", (0.0, 0.0), (3e-8, 3e-8), None)
+
+
+@pytest.mark.parametrize(("wrong", "refused"), [(1 + 5e-7, False), (1 + 2e-6, True)])
+def test_the_tolerance_is_relative_to_the_largest_result(timed, wrong: float, refused: bool) -> None:
+    """Results are about 2000: an absolute difference within the tolerance, 1e-6, would not even be a rounding."""
+    inputs = {"x": np.full(64, 1000, np.float32)}
+    ladder = replace(scale.ladder, problem=replace(scale.problem, make_inputs=lambda size, rng: inputs))
+    with pytest.raises(ValueError, match="plain with probes is wrong: y differs") if refused else nullcontext():
+        spans.run(ladder["plain"], {"n": 64}, lambda *given: timed[0](*given, wrong), lambda: None, runs=1)
+
+
 KERNEL = """
 .version 8.8
 .target sm_90
@@ -109,8 +178,12 @@ def test_spans_are_the_first_and_the_last_block_since_the_run_began() -> None:
     assert (span.began, span.ended) == ((6.4e-8, 9.6e-8), (4.64e-7, 5.64e-7))
     assert (span.went_on, span.barriers, span.blocks) == (None, ((1.64e-7, 1.64e-7),), 2)
     assert spans.resolution([times]) == 3.2e-8
-    with pytest.raises(ValueError, match="no block of stage"):
-        spans.spans_of(np.zeros_like(times), "stage", 0)
+    assert spans.resolution([times[:0], np.array([[0, 141, 1, 41]], np.uint64)]) == 4e-8, "0 is no reading, 1 is one"
+    unended = times * (np.arange(probes.COLUMNS) != probes.ENDED).astype(np.uint64)
+    for incomplete in (np.zeros_like(times), unended, times - unended):
+        with pytest.raises(ValueError, match="no block of stage"):
+            spans.spans_of(incomplete, "stage", 0)
+    assert spans.spans_of(np.ones_like(times), "stage", 0).began == (1e-9, 1e-9)
 
 
 @pytest.fixture

@@ -19,6 +19,7 @@ from climb.emulator import (
     UnfencedProduct,
     WarpMismatch,
 )
+from climb.emulator.checks import enabled
 from climb.emulator.runtime.tensor_cores import descriptors
 from climb.emulator.runtime.tensor_cores.arithmetic import Types, warpgroup_product
 
@@ -136,6 +137,33 @@ def test_planted_faults_are_named(name: str) -> None:
     last = where.split("\n")[0]
     lines = [n for n, line in enumerate(source.split("\n"), 1) if last in line]
     assert caught.value.where.line in lines
+
+
+@pytest.mark.parametrize("others", [COMMIT + WAIT + COMMIT, COMMIT + COMMIT], ids=["have waited", "wait later"])
+@pytest.mark.parametrize("checks", [enabled.DEFAULT, enabled.NONE], ids=["with checks", "without"])
+def test_the_one_warpgroup_that_uses_its_product_early_is_named(others: str, checks: frozenset[str]) -> None:
+    """The last warpgroup of the last block has closed one group before its product and none after it; the others have
+    closed theirs."""
+    late = "blockIdx.x == 1 && t >= 128"
+    source = TILE.replace(FENCE, f"    if ({late})\n" + COMMIT + FENCE)
+    use = f"    if ({late} && t % 32 == 5) d[t] = D[0];\n"
+    source = source.replace(COMMIT + WAIT, f"    if (!({late})) {{\n{others}    }}\n{use}{COMMIT}{WAIT}")
+    with (
+        enabled.checking(checks),
+        pytest.raises(PendingProduct, match=r"at test\.cu:\d+: .*no wgmma\.commit_group has closed its group") as caught,
+    ):
+        run(source)
+    where, product = caught.value.where, caught.value.other
+    assert (where.text, where.block, where.thread, where.lanes) == (use.strip(), (1, 0, 0), (133, 0, 0), 4)
+    assert "wgmma.mma_async" in product.text
+    assert (product.block, product.thread, product.lanes) == ((1, 0, 0), (128, 0, 0), 1)
+
+
+def test_the_write_before_an_unfenced_product_is_named_with_its_first_thread() -> None:
+    with pytest.raises(UnfencedProduct) as caught:
+        run(TILE.replace(FENCE, FENCE[:-1] + " D[3] *= d[0];\n"))
+    write = caught.value.other
+    assert (write.line, write.block, write.thread, write.lanes) == (line_of(FENCE.strip()), (0, 0, 0), (0, 0, 0), 1)
 
 
 def test_warpgroups_that_issue_together_wait_apart() -> None:
