@@ -224,14 +224,14 @@ def run(
         compile_ahead(targets)
         status = run_child(out / "spec.json", out, look)
         outcome = look()
-        failed = {} if failures is None else failures
+        failed, ladders = {} if failures is None else failures, {target.ladder for target in targets}
         for target, result in zip(targets, outcome, strict=True):
             if result and result.get("error"):
                 failed[target.ladder] = f"{target}: {result['error']}"
         _blame(targets, outcome, status, failures, out)
-        if failed and (failures is None or set(failed) >= {target.ladder for target in targets}):
+        if failed and (failures is None or set(failed) >= ladders):
             raise MeasurementFailed("\n".join([*failed.values(), log_tail(out)]))
-        if status != 0 and not failed:
+        if status != 0 and not ladders & failed.keys():
             raise MeasurementFailed(f"the measuring process ended with status {status}\n{log_tail(out)}")
         try:
             found = read_results(out / "nvbench.json")

@@ -174,7 +174,68 @@ def test_ladder_that_ends_the_process_fails_alone(dies, three, tmp_path, monkeyp
     assert all(len(record.points) == 2 * TARGETS and not record.runs for record in found)
     assert list(failures) == [three[1]] and "status -9" in failures[three[1]]
     assert [record.ladder for record in saved] == ["first", "last"]
-    assert "middle.part: keeps 2 of 7 targets" in capfd.readouterr().err
+    said = capfd.readouterr().err
+    assert "middle.part: keeps 2 of 7 targets" in said and "ended with status -9" in said
+    assert "[1/7] last plain n=1024" in said, "the first ladder is whole, and is not measured again"
+    assert "first: its record is saved" in said
+
+
+def test_what_the_ended_process_found_unavailable_is_not_tried_again(dies, three, tmp_path, monkeypatch):
+    first = sys.modules[three[0]]
+    first.ladder = replace(first.ladder, peers=(replace(scale.library, prepare=lambda *_: __import__("no_such")),))
+    dies(20)
+    failures = {}
+    found = record_ladders(three[:2], Sampling(), [tmp_path], failures=failures, parts_in=tmp_path)
+    assert list(failures) == [three[1]]
+    assert [(one.name, one.size) for one in found[0].skipped] == [("library", size) for size in scale.problem.headline]
+    assert found[0].runs == ()
+
+
+def test_without_parts_an_ended_process_ends_the_recording(dies, three, tmp_path, monkeypatch):
+    runs, failures, run_child = [], {}, measure.run_child
+    monkeypatch.setattr(measure, "run_child", lambda *given: runs.append(given) or run_child(*given))
+    dies(20)
+    with pytest.raises(MeasurementFailed, match="status -9"):
+        record_ladders(three, Sampling(), [tmp_path], failures=failures)
+    assert len(runs) == 1 and list(failures) == [three[1]]
+
+
+def test_process_that_measures_nothing_fails_the_ladders_that_are_left(dies, three, tmp_path, monkeypatch):
+    """The first process ends in the second ladder, the next one before it has measured anything."""
+    run_child, failures = measure.run_child, {}
+
+    def once(*arguments):
+        monkeypatch.setattr(measure, "run_child", lambda *_: 3)
+        return run_child(*arguments)
+
+    monkeypatch.setattr(measure, "run_child", once)
+    dies(20)
+    (found,) = record_ladders(three, Sampling(), [tmp_path], failures=failures, parts_in=tmp_path)
+    assert found.ladder == "first" and list(failures) == three[1:]
+    assert "status -9" in failures[three[1]] and "status 3" in failures[three[2]]
+
+
+@pytest.mark.parametrize("alone", [True, False])
+def test_gpu_that_is_slower_in_each_run_is_given_up_after_three(killed, three, alone, monkeypatch):
+    """Where a ladder fails alone, the caller asks for failures and there is nothing to return; otherwise the caller
+    does not ask, and the other ladder is whole."""
+    names, runs, run_child = [TINY, *([] if alone else three[:1])], [], measure.run_child
+
+    def slower(*given):
+        runs.append(given)
+        for name, seconds in SECONDS.items():
+            monkeypatch.setitem(SECONDS, name, 1.03 * seconds)
+        return run_child(*given)
+
+    monkeypatch.setattr(measure, "run_child", slower)
+    with pytest.raises(MeasurementFailed, match="^the GPU does not keep its speed from run to run: scale$"):
+        record_ladders(names, Sampling(), [killed], failures={} if alone else None, parts_in=killed)
+    assert len(runs) == 3 + len(names), "three, and one for each ladder that may end a process"
+
+
+def test_ladders_without_parts_are_recorded_whole(nvbench, three, tmp_path):
+    found = record_ladders(three, Sampling(), [tmp_path], save=pytest.fail)
+    assert [(one.ladder, len(one.points)) for one in found] == [(n, 2 * TARGETS) for n in ("first", "middle", "last")]
 
 
 def test_record_whose_last_peer_is_unavailable_is_saved_while_the_run_goes_on(nvbench, three, tmp_path, monkeypatch):
@@ -192,6 +253,8 @@ def test_record_whose_last_peer_is_unavailable_is_saved_while_the_run_goes_on(nv
             looks[0]()
         else:
             settle(run, index, result)
+            if run.targets[index].ladder == three[2]:
+                looks[0]()
 
     def run_child(spec, out, meanwhile):
         looks[:] = [meanwhile]
@@ -205,6 +268,7 @@ def test_record_whose_last_peer_is_unavailable_is_saved_while_the_run_goes_on(nv
 
     record_ladders(three, Sampling(), [tmp_path], failures={}, parts_in=tmp_path, save=save)
     assert saved[0] == ("first", 13), "at the first regime of its last target, and not at the end of the run"
+    assert saved[1] == ("middle", 30), "at the second regime of the next ladder's first target"
 
 
 def test_fault_that_leaves_no_gpu_ends_the_process_and_fails_its_ladder(dies, three, tmp_path, monkeypatch):
