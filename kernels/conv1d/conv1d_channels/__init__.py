@@ -178,6 +178,7 @@ ladder = Ladder(
             _with_atomics("conv1d_channels"),
             alignment={"input": 16},
             requires=_requires,
+            source="../conv1d/06_channels.cu",
         ),
         Rung(
             "unpadded",
