@@ -228,7 +228,7 @@ def test_gpu_that_is_slower_in_each_run_is_given_up_after_three(killed, three, a
         return run_child(*given)
 
     monkeypatch.setattr(measure, "run_child", slower)
-    with pytest.raises(MeasurementFailed, match="^the GPU does not keep its speed from run to run: scale$"):
+    with pytest.raises(MeasurementFailed, match=r"^the GPU does not keep its speed from run to run: scale$"):
         record_ladders(names, Sampling(), [killed], failures={} if alone else None, parts_in=killed)
     assert len(runs) == 3 + len(names), "three, and one for each ladder that may end a process"
 

@@ -150,7 +150,9 @@ def test_the_one_warpgroup_that_uses_its_product_early_is_named(others: str, che
     source = source.replace(COMMIT + WAIT, f"    if (!({late})) {{\n{others}    }}\n{use}{COMMIT}{WAIT}")
     with (
         enabled.checking(checks),
-        pytest.raises(PendingProduct, match=r"at test\.cu:\d+: .*no wgmma\.commit_group has closed its group") as caught,
+        pytest.raises(
+            PendingProduct, match=r"at test\.cu:\d+: .*no wgmma\.commit_group has closed its group"
+        ) as caught,
     ):
         run(source)
     where, product = caught.value.where, caught.value.other
