@@ -1,143 +1,26 @@
-"""The steppers: what they show is what the emulator counted and recorded, and the page steps through it by keyboard."""
+"""The steppers: what they show is what the emulator counted and recorded."""
 
 from __future__ import annotations
 
-import html
-import json
-import re
 from collections import Counter
-from html.parser import HTMLParser
 from itertools import pairwise
-from pathlib import Path
 
 import numpy as np
 import pytest
-import yaml
-from hypothesis import given
-from hypothesis import strategies as st
-from tools import browser as chromium
 from tools.samples import BASE, LANES, access
+from tools.steppers import TILE, column, data_of, of_two_transposes  # noqa: F401
 
 import climb
-from climb import block_events, count_kernel, counters, load_ladder, pick, trace, warp_steps
+from climb import block_events, count_kernel, counters, load_ladder, warp_steps
 from climb.display.access_cost import shared_picture
-from climb.display.cell_output import CellOutput
-from climb.display.stepper import frame
 from climb.display.stepper.copies import groups
-from climb.display.stepper.frame import Cells, Drawing, Grid, Label, Patch
 from climb.display.stepper.march import march
 from climb.display.stepper.shares import shares
 from climb.display.stepper.tree import replay, tree
 from climb.display.stepper.wavefronts import serving
 
-ROOT = Path(__file__).resolve().parents[2]
-STATIC = ROOT / "book" / "_static"
-TILE = {"rows": 64, "cols": 64}
 PRODUCT = {"m": 128, "n": 128, "k": 64}
 VOLUME = {"n": 12, "k": 3}
-
-
-def column(rung: str):
-    """The request by which a warp of a transpose reads a column of its tile."""
-    return pick(trace(load_ladder("transpose")[rung], TILE, warp=3), "shared load")
-
-
-def data_of(output: CellOutput) -> dict:
-    """What the script of a page reads."""
-    found = re.search(r"data-stepper='([^']*)'", output.html)
-    assert found is not None
-    return json.loads(html.unescape(found[1]))
-
-
-# The frame.
-
-
-class Balance(HTMLParser):
-    """Collects what is opened and not closed, or closed and not open."""
-
-    VOID = frozenset({"input", "path"})
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.wrong: list[str] = []
-
-    def handle_starttag(self, tag: str, attrs: list) -> None:
-        if len(attrs) != len(dict(attrs)):
-            self.wrong.append(f"{tag} has an attribute twice")
-        if tag not in self.VOID:
-            self.open.append(tag)
-
-    def handle_startendtag(self, tag: str, attrs: list) -> None:
-        if tag not in self.VOID:
-            self.wrong.append(f"<{tag}/>")
-
-    def handle_endtag(self, tag: str) -> None:
-        if not self.open or self.open.pop() != tag:
-            self.wrong.append(f"</{tag}>")
-
-
-@pytest.fixture(scope="module")
-def wavefronts() -> CellOutput:
-    return climb.wavefronts_stepper(column("tiled"), column("padded"), titles=("<tiled>", "padded's"))
-
-
-@given(st.sets(st.integers(0, 300)))
-def test_cells_in_few_letters_are_the_cells(cells):
-    found = []
-    for run in frame.progressions(cells).split():
-        first, count, distance = re.fullmatch(r"(\d+)(?:\+(\d+))?(?:\*(\d+))?", run).groups()
-        found += [int(first) + n * int(distance or 1) for n in range(int(count or 1))]
-    assert sorted(found) == sorted(cells)
-
-
-def test_cells_of_a_grid_are_strokes_that_end_with_the_row():
-    grid = Grid(4, 10, 20, 5, 8, 7)
-    assert grid.shape([0, 1, 3, 4]) == "M10 20h9.9M25 20h4.9M10 28h4.9"
-    assert frame.progressions(range(0, 16, 2)) == "0+8*2"
-
-
-def test_parts_with_another_number_of_steps_are_refused():
-    with pytest.raises(ValueError, match="has no step"):
-        frame.stepper("x", "X", Drawing(1, 1), [], key=[])
-    for part in (Label(0, 0, ["a"]), Cells("on", Grid(1, 0, 0, 1, 1, 1), [[0]]), Patch("M0 0z", ["on"])):
-        with pytest.raises(ValueError, match="2 sentences, but a part of it has 1 steps"):
-            frame.stepper("x", "X", Drawing(1, 1, [part]), ["one", "two"], key=[])
-
-
-def test_html_is_well_formed_and_escaped_and_small(wavefronts):
-    parser = Balance()
-    parser.feed(wavefronts.html)
-    assert (parser.wrong, parser.open) == ([], [])
-    assert "<tiled>" not in wavefronts.html and "&lt;tiled&gt;" in wavefronts.html
-    assert len(wavefronts.html) < 15_000
-    assert "http" not in wavefronts.html and " id=" not in wavefronts.html
-
-
-def test_stepper_without_script_shows_one_step_and_lists_all(wavefronts):
-    said = [html.unescape(one) for one in re.findall(r"<li>(.*?)</li>", wavefronts.html)]
-    assert wavefronts.text.splitlines()[1:] == [f"{n}. {one}" for n, one in enumerate(said, 1)]
-    shown = html.unescape(re.search(r'class="s-sentence"[^>]*>(.*?)</p>', wavefronts.html)[1])
-    assert shown == said[data_of(wavefronts)["at"]]
-    alt = html.unescape(re.search(r'<svg[^>]*aria-label="([^"]*)"', wavefronts.html)[1])
-    assert alt.endswith(shown)
-    assert 'class="s-controls" hidden' in wavefronts.html
-
-
-def test_same_call_gives_the_same_bytes(wavefronts):
-    again = climb.wavefronts_stepper(column("tiled"), column("padded"), titles=("<tiled>", "padded's"))
-    assert again.html == wavefronts.html and repr(again) == repr(wavefronts)
-
-
-def test_files_are_loaded_on_pages_with_a_stepper_alone(wavefronts):
-    """The book lists them for all pages, and their first line says which pages need them (book/_extensions/lean.py)."""
-    config = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))["sphinx"]["config"]
-    scripts = [one if isinstance(one, str) else one[0] for one in config["html_js_files"]]
-    listed = [name for name in (*config["html_css_files"], *scripts) if name.startswith("stepper")]
-    assert listed == ["stepper.css", "stepper.js"]
-    for name in listed:
-        needed = re.match(r"/\* only where: (\S+) \*/\n", (STATIC / name).read_text(encoding="utf-8"))[1]
-        assert needed in wavefronts.html and needed not in "<p>data-stepper</p>"
 
 
 # Wavefronts.
@@ -347,66 +230,3 @@ def test_stream_k_stepper_says_who_is_idle_and_refuses_a_product_without_a_cut()
         climb.stream_k_stepper(rung, {"m": 2048, "n": 2048, "k": 2048}, sms=132)
     with pytest.raises(ValueError, match="at least one SM"):
         climb.stream_k_stepper(rung, CUT, sms=0)
-
-
-# In a browser.
-
-
-@pytest.fixture(scope="module")
-def page(tmp_path_factory: pytest.TempPathFactory, wavefronts: CellOutput):
-    """A page with one stepper, in a browser. Skipped where no browser is installed."""
-    if chromium.executable() is None:
-        pytest.skip("needs a browser: `apt-get install chromium` installs one")
-    folder = tmp_path_factory.mktemp("stepper")
-    style = "".join((STATIC / name).read_text(encoding="utf-8") for name in ("palette.css", "stepper.css"))
-    script = (STATIC / "stepper.js").read_text(encoding="utf-8")
-    (folder / "a.html").write_text(
-        f'<!doctype html><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
-        f"<link rel=icon href='data:,'><style>{style}</style>{wavefronts.html}<script>{script}</script>",
-        encoding="utf-8",
-    )
-    with chromium.serve(folder) as address, chromium.Browser() as browser:
-        one = browser.page(width=390)
-        one.open(f"{address}/a.html")
-        yield one
-
-
-def test_keyboard_steps_and_the_picture_and_the_words_follow(page, wavefronts):
-    said = [line.split(". ", 1)[1] for line in wavefronts.text.splitlines()[1:]]
-    sentence = "document.querySelector('.s-sentence').textContent"
-    assert page.run("document.querySelector('.s-controls').hidden") is False
-    assert page.run(sentence) == said[0]
-    page.press("Tab")
-    assert page.run("document.activeElement.className") == "s-play"  # the first step has no step before it
-    page.press("ArrowRight")
-    page.press("ArrowRight")
-    assert page.run(sentence) == said[2]
-    assert said[2] in page.run("document.querySelector('svg').getAttribute('aria-label')")
-    page.press("ArrowLeft")
-    assert page.run(sentence) == said[1]
-    page.run("document.querySelector('.s-next').click()")
-    assert page.run("document.querySelector('output').textContent") == "3 / 33"
-    assert page.run("document.documentElement.scrollWidth") <= 390
-    assert page.complaints() == []
-
-
-def test_script_draws_what_the_page_without_it_shows(page, wavefronts):
-    drawn = re.findall(r'<path d="([^"]*)"[^>]* data-part', wavefronts.html)
-    page.run(
-        f"(i => {{ i.value = {data_of(wavefronts)['at'] + 1}; i.dispatchEvent(new Event('input')) }})"
-        "(document.querySelector('input'))"
-    )
-    assert page.run("[...document.querySelectorAll('path[data-part]')].map(p => p.getAttribute('d'))") == drawn
-    assert len(drawn) > 8 and any(drawn)
-
-
-def test_playing_starts_on_demand_alone_and_stops(page):
-    page.run("document.querySelector('input').focus()")
-    page.run("(i => { i.value = 32; i.dispatchEvent(new Event('input')) })(document.querySelector('input'))")
-    play = "document.querySelector('.s-play')"
-    assert page.run(f"{play}.getAttribute('aria-label')") == "Play"
-    page.run(f"{play}.click()")
-    assert page.run(f"{play}.getAttribute('aria-label')") == "Pause"
-    page.run("new Promise(done => setTimeout(done, 1300))")
-    assert page.run("document.querySelector('output').textContent") == "33 / 33"
-    assert page.run(f"{play}.getAttribute('aria-label')") == "Play"

@@ -1,177 +1,40 @@
 """What the book promises of the NVIDIA H200, held against the committed records.
 
-A promise is a ratio of two points of one record, or of the limit and a point. No point may pass its limit.
+A promise is a ratio of two points of one record, or of the limit and a point.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import prod
 from statistics import geometric_mean
 
 import pytest
+from tools.recorded_times import (
+    against_cudnn,
+    best,
+    best_layer,
+    best_peer,
+    best_setting,
+    classifier,
+    coarsest_and_fastest,
+    convolved,
+    cube,
+    filters,
+    histograms,
+    layer_time,
+    layers,
+    of,
+    of_cublas,
+    rate,
+    seconds_of,
+    share,
+    thirteen,
+    time_of,
+    with_warps,
+)
 
-from climb import Record, ladder_names, limit, load_ladder, load_record, occupancy_of
-from climb.bench.problem import Size
-from climb.bench.records import DEFAULT_GPU, RECORDS, recorded, spread_of
-from kernels.conv1d.conv1d import UNET_COUNTS
+from climb import Record, load_ladder, load_record
 from kernels.conv_layers.convlayer.layer import VGG
-
-
-def best(record: Record) -> float:
-    """The shortest cold time of any rung at the first headline size, in seconds."""
-    size = load_ladder(record.ladder).problem.headline[0]
-    names = load_ladder(record.ladder).names
-    points = [record.find(name, size, "cold") for name in names]
-    return min(point.median_s for point in points if point is not None)
-
-
-def best_peer(record: Record) -> float:
-    """The shortest cold time of any peer at the first headline size, in seconds."""
-    size = load_ladder(record.ladder).problem.headline[0]
-    return min(p.median_s for p in record.points if (p.kind, p.size, p.regime) == ("peer", dict(size), "cold"))
-
-
-def of(record: Record, name: str) -> float:
-    """The cold time of one rung or peer at the first headline size, in seconds."""
-    point = record.find(name, load_ladder(record.ladder).problem.headline[0], "cold")
-    assert point is not None, f"the record of {record.ladder} has no point for {name}"
-    return point.median_s
-
-
-def with_warps(record: Record, name: str, warps: int) -> float:
-    """The cold time of a rung with blocks of 128 threads and just so much shared memory that so many warps fit."""
-    points = [p for p in record.points if p.name == name and p.regime == "cold" and p.size["threads"] == 128]
-    (found,) = (p for p in points if occupancy_of(32, p.size["shared"], 128).warps == warps)
-    return found.median_s
-
-
-def rate(record: Record, work: str) -> float:
-    """Bytes or FLOPs per second of the best rung at the first headline size."""
-    problem = load_ladder(record.ladder).problem
-    return getattr(problem, work)(problem.headline[0]) / best(record)
-
-
-def share(record: Record, name: str | None = None, size: Size | None = None) -> float:
-    """The share of the limit of the best rung, or of the one named, at the first headline size or another."""
-    ladder = load_ladder(record.ladder)
-    size = ladder.problem.headline[0] if size is None else size
-    points = [record.find(n, size, "cold") for n in ([name] if name else ladder.names)]
-    found = limit(ladder.problem, size, record.ceilings)
-    return max(found.share(point, spread_of(record.ceilings)) for point in points if point is not None)
-
-
-def histograms(record: Record) -> list[tuple[float, float, float]]:
-    """For each kind of data: the limit, the time of the best rung, and that of CUB, in seconds."""
-    ladder = load_ladder("histogram")
-    found = []
-    for size in ladder.problem.headline:
-        points = {p.name: p.median_s for p in record.points if p.size == size and p.regime == "cold"}
-        least = limit(ladder.problem, size, record.ceilings).seconds
-        found.append((least, min(points[name] for name in ladder.names if name in points), points["CUB"]))
-    return found
-
-
-def against_cudnn(record: Record, shape: tuple[int, int, int]) -> float:
-    """How many times as fast as cuDNN in float32, in its better layout, the best rung is on a 3x3 layer of VGG-16."""
-    size = {**dict(zip(("n", "c_in", "c_out"), shape, strict=True)), "k": 3}
-    times = {p.name: p.median_s for p in record.points if p.size == size and p.regime == "cold"}
-    names = load_ladder(record.ladder).names
-    return min(times[f"cuDNN fp32 {layout}"] for layout in ("NCHW", "NHWC")) / min(
-        seconds for name, seconds in times.items() if name in names
-    )
-
-
-def layer_time(record: Record, name: str, shape: tuple[int, int, int], batch: int = 1) -> float:
-    """The cold time of one rung or peer on a batch of a 3x3 layer, infinity if it has none, in seconds."""
-    size = {**dict(zip(("n", "c_in", "c_out"), shape, strict=True)), "k": 3, "batch": batch}
-    point = record.find(name, size, "cold")
-    return float("inf") if point is None else point.median_s
-
-
-def best_layer(record: Record, shape: tuple[int, int, int], batch: int = 1) -> float:
-    """The shortest cold time of any rung on a batch of a 3x3 layer, in seconds."""
-    return min(layer_time(record, name, shape, batch) for name in load_ladder(record.ladder).names)
-
-
-def thirteen(seconds: Callable[[tuple[int, int, int]], float]) -> float:
-    """The sum over the thirteen layers of VGG-16 of the time of each shape, in seconds."""
-    return sum(count * seconds(shape) for shape, count in VGG.items())
-
-
-def _time(record: Record, name: str, **changed: int | str) -> float:
-    """The cold time of one rung at the headline size with some keys changed, in seconds."""
-    point = record.find(name, {**load_ladder(record.ladder).problem.headline[0], **changed}, "cold")
-    assert point is not None, f"the record of {record.ladder} has no point for {name} at {changed}"
-    return point.median_s
-
-
-def filters(k: int) -> Size:
-    """The first headline size of conv2d with a filter of k x k."""
-    return {**load_ladder("conv2d").problem.headline[0], "k": k, "k_cols": k}
-
-
-def convolved(record: Record, k: int) -> float:
-    """The shortest cold time of conv2d with a filter of k x k, in seconds."""
-    points = [record.find(name, filters(k), "cold") for name in load_ladder("conv2d").names]
-    return min(point.median_s for point in points if point is not None)
-
-
-def best_setting(record: Record, rung: str, wanted: dict[str, int]) -> int:
-    """The number of outputs a thread with the shortest cold time, among the sizes that have what is wanted."""
-    points = [p for p in record.points if p.name == rung and p.regime == "cold" and wanted.items() <= p.size.items()]
-    return min(points, key=lambda p: p.median_s).size["outputs"]
-
-
-#: Products with 1, 8 and 64 outputs a thread.
-COARSER = ("tiled", "register_column", "register_tile")
-
-
-def coarsest_and_fastest(record: Record, edge: int) -> tuple[str, str]:
-    """Of the products in ``COARSER``: the last that has a block for every SM, and the one that takes the least time."""
-    size, ladder = {"m": edge, "n": edge, "k": edge}, load_ladder(record.ladder)
-    blocks = {name: prod(ladder[name].launches(size)[-1].grid) for name in COARSER}
-    points = {p.name: p.median_s for p in record.points if p.size == size and p.regime == "cold"}
-    enough = [name for name in COARSER if blocks[name] >= record.device["sm_count"]]
-    return enough[-1], min(COARSER, key=points.__getitem__)
-
-
-def of_cublas(record: Record, *extents: int) -> float:
-    """The time of cuBLAS in float32 over that of the best rung, at m, n and k."""
-    size = dict(zip(("m", "n", "k"), extents, strict=True))
-    points = {p.name: p.median_s for p in record.points if p.size == size and p.regime == "cold"}
-    return points["cuBLAS fp32"] / min(points[name] for name in load_ladder(record.ladder).names if name in points)
-
-
-def classifier(record: Record, layer: int) -> tuple[float, float]:
-    """The shortest time of any rung of the classifier at a headline size, and that of cuBLAS in float32, in seconds."""
-    ladder = load_ladder("classifier")
-    size = ladder.problem.headline[layer]
-    points = {p.name: p.median_s for p in record.points if p.size == dict(size) and p.regime == "cold"}
-    return min(points[name] for name in ladder.names if name in points), points["cuBLAS fp32"]
-
-
-def layers(record: Record, peer: str) -> list[float]:
-    """How many times as fast as a peer the best rung is, for each layer of the U-Net, as often as that has it."""
-    found: list[float] = []
-    for size, count in UNET_COUNTS:
-        points = {p.name: p.median_s for p in record.points if p.size == size and p.regime == "cold"}
-        ours = min(points[name] for name in load_ladder("conv1d").names if name in points)
-        found += [points[peer] / ours] * count
-    return found
-
-
-def seconds_of(record: Record, n: int) -> float:
-    """The shortest cold time of any rung at a size of one key, in seconds."""
-    points = [record.find(name, {"n": n}, "cold") for name in load_ladder(record.ladder).names]
-    return min(point.median_s for point in points if point is not None)
-
-
-def cube(record: Record, n: int, k: int, name: str | None = None) -> float:
-    """The cold time of one rung or peer of conv3d at a size, or of the best rung, in seconds."""
-    points = {p.name: p.median_s for p in record.points if p.size == {"n": n, "k": k} and p.regime == "cold"}
-    return points[name] if name else min(points[r] for r in load_ladder("conv3d").names if r in points)
-
 
 PROMISES: dict[str, tuple[str, Callable[[Record], bool]]] = {
     "the 3D convolution of 512^3 with 9^3 weights takes at most 3.75 ms, 80 % of the FMA ceiling, 18 times cuDNN": (
@@ -239,7 +102,7 @@ PROMISES: dict[str, tuple[str, Callable[[Record], bool]]] = {
     ),
     "where arithmetic is all, float4 buys nothing": (
         "intensity",
-        lambda r: abs(_time(r, "scalar", steps=1024) / _time(r, "float4", steps=1024) - 1) < 0.03,
+        lambda r: abs(time_of(r, "scalar", steps=1024) / time_of(r, "float4", steps=1024) - 1) < 0.03,
     ),
     "lanes that take each other's points are 1.9 times as fast on shuffled points": (
         "divergence",
@@ -255,7 +118,7 @@ PROMISES: dict[str, tuple[str, Callable[[Record], bool]]] = {
     ),
     "a blocked assignment is 4 times as fast on periodic data": (
         "divergence",
-        lambda r: _time(r, "strided", data="periodic") / _time(r, "blocked", data="periodic") >= 4,
+        lambda r: time_of(r, "strided", data="periodic") / time_of(r, "blocked", data="periodic") >= 4,
     ),
     "the convolution layer conv1 of VGG-16 takes at most 75 us and is 1.9 times as fast as cuDNN in float32": (
         "convlayer",
@@ -267,7 +130,9 @@ PROMISES: dict[str, tuple[str, Callable[[Record], bool]]] = {
     ),
     "the convolution layer conv2 takes at most 34 us and is 4 times as fast as cuDNN in float32": (
         "convlayer",
-        lambda r: _time(r, "winograd_2d", n=14, c_in=512, c_out=512) <= 34e-6 and against_cudnn(r, (14, 512, 512)) >= 4,
+        lambda r: (
+            time_of(r, "winograd_2d", n=14, c_in=512, c_out=512) <= 34e-6 and against_cudnn(r, (14, 512, 512)) >= 4
+        ),
     ),
     "at least ten of VGG-16's thirteen 3x3 layers are faster than cuDNN in float32, in its better layout": (
         "convlayer",
@@ -370,7 +235,7 @@ PROMISES: dict[str, tuple[str, Callable[[Record], bool]]] = {
     ),
     "the 2D convolution is 4 times as fast as cuDNN with every filter": (
         "conv2d",
-        lambda r: all(_time(r, "cuDNN", k=k, k_cols=k) >= 4 * convolved(r, k) for k in (3, 5, 7, 9, 11)),
+        lambda r: all(time_of(r, "cuDNN", k=k, k_cols=k) >= 4 * convolved(r, k) for k in (3, 5, 7, 9, 11)),
     ),
     "the 1D stencil is 4 times as fast as cuDNN": ("stencil1d", lambda r: of(r, "cuDNN") / best(r) >= 4),
     "the 2D stencil is 8 times as fast as cuDNN": ("stencil2d", lambda r: of(r, "cuDNN") / best(r) >= 8),
@@ -447,43 +312,3 @@ PROMISES: dict[str, tuple[str, Callable[[Record], bool]]] = {
 def test_record_meets_the_ladders_target(promise: str) -> None:
     ladder, holds = PROMISES[promise]
     assert holds(load_record(ladder)), promise
-
-
-@pytest.mark.parametrize("ladder", recorded(RECORDS / DEFAULT_GPU))
-def test_no_rung_passes_its_limit(ladder: str) -> None:
-    """The limit is that of its own work where it has some.
-
-    A point may lie below its limit by what samples and ceilings scatter, and no further.
-    """
-    record, problem = load_record(ladder), load_ladder(ladder).problem
-    rungs = {rung.name: rung for rung in load_ladder(ladder).rungs}
-    faster = []
-    for point in record.points:
-        if point.regime == "cold" and point.kind == "rung":
-            found = limit(problem, point.size, record.ceilings, rung=rungs[point.name])
-            if found.share(point, spread_of(record.ceilings)) > 1:
-                faster.append((point.name, point.size, found.seconds, point.median_s))
-    assert not faster
-
-
-def test_a_shortcut_has_work_of_its_own_and_less_than_its_problem() -> None:
-    found = {}
-    for name in ladder_names():
-        ladder = load_ladder(name)
-        for rung in ladder.rungs:
-            if rung.shortcut:
-                assert rung.work is not None, f"{name} '{rung.name}'"
-                size = ladder.problem.headline[0]
-                found[name, rung.name] = rung.work(size).pipes["fma"] / ladder.problem.work(size).pipes["fma"]
-    # Karatsuba with 7 taps: 11 planes of products for 14; Winograd: 4 for 6 and 16 for 36; six operations for seven.
-    exact = {
-        ("conv3d", "karatsuba"): 11 / 14,
-        ("convlayer", "winograd"): 4 / 6,
-        ("convlayer", "winograd_2d"): 16 / 36,
-        ("divergence", "replayed"): 6 / 7,
-        ("divergence", "compacted"): 6 / 7,
-    }
-    assert {key: found[key] for key in exact} == pytest.approx(exact)
-    assert max(found.values()) < 1
-    # The points of the data that end in a cycle.
-    assert found["divergence", "cycle_check"] == pytest.approx(0.60, abs=0.01)
