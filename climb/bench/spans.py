@@ -21,6 +21,7 @@ import numpy as np
 from climb.bench import hardware, probes, records
 from climb.bench.binding import bound
 from climb.bench.cuda import cp
+from climb.bench.holding import Hold
 from climb.bench.ladder import BoundRung, Ladder
 from climb.bench.launching import in_order, starter
 from climb.bench.problem import Launch, Size, size_label
@@ -33,16 +34,6 @@ RUNS = 9
 
 #: How long a kernel holds back the launches of a run: the host has enqueued all of them before the first one starts.
 _HOLD_NS = 1_000_000
-_HOLD = r"""
-extern "C" __global__ void hold(unsigned long long nanoseconds)
-{
-    unsigned long long start, now;
-    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(start));
-    do {
-        asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
-    } while (now - start < nanoseconds);
-}
-"""
 
 #: Takes PTX with probes and the lowered names of kernels; returns what CuPy's kernels are called like.
 Loader = Callable[[BoundRung, str, Sequence[Launch], Size], Sequence[Callable[..., None]]]
@@ -233,11 +224,11 @@ def record_spans(name: str, rungs: Sequence[str] = (), folder: Path | None = Non
     """
     from climb.bench.cold import CacheCleaner
 
-    ladder, cleaner, hold = load_ladder(name), CacheCleaner(), cp.RawKernel(_HOLD, "hold")
+    ladder, cleaner, hold = load_ladder(name), CacheCleaner(), Hold()
 
     def clean() -> None:
         cleaner()
-        hold((1,), (1,), (np.uint64(_HOLD_NS),))
+        hold(_HOLD_NS)
 
     size = ladder.problem.headline[0]
     device = hardware.device_block()

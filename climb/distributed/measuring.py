@@ -19,6 +19,7 @@ from climb.bench import records
 from climb.bench.checking import WrongResult
 from climb.bench.cold import CacheCleaner
 from climb.bench.cuda import cp
+from climb.bench.holding import Hold
 from climb.bench.problem import Size
 from climb.bench.records import Point
 from climb.distributed.execution import Execution
@@ -34,18 +35,6 @@ WARM, SAMPLES, BATCH = 3, 20, 20
 HELD_NS = 2_000_000
 #: More elements than this are not compared one by one with float64, but bit by bit with one GPU's (``Measurer``).
 MANY = 1 << 25
-
-_HOLD = r"""
-extern "C" __global__ void hold(unsigned long long nanoseconds)
-{
-    unsigned long long start, now;
-    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(start));
-    do {
-        asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
-    } while (now - start < nanoseconds);
-}
-"""
-
 
 _HOW: dict[str, dict[str, Any]] = {
     "cold": {"criterion": "count", "warm": WARM, "of": "the slowest rank"},
@@ -84,7 +73,7 @@ class Measurer:
     def __init__(self, ladder: SharedLadder, rank: Rank, samples: int = SAMPLES) -> None:
         self.ladder, self.rank, self.samples = ladder, rank, samples
         self._clean = CacheCleaner()
-        self._hold = cp.RawKernel(_HOLD, "hold")
+        self._hold = Hold()
         self._known: dict[Any, Any] = {}
 
     def measure(self, name: str, size: Size, timeline: bool = False) -> Timed | None:
@@ -191,7 +180,7 @@ class Measurer:
         start, stop = cp.cuda.Event(), cp.cuda.Event()
         for number in range(WARM + self.samples):
             self._clean()
-            self._hold((1,), (1,), (np.uint64(HELD_NS),), stream=run.stream)
+            self._hold(HELD_NS, run.stream)
             rank.barrier(run.stream)
             start.record(run.stream)
             run()

@@ -12,9 +12,11 @@ that thread has arrived, or a flag that it has set, with a fence.
 
 from __future__ import annotations
 
+from typing import NoReturn
+
 import numpy as np
 
-from ..errors import ClusterLifetime
+from ..errors import ClusterLifetime, Where
 from ..ptx.model import Location
 from ..simt.batch import Batch
 from ..simt.groups import Group
@@ -76,17 +78,11 @@ class ClusterLifetimes:
         other = place(batch, batch.kernel.function.location, home, 0, batch.threads)
         file = other.file.rsplit("/", 1)[-1]
         first = f" at {file}:{other.line}" if other.line else ""
-        raise ClusterLifetime(
+        _raise(
             f"race in shared memory: this access to the shared memory of block ({_text(other.block)}), which may not "
             f"have begun by then: no barrier of the cluster lies between its begin{first} and the access",
             where,
-            space="shared",
-            address=0,
-            allocation=None,
-            name="",
-            offset=0,
-            other=other,
-            same_warp=False,
+            other,
         )
 
     def _uses(self, lanes: ClusterLanes, home: np.ndarray) -> None:
@@ -114,18 +110,12 @@ class ClusterLifetimes:
         other = place(batch, _last(batch), home, 0, batch.threads)
         file = other.file.rsplit("/", 1)[-1]
         end = f" at {file}:{other.line}" if other.line else ""
-        raise ClusterLifetime(
+        _raise(
             f"race in shared memory: this access to the shared memory of block ({_text(other.block)}), which may have "
             f"left the kernel by then; the barrier of the cluster must lie between the access and the end of that "
             f"block{end}",
             place(batch, site.location, block, thread, 1),
-            space="shared",
-            address=0,
-            allocation=None,
-            name="",
-            offset=0,
-            other=other,
-            same_warp=False,
+            other,
         )
 
 
@@ -140,3 +130,10 @@ def _last(batch: Batch) -> Location:
 
 def _text(index: tuple[int, int, int] | None) -> str:
     return ",".join(map(str, index or ()))
+
+
+def _raise(message: str, where: Where, other: Where) -> NoReturn:
+    """Raise ClusterLifetime for an access; `other` is where the block begins or ends."""
+    raise ClusterLifetime(
+        message, where, space="shared", address=0, allocation=None, name="", offset=0, other=other, same_warp=False
+    )
