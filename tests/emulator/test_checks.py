@@ -174,6 +174,24 @@ def test_races_in_global_memory_are_found_only_on_request() -> None:
         device.launch("k", 1, 64, out)
 
 
+def test_equal_values_of_two_blocks_are_no_race_beside_values_that_a_thread_changes_of_its_own() -> None:
+    """In one store, thread 0 of both blocks writes the same flag, and the others overwrite what they have written."""
+    device = Device(
+        r"""extern "C" __global__ void k(int* o, int flag) {
+        int i = threadIdx.x ? 1 + blockIdx.x * blockDim.x + threadIdx.x : 0;
+        if (i) o[i] = 5;
+        __syncwarp();
+        o[i] = threadIdx.x ? 7 : flag + blockIdx.x * flag; }"""
+    )
+    out = np.zeros(1 + 64, np.int32)
+    with checking(ALL_CHECKS):
+        device.launch("k", 2, 32, out, 0)
+        assert out[1:32].tolist() == [0] + 30 * [7]
+        with pytest.raises(Race) as caught:
+            device.launch("k", 2, 32, out, 1)
+    assert (caught.value.where.thread, caught.value.where.lanes) == ((0, 0, 0), 1)
+
+
 def test_a_restarted_launch_restores_global_memory() -> None:
     """The first store precedes the first load of the allocation, which makes the launch restart."""
     device = Device(

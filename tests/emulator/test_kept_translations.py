@@ -123,6 +123,26 @@ def test_unsupported_instruction_is_refused_each_time(folder):
     assert len(files(folder)) == 1  # the module's outline
 
 
+@pytest.mark.parametrize(
+    "files",
+    [
+        {"a.py": "x = 1\n", "c.py": "y = 2\n"},
+        {"a.py": "x = 1\ny = 2\n", "b.py": ""},
+        {"a.py": "x = 1\n", "b.py": "y = 3\n"},
+    ],
+)
+def test_another_name_and_lines_that_move_or_change_are_another_version(tmp_path, monkeypatch, files) -> None:
+    def version(name: str, files: dict[str, str]) -> bytes:
+        (tmp_path / name / "translation").mkdir(parents=True)
+        for file, text in files.items():
+            (tmp_path / name / file).write_text(text)
+        monkeypatch.setattr(kept, "__file__", str(tmp_path / name / "translation" / "kept.py"))
+        return kept.version.__wrapped__()
+
+    here = {"a.py": "x = 1\n", "b.py": "y = 2\n"}
+    assert version("here", here) == version("a copy", here) != version("there", files)
+
+
 def test_without_a_folder_nothing_is_kept(compiled, monkeypatch):
     monkeypatch.setattr(cache, "FOLDER", None)
     assert launch(compiled)[:2] == launch(compiled)[:2]

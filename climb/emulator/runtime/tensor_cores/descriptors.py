@@ -82,7 +82,7 @@ def pieces(found: Descriptor, rows: int, depth: int, by_k: bool, size: int) -> n
     return swizzled(address, swizzle, found.base[:, None, None])
 
 
-def swizzled(address: np.ndarray, swizzle: np.ndarray, base: np.ndarray | int = 0) -> np.ndarray:
+def swizzled(address: np.ndarray, swizzle: np.ndarray, base: np.ndarray) -> np.ndarray:
     """Exclusive-or the lowest bits of the number of a 16-byte piece with those of the number of its 128-byte line:
     three bits for a swizzle of 128 bytes, two for 64, one for 32. Lines count from `base` on."""
     line = (address >> 7) - base
