@@ -1,8 +1,8 @@
 """The process that measures: ``python -m climb.bench.bench_child SPEC.json OUT``.
 
 NVBench runs its benchmarks once per process, so each run of ``measure`` starts a new one. Each regime of a target is
-one benchmark. A target is verified at its own size on NVBench's stream before its first regime is sampled; a wrong
-result stops the rest of its ladder.
+one benchmark. A target is verified at its own size on NVBench's stream before its first regime is sampled. A rung with
+a wrong result stops the rest of its ladder; a peer with one is skipped, and its record says why.
 
 A target that is done is kept at once (``climb.bench.records.parts``), so that it is not lost if the process is killed.
 The process ends with the one that started it, and where a fault has left it without a GPU.
@@ -154,8 +154,13 @@ class Run:
             self.gpu.synchronize()
         with self.gpu.stream(stream):
             with self.phases("check"):
-                verification = run_and_check(case, candidate, arrays, launch, componentwise=True)
-                self.gpu.synchronize()
+                try:
+                    verification = run_and_check(case, candidate, arrays, launch, componentwise=True)
+                    self.gpu.synchronize()
+                except Exception as error:
+                    if rung or self.gpu.is_lost():
+                        raise
+                    raise PeerUnavailable(f"it fails its check: {type(error).__name__}: {error}") from error
             estimate = self.gpu.seconds(launch)
             if estimate <= self.sampling.crawling_s:
                 estimate = min(estimate, self.gpu.seconds(launch), self.gpu.seconds(launch))

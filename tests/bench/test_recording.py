@@ -271,6 +271,27 @@ def test_record_whose_last_peer_is_unavailable_is_saved_while_the_run_goes_on(nv
     assert saved[1] == ("middle", 30), "at the second regime of the next ladder's first target"
 
 
+@pytest.mark.parametrize(
+    ("launch", "says"),
+    [(lambda: None, "WrongResult"), (lambda: __import__("no_such_library"), "No module named 'no_such_library'")],
+)
+def test_peer_that_fails_its_check_is_skipped_and_its_ladder_recorded(nvbench, three, tmp_path, launch, says):
+    first = sys.modules[three[0]]
+    first.ladder = replace(first.ladder, peers=(replace(scale.library, prepare=lambda arrays, size: launch),))
+    (record,) = record_ladders(three[:1], Sampling(), [tmp_path], parts_in=tmp_path)
+    assert {point.name for point in record.points} == set(first.ladder.names)
+    assert record.skipped and {one.name for one in record.skipped} == {"library"}
+    assert all(one.reason.startswith("it fails its check: ") and says in one.reason for one in record.skipped)
+
+
+def test_rung_with_a_wrong_result_is_not_skipped(nvbench, three, tmp_path):
+    first = sys.modules[three[0]]
+    faulty = scale.faulty["last_missing"].rung
+    first.ladder = replace(first.ladder, rungs=(*first.ladder.rungs, faulty), peers=())
+    with pytest.raises(MeasurementFailed, match=r"last_missing.*is wrong"):
+        record_ladders(three[:1], Sampling(), [tmp_path], parts_in=tmp_path)
+
+
 def test_fault_that_leaves_no_gpu_ends_the_process_and_fails_its_ladder(dies, three, tmp_path, monkeypatch):
     dies(0)
     failures, lost = {}, []

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from climb.bench.libraries.choosing import Prepared, fastest
+from climb.bench.libraries.choosing import Enqueue, Prepared, fastest
 from climb.bench.libraries.description import Description, describe
 from climb.bench.problem import PeerUnavailable
 
@@ -69,8 +69,8 @@ def convolution(image: Any, weights: Any, result: Any, border: str) -> Prepared:
     """A launch that convolves an image (rows, columns) with a filter of odd extents, float32 CuPy arrays.
 
     Around zeros, the image may also be copied into a wider one first, in each call; the faster way is taken. NPP takes
-    zeros for a border without an error and, at small filters, computes another one. So each border is tried on a small
-    image first. Raises :class:`PeerUnavailable` where NPP computes another border.
+    any border without an error, and computes another one at some sizes. So the sides of each way's result are compared
+    with NumPy's first. Raises :class:`PeerUnavailable` where no way has the border that was asked for.
     """
     library = _load("nppif")
     import cupy
@@ -81,25 +81,24 @@ def convolution(image: Any, weights: Any, result: Any, border: str) -> Prepared:
     flipped = cupy.ascontiguousarray(weights[::-1, ::-1])  # NPP stores coefficients in reverse order
     region, device = Size(cols, rows), _context()
 
-    def filter_border(source: Any, target: Any) -> None:
-        height, width = source.shape
-        whole = Size(width, height)
+    def checked(enqueue: Enqueue, choice: str) -> Prepared:
+        enqueue()
+        if not keeps_border(image, weights, result, border):
+            raise PeerUnavailable(f"{choice} computes another border than {border}")
+        return Prepared(enqueue, {"choice": choice})
+
+    def filter_border() -> None:
         device.stream = cupy.cuda.get_current_stream().ptr
         _check(
             library.nppiFilterBorder_32f_C1R_Ctx(
-                ctypes.c_void_p(source.data.ptr), 4 * width, whole, Point(0, 0),
-                ctypes.c_void_p(target.data.ptr), 4 * width, whole,
+                ctypes.c_void_p(image.data.ptr), 4 * cols, region, Point(0, 0),
+                ctypes.c_void_p(result.data.ptr), 4 * cols, region,
                 ctypes.c_void_p(flipped.data.ptr), extent, anchor, BORDERS[border], device,
             )
         )  # fmt: skip
 
     def by_border() -> Prepared:
-        small = cupy.arange(1, 1 + 32 * 48, dtype=cupy.float32).reshape(32, 48)
-        found = cupy.empty_like(small)
-        filter_border(small, found)
-        if not keeps_border(small.get(), weights.get(), found.get(), border):
-            raise PeerUnavailable(f"nppiFilterBorder_32f_C1R computes another border than {border}")
-        return Prepared(lambda: filter_border(image, result), {"choice": "nppiFilterBorder_32f_C1R"})
+        return checked(filter_border, "nppiFilterBorder_32f_C1R")
 
     def by_copy() -> Prepared:
         run = library.nppiFilter_32f_C1R_Ctx
@@ -116,22 +115,38 @@ def convolution(image: Any, weights: Any, result: Any, border: str) -> Prepared:
                 )
             )  # fmt: skip
 
-        return Prepared(enqueue, {"choice": "copy with zeros around, then nppiFilter_32f_C1R"})
+        return checked(enqueue, "copy with zeros around, then nppiFilter_32f_C1R")
 
     return fastest((by_border, by_copy) if border == "zero" else (by_border,))
 
 
-def keeps_border(image: np.ndarray, weights: np.ndarray, result: np.ndarray, border: str) -> bool:
-    """Whether a result is the convolution of an image (rows, columns) whose border is continued in this way.
+def keeps_border(image: Any, weights: Any, result: Any, border: str) -> bool:
+    """Whether a result is, along its four sides, the convolution of an image whose border is continued in this way.
 
-    The filter has odd extents, not above the image's. Differences of float32 rounding count as none.
+    Arrays of NumPy or CuPy: image and result (rows, columns), a filter of odd extents. As many rows and columns are
+    compared at each side as the filter has. Differences of float32 rounding count as none.
     """
+    height, width = weights.shape
+    factors = _host(weights)
+    sides = (
+        (np.s_[: 2 * height], np.s_[:height]), (np.s_[-2 * height :], np.s_[-height:]),
+        (np.s_[:, : 2 * width], np.s_[:, :width]), (np.s_[:, -2 * width :], np.s_[:, -width:]),
+    )  # fmt: skip
+    return all(_equal(_host(image[near]), factors, _host(result[near]), border, at) for near, at in sides)
+
+
+def _equal(image: np.ndarray, weights: np.ndarray, result: np.ndarray, border: str, at: Any) -> bool:
+    """Whether these rows or columns of a result are the convolution of the image."""
     height, width = weights.shape
     edges = ((height // 2, height // 2), (width // 2, width // 2))
     padded = np.pad(image.astype(np.float64), edges, mode=PADDINGS[border])  # type: ignore[call-overload]
     windows = np.lib.stride_tricks.sliding_window_view(padded, weights.shape)
     expected = np.einsum("ijkl,kl->ij", windows, weights)
-    return bool(np.allclose(result, expected, rtol=0, atol=1e-4 * np.abs(expected).max()))
+    return bool(np.allclose(result[at], expected[at], rtol=0, atol=1e-4 * np.abs(expected).max()))
+
+
+def _host(array: Any) -> np.ndarray:
+    return array.get() if hasattr(array, "get") else array
 
 
 def _context() -> Context:
