@@ -12,8 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from climb.bench.claimed_precision import EMULATED, contradiction
 from climb.bench.libraries.choosing import Prepared, fastest
-from climb.bench.libraries.description import Description
+from climb.bench.libraries.description import Description, shortened
+from climb.bench.libraries.kernels_of import kernels_of
 from climb.bench.problem import PeerUnavailable
 
 #: Bytes of workspace: what cuBLAS recommends for Hopper, from where split-K has all the room that it asks for.
@@ -58,9 +60,20 @@ def product(a: Matrix, b: Matrix, c: Matrix, precision: str = "fp32", addend: Ma
 
     ``precision`` is ``"fp32"``, ``"fp16"`` for factors of float16 with sums in float32, ``"TF32"`` or ``"BF16x9"``,
     which emulates fp32 with nine bfloat16 products. Without ``addend`` nothing is added. Raises
-    :class:`PeerUnavailable` if cuBLASLt has no algorithm.
+    :class:`PeerUnavailable` if cuBLASLt has no algorithm, or answers a request for BF16x9 with fp32 kernels alone.
     """
     return fastest(_candidates(a, b, c, precision, addend))
+
+
+def as_asked(candidate: Prepared, precision: str, kernels: Callable[..., tuple[str, ...]] = kernels_of) -> Prepared:
+    """The candidate, if the kernels that it launches are of its precision; it is launched to see them.
+
+    Heuristics for an emulated precision propose fp32 kernels too, and propose nothing else on a GPU without emulation.
+    Raises :class:`PeerUnavailable` with the kernel's name.
+    """
+    if precision in EMULATED and (reason := contradiction(precision, map(shortened, kernels(candidate.enqueue)))):
+        raise PeerUnavailable(reason)
+    return candidate
 
 
 def _candidates(
@@ -98,7 +111,7 @@ def _candidates(
                 workspace.data.ptr, WORKSPACE, cupy.cuda.get_current_stream().ptr,
             )  # fmt: skip
 
-        return Prepared(enqueue, _described(lt, algorithm.ptr, index, int(count[0])))
+        return as_asked(Prepared(enqueue, _described(lt, algorithm.ptr, index, int(count[0]))), precision)
 
     for index in range(int(count[0])):
         yield lambda index=index: candidate(index)

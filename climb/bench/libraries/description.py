@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from climb.bench.claimed_precision import of_library
 from climb.bench.problem import Peer, PeerUnavailable, Size
 
 Description = dict[str, str]
@@ -56,12 +57,15 @@ def _missing_library_named() -> Iterator[None]:
 def description(peer: Peer, launch: Callable[[], None], kernels: Sequence[str]) -> Description:
     """The description of a prepared peer: its own, then what was chosen at this size, then the kernels it launched.
 
-    Raises :class:`PeerUnavailable` where the library that knows the version is missing.
+    Raises :class:`PeerUnavailable` where the library that knows the version is missing, and where the kernels are not
+    of the precision that the description names.
     """
     with _missing_library_named():
         found = {**peer.describe(), **getattr(launch, "chosen", {})}
     if kernels:
         found["kernels"] = "; ".join(shortened(name) for name in kernels)
+    if reason := of_library(found):
+        raise PeerUnavailable(reason)
     return found
 
 

@@ -27,6 +27,7 @@ from climb.bench.records.ceilings import (
     spread_of,
 )
 from climb.bench.records.choice import BOOK_GPU, DEFAULT_GPU, RECORDS, VARIABLE, chosen_gpu, gpu_with, stands_in
+from climb.bench.records.false_peers import without_false_peers
 from climb.bench.records.freshness import (
     Pending,
     PendingRung,
@@ -124,7 +125,7 @@ def record_path(ladder: str, gpu: str = DEFAULT_GPU, folder: Path | None = None)
 
 
 def load_record(ladder: str, gpu: str = DEFAULT_GPU, folder: Path | None = None) -> Record:
-    """Read and check a record, with the ceilings of its folder.
+    """Read and check a record, with the ceilings of its folder, and with false peers among the skipped.
 
     Where ``gpu`` is the reader's choice, and its record lacks a point that the book's has, this is the book's record: a
     chapter asks for all of them, and takes every ratio from one record. Raises :class:`MissingRecord` and
@@ -148,7 +149,7 @@ def _checked(path: Path, *_: int) -> Record:
         check_record(record)
     except RecordError as error:
         raise RecordError(f"{path}: {error}") from None
-    return record
+    return without_false_peers(record)
 
 
 def _chosen_or_book(ladder: str, gpu: str) -> Record:

@@ -256,3 +256,42 @@ def test_a_version_of_a_type_of_its_own_is_written_as_text():
         """As PyTorch has one; msgspec, which writes parts of recordings, refuses it."""
 
     assert type(describe("PyTorch", Version("2.11.0"), "add", "fp32")["version"]) is str
+
+
+# A peer is what its name says.
+
+FMA_KERNEL = "sm80_xmma_gemm_f32f32_f32f32_f32_nn_n_tilesize256x128x8_stage3_warpsize4x2x1_ffma_aligna4_alignc4"
+SPLIT_KERNEL = "sm100_xmma_gemm_f32f32_bf16x9_f32_nn_n_tilesize256x128x64"
+
+
+def answers_with(kernel):
+    return lambda enqueue: ("Memset (Device)", kernel)
+
+
+def test_an_fp32_kernel_in_answer_to_bf16x9_is_refused_by_its_name():
+    with pytest.raises(PeerUnavailable, match=f"asked for BF16x9, it ran a float32 kernel: {FMA_KERNEL}"):
+        cublaslt.as_asked(candidate("first", []), "BF16x9", answers_with(FMA_KERNEL))
+
+
+def test_of_the_heuristics_answers_only_those_of_the_precision_are_timed():
+    def made(kernel, name):
+        return lambda: cublaslt.as_asked(candidate(name, []), "BF16x9", answers_with(kernel))
+
+    quick = iter((1.0,))
+    best = fastest([made(FMA_KERNEL, "fp32"), made(SPLIT_KERNEL, "split")], lambda enqueue: next(quick))
+    assert best.chosen == {"choice": "split"}
+    with pytest.raises(PeerUnavailable, match=r"no candidate runs: .*ffma"):
+        fastest([made(FMA_KERNEL, "fp32")], lambda enqueue: 1.0)
+
+
+@pytest.mark.parametrize("precision", ["fp32", "TF32"])
+def test_a_product_that_is_not_emulated_may_run_any_kernel_and_is_not_traced(precision):
+    launch = candidate("only", [])
+    assert cublaslt.as_asked(launch, precision, lambda enqueue: pytest.fail("traced")) is launch
+
+
+def test_a_description_that_its_kernels_contradict_is_no_peer():
+    launch = Prepared(lambda: None, {"precision": "3xTF32"})
+    assert description(peer(missing), launch, ("multiply",))["kernels"] == "multiply"
+    with pytest.raises(PeerUnavailable, match="asked for 3xTF32, it ran a float32 kernel: cutlass_80_simt_sgemm"):
+        description(peer(missing), launch, ("multiply", "cutlass_80_simt_sgemm"))
