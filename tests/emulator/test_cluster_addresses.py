@@ -126,6 +126,13 @@ def test_ranks_that_are_no_part_of_the_descriptors_are_not_looked_for_in_them():
     assert swallow(0x200, 0, 0x280, 2) and swallow(0x240, 1, 0x280, 2)
 
 
+def test_a_rank_that_is_ored_to_bits_that_are_set_in_part_is_found():
+    """0x240 | 3 << 6 is 0x2c0, which no addition of ranks makes of 0x240: only rank 0 shows the bits without a rank."""
+    assert swallow(0x240, 0, 0x2C0, 3) and swallow(0x2C0, 3, 0x240, 0)
+    assert not swallow(0x240, 2, 0x2C0, 3) and not swallow(0x2C0, 3, 0x240, 2)
+    assert not swallow(0x240, 0, 0x380, 3) and not swallow(0x380, 3, 0x240, 0)
+
+
 def test_an_access_to_the_own_block_is_counted_as_one_of_shared_memory(device):
     """All blocks of a cluster read the memory of rank 0, by its address in the cluster. An H200 counts so too."""
     counters = device.launch("reads", 4, 32, np.zeros(4, np.uint32), 3)

@@ -58,6 +58,28 @@ KERNEL leaves(unsigned* o, int keeps) {
     if (keeps) meet();
     o[blockIdx.x * blockDim.x + threadIdx.x] = v;
 } // leaves
+KERNEL one_leaves(unsigned* o, int cluster, int reader) {
+    __shared__ unsigned own;
+    if (threadIdx.x == 0) own = rank();
+    meet();
+    unsigned v = 0;
+    if (rank() == reader && threadIdx.x == 37)
+        ASM("ld.shared::cluster.u32 %0, [%1];" : "=r"(v) : "r"(at(&own, 1 - reader)) : "memory"); // the only one
+    if (blockIdx.x / 2 != cluster) meet();
+    o[blockIdx.x * blockDim.x + threadIdx.x] = v;
+}
+extern "C" __global__ void __cluster_dims__(4, 1, 1) flags(unsigned* o, unsigned* flag, int sets, int waits, int owns) {
+    __shared__ unsigned own;
+    if (rank() == sets && threadIdx.x == 0) { __threadfence(); atomicExch(flag, 1u); }
+    if (rank() == waits && threadIdx.x == 0) {
+        while (atomicAdd(flag, 0u) == 0) {}
+        __threadfence();
+        give(at(&own, owns), 7);
+        give(at(&own, owns), 8);
+    }
+    meet();
+    if (rank() == owns && threadIdx.x == 0) o[0] = own;
+}
 """
 
 
@@ -94,6 +116,21 @@ def test_an_access_to_a_block_that_may_not_have_begun_is_named_with_both_lines(d
     assert f"test.cu:{begin} " in str(caught.value)
 
 
+@pytest.mark.parametrize(("sets", "waits"), [(0, 1), (1, 0), (1, 2), (2, 1), (3, 0)])
+def test_a_flag_shows_that_the_block_that_sets_it_has_begun_and_no_other(device, sets, waits):
+    """Four blocks of a warp and a half."""
+    out = np.zeros(1, np.uint32)
+    for owns in {0, 1, 2, 3} - {waits}:
+        arguments = out, np.zeros(1, np.uint32), sets, waits, owns
+        if owns == sets:
+            device.launch("flags", 4, 48, *arguments)
+            assert out[0] == 8
+        else:
+            with pytest.raises(ClusterLifetime, match=rf"block \({owns},0,0\), which may not have begun") as caught:
+                device.launch("flags", 4, 48, *arguments)
+            assert (caught.value.other.thread, caught.value.where.block) == ((0, 0, 0), (waits, 0, 0))
+
+
 def test_an_arrival_at_an_mbarrier_that_another_block_initialises_is_a_race(device):
     with pytest.raises(Race, match=r"of bar, which thread \(0,0,0\) of block \(0,0,0\) writes"):
         stores(device, 5)
@@ -111,3 +148,18 @@ def test_a_read_of_a_block_that_may_have_left_is_named_with_both_lines(device):
     with pytest.raises(ClusterLifetime, match="may have left the kernel by then") as caught:
         device.launch("leaves", 2, 64, out, 0)
     assert (caught.value.where.line, caught.value.other.line) == (line("&own, rank() ^ 1"), line("} // leaves"))
+
+
+@pytest.mark.parametrize("reader", [0, 1])
+@pytest.mark.parametrize("cluster", [0, 1, 2])
+def test_the_cluster_in_which_a_block_may_have_left_is_named_and_no_other(device, cluster, reader):
+    """Three clusters, whose blocks have a warp and a half; all but one meet before they end."""
+    with pytest.raises(ClusterLifetime, match="may have left the kernel by then") as caught:
+        device.launch("one_leaves", 6, 48, np.zeros(6 * 48, np.uint32), cluster, reader)
+    where, other = caught.value.where, caught.value.other
+    assert (where.line, where.block, where.thread) == (
+        line("// the only one"),
+        (2 * cluster + reader, 0, 0),
+        (37, 0, 0),
+    )
+    assert (other.block, other.thread, other.lanes) == ((2 * cluster + 1 - reader, 0, 0), (0, 0, 0), 48)

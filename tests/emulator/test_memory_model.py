@@ -61,6 +61,15 @@ LITMUS = {
     "mp_fence_too_early": ("FIRST { __threadfence(); *x = 1; STORE('relaxed.gpu', f, 1); }"
                            "SECOND { do LOAD('relaxed.gpu', v, f); while (!v); __threadfence(); m[0] = *x; }",
                            (BLOCKS, WARPS, LANES)),
+    # an atomic of one's own orders nothing that others do to its place later
+    "mp_write_after_an_atomic": ("FIRST { atomicAdd(x, 1); __threadfence(); STORE('relaxed.gpu', f, 1);"
+                                 "do LOAD('relaxed.gpu', v, g); while (!v); m[0] = *x; }"
+                                 "SECOND { do LOAD('relaxed.gpu', v, f); while (!v); __threadfence(); *x = 5;"
+                                 "STORE('relaxed.gpu', g, 1); }", (BLOCKS, WARPS, LANES)),
+    "mp_read_after_an_atomic": ("FIRST { atomicAdd(x, 1); __threadfence(); STORE('relaxed.gpu', f, 1);"
+                                "do LOAD('relaxed.gpu', v, g); while (!v); *x = 5; }"
+                                "SECOND { do LOAD('relaxed.gpu', v, f); while (!v); __threadfence(); m[0] = *x;"
+                                "STORE('relaxed.gpu', g, 1); }", (BLOCKS, WARPS, LANES)),
     # store buffering (SB), load buffering (LB), coherence (CoRR) and 2+2W: with relaxed accesses no outcome is a race,
     # with plain ones all are
     "sb_relaxed": ("FIRST { STORE('relaxed.gpu', x, 1); LOAD('relaxed.gpu', v, y); m[0] = v; }"
@@ -120,6 +129,11 @@ extern "C" __global__ void last_resets_unordered(unsigned* count, unsigned*, uns
   __shared__ volatile bool last; last = false; __syncthreads();
   if (threadIdx.x == 0) last = atomicAdd(count, 1) == gridDim.x - 1;
   if (threadIdx.x == 1 && blockIdx.x == gridDim.x - 1) *count = 0; }
+extern "C" __global__ void other_resets_after_its_own_barrier(
+    unsigned* count, unsigned*, unsigned*, unsigned*, unsigned*, int) {
+  if (blockIdx.x == 0) atomicAdd(count, 1);
+  __syncthreads();
+  if (blockIdx.x > 0 && threadIdx.x == 0) *count = 0; }
 extern "C" __global__ void last_resets_in_block(unsigned*, unsigned*, unsigned*, unsigned*, unsigned* o, int early) {
   __shared__ unsigned count; if (threadIdx.x == 0) count = 0; __syncthreads();
   if (atomicAdd(&count, 1) == (early ? 3 : blockDim.x - 1)) { count = 0; o[blockIdx.x % 8] = 1; } }
@@ -146,6 +160,10 @@ def test_a_reset_that_others_may_still_count_after_is_a_race(patterns, name):
     assert races(patterns, name, 4, 64, 0)
 
 
+def test_a_barrier_of_ones_own_block_does_not_order_a_reset_after_another_block_counts(patterns):
+    assert races(patterns, "other_resets_after_its_own_barrier", 2, 64, 0)
+
+
 @pytest.mark.parametrize("early", [0, 1])
 def test_the_thread_that_counts_last_may_reset_a_counter_in_shared_memory(patterns, early):
     assert races(patterns, "last_resets_in_block", 1, 96, early) == bool(early)
@@ -167,21 +185,24 @@ ORDERS_WRITES = {"syncwarp", "masked_syncwarp"}
 def warp_operations():
     parts = []
     for name, text in WARP_OPERATIONS.items():
-        parts.append(
-            f'extern "C" __global__ void write_{name}(unsigned* o) {{ __shared__ unsigned s[32]; int t = threadIdx.x;'
-            f"unsigned v = t; s[t] = 2 * t; {text} o[t] = s[t ^ 1] + v; }}"
-            f'extern "C" __global__ void read_{name}(unsigned* o) {{ __shared__ unsigned s[32]; int t = threadIdx.x;'
-            f"s[t] = 2 * t; __syncwarp(); unsigned v = s[t ^ 1]; {text} s[t] = v; o[t] = v; }}"
-        )
+        for memory, place in {"shared": "__shared__ unsigned s[32];", "global": "unsigned* s = o + 32;"}.items():
+            parts.append(
+                f'extern "C" __global__ void write_{name}_{memory}(unsigned* o) {{ {place} int t = threadIdx.x;'
+                f"unsigned v = t; s[t] = 2 * t; {text} o[t] = s[t ^ 1] + v; }}"
+                f'extern "C" __global__ void read_{name}_{memory}(unsigned* o) {{ {place} int t = threadIdx.x;'
+                f"s[t] = 2 * t; __syncwarp(); unsigned v = s[t ^ 1]; {text} s[t] = v; o[t] = v; }}"
+            )
     return Device("\n".join(parts))
 
 
+@pytest.mark.parametrize("memory", ["shared", "global"])
 @pytest.mark.parametrize("name", WARP_OPERATIONS)
 @pytest.mark.parametrize("first", ["write", "read"])
-def test_only_syncwarp_orders_a_write_before_another_lane_reads_it(warp_operations, name, first):
+def test_only_syncwarp_orders_a_write_before_another_lane_reads_it(warp_operations, name, first, memory):
     raced = False
     try:
-        warp_operations.launch(f"{first}_{name}", 1, 32, np.zeros(32, np.uint32))
+        with checking(ALL_CHECKS):
+            warp_operations.launch(f"{first}_{name}_{memory}", 1, 32, np.zeros(64, np.uint32))
     except Race as caught:
         raced = True
         assert "no __syncwarp lies between" in str(caught)

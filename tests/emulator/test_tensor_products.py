@@ -212,3 +212,17 @@ def test_descriptors_are_decoded_field_by_field() -> None:
     word = np.array([0x1234 | 0x0ABC << 16 | 0x2345 << 32 | 5 << 49 | 2 << 62], np.uint64)
     found = descriptors.decode(word)
     assert [int(each[0]) for each in found] == [0x12340, 0xABC0, 0x23450, 5, 64]
+
+
+def test_the_bits_above_the_start_address_are_14_to_31() -> None:
+    ones = np.array([1 << 13 | 1 << 14 | 1 << 31 | 1 << 32, 1 << 15], np.uint64)
+    assert descriptors.above_start(ones).tolist() == [1 << 17 | 1, 2]
+
+
+@pytest.mark.parametrize(("swizzle", "repeats"), [(0, 1), (32, 2), (64, 4), (128, 8)])
+def test_a_start_is_misplaced_by_its_line_of_the_pattern(swizzle: int, repeats: int) -> None:
+    """The pattern of a swizzle repeats after so many lines of 128 bytes; without a swizzle there is none."""
+    line, base = np.arange(17), np.arange(17)[::-1] % 8
+    none = np.zeros(17, np.int64)
+    found = descriptors.Descriptor(128 * line + 112, none, none, base, np.full(17, swizzle))
+    assert descriptors.misplaced(found).tolist() == [bool(each % repeats) for each in (line - base).tolist()]

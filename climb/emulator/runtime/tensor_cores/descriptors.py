@@ -86,10 +86,14 @@ def swizzled(address: np.ndarray, swizzle: np.ndarray, base: np.ndarray) -> np.n
     """Exclusive-or the lowest bits of the number of a 16-byte piece with those of the number of its 128-byte line:
     three bits for a swizzle of 128 bytes, two for 64, one for 32. Lines count from `base` on."""
     line = (address >> 7) - base
-    return address ^ ((line & 7) << 4 & np.where(swizzle > 0, swizzle - 1, 0))
+    return address ^ line % _lines(swizzle) * PIECE
 
 
 def misplaced(found: Descriptor) -> np.ndarray:
     """Which descriptors start at another place of their swizzle's pattern than the base offset says: bool."""
-    lines = np.where(found.swizzle > 0, found.swizzle // PIECE, 1)  # of 128 bytes, until the pattern repeats
-    return (found.start >> 7) % lines != found.base % lines
+    return ((found.start >> 7) - found.base) % _lines(found.swizzle) != 0
+
+
+def _lines(swizzle: np.ndarray) -> np.ndarray:
+    """The lines of 128 bytes after which the pattern of a swizzle repeats."""
+    return np.maximum(swizzle // PIECE, 1)
