@@ -41,6 +41,13 @@ SIZES = {
     "classifier_tf32": st.fixed_dictionaries(
         {"inputs": st.integers(1, 90), "outputs": st.integers(1, 70), "batch": st.integers(1, 9)}
     ),
+    "classifier_f16": st.fixed_dictionaries(
+        {
+            "inputs": st.one_of(st.integers(1, 30).map(lambda packs: 8 * packs), st.integers(1, 40)),
+            "outputs": st.integers(1, 140),
+            "batch": st.one_of(st.integers(1, 9), st.integers(31, 34)),
+        }
+    ),
     "cold_read": st.fixed_dictionaries({"n": st.one_of(st.integers(0, 40), st.integers(0, 25000))}),
 }
 
@@ -54,6 +61,12 @@ CORNERS = [
         {"inputs": 11 * 32, "outputs": 4, "batch": 2},
         {"kernels.classifier.classifier.tuning.SMS": 1},
         only="mbarrier_wait",
+    ),
+    Corner(
+        "classifier_f16",
+        "a ring that goes round",
+        {"inputs": 11 * 128, "outputs": 4, "batch": 2},
+        {"kernels.classifier.classifier.tuning.SMS": 1},
     ),
     Corner("classifier_tensor", "several pieces", {"inputs": 9 * 64, "outputs": 4, "batch": 2}, only="kSlabs"),
 ]
@@ -90,6 +103,11 @@ PLANTED = [
     ("classifier_tensor", "slabs", "wgmma_tf32(part, high[s], small + 2 * s, true);", "", WrongResult),
     ("classifier_tensor", "slabs", "j < kSlabs; ++j", "j < 1; ++j", WrongResult),
     ("classifier_tensor", "slabs", "{\n    wait_for_launch_before();", "{", EmulatorError),
+    ("classifier_f16", "slabs", "row_group * 64 * kDepth", "row_group * 32 * kDepth", WrongResult),
+    ("classifier_f16", "slabs", "j < kSlabs; ++j) total", "j < 1; ++j) total", WrongResult),
+    ("classifier_f16", "slabs", "mbarrier_wait(&full[at.slot], at.parity);", "", EmulatorError),
+    ("classifier_f16", "slabs", "first_row + r < outputs && first_sample", "first_sample", EmulatorError),
+    ("classifier_f16", "slabs", "{\n    wait_for_launch_before();", "{", EmulatorError),
     ("cold_read", "warps", "start + kChunk <= n", "start < n", OutOfBounds),
 ]  # fmt: skip
 
@@ -104,4 +122,6 @@ HIDDEN = [
     ("classifier_tensor", "wgmma", "if (lane == 0) mbarrier_arrive(&empty[at.slot]);", "", EmulatorError),
     ("classifier_tensor", "wgmma", "== kChain - 1", "== kChain", WrongResult),
     ("classifier_tensor", "slabs", "if (lane == 0) mbarrier_arrive(&empty[at.slot]);", "", EmulatorError),
+    ("classifier_f16", "slabs", "if (held >= 0 && lane == 0) mbarrier_arrive(&empty[held]);", "", EmulatorError),
+    ("classifier_f16", "slabs", "wgmma_wait<1>();  // the products", "// the products", EmulatorError),
 ]  # fmt: skip
