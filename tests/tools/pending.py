@@ -7,8 +7,9 @@ from climb import MissingRecord, load_ladder, load_record
 #: Ladders and rungs that were timed on a GPU, but not yet counted there, or that wait for both. Once `climb record
 #: --only agreement` has run, this set shrinks.
 TO_COUNT = {
-    "async_reduction cluster", "chain", "classifier_work", "conv2d_sizes", "conv3d_tiles",
+    "async_reduction cluster", "chain", "classifier_f16", "classifier_work", "conv2d_sizes", "conv3d_tiles",
     "convlayer_batch", "convlayer_f16", "convlayer_int direct", "convlayer_tensor",
+    "convlayer_tf32",
     "fft_conv3d boxes", "fft_conv3d dependent", "fft_crossover", "floor", "hgemm balanced", "integer", "launch",
     "report_layouts",
     "shared", "sparse_pipe", "tensor_bf16", "tensor_f16", "tensor_fp8", "tensor_int8", "tensor_tf32", "unet",

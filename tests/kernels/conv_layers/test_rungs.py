@@ -57,6 +57,15 @@ SIZES = {
             "batch": st.integers(1, 2),
         }
     ),
+    "convlayer_tf32": st.fixed_dictionaries(
+        {
+            "n": st.one_of(st.integers(1, 9), st.sampled_from((14, 17))),
+            "c_in": st.one_of(st.integers(1, 10), st.sampled_from((12, 20))),
+            "c_out": st.integers(1, 9),
+            "k": st.just(3),
+            "batch": st.integers(1, 2),
+        }
+    ),
     "convlayer_int8": st.fixed_dictionaries(
         {
             "n": st.integers(1, 12),
@@ -107,6 +116,12 @@ CORNERS = [
             "kernels.conv_layers.convlayer_tensor.launches.RESIDENT": {1: 1, 2: 1, 4: 1},
             "kernels.conv_layers.convlayer_tensor.launches.BLOCKS": {1: 1},
         },
+    ),
+    Corner(
+        "convlayer_tf32",
+        "blocks that go from tile to tile, weights that do not stay",
+        {"n": 4, "c_in": 36, "c_out": 2, "k": 3, "batch": 3},
+        {"kernels.conv_layers.convlayer_tensor.launches.BLOCKS": {1: 1}},
     ),
     Corner(
         "convlayer_tensor",
@@ -169,6 +184,10 @@ PLANTED = [
     ("convlayer_tensor", "in_block", "&& y >= 0 &&", "&&", WrongResult),
     ("convlayer_tensor", "in_block", "8 + lane % 4) * kTaps", "8 + lane % 8) * kTaps", WrongResult),
     ("convlayer_tensor", "fused", "work.image(tile) * work.c_in", "work.image(tile)", WrongResult),
+    ("convlayer_tf32", "fours", "(four * 4 + lane % 4) * kTaps", "(lane % 4) * kTaps", WrongResult),
+    ("convlayer_tf32", "fours", "out < c_out ? c_in * kTaps", "true ? c_in * kTaps", EmulatorError),
+    ("convlayer_tf32", "fours", "inside ? to_tf32(from", "true ? to_tf32(from", EmulatorError),
+    ("convlayer_tf32", "fours", "__syncwarp();  // the warp's weights", "// the warp's weights", Race),
     ("convlayer_int8", "mma", "out < c_out && x < n", "x < n", EmulatorError),
     ("report_layouts", "single_thread_load", "i < c_out * kTaps; ++i", "i < c_out * kTaps - 1; ++i", Uninitialised),
     ("report_layouts", "block_load", "i < c_out * kTaps; i +=", "i < c_out * kTaps - 1; i +=", Uninitialised),
