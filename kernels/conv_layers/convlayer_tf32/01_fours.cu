@@ -48,7 +48,7 @@ __device__ __forceinline__ void taps_to_fours(const float* __restrict__ weights,
     }
     wait_for_copies();
     __syncwarp();  // the warp's weights have arrived
-    // Of 8 output maps and a tap, a lane has one and its input maps lane % 4 and 4 more.
+    // Of a tap, a lane has one output map and two input maps, lane % 4 and 4 more.
     Taps<1>& to = taps[octet / kOctets * steps + step];
 #pragma unroll
     for (int four = 0; four < kEights; ++four) {
