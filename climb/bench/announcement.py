@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Protocol
 
-from climb.bench import cuda, elsewhere, events, records
+from climb.bench import cuda, elsewhere, events, lacking, records
 
 
 class RecordLike(Protocol):
@@ -38,10 +38,12 @@ def describe(record: RecordLike | None = None) -> str:
 def announce(record: RecordLike | None = None) -> None:
     """Print :func:`describe`: the first line that a chapter prints. From now on its cells see recorded times.
 
-    With the records of another GPU than the book's, a claim of the chapter that does not hold there is printed.
+    With the records of another GPU than the book's, a claim of the chapter that does not hold there is printed. A cell
+    that this GPU cannot run prints the reason, and the chapter goes on.
     """
     print(describe(record))
     events.replay_in_notebook()
+    lacking.guard_cells_in_notebook()
     if records.DEFAULT_GPU != records.BOOK_GPU:
         elsewhere.show_claims_in_notebook()
 

@@ -85,6 +85,11 @@ class Run:
                 self._settle(index, {"skipped": str(reason)})
                 state.skip("unavailable on this machine")
             except BaseException as error:
+                if self.gpu.is_too_small(error):
+                    self._case = self._launch = None
+                    self._settle(index, {"skipped": f"this GPU has no room for it: {error}"})
+                    state.skip("no room on this machine")
+                    return
                 # NVBench would turn the exception into a skipped state: keep it, and stop the rest of the ladder.
                 self.failed.add(ladder)
                 self._settle(index, {"error": f"{type(error).__name__}: {error}"})

@@ -11,6 +11,9 @@ from climb.bench.alignment import aligned
 from climb.bench.cold import CacheCleaner
 from climb.bench.libraries.kernels_of import kernels_of
 
+#: What the largest sizes of the book may need; records come from GPUs with 80 GB and more.
+SMALL_BYTES = 64 << 30
+
 
 class Gpu:
     """The calls to CUDA that NVBench does not make, through CuPy (and PyTorch, once a peer has imported it)."""
@@ -54,6 +57,18 @@ class Gpu:
     def aligned(self, array: Any) -> Any:
         """The array, or a copy of it, on the boundary on which all arrays are measured."""
         return aligned(array)
+
+    def is_too_small(self, error: BaseException) -> bool:
+        """Whether an error says that memory is full, on a GPU that has less of it than those that records come from.
+
+        On a larger one, full memory is a mistake of ours, and no property of the GPU.
+        """
+        if type(error).__name__ != "OutOfMemoryError":  # CuPy's, and PyTorch's
+            return False
+        import cupy
+
+        _, total = cupy.cuda.runtime.memGetInfo()
+        return bool(total < SMALL_BYTES)
 
     def is_lost(self) -> bool:
         """Whether a fault, an illegal address say, has left this process without a usable GPU."""

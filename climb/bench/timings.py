@@ -158,7 +158,8 @@ def verdict(a: Point, b: Point) -> Verdict:
 def timings(ladder: str | Ladder, regime: str = "cold", gpu: str = records.DEFAULT_GPU) -> Timings:
     """The times of a ladder from its record on ``gpu``, and measured live where ``cuda.can_measure()`` says so.
 
-    A ladder without a record on ``gpu`` has an empty one: all its rungs are pending. Without ``gpu``, the GPU is that
+    A ladder without a record on ``gpu`` has an empty one: all its rungs are pending. Where this GPU can run no rung,
+    that is printed, and there are the record's times alone. Without ``gpu``, the GPU is that
     of the book or of ``CLIMB_GPU``, in whose place the book's record stands where it lacks something that chapters
     show. Raises MissingRecord where ``gpu`` has no record of any ladder, UnknownLadder, and ValueError for an unknown
     regime.
@@ -171,6 +172,10 @@ def timings(ladder: str | Ladder, regime: str = "cold", gpu: str = records.DEFAU
     if reference is None and not records.stands_in(gpu) and not records.recorded(records.RECORDS / gpu):
         raise records.MissingRecord(f"no record of any ladder on {gpu}; on that GPU run: make record")
     mine = _live(ladder.name) if cuda.can_measure() else None
+    if mine is not None and not any(point.kind == "rung" for point in mine.points):
+        reason = next((f": {one.reason}" for one in mine.skipped), "")
+        print(f"{ladder.name} was not measured on {mine.gpu}{reason}. Its times are those of the record.")
+        mine = None
     return Timings(ladder, regime, reference or records.empty_record(ladder.name, gpu), mine)
 
 

@@ -48,7 +48,7 @@ def ladder_figure(timings: Any, size: Size | None = None, upto: str | None = Non
 
     >>> ladder_figure(timings("transpose"), upto="padded")                                 # doctest: +SKIP
     """
-    mine = has_mine(timings)
+    mine = has_mine(timings, size, upto)
     chosen = select(timings, size, upto, mine=mine)
     beside = {p.name: p.median_s for p in select(timings, size, upto).rungs} if mine else {}
     shown = _emphasised(chosen, upto)

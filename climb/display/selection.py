@@ -154,9 +154,17 @@ def record_of(timings: Any, mine: bool = False) -> tuple[Any, str]:
     return (timings.mine if mine else timings.reference), timings.regime
 
 
-def has_mine(timings: Any) -> bool:
-    """Whether these timings include the reader's own."""
-    return getattr(timings, "mine", None) is not None
+def has_mine(timings: Any, size: Size | None = None, upto: str | None = None) -> bool:
+    """Whether these timings include the reader's own of a rung at this size, and of ``upto`` if it is given.
+
+    A GPU may be unable to run a rung, or have no room for a size: then the record's times are shown alone.
+    """
+    own = getattr(timings, "mine", None)
+    if own is None:
+        return False
+    size = dict(ladder_of(timings).problem.headline[0] if size is None else size)
+    here = {p.name for p in own.points if p.kind == "rung" and p.regime == timings.regime and dict(p.size) == size}
+    return upto in here if upto is not None else bool(here)
 
 
 def ladder_of(timings: Any) -> Any:

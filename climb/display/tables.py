@@ -108,7 +108,7 @@ def timing_table(
     >>> timing_table(timings("transpose"), upto="padded")                                   # doctest: +SKIP
     """
     chosen = select(timings, size, upto)
-    own = select(timings, chosen.size, mine=True) if has_mine(timings) else None
+    own = select(timings, chosen.size, mine=True) if has_mine(timings, chosen.size) else None
     mine = {p.name: p for p in (*own.rungs, *own.peers)} if own else {}
     peer = chosen.peer
     columns = ["rung", "time", "rate"]

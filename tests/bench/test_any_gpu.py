@@ -7,6 +7,7 @@ import dataclasses
 import os
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 from msgspec.structs import replace
@@ -14,7 +15,9 @@ from tiny_ladder import made, scale
 
 from climb import cp, load_ladder
 from climb.bench import elsewhere, records, report
+from climb.bench import timings as live
 from climb.bench.bench_child import Run
+from climb.bench.measuring_gpu import Gpu
 from climb.bench.problem import RungUnavailable
 from climb.bench.record_folders import folder_problems, folders
 from climb.bench.records import choice
@@ -22,6 +25,10 @@ from climb.bench.timings import Timings, timings
 from climb.cli import main
 from climb.cli.record import tuned_elsewhere
 from climb.display.check_table import check_table
+from climb.display.ladder_figure import ladder_figure
+from climb.display.selection import has_mine
+from climb.display.style import alt_text
+from climb.display.tables import timing_table
 
 OTHER = "nvidia-made-up"
 DEVICE = {**made.DEVICE, "name": "NVIDIA Made Up"}
@@ -155,6 +162,28 @@ def test_measuring_goes_on_without_a_rung_that_cannot_run(tmp_path, monkeypatch)
     assert run.failed == set() and skipped == ["unavailable on this machine"]
 
 
+@pytest.mark.parametrize(("total", "small"), [(16 << 30, True), (80 << 30, False)])
+def test_size_without_room_is_left_out_on_a_small_gpu_and_a_failure_on_a_large_one(tmp_path, monkeypatch, total, small):
+    class OutOfMemoryError(MemoryError):
+        """As CuPy names it."""
+
+    cupy = SimpleNamespace(cuda=SimpleNamespace(runtime=SimpleNamespace(memGetInfo=lambda: (0, total))))
+    monkeypatch.setitem(sys.modules, "cupy", cupy)
+    gpu = Gpu()
+    monkeypatch.setattr(gpu, "is_lost", lambda: False)
+    target = {"ladder": "scale", "kind": "rung", "name": "plain", "size": {"n": 8}, "regimes": ("cold",)}
+    run = Run({"targets": [target], "sampling": {}, "seed": 0, "ceilings": {}}, tmp_path, gpu=gpu)
+
+    def full(*_):
+        raise OutOfMemoryError("out of memory allocating 2147483648 bytes")
+
+    monkeypatch.setattr(run, "_measure", full)
+    run.benchmark(0, "cold")(SimpleNamespace(skip=lambda why: None))
+    (result,) = run.results
+    assert list(result) == ["skipped" if small else "error"] and "2147483648 bytes" in str(result)
+    assert run.failed == (set() if small else {"scale"})
+
+
 def test_rung_that_a_gpu_cannot_run_is_neither_pending_nor_stale_and_its_time_says_why():
     record = made.record()
     why = "it needs compute capability 9.0, and this GPU has 7.5"
@@ -165,6 +194,34 @@ def test_rung_that_a_gpu_cannot_run_is_neither_pending_nor_stale_and_its_time_sa
     with pytest.raises(LookupError, match=f"scale 'vector' was not measured on NVIDIA H200: {why}"):
         Timings(scale.ladder, "cold", record).seconds("vector")
     assert Timings(scale.ladder, "cold", record).best() == "plain"
+
+
+def without(record, *names):
+    """The record of a GPU that cannot run these rungs."""
+    why = "it needs compute capability 9.0, and this GPU has 7.5"
+    skipped = tuple(records.Skipped(n, dict(size), why) for n in names for size in scale.problem.recorded)
+    return replace(
+        record, device=DEVICE, points=tuple(p for p in record.points if p.name not in names), skipped=skipped
+    )
+
+
+def test_where_this_gpu_cannot_run_the_rung_in_question_the_record_is_shown_alone():
+    mine = Timings(scale.ladder, "cold", made.record(), without(made.record(), "vector"))
+    assert has_mine(mine) and has_mine(mine, upto="plain") and not has_mine(mine, upto="vector")
+    assert not has_mine(mine, {"n": 12345})
+    assert "time here" in timing_table(mine).text
+    alone = Timings(scale.ladder, "cold", made.record())
+    assert alt_text(ladder_figure(mine, upto="vector")) == alt_text(ladder_figure(alone, upto="vector"))
+
+
+def test_ladder_of_which_this_gpu_can_run_nothing_has_the_times_of_the_record_and_says_why(monkeypatch, capsys):
+    nothing = without(records.find_record("saxpy", records.BOOK_GPU), *load_ladder("saxpy").names)
+    monkeypatch.setattr(live, "_live", lambda name: nothing)
+    monkeypatch.setattr(live.cuda, "can_measure", lambda: True)
+    assert timings("saxpy").mine is None
+    why = "it needs compute capability 9.0, and this GPU has 7.5"
+    said = f"saxpy was not measured on NVIDIA Made Up: {why}. Its times are those of the record.\n"
+    assert capsys.readouterr().out == said
 
 
 @pytest.mark.parametrize("folder", folders(), ids=lambda folder: folder.name)
