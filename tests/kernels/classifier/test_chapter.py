@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -153,3 +154,12 @@ def test_launch_bounds_let_the_loads_go_first() -> None:
         order = opcodes(rung.compiled(CLASS1), rung.launches(CLASS1)[0].kernel, "LDG|FFMA")
         loads_first = next(i for i, opcode in enumerate(order) if "FFMA" in opcode)
         assert least <= loads_first <= most, name
+
+
+@pytest.mark.parametrize("name", ["tiles", "single_thread_load"])
+def test_kernels_on_integers_make_no_flop(name: str) -> None:
+    """So a profiler that counts FLOPs has nothing to report of the report's kernels."""
+    rung = WHOLE[name]
+    code = opcodes(rung.compiled(CLASS2), rung.launches(CLASS2)[-1].kernel)
+    assert any("IMAD" in opcode for opcode in code)
+    assert not [opcode for opcode in code if re.search(r"\b[FDH](FMA|ADD|MUL)", opcode)]
