@@ -26,6 +26,7 @@ _WHERE = {
         "alt_text",
         "compared",
         "error_figure",
+        "fragments_figure",
         "ladder_figure",
         "lanes_figure",
         "launch_figure",

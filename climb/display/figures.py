@@ -12,6 +12,7 @@ from climb.bench.records import DEFAULT_GPU, Record, find_record, load_record
 from climb.bench.registry import ladder_names, load_ladder
 from climb.display.access_figure import access_figure
 from climb.display.error_figure import error_figure
+from climb.display.fragments_figure import fragments_figure
 from climb.display.ladder_figure import ladder_figure
 from climb.display.lanes_figure import lanes_figure
 from climb.display.launch_figure import launch_figure
@@ -37,6 +38,7 @@ __all__ = [
     "alt_text",
     "compared",
     "error_figure",
+    "fragments_figure",
     "ladder_figure",
     "lanes_figure",
     "launch_figure",

@@ -130,11 +130,19 @@ def coarsest_and_fastest(record: Record, edge: int) -> tuple[str, str]:
     return enough[-1], min(COARSER, key=points.__getitem__)
 
 
-def of_cublas(record: Record, *extents: int) -> float:
-    """The time of cuBLAS in float32 over that of the best rung, at m, n and k."""
+def of_cublas(record: Record, *extents: int, peer: str = "cuBLAS fp32") -> float:
+    """The time of cuBLAS over that of the best rung, at m, n and k; where data have kinds, on normal data."""
     size = dict(zip(("m", "n", "k"), extents, strict=True))
-    points = {p.name: p.median_s for p in record.points if p.size == size and p.regime == "cold"}
-    return points["cuBLAS fp32"] / min(points[name] for name in load_ladder(record.ladder).names if name in points)
+    sizes = (size, {**size, "data": "normal"})
+    points = {p.name: p.median_s for p in record.points if p.size in sizes and p.regime == "cold"}
+    return points[peer] / min(points[name] for name in load_ladder(record.ladder).names if name in points)
+
+
+def errors(record: Record, name: str, edge: int) -> list[tuple[float, float]]:
+    """The normwise and the componentwise error of a rung or peer on a square product, for each kind of data."""
+    kinds = load_ladder(record.ladder).problem.kinds["data"]
+    points = [record.find(name, {"m": edge, "n": edge, "k": edge, "data": kind}, "cold") for kind in kinds]
+    return [(point.max_rel_error, point.max_component_error) for point in points if point is not None]
 
 
 def classifier(record: Record, layer: int) -> tuple[float, float]:
