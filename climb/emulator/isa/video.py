@@ -71,9 +71,9 @@ def video(
 ) -> np.ndarray:
     """Apply an operation to parts of `bits` bits, and merge the results of the masked parts into c.
 
-    With the modifier "add", return c plus the sum of these results instead. `signed` tells whether d, a and b are
-    signed. `selected`: for a and for b the part that each operation takes, where the parts of b follow those of a; and
-    the parts that the mask names.
+    With the modifier "add", return c plus the sum of these results instead, each with all its bits: ptxas makes
+    vadd4.add two sums of four bytes. `signed` tells whether d, a and b are signed. `selected`: for a and for b the part
+    that each operation takes, where the parts of b follow those of a; and the parts that the mask names.
     """
     function = OPERATIONS.get(name) or COMPARISONS[name]
     words = [split(a, bits, sign) + split(b, bits, sign) for sign in signed[1:]]
@@ -88,8 +88,7 @@ def video(
         return joined(
             [one if number in mask else split(c, bits, False)[number] for number, one in enumerate(found)], bits
         )
-    parts = split(joined(found, bits), bits, signed[0])
-    return (sum(parts[number] for number in mask) + c.astype(np.int64)).astype(np.uint32)
+    return (sum(found[number] for number in mask) + c.astype(np.int64)).astype(np.uint32)
 
 
 def _chosen(operand: ptx.Operand, default: str) -> tuple[ptx.Operand, tuple[int, ...]]:
