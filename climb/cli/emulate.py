@@ -18,6 +18,8 @@ Tensor ("channels": true if the last axis of a texture's array has them).
 Of a file with host code, such as main, only the device code is compiled. With --schedules N the kernel also runs N
 times in other orders of warps, blocks and asynchronous copies; the outputs must not change by a bit. A long launch uses
 several CPU cores, which changes no result; the environment variable CLIMB_WORKERS sets how many, CLIMB_WORKERS=1 one.
+The search for races in global memory takes time and memory where a kernel reads and writes the same array: --fast
+leaves it out.
 
 exit status:
     0  the kernel ran and no fault was found
@@ -81,6 +83,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--option", action="append", default=[], help="for the compiler, as in --option=-ftz=false")
     parser.add_argument("--schedules", type=int, default=0, metavar="N",
                         help="run under N adverse schedules too, and compare the outputs bit by bit")  # fmt: skip
+    parser.add_argument("--fast", action="store_true", help="do not search for races in global memory")
     parser.add_argument("--seed", type=int, default=0, help="of random arrays, and of the first schedule")
     parser.add_argument("--show", type=int, default=8, metavar="N", help="elements of each array to print")
     parser.add_argument("--top", type=int, default=MOST_LINES, metavar="N",
@@ -211,6 +214,7 @@ def _launched(
 ) -> _Launched:
     """Compile and launch. Raises UsageError for what the command line should say otherwise."""
     from climb.emulator import EmulatorError, Schedules
+    from climb.emulator.checks.enabled import DEFAULT, OF_A_RUN
     from climb.emulator.ptx import PtxSyntaxError
     from climb.emulator.running import launch
     from climb.toolchain import CompileError, KernelNotFound, ToolchainError
@@ -224,7 +228,8 @@ def _launched(
             result = launch(
                 compiled, kernel, grid, block, [value for _, value in named], shared_mem=args.shared,
                 symbols=constants, cooperative=args.cooperative, cluster=cluster,
-                schedule=Schedules(args.schedules, args.seed) if args.schedules else None, **limits,
+                schedule=Schedules(args.schedules, args.seed) if args.schedules else None,
+                checks=DEFAULT if args.fast else OF_A_RUN, **limits,
             )  # fmt: skip
             _ = result.counters.marks  # the report has them; what ptxas says against the kernel is said here
             return _Launched(result)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import math
 import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -21,6 +21,7 @@ from climb.toolchain.host_code import constants_of_math, has_host_code, without_
 from climb.toolchain.names import demangled
 
 from . import ptx
+from .checks.enabled import OF_A_RUN, current
 from .comparison import Comparison, compare
 from .counters.counters import Counters
 from .counters.marks import Mark, marks
@@ -68,6 +69,7 @@ def run(
     cluster: Sequence[int] | int | None = None,
     arch: str = "sm_90",
     max_steps: int = MAX_STEPS,
+    checks: Iterable[str] | None = None,
 ) -> Result:
     """Compile CUDA C++, run one kernel on the emulator, and return its counters and arrays.
 
@@ -83,7 +85,8 @@ def run(
     such as setmaxnreg. A `Tensor` among the `args` passes the tensor map of an array, a `Texture` a texture object,
     and a `Struct` a struct by value. `max_steps`: the basic blocks that a batch of blocks may run before it counts as
     an endless loop; raise it for a kernel that is only long. That also raises, in proportion, the 8 seconds after which
-    a kernel without an end in sight is given up.
+    a kernel without an end in sight is given up. `checks`: the optional checks to make (`checks/enabled.py` lists
+    them); None for those of `checking`, or, outside of it, all but "masks".
 
     Raises FileNotFoundError; CompileError with the compiler's messages; KernelNotFound; TypeError or ValueError, with
     the position, for an argument that does not fit its parameter; EmulatorError, with the source line, for a fault of
@@ -99,7 +102,7 @@ def run(
     return launch(
         compiled, name, grid, block, args, shared_mem=shared_mem, symbols=symbols, trace=trace, cooperative=cooperative,
         stack_bytes=stack_bytes, heap_bytes=heap_bytes, schedule=schedule, cluster=cluster,
-        max_steps=max_steps,
+        max_steps=max_steps, checks=current(OF_A_RUN) if checks is None else checks,
     )  # fmt: skip
 
 
@@ -121,8 +124,9 @@ def launch(
     schedule: Schedule | Schedules | None = None,
     cluster: Sequence[int] | int | None = None,
     max_steps: int = MAX_STEPS,
+    checks: Iterable[str] | None = None,
 ) -> Result:
-    """As `run`, for source that is compiled already.
+    """As `run`, for source that is compiled already; `checks` of None are the current ones.
 
     Without `compare`, the counters have no marks: the machine code is not compared with the PTX. With a `module` that
     was loaded from `compiled` before, the PTX is not parsed again, and its variables keep their values.
@@ -156,7 +160,7 @@ def launch(
     def once(one: Schedule | None, traced: Trace | None) -> Counters:
         return function.launch(
             grid, block, packed, memory=memory, shared_bytes=shared_mem, trace=traced, cooperative=cooperative,
-            registers=registers, schedule=one, cluster=cluster, max_steps=max_steps,
+            registers=registers, schedule=one, cluster=cluster, max_steps=max_steps, checks=checks,
         )  # fmt: skip
 
     try:

@@ -273,3 +273,12 @@ def test_a_loop_that_may_end_is_stopped_by_the_limit_on_steps_which_can_be_raise
     assert "more than 1000 steps; if the kernel is only long, raise max_steps (climb emulate --max-steps)" in said
     assert re.fullmatch(r"now at long\.cu:1, after \d+ steps", _place())
     assert main([*given, "--max-steps", "2000"]) == 0
+
+
+def test_a_race_in_global_memory_is_a_fault_unless_speed_is_asked_for(tmp_path: Path, capsys) -> None:
+    path = tmp_path / "shift.cu"
+    path.write_text("__global__ void shift(int* x) { int v = x[threadIdx.x + 1]; x[threadIdx.x] = v; }\n")
+    given = ["emulate", str(path), "--grid", "1", "--block", "64", "--arg", "x:int32:65:range"]
+    assert main(given) == 4
+    assert "race in global memory: this write of byte 4 of argument 0" in capsys.readouterr().err
+    assert main([*given, "--fast"]) == 0

@@ -108,6 +108,18 @@ def test_a_race_through_two_names_of_one_array_is_found() -> None:
         run(source, grid=1, block=64, args=[x, x])
 
 
+def test_run_looks_for_races_in_global_memory_unless_the_checks_are_named() -> None:
+    source = "__global__ void shift(int* x) { int v = x[threadIdx.x + 1]; x[threadIdx.x] = v; }"
+    shift = lambda **more: run(source, grid=1, block=64, args=[np.arange(65, dtype=np.int32)], **more)  # noqa: E731
+    with pytest.raises(Race, match="race in global memory"):
+        shift()
+    with pytest.raises(Race, match="race in global memory"):
+        shift(checks=["global"])
+    shift(checks=["shared"])
+    with checking(["shared"]):
+        shift()
+
+
 def test_a_write_to_a_read_only_array_is_reported() -> None:
     out, x = np.zeros(4, np.float32), np.zeros(4, np.float32)
     out.setflags(write=False), x.setflags(write=False)

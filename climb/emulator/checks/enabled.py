@@ -9,8 +9,9 @@
 "masks"          shuffles, votes and reductions of a warp whose mask names a lane that has left the kernel. CUDA lets
                  the other lanes go on; without this check a warning tells of it.
 
-The first two and "launches" cost little and are on by default. `checking(ALL)` turns on all of them for the launches
-inside it, as `climb.bench.checking.verify` does.
+The first two and "launches" cost little and are on by default. `climb.emulator.run` and `climb emulate` make "global"
+too: who runs a kernel to learn whether it is right must hear of every race. `checking(ALL)` turns on all of them for
+the launches inside it, as `climb.bench.checking.verify` does.
 """
 
 from __future__ import annotations
@@ -22,14 +23,16 @@ from contextvars import ContextVar
 SHARED, UNINITIALISED, GLOBAL, LAUNCHES, MASKS = "shared", "uninitialised", "global", "launches", "masks"
 ALL = frozenset({SHARED, UNINITIALISED, GLOBAL, LAUNCHES, MASKS})
 DEFAULT = frozenset({SHARED, UNINITIALISED, LAUNCHES})
+OF_A_RUN = DEFAULT | {GLOBAL}
 NONE: frozenset[str] = frozenset()
 
-_current: ContextVar[frozenset[str]] = ContextVar("checks", default=DEFAULT)
+_current: ContextVar[frozenset[str] | None] = ContextVar("checks", default=None)
 
 
-def current() -> frozenset[str]:
-    """The checks that apply to launches without checks of their own."""
-    return _current.get()
+def current(otherwise: frozenset[str] = DEFAULT) -> frozenset[str]:
+    """The checks that apply to launches without checks of their own; `otherwise` outside of `checking`."""
+    found = _current.get()
+    return otherwise if found is None else found
 
 
 def chosen(names: Iterable[str] | None) -> frozenset[str]:
