@@ -18,8 +18,9 @@ Tensor ("channels": true if the last axis of a texture's array has them).
 Of a file with host code, such as main, only the device code is compiled. With --schedules N the kernel also runs N
 times in other orders of warps, blocks and asynchronous copies; the outputs must not change by a bit. A long launch uses
 several CPU cores, which changes no result; the environment variable CLIMB_WORKERS sets how many, CLIMB_WORKERS=1 one.
-The search for races in global memory takes time and memory where a kernel reads and writes the same array: --fast
-leaves it out.
+Float arithmetic is that of CuPy, which compiles with -ftz=true: subnormal float32 numbers become zero. nvcc keeps them,
+and so does --option=-ftz=false. The search for races in global memory takes time and memory where a kernel reads and
+writes the same array: --fast leaves it out.
 
 exit status:
     0  the kernel ran and no fault was found
@@ -254,11 +255,11 @@ def _compiled(args: argparse.Namespace, source: _Source) -> tuple[Compiled, str]
     """The compiled source, and which of its kernels to launch."""
     from climb.emulator.running import only_kernel
     from climb.toolchain import compile_cuda
-    from climb.toolchain.host_code import constants_of_math
+    from climb.toolchain.host_code import options_like_nvcc
 
     options = [
         *args.option,
-        *constants_of_math(source.text),
+        *options_like_nvcc(source.text),
         *(f"-D{each}" for each in args.define),
         *(f"-I{each}" for each in args.include),
     ]

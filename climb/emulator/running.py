@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 
 from climb.toolchain import Compiled, ToolchainError, compile_cuda, disassemble, resources
-from climb.toolchain.host_code import constants_of_math, has_host_code, without_host_code, without_host_headers
+from climb.toolchain.host_code import has_host_code, options_like_nvcc, without_host_code, without_host_headers
 from climb.toolchain.names import demangled
 
 from . import ptx
@@ -95,7 +95,7 @@ def run(
     text, filename, folders = _read(source)
     text, _ = (without_host_code if has_host_code(text) else without_host_headers)(text)
     compiled = compile_cuda(
-        text, filename=filename, options=(*constants_of_math(text), *options), include_dirs=folders, arch=arch,
+        text, filename=filename, options=(*options_like_nvcc(text), *options), include_dirs=folders, arch=arch,
         name_expressions=(kernel,) if kernel is not None else (),
     )  # fmt: skip
     name = kernel if kernel is not None else only_kernel(compiled)
@@ -313,9 +313,10 @@ def _pack(arg: object, parameter: ptx.Variable, position: int, held: Mapping[int
         return data
     if not isinstance(arg, int | float):
         raise TypeError(f"{where} is of type {type(arg).__name__}; expected a NumPy array, a number, or bytes")
-    if nbytes not in (1, 2, 4, 8):
-        what = "pass a Struct or bytes; on a command line, NAME:@FILE.json describes a struct"
-        raise TypeError(f"{where} is a number, but the parameter is a struct or array of {nbytes} bytes: {what}")
+    if parameter.type == "b8" or nbytes not in (1, 2, 4, 8):  # a half is a struct, too
+        half = f", such as a half: pass np.float16({arg}), a Struct" if nbytes == 2 else ": pass a Struct"
+        what = " or bytes; on a command line, NAME:@FILE.json describes a struct"
+        raise TypeError(f"{where} is a number, but the parameter is a struct or array of {nbytes} bytes{half}{what}")
     if parameter.type.startswith("f"):
         try:
             return struct.pack({4: "<f", 8: "<d"}[nbytes], arg)

@@ -85,10 +85,10 @@ def without_host_headers(source: str) -> tuple[str, list[Cut]]:
     return _TYPES.sub(lambda found: f"#include <cuda/std/c{found[1]}>", _HOST_HEADERS.sub(header, source)), cuts
 
 
-def constants_of_math(source: str) -> list[str]:
-    """Options that define constants of math.h and float.h, which NVRTC does not have, if the source uses
-    them and does not define them."""
-    return [
+def options_like_nvcc(source: str) -> list[str]:
+    """Options with which NVRTC takes what nvcc takes without: constants of math.h and float.h that the source uses and
+    does not define, and 128-bit integers."""
+    return ["--device-int128"] * bool(re.search(r"\b__u?int128(_t)?\b", source)) + [
         f"-D{name}={value}"
         for name, value in _MATH.items()
         if re.search(rf"\b{name}\b", source) and not re.search(rf"#[ \t]*define[ \t]+{name}\b", source)

@@ -167,3 +167,17 @@ extern "C" __global__ void k(const float* a, unsigned* o) {
     with checking(ALL_CHECKS):
         Device(source).launch("k", 2, 32, data, out)
     assert out[:32].tolist() == out[32:64].tolist() == [t if t % 2 else 0 for t in range(32)] and out[64] == 64
+
+
+def test_a_shared_array_that_is_not_aligned_for_a_bulk_copy_is_named():
+    source = """#include <cuda/barrier>
+    extern "C" __global__ void k(const float* x) {
+        __shared__ cuda::barrier<cuda::thread_scope_block> bar;
+        __shared__ float tile[4];
+        if (threadIdx.x == 0) {
+            init(&bar, 1);
+            cuda::memcpy_async(tile, x, cuda::aligned_size_t<16>(16), bar);
+        }
+    }"""
+    with pytest.raises(Misaligned, match=r"of a bulk copy at .*, byte 0 of tile, .* 16; declare tile alignas\(16\)"):
+        Device(source).launch("k", 1, 32, np.zeros(4, np.float32))

@@ -80,7 +80,7 @@ PLANTED = [
     ("bulk_sum", "    fence_proxy();\n", "", MissingProxyFence, "bulk_sum.cu:1"),
     ("bulk_sum", "    __syncthreads();\n", "", Race, "sum"),
     ("bulk_sum", "sizeof(sum));", "sizeof(sum) - 8);", AsyncMisuse, "multiple of 16"),
-    ("bulk_sum", "add_out(out,", "add_out(out + 1,", Misaligned, "target of a bulk copy"),
+    ("bulk_sum", "add_out(out,", "add_out(out + 1,", Misaligned, "byte 4 of array 1"),
     ("bulk_sum", "add_out(out,", "add_out(out + 4,", OutOfBounds, "array 1"),
 ]
 

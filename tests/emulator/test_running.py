@@ -88,6 +88,25 @@ def test_an_argument_that_does_not_fit_is_named(args, error, says) -> None:
         run(SAXPY, "saxpy", grid=1, block=32, args=args)
 
 
+@pytest.mark.parametrize("kind", ["half", "Scale"])
+def test_a_number_is_no_half_and_no_struct(kind) -> None:
+    """As a whole number, 2.0 would be the half 1.2e-7."""
+    source = "#include <cuda_fp16.h>\nstruct Scale { float x; };\n__global__ void k(KIND a, KIND* o) { o[0] = a; }"
+    value, out = {"half": np.float16(2), "Scale": np.float32(2)}[kind], np.zeros(1, np.float32)
+    with pytest.raises(TypeError, match=r"argument 0 is a number, but the parameter is a struct .* a Struct or bytes"):
+        run(source.replace("KIND", kind), grid=1, block=1, args=[2.0, out])
+    out = np.zeros(1, value.dtype)
+    run(source.replace("KIND", kind), grid=1, block=1, args=[value, out])
+    assert out[0] == 2
+
+
+def test_integers_of_128_bits_need_no_option() -> None:
+    source = "__global__ void k(const unsigned __int128* x, unsigned __int128* o) { o[0] = x[0] * x[0] / 7; }"
+    number, out = 2**63 + 12345, np.zeros(2, np.uint64)
+    run(source, grid=1, block=1, args=[np.array([number, 0], np.uint64), out])
+    assert int(out[0]) + (int(out[1]) << 64) == number**2 // 7
+
+
 INCREMENT = "__global__ void inc(float* o, const float* x, int n) { int t = threadIdx.x; if (t < n) o[t] = x[t] + 1; }"
 
 

@@ -159,6 +159,16 @@ def readable(name: str) -> str:
     return found[2][: int(found[1])] if found else name
 
 
+def place_in_memory(batch: Batch, at: int) -> tuple[str, int] | None:
+    """What lies at an address of global memory, or of shared memory in its own block, and the byte in it."""
+    if at >= FAR:
+        nearest = batch.nearest(at)
+        inside = nearest is not None and distance(nearest, at) == 0
+        return (nearest.name, at - nearest.address) if inside else None
+    start, end, name = _variable(batch, "shared", at)
+    return (name, at - start) if start <= at < end else None
+
+
 def _near(allocation: Allocation | None, at: int) -> Allocation | None:
     """The allocation, or None if it is too far from the address to be related to it."""
     return allocation if allocation is not None and distance(allocation, at) <= FAR else None

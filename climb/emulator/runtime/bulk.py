@@ -72,8 +72,11 @@ def fail(group: Group, site: Site, what: str) -> NoReturn:
 def check_alignment(group: Group, site: Site, address: int, multiple: int, what: str) -> None:
     """Raise Misaligned unless `address` is a multiple."""
     if address % multiple:
+        found = faults.place_in_memory(group.batch, address)
+        inside = f", byte {found[1]} of {found[0]}" if found else ""
+        itself = f"; declare {found[0]} alignas({multiple})" if found and address < faults.FAR and not found[1] else ""
         raise Misaligned(
-            f"misaligned: {what} at {address:#x}, which is no multiple of {multiple}",
+            f"misaligned: {what} at {address:#x}{inside}, which is no multiple of {multiple}{itself}",
             faults.place_of(group, site, np.ones((1, 1), np.bool_)),
             address=address,
             width=multiple,
