@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import pytest
 from harness import Device
@@ -47,12 +45,10 @@ def endless():
 @pytest.mark.parametrize(
     "name", ["flag", "two_flags", "held", "backoff", "search", "full_table", "sums", "barriers", "counting"]
 )
-def test_a_loop_that_nothing_can_end_is_named_within_seconds(endless, name, monkeypatch):
-    monkeypatch.setattr("climb.emulator.execution.progress.SECONDS", 0.5)
-    start = time.process_time()
+def test_a_loop_that_nothing_can_end_is_named_before_it_has_run_for_long(endless, name):
+    """A hundredth of the usual limit on steps: with 8192 all of them are found out."""
     with pytest.raises(EndlessLoop, match="nothing that the loop's condition depends on changes any more"):
-        endless.launch(name, 2, 64, np.zeros(64, np.int32), max_steps=2_000_000)
-    assert time.process_time() - start < 10
+        endless.launch(name, 2, 64, np.zeros(64, np.int32), max_steps=20_000)
 
 
 @pytest.mark.parametrize(
@@ -65,12 +61,10 @@ def test_a_loop_that_nothing_can_end_is_named_within_seconds(endless, name, monk
         ("toggles", "all registers and all of memory are as they were before"),
     ],
 )  # fmt: skip
-def test_a_loop_that_changes_memory_for_ever_is_named_within_seconds(endless, name, why, monkeypatch):
+def test_a_loop_that_changes_memory_for_ever_is_named_before_it_has_run_for_long(endless, name, why, monkeypatch):
     monkeypatch.setattr("climb.emulator.execution.scheduler.PATIENCE", 500)
-    start = time.process_time()
     with pytest.raises(EndlessLoop, match=why):
-        endless.launch(name, 1, 64, np.zeros(64, np.int32), max_steps=2_000_000)
-    assert time.process_time() - start < 5
+        endless.launch(name, 1, 64, np.zeros(64, np.int32), max_steps=2_000)
 
 
 FINITE = r"""

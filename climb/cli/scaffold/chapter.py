@@ -25,7 +25,7 @@ PARTS_WITH_FINDINGS = ("Techniques", "Worklogs", "Hopper", "Beyond")
 def new_chapter(name: str, part: str | None) -> None:
     """Make the chapter ``my-chapter`` in a part of the book. Raises UsageError."""
     page = names.page(name)
-    chapter = names.check_name(name.replace("-", "_"))
+    chapter = names.check_chapter(name)
     changes = Changes()
     toc = paths.ROOT / "_toc.yml"
     in_part, contents = listed(toc.read_text(encoding="utf-8"), page, part)

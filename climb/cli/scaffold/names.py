@@ -21,11 +21,22 @@ def pair(text: str, expected: str) -> tuple[str, str]:
     return first, check_name(second)
 
 
-def check_name(name: str) -> str:
-    """The name, which becomes a file's and a variable's. Raises UsageError when it cannot."""
-    if not _NAME.fullmatch(name) or keyword.iskeyword(name) or name in RESERVED:
-        raise UsageError(f"'{name}' cannot be a name; expected lower case letters, digits and _, as in float4_tail")
+def check_name(name: str, example: str = "lower case letters, digits and _, as in float4_tail") -> str:
+    """The name, which becomes a file's and a variable's. Raises UsageError; ``example`` says what it may be."""
+    if name in RESERVED:
+        raise UsageError(f"'{name}' cannot be a name; kernels/ has folders of that name for something else")
+    if keyword.iskeyword(name):
+        raise UsageError(f"'{name}' cannot be a name; it is a word of Python")
+    if not _NAME.fullmatch(name):
+        raise UsageError(f"'{name}' cannot be a name; expected {example}")
     return name
+
+
+def check_chapter(name: str) -> str:
+    """The folder of a new chapter, given as ``my-chapter`` or ``my_chapter``. Raises UsageError."""
+    if not _NAME.fullmatch(name.replace("-", "_")):
+        check_name(name, "lower case letters, digits and -, as in warp-specialisation")
+    return check_name(name.replace("-", "_"))
 
 
 def chapters() -> list[str]:

@@ -46,7 +46,8 @@ CORNERS = [
         "histogram",
         "values beyond the bins",
         {"n": 3001, "bins": 10, "data": "uniform"},
-        inputs=lambda size: {"values": (np.arange(size["n"]) * 7 % 256).astype(np.uint8)},
+        # 10, the first value beyond them, is among those after the last whole quad too.
+        inputs=lambda size: {"values": ((np.arange(size["n"]) * 7 + 37) % 256).astype(np.uint8)},
     ),
 ]
 
