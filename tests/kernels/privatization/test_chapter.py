@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from tools.pending import pending
 
-from climb import check, count_kernel, counters, hardware_counters, load_ladder
+from climb import check, count_kernel, counters, hardware_counters, load_ladder, opcodes
 from climb.bench import profiling
 from climb.bench.exercise import drifted
 from climb.emulator import EmulatorError
+from climb.toolchain import compile_cuda
 from kernels.privatization.exercises import HERE, exhibit, merge, votes
 
 CHAPTER = Path(__file__).resolve().parents[3] / "book" / "privatization.ipynb"
@@ -98,3 +99,23 @@ def test_every_file_of_the_chapter_is_used() -> None:
     assert {path.name for path in HERE.glob("*.cu")} == used
     shown = {f"{name}.cu" for name in ("racing", "local", "blocked")}
     assert {path.name for path in (HERE.parent / "exhibits").glob("*.cu")} == shown
+
+
+@pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120"])
+def test_64_bit_addition_in_shared_memory_is_a_loop_on_every_architecture(arch: str) -> None:
+    source = """
+extern "C" __global__ void count(unsigned long long* counts, const int* bins)
+{
+    __shared__ unsigned long long own[32];
+    own[threadIdx.x] = 0;
+    __syncthreads();  // all counts are zero before any is raised
+    atomicAdd(&own[bins[threadIdx.x] % 32], 1ull);
+    __syncthreads();  // all additions are done before a count is read
+    counts[threadIdx.x] = own[threadIdx.x];
+}
+"""
+    code = opcodes(compile_cuda(source, filename="count.cu", arch=arch, whole=True), "count", "ATOMS")
+    assert code and all(".CAST.SPIN" in opcode for opcode in code)
+    narrow = source.replace("unsigned long long", "unsigned").replace("1ull", "1u")
+    code = opcodes(compile_cuda(narrow, filename="count.cu", arch=arch, whole=True), "count", "ATOMS")
+    assert code and not any(".CAST.SPIN" in opcode for opcode in code)

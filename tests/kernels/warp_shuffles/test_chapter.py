@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 from tools.pending import pending
 
-from climb import ArgumentError, check, count_kernel, counters, hardware_counters, load_ladder, verify
+from climb import ArgumentError, check, count_kernel, counters, hardware_counters, load_ladder, opcodes, verify
 from climb.bench.exercise import drifted
 from climb.bench.problem import ceil_div
 from climb.bench.repeats import repeated
 from climb.emulator.errors import Race, WarpMismatch
+from climb.toolchain import compile_cuda
 from kernels.warp_shuffles.exercises import argmax, block_max, exhibit, ladder, scan
 
 CHAPTER = Path(__file__).resolve().parents[3] / "book" / "warp-shuffles.ipynb"
@@ -142,3 +143,18 @@ def test_packing_costs_the_wavefronts_that_the_conflicts_say() -> None:
         wavefronts[name] = at["l1_data_busy"] / 100 * at["cycles"] * 132 / (1 << 16)
     assert wavefronts["non_divergent"] - wavefronts["interleaved"] == pytest.approx(105, abs=6)
     assert wavefronts["sequential"] == pytest.approx(wavefronts["interleaved"], abs=6)
+
+
+@pytest.mark.parametrize("arch", ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90", "sm_100", "sm_120"])
+def test_steps_of_a_tree_of_known_size_are_predicates_on_every_architecture(arch: str) -> None:
+    """The one branch that some keep is the guard of the load."""
+    rung = REDUCTION["interleaved"]
+    kernel = rung.launches(REDUCTION.problem.headline[0])[0].kernel
+    compiled = compile_cuda(
+        rung.path.read_text(), filename=rung.path.name, options=("-std=c++17", *rung.rung.options),
+        name_expressions=[kernel], include_dirs=[rung.path.parent], arch=arch, whole=True,
+    )  # fmt: skip
+    code = opcodes(compiled, kernel)
+    additions = [opcode for opcode in code if "FADD" in opcode]
+    assert len(additions) == 8 and all(opcode.startswith("@") for opcode in additions)
+    assert sum("BRA" in opcode for opcode in code[: code.index("EXIT")]) <= 1
