@@ -171,12 +171,22 @@ def timings(ladder: str | Ladder, regime: str = "cold", gpu: str = records.DEFAU
     reference = records.find_record(ladder.name, gpu)
     if reference is None and not records.stands_in(gpu) and not records.recorded(records.RECORDS / gpu):
         raise records.MissingRecord(f"no record of any ladder on {gpu}; on that GPU run: make record")
-    mine = _live(ladder.name) if cuda.can_measure() else None
-    if mine is not None and not any(point.kind == "rung" for point in mine.points):
-        reason = next((f": {one.reason}" for one in mine.skipped), "")
-        print(f"{ladder.name} was not measured on {mine.gpu}{reason}. Its times are those of the record.")
-        mine = None
+    mine = _mine(ladder.name) if cuda.can_measure() else None
     return Timings(ladder, regime, reference or records.empty_record(ladder.name, gpu), mine)
+
+
+def _mine(ladder_name: str) -> Record | None:
+    """This GPU's record of a ladder; None, which is printed once with the reason, where it has run no rung."""
+    record = _live(ladder_name)
+    if any(point.kind == "rung" for point in record.points):
+        return record
+    reason = next((f": {one.reason}" for one in record.skipped), "")
+    _print_once(f"{ladder_name} was not measured on {record.gpu}{reason}. Its times are those of the record.")
+    return None
+
+
+#: A chapter asks for the times of a ladder many times.
+_print_once = functools.cache(print)
 
 
 @functools.cache
