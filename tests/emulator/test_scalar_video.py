@@ -101,6 +101,11 @@ def test_multiply_add_matches_python() -> None:
         "vset.u32.s32.ne %o0.h1, %i0, %i1.h0, %i2;", "vsub.u32.u32.u32.sat.max %o0, %i0, %i1, %i2;",
         "vadd.s32.s32.s32.min %o0, %i0.b1, %i1, %i2;", "vmad.s32.s32.u32.shr15 %o0, %i0, %i1, -%i2;",
         "vmad.u32.u32.u32.po.sat %o0, %i0, %i1.b2, %i2;", "vmad.s32.u32.u32.sat.shr7 %o0, -%i0.h1, %i1, %i2;",
+        "vadd.u32.u32.u32.sat %o0, %i0, %i1.b2;", "vsub.u32.u32.s32.sat %o0, %i0, %i1;",
+        "vabsdiff.u32.s32.u32.sat.max %o0, %i0.h1, %i1, %i2;", "vshl.s32.u32.u32.sat.clamp %o0, %i0.h1, %i1.b0;",
+        "vshl.u32.s32.u32.wrap.min %o0, %i0, %i1, %i2;", "vshr.u32.s32.u32.clamp.max %o0, %i0, %i1, %i2;",
+        "vmin.u32.u32.s32.max %o0, %i0, %i1, %i2;", "vmax.u32.s32.s32.min %o0, %i0.h1, %i1.b2, %i2;",
+        "vset.s32.u32.eq.min %o0, %i0.h1, %i1, %i2;",
     ],
 )  # fmt: skip
 def test_forms_that_a_gpu_computes_otherwise_are_refused(instruction: str) -> None:

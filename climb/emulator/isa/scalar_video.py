@@ -5,8 +5,10 @@ the destination, then combined with c (`.add`, `.min`, `.max`).
 
 No GPU since Maxwell has most of these instructions: ptxas replaces them, and not always by what the ISA says. Of 143
 instructions, an H200 (driver 580.159) computed 33 otherwise. They have a part of a register as their destination, take
-the minimum or maximum of c and a sum or difference, or are vmad with more than a product and a sum: these forms are
-refused.
+the minimum or maximum of c and a sum or difference, or are vmad with more than a product and a sum. By the machine code
+of ptxas 12.9, five more kinds are other than the ISA says: `.sat` does not clamp a sum or difference that exceeds an
+unsigned result, and clamps what is left of a vshl after 34 bits; a minimum or maximum with c takes a negative result
+for a large unsigned one, the result of vset for a signed one, and cuts that of vshl. All these forms are refused.
 """
 
 from __future__ import annotations
@@ -73,13 +75,35 @@ def _source(emitter: Emitter, operand: ptx.Operand, signed: bool) -> str:
     return f"video_part({emitter.read(inner, 'u32')}, '{selector}', {signed})"
 
 
+def _range(operand: ptx.Operand, signed: bool) -> tuple[int, int]:
+    """The least and the greatest value of a source."""
+    bits = PARTS[_selected(operand)[1]][1]
+    return (-(1 << bits - 1), (1 << bits - 1) - 1) if signed else (0, (1 << bits) - 1)
+
+
+def _unlike(name: str, first: ptx.Operand, other: ptx.Operand, signs: tuple[str, str, str], sat: str, second: str,
+            ) -> bool:  # fmt: skip
+    """Whether ptxas compiles an instruction to something other than the ISA says."""
+    bound = second in (".min", ".max")
+    (low, high), (least, most) = _range(first, signs[1] == "s"), _range(other, signs[2] == "s")
+    if name in ("add", "sub", "absdiff"):
+        greatest = {"add": high + most, "sub": high - least, "absdiff": max(high - least, most - low)}[name]
+        return (bound and name != "absdiff") or (bool(sat) and signs[0] == "u" and greatest >= 1 << 32)
+    if name == "shl":
+        return bound or bool(sat)
+    if name in SIGNS:
+        return bound and "s" in signs
+    lowest = {"min": min(low, least), "max": max(low, least), "shr": low}[name]
+    return bound and not sat and signs[0] == "u" and lowest < 0
+
+
 def _emit(emitter: Emitter, instruction: ptx.Instruction, name: str, d: str, a: str, b: str, sat: str, second: str,
           wrap: str = "") -> None:  # fmt: skip
     target, first, other, *rest = instruction.operands
     register, selector, _ = _selected(target)
-    if selector or (name in ("add", "sub") and second in (".min", ".max")):
-        emitter.refuse(UNLIKE)
     left, right = _source(emitter, first, a == "s"), _source(emitter, other, b == "s")
+    if selector or _unlike(name, first, other, (d, a, b), sat, second):
+        emitter.refuse(UNLIKE)
     if name in ("shl", "shr"):
         right = f"({right} & 31)" if wrap else f"np.minimum({right}, 32)"
     if len(rest) != bool(second):
