@@ -28,6 +28,12 @@ _SCOPE = re.compile(r"^\s*(?:inline\s+)?namespace\b|^\s*extern\s*\"\s*\"\s*$")
 _TYPES = re.compile(
     r"^[ \t]*#[ \t]*include[ \t]*<(?:c(?=\w+>)|(?=\w+\.h>))(stdint|limits|stddef)(?:\.h)?>", re.MULTILINE
 )
+#: CUB's header of everything is not for NVRTC; those of its collectives are.
+_ALL_OF_CUB = re.compile(r"^[ \t]*#[ \t]*include[ \t]*[<\"]cub/cub\.cuh[>\"]", re.MULTILINE)
+_COLLECTIVE = re.compile(
+    r"\b(?:Block(?:AdjacentDifference|Discontinuity|Exchange|Histogram|Load|MergeSort|RadixRank|RadixSort|Reduce"
+    r"|RunLengthDecode|Scan|Shuffle|Store)|Warp(?:Exchange|Load|MergeSort|Reduce|Scan|Store))\b"
+)
 _MATH = {
     "INFINITY": "__int_as_float(0x7f800000)",
     "NAN": "__int_as_float(0x7fffffff)",
@@ -82,17 +88,27 @@ def without_host_headers(source: str) -> tuple[str, list[Cut]]:
         cuts.append(Cut(f"<{found[1]}>", line, line))
         return " " * len(found[0])
 
-    return _TYPES.sub(lambda found: f"#include <cuda/std/c{found[1]}>", _HOST_HEADERS.sub(header, source)), cuts
+    text = _ALL_OF_CUB.sub("#include <cub/util_type.cuh>", _HOST_HEADERS.sub(header, source))
+    return _TYPES.sub(lambda found: f"#include <cuda/std/c{found[1]}>", text), cuts
 
 
 def options_like_nvcc(source: str) -> list[str]:
     """Options with which NVRTC takes what nvcc takes without: constants of math.h and float.h that the source uses and
-    does not define, and 128-bit integers."""
-    return ["--device-int128"] * bool(re.search(r"\b__u?int128(_t)?\b", source)) + [
+    does not define, 128-bit integers, and the headers of CUB's collectives for its header of everything."""
+    options = ["--device-int128"] if re.search(r"\b__u?int128(_t)?\b", source) else []
+    if "#include <cub/util_type.cuh>" in source:
+        options += [f"--pre-include={_header_of(name)}" for name in dict.fromkeys(_COLLECTIVE.findall(source))]
+    return options + [
         f"-D{name}={value}"
         for name, value in _MATH.items()
         if re.search(rf"\b{name}\b", source) and not re.search(rf"#[ \t]*define[ \t]+{name}\b", source)
     ]
+
+
+def _header_of(collective: str) -> str:
+    """The header of one of CUB's collectives, such as cub/block/block_radix_sort.cuh of BlockRadixSort."""
+    name = re.sub(r"(?<!^)(?=[A-Z])", "_", collective).lower()
+    return f"cub/{name.split('_')[0]}/{name}.cuh"
 
 
 def _blanked(source: str) -> str:

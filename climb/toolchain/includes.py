@@ -61,6 +61,8 @@ def missing_package(header: str, major: int) -> str:
         return pip_install("cccl", major)
     if top == "crt" and not any((folder / "crt").is_dir() for folder in folders):
         return pip_install("crt", major)
+    if top.startswith("curand") and not any((folder / "curand_kernel.h").is_file() for folder in folders):
+        return pip_install("curand", major)
     return ""
 
 
@@ -89,13 +91,14 @@ def before_cupy() -> None:
 
 
 def _companions(folder: Path) -> tuple[Path, ...]:
-    """The directories of the headers that those in `folder` include: libcu++ for cooperative groups, `crt` for mma.h.
+    """The directories of the headers that those in `folder` include: libcu++ for cooperative groups, `crt` for mma.h;
+    and of cuRAND's.
 
     A toolkit, and pip's packages from CUDA 13 on, have `crt` in `folder`; for CUDA 12 both have packages of their own.
     """
     if folder.parent.name == "cuda_runtime":
         root = folder.parent.parent
-        return root / "cuda_cccl" / "include", root / "cuda_nvcc" / "include"
+        return tuple(root / name / "include" for name in ("cuda_cccl", "cuda_nvcc", "curand"))
     return (folder / "cccl",)
 
 

@@ -16,14 +16,15 @@ _PYPI = {
     "runtime": ("nvidia-cuda-runtime-cu12", "nvidia-cuda-runtime"),
     "cccl": ("nvidia-cuda-cccl-cu12", "nvidia-cuda-cccl"),
     "crt": ("nvidia-cuda-nvcc-cu12", "nvidia-cuda-crt"),
+    "curand": ("nvidia-curand-cu12", "nvidia-curand"),
 }
 
 
 def pip_install(part: str, major: int) -> str:
-    """The command that installs `part` ("bindings", "nvrtc", "runtime", "cccl" or "crt") for CUDA `major`."""
+    """The command that installs `part` ("bindings", "nvrtc", "runtime", "cccl", "crt" or "curand") for CUDA `major`."""
     name = _PYPI[part][major > 12]
-    # Where the name has no version of CUDA in it, pip would install the newest.
-    return f"`pip install {name}`" if name.endswith("-cu12") else f'`pip install "{name}=={major}.*"`'
+    # Where the name has no version of CUDA in it, pip would install the newest; cuRAND has versions of its own.
+    return f"`pip install {name}`" if name.endswith(("-cu12", "-curand")) else f'`pip install "{name}=={major}.*"`'
 
 
 def bindings_major() -> int:

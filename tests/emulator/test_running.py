@@ -107,6 +107,20 @@ def test_integers_of_128_bits_need_no_option() -> None:
     assert int(out[0]) + (int(out[1]) << 64) == number**2 // 7
 
 
+def test_collectives_come_with_the_header_of_all_of_cub() -> None:
+    source = """#include <cub/cub.cuh>
+    __global__ void sums(const int* x, int* o) {
+        using Reduce = cub::BlockReduce<int, 64>;
+        __shared__ Reduce::TempStorage space;
+        int sum = Reduce(space).Sum(x[blockIdx.x * 64 + threadIdx.x]);
+        if (threadIdx.x == 0) o[blockIdx.x] = sum;
+    }
+    int main() { cub::DeviceReduce::Sum(nullptr, bytes, x, o, 128); sums<<<2, 64>>>(x, o); }"""
+    x, out = np.arange(128, dtype=np.int32), np.zeros(2, np.int32)
+    run(source, grid=2, block=64, args=[x, out])
+    assert out.tolist() == x.reshape(2, 64).sum(axis=1).tolist()
+
+
 INCREMENT = "__global__ void inc(float* o, const float* x, int n) { int t = threadIdx.x; if (t < n) o[t] = x[t] + 1; }"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from climb.toolchain.host_code import has_host_code, without_host_code, without_host_headers
+from climb.toolchain.host_code import has_host_code, options_like_nvcc, without_host_code, without_host_headers
 
 SOURCE = """#include <iostream>
 #include <cstdint>
@@ -57,3 +57,18 @@ def test_headers_of_the_host_are_cut_and_the_tensor_map_of_the_drivers_header_st
     assert not lines[1].strip() and not lines[3].strip()
     plain, _ = without_host_headers("#include <cuda.h>\n#include <cuda/barrier>\n")
     assert plain.split() == ["#include", "<cuda/barrier>"]
+
+
+def test_the_header_of_all_of_cub_becomes_those_of_the_collectives_in_use() -> None:
+    """NVRTC cannot read cub/cub.cuh, which has the algorithms of the host, too."""
+    source = "#include <cub/cub.cuh>\nusing R = cub::BlockRadixSort<int, 64>;\nusing W = cub::WarpReduce<int>;\n"
+    text, cuts = without_host_headers(source)
+    assert not cuts and len(text.splitlines()) == 3 and "cub.cuh" not in text
+    headers = ["cub/block/block_radix_sort.cuh", "cub/warp/warp_reduce.cuh"]
+    assert options_like_nvcc(text) == [f"--pre-include={one}" for one in headers]
+    assert not options_like_nvcc(source.replace("cub/cub.cuh", "cub/block/block_radix_sort.cuh"))
+
+
+def test_an_integer_of_128_bits_has_its_option() -> None:
+    assert options_like_nvcc("unsigned __int128 x;") == options_like_nvcc("__uint128_t x;") == ["--device-int128"]
+    assert not options_like_nvcc("int my__int128x;")

@@ -76,6 +76,15 @@ class TestHeaders:
             f"`pip install {cuda12}`" if major == 12 else f'`pip install "{cuda13}"`'
         )
 
+    def test_missing_curand_is_named_and_found_once_installed(self, only: Path) -> None:
+        install_headers(only, "runtime", "cccl", "crt")
+        assert missing_package("curand_kernel.h", 12) == "`pip install nvidia-curand-cu12`"
+        assert missing_package("curand_kernel.h", 13) == '`pip install "nvidia-cuda-runtime==13.*"`'
+        folder = only / "nvidia/curand/include"
+        folder.mkdir(parents=True)
+        (folder / "curand_kernel.h").write_text("")
+        assert not missing_package("curand_kernel.h", 12) and includes.cuda_include_dirs(12)[-1] == folder
+
     def test_headers_of_another_major_version_are_not_used(self, only: Path) -> None:
         """A toolkit of CUDA 13 beside NVRTC 12: its headers do not compile, and the error says nothing of the cause."""
         install_headers(only, "runtime", "cccl", "crt")
