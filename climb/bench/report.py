@@ -8,8 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
-from climb.bench import records, roofline
+import msgspec
+
+from climb.bench import records, roofline, versions
 from climb.bench.ladder import Ladder
 from climb.bench.problem import Size, size_label
 from climb.bench.records import Pending, Point, Record, Stale
@@ -61,6 +64,12 @@ class Row:
     pending: tuple[str, ...] = ()
 
 
+class _Counted(msgspec.Struct):
+    """What the note on versions reads of a record of counts."""
+
+    device: dict[str, Any]
+
+
 def rows_of(ladder: Ladder, record: Record | None) -> list[Row]:
     """The rows of a ladder, one for each headline size; without a record they say that it is pending."""
     state = "stale" if records.stale_points(record, ladder) else "pending" if record is None else "fresh"
@@ -91,9 +100,7 @@ def report(names: Sequence[str] | None = None, gpu: str = records.DEFAULT_GPU, f
     notes += [_PEERS] if any(row.against for row in rows) else []
     notes += [FLUSHED] if any(records.flushes_subnormals(record) for record in found) else []
     notes += [said] if (said := ceilings_note(folder or records.RECORDS / gpu)) else []
-    differing = {package: how for one in found for package, how in one.device.get("differs", {}).items()}
-    if differing:
-        notes.append(f"Not as locked: {'; '.join(f'{package} {how}' for package, how in differing.items())}.")
+    notes += [said] if (said := differing_note(found, folder or records.RECORDS / gpu)) else []
     notes += ["Not measured, and why:\n\n" + "\n".join(f"- {line}" for line in absent)] if absent else []
     return "\n\n".join([_source(found), table(rows), *notes])
 
@@ -113,6 +120,21 @@ def ceilings_note(folder: Path) -> str:
     if sessions is not None and len(sessions.sessions) > 1:
         note += " A record of an earlier session is held to the ceilings of its own."
     return note
+
+
+def differing_note(found: Iterable[Record], folder: Path) -> str:
+    """Which records, counts of Nsight Compute too, are of other versions than the locked ones; "" if none is."""
+    counted = {path.stem: records.load(path, _Counted).device for path in sorted((folder / "hardware").glob("*.json"))}
+    where: dict[str, list[str]] = {}
+    for what, devices in (("", {one.ladder: one.device for one in found}), ("counts of ", counted)):
+        names: dict[str, list[str]] = {}
+        for name, device in devices.items():
+            for package, how in versions.of_record(device).items():
+                names.setdefault(f"{package} {how}", []).append(name)
+        for how, several in names.items():
+            where.setdefault(how, []).append(what + ", ".join(several))
+    listed = "; ".join(f"{how}: {', '.join(several)}" for how, several in where.items())
+    return f"Not as locked: {listed}." if where else ""
 
 
 def absent_peers(record: Record | None, ladder: Ladder) -> list[str]:

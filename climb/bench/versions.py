@@ -7,8 +7,10 @@ a peer is its library. An installed package without its locks, outside a checkou
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from importlib import metadata
 from pathlib import Path
+from typing import Any
 
 from climb import paths
 
@@ -65,6 +67,18 @@ def differences(nvrtc: tuple[int, int], root: Path = paths.ROOT) -> dict[str, st
         if version is not None and package in pins and version.partition("+")[0] != pins[package]:
             found[package] = _said(version, pins[package])
     return found
+
+
+def of_record(device: Mapping[str, Any], root: Path = paths.ROOT) -> dict[str, str]:
+    """What a record was measured with otherwise than locked today, in words by package.
+
+    A record says so itself since 2026-11-22; an older one has the version of its compiler alone.
+    """
+    said = dict(device.get("differs", {}))
+    wanted, had = locked(root).get(COMPILER), device.get("nvrtc")
+    if wanted and had and had.split(".")[:2] != wanted.split(".")[:2]:
+        said.setdefault("nvrtc", _said(had, wanted))
+    return said
 
 
 def compiler_differs(found: dict[str, str]) -> str | None:

@@ -105,9 +105,20 @@ def prediction_errors() -> dict[str, list[Prediction]]:
 def errors_table() -> CellOutput:
     """Predicted beside measured times of the GPUs that have both; one row that says so where no GPU has."""
     rows = [
-        [gpu, one.ladder, time_text(one.seconds), time_text(one.measured_s or 0.0), f"{100 * (one.error or 0):+.0f} %"]
+        [
+            gpu,
+            one.ladder,
+            time_text(one.seconds),
+            time_text(one.measured_s or 0.0),
+            f"{round(100 * (one.error or 0)):+d} %",
+        ]
         for gpu, several in prediction_errors().items()
         for one in several
     ]
     columns = ["GPU", "ladder", "predicted", "measured", "prediction is off by"]
     return table(rows or [["pending", "", "", "", ""]], columns, caption="Predictions beside measured times")
+
+
+def _off(error: float) -> str:
+    """An error in whole percents, with its sign: ``+14 %``, and never ``-0 %``."""
+    return f"{round(100 * error):+d} %"

@@ -85,8 +85,22 @@ def test_a_record_with_other_versions_says_so_on_the_card_and_in_the_report(tmp_
     assert "Not as locked: nvrtc 13.0 (locked: 12.9.86)" in repr(
         card(before=[], minutes=1, timings=Timings(scale.ladder, "cold", record))
     )
-    assert "Not as locked: nvrtc 13.0 (locked: 12.9.86)." in report.report(["tiny_ladder.scale"], folder=tmp_path)
+    assert "Not as locked: nvrtc 13.0 (locked: 12.9.86): scale." in report.report(
+        ["tiny_ladder.scale"], folder=tmp_path
+    )
     assert "Not as locked" not in repr(card(before=[], minutes=1, timings=Timings(scale.ladder, "cold", made.record())))
+
+
+def test_an_older_record_and_counts_of_another_compiler_are_named_in_the_report(tmp_path):
+    older = {**made.DEVICE, "nvrtc": "13.0"}
+    assert versions.of_record(older) == {"nvrtc": f"13.0 (locked: {versions.locked()[versions.COMPILER]})"}
+    assert versions.of_record({**older, "nvrtc": "12.9"}) == {}
+    records.save_record(msgspec.structs.replace(made.record(), device=older), tmp_path / "scale.json")
+    (tmp_path / "hardware").mkdir()
+    (tmp_path / "hardware" / "other.json").write_bytes(msgspec.json.encode({"device": older}))
+    (tmp_path / "hardware" / "same.json").write_bytes(msgspec.json.encode({"device": {**older, "nvrtc": "12.9"}}))
+    said = report.report(["tiny_ladder.scale"], folder=tmp_path)
+    assert "Not as locked: nvrtc 13.0 (locked: 12.9.86): scale, counts of other." in said and "same" not in said
 
 
 def test_the_compiler_of_the_bindings_is_loaded_where_two_are_installed(tmp_path, monkeypatch):
