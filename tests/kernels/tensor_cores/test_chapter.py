@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
+from tools.corners import with_fault
 
-from climb import check
+from climb import BoundRung, check, cp, load_ladder
 from climb.bench.identity import expand_includes
 from climb.emulator import PendingProduct, Tensor, run
 from kernels.tensor_cores.exercises import EXHIBITS, exhibit, holder, judge, swizzle
@@ -46,3 +49,20 @@ def test_the_prefetched_exhibit_loads_into_registers_that_a_product_reads() -> N
     early = "                if (i + 1 < slices) {  // loads while the tensor cores multiply\n"
     assert text.count(early) == 1
     assert _product(text.replace(early, "                wgmma_wait<0>();\n" + early)) < 2.0**-9
+
+
+def _error_of_tiny_products(rung: BoundRung) -> float:
+    """The componentwise error of a product of factors around 2^-60."""
+    rng = np.random.default_rng(0)
+    a, b = (np.ldexp(rng.standard_normal(shape, dtype=np.float32), -60) for shape in ((32, 256), (256, 64)))
+    found = cp.asnumpy(rung(cp.asarray(a), cp.asarray(b)))
+    terms = np.abs(a).astype(np.float64) @ np.abs(b)
+    return float(np.max(np.abs(found - a.astype(np.float64) @ b) / terms))
+
+
+def test_few_rows_loses_partial_sums_below_the_normal_numbers_and_nothing_else(tmp_path: Path) -> None:
+    few = load_ladder("tgemm")["few_rows"]
+    plain = "values[0] += v.x, values[1] += v.y, values[2] += v.z, values[3] += v.w;"
+    kept = " ".join(f"values[{i}] = multiply_add(v.{xyzw}, 1.0f, values[{i}]);" for i, xyzw in enumerate("xyzw"))
+    assert _error_of_tiny_products(few) > 1e-5
+    assert _error_of_tiny_products(with_fault(few, plain, f"{{ {kept} }}", tmp_path)) < 2e-7
