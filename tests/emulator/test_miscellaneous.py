@@ -136,3 +136,15 @@ def test_unsupported_instructions_are_refused_by_name(code, says):
     with pytest.raises(UnsupportedInstruction, match=says) as caught:
         Device(body).launch("k", 1, 32, np.zeros(4, np.int32))
     assert caught.value.where.line == 3
+
+
+def test_blocks_are_spread_over_the_multiprocessors_of_an_h200():
+    body = """extern "C" __global__ void k(unsigned* o) {
+    unsigned here, all;
+    asm volatile("mov.u32 %0, %%smid;" : "=r"(here));
+    asm volatile("mov.u32 %0, %%nsmid;" : "=r"(all));
+    o[2 * blockIdx.x] = here; o[2 * blockIdx.x + 1] = all;
+}"""
+    o = np.zeros((200, 2), np.uint32)
+    Device(body).launch("k", 200, 1, o)
+    assert set(o[:, 0].tolist()) == set(range(132)) and set(o[:, 1].tolist()) == {132}

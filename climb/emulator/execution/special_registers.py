@@ -9,6 +9,7 @@ from ..isa.types import DTYPES
 from ..memory.device_memory import BLOCK_WINDOW
 from ..memory.layout import RESERVED, RESERVED_BYTES
 from ..simt.batch import Batch
+from .cooperative import MULTIPROCESSORS
 
 
 def special_registers(batch: Batch) -> dict[str, np.ndarray]:
@@ -31,6 +32,7 @@ def special_registers(batch: Batch) -> dict[str, np.ndarray]:
     lane = thread % 32
     out["%laneid"], out["%warpid"] = lane, thread // 32
     out["%nwarpid"] = np.array([[-(-batch.threads // 32)]])
+    out["%smid"], out["%nsmid"] = linear % MULTIPROCESSORS, np.array([[MULTIPROCESSORS]])
     one = np.ones((), np.uint64)
     bit = one << lane.astype(np.uint64)
     full = np.uint64(0xFFFFFFFF)
