@@ -229,3 +229,13 @@ extern "C" __global__ void parent(int* x) {
     with pytest.raises(UnsupportedInstruction, match="dynamic parallelism") as caught:
         device.launch("parent", 1, 1, np.zeros(32, np.int32))
     assert caught.value.where.line == 3
+
+
+@pytest.mark.parametrize("result", ["int", "float4", "char"])
+def test_a_call_through_a_pointer_that_no_function_fits_is_a_fault_when_it_is_made(result: str) -> None:
+    body = f"""__device__ {result} (*none)(int, double);
+    extern "C" __global__ void k({result}* o) {{ if (threadIdx.x < 32) return; o[0] = none(3, 2.0); }}"""
+    device = Device(body)
+    device.launch("k", 1, 32, np.zeros(16, np.int8))
+    with pytest.raises(BadCall, match="wrong call: through a null pointer"):
+        device.launch("k", 1, 64, np.zeros(16, np.int8))

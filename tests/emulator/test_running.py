@@ -169,6 +169,18 @@ def test_a_launch_beyond_the_limits_of_gpus_is_refused(grid, block, says: str) -
         run("__global__ void k() {}", grid=grid, block=block)
 
 
+@pytest.mark.parametrize("words", [12288, 12289])
+def test_a_kernel_that_declares_more_shared_memory_than_a_block_may_is_refused(words: int) -> None:
+    source = "__global__ void k(int* x) { __shared__ int s[WORDS]; s[x[0]] = 3; x[1] = s[x[0]]; }"
+    x = np.array([words - 1, 0], np.int32)
+    if words > 12288:
+        with pytest.raises(LaunchError, match="declares 49156 bytes of shared memory; a block may declare 49152"):
+            run(source, grid=1, block=1, args=[x], options=[f"-DWORDS={words}"])
+    else:
+        run(source, grid=1, block=1, args=[x], options=[f"-DWORDS={words}"])
+    assert x[1] == (3 if words == 12288 else 0)
+
+
 def test_run_reports_missing_files_kernels_and_bad_symbols() -> None:
     with pytest.raises(FileNotFoundError, match=r"no file missing\.cu"):
         run("missing.cu", grid=1, block=1)

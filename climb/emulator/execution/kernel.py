@@ -39,6 +39,7 @@ MAX_THREADS = 1024
 MAX_BLOCK = (1024, 1024, 64)
 MAX_GRID = (2**31 - 1, 65535, 65535)
 MAX_SHARED = 227 * 1024
+MAX_DECLARED = 48 * 1024
 MAX_CLUSTER = 8
 REGISTERS = 1 << 16
 MAX_STEPS = 2_000_000
@@ -174,7 +175,11 @@ class Kernel:
             raise self._wrong(f"the block {block} is larger than {MAX_BLOCK}")
         if any(extent > most for extent, most in zip(grid, MAX_GRID, strict=True)):
             raise self._wrong(f"the grid {grid} is larger than {MAX_GRID}")
-        total = self._translated.layout.shared_bytes + shared_bytes
+        declared = self._translated.layout.shared_bytes
+        total = declared + shared_bytes
+        if declared > MAX_DECLARED:
+            what = f"the kernel declares {declared} bytes of shared memory; a block may declare {MAX_DECLARED}"
+            raise self._wrong(what + ". For more, declare `extern __shared__` and pass shared_mem= at the launch")
         if shared_bytes < 0 or total > MAX_SHARED:
             raise self._wrong(f"{total} bytes of shared memory; a block can have {MAX_SHARED}")
 

@@ -76,6 +76,8 @@ class _Inliner:
         self.program, self.out, self.refuse, self.count = program, out, refuse, 0
         self.graph = CallGraph(program)
         self.shared: dict[str, tuple[list[ptx.Register], list[ptx.Register]]] = {}
+        #: The results of calls through a pointer that no function of the module fits: such a call never returns.
+        self.never: set[str] = set()
 
     def copy(
         self, function: ptx.Function, suffix: str, parameters: dict[str, str], end: str | None, stack: tuple[str, ...]
@@ -206,6 +208,8 @@ class _Inliner:
             there = ptx.Symbol(f"{name}@{number}")
             self.out.body.append(replace(item, opcode="bra", operands=(there,), guard=(flag, False)))
         self._add("call.unknown", pointer, like=item)
+        if not targets:
+            self.never.update(one.name for one in results)
         self._add("bra", ptx.Symbol(f"called@{number}"), like=item)
         for name in targets:
             self.out.body.append(ptx.Label(f"{name}@{number}"))
@@ -270,6 +274,9 @@ class _Inliner:
         for index, one in enumerate(items):
             offset = address.offset + address.base.offset + index * nbytes
             name = f"%{address.base.name}+{offset}"
+            if load and address.base.name in self.never:
+                self._add(f"mov.b{8 * max(nbytes, 2)}", one, ptx.Immediate(0), like=item)
+                continue
             if load and name not in self.out.registers:
                 self.refuse(item, "a parameter is read where it was not written")
             place = self._register(address.base.name, offset, f"b{max(8 * nbytes, 16)}")
