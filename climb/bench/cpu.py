@@ -1,8 +1,9 @@
 """The same problem on the CPU, for scale: ``climb record --only cpu LADDER ...``.
 
 A ladder that has CPU times has a module ``cpu`` beside its rungs, with ``SIZES`` and ``METHODS``: what a user of NumPy
-or PyTorch would write. Each is verified, then timed by the host's clock, with caches as the run before left them. The
-command writes ``records/<gpu>/cpu/<ladder>.json``, where the GPU is that of the same machine; a chapter reads it with
+or PyTorch would write. Each is verified, then timed by the host's clock, with caches as the run before left them. Where
+the float64 reference of a size takes minutes, ``CHECKED`` names the sizes to verify at, the largest last. The command
+writes ``records/<gpu>/cpu/<ladder>.json``, where the GPU is that of the same machine; a chapter reads it with
 ``cpu_times(ladder)``.
 """
 
@@ -16,10 +17,11 @@ import os
 import platform
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -129,26 +131,39 @@ def record_cpu(name: str, folder: Path | None = None) -> Path:
         "commit": hardware.commit(),
         "device": device,
         "processor": processor_block(),
-        "points": [point for size in module.SIZES for point in measure(ladder, size, module.METHODS)],
+        "points": [p for size in module.SIZES for p in measure(ladder, size, module.METHODS, _checked(module))],
     }
     path = cpu_path(ladder.name, hardware.gpu_slug(device["name"]), folder)
     records.save(path, data, CpuRecord)
     return path
 
 
-def measure(ladder: Ladder, size: Size, methods: tuple[Method, ...]) -> list[dict[str, Any]]:
-    """Verify and time the methods at one size. Raises WrongResult before it times what is wrong."""
+def _checked(module: ModuleType) -> tuple[Size, ...]:
+    """The sizes to verify at: all that are timed, unless the module names some."""
+    return getattr(module, "CHECKED", module.SIZES)
+
+
+def measure(
+    ladder: Ladder, size: Size, methods: tuple[Method, ...], checked: Sequence[Size] = ()
+) -> list[dict[str, Any]]:
+    """Verify and time the methods at one size; verify at the last of ``checked`` if they do not include the size.
+
+    Raises WrongResult before it times what is wrong.
+    """
     problem, host = ladder.problem, ladder.inputs(size)
+    at = size if not checked or size in checked else checked[-1]
+    known = host if at is size or at == size else ladder.inputs(at)
     (output,) = problem.outputs
-    expected = problem.reference(host, size)[output.name]
+    expected = problem.reference(known, at)[output.name]
     points = []
     for method in methods:
         if problem.flops(size) > method.most_flops:
             continue
-        run = method.prepare(host, size)
-        found = compare(np.ascontiguousarray(run()), expected, problem.tolerance(size))
+        found = compare(np.ascontiguousarray(method.prepare(known, at)()), expected, problem.tolerance(at))
         if found.wrong:
-            raise WrongResult(f"{ladder.name} '{method.name}' on the CPU at {size_label(size)}: {found.wrong} wrong")
+            raise WrongResult(f"{ladder.name} '{method.name}' on the CPU at {size_label(at)}: {found.wrong} wrong")
+        run = method.prepare(host, size)
+        run()
         samples = list(records.rounded(_samples(run)))
         points.append({"name": method.name, "call": method.call, "size": dict(size), "samples": samples,
                        "max_rel_error": found.error})  # fmt: skip
@@ -156,7 +171,7 @@ def measure(ladder: Ladder, size: Size, methods: tuple[Method, ...]) -> list[dic
 
 
 def _samples(run: Callable[[], object]) -> list[float]:
-    """Seconds of each run; the run that verified was the warm-up."""
+    """Seconds of each run, after one to warm up."""
     taken: list[float] = []
     while len(taken) < LEAST or (len(taken) < MOST and sum(taken) < SECONDS):
         start = time.perf_counter()

@@ -61,7 +61,7 @@ def test_right_method_is_run_to_verify_and_then_to_time(monkeypatch):
     ran = []
     (point,) = cpu.measure(scale.ladder, SIZE, (method(ran=ran), method("slow", most_flops=1, ran=ran)))
     assert (point["name"], point["size"], point["samples"]) == ("NumPy", SIZE, [0.5] * 7)
-    assert ran == ["NumPy"] * 8 and 0 <= point["max_rel_error"] < 1e-6
+    assert ran == ["NumPy"] * 9 and 0 <= point["max_rel_error"] < 1e-6
 
 
 def test_slow_method_is_run_twice(monkeypatch):
@@ -69,6 +69,20 @@ def test_slow_method_is_run_twice(monkeypatch):
     monkeypatch.setattr(cpu.time, "perf_counter", lambda: float(next(clock)))
     (point,) = cpu.measure(scale.ladder, SIZE, (method(),))
     assert point["samples"] == [50.0, 50.0]
+
+
+def test_size_whose_reference_takes_too_long_is_verified_at_the_largest_that_is_checked():
+    sizes = []
+
+    def prepare(arrays, size):
+        sizes.append(size["n"])
+        return lambda: 2 * arrays["x"] + np.float32(1)
+
+    checked = ({"n": 16}, {"n": 64})
+    (point,) = cpu.measure(scale.ladder, SIZE, (cpu.Method("NumPy", "2 * x + 1", prepare),), checked)
+    assert sizes == [64, 1024] and point["size"] == SIZE
+    with pytest.raises(WrongResult, match=r"at n=64: 64 wrong"):
+        cpu.measure(scale.ladder, SIZE, (method(added=1.5),), checked)
 
 
 def test_wrong_method_is_not_timed():

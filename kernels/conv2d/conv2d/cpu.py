@@ -11,6 +11,8 @@ from climb.bench.problem import Size
 from kernels.conv2d.conv2d import problem
 
 SIZES = problem.headline
+#: The float64 sum of a larger filter takes half a minute and more.
+CHECKED = SIZES[:1]
 
 
 def _numpy(arrays: dict[str, np.ndarray], size: Size) -> Callable[[], np.ndarray]:
@@ -37,6 +39,6 @@ def _torch(arrays: dict[str, np.ndarray], size: Size) -> Callable[[], np.ndarray
 
 
 METHODS = (
-    Method("NumPy", "a multiply and an add of whole images for each tap, on one core", _numpy, most_flops=8e9),
+    Method("NumPy", "a multiply and an add of whole images for each tap, on one core", _numpy, most_flops=4e9),
     Method("PyTorch", "torch.nn.functional.conv2d", _torch),
 )
