@@ -70,6 +70,7 @@ _WHERE = {
     "display.listings": ("diff", "launch", "source"),
     "display.playgrounds": ("playground",),
     "display.prose_numbers": ("number", "say"),
+    "display.rounding_table": ("rounding_table",),
     "display.shared_tables": ("shared_check_table", "shared_times_table", "steps_table"),
     "display.sources": ("claims_table", "reported"),
     "display.stepper.divergence": ("divergence_stepper",),
