@@ -275,14 +275,14 @@ def _compiled(args: argparse.Namespace, source: _Source) -> tuple[Compiled, str]
 
 def _read(file: str) -> _Source:
     """The device code of the file. Raises UsageError."""
-    from climb.toolchain.host_code import without_host_code
+    from climb.toolchain.host_code import read_source, without_host_code
 
     path = Path(file)
     if not path.is_file():
         raise UsageError(f"no file {file}" if not path.is_dir() else f"{file} is a folder; expected a .cu file")
     try:
-        text = path.read_text(encoding="utf-8-sig")  # reads Windows line ends as \n
-    except (OSError, UnicodeDecodeError) as error:
+        text = read_source(path)
+    except OSError as error:
         raise UsageError(f"cannot read {file}: {error}") from None
     device, cuts = without_host_code(text)
     return _Source(device, text, path.name, str(path.resolve().parent), cuts)

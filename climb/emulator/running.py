@@ -17,7 +17,13 @@ from pathlib import Path
 import numpy as np
 
 from climb.toolchain import Compiled, ToolchainError, compile_cuda, disassemble, resources
-from climb.toolchain.host_code import has_host_code, options_like_nvcc, without_host_code, without_host_headers
+from climb.toolchain.host_code import (
+    has_host_code,
+    options_like_nvcc,
+    read_source,
+    without_host_code,
+    without_host_headers,
+)
 from climb.toolchain.names import demangled
 
 from . import ptx
@@ -230,7 +236,7 @@ def _read(source: str | Path) -> tuple[str, str, tuple[str, ...]]:
         path = Path(source)
         if not path.is_file():
             raise FileNotFoundError(f"no file {source}")
-        return path.read_text(encoding="utf-8"), path.name, (str(path.resolve().parent),)
+        return read_source(path), path.name, (str(path.resolve().parent),)
     return source, "kernel.cu", ()
 
 
