@@ -275,7 +275,8 @@ def _compiled(args: argparse.Namespace, source: _Source) -> tuple[Compiled, str]
 
 def _read(file: str) -> _Source:
     """The device code of the file. Raises UsageError."""
-    from climb.toolchain.host_code import read_source, without_host_code
+    from climb.toolchain.host_code import without_host_code
+    from climb.toolchain.includes import read_source
 
     path = Path(file)
     if not path.is_file():

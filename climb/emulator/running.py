@@ -17,13 +17,8 @@ from pathlib import Path
 import numpy as np
 
 from climb.toolchain import Compiled, ToolchainError, compile_cuda, disassemble, resources
-from climb.toolchain.host_code import (
-    has_host_code,
-    options_like_nvcc,
-    read_source,
-    without_host_code,
-    without_host_headers,
-)
+from climb.toolchain.host_code import has_host_code, options_like_nvcc, without_host_code, without_host_headers
+from climb.toolchain.includes import read_source
 from climb.toolchain.names import demangled
 
 from . import ptx

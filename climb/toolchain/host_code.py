@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from pathlib import Path
 
 #: Headers for the host alone. Others, such as <cstdint> and <cuda/std/...>, NVRTC and CUDA's wheels bring.
 _HOST_HEADERS = re.compile(
@@ -57,17 +56,6 @@ class Cut:
     def __str__(self) -> str:
         lines = f"line {self.first}" if self.first == self.last else f"lines {self.first}-{self.last}"
         return f"{self.name} ({lines})"
-
-
-def read_source(path: Path) -> str:
-    """The text of a source file, which may begin with a byte order mark. nvcc takes any encoding that extends ASCII; a
-    file that is not UTF-8 is read as Latin-1, which has a character for each byte. Raises OSError."""
-    data = path.read_bytes()
-    try:
-        text = data.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        text = data.decode("latin-1")
-    return text.replace("\r\n", "\n").replace("\r", "\n")
 
 
 def has_host_code(source: str) -> bool:

@@ -13,6 +13,17 @@ from climb.toolchain.packages import bindings_major, pip_install, preload, site_
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"\n]+)[>"]', re.MULTILINE)
 
 
+def read_source(path: Path) -> str:
+    """The text of a source file, which may begin with a byte order mark. nvcc takes any encoding that extends ASCII; a
+    file that is not UTF-8 is read as Latin-1, which has a character for each byte. Raises OSError."""
+    data = path.read_bytes()
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        text = data.decode("latin-1")
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
 def included_files(source: str, include_dirs: Sequence[str | Path]) -> dict[str, str]:
     """Name and text of each file that `source` includes from `include_dirs`, directly or through another file.
 
@@ -28,7 +39,7 @@ def included_files(source: str, include_dirs: Sequence[str | Path]) -> dict[str,
             for folder in include_dirs:
                 path = Path(folder, name)
                 if path.is_file():
-                    found[name] = path.read_text(encoding="utf-8")
+                    found[name] = read_source(path)
                     pending.append(found[name])
                     break
     return found

@@ -2,17 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-import pytest
-
-from climb.toolchain.host_code import (
-    has_host_code,
-    options_like_nvcc,
-    read_source,
-    without_host_code,
-    without_host_headers,
-)
+from climb.toolchain.host_code import has_host_code, options_like_nvcc, without_host_code, without_host_headers
 
 SOURCE = """#include <iostream>
 #include <cstdint>
@@ -82,10 +72,3 @@ def test_the_header_of_all_of_cub_becomes_those_of_the_collectives_in_use() -> N
 def test_an_integer_of_128_bits_has_its_option() -> None:
     assert options_like_nvcc("unsigned __int128 x;") == options_like_nvcc("__uint128_t x;") == ["--device-int128"]
     assert not options_like_nvcc("int my__int128x;")
-
-
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "latin-1"])
-def test_a_source_may_have_a_mark_windows_line_ends_and_letters_of_latin_1(encoding: str, tmp_path: Path) -> None:
-    path, text = tmp_path / "a.cu", "// Größe\n__global__ void k() {}\n"
-    path.write_bytes(text.replace("\n", "\r\n").encode(encoding))
-    assert read_source(path) == text

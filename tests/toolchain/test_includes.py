@@ -9,7 +9,7 @@ import pytest
 from toolchain.sources import compiled_error
 
 from climb.toolchain import compile_cuda, disassemble, includes
-from climb.toolchain.includes import cuda_include_dirs, included_files
+from climb.toolchain.includes import cuda_include_dirs, included_files, read_source
 from climb.toolchain.nvrtc import nvrtc_version
 
 
@@ -128,3 +128,12 @@ def test_cupy_finds_the_headers_of_the_bindings_where_those_of_two_versions_are_
         cuda_include_dirs.cache_clear()
     assert found == [*(str(tmp_path / "nvidia" / folder) for folder in layouts[major]), "elsewhere"]
     assert asked == ["cufft"]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "latin-1"])
+def test_a_source_may_have_a_mark_windows_line_ends_and_letters_of_latin_1(encoding: str, tmp_path: Path) -> None:
+    path, text = tmp_path / "a.cu", "// Größe\n__global__ void k() {}\n"
+    path.write_bytes(text.replace("\n", "\r\n").encode(encoding))
+    assert read_source(path) == text
+    (tmp_path / "b.cu").write_text('#include "a.cu"')
+    assert included_files('#include "b.cu"', [tmp_path])["a.cu"] == text
