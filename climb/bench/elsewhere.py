@@ -35,6 +35,10 @@ def show_claims_in_notebook() -> None:
 
 
 def check_claim(holds: Callable[[], object], text: str) -> None:
-    """Print a claim that does not hold. ``holds`` is a function of no arguments."""
+    """Print a claim that does not hold, and which records of the book's GPU it may rest on beside the chosen one's.
+
+    ``holds`` is a function of no arguments.
+    """
     if not holds():
-        print(f"Not so on {records.DEFAULT_GPU}: {text}")
+        mixed = f" (with {records.BOOK_GPU}'s records of {', '.join(records.STOOD_IN)})" if records.STOOD_IN else ""
+        print(f"Not so on {records.DEFAULT_GPU}{mixed}: {text}")

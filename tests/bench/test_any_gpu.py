@@ -96,6 +96,15 @@ def test_variable_chooses_the_gpu_and_the_first_line_says_what_stands_in():
     assert first.endswith("; CLIMB_GPU=nvidia-t4 has no record yet") and gpu == "NVIDIA H200"
 
 
+def test_false_claim_says_which_records_of_the_books_gpu_it_may_rest_on(two_gpus, capsys):
+    records.STOOD_IN.clear()
+    assert timings("saxpy", gpu=OTHER).reference.gpu == "NVIDIA H200"
+    records.gpu_with("hardware/saxpy.json", OTHER)
+    elsewhere.check_claim(lambda: False, "x > 1")
+    records.STOOD_IN.clear()
+    assert "(with nvidia-h200's records of saxpy, hardware/saxpy): x > 1\n" in capsys.readouterr().out
+
+
 def test_false_claim_is_printed_and_the_cell_goes_on(capsys):
     cell = "def twice(x):\n    assert x > 1, 'never shown'\n    return 2 * x\nassert twice(2) == 4\ny = twice(1)"
     names = {"__climb_claim__": elsewhere.check_claim}

@@ -26,7 +26,16 @@ from climb.bench.records.ceilings import (
     save_ceilings,
     spread_of,
 )
-from climb.bench.records.choice import BOOK_GPU, DEFAULT_GPU, RECORDS, VARIABLE, chosen_gpu, gpu_with, stands_in
+from climb.bench.records.choice import (
+    BOOK_GPU,
+    DEFAULT_GPU,
+    RECORDS,
+    STOOD_IN,
+    VARIABLE,
+    chosen_gpu,
+    gpu_with,
+    stands_in,
+)
 from climb.bench.records.false_peers import without_false_peers
 from climb.bench.records.freshness import (
     Pending,
@@ -65,6 +74,7 @@ __all__ = [
     "FULL_CLOCK",
     "RECORDS",
     "REGIMES",
+    "STOOD_IN",
     "VARIABLE",
     "CeilingPoint",
     "Ceilings",
@@ -156,6 +166,7 @@ def _chosen_or_book(ladder: str, gpu: str) -> Record:
     """The chosen GPU's record if it has every point of the book's, else the book's."""
     chosen, book = (find_record(ladder, folder=RECORDS / one) for one in (gpu, BOOK_GPU))
     if chosen is None or (book is not None and not chosen.keys >= book.keys):
+        STOOD_IN[ladder] = None
         return load_record(ladder, folder=RECORDS / BOOK_GPU)
     return chosen
 

@@ -25,6 +25,8 @@ def chosen_gpu() -> str:
 
 #: The reader's choice, made when the process starts.
 DEFAULT_GPU = chosen_gpu()
+#: What the book's records have stood in for so far, as ladders or places in the folder, in the order of the questions.
+STOOD_IN: dict[str, None] = {}
 
 
 def stands_in(gpu: str) -> bool:
@@ -34,4 +36,7 @@ def stands_in(gpu: str) -> bool:
 
 def gpu_with(place: str, gpu: str) -> str:
     """The GPU whose file at this place is shown, such as ``hardware/transpose.json``: ``gpu``, or the book's GPU."""
-    return BOOK_GPU if stands_in(gpu) and not (RECORDS / gpu / place).exists() else gpu
+    if not stands_in(gpu) or (RECORDS / gpu / place).exists():
+        return gpu
+    STOOD_IN[place.removesuffix(".json")] = None
+    return BOOK_GPU
