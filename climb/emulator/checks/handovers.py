@@ -131,7 +131,7 @@ class Handovers:
                 self.places[place] = own
 
     def handed(self, to: np.ndarray, of: np.ndarray) -> Handed:
-        """What blocks `to` know of blocks `of`; arrays of one shape."""
+        """What blocks `to` know of blocks `of`; the arrays broadcast."""
         receivers, row = np.unique(to, return_inverse=True)
         empty = nothing(self.fences.size)
         known = [self.known.get(block, empty) for block in receivers.tolist()]

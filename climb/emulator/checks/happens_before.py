@@ -342,51 +342,46 @@ class Clock:
         return found & ~self._handed_over(before, lanes, ids, launch_wide)
 
     def _partially_synchronized(self, before: np.ndarray, lanes: Lanes, launch_wide: bool, reads: bool) -> np.ndarray:
-        """Where the later thread has since waited for the earlier one at a partial synchronisation."""
-        shape, threads = np.broadcast_shapes(before.shape, (*lanes.shape, 1)), self.shape[1]
-        block, thread = (np.broadcast_to(each[:, :, None], shape) for each in (lanes.block, lanes.thread))
+        """Where the later thread has since waited for the earlier one at a partial synchronisation.
+
+        Arrays keep the axes that they differ along: few lanes are compared at a time, and to spread each array over
+        all of them would take longer than to compare them.
+        """
+        threads, block, thread = self.shape[1], lanes.block[:, :, None], lanes.thread[:, :, None]
         earlier, kind = before & ID, before >> KIND & 3
-        other = np.broadcast_to(earlier % threads if launch_wide else earlier, shape)
-        kind = np.broadcast_to(kind, shape)
-        same_block = np.ones(shape, np.bool_)
-        if launch_wide:
-            same_block = (earlier // threads == block + self.start) & (kind != BLOCKS)
-        warp, other_warp = thread // WARP, other // WARP
-        inside = (warp == other_warp) & (kind <= WARP_LANES)
-        out = np.zeros(shape, np.bool_)
+        other = earlier % threads if launch_wide else earlier
+        warp, other_warp, of_warp = thread // WARP, other // WARP, kind <= WARP_LANES
+        inside = (warp == other_warp) & of_warp
+        out = np.False_
         lane_order = self.exchange_order if reads and self.exchange_order is not None else self.lane_order
         if lane_order is not None:
             groups = block * self.warps_in_block + warp
-            out |= inside & (lane_order.times(groups, thread % WARP, other % WARP, kind == ONE) > before)
+            out = inside & (lane_order.times(groups, thread % WARP, other % WARP, kind == ONE) > before)
         if self.warp_order is not None:
-            out |= ~inside & (self.warp_order.times(block, warp, other_warp, kind <= WARP_LANES) > before)
-        return same_block & out
+            out = out | ~inside & (self.warp_order.times(block, warp, other_warp, of_warp) > before)
+        if launch_wide:
+            out = out & (earlier // threads == block + self.start) & (kind != BLOCKS)
+        return out
 
     def _handed_over(self, before: np.ndarray, lanes: Lanes, ids: np.ndarray, launch_wide: bool) -> np.ndarray:
-        """Where the earlier thread's access has been handed over to the later thread."""
-        shape = np.broadcast_shapes(before.shape, (*lanes.shape, 1))
+        """Where the earlier thread's access has been handed over to the later thread; as `_partially_synchronized`."""
         threads, time = self.shape[1], before & TIME
         earlier, kind = before & ID, before >> KIND & 3
-        block = np.broadcast_to(lanes.block[:, :, None], shape)
-        thread = np.broadcast_to(lanes.thread[:, :, None], shape)
-        other_block = np.broadcast_to(earlier // threads if launch_wide else block + self.start, shape)
-        other_thread = np.broadcast_to(earlier % threads if launch_wide else earlier, shape)
-        same = (other_block == block + self.start) & (kind < BLOCKS)
-        out = np.zeros(shape, np.bool_)
-        if same.any():
-            own_fences = self._fences if self._fences is not None else np.zeros(self.shape, np.int64)
-            own_acquires = self._acquires if self._acquires is not None else np.zeros(self.shape, np.int64)
+        block, thread = lanes.block[:, :, None], lanes.thread[:, :, None]
+        mine = block + self.start
+        other_block, other_thread = (earlier // threads, earlier % threads) if launch_wide else (mine, earlier)
+        same = (other_block == mine) & (kind < BLOCKS)
+        of_warp, out = kind <= WARP_LANES, np.False_
+        if same.any() and self._fences is not None and self._acquires is not None:
             # A combined stamp holds the thread that has accessed the cell last: at least that one must have fenced.
-            fenced = own_fences[block, np.minimum(other_thread, threads - 1)]
-            taken = own_acquires[block, thread]
-            out = same & (fenced > time) & (taken > time)
+            fenced = self._fences[block, np.minimum(other_thread, threads - 1)]
+            out = same & (fenced > time) & (self._acquires[block, thread] > time)
             if self.mbarriers is not None and out.any():
-                warps = thread // WARP, other_thread // WARP
-                out &= self.mbarriers.knows(block, *warps, kind <= WARP_LANES, time)
+                out = out & self.mbarriers.knows(block, thread // WARP, other_thread // WARP, of_warp, time)
         if not same.all():
-            handed = self.events.handovers.handed(block + self.start, other_block)
+            handed = self.events.handovers.handed(mine, other_block)
             found = handed.base > time
             found |= (kind == ONE) & (other_thread == handed.thread) & (handed.own > time)
-            found |= (kind <= WARP_LANES) & (other_thread // WARP == handed.thread // WARP) & (handed.mates > time)
-            out |= ~same & found
+            found |= of_warp & (other_thread // WARP == handed.thread // WARP) & (handed.mates > time)
+            out = out | ~same & found
         return out

@@ -61,5 +61,6 @@ class PartialSynchronization:
         self.since = np.where(waiting[:, :, None], np.maximum(known, joint[:, None, :]), self.since)
 
     def times(self, group: np.ndarray, to: np.ndarray, of: np.ndarray, one: np.ndarray) -> np.ndarray:
-        """`since[group, to, of]` for arrays of one shape; the latest over all members where `one` does not hold."""
-        return np.where(one, self.since[group, to, of], self.since.max(axis=2)[group, to])
+        """`since[group, to, of]`, all broadcast; the latest over all members where `one` does not hold."""
+        found = self.since[group, to, of]
+        return found if one.all() else np.where(one, found, self.since.max(axis=2)[group, to])
