@@ -102,6 +102,7 @@ def lay_out(function: ptx.Function, variables: Iterable[ptx.Variable], symbols: 
         for item in function.body
         if isinstance(item, ptx.Instruction)
         for operand in item.operands
+        if type(operand) is not ptx.Register  # as most are
         for name in _symbols(operand)
     }
     dynamic = []

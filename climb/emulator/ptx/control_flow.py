@@ -293,16 +293,17 @@ def _violations(blocks: list[Block], order: list[int]) -> int:
     """The number of branches with a block that can run before their paths join but comes after the join in `order`."""
     place = {node: i for i, node in enumerate(order)}
     joins, count = post_dominators(blocks), 0
+    successors = [block.successors for block in blocks]
     for block in blocks:
         if block.guard is None or joins[block.index] < 0:
             continue
         join = joins[block.index]
-        seen, stack = {join}, list(block.successors)
+        seen, stack = {join}, list(successors[block.index])
         while stack:
             node = stack.pop()
             if node not in seen:
                 seen.add(node)
-                stack.extend(blocks[node].successors)
+                stack.extend(successors[node])
         count += any(place[node] > place[join] for node in seen)
     return count
 
@@ -330,10 +331,11 @@ def _liveness(blocks: list[Block], roles: Roles) -> None:
         block.reads, block.writes = frozenset(reads), frozenset(writes)
         block.live = block.reads
     changed = True
+    backwards = [(block, [blocks[each] for each in block.successors]) for block in reversed(blocks)]
     while changed:
         changed = False
-        for block in reversed(blocks):
-            after = frozenset().union(*(blocks[s].live for s in block.successors))
+        for block, successors in backwards:
+            after = frozenset().union(*(each.live for each in successors))
             live = block.reads | (after - block.writes)
             if live != block.live:
                 block.live = live

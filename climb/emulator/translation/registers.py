@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Sequence
 
 from .. import ptx
 from ..isa import Rule, lookup
@@ -69,24 +69,24 @@ def remembered(plain: Roles) -> Roles:
 
 def register_kinds(function: ptx.Function) -> dict[str, str]:
     """The type in which each register is kept between blocks: the one that most of its uses ask for."""
-    votes: dict[str, Counter] = {name: Counter() for name in function.registers}
+    votes: dict[str, dict[str, int]] = {name: {} for name in function.registers}
 
     def vote(operand: ptx.Operand, kind: str) -> None:
-        if isinstance(operand, ptx.Register) and operand.name in votes and not open_kind(kind):
-            votes[operand.name][kind] += 1
+        if type(operand) is ptx.Register and not open_kind(kind):
+            found = votes.get(operand.name)
+            if found is not None:
+                found[kind] = found.get(kind, 0) + 1
 
     for item in function.body:
         if isinstance(item, ptx.Label):
             continue
-        rule = rule_of(item.opcode)
-        kinds = rule.results + rule.operands
-        for operand, kind in zip(item.operands, kinds, strict=False):
+        rule, opcode = rule_of(item.opcode), item.opcode
+        for operand, kind in zip(item.operands, rule.results + rule.operands, strict=False):
             vote(operand, kind)
         for operand in item.operands:
-            if isinstance(operand, ptx.Address) and isinstance(operand.base, ptx.Register):
+            if type(operand) is ptx.Address:
                 vote(operand.base, "s64")
-        last = item.opcode.rsplit(".", 1)[-1]
-        if item.opcode.startswith(("ld.", "st.")) and last in DTYPES:
+        if opcode.startswith(("ld.", "st.")) and (last := opcode.rsplit(".", 1)[-1]) in DTYPES:
             for operand in item.operands:
                 for part in operand.items if isinstance(operand, ptx.Vector) else (operand,):
                     vote(part, last)
@@ -131,7 +131,19 @@ def address_registers(function: ptx.Function) -> frozenset[str]:
 
 def flushed_registers(function: ptx.Function, roles: Roles) -> frozenset[str]:
     """Registers that never hold a subnormal float32: every write flushes, or copies such a register."""
-    writes = [(name, item) for item in function.body if isinstance(item, ptx.Instruction) for name in roles(item)[0]]
+    safe: set[str] = set()
+    copies: list[tuple[list[str], Sequence[ptx.Operand]]] = []
+    unsafe: set[str] = set()
+    for item in function.body:
+        if not isinstance(item, ptx.Instruction):
+            continue
+        written, _ = roles(item)
+        safe.update(written)
+        copied = _copied(item)
+        if copied:
+            copies.append((written, copied))
+        elif not _flushes(item):
+            unsafe.update(written)
 
     def keeps(operand: ptx.Operand) -> bool:
         if isinstance(operand, ptx.Register):
@@ -141,19 +153,25 @@ def flushed_registers(function: ptx.Function, roles: Roles) -> frozenset[str]:
             return bool(exponent) or not fraction
         return False
 
-    def flushes(item: ptx.Instruction) -> bool:
-        rule = rule_of(item.opcode)
-        if rule.ftz:
-            return rule.results == ("f32",)
-        if item.opcode in ("mov.f32", "mov.b32", "mov.u32"):
-            return keeps(item.operands[1])
-        if item.opcode in ("selp.f32", "selp.b32"):
-            return keeps(item.operands[1]) and keeps(item.operands[2])
-        return item.opcode.startswith("cvt.rn.f32.") and item.opcode.rsplit(".", 1)[1][0] in "su"
+    while unsafe:
+        safe -= unsafe
+        spoiled = (written for written, copied in copies if not all(map(keeps, copied)))
+        unsafe = {name for written in spoiled for name in written if name in safe}
+    return frozenset(safe)
 
-    safe = frozenset(name for name, _ in writes)
-    while True:
-        kept = safe - {name for name, item in writes if not flushes(item)}
-        if kept == safe:
-            return safe
-        safe = kept
+
+def _copied(item: ptx.Instruction) -> Sequence[ptx.Operand]:
+    """The operands of which an instruction copies one; none for other instructions."""
+    if rule_of(item.opcode).ftz:
+        return ()
+    if item.opcode in ("mov.f32", "mov.b32", "mov.u32"):
+        return item.operands[1:2]
+    return item.operands[1:3] if item.opcode in ("selp.f32", "selp.b32") else ()
+
+
+def _flushes(item: ptx.Instruction) -> bool:
+    """Whether an instruction that copies nothing never writes a subnormal float32."""
+    rule = rule_of(item.opcode)
+    if rule.ftz:
+        return rule.results == ("f32",)
+    return item.opcode.startswith("cvt.rn.f32.") and item.opcode.rsplit(".", 1)[1][0] in "su"
