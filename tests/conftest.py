@@ -41,11 +41,18 @@ def pytest_configure(config: pytest.Config) -> None:
         warm_kernels.install()
 
 
+#: Begins with a build of the book, for which other tests wait: chapters run on the other workers meanwhile.
+_BUILDS = "test_accessibility.py"
+#: Folders of tests that start processes and compile much, some of them for ten seconds.
+_LONG = ("validation", "cli")
+
+
 def _place(item: pytest.Item) -> int:
-    """Where a file stands among the others: chapters first, which take long; then what waits for the built book; then
-    the checks of rungs."""
-    folder, file = item.path.parent, item.path.name
-    return 0 if file.endswith(".ipynb") else 1 if folder.name == "book" else 2 if file == "test_rungs.py" else 3
+    """Where a file stands among the others: the first that builds the book; chapters, which take long; then what waits
+    for the built book; then long files, and the checks of rungs. Short files at the end leave no worker alone."""
+    folder, file = item.path.parent.name, item.path.name
+    first = [file == _BUILDS, file.endswith(".ipynb"), folder == "book", folder in _LONG, file == "test_rungs.py", True]
+    return first.index(True)
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
