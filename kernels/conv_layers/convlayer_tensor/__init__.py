@@ -34,7 +34,7 @@ problem = replace(
         {"n": 5, "c_in": 4, "c_out": 2, "k": 3, "batch": 0},
         {"n": 1, "c_in": 1, "c_out": 1, "k": 3, "batch": 1},
         {"n": 3, "c_in": 4, "c_out": 2, "k": 1, "batch": 1},
-        {"n": 20, "c_in": 20, "c_out": 65, "k": 3, "batch": 2},
+        {"n": 20, "c_in": 20, "c_out": 65, "k": 3, "batch": 1},
         {"n": 9, "c_in": 7, "c_out": 3, "k": 3, "batch": 1},
         {"n": 6, "c_in": 4, "c_out": 3, "k": 3, "batch": 2},
         {"n": 4, "c_in": 4, "c_out": 3, "k": 3, "batch": 2},
