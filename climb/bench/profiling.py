@@ -82,7 +82,6 @@ ALSO: dict[str, tuple[dict[str, int], ...]] = {
         *({"n": 1 << 22, "stride": stride} for stride in (16, 32, 64)),
         *({"n": 1 << 24, "stride": stride} for stride in (33, 65)),
     ),
-    "shifted": tuple({"n": 1 << 24, "offset": offset} for offset in (0, 1)),
 }
 
 #: Sizes that are profiled instead of the recorded ones, because a first rung is too slow to replay for each counter.

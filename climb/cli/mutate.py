@@ -24,6 +24,9 @@ CALLED = ("bench", "emulator")
 #: Test files that are traced once to know what each test calls: folders and files from the repository's root.
 TRACED = (
     "tests/bench",
+    "tests/cli/test_compare.py",
+    "tests/cli/test_described_arguments.py",
+    "tests/cli/test_merge.py",
     "tests/emulator",
     "tests/fake_cupy",
     "tests/display",

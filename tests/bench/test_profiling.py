@@ -11,6 +11,7 @@ from tiny_ladder import scale
 
 from climb.bench import alignment, cuda, profiling
 from climb.bench.ladder import BoundRung
+from climb.bench.registry import load_ladder
 
 
 @pytest.fixture
@@ -56,3 +57,12 @@ def test_inputs_whose_kind_of_data_matters_are_the_problems(launched):
     ((rung, size, arrays),) = launched
     assert (rung, size) == ("plain", {"n": 5, "data": "ones"})
     assert arrays["x"].tolist() == [1.0] * 5 and arrays["y"].tolist() == [0.0] * 5
+
+
+def test_further_sizes_are_those_of_ladders_of_the_book_that_some_rung_takes():
+    for name, sizes in {**profiling.ALSO, **profiling.INSTEAD}.items():
+        ladder = load_ladder(name)
+        for size in sizes:
+            assert any(rung.rung.requires(size) is None for rung in ladder), (name, size)
+            assert set(size) == set(ladder.problem.headline[0]), (name, size)
+            assert all(value > 0 for value in size.values() if isinstance(value, int)), (name, size)

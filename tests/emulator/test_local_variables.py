@@ -13,11 +13,14 @@ SOURCE = """
 struct Pair { int first[4]; int second[4]; };
 __device__ __noinline__ void fill(int* to, int n, int value) { for (int i = 0; i < n; ++i) to[i] = value + i; }
 extern "C" __global__ void arrays(int* x, int n, int m) {
+    __shared__ int one;  // beside the local variables
     int wide[40], small[4], last[8];
+    if (threadIdx.x == 0) one = 1;
+    __syncthreads();
     fill(wide, 40, 0);
     fill(last, 8, 50);
     fill(small, n, 100);
-    last[m & 15] += 1;
+    last[m & 15] += one;
     x[threadIdx.x] = wide[(n + 35) & 63] + small[x[0] & 3] + last[x[1] & 7];
 }
 extern "C" __global__ void members(int* x, int n) {

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from harness import Device
 
+from climb.emulator import load
 from climb.emulator.counters import address_patterns
 from climb.emulator.errors import OutOfBounds, Uninitialised
+from climb.emulator.ptx.control_flow import Block, post_dominators
 from climb.emulator.runtime import global_memory
 from climb.emulator.simt import groups, masks
 from climb.toolchain import compile_cuda
@@ -59,6 +61,19 @@ extern "C" __global__ void indexed(const float* in, const int4* which, float* ou
     int4 at = which[i ^ 1];
     out[i] = in[at.x] + in[at.y] * in[at.z] - in[at.w];
 }
+extern "C" __global__ void stores_inside(const float* in, float* out, int n, int m)
+{
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    float x = 1;
+    if (i % 3 < m) {
+        x += in[i];
+        if (in[n - 1 - i] + 1 > x) { out[n + i] = x; x = x * in[i / 2] + 3; }
+        x += 1;
+    }
+    if (i % 5 < m) x += in[i];
+    if (i % 7 < m) while (x < 8 + in[i]) x *= 1.5f;  // a loop of one block
+    out[i] = x;
+}
 extern "C" __global__ void same_rows(const float* in, float* out, int n, unsigned m)
 {
     int x = blockIdx.x % 3 * 16 + threadIdx.x, y = threadIdx.y;
@@ -86,6 +101,7 @@ LAUNCHES = {
     "either": (8, 128, MIXED),
     "wide": (4, 128, WIDE),
     "indexed": (4, 128, INDEXED),
+    "stores_inside": (4, 128, (RNG.random(512, np.float32), np.zeros(1024, np.float32), 512, 2)),
     "same_rows": (6, (16, 16), (RNG.random(64 * 64, np.float32), np.zeros(6 * 256, np.float32), 64, 41)),
 }  # fmt: skip
 
@@ -187,3 +203,33 @@ def test_reads_of_bytes_that_nothing_has_written_are_found_under_a_mask(monkeypa
     assert any(each is not None for each in loads)
     with pytest.raises(Uninitialised, match="fresh"):
         device.launch("outside", 4, 128, fresh, np.zeros(512, np.float32), 512, 0)
+
+
+def test_lanes_are_marked_where_all_blocks_up_to_the_join_may_run_under_a_mask() -> None:
+    """Not where one of them stores, however deep in the branch it is."""
+    joined = refused = 0
+    for name in ("stencil", "either", "wide", "outside", "stores_inside"):
+        blocks = load(COMPILED.ptx).kernel(name).code.blocks
+        joins = post_dominators(blocks)
+        for block in blocks:
+            if block.guard is None:
+                assert block.join == -1
+                continue
+            inside, forward = _before(joins[block.index], block, blocks)
+            fits = forward and all(blocks[each].maskable for each in inside)
+            assert block.join == (joins[block.index] if fits else -1), (name, block.index)
+            joined += fits
+            refused += not fits and all(blocks[each].maskable for each in inside & set(block.successors))
+    assert joined > 3 and refused > 0
+
+
+def _before(join: int, branch: Block, blocks: list[Block]) -> tuple[set[int], bool]:
+    """The blocks that can run between a branch and its join, and whether every step leads forward, up to the join."""
+    steps = {(branch.index, each) for each in branch.successors}
+    while True:
+        more = {(node, each) for _, node in steps if node != join for each in blocks[node].successors}
+        if more <= steps:
+            break
+        steps |= more
+    forward = all(before < node <= join for before, node in steps)
+    return {node for _, node in steps} - {join}, forward

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from harness import Device
+from harness import Device, run_ptx
 
 from climb.emulator import ALL_CHECKS, Misaligned, UnsupportedInstruction, checking
+from climb.emulator.memory.device_memory import LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW
 
 
 def test_clocks_grow_and_are_the_same_in_every_run():
@@ -122,12 +123,30 @@ extern "C" __global__ void k(int* o) {
     assert out.tolist() == [64, 1, 63, 77, 77]
 
 
+TEXTURE = (
+    'float v[4]; asm volatile("%s;" : "=f"(v[0]), "=f"(v[1]), "=f"(v[2]), "=f"(v[3]) : "l"((unsigned long long)o), '
+    '"f"(1.0f));'
+)
+
+
 @pytest.mark.parametrize(
     ("code", "says"),
     [
         (
             'asm volatile("multimem.red.relaxed.gpu.global.add.u32 [%0], 1;" :: "l"(o));',
             "multimem.red.relaxed.gpu.global.add.u32 is not supported",
+        ),
+        (
+            TEXTURE.replace("%s", "tex.2d.v4.f32.f32 {%0, %1, %2, %3}, [%4, {%5, %5}], {1, 2}"),
+            "offsets and depth comparisons",
+        ),
+        (
+            TEXTURE.replace("%s", "tex.2d.v4.f32.f32 {%0, %1, %2, %3}, [%4, {%5, %5}], %5"),
+            "offsets and depth comparisons",
+        ),
+        (
+            TEXTURE.replace("%s", "tld4.r.2d.v4.f32.f32 {%0, %1, %2, %3}, [%4, {%5, %5}], {1, 2}"),
+            "offsets and depth comparisons",
         ),
     ],
 )
@@ -148,3 +167,32 @@ def test_blocks_are_spread_over_the_multiprocessors_of_an_h200():
     o = np.zeros((200, 2), np.uint32)
     Device(body).launch("k", 200, 1, o)
     assert set(o[:, 0].tolist()) == set(range(132)) and set(o[:, 1].tolist()) == {132}
+
+
+@pytest.mark.parametrize("space", ["shared", "local", "param", "global"])
+def test_a_generic_address_is_in_the_window_of_one_space(space):
+    """At the first and the last byte of each window, and beside them; what is in no window is global."""
+    windows = {"shared": SHARED_WINDOW, "local": LOCAL_WINDOW, "param": PARAM_WINDOW}
+    size = LOCAL_WINDOW - SHARED_WINDOW
+    # Of the window of shared memory, only blocks that are there have addresses.
+    values = [1, SHARED_WINDOW - 1, SHARED_WINDOW, SHARED_WINDOW + 64, LOCAL_WINDOW, LOCAL_WINDOW + 1, PARAM_WINDOW - 1,
+              PARAM_WINDOW, PARAM_WINDOW + size - 1, PARAM_WINDOW + size, 1 << 46]  # fmt: skip
+    of = [next((name for name, start in windows.items() if start <= each < start + size), "global") for each in values]
+    (found,) = run_ptx(
+        f"isspacep.{space} %q, %i0; selp.u32 %o0, 1, 0, %q;", [("u64", values)], ["u32"], ".reg .pred %q;"
+    )
+    assert found.tolist() == [each == space for each in of]
+
+
+def test_pointers_of_a_kernel_are_in_the_windows_of_what_they_point_to():
+    body = """__constant__ int fixed; __device__ int variable;
+extern "C" __global__ void k(unsigned* o, const __grid_constant__ int given) {
+    __shared__ int s; int l[8]; s = 0; l[threadIdx.x] = 1;
+    const void* at[] = {&s, l, &variable, o, &given};
+    for (int i = 0; i < 5; ++i)
+        o[i] = __isShared(at[i]) | __isLocal(at[i]) << 1 | (i < 4 && __isGlobal(at[i])) << 2
+            | __isGridConstant(at[i]) << 3;
+    o[5] = l[threadIdx.x]; }"""
+    out = np.zeros(6, np.uint32)
+    Device(body).launch("k", 1, 1, out, 5)
+    assert out[:5].tolist() == [1, 2, 4, 4, 8]

@@ -7,7 +7,7 @@ import pytest
 from harness import Device
 
 from climb.emulator import EndlessLoop, Schedule
-from climb.emulator.execution.progress import loop_at, loop_body
+from climb.emulator.execution.progress import loop_at, loop_body, outermost_body
 from climb.emulator.execution.schedules import scheduling
 
 ENDLESS = r"""
@@ -172,6 +172,24 @@ def test_the_condition_of_a_loop_depends_on_its_registers_and_memory(endless, fi
     assert [(each.memory, each.clock) for each in sums] == [(True, False)]
     assert not any(name.startswith("%f") for name in sums[0].registers)
     assert any(each.clock for each in deadline)
+
+
+def test_a_loop_with_all_loops_around_it_is_what_leads_to_its_head_and_back(finite):
+    """Of the nested loops, with code before and after them, and of all other kernels with loops."""
+    seen = 0
+    for name in ("nested", "polls", "count_up", "ping_pong", "rallies_and_counts"):
+        blocks = finite.kernel(name).code.blocks
+        leads = np.zeros((len(blocks), len(blocks)), np.bool_)
+        for block in blocks:
+            leads[block.index, list(block.successors)] = True
+        for _ in blocks:
+            leads |= (leads.astype(int) @ leads.astype(int)) > 0
+        for head in _heads(blocks):
+            expected = set(np.flatnonzero(leads[head] & leads[:, head]).tolist())
+            assert outermost_body(blocks, head) == expected | {head}, (name, head)
+            assert len(expected) < len(blocks)
+            seen += loop_body(blocks, head) < expected
+    assert seen > 0  # a loop with another one around it
 
 
 def _heads(blocks):

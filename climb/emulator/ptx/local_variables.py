@@ -57,7 +57,6 @@ def separate(function: ptx.Function, named: Named) -> None:
         return None if at is None else ptx.Symbol(parts[at].name, offset - starts[at])
 
     body: list[ptx.Instruction | ptx.Label] = []
-    registers = dict(function.registers)
     for item in function.body:
         if isinstance(item, ptx.Label) or not any(_frame(operand) for operand in item.operands):
             body.append(item)
@@ -71,14 +70,10 @@ def separate(function: ptx.Function, named: Named) -> None:
         symbol = place(rest[0].value)
         if symbol is None:
             return
-        address = target
+        body.append(replace(item, opcode="mov.u64", operands=(target, symbol)))
         if source.name == "%SP":
-            address = ptx.Register(f"{target.name} in local memory")
-            registers[address.name] = "b64"
-        body.append(replace(item, opcode="mov.u64", operands=(address, symbol)))
-        if source.name == "%SP":
-            body.append(replace(item, opcode="cvta.local.u64", operands=(target, address)))
-    function.body, function.registers = body, registers
+            body.append(replace(item, opcode="cvta.local.u64", operands=(target, target)))
+    function.body = body
     function.variables = [each for each in function.variables if each is not depot]
     # The depot keeps an address, since the code computes it; nothing is stored there any more.
     function.variables += [replace(depot, nbytes=min(depot.nbytes, 16)), *parts]

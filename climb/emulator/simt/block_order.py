@@ -14,14 +14,14 @@ Extent = tuple[int, int, int]
 
 @dataclass(frozen=True)
 class BlockOrder:
-    """A grid of clusters of `cluster` blocks each, both (x, y, z); without clusters, each block is one of its own.
+    """A grid of clusters of `cluster` blocks each, both (x, y, z); (1, 1, 1) without clusters.
 
     Blocks are numbered by their cluster, then by their rank in it, x fastest in both. For clusters of one block this is
     the usual linear index.
     """
 
     grid: Extent
-    cluster: Extent = (1, 1, 1)
+    cluster: Extent
 
     @cached_property
     def size(self) -> int:

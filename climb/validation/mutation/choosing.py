@@ -20,8 +20,8 @@ AREAS = {
 _NOT_RUNGS = ("exercises", "exhibits")
 #: Of a package: what is run by hand and times itself, and what only a GPU can run.
 _NOT_LIBRARY = ("__main__.py", "bench.py", "speed.py", "cold.py", "cub.py", "cublas.py", "cublaslt.py", "cudnn.py",
-                "cudnn_graph.py", "cufft_callbacks.py", "cutensor.py", "cutlass.py", "frameworks.py", "npp.py",
-                "triton_kernels.py", "triton_peers.py", "unfolded.py")  # fmt: skip
+                "cudnn_graph.py", "cufft_callbacks.py", "cusparselt.py", "cutensor.py", "cutlass.py", "frameworks.py",
+                "npp.py", "triton_kernels.py", "triton_peers.py", "unfolded.py")  # fmt: skip
 
 
 def files_of(root: Path, area: str) -> list[str]:
