@@ -6,7 +6,16 @@ import numpy as np
 import pytest
 from harness import Device
 
-from climb.emulator import ALL_CHECKS, AsyncRace, Misaligned, OutOfBounds, Race, UnsupportedInstruction, checking
+from climb.emulator import (
+    ALL_CHECKS,
+    AsyncRace,
+    Misaligned,
+    MissingProxyFence,
+    OutOfBounds,
+    Race,
+    UnsupportedInstruction,
+    checking,
+)
 
 PIPELINE = r"""
 #include <cuda_pipeline.h>
@@ -181,3 +190,29 @@ def test_a_shared_array_that_is_not_aligned_for_a_bulk_copy_is_named():
     }"""
     with pytest.raises(Misaligned, match=r"of a bulk copy at .*, byte 0 of tile, .* 16; declare tile alignas\(16\)"):
         Device(source).launch("k", 1, 32, np.zeros(4, np.float32))
+
+
+@pytest.mark.parametrize(("fenced", "right"), [("wait", True), ("barrier", True), ("commit", False), ("", False)])
+def test_a_bulk_copy_of_what_copies_have_brought_needs_a_proxy_fence_after_the_wait(fenced: str, right: bool):
+    """PTX ISA: cp.async is performed in the generic proxy, cp.async.bulk in the asynchronous one."""
+    fence = 'asm volatile("fence.proxy.async.shared::cta;" ::: "memory");'
+    commit, wait, barrier = (fence if fenced == one else "" for one in ("commit", "wait", "barrier"))
+    source = f"""#include <cuda_pipeline.h>
+    extern "C" __global__ void k(const float* x, float* o) {{
+        __shared__ alignas(16) float tile[64];
+        __pipeline_memcpy_async(&tile[threadIdx.x], x + threadIdx.x, 4);
+        __pipeline_commit(); {commit}
+        __pipeline_wait_prior(0); {wait}
+        __syncthreads();
+        if (threadIdx.x > 0) return;
+        {barrier}
+        asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], 256;\\ncp.async.bulk.commit_group;\\n"
+                     "cp.async.bulk.wait_group 0;" ::"l"(o), "r"((unsigned)__cvta_generic_to_shared(tile)) : "memory");
+    }}"""
+    x, o = np.arange(64, dtype=np.float32), np.zeros(64, np.float32)
+    if right:
+        Device(source).launch("k", 1, 64, x, o)
+        assert (o == x).all()
+    else:
+        with pytest.raises(MissingProxyFence, match="byte 0 of tile"):
+            Device(source).launch("k", 1, 64, x, o)

@@ -17,8 +17,11 @@ from .faults import place, place_of
 from .races import name_of
 from .stamps import ID, TICK
 
-#: Instructions whose writes go through the asynchronous proxy themselves.
-_ASYNCHRONOUS = ("cp", "wgmma")
+
+def _asynchronous(site: Site) -> bool:
+    """Whether the writes of an instruction go through the asynchronous proxy themselves: those of cp.async do not, by
+    the PTX ISA, if it is no bulk copy."""
+    return site.opcode[0] == "wgmma" or (site.opcode[0] == "cp" and "bulk" in site.opcode)
 
 
 def fence(group: Group) -> None:
@@ -52,7 +55,7 @@ def check_fenced(group: Group, site: Site, address: np.ndarray) -> None:
     events = clock.events
     for tick in np.unique(before[open_] >> TICK).tolist():
         earlier = events.sites[tick]
-        if earlier is None or earlier.opcode[0] in _ASYNCHRONOUS or earlier.action == "atomic":
+        if earlier is None or _asynchronous(earlier) or earlier.action == "atomic":
             open_ &= before >> TICK != tick
     if not open_.any():
         return
