@@ -10,7 +10,8 @@ import argparse
 import sys
 
 from climb import paths
-from climb.cli.errors import Unavailable, UsageError
+from climb.cli import common
+from climb.cli.errors import UsageError
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -23,10 +24,8 @@ def run(args: argparse.Namespace) -> int:
     from climb.cli.scaffold.first_cell import read_address, replaced, write_address
     from climb.cli.scaffold.notebook import read
 
-    config = paths.ROOT / "_config.yml"
-    if not config.is_file():
-        raise Unavailable("the address is written into a checkout of the repository; this is an installed package")
-    address = read_address(config)
+    common.need_checkout("writing the address into the chapters")
+    address = read_address(paths.ROOT / "_config.yml")
     changed = []
     for chapter in sorted((paths.ROOT / "book").glob("*.ipynb")):
         try:

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from climb import paths
 from climb.cli.errors import Unavailable, UsageError
 
 if TYPE_CHECKING:
@@ -82,6 +83,12 @@ def need_gpu(what: str) -> None:
         raise Unavailable(
             f"{what} needs an NVIDIA GPU and CuPy (pip install '.[gpu]'); here kernels run on the emulator"
         )
+
+
+def need_checkout(what: str) -> None:
+    """Raise Unavailable in an installed package. ``what`` begins the message: "drawing the pictures of README.md"."""
+    if not paths.IN_CHECKOUT:
+        raise Unavailable(f"{what} needs a checkout of the repository; this is an installed package")
 
 
 def check_versions(go_on: bool) -> None:

@@ -13,8 +13,7 @@ from __future__ import annotations
 
 import argparse
 
-from climb import paths
-from climb.cli.errors import UsageError
+from climb.cli import common
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -34,8 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Make the files and print the next steps. Raises UsageError before anything is written."""
-    if not paths.IN_CHECKOUT:
-        raise UsageError("it needs a checkout of the repository, to which it adds files")
+    common.need_checkout("adding files")
     if args.kind == "rung":
         from climb.cli.scaffold.rung import new_rung
 

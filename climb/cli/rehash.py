@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import subprocess
 
+from climb.cli import common
 from climb.cli.errors import UsageError
 
 
@@ -22,6 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Convert and report. 0: all points have today's hash; 1: some were left. Raises UsageError."""
+    common.need_checkout("comparing with a commit")
     from climb.validation.rehash.convert import checkout, convert, inventory_of
 
     renamed = parse_renames(args.renamed)

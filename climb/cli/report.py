@@ -12,6 +12,8 @@ from __future__ import annotations
 import argparse
 import sys
 
+from climb.cli import common
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The arguments of ``climb report``."""
@@ -28,6 +30,8 @@ def run(args: argparse.Namespace) -> int:
     gpu = args.gpu or records.DEFAULT_GPU
     if SEVERAL.search(gpu):
         return _several(gpu, args.check)
+    if args.readme or (args.check and gpu == records.BOOK_GPU):
+        common.need_checkout("comparing with README.md" if args.check else "writing README.md")
     block = report.report(gpu=gpu)
     if args.readme:
         report.write_readme(block)

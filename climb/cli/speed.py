@@ -42,6 +42,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _compare(commit: str) -> int:
+    common.need_checkout("comparing with a commit")
     from climb import paths
     from climb.bench.earlier_speed import compare
 

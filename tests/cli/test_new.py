@@ -296,9 +296,18 @@ def test_an_existing_file_is_not_overwritten(copy: Copy) -> None:
     assert copy.files() == before
 
 
+@pytest.mark.parametrize(
+    "argv",
+    [
+        ["new", "chapter", "float4"], ["report", "--readme"], ["report", "--check"], ["figures"], ["address"],
+        ["rehash", "--from", "HEAD"], ["speed", "--against", "HEAD"],
+    ],
+)  # fmt: skip
 def test_an_installed_package_says_that_it_needs_a_checkout(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    argv: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(paths, "IN_CHECKOUT", False)
-    assert main(["new", "chapter", "float4"]) == 2
-    assert "needs a checkout" in capsys.readouterr().err
+    assert main(argv) == 1
+    shown = capsys.readouterr()
+    assert shown.out == "" and shown.err.startswith(f"climb {argv[0]}: ") and shown.err.count("\n") == 1
+    assert shown.err.endswith(" needs a checkout of the repository; this is an installed package\n")
