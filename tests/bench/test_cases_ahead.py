@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+import os
+
 import numpy as np
 import pytest
 from tiny_ladder import scale
@@ -40,6 +43,15 @@ def test_cases_are_those_of_the_measuring_process_in_order_with_some_left_out(ah
         taken = Case.make(ladder, size, 3, ahead=there)
         assert taken.reference.keys() == here.reference.keys() and taken.magnitudes() is there["magnitudes"]
     assert ahead.take(*CASES[0]) is None, "it is not in the order"
+
+
+def test_cases_that_are_done_with_leave_no_file_open(ahead):
+    before = len(os.listdir("/proc/self/fd"))
+    taken = [ahead.take(name, size) for name, size in CASES]
+    assert all(each is not None for each in taken)
+    del taken
+    gc.collect()
+    assert len(os.listdir("/proc/self/fd")) == before
 
 
 def test_a_process_that_ends_leaves_its_cases_to_the_measuring_process(ahead, capfd):

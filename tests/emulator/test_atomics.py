@@ -139,6 +139,14 @@ def test_lanes_at_one_address_are_counted():
     # All at one address: 31 lanes come after lane 0. All apart: none. Two addresses for 32 lanes: 30.
     # Sectors: 32 turns at one address; 4 in one turn; 16 turns at two addresses of one sector.
     assert (found.requests, found.same_address, found.sectors) == (3, 61, 32 + 4 + 16)
+    device = Device("""extern "C" __global__ void k(const int* a, int* o) {
+    __shared__ int s[32]; if (threadIdx.x < 32) s[threadIdx.x] = 0;
+    __syncthreads(); atomicAdd(s + a[threadIdx.x], 1); __syncthreads();
+    if (threadIdx.x < 32) o[threadIdx.x] = s[threadIdx.x]; }""")
+    out = np.zeros(32, np.int32)
+    shared = device.launch("k", 1, 96, data, out).total("shared atomic")
+    assert (shared.requests, shared.same_address) == (3, 61)
+    assert out.tolist() == np.bincount(data, minlength=32).tolist()
 
 
 def test_the_last_block_to_finish_sees_all_results():
