@@ -8,6 +8,8 @@ from harness import Device
 from test_function_pointers import SOURCE as RECURSIVE
 
 from climb.emulator import OutOfBounds
+from climb.emulator.ptx.local_variables import separate
+from climb.emulator.ptx.parser import parse
 
 SOURCE = """
 struct Pair { int first[4]; int second[4]; };
@@ -73,3 +75,28 @@ def test_local_arrays_of_recursive_functions_are_told_apart_too() -> None:
     device.memory.stack_bytes = 1 << 16
     device.launch("sorts", 1, 8, x, 0)
     assert (x == expected).all()
+
+
+@pytest.mark.parametrize(
+    ("use", "apart"),
+    [
+        ("add.u64 %rd1, %SP, 16;", True), ("add.u64 %rd1, %SPL, 0;", True), ("add.u64 %rd1, %SP, 32;", False),
+        ("sub.u64 %rd1, %SP, 16;", False), ("add.u64 %rd1, %SP, %rd2;", False), ("add.u64 %rd1, %rd2, %SP;", False),
+        ("ld.u32 %r1, [%SP+16];", False),
+    ],
+)  # fmt: skip
+def test_variables_stay_together_where_a_use_of_their_address_is_not_understood(use: str, apart: bool) -> None:
+    text = f""".version 8.8
+.target sm_90
+.address_size 64
+.visible .entry k() {{
+.local .align 16 .b8 __local_depot0[32];
+.reg .b64 %SP; .reg .b64 %SPL; .reg .b64 %rd<9>; .reg .b32 %r<9>;
+mov.u64 %SPL, __local_depot0;
+cvta.local.u64 %SP, %SPL;
+{use}
+ret;
+}}"""
+    (function,) = parse(text).functions.values()
+    separate(function, {"__local_depot0": {0: "one", 16: "two"}})
+    assert ("two@16" in {each.name for each in function.variables}) == apart
