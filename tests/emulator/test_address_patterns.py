@@ -127,3 +127,14 @@ def test_blocks_that_use_shared_memory_alike_get_the_values_of_the_general_way(
         expected = given.reshape(20, 128)[:, source // 32 * 32 + np.arange(128) * step % 32].copy()
         expected[:, 0] = given[0]
         assert np.array_equal(found[0][0].reshape(20, 128), expected)
+
+
+@pytest.mark.parametrize("measure", [*MEASURES, *cost_model.SHARED_MEASURES.values(), cost_model.local_sectors])
+def test_cost_of_a_single_lane_is_that_of_its_pattern(monkeypatch, measure: cost_model.Measure) -> None:
+    """Wherever in a cache line it accesses memory, and wherever in its warp it is."""
+    monkeypatch.setattr(access_cost, "_single", {})  # so that the first of several addresses answers for the others
+    for width in (1, 2, 4, 8, 16):
+        for thread, start in ((thread, start) for thread in (0, 37) for start in range(64)):
+            lanes, address = Lanes(np.array([[1]]), np.array([[thread]]), 96, True), np.array([[start + 4096]])
+            found = access_cost.access_cost(lanes, address, -4, width, measure)
+            assert found == access_cost._of_lanes(lanes, address, -4, width, measure)

@@ -205,8 +205,9 @@ class Clock:
             if self._wide_fences is None:
                 self._wide_fences = np.zeros((3, *self.shape), np.int64)
             here = lanes.block, lanes.thread
-            for into, times in zip(self._wide_fences, (self.events.now, self.barriers, self.warps), strict=True):
-                into[here] = np.broadcast_to(times, self.shape)[here]
+            self._wide_fences[0][here] = self.events.now
+            for into, times in zip(self._wide_fences[1:], (self.barriers, self.warps), strict=True):
+                into[here] = times if times.size == 1 else np.broadcast_to(times, self.shape)[here]
         self.events.fenced = True
 
     def complete_relaxed_loads(self, lanes: Lanes, wide: bool) -> None:

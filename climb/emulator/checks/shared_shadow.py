@@ -88,8 +88,9 @@ class SharedShadow:
         for which in ("reads", "atomics"):
             self._check(which, index, ids, group, site, address)
         self._check("writes", index, ids, group, site, address, changed)
-        stamps = np.broadcast_to(stamp | ids, np.broadcast_shapes(index.shape, ids.shape))
-        index = np.broadcast_to(index, stamps.shape)
+        stamps = stamp | ids
+        if index.shape != stamps.shape:
+            index, stamps = np.broadcast_arrays(index, stamps)
         self.cells.writes[index] = stamps
         self.last_write = stamp
         lost = (self.cells.writes.take(index) != stamps).any(axis=2)
@@ -238,8 +239,8 @@ class SharedShadow:
         for index, stamps, lanes in log:
             if which == "reads" and not lanes.ragged and lanes.shape[1] > 2 and _same_in_a_block(index):
                 index, (stamps, lanes) = index[:, :1], _of_two_lanes(stamps, lanes)
-            shape = np.broadcast_shapes(index.shape, stamps.shape)
-            index, stamps = np.broadcast_to(index, shape), np.broadcast_to(stamps, shape)
+            if index.shape != stamps.shape:
+                index, stamps = np.broadcast_arrays(index, stamps)
             if which == "atomics":
                 self.cells.enter_atomics(index, stamps, self.clock, lanes, False)
             else:

@@ -44,6 +44,8 @@ class AccessCost(NamedTuple):
 
 
 _known: dict[tuple, tuple[int, int]] = {}
+#: What single lanes' accesses cost: by measure, width, place in the sector, and place in the warp.
+_single: dict[tuple[Measure, int, int, int], AccessCost] = {}
 #: Odd multipliers that hash the addresses of a warp: powers of Knuth's, modulo 2^64.
 _MULTIPLIERS = np.full(WARP, 6364136223846793005, np.int64).cumprod()
 WIDEST = 16  # bytes of an access
@@ -54,6 +56,23 @@ def access_cost(lanes: Lanes, address: np.ndarray, offset: int, width: int, meas
 
     `measure` is one of the functions of the cost model that count rows of 32 lanes.
     """
+    if lanes.shape == (1, 1) and address.size == 1:
+        return _of_one_lane(lanes, address, offset, width, measure)
+    return _of_lanes(lanes, address, offset, width, measure)
+
+
+def _of_one_lane(lanes: Lanes, address: np.ndarray, offset: int, width: int, measure: Measure) -> AccessCost:
+    """As `access_cost`. One lane never collides with another, so the place in a sector decides what it costs. Single
+    lanes use bulk copies and mbarriers, and to find a pattern would take longer than what they do."""
+    at = address.item() + offset
+    key = measure, width, at & SECTOR - 1, lanes.thread.item() % WARP
+    found = _single.get(key)
+    if found is None:
+        found = _single[key] = _of_lanes(lanes, address, offset, width, measure)
+    return AccessCost(found.achieved, found.ideal, at, at, found.misaligned)
+
+
+def _of_lanes(lanes: Lanes, address: np.ndarray, offset: int, width: int, measure: Measure) -> AccessCost:
     pattern, moved = pattern_of(lanes, address)
     offset += moved
     if measure is atomic_sectors:

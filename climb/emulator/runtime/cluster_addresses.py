@@ -28,8 +28,12 @@ def resolve(group: Group, site: Site, address: np.ndarray) -> tuple[np.ndarray, 
     that has left the kernel.
     """
     lanes = group.lanes
-    full = np.broadcast_to(address, lanes.shape) + site.offset
-    rank, own, size = full >> RANK, np.broadcast_to(lanes.block, lanes.shape), group.batch.order.size
+    full, own = address + site.offset, lanes.block
+    if full.shape != lanes.shape:
+        full = np.broadcast_to(full, lanes.shape)
+    if own.shape != lanes.shape:
+        own = np.broadcast_to(own, lanes.shape)
+    rank, size = full >> RANK, group.batch.order.size
     if size == 1 and not rank.any():
         return own, full
     bad = (rank < 0) | (rank >= size)

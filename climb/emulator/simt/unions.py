@@ -27,11 +27,11 @@ class Union:
     def join(self, values: list[np.ndarray]) -> np.ndarray:
         """The value of the joined lanes from one value for each subset."""
         first = values[0]
-        if all(value is first for value in values) and first.shape == (1, 1):
-            return first
-        if all(value.shape == (1, 1) for value in values):
-            bits = first.tobytes()
-            if all(value.tobytes() == bits for value in values):
+        if first.shape == (1, 1):
+            for value in values:  # a generator would take longer than what it looks at
+                if value is not first and (value.shape != (1, 1) or value.tobytes() != first.tobytes()):
+                    break
+            else:
                 return first
         if self.axis == 0:
             columns = max(value.shape[1] for value in values)
