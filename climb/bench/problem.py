@@ -29,6 +29,17 @@ def size_label(size: Size) -> str:
     return ", ".join(f"{key}={value}" for key, value in size.items())
 
 
+def short_size(size: Size) -> str:
+    """A size as text without its keys, with large powers of two as such: ``2^29 x 3``."""
+    return " x ".join(map(_extent, size.values()))
+
+
+def _extent(extent: int | str) -> str:
+    if isinstance(extent, int) and extent > 1 << 16 and extent.bit_count() == 1:
+        return f"2^{extent.bit_length() - 1}"
+    return str(extent)
+
+
 @dataclass(frozen=True)
 class Argument:
     """One array that a problem reads or writes.

@@ -14,7 +14,7 @@ import msgspec
 
 from climb.bench import records, roofline, versions
 from climb.bench.ladder import Ladder
-from climb.bench.problem import Size, size_label
+from climb.bench.problem import Size, short_size, size_label
 from climb.bench.records import Pending, Point, Record, Stale
 from climb.bench.records.ceilings import MEANING
 from climb.bench.registry import ladder_names, load_ladder
@@ -228,7 +228,7 @@ def _row(ladder: Ladder, record: Record | None, size: Size, state: str) -> Row:
 
 def cells_of(row: Row) -> list[str]:
     """The cells of a row in Markdown, in the order of ``HEAD``."""
-    size = " x ".join(_extent(extent) for extent in row.size.values())
+    size = short_size(row.size)
     state = row.state + (f", pending: {', '.join(row.pending)}" if row.pending else "")
     if state != "fresh":
         state += f": `{records.command(row.ladder)}`"
@@ -253,13 +253,6 @@ def _times(ratio: float) -> str:
 def _at(clock: int | None) -> str:
     """The clock of a peer that ran slower than the GPU can, after its name."""
     return f" (at {clock} MHz)" if clock else ""
-
-
-def _extent(extent: int | str) -> str:
-    """An extent as text, with large powers of two as ``2^29``."""
-    if isinstance(extent, int) and extent > 1 << 16 and extent.bit_count() == 1:
-        return f"2^{extent.bit_length() - 1}"
-    return str(extent)
 
 
 def _source(found: Sequence[Record]) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from climb.bench import records
-from climb.bench.problem import size_label
+from climb.bench.problem import short_size
 from climb.bench.records import Point
 from climb.bench.registry import ladder_names, load_ladder
 from climb.bench.shown_peers import like_for_like, shown
@@ -31,7 +31,7 @@ def rounding_table(names: Iterable[str] | None = None, gpu: str = records.DEFAUL
         alike = [p for p in shown(of_peers, ladder.problem.precision) if like_for_like(p, ladder.problem.precision)]
         if measured:
             best = min(measured, key=lambda p: p.median_s)
-            rows.append([ladder.name, size_label(size), *_cells(best), *(_cells(alike[0]) if alike else [""] * 3)])
+            rows.append([ladder.name, short_size(size), *_cells(best), *(_cells(alike[0]) if alike else [""] * 3)])
     columns = ["ladder", "size", "best rung", "normwise", "componentwise", "library", "normwise ", "componentwise "]
     return table(rows, columns, caption="Largest errors against float64")
 

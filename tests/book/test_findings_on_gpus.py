@@ -43,10 +43,16 @@ def _best_factors_differ(of: Of) -> bool:
 
 
 def _below_full_clock(of: Of) -> bool:
-    record = of("tensor_f16").reference
-    (point,) = (p for p in record.points if p.regime == "cold" and p.kind == "rung")
-    highest = record.device["clocks"]["max_sm_mhz"]
+    point, highest = of("hgemm").point("tuned"), of("hgemm").reference.device["clocks"]["max_sm_mhz"]
     return point.sm_clock_mhz is not None and highest is not None and point.sm_clock_mhz < 0.98 * highest
+
+
+def _tensor_cores_as_accurate(of: Of) -> bool:
+    """Whether three products in TF32 take less time for a batch than each kernel and library in float32."""
+    known = of("classifier")
+    size = known.ladder.problem.headline[-1]
+    points = [p for p in known.points if p.regime == "cold" and p.size == size and "TF32" not in p.name]
+    return size["batch"] > 1 and known.seconds("Triton 3xTF32", size) < min(p.median_s for p in points)
 
 
 def _transforms_pass_the_sum(of: Of) -> bool:
@@ -89,6 +95,9 @@ SHOWN: dict[str, Callable[[Of], bool]] = {
         lambda of: _order(of, "unet", "streamed", "graph"),
     "Transforms of tiles that stay in an SM pass the limit of the sum, and cuFFT, from a few weights in a row on.":
         _transforms_pass_the_sum,
+    "For a batch, tensor cores win even at the accuracy of float32.": _tensor_cores_as_accurate,
+    "Reading alone is faster than copying.":
+        lambda of: of("copy").ceilings["read_gb_s"] > of("copy").ceilings["copy_gb_s"],
     "Blocks that stay and stride through an array copy it more slowly than fresh blocks.":
         lambda of: _order(of, "async_copy", "float4", "ring") and _order(of, "async_copy", "bulk", "cp_async"),
     "A product on the FMA pipe gains where a copy engine saves its threads instructions and registers.":

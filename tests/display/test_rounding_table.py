@@ -45,7 +45,7 @@ def test_row_has_both_errors_of_the_fastest_rung_and_of_the_library(recorded):
     peer = next(p.name for p in record.points if p.kind == "peer")
     best = min((p for p in record.points if p.kind == "rung" and p.regime == "cold"), key=lambda p: p.median_s).name
     (row,) = recorded(with_errors(record, **{best: (2.4e-7, 3.1e-8), peer: (0.0, None)}))
-    assert row.split() == ["scale", "n=1024", best, "2e-07", "3e-08", peer, "0", "pending"]
+    assert row.split() == ["scale", "1024", best, "2e-07", "3e-08", peer, "0", "pending"]
 
 
 def test_ladder_without_a_record_and_one_whose_outputs_are_no_sums_have_no_row(recorded, monkeypatch):
