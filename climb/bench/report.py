@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -149,9 +150,14 @@ def skipped_peers(record: Record) -> list[str]:
     for one in record.skipped:
         sizes.setdefault((one.name, one.reason), []).append(size_label(one.size))
     return [
-        f"{record.ladder}, {name}{' at ' + '; '.join(at) if name in measured else ''}: {reason}"
+        f"{record.ladder}, {name}{' at ' + '; '.join(at) if name in measured else ''}: {_without_folders(reason)}"
         for (name, reason), at in sizes.items()
     ]
+
+
+def _without_folders(reason: str) -> str:
+    """A reason, in which a library's message may name files, without the folders of the machine that measured."""
+    return re.sub(r"(?<![\w.])/(?:[^\s/:()]+/)+", "", reason)
 
 
 def unmeasured_peers(record: Record, ladder: Ladder) -> list[str]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import html
 import re
 import warnings
+from types import SimpleNamespace
 
 import pytest
 from tools.code import memory_instructions
@@ -154,7 +156,7 @@ def test_difference_tables_show_every_difference() -> None:
     shown = differences_table()._repr_html_()
     for one in found.different:
         assert one["what"] in shown
-        assert one["why"][1:] in shown
+        assert html.escape(one["why"])[1:] in shown
     patterns = [one for one in found.different if one["what"].startswith("shared add")]
     assert found.compared("patterns") - found.equal("patterns") == len(patterns)
     counted = {row.split("  ")[0]: row.split()[-4:] for row in repr(agreement_table()).splitlines()[2:]}
@@ -234,3 +236,26 @@ def test_launches_on_a_gpu_have_the_code_that_is_compared(ladder: str) -> None:
 def test_record_has_one_launch_per_line() -> None:
     text = dump({"date": "today", "rungs": [{"a": 1}, {"a": 2}], "patterns": [{"b": 3}]})
     assert '  {"a": 1},\n  {"a": 2}\n' in text
+
+
+@needs_the_compiler
+def test_loads_that_wait_for_another_block_are_the_reason_of_their_count() -> None:
+    for rung, waits in (("barrier", True), ("handed_over", True), ("stream", False)):
+        loads = [one for one in compare_rung(load_ladder("chain")[rung]) if one.kind == "global load" and one.emulator]
+        assert loads and any(not one.equal and one.why == agreement.POLLED for one in loads) is waits, rung
+
+
+def test_conflicts_within_the_excess_of_the_pipe_are_hidden() -> None:
+    def said(conflicts: int) -> str:
+        excess = {"asked_ld": 100, "pipe_ld": 130, "conflicts_ld": conflicts}
+        names = {"asked_ld": agreement._ASKED, "pipe_ld": agreement._PIPE, "conflicts_ld": agreement._CONFLICTS}
+        run = {names[key].format("ld"): count for key, count in excess.items()} | {agreement._ASKED.format("ldsm"): 0}
+        found = agreement.counts("it", emulated, [run], lambda: [agreement.Reason("shared load", "another")])
+        return next(one.why for one in found if one.quantity == "bank_conflicts")
+
+    total = SimpleNamespace(requests=10, wavefronts=100, bank_conflicts=8)
+    emulated = SimpleNamespace(total=lambda kind: total)
+    assert said(20) == said(37) == agreement.HIDDEN  # 8 lies between 37 - 30 and 37
+    assert said(38) == ""  # 8 are left
+    assert said(39) == "another"  # at least 9 are left
+    assert said(7) == "another"

@@ -25,6 +25,7 @@ from climb.bench.problem import Launch, Size
 from climb.bench.registry import ladder_names, load_ladder
 from climb.emulator.counters.marks import Mark, after_suspension, marks
 from climb.emulator.running import launch as launch_compiled
+from climb.emulator.simt.site import Site
 from climb.toolchain import Compiled, compile_cuda, disassemble
 from climb.toolchain.nvrtc import nvrtc_version
 from climb.validation.agreement.alone import compiled_alone
@@ -37,6 +38,12 @@ WARP = 32
 #: Seen on an H200 (23 November 2026): three lanes load after lane 0 alone has waited. They make two requests if lane 0
 #: waits by `try_wait` of an mbarrier or `__nanosleep`, and one if it loops on `clock64`, or if `__syncwarp()` follows.
 WAITED = "lanes that were suspended in a wait stay apart until the warp is synchronised"
+POLLED = "asked again and again until another block answers: as often as the wait lasts"
+#: The pipe's excess is taken off the conflicts. Polls of mbarriers are in it and conflict with nothing, so it may be
+#: too much. The emulator's count then lies between what is left and what was counted.
+HIDDEN = "hidden in the excess of the pipe, which has the polls of mbarriers too"
+#: A load that sees what another thread writes meanwhile has one of these in its opcode.
+_STRONG = frozenset({"volatile", "relaxed", "acquire"})
 _PIPE = "l1tex__data_pipe_lsu_wavefronts_mem_shared_op_{}.sum"
 _CONFLICTS = "l1tex__data_bank_conflicts_pipe_lsu_mem_shared_op_{}.sum"
 _ASKED = "smsp__sass_l1tex_data_pipe_lsu_wavefronts_mem_shared_op_{}.sum"
@@ -243,13 +250,15 @@ class Reason:
 
 
 def reasons(compiled: Compiled, launch: Launch, counted: emulator.Counters) -> list[Reason]:
-    """What explains a difference, as the machine code shows it. Disassembling is slow: call this only for differences.
+    """What explains a difference, as the code shows it. Disassembling is slow: call this only for differences.
 
     Copies of an access, as in an unrolled loop, make more requests where lanes of a warp are apart: they take other
     copies.
     """
     apart = {(one.file, one.line, one.kind) for one in counted.lines if one.lanes < WARP * one.requests}
     marked = launch_marks(compiled, launch)
+    kernel = counting.module_of(compiled).kernel(compiled.lowered(launch.kernel))
+    polls = [site for site in kernel.code.sites if _is_poll(site)]
     waited = [place for place in after_suspension(disassemble(compiled, launch.kernel)) if place in apart]
     return [
         *(Reason(mark.kind, mark.reason) for mark in marked if mark.changes),
@@ -259,7 +268,13 @@ def reasons(compiled: Compiled, launch: Launch, counted: emulator.Counters) -> l
             if one.copied and (one.file, one.line, one.kind) in apart
         ),
         *(Reason(kind, WAITED, True) for _, _, kind in waited),
+        *(Reason("global load", POLLED) for _ in polls),
     ]
+
+
+def _is_poll(site: Site) -> bool:
+    """Whether the instruction asks for what another block will write."""
+    return site.spin and site.action == "load" and site.space in ("global", "") and bool(_STRONG & set(site.opcode))
 
 
 def launch_marks(compiled: Compiled, launch: Launch) -> tuple[Mark, ...]:
@@ -287,6 +302,12 @@ def counts(
             asked = next((n for way in ways for run in hardware if (n := way.of(run)) is not None), None)
             more = asked is None or asked > counted.total(kind).requests
             found = list(dict.fromkeys(one.text for one in changed() if one.kind == kind and (more or not one.more)))
+            if (
+                quantity == "bank_conflicts"
+                and seen is every[0]
+                and all(least <= ours <= most for least, most in zip(*every, strict=True))
+            ):
+                found = [HIDDEN]
             compiler = bool(found)
             why = "; ".join(found)
         yield Count(what, kind, quantity, ours, seen, why, compiler)

@@ -25,6 +25,7 @@ NONDETERMINISTIC = frozenset(
         ("classifier", "split_k_per_warp"),
         *(("async_matmul", rung) for rung in ("cp_async", "tma", "producer", "multicast", "registers", "persistent")),
         *(("async_transpose", rung) for rung in ("ring", "diagonal", "swizzled", "tma")),
+        ("conv3d_tiles", "grid_3d"),
         ("hgemm", "tuned"),
         ("tgemm", "few_rows"),
         *(("sgemm", rung) for rung in ("pipelined", "read_ahead", "tuned", "stream_k")),
