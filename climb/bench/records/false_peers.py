@@ -14,10 +14,12 @@ from climb.bench.records.schema import Record, Skipped
 
 def without_false_peers(record: Record) -> Record:
     """The record with its false peers skipped: once for each size, however many regimes they were measured in."""
-    wrong = [(point, reason) for point in record.points if (reason := of_library(point.library))]
-    if not wrong:
+    reasons = [of_library(point.library) for point in record.points]
+    if not any(reasons):
         return record
-    skipped = [Skipped(point.name, point.size, reason) for point, reason in wrong]
-    skipped = [one for index, one in enumerate(skipped) if one not in skipped[:index]]
-    kept = tuple(point for point in record.points if not of_library(point.library))
+    skipped: list[Skipped] = []
+    for point, reason in zip(record.points, reasons, strict=True):
+        if reason and (one := Skipped(point.name, point.size, reason)) not in skipped:
+            skipped.append(one)
+    kept = tuple(point for point, reason in zip(record.points, reasons, strict=True) if not reason)
     return msgspec.structs.replace(record, points=kept, skipped=(*record.skipped, *skipped))

@@ -25,6 +25,7 @@ from climb.bench.problem import Launch, Size
 from climb.bench.registry import ladder_names, load_ladder
 from climb.emulator.counters.marks import Mark, after_suspension, marks
 from climb.emulator.running import launch as launch_compiled
+from climb.emulator.simt.code import Code
 from climb.emulator.simt.site import Site
 from climb.toolchain import Compiled, compile_cuda, disassemble
 from climb.toolchain.nvrtc import nvrtc_version
@@ -257,8 +258,7 @@ def reasons(compiled: Compiled, launch: Launch, counted: emulator.Counters) -> l
     """
     apart = {(one.file, one.line, one.kind) for one in counted.lines if one.lanes < WARP * one.requests}
     marked = launch_marks(compiled, launch)
-    kernel = counting.module_of(compiled).kernel(compiled.lowered(launch.kernel))
-    polls = [site for site in kernel.code.sites if _is_poll(site)]
+    polls = any(map(_is_poll, _code(compiled, launch).sites))
     waited = [place for place in after_suspension(disassemble(compiled, launch.kernel)) if place in apart]
     return [
         *(Reason(mark.kind, mark.reason) for mark in marked if mark.changes),
@@ -268,7 +268,7 @@ def reasons(compiled: Compiled, launch: Launch, counted: emulator.Counters) -> l
             if one.copied and (one.file, one.line, one.kind) in apart
         ),
         *(Reason(kind, WAITED, True) for _, _, kind in waited),
-        *(Reason("global load", POLLED) for _ in polls),
+        *([Reason("global load", POLLED)] if polls else []),
     ]
 
 
@@ -279,8 +279,12 @@ def _is_poll(site: Site) -> bool:
 
 def launch_marks(compiled: Compiled, launch: Launch) -> tuple[Mark, ...]:
     """The source lines where the launch's machine code accesses memory differently from its PTX."""
-    kernel = counting.module_of(compiled).kernel(compiled.lowered(launch.kernel))
-    return marks(kernel.code, disassemble(compiled, launch.kernel))
+    return marks(_code(compiled, launch), disassemble(compiled, launch.kernel))
+
+
+def _code(compiled: Compiled, launch: Launch) -> Code:
+    """The launch's kernel, translated."""
+    return counting.module_of(compiled).kernel(compiled.lowered(launch.kernel)).code
 
 
 def counts(
