@@ -17,7 +17,8 @@ from climb import ladder_names, load_ladder
 from climb.bench.identity import expand_includes
 from climb.bench.ladder import BoundRung
 from climb.bench.records import pending
-from climb.toolchain import disassemble
+from climb.emulator import load
+from climb.toolchain import compile_cuda, disassemble
 from climb.validation import agreement, nsight
 from climb.validation.agreement import Count, code, compare_patterns, compare_rung, record, summary
 from climb.validation.agreement.cases import cases
@@ -243,6 +244,22 @@ def test_loads_that_wait_for_another_block_are_the_reason_of_their_count() -> No
     for rung, waits in (("barrier", True), ("handed_over", True), ("stream", False)):
         loads = [one for one in compare_rung(load_ladder("chain")[rung]) if one.kind == "global load" and one.emulator]
         assert loads and any(not one.equal and one.why == agreement.POLLED for one in loads) is waits, rung
+
+
+@pytest.mark.parametrize(
+    ("body", "polls"),
+    [
+        ("while (*static_cast<volatile int*>(flag) == 0) {}", True),
+        ("out[0] = *static_cast<volatile int*>(flag);", False),
+        ("while (out[threadIdx.x] < 9) out[threadIdx.x] += flag[0];", False),
+    ],
+)
+def test_a_poll_is_a_load_in_a_loop_of_what_another_thread_writes(body: str, polls: bool) -> None:
+    compiled = compile_cuda(
+        f'extern "C" __global__ void kernel(int* flag, int* out) {{ {body} }}', filename="kernel.cu"
+    )
+    sites = load(compiled.ptx).kernel("kernel").code.sites
+    assert any(map(agreement._is_poll, sites)) is polls
 
 
 def test_conflicts_within_the_excess_of_the_pipe_are_hidden() -> None:
