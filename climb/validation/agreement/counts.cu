@@ -1,5 +1,7 @@
-// Atomics of shared memory of which hardware has a way of its own; the lanes and places are those of patterns.cu.
-// Lanes of a warp with (lane & take) == taken run it, at element ((((t * step) ^ flip) >> shift) & mask) + offset.
+// Atomics of shared memory of which hardware has a way of its own; the lanes and places
+// are those of patterns.cu.
+// Lanes of a warp with (lane & take) == taken run it, at element
+// ((((t * step) ^ flip) >> shift) & mask) + offset.
 // Requires: blocks of at most 256 threads; 16 KiB of shared memory.
 
 struct Where { int step, flip, shift, mask, offset, take, taken; };
@@ -10,11 +12,16 @@ __device__ __forceinline__ int element(const Where& w, int t) {
     return ((((t * w.step) ^ w.flip) >> w.shift) & w.mask) + w.offset;
 }
 
-__device__ __forceinline__ bool runs(const Where& w) { return (threadIdx.x % warp & w.take) == w.taken; }
+__device__ __forceinline__ bool runs(const Where& w) {
+    return (threadIdx.x % warp & w.take) == w.taken;
+}
 
-__device__ __forceinline__ int thread() { return blockIdx.x * blockDim.x + threadIdx.x; }
+__device__ __forceinline__ int thread() {
+    return blockIdx.x * blockDim.x + threadIdx.x;
+}
 
-// Counting up by one, with no use for the result: ptxas has an instruction of its own for it.
+// Counting up by one, with no use for the result: ptxas has an instruction of its own
+// for it.
 __global__ void shared_count(int* __restrict__ out, Where w) {
     extern __shared__ __align__(16) unsigned memory[];
     int* sums = reinterpret_cast<int*>(memory);
@@ -30,16 +37,20 @@ __global__ void shared_exchange(int* __restrict__ out, Where w) {
     int* slots = reinterpret_cast<int*>(memory);
     for (int i = threadIdx.x; i < 256; i += blockDim.x) slots[i] = 0;
     __syncthreads();  // all slots are empty before any is filled
-    if (runs(w)) out[thread()] = atomicExch(&slots[element(w, threadIdx.x)], int(threadIdx.x) + 1);
+    if (runs(w))
+        out[thread()] =
+            atomicExch(&slots[element(w, threadIdx.x)], int(threadIdx.x) + 1);
 }
 
-// Each lane adds at the place that a table has for it: lanes of a warp meet in words, in banks and in lines.
+// Each lane adds at the place that a table has for it: lanes of a warp meet in words,
+// in banks and in lines.
 template <typename T>
 __global__ void global_table(const int* __restrict__ table, T* __restrict__ out) {
     atomicAdd(&out[table[thread()]], T(1));
 }
 
 template <typename T>
-__global__ void global_table_returns(const int* __restrict__ table, T* __restrict__ out, T* __restrict__ old) {
+__global__ void global_table_returns(const int* __restrict__ table, T* __restrict__ out,
+                                     T* __restrict__ old) {
     old[thread()] = atomicAdd(&out[table[thread()]], T(1));
 }

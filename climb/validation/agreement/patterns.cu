@@ -1,5 +1,7 @@
-// Access patterns whose cost is checked against Nsight Compute: one access of interest in each kernel.
-// Lanes of a warp with (lane & take) == taken run it, at element ((((t * step) ^ flip) >> shift) & mask) + offset.
+// Access patterns whose cost is checked against Nsight Compute: one access of interest
+// in each kernel.
+// Lanes of a warp with (lane & take) == taken run it, at element
+// ((((t * step) ^ flip) >> shift) & mask) + offset.
 // Requires: blocks of at most 256 threads; shared arrays of `words` 4-byte words.
 
 struct Where { int step, flip, shift, mask, offset, take, taken; };
@@ -10,9 +12,13 @@ __device__ __forceinline__ int element(const Where& w, int t) {
     return ((((t * w.step) ^ w.flip) >> w.shift) & w.mask) + w.offset;
 }
 
-__device__ __forceinline__ bool runs(const Where& w) { return (threadIdx.x % warp & w.take) == w.taken; }
+__device__ __forceinline__ bool runs(const Where& w) {
+    return (threadIdx.x % warp & w.take) == w.taken;
+}
 
-__device__ __forceinline__ int thread() { return blockIdx.x * blockDim.x + threadIdx.x; }
+__device__ __forceinline__ int thread() {
+    return blockIdx.x * blockDim.x + threadIdx.x;
+}
 
 template <typename T>
 __global__ void global_load(const T* __restrict__ in, T* __restrict__ out, Where w) {
@@ -32,13 +38,16 @@ __global__ void shared_load(unsigned* __restrict__ out, Where w, int words) {
     for (int i = threadIdx.x; i < words; i += blockDim.x) memory[i] = i;
     __syncthreads();  // all words stand before any is read
     if (!runs(w)) return;
-    reinterpret_cast<T*>(out)[thread()] = reinterpret_cast<const T*>(memory)[element(w, threadIdx.x)];
+    reinterpret_cast<T*>(out)[thread()] =
+        reinterpret_cast<const T*>(memory)[element(w, threadIdx.x)];
 }
 
 template <typename T>
-__global__ void shared_store(const T* __restrict__ in, unsigned* __restrict__ out, Where w) {
+__global__ void shared_store(const T* __restrict__ in, unsigned* __restrict__ out,
+                             Where w) {
     extern __shared__ __align__(16) unsigned memory[];
-    if (runs(w)) reinterpret_cast<T*>(memory)[element(w, threadIdx.x)] = in[threadIdx.x];
+    if (runs(w))
+        reinterpret_cast<T*>(memory)[element(w, threadIdx.x)] = in[threadIdx.x];
     __syncthreads();  // what was stored is read by others
     out[thread()] = memory[threadIdx.x];
 }
@@ -50,20 +59,23 @@ __global__ void global_add(T* __restrict__ out, Where w) {
 
 template <typename T>
 __global__ void global_add_returns(T* __restrict__ out, T* __restrict__ old, Where w) {
-    if (runs(w)) old[thread()] = atomicAdd(&out[element(w, thread())], T(threadIdx.x + 1));
+    if (runs(w))
+        old[thread()] = atomicAdd(&out[element(w, thread())], T(threadIdx.x + 1));
 }
 
 __global__ void global_max(int* __restrict__ out, Where w) {
     if (runs(w)) atomicMax(&out[element(w, thread())], int(threadIdx.x));
 }
 
-__global__ void global_exchange(unsigned* __restrict__ out, unsigned* __restrict__ old, Where w) {
+__global__ void global_exchange(unsigned* __restrict__ out, unsigned* __restrict__ old,
+                                Where w) {
     if (runs(w)) old[thread()] = atomicExch(&out[element(w, thread())], threadIdx.x);
 }
 
 template <typename T>
 __global__ void global_compare(T* __restrict__ out, T* __restrict__ old, Where w) {
-    if (runs(w)) old[thread()] = atomicCAS(&out[element(w, thread())], T(0), T(threadIdx.x + 1));
+    if (runs(w))
+        old[thread()] = atomicCAS(&out[element(w, thread())], T(0), T(threadIdx.x + 1));
 }
 
 template <typename T>
@@ -82,7 +94,8 @@ __global__ void shared_add_returns(int* __restrict__ out, Where w) {
     int* sums = reinterpret_cast<int*>(memory);
     for (int i = threadIdx.x; i < 256; i += blockDim.x) sums[i] = 0;
     __syncthreads();  // all sums are zero before any grows
-    if (runs(w)) out[thread()] = atomicAdd(&sums[element(w, threadIdx.x)], int(threadIdx.x) + 1);
+    if (runs(w))
+        out[thread()] = atomicAdd(&sums[element(w, threadIdx.x)], int(threadIdx.x) + 1);
 }
 
 __global__ void shared_max(int* __restrict__ out, Where w) {
@@ -101,10 +114,13 @@ __global__ void shared_compare(T* __restrict__ out, Where w) {
     T* slots = reinterpret_cast<T*>(memory);
     for (int i = threadIdx.x; i < 256; i += blockDim.x) slots[i] = T(0);
     __syncthreads();  // all slots are free before any is taken
-    if (runs(w)) out[thread()] = atomicCAS(&slots[element(w, threadIdx.x)], T(0), T(threadIdx.x + 1));
+    if (runs(w))
+        out[thread()] =
+            atomicCAS(&slots[element(w, threadIdx.x)], T(0), T(threadIdx.x + 1));
 }
 
-// An array in local memory: one store of each element, and a load whose index differs between lanes.
+// An array in local memory: one store of each element, and a load whose index differs
+// between lanes.
 template <typename T, int length>
 __global__ void local_array(const T* __restrict__ in, T* __restrict__ out, Where w) {
     T own[length];

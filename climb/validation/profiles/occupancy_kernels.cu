@@ -1,8 +1,10 @@
-// Kernels for the profile of occupancy: any number of registers, static shared memory, and both with dynamic.
+// Kernels for the profile of occupancy: any number of registers, static shared memory,
+// and both with dynamic.
 template <int kChains>
 __global__ void chains(const float* __restrict__ source, float* __restrict__ target)
 {
-    const size_t first = (static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x) * kChains;
+    const size_t first =
+        (static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x) * kChains;
     float x[kChains];
 #pragma unroll
     for (int c = 0; c < kChains; ++c) {
@@ -21,7 +23,8 @@ __global__ void chains(const float* __restrict__ source, float* __restrict__ tar
     }
 }
 
-// Each thread leaves a value in shared memory for its neighbour: kStatic floats declared here, the rest by the launch.
+// Each thread leaves a value in shared memory for its neighbour: kStatic floats
+// declared here, the rest by the launch.
 template <int kStatic>
 __global__ void neighbours(const float* __restrict__ source, float* __restrict__ target)
 {

@@ -1,8 +1,10 @@
 #ifndef FAULT
 #define FAULT 0
 #endif
-// Histograms: global, private per block, private per warp with signed chars, and by matching lanes.
-extern "C" __global__ void histo_global(unsigned char *buffer, long size, unsigned int *histo) {
+// Histograms: global, private per block, private per warp with signed chars, and by
+// matching lanes.
+extern "C" __global__ void histo_global(unsigned char *buffer, long size,
+                                        unsigned int *histo) {
     int i = threadIdx.x + blockIdx.x * blockDim.x;
     int stride = blockDim.x * gridDim.x;
     while (i < size) {
@@ -14,25 +16,30 @@ extern "C" __global__ void histo_global(unsigned char *buffer, long size, unsign
         i += stride;
     }
 }
-extern "C" __global__ void histo_private(unsigned char *buffer, long size, unsigned int *histo) {
+extern "C" __global__ void histo_private(unsigned char *buffer, long size,
+                                         unsigned int *histo) {
     __shared__ unsigned int temp[256];
     temp[threadIdx.x] = 0;
 #if FAULT != 2
     __syncthreads();
 #endif
-    for (int i = threadIdx.x + blockIdx.x * blockDim.x; i < size; i += blockDim.x * gridDim.x) atomicAdd(&temp[buffer[i]], 1);
+    for (int i = threadIdx.x + blockIdx.x * blockDim.x; i < size;
+         i += blockDim.x * gridDim.x)
+        atomicAdd(&temp[buffer[i]], 1);
 #if FAULT != 3
     __syncthreads();
 #endif
     atomicAdd(&(histo[threadIdx.x]), temp[threadIdx.x]);
 }
 extern "C" __global__ void histo_match(const unsigned* words, int n, unsigned* histo) {
-    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += gridDim.x * blockDim.x) {
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n;
+         i += gridDim.x * blockDim.x) {
         const uchar4 quad = reinterpret_cast<const uchar4*>(words)[i];
         const unsigned char b[4] = {quad.x, quad.y, quad.z, quad.w};
         for (unsigned char value : b) {
             unsigned mates = __match_any_sync(__activemask(), value);
-            if ((threadIdx.x & 31) == __ffs(mates) - 1) atomicAdd(histo + value, __popc(mates));
+            if ((threadIdx.x & 31) == __ffs(mates) - 1)
+                atomicAdd(histo + value, __popc(mates));
         }
     }
 }
@@ -56,28 +63,35 @@ extern "C" __global__ void filter_k(int *dst, int *nres, const int *src, int n) 
 
 // Breadth-first: one level; whoever claims a vertex puts it in the next frontier.
 struct Graph { const int *first; const int *edges; int vertices; };
-extern "C" __global__ void bfs_step(Graph g, int *level, const int *frontier, int size, int *next, int *next_size, int depth) {
+extern "C" __global__ void bfs_step(Graph g, int *level, const int *frontier, int size,
+                                    int *next, int *next_size, int depth) {
     int t = blockIdx.x * blockDim.x + threadIdx.x;
     if (t < size) {
         int v = frontier[t];
         for (int e = g.first[v]; e < g.first[v + 1]; ++e) {
             int w = g.edges[e];
 #if FAULT == 4
-            if (level[w] == -1) { level[w] = depth + t; next[atomicAdd(next_size, 1)] = w; }
+            if (level[w] == -1) {
+                level[w] = depth + t;
+                next[atomicAdd(next_size, 1)] = w;
+            }
 #else
-            if (atomicCAS(&level[w], -1, depth) == -1) next[atomicAdd(next_size, 1)] = w;
+            if (atomicCAS(&level[w], -1, depth) == -1)
+                next[atomicAdd(next_size, 1)] = w;
 #endif
         }
     }
 }
 
-// Locks. One lock, taken by one thread per block; a ticket lock; and one per bucket, taken by every lane.
+// Locks. One lock, taken by one thread per block; a ticket lock; and one per bucket,
+// taken by every lane.
 struct Lock {
     int *mutex;
     __device__ void lock() { while (atomicCAS(mutex, 0, 1) != 0); __threadfence(); }
     __device__ void unlock() { __threadfence(); atomicExch(mutex, 0); }
 };
-extern "C" __global__ void locked_dot(Lock lock, const float *a, const float *b, int N, float *c) {
+extern "C" __global__ void locked_dot(Lock lock, const float *a, const float *b, int N,
+                                      float *c) {
     __shared__ float cache[128];
     int tid = threadIdx.x + blockIdx.x * blockDim.x, cacheIndex = threadIdx.x;
     float temp = 0;
@@ -98,7 +112,8 @@ extern "C" __global__ void locked_dot(Lock lock, const float *a, const float *b,
 #endif
     }
 }
-extern "C" __global__ void ticket_lock(unsigned *ticket, volatile unsigned *serving, volatile int *value) {
+extern "C" __global__ void ticket_lock(unsigned *ticket, volatile unsigned *serving,
+                                       volatile int *value) {
     if (threadIdx.x == 0) {
         unsigned mine = atomicAdd(ticket, 1);
         while (*serving != mine) ;
@@ -108,7 +123,8 @@ extern "C" __global__ void ticket_lock(unsigned *ticket, volatile unsigned *serv
         *serving = mine + 1;
     }
 }
-extern "C" __global__ void bucket_locks(const int *keys, int n, int *locks, int *sums, int buckets) {
+extern "C" __global__ void bucket_locks(const int *keys, int n, int *locks, int *sums,
+                                        int buckets) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i >= n) return;
     int b = keys[i] % buckets;
@@ -131,11 +147,13 @@ __device__ float atomicMaxFloat(float *address, float val) {
     int *address_as_int = (int *)address, old = *address_as_int, assumed;
     do {
         assumed = old;
-        old = atomicCAS(address_as_int, assumed, __float_as_int(fmaxf(val, __int_as_float(assumed))));
+        old = atomicCAS(address_as_int, assumed,
+                        __float_as_int(fmaxf(val, __int_as_float(assumed))));
     } while (assumed != old);
     return __int_as_float(old);
 }
-extern "C" __global__ void max_and_lists(const float *x, int n, float *best, int *heads, int *next) {
+extern "C" __global__ void max_and_lists(const float *x, int n, float *best, int *heads,
+                                         int *next) {
     int i = blockIdx.x * blockDim.x + threadIdx.x;
     if (i < n) {
         atomicMaxFloat(best, x[i]);

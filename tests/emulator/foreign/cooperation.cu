@@ -4,20 +4,25 @@
 // Blocks and warps that share out their work while they run.
 __device__ unsigned load(const void* at) {
     unsigned value;
-    asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(value) : "l"(at) : "memory");
+    asm volatile("ld.acquire.gpu.global.u32 %0, [%1];"
+                 : "=r"(value) : "l"(at) : "memory");
     return value;
 }
 __device__ void store(void* at, unsigned value) {
-    asm volatile("st.release.gpu.global.u32 [%0], %1;" :: "l"(at), "r"(value) : "memory");
+    asm volatile("st.release.gpu.global.u32 [%0], %1;"
+                 :: "l"(at), "r"(value) : "memory");
 }
 __device__ unsigned add(unsigned* at, unsigned value) {
     unsigned old;
-    asm volatile("atom.add.acq_rel.gpu.global.u32 %0, [%1], %2;" : "=r"(old) : "l"(at), "r"(value) : "memory");
+    asm volatile("atom.add.acq_rel.gpu.global.u32 %0, [%1], %2;"
+                 : "=r"(old) : "l"(at), "r"(value) : "memory");
     return old;
 }
 
-// A persistent grid and its queue: a task below `depth` puts two others into it. `left` counts unfinished tasks.
-extern "C" __global__ void work_queue(int* tasks, unsigned* head, unsigned* tail, unsigned* left, int* done, int depth) {
+// A persistent grid and its queue: a task below `depth` puts two others into it. `left`
+// counts unfinished tasks.
+extern "C" __global__ void work_queue(int* tasks, unsigned* head, unsigned* tail,
+                                      unsigned* left, int* done, int depth) {
     __shared__ int task;
     for (;;) {
         if (threadIdx.x == 0) {
@@ -26,7 +31,10 @@ extern "C" __global__ void work_queue(int* tasks, unsigned* head, unsigned* tail
                 unsigned first = load(head);
                 if (first >= load(tail)) continue;
                 int found = load(tasks + first);
-                if (found >= 0 && atomicCAS(head, first, first + 1) == first) { task = found; break; }
+                if (found >= 0 && atomicCAS(head, first, first + 1) == first) {
+                    task = found;
+                    break;
+                }
             }
         }
         __syncthreads();
@@ -46,15 +54,18 @@ extern "C" __global__ void work_queue(int* tasks, unsigned* head, unsigned* tail
     }
 }
 
-// Stream-K: blocks share all steps of all tiles evenly. Parts of a tile are added in turns, the last one first.
-extern "C" __global__ void stream_k(const int* a, const int* b, int* c, int tiles, int steps, int* turns, int* partial) {
+// Stream-K: blocks share all steps of all tiles evenly. Parts of a tile are added in
+// turns, the last one first.
+extern "C" __global__ void stream_k(const int* a, const int* b, int* c, int tiles,
+                                    int steps, int* turns, int* partial) {
     const int t = threadIdx.x, total = tiles * steps;
     int i = total * blockIdx.x / gridDim.x;
     const int end = total * (blockIdx.x + 1) / gridDim.x;
     while (i < end) {
         const int tile = i / steps, from = i % steps, to = min(steps, from + end - i);
         int sum = 0;
-        for (int k = from; k < to; ++k) sum += a[(tile * steps + k) * blockDim.x + t] * b[k * blockDim.x + t];
+        for (int k = from; k < to; ++k)
+            sum += a[(tile * steps + k) * blockDim.x + t] * b[k * blockDim.x + t];
         if (to < steps) {
             if (t == 0) while (atomicAdd(turns + tile, 0) != steps - to) { }
 #if FAULT != 3
@@ -77,7 +88,8 @@ extern "C" __global__ void stream_k(const int* a, const int* b, int* c, int tile
     }
 }
 
-// One warp fills two slots, two groups of two warps empty one each; named barriers say whose turn it is.
+// One warp fills two slots, two groups of two warps empty one each; named barriers say
+// whose turn it is.
 extern "C" __global__ void take_turns(const float* in, float* out, int tiles) {
     __shared__ float slot[2][64];
     const int t = threadIdx.x, warp = t / 32;
@@ -96,7 +108,8 @@ extern "C" __global__ void take_turns(const float* in, float* out, int tiles) {
         for (int k = group; k < tiles; k += 2) {
             asm volatile("bar.sync %0, 96;" :: "r"(1 + k % 2) : "memory");
             float value = slot[k % 2][63 - at];
-            if (k + 2 < tiles) asm volatile("bar.arrive %0, 96;" :: "r"(3 + k % 2) : "memory");
+            if (k + 2 < tiles)
+                asm volatile("bar.arrive %0, 96;" :: "r"(3 + k % 2) : "memory");
 #if FAULT == 6
             value += 0 * slot[k % 2][at];
 #endif

@@ -3,7 +3,8 @@
 #define FAULT 0
 #endif
 
-// Old school: volatile, the last warp unrolled, no barrier in it (right on hardware before Volta only).
+// Old school: volatile, the last warp unrolled, no barrier in it (right on hardware
+// before Volta only).
 template <unsigned int blockSize>
 __device__ void warpReduceOld(volatile float *sdata, unsigned int tid)
 {
@@ -29,9 +30,24 @@ __global__ void reduceOld(float *g_idata, float *g_odata, unsigned int n)
         i += gridSize;
     }
     __syncthreads();
-    if (blockSize >= 512) { if (tid < 256) { sdata[tid] += sdata[tid + 256]; } __syncthreads(); }
-    if (blockSize >= 256) { if (tid < 128) { sdata[tid] += sdata[tid + 128]; } __syncthreads(); }
-    if (blockSize >= 128) { if (tid < 64) { sdata[tid] += sdata[tid + 64]; } __syncthreads(); }
+    if (blockSize >= 512) {
+        if (tid < 256) {
+            sdata[tid] += sdata[tid + 256];
+        }
+        __syncthreads();
+    }
+    if (blockSize >= 256) {
+        if (tid < 128) {
+            sdata[tid] += sdata[tid + 128];
+        }
+        __syncthreads();
+    }
+    if (blockSize >= 128) {
+        if (tid < 64) {
+            sdata[tid] += sdata[tid + 64];
+        }
+        __syncthreads();
+    }
     if (tid < 32) warpReduceOld<blockSize>(sdata, tid);
     if (tid == 0) g_odata[blockIdx.x] = sdata[0];
 }
@@ -51,7 +67,8 @@ __device__ void warpReduceSync(volatile float* s, int t) {
     v += s[t + 1];  __syncwarp(); s[t] = v;
 }
 
-extern "C" __global__ void reduce_volta(const float* __restrict__ x, float* __restrict__ out, int n) {
+extern "C" __global__ void reduce_volta(const float *__restrict__ x,
+                                        float *__restrict__ out, int n) {
     __shared__ float s[128];
     int t = threadIdx.x, i = blockIdx.x * 256 + t;
     float v = 0.f;
@@ -88,7 +105,8 @@ constexpr unsigned FULL_MASK = 0xffffffffu;
 template <typename T, typename Op>
 __device__ __forceinline__ T warp_reduce(T v, Op op) {
 #pragma unroll
-    for (int offset = warpSize / 2; offset > 0; offset >>= 1) v = op(v, __shfl_down_sync(FULL_MASK, v, offset));
+    for (int offset = warpSize / 2; offset > 0; offset >>= 1)
+        v = op(v, __shfl_down_sync(FULL_MASK, v, offset));
     return v;
 }
 
@@ -111,10 +129,12 @@ __device__ T block_reduce(T v, T identity, Op op) {
     return v;
 }
 
-extern "C" __global__ void sum_and_max(const float* x, int n, float* total, int* biggest) {
+extern "C" __global__ void sum_and_max(const float *x, int n, float *total,
+                                       int *biggest) {
     float s = 0.f;
     int m = -2147483647;
-    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n; i += blockDim.x * gridDim.x) {
+    for (int i = blockIdx.x * blockDim.x + threadIdx.x; i < n;
+         i += blockDim.x * gridDim.x) {
         s += x[i];
         m = max(m, __float2int_rn(x[i] * 1000.f));
     }
@@ -126,12 +146,15 @@ extern "C" __global__ void sum_and_max(const float* x, int n, float* total, int*
 // One launch: the last block to finish adds the partial sums.
 __device__ unsigned int retired = 0;
 
-extern "C" __global__ void sum_last_block(const float *in, volatile float *partial, float *out, int n) {
+extern "C" __global__ void sum_last_block(const float *in, volatile float *partial,
+                                          float *out, int n) {
     __shared__ float cache[256];
     __shared__ bool amLast;
     int cacheIndex = threadIdx.x;
     float temp = 0;
-    for (int tid = threadIdx.x + blockIdx.x * blockDim.x; tid < n; tid += blockDim.x * gridDim.x) temp += in[tid];
+    for (int tid = threadIdx.x + blockIdx.x * blockDim.x; tid < n;
+         tid += blockDim.x * gridDim.x)
+        temp += in[tid];
     cache[cacheIndex] = temp;
     __syncthreads();
     int i = blockDim.x / 2;

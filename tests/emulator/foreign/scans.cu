@@ -1,7 +1,8 @@
 #ifndef FAULT
 #define FAULT 0
 #endif
-// Hillis and Steele, two buffers carved out of dynamic shared memory; inclusive, one block.
+// Hillis and Steele, two buffers carved out of dynamic shared memory; inclusive, one
+// block.
 extern "C" __global__ void hillis_steele(float *g_odata, float *g_idata, int n)
 {
     extern __shared__ float temp[];
@@ -14,7 +15,8 @@ extern "C" __global__ void hillis_steele(float *g_odata, float *g_idata, int n)
         pout = 1 - pout;
         pin = 1 - pout;
         if (thid >= offset)
-            temp[pout * n + thid] = temp[pin * n + thid] + temp[pin * n + thid - offset];
+            temp[pout * n + thid] =
+                temp[pin * n + thid] + temp[pin * n + thid - offset];
         else
             temp[pout * n + thid] = temp[pin * n + thid];
 #if FAULT != 1
@@ -41,7 +43,8 @@ extern "C" __global__ void scan_in_place(int *data, int n) {
     if (t < n) data[t] = s[t];
 }
 
-// Blelloch's work-efficient exclusive scan of 2 * blockDim elements with padded addresses, block sums for a second pass.
+// Blelloch's work-efficient exclusive scan of 2 * blockDim elements with padded
+// addresses, block sums for a second pass.
 #define LOG_NUM_BANKS 5
 #define CONFLICT_FREE_OFFSET(n) ((n) >> LOG_NUM_BANKS)
 
@@ -109,7 +112,8 @@ extern "C" __global__ void add_carry(int *out, const int *sums, int len) {
     }
 }
 
-// One pass: a block takes its number from a counter and looks back for the sum of what is before it.
+// One pass: a block takes its number from a counter and looks back for the sum of what
+// is before it.
 enum : unsigned { NOTHING = 0, AGGREGATE = 1, PREFIX = 2 };
 
 __device__ inline unsigned long long pack(unsigned flag, int value) {
@@ -117,13 +121,15 @@ __device__ inline unsigned long long pack(unsigned flag, int value) {
 }
 
 extern "C" __global__ void __launch_bounds__(128)
-look_back(const int* __restrict__ in, int* __restrict__ out, unsigned long long* status, unsigned* next, int n) {
+look_back(const int *__restrict__ in, int *__restrict__ out,
+          unsigned long long *status, unsigned *next, int n) {
     __shared__ unsigned tile;
     __shared__ int warp_sums[4];
     __shared__ int before;
     if (threadIdx.x == 0) tile = atomicAdd(next, 1u);
     __syncthreads();
-    const int i = tile * 128 + threadIdx.x, lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    const int i = tile * 128 + threadIdx.x, lane = threadIdx.x % 32,
+              warp = threadIdx.x / 32;
     int v = i < n ? in[i] : 0;
     for (int d = 1; d < 32; d *= 2) {
         int up = __shfl_up_sync(~0u, v, d);

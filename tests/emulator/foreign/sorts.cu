@@ -3,8 +3,8 @@
 #endif
 typedef unsigned int uint;
 // Bitonic, one block, shared memory.
-__device__ inline void Comparator(uint &keyA, uint &valA, uint &keyB, uint &valB, uint dir)
-{
+__device__ inline void Comparator(uint& keyA, uint& valA, uint& keyB, uint& valB,
+                                  uint dir) {
     uint t;
     if ((keyA > keyB) == dir) {
         t = keyA; keyA = keyB; keyB = t;
@@ -27,13 +27,15 @@ extern "C" __global__ void bitonic_shared(uint *keys, uint *vals, uint dir)
             __syncthreads();
 #endif
             uint pos = 2 * threadIdx.x - (threadIdx.x & (stride - 1));
-            Comparator(s_key[pos], s_val[pos], s_key[pos + stride], s_val[pos + stride], ddd);
+            Comparator(s_key[pos], s_val[pos], s_key[pos + stride], s_val[pos + stride],
+                       ddd);
         }
     }
     for (uint stride = 256; stride > 0; stride >>= 1) {
         __syncthreads();
         uint pos = 2 * threadIdx.x - (threadIdx.x & (stride - 1));
-        Comparator(s_key[pos], s_val[pos], s_key[pos + stride], s_val[pos + stride], dir);
+        Comparator(s_key[pos], s_val[pos], s_key[pos + stride], s_val[pos + stride],
+                   dir);
     }
     __syncthreads();
     keys[threadIdx.x] = s_key[threadIdx.x];
@@ -95,7 +97,8 @@ extern "C" __global__ void odd_even(int* a, int n) {
 }
 
 // One radix pass of 4 bits within a block by ballots: a stable rank per digit.
-extern "C" __global__ void radix_pass(const unsigned* in, unsigned* out, int shift, int n) {
+extern "C" __global__ void radix_pass(const unsigned* in, unsigned* out, int shift,
+                                      int n) {
     __shared__ int counts[16][8];
     __shared__ int start[16];
     const int t = threadIdx.x, lane = t & 31, warp = t >> 5, warps = blockDim.x >> 5;
@@ -116,16 +119,28 @@ extern "C" __global__ void radix_pass(const unsigned* in, unsigned* out, int shi
     __syncthreads();
     if (t < 16) {
         int sum = 0;
-        for (int w = 0; w < warps; ++w) { int c = counts[t][w]; counts[t][w] = sum; sum += c; }
+        for (int w = 0; w < warps; ++w) {
+            int c = counts[t][w];
+            counts[t][w] = sum;
+            sum += c;
+        }
         start[t] = sum;
     }
     __syncthreads();
-    if (t == 0) { int sum = 0; for (int d = 0; d < 16; ++d) { int c = start[d]; start[d] = sum; sum += c; } }
+    if (t == 0) {
+        int sum = 0;
+        for (int d = 0; d < 16; ++d) {
+            int c = start[d];
+            start[d] = sum;
+            sum += c;
+        }
+    }
     __syncthreads();
     if (t < n) out[start[digit] + counts[digit][warp] + rank] = key;
 }
 
-// Merge path: each thread finds its diagonal by bisection, then merges a few in sequence.
+// Merge path: each thread finds its diagonal by bisection, then merges a few in
+// sequence.
 namespace mp {
 template <class It, class Less>
 __device__ int split(It a, int na, It b, int nb, int diag, Less less) {
@@ -136,7 +151,11 @@ __device__ int split(It a, int na, It b, int nb, int diag, Less less) {
     }
     return lo;
 }
-struct Smaller { template <class T> __device__ bool operator()(T const& x, T const& y) const { return x < y; } };
+struct Smaller {
+    template <class T> __device__ bool operator()(T const& x, T const& y) const {
+        return x < y;
+    }
+};
 }
 template <typename T, int VT>
 __global__ void merge(T const* a, int na, T const* b, int nb, T* c) {

@@ -21,17 +21,23 @@ extern "C" __global__ void stencil_1d(int *in, int *out, int n) {
   __syncthreads();
 #endif
   int result = 0;
-  for (int offset = -RADIUS; offset <= RADIUS; offset++) result += temp[lindex + offset];
+  for (int offset = -RADIUS; offset <= RADIUS; offset++)
+    result += temp[lindex + offset];
   if (gindex < n) out[gindex] = result;
 }
 
-// 3-D, seven points, marching along z with planes in registers and the current one in shared memory.
-extern "C" __global__ void heat3d(const double* __restrict__ u, double* __restrict__ v, int nx, int ny, int nz, double c) {
+// 3-D, seven points, marching along z with planes in registers and the current one in
+// shared memory.
+extern "C" __global__ void heat3d(const double *__restrict__ u, double *__restrict__ v,
+                                  int nx, int ny, int nz, double c) {
     extern __shared__ double plane[];
     const int px = blockDim.x + 2, tx = threadIdx.x + 1, ty = threadIdx.y + 1;
-    const int x = blockIdx.x * blockDim.x + threadIdx.x, y = blockIdx.y * blockDim.y + threadIdx.y;
+    const int x = blockIdx.x * blockDim.x + threadIdx.x,
+              y = blockIdx.y * blockDim.y + threadIdx.y;
     auto at = [=](int i, int j, int k) -> double {
-        return i < 0 || j < 0 || k < 0 || i >= nx || j >= ny || k >= nz ? 0.0 : u[(size_t(k) * ny + j) * nx + i];
+        return i < 0 || j < 0 || k < 0 || i >= nx || j >= ny || k >= nz
+                   ? 0.0
+                   : u[(size_t(k) * ny + j) * nx + i];
     };
     double below = 0.0, here = at(x, y, 0), above;
     for (int z = 0; z < nz; ++z) {
@@ -43,8 +49,10 @@ extern "C" __global__ void heat3d(const double* __restrict__ u, double* __restri
         if (threadIdx.y == blockDim.y - 1) plane[(ty + 1) * px + tx] = at(x, y + 1, z);
         __syncthreads();
         if (x < nx && y < ny) {
-            double sum = plane[ty * px + tx - 1] + plane[ty * px + tx + 1] + plane[(ty - 1) * px + tx] + plane[(ty + 1) * px + tx];
-            v[(size_t(z) * ny + y) * nx + x] = here + c * (sum + below + above - 6.0 * here);
+            double sum = plane[ty * px + tx - 1] + plane[ty * px + tx + 1] +
+                         plane[(ty - 1) * px + tx] + plane[(ty + 1) * px + tx];
+            v[(size_t(z) * ny + y) * nx + x] =
+                here + c * (sum + below + above - 6.0 * here);
         }
 #if FAULT != 3
         __syncthreads();
@@ -54,14 +62,17 @@ extern "C" __global__ void heat3d(const double* __restrict__ u, double* __restri
     }
 }
 
-// Convolution with weights in constant memory; a 3-D block, one layer of z per colour channel.
+// Convolution with weights in constant memory; a 3-D block, one layer of z per colour
+// channel.
 __constant__ float mask[5][5];
-extern "C" __global__ void blur(const unsigned char *src, unsigned char *dst, int w, int h) {
+extern "C" __global__ void blur(const unsigned char *src, unsigned char *dst, int w,
+                                int h) {
     __shared__ unsigned char t[3][12][12];
     int c = threadIdx.z, x0 = blockIdx.x * 8, y0 = blockIdx.y * 8;
     for (int y = threadIdx.y; y < 12; y += 8)
         for (int x = threadIdx.x; x < 12; x += 8) {
-            int gx = min(max(x0 + x - 2, 0), w - 1), gy = min(max(y0 + y - 2, 0), h - 1);
+            int gx = min(max(x0 + x - 2, 0), w - 1),
+                gy = min(max(y0 + y - 2, 0), h - 1);
             t[c][y][x] = src[(gy * w + gx) * 3 + c];
         }
     __syncthreads();
@@ -72,7 +83,9 @@ extern "C" __global__ void blur(const unsigned char *src, unsigned char *dst, in
     if (gx >= w || gy >= h) return;
 #endif
     float s = 0.5f;
-    for (int j = 0; j < 5; ++j) for (int i = 0; i < 5; ++i) s += mask[j][i] * t[c][threadIdx.y + j][threadIdx.x + i];
+    for (int j = 0; j < 5; ++j)
+        for (int i = 0; i < 5; ++i)
+            s += mask[j][i] * t[c][threadIdx.y + j][threadIdx.x + i];
     dst[(gy * w + gx) * 3 + c] = (unsigned char)s;
 }
 

@@ -18,11 +18,11 @@
 #define STRING(x) STRING_(x)
 #define AT "r"(c0), "r"(c1), "r"(c2), "r"(c3), "r"(c4)
 
-// Loads the box at c into shared memory, `offset` bytes after a multiple of 1024, and copies
-// `bytes` from the multiple on to out.
+// Loads the box at c into shared memory, `offset` bytes after a multiple of 1024, and
+// copies `bytes` from the multiple on to out.
 extern "C" __global__ void load_box(const __grid_constant__ TensorMap map,
-                                    unsigned char* out, int offset, int box, int bytes, int c0,
-                                    int c1, int c2, int c3, int c4) {
+                                    unsigned char* out, int offset, int box, int bytes,
+                                    int c0, int c1, int c2, int c3, int c4) {
     extern __shared__ __align__(1024) unsigned char shared[];
     __shared__ Word full;
     for (int i = threadIdx.x; i < bytes; i += blockDim.x) shared[i] = 0xEE;
@@ -34,8 +34,8 @@ extern "C" __global__ void load_box(const __grid_constant__ TensorMap map,
     __syncthreads();
     if (threadIdx.x == 0) {
         expect(&full, box);
-        asm volatile("cp.async.bulk.tensor." STRING(RANK) "d.shared::cluster.global.tile"
-                     ".mbarrier::complete_tx::bytes [%0], [%1, " PLACES "], [%7];"
+        asm volatile("cp.async.bulk.tensor." STRING(RANK) "d.shared::cluster.global"
+                     ".tile.mbarrier::complete_tx::bytes [%0], [%1, " PLACES "], [%7];"
                      :: "r"(shared_address(shared + offset)), "l"(&map), AT,
                         "r"(shared_address(&full)) : "memory");
     }
@@ -44,23 +44,24 @@ extern "C" __global__ void load_box(const __grid_constant__ TensorMap map,
 }
 
 // Stores `bytes` of `in`, which are the box in shared memory, to the tensor.
-#define STORE(name, opcode)                                                                 \
-    extern "C" __global__ void name(const __grid_constant__ TensorMap map,                  \
-                                    const unsigned char* in, int bytes, int c0, int c1,     \
-                                    int c2, int c3, int c4) {                               \
-        extern __shared__ __align__(1024) unsigned char shared[];                           \
-        for (int i = threadIdx.x; i < bytes; i += blockDim.x) shared[i] = in[i];            \
-        fence_proxy();                                                                      \
-        __syncthreads();                                                                    \
-        if (threadIdx.x == 0) {                                                             \
-            asm volatile(opcode " [%1, " PLACES "], [%0];"                                  \
-                         :: "r"(shared_address(shared)), "l"(&map), AT : "memory");         \
-            commit();                                                                       \
-            wait_reads();                                                                   \
-        }                                                                                   \
+#define STORE(name, opcode)                                                            \
+    extern "C" __global__ void name(const __grid_constant__ TensorMap map,             \
+                                    const unsigned char* in, int bytes, int c0,        \
+                                    int c1, int c2, int c3, int c4) {                  \
+        extern __shared__ __align__(1024) unsigned char shared[];                      \
+        for (int i = threadIdx.x; i < bytes; i += blockDim.x) shared[i] = in[i];       \
+        fence_proxy();                                                                 \
+        __syncthreads();                                                               \
+        if (threadIdx.x == 0) {                                                        \
+            asm volatile(opcode " [%1, " PLACES "], [%0];"                             \
+                         :: "r"(shared_address(shared)), "l"(&map), AT : "memory");    \
+            commit();                                                                  \
+            wait_reads();                                                              \
+        }                                                                              \
     }
 #define DIMENSIONS STRING(RANK) "d.global.shared::cta."
-#define REDUCE(how) STORE(how##_box, "cp.reduce.async.bulk.tensor." DIMENSIONS #how ".tile.bulk_group")
+#define REDUCE(how) \
+    STORE(how##_box, "cp.reduce.async.bulk.tensor." DIMENSIONS #how ".tile.bulk_group")
 STORE(store_box, "cp.async.bulk.tensor." DIMENSIONS "tile.bulk_group")
 REDUCE(add)
 REDUCE(min)

@@ -1,4 +1,5 @@
-// A histogram whose bins are spread over the shared memories of a cluster of two blocks.
+// A histogram whose bins are spread over the shared memories of a cluster of two
+// blocks.
 #include "ptx.cuh"
 
 constexpr int BINS = 64, SIZE = 2, PART = BINS / SIZE;

@@ -1,4 +1,5 @@
-// Pixels in, or out: what the copy engine makes of a tensor map in im2col mode. RANK: 3 to 5.
+// Pixels in, or out: what the copy engine makes of a tensor map in im2col mode. RANK: 3
+// to 5.
 #include "ptx.cuh"
 
 #if RANK == 3
@@ -17,9 +18,10 @@
 typedef unsigned short Offset;
 
 // Loads the pixels from c on into shared memory, and copies `bytes` of it to out.
-extern "C" __global__ void load_pixels(const __grid_constant__ TensorMap map, unsigned char* out,
-                                       int box, int bytes, int c0, int c1, int c2, int c3, int c4,
-                                       int o0, int o1, int o2) {
+extern "C" __global__ void load_pixels(const __grid_constant__ TensorMap map,
+                                       unsigned char* out, int box, int bytes, int c0,
+                                       int c1, int c2, int c3, int c4, int o0, int o1,
+                                       int o2) {
     extern __shared__ __align__(1024) unsigned char shared[];
     __shared__ Word full;
     for (int i = threadIdx.x; i < bytes; i += blockDim.x) shared[i] = 0xEE;
@@ -31,9 +33,11 @@ extern "C" __global__ void load_pixels(const __grid_constant__ TensorMap map, un
     __syncthreads();
     if (threadIdx.x == 0) {
         expect(&full, box);
-        asm volatile("cp.async.bulk.tensor." STRING(RANK) "d.shared::cluster.global.im2col"
-                     ".mbarrier::complete_tx::bytes [%0], [%1, " PLACES "], [%7], " OFFSETS ";"
-                     :: "r"(shared_address(shared)), "l"(&map), AT, "r"(shared_address(&full)),
+        asm volatile("cp.async.bulk.tensor." STRING(RANK) "d.shared::cluster.global"
+                     ".im2col.mbarrier::complete_tx::bytes"
+                     " [%0], [%1, " PLACES "], [%7], " OFFSETS ";"
+                     :: "r"(shared_address(shared)), "l"(&map), AT,
+                        "r"(shared_address(&full)),
                         "h"((Offset)o0), "h"((Offset)o1), "h"((Offset)o2) : "memory");
     }
     wait(&full, 0);
@@ -41,21 +45,22 @@ extern "C" __global__ void load_pixels(const __grid_constant__ TensorMap map, un
 }
 
 // Stores or adds `bytes` of `in` to the tensor, as pixels from c on.
-#define STORE(name, opcode)                                                                 \
-    extern "C" __global__ void name(const __grid_constant__ TensorMap map,                  \
-                                    const unsigned char* in, int bytes, int c0, int c1,     \
-                                    int c2, int c3, int c4) {                               \
-        extern __shared__ __align__(1024) unsigned char shared[];                           \
-        for (int i = threadIdx.x; i < bytes; i += blockDim.x) shared[i] = in[i];            \
-        fence_proxy();                                                                      \
-        __syncthreads();                                                                    \
-        if (threadIdx.x == 0) {                                                             \
-            asm volatile(opcode " [%1, " PLACES "], [%0];"                                  \
-                         :: "r"(shared_address(shared)), "l"(&map), AT : "memory");         \
-            commit();                                                                       \
-            wait_reads();                                                                   \
-        }                                                                                   \
+#define STORE(name, opcode)                                                            \
+    extern "C" __global__ void name(const __grid_constant__ TensorMap map,             \
+                                    const unsigned char* in, int bytes, int c0,        \
+                                    int c1, int c2, int c3, int c4) {                  \
+        extern __shared__ __align__(1024) unsigned char shared[];                      \
+        for (int i = threadIdx.x; i < bytes; i += blockDim.x) shared[i] = in[i];       \
+        fence_proxy();                                                                 \
+        __syncthreads();                                                               \
+        if (threadIdx.x == 0) {                                                        \
+            asm volatile(opcode " [%1, " PLACES "], [%0];"                             \
+                         :: "r"(shared_address(shared)), "l"(&map), AT : "memory");    \
+            commit();                                                                  \
+            wait_reads();                                                              \
+        }                                                                              \
     }
 #define FROM_SHARED STRING(RANK) "d.global.shared::cta."
 STORE(store_pixels, "cp.async.bulk.tensor." FROM_SHARED "im2col_no_offs.bulk_group")
-STORE(add_pixels, "cp.reduce.async.bulk.tensor." FROM_SHARED "add.im2col_no_offs.bulk_group")
+STORE(add_pixels,
+      "cp.reduce.async.bulk.tensor." FROM_SHARED "add.im2col_no_offs.bulk_group")

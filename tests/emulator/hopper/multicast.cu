@@ -1,5 +1,5 @@
-// Two blocks of a cluster add the same tiles to different rows: each loads half of a tile
-// and sends it to both.
+// Two blocks of a cluster add the same tiles to different rows: each loads half of a
+// tile and sends it to both.
 #include "ptx.cuh"
 
 constexpr int ROWS = 32, COLUMNS = 32, SIZE = 2, HALF = ROWS / SIZE;

@@ -45,8 +45,8 @@ __device__ inline void load(void* to, const TensorMap& from, int x, int y, Word*
                  :: "r"(shared_address(to)), "l"(&from), "r"(x), "r"(y),
                     "r"(shared_address(bar)) : "memory");
 }
-__device__ inline void load_all(void* to, const TensorMap& from, int x, int y, Word* bar,
-                                unsigned short ranks) {
+__device__ inline void load_all(void* to, const TensorMap& from, int x, int y,
+                                Word* bar, unsigned short ranks) {
     asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global"
                  ".mbarrier::complete_tx::bytes.multicast::cluster"
                  " [%0], [%1, {%2, %3}], [%4], %5;"

@@ -1,22 +1,24 @@
-// A tensor map whose fields a thread replaces before a copy uses it, in shared memory (`direct`
-// is 0) or in global memory. Each bit of `what` is a field; `held` has room for a tensor map.
+// A tensor map whose fields a thread replaces before a copy uses it, in shared memory
+// (`direct` is 0) or in global memory. Each bit of `what` is a field; `held` has room
+// for a tensor map.
 #include "ptx.cuh"
 
-#define REPLACE(bit, field, kind, constraint, place, value)                                 \
-    if (what >> bit & 1) {                                                                  \
-        if (direct) asm volatile("tensormap.replace.tile." field ".global.b1024." kind      \
-                                 " [%0], " place "%1;"                                      \
-                                 :: "l"(held), constraint(value) : "memory");               \
-        else asm volatile("tensormap.replace.tile." field ".shared::cta.b1024." kind        \
-                          " [%0], " place "%1;"                                             \
-                          :: "l"((unsigned long long)shared_address(copy)),                 \
-                             constraint(value) : "memory");                                 \
+#define REPLACE(bit, field, kind, constraint, place, value)                            \
+    if (what >> bit & 1) {                                                             \
+        if (direct) asm volatile("tensormap.replace.tile." field ".global.b1024." kind \
+                                 " [%0], " place "%1;"                                 \
+                                 :: "l"(held), constraint(value) : "memory");          \
+        else asm volatile("tensormap.replace.tile." field ".shared::cta.b1024." kind   \
+                          " [%0], " place "%1;"                                        \
+                          :: "l"((unsigned long long)shared_address(copy)),            \
+                             constraint(value) : "memory");                            \
     }
 
 extern "C" __global__ void load_replaced(const __grid_constant__ TensorMap map,
-                                         unsigned char* held, const unsigned char* other,
-                                         unsigned char* out, int what, int direct, int bytes,
-                                         int x, int y) {
+                                         unsigned char* held,
+                                         const unsigned char* other, unsigned char* out,
+                                         int what, int direct, int bytes, int x,
+                                         int y) {
     __shared__ __align__(128) unsigned char copy[128];
     __shared__ __align__(1024) unsigned char box[4096];
     __shared__ Word full;
@@ -44,15 +46,16 @@ extern "C" __global__ void load_replaced(const __grid_constant__ TensorMap map,
     }
     __syncwarp();
     if (!direct && t < 32)
-        asm volatile("tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu"
-                     ".sync.aligned [%0], [%1], 128;"
-                     :: "l"(held), "l"((unsigned long long)shared_address(copy)) : "memory");
+        asm volatile("tensormap.cp_fenceproxy.global.shared::cta"
+                     ".tensormap::generic.release.gpu.sync.aligned [%0], [%1], 128;"
+                     :: "l"(held), "l"((unsigned long long)shared_address(copy))
+                     : "memory");
     else if (t == 0)
         asm volatile("fence.proxy.tensormap::generic.release.gpu;" ::: "memory");
     __syncthreads();
     if (t == 0) {
-        asm volatile("fence.proxy.tensormap::generic.acquire.gpu [%0], 128;" :: "l"(held)
-                     : "memory");
+        asm volatile("fence.proxy.tensormap::generic.acquire.gpu [%0], 128;"
+                     :: "l"(held) : "memory");
         expect(&full, bytes);
         asm volatile("cp.async.bulk.tensor.2d.shared::cluster.global.tile"
                      ".mbarrier::complete_tx::bytes [%0], [%1, {%2, %3}], [%4];"

@@ -1,5 +1,5 @@
-// A producer warpgroup fills a ring of tiles by the copy engine; a consumer warpgroup doubles
-// them. Registers move from the producer to the consumer.
+// A producer warpgroup fills a ring of tiles by the copy engine; a consumer warpgroup
+// doubles them. Registers move from the producer to the consumer.
 #include "ptx.cuh"
 
 constexpr int TILE = 512, STAGES = 3, BYTES = TILE * sizeof(float);

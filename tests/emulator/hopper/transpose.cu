@@ -1,5 +1,5 @@
-// A transpose by tensor maps: tiles of 32 x 32 floats in and out, both with a swizzle of 128
-// bytes. The 32 elements of a column lie in eight banks; without the swizzle, in one.
+// A transpose by tensor maps: tiles of 32 x 32 floats in and out, both with a swizzle
+// of 128 bytes. A column's 32 elements lie in eight banks; without the swizzle, in one.
 #include "ptx.cuh"
 
 constexpr int N = 32;

@@ -1,4 +1,5 @@
-// After NVIDIA/cccl (cub/examples/block, libcudacxx/examples): collectives by their headers.
+// After NVIDIA/cccl (cub/examples/block, libcudacxx/examples): collectives by their
+// headers.
 #ifndef FAULT
 #define FAULT 0
 #endif
