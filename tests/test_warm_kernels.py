@@ -55,6 +55,13 @@ def test_kernel_has_its_modules_folder_and_environment(start, tmp_path, monkeypa
     assert not {str(warm_kernels.ROOT), os.path.dirname(warm_kernels.__file__)} & set(folders)
 
 
+def test_kernel_refuses_what_requirements_txt_brings_no_library_for(start):
+    code = (
+        "from climb import cp\nm = cp.ones((2, 2))\nprint((m + m).sum())\ntry: m @ m\nexcept ImportError as e: print(e)"
+    )
+    assert printed(start(), code).startswith("8.0\nCuPy's matmul needs cuBLAS")
+
+
 def test_what_one_kernel_changes_no_other_sees(start):
     first, second = start(), start()
     printed(first, "import climb.paths; climb.paths.ROOT = 'changed'")

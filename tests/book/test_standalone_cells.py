@@ -103,6 +103,13 @@ def test_script_runs_alone_and_sees_recorded_times_in_order(tmp_path, monkeypatc
     assert found["broken"][0] == "1\n" and "NameError: name 'notebook_name'" in found["broken"][1]
 
 
+@pytest.mark.parametrize("product", ["m @ m", "cp.matmul(m, m)", "cp.dot(m[0], m[0])", "m.astype(cp.int32) @ m[0]"])
+def test_cell_that_needs_a_library_beyond_the_lock_fails(product, tmp_path):
+    source = f"m = cp.ones((2, 2))\nprint(int((m.get() @ m.get())[0, 0]))\nprint({product})"
+    printed, error = run_outside({"chapter": cells_of(source)}, tmp_path)["chapter"]
+    assert printed == "2\n" and "ImportError" in error and "requirements.txt" in error
+
+
 def test_good_standalone_cells_break_no_rule():
     assert notebooks.standalone_problems(notebook(GOOD, TIMED)) == []
     assert notebooks.standalone_lacks(notebook(GOOD, TIMED)) == []

@@ -2,7 +2,7 @@
 
 Standard input has `{"scripts": {name: code}, "times": {name: [milliseconds]}, "cupy": whether to take real CuPy}`. The
 answer is `{name: [printed text, error or ""]}`. Without a GPU, `import cupy` finds the book's stand-in, and nothing
-else of the repository is on the path.
+else of the repository is on the path. Libraries that requirements.txt does not bring cannot be loaded.
 """
 
 from __future__ import annotations
@@ -17,17 +17,22 @@ import traceback
 from pathlib import Path
 
 ROOT = str(Path(__file__).resolve().parents[2])
+TOOLS = str(Path(__file__).parent)
 
 
 def main() -> None:
     given = json.load(sys.stdin)
+    sys.path.insert(0, TOOLS)
+    locked_cupy = importlib.import_module("locked_cupy")
+    sys.path.remove(TOOLS)
     if given["cupy"]:
         cp = importlib.import_module("cupy")
     else:
         sys.path.insert(0, ROOT)
         cp = importlib.import_module("climb.fake_cupy")
         sys.modules["cupy"] = cp
-    sys.path[:] = [entry for entry in sys.path if entry not in (ROOT, str(Path(__file__).parent))]
+    locked_cupy.refuse_libraries(cp)
+    sys.path[:] = [entry for entry in sys.path if entry != ROOT]
     measured = cp.cuda.get_elapsed_time
     answer = {}
     for name, script in given["scripts"].items():

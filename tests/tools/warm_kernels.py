@@ -156,7 +156,11 @@ def close() -> None:
 
 
 def _preload() -> None:
-    """Import what chapters import, and leave the path of imports as a new kernel has it."""
+    """Import what chapters import, and leave the path of imports as a new kernel has it.
+
+    What a cell needs beyond requirements.txt fails here, although the stand-in for CuPy could compute it.
+    """
+    locked_cupy = importlib.import_module("locked_cupy")
     del sys.path[0]  # this file's folder
     os.environ.setdefault("MPLBACKEND", "module://matplotlib_inline.backend_inline")  # as ipykernel does
     os.environ["JPY_PARENT_PID"] = str(os.getpid())  # ipykernel reads it now; a kernel ends when this process is gone
@@ -166,6 +170,7 @@ def _preload() -> None:
     climb = importlib.import_module("climb")
     for name in climb.__all__:
         getattr(climb, name)
+    locked_cupy.refuse_libraries(climb.cp)
     del sys.path[0]
 
 
