@@ -77,6 +77,7 @@ def _row_block(size: Size) -> tuple[Launch, ...]:
 def _cupy(arrays: dict[str, Any], size: Size):
     import cupy
 
+    frameworks.load_cublas_of_cupy()
     transposed = arrays["weights"].T
     return lambda: cupy.matmul(arrays["input"], transposed, out=arrays["output"])
 

@@ -21,6 +21,8 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from climb.bench import hardware, identity, records
 from climb.bench.identity import expand_includes
 from climb.bench.problem import Launch
@@ -131,18 +133,18 @@ def search(sizes: Sequence[Any] = SIZES) -> dict[str, Any]:
     cold = Cold()
     rows = []
     for index, size in enumerate(sizes):
-        rng = cupy.random.default_rng(index)
-        a, b = (rng.standard_normal(shape, dtype=cupy.float32)
-                for shape in ((size["m"], size["k"]), (size["k"], size["n"])))  # fmt: skip
-        expected = a.astype(cupy.float64) @ b.astype(cupy.float64)
+        # NumPy multiplies: CuPy would load a cuBLAS that the book does not install.
+        inputs = problem.make_inputs(size, np.random.default_rng(index))
+        arrays = {name: cupy.asarray(inputs[name]) for name in ("A", "B")}
+        expected = cupy.asarray(problem.reference(inputs, size)["C"])
         fitting = [
             tile for tile in CANDIDATES if registers[tile] > 0 and tile.variant(Product.of(size)).endswith(WHOLE)
         ]
-        found = [_trial(size, tile, {"A": a, "B": b}, expected, cold) for tile in fitting]
+        found = [_trial(size, tile, arrays, expected, cold) for tile in fitting]
         for seconds, error, tile in sorted(found, key=lambda trial: trial[0]):
             rows.append([index, str(tile), registers[tile], seconds, error])
         _say(size, sorted(found, key=lambda trial: trial[0]), time.monotonic() - start)
-        del a, b, expected
+        del arrays, expected
         cupy.get_default_memory_pool().free_all_blocks()
     return {
         "ladder": "sgemm",

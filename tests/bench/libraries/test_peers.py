@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import sys
+import types
+from collections.abc import Callable
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from tiny_ladder import scale
 from tools.nvbench_double import nvbench_double  # noqa: F401
@@ -163,6 +167,26 @@ def test_only_the_first_call_delivers_a_result_in_the_problems_layout():
 def test_a_missing_library_is_named_with_what_installs_it(prepare, what):
     with pytest.raises(PeerUnavailable, match=f"{what} is not installed.*make gpu installs it"):
         prepared(peer(prepare), {}, {})
+
+
+def products_of_integers(arrays) -> Callable[[], None]:
+    (found,) = [found for found in load_ladder("classifier_int").peers if found.name == "CuPy"]
+    return prepared(found, arrays, {})
+
+
+def test_products_of_cupy_without_its_cublas_name_what_brings_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "cupy", np)
+    monkeypatch.setitem(sys.modules, "cupy_backends.cuda.libs", types.ModuleType("cupy_backends.cuda.libs"))
+    with pytest.raises(PeerUnavailable, match=r"libcublas.so.12.*cupy-cuda12x\[ctk\] brings it.*cannot import name"):
+        products_of_integers({"weights": np.ones((2, 3)), "input": np.ones((1, 3))})
+
+
+def test_products_of_cupy_with_its_cublas_are_launched(monkeypatch):
+    monkeypatch.setitem(sys.modules, "cupy_backends.cuda.libs", types.SimpleNamespace(cublas=object()))
+    monkeypatch.setitem(sys.modules, "cupy", np)
+    arrays = {"weights": np.full((2, 3), 2), "input": np.full((1, 3), 5), "output": np.zeros((1, 2), int)}
+    products_of_integers(arrays)()
+    assert arrays["output"].tolist() == [[30, 30]]
 
 
 def test_any_other_error_of_a_peer_is_not_taken_for_a_missing_library():
