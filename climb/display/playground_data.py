@@ -7,6 +7,7 @@ typed in JavaScript.
 from __future__ import annotations
 
 import json
+import re
 from functools import cache
 from typing import Any
 
@@ -28,6 +29,8 @@ def playground_data() -> dict[str, Any]:
 def script() -> str:
     """The data as a script that comes before the others."""
     data = json.dumps(playground_data(), ensure_ascii=False, separators=(",", ":"))
+    # A rate of 3.2408 TB/s is 32408e8, not 3240800000000.0: pages load this.
+    data = re.sub(r":([1-9]\d*?)(0{3,})(?:\.0)?(?=[,}])", lambda rate: f":{rate[1]}e{len(rate[2])}", data)
     return f"(globalThis.RLPlay = globalThis.RLPlay || {{}}).data = {data};\n"
 
 
@@ -61,12 +64,15 @@ def multiprocessors() -> dict[str, dict[str, Any]]:
 
 @cache
 def gpus() -> dict[str, dict[str, Any]]:
-    """Each GPU with records: its name and its ceilings in bytes, FLOP and operations a second."""
+    """Each GPU with a record of a preset: its name and its ceilings in bytes, FLOP and operations a second.
+
+    A folder of several GPUs of one kind has records of other ladders, and its ceilings are those of one of them.
+    """
     found: dict[str, dict[str, Any]] = {}
     for folder in sorted(path for path in records.RECORDS.iterdir() if path.is_dir() and path.name != "local"):
         measured = records.load_ceilings(folder)
-        if measured is not None:
-            ceilings = {name: value * unit(name) for name, value in measured.values.items()}
+        if measured is not None and any((folder / f"{name}.json").exists() for name in PRESETS):
+            ceilings = {name: float(f"{value * unit(name):.5g}") for name, value in measured.values.items()}
             found[folder.name] = {"name": measured.device["name"], "ceilings": ceilings}
     return found
 

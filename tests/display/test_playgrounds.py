@@ -289,3 +289,13 @@ def test_no_limit_or_ceiling_is_typed_in_a_script() -> None:
     typed |= {f"{value / scale:g}" for value in ceilings for scale in (1e9, 1e12)}
     for path in PLAY.glob("*.js"):
         assert not typed & set(re.findall(r"[\d.]+", path.read_text("utf-8"))), path.name
+
+
+def test_short_numbers_of_the_script_are_the_numbers_of_the_data() -> None:
+    data = script().removesuffix(";\n").split(".data = ", 1)[1]
+    assert "00000" not in data and json.loads(data) == json.loads(json.dumps(playground_data()))
+
+
+def test_menu_of_gpus_names_each_once() -> None:
+    names = [gpu["name"] for gpu in gpus().values()]
+    assert len(set(names)) == len(names) > 1
