@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import json
 import re
 from html import unescape
 from typing import Any
