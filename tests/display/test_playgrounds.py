@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import random
 import json
+import random
 import re
 from html import unescape
 from typing import Any
