@@ -1,27 +1,30 @@
 """Plant single mistakes in rungs, in ``climb/bench`` and in ``climb/emulator``, and say which no test notices.
 
-Mutants are drawn with a seed and run in copies of the repository, two at a time. ``_build/mutation.json`` keeps what
-came of them, so that a run that was interrupted goes on where it ended. A survivor is a test to write, or an entry with
-its reason in ``climb/validation/mutation/equivalent.json``.
+Mutants are drawn with a seed and run in copies of the repository, two at a time. One that does not compile, or that
+compiles to the same code, is replaced by another. ``_build/mutation.json`` keeps what came of them, so that a run that
+was interrupted goes on where it ended; a verdict counts until the mutated file or its tests change. A survivor is a
+test to write, or an entry with its kind and reason in ``climb/validation/mutation/survivors.json``. ``--save`` writes
+the run to ``tests/validation/data/mutation.json``, which later runs go on from too, and what it came to beside it.
 """
 
 from __future__ import annotations
 
 import argparse
-import hashlib
 import json
+import subprocess
 from pathlib import Path
 
-from climb.validation.mutation import choosing, running, summary
+from climb.validation.mutation import calls, choosing, running, summary
 from climb.validation.mutation.noticing import Noticing
 from climb.validation.mutation.running import Outcome
 
 ROOT = Path(__file__).resolve().parents[2]
 RESULTS = ROOT / "_build" / "mutation.json"
 CALLS = ROOT / "_build" / "mutation_calls.json"
+SAVED = ROOT / "tests" / "validation" / "data" / "mutation.json"
 #: Areas whose mutants are noticed by the tests that call the mutated function.
 CALLED = ("bench", "emulator")
-#: Test files that are traced once to know what each test calls: folders and files from the repository's root.
+#: Test files that are traced to know what each test calls: folders and files from the repository's root.
 TRACED = (
     "tests/bench",
     "tests/cli/test_compare.py",
@@ -44,21 +47,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--jobs", type=int, default=2, help="mutants run at a time (2)")
     parser.add_argument("--file", help="only files whose path contains this")
     parser.add_argument("--again", action="store_true", help="run survivors of earlier runs again")
+    parser.add_argument("--save", action="store_true", help=f"write the run to {SAVED.relative_to(ROOT)}")
 
 
 def run(args: argparse.Namespace) -> int:
     """Run the mutants; 0 if each survivor is named with its reason, else 1."""
     areas = args.area or list(choosing.AREAS)
-    calls = _calls(args.jobs) if set(areas) & set(CALLED) else {}
+    called = calls.calls(ROOT, CALLS, _traced(), args.jobs) if set(areas) & set(CALLED) else {}
     known = summary.known_survivors()
-    earlier = summary.load_results(RESULTS)
-    usable = {key: one for key, one in earlier.items() if one.status in ("killed", "invalid") or not args.again}
+    earlier = summary.load_results(SAVED) | summary.load_results(RESULTS)
+    usable = {key: one for key, one in earlier.items() if _stands(one) or not args.again}
     results = dict(earlier)
     number = 0
 
     def say(outcome: Outcome) -> None:
         nonlocal number
-        number += outcome.status != "invalid"
+        number += outcome.status not in running.NOT_COUNTED
         print(summary.line_of(outcome, number, args.count), flush=True)
         results[outcome.key] = outcome
         RESULTS.parent.mkdir(exist_ok=True)
@@ -67,27 +71,29 @@ def run(args: argparse.Namespace) -> int:
     mutants = choosing.drawn_of_areas(ROOT, areas, args.seed)
     if args.file:
         mutants = (mutant for mutant in mutants if args.file in mutant.file)
-    outcomes = running.run_all(ROOT, mutants, args.count, Noticing(ROOT, calls), usable, say, args.jobs)
+    outcomes = running.run_all(ROOT, mutants, args.count, Noticing(ROOT, called), usable, say, args.jobs)
     print(summary.summary(outcomes, known))
+    if args.save:
+        SAVED.parent.mkdir(exist_ok=True)
+        summary.Run.of(args.seed, _revision(), outcomes, known).save(SAVED)
     return 1 if summary.unexplained(outcomes, known) else 0
 
 
-def _calls(jobs: int) -> dict[str, dict]:
-    """What each test of a module calls, kept until a module or a test changes."""
+def _stands(outcome: Outcome) -> bool:
+    """Whether an outcome is final: more tests cannot change it."""
+    return outcome.status == "killed" or outcome.status in running.NOT_COUNTED
+
+
+def _revision() -> str:
+    """The commit that the run is of."""
+    command = ["git", "rev-parse", "--short=12", "HEAD"]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def _traced() -> list[str]:
+    """The test files that are traced, from the repository's root."""
     tests = sorted(path for name in TRACED for path in _python(ROOT / name) if path.name.startswith("test_"))
-    sources = [path for area in CALLED for path in _python(ROOT / "climb" / area)]
-    digest = hashlib.sha256(b"".join(path.read_bytes() for path in (*sources, *tests))).hexdigest()
-    try:
-        kept = json.loads(CALLS.read_text(encoding="utf-8"))
-        if kept["sources"] == digest:
-            return kept["tests"]
-    except (OSError, ValueError, KeyError):
-        pass
-    print(f"Tracing what the tests of {len(tests)} files call, once.", flush=True)
-    made = running.trace(ROOT, [path.relative_to(ROOT).as_posix() for path in tests], jobs)
-    CALLS.parent.mkdir(exist_ok=True)
-    CALLS.write_text(json.dumps({"sources": digest, "tests": made}), encoding="utf-8")
-    return made
+    return [path.relative_to(ROOT).as_posix() for path in tests]
 
 
 def _python(path: Path) -> list[Path]:

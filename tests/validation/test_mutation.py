@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from climb.cli import mutate
-from climb.validation.mutation import Mutant, choosing, cuda, python, running, summary
+from climb.toolchain import compile_cuda
+from climb.validation.mutation import Mutant, calls, choosing, compiled, cuda, python, running, same_python, summary
 from climb.validation.mutation.noticing import Noticing, Stage, enclosing
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -118,6 +119,52 @@ def test_docstrings_and_messages_are_left_alone() -> None:
 def test_guards_against_mistakes_and_what_runs_by_hand_are_left_alone() -> None:
     text = 'list(zip(a, b, strict=True))\nif __name__ == "__main__":\n    main(1)\nif TYPE_CHECKING:\n    import x\n'
     assert {mutant.mutated_line for mutant in python.mutants("m.py", text)} == {"pass"}
+
+
+@pytest.mark.parametrize(
+    ("text", "made"),
+    [
+        ("class A(Protocol):\n    def f(self, a=1): ...\n", set()),
+        ("class A(typing.Protocol[T]):\n    def f(self, a=1): ...\n", set()),
+        ("class A(B):\n    def f(self, a=1): ...\n", {"def f(self, a=2): ..."}),
+        ("def __repr__(self):\n    return str(1)\n", set()),
+        ("a = f(timeout=3, maxsize=4, depth=5)\n", {"a = f(timeout=3, maxsize=4, depth=6)"}),
+        ("print(a, file=sys.stderr, flush=True)\n", {"pass"}),
+        ("print(a, flush=True)\n", {"pass", "print(a, flush=False)"}),
+        ("a = b.reshape(-1, 2)\n", {"a = b.reshape(-1, 3)"}),
+        ("a = b.sum(-1)\n", {"a = b.sum(-2)"}),
+        ('a = b.rsplit("/", 1)[-1]\n', {'a = b.rsplit("/", 1)[-2]'}),
+        ('a = b.split("/", 1)[0]\n', {'a = b.split("/", 1)[1]'}),
+        ('a = b.split("/", 1)[1]\n', {'a = b.split("/", 2)[1]', 'a = b.split("/", 1)[2]'}),
+    ],
+)
+def test_what_cannot_change_a_result_by_its_kind_is_left_alone(text: str, made: set[str]) -> None:
+    assert {mutant.mutated_line for mutant in python.mutants("m.py", text)} == made
+
+
+@pytest.mark.parametrize(
+    ("text", "mutated", "same"),
+    [
+        ("def f():\n    while True:\n        g()\n", "def f():\n    while 1:\n        g()\n", True),
+        ("a = 2 * 3\n", "\na = 6\n", True),
+        ("def f(x: int): return x\n", "def f(x: int): return +x\n", False),
+        ("a = 1\n", "a = True\n", False),
+        ("a = (0.0,)\n", "a = (-0.0,)\n", False),
+        ("def f(*, a): return a\n", "def f(a): return a\n", False),
+        ("def f():\n    return lambda: 1\n", "def f():\n    return lambda: 2\n", False),
+    ],
+)
+def test_a_python_mutant_that_is_the_same_program_is_told_from_others(text: str, mutated: str, same: bool) -> None:
+    assert same_python.same_program(Mutant("m.py", "any", 0, len(text), mutated, text)) is same
+
+
+def test_a_python_mutant_that_is_the_same_program_is_not_drawn(tmp_path: Path) -> None:
+    """`a + 0 * 1` is not folded, but of `0 * 1` and `0 + 1` only the second is another number than 0."""
+    (tmp_path / "climb" / "bench").mkdir(parents=True)
+    (tmp_path / "climb" / "bench" / "m.py").write_text("a = 0 << 1\n")
+    made = {mutant.mutated_line for mutant in choosing.mutants_of(tmp_path, "climb/bench/m.py")}
+    drawn = {mutant.mutated_line for mutant in choosing.drawn_of_areas(tmp_path, ["bench"], 0)}
+    assert made == {"a = 0 >> 1", "a = 1 << 1", "a = 0 << 2"} and drawn == {"a = 1 << 1"}
 
 
 def test_positions_are_right_behind_letters_of_several_bytes() -> None:
@@ -244,7 +291,9 @@ def test_the_repository_itself_is_never_changed(toy: Path) -> None:
     said: list[running.Outcome] = []
     outcomes = running.run_all(toy, mutants, 2, Noticing(toy, calls), {}, said.append, jobs=2)
     assert {outcome.operator: outcome.status for outcome in outcomes} == {"bounds": "killed", "constants": "survived"}
-    assert (toy / "climb/bench/m.py").read_text() == before and outcomes == said
+    assert (toy / "climb/bench/m.py").read_text() == before
+    assert {outcome.key: outcome for outcome in said} == {outcome.key: outcome for outcome in outcomes}
+    assert [outcome.line for outcome in outcomes] == [3, 2]  # in the order of the mutants, whichever ended first
     again = running.run_all(toy, iter([_toy_mutant(toy, "i < n", "i <= n")]), 1, Noticing(toy, {}),
                             {outcome.key: outcome for outcome in outcomes}, said.append)  # fmt: skip
     assert again == [next(o for o in outcomes if o.operator == "bounds")]  # known, and so not run again
@@ -254,7 +303,8 @@ def test_a_survivor_needs_a_reason(tmp_path: Path) -> None:
     mutant = Mutant("a.cu", "bounds", 2, 3, "<=", "i < n\n")
     outcome = running.Outcome.of(mutant, "survived", "", 1.0)
     path = tmp_path / "equivalent.json"
-    entry = {"file": "a.cu", "original": "i < n", "mutated": "i <= n", "reason": "n is never reached"}
+    entry = {"file": "a.cu", "original": "i < n", "mutated": "i <= n"}
+    entry |= {"kind": "equivalent", "reason": "n is never reached"}
     path.write_text(json.dumps([entry]))
     known = summary.known_survivors(path)
     assert summary.unexplained([outcome], known) == [] and summary.unexplained([outcome], []) == [outcome]
@@ -263,6 +313,9 @@ def test_a_survivor_needs_a_reason(tmp_path: Path) -> None:
     assert "NO REASON IS KNOWN" in summary.summary([outcome], [])
     path.write_text(json.dumps([{**entry, "reason": " "}]))
     with pytest.raises(ValueError, match="no reason is given"):
+        summary.known_survivors(path)
+    path.write_text(json.dumps([{**entry, "kind": "unlucky"}]))
+    with pytest.raises(ValueError, match="no kind 'unlucky'"):
         summary.known_survivors(path)
     path.write_text(json.dumps([entry, entry]))
     with pytest.raises(ValueError, match="there twice"):
@@ -307,9 +360,86 @@ def test_command_has_its_options() -> None:
     assert (args.count, args.seed, args.area, args.jobs) == (3, 0, ["rungs"], 2)
 
 
-def test_a_survivor_that_compiles_to_the_same_code_needs_no_entry() -> None:
-    outcome = running.Outcome.of(Mutant("a.cu", "bounds", 2, 3, "<=", "i < n\n"), "survived", running.SAME_CODE, 1.0)
+def _outcome(old: str, status: str, how: str = "") -> running.Outcome:
+    return running.Outcome.of(Mutant("a.cu", "bounds", 0, len(old), "?", f"{old}\n"), status, how, 1.0)
+
+
+def test_a_mutant_that_compiles_to_the_same_code_is_not_counted() -> None:
+    outcome = _outcome("a", "same", "compiles to the same PTX")
     assert summary.unexplained([outcome], []) == []
+    text = summary.summary([outcome, _outcome("b", "killed")], [])
+    assert text.startswith("1 of 1 mutants killed (100.0 %)") and "1 that compile to the same code" in text
+
+
+def test_shares_of_all_and_of_those_that_a_test_can_notice() -> None:
+    outcomes = [_outcome(name, "killed" if name < "f" else "survived") for name in "abcdefgh"]
+    kinds = {"f": "equivalent", "g": "noticed", "h": "hardware"}
+    known = [summary.Known("a.cu", name, "?", kind, f"Because of {name}.") for name, kind in kinds.items()]
+    text = summary.summary(outcomes, known)
+    assert "5 of 8 mutants killed (62.5 %)" in text
+    assert "6 of the 7 that a test can notice are noticed (85.7 %)" in text
+    assert "1 survivors are hardware: only a GPU can tell" in text and "hardware: Because of h." in text
+
+
+def test_a_saved_run_is_read_again_with_its_survivors_and_counts_as_earlier_results(tmp_path: Path) -> None:
+    outcomes = [_outcome("a", "killed", "tests/test_a.py::test_a"), _outcome("b", "survived")]
+    known = [summary.Known("a.cu", name, "?", "equivalent", f"Because of {name}.") for name in "bc"]
+    run = summary.Run.of(7, "0123", outcomes, known)
+    run.save(tmp_path / "mutation.json")
+    assert summary.Run.load(tmp_path / "mutation.json") == run
+    assert run.known == known[:1]  # the other was not met
+    assert summary.load_results(tmp_path / "mutation.json") == {outcome.key: outcome for outcome in outcomes}
+    assert (tmp_path / "mutation.txt").read_text() == run.text()
+    assert "at 0123, seed 7" in run.text() and "Because of b." in run.text()
+
+
+def test_a_verdict_counts_until_its_tests_change(toy: Path) -> None:
+    calls = {"tests/test_m.py::test_count": {"seconds": 0.1, "functions": ["climb/bench/m.py::count"]}}
+    mutant = _toy_mutant(toy, "i < n", "i <= n")
+    noticing, test = Noticing(toy, calls), toy / "tests" / "test_m.py"
+    digests = {how: noticing.digest(mutant, "killed", how) for how in ("tests/test_m.py::test_count", "hangs")}
+    (first,) = running.run_all(toy, iter([mutant]), 1, noticing, {}, lambda outcome: None, 1)
+    assert first.tests == digests["tests/test_m.py::test_count"]
+    test.write_text(test.read_text().replace("count(3) == 3", "count(3)"))
+    assert not any(Noticing(toy, calls).digest(mutant, "killed", how) == old for how, old in digests.items())
+    (second,) = running.run_all(toy, iter([mutant]), 1, noticing, {first.key: first}, lambda outcome: None, 1)
+    assert (first.status, second.status) == ("killed", "survived")
+
+
+def test_a_verdict_on_a_rung_depends_on_the_tests_of_its_chapter(tmp_path: Path) -> None:
+    file = tmp_path / "kernels" / "c" / "l" / "01_naive.cu"
+    tests = tmp_path / "tests" / "kernels" / "c" / "test_rungs.py"
+    for path in (file, tests):
+        path.parent.mkdir(parents=True)
+        path.write_text("i < n\n")
+    mutant = Mutant("kernels/c/l/01_naive.cu", "bounds", 2, 3, "<=", "i < n\n")
+    before = Noticing(tmp_path).digest(mutant, "survived", "")
+    assert before == Noticing(tmp_path).digest(mutant, "survived", "")
+    tests.write_text("i <= n\n")
+    assert before != Noticing(tmp_path).digest(mutant, "survived", "")
+
+
+def test_only_files_of_tests_that_changed_or_call_what_changed_are_traced_again(toy: Path, monkeypatch) -> None:
+    other = toy / "tests" / "test_other.py"
+    other.write_text("def test_nothing():\n    pass\n")
+    files, traced, kept = ["tests/test_m.py", "tests/test_other.py"], [], toy / "calls.json"
+
+    def trace(root, tests, jobs):
+        traced.append(list(tests))
+        functions = {"tests/test_m.py": ["climb/bench/m.py::count"], "tests/test_other.py": []}
+        return {f"{file}::test": {"seconds": 0.1, "functions": functions[file]} for file in tests}
+
+    monkeypatch.setattr(running, "trace", trace)
+    first = calls.calls(toy, kept, files)
+    assert set(first) == {f"{file}::test" for file in files}
+    assert calls.calls(toy, kept, files) == first and traced == [files]
+    (toy / "climb" / "bench" / "m.py").write_text("")
+    assert calls.calls(toy, kept, files) == first
+    other.write_text("")
+    assert calls.calls(toy, kept, files) == first
+    assert traced == [files, files[:1], files[1:]]
+    kept.write_text("{")
+    assert calls.calls(toy, kept, files) == first and traced[3:] == [files]
 
 
 def test_digest_of_a_rungs_code_ignores_comments_and_notices_changes(tmp_path: Path) -> None:
@@ -318,5 +448,15 @@ def test_digest_of_a_rungs_code_ignores_comments_and_notices_changes(tmp_path: P
     copy = running.Copy(ROOT, tmp_path / "copy")
     commented = Mutant(file, "comments", 0, 0, "// Another line.\n", text)
     changed = next(mutant for mutant in cuda.mutants(file, text) if mutant.operator == "bounds")
-    assert copy.same_code(commented, ["strided/strided"])
-    assert not copy.same_code(changed, ["strided/strided"])
+    assert copy.same_code(commented, ["strided/strided"]) == "PTX"
+    assert copy.same_code(changed, ["strided/strided"]) == ""
+
+
+def test_machine_code_is_the_same_where_ptxas_leaves_out_what_nothing_reads() -> None:
+    """NVRTC keeps a volatile instruction, whose result nothing reads; ptxas does not."""
+    kernel = 'extern "C" __global__ void fill(int* a)\n{\n    int dead;\n    %s\n    a[threadIdx.x] = 1;\n}\n'
+    plain = compile_cuda(kernel % "", filename="k.cu")
+    dead = compile_cuda(kernel % 'asm volatile("mov.s32 %0, 7;" : "=r"(dead));', filename="k.cu")
+    live = compile_cuda(kernel % 'asm volatile("mov.s32 %0, 7;" : "=r"(dead)); a += dead;', filename="k.cu")
+    assert compiled.ptx_of(dead) != compiled.ptx_of(plain)
+    assert compiled.machine_code_of(dead) == compiled.machine_code_of(plain) != compiled.machine_code_of(live)

@@ -2,8 +2,9 @@
 
 ``operators`` makes mutants of a text (``cuda``: by tokens; ``python``: by syntax tree), ``choosing`` draws some of them
 with a seed, ``noticing`` says which tests should notice a mutant of a file, ``running`` runs those tests in copies of
-the repository, ``summary`` prints what came of it. Tests that compare hashes of sources do not take part, and neither
-do those that plant faults of their own by text.
+the repository, ``summary`` prints what came of it and says why known survivors survive (``survivors.json``).
+``compiled`` and ``same_python`` find mutants that are the same program. Tests that compare hashes of sources do not
+take part, and neither do those that plant faults of their own by text.
 """
 
 from climb.validation.mutation.mutants import Mutant

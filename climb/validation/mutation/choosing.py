@@ -9,6 +9,7 @@ from pathlib import Path
 
 from climb.validation.mutation import cuda, python
 from climb.validation.mutation.mutants import Mutant
+from climb.validation.mutation.same_python import same_program
 
 #: Files of each area, as patterns from the repository's root.
 AREAS = {
@@ -65,5 +66,9 @@ def _in_turn(columns: Iterable[Iterable[Mutant]]) -> Iterator[Mutant]:
 
 
 def drawn_of_areas(root: Path, areas: Iterable[str], seed: int) -> Iterator[Mutant]:
-    """Mutants of several areas in turn."""
-    return _in_turn(drawn(root, files_of(root, area), seed) for area in areas)
+    """Mutants of several areas in turn, without those of Python that are the same program.
+
+    Whether a mutant of a kernel is the same program takes a compiler: ``running`` finds out if no test fails.
+    """
+    mutants = _in_turn(drawn(root, files_of(root, area), seed) for area in areas)
+    return (mutant for mutant in mutants if not (mutant.file.endswith(".py") and same_program(mutant)))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 
 
 @dataclass(frozen=True)
@@ -54,3 +56,12 @@ class Mutant:
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line} {self.operator}: {self.original_line}  ->  {self.mutated_line}"
+
+
+def digest_of_files(root: Path, files: Iterable[str]) -> str:
+    """The digest of files with their names; one that is not there counts as empty."""
+    made = hashlib.sha256()
+    for file in sorted(files):
+        path = root / file
+        made.update(f"{file}\0".encode() + (path.read_bytes() if path.is_file() else b"") + b"\0")
+    return made.hexdigest()[:16]

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from climb.validation.mutation.mutants import Mutant
+from climb.validation.mutation.mutants import Mutant, digest_of_files
 from climb.validation.mutation.tracing import function_name
 
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.MULTILINE)
@@ -47,6 +47,20 @@ class Noticing:
             return list(self._stages_of_rungs(mutant.file))
         chosen = self._tests_of(mutant)
         return [Stage((), tuple(chosen))] if chosen else []
+
+    def digest(self, mutant: Mutant, status: str, how: str) -> str:
+        """The digest of the tests that a verdict depends on: the file of the test that failed, or every file of tests
+        that may notice the mutant."""
+        if status == "killed" and how.startswith("tests/"):
+            return digest_of_files(self.root, {how.split("::", 1)[0]})
+        if mutant.file.startswith("kernels/"):
+            folders = {f"tests/kernels/{chapter}" for chapter, *_ in self.rungs_of(mutant.file)}
+            files = {path.relative_to(self.root).as_posix() for name in folders for path in self._python(name)}
+            return digest_of_files(self.root, {*files, *(f"tests/kernels/{name}" for name in ACROSS)})
+        return digest_of_files(self.root, {test.split("::", 1)[0] for test in self._callers(mutant)})
+
+    def _python(self, folder: str) -> list[Path]:
+        return sorted((self.root / folder).glob("*.py"))
 
     # Rungs
 
@@ -95,21 +109,23 @@ class Noticing:
     def _tests_of(self, mutant: Mutant) -> list[str]:
         """The ids of the tests that call the mutated function, as far as the budget goes; :meth:`_ordered` says in
         which order."""
-        function = enclosing(mutant)
-        if function is None:
-            folder = f"{Path(mutant.file).parent.as_posix()}/"  # a file of dataclasses has hardly a function of its own
-            wanted = [test for test, made in self.calls.items() if any(f.startswith(folder) for f in made["functions"])]
-        else:
-            name = function_name(mutant.file, function)
-            wanted = [test for test, made in self.calls.items() if name in made["functions"]]
         taken, seconds = [], 0.0
-        for test in self._ordered(wanted):
+        for test in self._ordered(self._callers(mutant)):
             seconds += self.calls[test]["seconds"]
             if taken and seconds > BUDGET:
                 break
             if not any(word in test.split("::", 1)[-1] for word in ("fresh",)):
                 taken.append(test)
         return taken
+
+    def _callers(self, mutant: Mutant) -> list[str]:
+        """The ids of all tests that call the mutated function; for the top level of a module, its package."""
+        function = enclosing(mutant)
+        if function is None:
+            folder = f"{Path(mutant.file).parent.as_posix()}/"  # a file of dataclasses has hardly a function of its own
+            return [test for test, made in self.calls.items() if any(f.startswith(folder) for f in made["functions"])]
+        name = function_name(mutant.file, function)
+        return [test for test, made in self.calls.items() if name in made["functions"]]
 
     def _ordered(self, tests: Iterable[str]) -> list[str]:
         """The quickest test of every file, then the second of every file, and so on: a constant that thousands of tests

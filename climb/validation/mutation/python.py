@@ -1,7 +1,11 @@
 """Mistakes in Python, made on the syntax tree and written into the text at the node's place.
 
 Annotations, decorators, docstrings, messages (arguments of ``raise`` and of f-strings), ``strict=`` and what stands
-under ``if TYPE_CHECKING`` or ``if __name__ == "__main__"`` are left alone.
+under ``if TYPE_CHECKING`` or ``if __name__ == "__main__"`` are left alone. So is what cannot change a result, by rules
+that hold wherever they apply: methods of a ``Protocol``, which are never called, and ``__repr__``; how long to wait
+(``timeout=``) and how much to remember (``maxsize=``); ``flush=`` of lines for stderr, which is written line by line;
+the -1 in ``reshape(-1)``, for which NumPy takes any negative number; at how many places a text is split of which only
+the outermost part is taken.
 """
 
 from __future__ import annotations
@@ -20,6 +24,10 @@ _BINARY = {
     ast.Mod: ("%", "//"), ast.BitAnd: ("&", "|"), ast.BitOr: ("|", "&"), ast.LShift: ("<<", ">>"),
     ast.RShift: (">>", "<<"),
 }  # fmt: skip
+#: Keywords whose values are no mistakes: ``strict`` of zip guards against mistakes, and removing a guard is none.
+_KEYWORDS = ("strict", "timeout", "maxsize")
+#: The part that is the same, however often a text is split from this side.
+_OUTERMOST = {"split": "0", "rsplit": "-1"}
 
 
 class _Finder(ast.NodeVisitor):
@@ -68,13 +76,15 @@ class _Finder(ast.NodeVisitor):
             self.visit(default)
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
-        self.visit(node.args)
-        for each in node.body:
-            self.visit(each)
+        if node.name != "__repr__":
+            self.visit(node.args)
+            for each in node.body:
+                self.visit(each)
 
     def visit_ClassDef(self, node: ast.ClassDef) -> None:
-        for each in node.body:
-            self.visit(each)
+        if not any(ast.unparse(base).split("[", 1)[0].endswith("Protocol") for base in node.bases):
+            for each in node.body:
+                self.visit(each)
 
     def visit_If(self, node: ast.If) -> None:
         if ast.unparse(node.test) in ("TYPE_CHECKING", "__name__ == '__main__'"):
@@ -91,8 +101,31 @@ class _Finder(ast.NodeVisitor):
         self.generic_visit(node)
 
     def visit_keyword(self, node: ast.keyword) -> None:
-        if node.arg != "strict":  # of zip: it guards against mistakes, and removing a guard is none
+        if node.arg not in _KEYWORDS:
             self.visit(node.value)
+
+    def visit_Call(self, node: ast.Call) -> None:
+        name = node.func.attr if isinstance(node.func, ast.Attribute) else ast.unparse(node.func)
+        to_stderr = any(one.arg == "file" and ast.unparse(one.value) == "sys.stderr" for one in node.keywords)
+        self.visit(node.func)
+        for argument in node.args:
+            if not (name == "reshape" and ast.unparse(argument) == "-1"):
+                self.visit(argument)
+        for keyword in node.keywords:
+            if not (name == "print" and to_stderr and keyword.arg == "flush"):
+                self.visit(keyword)
+
+    def visit_Subscript(self, node: ast.Subscript) -> None:
+        parts = node.value
+        if (
+            isinstance(parts, ast.Call)
+            and isinstance(parts.func, ast.Attribute)
+            and _OUTERMOST.get(parts.func.attr) == ast.unparse(node.slice)
+        ):
+            self.visit(parts.func)
+        else:
+            self.visit(parts)
+        self.visit(node.slice)
 
     # Mistakes
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import re
+import resource
 import shutil
 import signal
 import subprocess
@@ -15,18 +17,21 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from climb.validation.mutation.mutants import Mutant
 from climb.validation.mutation.noticing import Noticing, Stage
 
-#: Seconds that the tests of a rung, or what is listed for a module, may take; a longer run is taken for a hang.
+#: Seconds of computing that the tests of a rung, or what is listed for a module, may take; a longer run is taken for a
+#: hang.
 LIMIT = 120.0
+#: How much longer a run may take by the clock: it waits for others on a busy machine, and for nothing in a deadlock.
+BUSY = 5
 #: The least that what is listed for a module may take.
 SHORTEST = 30.0
-#: What is said of a survivor that is no other program.
-SAME_CODE = "compiles to the same PTX"
+#: Statuses of mutants that are none: one does not compile, the other is the same program.
+NOT_COUNTED = ("invalid", "same")
 #: Python's bytecode comes along and stays valid, but not what another process is writing.
 _LEFT_BEHIND = (".git", ".venv", "_build", "*.pyc.*", ".hypothesis", ".pytest_cache", ".ruff_cache")
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (\S.*?)(?: - .*)?$", re.MULTILINE)
@@ -38,8 +43,9 @@ _ENVIRONMENT = {"WORKLOG_TIMINGS": "record", "CLIMB_THOROUGH": "1"}
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a mutant. ``status`` is killed, survived, invalid (it does not compile) or unreached (no test calls
-    it); ``how`` names the test that failed, or says that time ran out."""
+    """What came of a mutant. ``status`` is killed, survived, invalid (it does not compile), same (it compiles to the
+    same code) or unreached (no test calls it); ``how`` names the test that failed, or says that time ran out.
+    ``tests`` is the digest of the tests that this depends on (``Noticing.digest``)."""
 
     key: str
     file: str
@@ -50,6 +56,7 @@ class Outcome:
     status: str
     how: str
     seconds: float
+    tests: str = ""
 
     @classmethod
     def of(cls, mutant: Mutant, status: str, how: str, seconds: float) -> Outcome:
@@ -88,29 +95,37 @@ class Copy:
             compiled.unlink()
 
     def pytest(self, arguments: Iterable[str], seconds: float, **environment: str) -> tuple[int | None, str]:
-        """Exit status and output of a run of pytest; no status where it ran out of time and was ended."""
+        """Exit status and output of a run of pytest; no status where it ran out of time and was ended.
+
+        It may compute for ``seconds``, and take BUSY times that by the clock.
+        """
         command = [sys.executable, "-m", "pytest", *_OPTIONS, *arguments]
         process = subprocess.Popen(
             command, cwd=self.folder, env={**os.environ, **_ENVIRONMENT, **environment}, text=True,
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, start_new_session=True,
         )  # fmt: skip
+        resource.prlimit(process.pid, resource.RLIMIT_CPU, (math.ceil(seconds), math.ceil(seconds)))
         try:
-            output, _ = process.communicate(timeout=seconds)
-            return process.returncode, output
+            output, _ = process.communicate(timeout=BUSY * seconds)
         except subprocess.TimeoutExpired:
             os.killpg(process.pid, signal.SIGKILL)
             return None, process.communicate()[0]
+        ended = process.returncode in (-signal.SIGXCPU, -signal.SIGKILL)
+        return None if ended else process.returncode, output
 
-    def digest(self, rungs: Iterable[str]) -> str:
-        """The digest of the rungs' PTX as they are now; empty where they do not compile."""
-        command = [sys.executable, "-m", "climb.validation.mutation.compiled", *rungs]
+    def digest(self, rungs: Iterable[str], *options: str) -> str:
+        """The digest of the rungs' code as they are now; empty where they do not compile."""
+        command = [sys.executable, "-m", "climb.validation.mutation.compiled", *options, *rungs]
         return subprocess.run(command, cwd=self.folder, capture_output=True, text=True, check=False).stdout.strip()
 
-    def same_code(self, mutant: Mutant, rungs: Sequence[str]) -> bool:
-        """Whether rungs compile to the same PTX with the mutant as without it."""
-        with self.planted(mutant):
-            digest = self.digest(rungs)
-        return bool(digest) and digest == self.digest(rungs)
+    def same_code(self, mutant: Mutant, rungs: Sequence[str]) -> str:
+        """What rungs compile to with the mutant as without it: PTX, machine code, or "" if neither is the same."""
+        for name, options in (("PTX", ()), ("machine code", ("--machine-code",))):
+            with self.planted(mutant):
+                digest = self.digest(rungs, *options)
+            if digest and digest == self.digest(rungs, *options):
+                return name
+        return ""
 
     def passes(self, test: str) -> bool:
         """Whether a test passes here without a mutant, or a file of tests is collected."""
@@ -146,8 +161,8 @@ def run_one(copy: Copy, noticing: Noticing, mutant: Mutant) -> Outcome:
             return Outcome.of(mutant, status, how, time.monotonic() - began)
         remarks += [how] if how else []
     rungs = [f"{ladder}/{rung}" for _, ladder, rung in noticing.rungs_of(mutant.file)]
-    if rungs and copy.same_code(mutant, rungs):
-        remarks.append(SAME_CODE)
+    if rungs and (same := copy.same_code(mutant, rungs)):
+        return Outcome.of(mutant, "same", f"compiles to the same {same}", time.monotonic() - began)
     return Outcome.of(mutant, "survived", "; ".join(remarks), time.monotonic() - began)
 
 
@@ -188,34 +203,38 @@ def run_all(
     say: Callable[[Outcome], None],
     jobs: int = 2,
 ) -> list[Outcome]:
-    """Run mutants, ``jobs`` at a time, until ``count`` have been decided; those that do not compile are not counted.
+    """Run mutants, ``jobs`` at a time, until ``count`` have been decided; those in NOT_COUNTED are replaced by others.
 
-    ``known`` holds outcomes of earlier runs by key, which are not run again. ``say`` is called with each outcome as it
-    is known.
+    ``known`` holds outcomes of earlier runs by key, which are not run again as long as the tests that they depend on
+    are the same. ``say`` is called with each outcome as it is known. Outcomes are returned in the order of the mutants.
     """
-    source, lock, decided = iter(mutants), threading.Lock(), []
+    source, lock = enumerate(mutants), threading.Lock()
+    decided: dict[int, Outcome] = {}
 
     def work(folder: Path) -> None:
         copy = Copy(root, folder)
-        own = Noticing(noticing.root, noticing.calls)
+        own = Noticing(copy.folder, noticing.calls)  # of the copy, for files of the repository may change meanwhile
         while True:
             with lock:
-                taken = sum(outcome.status != "invalid" for outcome in decided) + len(running)
-                mutant = next(source, None) if taken < count else None
+                taken = sum(outcome.status not in NOT_COUNTED for outcome in decided.values()) + len(running)
+                number, mutant = next(source, (0, None)) if taken < count else (0, None)
                 if mutant is None:
                     return
-                running.add(mutant.key)
-            outcome = known.get(mutant.key) or run_one(copy, own, mutant)
+                running.add(number)
+            outcome = known.get(mutant.key)
+            if outcome is None or outcome.tests != own.digest(mutant, outcome.status, outcome.how):
+                outcome = run_one(copy, own, mutant)
+                outcome = replace(outcome, tests=own.digest(mutant, outcome.status, outcome.how))
             with lock:
-                running.discard(mutant.key)
-                decided.append(outcome)
+                running.discard(number)
+                decided[number] = outcome
                 say(outcome)
 
-    running: set[str] = set()
+    running: set[int] = set()
     with tempfile.TemporaryDirectory(prefix="mutation-") as scratch, ThreadPoolExecutor(jobs) as pool:
         for future in [pool.submit(work, Path(scratch) / str(number)) for number in range(jobs)]:
             future.result()
-    return decided
+    return [decided[number] for number in sorted(decided)]
 
 
 def trace(root: Path, tests: Iterable[str], jobs: int = 2) -> dict[str, dict]:
