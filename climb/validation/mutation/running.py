@@ -37,8 +37,9 @@ _LEFT_BEHIND = (".git", ".venv", "_build", "*.pyc.*", ".hypothesis", ".pytest_ca
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (\S.*?)(?: - .*)?$", re.MULTILINE)
 _NO_TESTS = 5
 _OPTIONS = ("-x", "-q", "-rfE", "--tb=line", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:nbval")
-#: Times are replayed, and tests are as thorough as those of CI (`tests/conftest.py` reads the second).
-_ENVIRONMENT = {"WORKLOG_TIMINGS": "record", "CLIMB_THOROUGH": "1"}
+#: Times are replayed, and tests are as thorough as those of CI (`tests/conftest.py` reads the second). Bytecode is kept
+#: in the copy, even where the environment says otherwise: without it, half of a short run is compiling Python.
+_ENVIRONMENT = {"WORKLOG_TIMINGS": "record", "CLIMB_THOROUGH": "1", "PYTHONDONTWRITEBYTECODE": ""}
 
 
 @dataclass(frozen=True)
