@@ -66,9 +66,17 @@ def _in_turn(columns: Iterable[Iterable[Mutant]]) -> Iterator[Mutant]:
 
 
 def drawn_of_areas(root: Path, areas: Iterable[str], seed: int) -> Iterator[Mutant]:
-    """Mutants of several areas in turn, without those of Python that are the same program.
+    """Mutants of several areas in turn, without those of Python that do not compile or are the same program.
 
     Whether a mutant of a kernel is the same program takes a compiler: ``running`` finds out if no test fails.
     """
     mutants = _in_turn(drawn(root, files_of(root, area), seed) for area in areas)
-    return (mutant for mutant in mutants if not (mutant.file.endswith(".py") and same_program(mutant)))
+    return (mutant for mutant in mutants if not (mutant.file.endswith(".py") and _is_no_mistake(mutant)))
+
+
+def _is_no_mistake(mutant: Mutant) -> bool:
+    """Whether a mutant of a Python file does not compile, or is the same program."""
+    try:
+        return same_program(mutant)
+    except SyntaxError:
+        return True
