@@ -171,6 +171,13 @@ def test_a_new_rung_is_pending_and_nothing_is_stale(longer):
     assert stale_points(made.record(), longer) == []
 
 
+def test_a_stale_point_after_a_pending_rung_is_reported(longer):
+    first = dataclasses.replace(longer, rungs=(longer.rungs[-1], *longer.rungs[:-1]))
+    assert first.names[0] == "dummy"
+    (lacking,) = stale_points(without(made.record(), lambda p: p.name == "twice" and p.size["n"] == 1023), first)
+    assert (lacking.name, lacking.size) == ("twice", "n=1023")
+
+
 def test_a_ladder_without_a_record_is_pending_as_a_whole(longer, tmp_path):
     assert stale_points(None, longer) == []
     assert pending_rungs(None, longer) == records.pending(longer, folder=tmp_path / "none") == longer.names

@@ -93,7 +93,9 @@ def test_a_commit_that_git_does_not_know_is_unknown(monkeypatch):
 def test_a_board_that_is_chosen_by_the_environment_is_asked_for_by_its_address(monkeypatch):
     commands = says(monkeypatch, "GPU-1\n")
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
-    monkeypatch.setattr(sys.modules["cupy"].cuda.runtime, "deviceGetPCIBusId", lambda n: "0000:1B:00.0", raising=False)
+    monkeypatch.setattr(
+        sys.modules["cupy"].cuda.runtime, "deviceGetPCIBusId", lambda n: f"0000:{n + 27:X}:00.0", raising=False
+    )
     hardware.board()
     monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "3")
     hardware.board()

@@ -75,6 +75,14 @@ def test_committed_counters_are_fresh(path: Path) -> None:
         assert counts.get("load_requests") or counts.get("instructions")  # a texture is read without a load
 
 
+@pytest.mark.parametrize("name", sorted({**profiling.ALSO, **profiling.INSTEAD}))
+def test_committed_counters_are_of_the_sizes_that_are_profiled_today(name: str) -> None:
+    """Some rung has counts at each size; a rung that nobody has profiled yet has none."""
+    ladder = load_ladder(name)
+    asked = {tuple(sorted(size.items())) for _, size in profiling.cases(ladder)}
+    assert {tuple(sorted(point.size.items())) for point in hardware_counters(ladder).points} == asked
+
+
 @pytest.mark.parametrize("stride", [1, 2, 4, 8, 16, 32, 64])
 def test_the_emulator_counts_what_the_hardware_counts(stride: int) -> None:
     """Requests and sectors of the strided copy at 2^18 elements, exactly."""

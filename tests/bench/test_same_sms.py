@@ -90,6 +90,21 @@ def test_kernel_without_a_time_and_gpu_with_other_sms_are_refused(recorded):
         expect(scale.ladder, "vector", target="nvidia-a100-sxm4-80gb")
 
 
+def test_all_ladders_that_have_a_record_are_expected(recorded, monkeypatch):
+    ladders = {
+        name: dataclasses.replace(scale.ladder, problem=dataclasses.replace(scale.problem, name=name))
+        for name in ("scale", "other", "pending")
+    }
+    record = records.find_record("scale", folder=recorded / records.BOOK_GPU)
+    records.save_record(replace(record, ladder="other"), recorded / records.BOOK_GPU / "other.json")
+    monkeypatch.setattr(same_sms, "ladder_names", lambda: list(ladders))
+    monkeypatch.setattr(same_sms, "load_ladder", ladders.get)
+    found = [(one.ladder, one.name) for one in same_sms.expect_all()]
+    names = ("plain", "vector", "twice", "library")
+    assert sorted(found) == sorted((ladder, name) for ladder in ("scale", "other") for name in names)
+    assert {one.here_s for one in same_sms.expect_all() if one.name == "vector"} == {MEMORY_S / 0.8}
+
+
 def test_the_two_sheets_differ_in_memory_alone():
     here, there = (data_sheets.sheet_of(folder) for folder in (records.BOOK_GPU, SECOND_GPU))
     differing = {"name", "folder", "bandwidth_gb_s", "l2_mb", "source"}

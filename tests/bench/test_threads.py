@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 
 import pytest
 
@@ -28,9 +29,11 @@ def test_no_more_threads_run_than_asked_for(monkeypatch):
     assert len(set(names)) <= 2 and threading.current_thread().name not in names
 
 
-def test_a_host_that_does_not_know_its_cores_computes_all_items(monkeypatch):
+def test_a_host_that_does_not_know_its_cores_computes_all_items_in_one_thread(monkeypatch):
     monkeypatch.setattr(threads.os, "cpu_count", lambda: None)
     assert on_all_cores(abs, [-1, -2]) == [1, 2]
+    names = on_all_cores(lambda item: time.sleep(0.001) or threading.current_thread().name, range(20))
+    assert len(set(names)) == 1
 
 
 def test_one_item_is_computed_by_the_caller_and_no_item_by_nobody():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -10,6 +11,7 @@ from harness import Device
 
 from climb.cli import main
 from climb.emulator import ALL_CHECKS, BarrierDivergence, LaunchError, Race, Trap, checking
+from climb.emulator.execution.cooperative import GridBarrier
 
 SOURCE = r"""
 #include <cooperative_groups.h>
@@ -101,6 +103,29 @@ def test_a_block_that_leaves_before_the_grid_barrier_is_named(device: Device) ->
 def test_a_block_that_arrives_once_more_than_the_others_is_found(device: Device) -> None:
     with pytest.raises(BarrierDivergence, match="1 of 3 blocks wait at this barrier of the grid"):
         launch(device, "arrives_twice", 3, 64, np.zeros(3, np.int32))
+
+
+def test_a_grid_barrier_is_given_up_once_each_group_has_polled_an_unchanged_counter_twice() -> None:
+    class Found(Exception):
+        pass
+
+    class Barrier(GridBarrier):
+        def _never(self, polling: object) -> None:
+            raise Found
+
+    workspace = SimpleNamespace(data=np.zeros(8, np.uint8))
+    site, poll = SimpleNamespace(ptx="ld", action="load", index=0), SimpleNamespace(text="ld")
+    code = SimpleNamespace(sites=[site], blocks=[SimpleNamespace(instructions=[poll])])
+    batch = SimpleNamespace(grid_barrier=workspace, recent={0: workspace}, kernel=SimpleNamespace(code=code))
+    barrier = Barrier(batch)
+    for arrived in (1, 2, 3):
+        workspace.data[0] = arrived
+        for _ in range(5):  # two groups poll; the fifth time nobody has arrived since the first
+            barrier.check([(0, None), (0, None)])
+    with pytest.raises(Found):
+        barrier.check([(0, None), (0, None)])
+    batch.recent[0] = object()  # they wait for something else
+    barrier.check([(0, None), (0, None)])
 
 
 def test_grid_sync_in_an_ordinary_launch_stops_the_kernel_and_says_why(device: Device) -> None:

@@ -175,6 +175,21 @@ def test_one_access_may_reach_several_allocations():
     assert [t.data.view(np.float32).tolist() for t in targets] == [[0.0, 6.0], [2.0, 8.0], [4.0, 10.0]]
 
 
+def test_one_atomic_may_reach_several_allocations_at_an_offset_from_its_address():
+    """`[a+8]` is an address that each lane computes for itself: the third element of its own array."""
+    out = [np.arange(4, dtype=np.uint32) + 10 * i for i in range(3)]
+    device = Device(
+        'extern "C" __global__ void k(unsigned* const* p, unsigned* old) { unsigned* a = p[threadIdx.x % 3];'
+        ' asm volatile("atom.global.add.u32 %0, [%1+8], 5;" : "=r"(old[threadIdx.x]) : "l"(a) : "memory"); }'
+    )
+    targets = [device.upload(values) for values in out]
+    old = np.zeros(6, np.uint32)
+    device.launch("k", 1, 6, np.array([target.address for target in targets], np.uint64), old)
+    assert [target.data.view(np.uint32).tolist() for target in targets] == [[0, 1, 12, 3], [10, 11, 22, 13],
+                                                                           [20, 21, 32, 23]]  # fmt: skip
+    assert old.tolist() == [2, 12, 22, 7, 17, 27]
+
+
 def test_the_last_lane_wins_if_lanes_store_to_one_address():
     device = Device(
         'extern "C" __global__ void k(int* o) { o[0] = threadIdx.x; o[1 + threadIdx.x / 8] = threadIdx.x; }'

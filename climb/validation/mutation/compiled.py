@@ -1,13 +1,15 @@
-"""``python -m climb.validation.mutation.compiled [--machine-code] <ladder>/<rung> ...``: a digest of the rungs' PTX,
-without its lines, or of their machine code.
+"""``python -m climb.validation.mutation.compiled [--machine-code] <ladder>/<rung>[@<place>] ...``: a JSON object of the
+digests of the rungs' PTX, without its lines, or of their machine code, by rung and place.
 
-A mutant that compiles to the same code at all sizes of the problem is no other program: no test can notice it. ptxas
-leaves out more than NVRTC, and gives registers numbers of its own, so machine code is the same more often than PTX.
+A place is a size of the problem and an architecture, by numbers; without one, all are compiled. A mutant that compiles
+to the same code everywhere is no other program: no test can notice it. ptxas leaves out more than NVRTC, and gives
+registers numbers of its own, so machine code is the same more often than PTX, but takes longer to make.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 import sys
 from collections.abc import Iterable
@@ -19,18 +21,21 @@ ARCHITECTURES = ("sm_90", "sm_75")
 _LINES = re.compile(r"^\s*(?:\.loc|\.file|//).*$|//.*$", re.MULTILINE)
 
 
-def digest(rungs: Iterable[str], machine_code: bool = False) -> str:
-    """The digest of the code of all kernels of the rungs, at the headline size and at those that tests run."""
-    made = hashlib.sha256()
+def digests(rungs: Iterable[str], machine_code: bool = False) -> dict[str, str]:
+    """The digests of the code of all kernels of the rungs, at the headline size and at those that tests run."""
+    made = {}
     for name in rungs:
+        name, _, asked = name.partition("@")
         ladder_name, rung_name = name.split("/")
         ladder = load_ladder(ladder_name)
-        for size in (*ladder.problem.headline, *ladder.problem.check):
-            if ladder[rung_name].rung.requires(size) is None:
-                for arch in ARCHITECTURES:
+        for number, size in enumerate((*ladder.problem.headline, *ladder.problem.check)):
+            for arch in ARCHITECTURES:
+                place = f"{number}-{arch}"
+                if asked in ("", place) and ladder[rung_name].rung.requires(size) is None:
                     compiled = ladder[rung_name].compiled(size, arch, whole=machine_code)
-                    made.update((machine_code_of if machine_code else ptx_of)(compiled).encode())
-    return made.hexdigest()
+                    code = (machine_code_of if machine_code else ptx_of)(compiled)
+                    made[f"{name}@{place}"] = hashlib.sha256(code.encode()).hexdigest()
+    return made
 
 
 def ptx_of(compiled: Compiled) -> str:
@@ -48,4 +53,6 @@ def machine_code_of(compiled: Compiled) -> str:
 
 
 if __name__ == "__main__":
-    print(digest((name for name in sys.argv[1:] if name != "--machine-code"), "--machine-code" in sys.argv))
+    print(
+        json.dumps(digests((name for name in sys.argv[1:] if name != "--machine-code"), "--machine-code" in sys.argv))
+    )

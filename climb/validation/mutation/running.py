@@ -114,19 +114,29 @@ class Copy:
         ended = process.returncode in (-signal.SIGXCPU, -signal.SIGKILL)
         return None if ended else process.returncode, output
 
-    def digest(self, rungs: Iterable[str], *options: str) -> str:
-        """The digest of the rungs' code as they are now; empty where they do not compile."""
+    def digests(self, rungs: Iterable[str], *options: str) -> dict[str, str]:
+        """The digests of the rungs' code as they are now, as ``compiled`` prints them; none if one does not compile."""
         command = [sys.executable, "-m", "climb.validation.mutation.compiled", *options, *rungs]
-        return subprocess.run(command, cwd=self.folder, capture_output=True, text=True, check=False).stdout.strip()
+        made = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, check=False)
+        return json.loads(made.stdout) if made.returncode == 0 else {}
 
     def same_code(self, mutant: Mutant, rungs: Sequence[str]) -> str:
         """What rungs compile to with the mutant as without it: PTX, machine code, or "" if neither is the same."""
-        for name, options in (("PTX", ()), ("machine code", ("--machine-code",))):
-            with self.planted(mutant):
-                digest = self.digest(rungs, *options)
-            if digest and digest == self.digest(rungs, *options):
-                return name
-        return ""
+        different = self._different(mutant, rungs)
+        if not different:
+            return "" if different is None else "PTX"
+        # One place alone first: where the mutant is another program, it is most often another one everywhere.
+        for places in (different[:1], different[1:]):
+            if places and self._different(mutant, places, "--machine-code") != []:
+                return ""
+        return "machine code"
+
+    def _different(self, mutant: Mutant, places: Sequence[str], *options: str) -> list[str] | None:
+        """Where the code differs with the mutant; None if it does not compile."""
+        with self.planted(mutant):
+            mutated = self.digests(places, *options)
+        original = self.digests(places, *options) if mutated else {}
+        return [place for place in original if mutated.get(place) != original[place]] if original else None
 
     def passes(self, test: str) -> bool:
         """Whether a test passes here without a mutant, or a file of tests is collected."""
