@@ -222,6 +222,19 @@ def test_a_constant_of_a_module_is_noticed_by_tests_of_every_file_before_any_fil
     assert stage.tests == ("t/a.py::1", "t/b.py::1", "t/a.py::2")
 
 
+def test_tests_of_a_file_that_names_the_module_come_first(tmp_path: Path) -> None:
+    mutant = next(python.mutants("climb/emulator/sums.py", "a = 1\n"))
+    (tmp_path / "t").mkdir()
+    for name, text in (("a", "import consumers"), ("b", "from climb.emulator import sums")):
+        (tmp_path / "t" / f"{name}.py").write_text(text)
+    calls = {
+        test: {"seconds": seconds, "functions": ["climb/emulator/sums.py::f"]}
+        for test, seconds in {"t/a.py::1": 1.0, "t/b.py::1": 2.0, "t/b.py::2": 3.0}.items()
+    }
+    (stage,) = Noticing(tmp_path, calls).stages(mutant)
+    assert stage.tests == ("t/b.py::1", "t/b.py::2", "t/a.py::1")
+
+
 @pytest.fixture
 def toy(tmp_path: Path) -> Path:
     """A repository with one module, and a test that notices some of its mistakes, hangs at one and fails anyhow."""

@@ -153,7 +153,7 @@ def wavefronts(relative: np.ndarray, residue: np.ndarray, width: int) -> np.ndar
 
     Arguments as for `sectors`, residue modulo 4.
     """
-    return _wavefronts(relative, residue, width, store_parts(width))
+    return _wavefronts(relative, residue, store_parts(width))
 
 
 def store_parts(width: int) -> int:
@@ -170,12 +170,12 @@ def load_wavefronts(relative: np.ndarray, residue: np.ndarray, width: int) -> np
     Accesses of 8 bytes, and absent partners, have not been measured.
     """
     if width < 8:
-        return _wavefronts(relative, residue, width, 1)
+        return _wavefronts(relative, residue, 1)
     parts = load_parts(relative, width)
     out = np.zeros((relative.shape[0], 2), np.int64)
     for number in np.unique(parts):
         mine = parts == number
-        out[mine] = _wavefronts(relative[mine], residue[mine], width, int(number))
+        out[mine] = _wavefronts(relative[mine], residue[mine], int(number))
     return out
 
 
@@ -226,20 +226,17 @@ def swap_wavefronts(relative: np.ndarray, residue: np.ndarray, width: int) -> np
     return 2 * atomic_wavefronts(relative, residue, width)
 
 
-def _wavefronts(relative: np.ndarray, residue: np.ndarray, width: int, parts: int) -> np.ndarray:
+def _wavefronts(relative: np.ndarray, residue: np.ndarray, parts: int) -> np.ndarray:
     """Wavefronts, and the fewest possible, of a warp that is served in `parts` parts."""
     rows = relative.shape[0]
-    words = max(width // 4, 1)
     lanes = WARP // parts
     out = np.zeros((rows, 2), np.int64)
     for part in range(parts):
         address = relative[:, part * lanes : (part + 1) * lanes]
         active = address != INACTIVE
         word = (address + residue.reshape(-1, 1)) >> 2
-        word = np.where(active, word, INACTIVE)
-        if words > 1:
-            word = np.where(active[:, :, None], word[:, :, None] + np.arange(words), INACTIVE).reshape(rows, -1)
-        word = np.sort(word, axis=1)
+        # The first word stands for a whole vector: vectors are aligned, so its other banks are as busy as its first.
+        word = np.sort(np.where(active, word, INACTIVE), axis=1)
         fresh = word != INACTIVE
         fresh[:, 1:] &= word[:, 1:] != word[:, :-1]
         row, column = np.nonzero(fresh)

@@ -110,7 +110,7 @@ class Noticing:
         """The ids of the tests that call the mutated function, as far as the budget goes; :meth:`_ordered` says in
         which order."""
         taken, seconds = [], 0.0
-        for test in self._ordered(self._callers(mutant)):
+        for test in self._ordered(self._callers(mutant), Path(mutant.file).stem):
             seconds += self.calls[test]["seconds"]
             if taken and seconds > BUDGET:
                 break
@@ -127,14 +127,23 @@ class Noticing:
         name = function_name(mutant.file, function)
         return [test for test, made in self.calls.items() if name in made["functions"]]
 
-    def _ordered(self, tests: Iterable[str]) -> list[str]:
+    def _ordered(self, tests: Iterable[str], module: str) -> list[str]:
         """The quickest test of every file, then the second of every file, and so on: a constant that thousands of tests
-        reach is noticed by few, and those are not the quickest of all, but in a file about it."""
+        reach is noticed by few, and those are not the quickest of all, but in a file about it. Files whose text has the
+        module's name come first."""
         of_file: dict[str, list[str]] = {}
         for test in sorted(tests, key=lambda test: self.calls[test]["seconds"]):
             of_file.setdefault(test.split("::", 1)[0], []).append(test)
-        turns = itertools.zip_longest(*of_file.values())
-        return [test for turn in turns for test in turn if test is not None]
+        about = {file for file in of_file if re.search(rf"\b{re.escape(module)}\b", self._text(file))}
+        ordered = []
+        for files in (about, of_file.keys() - about):
+            turns = itertools.zip_longest(*(tests for file, tests in of_file.items() if file in files))
+            ordered += [test for turn in turns for test in turn if test is not None]
+        return ordered
+
+    def _text(self, file: str) -> str:
+        path = self.root / file
+        return path.read_text(encoding="utf-8") if path.is_file() else ""
 
     def expected_seconds(self, stage: Stage) -> float:
         """What the listed tests took when they were traced; 0 where none are listed."""
