@@ -232,6 +232,35 @@ def test_a_result_may_be_used_while_the_same_instruction_computes_the_next():
         run(source.replace("sum += last[0];", "sum += last[0] + E[1];"))
 
 
+@pytest.mark.parametrize("early", [False, True])
+def test_a_register_that_may_hold_either_result_is_judged_by_the_one_that_it_holds(early: bool) -> None:
+    """A branch decides whether `last` keeps what the product before has computed, or takes what is in flight."""
+    move = (
+        'asm volatile("{ .reg .pred p; setp.gt.f32 p, %1, 0f42C80000; @!p bra OVER; bar.warp.sync -1; '
+        'mov.f32 %0, %2; OVER: }" : "+f"(last) : "f"(d[0] + ' + ("200" if early else "20") + '), "f"(E[0]));'
+    )
+    use = 'asm volatile("add.f32 %0, %0, %1;" : "+f"(sum) : "f"(last));'
+    loop = f"""
+    float last = 0, sum = 0;
+    #pragma unroll 1
+    for (int k = 0; k < 4; ++k) {{
+        float E[4] = {{0, 0, 0, 0}};
+        {FENCE}{SMALL}{COMMIT}
+        {move}
+        {use}
+        {WAIT}
+        last = E[0];
+    }}
+"""
+    source = TILE.replace(WAIT, WAIT + loop).replace("= D[i];\n}", "= D[i] + sum * 0;\n}")
+    if early:
+        with pytest.raises(PendingProduct, match="no wgmma.wait_group has covered its group") as caught:
+            run(source, 1)
+        assert caught.value.where.line == line_of(use, source)
+    else:
+        assert (run(source, 1)[2] == run(TILE, 1)[2]).all()
+
+
 # Shared memory as the host has laid it out, descriptors from the host, one product a warpgroup.
 LAYOUTS = {
     "f16": ("f32", 16, "{ta}, {tb}"), "bf16": ("f32", 16, "{ta}, {tb}"), "tf32": ("f32", 8, ""),
