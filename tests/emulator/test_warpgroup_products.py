@@ -254,7 +254,7 @@ def test_a_register_that_may_hold_either_result_is_judged_by_the_one_that_it_hol
 """
     source = TILE.replace(WAIT, WAIT + loop).replace("= D[i];\n}", "= D[i] + sum * 0;\n}")
     if early:
-        with pytest.raises(PendingProduct, match="no wgmma.wait_group has covered its group") as caught:
+        with pytest.raises(PendingProduct, match=r"no wgmma\.wait_group has covered its group") as caught:
             run(source, 1)
         assert caught.value.where.line == line_of(use, source)
     else:
