@@ -60,6 +60,16 @@ def test_rungs_take_leading_dimensions_alpha_and_beta(rung: str, gaps: tuple[int
     assert np.array_equal(found[:, n:], before[:, n:])
 
 
+@pytest.mark.parametrize("rung", [rung if rung == "promoted" else thorough(rung) for rung in MULTIPLY])
+def test_an_infinite_result_is_added_to_c_once_at_the_edges_of_tiles_too(rung: str) -> None:
+    """With beta = -1, what is added to an infinity a second time makes a NaN of it."""
+    A, B = np.ones((4, 8), np.float32), np.ones((8, 264), np.float32)
+    B[3] = np.inf
+    C = cp.asarray(np.ones((4, 264), np.float32))
+    tgemm(cp.asarray(A), cp.asarray(B), C, beta=-1.0, rung=rung)
+    assert (cp.asnumpy(C) == np.inf).all()
+
+
 def test_beta_of_zero_does_not_read_c() -> None:
     A, B = (cp.asarray(RNG.standard_normal(shape).astype(np.float32)) for shape in ((3, 4), (4, 8)))
     C = cp.asarray(np.full((3, 8), np.nan, np.float32))
