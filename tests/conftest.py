@@ -17,6 +17,9 @@ gc.set_threshold(100_000, 50, 100)
 
 # Tests run beside each other, and some replace parts of the emulator, which workers would not know of.
 os.environ.setdefault("CLIMB_WORKERS", "1")
+# After each product of matrices, OpenBLAS's threads wait for the next one in a loop, for 20 ms of CPU, and here other
+# tests need the cores. To be set before NumPy is imported; chapters' kernels inherit it.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 #: The backend that each marker needs, and why a test is skipped without it.
 _NEEDS = {

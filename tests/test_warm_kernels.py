@@ -14,6 +14,15 @@ from tools import bill, warm_kernels
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="kernels are forked on Linux alone")
 
+#: Prints how many threads multiply matrices, for each copy of OpenBLAS that NumPy has loaded.
+_COUNT_THREADS = """
+import ctypes, numpy
+from pathlib import Path
+rows = Path("/proc/self/maps").read_text().splitlines()
+loaded = {row.split(maxsplit=5)[5] for row in rows if "libscipy_openblas64_" in row}
+print([ctypes.CDLL(path).scipy_openblas_get_num_threads64_() for path in loaded])
+"""
+
 
 @pytest.fixture(scope="module")
 def start():
@@ -60,6 +69,13 @@ def test_kernel_refuses_what_requirements_txt_brings_no_library_for(start):
         "from climb import cp\nm = cp.ones((2, 2))\nprint((m + m).sum())\ntry: m @ m\nexcept ImportError as e: print(e)"
     )
     assert printed(start(), code).startswith("8.0\nCuPy's matmul needs cuBLAS")
+
+
+def test_no_idle_threads_wait_for_products_of_matrices_in_tests_and_kernels(start, capsys):
+    exec(_COUNT_THREADS, {})
+    own = capsys.readouterr().out.strip()
+    assert own in ("[1]", "[]"), "set before NumPy is imported; [] where NumPy has another library"
+    assert printed(start(), _COUNT_THREADS) == own
 
 
 def test_what_one_kernel_changes_no_other_sees(start):
