@@ -1,9 +1,11 @@
 """Spare the build what it would do again and again: Sphinx reads a whole chapter for each reference to a figure in it,
-and pybtex looks through all installed packages for each citation."""
+pybtex looks through all installed packages for each citation, and Python searches for garbage among the nodes of all
+chapters, which live to the end."""
 
 from __future__ import annotations
 
 import functools
+import gc
 import importlib.metadata
 from typing import Any
 
@@ -38,5 +40,6 @@ class Domain(StandardDomain):
 
 def setup(app: Sphinx) -> dict[str, bool]:
     app.add_domain(Domain, override=True)
+    gc.set_threshold(100_000, 50, 100)
     plugin.entry_points = functools.cache(importlib.metadata.entry_points)
     return {"parallel_read_safe": True, "parallel_write_safe": False}
