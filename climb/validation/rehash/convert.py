@@ -162,6 +162,8 @@ def _rewrite(path: Path, hashes: dict[str, str], renamed: Renamed) -> None:
         for was, now in names.items():
             # A point names its rung alone in a record of one ladder, and beside its ladder in a record of many.
             text = re.sub(rf'("ladder": "{ladder}",\s*"rung": )"{was}"', rf'\1"{now}"', text)
+            # The points that ceilings come from stand beside their ladder, too.
+            text = re.sub(rf'("ladder": "{ladder}",[^{{}}]*"point": \{{\s*"name": )"{was}"', rf'\1"{now}"', text)
             text = text.replace(f'"label": "{ladder} {was},', f'"label": "{ladder} {now},')
             if own and own[1] == ladder:
                 text = text.replace(f'"name": "{was}"', f'"name": "{now}"')
