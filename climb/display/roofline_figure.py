@@ -134,12 +134,14 @@ def _draw_other(axes: Axes, column: LabelColumn, other: Selected) -> None:
     x, best = _intensity(other), other.best
     y = best.flops / best.median_s
     axes.plot([x], [y], marker="o", markersize=6, color=style.MUTED, zorder=5)
-    name = f"{other.ladder.name}: {best.name}"
+    names = f"{other.ladder.name}:", best.name
     low, high = axes.get_xlim()
     if log10(x / low) > 0.5 * log10(high / low):
-        column.add(name, x, y, style.QUIET)
-    else:
-        axes.annotate(name, (x, y), (7, -13), textcoords="offset points", va="center", color=style.QUIET)
+        column.add(" ".join(names), x, y, style.QUIET)
+    else:  # in two lines, so that a long name ends before the ridge
+        axes.annotate(
+            "\n".join(names), (x, y), (7, -7), textcoords="offset points", va="top", color=style.QUIET, linespacing=1.05
+        )
 
 
 def _name_slope(axes: Axes, text: str, left: float, ridge: float, bandwidth: float) -> None:
