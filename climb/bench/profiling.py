@@ -18,6 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from climb.bench import hardware, records
 from climb.bench.ladder import BoundRung, Ladder
 from climb.bench.problem import Size, size_label
@@ -129,13 +131,18 @@ class HardwareCounters:
 
 
 def hardware_counters(ladder: str | Ladder, gpu: str = records.DEFAULT_GPU) -> HardwareCounters:
-    """Read the committed counters of a ladder. Raises LookupError where there are none, and RecordError."""
+    """Read the committed counters of a ladder, those of renamed rungs under today's names.
+
+    Raises LookupError where there are none, and RecordError.
+    """
     ladder = load_ladder(ladder) if isinstance(ladder, str) else ladder
     path = counters_path(ladder.name, records.gpu_with(f"hardware/{ladder.name}.json", gpu))
     if not path.exists():
         raise LookupError(f"no hardware counters of {ladder.name} on {gpu}; on that GPU: {_COMMAND} {ladder.name}")
     found = records.load(path, HardwareRecord)
-    return HardwareCounters(ladder, found.device["name"], found.date, found.command, found.points)
+    names = records.todays_names(found.points, ladder)
+    points = tuple(msgspec.structs.replace(point, name=names.get(point.name, point.name)) for point in found.points)
+    return HardwareCounters(ladder, found.device["name"], found.date, found.command, points)
 
 
 def counters_path(ladder: str, gpu: str = records.DEFAULT_GPU, folder: Path | None = None) -> Path:

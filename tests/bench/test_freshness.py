@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import warnings
+from types import SimpleNamespace
 
 import msgspec
 import pytest
@@ -60,6 +61,31 @@ def test_a_changed_include_makes_every_rung_that_has_it_stale(tmp_path):
     (tmp_path / "affine.cuh").write_text("#pragma once\n__device__ float affine(float x) { return x; }\n")
     edited = dataclasses.replace(scale.ladder, folder=tmp_path)
     assert {s.name for s in stale_points(made.record(), edited)} == {"plain", "vector"}
+
+
+def as_measured(ladder, name: str, rung: str) -> SimpleNamespace:
+    """A point of a record that calls today's ``rung`` by another ``name``."""
+    (size,) = ladder.problem.headline[:1]
+    return SimpleNamespace(name=name, size=size, source_sha256=ladder[rung].sha256(size))
+
+
+def test_a_renamed_rung_is_recognised_by_its_code_and_only_by_it():
+    ladder = scale.ladder
+    old, other = as_measured(ladder, "before", "vector"), as_measured(ladder, "plain", "plain")
+    assert records.todays_names([old, other], ladder) == {"before": "vector"}
+    assert records.todays_names([old, as_measured(ladder, "vector", "vector")], ladder) == {}  # has a point of its own
+    changed = SimpleNamespace(**{**vars(old), "source_sha256": "0" * 64})
+    assert records.todays_names([changed], ladder) == {}
+    assert records.todays_names([old, changed], ladder) == {}  # one of its points is stale, so it is reported
+
+
+def test_a_record_under_a_rungs_old_name_is_fresh_and_has_its_times(tmp_path):
+    text = records.record_path("saxpy").read_text(encoding="utf-8")
+    assert text.count('"name": "float4"') > 1
+    (tmp_path / "saxpy.json").write_text(text.replace('"name": "float4"', '"name": "before"'), encoding="utf-8")
+    found, known = records.load_record("saxpy", folder=tmp_path), records.load_record("saxpy")
+    assert stale_points(found, load_ladder("saxpy")) == [] and pending_rungs(found, load_ladder("saxpy")) == ()
+    assert [point.name for point in found.points] == [point.name for point in known.points]
 
 
 def without(record: Record, drop) -> Record:

@@ -48,6 +48,7 @@ from climb.bench.records.freshness import (
     stale_points,
     why_stale,
 )
+from climb.bench.records.renames import todays_names
 from climb.bench.records.schema import (
     ALL_REGIMES,
     FULL_CLOCK,
@@ -64,7 +65,7 @@ from climb.bench.records.schema import (
     rounded,
 )
 from climb.bench.records.store import RecordError, load, parse, save, write_whole
-from climb.bench.registry import load_ladder
+from climb.bench.registry import ladder_names, load_ladder
 
 __all__ = [
     "ALL_REGIMES",
@@ -120,6 +121,7 @@ __all__ = [
     "spread_of",
     "stale_points",
     "stands_in",
+    "todays_names",
     "why_stale",
     "write_whole",
 ]
@@ -137,6 +139,8 @@ def record_path(ladder: str, gpu: str = DEFAULT_GPU, folder: Path | None = None)
 def load_record(ladder: str, gpu: str = DEFAULT_GPU, folder: Path | None = None) -> Record:
     """Read and check a record, with the ceilings of its folder, and with false peers among the skipped.
 
+    A rung that was renamed since has today's name.
+
     Where ``gpu`` is the reader's choice, and its record lacks a point that the book's has, this is the book's record: a
     chapter asks for all of them, and takes every ratio from one record. Raises :class:`MissingRecord` and
     :class:`RecordError`.
@@ -148,7 +152,20 @@ def load_record(ladder: str, gpu: str = DEFAULT_GPU, folder: Path | None = None)
         raise MissingRecord(f"no record of {ladder} on {gpu} ({path}); on that GPU run: {command(ladder)}")
     state = path.stat()
     record = _checked(path, state.st_mtime_ns, state.st_size)
-    return msgspec.structs.replace(record, ceilings=ceilings_of(path.parent, record.session))
+    return msgspec.structs.replace(
+        record, ceilings=ceilings_of(path.parent, record.session), points=_under_todays_names(record)
+    )
+
+
+def _under_todays_names(record: Record) -> tuple[Point, ...]:
+    """The points of a record of the book's ladders, those of renamed rungs under the new name."""
+    names = todays_names(record.points, load_ladder(record.ladder)) if record.ladder in ladder_names() else {}
+    return tuple(
+        msgspec.structs.replace(point, name=names[point.name])
+        if point.kind == "rung" and point.name in names
+        else point
+        for point in record.points
+    )
 
 
 @functools.lru_cache(maxsize=256)

@@ -1,0 +1,51 @@
+"""Recognise a rung that was renamed after it was measured, by the hash of its code.
+
+A name is no part of what was measured (``climb.bench.identity``), so giving a rung another one makes no record stale:
+its points are read under today's name, and ``climb rehash --renamed`` writes that name into the files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Protocol
+
+from climb.bench.ladder import Ladder
+from climb.bench.problem import Size
+
+
+class Measured(Protocol):
+    """A point of a record: what it was measured on."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def size(self) -> Size: ...
+
+    @property
+    def source_sha256(self) -> str | None: ...
+
+
+def todays_names(points: Iterable[Measured], ladder: Ladder) -> dict[str, str]:
+    """Today's name, by the old one, of each rung that the points know by a name that the ladder has no more.
+
+    A rung is recognised if it has no point under its own name, and if it alone has the hashes of all points of the old
+    name. What is left is no rung of the ladder any more, or has changed.
+    """
+    points = list(points)
+    unmeasured = [name for name in ladder.names if name not in {point.name for point in points}]
+    gone: dict[str, list[Measured]] = {}
+    for point in points:
+        if point.source_sha256 and point.name not in ladder.names:
+            gone.setdefault(point.name, []).append(point)
+    found = {}
+    for was, its in gone.items():
+        same = [name for name in unmeasured if all(_is_of(point, ladder, name) for point in its)]
+        if len(same) == 1:
+            found[was] = same[0]
+    return found
+
+
+def _is_of(point: Measured, ladder: Ladder, name: str) -> bool:
+    rung = ladder[name]
+    return rung.rung.requires(point.size) is None and point.source_sha256 == rung.sha256(point.size)
