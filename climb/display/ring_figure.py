@@ -64,7 +64,7 @@ def ring_figure(rungs: Mapping[str, tuple[BoundRung, Size]], *, most: int = 60) 
 
     Time is the emulator's order of the first ``most`` steps at mbarriers in block 0; it is not to scale.
 
-    >>> ring_figure({"producer": (matmul["producer"], {"m": 8, "n": 8, "k": 512})})          # doctest: +SKIP
+    >>> ring_figure({"specialised": (matmul["specialised"], {"m": 8, "n": 8, "k": 512})})    # doctest: +SKIP
     """
     figure = style.new_figure(height=1.1 + 1.3 * len(rungs))
     panels = figure.subplots(len(rungs), 1, sharex=True, squeeze=False)[:, 0]

@@ -177,7 +177,7 @@ def sass(rung: Any, size: Size, only: str = "LDG|STG|LDS|STS") -> CellOutput:
     One row per source line and opcode, with the number of its occurrences in the code. Operands are left out, since
     they change with every compiler patch. Needs no GPU. Raises ValueError when no instruction matches.
 
-    >>> sass(copy["float4"], size, only="LDG|STG")                                          # doctest: +SKIP
+    >>> sass(copy["vectorised"], size, only="LDG|STG")                                      # doctest: +SKIP
     """
     compiled = rung.compiled(size)
     counted = opcode_counts(compiled, dict.fromkeys(one.kernel for one in rung.launches(size)), only)

@@ -19,7 +19,7 @@ Names = Sequence[str]
 
 
 def two_gpus(chosen: Mapping[str, Names], sizes: Mapping[str, Size] | None = None) -> list[Expectation]:
-    """What was expected of each kernel on the second GPU, and what it took: ``{"copy": ["scalar", "float4"]}``.
+    """What was expected of each kernel on the second GPU, and what it took: ``{"copy": ["scalar", "vectorised"]}``.
 
     Names are rungs and peers of the ladder. ``sizes`` has those that are not the ladder's first headline size. Kernels
     that the book's GPU has no time of yet are left out. Raises LookupError for a name that is neither rung nor peer.
@@ -31,7 +31,7 @@ def two_gpus(chosen: Mapping[str, Names], sizes: Mapping[str, Size] | None = Non
 def gpu_ratios(chosen: Mapping[str, Names], sizes: Mapping[str, Size] | None = None) -> dict[str, float]:
     """The measured ratio of each kernel of :func:`two_gpus_table`, by its label there; without those that are pending.
 
-    >>> gpu_ratios({"copy": ["scalar", "float4"]})["scalar"]                                   # doctest: +SKIP
+    >>> gpu_ratios({"copy": ["scalar", "vectorised"]})["scalar"]                               # doctest: +SKIP
     """
     each = _each(chosen, sizes or {})
     return {label: one.measured for label, one in each if one is not None and one.measured is not None}

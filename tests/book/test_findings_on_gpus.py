@@ -43,7 +43,7 @@ def _best_factors_differ(of: Of) -> bool:
 
 
 def _below_full_clock(of: Of) -> bool:
-    point, highest = of("hgemm").point("tuned"), of("hgemm").reference.device["clocks"]["max_sm_mhz"]
+    point, highest = of("hgemm").point("small_tiles"), of("hgemm").reference.device["clocks"]["max_sm_mhz"]
     return point.sm_clock_mhz is not None and highest is not None and point.sm_clock_mhz < 0.98 * highest
 
 
@@ -68,7 +68,7 @@ def _errors_of_winograd(of: Of) -> bool:
 #: What a finding says of times, by the finding; those that rest on counters or machine code are not here.
 SHOWN: dict[str, Callable[[Of], bool]] = {
     "With one 4-byte load in flight per thread, a full GPU does not reach its copy rate.":
-        lambda of: of("copy").of_limit("scalar") < 0.95 < of("copy").of_limit("float4"),
+        lambda of: of("copy").of_limit("scalar") < 0.95 < of("copy").of_limit("vectorised"),
     "In a stencil of small radius the L1 cache is the tile already, and one in shared memory is slower.":
         lambda of: _order(of, "stencil1d", "naive", "tiled") and _order(of, "stencil2d", "naive", "tiled"),
     "The best factor belongs to a kernel and a size.": _best_factors_differ,
@@ -99,9 +99,9 @@ SHOWN: dict[str, Callable[[Of], bool]] = {
     "Reading alone is faster than copying.":
         lambda of: of("copy").ceilings["read_gb_s"] > of("copy").ceilings["copy_gb_s"],
     "Blocks that stay and stride through an array copy it more slowly than fresh blocks.":
-        lambda of: _order(of, "async_copy", "float4", "ring") and _order(of, "async_copy", "bulk", "cp_async"),
+        lambda of: _order(of, "async_copy", "vectorised", "pipelined") and _order(of, "async_copy", "bulk", "cp_async"),
     "A product on the FMA pipe gains where a copy engine saves its threads instructions and registers.":
-        lambda of: _order(of, "async_matmul", "registers", "tma", "prefetched"),
+        lambda of: _order(of, "async_matmul", "setmaxnreg", "tma", "double_buffered"),
 }  # fmt: skip
 
 SEEN = [finding for several in read_findings().values() for finding in several if finding.holds == "seen"]

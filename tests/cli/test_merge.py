@@ -101,13 +101,13 @@ def test_counts_and_clean_rows_are_merged_by_rung_and_ladder(tmp_path, capsys):
     counts = data["agreement"]["rungs"]
     by_name = {row["rung"]: row for row in counts if row["ladder"] == "csr_matrix"}
     by_name["row_warp"]["counts"] = by_name["row_warp"]["counts"][:1]
-    by_name["quads"]["code_sha256"] = "0" * 64
+    by_name["vectorised"]["code_sha256"] = "0" * 64
     row = next(row for row in data["clean"]["ladders"] if row["ladder"] == "strided")
     row["tools"]["racecheck"]["errors"], row["tools"]["racecheck"]["says"] = 2, "rung 0: Race"
     write(source, data)
     assert main(["merge", str(source), "--into", str(target)]) == 1
     said = capsys.readouterr().out
-    assert "counts of csr_matrix: 0 of 2 rungs; left out, incomplete or of other code: row_warp, quads" in said
+    assert "counts of csr_matrix: 0 of 2 rungs; left out, incomplete or of other code: row_warp, vectorised" in said
     assert (
         "sanitizer on strided: left out: racecheck: rung 0: Race" in said and "sanitizer on csr_matrix: clean" in said
     )

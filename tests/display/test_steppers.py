@@ -82,8 +82,8 @@ def test_costliest_requests_of_trees_agree_with_the_counters():
 
 
 def test_block_that_is_too_large_or_has_no_tree_is_refused():
-    with pytest.raises(ValueError, match="room for 8 warps; a block of float4 has 1024 threads"):
-        climb.reduction_stepper(load_ladder("reduction")["float4"])
+    with pytest.raises(ValueError, match="room for 8 warps; a block of vectorised has 1024 threads"):
+        climb.reduction_stepper(load_ladder("reduction")["vectorised"])
     with pytest.raises(ValueError, match="no tree"):
         tree(block_events(load_ladder("transpose")["naive"], {"rows": 32, "cols": 32}))
 

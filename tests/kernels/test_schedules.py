@@ -13,7 +13,7 @@ from climb.emulator import Schedule, Schedules, scheduling
 #: By ladder, the rungs that copy asynchronously and whose blocks do not add to one output.
 RUNGS = {
     "sgemm": ("pipelined",),
-    "conv1d": ("async_copies",),
+    "conv1d": ("cp_async",),
     "conv3d": ("pipelined", "karatsuba"),
     "convlayer": ("pipelined",),
 }

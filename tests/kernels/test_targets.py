@@ -105,7 +105,7 @@ PROMISES: dict[str, tuple[str, Callable[[Record], bool]]] = {
     ),
     "where arithmetic is all, float4 buys nothing": (
         "intensity",
-        lambda r: abs(time_of(r, "scalar", steps=1024) / time_of(r, "float4", steps=1024) - 1) < 0.03,
+        lambda r: abs(time_of(r, "scalar", steps=1024) / time_of(r, "vectorised", steps=1024) - 1) < 0.03,
     ),
     "lanes that take each other's points are 1.9 times as fast on shuffled points": (
         "divergence",
@@ -117,7 +117,7 @@ PROMISES: dict[str, tuple[str, Callable[[Record], bool]]] = {
     ),
     "an image and 11 x 11 weights take at most 240 us by tiles, 1.3 times less than by the definition": (
         "fft_conv2d",
-        lambda r: of(r, "warp_tiles") <= 240e-6 and of(r, "direct") / of(r, "warp_tiles") >= 1.3,
+        lambda r: of(r, "warp_tiles") <= 240e-6 and of(r, "prefetched") / of(r, "warp_tiles") >= 1.3,
     ),
     "a blocked assignment is 4 times as fast on periodic data": (
         "divergence",
@@ -320,11 +320,13 @@ PROMISES: dict[str, tuple[str, Callable[[Record], bool]]] = {
     ),
     "a stencil is fastest with 8 or 16 outputs a thread, below one another": (
         "coarse_stencil",
-        lambda r: best_setting(r, "column", {}) in (8, 16),
+        lambda r: best_setting(r, "register_column", {}) in (8, 16),
     ),
     "a product that waits for its own loads turns early: at 2048 with 8 outputs a thread, at 512 with 1 or 2": (
         "coarse_matmul",
-        lambda r: best_setting(r, "column", {"m": 2048}) == 8 and best_setting(r, "column", {"m": 512}) <= 2,
+        lambda r: (
+            best_setting(r, "register_column", {"m": 2048}) == 8 and best_setting(r, "register_column", {"m": 512}) <= 2
+        ),
     ),
     "a histogram's blocks gain with every doubling": (
         "coarse_histogram",

@@ -44,7 +44,7 @@ ladder = Ladder(
     problem,
     Path(__file__).parent,
     rungs=(
-        replace(copy.ladder["float4"].rung, source="../../light_speed/copy/03_float4.cu"),
+        replace(copy.ladder["vectorised"].rung, source="../../light_speed/copy/03_vectorised.cu"),
         Rung(
             "cp_async",
             "copies into shared memory that hold no registers",
@@ -60,10 +60,10 @@ ladder = Ladder(
             capability="9.0",
         ),
         Rung(
-            "ring",
+            "pipelined",
             "blocks stay; loads run ahead of stores",
             lambda size: _launch(
-                f"copy_ring<{CHUNK}, {STAGES}>",
+                f"copy_pipelined<{CHUNK}, {STAGES}>",
                 min(RINGS, ceil_div(size["n"] * 4, CHUNK)),
                 WARP,
                 size,

@@ -114,7 +114,7 @@ ladder = Ladder(
     problem,
     Path(__file__).parent,
     rungs=(
-        replace(matmul.ladder["prefetched"].rung, source="../../tiling/matmul/07_prefetched.cu"),
+        replace(matmul.ladder["double_buffered"].rung, source="../../tiling/matmul/07_double_buffered.cu"),
         _rung("cp_async", "a ring of slices that asynchronous copies fill", _cp_async, capability="8.0"),
         _rung(
             "tma",
@@ -123,15 +123,15 @@ ladder = Ladder(
             capability="9.0",
         ),
         _rung(
-            "producer",
+            "specialised",
             "a warp of its own starts the copies",
-            lambda size: (_launch("matmul_producer", SQUARE, SQUARE.grid(size), 32, _maps(size, SQUARE)),),
+            lambda size: (_launch("matmul_specialised", SQUARE, SQUARE.grid(size), 32, _maps(size, SQUARE)),),
             capability="9.0",
         ),
         _rung(
-            "registers",
+            "setmaxnreg",
             "the producer's registers go to those that compute",
-            lambda size: (_launch("matmul_registers", WIDE, WIDE.grid(size), WARPGROUP, _maps(size, WIDE)),),
+            lambda size: (_launch("matmul_setmaxnreg", WIDE, WIDE.grid(size), WARPGROUP, _maps(size, WIDE)),),
             arch="sm_90a",
             capability="9.0",
         ),

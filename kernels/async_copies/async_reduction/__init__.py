@@ -55,7 +55,7 @@ ladder = Ladder(
     Path(__file__).parent,
     rungs=(
         replace(reduction.ladder["last_block"].rung, source="../../warp_shuffles/reduction/08_last_block.cu"),
-        _rung("two_launches", "the second launch adds the blocks' sums"),
+        _rung("two_pass", "the second launch adds the blocks' sums"),
         _rung("dependent", "the second launch starts early", pdl=True),
         _rung("cluster", "eight blocks add up in shared memory", cluster=CLUSTER, pdl=True),
     ),

@@ -63,7 +63,7 @@ def _one_tile(name: str, idea: str, swizzle: int) -> Rung:
 def _ring(size: Size) -> tuple[Launch, ...]:
     tiles = ceil_div(size["rows"], TILE) * ceil_div(size["cols"], TILE)
     args = (*_maps(size, 128), np.int32(size["rows"]), np.int32(size["cols"]))
-    kernel, shared = f"transpose_ring<{STAGES}>", STAGES * TILE_BYTES
+    kernel, shared = f"transpose_pipelined<{STAGES}>", STAGES * TILE_BYTES
     return (Launch(kernel, (min(RINGS, tiles),), (THREADS + 32,), args, shared),)
 
 
@@ -81,7 +81,7 @@ ladder = Ladder(
         _one_tile("swizzled", "the copy engine swizzles it on the way", 128),
         _one_tile("diagonal", "lanes on diagonals, to which its swizzle fits", 128),
         Rung(
-            "ring",
+            "pipelined",
             "blocks stay, and a warp of its own loads ahead",
             _ring,
             alignment=ALIGNED,

@@ -101,7 +101,7 @@ ladder = Ladder(
             rows("classifier_row_warp", THREADS, THREADS // WARP, packed=False),
             requires=extents_fit,
         ),
-        _packed("float4", "16 bytes per load", rows("classifier_float4", THREADS, THREADS // WARP)),
+        _packed("vectorised", "16 bytes per load", rows("classifier_vectorised", THREADS, THREADS // WARP)),
         _packed(
             "shared_input",
             "the input in shared memory",

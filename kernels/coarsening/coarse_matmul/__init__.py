@@ -81,11 +81,11 @@ def _requires(size: Size) -> str | None:
 def _launches(size: Size) -> tuple[Launch, ...]:
     grid = (ceil_div(size["n"], WIDE), ceil_div(size["m"], WARPS * size["outputs"]))
     args = ("A", "B", "C", *(np.int32(size[key]) for key in ("m", "n", "k")))
-    return (Launch(f"coarse_matmul_column<{size['outputs']}>", grid, (THREADS,), args),)
+    return (Launch(f"coarse_matmul_register_column<{size['outputs']}>", grid, (THREADS,), args),)
 
 
 ladder = Ladder(
     problem,
     Path(__file__).parent,
-    rungs=(Rung("column", "adjacent outputs of a column per thread", _launches, requires=_requires),),
+    rungs=(Rung("register_column", "adjacent outputs of a column per thread", _launches, requires=_requires),),
 )

@@ -98,6 +98,6 @@ ladder = Ladder(
     Path(__file__).parent,
     rungs=(
         _rung("strided", "a thread's outputs eight rows apart"),
-        _rung("column", "adjacent outputs of a column per thread"),
+        _rung("register_column", "adjacent outputs of a column per thread"),
     ),
 )

@@ -45,9 +45,9 @@ ladder = Ladder(
     rungs=(
         _rung("naive", "a thread a channel, a tree a block", naive),
         _rung("coalesced", "rows and filters through shared memory", staged("conv1d_coalesced", False, False)),
-        _rung("float4", "four floats of the rows per load", staged("conv1d_float4", True, False), ROWS_ALIGNED),
+        _rung("vectorised", "four floats of the rows per load", staged("conv1d_vectorised", True, False), ROWS_ALIGNED),
         _rung("padded", "one unused float after every 32", staged("conv1d_padded", True, True), ROWS_ALIGNED),
-        _rung("shuffles", "sums by shuffles and atomics", shuffles, ROWS_ALIGNED),
+        _rung("shuffle", "sums by shuffles and atomics", shuffles, ROWS_ALIGNED),
         _rung("channels", "several channels a thread", channels, ROWS_ALIGNED),
         _rung(
             "wide_weights",
@@ -71,7 +71,7 @@ ladder = Ladder(
         _rung("evict_first", "filters leave the caches first", transposed("conv1d_evict_first"), ALL_ALIGNED),
         _rung("hoisted_bias", "the bias is loaded first", transposed("conv1d_hoisted_bias"), ALL_ALIGNED),
         _rung("tuned", "a block tuned for each layer", chosen("tuned"), ALL_ALIGNED),
-        _rung("async_copies", "filters by asynchronous copies", chosen("async_copies"), ALL_ALIGNED),
+        _rung("cp_async", "filters by asynchronous copies", chosen("cp_async"), ALL_ALIGNED),
         _rung(
             "consume_as_arrive", "each filter is used as soon as it arrives", chosen("consume_as_arrive"), ALL_ALIGNED
         ),

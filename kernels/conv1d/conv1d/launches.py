@@ -134,7 +134,7 @@ def _with_atomics(kernel: str, size: Size, channels: int, arguments: str, separa
 
 def shuffles(size: Size) -> tuple[Launch, ...]:
     """One channel a thread, sums by shuffles and atomics."""
-    return _with_atomics("conv1d_shuffles", size, 1, str(row_width(size)))
+    return _with_atomics("conv1d_shuffle", size, 1, str(row_width(size)))
 
 
 def channels(size: Size) -> tuple[Launch, ...]:

@@ -104,12 +104,12 @@ def channels_of_thread(size: Size) -> int:
 
 
 def choose(rung: str, size: Size) -> Block:
-    """The block of a tuned rung: that of its table, else that of the table of ``async_copies``, else by rule."""
+    """The block of a tuned rung: that of its table, else that of the table of ``cp_async``, else by rule."""
     if known := BLOCKS[rung].get(shape_of(size)):
         return known
     if rung == "tuned":
         return _static_block(size)
-    return BLOCKS["async_copies"].get(shape_of(size)) or _dynamic_block(size)
+    return BLOCKS["cp_async"].get(shape_of(size)) or _dynamic_block(size)
 
 
 def _static_block(size: Size) -> Block:

@@ -273,9 +273,9 @@ ladder = Ladder(
             swept=False,
         ),
         Rung(
-            "float4",
+            "vectorised",
             "four outputs per thread, 16 bytes per load",
-            _quads("float4", ROWS, 1),
+            _quads("vectorised", ROWS, 1),
             alignment=QUAD_ALIGNED,
             requires=_requires(ROWS),
         ),

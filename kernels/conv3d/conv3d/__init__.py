@@ -121,7 +121,7 @@ def _float4(size: Size) -> tuple[Launch, ...]:
     k = size["k"]
     floats = k * k * ceil_div(k, QUAD) * QUAD
     pad = Launch(f"conv3d_pad_weights<{k}>", (ceil_div(floats, THREADS),), (THREADS,), ("weights", "padded"))
-    return (pad, _numbered("conv3d_float4", "padded", size))
+    return (pad, _numbered("conv3d_vectorised", "padded", size))
 
 
 def _tiled(size: Size) -> tuple[Launch, ...]:
@@ -285,7 +285,7 @@ ladder = Ladder(
             requires=_size_is_taken,
         ),
         Rung(
-            "float4",
+            "vectorised",
             "four weights per load, from padded rows",
             _float4,
             requires=_size_is_taken,

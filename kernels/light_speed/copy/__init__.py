@@ -76,9 +76,9 @@ ladder = Ladder(
             lambda size: _one_launch("copy_grid_stride", (GRID_STRIDE_BLOCKS,), THREADS, size),
         ),
         Rung(
-            "float4",
+            "vectorised",
             "16 bytes per load and store",
-            lambda size: _one_launch("copy_float4", _grid(ceil_div(size["n"], 4), SMALL_BLOCK), SMALL_BLOCK, size),
+            lambda size: _one_launch("copy_vectorised", _grid(ceil_div(size["n"], 4), SMALL_BLOCK), SMALL_BLOCK, size),
             alignment=QUAD_ALIGNED,
         ),
         Rung(
@@ -88,9 +88,9 @@ ladder = Ladder(
             alignment=QUAD_ALIGNED,
         ),
         Rung(
-            "streaming",
+            "evict_first",
             "evict-first loads and stores",
-            lambda size: _one_launch("copy_streaming", _grid(ceil_div(size["n"], 4), SMALL_BLOCK), SMALL_BLOCK, size),
+            lambda size: _one_launch("copy_evict_first", _grid(ceil_div(size["n"], 4), SMALL_BLOCK), SMALL_BLOCK, size),
             alignment=QUAD_ALIGNED,
         ),
     ),

@@ -67,9 +67,9 @@ ladder = Ladder(
     rungs=(
         Rung("scalar", "one float per thread", _launches("intensity_scalar", 1)),
         Rung(
-            "float4",
+            "vectorised",
             "four floats per thread",
-            _launches("intensity_float4", 4),
+            _launches("intensity_vectorised", 4),
             alignment={"source": 16, "target": 16},
         ),
     ),

@@ -57,9 +57,9 @@ ladder = Ladder(
     rungs=(
         Rung("scalar", "one float per load", lambda size: _launch("read_scalar", size)),
         Rung(
-            "float4",
+            "vectorised",
             "eight 16-byte loads in flight per thread",
-            lambda size: _launch("read_float4", size),
+            lambda size: _launch("read_vectorised", size),
             alignment={"source": 16},
         ),
     ),

@@ -50,8 +50,13 @@ ladder = Ladder(
     problem,
     Path(__file__).parent,
     rungs=(
-        Rung("words", "four loads of 4 bytes", lambda size: _launch("shared_words", size), alignment={"tile": 16}),
-        Rung("quads", "one load of 16 bytes", lambda size: _launch("shared_quads", size), alignment={"tile": 16}),
+        Rung("scalar", "four loads of 4 bytes", lambda size: _launch("shared_scalar", size), alignment={"tile": 16}),
+        Rung(
+            "vectorised",
+            "one load of 16 bytes",
+            lambda size: _launch("shared_vectorised", size),
+            alignment={"tile": 16},
+        ),
     ),
     ceiling="shared_tb_s",
 )

@@ -50,8 +50,8 @@ ladder = Ladder(
     Path(__file__).parent,
     rungs=(
         Rung("scalar", "one word per thread", _launches("write_scalar", 1)),
-        Rung("uint4", "16 bytes per store", _launches("write_uint4", 4), alignment={"target": 16}),
-        Rung("streaming", "evict-first stores", _launches("write_streaming", 4), alignment={"target": 16}),
+        Rung("vectorised", "16 bytes per store", _launches("write_vectorised", 4), alignment={"target": 16}),
+        Rung("evict_first", "evict-first stores", _launches("write_evict_first", 4), alignment={"target": 16}),
     ),
     ceiling="write_gb_s",
     # A rate is a slope: between these two sizes, what L2 still holds at the end cancels.

@@ -1,6 +1,6 @@
 """3D convolution of a volume in slabs, by transforms of planes: where a GPU needs a fifth of the time, messages count.
 
-The volume, the slabs and the halos are those of ``halo3d``; the kernel is ``boxes`` of ``fft_conv3d``.
+The volume, the slabs and the halos are those of ``halo3d``; the kernel is ``tma`` of ``fft_conv3d``.
 """
 
 from __future__ import annotations

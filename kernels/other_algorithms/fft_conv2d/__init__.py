@@ -96,7 +96,6 @@ ladder = Ladder(
     rungs=(
         replace(
             OF_IMAGES["prefetched"].rung,
-            name="direct",
             idea="the best direct rung of conv2d",
             source="../../conv2d/conv2d/10_prefetched.cu",
             requires=_requires,

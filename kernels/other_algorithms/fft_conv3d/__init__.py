@@ -259,7 +259,7 @@ def _boxes(size: Size, dependent: bool = False) -> tuple[Launch, ...]:
     cut, box, n, k = Cut.boxed(size), Box(size["k"]), size["n"], size["k"]
     args = (Tensor("source", (n, n, n), (2, EDGE, box.columns), "float32"), *_column_args(cut))
     shared = boxes_shared(k)
-    kernel = f"fft_conv3d_{'dependent' if dependent else 'boxes'}<{k}>"
+    kernel = f"fft_conv3d_{'dependent' if dependent else 'tma'}<{k}>"
     first = spectra(size)
     if dependent:
         first = replace(first, kernel=f"fft_conv3d_spectra_first<{k}>")
@@ -312,7 +312,7 @@ ladder = Ladder(
             shortcut=True,
             work=lambda size: _planes_work(Cut.closest(size)),
         ),
-        _boxed("boxes", "the copy engine brings the planes", _boxes),
+        _boxed("tma", "the copy engine brings the planes", _boxes),
         _boxed(
             "dependent",
             "the first planes load while the weights are transformed",

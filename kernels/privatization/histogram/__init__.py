@@ -164,7 +164,7 @@ ladder = Ladder(
         _rung("coarsened", "few blocks, each in a loop", _resident(THREADS * QUAD)),
         _rung("vectorised", "16 values per load", _resident(CHUNK), alignment=ALIGNED),
         _rung("per_warp", "a copy per warp", _resident(CHUNK), alignment=ALIGNED),
-        _rung("interleaved", "a copy per lane, in a bank of its own", _resident(CHUNK), alignment=ALIGNED),
+        _rung("per_lane", "a copy per lane, in a bank of its own", _resident(CHUNK), alignment=ALIGNED),
         _rung("unrolled", "four loads before the first value is counted", _resident(CHUNK), alignment=ALIGNED),
         _rung("byte_perm", "a byte permute makes the address", _resident(CHUNK), shared_per_bin=256, alignment=ALIGNED),
     ),

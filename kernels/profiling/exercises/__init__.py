@@ -35,7 +35,7 @@ LAUNCHES = (
     ("matmul", "vectorised", {"m": 2048, "n": 2048, "k": 2048}),
     ("conv2d", "naive", {**_PIXELS, "k": 11, "k_cols": 11}),
     ("conv2d", "prefetched", {**_PIXELS, "k": 11, "k_cols": 11}),
-    ("conv2d", "float4", {**_PIXELS, "k": 11, "k_cols": 11}),
+    ("conv2d", "vectorised", {**_PIXELS, "k": 11, "k_cols": 11}),
 )
 
 

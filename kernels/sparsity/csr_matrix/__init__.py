@@ -89,9 +89,9 @@ ladder = Ladder(
     rungs=(
         Rung("row_warp", "a warp for 32 columns of a row", lambda size: _launch("row_warp", size, 32)),
         Rung(
-            "quads",
+            "vectorised",
             "four columns a lane, 32 elements per load",
-            lambda size: _launch("quads", size, 128),
+            lambda size: _launch("vectorised", size, 128),
             requires=_whole_quads,
             alignment={"B": 16, "C": 16},
         ),

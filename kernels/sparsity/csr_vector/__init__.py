@@ -93,9 +93,9 @@ ladder = Ladder(
         Rung("row_thread", "a thread per row", _launches(lambda _: "csr_row_thread", lambda _: 1)),
         Rung("row_warp", "a warp per row", _launches(lambda _: "csr_row_warp", lambda _: WARP)),
         Rung(
-            "quads",
+            "vectorised",
             "16 bytes per load",
-            _launches(lambda _: "csr_quads", lambda _: WARP),
+            _launches(lambda _: "csr_vectorised", lambda _: WARP),
             alignment={"columns": 16, "values": 16},
         ),
         Rung(

@@ -142,7 +142,7 @@ ladder = Ladder(
     Path(__file__).parent,
     rungs=(
         _rung("fragments", "mma.sp on fragments from global memory", _blocks("fragments", 64, 64), False),
-        _rung("ring", "a ring of asynchronous copies, ldmatrix", _blocks("ring", 128, 128, 4 * 25600), False),
+        _rung("pipelined", "a ring of asynchronous copies, ldmatrix", _blocks("pipelined", 128, 128, 4 * 25600), False),
         _rung("wgmma", "the copy engine, and sparse products of warpgroups", _warpgroups("wgmma", 5), True),
         _rung("persistent", "clusters share B, blocks stay", _warpgroups("persistent", 5, 2, resident=True), True),
         _rung("thin", "64 x 32 sums a block, seven slabs ahead", _blocks("thin", 64, 32, 8 * 8704), False),

@@ -36,7 +36,7 @@ problem = product_problem(
 )
 
 #: Rungs that are recorded at the sizes of the sweep too.
-SWEPT = ("pipelined", "two_consumers", "multicast", "persistent", "fast_cu", "overlapped", "tuned", "balanced")
+SWEPT = ("pipelined", "two_consumers", "multicast", "persistent", "fast_cu", "overlapped", "small_tiles", "balanced")
 
 
 def _warps(name: str, idea: str) -> Rung:
@@ -74,7 +74,7 @@ ladder = Ladder(
         _warpgroups("persistent", "blocks that take tile after tile"),
         _warpgroups("fast_cu", "fast.cu rebuilt: Hilbert's curve, stores by the copy engine"),
         _warpgroups("overlapped", "half of the stores while the next tile is multiplied"),
-        _warpgroups("tuned", "smaller tiles for products that would leave SMs idle"),
+        _warpgroups("small_tiles", "smaller tiles for products that would leave SMs idle"),
         _warpgroups("balanced", "no more blocks than the rounds of tiles need"),
     ),
     peers=peers.of_halves(),

@@ -117,7 +117,7 @@ def _through_shared_memory(name: str, balanced: bool = False) -> Plan:
 SMALL = (64, 128, 8)
 
 
-def _tuned(large: Plan) -> Plan:
+def _with_small_tiles(large: Plan) -> Plan:
     """Small tiles where a block for each fits onto the GPU at once, and ``large`` elsewhere."""
 
     def plan(size: Size) -> tuple[Launch, ...]:
@@ -143,6 +143,6 @@ PLANS: dict[str, Plan] = {
     "persistent": _warpgroups("persistent", 128, 256, 4, 384, cluster=2, resident=True),
     "fast_cu": _through_shared_memory("fast_cu"),
     "overlapped": _through_shared_memory("overlapped"),
-    "tuned": _tuned(_through_shared_memory("overlapped")),
-    "balanced": _tuned(_through_shared_memory("overlapped", balanced=True)),
+    "small_tiles": _with_small_tiles(_through_shared_memory("overlapped")),
+    "balanced": _with_small_tiles(_through_shared_memory("overlapped", balanced=True)),
 }

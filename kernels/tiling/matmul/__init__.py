@@ -139,9 +139,9 @@ ladder = Ladder(
             requires=_tiles_fit(SQUARE_TILE),
         ),
         Rung(
-            "prefetched",
+            "double_buffered",
             "the next tiles are loaded while these are used",
-            _wide("matmul_prefetched"),
+            _wide("matmul_double_buffered"),
             alignment=QUAD_ALIGNED,
             requires=_tiles_fit(SQUARE_TILE),
         ),

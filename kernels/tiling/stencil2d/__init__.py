@@ -97,7 +97,7 @@ def _width(size: Size) -> int:
 
 def _direct(size: Size) -> tuple[Launch, ...]:
     grid = (max(1, ceil_div(size["cols"], TILE * OUT)), max(1, ceil_div(size["rows"], ROWS * _high(size))))
-    return (Launch(f"stencil2d_direct<{size['radius']}, {_width(size)}>", grid, (TILE, ROWS), _args(size)),)
+    return (Launch(f"stencil2d_register_tile<{size['radius']}, {_width(size)}>", grid, (TILE, ROWS), _args(size)),)
 
 
 def _streamed(size: Size) -> tuple[Launch, ...]:
@@ -161,7 +161,7 @@ ladder = Ladder(
             requires=_requires(ROWS * COLUMN),
         ),
         Rung(
-            "direct",
+            "register_tile",
             "4 x 8 outputs in registers, no tile",
             _direct,
             alignment=QUAD_ALIGNED,

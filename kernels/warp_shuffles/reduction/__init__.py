@@ -135,9 +135,9 @@ ladder = Ladder(
         _tree("first_add", "two floats added during the load", 2 * THREADS),
         _tree("shuffle", "lanes add through registers", 2 * THREADS),
         Rung(
-            "float4",
+            "vectorised",
             "eight 16-byte loads in flight per thread",
-            lambda size: _passes("sum_float4", CHUNK, WIDE_THREADS, size),
+            lambda size: _passes("sum_vectorised", CHUNK, WIDE_THREADS, size),
             alignment=QUAD_ALIGNED,
             workspace=lambda size: _pass_workspace(CHUNK, size),
             requires=_fits(CHUNK),

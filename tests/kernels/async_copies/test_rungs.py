@@ -55,15 +55,15 @@ PLANTED = [
     ("async_transpose", "tma", "    fence_proxy_async();\n", "", MissingProxyFence),
     ("async_transpose", "swizzled", "square.write<true>", "square.write<false>", WrongResult),
     ("async_transpose", "diagonal", "__syncthreads();  // every square", "// every square", Race),
-    ("async_transpose", "ring", "parity ^ 1", "parity", Deadlock),
+    ("async_transpose", "pipelined", "parity ^ 1", "parity", Deadlock),
     ("async_matmul", "cp_async", "wait_for_groups<kStages - 2>", "wait_for_groups<kStages - 1>", AsyncRace),
     ("async_matmul", "tma", "__syncthreads();  // all threads have", "// all threads have", Race),
-    ("async_matmul", "producer", "            mbarrier_wait(empty + stage, parity ^ 1);\n", "", BarrierMisuse),
-    ("async_matmul", "registers", "mbarrier_init(empty + stage, T::kThreads / 32)", "mbarrier_init(empty + stage, 1)",
+    ("async_matmul", "specialised", "            mbarrier_wait(empty + stage, parity ^ 1);\n", "", BarrierMisuse),
+    ("async_matmul", "setmaxnreg", "mbarrier_init(empty + stage, T::kThreads / 32)", "mbarrier_init(empty + stage, 1)",
      Deadlock),
     ("async_matmul", "multicast", "kBlocks * T::kThreads / 32", "T::kThreads / 32", Deadlock),
     ("async_matmul", "persistent", "parity ^= turn == 0;", "", BarrierMisuse),
-    ("async_reduction", "two_launches", "i += kThreads) {\n            sum += source", "i += 2 * kThreads) {\n"
+    ("async_reduction", "two_pass", "i += kThreads) {\n            sum += source", "i += 2 * kThreads) {\n"
      "            sum += source", WrongResult),
     ("async_reduction", "dependent", "i < count; i", "i < count - 1; i", WrongResult),
     ("async_reduction", "cluster", "cluster_sync();  // all blocks", "// all blocks", Race),
@@ -76,10 +76,10 @@ PLANTED = [
 
 #: Faults that only the corners reach.
 HIDDEN = [
-    ("async_copy", "ring", "bulk_wait_read<1>();", "bulk_wait_read<2>();", AsyncRace),
-    ("async_transpose", "ring", "if (before >= 0) mbarrier_arrive(empty + before);", "mbarrier_arrive(empty + stage);",
-     Race),
-    ("async_transpose", "ring", "sync_consumers();  // the copy engine sees", "// the copy engine sees", Race),
+    ("async_copy", "pipelined", "bulk_wait_read<1>();", "bulk_wait_read<2>();", AsyncRace),
+    ("async_transpose", "pipelined", "if (before >= 0) mbarrier_arrive(empty + before);",
+     "mbarrier_arrive(empty + stage);", Race),
+    ("async_transpose", "pipelined", "sync_consumers();  // the copy engine sees", "// the copy engine sees", Race),
     thorough(("async_matmul", "persistent", "place_of_pair<T>(pair, down, across);\n            Sums",
               "place_of_pair<T>(first_pair, down, across);\n            Sums", WrongResult)),
     ("async_reduction", "dependent", "i < count; i += kThreads", "i < count; i += 2 * kThreads", WrongResult),

@@ -80,7 +80,7 @@ PLANTED = [
      "output[sample * outputs + row] += weight * input[sample * inputs + i]", Race),
     ("classifier", "row_thread", "i < inputs; ++i", "i < inputs - 1; ++i", WrongResult),
     ("classifier", "row_warp", "i += kWarp", "i += kWarp + 1", WrongResult),
-    ("classifier", "float4", "if (lane == 0) output", "if (lane == 1) output", WrongResult),
+    ("classifier", "vectorised", "if (lane == 0) output", "if (lane == 1) output", WrongResult),
     ("classifier", "shared_input", "__syncthreads();  // all reads", "// all reads", Race),
     ("classifier", "several_rows", "lane == 0 && first + r < outputs", "lane == 0", OutOfBounds),
     ("classifier", "row_block", "sum = block_sum<kBlock>(sum)", "sum = warp_sum(sum)", WrongResult),

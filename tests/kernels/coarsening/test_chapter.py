@@ -46,7 +46,7 @@ def test_a_stride_that_leaves_elements_out_is_found():
 
 @pytest.mark.parametrize("edge", [128, 384, 512, 768, 1024, 2048])
 def test_the_paper_answer_is_what_the_launches_say(edge: int):
-    rung = load_ladder("coarse_matmul")["column"]
+    rung = load_ladder("coarse_matmul")["register_column"]
     blocks = {o: int(np.prod(rung.launches({"m": edge, "n": edge, "k": edge, "outputs": o})[0].grid))
               for o in (1, 2, 4, 8, 16, 32)}  # fmt: skip
     enough = [o for o, count in blocks.items() if count >= 132]

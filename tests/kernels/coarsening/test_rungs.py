@@ -46,8 +46,8 @@ SIZES = {
 
 #: Faults planted in rungs: ladder, rung, original text, faulty text, and the error that must be raised.
 PLANTED = [
-    ("coarse_matmul", "column", "a[warp * kOut + o][k]", "a[warp + o][k]", WrongResult),
+    ("coarse_matmul", "register_column", "a[warp * kOut + o][k]", "a[warp + o][k]", WrongResult),
     ("coarse_histogram", "chunks", "first + (kOut - 1) * kThreads < quads", "first < quads", OutOfBounds),
     ("coarse_stencil", "strided", "line = o * kRows + threadIdx.y", "line = o * kRows", WrongResult),
-    ("coarse_stencil", "column", "i < kHigh * kWide", "i < (kHigh - kRadius) * kWide", Uninitialised),
+    ("coarse_stencil", "register_column", "i < kHigh * kWide", "i < (kHigh - kRadius) * kWide", Uninitialised),
 ]  # fmt: skip

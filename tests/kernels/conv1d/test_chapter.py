@@ -185,7 +185,7 @@ def test_tables_name_the_tuned_rungs_and_recorded_layers() -> None:
     recorded = {tuning.shape_of(size) for size in CONV1D.problem.recorded}
     assert list(BLOCKS) == list(CONV1D.names[-4:])
     assert all(set(table) <= recorded for table in BLOCKS.values())
-    assert set(BLOCKS["tuned"]) == set(BLOCKS["async_copies"]) == recorded
+    assert set(BLOCKS["tuned"]) == set(BLOCKS["cp_async"]) == recorded
 
 
 @pytest.mark.parametrize("length", [4, 16])
@@ -207,7 +207,7 @@ def test_taps_beyond_the_row_make_no_products(length: int) -> None:
 def test_float4_and_padded_rungs_have_no_bank_conflicts() -> None:
     """The chapter's point: the compiler merges the four stores, and so there was nothing to repair."""
     two = layer(1024, 2, 4, 5)
-    for name in ("float4", "padded"):
+    for name in ("vectorised", "padded"):
         lines = [a for a in counters(CONV1D[name], two).lines if a.kind.startswith("shared")]
         assert sum(a.bank_conflicts for a in lines) == 0
 

@@ -52,7 +52,7 @@ PLANTED = [
     ("conv2d", "halo_second_pass", "if (rank < kBelow + kRight)", "if (rank < kBelow)", Uninitialised),
     ("conv2d", "shuffle", "lane < j ? beyond : own", "own", WrongResult),
     ("conv2d", "texture", "c + 0.5f", "c + 1.0f", WrongResult),
-    ("conv2d", "float4", "window[o + j]", "window[o]", WrongResult),
+    ("conv2d", "vectorised", "window[o + j]", "window[o]", WrongResult),
     ("conv2d", "register_tile", "y - h < kDown", "y - h < kDown - 1", WrongResult),
     ("conv2d", "streamed", "min(row + 1, last)", "row", WrongResult),
     ("conv2d_sizes", "im2col", "tap % kAcross", "tap / kAcross", WrongResult),

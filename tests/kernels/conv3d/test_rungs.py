@@ -25,7 +25,7 @@ SIZES = {
 PLANTED = [
     ("conv3d", "naive", "col >= n", "col > n", OutOfBounds),
     ("conv3d", "coalesced", "x >= 0 && x < n", "x < n", OutOfBounds),
-    ("conv3d", "float4", "if (dx + i < K)", "if (dx + i < K - 1)", WrongResult),
+    ("conv3d", "vectorised", "if (dx + i < K)", "if (dx + i < K - 1)", WrongResult),
     ("conv3d", "tiled", "first_row - kRadius", "first_row", WrongResult),
     ("conv3d", "register_row", "window[o + dx]", "window[o]", WrongResult),
     ("conv3d", "streamed", "__syncthreads();  // all reads of the plane before are done", "//", Race),

@@ -38,9 +38,9 @@ CORNERS = [
 
 #: Faults planted in rungs: ladder, rung, original text, faulty text, and the error that must be raised.
 PLANTED = [
-    ("copy", "float4", "quads * kWidth + i", "quads * kWidth + i + 1", WrongResult),
+    ("copy", "vectorised", "quads * kWidth + i", "quads * kWidth + i + 1", WrongResult),
     ("copy", "unrolled", STORES_FROM, STORES_FROM.replace("< kUnroll", "< kUnroll - 1"), WrongResult),
-    ("read", "float4", "start + kChunk <= n", "start + kChunk <= n + kChunk", OutOfBounds),
+    ("read", "vectorised", "start + kChunk <= n", "start + kChunk <= n + kChunk", OutOfBounds),
     ("fma", "many_chains", "step < kSteps", "step < kSteps - kUnroll", WrongResult),
     ("floor", "one_warp", "i += threads", "i += 2 * threads", WrongResult),
     ("floor", "every_sm", "i += threads", "i += 2 * threads", WrongResult),
@@ -50,14 +50,14 @@ PLANTED = [
     ("chain", "dependent", "start_next_launch();\n        wait_for_launch_before();", "start_next_launch();", Race),
     ("chain", "handed_over", "{\n    wait_for_launch_before();", "{", Race),
     ("chain", "handed_over", "% gridDim.x) < step)", "% gridDim.x) <= step)", EndlessLoop),
-    ("write", "uint4", "first + 2 * kOdd", "first + 3 * kOdd", WrongResult),
-    ("write", "streaming", "quads * kWidth + i", "quads * kWidth + i + 1", WrongResult),
+    ("write", "vectorised", "first + 2 * kOdd", "first + 3 * kOdd", WrongResult),
+    ("write", "evict_first", "quads * kWidth + i", "quads * kWidth + i + 1", WrongResult),
     ("integer", "many_chains", "step < kSteps", "step < kSteps - kUnroll", WrongResult),
-    ("shared", "words", "step < kSteps", "step < kSteps - 1", WrongResult),
-    ("shared", "quads", "threadIdx.x + step", "threadIdx.x + step + 1", WrongResult),
+    ("shared", "scalar", "step < kSteps", "step < kSteps - 1", WrongResult),
+    ("shared", "vectorised", "threadIdx.x + step", "threadIdx.x + step + 1", WrongResult),
     ("issue", "mixed", "step < kSteps", "step < kSteps - kUnroll", WrongResult),
     ("intensity", "scalar", "step < steps", "step <= steps", WrongResult),
-    ("intensity", "float4", "quads * kWidth + i", "quads * kWidth + i + 1", WrongResult),
+    ("intensity", "vectorised", "quads * kWidth + i", "quads * kWidth + i + 1", WrongResult),
 ]  # fmt: skip
 
 #: Planted faults that only the corners reach.

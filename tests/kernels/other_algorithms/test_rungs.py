@@ -44,7 +44,7 @@ PLANTED = [
     ("fft_conv3d", "planes", "__syncthreads();  // all outputs", "// all outputs", Race),
     ("fft_conv3d", "cubes", "__syncthreads();  // the spectra of all planes", "// the spectra of all planes", Race),
     ("fft_conv3d", "dependent", "if (kDependent) wait_for_launch_before();", "", Race),
-    ("fft_conv3d", "boxes", "expect(arrived, B::kBytes)", "expect(arrived, B::kBytes / 2)",
+    ("fft_conv3d", "tma", "expect(arrived, B::kBytes)", "expect(arrived, B::kBytes / 2)",
      Deadlock),
     ("fft_conv2d", "warp_tiles", "-v[x].y, factor.y", "v[x].y, factor.y", WrongResult),
     ("fft_conv2d", "one_transform", "        __syncwarp();  // the whole tile", "// the whole tile", Race),

@@ -78,8 +78,8 @@ def test_the_wavefronts_of_interleaved_copies_are_those_of_the_formula(copies: i
 def test_interleaved_copies_merge_only_the_bins_that_hold_values() -> None:
     """All values are equal, so the one block has one bin to add to the result."""
     size = {"n": 1000, "bins": 256, "data": "constant"}
-    rung = load_ladder("histogram")["interleaved"]
-    (launch,) = [each for each in rung.launches(size) if "interleaved" in each.kernel]
+    rung = load_ladder("histogram")["per_lane"]
+    (launch,) = [each for each in rung.launches(size) if "per_lane" in each.kernel]
     assert counters(rung, size).total("global atomic").lanes == launch.grid[0] == 1
 
 

@@ -58,7 +58,7 @@ PLANTED = [
     ("histogram", "coarsened", "i += stride", "i += stride + 1", WrongResult),
     ("histogram", "vectorised", "quads = n / sizeof(uint4);", "quads = n / sizeof(uint4) + 1;", EmulatorError),
     ("histogram", "per_warp", "threadIdx.x / kWarpSize * kBins", "threadIdx.x * kBins", OutOfBounds),
-    ("histogram", "interleaved", "(bin + step) % kCopies", "(bin + step) % (kCopies / 2)", WrongResult),
+    ("histogram", "per_lane", "(bin + step) % kCopies", "(bin + step) % (kCopies / 2)", WrongResult),
     ("histogram", "unrolled", "    for (; i < quads; i += stride) {", "    for (; i + stride < quads; i += stride) {",
      WrongResult),
     ("histogram", "byte_perm", "% kCopies * kWordBytes", "% kCopies * 8", WrongResult),

@@ -58,8 +58,8 @@ CORNERS = [
 PLANTED = [
     ("sparse_gemm", "persistent", "rows_of_n<1>(d, a + 2", "rows_of_n<0>(d, a + 2", WrongResult),
     ("sparse_gemm", "fragments", "mma_sparse_f16<1>(d[j], a, b, e)", "mma_sparse_f16<0>(d[j], a, b, e)", WrongResult),
-    ("sparse_gemm", "ring", "wait_for_groups<kStages - 2>", "wait_for_groups<kStages - 1>", EmulatorError),
-    ("sparse_gemm", "ring", "m / kHigh - 1);", "m / kHigh);", OutOfBounds),
+    ("sparse_gemm", "pipelined", "wait_for_groups<kStages - 2>", "wait_for_groups<kStages - 1>", EmulatorError),
+    ("sparse_gemm", "pipelined", "m / kHigh - 1);", "m / kHigh);", OutOfBounds),
     ("sparse_gemm", "wgmma", "wgmma_wait<0>();", "wgmma_wait<1>();", PendingProduct),
     ("sparse_gemm", "wgmma", "__syncwarp();  // all lanes", "// all lanes", Race),
     ("sparse_gemm", "thin", "place(32 * half + lane, j)", "place(32 * half + lane, j ^ 1)", WrongResult),
@@ -69,10 +69,10 @@ PLANTED = [
     ("prune", "words", "prune(second, kept[1]) << 16", "prune(first, kept[1]) << 16", WrongResult),
     ("csr_vector", "row_thread", "if (row >= m) return;", "", OutOfBounds),
     ("csr_vector", "row_warp", "i += kWarp", "i += kWarp + 1", WrongResult),
-    ("csr_vector", "quads", "min((begin + 3) & ~3, end)", "(begin + 3) & ~3", EmulatorError),
+    ("csr_vector", "vectorised", "min((begin + 3) & ~3, end)", "(begin + 3) & ~3", EmulatorError),
     ("csr_vector", "groups", "offset = kLanes / 2", "offset = kLanes / 4", WrongResult),
     ("csr_matrix", "row_warp", "col >= n", "col > n", EmulatorError),
-    ("csr_matrix", "quads", "lane < count ? columns[start + lane] : 0", "columns[start + lane]", OutOfBounds),
+    ("csr_matrix", "vectorised", "lane < count ? columns[start + lane] : 0", "columns[start + lane]", OutOfBounds),
 ]  # fmt: skip
 
 #: Planted faults that only the corners reach.

@@ -24,4 +24,4 @@ def test_balanced_takes_the_fewest_clusters_for_as_many_rounds(size: tuple[int, 
 
 def test_balanced_leaves_small_products_to_small_tiles() -> None:
     size = {"m": 1024, "n": 1024, "k": 1024}
-    assert LADDER["balanced"].launches(size) == LADDER["tuned"].launches(size)
+    assert LADDER["balanced"].launches(size) == LADDER["small_tiles"].launches(size)

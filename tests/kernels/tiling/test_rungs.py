@@ -28,7 +28,7 @@ PLANTED = [
     ("matmul", "register_column", "sum[i] += a[line + i][k]", "sum[i] += a[line][k]", WrongResult),
     ("matmul", "register_tile", "first_row + line + i < M && ", "", OutOfBounds),
     ("matmul", "vectorised", "row + kHalf + quad * 4", "row + quad * 4", WrongResult),
-    ("matmul", "prefetched", "a_line < M ? K - a_k : 0", "K - a_k", OutOfBounds),
+    ("matmul", "double_buffered", "a_line < M ? K - a_k : 0", "K - a_k", OutOfBounds),
     ("stencil1d", "naive", "at >= 0 && at < n", "at < n", OutOfBounds),
     ("stencil1d", "tiled", "first - kRadius + i", "first + i", WrongResult),
     ("stencil1d", "windowed", "kHalo * kOut + o + offset", "kHalo * kOut + offset", WrongResult),
@@ -36,6 +36,6 @@ PLANTED = [
     ("stencil2d", "naive", "r >= 0 && r < rows && c >= 0", "r < rows && c >= 0", OutOfBounds),
     ("stencil2d", "tiled", "tile[threadIdx.y + down]", "tile[threadIdx.y + kRadius]", WrongResult),
     ("stencil2d", "register_column", "row < rows && col < cols", "row < rows", OutOfBounds),
-    ("stencil2d", "direct", "y - o <= kRadius", "y - o < kRadius", WrongResult),
+    ("stencil2d", "register_tile", "y - o <= kRadius", "y - o < kRadius", WrongResult),
     ("stencil2d", "streamed", "row + 1 < last + kRadius", "row + 1 < last", WrongResult),
 ]  # fmt: skip

@@ -42,7 +42,7 @@ PLANTED = [
     ("reduction", "sequential", "stride = kThreads / 2", "stride = kThreads / 4", WrongResult),
     ("reduction", "first_add", "i + kThreads < n", "i < n", OutOfBounds),
     ("reduction", "shuffle", "offset = kWarp / 2", "offset = kWarp / 4", WrongResult),
-    ("reduction", "float4", "start + kChunk <= n", "start < n", OutOfBounds),
+    ("reduction", "vectorised", "start + kChunk <= n", "start < n", OutOfBounds),
     ("reduction", "atomics", "atomicAdd(total, sum)", "*total += sum", Race),
     ("reduction", "last_block", "atomicInc(&tickets, gridDim.x - 1)", "atomicInc(&tickets, gridDim.x)", WrongResult),
     ("reduction_max", "two_pass", "start + kChunk <= n", "start < n", OutOfBounds),

@@ -28,7 +28,7 @@ __device__ void read_halves(float (&into)[kOut], const float* row, int quad)
 }
 
 template <int kWidth>
-__global__ void __launch_bounds__(kThreads, 2) matmul_prefetched(
+__global__ void __launch_bounds__(kThreads, 2) matmul_double_buffered(
     const float* __restrict__ A, const float* __restrict__ B, float* __restrict__ C,
     int M, int N, int K)
 {

@@ -1,16 +1,16 @@
-// Idea: 8 x 16 sums a thread, with the registers that the producer hands over.
-// From the rung before: a tile of 128 x 256 for two warpgroups; a third one copies and
-// gives registers back, which the two take.
-// Requires: a block of T::kThreads + 128 threads and kStages * T::kBytes of shared
+// Idea: a warp of its own starts the copies; the others only compute.
+// From the rung before: no __syncthreads in the loop: each warp says when it is done
+// with a slice, at the barrier `empty`, for which the producer waits.
+// Requires: a block of T::kThreads + 32 threads and kStages * T::kBytes of shared
 // memory; all arrays aligned to 16 bytes; n and k multiples of 4.
 #include "../../common/hopper/tma.cuh"
 #include "multiply.cuh"
 
 template <class T, int kStages>
-__global__ void __launch_bounds__(T::kThreads + 128, 1)
-    matmul_registers(const __grid_constant__ TensorMap A,
-                     const __grid_constant__ TensorMap B, float* __restrict__ C, int M,
-                     int N, int K)
+__global__ void __launch_bounds__(T::kThreads + 32, 2)
+    matmul_specialised(const __grid_constant__ TensorMap A,
+                       const __grid_constant__ TensorMap B, float* __restrict__ C,
+                       int M, int N, int K)
 {
     extern __shared__ __align__(1024) float shared[];
     __shared__ Barrier full[kStages], empty[kStages];
@@ -26,28 +26,27 @@ __global__ void __launch_bounds__(T::kThreads + 128, 1)
     __syncthreads();  // the barriers are initialised before any thread waits for them
 
     if (threadIdx.x >= T::kThreads) {
-        release_registers<24>();
         for (int slice = 0; slice < slices && threadIdx.x == T::kThreads; ++slice) {
             const int stage = slice % kStages, parity = slice / kStages % 2;
             float* a = shared + stage * (T::kBytes / 4);
+            // For a new barrier, the phase before the first one counts as over.
             mbarrier_wait(empty + stage, parity ^ 1);
             mbarrier_arrive_expect(full + stage, T::kBytes);
             tma_load(a, A, slice * kDepth, first_row, full + stage);
             tma_load(a + T::kFloatsA, B, first_col, slice * kDepth, full + stage);
         }
-    } else {
-        claim_registers<240>();
-        Sums<T> sums(threadIdx.x);
-        for (int slice = 0; slice < slices; ++slice) {
-            const int stage = slice % kStages, parity = slice / kStages % 2;
-            const float* a = shared + stage * (T::kBytes / 4);
-            mbarrier_wait(full + stage, parity);
-            sums.add(a, a + T::kFloatsA);
-            __syncwarp();  // all lanes have read the slice
-            if (threadIdx.x % 32 == 0) {
-                mbarrier_arrive(empty + stage);
-            }
-        }
-        sums.store(C, first_row, first_col, M, N);
+        return;
     }
+    Sums<T> sums(threadIdx.x);
+    for (int slice = 0; slice < slices; ++slice) {
+        const int stage = slice % kStages, parity = slice / kStages % 2;
+        const float* a = shared + stage * (T::kBytes / 4);
+        mbarrier_wait(full + stage, parity);
+        sums.add(a, a + T::kFloatsA);
+        __syncwarp();  // all lanes have read the slice
+        if (threadIdx.x % 32 == 0) {
+            mbarrier_arrive(empty + stage);
+        }
+    }
+    sums.store(C, first_row, first_col, M, N);
 }

@@ -6,11 +6,10 @@
 
 template <int K>
 __global__ void __launch_bounds__(kThreads, 2)
-    fft_conv3d_boxes(const __grid_constant__ TensorMap map,
-                     const float* __restrict__ source,
-                     const float* __restrict__ weights,
-                     const float2* __restrict__ spectra, float* __restrict__ target,
-                     int n, int planes)
+    fft_conv3d_tma(const __grid_constant__ TensorMap map,
+                   const float* __restrict__ source, const float* __restrict__ weights,
+                   const float2* __restrict__ spectra, float* __restrict__ target,
+                   int n, int planes)
 {
     walk_boxes<K, false>(map, source, weights, spectra, target, n, planes);
 }

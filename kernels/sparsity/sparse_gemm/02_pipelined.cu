@@ -61,8 +61,9 @@ __device__ __forceinline__ void fill(Stage& stage, const Half* values,
 }
 
 extern "C" __global__ void __launch_bounds__(kThreads, 2)
-    sparse_ring(const Half* __restrict__ values, const unsigned* __restrict__ metadata,
-                const Half* __restrict__ B, float* __restrict__ C, int m, int n, int k)
+    sparse_pipelined(const Half* __restrict__ values,
+                     const unsigned* __restrict__ metadata, const Half* __restrict__ B,
+                     float* __restrict__ C, int m, int n, int k)
 {
     extern __shared__ __align__(128) Stage ring[];
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;

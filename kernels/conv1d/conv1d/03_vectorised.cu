@@ -9,9 +9,9 @@ constexpr int kMaxThreads = 1024;
 
 template <int kLength, int kTaps, int kWidth>
 __global__ void __launch_bounds__(kMaxThreads)
-    conv1d_float4(const float* __restrict__ input, const float* __restrict__ weight,
-                  const float* __restrict__ bias, float* __restrict__ output,
-                  int channels)
+    conv1d_vectorised(const float* __restrict__ input, const float* __restrict__ weight,
+                      const float* __restrict__ bias, float* __restrict__ output,
+                      int channels)
 {
     constexpr int kTile = tile_of(kLength), kPadding = kTaps / 2,
                   kWindow = kTile + 2 * kPadding;

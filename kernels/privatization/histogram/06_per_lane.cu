@@ -10,7 +10,7 @@ constexpr int kThreads = 1024;
 constexpr int kCopies = 32;  // one per lane, which is also one per bank
 
 template <int kBins>
-__global__ void __launch_bounds__(kThreads) histogram_interleaved(
+__global__ void __launch_bounds__(kThreads) histogram_per_lane(
     const unsigned char* __restrict__ values, unsigned* __restrict__ counts, size_t n)
 {
     __shared__ unsigned copies[kBins * kCopies];

@@ -5,7 +5,7 @@
 // kChunk floats, then one block for the sums.
 #include "chunk_sum.cuh"
 
-__global__ void __launch_bounds__(kThreads) sum_two_launches(
+__global__ void __launch_bounds__(kThreads) sum_two_pass(
     const float* __restrict__ source, float* __restrict__ sums, size_t n)
 {
     const float sum = block_sum(thread_sum(source, n));

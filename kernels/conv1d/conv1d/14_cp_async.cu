@@ -17,9 +17,9 @@ template <int kLength, int kTaps, int kRowWidth, int kFilterWidth, int kTeams,
           int kWarps, int kOutputs, int kGroups, int kChannels, int kBlocks,
           bool kStrided>
 __global__ void __launch_bounds__(kTeams * kWarps * kWarp, kBlocks)
-    conv1d_async_copies(const float* input, const float* __restrict__ weight,
-                        const float* __restrict__ bias, float* __restrict__ output,
-                        int channels)
+    conv1d_cp_async(const float* input, const float* __restrict__ weight,
+                    const float* __restrict__ bias, float* __restrict__ output,
+                    int channels)
 {
     constexpr int kTile = tile_of(kLength), kPadding = kTaps / 2,
                   kWindow = kTile + 2 * kPadding;

@@ -8,7 +8,7 @@
 constexpr int kThreads = 32;
 
 template <int kBytes, int kStages>
-__global__ void __launch_bounds__(kThreads) copy_ring(
+__global__ void __launch_bounds__(kThreads) copy_pipelined(
     const float* __restrict__ source, float* __restrict__ target, size_t n)
 {
     extern __shared__ __align__(128) char ring[];

@@ -10,8 +10,8 @@ constexpr unsigned kAllLanes = 0xffffffffu;
 
 template <int kLength, int kTaps, int kWidth>
 __global__ void __launch_bounds__(kMaxThreads)
-    conv1d_shuffles(const float* __restrict__ input, const float* __restrict__ weight,
-                    float* __restrict__ output, int channels)
+    conv1d_shuffle(const float* __restrict__ input, const float* __restrict__ weight,
+                   float* __restrict__ output, int channels)
 {
     constexpr int kTile = tile_of(kLength), kPadding = kTaps / 2,
                   kWindow = kTile + 2 * kPadding;

@@ -9,9 +9,9 @@ constexpr int kWarp = 32;
 constexpr unsigned kAllLanes = 0xffffffffu;
 
 extern "C" __global__ void __launch_bounds__(kThreads)
-    csr_mm_quads(const int* __restrict__ offsets, const int* __restrict__ columns,
-                 const float* __restrict__ values, const float* __restrict__ B,
-                 float* __restrict__ C, int m, int n)
+    csr_mm_vectorised(const int* __restrict__ offsets, const int* __restrict__ columns,
+                      const float* __restrict__ values, const float* __restrict__ B,
+                      float* __restrict__ C, int m, int n)
 {
     const int row = blockIdx.y * (kThreads / kWarp) + threadIdx.x / kWarp;
     const int lane = threadIdx.x % kWarp, col = (blockIdx.x * kWarp + lane) * 4;

@@ -11,9 +11,9 @@ constexpr int kThreads = 128;
 
 template <int kWidth>
 __global__ void __launch_bounds__(kThreads)
-    classifier_float4(const float* __restrict__ weights,
-                      const float* __restrict__ input, float* __restrict__ output,
-                      int inputs, int outputs)
+    classifier_vectorised(const float* __restrict__ weights,
+                          const float* __restrict__ input, float* __restrict__ output,
+                          int inputs, int outputs)
 {
     using P = typename Pack<kWidth>::type;
     const int lane = threadIdx.x % kWarp;

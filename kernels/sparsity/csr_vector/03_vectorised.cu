@@ -7,9 +7,9 @@
 constexpr int kThreads = 256;
 
 extern "C" __global__ void __launch_bounds__(kThreads)
-    csr_quads(const int* __restrict__ offsets, const int* __restrict__ columns,
-              const float* __restrict__ values, const float* __restrict__ x,
-              float* __restrict__ y, int m)
+    csr_vectorised(const int* __restrict__ offsets, const int* __restrict__ columns,
+                   const float* __restrict__ values, const float* __restrict__ x,
+                   float* __restrict__ y, int m)
 {
     sum_row<32, kThreads>(offsets, columns, values, x, y, m);
 }

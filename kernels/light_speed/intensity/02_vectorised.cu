@@ -7,7 +7,7 @@ constexpr float kA = 0.9998f;
 // Each step advances four chains: as many multiply-adds per iteration as before.
 constexpr int kUnroll = 16;
 
-__global__ void intensity_float4(
+__global__ void intensity_vectorised(
     const float* __restrict__ source, float* __restrict__ target, size_t n, int steps,
     float b)
 {

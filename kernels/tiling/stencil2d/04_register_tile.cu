@@ -11,7 +11,7 @@ constexpr int kAcross = 32;
 constexpr int kDown = 8;
 
 template <int kRadius, int kWidth>
-__global__ void __launch_bounds__(kAcross * kDown) stencil2d_direct(
+__global__ void __launch_bounds__(kAcross * kDown) stencil2d_register_tile(
     const float* __restrict__ source, float* __restrict__ target, int rows, int cols)
 {
     // In quads: the radius rounded up, so that all accesses are whole float4.

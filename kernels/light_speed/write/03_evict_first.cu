@@ -4,7 +4,7 @@
 constexpr unsigned kOdd = 2654435761u;  // so that no two neighbours are alike
 constexpr size_t kWidth = sizeof(uint4) / sizeof(unsigned);
 
-__global__ void write_streaming(unsigned* __restrict__ target, size_t n)
+__global__ void write_evict_first(unsigned* __restrict__ target, size_t n)
 {
     const size_t i = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x;
     const size_t quads = n / kWidth;

@@ -9,7 +9,7 @@ constexpr int kTile = 32;
 constexpr int kRows = 8;
 
 template <int kDown, int kAcross, Border kBorder, int kWidth>
-__global__ void __launch_bounds__(kTile * kRows) conv2d_float4(
+__global__ void __launch_bounds__(kTile * kRows) conv2d_vectorised(
     const float* __restrict__ image, const Filter<kDown, kAcross> parameter,
     float* __restrict__ result, int rows, int cols)
 {

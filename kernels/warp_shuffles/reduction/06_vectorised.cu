@@ -34,7 +34,7 @@ __device__ float thread_sum(const float* __restrict__ source, size_t n)
 }
 
 __global__ void __launch_bounds__(kThreads)
-    sum_float4(const float* __restrict__ source, float* __restrict__ sums, size_t n)
+    sum_vectorised(const float* __restrict__ source, float* __restrict__ sums, size_t n)
 {
     const float sum = block_sum(thread_sum(source, n));
     if (threadIdx.x == 0) {

@@ -8,7 +8,7 @@ constexpr int kTile = 32;
 constexpr int kRows = 8;
 
 template <int kRadius, int kOut>
-__global__ void __launch_bounds__(kTile * kRows) coarse_stencil_column(
+__global__ void __launch_bounds__(kTile * kRows) coarse_stencil_register_column(
     const float* __restrict__ source, float* __restrict__ target, int rows, int cols)
 {
     constexpr int kHigh = kRows * kOut + 2 * kRadius;

@@ -10,7 +10,7 @@ static_assert(
     kDepth == kWide, "a warp loads a row of A's tile, or of B's, in one access");
 
 template <int kOut>
-__global__ void __launch_bounds__(kThreads) coarse_matmul_column(
+__global__ void __launch_bounds__(kThreads) coarse_matmul_register_column(
     const float* __restrict__ A, const float* __restrict__ B, float* __restrict__ C,
     int M, int N, int K)
 {

@@ -10,7 +10,7 @@ static_assert(
     kUnroll * kThreads * kWidth == kChunk,
     "the threads' loads must cover the chunk exactly");
 
-__global__ void read_float4(
+__global__ void read_vectorised(
     const float* __restrict__ source, float* __restrict__ sums, size_t n)
 {
     __shared__ float partial[kThreads];

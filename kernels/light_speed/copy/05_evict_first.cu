@@ -4,7 +4,7 @@
 // Requires: both arrays aligned to 16 bytes.
 constexpr size_t kWidth = sizeof(float4) / sizeof(float);
 
-__global__ void copy_streaming(
+__global__ void copy_evict_first(
     const float* __restrict__ source, float* __restrict__ target, size_t n)
 {
     const size_t i = static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x;

@@ -21,8 +21,9 @@ __global__ void __launch_bounds__(kThreads)
 
 template <int K>
 __global__ void __launch_bounds__(kThreads)
-    conv3d_float4(const float* __restrict__ source, const float* __restrict__ padded,
-                  float* __restrict__ target, int n)
+    conv3d_vectorised(const float* __restrict__ source,
+                      const float* __restrict__ padded, float* __restrict__ target,
+                      int n)
 {
     constexpr int kRadius = K / 2;
     constexpr int kPadded = (K + kQuad - 1) / kQuad * kQuad;
