@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from harness import Device, pointer
+from harness import Device, pointer, run_ptx
 
 from climb.emulator import (
     BarrierDivergence,
@@ -237,6 +237,11 @@ def test_an_unsupported_instruction_is_refused_before_anything_runs():
     assert caught.value.where.line == 3 and out[0] == 0
     device.launch("other", 1, 1, out)
     assert out[0] == 2
+
+
+def test_a_parameter_read_at_a_variable_of_another_kind_is_refused():
+    with pytest.raises(UnsupportedInstruction, match="a parameter is read at an address that is not constant"):
+        run_ptx("ld.param.u32 %o0, [table];", [("u32", [1])], ["u32"], ".global .u32 table[2];")
 
 
 @pytest.mark.parametrize(
