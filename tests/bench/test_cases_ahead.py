@@ -45,6 +45,26 @@ def test_cases_are_those_of_the_measuring_process_in_order_with_some_left_out(ah
     assert ahead.take(*CASES[0]) is None, "it is not in the order"
 
 
+@pytest.mark.parametrize(
+    ("backend", "cores", "bytes_of_memory", "workers"),
+    [
+        ("cupy", 16, 101e9, cases_ahead.WORKERS),
+        ("cupy", 16, 99e9, 0),
+        ("cupy", 15, 101e9, 0),
+        ("cupy", None, 101e9, 0),
+        ("emulator", 16, 101e9, 0),
+    ],
+)
+def test_cases_are_made_ahead_on_machines_with_a_gpu_cores_and_memory(
+    monkeypatch, backend, cores, bytes_of_memory, workers
+):
+    monkeypatch.setattr(cases_ahead.cuda, "backend", backend)
+    monkeypatch.setattr(cases_ahead.os, "cpu_count", lambda: cores)
+    values = {"SC_PHYS_PAGES": int(bytes_of_memory / 4096), "SC_PAGE_SIZE": 4096}
+    monkeypatch.setattr(cases_ahead.os, "sysconf", values.__getitem__)
+    assert cases_ahead.workers_here() == workers
+
+
 def test_cases_that_are_done_with_leave_no_file_open(ahead):
     before = len(os.listdir("/proc/self/fd"))
     taken = [ahead.take(name, size) for name, size in CASES]

@@ -8,6 +8,8 @@ from harness import Device
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from climb.emulator.counters.counters import ACCESS_SUMS
+from climb.emulator.counters.lines import AccessCounters
 from climb.emulator.runtime.atomics import apply
 
 FUNCTIONS = {
@@ -147,6 +149,15 @@ def test_lanes_at_one_address_are_counted():
     shared = device.launch("k", 1, 96, data, out).total("shared atomic")
     assert (shared.requests, shared.same_address) == (3, 61)
     assert out.tolist() == np.bincount(data, minlength=32).tolist()
+
+
+def test_counts_that_an_access_does_not_have_are_zero():
+    access = AccessCounters("k.cu", 1, "", "tma load", 1, requests=2, lanes=64)
+    assert {name: getattr(access, name) for name in ACCESS_SUMS} == {
+        **dict.fromkeys(ACCESS_SUMS, 0),
+        "requests": 2,
+        "lanes": 64,
+    }
 
 
 def test_the_last_block_to_finish_sees_all_results():

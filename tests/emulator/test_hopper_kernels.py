@@ -45,6 +45,7 @@ PLANTED = [
     ("transpose", "init(&full, 1)", "init(&full, 2)", Deadlock, "misses 1 arrival"),
     ("transpose", "init(&full, 1);", "", EmulatorError, "full in shared memory, which nothing has written"),
     ("transpose", "init(&full, 1);", "init(&full, 1); init(&full, 1);", BarrierMisuse, "in use since"),
+    ("transpose", "== 0) {\n        init", "< 2) {\n        init", BarrierMisuse, "another thread initialises"),
     ("transpose", "init(&full, 1);", "init(&full, 1); full = 7;", BarrierMisuse, "something else has been stored"),
     ("transpose", "    fence_proxy();\n", "", MissingProxyFence, "transpose.cu:28"),
     ("transpose", "    fence_proxy();\n", "    if (t == 0) fence_proxy();\n", MissingProxyFence, "transpose.cu:28"),

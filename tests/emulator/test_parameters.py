@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from climb.emulator import OutOfBounds, run
+from climb.emulator import OutOfBounds, Struct, run
 from climb.emulator.running import Result
 
 SOURCE = """
@@ -83,3 +83,12 @@ def test_an_access_past_the_end_of_a_struct_parameter_is_found() -> None:
 def test_a_store_to_a_parameter_is_refused() -> None:
     with pytest.raises(OutOfBounds, match="store at parameter 0, which is read-only"):
         launch("changed")
+
+
+@pytest.mark.parametrize(
+    ("members", "size"),
+    [({"a": np.int8(1)}, 1), ({"a": np.int8(1), "b": np.int16(2)}, 4), ({"a": np.float64(1), "b": np.int8(2)}, 16)],
+)
+def test_a_struct_is_as_long_as_its_alignment_asks_for(members: dict[str, np.generic], size: int) -> None:
+    """As `sizeof` in C: a struct of one byte is one byte long, and others end at a multiple of their widest member."""
+    assert len(Struct(members).pack("s", {})) == size

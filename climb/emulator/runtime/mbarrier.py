@@ -78,6 +78,13 @@ def init(group: Group, site: Site, address: np.ndarray, count: np.ndarray) -> No
         first = state.initialised[int(words[again][0])]
         where = f"{first.location.file.rsplit('/', 1)[-1]}:{first.location.line}"
         _misuse(group, site, again, f"this mbarrier is in use since its initialisation at {where}; invalidate it first")
+    every = np.broadcast_to(words, group.lanes.shape)
+    _, firsts = np.unique(every, return_index=True)
+    if firsts.size < every.size:
+        again = np.ones(every.size, np.bool_)
+        again[firsts] = False
+        again = again.reshape(every.shape)
+        _misuse(group, site, again, "another thread initialises this mbarrier too; one must, and the others wait")
     if batch.shared_shadow is not None:
         everywhere = np.ones(group.lanes.shape, np.bool_)
         batch.shared_shadow.write(group, replace(site, action="store"), address, lambda: everywhere)
