@@ -53,6 +53,13 @@ def test_driver_is_asked_for_a_launch_that_may_start_early(told: list[tuple]) ->
     assert [kind.from_address(at).value for kind, at in zip(kinds, pointers, strict=True)] == [0x7000, 9, 5]
 
 
+def test_a_grid_of_one_dimension_has_one_block_in_the_others(told: list[tuple]) -> None:
+    launching.starter(FUNCTION, Launch("add", (7,), (64, 2, 2), (), pdl=True), ())()
+    config = told[1][0]
+    assert (config.gridDimX, config.gridDimY, config.gridDimZ) == (7, 1, 1)
+    assert (config.blockDimX, config.blockDimY, config.blockDimZ) == (64, 2, 2)
+
+
 def test_failure_of_the_driver_is_raised_with_the_launch(told: list[tuple]) -> None:
     from cuda.bindings import driver
 

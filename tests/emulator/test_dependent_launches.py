@@ -55,6 +55,7 @@ extern "C" __global__ void last(int* a, int* b, int how)
     case 10: { int flag; do { asm volatile("ld.acquire.gpu.s32 %0, [%1];" : "=r"(flag) : "l"(a + i) : "memory"); }
                while (flag != 7); } break;
     case 11: a[i] = 3; return;
+    case 15: asm volatile("st.release.gpu.s32 [%0], 8;" :: "l"(a + i) : "memory"); return;
     case 12: copy[t] = a[i + 128]; return;
     case 13: case 14:
         if (t == 0) asm volatile("mbarrier.init.shared.b64 [%0], 1; fence.mbarrier_init.release.cluster;" :: "r"(at));
@@ -140,10 +141,18 @@ def test_writes_and_atomics_conflict_too(first: int, last: int, what: str) -> No
         stream.launch("last", last)
 
 
-def test_atomics_of_both_launches_may_meet() -> None:
+@pytest.mark.parametrize(("first", "last"), [(3, 9), (4, 9), (3, 15), (4, 15)])
+def test_atomics_and_ordered_stores_of_both_launches_may_meet(first: int, last: int) -> None:
     stream = Stream()
-    stream.launch("first", 3, dependent=False)
-    stream.launch("last", 9)
+    stream.launch("first", first, dependent=False)
+    stream.launch("last", last)
+
+
+def test_an_ordered_store_and_an_ordinary_one_may_not_meet() -> None:
+    stream = Stream()
+    stream.launch("first", 1, dependent=False)
+    with pytest.raises(EarlyAccess, match="this write of byte 0 of a"):
+        stream.launch("last", 15)
 
 
 def test_one_block_that_lets_the_next_launch_start_is_enough_and_none_is_not() -> None:

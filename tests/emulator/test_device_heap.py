@@ -70,6 +70,12 @@ extern "C" __global__ void misuse(int what, int* out) {
     if (what == 7) free(out);
     if (what == 8) { int* q = (int*)malloc(1ll << 40); q[0] = 1; }
     if (what == 9) { q9(t, out); }
+    if (what == 11) {
+        __shared__ int* row;
+        if (t == 0) row = (int*)malloc(31 * sizeof(int));
+        __syncthreads();
+        row[t] = t;
+    }
 }
 """.replace("q9(t, out)", "__shared__ int* q; if (t == 0) q = (int*)malloc(4); __syncthreads(); free(q)")
 
@@ -143,6 +149,7 @@ def test_malloc_returns_null_when_the_heap_is_full(device: Device) -> None:
         (7, BadFree, r"of 0x\w+, which malloc has not returned", 0),
         (8, OutOfBounds, "a null pointer", 0),
         (9, BadFree, "of the 4 bytes that line 60 has allocated, by several threads at once", 0),
+        (11, OutOfBounds, "write of 4 bytes at .*, right after the end of the 124 bytes that line 63 has allocated", 31),
     ],
 )
 def test_misuse_of_the_heap_is_named(device: Device, what: int, error: type, says: str, thread: int) -> None:
