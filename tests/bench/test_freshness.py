@@ -208,6 +208,7 @@ def test_a_ladder_without_a_record_is_pending_as_a_whole(longer, tmp_path):
     assert stale_points(None, longer) == []
     assert pending_rungs(None, longer) == records.pending(longer, folder=tmp_path / "none") == longer.names
     empty = records.empty_record("scale")
+    assert {name: value for name, value in empty.device.items() if value} == {"name": records.DEFAULT_GPU}
     assert pending_rungs(empty, longer) == longer.names
 
 

@@ -149,7 +149,12 @@ def test_malloc_returns_null_when_the_heap_is_full(device: Device) -> None:
         (7, BadFree, r"of 0x\w+, which malloc has not returned", 0),
         (8, OutOfBounds, "a null pointer", 0),
         (9, BadFree, "of the 4 bytes that line 60 has allocated, by several threads at once", 0),
-        (11, OutOfBounds, "write of 4 bytes at .*, right after the end of the 124 bytes that line 63 has allocated", 31),
+        (
+            11,
+            OutOfBounds,
+            "write of 4 bytes at .*, right after the end of the 124 bytes that line 63 has allocated",
+            31,
+        ),
     ],
 )
 def test_misuse_of_the_heap_is_named(device: Device, what: int, error: type, says: str, thread: int) -> None:

@@ -7,6 +7,8 @@ import pytest
 from harness import Device
 
 from climb.emulator import ALL_CHECKS, BarrierMisuse, EndlessLoop, Race, Uninitialised, checking
+from climb.emulator.execution import batches
+from climb.emulator.simt.batch import Batch
 
 PTX = """
 __device__ unsigned word(void* p) { return (unsigned)__cvta_generic_to_shared(p); }
@@ -57,6 +59,20 @@ def launch(body: str, count: int = 128, source: str = KERNEL, steps: int = 100_0
     with checking(ALL_CHECKS):
         Device(text).launch("k", 1, 128, DATA, out, max_steps=steps)
     return out
+
+
+def test_every_arrival_is_a_change_that_a_waiting_loop_may_wait_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = []
+
+    class Kept(Batch):
+        def __init__(self, *args: object) -> None:
+            super().__init__(*args)
+            made.append(self)
+
+    monkeypatch.setattr(batches, "Batch", Kept)
+    for arrivals in (1, 2, 3):
+        launch(f"if (t == 0) {{ {'arrive(&bar); ' * arrivals} }}", 4)
+    assert np.diff([batch.changes for batch in made]).tolist() == [1, 1]
 
 
 def test_threads_arrive_and_wait() -> None:

@@ -214,9 +214,16 @@ def test_a_module_is_noticed_by_the_tests_that_call_the_function_quickest_first(
     assert Noticing(ROOT, {}).stages(mutant) == []
 
 
+def test_a_function_that_no_test_calls_here_is_noticed_by_the_tests_of_its_package() -> None:
+    mutant = next(python.mutants("climb/emulator/m.py", "def f():\n    return 1 + 1\n"))
+    functions = {"near": "climb/emulator/n.py::g", "far": "climb/bench/n.py::g"}
+    calls = {test: {"seconds": 1.0, "functions": [function]} for test, function in functions.items()}
+    assert Noticing(ROOT, calls).stages(mutant) == [Stage((), ("near",))]
+
+
 def test_a_constant_of_a_module_is_noticed_by_tests_of_every_file_before_any_file_has_two() -> None:
     mutant = next(python.mutants("climb/emulator/m.py", "a = 1\n"))
-    seconds = {"t/a.py::1": 1.0, "t/a.py::2": 2.0, "t/a.py::3": 15.0, "t/b.py::1": 20.0, "t/b.py::2": 30.0}
+    seconds = {"t/a.py::1": 1.0, "t/a.py::2": 2.0, "t/a.py::3": 15.0, "t/b.py::1": 90.0, "t/b.py::2": 110.0}
     calls = {test: {"seconds": s, "functions": ["climb/emulator/m.py::f"]} for test, s in seconds.items()}
     (stage,) = Noticing(ROOT, calls).stages(mutant)
     assert stage.tests == ("t/a.py::1", "t/b.py::1", "t/a.py::2")

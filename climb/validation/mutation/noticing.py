@@ -22,8 +22,8 @@ _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"]+)"', re.MULTILINE)
 BY_TEXT = ("fresh", "stale", "hash", "sha256", "planted", "fault", "same_program", "opens_with", "architecture")
 #: Tests of several chapters that pick their rungs by themselves.
 ACROSS = ("test_older_gpus.py", "test_fences.py", "test_large_indices.py", "test_moved_bits.py", "test_stores.py")
-#: Seconds of tests that one mutant of a module is worth, the quickest first.
-BUDGET = 40.0
+#: Seconds of tests, as they were when they were traced, that one mutant of a module is worth, the quickest first.
+BUDGET = 120.0
 
 
 @dataclass(frozen=True)
@@ -119,13 +119,14 @@ class Noticing:
         return taken
 
     def _callers(self, mutant: Mutant) -> list[str]:
-        """The ids of all tests that call the mutated function; for the top level of a module, its package."""
+        """The ids of all tests that call the mutated function. For the top level of a module, and for a function that
+        is called in another process alone, which tracing does not see: those that call something of its package."""
         function = enclosing(mutant)
-        if function is None:
-            folder = f"{Path(mutant.file).parent.as_posix()}/"  # a file of dataclasses has hardly a function of its own
-            return [test for test, made in self.calls.items() if any(f.startswith(folder) for f in made["functions"])]
-        name = function_name(mutant.file, function)
-        return [test for test, made in self.calls.items() if name in made["functions"]]
+        name = function_name(mutant.file, function) if function else ""
+        if callers := [test for test, made in self.calls.items() if name in made["functions"]]:
+            return callers
+        folder = f"{Path(mutant.file).parent.as_posix()}/"  # a file of dataclasses has hardly a function of its own
+        return [test for test, made in self.calls.items() if any(f.startswith(folder) for f in made["functions"])]
 
     def _ordered(self, tests: Iterable[str], module: str) -> list[str]:
         """The quickest test of every file, then the second of every file, and so on: a constant that thousands of tests
