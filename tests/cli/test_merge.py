@@ -38,6 +38,21 @@ def test_records_are_taken_over_with_the_ceilings_of_their_session(elsewhere, ca
     assert len(records.load_sessions(target).sessions) == 1
 
 
+def test_what_is_kept_beside_records_is_taken_over_if_it_is_of_the_same_gpu(elsewhere, capsys):
+    source, target = elsewhere
+    kept = sorted((records.RECORDS / "nvidia-h200" / "events").glob("*.json"))[:2]
+    texts = [path.read_text(encoding="utf-8") for path in kept]
+    assert all('"NVIDIA H200"' in text for text in texts)
+    (source / "events").mkdir()
+    (source / "events" / "one.json").write_text(texts[0])
+    (source / "events" / "two.json").write_text(texts[1].replace('"NVIDIA H200"', '"NVIDIA H100"'))
+    assert main(["merge", str(source), "--into", str(target)]) == 1  # something is left out
+    assert [path.name for path in (target / "events").iterdir()] == ["one.json"]
+    assert (target / "events" / "one.json").read_text() == texts[0]
+    one, two = (line for line in capsys.readouterr().out.splitlines() if line.startswith("events/"))
+    assert "left out" not in one and "left out" in two
+
+
 def test_folders_of_two_boards_are_taken_over_each_record_with_its_own_ceilings(tmp_path, monkeypatch):
     problem = dataclasses.replace(scale.problem, name="other")
     ladders = {"scale": scale.ladder, "other": dataclasses.replace(scale.ladder, problem=problem)}

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
+from climb.emulator.simt.batch import Batch
 from climb.emulator.simt.journal import MOST, Journal
 
 
@@ -30,3 +33,14 @@ def test_a_place_that_has_its_old_value_again_is_restored_and_matters_to_those_w
     journal.write(data, np.array([1]))
     data[2] = 0
     assert journal.restored() and journal.matters(frozenset({"ld"})) and not journal.matters(frozenset({"st"}))
+
+
+def test_changes_that_a_batch_notes_are_in_its_journal() -> None:
+    batch, data = SimpleNamespace(changes=3, journal=Journal(), places=None), np.zeros(4, np.int32)
+    batch.journal.clear(3)
+    for change in (1, 2):
+        Batch.note_change(batch, data, np.array([change]))
+        assert batch.changes == 3 + change and batch.journal.complete(batch.changes)
+    assert batch.journal.restored()
+    data[1] = 7
+    assert not batch.journal.restored()

@@ -152,6 +152,12 @@ CORNERS = [
         },
         only="convlayer_add_parts",
     ),
+    Corner(
+        "convlayer_tensor",
+        "pixels that must not be copied so far ahead that weights come too late",
+        {"n": 4, "c_in": 160, "c_out": 2, "k": 3, "batch": 1},
+        only="copy_pixels(half++)",
+    ),
 ]
 
 #: Faults planted in rungs: ladder, rung, original text, faulty text, and the error that must be raised.
