@@ -40,8 +40,21 @@ def pytest_configure(config: pytest.Config) -> None:
     thorough.enabled = config.getoption("--thorough") or "CLIMB_THOROUGH" in os.environ
     thorough.turn = thorough.turn_of(ROOT) if thorough.enabled and config.getoption("--in-turns") else None
     config.pluginmanager.register(bill.Bill(), "bill")
+    if hasattr(config, "workerinput"):
+        _begin_elsewhere(config)
     if config.getoption("nbval", default=False):
         warm_kernels.install()
+
+
+def _begin_elsewhere(config: pytest.Config) -> None:
+    """Let each worker begin with another folder of tests. In a fresh clone, the assertions of every file have to be
+    rewritten, which is kept for all workers: in step with each other, all would do that for the same file."""
+    whole = [at for at, one in enumerate(config.args) if Path(config.invocation_params.dir, one) == ROOT / "tests"]
+    if len(whole) == 1:
+        parts = sorted(str(path) for path in (ROOT / "tests").glob("[a-z]*") if path.name != "conftest.py")
+        number, workers = int(config.workerinput["workerid"][2:]), config.workerinput["workercount"]
+        first = len(parts) * number // workers
+        config.args[whole[0] : whole[0] + 1] = [*parts[first:], *parts[:first]]
 
 
 #: Begins with a build of the book, for which other tests wait: chapters run on the other workers meanwhile.
@@ -66,7 +79,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """
     from tools import thorough
 
-    items.sort(key=_place)
+    items.sort(key=lambda item: (_place(item), item.path))
     if thorough.enabled:
         left_out = {one for one in items if one.get_closest_marker("in_turn") and not thorough.has_its_turn(one.nodeid)}
     else:
