@@ -77,6 +77,8 @@ def test_a_renamed_rung_is_recognised_by_its_code_and_only_by_it():
     changed = SimpleNamespace(**{**vars(old), "source_sha256": "0" * 64})
     assert records.todays_names([changed], ladder) == {}
     assert records.todays_names([old, changed], ladder) == {}  # one of its points is stale, so it is reported
+    twin = dataclasses.replace(ladder["vector"].rung, name="twin", source=str(ladder["vector"].path))
+    assert records.todays_names([old], dataclasses.replace(ladder, rungs=(*ladder.rungs, twin))) == {}  # which of two?
 
 
 def test_a_record_under_a_rungs_old_name_is_fresh_and_has_its_times(tmp_path):

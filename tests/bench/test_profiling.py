@@ -66,3 +66,14 @@ def test_further_sizes_are_those_of_ladders_of_the_book_that_some_rung_takes():
             assert any(rung.rung.requires(size) is None for rung in ladder), (name, size)
             assert set(size) == set(ladder.problem.headline[0]), (name, size)
             assert all(value > 0 for value in size.values() if isinstance(value, int)), (name, size)
+
+
+def test_counters_under_a_rungs_old_name_are_those_of_the_rung(tmp_path, monkeypatch):
+    known = profiling.hardware_counters("matmul")
+    text = profiling.counters_path("matmul").read_text(encoding="utf-8")
+    older = tmp_path / "matmul.json"
+    older.write_text(text.replace('"name": "double_buffered"', '"name": "before"'), encoding="utf-8")
+    assert "before" in older.read_text(encoding="utf-8")
+    monkeypatch.setattr(profiling, "counters_path", lambda *_: older)
+    found, size = profiling.hardware_counters("matmul"), known.ladder.problem.headline[0]
+    assert found.at("double_buffered", size) == known.at("double_buffered", size)
