@@ -81,6 +81,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         "rungs": [{"ladder": "sums", "rung": "shuffles", "size": {"n": 32}, "launch": 0, "code_sha256": "a" * 64}]
     }
     (gpu / "emulator" / "agreement.json").write_text(json.dumps(counted, indent=1) + "\n", encoding="utf-8")
+    of_ceilings = [{"ladder": name, "work": 4, "point": {"name": "shuffles"}} for name in ("sums", "maxima")]
+    (gpu / "ceilings.json").write_text(json.dumps({"points": of_ceilings}, indent=1) + "\n", encoding="utf-8")
     return gpu
 
 
@@ -105,6 +107,8 @@ def test_proven_points_and_their_counts_get_todays_hash_and_name(folder: Path, m
         assert stale["source_sha256"] == "0" * 64  # was stale before, and stays so
     (counted,) = json.loads((folder / "emulator" / "agreement.json").read_text())["rungs"]
     assert (counted["rung"], counted["code_sha256"]) == ("warp_shuffles", "b" * 64)
+    of_ceilings = json.loads((folder / "ceilings.json").read_text())["points"]
+    assert [one["point"]["name"] for one in of_ceilings] == ["warp_shuffles", "shuffles"]  # the other ladder's stays
 
 
 def test_records_of_several_gpus_are_no_points_of_one(folder: Path) -> None:
