@@ -2,8 +2,8 @@
 
 Mutants are drawn with a seed and run in copies of the repository, two at a time. One that does not compile, or that
 compiles to the same code, is replaced by another. ``_build/mutation.json`` keeps what came of them, so that a run that
-was interrupted goes on where it ended; a verdict counts until the mutated file or its tests change. A survivor is a
-test to write, or an entry with its kind and reason in ``climb/validation/mutation/survivors.json``. ``--save`` writes
+was interrupted goes on where it ended; a verdict counts until the mutated file or its tests change, that of a known
+equivalent until the file changes. A survivor is a test to write, or an entry with its kind and reason in ``climb/validation/mutation/survivors.json``. ``--save`` writes
 the run to ``tests/validation/data/mutation.json``, which later runs go on from too, and what it came to beside it.
 """
 
@@ -71,7 +71,12 @@ def run(args: argparse.Namespace) -> int:
     mutants = choosing.drawn_of_areas(ROOT, areas, args.seed)
     if args.file:
         mutants = (mutant for mutant in mutants if args.file in mutant.file)
-    outcomes = running.run_all(ROOT, mutants, args.count, Noticing(ROOT, called), usable, say, args.jobs)
+
+    def final(outcome: Outcome) -> bool:
+        why = summary.explanation(known, outcome)
+        return why is not None and why.kind == "equivalent"
+
+    outcomes = running.run_all(ROOT, mutants, args.count, Noticing(ROOT, called), usable, say, args.jobs, final)
     print(summary.summary(outcomes, known))
     if args.save:
         SAVED.parent.mkdir(exist_ok=True)

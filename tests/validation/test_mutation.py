@@ -424,6 +424,8 @@ def test_a_verdict_counts_until_its_tests_change(toy: Path) -> None:
     assert not any(Noticing(toy, calls).digest(mutant, "killed", how) == old for how, old in digests.items())
     (second,) = running.run_all(toy, iter([mutant]), 1, noticing, {first.key: first}, lambda outcome: None, 1)
     assert (first.status, second.status) == ("killed", "survived")
+    (third,) = running.run_all(toy, iter([mutant]), 1, noticing, {first.key: first}, lambda _: None, 1, lambda _: True)
+    assert third == first  # the verdict on a known equivalent is final
 
 
 def test_a_verdict_on_a_rung_depends_on_the_tests_of_its_chapter(tmp_path: Path) -> None:

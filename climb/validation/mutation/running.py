@@ -213,11 +213,12 @@ def run_all(
     known: dict[str, Outcome],
     say: Callable[[Outcome], None],
     jobs: int = 2,
+    final: Callable[[Outcome], bool] = lambda outcome: False,
 ) -> list[Outcome]:
     """Run mutants, ``jobs`` at a time, until ``count`` have been decided; those in NOT_COUNTED are replaced by others.
 
     ``known`` holds outcomes of earlier runs by key, which are not run again as long as the tests that they depend on
-    are the same. ``say`` is called with each outcome as it is known. Outcomes are returned in the order of the mutants.
+    are the same, or for ever if they are ``final``. ``say`` is called with each outcome as it is known. Outcomes are returned in the order of the mutants.
     """
     source, lock = enumerate(mutants), threading.Lock()
     decided: dict[int, Outcome] = {}
@@ -233,7 +234,9 @@ def run_all(
                     return
                 running.add(number)
             outcome = known.get(mutant.key)
-            if outcome is None or outcome.tests != own.digest(mutant, outcome.status, outcome.how):
+            if outcome is None or not (
+                final(outcome) or outcome.tests == own.digest(mutant, outcome.status, outcome.how)
+            ):
                 outcome = run_one(copy, own, mutant)
                 outcome = replace(outcome, tests=own.digest(mutant, outcome.status, outcome.how))
             with lock:
