@@ -3,8 +3,9 @@
 Mutants are drawn with a seed and run in copies of the repository, two at a time. One that does not compile, or that
 compiles to the same code, is replaced by another. ``_build/mutation.json`` keeps what came of them, so that a run that
 was interrupted goes on where it ended; a verdict counts until the mutated file or its tests change, that of a known
-equivalent until the file changes. A survivor is a test to write, or an entry with its kind and reason in ``climb/validation/mutation/survivors.json``. ``--save`` writes
-the run to ``tests/validation/data/mutation.json``, which later runs go on from too, and what it came to beside it.
+equivalent until the file changes. A survivor is a test to write, or an entry with its kind and reason in
+``climb/validation/mutation/survivors.json``. ``--save`` writes the run to ``tests/validation/data/mutation.json``,
+which later runs go on from too, and what it came to beside it.
 """
 
 from __future__ import annotations

@@ -283,6 +283,17 @@ def test_killed_survived_and_unreached_are_told_apart(toy: Path, tmp_path: Path)
     assert (tmp_path / "copy/climb/bench/m.py").read_text() == (toy / "climb/bench/m.py").read_text()
 
 
+def test_a_test_that_is_gone_since_it_was_traced_kills_nothing(toy: Path, tmp_path: Path) -> None:
+    calls = {
+        f"tests/test_m.py::{test}": {"seconds": 0.1, "functions": ["climb/bench/m.py::unseen"]}
+        for test in ("test_gone", "test_unseen", "test_of[a case]")
+    }
+    outcome = running.run_one(
+        running.Copy(toy, tmp_path / "copy"), Noticing(toy, calls), _toy_mutant(toy, "n + 1", "n + 2")
+    )
+    assert outcome.status == "survived"
+
+
 @pytest.mark.parametrize(("clean", "status", "how"), [(0, "killed", "hangs"), (None, "survived", "its tests need")])
 def test_a_hang_kills_a_mutant_if_its_tests_end_without_it(toy: Path, tmp_path: Path, clean, status, how) -> None:
     class Hanging(running.Copy):

@@ -35,7 +35,8 @@ NOT_COUNTED = ("invalid", "same")
 #: Python's bytecode comes along and stays valid, but not what another process is writing.
 _LEFT_BEHIND = (".git", ".venv", "_build", "*.pyc.*", ".hypothesis", ".pytest_cache", ".ruff_cache")
 _FAILED = re.compile(r"^(?:FAILED|ERROR) (\S.*?)(?: - .*)?$", re.MULTILINE)
-_NO_TESTS = 5
+_MISSING = re.compile(r"^ERROR: not found: (\S.*)$", re.MULTILINE)
+_WRONG_ARGUMENTS, _NO_TESTS = 4, 5
 _OPTIONS = ("-x", "-q", "-rfE", "--tb=line", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:nbval")
 #: Times are replayed, and tests are as thorough as those of CI (`tests/conftest.py` reads the second). Bytecode is kept
 #: in the copy, even where the environment says otherwise: without it, half of a short run is compiling Python.
@@ -196,6 +197,13 @@ def _run_stage(copy: Copy, noticing: Noticing, mutant: Mutant, stage: Stage) -> 
         if status in (0, _NO_TESTS):
             return "survived", ""
         failed = _FAILED.search(output)
+        if status == _WRONG_ARGUMENTS and failed is None:
+            missing = tuple(name.removeprefix(f"{copy.folder}/") for name in _MISSING.findall(output))
+            gone = [test for test in stage.tests if test in missing or test.startswith(tuple(f"{m}[" for m in missing))]
+            if set(gone) <= set(broken):
+                raise RuntimeError(f"pytest was called wrongly:\n{output}")
+            broken += gone  # they are no longer there since they were traced
+            continue
         if failed is None:
             return "killed", f"pytest ended with {status}"
         if mutant.file.endswith((".cu", ".cuh")) and "CompileError" in output:
@@ -218,7 +226,8 @@ def run_all(
     """Run mutants, ``jobs`` at a time, until ``count`` have been decided; those in NOT_COUNTED are replaced by others.
 
     ``known`` holds outcomes of earlier runs by key, which are not run again as long as the tests that they depend on
-    are the same, or for ever if they are ``final``. ``say`` is called with each outcome as it is known. Outcomes are returned in the order of the mutants.
+    are the same, or for ever if they are ``final``. ``say`` is called with each outcome as it is known. Outcomes are
+    returned in the order of the mutants.
     """
     source, lock = enumerate(mutants), threading.Lock()
     decided: dict[int, Outcome] = {}
