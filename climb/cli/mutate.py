@@ -3,7 +3,7 @@
 Mutants are drawn with a seed and run in copies of the repository, two at a time. One that does not compile, or that
 compiles to the same code, is replaced by another. ``_build/mutation.json`` keeps what came of them, so that a run that
 was interrupted goes on where it ended; a verdict counts until the mutated file or its tests change, that of a known
-equivalent until the file changes. A survivor is a test to write, or an entry with its kind and reason in
+survivor until the file changes. A survivor is a test to write, or an entry with its kind and reason in
 ``climb/validation/mutation/survivors.json``. ``--save`` writes the run to ``tests/validation/data/mutation.json``,
 which later runs go on from too, and what it came to beside it.
 """
@@ -74,8 +74,7 @@ def run(args: argparse.Namespace) -> int:
         mutants = (mutant for mutant in mutants if args.file in mutant.file)
 
     def final(outcome: Outcome) -> bool:
-        why = summary.explanation(known, outcome)
-        return why is not None and why.kind == "equivalent"
+        return outcome.status == "survived" and summary.explanation(known, outcome) is not None
 
     outcomes = running.run_all(ROOT, mutants, args.count, Noticing(ROOT, called), usable, say, args.jobs, final)
     print(summary.summary(outcomes, known))

@@ -436,7 +436,7 @@ def test_a_verdict_counts_until_its_tests_change(toy: Path) -> None:
     (second,) = running.run_all(toy, iter([mutant]), 1, noticing, {first.key: first}, lambda outcome: None, 1)
     assert (first.status, second.status) == ("killed", "survived")
     (third,) = running.run_all(toy, iter([mutant]), 1, noticing, {first.key: first}, lambda _: None, 1, lambda _: True)
-    assert third == first  # the verdict on a known equivalent is final
+    assert third == first  # the verdict on a known survivor is final
 
 
 def test_a_verdict_on_a_rung_depends_on_the_tests_of_its_chapter(tmp_path: Path) -> None:
@@ -493,3 +493,14 @@ def test_machine_code_is_the_same_where_ptxas_leaves_out_what_nothing_reads() ->
     live = compile_cuda(kernel % 'asm volatile("mov.s32 %0, 7;" : "=r"(dead)); a += dead;', filename="k.cu")
     assert compiled.ptx_of(dead) != compiled.ptx_of(plain)
     assert compiled.machine_code_of(dead) == compiled.machine_code_of(plain) != compiled.machine_code_of(live)
+
+
+def test_the_saved_run_kills_97_of_100_mistakes_that_a_test_can_notice_and_explains_the_others() -> None:
+    run = summary.Run.load(mutate.SAVED)
+    assert mutate.SAVED.with_suffix(".txt").read_text(encoding="utf-8") == run.text()
+    assert summary.unexplained(run.outcomes, run.known) == []
+    decided = [outcome for outcome in run.outcomes if outcome.status not in running.NOT_COUNTED]
+    alive = [summary.explanation(run.known, outcome) for outcome in decided if outcome.status != "killed"]
+    other = sum(known.kind != "noticed" for known in alive)
+    mistakes = len(decided) - sum(known.kind == "equivalent" for known in alive)
+    assert len(decided) - other >= 0.97 * mistakes
