@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from tiny_ladder import scale
@@ -77,3 +80,16 @@ def test_a_case_lets_the_host_say_what_is_wrong(on_device):
     with pytest.raises(WrongResult, match=r"wrong in 1 of 1000 elements .* first at y\[999\]: got nan"):
         checking.verify(scale.faulty["last_missing"], {"n": 1000})
     assert on_device == [None]
+
+
+def test_references_are_brought_to_the_device_once_and_compared_there(monkeypatch):
+    stream = SimpleNamespace(synchronize=lambda: None)
+    cuda = SimpleNamespace(get_current_stream=lambda: stream, Stream=SimpleNamespace(null=nullcontext()))
+    brought = []
+    gpu = SimpleNamespace(**{**vars(np), "asarray": lambda host: brought.append(host) or host, "cuda": cuda})
+    monkeypatch.setattr(device_reference, "cp", gpu)
+    monkeypatch.setattr(device_reference, "backend", "cupy")
+    there, out, terms = device_reference.DeviceReference(), WANT.astype("f4"), np.abs(WANT) + 0.5
+    assert [there.error("y", out, WANT, 1e-2) for _ in range(2)] == [checking.compare(out, WANT, 1e-2).error] * 2
+    assert there.component_error("y", out, WANT, terms) == checking.component_error(out, WANT, terms)
+    assert len(brought) == 2 and brought[0] is WANT and brought[1] is terms

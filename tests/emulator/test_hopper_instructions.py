@@ -12,6 +12,7 @@ from climb.emulator import (
     AsyncRace,
     BarrierMisuse,
     LaunchError,
+    Misaligned,
     OutOfBounds,
     Race,
     checking,
@@ -153,6 +154,9 @@ extern "C" __global__ void hints(const float* in, float* out) {
     asm volatile("st.global.L2::cache_hint.f32 [%0], %1, %2;" :: "l"(out + threadIdx.x), "f"(v + leader), "l"(other));
     asm volatile("red.global.add.L2::cache_hint.f32 [%0], %1, %2;" :: "l"(out + threadIdx.x), "f"(1.f), "l"(other));
     asm volatile("cp.async.bulk.prefetch.L2.global.L2::cache_hint [%0], 64, %1;" :: "l"(in), "l"(policy));
+}
+extern "C" __global__ void prefetched(const char* in) {
+    asm volatile("cp.async.bulk.prefetch.L2.global [%0 + 4], 16;" :: "l"(in));
 }
 extern "C" __global__ void copies(const int* in, int* out) {
     __shared__ int s[64];
@@ -398,3 +402,13 @@ def test_bulk_copies_and_memcpy_async_of_libcu_work() -> None:
     with checking(ALL_CHECKS):
         Device(LIBCU).launch("k", 1, 64, values, out)
     assert (out.reshape(3, 64) == values.reshape(3, 64)[:, ::-1]).all()
+
+
+def test_a_bulk_prefetch_is_checked_where_its_offset_leads(device: Device) -> None:
+    held = device.upload(np.zeros(64, np.uint8))
+    for start in (12, 44):
+        device.kernel("prefetched").launch(1, 1, [(held.address + start).to_bytes(8, "little")], memory=device.memory)
+    with pytest.raises(Misaligned, match="multiple of 16"):
+        device.kernel("prefetched").launch(1, 1, [(held.address + 4).to_bytes(8, "little")], memory=device.memory)
+    with pytest.raises(OutOfBounds):
+        device.kernel("prefetched").launch(1, 1, [(held.address + 60).to_bytes(8, "little")], memory=device.memory)

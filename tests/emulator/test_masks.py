@@ -74,6 +74,13 @@ extern "C" __global__ void stores_inside(const float* in, float* out, int n, int
     if (i % 7 < m) while (x < 8 + in[i]) x *= 1.5f;  // a loop of one block
     out[i] = x;
 }
+extern "C" __global__ void slanted(const float* in, float* out, int n, int m)
+{
+    int x = threadIdx.x, y = blockIdx.x * blockDim.y + threadIdx.y;
+    float sum = 0;
+    if (x >= m) sum = in[y * n + x];  // warps begin at different places of a sector
+    out[y * 32 + x] = sum;
+}
 extern "C" __global__ void same_rows(const float* in, float* out, int n, unsigned m)
 {
     int x = blockIdx.x % 3 * 16 + threadIdx.x, y = threadIdx.y;
@@ -102,6 +109,7 @@ LAUNCHES = {
     "wide": (4, 128, WIDE),
     "indexed": (4, 128, INDEXED),
     "stores_inside": (4, 128, (RNG.random(512, np.float32), np.zeros(1024, np.float32), 512, 2)),
+    "slanted": (8, (32, 4), (RNG.random(32 * 35, np.float32), np.zeros(32 * 32, np.float32), 35, 3)),
     "same_rows": (6, (16, 16), (RNG.random(64 * 64, np.float32), np.zeros(6 * 256, np.float32), 64, 41)),
 }  # fmt: skip
 
