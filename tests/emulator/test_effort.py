@@ -9,7 +9,7 @@ import pytest
 from harness import Device
 
 from climb.emulator import EndlessLoop
-from climb.emulator.execution.effort import Effort
+from climb.emulator.execution.effort import SAMPLES, Effort, _Approach
 
 KERNELS = r"""
 extern "C" __global__ void odd(unsigned* o) { unsigned n = 2 * threadIdx.x + 1;
@@ -88,3 +88,11 @@ def test_an_endless_loop_is_given_up_within_ten_seconds_of_computing(kernels):
     with pytest.raises(EndlessLoop, match=r"no end in sight: in [67] seconds of computing"):
         kernels.launch("queue", 1, 256, np.zeros(64, np.uint32))
     assert time.thread_time() - start < 12
+
+
+@pytest.mark.parametrize(("samples", "enough"), [(SAMPLES - 1, False), (SAMPLES, True)])
+def test_a_loop_that_comes_closer_needs_so_many_samples(samples, enough):
+    approach = _Approach(first=100.0, last=100.0, begun=0, steps=0)
+    for sample in range(1, samples):
+        approach.add(100.0 - sample, 10 * sample)
+    assert approach.samples == samples and approach.closer(1000) is enough

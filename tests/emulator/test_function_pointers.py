@@ -220,6 +220,13 @@ def test_alloca_gives_each_lane_as_many_bytes_as_it_asks_for() -> None:
         run_ptx(ALLOCA.format(past=16), [("u64", [4 + 4 * (t % 9) for t in range(40)])], ["u32"], declare)
 
 
+@pytest.mark.parametrize("size", [1 << 20, 2**64 - 16])
+def test_alloca_of_more_than_a_stack_or_of_a_negative_size_is_a_fault(size: int) -> None:
+    declare = ".reg .b64 %a, %at, %top; .reg .b32 %n;"
+    with pytest.raises(StackOverflow, match="a variable alone"):
+        run_ptx(ALLOCA.format(past=0), [("u64", [8, size, 8])], ["u32"], declare)
+
+
 def test_a_kernel_that_launches_a_kernel_is_refused_by_name() -> None:
     source = """__global__ void child(int* x) { x[threadIdx.x] = 1; }
 extern "C" __global__ void parent(int* x) {

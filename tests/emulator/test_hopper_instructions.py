@@ -155,6 +155,14 @@ extern "C" __global__ void hints(const float* in, float* out) {
     asm volatile("red.global.add.L2::cache_hint.f32 [%0], %1, %2;" :: "l"(out + threadIdx.x), "f"(1.f), "l"(other));
     asm volatile("cp.async.bulk.prefetch.L2.global.L2::cache_hint [%0], 64, %1;" :: "l"(in), "l"(policy));
 }
+extern "C" __global__ void __cluster_dims__(2, 1, 1) reserved(unsigned* o) {
+    __shared__ unsigned s[4];
+    unsigned begin, end;
+    s[threadIdx.x % 4] = 0;
+    asm volatile("mov.u32 %0, %%reserved_smem_offset_begin;" : "=r"(begin));
+    asm volatile("mov.u32 %0, %%reserved_smem_offset_end;" : "=r"(end));
+    o[2 * blockIdx.x] = begin - shared_address(s), o[2 * blockIdx.x + 1] = end - begin;
+}
 extern "C" __global__ void prefetched(const char* in) {
     asm volatile("cp.async.bulk.prefetch.L2.global [%0 + 4], 16;" :: "l"(in));
 }
@@ -412,3 +420,9 @@ def test_a_bulk_prefetch_is_checked_where_its_offset_leads(device: Device) -> No
         device.kernel("prefetched").launch(1, 1, [(held.address + 4).to_bytes(8, "little")], memory=device.memory)
     with pytest.raises(OutOfBounds):
         device.kernel("prefetched").launch(1, 1, [(held.address + 60).to_bytes(8, "little")], memory=device.memory)
+
+
+def test_each_block_of_a_cluster_has_the_systems_part_of_shared_memory_at_the_same_distance(device: Device) -> None:
+    out = np.zeros((4, 2), np.uint32)
+    device.launch("reserved", 4, 1, out)
+    assert (out == out[0]).all() and out[0, 1] == 1024

@@ -280,6 +280,20 @@ def test_wmma_loads_cost_the_expected_sectors_and_wavefronts():
     assert sectors == {"load.a.": 32, "load.b.": 32, "load.c.": 32, "store.d": 32}
 
 
+@pytest.mark.parametrize(
+    ("matrix", "layout", "requests"), [("a", "row", 2), ("a", "col", 8), ("b", "row", 8), ("b", "col", 2)]
+)
+def test_bytes_of_a_tile_are_loaded_four_at_a_time_where_they_are_neighbours_along_k(matrix, layout, requests):
+    opcode = f"wmma.load.{matrix}.sync.aligned.{layout}.m16n16k16.global.s8"
+    source = (
+        'extern "C" __global__ void k(const char* p, int* o) { int x, y;\n'
+        f'asm volatile("{opcode} {{%0, %1}}, [%2], 16;" : "=r"(x), "=r"(y) : "l"(p));\n'
+        "o[2 * threadIdx.x] = x; o[2 * threadIdx.x + 1] = y; }"
+    )
+    found = Device(source).launch("k", 1, 32, np.zeros(256, np.int8), np.zeros(64, np.int32))
+    assert [line.requests for line in found.lines if "wmma" in line.text] == [requests]
+
+
 @pytest.mark.parametrize("before,threads", [("if (threadIdx.x > 40) return;", 64), ("", 48)])
 def test_a_matrix_instruction_without_all_lanes_is_refused(before, threads):
     source = (
