@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from types import SimpleNamespace
 
 import pytest
 
@@ -123,3 +124,14 @@ def test_chapter_on_an_older_gpu_goes_on(tmp_path) -> None:
     assert said[2] == "Left out on this GPU: it uses product of a cell that was left out\n" and said[3].startswith(
         "3.0"
     )
+
+
+@pytest.mark.parametrize(("capability", "guarded"), [("75", 1), (lacking.BOOK_CAPABILITY, 0)])
+def test_cells_of_a_notebook_are_guarded_once_where_the_gpu_is_another(monkeypatch, capability, guarded):
+    shell = SimpleNamespace(ast_transformers=[], user_ns={})
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+    monkeypatch.setattr(lacking.cuda.cp.cuda, "Device", lambda: SimpleNamespace(compute_capability=capability))
+    lacking.guard_cells_in_notebook()
+    lacking.guard_cells_in_notebook()
+    assert [type(one) for one in shell.ast_transformers] == [lacking.CellsGuarded] * guarded
+    assert len(shell.user_ns) == guarded

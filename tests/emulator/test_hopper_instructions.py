@@ -163,6 +163,14 @@ extern "C" __global__ void __cluster_dims__(2, 1, 1) reserved(unsigned* o) {
     asm volatile("mov.u32 %0, %%reserved_smem_offset_end;" : "=r"(end));
     o[2 * blockIdx.x] = begin - shared_address(s), o[2 * blockIdx.x + 1] = end - begin;
 }
+extern "C" __global__ void __cluster_dims__(2, 1, 1) askew(unsigned* o) {
+    __shared__ alignas(16) unsigned s[8];
+    s[threadIdx.x] = 1;
+    cluster_sync();
+    asm volatile("ld.shared::cluster.u32 %0, [%1 + 12];"
+                 : "=r"(o[threadIdx.x]) : "r"(at_rank(s, cluster_rank() ^ 1) + 2) : "memory");
+    cluster_sync();
+}
 extern "C" __global__ void prefetched(const char* in) {
     asm volatile("cp.async.bulk.prefetch.L2.global [%0 + 4], 16;" :: "l"(in));
 }
@@ -426,3 +434,9 @@ def test_each_block_of_a_cluster_has_the_systems_part_of_shared_memory_at_the_sa
     out = np.zeros((4, 2), np.uint32)
     device.launch("reserved", 4, 1, out)
     assert (out == out[0]).all() and out[0, 1] == 1024
+
+
+def test_a_misaligned_access_to_another_blocks_memory_names_its_byte(device: Device) -> None:
+    with pytest.raises(Misaligned, match="4-byte load at 0xe,") as caught:
+        device.launch("askew", 2, 8, np.zeros(8, np.uint32))
+    assert caught.value.width == 4
