@@ -173,3 +173,13 @@ def test_a_short_launch_leaves_the_listing_packed_and_an_error_unpacks_it(monkey
     assert len(restored) == 1 and lines == kernel.code.blocks[0].lines
     with pytest.raises(BarrierDivergence, match="9 of 32 threads"):
         run(8)
+
+
+def test_no_launch_can_change_a_constant_of_generated_code(compiled, monkeypatch):
+    linked = []
+    link = module.link
+    monkeypatch.setattr(module, "link", lambda *given: linked.append(link(*given)) or linked[-1])
+    launch(compiled)
+    names = linked[0].code.functions[0].__globals__
+    constants = [value for value in names.values() if isinstance(value, np.ndarray)]
+    assert len(constants) > 3 and not any(value.flags.writeable for value in constants)
