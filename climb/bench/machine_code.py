@@ -13,7 +13,7 @@ from climb.toolchain.register_banks import BankReads, bank_reads, main_loop
 def opcode_counts(compiled: Any, kernels: Iterable[str], only: str = "") -> dict[tuple[str, int, str], int]:
     """Count the opcodes of the kernels that start with ``only`` (a regular expression), by ``(file, line, opcode)``.
 
-    >>> counted = opcode_counts(rung.compiled(size), ["copy_vectorised"], "LDG")                  # doctest: +SKIP
+    >>> counted = opcode_counts(rung.compiled(size), ["copy_vectorised"], "LDG")              # doctest: +SKIP
     >>> assert {opcode for _, _, opcode in counted} == {"LDG.E.128.CONSTANT"}                 # doctest: +SKIP
     """
     pattern = re.compile(only)

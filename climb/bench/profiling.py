@@ -18,8 +18,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from climb.bench import hardware, records
 from climb.bench.ladder import BoundRung, Ladder
 from climb.bench.problem import Size, size_label
@@ -140,8 +138,7 @@ def hardware_counters(ladder: str | Ladder, gpu: str = records.DEFAULT_GPU) -> H
     if not path.exists():
         raise LookupError(f"no hardware counters of {ladder.name} on {gpu}; on that GPU: {_COMMAND} {ladder.name}")
     found = records.load(path, HardwareRecord)
-    names = records.todays_names(found.points, ladder)
-    points = tuple(msgspec.structs.replace(point, name=names.get(point.name, point.name)) for point in found.points)
+    points = records.under_todays_names(found.points, ladder)
     return HardwareCounters(ladder, found.device["name"], found.date, found.command, points)
 
 

@@ -71,8 +71,9 @@ def gpus() -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     for folder in sorted(path for path in records.RECORDS.iterdir() if path.is_dir() and path.name != "local"):
         measured = records.load_ceilings(folder)
-        if measured is not None and any((folder / f"{name}.json").exists() for name in PRESETS):
-            ceilings = {name: float(f"{value * unit(name):.5g}") for name, value in measured.values.items()}
+        if measured is not None and any(records.record_path(name, folder=folder).exists() for name in PRESETS):
+            rates = records.rounded(value * unit(name) for name, value in measured.values.items())
+            ceilings = dict(zip(measured.values, rates, strict=True))
             found[folder.name] = {"name": measured.device["name"], "ceilings": ceilings}
     return found
 

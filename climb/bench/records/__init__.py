@@ -48,7 +48,7 @@ from climb.bench.records.freshness import (
     stale_points,
     why_stale,
 )
-from climb.bench.records.renames import todays_names
+from climb.bench.records.renames import todays_names, under_todays_names
 from climb.bench.records.schema import (
     ALL_REGIMES,
     FULL_CLOCK,
@@ -122,6 +122,7 @@ __all__ = [
     "stale_points",
     "stands_in",
     "todays_names",
+    "under_todays_names",
     "why_stale",
     "write_whole",
 ]
@@ -152,20 +153,10 @@ def load_record(ladder: str, gpu: str = DEFAULT_GPU, folder: Path | None = None)
         raise MissingRecord(f"no record of {ladder} on {gpu} ({path}); on that GPU run: {command(ladder)}")
     state = path.stat()
     record = _checked(path, state.st_mtime_ns, state.st_size)
-    return msgspec.structs.replace(
-        record, ceilings=ceilings_of(path.parent, record.session), points=_under_todays_names(record)
-    )
-
-
-def _under_todays_names(record: Record) -> tuple[Point, ...]:
-    """The points of a record of the book's ladders, those of renamed rungs under the new name."""
-    names = todays_names(record.points, load_ladder(record.ladder)) if record.ladder in ladder_names() else {}
-    return tuple(
-        msgspec.structs.replace(point, name=names[point.name])
-        if point.kind == "rung" and point.name in names
-        else point
-        for point in record.points
-    )
+    points = record.points
+    if record.ladder in ladder_names():
+        points = under_todays_names(points, load_ladder(record.ladder))
+    return msgspec.structs.replace(record, ceilings=ceilings_of(path.parent, record.session), points=points)
 
 
 @functools.lru_cache(maxsize=256)

@@ -7,7 +7,9 @@ its points are read under today's name, and ``climb rehash --renamed`` writes th
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Protocol
+from typing import Any, Protocol
+
+import msgspec
 
 from climb.bench.ladder import Ladder
 from climb.bench.problem import Size
@@ -44,6 +46,17 @@ def todays_names(points: Iterable[Measured], ladder: Ladder) -> dict[str, str]:
         if len(same) == 1:
             found[was] = same[0]
     return found
+
+
+def under_todays_names(points: tuple[Any, ...], ladder: Ladder) -> tuple[Any, ...]:
+    """Points of a record, those of renamed rungs under today's name. Points of peers have no hash and keep theirs."""
+    names = todays_names(points, ladder)
+    if not names:
+        return points
+    return tuple(
+        msgspec.structs.replace(point, name=names[point.name]) if point.source_sha256 and point.name in names else point
+        for point in points
+    )
 
 
 def _is_of(point: Measured, ladder: Ladder, name: str) -> bool:

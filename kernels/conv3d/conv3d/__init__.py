@@ -117,7 +117,7 @@ def _padded(size: Size) -> Mapping[str, tuple[tuple[int, ...], str]]:
     return {"padded": ((k, k, ceil_div(k, QUAD) * QUAD), "float32")}
 
 
-def _float4(size: Size) -> tuple[Launch, ...]:
+def _vectorised(size: Size) -> tuple[Launch, ...]:
     k = size["k"]
     floats = k * k * ceil_div(k, QUAD) * QUAD
     pad = Launch(f"conv3d_pad_weights<{k}>", (ceil_div(floats, THREADS),), (THREADS,), ("weights", "padded"))
@@ -287,7 +287,7 @@ ladder = Ladder(
         Rung(
             "vectorised",
             "four weights per load, from padded rows",
-            _float4,
+            _vectorised,
             requires=_size_is_taken,
             workspace=_padded,
         ),
