@@ -1,11 +1,13 @@
 """Plant single mistakes in rungs, in ``climb/bench`` and in ``climb/emulator``, and say which no test notices.
 
-Mutants are drawn with a seed and run in copies of the repository, two at a time. One that does not compile, or that
-compiles to the same code, is replaced by another. ``_build/mutation.json`` keeps what came of them, so that a run that
-was interrupted goes on where it ended; a verdict counts until the mutated file or its tests change, that of a known
-survivor until the file changes. A survivor is a test to write, or an entry with its kind and reason in
-``climb/validation/mutation/survivors.json``. ``--save`` writes the run to ``tests/validation/data/mutation.json``,
-which later runs go on from too, and what it came to beside it.
+Mutants are drawn with a seed and run in copies of the repository, two at a time. ``_build/mutation.json`` keeps what
+came of them, so that a run that was interrupted goes on where it ended; a verdict counts until the mutated file or its
+tests change. A survivor is a test to write, or an entry with its kind and reason in
+``climb/validation/mutation/survivors.json``. Not counted, and replaced by another, is a mutant that does not compile,
+that compiles to the same code, or that survives and has an entry that calls it equivalent. Where the entry names a
+test, the mutant has to die of that test. An entry that the run contradicts makes the command fail; ``--known`` tries
+all entries. ``--save`` writes the run to ``tests/validation/data/mutation.json``, which later runs go on from too, and
+what it came to beside it.
 """
 
 from __future__ import annotations
@@ -13,10 +15,12 @@ from __future__ import annotations
 import argparse
 import json
 import subprocess
+import sys
 from pathlib import Path
 
-from climb.validation.mutation import calls, choosing, running, summary
+from climb.validation.mutation import calls, choosing, running, summary, survivors
 from climb.validation.mutation.noticing import Noticing
+from climb.validation.mutation.processes import interrupted_once
 from climb.validation.mutation.running import Outcome
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -48,45 +52,52 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--jobs", type=int, default=2, help="mutants run at a time (2)")
     parser.add_argument("--file", help="only files whose path contains this")
     parser.add_argument("--again", action="store_true", help="run survivors of earlier runs again")
-    parser.add_argument("--save", action="store_true", help=f"write the run to {SAVED.relative_to(ROOT)}")
+    one = parser.add_mutually_exclusive_group()
+    one.add_argument("--known", action="store_true", help="run all mutants that survivors.json has entries for")
+    one.add_argument("--save", action="store_true", help=f"write the run to {SAVED.relative_to(ROOT)}")
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the mutants; 0 if each survivor is named with its reason, else 1."""
+    """Run the mutants; 0 if each survivor is named with its reason and no entry is contradicted, else 1."""
+    with interrupted_once():
+        return _run(args)
+
+
+def _run(args: argparse.Namespace) -> int:
     areas = args.area or list(choosing.AREAS)
     called = calls.calls(ROOT, CALLS, _traced(), args.jobs) if set(areas) & set(CALLED) else {}
-    known = summary.known_survivors()
+    known = survivors.known_survivors()
     earlier = summary.load_results(SAVED) | summary.load_results(RESULTS)
-    usable = {key: one for key, one in earlier.items() if _stands(one) or not args.again}
     results = dict(earlier)
     number = 0
 
+    def counts(outcome: Outcome) -> bool:
+        return survivors.counts(outcome, known)
+
     def say(outcome: Outcome) -> None:
         nonlocal number
-        number += outcome.status not in running.NOT_COUNTED
-        print(summary.line_of(outcome, number, args.count), flush=True)
+        number += counts(outcome)
+        print(summary.line_of(outcome, number, count), flush=True)
         results[outcome.key] = outcome
         RESULTS.parent.mkdir(exist_ok=True)
         RESULTS.write_text(json.dumps({"mutants": running.as_json(results.values())}, indent=1), encoding="utf-8")
 
     mutants = choosing.drawn_of_areas(ROOT, areas, args.seed)
+    count = args.count
+    if args.known:
+        listed = list(choosing.mutants_of_entries(ROOT, ((one.file, one.original, one.mutated) for one in known)))
+        mutants, count = iter(listed), len(listed)
     if args.file:
         mutants = (mutant for mutant in mutants if args.file in mutant.file)
-
-    def final(outcome: Outcome) -> bool:
-        return outcome.status == "survived" and summary.explanation(known, outcome) is not None
-
-    outcomes = running.run_all(ROOT, mutants, args.count, Noticing(ROOT, called), usable, say, args.jobs, final)
+    noticing = Noticing(ROOT, called, lambda mutant: survivors.named_test(known, mutant))
+    usable = survivors.reusable(earlier, known, args.again)
+    outcomes = running.run_all(ROOT, mutants, count, noticing, usable, say, args.jobs, counts)
     print(summary.summary(outcomes, known))
     if args.save:
         SAVED.parent.mkdir(exist_ok=True)
         summary.Run.of(args.seed, _revision(), outcomes, known).save(SAVED)
-    return 1 if summary.unexplained(outcomes, known) else 0
-
-
-def _stands(outcome: Outcome) -> bool:
-    """Whether an outcome is final: more tests cannot change it."""
-    return outcome.status == "killed" or outcome.status in running.NOT_COUNTED
+    wrong = any(survivors.contradiction(outcome, known) for outcome in outcomes)
+    return 1 if wrong or survivors.unexplained(outcomes, known) else 0
 
 
 def _revision() -> str:
@@ -110,7 +121,11 @@ def main() -> int:
     """The command by itself."""
     parser = argparse.ArgumentParser(prog="climb mutate", description=__doc__)
     add_arguments(parser)
-    return run(parser.parse_args())
+    try:
+        return run(parser.parse_args())
+    except KeyboardInterrupt:
+        print("climb mutate: interrupted; the next run goes on from here", file=sys.stderr)
+        return 130
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """Mutation testing: plant one mistake at a time, and see whether a test notices.
 
 ``operators`` makes mutants of a text (``cuda``: by tokens; ``python``: by syntax tree), ``choosing`` draws some of them
-with a seed, ``noticing`` says which tests should notice a mutant of a file, ``running`` runs those tests in copies of
-the repository, ``summary`` prints what came of it and says why known survivors survive (``survivors.json``).
+with a seed, ``noticing`` says which tests should notice a mutant of a file, ``running`` runs those tests in ``copies``
+of the repository, ``survivors`` knows why some survive (``survivors.json``), ``summary`` prints what came of it.
 ``compiled`` and ``same_python`` find mutants that are the same program. Tests that compare hashes of sources do not
 take part, and neither do those that plant faults of their own by text.
 """

@@ -39,6 +39,15 @@ def mutants_of(root: Path, file: str) -> list[Mutant]:
     return sorted(made, key=lambda mutant: (mutant.start, mutant.end, mutant.new))
 
 
+def mutants_of_entries(root: Path, entries: Iterable[tuple[str, str, str]]) -> Iterator[Mutant]:
+    """The mutants of (file, original lines, mutated lines), at every place where these lines stand."""
+    lines_of: dict[str, set[tuple[str, str]]] = {}
+    for file, original, mutated in entries:
+        lines_of.setdefault(file, set()).add((original, mutated))
+    for file, lines in sorted(lines_of.items()):
+        yield from (one for one in mutants_of(root, file) if (one.original_line, one.mutated_line) in lines)
+
+
 def drawn(root: Path, files: Iterable[str], seed: int) -> Iterator[Mutant]:
     """All mutants of the files, one of each file in turn; the same for the same texts and seed.
 

@@ -49,6 +49,12 @@ class Mutant:
         return text[first : len(text) if last < 0 else last].strip()
 
     @property
+    def place(self) -> int:
+        """Which of the places of the text where the same line stands, from 1."""
+        above = self.text[: self.start].splitlines()[: self.line - 1]
+        return 1 + sum(line.strip() == self.original_line.splitlines()[0] for line in above)
+
+    @property
     def key(self) -> str:
         """The mutant's name in results: it changes with the file's text."""
         parts = (self.file, self.text, str(self.start), str(self.end), self.new)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import itertools
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -36,17 +36,22 @@ class Stage:
 
 @dataclass(frozen=True)
 class Noticing:
-    """The tests of a repository at ``root``; ``calls`` is what ``tracing`` wrote of the tests of modules."""
+    """The tests of a repository at ``root``; ``calls`` is what ``tracing`` wrote of the tests of modules, and ``named``
+    the id of the test that is named for a mutant, or ""."""
 
     root: Path
     calls: Mapping[str, Mapping] = field(default_factory=dict)
+    named: Callable[[Mutant], str] = lambda mutant: ""
 
     def stages(self, mutant: Mutant) -> list[Stage]:
-        """What to run, in order, until a test fails; empty where no test reaches the mutant."""
+        """What to run, in order, until a test fails; empty where no test reaches the mutant. A named test comes first:
+        if the mutant dies of another, what was said of it is wrong."""
+        named = self.named(mutant)
+        first = [Stage((), (named,))] if named else []
         if mutant.file.startswith("kernels/"):
-            return list(self._stages_of_rungs(mutant.file))
+            return [*first, *self._stages_of_rungs(mutant.file)]
         chosen = self._tests_of(mutant)
-        return [Stage((), tuple(chosen))] if chosen else []
+        return [*first, Stage((), tuple(chosen))] if chosen else first
 
     def digest(self, mutant: Mutant, status: str, how: str) -> str:
         """The digest of the tests that a verdict depends on: the file of the test that failed, or every file of tests
@@ -112,7 +117,7 @@ class Noticing:
         """The ids of the tests that call the mutated function, as far as the budget goes; :meth:`_ordered` says in
         which order."""
         taken, seconds = [], 0.0
-        for test in self._ordered(self._callers(mutant), Path(mutant.file).stem):
+        for test in self._ordered(self._callers(mutant), mutant.file):
             seconds += self.calls[test]["seconds"]
             if taken and seconds > BUDGET:
                 break
@@ -130,27 +135,40 @@ class Noticing:
         folder = f"{Path(mutant.file).parent.as_posix()}/"  # a file of dataclasses has hardly a function of its own
         return [test for test, made in self.calls.items() if any(f.startswith(folder) for f in made["functions"])]
 
-    def _ordered(self, tests: Iterable[str], module: str) -> list[str]:
+    def _ordered(self, tests: Iterable[str], mutated: str) -> list[str]:
         """The quickest test of every file, then the second of every file, and so on: a constant that thousands of tests
-        reach is noticed by few, and those are not the quickest of all, but in a file about it. Files whose text has the
-        module's name come first."""
+        reach is noticed by few, and those are not the quickest of all, but in a file about it. So the files of tests
+        that are closest to the mutated file come first."""
         of_file: dict[str, list[str]] = {}
         for test in sorted(tests, key=lambda test: self.calls[test]["seconds"]):
             of_file.setdefault(test.split("::", 1)[0], []).append(test)
-        about = {file for file in of_file if re.search(rf"\b{re.escape(module)}\b", self._text(file))}
+        distance = {file: self._distance(file, mutated) for file in of_file}
         ordered = []
-        for files in (about, of_file.keys() - about):
-            turns = itertools.zip_longest(*(tests for file, tests in of_file.items() if file in files))
+        for each in sorted(set(distance.values())):
+            turns = itertools.zip_longest(*(tests for file, tests in of_file.items() if distance[file] == each))
             ordered += [test for turn in turns for test in turn if test is not None]
         return ordered
+
+    def _distance(self, file: str, mutated: str) -> int:
+        """How far a file of tests is from a module: 0 if it has the module's name, 1 if it imports the module, 2 if its
+        text has the module's name, else 3."""
+        module = Path(mutated).with_suffix("").parts
+        *package, name = module[:-1] if module[-1] == "__init__" else module
+        if Path(file).stem == f"test_{name}":
+            return 0
+        text, dotted = self._text(file), re.escape(".".join(package))
+        names = r"(?:\([^)]*|[^\n(]*)"
+        if re.search(rf"\b{dotted}\.{name}\b|\bfrom {dotted} import {names}\b{name}\b", text):
+            return 1
+        return 2 if re.search(rf"\b{name}\b", text) else 3
 
     def _text(self, file: str) -> str:
         path = self.root / file
         return path.read_text(encoding="utf-8") if path.is_file() else ""
 
     def expected_seconds(self, stage: Stage) -> float:
-        """What the listed tests took when they were traced; 0 where none are listed."""
-        return sum(self.calls[test]["seconds"] for test in stage.tests)
+        """What the listed tests took when they were traced; 0 for those that were not, and where none are listed."""
+        return sum(self.calls[test]["seconds"] for test in stage.tests if test in self.calls)
 
 
 def enclosing(mutant: Mutant) -> str | None:

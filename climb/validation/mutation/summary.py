@@ -1,57 +1,23 @@
-"""What came of the mutants, and the survivors that are known: which, and why no test can or need notice them."""
+"""What came of the mutants, as text and as a file that is committed."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from climb.validation.mutation.mutants import Mutant
-from climb.validation.mutation.running import NOT_COUNTED, Outcome
-
-KNOWN = Path(__file__).with_name("survivors.json")
-#: Kinds of known survivors, and what is said of each.
-KINDS = {
-    "equivalent": "no test can tell them from the original",
-    "noticed": "a test notices them that the command does not run",
-    "hardware": "only a GPU can tell",
-}
-
-
-@dataclass(frozen=True)
-class Known:
-    """A mutant that survives for a reason: the lines as they are and with the mistake, without indentation."""
-
-    file: str
-    original: str
-    mutated: str
-    kind: str
-    reason: str
-
-
-def known_survivors(path: Path = KNOWN) -> list[Known]:
-    """The committed survivors. Raises ValueError for an entry without a reason, of no known kind, or there twice."""
-    entries = [Known(**entry) for entry in json.loads(path.read_text(encoding="utf-8"))]
-    places = [(one.file, one.original, one.mutated) for one in entries]
-    for one, place in zip(entries, places, strict=True):
-        if not one.reason.strip():
-            raise ValueError(f"{path.name}: {one.file}: {one.mutated}: no reason is given")
-        if one.kind not in KINDS:
-            raise ValueError(f"{path.name}: {one.file}: {one.mutated}: no kind {one.kind!r}; there are {list(KINDS)}")
-        if places.count(place) > 1:
-            raise ValueError(f"{path.name}: {one.file}: {one.mutated} is there twice")
-    return entries
-
-
-def explanation(known: Iterable[Known], mutant: Mutant | Outcome) -> Known | None:
-    """The entry that says why a mutant survives, or None."""
-    if isinstance(mutant, Mutant):
-        place = (mutant.file, mutant.original_line, mutant.mutated_line)
-    else:
-        place = (mutant.file, mutant.original, mutant.mutated)
-    return next((one for one in known if (one.file, one.original, one.mutated) == place), None)
+from climb.validation.mutation.running import Outcome
+from climb.validation.mutation.survivors import (
+    NO_REASON,
+    Known,
+    contradiction,
+    counts,
+    explanation,
+    is_equivalent,
+    killed_by_named_test,
+)
 
 
 def line_of(outcome: Outcome, number: int, count: int) -> str:
@@ -61,22 +27,24 @@ def line_of(outcome: Outcome, number: int, count: int) -> str:
 
 
 def summary(outcomes: Sequence[Outcome], known: Sequence[Known]) -> str:
-    """How many were killed, by kind of mistake, and every survivor with its reason or the lack of one."""
-    decided = [outcome for outcome in outcomes if outcome.status not in NOT_COUNTED]
+    """How many were killed, by kind of mistake, and every survivor with its reason or the lack of one.
+
+    The share is the mutation score: killed mutants of all that are no equivalents. What the entries of known survivors
+    have changed is listed below: mutants that were replaced, those that a named test killed, and wrong entries.
+    """
+    decided = [outcome for outcome in outcomes if counts(outcome, known)]
     killed = [outcome for outcome in decided if outcome.status == "killed"]
     alive = [outcome for outcome in decided if outcome.status != "killed"]
+    replaced = [outcome for outcome in outcomes if is_equivalent(outcome, known)]
+    named = [outcome for outcome in killed if killed_by_named_test(outcome, known)]
     hung = sum(outcome.how.startswith("hangs") for outcome in killed)
     status = Counter(outcome.status for outcome in outcomes)
-    kinds = Counter(one.kind for one in (explanation(known, outcome) for outcome in alive) if one is not None)
     lines = [
         f"{len(killed)} of {len(decided)} mutants killed ({_share(len(killed), len(decided))}), "
-        f"{hung} of them because they hang; not counted: {status['invalid']} that do not compile, "
-        f"{status['same']} that compile to the same code"
+        f"{hung} of them because they hang, {len(named)} by a test that survivors.json names for them",
+        f"not counted, and replaced by others: {status['invalid']} that do not compile, "
+        f"{status['same']} that compile to the same code, {len(replaced)} that survive because they are equivalent",
     ]
-    lines += [f"  {kinds[kind]} survivors are {kind}: {meaning}" for kind, meaning in KINDS.items() if kinds[kind]]
-    mistakes = len(decided) - kinds["equivalent"]
-    noticed = len(killed) + kinds["noticed"]
-    lines.append(f"  {noticed} of the {mistakes} that a test can notice are noticed ({_share(noticed, mistakes)})")
     by_operator = Counter((outcome.operator, outcome.status == "killed") for outcome in decided)
     for operator in sorted({operator for operator, _ in by_operator}):
         dead, living = by_operator[operator, True], by_operator[operator, False]
@@ -84,22 +52,30 @@ def summary(outcomes: Sequence[Outcome], known: Sequence[Known]) -> str:
     for outcome in alive:
         why = explanation(known, outcome)
         lines += [
-            f"{outcome.status}: {outcome.file}:{outcome.line} {outcome.operator} {outcome.how}".rstrip(),
-            f"    - {outcome.original}",
-            f"    + {outcome.mutated}",
-            f"    {why.kind}: {why.reason}" if why else "    NO REASON IS KNOWN",
+            f"{outcome.status}: {_mistake(outcome)}",
+            f"    {why.kind}: {why.reason}" if why else f"    {NO_REASON}",
         ]
+    sections = (
+        ("equivalent, replaced by others", replaced, lambda outcome: explanation(known, outcome).reason),
+        ("killed by the test that survivors.json names", named, lambda outcome: outcome.how),
+        ("WRONG ENTRIES in survivors.json", outcomes, lambda outcome: contradiction(outcome, known)),
+    )
+    for title, listed, remark in sections:
+        remarks = [(outcome, remark(outcome)) for outcome in listed]
+        if remarks := [f"  {_mistake(outcome)}\n    {text}" for outcome, text in remarks if text]:
+            lines += [f"{title}:", *remarks]
     return "\n".join(lines)
+
+
+def _mistake(outcome: Outcome) -> str:
+    """Where a mutant is, and its lines before and after."""
+    head = f"{outcome.file}:{outcome.line} {outcome.operator}"
+    remark = "" if outcome.status == "killed" else outcome.how
+    return f"{head} {remark}".rstrip() + f"\n    - {outcome.original}\n    + {outcome.mutated}"
 
 
 def _share(part: int, whole: int) -> str:
     return f"{100 * part / whole if whole else 0.0:.1f} %"
-
-
-def unexplained(outcomes: Iterable[Outcome], known: Sequence[Known]) -> list[Outcome]:
-    """The survivors that have no reason."""
-    alive = (outcome for outcome in outcomes if outcome.status in ("survived", "unreached"))
-    return [outcome for outcome in alive if explanation(known, outcome) is None]
 
 
 def load_results(path: Path) -> dict[str, Outcome]:
@@ -114,7 +90,7 @@ def load_results(path: Path) -> dict[str, Outcome]:
 @dataclass(frozen=True)
 class Run:
     """A whole run, as it is committed: of which seed and revision, every outcome in the order in which they were drawn,
-    and the survivors that were explained at that time."""
+    and what ``survivors.json`` said of them at that time."""
 
     seed: int
     revision: str
@@ -123,9 +99,8 @@ class Run:
 
     @classmethod
     def of(cls, seed: int, revision: str, outcomes: Sequence[Outcome], known: Sequence[Known]) -> Run:
-        """A run with those of the known survivors that it met."""
-        alive = [outcome for outcome in outcomes if outcome.status in ("survived", "unreached")]
-        met = [one for one in known if any(explanation([one], outcome) for outcome in alive)]
+        """A run with the entries of the mutants that it met."""
+        met = [one for one in known if any(explanation([one], outcome) for outcome in outcomes)]
         return cls(seed, revision, list(outcomes), met)
 
     @classmethod
@@ -137,7 +112,8 @@ class Run:
 
     def save(self, path: Path) -> None:
         """Write the run, one outcome a line, and beside it what it came to, as text."""
-        head = {"seed": self.seed, "revision": self.revision, "known": [asdict(one) for one in self.known]}
+        known = [{name: value for name, value in asdict(one).items() if value} for one in self.known]
+        head = {"seed": self.seed, "revision": self.revision, "known": known}
         rows = ",\n".join(json.dumps(asdict(outcome)) for outcome in self.outcomes)
         text = json.dumps(head, indent=1)[:-2] + f',\n "mutants": [\n{rows}\n ]\n}}\n'
         path.write_text(text, encoding="utf-8")

@@ -1,0 +1,125 @@
+"""A copy of the repository, in which one worker plants mutants and runs their tests."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from climb.validation.mutation.mutants import Mutant
+from climb.validation.mutation.processes import Processes
+
+#: Seconds of computing that the tests of a rung, or what is listed for a module, may take; a longer run is taken for a
+#: hang.
+LIMIT = 120.0
+#: Python's bytecode comes along and stays valid, but not what another process is writing.
+_LEFT_BEHIND = (".git", ".venv", "_build", "*.pyc.*", ".hypothesis", ".pytest_cache", ".ruff_cache")
+_OPTIONS = ("-x", "-q", "-rfE", "--tb=line", "-p", "no:cacheprovider", "-p", "no:xdist", "-p", "no:nbval")
+#: Times are replayed, and tests are as thorough as those of CI (`tests/conftest.py` reads the second). Bytecode is kept
+#: in the copy, even where the environment says otherwise: without it, half of a short run is compiling Python.
+_ENVIRONMENT = {"WORKLOG_TIMINGS": "record", "CLIMB_THOROUGH": "1", "PYTHONDONTWRITEBYTECODE": ""}
+
+
+class Copy:
+    """A copy of the repository at ``root`` with its history, in which one worker plants mutants and takes them out."""
+
+    def __init__(self, root: Path, folder: Path, processes: Processes | None = None) -> None:
+        self.folder = folder
+        self._processes = processes or Processes()
+        shutil.copytree(root, folder, ignore=shutil.ignore_patterns(*_LEFT_BEHIND), symlinks=True)
+        _share_history(root, folder)
+        compiled = root / "_build" / "compiled"
+        if compiled.is_dir():
+            shutil.copytree(compiled, folder / "_build" / "compiled", copy_function=_link)
+        self._clean: dict[str, bool] = {}
+
+    @contextlib.contextmanager
+    def planted(self, mutant: Mutant) -> Iterator[None]:
+        """The copy with the mutant in it."""
+        self._write(mutant.file, mutant.mutated)
+        try:
+            yield
+        finally:
+            self._write(mutant.file, mutant.text)
+
+    def _write(self, file: str, text: str) -> None:
+        """Write a file, and drop its compiled form, which Python tells from a new one by second and size alone."""
+        path = self.folder / file
+        path.write_text(text, encoding="utf-8")
+        for compiled in path.parent.glob(f"__pycache__/{path.stem}.*.pyc"):
+            compiled.unlink()
+
+    def pytest(self, arguments: Iterable[str], seconds: float, **environment: str) -> tuple[int | None, str]:
+        """Exit status and output of a run of pytest; no status where it ran out of time and was ended.
+
+        It may compute for ``seconds``, and take longer by the clock.
+        """
+        command = [sys.executable, "-m", "pytest", *_OPTIONS, *arguments]
+        return self._processes.run(command, self.folder, {**_ENVIRONMENT, **environment}, seconds)
+
+    def digests(self, rungs: Iterable[str], *options: str) -> dict[str, str]:
+        """The digests of the rungs' code as they are now, as ``compiled`` prints them; none if one does not compile."""
+        command = [sys.executable, "-m", "climb.validation.mutation.compiled", *options, *rungs]
+        status, output = self._processes.run(command, self.folder, {}, errors=subprocess.DEVNULL)
+        return json.loads(output) if status == 0 else {}
+
+    def same_code(self, mutant: Mutant, rungs: Sequence[str]) -> str:
+        """What rungs compile to with the mutant as without it: PTX, machine code, or "" if neither is the same."""
+        different = self._different(mutant, rungs)
+        if not different:
+            return "" if different is None else "PTX"
+        # One place alone first: where the mutant is another program, it is most often another one everywhere.
+        for places in (different[:1], different[1:]):
+            if places and self._different(mutant, places, "--machine-code") != []:
+                return ""
+        return "machine code"
+
+    def _different(self, mutant: Mutant, places: Sequence[str], *options: str) -> list[str] | None:
+        """Where the code differs with the mutant; None if it does not compile."""
+        with self.planted(mutant):
+            mutated = self.digests(places, *options)
+        original = self.digests(places, *options) if mutated else {}
+        return [place for place in original if mutated.get(place) != original[place]] if original else None
+
+    def passes(self, test: str) -> bool:
+        """Whether a test passes here without a mutant, or a file of tests is collected."""
+        if test not in self._clean:
+            how = [test] if "::" in test else ["--collect-only", test]
+            self._clean[test] = self.pytest(how, LIMIT)[0] == 0
+        return self._clean[test]
+
+    def finishes(self, arguments: tuple[str, ...], seconds: float) -> bool:
+        """Whether a run of pytest without a mutant ends in time."""
+        return self.pytest(arguments, seconds)[0] is not None
+
+
+def _share_history(root: Path, folder: Path) -> None:
+    """Let Git find the history of the repository at ``root`` in its copy; do nothing where there is none.
+
+    The copy gets what Git gives a linked worktree: a commit, an index of its own, and the place of what all share. So
+    tests may read the history, and no test writes to the index of the original.
+    """
+    asked = ("--path-format=absolute", "HEAD", "--git-common-dir", "--git-path", "index")
+    made = subprocess.run(["git", "-C", str(root), "rev-parse", *asked], capture_output=True, text=True, check=False)
+    if made.returncode or not (root / ".git").exists():  # it may be a folder of another repository
+        return
+    commit, shared, index = made.stdout.splitlines()
+    own = folder / ".git"
+    own.mkdir()
+    (own / "HEAD").write_text(f"{commit}\n", encoding="utf-8")
+    (own / "commondir").write_text(f"{shared}\n", encoding="utf-8")
+    shutil.copy2(index, own / "index")
+
+
+def _link(source: str, target: str) -> str:
+    """Link a file, or copy it where the file system has no links between the two."""
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copy2(source, target)
+    return target
