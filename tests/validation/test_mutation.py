@@ -227,6 +227,15 @@ def test_a_constant_of_a_module_is_noticed_by_tests_of_every_file_before_any_fil
     assert stage.tests == ("t/a.py::1", "t/b.py::1", "t/a.py::2")
 
 
+def test_a_constant_is_noticed_by_tests_of_a_file_that_imports_the_module_and_calls_no_function(tmp_path: Path) -> None:
+    """As a test of the defaults of a dataclass does."""
+    mutant = next(python.mutants("climb/emulator/sums.py", "a = 1\n"))
+    for name, text in (("a", "from climb.emulator.sums import a"), ("b", "import climb.emulator.memory")):
+        (tmp_path / f"{name}.py").write_text(text)
+    calls = {f"{name}.py::test": {"seconds": 1.0, "functions": []} for name in "ab"}
+    assert Noticing(tmp_path, calls).stages(mutant) == [Stage((), ("a.py::test",))]
+
+
 @pytest.mark.parametrize("mutated", ["climb/emulator/sums.py", "climb/emulator/sums/__init__.py"])
 def test_tests_of_files_close_to_the_module_come_first(tmp_path: Path, mutated: str) -> None:
     """By the file's name, then by what it imports, then by a word of its text."""

@@ -127,13 +127,20 @@ class Noticing:
 
     def _callers(self, mutant: Mutant) -> list[str]:
         """The ids of all tests that call the mutated function. For the top level of a module, and for a function that
-        is called in another process alone, which tracing does not see: those that call something of its package."""
+        is called in another process alone, which tracing does not see: those that call something of its package, and
+        those of files that import the module."""
         function = enclosing(mutant)
         name = function_name(mutant.file, function) if function else ""
         if callers := [test for test, made in self.calls.items() if name in made["functions"]]:
             return callers
         folder = f"{Path(mutant.file).parent.as_posix()}/"  # a file of dataclasses has hardly a function of its own
-        return [test for test, made in self.calls.items() if any(f.startswith(folder) for f in made["functions"])]
+        files = {test.split("::", 1)[0] for test in self.calls}
+        near = {file for file in files if self._distance(file, mutant.file) < 2}
+        return [
+            test
+            for test, made in self.calls.items()
+            if test.split("::", 1)[0] in near or any(f.startswith(folder) for f in made["functions"])
+        ]
 
     def _ordered(self, tests: Iterable[str], mutated: str) -> list[str]:
         """The quickest test of every file, then the second of every file, and so on: a constant that thousands of tests
