@@ -119,6 +119,17 @@ def test_a_mutant_that_does_not_count_is_replaced_by_another(toy: Path, monkeypa
     assert [outcome.key for outcome in outcomes] == [mutant.key for mutant in drawn[:2]]
 
 
+def test_a_doubted_outcome_is_found_out_a_second_time(toy: Path, monkeypatch) -> None:
+    statuses = iter(["killed", "survived", "killed", "killed"])
+    monkeypatch.setattr(
+        running, "run_one", lambda copy, noticing, one: running.Outcome.of(one, next(statuses), "", 1.0)
+    )
+    drawn = [_toy_mutant(toy, *lines) for lines in (("i < n", "i <= n"), ("i = 0", "i = 1"))]
+    outcomes = running.run_all(toy, iter(drawn), 2, Noticing(toy), {}, lambda outcome: None, 1,
+                               doubted=lambda outcome: outcome.status == "killed")  # fmt: skip
+    assert [outcome.status for outcome in outcomes] == ["survived", "killed"] and next(statuses, None) is None
+
+
 class Scripted(Copy):
     """A copy whose tests fail with a mutant if they are among ``failing``."""
 

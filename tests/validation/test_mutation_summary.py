@@ -144,7 +144,7 @@ def test_an_entry_whose_named_test_does_not_kill_the_mutant_is_wrong(status: str
     assert bool(survivors.unexplained([outcome], known)) == (status in ("survived", "unreached"))
 
 
-def test_a_verdict_without_the_named_test_is_not_used_again_and_survivors_are_run_again_when_asked() -> None:
+def test_a_verdict_against_an_entry_is_not_used_again_and_survivors_are_run_again_when_asked() -> None:
     test = "tests/test_a.py::test_a"
     known = [_known("a", "noticed", test=test), _known("b", "equivalent")]
     made = {
@@ -152,10 +152,11 @@ def test_a_verdict_without_the_named_test_is_not_used_again_and_survivors_are_ru
         for name, old, status, how in (
             ("named", "a", "killed", test), ("other", "a", "killed", "tests/test_b.py::test_b"),
             ("before", "a", "survived", ""), ("equivalent", "b", "survived", ""), ("same", "a", "same", ""),
+            ("by chance", "b", "killed", test), ("plain", "c", "killed", test),
         )
     }  # fmt: skip
-    assert set(survivors.reusable(made, known, again=False)) == {"named", "equivalent", "same"}
-    assert set(survivors.reusable(made, known, again=True)) == {"named", "same"}
+    assert set(survivors.reusable(made, known, again=False)) == {"named", "equivalent", "same", "plain"}
+    assert set(survivors.reusable(made, known, again=True)) == {"named", "same", "plain"}
 
 
 def test_a_saved_run_is_read_again_with_its_survivors_and_counts_as_earlier_results(tmp_path: Path) -> None:

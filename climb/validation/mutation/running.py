@@ -115,12 +115,14 @@ def run_all(
     say: Callable[[Outcome], None],
     jobs: int = 2,
     counts: Callable[[Outcome], bool] = lambda outcome: outcome.status not in NOT_COUNTED,
+    doubted: Callable[[Outcome], bool] = lambda outcome: False,
 ) -> list[Outcome]:
     """Run mutants, ``jobs`` at a time, until ``count`` of those that count have been decided.
 
     ``earlier`` holds outcomes of earlier runs by key, which are not run again as long as the tests that they depend on
-    are the same. ``say`` is called with each outcome as it is known. Outcomes are returned in the order of the mutants,
-    with those that do not count. Whatever ends the run, its processes are ended and its copies removed.
+    are the same. ``say`` is called with each outcome as it is known. A mutant whose outcome is ``doubted`` is run a
+    second time, for a test may fail by chance. Outcomes are returned in the order of the mutants, with those that do
+    not count. Whatever ends the run, its processes are ended and its copies removed.
     """
     source, lock = enumerate(mutants), Lock()
     decided: dict[int, Outcome] = {}
@@ -138,6 +140,8 @@ def run_all(
             outcome = earlier.get(mutant.key)
             if outcome is None or outcome.tests != own.digest(mutant, outcome.status, outcome.how):
                 outcome = run_one(copy, own, mutant)
+                if doubted(outcome):
+                    outcome = run_one(copy, own, mutant)
                 outcome = replace(outcome, tests=own.digest(mutant, outcome.status, outcome.how))
             with lock:
                 running.discard(number)

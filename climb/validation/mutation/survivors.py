@@ -121,14 +121,14 @@ def unexplained(outcomes: Iterable[Outcome], known: Iterable[Known]) -> list[Out
 
 
 def reusable(outcomes: Mapping[str, Outcome], known: Iterable[Known], again: bool) -> dict[str, Outcome]:
-    """The outcomes of earlier runs that need not be made again: not those whose entry names a test that did not kill
-    them, and where survivors are to be run ``again``, no survivors."""
+    """The outcomes of earlier runs that need not be made again: not those that contradict their entry, or are killed
+    without the test that it names, and where survivors are to be run ``again``, no survivors."""
     known = list(known)
 
     def stands(outcome: Outcome) -> bool:
         entry = explanation(known, outcome)
         if entry is not None and entry.test and outcome.status not in NOT_COUNTED:
             return killed_by_named_test(outcome, known)
-        return not (again and outcome.status in _ALIVE)
+        return not contradiction(outcome, known) and not (again and outcome.status in _ALIVE)
 
     return {key: outcome for key, outcome in outcomes.items() if stands(outcome)}
