@@ -82,9 +82,6 @@ def _run(args: argparse.Namespace) -> int:
         RESULTS.parent.mkdir(exist_ok=True)
         RESULTS.write_text(json.dumps({"mutants": running.as_json(results.values())}, indent=1), encoding="utf-8")
 
-    def contradicted(outcome: Outcome) -> bool:
-        return bool(survivors.contradiction(outcome, known))
-
     mutants = choosing.drawn_of_areas(ROOT, areas, args.seed)
     count = args.count
     if args.known:
@@ -94,12 +91,13 @@ def _run(args: argparse.Namespace) -> int:
         mutants = (mutant for mutant in mutants if args.file in mutant.file)
     noticing = Noticing(ROOT, called, lambda mutant: survivors.named_test(known, mutant))
     usable = survivors.reusable(earlier, known, args.again)
-    outcomes = running.run_all(ROOT, mutants, count, noticing, usable, say, args.jobs, counts, contradicted)
+    outcomes = running.run_all(ROOT, mutants, count, noticing, usable, say, args.jobs, counts)
     print(summary.summary(outcomes, known))
     if args.save:
         SAVED.parent.mkdir(exist_ok=True)
         summary.Run.of(args.seed, _revision(), outcomes, known).save(SAVED)
-    return 1 if any(map(contradicted, outcomes)) or survivors.unexplained(outcomes, known) else 0
+    wrong = any(survivors.contradiction(outcome, known) for outcome in outcomes)
+    return 1 if wrong or survivors.unexplained(outcomes, known) else 0
 
 
 def _revision() -> str:

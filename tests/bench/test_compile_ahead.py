@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import io
+import json
+import sys
+from types import SimpleNamespace
+
 from tiny_ladder import scale
 from tools.nvbench_double import nvbench_double  # noqa: F401
 
@@ -30,3 +35,19 @@ def test_modules_compiled_ahead_are_those_that_measuring_makes(nvbench, tmp_path
 def test_nothing_is_compiled_ahead_without_a_gpu(monkeypatch):
     monkeypatch.setattr(compile_ahead, "programs", lambda targets: 1 / 0)
     compile_ahead.compile_ahead([])
+
+
+def test_a_module_that_was_made_is_told_before_the_next_one_which_may_end_the_process(monkeypatch):
+    told, raw = [], io.BytesIO()
+
+    def make(path, options, names):
+        told.append(raw.getvalue().decode())
+        return SimpleNamespace(compile=(lambda: None) if path.name != "wrong.cu" else (lambda: 1 / 0))
+
+    monkeypatch.setattr(compile_ahead, "make_module", make)
+    monkeypatch.setattr(
+        sys, "stdin", io.StringIO(json.dumps([[name, [], []] for name in ("a.cu", "wrong.cu", "b.cu")]))
+    )
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw))
+    assert compile_ahead.main() == 0
+    assert told == ["", "1\n", "1\n"] and raw.getvalue() == b"1\n1\n"

@@ -77,3 +77,28 @@ def test_counters_under_a_rungs_old_name_are_those_of_the_rung(tmp_path, monkeyp
     monkeypatch.setattr(profiling, "counters_path", lambda *_: older)
     found, size = profiling.hardware_counters("matmul"), known.ladder.problem.headline[0]
     assert found.at("double_buffered", size) == known.at("double_buffered", size)
+
+
+def _ncu(launches: int, status: int = 0):
+    """What runs ncu in ``profiling``: a double that reports as many launches, the counts of each being its number."""
+    metrics = [metric for metric, _ in profiling.METRICS.values()]
+    rows = [metrics, [""] * len(metrics), *([str(number)] * len(metrics) for number in range(launches))]
+    text = "==PROF== Connected\n" + "".join(",".join(f'"{cell}"' for cell in row) + "\n" for row in rows)
+    return lambda *_, **__: SimpleNamespace(returncode=status, stdout=text, stderr="ncu's words")
+
+
+def test_profile_takes_the_last_launch_of_each_case_and_refuses_another_number_of_launches(monkeypatch):
+    monkeypatch.setattr(profiling, "hardware", SimpleNamespace(commit=lambda: "c", device_block=lambda: {"name": "d"}))
+    doubled = replace(scale.plain, name="doubled", launches=lambda s: scale.twice.launches(s)[:1])
+    ladder = replace(scale.ladder, rungs=(scale.plain, scale.twice, doubled))  # it ends where `twice` begins
+    monkeypatch.setattr(profiling, "load_ladder", lambda name: ladder)
+    monkeypatch.setattr(profiling.subprocess, "run", _ncu(8))
+    points = profiling.profile("scale")["points"]
+    assert [(one["name"], one["size"]["n"], set(one["counts"].values())) for one in points] == [
+        ("plain", 1024, {0}), ("twice", 1024, {2}), ("doubled", 1024, {3}),
+        ("plain", 1023, {4}), ("twice", 1023, {6}), ("doubled", 1023, {7}),
+    ]  # fmt: skip
+    for launches, status in ((7, 0), (9, 0), (8, 1)):
+        monkeypatch.setattr(profiling.subprocess, "run", _ncu(launches, status))
+        with pytest.raises(RuntimeError, match=rf"profiled {launches} of 8 launches:\n(.|\n)*ncu's words"):
+            profiling.profile("scale")

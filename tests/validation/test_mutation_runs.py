@@ -119,25 +119,16 @@ def test_a_mutant_that_does_not_count_is_replaced_by_another(toy: Path, monkeypa
     assert [outcome.key for outcome in outcomes] == [mutant.key for mutant in drawn[:2]]
 
 
-def test_a_doubted_outcome_is_found_out_a_second_time(toy: Path, monkeypatch) -> None:
-    statuses = iter(["killed", "survived", "killed", "killed"])
-    monkeypatch.setattr(
-        running, "run_one", lambda copy, noticing, one: running.Outcome.of(one, next(statuses), "", 1.0)
-    )
-    drawn = [_toy_mutant(toy, *lines) for lines in (("i < n", "i <= n"), ("i = 0", "i = 1"))]
-    outcomes = running.run_all(toy, iter(drawn), 2, Noticing(toy), {}, lambda outcome: None, 1,
-                               doubted=lambda outcome: outcome.status == "killed")  # fmt: skip
-    assert [outcome.status for outcome in outcomes] == ["survived", "killed"] and next(statuses, None) is None
-
-
 class Scripted(Copy):
-    """A copy whose tests fail with a mutant if they are among ``failing``."""
+    """A copy whose tests fail with a mutant if they are among ``failing``; one by itself does not fail if it is among
+    ``by_chance``."""
 
     failing: tuple[str, ...] = ()
+    by_chance: tuple[str, ...] = ()
 
     def pytest(self, arguments, seconds, **environment):
         (listed,) = arguments
-        tests = Path(listed[1:]).read_text().splitlines() if listed.startswith("@") else [listed]
+        tests = Path(listed[1:]).read_text().splitlines() if listed.startswith("@") else {listed} - {*self.by_chance}
         mutated = any((self.folder / name).read_text() != text for name, text in self.texts.items())
         failed = [test for test in tests if mutated and test in self.failing]
         return (1, f"FAILED {failed[0]} - assert False") if failed else (0, "")
@@ -162,6 +153,17 @@ def test_a_named_test_runs_first_and_the_chosen_ones_after_it(toy: Path, tmp_pat
     assert running.run_one(copy, Noticing(toy, {}, noticing.named), mutant).status == (
         "killed" if "tests/test_m.py::test_named" in failing else "survived"
     )
+
+
+def test_a_test_that_fails_by_chance_kills_nothing(toy: Path, tmp_path: Path) -> None:
+    mutant, first, second = _toy_mutant(toy, "i < n", "i <= n"), "tests/test_m.py::test_a", "tests/test_m.py::test_b"
+    copy = Scripted(toy, tmp_path / "copy")
+    copy.failing, copy.by_chance, copy.texts = (first, second), (first,), {mutant.file: mutant.text}
+    calls = {test: {"seconds": 0.1, "functions": ["climb/bench/m.py::count"]} for test in (first, second)}
+    killed = running.run_one(copy, Noticing(toy, calls), mutant)
+    assert (killed.status, killed.how) == ("killed", second)
+    survived = running.run_one(copy, Noticing(toy, {first: calls[first]}), mutant)
+    assert (survived.status, survived.how) == ("survived", f"{first} fails by chance")
 
 
 def test_a_rung_is_given_its_named_test_first() -> None:

@@ -89,9 +89,16 @@ class Copy:
     def passes(self, test: str) -> bool:
         """Whether a test passes here without a mutant, or a file of tests is collected."""
         if test not in self._clean:
-            how = [test] if "::" in test else ["--collect-only", test]
-            self._clean[test] = self.pytest(how, LIMIT)[0] == 0
+            self._clean[test] = self._passes(test)
         return self._clean[test]
+
+    def passes_with(self, mutant: Mutant, test: str) -> bool:
+        """Whether a test by itself passes with a mutant, or a file of tests is collected."""
+        with self.planted(mutant):
+            return self._passes(test)
+
+    def _passes(self, test: str) -> bool:
+        return self.pytest([test] if "::" in test else ["--collect-only", test], LIMIT)[0] == 0
 
     def finishes(self, arguments: tuple[str, ...], seconds: float) -> bool:
         """Whether a run of pytest without a mutant ends in time."""

@@ -54,7 +54,8 @@ class Outcome:
 
 
 def run_one(copy: Copy, noticing: Noticing, mutant: Mutant) -> Outcome:
-    """Plant one mutant and run its tests until one fails that passes without it."""
+    """Plant one mutant and run its tests until one fails that passes without it, and fails once more by itself: a test
+    that fails by chance has noticed nothing."""
     began = time.monotonic()
     stages = noticing.stages(mutant)
     if not stages:
@@ -72,7 +73,7 @@ def run_one(copy: Copy, noticing: Noticing, mutant: Mutant) -> Outcome:
 
 
 def _run_stage(copy: Copy, noticing: Noticing, mutant: Mutant, stage: Stage) -> tuple[str, str]:
-    arguments, broken = list(stage.arguments), []
+    arguments, broken, chance = list(stage.arguments), [], []
     limit = max(LIMIT if not stage.tests else SHORTEST, 5 * noticing.expected_seconds(stage))
     listed = copy.folder / "_build" / "mutation_tests.txt"
     while True:
@@ -88,7 +89,7 @@ def _run_stage(copy: Copy, noticing: Noticing, mutant: Mutant, stage: Stage) -> 
                 return "killed", f"hangs: longer than {limit:.0f} s"
             return "survived", f"its tests need more than {limit:.0f} s"
         if status in (0, _NO_TESTS):
-            return "survived", ""
+            return "survived", "; ".join(f"{test} fails by chance" for test in chance)
         failed = _FAILED.search(output)
         if status == _WRONG_ARGUMENTS and failed is None:
             missing = tuple(name.removeprefix(f"{copy.folder}/") for name in _MISSING.findall(output))
@@ -102,8 +103,10 @@ def _run_stage(copy: Copy, noticing: Noticing, mutant: Mutant, stage: Stage) -> 
         if mutant.file.endswith((".cu", ".cuh")) and "CompileError" in output:
             return "invalid", "does not compile"
         if copy.passes(failed[1]):
-            return "killed", failed[1]
-        broken.append(failed[1])  # it fails without the mutant too
+            if not copy.passes_with(mutant, failed[1]):
+                return "killed", failed[1]
+            chance.append(failed[1])  # else it fails without the mutant too
+        broken.append(failed[1])
 
 
 def run_all(
@@ -115,14 +118,12 @@ def run_all(
     say: Callable[[Outcome], None],
     jobs: int = 2,
     counts: Callable[[Outcome], bool] = lambda outcome: outcome.status not in NOT_COUNTED,
-    doubted: Callable[[Outcome], bool] = lambda outcome: False,
 ) -> list[Outcome]:
     """Run mutants, ``jobs`` at a time, until ``count`` of those that count have been decided.
 
     ``earlier`` holds outcomes of earlier runs by key, which are not run again as long as the tests that they depend on
-    are the same. ``say`` is called with each outcome as it is known. A mutant whose outcome is ``doubted`` is run a
-    second time, for a test may fail by chance. Outcomes are returned in the order of the mutants, with those that do
-    not count. Whatever ends the run, its processes are ended and its copies removed.
+    are the same. ``say`` is called with each outcome as it is known. Outcomes are returned in the order of the mutants,
+    with those that do not count. Whatever ends the run, its processes are ended and its copies removed.
     """
     source, lock = enumerate(mutants), Lock()
     decided: dict[int, Outcome] = {}
@@ -140,8 +141,6 @@ def run_all(
             outcome = earlier.get(mutant.key)
             if outcome is None or outcome.tests != own.digest(mutant, outcome.status, outcome.how):
                 outcome = run_one(copy, own, mutant)
-                if doubted(outcome):
-                    outcome = run_one(copy, own, mutant)
                 outcome = replace(outcome, tests=own.digest(mutant, outcome.status, outcome.how))
             with lock:
                 running.discard(number)
