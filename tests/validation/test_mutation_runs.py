@@ -129,6 +129,7 @@ class Scripted(Copy):
     def pytest(self, arguments, seconds, **environment):
         (listed,) = arguments
         tests = Path(listed[1:]).read_text().splitlines() if listed.startswith("@") else {listed} - {*self.by_chance}
+        assert tests or not listed.startswith("@"), "pytest takes an empty list for all tests that there are"
         mutated = any((self.folder / name).read_text() != text for name, text in self.texts.items())
         failed = [test for test in tests if mutated and test in self.failing]
         return (1, f"FAILED {failed[0]} - assert False") if failed else (0, "")
