@@ -82,7 +82,7 @@ _WHERE = {
     "display.stalls_table": ("stalls_table",),
     "display.first_use_table": ("first_use_table",),
     "display.profile_table": ("launch_counts", "profile_table", "sections_table"),
-    "bench.same_sms": ("expect_all",),
+    "bench.same_sms": ("expect_all", "timings_on_both"),
     "display.two_gpus": ("as_expected", "gpu_ratios", "two_gpus", "two_gpus_table"),
     "display.where_it_holds": ("where_it_holds",),
     "display.tables": ("counters_table", "sass", "timing_table"),

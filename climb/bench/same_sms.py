@@ -29,6 +29,7 @@ from climb.bench.problem import Size, size_label
 from climb.bench.records import Point, Record
 from climb.bench.registry import ladder_names, load_ladder
 from climb.bench.roofline import limit_of
+from climb.bench.timings import Timings, timings
 from climb.bench.work import Work
 
 #: The book's second GPU.
@@ -69,6 +70,11 @@ class Expectation:
     def off(self) -> float | None:
         """How much longer it takes than expected, as a share: -0.1 if it is 10 % faster. None without a record."""
         return None if self.measured_s is None else self.measured_s / self.expected_s - 1
+
+
+def timings_on_both(ladder: str | Ladder, regime: str = "cold") -> tuple[Timings, Timings]:
+    """A ladder's times on the book's GPU and on its second one. Raises MissingRecord if one has no records."""
+    return timings(ladder, regime, gpu=records.BOOK_GPU), timings(ladder, regime, gpu=SECOND_GPU)
 
 
 def expect(ladder: Ladder, name: str, size: Size | None = None, target: str = SECOND_GPU) -> Expectation:

@@ -112,6 +112,14 @@ def test_the_two_sheets_differ_in_memory_alone():
     assert {key for key, value in dataclasses.asdict(here).items() if value != known[key]} == differing
 
 
+def test_times_on_both_are_those_of_each_gpu_s_record(recorded):
+    with pytest.raises(records.MissingRecord, match=SECOND_GPU):
+        same_sms.timings_on_both(scale.ladder)
+    save(recorded / SECOND_GPU, {"vector": MEMORY_S}, "NVIDIA H100 80GB HBM3")
+    here, there = same_sms.timings_on_both(scale.ladder)
+    assert (here.seconds("vector"), there.seconds("vector")) == (MEMORY_S / 0.8, MEMORY_S)
+
+
 def test_table_marks_what_is_pending_and_counts_what_came_as_expected(recorded, monkeypatch):
     monkeypatch.setattr(two_gpus, "load_ladder", lambda name: scale.ladder)
     chosen = {"scale": ("plain", "vector", "library")}
