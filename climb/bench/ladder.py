@@ -20,7 +20,7 @@ from climb.bench.cuda import cp
 from climb.bench.identity import expand_includes
 from climb.bench.launching import in_order, starter
 from climb.bench.problem import Launch, Peer, Problem, Rung, RungUnavailable, Size
-from climb.toolchain import Compiled, check_syntax, compile_cuda
+from climb.toolchain import Compiled, check_syntax, compile_cuda, one_text
 from climb.toolchain.occupancy import MULTIPROCESSORS
 
 _STANDARD = ("-std=c++17",)
@@ -106,7 +106,7 @@ class BoundRung:
     def _text(self, size: Size) -> dict[str, Any]:
         """What the compiler is given with the source."""
         return {
-            "filename": f"{self.path.parent.name}/{self.path.name}",
+            "filename": one_text.name_of(self.path),
             "options": (*_STANDARD, *self.rung.options),
             "name_expressions": kernel_names(self.rung.launches(size)),
             "include_dirs": (str(self.path.parent),),
@@ -221,8 +221,9 @@ def compiled_functions(
 
 def make_module(path: Path, options: tuple[str, ...], names: tuple[str, ...]) -> Any:
     """The module of some kernels of a CUDA file, which is compiled when it is first used."""
-    # Includes are expanded because CuPy's cache of compiled kernels sees the code, not included files.
-    return cp.RawModule(code=expand_includes(path), options=options, name_expressions=names)
+    code = expand_includes(path)
+    one_text.remember(code, path)
+    return cp.RawModule(code=code, options=options, name_expressions=names)
 
 
 class Rungs:

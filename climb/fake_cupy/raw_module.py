@@ -15,7 +15,7 @@ from climb.fake_cupy.kernel_ptx import static_shared, thread_bound
 from climb.fake_cupy.memory import Memory, MemoryPointer, device_memory, device_of, memory_seen_by
 from climb.fake_cupy.packing import pack
 from climb.fake_cupy.parameters import Parameter, read_parameters
-from climb.toolchain import Compiled, CompileError, KernelNotFound, Resources, compile_cuda, resources
+from climb.toolchain import Compiled, CompileError, KernelNotFound, Resources, compile_cuda, one_text, resources
 from climb.toolchain.options import split_architecture
 
 #: The name in messages of a source that was given as a string.
@@ -253,9 +253,11 @@ def _refuse(options: Any, backend: str, translate_cucomplex: bool, jitify: bool 
 
 def _compile(code: str, options: tuple[str, ...], expressions: tuple[str, ...] | None) -> Compiled:
     kept, arch = split_architecture(options)
+    file = one_text.file_of(code)
     return compile_cuda(
-        code,
-        filename=FILENAME,
+        file.text if file else code,
+        filename=file.name if file else FILENAME,
+        include_dirs=(file.folder,) if file else (),
         options=kept,
         name_expressions=expressions or (),
         arch=arch or f"sm_{COMPUTE_CAPABILITY}",
