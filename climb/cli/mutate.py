@@ -72,7 +72,7 @@ def _run(args: argparse.Namespace) -> int:
     number = 0
 
     def counts(outcome: Outcome) -> bool:
-        return survivors.counts(outcome, known)
+        return args.known or survivors.counts(outcome, known)
 
     def say(outcome: Outcome) -> None:
         nonlocal number
