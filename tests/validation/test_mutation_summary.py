@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -169,6 +171,45 @@ def test_a_saved_run_is_read_again_with_its_survivors_and_counts_as_earlier_resu
     assert summary.load_results(tmp_path / "mutation.json") == {outcome.key: outcome for outcome in outcomes}
     assert (tmp_path / "mutation.txt").read_text() == run.text()
     assert "at 0123, seed 7" in run.text() and "Because of b." in run.text()
+
+
+@pytest.fixture
+def command(monkeypatch):
+    """Run the command with these options, where the mutants, which it passes on, come to these outcomes."""
+
+    def run(options: list[str], known: list[Known], *outcomes: running.Outcome) -> tuple[int, list, list[bool]]:
+        passed = []
+
+        def run_all(root, mutants, count, noticing, earlier, say, jobs, counts):
+            passed.extend((list(mutants), [counts(outcome) for outcome in outcomes]))
+            return list(outcomes)
+
+        monkeypatch.setattr(running, "run_all", run_all)
+        monkeypatch.setattr(choosing, "drawn_of_areas", lambda *_: iter(()))
+        monkeypatch.setattr(survivors, "known_survivors", lambda: known)
+        monkeypatch.setattr(summary, "load_results", lambda path: {})
+        parser = argparse.ArgumentParser()
+        mutate.add_arguments(parser)
+        return mutate.run(parser.parse_args(["--area", "rungs", *options])), *passed
+
+    return run
+
+
+def test_command_fails_for_a_survivor_without_an_entry_and_for_an_entry_that_is_wrong(command) -> None:
+    survived, killed = _outcome("a", "survived"), _outcome("a", "killed", "tests/test_a.py::test_b")
+    equivalent, noticed = _known("a", "equivalent"), _known("a", "noticed", test="tests/test_a.py::test_a")
+    cases = ((survived, None), (survived, equivalent), (killed, None), (killed, equivalent), (killed, noticed))
+    assert [command([], [known] if known else [], one)[0] for one, known in cases] == [1, 0, 0, 1, 1]
+
+
+def test_command_runs_every_mutant_that_has_an_entry_when_asked(command) -> None:
+    known = survivors.known_survivors()[:3]
+    survived = running.Outcome.of(Mutant(known[0].file, "bounds", 0, 1, "", "a\n"), "survived", "", 1.0)
+    survived = replace(survived, original=known[0].original, mutated=known[0].mutated)
+    _, mutants, counted = command(["--known"], known, survived)
+    places = {(mutant.file, mutant.original_line, mutant.mutated_line) for mutant in mutants}
+    assert places == {(one.file, one.original, one.mutated) for one in known}
+    assert counted == [True] and command([], known, survived) == (0, [], [False])
 
 
 def test_97_of_100_mutants_of_the_saved_run_are_killed_and_every_survivor_has_a_reason() -> None:
