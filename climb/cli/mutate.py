@@ -2,12 +2,12 @@
 
 Mutants are drawn with a seed and run in copies of the repository, two at a time. ``_build/mutation.json`` keeps what
 came of them, so that a run that was interrupted goes on where it ended; a verdict counts until the mutated file or its
-tests change. A survivor is a test to write, or an entry with its kind and reason in
-``climb/validation/mutation/survivors.json``. Not counted, and replaced by another, is a mutant that does not compile,
-that compiles to the same code, or that survives and has an entry that calls it equivalent. Where the entry names a
-test, the mutant has to die of that test. An entry that the run contradicts makes the command fail; ``--known`` tries
-all entries. ``--save`` writes the run to ``tests/validation/data/mutation.json``, which later runs go on from too, and
-what it came to beside it.
+tests change. A mutant is killed by a test that, by itself, fails with it and passes without it. A survivor is a test to
+write, or an entry with its kind and reason in ``climb/validation/mutation/survivors.json``. Not counted, and replaced
+by another, is a mutant that does not compile, that compiles to the same code, or that survives and has an entry that
+calls it equivalent. Where the entry names a test, the mutant has to die of that test. An entry that the run contradicts
+makes the command fail; ``--known`` tries all entries. ``--save`` writes the run to
+``tests/validation/data/mutation.json``, which later runs go on from too, and what it came to beside it.
 """
 
 from __future__ import annotations
