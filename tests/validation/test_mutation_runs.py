@@ -47,6 +47,12 @@ def _toy_mutant(root: Path, old: str, new: str) -> Mutant:
     return mutant
 
 
+@pytest.fixture
+def believed(monkeypatch):
+    """Take a kill for one without running its test once more, which takes time; other tests are about that."""
+    monkeypatch.setattr(Copy, "passes_with", lambda copy, mutant, test: False)
+
+
 def test_killed_survived_and_unreached_are_told_apart(toy: Path, tmp_path: Path) -> None:
     names = {"test_always_fails": "count", "test_count": "count", "test_unseen": "unseen"}
     calls = {
@@ -93,7 +99,7 @@ def test_a_run_that_does_not_end_is_ended(toy: Path, tmp_path: Path) -> None:
     assert status is None
 
 
-def test_the_repository_itself_is_never_changed(toy: Path) -> None:
+def test_the_repository_itself_is_never_changed(toy: Path, believed) -> None:
     before = (toy / "climb/bench/m.py").read_text()
     calls = {"tests/test_m.py::test_count": {"seconds": 0.1, "functions": ["climb/bench/m.py::count"]}}
     mutants = iter([_toy_mutant(toy, "i < n", "i <= n"), _toy_mutant(toy, "i = 0", "i = 1")])
@@ -293,7 +299,7 @@ def test_an_error_in_one_thread_ends_what_the_others_run(scratch: Path, tmp_path
         processes.run(["true"], tmp_path, {})
 
 
-def test_a_toy_rung_is_killed_by_its_own_checks_and_not_by_its_text(tmp_path: Path) -> None:
+def test_a_toy_rung_is_killed_by_its_own_checks_and_not_by_its_text(tmp_path: Path, believed) -> None:
     """The real checks of one rung, in a copy of this repository with that chapter alone."""
     pytest.importorskip("hypothesis")
     file = "kernels/coalescing/strided/01_strided.cu"
@@ -306,7 +312,7 @@ def test_a_toy_rung_is_killed_by_its_own_checks_and_not_by_its_text(tmp_path: Pa
     shutil.rmtree(tmp_path / "copy")
 
 
-def test_a_verdict_counts_until_its_tests_change(toy: Path) -> None:
+def test_a_verdict_counts_until_its_tests_change(toy: Path, believed) -> None:
     calls = {"tests/test_m.py::test_count": {"seconds": 0.1, "functions": ["climb/bench/m.py::count"]}}
     mutant = _toy_mutant(toy, "i < n", "i <= n")
     noticing, test = Noticing(toy, calls), toy / "tests" / "test_m.py"
