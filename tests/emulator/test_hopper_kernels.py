@@ -69,7 +69,21 @@ PLANTED = [
     ("cluster_histogram", f"= 0;\n{SYNC}", f"= 0;\n{BLOCK_SYNC}", Race, "no barrier of the cluster"),
     ("cluster_histogram", LAST, LAST.replace(SYNC, BLOCK_SYNC), Race, "no barrier of the cluster"),
     ("cluster_histogram", "bin / PART)", "bin / PART + 1)", OutOfBounds, "rank 2 of a cluster of 2 blocks"),
-    ("cluster_histogram", LAST, f"    }}\n    if (cluster_rank() == 0) return;\n{SYNC}", Race, "may have left"),
+    # The barrier does not wait for the block that has left, so nothing orders what that has added either.
+    (
+        "cluster_histogram",
+        LAST,
+        f"    }}\n    if (cluster_rank() == 0) return;\n{SYNC}",
+        Race,
+        "no barrier of the cluster",
+    ),
+    (
+        "cluster_histogram",
+        LAST,
+        f"    }}\n    if (cluster_rank() == 0) {{\n{ARRIVE}    return;\n    }}\n{SYNC}",
+        Race,
+        "may have left",
+    ),
     ("cluster_histogram", LAST, f"    }}\n{ARRIVE}{SYNC}", BarrierDivergence, "twice without waiting"),
     ("cluster_histogram", LAST, f"    }}\n{RELAXED}{WAIT}", Race, "no barrier of the cluster"),
     ("cluster_histogram", LAST, f"    }}\n{WAIT}", BarrierDivergence, "without having arrived"),

@@ -9,11 +9,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from ..ptx.barriers import BARRIERS
 from ..simt.batch import Batch
 from ..simt.lanes import WARP, Lanes
 from .happens_before import Clock
 from .mbarrier_order import MbarrierOrder
 from .stamps import ID, Events
+
+WHOLE = 1 << 21  # the number of the barrier of one block, at which everybody waits; see `Clock.arrive_at`
 
 
 class ClusterLanes(Lanes):
@@ -79,14 +82,22 @@ class ClusterClock:
             waiting = np.zeros((self.shape[0], inner.warps_in_block), np.bool_)
             waiting[lanes.block, (mine.thread // WARP).reshape(lanes.shape)] = True
             here = np.flatnonzero(waiting.any(axis=1))
-            inner.synchronize_warps(here // self.size, waiting[here], np.zeros((here.size, waiting.shape[1]), np.int64))
+            nobody = np.zeros((here.size, waiting.shape[1]), np.bool_)
+            inner.synchronize_warps(here // self.size, waiting[here], nobody, np.full(here.size, WHOLE))
         return False
 
     def synchronize_masks(self, lanes: Lanes, mask: np.ndarray, writes: bool) -> None:
         """See `Clock.synchronize_masks`."""
         self.inner.synchronize_masks(self.lanes(lanes), np.broadcast_to(mask, lanes.shape).reshape(1, -1), writes)
 
-    def synchronize_warps(self, blocks: np.ndarray, waiting: np.ndarray, arrived: np.ndarray) -> None:
+    def arrive_at(self, lanes: Lanes, barriers: np.ndarray) -> None:
+        """See `Clock.arrive_at`; the barriers are those of the lanes' own blocks."""
+        rank = np.broadcast_to(lanes.block % self.size, lanes.shape).ravel()
+        self.inner.arrive_at(self.lanes(lanes), rank * BARRIERS + barriers)
+
+    def synchronize_warps(
+        self, blocks: np.ndarray, waiting: np.ndarray, arrived: np.ndarray, barriers: np.ndarray
+    ) -> None:
         """See `Clock.synchronize_warps`."""
         warps = self.padded // WARP
         rows = np.arange(blocks.size).reshape(-1, 1)
@@ -94,14 +105,21 @@ class ClusterClock:
         wide = [np.zeros((blocks.size, self.size * warps), each.dtype) for each in (waiting, arrived)]
         for into, each in zip(wide, (waiting, arrived), strict=True):
             into[rows, columns] = each
-        self.inner.synchronize_warps(blocks // self.size, *wide)
+        self.inner.synchronize_warps(blocks // self.size, *wide, blocks % self.size * BARRIERS + barriers)
 
-    def synchronize_cluster(self, lanes: Lanes, when: np.ndarray) -> None:
+    def arrive_at_cluster(self, lanes: Lanes, phase: np.ndarray) -> None:
+        """See `Clock.arrive_at_cluster`."""
+        self.inner.arrive_at_cluster(self.lanes(lanes), phase)
+
+    def synchronize_cluster(self, lanes: Lanes, when: np.ndarray, phase: np.ndarray) -> None:
         """See `Clock.synchronize_cluster`."""
         wide = np.full((self.shape[0], self.padded), np.iinfo(np.int64).max)
         wide[:, : self.shape[1]] = when
         self.inner.synchronize_cluster(
-            self.lanes(lanes), wide.reshape(self.inner.shape), lanes.count == self.shape[0] * self.shape[1]
+            self.lanes(lanes),
+            wide.reshape(self.inner.shape),
+            phase[:: self.size],
+            lanes.count == self.shape[0] * self.shape[1],
         )
 
     def exchange(self, lanes: Lanes) -> None:

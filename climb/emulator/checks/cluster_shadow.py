@@ -26,7 +26,7 @@ class ClusterShadow:
 
     def __init__(self, clock: ClusterClock, batch: Batch) -> None:
         self.clock, self.row = clock, batch.shared.shape[1]
-        self.inner = SharedShadow(clock.inner, clock.size * self.row, clock.size)
+        self.inner = SharedShadow(clock.inner, clock.size * self.row, clock.size, True)
         self.lifetimes = ClusterLifetimes(clock, batch)
 
     def _place(self, group: Group, site: Site, home: np.ndarray, address: np.ndarray) -> tuple[Group, np.ndarray]:
@@ -95,22 +95,34 @@ class ClusterShadow:
         number = found & ID
         return (found - number + number % self.clock.padded).reshape(*lanes.shape, -1)
 
-    def remote(self, group: Group, site: Site, home: np.ndarray, local: np.ndarray) -> None:
-        """An access to shared memory of the cluster at `local`, offset included, in block `home` of the batch."""
+    def remote(
+        self,
+        group: Group,
+        site: Site,
+        home: np.ndarray,
+        local: np.ndarray,
+        changed: Callable[[], np.ndarray] = lambda: np.ones((1, 1), np.bool_),
+    ) -> np.ndarray:
+        """An access to shared memory of the cluster at `local`, offset included, in block `home` of the batch.
+
+        `changed`, and what is returned for stores, as for `SharedShadow.write`.
+        """
         if group.batch.in_flight is not None:
             group.batch.in_flight.check_shared(group, site, local - site.offset, home)
         inside, place = self._place(group, site, home, local - site.offset)
+        lost = np.zeros((1, 1), np.bool_)
         try:
             if site.action == "load":
                 self.inner.enter_read(inside, site, place)
             elif site.action == "store":
-                self.inner.enter_write(inside, site, place, lambda: np.ones((1, 1), np.bool_))
+                lost = self.enter_write(group, site, local - site.offset, changed, home)
             else:
                 self.inner.enter_atomic(inside, site, place)
         except Uninitialised:
             self.lifetimes.access(group, site, home)  # a block that has not begun has written nothing: say that first
             raise
         self.lifetimes.access(group, site, home)
+        return lost
 
     def is_written(self, start: int, nbytes: int) -> None:
         """See `SharedShadow.is_written`; in every block."""

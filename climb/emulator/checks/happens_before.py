@@ -32,9 +32,10 @@ from ..simt.lanes import WARP, Lanes
 from ..simt.warps import BITS
 from .handovers import Handed
 from .mbarrier_order import MbarrierOrder
-from .partial_synchronization import PartialSynchronization
+from .partial_synchronization import CLUSTER, PartialSynchronization
 from .relaxed_loads import RelaxedLoads, spread_in_warps, spread_over_barrier
 from .stamps import BLOCKS, ID, KIND, ONE, TIME, WARP_LANES, Events
+from .thread_times import by_warp, times_of, with_times
 
 
 class Clock:
@@ -76,7 +77,7 @@ class Clock:
         """All of `lanes` have waited for each other. Returns whether every thread of the batch passed a barrier."""
         now = self.events.now
         whole = lanes.count == self.shape[0] * self.shape[1]
-        self._synchronize_lanes(lanes, whole)
+        self._synchronize_lanes(lanes, now, whole)
         if gate != "barrier":
             self._learn_from_others(lanes)
             return False
@@ -84,7 +85,7 @@ class Clock:
             self._relaxed.met_at_barrier(lanes)
         if self.mbarriers is not None:
             self.mbarriers.meet(lanes.block, now)
-        self.barriers = self._set(self.barriers, lanes, now, whole)
+        self.barriers = with_times(self.barriers, self.shape, lanes, now, whole)
         if whole:
             self.floor = now
         return whole
@@ -96,13 +97,14 @@ class Clock:
         acquired from other warps. It does not order what they have written.
         """
         whole = lanes.count == self.shape[0] * self.shape[1]
-        self.exchanges = self._set(self.exchanges, lanes, self.events.now, whole)
+        self.exchanges = with_times(self.exchanges, self.shape, lanes, self.events.now, whole)
         self._learn_from_others(lanes)
 
-    def _synchronize_lanes(self, lanes: Lanes, whole: bool) -> None:
+    def _synchronize_lanes(self, lanes: Lanes, since: int | np.ndarray, whole: bool) -> None:
+        """Lanes know what lanes of their warps did before `since`."""
         alike = whole or self.exchanges is self.warps
-        self.warps = self._set(self.warps, lanes, self.events.now, whole)
-        self.exchanges = self.warps if alike else self._set(self.exchanges, lanes, self.events.now, whole)
+        self.warps = with_times(self.warps, self.shape, lanes, since, whole)
+        self.exchanges = self.warps if alike else with_times(self.exchanges, self.shape, lanes, since, whole)
 
     def synchronize_masks(self, lanes: Lanes, mask: np.ndarray, writes: bool) -> None:
         """Lanes have waited for the lanes that their masks (uint32) name, which are not whole warps.
@@ -122,66 +124,68 @@ class Clock:
             base = self._by_warp(self.exchanges).reshape(-1, WARP)
             self.exchange_order.synchronize(groups, waiting, base, self.events.now)
 
-    def synchronize_warps(self, blocks: np.ndarray, waiting: np.ndarray, arrived: np.ndarray) -> None:
-        """In each of `blocks` (n,), ascending, some warps have met at a barrier.
+    def arrive_at(self, lanes: Lanes, barriers: np.ndarray) -> None:
+        """Lanes arrive at `barriers`, int64 (lanes,), without waiting there: who waits there knows what they know now.
 
-        `waiting`, bool (n, warps): warps that waited. `arrived`, int64 (n, warps): when a warp arrived without waiting;
-        0 for the rest.
+        A barrier is a number of its own: a named barrier of a block, or CLUSTER, that of the cluster.
         """
-        if self.warp_order is None:
-            self.warp_order = PartialSynchronization(self.shape[0], self.warps_in_block)
-        self.warp_order.synchronize(blocks, waiting, self._by_warp(self.barriers).max(axis=2), self.events.now, arrived)
+        if self.mbarriers is not None:
+            self.mbarriers.arrive_at(lanes, barriers, self.events.now)
+        block, warp = (np.broadcast_to(each, lanes.shape).ravel() for each in (lanes.block, lanes.thread // WARP))
+        self._order_of_warps().arrive(block, warp, barriers, self._base(), self.events.now)
+
+    def synchronize_warps(
+        self, blocks: np.ndarray, waiting: np.ndarray, arrived: np.ndarray, barriers: np.ndarray
+    ) -> None:
+        """In each of `blocks` (n,), ascending, some warps have met at one of `barriers` (n,).
+
+        `waiting`, bool (n, warps): warps that waited; `arrived`, bool (n, warps): warps that arrived without waiting.
+        """
+        self._order_of_warps().synchronize(blocks, waiting, self._base(), self.events.now, barriers)
         if self._acquires is not None:
             spread_over_barrier(self._acquires, blocks, waiting, arrived)
         if self.mbarriers is not None:
-            self.mbarriers.meet_in_part(blocks, waiting, arrived, self.events.now)
+            self.mbarriers.meet_in_part(blocks, waiting, barriers, self.events.now)
 
-    def synchronize_cluster(self, lanes: Lanes, when: np.ndarray, everybody: bool = False) -> None:
-        """Lanes have waited until all threads of their block had arrived at a barrier.
+    def arrive_at_cluster(self, lanes: Lanes, phase: np.ndarray) -> None:
+        """Lanes arrive at the barrier of their cluster, in a phase, (lanes,), that is even or odd: 0 or 1."""
+        self.arrive_at(lanes, CLUSTER + phase)
+
+    def synchronize_cluster(self, lanes: Lanes, when: np.ndarray, phase: np.ndarray, everybody: bool = False) -> None:
+        """Lanes have waited until all threads of their cluster had arrived in the `phase` of each, (blocks,).
 
         `when`, int64 (blocks, threads): when each thread arrived; 0 if it did not release its writes. `everybody`: all
         threads of the batch have waited.
         """
         now = self.events.now
-        self._synchronize_lanes(lanes, everybody)
         if everybody and when.min() == now:
+            self._synchronize_lanes(lanes, now, everybody)
             if self.mbarriers is not None:
                 self.mbarriers.meet(lanes.block, now)
             self.barriers = np.full((1, 1), now, np.int64)
             self.floor = now
             return
+        least = np.minimum.reduceat(when, np.arange(0, self.shape[1], WARP), axis=1)
+        self._synchronize_lanes(lanes, least[lanes.block, lanes.thread // WARP], False)
+        waiting = np.zeros((self.shape[0], self.warps_in_block), np.bool_)
+        waiting[lanes.block, lanes.thread // WARP] = True
+        self._order_of_warps().learn(waiting, self._base(), CLUSTER + phase)
+        if self._acquires is not None:
+            spread_over_barrier(self._acquires, np.arange(self.shape[0]), waiting, np.ones_like(waiting))
+        if self.mbarriers is not None:
+            self.mbarriers.learn(waiting, CLUSTER + phase)
+
+    def _order_of_warps(self) -> PartialSynchronization:
         if self.warp_order is None:
             self.warp_order = PartialSynchronization(self.shape[0], self.warps_in_block)
-        padded = np.full((self.shape[0], self.warps_in_block * WARP), np.iinfo(np.int64).max)
-        padded[:, : self.shape[1]] = when
-        arrived = padded.reshape(self.shape[0], self.warps_in_block, WARP).min(axis=2)
-        arrived = np.minimum(arrived, now)
-        waiting = np.zeros(arrived.shape, np.bool_)
-        waiting[lanes.block, lanes.thread // WARP] = True
-        self.warp_order.learn(waiting, self._by_warp(self.barriers).max(axis=2), arrived)
-        if self._acquires is not None:
-            spread_over_barrier(self._acquires, np.arange(self.shape[0]), waiting, np.ones_like(arrived))
-        if self.mbarriers is not None:
-            self.mbarriers.learn(waiting, arrived)
+        return self.warp_order
+
+    def _base(self) -> np.ndarray:
+        """The time since which each warp knows what its whole block did before: int64 (blocks, warps)."""
+        return self._by_warp(self.barriers).max(axis=2)
 
     def _by_warp(self, times: np.ndarray) -> np.ndarray:
-        """`barriers` or `warps` as int64 (blocks, warps, 32); 0 for lanes that do not exist."""
-        out = np.zeros((self.shape[0], self.warps_in_block * WARP), np.int64)
-        out[:, : self.shape[1]] = times
-        return out.reshape(self.shape[0], self.warps_in_block, WARP)
-
-    def _set(self, times: np.ndarray, lanes: Lanes, now: int, whole: bool) -> np.ndarray:
-        if whole:
-            return np.full((1, 1), now, np.int64)
-        rows = times.shape[0]
-        if lanes.ragged or lanes.shape[0] != self.shape[0]:
-            rows = self.shape[0]
-        times = np.array(np.broadcast_to(times, (rows, self.shape[1])))
-        if rows == 1:
-            times[0, lanes.thread[0]] = now
-        else:
-            times[lanes.block, lanes.thread] = now
-        return times
+        return by_warp(times, self.shape)
 
     def fence(self, lanes: Lanes, wide: bool = True) -> None:
         """Lanes execute a fence: they publish their writes; a `wide` one to threads of other blocks as well."""
@@ -302,24 +306,18 @@ class Clock:
 
     def known_since(self, lanes: Lanes) -> np.ndarray:
         """The time up to which lanes know what all others have done: their last barrier, or what they have acquired."""
-        found = np.broadcast_to(self.times(self.barriers, lanes)[:, :, 0], lanes.shape)
+        found = np.broadcast_to(times_of(self.barriers, lanes)[:, :, 0], lanes.shape)
         return found if self._acquires is None else np.maximum(found, self._acquires[lanes.block, lanes.thread])
 
-    def times(self, which: np.ndarray, lanes: Lanes) -> np.ndarray:
-        """`barriers` or `warps` of lanes, broadcasting to their shape with a third axis for cells."""
-        if which.shape == (1, 1):
-            return which[:, :, None]
-        if which.shape[0] == 1:
-            return which[:, lanes.thread[0], None]
-        return which[lanes.block, lanes.thread][:, :, None]
-
     def unordered(
-        self, before: np.ndarray, lanes: Lanes, ids: np.ndarray, launch_wide: bool, reads: bool = False
-    ) -> np.ndarray:
+        self, before: np.ndarray, lanes: Lanes, ids: np.ndarray, launch_wide: bool, reads: bool = False,
+        every: bool = False,
+    ) -> np.ndarray:  # fmt: skip
         """Where the accesses stamped `before` (0: none) are not ordered before one by `lanes`, whose threads are `ids`.
 
         `launch_wide`: ids number the threads of the launch; otherwise those of a block, which made all the accesses.
-        `reads`: the earlier accesses are reads, which warp operations of any kind order.
+        `reads`: the earlier accesses are reads, which warp operations of any kind order. `every`: a stamp of several
+        lanes of a warp, which may be any of them, counts as ordered only if all of them are.
         """
         threads = self.shape[1]
         earlier, kind = before & ID, before >> KIND & 3
@@ -328,22 +326,22 @@ class Clock:
             return other
         earlier_thread, thread = (earlier % threads, ids % threads) if launch_wide else (earlier, ids)
         same_warp = (earlier_thread >> 5 == thread >> 5) & (kind <= WARP_LANES)
-        since_barrier = before >= self.times(self.barriers, lanes)
-        inside = np.where(
-            same_warp, before >= self.times(self.exchanges if reads else self.warps, lanes), since_barrier
-        )
+        since_barrier = before >= times_of(self.barriers, lanes)
+        inside = np.where(same_warp, before >= times_of(self.exchanges if reads else self.warps, lanes), since_barrier)
         if launch_wide:
             same_block = (earlier // threads == ids // threads) & (kind != BLOCKS)
             inside |= ~same_block
         found = other & inside
         if found.any() and (self.lane_order is not None or self.warp_order is not None):
-            found = found & ~self._partially_synchronized(before, lanes, launch_wide, reads)
+            found = found & ~self._partially_synchronized(before, lanes, launch_wide, reads, every)
         if not found.any() or not self.events.fenced:
             return found
-        return found & ~self._handed_over(before, lanes, ids, launch_wide)
+        return found & ~self._handed_over(before, lanes, launch_wide, every)
 
-    def _partially_synchronized(self, before: np.ndarray, lanes: Lanes, launch_wide: bool, reads: bool) -> np.ndarray:
-        """Where the later thread has since waited for the earlier one at a partial synchronisation.
+    def _partially_synchronized(
+        self, before: np.ndarray, lanes: Lanes, launch_wide: bool, reads: bool, every: bool
+    ) -> np.ndarray:
+        """Where the later thread has since waited for the earlier one at a partial synchronisation; see `unordered`.
 
         Arrays keep the axes that they differ along: few lanes are compared at a time, and to spread each array over
         all of them would take longer than to compare them.
@@ -358,13 +356,14 @@ class Clock:
         if lane_order is not None:
             groups = block * self.warps_in_block + warp
             out = inside & (lane_order.times(groups, thread % WARP, other % WARP, kind == ONE) > before)
+            out = out & (kind == ONE) if every else out
         if self.warp_order is not None:
             out = out | ~inside & (self.warp_order.times(block, warp, other_warp, of_warp) > before)
         if launch_wide:
             out = out & (earlier // threads == block + self.start) & (kind != BLOCKS)
         return out
 
-    def _handed_over(self, before: np.ndarray, lanes: Lanes, ids: np.ndarray, launch_wide: bool) -> np.ndarray:
+    def _handed_over(self, before: np.ndarray, lanes: Lanes, launch_wide: bool, every: bool) -> np.ndarray:
         """Where the earlier thread's access has been handed over to the later thread; as `_partially_synchronized`."""
         threads, time = self.shape[1], before & TIME
         earlier, kind = before & ID, before >> KIND & 3
@@ -376,6 +375,9 @@ class Clock:
         if same.any() and self._fences is not None and self._acquires is not None:
             # A combined stamp holds the thread that has accessed the cell last: at least that one must have fenced.
             fenced = self._fences[block, np.minimum(other_thread, threads - 1)]
+            if every:
+                slowest = np.minimum.reduceat(self._fences, np.arange(0, threads, WARP), axis=1)
+                fenced = np.where(kind == ONE, fenced, slowest[block, other_thread // WARP])
             out = same & (fenced > time) & (self._acquires[block, thread] > time)
             if self.mbarriers is not None and out.any():
                 out = out & self.mbarriers.knows(block, thread // WARP, other_thread // WARP, of_warp, time)

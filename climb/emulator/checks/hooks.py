@@ -65,7 +65,9 @@ class LaunchChecks:
             batch.dependence = BatchDependence(self.dependence, batch)
         if shared:
             batch.shared_shadow = (
-                ClusterShadow(batch.clock, batch) if clusters else SharedShadow(batch.clock, batch.shared_bytes)
+                ClusterShadow(batch.clock, batch)
+                if clusters
+                else SharedShadow(batch.clock, batch.shared_bytes, in_part=batch.kernel.code.orders_in_part)
             )
             _, reserved = batch.kernel.layout.addresses.get(RESERVED, ("shared", None))
             if reserved is not None:

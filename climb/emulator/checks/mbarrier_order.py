@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..simt.lanes import WARP, Lanes
-from .partial_synchronization import turns
+from .partial_synchronization import Arrivals, turns
 
 GROUP = 4  # warps of a warpgroup
 
@@ -38,6 +38,7 @@ class MbarrierOrder:
         self.known[:, :, :warps] = now
         self.pool = np.zeros((blocks, self.known.shape[2]), np.int64)
         self._slots: dict[int, int] = {}
+        self._arrivals = Arrivals()
         self.open, self.over = np.zeros((2, 16, self.known.shape[2]), np.int64)
 
     def warpgroup(self, warp: np.ndarray) -> np.ndarray:
@@ -82,22 +83,25 @@ class MbarrierOrder:
         self.known[blocks, :, self.warps :] = self.known[blocks, :, self.warps :].max(axis=1, keepdims=True)
         self.known[blocks, :, : self.warps] = now
 
-    def meet_in_part(self, blocks: np.ndarray, waiting: np.ndarray, arrived: np.ndarray, now: int) -> None:
+    def arrive_at(self, lanes: Lanes, barriers: np.ndarray, now: int) -> None:
+        """Lanes arrive at barriers without waiting; see `Clock.arrive_at`."""
+        number, each = _pairs(self._numbers(lanes), barriers)
+        self._arrivals.add(each, number // self.warps, self._published(number, now), len(self.known))
+
+    def meet_in_part(self, blocks: np.ndarray, waiting: np.ndarray, barriers: np.ndarray, now: int) -> None:
         """In each of `blocks` (n,), ascending, warps have met at a barrier; see `Clock.synchronize_warps`."""
+        handed = self._arrivals.at(barriers, blocks, self.known.shape[2], True)
         for one in turns(blocks):
-            self._meet(blocks[one], waiting[one], arrived[one], np.where(waiting[one], now, arrived[one]))
+            rows, here = self.known[blocks[one]], waiting[one][:, :, None]
+            joint = np.maximum(np.where(here, rows, 0).max(axis=1), handed[one])
+            joint[:, : self.warps] = np.where(waiting[one], now, joint[:, : self.warps])
+            self.known[blocks[one]] = np.where(here, np.maximum(rows, joint[:, None, :]), rows)
 
-    def learn(self, waiting: np.ndarray, arrived: np.ndarray) -> None:
-        """Warps for which `waiting`, bool (blocks, warps), holds have seen that all had arrived at the times
-        `arrived`, (blocks, warps)."""
-        self._meet(np.arange(len(waiting)), waiting, np.ones_like(arrived), arrived)
-
-    def _meet(self, blocks: np.ndarray, waiting: np.ndarray, arrived: np.ndarray, done: np.ndarray) -> None:
-        """Warps that are `waiting` learn what those know that wait or have `arrived`, and what those had `done`."""
-        rows = self.known[blocks]
-        joint = np.where((waiting | (arrived != 0))[:, :, None], rows, 0).max(axis=1)
-        joint[:, : self.warps] = np.maximum(joint[:, : self.warps], done)
-        self.known[blocks] = np.where(waiting[:, :, None], np.maximum(rows, joint[:, None, :]), rows)
+    def learn(self, waiting: np.ndarray, barriers: np.ndarray) -> None:
+        """Warps for which `waiting`, bool (blocks, warps), holds have seen that all had arrived at `barriers`,
+        (blocks,)."""
+        handed = self._arrivals.at(barriers, np.arange(len(waiting)), self.known.shape[2], False)
+        self.known = np.where(waiting[:, :, None], np.maximum(self.known, handed[:, None, :]), self.known)
 
     def knows(
         self, block: np.ndarray, warp: np.ndarray, of: np.ndarray, one: np.ndarray, time: np.ndarray

@@ -2,6 +2,7 @@
 
 Members are the lanes of a warp, at a warp operation whose mask names some of them, or the warps of a block, at a
 barrier for some of them. Members that synchronise also learn what each of the others knew, so order is transitive.
+Whoever arrives at a barrier without waiting there hands on what it knew then, and not what it has learned since.
 """
 
 from __future__ import annotations
@@ -10,12 +11,45 @@ from collections.abc import Iterator
 
 import numpy as np
 
+CLUSTER = 1 << 20  # the number of the barrier of the cluster in even phases; in odd ones it is one more
+
 
 def turns(groups: np.ndarray) -> Iterator[np.ndarray]:
     """Masks that select each of `groups`, which ascend, at most once; the first occurrences come first."""
     turn = np.arange(groups.size) - np.searchsorted(groups, groups)
     for each in range(int(turn.max(initial=-1)) + 1):
         yield turn == each
+
+
+class Arrivals:
+    """What members knew when they arrived at barriers at which they do not wait: by barrier, int64 (groups, columns),
+    for each column the latest time."""
+
+    def __init__(self) -> None:
+        self._rows: dict[int, np.ndarray] = {}
+
+    def add(self, barriers: np.ndarray, groups: np.ndarray, rows: np.ndarray, count: int) -> None:
+        """Members of `groups`, (n,), of which there are `count`, arrive at `barriers`, (n,), and know `rows`, (n,
+        columns)."""
+        for each in np.unique(barriers).tolist():
+            mine = barriers == each
+            if each not in self._rows:
+                self._rows[each] = np.zeros((count, rows.shape[1]), np.int64)
+            np.maximum.at(self._rows[each], groups[mine], rows[mine])
+
+    def at(self, barriers: np.ndarray, groups: np.ndarray, columns: int, last: bool) -> np.ndarray:
+        """What has been handed on at `barriers`, (n,), of `groups`, (n,), where all have arrived: (n, columns).
+
+        `last`: nobody will ask again.
+        """
+        found = np.zeros((groups.size, columns), np.int64)
+        for each in np.unique(barriers).tolist():
+            if each in self._rows:
+                mine = barriers == each
+                found[mine] = self._rows[each][groups[mine]]
+                if last:
+                    self._rows[each][groups[mine]] = 0
+        return found
 
 
 class PartialSynchronization:
@@ -27,38 +61,43 @@ class PartialSynchronization:
 
     def __init__(self, groups: int, members: int) -> None:
         self.since = np.zeros((groups, members, members), np.int64)
+        self._arrivals = Arrivals()
+
+    def arrive(self, groups: np.ndarray, members: np.ndarray, barriers: np.ndarray, base: np.ndarray, now: int) -> None:
+        """Members of groups arrive at barriers without waiting there; the first three arrays are (n,)."""
+        rows = np.maximum(self.since[groups, members], base[groups, members, None])
+        rows[np.arange(groups.size), members] = now
+        self._arrivals.add(barriers, groups, rows, len(self.since))
 
     def synchronize(
-        self, groups: np.ndarray, waiting: np.ndarray, base: np.ndarray, now: int, arrived: np.ndarray | None = None
+        self, groups: np.ndarray, waiting: np.ndarray, base: np.ndarray, now: int, barriers: np.ndarray | None = None
     ) -> None:
         """Members of `groups` wait for each other: those for which `waiting`, bool (n, members), holds.
 
         `groups` (n,) ascend; if one appears several times, its synchronisations happen one after the other. `base`
-        (groups, members): the time since which each member knows what all others did before. `arrived` (n, members):
-        when a member arrived without waiting for the others, who wait for it; 0 for the rest.
+        (groups, members): the time since which each member knows what all others did before. `barriers` (n,): where
+        they wait, if others can have arrived there without waiting.
         """
-        if arrived is None:
-            arrived = np.zeros(waiting.shape, np.int64)
+        handed = np.zeros(waiting.shape, np.int64)
+        if barriers is not None:
+            handed = self._arrivals.at(barriers, groups, waiting.shape[1], True)
         for one in turns(groups):
-            self._synchronize(groups[one], waiting[one], base[groups[one]], now, arrived[one])
+            self._synchronize(groups[one], waiting[one], base[groups[one]], now, handed[one])
 
     def _synchronize(
-        self, groups: np.ndarray, waiting: np.ndarray, base: np.ndarray, now: int, arrived: np.ndarray
+        self, groups: np.ndarray, waiting: np.ndarray, base: np.ndarray, now: int, handed: np.ndarray
     ) -> None:
         known = np.maximum(self.since[groups], base[:, :, None])
-        present = waiting | (arrived != 0)
-        joint = np.maximum(np.where(present[:, :, None], known, 0).max(axis=1), arrived)
+        joint = np.maximum(np.where(waiting[:, :, None], known, 0).max(axis=1), handed)
         joint[waiting] = now
         self.since[groups] = np.where(waiting[:, :, None], joint[:, None, :], known)
 
-    def learn(self, waiting: np.ndarray, base: np.ndarray, arrived: np.ndarray) -> None:
-        """Members for which `waiting`, bool (groups, members), holds have seen that all others had arrived.
-
-        `base` as for `synchronize`; `arrived` (groups, members): when each member arrived; 0 if that tells nothing.
-        """
+    def learn(self, waiting: np.ndarray, base: np.ndarray, barriers: np.ndarray) -> None:
+        """Members for which `waiting`, bool (groups, members), holds have seen that all had arrived at `barriers`,
+        (groups,). `base` as for `synchronize`."""
+        handed = self._arrivals.at(barriers, np.arange(len(waiting)), waiting.shape[1], False)
         known = np.maximum(self.since, base[:, :, None])
-        joint = np.maximum(np.where((arrived != 0)[:, :, None], known, 0).max(axis=1), arrived)
-        self.since = np.where(waiting[:, :, None], np.maximum(known, joint[:, None, :]), self.since)
+        self.since = np.where(waiting[:, :, None], np.maximum(known, handed[:, None, :]), self.since)
 
     def times(self, group: np.ndarray, to: np.ndarray, of: np.ndarray, one: np.ndarray) -> np.ndarray:
         """`since[group, to, of]`, all broadcast; the latest over all members where `one` does not hold."""

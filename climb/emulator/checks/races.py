@@ -95,11 +95,17 @@ def _lacks_fence(group: Group, clock: Clock, before: np.ndarray, at: tuple[int, 
 
 
 def write_conflict(
-    group: Group, site: Site, address: np.ndarray, bad: np.ndarray, space: str, allocation: Allocation | None
+    group: Group,
+    site: Site,
+    address: np.ndarray,
+    bad: np.ndarray,
+    space: str,
+    allocation: Allocation | None,
+    home: np.ndarray | None = None,
 ) -> NoReturn:
     """Raise Race for lanes that store different values to one place in one instruction.
 
-    `bad` marks the lanes whose value was overwritten.
+    `bad` marks the lanes whose value was overwritten. `home`: the blocks whose shared memory it is, if not their own.
     """
     bad = np.broadcast_to(bad, group.lanes.shape)
     full = np.broadcast_to(address + site.offset, group.lanes.shape)
@@ -108,9 +114,11 @@ def write_conflict(
     threads = group.lanes.threads
     order = np.broadcast_to(group.lanes.block * threads + group.lanes.thread, bad.shape)
     lost = order[bad][0]
-    rivals = order[(full == at) & (order != lost)]
+    rivals = (full == at) & (order != lost)
     if space == "shared":
-        rivals = rivals[rivals // threads == lost // threads]
+        homes = np.broadcast_to(group.lanes.block if home is None else home, bad.shape)
+        rivals &= homes == homes[bad][0]
+    rivals = order[rivals]
     winner = int(rivals.max()) if rivals.size else int(lost)
     batch = group.batch
     other = place(batch, site.location, *group.lanes.locate(*divmod(winner, threads)), 1)

@@ -51,7 +51,7 @@ def spread_over_barrier(times: np.ndarray, blocks: np.ndarray, waiting: np.ndarr
     of the others has; see `Clock.synchronize_warps`."""
     threads = times.shape[1]
     for one in turns(blocks):
-        masks = waiting[one] | (arrived[one] != 0), waiting[one]
+        masks = waiting[one] | arrived[one], waiting[one]
         present, waited = (each.repeat(WARP, axis=1)[:, :threads] for each in masks)
         here = times[blocks[one]]
         latest = np.where(present, here, 0).max(axis=1, keepdims=True)

@@ -38,6 +38,10 @@ class Cells:
     def enter_atomics(self, index: np.ndarray, stamps: np.ndarray, clock: Clock, lanes: Lanes, wide: bool) -> None:
         """Add atomics, as `enter` does."""
         self.enter(self.atomics, index, stamps, clock, lanes, wide, reads=False)
+        self.note_last_atomics(index, stamps)
+
+    def note_last_atomics(self, index: np.ndarray, stamps: np.ndarray) -> None:
+        """Atomics on cells, whose last lane is their last."""
         if self.last_atomics is None:
             self.last_atomics = np.zeros_like(self.atomics)
         self.last_atomics[index] = stamps

@@ -11,9 +11,12 @@ from ..simt.groups import Group
 from ..simt.lanes import Lanes
 from ..simt.site import Site
 from . import races
+from .accessors import Accessors
 from .happens_before import Clock
 from .product_reads import ProductReads
 from .shadow_cells import Cells
+from .stamps import TIME
+from .thread_times import times_of
 
 LOG_LIMIT = 1 << 22  # cells of accesses that are logged but not yet entered: 32 MiB
 
@@ -22,10 +25,11 @@ class SharedShadow:
     """The accesses to the shared memory of a batch of blocks.
 
     While all blocks access the same addresses together, one row of cells stands for all of them. A block of the clock
-    may be a cluster of `size` blocks, whose shared memories follow each other.
+    may be a cluster of `size` blocks, whose shared memories follow each other. `in_part`: the kernel can order some
+    threads without the others, so that it counts who has accessed a cell; see `accessors`.
     """
 
-    def __init__(self, clock: Clock, nbytes: int, size: int = 1) -> None:
+    def __init__(self, clock: Clock, nbytes: int, size: int = 1, in_part: bool = False) -> None:
         self.clock, self.nbytes, self.granule = clock, nbytes, 16
         self.cells = Cells(-(-nbytes // 16))
         self.rows = 1
@@ -35,6 +39,10 @@ class SharedShadow:
         self._logged = 0
         self.products: ProductReads | None = None
         self._size = size
+        self._in_part = in_part
+        #: Who has read a cell, and who has used it by atomics, if `in_part`; and, of the writes that nothing orders
+        #: because they leave the same value, all but the last.
+        self.accessors = {which: Accessors() for which in (("reads", "atomics") if in_part else ())}
 
     def is_written(self, start: int, nbytes: int) -> None:
         """The system has written these bytes before the launch. Both numbers are multiples of 16."""
@@ -88,13 +96,19 @@ class SharedShadow:
         for which in ("reads", "atomics"):
             self._check(which, index, ids, group, site, address)
         self._check("writes", index, ids, group, site, address, changed)
+        self._check_each("same", index, ids, group, site, address, changed)
         stamps = stamp | ids
         if index.shape != stamps.shape:
             index, stamps = np.broadcast_arrays(index, stamps)
         self.cells.writes[index] = stamps
         self.last_write = stamp
-        lost = (self.cells.writes.take(index) != stamps).any(axis=2)
-        return lost & (not site.strong)
+        others = self.cells.writes.take(index) != stamps
+        lost = others.any(axis=2)
+        if site.strong:
+            return np.zeros_like(lost)
+        if lost.any():
+            self._keep_writes(index, stamps, others)
+        return lost
 
     def begins(self, group: Group, site: Site, address: np.ndarray) -> None:
         """The start of an asynchronous access, which counts as made when its thread waits for it.
@@ -146,6 +160,7 @@ class SharedShadow:
                 self.cells.writes[index] = np.maximum(self.cells.writes.take(index), 1)
             return
         self._check("writes", index, ids, group, site, address)
+        self._check_each("same", index, ids, group, site, address)
         if site.operation in races.SUMS:
             if self._reads:
                 self._flush(self._reads, "reads")
@@ -189,6 +204,8 @@ class SharedShadow:
 
     def _map(self, function: Callable[[np.ndarray], np.ndarray]) -> None:
         self.cells.map(function)
+        for each in self.accessors.values():
+            each.map(function)
         if self.products is not None:
             self.products.map(function)
 
@@ -216,6 +233,9 @@ class SharedShadow:
         latest = {"writes": self.last_write, "reads": self.last_read, "atomics": self.last_atomic}[which]
         if latest < self.clock.floor or not latest:
             return
+        if which != "writes" and self._in_part:
+            self._check_each(which, index, ids, group, site, address)
+            return
         before = getattr(self.cells, which).take(index)
         if not (before >= self.clock.floor).any():
             return
@@ -223,9 +243,53 @@ class SharedShadow:
         if which == "atomics" and found.any():
             found = found & ~self.cells.after_the_last_atomic(index, group.lanes, ids, self.clock, False)
         if where is not None and found.any():
-            found = found & where()[:, :, None]
+            inside = where()[:, :, None]
+            if which == "writes":
+                self._keep_writes(index, before, found & ~inside)
+            found = found & inside
         if found.any():
             races.check_race(group, site, address, before, found, self.clock, "shared", None)
+
+    def _keep_writes(self, index: np.ndarray, stamps: np.ndarray, which: np.ndarray) -> None:
+        """Remember writes that others replace which are not ordered after them, since they leave the same value."""
+        index, stamps, which = np.broadcast_arrays(index, stamps, which)
+        index, stamps = index[which], stamps[which]
+        kept = self.accessors.setdefault("same", Accessors())
+        for time in np.unique(stamps & TIME).tolist():
+            mine = stamps & TIME == time
+            kept.enter(index[mine], stamps[mine], self.clock.floor, self.cells.writes.size)
+
+    def _check_each(
+        self,
+        which: str,
+        index: np.ndarray,
+        ids: np.ndarray,
+        group: Group,
+        site: Site,
+        address: np.ndarray,
+        where: Callable[[], np.ndarray] | None = None,
+    ) -> None:
+        """As `_check`, for every access of the kind `which` that `accessors` has, not only for the last."""
+        clock, lanes, accessors = self.clock, group.lanes, self.accessors.get(which)
+        if accessors is None or not accessors.stamps:
+            return
+        recent = accessors.since(index, times_of(clock.barriers, lanes))
+        if where is not None and recent.any():
+            recent = recent & where()[:, :, None]
+        if not recent.any():
+            return
+        shape = (*lanes.shape, index.shape[2])
+        at = np.nonzero(np.broadcast_to(recent, shape))
+        block, thread = (np.broadcast_to(each, lanes.shape)[at[:2]] for each in (lanes.block, lanes.thread))
+        stamps, late = accessors.unordered(np.broadcast_to(index, shape)[at], block, thread, clock, which == "reads")
+        if which == "atomics" and late.any():
+            after = self.cells.after_the_last_atomic(index, lanes, ids, clock, False)
+            late &= ~np.broadcast_to(after, shape)[at][:, None]
+        if late.any():
+            before, found = np.zeros((*shape, late.shape[1]), np.int64), np.zeros((*shape, late.shape[1]), np.bool_)
+            before[at], found[at] = stamps, late
+            before, found = (each.reshape(*lanes.shape, -1) for each in (before, found))
+            races.check_race(group, site, address, before, found, clock, "shared", None)
 
     def _log(self, log: list, index: np.ndarray, stamps: np.ndarray, lanes: Lanes) -> None:
         log.append((index, stamps, lanes))
@@ -237,6 +301,11 @@ class SharedShadow:
 
     def _flush(self, log: list, which: str) -> None:
         for index, stamps, lanes in log:
+            if self._in_part:
+                self.accessors[which].enter(index, stamps, self.clock.floor, self.cells.writes.size)
+                if which == "atomics":
+                    self.cells.note_last_atomics(*np.broadcast_arrays(index, stamps))
+                continue
             if which == "reads" and not lanes.ragged and lanes.shape[1] > 2 and _same_in_a_block(index):
                 index, (stamps, lanes) = index[:, :1], _of_two_lanes(stamps, lanes)
             if index.shape != stamps.shape:

@@ -26,15 +26,14 @@ Parked = dict[int, Group]
 class NamedBarriers:
     """The named barriers of a batch.
 
-    `arrivals`, int64 (blocks, barriers, warps): lanes that have arrived without waiting, and `arrived`, of the same
-    shape, when. `wanted`, int64 (blocks, barriers): the threads that each barrier waits for, 0 while nobody is there.
+    `arrivals`, int64 (blocks, barriers, warps): lanes that have arrived without waiting. `wanted`, int64 (blocks,
+    barriers): the threads that each barrier waits for, 0 while nobody is there.
     """
 
     def __init__(self, batch: Batch) -> None:
         self.batch = batch
         self.warps = -(-batch.threads // WARP)
         self.arrivals = np.zeros((batch.blocks, BARRIERS, self.warps), np.int64)
-        self.arrived = np.zeros_like(self.arrivals)
         self.wanted = np.zeros((batch.blocks, BARRIERS), np.int64)
 
     def arrive(self, group: Group, at: int, parked: Parked, waiting: Waiting) -> None:
@@ -53,7 +52,7 @@ class NamedBarriers:
         if ".arrive" in instruction.opcode:
             np.add.at(self.arrivals, (block, number, warp), 1)
             if self.batch.clock is not None:
-                self.arrived[block, number, warp] = self.batch.clock.events.now
+                self.batch.clock.arrive_at(group.lanes, number)
             self._run_block(at, group)
             self._push(waiting, at, group)
         elif at in parked:
@@ -91,11 +90,10 @@ class NamedBarriers:
             self._push(waiting, at, group)
         self.batch.counts.barriers += int(np.count_nonzero(done))
         if clock is not None:
-            block, _ = np.nonzero(done)
+            block, number = np.nonzero(done)
             without_waiting = self.arrivals[done] > 0
-            waited = complete[done] & ~without_waiting
-            clock.synchronize_warps(block, waited, np.where(without_waiting, self.arrived[done], 0))
-        self.arrivals[done] = self.arrived[done] = 0
+            clock.synchronize_warps(block, complete[done] & ~without_waiting, without_waiting, number)
+        self.arrivals[done] = 0
         self.wanted[done] = 0
         return True
 

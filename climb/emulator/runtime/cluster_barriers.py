@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from ..checks.faults import place_of
 from ..errors import BarrierDivergence
 from ..simt.groups import Group
@@ -12,6 +14,9 @@ def arrive(group: Group, site: Site, releases: bool) -> None:
     """barrier.cluster.arrive; unless it is relaxed, it `releases` what the thread has written."""
     batch = group.batch
     clock = batch.clock
+    if clock is not None and releases:
+        phase = batch.cluster_barrier.arrived[group.lanes.block, group.lanes.thread] & 1
+        clock.arrive_at_cluster(group.lanes, np.broadcast_to(phase, group.lanes.shape).ravel())
     again = batch.cluster_barrier.arrive(group.lanes, clock.events.now if clock is not None and releases else 0)
     if again.any():
         raise BarrierDivergence(
@@ -26,7 +31,8 @@ def passed(group: Group) -> None:
     """barrier.cluster.wait, when all threads of the cluster have arrived."""
     batch = group.batch
     if batch.clock is not None:
-        batch.clock.synchronize_cluster(group.lanes, batch.cluster_barrier.when)
+        phase = batch.cluster_barrier.phase(group.lanes)
+        batch.clock.synchronize_cluster(group.lanes, batch.cluster_barrier.when(phase), phase)
     batch.cluster_barrier.passed(group.lanes)
 
 

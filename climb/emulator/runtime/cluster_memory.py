@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..checks import faults, hooks
+from ..checks import faults, hooks, races
 from ..counters.access_cost import AccessCost, access_cost
 from ..counters.cost_model import SHARED_MEASURES
 from ..simt.groups import Group
@@ -73,12 +73,19 @@ def store_cluster(group: Group, site: Site, address: np.ndarray, value: np.ndarr
     if found is None:
         store_shared(group, site, address, value)
         return
-    index, batch = check_and_count(group, site, *found), group.batch
+    index, batch, value = check_and_count(group, site, *found), group.batch, pack(value, site)
+    data = batch.shared_view(site.container)
+    lost = None
     if batch.shared_shadow is not None:
         hooks.ordered(group, site)
-        batch.shared_shadow.remote(group, site, *found)
+        lost = batch.shared_shadow.remote(group, site, *found, lambda: hooks.differ(data, index, value))
     batch.changes += 1
-    batch.shared_view(site.container)[index] = np.broadcast_to(pack(value, site), index.shape)
+    data[index] = np.broadcast_to(value, index.shape)
+    if lost is not None and lost.any():
+        lost = lost & hooks.differ(data, index, value)
+        if lost.any():
+            home, local = found
+            races.write_conflict(group, site, local - site.offset, lost, "shared", None, home)
 
 
 def atomic_cluster(

@@ -15,7 +15,7 @@ class ClusterBarrier:
     """The barriers of the clusters of a batch, of `size` blocks each. All arrays are int64 (blocks, threads)."""
 
     def __init__(self, blocks: int, threads: int, size: int) -> None:
-        self.size, self._shape = size, (3, blocks, threads)
+        self.size, self._shape = size, (4, blocks, threads)
 
     @cached_property
     def _times(self) -> np.ndarray:
@@ -31,17 +31,26 @@ class ClusterBarrier:
         """How often each thread has passed a wait."""
         return self._times[1]
 
-    @property
-    def when(self) -> np.ndarray:
-        """When each thread arrived last; 0 if that was relaxed."""
-        return self._times[2]
+    def phase(self, lanes: Lanes) -> np.ndarray:
+        """Whether the number of the phase whose end lanes see now is odd, for each block of their clusters: int64
+        (blocks,), 0 or 1, any for other clusters."""
+        odd = np.zeros(self._shape[1] // self.size, np.int64)
+        odd[np.broadcast_to(lanes.block // self.size, lanes.shape)] = self.waited[lanes.block, lanes.thread] & 1
+        return odd.repeat(self.size)
+
+    def when(self, phase: np.ndarray) -> np.ndarray:
+        """When each thread last arrived in an even or odd phase, 0 or 1 for each block; 0 if that was relaxed.
+
+        Of threads that have waited, some may have arrived for the next phase, but not for the one after that.
+        """
+        return np.where(phase[:, None] == 1, self._times[3], self._times[2])
 
     def arrive(self, lanes: Lanes, now: int) -> np.ndarray:
         """Lanes arrive at time `now`. Returns those that have arrived before without waiting: bool, lanes' shape."""
         at = lanes.block, lanes.thread
         again = self.arrived[at] != self.waited[at]
+        self._times[(2 + (self.arrived[at] & 1), *at)] = now
         self.arrived[at] += 1
-        self.when[at] = now
         return again
 
     def absent(self, lanes: Lanes) -> np.ndarray:

@@ -5,14 +5,19 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import chain
 
 import numpy as np
 
 from ..memory.device_memory import DeviceMemory
 from ..memory.layout import Layout
 from ..ptx.control_flow import Block
-from ..ptx.model import Function, Location
+from ..ptx.model import Function, Immediate, Location
 from .site import Site
+
+#: What generated code calls to order accesses without waiting for a whole block.
+_ORDERING = frozenset({"memory_fence", "mbarrier_init", "tensor_map_copy", "cluster_arrive"})
 
 
 @dataclass(frozen=True)
@@ -33,6 +38,21 @@ class Code:
     def source(self) -> str:
         """The generated Python."""
         return zlib.decompress(self.packed_source).decode()
+
+    @cached_property
+    def orders_in_part(self) -> bool:
+        """Whether it can order accesses of some lanes of a warp, or of some warps of a block, and not of the others: by
+        masks, named barriers, mbarriers, fences, or the barrier of a cluster."""
+        if any(block.gate == "named" or (block.gate == "warp" and _has_partial_mask(block)) for block in self.blocks):
+            return True
+        calls = (function.__code__.co_names for function in self.functions)
+        return any(site.releases for site in self.sites) or not _ORDERING.isdisjoint(chain.from_iterable(calls))
+
+
+def _has_partial_mask(block: Block) -> bool:
+    """Whether the warp operation that a block begins with may name only some lanes of a warp."""
+    mask = block.first.operands[-1]
+    return not (isinstance(mask, Immediate) and mask.value & 0xFFFFFFFF == 0xFFFFFFFF)
 
 
 @dataclass(frozen=True)

@@ -47,8 +47,13 @@ class Clock(Protocol):
     def synchronize_masks(self, lanes: Lanes, mask: np.ndarray, writes: bool) -> None:
         """Lanes have waited for the lanes that their masks name."""
 
-    def synchronize_warps(self, blocks: np.ndarray, waiting: np.ndarray, arrived: np.ndarray) -> None:
-        """Some warps of blocks have met at a named barrier."""
+    def arrive_at(self, lanes: Lanes, barriers: np.ndarray) -> None:
+        """Lanes have arrived at named barriers without waiting there."""
+
+    def synchronize_warps(
+        self, blocks: np.ndarray, waiting: np.ndarray, arrived: np.ndarray, barriers: np.ndarray
+    ) -> None:
+        """Some warps of blocks have met at named barriers."""
 
     def exchange(self, lanes: Lanes) -> None:
         """Lanes have exchanged values by a warp operation that orders no accesses."""
