@@ -209,7 +209,12 @@ multiply_few(const __grid_constant__ TensorMap a_boxes,
             if constexpr (kParts > 1) from = at_rank(from, i / kGroups);
             from += row * kSumPitch + column;
             const float4 v = *reinterpret_cast<const float4*>(from);
-            values[0] += v.x, values[1] += v.y, values[2] += v.z, values[3] += v.w;
+            const float adds[4] = {v.x, v.y, v.z, v.w};
+#pragma unroll
+            for (int j = 0; j < 4; ++j) {
+                // A sum below 2^-126 is kept, where `+` would flush it to zero.
+                values[j] = multiply_add(adds[j], 1.0f, values[j]);
+            }
         }
         mend(to, y + row, x + column, values);
         if (quads && beta == 0.0f) {
