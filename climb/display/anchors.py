@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 _ROLE = re.compile(r"\{[\w:]+\}`[^`]*`")
 _MARKS = re.compile(r"[`*]")
@@ -21,14 +21,15 @@ def anchors(page: Path) -> dict[str, str]:
     ``what-is-left``. A figure's anchor is its name.
     """
     found: dict[str, str] = {}
-    for text in _markdown(page):
+    cells = _cells(page)
+    for text in ("".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown"):
         for title in _HEADING.findall(_FENCED.sub("", text)):
             said = _MARKS.sub("", _ROLE.sub("", title))
             slug, number = _UNSAFE.sub("", said.lower().replace(" ", "-")), 1
             while slug in found:
                 slug, number = f"{slug}-{number}", number + 1
             found[slug] = said
-    return found | _figures(page)
+    return found | _figures(cells)
 
 
 def book_anchors(folder: Path) -> dict[str, str]:
@@ -37,17 +38,14 @@ def book_anchors(folder: Path) -> dict[str, str]:
     return {f"{page.stem}#{anchor}": text for page in pages for anchor, text in anchors(page).items()}
 
 
-def _markdown(page: Path) -> Iterator[str]:
+def _cells(page: Path) -> list[dict[str, Any]]:
+    """The cells of a notebook; a Markdown page is one."""
     text = page.read_text(encoding="utf-8")
     if page.suffix != ".ipynb":
-        yield text
-        return
-    yield from ("".join(cell["source"]) for cell in json.loads(text)["cells"] if cell["cell_type"] == "markdown")
+        return [{"cell_type": "markdown", "source": text, "metadata": {}}]
+    return json.loads(text)["cells"]
 
 
-def _figures(page: Path) -> dict[str, str]:
-    if page.suffix != ".ipynb":
-        return {}
-    cells = json.loads(page.read_text(encoding="utf-8"))["cells"]
+def _figures(cells: list[dict[str, Any]]) -> dict[str, str]:
     figures = (cell["metadata"].get("mystnb", {}).get("figure", {}) for cell in cells)
     return {figure["name"]: figure.get("caption", "") for figure in figures if "name" in figure}

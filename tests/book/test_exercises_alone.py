@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+from tools import notebooks
 from tools.exercise_cells import exercises_of, run_alone
 from tools.thorough import first_of_each
 
@@ -17,7 +17,7 @@ BOOK = ROOT / "book"
 EXERCISES = [
     exercise
     for path in sorted(BOOK.glob("*.ipynb"))
-    for exercise in exercises_of(nbformat.read(path, as_version=4))
+    for exercise in exercises_of(notebooks.read_sources(path))
 ]  # fmt: skip
 #: Exercises that still need a name from elsewhere in their chapter; one that no longer does is removed here.
 NOT_ALONE: set[str] = set()
@@ -41,7 +41,7 @@ def test_not_alone_names_only_exercises_of_the_book():
 @pytest.mark.parametrize("chapter", exercise_chapters())
 def test_chapter_shows_the_hints_of_every_exercise(chapter):
     page = chapter.replace("_", "-")
-    cells = nbformat.read(BOOK / f"{page}.ipynb", as_version=4).cells
+    cells = notebooks.read(BOOK / f"{page}.ipynb").cells
     calls = [
         cell for cell in cells if cell.cell_type == "code" and cell.source.rstrip().split("\n")[-1][:6] == "hints("
     ]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import nbformat
 import pytest
 import yaml
+from tools import notebooks
 
 from climb import paths
 from climb.bench import records
@@ -31,7 +31,7 @@ def chapters_with_findings(*parts: str) -> list[str]:
 
 @pytest.mark.parametrize("chapter", chapters_with_findings())
 def test_chapter_shows_where_its_findings_hold_before_its_last_section(chapter: str) -> None:
-    cells = nbformat.read(BOOK / f"{chapter}.ipynb", as_version=nbformat.NO_CONVERT).cells
+    cells = notebooks.read(BOOK / f"{chapter}.ipynb").cells
     shown = [at for at, cell in enumerate(cells) if f'where_it_holds("{chapter}")' in cell.source]
     assert len(shown) == 1 and chapter in read_findings(), "mark its findings in findings.toml"
     (at,) = shown
@@ -46,7 +46,7 @@ def test_chapter_compares_its_kernels_on_two_gpus_after_its_findings(chapter: st
 
     A chapter that shows no ladder's times, such as the stub of a new one, has nothing to compare.
     """
-    cells = nbformat.read(BOOK / f"{chapter}.ipynb", as_version=nbformat.NO_CONVERT).cells
+    cells = notebooks.read(BOOK / f"{chapter}.ipynb").cells
     if not any("timings(" in cell.source for cell in cells if cell.cell_type == "code"):
         return
     (at,) = [at for at, cell in enumerate(cells) if "two_gpus_table(" in cell.source]

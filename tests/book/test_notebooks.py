@@ -23,12 +23,12 @@ Notebook = nbformat.NotebookNode
 @pytest.mark.parametrize("rule", notebooks.RULES, ids=lambda rule: rule.__name__)
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 def test_chapter_keeps_the_rule(path: Path, rule: notebooks.Rule) -> None:
-    assert rule(nbformat.read(path, as_version=nbformat.NO_CONVERT)) == []
+    assert rule(notebooks.read(path)) == []
 
 
 @pytest.mark.parametrize("path", [p for p in CHAPTERS if p.stem not in NO_EXERCISES], ids=lambda path: path.stem)
 def test_chapter_has_at_least_two_exercises(path: Path) -> None:
-    assert len(_exercises(nbformat.read(path, as_version=4))) >= 2
+    assert len(_exercises(notebooks.read(path))) >= 2
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
@@ -47,7 +47,7 @@ def test_table_of_contents_lists_every_page() -> None:
 
 
 def test_figure_names_are_unique() -> None:
-    cells = (cell for path in CHAPTERS for cell in nbformat.read(path, as_version=4).cells)
+    cells = (cell for path in CHAPTERS for cell in notebooks.read(path).cells)
     names = [cell.metadata.get("mystnb", {}).get("figure", {}).get("name") for cell in cells]
     names = [name for name in names if name]
     assert sorted(names) == sorted(set(names))

@@ -8,6 +8,7 @@ from pathlib import Path
 import nbformat
 import pytest
 from nbformat.v4 import new_code_cell, new_notebook, new_output
+from tools import notebooks
 
 from climb.bench.registry import ladder_names, load_ladder
 
@@ -34,7 +35,7 @@ NO_SWEEP_FIGURE: set[str] = set()
 def read(chapter: str) -> nbformat.NotebookNode:
     if chapter in UNWRITTEN:
         return new_notebook()
-    return nbformat.read(ROOT / "book" / f"{chapter}.ipynb", as_version=4)
+    return notebooks.read(ROOT / "book" / f"{chapter}.ipynb")
 
 
 def checked_rungs(nb: nbformat.NotebookNode, ladder: str) -> set[str]:

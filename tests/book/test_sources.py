@@ -9,7 +9,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
-from tools import prose
+from tools import notebooks, prose
 
 from climb.bench.records import RecordError
 from climb.display.anchors import anchors, book_anchors
@@ -186,7 +186,7 @@ NAMES = {s.key: (s.title, s.name, *([s.author.split()[-1]] if s.cite else [])) f
 
 def began(chapter: str) -> list[nbformat.NotebookNode]:
     """The cells of the section "Where this began"."""
-    cells = nbformat.read(BOOK / f"{chapter}.ipynb", as_version=4).cells
+    cells = notebooks.read(BOOK / f"{chapter}.ipynb").cells
     first = next(n for n, cell in enumerate(cells) if re.search("(?m)^## Where this began", cell.source))
     last = next(n for n, cell in enumerate(cells) if n > first and re.search("(?m)^## ", cell.source))
     return cells[first:last]

@@ -27,7 +27,7 @@ PRESENT = sorted(set(NOTEBOOKS) - MISSING)
 
 @pytest.mark.parametrize("chapter", NOTEBOOKS)
 def test_chapter_shows_a_whole_kernel_launched_and_timed(chapter):
-    lacks = notebooks.standalone_lacks(nbformat.read(NOTEBOOKS[chapter], as_version=4))
+    lacks = notebooks.standalone_lacks(notebooks.read(NOTEBOOKS[chapter]))
     if chapter in MISSING:
         assert lacks, f"{chapter} has its standalone cell: remove it from MISSING"
     else:
