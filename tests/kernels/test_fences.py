@@ -10,12 +10,12 @@ import re
 from pathlib import Path
 
 import pytest
+from tools.code import whole_source
 from tools.corners import with_fault
 
 from climb import BoundRung, ladder_names, load_ladder
-from climb.bench.identity import expand_includes
 
-RUNGS = [rung for name in ladder_names() for rung in load_ladder(name) if "atomicInc" in expand_includes(rung.path)]
+RUNGS = [rung for name in ladder_names() for rung in load_ladder(name) if "atomicInc" in whole_source(rung.path)]
 STEP = re.compile(
     r"(?P<store>st\.global)|(?P<fence>membar\.gl|fence\.\w+\.gpu)|(?P<ticket>atom\.global\.inc)|(?P<load>ld\.global)"
 )

@@ -7,11 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tools.code import whole_source
 from tools.corners import with_fault
 from tools.thorough import first_of_each, thorough
 
 from climb import BoundRung, WrongResult, cp, ladder_names, load_ladder, verify
-from climb.bench.identity import expand_includes
 from climb.emulator import EmulatorError
 
 NEWER = "__CUDA_ARCH__ >= 800"
@@ -20,7 +20,7 @@ RUNGS = [
     rung
     for name in ladder_names()
     for rung in load_ladder(name)
-    if float(rung.rung.capability) < 8 and NEWER in expand_includes(rung.path)
+    if float(rung.rung.capability) < 8 and NEWER in whole_source(rung.path)
 ]
 
 #: Ladders and rungs that are large programs, which NVRTC compiles for a second or more.

@@ -1,10 +1,19 @@
-"""Compare PTX with the PTX that machine code carries."""
+"""Sources of rungs as a whole; PTX compared with the PTX that machine code carries."""
 
 from __future__ import annotations
 
+import functools
 import re
+from pathlib import Path
 
+from climb.bench.identity import expand_includes
 from climb.toolchain import Compiled
+
+
+@functools.cache
+def whole_source(path: Path) -> str:
+    """A rung's source with all includes. While tests are collected, several modules ask for that of every rung."""
+    return expand_includes(path)
 
 
 def memory_instructions(compiled: Compiled) -> tuple[list[str], list[str]]:

@@ -10,7 +10,6 @@ reach, in the form of ``PLANTED``. It takes the two tests from here with ``from 
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -22,14 +21,9 @@ import pytest
 
 from climb import BoundRung, Ladder, load_ladder, verify
 from climb.bench.identity import expand_includes
+from tools.code import whole_source
 
 Inputs = dict[str, np.ndarray]
-
-
-@functools.cache
-def _whole(path: Path) -> str:
-    """A rung's source with all includes: while tests are collected, each corner asks for that of each rung."""
-    return expand_includes(path)
 
 
 @dataclass(frozen=True)
@@ -55,7 +49,7 @@ class Corner:
         """Whether the corner reaches anything in the rung that its plain sizes do not."""
         if rung.ladder.name != self.ladder or rung.rung.requires(self.size) is not None:
             return False
-        whole = _whole(rung.path)
+        whole = whole_source(rung.path)
         if not all(text in whole for text in (*self.source, self.only)):
             return False
         if not self.constants or self.source:
