@@ -45,7 +45,7 @@ def ladder_module(name: str) -> str:
     """The module that holds a ladder; a dotted name is one already. Raises :class:`UnknownLadder`."""
     if "." in name:
         return name
-    folder = _folders().get(name)
+    folder = _folder_in(KERNELS, name)
     if folder is None:
         raise UnknownLadder(f"no ladder '{name}'; the ladders are {', '.join(ladder_names()) or 'none yet'}")
     return ".".join(("kernels", *folder.relative_to(KERNELS).parts))
@@ -70,13 +70,27 @@ def _folders() -> dict[str, Path]:
 
 @cache
 def _folders_in(kernels: Path) -> dict[str, Path]:
-    found: dict[str, Path] = {}
+    return {name: folder for name in _modules_in(kernels) if (folder := _folder_in(kernels, name)) is not None}
+
+
+@cache
+def _folder_in(kernels: Path, name: str) -> Path | None:
+    """The folder of one ladder. Modules of other names are not read: many a process loads one ladder alone."""
+    found = [
+        init.parent for init in _modules_in(kernels).get(name, ()) if name != "exercises" and _assigns_ladder(init)
+    ]
+    if len(found) > 1:
+        raise ValueError(f"two ladders are called {name}: {found[0]} and {found[1]}")
+    return found[0] if found else None
+
+
+@cache
+def _modules_in(kernels: Path) -> dict[str, list[Path]]:
+    """The ``__init__.py`` of every folder of a chapter, by the folder's name."""
+    modules: dict[str, list[Path]] = {}
     for init in sorted(kernels.glob("*/*/__init__.py")):
-        if _assigns_ladder(init) and init.parent.name != "exercises":
-            if (other := found.get(init.parent.name)) is not None:
-                raise ValueError(f"two ladders are called {init.parent.name}: {other} and {init.parent}")
-            found[init.parent.name] = init.parent
-    return found
+        modules.setdefault(init.parent.name, []).append(init)
+    return modules
 
 
 @cache

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from climb.bench import registry
@@ -57,3 +59,15 @@ def test_a_name_in_two_chapters_is_refused(kernels):
     kernels("second/copy", "ladder = 1\n")
     with pytest.raises(ValueError, match=r"two ladders are called copy: .*first/copy and .*second/copy"):
         registry.ladder_names()
+    with pytest.raises(ValueError, match="two ladders are called copy"):
+        registry.ladder_module("copy")
+
+
+def test_a_ladder_is_found_by_its_name_alone(kernels):
+    kernels("tiling/exercises", "ladder = 1\n")
+    kernels("sgemm/sgemm", "ladder = 1\n")
+    kernels("sgemm/other", "other = 1\n")
+    assert registry.ladder_module("sgemm") == "kernels.sgemm.sgemm"
+    for name in ("other", "exercises", "missing", "*"):
+        with pytest.raises(registry.UnknownLadder, match=f"no ladder '{re.escape(name)}'; the ladders are sgemm"):
+            registry.ladder_module(name)
