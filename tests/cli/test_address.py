@@ -107,6 +107,8 @@ def published(tmp_path_factory: pytest.TempPathFactory) -> Address:
     git = ["git", "--git-dir", str(bare), "--work-tree", str(ROOT)]
     identity = ["-c", "user.name=someone", "-c", "user.email=someone@example.org"]
     subprocess.run(["git", "init", "--quiet", "--bare", "-b", "main", str(bare)], check=True)
+    for setting in ("core.compression", "pack.window"):  # all of it is read once, so packing it well does not pay
+        subprocess.run(["git", "--git-dir", str(bare), "config", setting, "0"], check=True)
     packaged = [
         "pyproject.toml",
         "README.md",
@@ -131,6 +133,7 @@ def environment(site: Path) -> dict[str, str]:
     return clean | {
         "PYTHONPATH": str(site),
         "PIP_TARGET": str(site),
+        "PIP_NO_COMPILE": "1",  # of hundreds of modules, the chapter imports some
         "PIP_NO_DEPS": "1",
         "PIP_NO_INDEX": "1",
         "PIP_NO_BUILD_ISOLATION": "0",  # pip reads this one the other way round
