@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -97,29 +98,32 @@ def test_notebook_executed_twice_has_the_same_outputs(executed):
 
 
 def test_prose_pastes_numbers_and_a_missing_one_fails_the_build(executed, tmp_path):
-    """A book of one page, built with -W: whole, and with a name that nobody said."""
+    """A book of two pages, built with -W: one is whole, and one has a name that nobody said."""
     from nbformat.v4 import new_markdown_cell
 
-    (tmp_path / "_toc.yml").write_text("format: jb-book\nroot: page\n", encoding="utf-8")
+    toc = "format: jb-book\nroot: whole\nchapters: [{file: missing}]\n"
+    (tmp_path / "_toc.yml").write_text(toc, encoding="utf-8")
     (tmp_path / "_config.yml").write_text("execute: {execute_notebooks: 'off'}\nlogo: ''\n", encoding="utf-8")
 
-    def build(prose):
-        said = executed[0].cells[1].copy()
-        said.metadata = {"tags": ["remove-cell"]}
+    said = executed[0].cells[1].copy()
+    said.metadata = {"tags": ["remove-cell"]}
+    for name, prose in (
+        ("whole", "It is {glue:text}`ratio` times, {glue:text}`sectors` sectors."),
+        ("missing", "It is {glue:text}`nobody` times."),
+    ):
         page = new_notebook(cells=[new_markdown_cell("# Page", id="a"), said, new_markdown_cell(prose, id="b")])
         page.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
-        nbformat.write(page, tmp_path / "page.ipynb")
-        main = "from jupyter_book.cli.main import main; main()"
-        command = [sys.executable, "-c", main, "build", "-W", "-n", "--all", str(tmp_path)]
-        return subprocess.run(command, capture_output=True, text=True, check=False)
-
-    whole = build("It is {glue:text}`ratio` times, {glue:text}`sectors` sectors.")
-    assert whole.returncode == 0, whole.stdout + whole.stderr
-    html = (tmp_path / "_build" / "html" / "page.html").read_text(encoding="utf-8")
+        nbformat.write(page, tmp_path / f"{name}.ipynb")
+    main = "from jupyter_book.cli.main import main; main()"
+    command = [sys.executable, "-c", main, "build", "-W", "-n", "--keep-going", "--all", str(tmp_path)]
+    plain = {**os.environ, "NO_COLOR": "1"}
+    done = subprocess.run(command, capture_output=True, text=True, check=False, env=plain)
+    warned = [line for line in (done.stdout + done.stderr).splitlines() if "WARNING" in line or "ERROR" in line]
+    assert done.returncode != 0 and len(warned) == 1, done.stdout + done.stderr
+    assert "missing.ipynb" in warned[0] and "No key 'nobody' found" in warned[0]
+    html = (tmp_path / "_build" / "html" / "whole.html").read_text(encoding="utf-8")
     assert "It is 2.13 times, 32 sectors." in text_of(html)
     assert "ratio = 2.13" not in text_of(html)
-    missing = build("It is {glue:text}`nobody` times.")
-    assert missing.returncode != 0 and "No key 'nobody' found" in missing.stdout + missing.stderr
 
 
 def test_number_and_unit_are_joined_by_a_no_break_space():
