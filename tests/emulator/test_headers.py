@@ -8,20 +8,21 @@ from harness import Device
 
 from climb.emulator import ALL_CHECKS, Uninitialised, WarpMismatch, checking
 
-CG = "#include <cooperative_groups.h>\n#include <cooperative_groups/reduce.h>\n#include <cooperative_groups/scan.h>\n"
-CG += "namespace cg = cooperative_groups;\n"
 
-
-def launch(source: str, grid, block, *args):
+def launch(source: str, grid, block, *args, kernel: str = "k"):
     with checking(ALL_CHECKS):
-        return Device(source).launch("k", grid, block, *args)
+        return Device(source).launch(kernel, grid, block, *args)
 
 
 SIZES = (1, 2, 4, 8, 16, 32)
-#: A kernel for each tile size, compiled together because the headers take longer to compile than the kernels.
-TILES = (
-    CG
-    + """template <int size> __device__ void body(const int* a, int* o, int n) {
+#: Kernels with cooperative groups, the first for each tile size. They are compiled together because the headers take
+#: longer to compile than the kernels.
+GROUPS = """#include <cooperative_groups.h>
+#include <cooperative_groups/memcpy_async.h>
+#include <cooperative_groups/reduce.h>
+#include <cooperative_groups/scan.h>
+namespace cg = cooperative_groups;
+template <int size> __device__ void body(const int* a, int* o, int n) {
     auto tile = cg::tiled_partition<size>(cg::this_thread_block());
     int i = blockIdx.x * blockDim.x + threadIdx.x, v = a[i];
     o[i] = cg::reduce(tile, v, cg::plus<int>());
@@ -33,11 +34,51 @@ TILES = (
     o[6 * n + i] = tile.thread_rank() + 100 * tile.meta_group_rank() + 10000 * tile.meta_group_size();
     tile.sync();
 }
-"""
-    + "".join(
-        f'extern "C" __global__ void tiles_{size}(const int* a, int* o, int n) {{ body<{size}>(a, o, n); }}\n'
-        for size in SIZES
-    )
+extern "C" __global__ void coalesced(const int* a, int* count, int* o) {
+    int i = blockIdx.x * blockDim.x + threadIdx.x;
+    if (a[i] % 3 == 0) {
+        auto active = cg::coalesced_threads();
+        int first = 0;
+        if (active.thread_rank() == 0) first = atomicAdd(count, active.num_threads());
+        o[active.shfl(first, 0) + active.thread_rank()] = a[i];
+    }
+}
+extern "C" __global__ void partitions(const int* a, int* o) {
+    auto warp = cg::tiled_partition<32>(cg::this_thread_block());
+    int t = threadIdx.x, v = a[t];
+    auto same = cg::labeled_partition(warp, v % 3);
+    o[t] = cg::reduce(same, v, cg::plus<int>());
+    auto half = cg::binary_partition(warp, v > 50);
+    o[64 + t] = half.num_threads();
+}
+extern "C" __global__ void block_group(const int* a, int* o) {
+    __shared__ int s[96];
+    auto block = cg::this_thread_block();
+    s[block.thread_rank()] = a[block.group_index().x * 96 + block.thread_rank()];
+    block.sync();
+    int next = s[(block.thread_rank() + 1) % block.num_threads()];
+    auto token = block.barrier_arrive();
+    block.barrier_wait(static_cast<decltype(token)&&>(token));
+    s[block.thread_rank()] = next;
+    block.sync();
+    auto grid = cg::this_grid();
+    o[grid.thread_rank()] = s[95 - block.thread_rank()] + 1000 * grid.num_threads();
+}
+extern "C" __global__ void missed(int* o) {
+    auto tile = cg::tiled_partition<16>(cg::this_thread_block());
+    if (threadIdx.x < 24) o[threadIdx.x] = cg::reduce(tile, 1, cg::plus<int>());
+}
+extern "C" __global__ void copies(const int* a, int* o) {
+    __shared__ alignas(16) int s[128];
+    auto block = cg::this_thread_block();
+    cg::memcpy_async(block, s, a + 128 * blockIdx.x, sizeof(int) * 128);
+    cg::wait(block);
+    o[128 * blockIdx.x + threadIdx.x] = s[127 - threadIdx.x];
+    o[128 * blockIdx.x + 64 + threadIdx.x] = s[63 - threadIdx.x];
+}
+""" + "".join(
+    f'extern "C" __global__ void tiles_{size}(const int* a, int* o, int n) {{ body<{size}>(a, o, n); }}\n'
+    for size in SIZES
 )
 
 
@@ -47,7 +88,7 @@ def test_tiles_shuffle_vote_and_reduce(size):
     n = 192
     data, out = np.random.default_rng(0).integers(0, 100, n, np.int32), np.zeros(7 * n, np.int32)
     with checking(ALL_CHECKS):
-        Device(TILES).launch(f"tiles_{size}", 2, 96, data, out, n)
+        Device(GROUPS).launch(f"tiles_{size}", 2, 96, data, out, n)
     tiles = data.reshape(-1, size)
     found = out.reshape(7, -1, size)
     assert (found[0] == tiles.sum(axis=1, keepdims=True)).all()
@@ -61,40 +102,17 @@ def test_tiles_shuffle_vote_and_reduce(size):
 
 def test_coalesced_groups_number_their_threads():
     """One atomic serves all lanes of a warp that take the branch, as in the programming guide."""
-    source = (
-        CG
-        + """extern "C" __global__ void k(const int* a, int* count, int* o) {
-    int i = blockIdx.x * blockDim.x + threadIdx.x;
-    if (a[i] % 3 == 0) {
-        auto active = cg::coalesced_threads();
-        int first = 0;
-        if (active.thread_rank() == 0) first = atomicAdd(count, active.num_threads());
-        o[active.shfl(first, 0) + active.thread_rank()] = a[i];
-    }
-}"""
-    )
     data = np.random.default_rng(1).permutation(300).astype(np.int32)[:256]
     count, out = np.zeros(1, np.int32), np.full(256, -1, np.int32)
-    counters = launch(source, 4, 64, data, count, out)
+    counters = launch(GROUPS, 4, 64, data, count, out, kernel="coalesced")
     want = data[data % 3 == 0]
     assert count[0] == want.size and sorted(out[: want.size].tolist()) == sorted(want.tolist())
     assert counters.total("global atomic").lanes <= 8
 
 
 def test_labelled_and_binary_partitions_split_a_tile():
-    source = (
-        CG
-        + """extern "C" __global__ void k(const int* a, int* o) {
-    auto warp = cg::tiled_partition<32>(cg::this_thread_block());
-    int t = threadIdx.x, v = a[t];
-    auto same = cg::labeled_partition(warp, v % 3);
-    o[t] = cg::reduce(same, v, cg::plus<int>());
-    auto half = cg::binary_partition(warp, v > 50);
-    o[64 + t] = half.num_threads();
-}"""
-    )
     data, out = np.random.default_rng(2).integers(0, 100, 64, np.int32), np.zeros(128, np.int32)
-    launch(source, 1, 64, data, out)
+    launch(GROUPS, 1, 64, data, out, kernel="partitions")
     for w, lanes in enumerate(data.reshape(2, 32)):
         sums = [int(lanes[lanes % 3 == v % 3].sum()) for v in lanes]
         sizes = [int(((lanes > 50) == (v > 50)).sum()) for v in lanes]
@@ -103,55 +121,20 @@ def test_labelled_and_binary_partitions_split_a_tile():
 
 
 def test_a_thread_block_is_a_group():
-    source = (
-        CG
-        + """extern "C" __global__ void k(const int* a, int* o) {
-    __shared__ int s[96];
-    auto block = cg::this_thread_block();
-    s[block.thread_rank()] = a[block.group_index().x * 96 + block.thread_rank()];
-    block.sync();
-    int next = s[(block.thread_rank() + 1) % block.num_threads()];
-    auto token = block.barrier_arrive();
-    block.barrier_wait(static_cast<decltype(token)&&>(token));
-    s[block.thread_rank()] = next;
-    block.sync();
-    auto grid = cg::this_grid();
-    o[grid.thread_rank()] = s[95 - block.thread_rank()] + 1000 * grid.num_threads();
-}"""
-    )
     data, out = np.arange(192, dtype=np.int32), np.zeros(192, np.int32)
-    launch(source, 2, 96, data, out)
+    launch(GROUPS, 2, 96, data, out, kernel="block_group")
     want = np.roll(data.reshape(2, 96), -1, axis=1)[:, ::-1] + 192000
     assert (out.reshape(2, 96) == want).all()
 
 
 def test_a_tile_operation_that_some_threads_miss_is_found():
-    source = (
-        CG
-        + """extern "C" __global__ void k(int* o) {
-    auto tile = cg::tiled_partition<16>(cg::this_thread_block());
-    if (threadIdx.x < 24) o[threadIdx.x] = cg::reduce(tile, 1, cg::plus<int>());
-}"""
-    )
     with pytest.raises(WarpMismatch):
-        launch(source, 1, 32, np.zeros(32, np.int32))
+        launch(GROUPS, 1, 32, np.zeros(32, np.int32), kernel="missed")
 
 
 def test_memcpy_async_of_a_group_copies():
-    source = (
-        CG
-        + """#include <cooperative_groups/memcpy_async.h>
-extern "C" __global__ void k(const int* a, int* o) {
-    __shared__ alignas(16) int s[128];
-    auto block = cg::this_thread_block();
-    cg::memcpy_async(block, s, a + 128 * blockIdx.x, sizeof(int) * 128);
-    cg::wait(block);
-    o[128 * blockIdx.x + threadIdx.x] = s[127 - threadIdx.x];
-    o[128 * blockIdx.x + 64 + threadIdx.x] = s[63 - threadIdx.x];
-}"""
-    )
     data, out = np.arange(256, dtype=np.int32), np.zeros(256, np.int32)
-    launch(source, 2, 64, data, out)
+    launch(GROUPS, 2, 64, data, out, kernel="copies")
     assert (out.reshape(2, 128) == data.reshape(2, 128)[:, ::-1]).all()
 
 

@@ -92,7 +92,7 @@ extern "C" __global__ void f(float* a) {
         cg::reduce(warp, a[threadIdx.x], cg::plus<float>());
 }
 """
-        instructions = disassemble(compile_cuda(source, filename="f.cu"), "f")
+        instructions = disassemble(compile_cuda(source, filename="f.cu", whole=True), "f")
         assert {i.file for i in instructions} == {"f.cu"}
         assert {i.line for i in instructions if i.mnemonic in ("SHFL", "FADD")} == {6}
         assert len([i for i in instructions if i.mnemonic in ("SHFL", "FADD")]) == 10
