@@ -5,6 +5,7 @@ from __future__ import annotations
 import mmap
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -45,10 +46,14 @@ def run_ends(rung: BoundRung, size: Size, corner: Mapping[str, np.ndarray]) -> A
     run = Batches.run
 
     def run_end(batches: Batches, number: int, *others: Any) -> None:
-        """Run a batch if it holds the first block or one of the last corner's four."""
+        """Run the first block and the last corner's four, where this batch holds them, each by itself: most of a
+        batch's hundreds of blocks are in no corner."""
+        assert batches.cluster == (1, 1, 1), "a block of a cluster cannot run by itself"
         last, across, start = batches.blocks - 1, batches.grid[0], number * batches.size
-        if any(start <= b < start + batches.size for b in (0, last, last - 1, last - across, last - across - 1)):
-            run(batches, number, *others)
+        alone = replace(batches, size=1)
+        for block in sorted({0, last - across - 1, last - across, last - 1, last}):
+            if start <= block < start + batches.size:
+                run(alone, block, *others)
 
     arrays = {a.name: empty(a.extents(size), a.dtype) for a in rung.ladder.problem.arguments}
     for name, values in corner.items():
