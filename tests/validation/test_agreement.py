@@ -107,10 +107,12 @@ def test_every_rung_is_counted_or_pending() -> None:
 
 @needs_the_compiler
 @pytest.mark.parametrize("name", first_of_each(sorted(code.NONDETERMINISTIC), lambda name: name[0]), ids="-".join)
-def test_kept_code_was_made_from_todays_source(name: tuple[str, str]) -> None:
+def test_kept_code_was_made_from_todays_source(name: tuple[str, str], monkeypatch) -> None:
     rung = load_ladder(name[0])[name[1]]
     size = agreement.measured_size(rung)
-    kept, fresh = code.counted_code(rung, size), rung.compiled(size)
+    fresh = rung.compiled(size)
+    monkeypatch.setattr(BoundRung, "compiled", lambda *_, **__: fresh)  # not once more, for the PTX alone
+    kept = code.counted_code(rung, size)
     # The kernels are today's; those that have been renamed since are called by their older names in the kept code.
     assert list(kept.names) == list(fresh.names) and set(kept.names.values()) <= set(kept.kernels)
     assert len(kept.kernels) == len(fresh.kernels)
