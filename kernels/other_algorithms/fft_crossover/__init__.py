@@ -27,7 +27,7 @@ problem = replace(
 
 def _taken(name: str) -> Rung:
     bound = fft_conv3d.ladder[name]
-    source = bound.path.resolve().relative_to(Path(__file__).parents[2])
+    source = bound.path.resolve().relative_to(Path(__file__).resolve().parents[2])
     # With weights this small the transforms need more operations than the definition, not fewer.
     return replace(bound.rung, source=f"../../{source}", swept=True, shortcut=name == "karatsuba")
 
