@@ -150,14 +150,14 @@ def skipped_peers(record: Record) -> list[str]:
     for one in record.skipped:
         sizes.setdefault((one.name, one.reason), []).append(size_label(one.size))
     return [
-        f"{record.ladder}, {name}{' at ' + '; '.join(at) if name in measured else ''}: {_without_folders(reason)}"
+        f"{record.ladder}, {name}{' at ' + '; '.join(at) if name in measured else ''}: {_in_one_line(reason)}"
         for (name, reason), at in sizes.items()
     ]
 
 
-def _without_folders(reason: str) -> str:
-    """A reason, in which a library's message may name files, without the folders of the machine that measured."""
-    return re.sub(r"(?<![\w.])/(?:[^\s/:()]+/)+", "", reason)
+def _in_one_line(reason: str) -> str:
+    """The first line of a reason, which a library or compiler may have given, without folders of its machine."""
+    return re.sub(r"(?<![\w.])/(?:[^\s/:()]+/)+", "", reason.strip().partition("\n")[0])
 
 
 def unmeasured_peers(record: Record, ladder: Ladder) -> list[str]:
