@@ -45,6 +45,4 @@ def test_a_hopper_gpu_has_no_bf16x9_of_cublaslt(gpu, name):
     """The peer is refused where it is measured; in records made before it was, it is read as skipped."""
     record = load_record(name, folder=records.RECORDS / gpu)
     assert "cuBLASLt BF16x9" not in {point.name for point in record.points}
-    assert {one.name for one in record.skipped if "it ran a float32 kernel" in one.reason} == {
-        "cuBLASLt BF16x9"
-    }
+    assert {one.name for one in record.skipped if "it ran a float32 kernel" in one.reason} == {"cuBLASLt BF16x9"}

@@ -9,7 +9,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from tiny_ladder import scale
+from msgspec import structs
+from tiny_ladder import made, scale
 from tools.nvbench_double import nvbench_double  # noqa: F401
 
 from climb.bench import measure, recording, records, report
@@ -220,6 +221,12 @@ def test_a_peer_that_refuses_one_size_has_times_at_the_others(nvbench, tmp_path,
     assert [one.size for one in made.skipped] == [{"n": 1023}]
     assert made.find("library", {"n": 1024}, "cold").library["kernels"] == "one_kernel; another"
     assert report.skipped_peers(made) == ["scale, library at n=1023: n is odd"]
+
+
+def test_a_compilers_message_is_reported_by_its_first_line_without_the_folders_of_its_machine():
+    said = "CompileException: /tmp/venv/include/mma.h(55): cannot open a file\n  #include <x>\n\nIt ends.\n"
+    record = structs.replace(made.record(), skipped=(records.Skipped("absent", {"n": 1024}, said),))
+    assert report.skipped_peers(record) == ["scale, absent: CompileException: mma.h(55): cannot open a file"]
 
 
 def test_a_peer_is_not_asked_for_sizes_that_are_not_its_own(nvbench, tmp_path, monkeypatch):
