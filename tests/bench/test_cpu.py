@@ -123,9 +123,14 @@ def test_table_has_the_ratio_to_the_best_rung_and_says_what_is_pending(monkeypat
     head = {"ladder": "scale", "command": "c", "date": "2026-11-20", "commit": "f00", "device": made.DEVICE}
     data = {**head, "processor": PROCESSOR, "points": [point]}
     records.save(cpu.cpu_path("scale"), data, CpuRecord)
+    assert cpu_table(times).text.splitlines()[0] == "A CPU, 4 cores; 2026-11-20; n=1024"
+    assert "NumPy: 2 * x + 1  2.00 ms      2.00 µs  1000x" in cpu_table(times).text
+    assert "NumPy" not in cpu_table(times, [{"n": 1023}]).text
+    other = {**point, "size": {"n": 1023}, "samples": [1e-3]}
+    records.save(cpu.cpu_path("scale"), {**data, "points": [point, other]}, CpuRecord)
     assert cpu_table(times).text.splitlines()[0] == "A CPU, 4 cores; 2026-11-20"
     assert "NumPy: 2 * x + 1  n=1024  2.00 ms      2.00 µs  1000x" in cpu_table(times).text
-    assert "NumPy" not in cpu_table(times, [{"n": 1023}]).text
+    assert "NumPy: 2 * x + 1  n=1023  1.00 ms" in cpu_table(times).text
 
 
 def test_times_of_another_machine_stand_in_under_the_name_of_its_gpu(monkeypatch, tmp_path):
@@ -135,4 +140,4 @@ def test_times_of_another_machine_stand_in_under_the_name_of_its_gpu(monkeypatch
     data = {**head, "device": {**made.DEVICE, "name": "NVIDIA Other"}, "processor": PROCESSOR, "points": [point]}
     records.save(cpu.cpu_path("scale", "nvidia-other"), data, CpuRecord)
     shown = cpu_table(Timings(scale.ladder, "cold", made.record())).text
-    assert shown.splitlines()[0] == "A CPU, 4 cores, in a machine with an NVIDIA Other; 2026-11-20"
+    assert shown.splitlines()[0] == "A CPU, 4 cores, in a machine with an NVIDIA Other; 2026-11-20; n=1024"
