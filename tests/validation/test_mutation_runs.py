@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import signal
 import subprocess
 import tempfile
@@ -299,17 +298,21 @@ def test_an_error_in_one_thread_ends_what_the_others_run(scratch: Path, tmp_path
         processes.run(["true"], tmp_path, {})
 
 
-def test_a_toy_rung_is_killed_by_its_own_checks_and_not_by_its_text(tmp_path: Path, believed) -> None:
-    """The real checks of one rung, in a copy of this repository with that chapter alone."""
+@pytest.fixture(scope="module")
+def copy(tmp_path_factory: pytest.TempPathFactory) -> Copy:
+    """A copy of this repository; what is planted in it is taken out again."""
+    return Copy(ROOT, tmp_path_factory.mktemp("copies") / "copy")
+
+
+def test_a_toy_rung_is_killed_by_its_own_checks_and_not_by_its_text(copy: Copy, believed) -> None:
+    """The real checks of one rung, in a copy of this repository."""
     pytest.importorskip("hypothesis")
     file = "kernels/coalescing/strided/01_strided.cu"
     text = (ROOT / file).read_text(encoding="utf-8")
     mutants = {m.mutated_line: m for m in cuda.mutants(file, text) if m.operator == "bounds"}
     mutant = next(iter(mutants.values()))
-    copy = Copy(ROOT, tmp_path / "copy")
     outcome = running.run_one(copy, Noticing(ROOT), mutant)
     assert outcome.status == "killed" and "right_at" in outcome.how
-    shutil.rmtree(tmp_path / "copy")
 
 
 def test_a_verdict_counts_until_its_tests_change(toy: Path, believed) -> None:
@@ -325,14 +328,34 @@ def test_a_verdict_counts_until_its_tests_change(toy: Path, believed) -> None:
     assert (first.status, second.status) == ("killed", "survived")
 
 
-def test_digest_of_a_rungs_code_ignores_comments_and_notices_changes(tmp_path: Path) -> None:
+def test_digest_of_a_rungs_code_ignores_comments_and_notices_changes(copy: Copy) -> None:
     file = "kernels/coalescing/strided/01_strided.cu"
     text = (ROOT / file).read_text(encoding="utf-8")
-    copy = Copy(ROOT, tmp_path / "copy")
     commented = Mutant(file, "comments", 0, 0, "// Another line.\n", text)
     changed = next(mutant for mutant in cuda.mutants(file, text) if mutant.operator == "bounds")
     assert copy.same_code(commented, ["strided/strided"]) == "PTX"
     assert copy.same_code(changed, ["strided/strided"]) == ""
+
+
+def test_code_without_a_mutant_is_compiled_once_for_each_question(toy: Path, tmp_path: Path) -> None:
+    mutant, asked = _toy_mutant(toy, "i < n", "i <= n"), []
+
+    class Compiling(Copy):
+        """A copy in which a mutant changes the PTX at the first place and nothing else."""
+
+        def digests(self, rungs, *options):
+            mutated = (self.folder / mutant.file).read_text() != mutant.text
+            asked.append((tuple(rungs), options, mutated))
+            return {one: f"{one} {options} {mutated and not options and one == 'a@0'}" for one in rungs}
+
+    copy = Compiling(toy, tmp_path / "copy")
+    both, one, code = ["a@0", "b@0"], ["a@0"], ("--machine-code",)
+    assert [copy.same_code(mutant, places) for places in (both, both, one)] == ["machine code"] * 3
+    assert copy.same_code(mutant, ["b@0"]) == "PTX"
+    assert [question for *question, mutated in asked if not mutated] == [
+        [tuple(both), ()], [tuple(one), code], [tuple(one), ()], [("b@0",), ()],
+    ]  # fmt: skip
+    assert sum(mutated for *_, mutated in asked) == 7
 
 
 def test_only_files_of_tests_that_changed_or_call_what_changed_are_traced_again(toy: Path, monkeypatch) -> None:

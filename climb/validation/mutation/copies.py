@@ -37,6 +37,7 @@ class Copy:
         if compiled.is_dir():
             shutil.copytree(compiled, folder / "_build" / "compiled", copy_function=_link)
         self._clean: dict[str, bool] = {}
+        self._original: dict[tuple[str, ...], dict[str, str]] = {}
 
     @contextlib.contextmanager
     def planted(self, mutant: Mutant) -> Iterator[None]:
@@ -83,7 +84,11 @@ class Copy:
         """Where the code differs with the mutant; None if it does not compile."""
         with self.planted(mutant):
             mutated = self.digests(places, *options)
-        original = self.digests(places, *options) if mutated else {}
+        if not mutated:
+            return None
+        if (asked := (*options, *places)) not in self._original:
+            self._original[asked] = self.digests(places, *options)
+        original = self._original[asked]
         return [place for place in original if mutated.get(place) != original[place]] if original else None
 
     def passes(self, test: str) -> bool:
