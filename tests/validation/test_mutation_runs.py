@@ -22,8 +22,9 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.fixture
-def toy(tmp_path: Path) -> Path:
+def toy(tmp_path: Path, monkeypatch) -> Path:
     """A repository with one module, and a test that notices some of its mistakes, hangs at one and fails anyhow."""
+    monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")  # its tests need none, and loading them takes longer
     root = tmp_path / "toy"
     (root / "climb" / "bench").mkdir(parents=True)
     (root / "climb" / "bench" / "m.py").write_text(
