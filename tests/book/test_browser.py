@@ -7,15 +7,20 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tools import notebooks
+from tools import notebooks, site
 from tools.browser import Browser, BrowserError, Page, serve
 from tools.samples import FIRST, SECOND, rung
+from tools.thorough import thorough
 
 from climb.display.cell_output import together
 from climb.display.listings import diff, source
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = [name.removeprefix("book/") for name in notebooks.toc_files(ROOT / "_toc.yml")]
+#: All pages with `--thorough`, as CI has it; else a sample, for a browser needs a second to lay a chapter out twice.
+PAGES = [
+    name if name in site.SAMPLE else thorough(name)
+    for name in (file.removeprefix("book/") for file in notebooks.toc_files(ROOT / "_toc.yml"))
+]
 
 SMALL = """<!doctype html><meta name="viewport" content="width=device-width"><title>A page</title>
 <link rel="icon" href="data:,"><img src="dot.svg" alt="a dot">
