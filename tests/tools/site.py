@@ -83,7 +83,7 @@ SAMPLE = {"intro", "first-kernel", "bank-conflicts", "tiling", "ladders", "gloss
 
 def sample(site: Path) -> list[Path]:
     """The pages for tests that take a browser long: those of SAMPLE, with `--thorough` all pages of the book, and in
-    `make test-all`, which has turns, a third of the others."""
+    `make test-all`, which has turns, a quarter of the others."""
     more = thorough.has_its_turn if thorough.enabled else lambda name: False
     found = [path for path in pages(site) if path.stem in SAMPLE or more(path.stem)]
     assert len(found) >= len(SAMPLE)
