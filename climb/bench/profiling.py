@@ -103,6 +103,12 @@ INSTEAD: dict[str, tuple[dict[str, Any], ...]] = {
     "conv2d": tuple({"rows": 8192, "cols": 8192, "k": k, "k_cols": k, "border": "zero"} for k in (3, 11)),
     "stencil2d": tuple({"rows": 8192, "cols": 8192, "radius": radius} for radius in (1, 3)),
     "conv3d": ({"n": 256, "k": 7}, {"n": 96, "k": 11}),
+    # One of each kind of bound; the other sizes repeat them, at minutes of replaying.
+    "tgemm": tuple({"m": n, "n": n, "k": n, "data": "normal"} for n in (4096, 1024)),
+    "convlayer_tensor": tuple(
+        {"n": n, "c_in": c, "c_out": c, "k": 3, "batch": batch} for n, c, batch in ((224, 64, 1), (14, 512, 1))
+    ),
+    "unet": ({"batch": 1, "width": 256},),
 }
 
 
