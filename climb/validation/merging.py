@@ -77,9 +77,10 @@ def _take_code(path: Path, at: Path, name: tuple[str, str]) -> None:
 
 
 def merge_clean(source: Path, target: Path) -> Iterator[str]:
-    """Take over the rows of ladders that every tool has found clean, a line for each ladder that is there.
+    """Take over the rows of ladders that every tool has run to the end, a line for each ladder that is there.
 
-    A row is taken over if it is of the code whose counts ``target`` has. Raises RecordError.
+    A row is taken over if it is of the code whose counts ``target`` has, or the counts of ``records.DEFAULT_GPU`` where
+    it has none. What a tool reports is taken over, and said. Raises RecordError.
     """
     path, at = clean_path(folder=source), clean_path(folder=target)
     if not path.exists():
@@ -88,17 +89,17 @@ def merge_clean(source: Path, target: Path) -> Iterator[str]:
     old = records.load(at, CleanRecord) if at.exists() else None
     codes: dict[str, list[str]] = {}
     counts = record_path(folder=target)
-    for point in records.load(counts, AgreementRecord).rungs if counts.exists() else ():
+    for point in records.load(counts if counts.exists() else record_path(), AgreementRecord).rungs:
         codes.setdefault(point["ladder"], []).append(point["code_sha256"])
     rows = {row["ladder"]: row for row in (old["ladders"] if old else ())}
     for row in new["ladders"]:
         name = row["ladder"]
-        found = [f"{tool}: {row['tools'][tool]['says']}" for tool in row["tools"] if row["tools"][tool]["errors"]]
-        found += [f"{tool} did not finish" for tool in TOOLS if tool not in row["tools"]]
+        lacks = [f"{tool} did not finish" for tool in TOOLS if tool not in row["tools"]]
         if code_of(codes.get(name, ())) != row["code_sha256"]:
-            found.append("it is of other code than the counts")
-        if not found:
+            lacks.append("it is of other code than the counts")
+        if not lacks:
             rows[name] = row
-        yield f"sanitizer on {name}: " + (f"left out: {'; '.join(found)}" if found else "clean")
+        found = [f"{tool}: {said['says']}" for tool, said in row["tools"].items() if said["errors"]]
+        yield f"sanitizer on {name}: " + (f"left out: {'; '.join(lacks)}" if lacks else "; ".join(found) or "clean")
     data = {**new, "ladders": [rows[name] for name in sorted(rows)]}
     records.save(at, json.loads(json.dumps(data)), CleanRecord)

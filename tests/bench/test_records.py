@@ -159,8 +159,8 @@ def test_every_committed_record_of_another_kind_follows_its_schema(path, kind):
 
 def test_no_committed_file_is_left_out():
     """A record without a schema would be read unchecked."""
-    summaries = ("compared.json", "programs_compared.json")
-    known = {path for path, _ in FILES} | {p.parent / name for p, _ in FILES if p.stem == "clean" for name in summaries}
+    summaries = {"agreement": "compared.json", "programs": "programs_compared.json"}
+    known = {path for path, _ in FILES} | {p.with_name(summaries[p.stem]) for p, _ in FILES if p.stem in summaries}
     assert {path for path in records.RECORDS.glob("*/*/**/*.json") if "local" not in path.parts} == known
 
 

@@ -13,7 +13,7 @@ from climb.bench import merging, records
 from climb.bench.records import CEILINGS_FILE
 from climb.bench.records.ceilings import Ceiling
 from climb.cli import main
-from climb.validation.faults import clean_path
+from climb.validation.faults import TOOLS, clean_path
 
 
 @pytest.fixture
@@ -106,30 +106,36 @@ def write(folder, data):
 def test_counts_and_clean_rows_are_merged_by_rung_and_ladder(tmp_path, capsys):
     source, target = tmp_path / "rec", tmp_path / "nvidia-h200"
     data = committed()
-    write(source, {"clean": data["clean"]})
+    # Without counts in the folder, the committed ones say what the code is.
+    other = json.loads(json.dumps(data["clean"]))
+    next(row for row in other["ladders"] if row["ladder"] == "strided")["code_sha256"] = "0" * 64
+    write(source, {"clean": other})
     assert main(["merge", str(source), "--into", str(target)]) == 1
-    assert "sanitizer on strided: left out: it is of other code than the counts" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "sanitizer on strided: left out: it is of other code than the counts" in said
+    assert "sanitizer on csr_matrix: clean" in said
     write(source, data)
     assert main(["merge", str(source), "--into", str(target)]) == 0
     assert "counts of csr_matrix: 2 of 2 rungs" in capsys.readouterr().out
-    # One rung counted once only, another of other code, and a report: they are left out, and what was there stays.
+    # One rung counted once only, another of other code, a tool that did not finish: they are left out, and what was
+    # there stays. A report is taken over.
     counts = data["agreement"]["rungs"]
     by_name = {row["rung"]: row for row in counts if row["ladder"] == "csr_matrix"}
     by_name["row_warp"]["counts"] = by_name["row_warp"]["counts"][:1]
     by_name["vectorised"]["code_sha256"] = "0" * 64
-    row = next(row for row in data["clean"]["ladders"] if row["ladder"] == "strided")
-    row["tools"]["racecheck"]["errors"], row["tools"]["racecheck"]["says"] = 2, "rung 0: Race"
+    clean = {row["ladder"]: row["tools"] for row in data["clean"]["ladders"]}
+    clean["strided"]["racecheck"] = {"errors": 2, "says": "rung 0: Race"}
+    del clean["csr_matrix"]["synccheck"]
     write(source, data)
     assert main(["merge", str(source), "--into", str(target)]) == 1
     said = capsys.readouterr().out
     assert "counts of csr_matrix: 0 of 2 rungs; left out, incomplete or of other code: row_warp, vectorised" in said
-    assert (
-        "sanitizer on strided: left out: racecheck: rung 0: Race" in said and "sanitizer on csr_matrix: clean" in said
-    )
+    assert "sanitizer on strided: racecheck: rung 0: Race" in said
+    assert "sanitizer on csr_matrix: left out: synccheck did not finish" in said
     kept = json.loads((target / "emulator" / "agreement.json").read_text())["rungs"]
     assert [row["counts"] for row in kept if row["ladder"] == "csr_matrix"] and len(kept) == len(counts)
     rows = {row["ladder"]: row for row in json.loads((target / "emulator" / "clean.json").read_text())["ladders"]}
-    assert rows["strided"]["tools"]["racecheck"]["errors"] == 0
+    assert rows["strided"]["tools"]["racecheck"]["errors"] == 2 and set(rows["csr_matrix"]["tools"]) == set(TOOLS)
 
 
 def test_folder_without_records_is_a_wrong_command_line(tmp_path, capsys):

@@ -7,6 +7,7 @@ from typing import Any
 
 from climb.display.cell_output import CellOutput, table
 from climb.validation.faults import TOOLS, record
+from climb.validation.schema import CleanRecord
 
 
 def asked(one: dict[str, Any]) -> bool:
@@ -51,3 +52,13 @@ def missed(faults: list[dict[str, Any]] | None = None) -> list[dict[str, Any]]:
 def missed_table(faults: list[dict[str, Any]] | None = None) -> CellOutput:
     """The faults that compute-sanitizer misses, with the emulator's error."""
     return table([[one["name"], kind_of(one)] for one in missed(faults)], ["fault", "the emulator's error"])
+
+
+def reported(rungs: CleanRecord) -> set[str]:
+    """The ladders of which a tool of compute-sanitizer reports something."""
+    return {row["ladder"] for row in rungs["ladders"] if any(said["errors"] for said in row["tools"].values())}
+
+
+def silent(rungs: CleanRecord) -> set[str]:
+    """The ladders of which no tool of compute-sanitizer reports anything."""
+    return {row["ladder"] for row in rungs["ladders"]} - reported(rungs)
