@@ -28,7 +28,7 @@ NONDETERMINISTIC = frozenset(
             for rung in ("cp_async", "tma", "specialised", "multicast", "setmaxnreg", "persistent")
         ),
         *(("async_transpose", rung) for rung in ("pipelined", "diagonal", "swizzled", "tma")),
-        ("conv3d_tiles", "grid_3d"),
+        *(("conv3d_tiles", rung) for rung in ("grid_1d", "grid_3d")),
         ("hgemm", "small_tiles"),
         ("tgemm", "few_rows"),
         *(("sgemm", rung) for rung in ("pipelined", "read_ahead", "tuned", "stream_k")),
