@@ -75,12 +75,12 @@ class ClusterShadow:
         inside, place = self._place(group, site, group.lanes.block if home is None else home, address)
         self.inner.begins(inside, site, place)
 
-    def atomic(self, group: Group, site: Site, address: np.ndarray) -> None:
+    def atomic(self, group: Group, site: Site, address: np.ndarray, known: bool = False) -> None:
         """See `SharedShadow.atomic`."""
         if group.batch.in_flight is not None:
             group.batch.in_flight.check_shared(group, site, address)
         inside, place = self._place(group, site, group.lanes.block, address)
-        self.inner.enter_atomic(inside, site, place)
+        self.inner.enter_atomic(inside, site, place, known)
 
     def products_end(self, group: Group, site: Site, address: np.ndarray, number: np.ndarray) -> None:
         """See `SharedShadow.products_end`."""
@@ -102,10 +102,11 @@ class ClusterShadow:
         home: np.ndarray,
         local: np.ndarray,
         changed: Callable[[], np.ndarray] = lambda: np.ones((1, 1), np.bool_),
+        known: bool = False,
     ) -> np.ndarray:
         """An access to shared memory of the cluster at `local`, offset included, in block `home` of the batch.
 
-        `changed`, and what is returned for stores, as for `SharedShadow.write`.
+        `changed`, and what is returned for stores, as for `SharedShadow.write`; `known` as for `SharedShadow.atomic`.
         """
         if group.batch.in_flight is not None:
             group.batch.in_flight.check_shared(group, site, local - site.offset, home)
@@ -117,7 +118,7 @@ class ClusterShadow:
             elif site.action == "store":
                 lost = self.enter_write(group, site, local - site.offset, changed, home)
             else:
-                self.inner.enter_atomic(inside, site, place)
+                self.inner.enter_atomic(inside, site, place, known)
         except Uninitialised:
             self.lifetimes.access(group, site, home)  # a block that has not begun has written nothing: say that first
             raise

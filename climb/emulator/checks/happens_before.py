@@ -216,13 +216,13 @@ class Clock:
 
     def complete_relaxed_loads(self, lanes: Lanes, wide: bool) -> None:
         """Lanes execute a fence: with it, relaxed loads before it acquire; for other blocks if it is a `wide` one."""
-        if self.mbarriers is not None:
-            self.mbarriers.acquire(lanes)
         if self._relaxed is None:
             return
         loads = self._relaxed.of(lanes)
         if not loads.any():
             return
+        if self.mbarriers is not None:
+            self.mbarriers.acquire(lanes)
         acquires = self._times_of_acquires()
         acquires[lanes.block, lanes.thread] = np.maximum(acquires[lanes.block, lanes.thread], loads)
         if wide:

@@ -216,12 +216,14 @@ def differ(data: np.ndarray, index: np.ndarray, value: np.ndarray) -> np.ndarray
     return unequal.reshape(*index.shape, -1).any(axis=2)
 
 
-def memory_fence(group: Group, scope: str) -> None:
-    """membar and fence. Accesses take effect at once in the emulator, so only the checks need to know about fences."""
+def memory_fence(group: Group, scope: str, acquires: bool = True) -> None:
+    """membar and fence. Accesses take effect at once in the emulator, so only the checks need to know about fences.
+    One that does not acquire only publishes."""
     clock, wide = group.batch.clock, scope not in BLOCK_SCOPES
     if clock is not None:
         clock.fence(group.lanes, wide)
-        clock.complete_relaxed_loads(group.lanes, wide)
+        if acquires:
+            clock.complete_relaxed_loads(group.lanes, wide)
 
 
 def wait_for_launch(group: Group, site: Site) -> None:

@@ -142,13 +142,14 @@ class SharedShadow:
         index, _ = self._cells(lanes, site, address)
         return self.cells.writes.take(index)
 
-    def atomic(self, group: Group, site: Site, address: np.ndarray) -> None:
-        """An atomic operation. Raises Uninitialised, Race and AsyncRace."""
+    def atomic(self, group: Group, site: Site, address: np.ndarray, known: bool = False) -> None:
+        """An atomic operation; `known`: one at an mbarrier whose initialisation comes before it. Raises Uninitialised,
+        Race and AsyncRace."""
         if group.batch.in_flight is not None:
             group.batch.in_flight.check_shared(group, site, address)
-        self.enter_atomic(group, site, address)
+        self.enter_atomic(group, site, address, known)
 
-    def enter_atomic(self, group: Group, site: Site, address: np.ndarray) -> None:
+    def enter_atomic(self, group: Group, site: Site, address: np.ndarray, known: bool = False) -> None:
         """As `atomic`, whatever is in flight."""
         lanes, stamp = group.lanes, self.clock.events.next(site)
         index, ids = self._cells(lanes, site, address)
@@ -159,8 +160,9 @@ class SharedShadow:
                 # Mark the cell as written, at a time at which nothing can race with it.
                 self.cells.writes[index] = np.maximum(self.cells.writes.take(index), 1)
             return
-        self._check("writes", index, ids, group, site, address)
-        self._check_each("same", index, ids, group, site, address)
+        if not known:
+            self._check("writes", index, ids, group, site, address)
+            self._check_each("same", index, ids, group, site, address)
         if site.operation in races.SUMS:
             if self._reads:
                 self._flush(self._reads, "reads")

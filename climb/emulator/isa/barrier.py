@@ -53,7 +53,7 @@ def _proxy_fence(emitter: Emitter, instruction: ptx.Instruction, **_: str) -> No
 @special("fence.mbarrier_init.release.cluster", writes=0)
 def _initialisation_fence(emitter: Emitter, instruction: ptx.Instruction) -> None:
     """Publish the initialisation of mbarriers."""
-    emitter.line("memory_fence(G, 'cluster')")
+    emitter.line("mbarrier_publish(G)")
 
 
 @special("fence.proxy.alias", writes=0)

@@ -17,6 +17,7 @@ from typing import NoReturn
 import numpy as np
 
 from ..checks import faults
+from ..checks.hooks import memory_fence
 from ..errors import BarrierMisuse
 from ..simt.groups import Group
 from ..simt.lanes import WARP
@@ -44,16 +45,13 @@ def words_of(group: Group, site: Site, address: np.ndarray, initialised: bool = 
     else:
         home = np.broadcast_to(group.lanes.block, group.lanes.shape)
         local = np.broadcast_to(own_address(group, site, address), home.shape) + site.offset
-    remote = (home != group.lanes.block).any()
     check_shared(group, site, local - site.offset)
     words = (local >> 3) + home * (batch.shared.shape[1] >> 3)
     state = batch.asynchronous
     state.prepare(batch.shared.size >> 3)
     if initialised:
-        if batch.shared_shadow is not None and remote:
-            batch.shared_shadow.remote(group, site, home, local)
-        elif batch.shared_shadow is not None:
-            batch.shared_shadow.atomic(group, site, local - site.offset)
+        if batch.shared_shadow is not None:
+            _enter(group, site, home, local, state.published.known(group.lanes, words, batch.cluster_barrier))
         dead = ~state.live[words]
         if dead.any():
             _misuse(group, site, dead, "this is no mbarrier: nothing has initialised it, or it has been invalidated")
@@ -61,6 +59,24 @@ def words_of(group: Group, site: Site, address: np.ndarray, initialised: bool = 
         if changed.any():
             _misuse(group, site, changed, "something else has been stored in the word of this mbarrier")
     return words
+
+
+def _enter(group: Group, site: Site, home: np.ndarray, local: np.ndarray, known: np.ndarray) -> None:
+    """Enter the access at `local` in the shared memory of blocks `home` into the shadow. Lanes that have `known` of the
+    initialisation by a relaxed barrier of the cluster come after it, although that barrier orders nothing else."""
+    shadow = group.batch.shared_shadow
+    for ordered in (False, True) if known.any() else (False,):
+        chosen = known == ordered
+        part, homes, places = group, home, local
+        if not chosen.all():
+            part, _ = subgroup(group, chosen)
+            homes, places = (each[chosen].reshape(part.lanes.shape) for each in (home, local))
+        if not homes.size:
+            continue
+        if (homes != part.lanes.block).any():
+            shadow.remote(part, site, homes, places, known=ordered)
+        else:
+            shadow.atomic(part, site, places - site.offset, ordered)
 
 
 def init(group: Group, site: Site, address: np.ndarray, count: np.ndarray) -> None:
@@ -91,9 +107,17 @@ def init(group: Group, site: Site, address: np.ndarray, count: np.ndarray) -> No
     memory[words] = state.values[words] = fresh(many)
     state.live[words] = True
     state.initialised.update(dict.fromkeys(words.ravel().tolist(), site))
+    state.published.initialised(group.lanes, every)
     if batch.clock is not None:
         batch.clock.order()
     state.progress()
+
+
+def publish(group: Group) -> None:
+    """fence.mbarrier_init: publish the initialisations, to whoever waits at a barrier of the cluster too."""
+    batch = group.batch
+    batch.asynchronous.published.fence(group.lanes, batch.cluster_barrier)
+    memory_fence(group, "cluster", acquires=False)
 
 
 def invalidate(group: Group, site: Site, address: np.ndarray) -> None:
@@ -243,6 +267,7 @@ def _misuse(group: Group, site: Site, bad: np.ndarray, what: str) -> NoReturn:
 
 
 RUNTIME = {
-    "mbarrier_init": init, "mbarrier_arrive": arrive, "mbarrier_passed": passed, "mbarrier_invalidate": invalidate,
+    "mbarrier_init": init, "mbarrier_publish": publish,
+    "mbarrier_arrive": arrive, "mbarrier_passed": passed, "mbarrier_invalidate": invalidate,
     "mbarrier_pending": pending_count,
 }  # fmt: skip

@@ -13,6 +13,7 @@ import numpy as np
 
 from .async_access import AsyncAccess
 from .lanes import Lanes
+from .published_mbarriers import PublishedMbarriers
 from .site import Site
 
 
@@ -59,15 +60,16 @@ class Asynchronous:
     memory of all blocks.
 
     `live`: bool by word, where an mbarrier has been initialised; `values`: uint64 by word, what mbarrier operations
-    have left there. `initialised`: the site that initialised each word. Since anything has happened at an mbarrier,
-    `polls` counts failed waits, and `polling`, bool by block * threads + thread, tells who has waited in vain (None:
-    nobody).
+    have left there. `initialised`: the site that initialised each word; `published`: which threads know of that. Since
+    anything has happened at an mbarrier, `polls` counts failed waits, and `polling`, bool by block * threads + thread,
+    tells who has waited in vain (None: nobody).
     """
 
     def __init__(self) -> None:
         self.live: np.ndarray | None = None
         self.values: np.ndarray | None = None
         self.initialised: dict[int, Site] = {}
+        self.published = PublishedMbarriers()
         self.operations: list[Operation] = []
         self.polls = 0
         self.polling: np.ndarray | None = None
