@@ -69,13 +69,13 @@ def copy(tmp_path_factory: pytest.TempPathFactory) -> Copy:
 @pytest.fixture(scope="module")
 def rung(copy: Copy) -> str:
     """What the command prints that puts a rung into the middle of saxpy."""
-    return copy.new("rung", "saxpy/evict_first", "--after", "float4")
+    return copy.new("rung", "saxpy/made_by_test", "--after", "float4")
 
 
 @pytest.fixture(scope="module")
 def exercise(copy: Copy) -> str:
     """What the command prints that adds an exercise to a chapter that has some."""
-    return copy.new("exercise", "float4/tail")
+    return copy.new("exercise", "float4/made_here")
 
 
 @pytest.fixture(scope="module")
@@ -84,37 +84,47 @@ def chapter(copy: Copy) -> str:
     return copy.new("chapter", "my-chapter", "--part", "Techniques") + copy.new("ladder", "my-chapter/twice")
 
 
+@pytest.mark.parametrize("made", ["made_by_test", "made_here", "my-chapter", "between", "copies_64"])
+def test_names_made_here_are_free_in_the_repository_and_in_the_recipes(made: str) -> None:
+    """Whoever follows a recipe of ARCHITECTURE.md, whose names stay free, may run these tests afterwards."""
+    assert f"/{made}" not in (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    used = [path for folder in ("kernels", "book") for path in (ROOT / folder).rglob(f"*{made}*")]
+    assert used == []
+
+
 # A rung.
 
 
 def test_a_new_rung_is_a_copy_with_its_kernel_renamed_and_a_stub_header(copy: Copy, rung: str) -> None:
-    before, made = (copy.text(f"kernels/float4/saxpy/{name}.cu") for name in ("03_float4", "04_evict_first"))
+    before, made = (copy.text(f"kernels/float4/saxpy/{name}.cu") for name in ("03_float4", "04_made_by_test"))
     requires = before.index("// Requires: ")
     stub = "// Idea: to be written; this is a copy of float4.\n// From the rung before: nothing has changed yet.\n"
-    assert made == stub + before[requires:].replace("saxpy_float4", "saxpy_evict_first")
-    assert "saxpy_evict_first" in made
+    assert made == stub + before[requires:].replace("saxpy_float4", "saxpy_made_by_test")
+    assert "saxpy_made_by_test" in made
 
 
 def test_a_new_rung_stands_in_its_ladder_with_its_launch(copy: Copy, rung: str) -> None:
     module = "".join(copy.text("kernels/float4/saxpy/__init__.py").split())
-    assert 'Rung("evict_first","tobewritten;acopyoffloat4",_launches("saxpy_evict_first",4),alignment=' in module
+    assert (
+        'Rung("made_by_test","tobewritten;acopyoffloat4",_launches("saxpy_made_by_test",4),alignment=' in module
+    )
 
 
 def test_later_rungs_are_renumbered(copy: Copy, rung: str) -> None:
     rungs = [path.stem[3:] for path in sorted((ROOT / "kernels/float4/saxpy").glob("*.cu"))]
-    rungs.insert(rungs.index("float4") + 1, "evict_first")
+    rungs.insert(rungs.index("float4") + 1, "made_by_test")
     expected = [f"{number:02d}_{name}.cu" for number, name in enumerate(rungs, 1)]
-    assert len(expected) >= 5 and expected.index("04_evict_first.cu") == 3
+    assert len(expected) >= 5 and expected.index("04_made_by_test.cu") == 3
     assert sorted(path.name for path in (copy.root / "kernels/float4/saxpy").glob("*.cu")) == expected
 
 
 def test_a_new_rung_passes_its_tests_once_it_is_another_program(copy: Copy, rung: str) -> None:
-    wanted = "evict_first or same_program or every_source"
+    wanted = "made_by_test or same_program or every_source"
     done = copy.pytest(RUNG_TESTS, "-k", wanted)
     assert "1 failed" in done.stdout, done.stdout
     assert f"FAILED {RUNG_TESTS}::test_no_two_rungs_are_the_same_program[saxpy]" in done.stdout
     assert "until the code differs from float4's, test_no_two_rungs_are_the_same_program fails" in rung
-    file = "kernels/float4/saxpy/04_evict_first.cu"
+    file = "kernels/float4/saxpy/04_made_by_test.cu"
     made = copy.text(file)
     copy.write(file, made.replace("a * p.x + q.x", "q.x + a * p.x"))
     done = copy.pytest(RUNG_TESTS, "-k", wanted)
@@ -123,7 +133,9 @@ def test_a_new_rung_passes_its_tests_once_it_is_another_program(copy: Copy, rung
 
 
 def test_a_new_rung_has_a_planted_fault(copy: Copy, rung: str) -> None:
-    assert '    ("saxpy", "evict_first", "a * p.w + q.w", "a * p.w + q.z", WrongResult),\n' in copy.text(RUNG_TESTS)
+    assert '    ("saxpy", "made_by_test", "a * p.w + q.w", "a * p.w + q.z", WrongResult),\n' in copy.text(
+        RUNG_TESTS
+    )
 
 
 def test_includes_follow_renumbered_rungs(copy: Copy) -> None:
@@ -162,22 +174,22 @@ def test_the_cells_of_a_new_exercise_end_the_section_exercises(copy: Copy, exerc
     """In their order, with every other cell as it was; a cell that goes on with another section is cut in two."""
     cells = nbformat.read(copy.root / "book/float4.ipynb", as_version=4).cells
     ids = [cell.id for cell in cells]
-    at = ids.index("ex-tail")
+    at = ids.index("ex-made-here")
     parts = ("", "-hints", "-text", "-cell", "-solution", "-check")
-    assert ids[at : at + 6] == [f"ex-tail{part}" for part in parts]
+    assert ids[at : at + 6] == [f"ex-made-here{part}" for part in parts]
     assert cells[at + 6].source.startswith("## Where this began")
     assert [cell.outputs[-1].data["text/plain"].splitlines()[-1] for cell in (cells[at + 3], cells[at + 5])] == [
-        "tail: not yet",
-        "tail: solved",
+        "made_here: not yet",
+        "made_here: solved",
     ]
     old = nbformat.read(ROOT / "book/float4.ipynb", as_version=4).cells
-    others = [cell.source for cell in cells if not cell.id.startswith("ex-tail")]
+    others = [cell.source for cell in cells if not cell.id.startswith("ex-made-here")]
     assert "".join("".join(others).split()) == "".join("".join(cell.source for cell in old).split())
 
 
 def test_a_new_exercise_passes_the_tests_of_exercises(copy: Copy, exercise: str) -> None:
     files = ("tests/bench/test_exercise.py", "tests/book/test_exercises_alone.py")
-    done = copy.pytest("--thorough", *files, "-k", "tail or float4")
+    done = copy.pytest("--thorough", *files, "-k", "made_here or float4")
     assert done.returncode == 0, done.stdout
 
 
@@ -233,7 +245,7 @@ def test_python_that_is_made_is_in_the_repositorys_format(copy: Copy, rung: str,
 
 
 def test_cuda_that_is_made_fits_into_88_columns(copy: Copy, exercise: str, chapter: str) -> None:
-    made = [*copy.root.glob("kernels/my_chapter/*/*.cu"), *copy.root.glob("kernels/float4/exercises/tail*.cu")]
+    made = [*copy.root.glob("kernels/my_chapter/*/*.cu"), *copy.root.glob("kernels/float4/exercises/made_here*.cu")]
     assert len(made) == 5
     assert max(len(line) for path in made for line in path.read_text(encoding="utf-8").splitlines()) <= MOST_COLUMNS
 

@@ -47,8 +47,8 @@ def _next_steps(chapter: str, name: str) -> list[str]:
         f"climb new rung {name}/NAME makes the next rung",
         f".venv/bin/python -m pytest --thorough tests/kernels/{chapter}/test_rungs.py "
         "tests/kernels/test_every_ladder.py",
-        f'show it in book/{names.page(chapter)}.ipynb with check_table(load_ladder("{name}")), without times until it '
-        f"is recorded; make run NOTEBOOK={names.page(chapter)}",
+        f'show it in book/{names.page(chapter)}.ipynb with check_table(load_ladder("{name}")), both imported in the '
+        f"first cell, without times until it is recorded; make run NOTEBOOK={names.page(chapter)}",
         "make report and make run NOTEBOOK=ladders list the ladder as pending",
         f"with a GPU: make record LADDER={name}, then make report",
     ]
