@@ -68,7 +68,7 @@ test: .venv/ok
 	    --nbval --nbval-current-env --nbval-cell-timeout=300 $(ARGS) tests book
 
 mutate: .venv/ok
-	$(PY) -m climb.cli.mutate $(ARGS)
+	$(PY) -m climb mutate $(ARGS)
 
 run: export WORKLOG_TIMINGS := record
 run: INTO := $(if $(CLIMB_GPU),_build/$(CLIMB_GPU),book)

@@ -31,6 +31,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "speed": ("climb.cli.speed", "measure how fast the emulator runs"),
     "live": ("climb.cli.live", "execute chapters on your GPU, measuring anew"),
     "record": ("climb.cli.record", "measure, count and profile ladders on this GPU"),
+    "launch": ("climb.cli.launch", "run a program as several ranks, on a GPU each"),
+    "record-shared": ("climb.cli.record_shared", "measure ladders over several GPUs; each rank runs it"),
     "merge": ("climb.cli.merge", "take over records that were made on another machine"),
     "profile": ("climb.cli.profile", "read the hardware's counters of ladders with Nsight Compute"),
     "transfers": ("climb.cli.transfers", "measure what moving a ladder's arrays costs"),
@@ -116,14 +118,15 @@ def _module(command: str) -> ModuleType:
 
 def _parser(chosen: str | None, module: ModuleType | None) -> argparse.ArgumentParser:
     """The whole parser. Only the chosen command has its arguments: those of the others would import their modules."""
-    listed = "\n".join(f"    {name:12}{summary}" for name, (_, summary) in COMMANDS.items())
+    listed = "\n".join(f"    {name:15}{summary}" for name, (_, summary) in COMMANDS.items())
     parser = _Parser(
         prog="climb",
+        usage="climb COMMAND ...",
         description=f"The tools of Climb to the Roofline.\n\ncommands:\n{listed}",
         epilog="climb COMMAND --help says more about a command.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    commands = parser.add_subparsers(metavar="COMMAND", help=argparse.SUPPRESS, required=True)
+    commands = parser.add_subparsers(prog="climb", metavar="COMMAND", help=argparse.SUPPRESS, required=True)
     for name, (_, summary) in COMMANDS.items():
         described = (module.__doc__ or summary) if name == chosen and module else summary
         command = commands.add_parser(name, description=described, formatter_class=argparse.RawDescriptionHelpFormatter)

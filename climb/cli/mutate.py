@@ -15,7 +15,6 @@ from __future__ import annotations
 import argparse
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 from climb.validation.mutation import calls, choosing, running, summary, survivors
@@ -115,18 +114,3 @@ def _traced() -> list[str]:
 def _python(path: Path) -> list[Path]:
     """A Python file, or all of a folder."""
     return [path] if path.suffix == ".py" else sorted(path.rglob("*.py"))
-
-
-def main() -> int:
-    """The command by itself."""
-    parser = argparse.ArgumentParser(prog="climb mutate", description=__doc__)
-    add_arguments(parser)
-    try:
-        return run(parser.parse_args())
-    except KeyboardInterrupt:
-        print("climb mutate: interrupted; the next run goes on from here", file=sys.stderr)
-        return 130
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())

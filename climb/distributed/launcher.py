@@ -1,4 +1,4 @@
-"""``python -m climb.launch -n 2 script.py ...``: run a program as several ranks, on a GPU each, and watch them.
+"""Run a program as several ranks, on a GPU each, and watch them: ``climb launch``, or ``python -m climb.launch``.
 
 Each rank is a process with the variables that torchrun sets too (RANK, WORLD_SIZE, LOCAL_RANK, MASTER_ADDR,
 MASTER_PORT), so a program for one also runs under the other; ``climb.distributed.rank.connect()`` reads them, and those
@@ -8,7 +8,6 @@ what it did. Without a GPU the ranks are threads of one process, whose NCCL is t
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import json
 import os
@@ -36,26 +35,25 @@ SILENCE = 25.0
 _POLL = 0.1
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command line; the exit status is that of the first rank that failed, or 0."""
-    parser = argparse.ArgumentParser(prog="python -m climb.launch", description=__doc__.partition("\n")[0])
-    parser.add_argument("-n", "--ranks", type=int, default=2, help="how many ranks (2)")
-    parser.add_argument("-m", "--module", action="store_true", help="the program is a module, not a file")
-    parser.add_argument("--silence", type=float, default=SILENCE, help=f"seconds without a sign of life ({SILENCE:g})")
-    parser.add_argument(
-        "--processes", action="store_true", help="a process for each rank even where there is no GPU for it"
-    )
-    parser.add_argument("program")
-    parser.add_argument("arguments", nargs=argparse.REMAINDER)
-    given = parser.parse_args(argv)
-    if given.ranks < 1:
-        parser.error(f"there must be at least one rank, not {given.ranks}")
-    if not given.processes and _emulated():
-        return _threads(given.ranks, given.module, given.program, given.arguments)
-    command = [sys.executable, *(["-m"] if given.module else []), given.program, *given.arguments]
+def launch(
+    ranks: int,
+    program: str,
+    arguments: Sequence[str] = (),
+    module: bool = False,
+    silence: float = SILENCE,
+    processes: bool = False,
+) -> int:
+    """Run a program as so many ranks. Returns the exit status of the first rank that failed, or 0.
+
+    ``program`` is a file, or with ``module`` the name of a module. ``silence``: seconds without a sign of life after
+    which a rank hangs. ``processes``: start a process for each rank even where there is no GPU for it.
+    """
+    if not processes and _emulated():
+        return _threads(ranks, module, program, list(arguments))
+    command = [sys.executable, *(["-m"] if module else []), program, *arguments]
     with contextlib.ExitStack() as stack:
-        watched = stack.enter_context(_ranks(command, given.ranks))
-        return _watch(*watched, silence=given.silence)
+        watched = stack.enter_context(_ranks(command, ranks))
+        return _watch(*watched, silence=silence)
 
 
 def _emulated() -> bool:

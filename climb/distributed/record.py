@@ -1,4 +1,4 @@
-"""Record shared ladders: ``python -m climb.launch -n 2 -m climb.distributed.record halo3d exchange``.
+"""Record shared ladders: ``python -m climb launch -n 2 -m climb record-shared halo3d exchange``.
 
 Every rank runs this. Rank 0 writes ``records/<gpu>-x<ranks>/<ladder>.json`` when all rungs are measured, whole or not
 at all, and the timelines of their steps beside it.
@@ -6,7 +6,6 @@ at all, and the timelines of their steps beside it.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
@@ -16,7 +15,7 @@ from typing import Any
 import msgspec
 
 from climb.bench import hardware, records
-from climb.bench.cuda import backend, cp
+from climb.bench.cuda import cp
 from climb.bench.problem import Size, size_label
 from climb.bench.records import Record
 from climb.bench.units import time_text
@@ -30,26 +29,18 @@ from climb.distributed.timelines import Timeline, TimelineRecord, TimelineStep, 
 PATIENCE = 120.0
 
 
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run on one rank; 0 if all was recorded."""
-    parser = argparse.ArgumentParser(prog="climb.distributed.record", description=__doc__.partition("\n")[0])
-    parser.add_argument("ladders", nargs="*", help="which ladders (all)")
-    parser.add_argument("--records", type=Path, default=records.RECORDS, help="the folder of records")
-    parser.add_argument("--rungs", help="comma-separated: print the times of these and write nothing")
-    given = parser.parse_args(argv)
-    if backend == "emulator":
-        print("there is no GPU: nothing can be measured", file=sys.stderr)
-        return 1
-    ladders = given.ladders or list(shared_ladder_names())
-    rank = connect({"record": ladders, "rungs": given.rungs}, PATIENCE)
+def record(names: Sequence[str], folder: Path, only: Sequence[str] | None = None) -> None:
+    """Measure ladders on this rank; rank 0 writes them into ``folder``. With ``only``, print the times of these rungs
+    and write nothing."""
+    ladders = list(names) or list(shared_ladder_names())
+    rank = connect({"record": ladders, "rungs": only and ",".join(only)}, PATIENCE)
     for name in ladders:
         ladder = load_shared_ladder(name)
-        rungs = given.rungs.split(",") if given.rungs else ladder.names
-        found = measure(ladder, rank, [r for r in rungs if r in ladder.names], ladder.problem.headline)
-        if rank.place.rank == 0 and not given.rungs:
+        rungs = [rung for rung in only or ladder.names if rung in ladder.names]
+        found = measure(ladder, rank, rungs, ladder.problem.headline)
+        if rank.place.rank == 0 and not only:
             device = device_block(rank.place.ranks)
-            print(save(ladder, found, device, given.records / folder_name(device)), flush=True)
-    return 0
+            print(save(ladder, found, device, folder / folder_name(device)), flush=True)
 
 
 def measure(ladder: SharedLadder, rank: Rank, rungs: Sequence[str], sizes: Sequence[Size]) -> list[Timed]:
@@ -112,7 +103,7 @@ def save(ladder: SharedLadder, found: Sequence[Timed], device: dict[str, Any], f
         for one in found
         if one.timeline
     )
-    made = TimelineRecord(**head, command=f"python -m climb.distributed.record {ladder.name}", points=lines)
+    made = TimelineRecord(**head, command=f"climb record-shared {ladder.name}", points=lines)
     records.save(timeline_path(ladder.name, folder), msgspec.to_builtins(made), TimelineRecord)
     return path
 
@@ -125,7 +116,3 @@ def _line(timed: Timed) -> Timeline:
 def _step(step: tuple[str, str, str, float, float]) -> TimelineStep:
     name, kind, stream, start, end = step
     return TimelineStep(name, kind, stream, float(f"{start:.4g}"), float(f"{end:.4g}"))
-
-
-if __name__ == "__main__":
-    sys.exit(main())

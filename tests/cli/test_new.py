@@ -105,9 +105,7 @@ def test_a_new_rung_is_a_copy_with_its_kernel_renamed_and_a_stub_header(copy: Co
 
 def test_a_new_rung_stands_in_its_ladder_with_its_launch(copy: Copy, rung: str) -> None:
     module = "".join(copy.text("kernels/float4/saxpy/__init__.py").split())
-    assert (
-        'Rung("made_by_test","tobewritten;acopyoffloat4",_launches("saxpy_made_by_test",4),alignment=' in module
-    )
+    assert 'Rung("made_by_test","tobewritten;acopyoffloat4",_launches("saxpy_made_by_test",4),alignment=' in module
 
 
 def test_later_rungs_are_renumbered(copy: Copy, rung: str) -> None:
@@ -133,9 +131,7 @@ def test_a_new_rung_passes_its_tests_once_it_is_another_program(copy: Copy, rung
 
 
 def test_a_new_rung_has_a_planted_fault(copy: Copy, rung: str) -> None:
-    assert '    ("saxpy", "made_by_test", "a * p.w + q.w", "a * p.w + q.z", WrongResult),\n' in copy.text(
-        RUNG_TESTS
-    )
+    assert '    ("saxpy", "made_by_test", "a * p.w + q.w", "a * p.w + q.z", WrongResult),\n' in copy.text(RUNG_TESTS)
 
 
 def test_includes_follow_renumbered_rungs(copy: Copy) -> None:

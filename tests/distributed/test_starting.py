@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from climb.cli import main
 from climb.distributed import launcher as launch
 from climb.distributed.environment import NotStarted, Started, started
 from climb.distributed.plan import Place
@@ -102,7 +103,7 @@ class TestLaunch:
             "    pathlib.Path(__file__).with_name('outlived').touch()\n" + text,
             encoding="utf-8",
         )
-        status = launch.main(["--processes", "-n", "2", *options, str(tmp_path / "program.py")])
+        status = main(["launch", "--processes", "-n", "2", *options, str(tmp_path / "program.py")])
         return status, capfd.readouterr().err
 
     def test_ranks_that_end_well(self, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
@@ -158,9 +159,9 @@ class TestLaunch:
         )
         monkeypatch.setattr(sys, "argv", [])
         monkeypatch.setattr(sys, "path", [*sys.path])
-        assert launch.main(["-n", "3", str(program), "well"]) == 0
+        assert main(["launch", "-n", "3", str(program), "well"]) == 0
         assert sorted(capfd.readouterr().out.splitlines()) == ["0 3 0", "1 3 1", "2 3 0"]
-        assert launch.main(["-n", "3", str(program), "fail"]) == 1
+        assert main(["launch", "-n", "3", str(program), "fail"]) == 1
         assert "ValueError: planted" in capfd.readouterr().err
 
     def test_status_is_written_whole(self, tmp_path: Path) -> None:
