@@ -1,4 +1,4 @@
-"""What vendors say of their GPUs: the numbers that predictions are made from, each with its source."""
+"""The vendors' published numbers for their GPUs, each with its source; predictions are made from them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ class DataSheet:
     """The highest rates of a GPU, as its vendor gives them.
 
     ``bandwidth_gb_s`` is that of device memory, ``fp32_tflop_s`` counts a multiply-add of float32 outside tensor cores
-    as two operations, ``l2_mb`` is the size of the L2 cache. ``folder`` is the GPU's folder of records.
-    ``checked`` is the date when somebody compared the numbers with the ``source``, "" as long as nobody has.
+    as two operations, ``l2_mb`` is the size of the L2 cache. ``folder`` is the GPU's folder of records. ``source``
+    names the documents that state the numbers.
     """
 
     name: str
@@ -22,7 +22,6 @@ class DataSheet:
     sms: int
     l2_mb: float
     source: str
-    checked: str = ""
 
 
 SHEETS = (
@@ -51,7 +50,7 @@ SHEETS = (
 
 
 def sheet_of(folder: str) -> DataSheet:
-    """The data sheet of a folder of records. Raises LookupError naming those that there are."""
+    """Return the data sheet of a folder of records. Raises LookupError naming those that exist."""
     for sheet in SHEETS:
         if sheet.folder == folder:
             return sheet

@@ -1,11 +1,11 @@
-"""Times on a GPU that nobody has recorded, predicted from its data sheet and the record of another GPU.
+"""Times on a GPU without records, predicted from its data sheet and the record of another GPU.
 
     predicted time = limit on the new GPU / share of its limit that the rung reaches on the recorded GPU
 
-The limit is the book's (``climb.bench.roofline``). The ceilings of the new GPU are those of the recorded one, times
-the ratio of the two data sheets: rates of memory by bandwidth, FMA by FP32 rate, what L2 keeps by the size of L2. The
-floor is taken over. Two assumptions are in this: both GPUs reach the same part of what their data sheets promise, and
-the rung reaches the same share of its limit on both. Left out is what these cannot carry: work for a pipe that data
+The limit is the book's (``climb.bench.roofline``). The ceilings of the new GPU are those of the recorded one, times the
+ratio of the two data sheets: rates of memory by bandwidth, FMA by FP32 rate, what L2 keeps by the size of L2. The floor
+is taken unchanged. This assumes two things: both GPUs reach the same part of the rates in their data sheets, and the
+rung reaches the same share of its limit on both. Cases beyond these assumptions are left out: work for a pipe that data
 sheets do not give (shared memory, integers, instruction issue), and rungs that reach less than ``LEAST_SHARE`` of their
 limit, since something else holds them back.
 """
@@ -29,8 +29,8 @@ from climb.bench.roofline import limit
 _KNOWN_PIPES = {"fma"}
 #: Rungs below this share of their limit are not predicted: neither memory nor a pipe sets their time.
 LEAST_SHARE = 0.5
-#: Ladders whose fastest rungs compute in float64, a pipe that the limit does not have and that GeForce GPUs have little
-#: of.
+#: Ladders whose fastest rungs compute in float64: the limit has no ceiling for that pipe, and GeForce GPUs have few of
+#: its units.
 _FLOAT64 = {"accurate_sum"}
 
 
@@ -38,8 +38,8 @@ _FLOAT64 = {"accurate_sum"}
 class Prediction:
     """The time of a rung on a GPU, in seconds, and the share of the limit that it was computed with.
 
-    ``limited_by`` is what limits it on that GPU. ``measured_s`` is the recorded time of the same rung, None where the
-    GPU has no record of it.
+    ``limited_by`` names its limit on that GPU. ``measured_s`` is the recorded time of the same rung, None where the GPU
+    has no record of it.
     """
 
     ladder: str
@@ -52,12 +52,13 @@ class Prediction:
 
     @property
     def error(self) -> float | None:
-        """How far the prediction is from the measured time: 0.1 if it is 10 % too long. None without a record."""
+        """The relative error of the prediction: 0.1 if it is 10 % too long. None without a record."""
         return None if self.measured_s is None else self.seconds / self.measured_s - 1
 
 
 def predicted_ceilings(known: Ceilings, origin: DataSheet, target: DataSheet) -> Ceilings:
-    """The ceilings of ``target``, from those measured on ``origin``: only those that data sheets have a number for."""
+    """Return the ceilings of ``target``, from those measured on ``origin``: only those that data sheets have a number
+    for."""
     memory = target.bandwidth_gb_s / origin.bandwidth_gb_s
     factors = {
         "floor_us": 1.0,
@@ -72,10 +73,10 @@ def predicted_ceilings(known: Ceilings, origin: DataSheet, target: DataSheet) ->
 
 
 def predict(ladder: Ladder, target: DataSheet, origin: str = records.BOOK_GPU) -> Prediction | None:
-    """The time on ``target`` of the rung that is the fastest on ``origin`` among those that ``target`` can run.
+    """Predict the time on ``target`` of the rung that is the fastest on ``origin`` among those that ``target`` can run.
 
-    It is that at the first headline size, cold. None where ``origin`` has no record, and where a data sheet does not
-    tell: see the head of this module.
+    The time is for the first headline size, cold. None if ``origin`` has no record, or if the data sheets do not
+    suffice: see the head of this module.
     """
     record = _record(ladder.name, records.RECORDS / origin)
     size = ladder.problem.headline[0]
@@ -89,7 +90,7 @@ def predict(ladder: Ladder, target: DataSheet, origin: str = records.BOOK_GPU) -
     assert isinstance(known, Ceilings)
     point = record.find(rung.name, size, "cold")
     assert point is not None
-    share = limit(ladder.problem, size, known, rung=rung.rung).share(point, known.spread)
+    share = limit(ladder.problem, size, known, rung=rung.rung).share(point)
     if share < LEAST_SHARE:
         return None
     there = limit(ladder.problem, size, predicted_ceilings(known, sheet_of(origin), target), rung=rung.rung)
@@ -102,7 +103,7 @@ def predict(ladder: Ladder, target: DataSheet, origin: str = records.BOOK_GPU) -
 
 
 def predictions(target: DataSheet, origin: str = records.BOOK_GPU) -> list[Prediction]:
-    """A prediction for every ladder of the book that has one, except those that measure a ceiling."""
+    """Predict every ladder of the book that allows it, except those that measure a ceiling."""
     ladders: Sequence[Ladder] = [load_ladder(name) for name in ladder_names()]
     found = [predict(ladder, target, origin) for ladder in ladders if ladder.ceiling is None]
     return [one for one in found if one is not None]
@@ -110,7 +111,7 @@ def predictions(target: DataSheet, origin: str = records.BOOK_GPU) -> list[Predi
 
 @functools.cache
 def _record(ladder: str, folder: Path) -> Record | None:
-    """A record, read once for all GPUs that are predicted from it."""
+    """Return a record, read once for all GPUs that are predicted from it."""
     return records.find_record(ladder, folder=folder)
 
 

@@ -1,6 +1,6 @@
 """Find ladders and exercises by folder.
 
-A ladder is every ``kernels/<chapter>/<name>/__init__.py`` that assigns ``ladder``; the exercises of a chapter are in
+Every ``kernels/<chapter>/<name>/__init__.py`` that assigns ``ladder`` is a ladder; the exercises of a chapter are in
 ``kernels/<chapter>/exercises/__init__.py``.
 """
 
@@ -14,6 +14,7 @@ from pathlib import Path
 from climb import paths
 from climb.bench.exercise import Exercise, exercises_in
 from climb.bench.ladder import Ladder
+from climb.extras import how_to_install
 
 KERNELS = paths.KERNELS
 
@@ -23,18 +24,24 @@ class UnknownLadder(LookupError):
 
 
 def ladder_names() -> tuple[str, ...]:
-    """The names of all ladders of the book, in alphabetical order, without importing them."""
+    """Return the names of all ladders of the book, in alphabetical order, without importing them."""
     return tuple(sorted(_folders()))
 
 
 def load_ladder(name: str) -> Ladder:
     """The ladder of that name; a dotted name is the module of a ladder outside the book.
 
-    Raises :class:`UnknownLadder`, and ValueError when a folder and its problem are named differently.
+    Raises :class:`UnknownLadder`, ValueError when a folder and its problem are named differently, and
+    ModuleNotFoundError, which says what to install, where the ladder needs a package that is not there.
     """
     paths.make_kernels_importable()
     module = ladder_module(name)
-    ladder: Ladder = importlib.import_module(module).ladder
+    try:
+        ladder: Ladder = importlib.import_module(module).ladder
+    except ModuleNotFoundError as error:
+        if (missing := how_to_install(error)) is None:
+            raise
+        raise ModuleNotFoundError(f"ladder '{name}': {missing}", name=error.name) from error
     if module != name and ladder.name != name:
         place = module.replace(".", "/")
         raise ValueError(f"{place} holds the ladder '{ladder.name}'; folder and problem must have one name")
@@ -42,7 +49,7 @@ def load_ladder(name: str) -> Ladder:
 
 
 def ladder_module(name: str) -> str:
-    """The module that holds a ladder; a dotted name is one already. Raises :class:`UnknownLadder`."""
+    """Return the module that holds a ladder; a dotted name is one already. Raises :class:`UnknownLadder`."""
     if "." in name:
         return name
     folder = _folder_in(KERNELS, name)
@@ -52,18 +59,18 @@ def ladder_module(name: str) -> str:
 
 
 def exercise_chapters() -> tuple[str, ...]:
-    """The chapters that have exercises, in alphabetical order, without importing them."""
+    """Return the chapters that have exercises, in alphabetical order, without importing them."""
     return tuple(sorted(init.parts[-3] for init in KERNELS.glob("*/exercises/__init__.py")))
 
 
 def load_exercises(chapter: str) -> list[Exercise]:
-    """The exercises of a chapter, in their order. Raises ModuleNotFoundError for a chapter that has none."""
+    """Return the exercises of a chapter, in their order. Raises ModuleNotFoundError for a chapter without exercises."""
     paths.make_kernels_importable()
     return exercises_in(importlib.import_module(f"kernels.{chapter}.exercises"))
 
 
 def _folders() -> dict[str, Path]:
-    """The folder of each ladder by its name, as it was when first asked for. Raises ValueError for a name in two
+    """Map each ladder's name to its folder, as found at the first call. Raises ValueError for a name in two
     chapters."""
     return _folders_in(KERNELS)
 
@@ -75,7 +82,7 @@ def _folders_in(kernels: Path) -> dict[str, Path]:
 
 @cache
 def _folder_in(kernels: Path, name: str) -> Path | None:
-    """The folder of one ladder. Modules of other names are not read: many a process loads one ladder alone."""
+    """Return the folder of one ladder. Modules of other names are not read: many processes load only one ladder."""
     found = [
         init.parent for init in _modules_in(kernels).get(name, ()) if name != "exercises" and _assigns_ladder(init)
     ]
@@ -86,7 +93,7 @@ def _folder_in(kernels: Path, name: str) -> Path | None:
 
 @cache
 def _modules_in(kernels: Path) -> dict[str, list[Path]]:
-    """The ``__init__.py`` of every folder of a chapter, by the folder's name."""
+    """Map each folder of a chapter to its ``__init__.py``."""
     modules: dict[str, list[Path]] = {}
     for init in sorted(kernels.glob("*/*/__init__.py")):
         modules.setdefault(init.parent.name, []).append(init)
@@ -95,7 +102,7 @@ def _modules_in(kernels: Path) -> dict[str, list[Path]]:
 
 @cache
 def _assigns_ladder(init: Path) -> bool:
-    """Whether the module's top level assigns the name ``ladder``."""
+    """Return whether the module's top level assigns the name ``ladder``."""
     targets: list[ast.expr] = []
     for node in ast.parse(init.read_text(encoding="utf-8")).body:
         if isinstance(node, ast.Assign):

@@ -20,6 +20,7 @@ from climb.bench.records import Pending, Point, Record, Stale
 from climb.bench.records.ceilings import MEANING
 from climb.bench.registry import ladder_names, load_ladder
 from climb.bench.shown_peers import shown
+from climb.bench.timings import Verdict, verdict
 from climb.bench.units import percent_text, significant, time_text
 
 README = Path(__file__).resolve().parents[2] / "README.md"
@@ -32,7 +33,13 @@ _PEERS = (
     "Of each library, its fastest form in the rungs' precision is shown, and one in another precision only where it is "
     "faster; records have all forms."
 )
-#: What the options of every rung say, and a library's kernels need not: see ``records.flushes_subnormals``.
+_UNDECIDED = (
+    "*same* and *ambiguous* say that the times do not decide which is faster: each median lies between the other's "
+    "quartiles, or the quartiles overlap. Where the noise of one of the two is above 5 %, ratio and time have two "
+    "digits."
+)
+#: A note for libraries: the options of every rung include this, but a library's kernels need not use it; see
+#: ``records.flushes_subnormals``.
 FLUSHED = (
     "Rungs are compiled with `-ftz=true`, which CuPy adds: subnormal float32 numbers become zero. "
     "The libraries' kernels are as their vendors built them."
@@ -50,7 +57,8 @@ class Row:
     ``of_limit`` is a share of the problem's limit, ``of_own`` of the limit of the rung's own work, if it has some.
     ``slowed`` gives the SM clock in MHz of each peer, and of the best rung, that ran below 95 % of the highest.
     ``state`` is that of the whole record: fresh, stale, or pending if there is none. ``pending`` names the rungs that
-    the record has not measured yet; they have no part in the row's numbers.
+    the record has not measured yet; they have no part in the row's numbers. ``verdicts`` says of each peer whether the
+    times decide which of the two is faster; ``noisy`` names the peers, and the best rung, with a noise above 5 %.
     """
 
     ladder: str
@@ -63,23 +71,42 @@ class Row:
     limited_by: str = ""
     slowed: Mapping[str, int] = field(default_factory=dict)
     pending: tuple[str, ...] = ()
+    verdicts: Mapping[str, Verdict] = field(default_factory=dict)
+    noisy: frozenset[str] = frozenset()
 
 
-class _Counted(msgspec.Struct):
-    """What the note on versions reads of a record of counts."""
+#: Beyond this noise, times and ratios have two digits.
+_NOISY = 0.05
 
-    device: dict[str, Any]
+
+class _Made(msgspec.Struct):
+    """The part of any file of records that the note on versions reads."""
+
+    device: dict[str, Any] = {}
+    nvrtc: str | None = None
+
+
+#: What the folders beside the records of times hold, as the note on versions says it.
+_BESIDE = {
+    "hardware": "counts of",
+    "profiles": "profiles of",
+    "repeats": "repeats of",
+    "search": "searches of",
+    "spans": "spans of",
+    "transfers": "transfers of",
+    "emulator": "comparisons with the emulator:",
+}
 
 
 def rows_of(ladder: Ladder, record: Record | None) -> list[Row]:
-    """The rows of a ladder, one for each headline size; without a record they say that it is pending."""
+    """Return the rows of a ladder, one for each headline size; without a record they say that it is pending."""
     state = "stale" if records.stale_points(record, ladder) else "pending" if record is None else "fresh"
     pending = records.pending_rungs(record, ladder) if record else ()
     return [replace(_row(ladder, record, size, state), pending=pending) for size in ladder.problem.headline]
 
 
 def table(rows: Iterable[Row]) -> str:
-    """The rows as a Markdown table, without a newline at its end."""
+    """Format the rows as a Markdown table, without a newline at its end."""
     lines = ["| " + " | ".join(HEAD) + " |", "|---|---|---|---:|---|---:|---|---:|---:|---|"]
     for row in rows:
         lines.append("| " + " | ".join(cells_of(row)) + " |")
@@ -99,6 +126,7 @@ def report(names: Sequence[str] | None = None, gpu: str = records.DEFAULT_GPU, f
         absent += absent_peers(record, ladder)
     notes = [_SHORTCUT] if any(row.of_own is not None for row in rows) else []
     notes += [_PEERS] if any(row.against for row in rows) else []
+    notes += [_UNDECIDED] if any({"same", "ambiguous"} & set(row.verdicts.values()) for row in rows) else []
     notes += [FLUSHED] if any(records.flushes_subnormals(record) for record in found) else []
     notes += [said] if (said := ceilings_note(folder or records.RECORDS / gpu)) else []
     notes += [said] if (said := differing_note(found, folder or records.RECORDS / gpu)) else []
@@ -107,7 +135,7 @@ def report(names: Sequence[str] | None = None, gpu: str = records.DEFAULT_GPU, f
 
 
 def ceilings_note(folder: Path) -> str:
-    """The ceilings behind the limits, with their date, and those that are not measured yet; "" without any."""
+    """Describe the ceilings behind the limits, with their date, and those not measured yet; "" without any."""
     measured = records.load_ceilings(folder)
     if measured is None:
         return ""
@@ -124,13 +152,18 @@ def ceilings_note(folder: Path) -> str:
 
 
 def differing_note(found: Iterable[Record], folder: Path) -> str:
-    """Which records, counts of Nsight Compute too, are of other versions than the locked ones; "" if none is."""
-    counted = {path.stem: records.load(path, _Counted).device for path in sorted((folder / "hardware").glob("*.json"))}
+    """Name the records, those beside the times included, made with other versions than the locked ones; "" if none."""
+    found = list(found)
+    made = {"": {one.ladder: versions.of_record(one.device) | versions.of_libraries(one.points) for one in found}}
+    for kind, what in _BESIDE.items():
+        files = {path.stem: records.load(path, _Made) for path in sorted((folder / kind).glob("*.json"))}
+        devices = {name: {"nvrtc": one.nvrtc} | one.device for name, one in files.items()}
+        made[f"{what} "] = {name: versions.of_record(device) for name, device in devices.items()}
     where: dict[str, list[str]] = {}
-    for what, devices in (("", {one.ladder: one.device for one in found}), ("counts of ", counted)):
+    for what, each in made.items():
         names: dict[str, list[str]] = {}
-        for name, device in devices.items():
-            for package, how in versions.of_record(device).items():
+        for name, differences in each.items():
+            for package, how in differences.items():
                 names.setdefault(f"{package} {how}", []).append(name)
         for how, several in names.items():
             where.setdefault(how, []).append(what + ", ".join(several))
@@ -139,12 +172,12 @@ def differing_note(found: Iterable[Record], folder: Path) -> str:
 
 
 def absent_peers(record: Record | None, ladder: Ladder) -> list[str]:
-    """The peers of a ladder that its record has no time of, each with the reason; none without a record."""
+    """List the peers of a ladder without a time in its record, each with the reason; empty without a record."""
     return [*skipped_peers(record), *unmeasured_peers(record, ladder)] if record else []
 
 
 def skipped_peers(record: Record) -> list[str]:
-    """What could not be measured, one line for each name and reason, with the sizes if it ran at others."""
+    """List what could not be measured, one line for each name and reason, with the sizes if it ran at others."""
     measured = {point.name for point in record.points}
     sizes: dict[tuple[str, str], list[str]] = {}
     for one in record.skipped:
@@ -156,12 +189,15 @@ def skipped_peers(record: Record) -> list[str]:
 
 
 def _in_one_line(reason: str) -> str:
-    """The first line of a reason, which a library or compiler may have given, without folders of its machine."""
-    return re.sub(r"(?<![\w.])/(?:[^\s/:()]+/)+", "", reason.strip().partition("\n")[0])
+    """Return the first line of a reason, as a library or compiler may have given it, without folders of its machine."""
+    line = re.sub(r"(?<![\w.])/(?:[^\s/:()]+/)+", "", reason.strip().partition("\n")[0])
+    return re.sub(
+        r"ImportError: \S+ version `(lib\S+)' not found.*", r"it loads \1, which the lock does not bring", line
+    )
 
 
 def unmeasured_peers(record: Record, ladder: Ladder) -> list[str]:
-    """The peers that a ladder has got since its record was made, as one line, if there are any."""
+    """Name the peers added to a ladder since its record was made, as one line, if there are any."""
     peers = records.pending_peers(record, ladder)
     return [f"{record.ladder}, {', '.join(peers)}: added after this record of {record.date}"] if peers else []
 
@@ -169,7 +205,7 @@ def unmeasured_peers(record: Record, ladder: Ladder) -> list[str]:
 def find_stale(
     names: Sequence[str] | None = None, gpu: str = records.DEFAULT_GPU, folder: Path | None = None
 ) -> list[Stale]:
-    """Every stale point of the ladders' records."""
+    """Find every stale point of the ladders' records."""
     ladders = [load_ladder(name) for name in (names if names is not None else ladder_names())]
     at = folder or records.RECORDS / gpu
     return [s for one in ladders for s in records.stale_points(records.find_record(one.name, folder=at), one)]
@@ -178,7 +214,7 @@ def find_stale(
 def find_pending(
     names: Sequence[str] | None = None, gpu: str = records.DEFAULT_GPU, folder: Path | None = None
 ) -> list[Pending]:
-    """Every rung of the ladders that no record has measured yet, and every new peer of a recorded ladder."""
+    """Find every rung of the ladders that no record has measured yet, and every new peer of a recorded ladder."""
     found = []
     for ladder in (load_ladder(name) for name in (names if names is not None else ladder_names())):
         record = records.find_record(ladder.name, folder=folder or records.RECORDS / gpu)
@@ -188,24 +224,24 @@ def find_pending(
 
 
 def read_readme() -> str:
-    """The table that README.md shows. Raises ValueError unless each marker is there once, in order."""
+    """Return the table that README.md shows. Raises ValueError unless each marker is there once, in order."""
     return readme_block(README.read_text(encoding="utf-8"))
 
 
 def write_readme(block: str) -> None:
-    """Put a table into README.md. Raises ValueError as :func:`read_readme`."""
+    """Put a table into README.md. Raises ValueError like :func:`read_readme`."""
     README.write_text(replace_block(README.read_text(encoding="utf-8"), block), encoding="utf-8")
 
 
 def readme_block(text: str) -> str:
-    """The text between the markers. Raises ValueError unless each marker is there once, in order."""
+    """Return the text between the markers. Raises ValueError unless each marker is there once, in order."""
     if text.count(BEGIN) != 1 or text.count(END) != 1 or text.index(BEGIN) > text.index(END):
         raise ValueError(f"README.md needs the lines {BEGIN} and {END} once, in this order")
     return text.split(BEGIN)[1].split(END)[0].strip("\n")
 
 
 def replace_block(text: str, block: str) -> str:
-    """The text with a new block between the markers. Raises ValueError as :func:`readme_block`."""
+    """Return the text with a new block between the markers. Raises ValueError like :func:`readme_block`."""
     readme_block(text)
     before, rest = text.split(BEGIN)
     return f"{before}{BEGIN}\n{block}\n{END}{rest.split(END)[1]}"
@@ -222,43 +258,56 @@ def _row(ladder: Ladder, record: Record | None, size: Size, state: str) -> Row:
     peers = {p.name: p for p in shown((p for p in of_peers if p), ladder.problem.precision)}
     against = {name: point.median_s / best.median_s for name, point in peers.items()}
     slowed = {p.name: p.sm_clock_mhz or 0 for p in (best, *peers.values()) if p and record.slowed(p)}
-    row = Row(ladder.name, size, best, against, None, state, slowed=slowed)
+    row = Row(
+        ladder.name, size, best, against, None, state, slowed=slowed,
+        verdicts={name: verdict(best, point) for name, point in peers.items()},
+        noisy=frozenset(point.name for point in (best, *peers.values()) if point.noise > _NOISY),
+    )  # fmt: skip
     try:
         limit = roofline.limit(ladder.problem, size, record.ceilings)
     except roofline.MissingCeiling:
         return row
-    rung, spread = ladder[best.name].rung, records.spread_of(record.ceilings)
-    own = roofline.limit(ladder.problem, size, record.ceilings, rung=rung).share(best, spread) if rung.work else None
-    return replace(row, of_limit=limit.share(best, spread), of_own=own, limited_by=limit.limited_by)
+    rung = ladder[best.name].rung
+    own = roofline.limit(ladder.problem, size, record.ceilings, rung=rung).share(best) if rung.work else None
+    return replace(row, of_limit=limit.share(best), of_own=own, limited_by=limit.limited_by)
 
 
 def cells_of(row: Row) -> list[str]:
-    """The cells of a row in Markdown, in the order of ``HEAD``."""
+    """Return the cells of a row in Markdown, in the order of ``HEAD``."""
     size = short_size(row.size)
     state = row.state + (f", pending: {', '.join(row.pending)}" if row.pending else "")
     if state != "fresh":
         state += f": `{records.command(row.ladder)}`"
     if row.best is None:
         return [row.ladder, size, *[""] * (len(HEAD) - 3), state]
-    against = ", ".join(f"{_times(ratio)} x {name}{_at(row.slowed.get(name))}" for name, ratio in row.against.items())
+    against = ", ".join(
+        f"{_times(ratio, bool(row.noisy & {name, row.best.name}))} x {name}{_remark(row, name)}"
+        for name, ratio in row.against.items()
+    )
     limit = "" if row.of_limit is None else percent_text(row.of_limit)
     if row.of_own is not None:
         limit += f" \\*, {percent_text(row.of_own)}"
     noise = f"{100 * row.best.noise:.2g} %"
     clock = f"{row.best.sm_clock_mhz} MHz" if row.best.sm_clock_mhz else ""
     clock += " (slowed)" if row.best.name in row.slowed else ""
-    time = time_text(row.best.median_s)
+    time = time_text(row.best.median_s, 2 if row.best.name in row.noisy else 3)
     return [row.ladder, size, row.best.name, time, against, limit, row.limited_by, noise, clock, state]
 
 
-def _times(ratio: float) -> str:
-    """How many times as fast: two decimals below ten, three digits above."""
+def _times(ratio: float, noisy: bool) -> str:
+    """Format how many times as fast: two decimals below ten, three digits above; of ``noisy`` times, two digits."""
+    if noisy:
+        return significant(ratio, 2)
     return f"{ratio:.2f}" if ratio < 9.995 else significant(ratio)
 
 
-def _at(clock: int | None) -> str:
-    """The clock of a peer that ran slower than the GPU can, after its name."""
-    return f" (at {clock} MHz)" if clock else ""
+def _remark(row: Row, peer: str) -> str:
+    """Return the remark on a ratio: the clock of a peer that ran slower than the GPU can, and the verdict if the times
+    do not decide which of the two is faster."""
+    clock, told = row.slowed.get(peer), row.verdicts.get(peer)
+    said = [f"at {clock} MHz"] if clock else []
+    said += [told] if told in ("same", "ambiguous") else []
+    return f" ({', '.join(said)})" if said else ""
 
 
 def _source(found: Sequence[Record]) -> str:

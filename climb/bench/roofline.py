@@ -17,11 +17,11 @@ multicore architectures", CACM 52(4), 2009.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from climb.bench.problem import Problem, Rung, Size
-from climb.bench.records import Point
+from climb.bench.records import Ceilings, Point
 from climb.bench.work import Work, ceiling_of, pipe_name
 
 #: A problem that writes less than this share of its bytes is drawn under the slope for reading.
@@ -47,14 +47,16 @@ class MissingCeiling(LookupError):
 class Limit:
     """The least time of some work, in its parts.
 
-    ``pending`` names the ceilings that would belong to it and are not measured yet: without them it may be too low, but
-    never too high.
+    ``pending`` names the ceilings that belong to it but are not measured yet: without them it may be too low, but never
+    too high. ``least_s``: the same limit with each ceiling that it uses at the fast end of its spread; None where the
+    ceilings have no spreads.
     """
 
     memory_s: float
     pipes: Mapping[str, float] = field(default_factory=dict)
     floor_s: float = 0.0
     pending: tuple[str, ...] = ()
+    least_s: float | None = None
 
     @property
     def arithmetic_s(self) -> float:
@@ -67,33 +69,34 @@ class Limit:
 
     @property
     def bound(self) -> Literal["memory", "arithmetic"]:
-        """What takes longer, memory or the slowest pipe."""
+        """The resource that takes longer: memory or the slowest pipe."""
         return "memory" if self.memory_s >= self.arithmetic_s else "arithmetic"
 
     @property
     def pipe(self) -> str:
-        """The slowest pipe, "" where there is no work for any."""
+        """The slowest pipe, "" if no pipe has work."""
         return max(self.pipes, key=lambda pipe: self.pipes[pipe], default="")
 
     @property
     def limited_by(self) -> str:
-        """What takes most of the limit, in words: the floor, memory, or the slowest pipe."""
+        """The largest part of the limit, in words: the floor, memory, or the slowest pipe."""
         if self.floor_s > max(self.memory_s, self.arithmetic_s):
             return "floor"
         return "memory" if self.bound == "memory" else pipe_name(self.pipe)
 
-    def share(self, point: Point, spread: float = 0.0) -> float:
-        """How much of the limit a point reaches: 1 is the speed of light.
+    def share(self, point: Point) -> float:
+        """Return the share of the limit that a point reaches: 1 is the speed of light.
 
-        A median may fall below the limit by less than the times scatter. Where the limit lies within the upper quartile
-        of the samples and the ceilings' relative ``spread``, the two cannot be told apart, and the share is 1.
+        A median may fall below the limit by less than the scatter of the times. If the upper quartile of the samples is
+        not below ``least_s``, the two cannot be told apart, and the share is 1.
         """
         found = self.seconds / point.median_s
-        return 1.0 if found > 1 and self.seconds <= point.p75_s * (1 + spread) else found
+        least = self.seconds if self.least_s is None else self.least_s
+        return 1.0 if found > 1 and least <= point.p75_s else found
 
 
 def unit(ceiling: str) -> float:
-    """One unit of a ceiling, 1e9 bytes a second for ``copy_gb_s``. Raises ValueError for an unknown suffix."""
+    """Return one unit of a ceiling, 1e9 bytes a second for ``copy_gb_s``. Raises ValueError for an unknown suffix."""
     for suffix, factor in _UNITS.items():
         if ceiling.endswith(suffix):
             return factor
@@ -101,12 +104,12 @@ def unit(ceiling: str) -> float:
 
 
 def bandwidth_ceiling(problem: Problem, size: Size) -> str:
-    """The name of the ceiling for the slope of a problem's roofline: ``read_gb_s`` if it writes next to nothing."""
+    """Return the ceiling for the slope of a problem's roofline: ``read_gb_s`` if it writes next to nothing."""
     return "read_gb_s" if problem.written(size) < READ_ONLY_SHARE * problem.bytes(size) else "copy_gb_s"
 
 
 def limit(problem: Problem, size: Size, ceilings: Mapping[str, float], *, rung: Rung | None = None) -> Limit:
-    """The limit at one size, from ceilings such as ``{"copy_gb_s": 4275.0, "fma_tflop_s": 65.0}``.
+    """Return the limit at one size, from ceilings such as ``{"copy_gb_s": 4275.0, "fma_tflop_s": 65.0}``.
 
     With ``rung``, the limit of that rung's own work, if it declares one. Raises :class:`MissingCeiling` when a ceiling
     of memory or of the FMA pipe is needed and missing.
@@ -116,7 +119,15 @@ def limit(problem: Problem, size: Size, ceilings: Mapping[str, float], *, rung: 
 
 
 def limit_of(work: Work, ceilings: Mapping[str, float]) -> Limit:
-    """The limit of some work. Raises :class:`MissingCeiling` as :func:`limit`."""
+    """Return the limit of some work. Raises :class:`MissingCeiling` like :func:`limit`."""
+    found = _limit_at(work, ceilings)
+    if not isinstance(ceilings, Ceilings):
+        return found
+    return replace(found, least_s=_limit_at(work, ceilings.fastest).seconds)
+
+
+def _limit_at(work: Work, ceilings: Mapping[str, float]) -> Limit:
+    """Return the limit with the ceilings as they are."""
     start = "floor_us" if work.read else "launch_us"
     pending = [name for name in (start,) if name not in ceilings]
     memory = _memory_s(work, ceilings, pending)
@@ -126,18 +137,19 @@ def limit_of(work: Work, ceilings: Mapping[str, float]) -> Limit:
 
 
 def limit_s(problem: Problem, size: Size, ceilings: Mapping[str, float]) -> float:
-    """The least time in seconds. Raises :class:`MissingCeiling`."""
+    """Return the least time in seconds. Raises :class:`MissingCeiling`."""
     return limit(problem, size, ceilings).seconds
 
 
 def arithmetic_intensity(problem: Problem, size: Size) -> float:
-    """FLOPs per byte of the least traffic; inf for a problem that moves no bytes."""
+    """Return FLOPs per byte of the least traffic; inf for a problem that moves no bytes."""
     moved = problem.bytes(size)
     return problem.flops(size) / moved if moved else float("inf")
 
 
 def _memory_s(work: Work, ceilings: Mapping[str, float], pending: list[str]) -> float:
-    """The time of the bytes. Bytes that only writing needs take the fastest known rate until writing is measured."""
+    """Return the time of the bytes. Bytes that only writing needs take the fastest known rate until writing is
+    measured."""
     kept = ceilings["kept_mb"] * unit("kept_mb") if "kept_mb" in ceilings else 0.0
     written = max(0.0, work.written - kept)
     both = min(work.read, written)
@@ -152,7 +164,8 @@ def _memory_s(work: Work, ceilings: Mapping[str, float], pending: list[str]) -> 
 
 
 def _pipe_s(pipe: str, amount: int, ceilings: Mapping[str, float], pending: list[str]) -> float:
-    """The time of a pipe. A pipe that is not measured yet adds nothing, integers at least what multiply-adds take.
+    """Return the time of a pipe. A pipe that is not measured yet adds nothing; integers take at least as long as
+    multiply-adds.
 
     No pipe starts more instructions than the FMA pipe, which takes one in every cycle of every scheduler.
     """

@@ -42,7 +42,7 @@ class Timings:
 
     @property
     def points(self) -> tuple[Point, ...]:
-        """What a figure draws: this GPU's points if there are any, else the reference's."""
+        """The points that a figure draws: this GPU's if there are any, else the reference's."""
         return (self.mine or self.reference).points
 
     @property
@@ -51,7 +51,7 @@ class Timings:
         return (self.mine or self.reference).ceilings
 
     def point(self, name: str, size: Size | None = None, *, mine: bool = False) -> Point:
-        """The recorded point. Raises PendingRung, and LookupError naming the points that exist."""
+        """Return the recorded point. Raises PendingRung, and LookupError naming the points that exist."""
         record = self._record(mine)
         size = self.ladder.problem.headline[0] if size is None else size
         found = record.find(name, size, self.regime)
@@ -77,26 +77,26 @@ class Timings:
         return records.pending_rungs(self.reference, self.ladder)
 
     def seconds(self, name: str, size: Size | None = None, *, mine: bool = False) -> float:
-        """The median time."""
+        """Return the median time in seconds."""
         return self.point(name, size, mine=mine).median_s
 
     def rate(self, name: str, size: Size | None = None, *, per: str = "bytes", mine: bool = False) -> float:
-        """The problem's least bytes or ``per="flops"`` a second."""
+        """Return the problem's least bytes or ``per="flops"`` per second."""
         point = self.point(name, size, mine=mine)
         return {"bytes": point.bytes, "flops": point.flops}[per] / point.median_s
 
     def ratio(self, a: str, b: str, size: Size | None = None, *, mine: bool = False) -> float:
-        """How many times faster ``a`` is than ``b``: the time of ``b`` over the time of ``a``."""
+        """Return how many times faster ``a`` is than ``b``: the time of ``b`` over the time of ``a``."""
         return self.seconds(b, size, mine=mine) / self.seconds(a, size, mine=mine)
 
     @property
     def measured(self) -> tuple[str, ...]:
-        """The rungs that the record has times of, in the ladder's order: a rung is without when it is new."""
+        """The rungs with times in the record, in the ladder's order: a new rung has none."""
         known = {point.name for point in self.reference.points}
         return tuple(name for name in self.ladder.names if name in known)
 
     def limit(self, size: Size | None = None, *, rung: str | None = None, mine: bool = False) -> Limit:
-        """The limit of the problem on that GPU, in its parts; with ``rung``, that of the rung's own work.
+        """Return the limit of the problem on that GPU, in its parts; with ``rung``, the limit of the rung's own work.
 
         In the regime "batch" there is no floor: launches overlap.
         """
@@ -106,34 +106,33 @@ class Timings:
         return replace(found, floor_s=0.0) if self.regime == "batch" else found
 
     def limit_s(self, size: Size | None = None, *, mine: bool = False) -> float:
-        """The least time of the problem on that GPU."""
+        """Return the least time of the problem on that GPU, in seconds."""
         return self.limit(size, mine=mine).seconds
 
     def of_limit(self, name: str, size: Size | None = None, *, mine: bool = False) -> float:
-        """The share of the problem's limit that is reached: 1 is the speed of light.
+        """Return the share of the problem's limit that is reached: 1 is the speed of light.
 
         Only a rung with work of its own, and a peer with another algorithm or precision, can be above 1.
         """
         return self._share(self.limit(size, mine=mine), name, size, mine)
 
     def of_own_limit(self, name: str, size: Size | None = None, *, mine: bool = False) -> float:
-        """The share of the limit of a rung's own work: that of a shortcut's operations, or of another pipe."""
+        """Return the share of the limit of a rung's own work: a shortcut's operations, or the work of another pipe."""
         return self._share(self.limit(size, rung=name, mine=mine), name, size, mine)
 
     def compare(self, a: str, b: str, size: Size | None = None, *, mine: bool = False) -> Verdict:
-        """Whether ``a`` is faster than ``b``, by their intervals from the 25th to the 75th percentile."""
+        """Compare ``a`` with ``b`` by their intervals between the 25th and 75th percentiles; ``faster`` if ``a`` is."""
         return verdict(self.point(a, size, mine=mine), self.point(b, size, mine=mine))
 
     def best(self, size: Size | None = None, *, mine: bool = False) -> str:
-        """The fastest rung that was measured. Raises PendingRung where none was."""
+        """Return the fastest rung that was measured. Raises PendingRung if none was."""
         size = self.ladder.problem.headline[0] if size is None else size
         names = [b.name for b in self.ladder if self._record(mine).find(b.name, size, self.regime)]
         names = names or [self.ladder.names[0]]
         return min(names, key=lambda name: self.seconds(name, size, mine=mine))
 
     def _share(self, limit: Limit, name: str, size: Size | None, mine: bool) -> float:
-        spread = records.spread_of(self._record(mine).ceilings)
-        return limit.share(self.point(name, size, mine=mine), spread)
+        return limit.share(self.point(name, size, mine=mine))
 
     def _record(self, mine: bool) -> Record:
         if not mine:
@@ -144,7 +143,7 @@ class Timings:
 
 
 def verdict(a: Point, b: Point) -> Verdict:
-    """``a`` against ``b``: disjoint interquartile intervals decide; "same" if each median lies in the other's
+    """Compare ``a`` with ``b``: disjoint interquartile intervals decide; "same" if each median lies in the other's
     interval, "ambiguous" otherwise."""
     if a.p75_s < b.p25_s:
         return "faster"
@@ -156,13 +155,12 @@ def verdict(a: Point, b: Point) -> Verdict:
 
 
 def timings(ladder: str | Ladder, regime: str = "cold", gpu: str = records.DEFAULT_GPU) -> Timings:
-    """The times of a ladder from its record on ``gpu``, and measured live where ``cuda.can_measure()`` says so.
+    """Return the times of a ladder from its record on ``gpu``, and measured live if ``cuda.can_measure()``.
 
-    A ladder without a record on ``gpu`` has an empty one: all its rungs are pending. Where this GPU can run no rung,
-    that is printed, and there are the record's times alone. Without ``gpu``, the GPU is that
-    of the book or of ``CLIMB_GPU``, in whose place the book's record stands where it lacks something that chapters
-    show. Raises MissingRecord where ``gpu`` has no record of any ladder, UnknownLadder, and ValueError for an unknown
-    regime.
+    A ladder without a record on ``gpu`` has an empty one: all its rungs are pending. If this GPU can run no rung, that
+    is printed, and only the record's times are returned. Without ``gpu``, the GPU is that of the book or of
+    ``CLIMB_GPU``; if the latter lacks a record that chapters show, the book's record replaces it. Raises MissingRecord
+    if ``gpu`` has no record of any ladder, UnknownLadder, and ValueError for an unknown regime.
     """
     if regime not in records.ALL_REGIMES:
         raise ValueError(f"regime is {regime!r}; expected one of {', '.join(records.ALL_REGIMES)}")
@@ -176,7 +174,7 @@ def timings(ladder: str | Ladder, regime: str = "cold", gpu: str = records.DEFAU
 
 
 def _mine(ladder_name: str) -> Record | None:
-    """This GPU's record of a ladder; None, which is printed once with the reason, where it has run no rung."""
+    """Return this GPU's record of a ladder; None, printed once with the reason, if it has run no rung."""
     record = _live(ladder_name)
     if any(point.kind == "rung" for point in record.points):
         return record
@@ -185,13 +183,14 @@ def _mine(ladder_name: str) -> Record | None:
     return None
 
 
-#: A chapter asks for the times of a ladder many times.
+#: A chapter requests the times of a ladder many times.
 _print_once = functools.cache(print)
 
 
 @functools.cache
 def _live(ladder_name: str) -> Record:
-    """This GPU's record of a ladder, measured now unless a fresh and whole one exists. Raises MeasurementFailed."""
+    """Return this GPU's record of a ladder, measured now unless a fresh and complete one exists. Raises
+    MeasurementFailed."""
     ladder = load_ladder(ladder_name)
     gpu = hardware.device_block()["name"]
     path = records.record_path(ladder.name, folder=LOCAL)

@@ -9,7 +9,8 @@ Resource = Literal["bytes", "flops"]
 
 
 def significant(value: float, digits: int = 3) -> str:
-    """``value`` to ``digits`` significant digits, no exponent: ``1839.2`` as ``1840``, ``0.5021`` as ``0.502``."""
+    """Format ``value`` to ``digits`` significant digits, no exponent: ``1839.2`` as ``1840``, ``0.5021`` as
+    ``0.502``."""
     if value == 0 or not math.isfinite(value):
         return f"{value:g}"
     decimals = digits - 1 - math.floor(math.log10(abs(value)))
@@ -19,37 +20,37 @@ def significant(value: float, digits: int = 3) -> str:
     return f"{rounded:.{max(0, decimals)}f}"
 
 
-def time_text(seconds: float) -> str:
-    """A time with a fitting unit: ``0.000502`` as ``502 µs``, ``0.0018`` as ``1.80 ms``."""
+def time_text(seconds: float, digits: int = 3) -> str:
+    """Format a time with a fitting unit: ``0.000502`` as ``502 µs``, ``0.0018`` as ``1.80 ms``."""
     for scale, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")):
-        if seconds >= scale * 0.9995:
-            return f"{significant(seconds / scale)} {unit}"
-    return f"{significant(seconds / 1e-9)} ns"
+        if seconds >= scale * (1 - 0.5 * 10.0**-digits):
+            return f"{significant(seconds / scale, digits)} {unit}"
+    return f"{significant(seconds / 1e-9, digits)} ns"
 
 
 def rate(work: int, seconds: float, resource: Resource) -> tuple[float, str]:
-    """Work per second as a value and its unit: GB/s for bytes, TFLOP/s for flops."""
+    """Return work per second as a value and its unit: GB/s for bytes, TFLOP/s for flops."""
     return (work / seconds / 1e9, "GB/s") if resource == "bytes" else (work / seconds / 1e12, "TFLOP/s")
 
 
 def rate_text(work: int, seconds: float, resource: Resource) -> str:
-    """Work per second as text: ``4280 GB/s``."""
+    """Format work per second as text: ``4280 GB/s``."""
     value, unit = rate(work, seconds, resource)
     return f"{significant(value)} {unit}"
 
 
 def percent_text(share: float) -> str:
-    """A share as a percentage, with two digits below ten and whole above: ``2.7 %``, ``92 %``."""
+    """Format a share as a percentage, with two digits below ten and whole above: ``2.7 %``, ``92 %``."""
     return f"{significant(100 * share, 2)} %" if share < 0.0995 else f"{100 * share:.0f} %"
 
 
 def ratio_text(ratio: float) -> str:
-    """A ratio as text: ``3.7x``, ``27x``, ``0.28x``; near one with two decimals, ``1.04x``."""
+    """Format a ratio as text: ``3.7x``, ``27x``, ``0.28x``; near one with two decimals, ``1.04x``."""
     return f"{ratio:.2f}x" if 0.895 <= ratio < 1.095 else f"{significant(ratio, 2)}x"
 
 
 def spread(values: list[float], gap: float) -> list[float]:
-    """Positions of labels for ``values``, moved as little as needed to be ``gap`` apart, in the same order."""
+    """Return positions of labels for ``values``, moved as little as needed to be ``gap`` apart, in the same order."""
     order = sorted(range(len(values)), key=lambda i: values[i])
     groups: list[tuple[float, list[int]]] = []
     for i in order:

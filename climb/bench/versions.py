@@ -1,23 +1,24 @@
-"""What is installed against what is locked: records are measured with the locks' versions, or say what differs.
+"""Compare the installed packages with the locks: a record must use the locked versions or say what differs.
 
-``requirements.txt`` and ``requirements-gpu.txt`` are the locks. What changes machine code is the compiler; what changes
-a peer is its library. An installed package without its locks, outside a checkout, has nothing to differ from.
+``requirements.txt`` and ``requirements-gpu.txt`` are the locks. A different compiler changes machine code; a different
+library changes a peer. If this package is installed outside a checkout, it has no locks to compare with.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
 from climb import paths
+from climb.bench.records import Point
 
 LOCKS = ("requirements.txt", "requirements-gpu.txt")
 #: The compiler of the book's kernels, by the name of its package in the lock.
 COMPILER = "nvidia-cuda-nvrtc-cu12"
-#: What else a record's numbers depend on, by the names of their packages.
+#: The other packages that a record's numbers depend on, by name.
 MEASURED_WITH = (
     "cuda-bench",
     "cuda-cccl",
@@ -33,10 +34,24 @@ MEASURED_WITH = (
     "torch",
     "triton",
 )
+#: The packages of libraries, by the names that peers give them.
+_PACKAGES = {
+    "CUTLASS": "nvidia-cutlass",
+    "CuPy": "cupy-cuda12x",
+    "NPP": "nvidia-npp",
+    "PyTorch": "torch",
+    "Triton": "triton",
+    "cuBLAS": "nvidia-cublas",
+    "cuDNN": "nvidia-cudnn-cu13",
+    "cuFFT": "nvidia-cufft",
+    "cuSPARSE": "nvidia-cusparse",
+    "cuSPARSELt": "nvidia-cusparselt-cu13",
+    "cuTENSOR": "cutensor-cu13",
+}
 
 
 def locked(root: Path = paths.ROOT) -> dict[str, str]:
-    """The locked version of each package; of one with a version for each Python, the last."""
+    """Return the locked version of each package; if there is a version for each Python, the last."""
     found: dict[str, str] = {}
     for name in LOCKS:
         lock = root / name
@@ -46,16 +61,17 @@ def locked(root: Path = paths.ROOT) -> dict[str, str]:
 
 
 def compiler() -> tuple[int, int]:
-    """Major and minor version of the NVRTC that CuPy has loaded."""
+    """Return the major and minor version of the NVRTC that CuPy has loaded."""
     import cupy
 
     return cupy.cuda.nvrtc.getVersion()
 
 
 def differences(nvrtc: tuple[int, int], root: Path = paths.ROOT) -> dict[str, str]:
-    """What differs from the locks, in words by package; ``nvrtc`` is the version of the NVRTC that CuPy has loaded.
+    """Describe the differences from the locks, in words by package; ``nvrtc`` is the version of the NVRTC loaded by
+    CuPy.
 
-    A package that is not installed differs in nothing: its peers are skipped by name.
+    A package that is not installed is not a difference: its peers are skipped by name.
     """
     pins = locked(root)
     found = {}
@@ -70,9 +86,9 @@ def differences(nvrtc: tuple[int, int], root: Path = paths.ROOT) -> dict[str, st
 
 
 def of_record(device: Mapping[str, Any], root: Path = paths.ROOT) -> dict[str, str]:
-    """What a record was measured with otherwise than locked today, in words by package.
+    """Describe how a record's versions differ from today's locks, in words by package.
 
-    A record says so itself since 2026-11-22; an older one has the version of its compiler alone.
+    Since 2026-11-22 a record lists these differences itself; an older one has only the version of its compiler.
     """
     said = dict(device.get("differs", {}))
     wanted, had = locked(root).get(COMPILER), device.get("nvrtc")
@@ -81,8 +97,25 @@ def of_record(device: Mapping[str, Any], root: Path = paths.ROOT) -> dict[str, s
     return said
 
 
+def of_libraries(points: Iterable[Point], root: Path = paths.ROOT) -> dict[str, str]:
+    """Describe how the versions that the libraries of a record reported differ from today's locks, by package.
+
+    A library may report fewer numbers than its package has: those that it reports are compared.
+    """
+    pins, said = locked(root), {}
+    for library in (point.library for point in points if point.library):
+        package, version = _PACKAGES.get(library["name"]), library.get("version") or ""
+        if package in pins and not _agree(version.partition("+")[0], pins[package]):
+            said[package] = _said(version, pins[package])
+    return said
+
+
+def _agree(version: str, wanted: str) -> bool:
+    return all(one == other for one, other in zip(version.split("."), wanted.split("."), strict=False))
+
+
 def compiler_differs(found: dict[str, str]) -> str | None:
-    """Why these differences make a record of the book's kernels misleading, or None."""
+    """Explain why these differences make a record of the book's kernels misleading; None if they do not."""
     if "nvrtc" not in found:
         return None
     return (

@@ -4,7 +4,7 @@
 returns the exit status, and is imported only when its command is given: ``climb --help`` needs the standard library
 alone. A new command is one line in ``COMMANDS`` and one module.
 
-Exit status: 0, the command did its work; 1, it ran and found or met a fault; 2, the command line is wrong, or a package
+Exit status: 0, the command succeeded; 1, it ran and found or met a fault; 2, the command line is wrong, or a package
 that the command needs is not installed; 130, it was interrupted.
 """
 
@@ -19,6 +19,7 @@ from types import ModuleType
 from typing import NoReturn
 
 from climb.cli.errors import Unavailable, UsageError
+from climb.extras import how_to_install
 
 #: Each command with its module and the line that ``climb --help`` prints.
 COMMANDS: dict[str, tuple[str, str]] = {
@@ -49,23 +50,6 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "mutate": ("climb.cli.mutate", "plant single mistakes and see which tests notice"),
 }
 
-#: The extra of the package that installs a module, by the module's first name.
-_EXTRAS = {
-    "cupy": "gpu",
-    "cupyx": "gpu",
-    "cupy_backends": "gpu",
-    "cuda.bench": "gpu",
-    "cuda.compute": "gpu",
-    "torch": "gpu",
-    "IPython": "book",
-    "matplotlib": "book",
-    "msgspec": "book",
-    "nbconvert": "book",
-    "pygments": "book",
-    "hypothesis": "test",
-    "pytest": "test",
-}
-
 
 class _Parser(argparse.ArgumentParser):
     """A parser that answers a wrong command line with one line."""
@@ -93,11 +77,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(f"climb {chosen}: {error}", file=sys.stderr)
         return 1
     except ModuleNotFoundError as error:
-        if (missing := _install(error)) is None:
+        if (missing := how_to_install(error)) is None:
             raise
         print(f"climb {chosen}: error: {missing}", file=sys.stderr)
         return 2
-    except BrokenPipeError:  # whoever read our output, such as head, has enough of it
+    except BrokenPipeError:  # the reader (e.g. head) closed the pipe
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 1
     except KeyboardInterrupt:
@@ -106,7 +90,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _module(command: str) -> ModuleType:
-    """The module of a command. Raises UsageError where this installation has none."""
+    """Import the module of a command. Raises UsageError if this installation lacks it."""
     name, _ = COMMANDS[command]
     try:
         return importlib.import_module(name)
@@ -117,7 +101,7 @@ def _module(command: str) -> ModuleType:
 
 
 def _parser(chosen: str | None, module: ModuleType | None) -> argparse.ArgumentParser:
-    """The whole parser. Only the chosen command has its arguments: those of the others would import their modules."""
+    """Make the parser. Only the chosen command has its arguments: those of the others would import their modules."""
     listed = "\n".join(f"    {name:15}{summary}" for name, (_, summary) in COMMANDS.items())
     parser = _Parser(
         prog="climb",
@@ -133,10 +117,3 @@ def _parser(chosen: str | None, module: ModuleType | None) -> argparse.ArgumentP
         if name == chosen and module:
             module.add_arguments(command)
     return parser
-
-
-def _install(error: ModuleNotFoundError) -> str | None:
-    """What to install for a module that is not there, or None for one that no extra brings."""
-    name = error.name or ""
-    extra = _EXTRAS.get(name) or _EXTRAS.get(name.split(".")[0])
-    return f"it needs {name}, which is not installed: pip install '.[{extra}]'" if extra else None

@@ -1,4 +1,4 @@
-"""Tables of several GPUs: their shares of their own limits, and predictions for those that nobody has recorded."""
+"""Tables of several GPUs: their shares of their own limits, and predictions for GPUs without records."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from climb.display.cell_output import CellOutput, table
 
 
 def gpu_shares_table() -> CellOutput:
-    """A row for each ladder that some GPU has a record of, with the best rung and its share of the limit, by GPU.
+    """Show a row for each ladder that some GPU has a record of, with the best rung and its share of the limit, by GPU.
 
     A share is of the GPU's own limit, at the first headline size. A GPU that has not measured a ladder is "pending".
     """
@@ -32,7 +32,7 @@ def gpu_shares_table() -> CellOutput:
 
 
 def gpu_ceilings_table() -> CellOutput:
-    """A row for each ceiling, with its newest value on each GPU. One that a GPU has not measured is "pending"."""
+    """Show a row for each ceiling, with its newest value on each GPU, or "pending" if the GPU has not measured it."""
     found = {folder.name: ceilings.load_sessions(folder) for folder in folders()}
     known = {name: sessions.values_for(None) for name, sessions in found.items() if sessions}
     rows = [
@@ -52,30 +52,23 @@ def _share(ladder: str, folder: Any) -> str:
 
 
 def unrecorded() -> tuple[DataSheet, ...]:
-    """The GPUs that we have a data sheet of and no records."""
+    """Return the GPUs with a data sheet but no records."""
     known = {folder.name for folder in folders()}
     return tuple(sheet for sheet in SHEETS if sheet.folder not in known)
 
 
 def sheets_table() -> CellOutput:
-    """The numbers of the data sheets, with their sources."""
+    """Show the numbers of the data sheets, with their sources."""
     rows = [
         [one.name, f"{one.bandwidth_gb_s:g} GB/s", f"{one.fp32_tflop_s:g} TFLOP/s", str(one.sms), f"{one.l2_mb:g} MB",
          one.source]
         for one in SHEETS
     ]  # fmt: skip
-    return table(rows, ["GPU", "memory", "FP32", "SMs", "L2", "source"], caption=_stated())
-
-
-def _stated() -> str:
-    """The caption of the data sheets, which says whose numbers nobody has compared with their sources yet."""
-    pending = [one.name for one in SHEETS if not one.checked]
-    said = f"; not compared with these documents yet: {', '.join(pending)}" if pending else ""
-    return f"What the vendor states{said}"
+    return table(rows, ["GPU", "memory", "FP32", "SMs", "L2", "source"], caption="What the vendor states")
 
 
 def predictions_table() -> CellOutput:
-    """Predicted times on every GPU that nobody has recorded, a row for each ladder, all from the book's GPU."""
+    """Show predicted times on every GPU without records, a row for each ladder, all from the book's GPU."""
     sheets = unrecorded()
     by_gpu = [{one.ladder: one for one in predictions(sheet)} for sheet in sheets]
     names = [name for name in ladder_names() if any(name in of for of in by_gpu)]
@@ -88,7 +81,7 @@ def predictions_table() -> CellOutput:
 
 
 def _predicted(one: Prediction | None, rung: str) -> str:
-    """The time, with the rung where it is not the one of the row, and what limits it where that is not memory."""
+    """Format the time, with the rung if it differs from the row's, and the limit if it is not memory."""
     if one is None:
         return ""
     notes = ([one.rung] if one.rung != rung else []) + ([one.limited_by] if one.limited_by != "memory" else [])
@@ -96,14 +89,15 @@ def _predicted(one: Prediction | None, rung: str) -> str:
 
 
 def prediction_errors() -> dict[str, list[Prediction]]:
-    """For each recorded GPU but the book's, the predictions that can be compared with its record, by data sheet."""
+    """Return, for each recorded GPU but the book's, the predictions that can be compared with its record, by data
+    sheet."""
     known = {folder.name for folder in folders()} - {records.BOOK_GPU}
     sheets = [sheet for sheet in SHEETS if sheet.folder in known]
     return {one.name: [p for p in predictions(one) if p.error is not None] for one in sheets}
 
 
 def errors_table() -> CellOutput:
-    """Predicted beside measured times of the GPUs that have both; one row that says so where no GPU has."""
+    """Show predicted beside measured times of the GPUs that have both; a single row says so if no GPU has."""
     rows = [
         [
             gpu,
@@ -120,5 +114,5 @@ def errors_table() -> CellOutput:
 
 
 def _off(error: float) -> str:
-    """An error in whole percents, with its sign: ``+14 %``, and never ``-0 %``."""
+    """Format an error in whole percents, with its sign: ``+14 %``, and never ``-0 %``."""
     return f"{round(100 * error):+d} %"

@@ -1,6 +1,6 @@
 """Select the points of a figure or table from timings: rungs and peers at one size, and the limit.
 
-Timings are what ``timings(ladder)`` returns, or a record, of which the cold times are taken.
+Timings are the result of ``timings(ladder)``, or a record, which contributes its cold times.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from climb.bench.problem import Size, size_label
-from climb.bench.records import PendingRung, command, spread_of
+from climb.bench.records import PendingRung, command
 from climb.bench.roofline import Limit, MissingCeiling, limit
 from climb.bench.shown_peers import like_for_like, shown
 from climb.bench.units import Resource
@@ -39,14 +39,14 @@ class Selected:
 
     @property
     def best(self) -> Any:
-        """The fastest rung. Raises PendingRung where no rung has a time yet."""
+        """The fastest rung. Raises PendingRung if no rung has a time yet."""
         if not self.rungs:
             raise PendingRung(f"every rung of {self.ladder.name} is pending; on a GPU run: {command(self.ladder.name)}")
         return min(self.rungs, key=lambda p: p.median_s)
 
     @property
     def drawn_peers(self) -> tuple[Any, ...]:
-        """The peers that a figure has room for: of each library the fastest form, as in the report.
+        """The peers that a figure has room for: the fastest form of each library, as in the report.
 
         Records from before kernels were named have few peers, and a figure shows them all.
         """
@@ -55,7 +55,8 @@ class Selected:
 
     @property
     def peer(self) -> Any | None:
-        """The fastest peer that the limit holds, or None: it computes in the rungs' precision, by the definition."""
+        """The fastest peer to which the limit applies, or None: it computes in the rungs' precision, by the
+        definition."""
         own = [p for p in self.peers if like_for_like(p, self._precision)]
         held = [p for p in own if self.limit is None or self.share(p) is not None]
         return min(held, key=lambda p: p.median_s, default=None)
@@ -63,17 +64,17 @@ class Selected:
     def share(self, point: Any) -> float | None:
         """The share of the problem's limit that a point reaches.
 
-        None where the limit is unknown, and for a point that it does not hold: a peer in TF32 beside rungs in another
-        precision, or one that is faster than the limit and so computes in another way.
+        None if the limit is unknown, and for a point to which it does not apply: a peer in TF32 beside rungs in another
+        precision, or a peer that is faster than the limit and so computes in another way.
         """
         in_tf32 = (getattr(point, "library", None) or {}).get("precision") == "TF32"
         if self.limit is None or (in_tf32 and self._precision != "TF32"):
             return None
-        share = self.limit.share(point, spread_of(self.record.ceilings))
+        share = self.limit.share(point)
         return None if share > 1 and point.kind == "peer" else share
 
     def own_limit(self, point: Any) -> Limit | None:
-        """The limit of the work that a rung itself has, None where it is the problem's or unknown."""
+        """The limit of the work that a rung itself declares; None if it is the problem's or unknown."""
         if self.limit is None or point.kind != "rung":
             return None
         rung = next((r for r in getattr(self.ladder, "rungs", ()) if r.name == point.name), None)
@@ -82,9 +83,9 @@ class Selected:
         return limit(self.ladder.problem, self.size, self.record.ceilings, rung=rung)
 
     def own_share(self, point: Any) -> float | None:
-        """The share of the limit of a rung's own work, None where it has none."""
+        """The share of the limit of a rung's own work; None if it declares none."""
         own = self.own_limit(point)
-        return None if own is None else own.share(point, spread_of(self.record.ceilings))
+        return None if own is None else own.share(point)
 
     def slowed(self, point: Any) -> int | None:
         """The mean SM clock in MHz of a point that ran below 95 % of the highest, else None."""
@@ -96,7 +97,7 @@ class Selected:
 
     @property
     def resource(self) -> Resource:
-        """The resource whose rate to show: FLOPs where arithmetic sets the limit, bytes elsewhere."""
+        """The resource whose rate is shown: FLOPs if arithmetic sets the limit, otherwise bytes."""
         if self.limit is not None:
             return "flops" if self.limit.bound == "arithmetic" else "bytes"
         return "flops" if self.rungs and not self.rungs[0].bytes else "bytes"
@@ -109,8 +110,8 @@ class Selected:
 def select(timings: Any, size: Size | None = None, upto: str | None = None, *, mine: bool = False) -> Selected:
     """Select the points at one size (the first headline size if None), in the ladder's order, up to ``upto`` inclusive.
 
-    ``mine`` selects the times of the reader's own GPU. Raises ValueError when nothing was measured at this size, when
-    ``upto`` names no measured or pending rung, and when there are no times of the reader's GPU.
+    ``mine`` selects the times of the reader's own GPU. Raises ValueError if nothing was measured at this size, if
+    ``upto`` names no measured or pending rung, or if there are no times of the reader's GPU.
     """
     record, regime = record_of(timings, mine)
     ladder = ladder_of(timings)
@@ -144,7 +145,8 @@ def select(timings: Any, size: Size | None = None, upto: str | None = None, *, m
 
 
 def record_of(timings: Any, mine: bool = False) -> tuple[Any, str]:
-    """The record to read, and the regime: that of ``Timings``, or "cold" for a bare record. Raises ValueError."""
+    """Return the record to read, and the regime: that of ``Timings``, or "cold" for a bare record. Raises
+    ValueError."""
     if not hasattr(timings, "reference"):
         if mine:
             raise ValueError("a record has no times of this machine; pass timings(ladder)")
@@ -155,7 +157,7 @@ def record_of(timings: Any, mine: bool = False) -> tuple[Any, str]:
 
 
 def has_mine(timings: Any, size: Size | None = None, upto: str | None = None) -> bool:
-    """Whether these timings include the reader's own of a rung at this size, and of ``upto`` if it is given.
+    """Return whether these timings include the reader's own of a rung at this size, and of ``upto`` if it is given.
 
     A GPU may be unable to run a rung, or have no room for a size: then the record's times are shown alone.
     """
@@ -168,7 +170,7 @@ def has_mine(timings: Any, size: Size | None = None, upto: str | None = None) ->
 
 
 def ladder_of(timings: Any) -> Any:
-    """The ladder that timings belong to, loaded by name where they hold only the name."""
+    """Return the ladder that timings belong to, loaded by name if they hold only the name."""
     if not isinstance(timings.ladder, str):
         return timings.ladder
     from climb.bench.registry import load_ladder

@@ -70,6 +70,41 @@ def test_a_slowed_point_has_its_clock_and_ceilings_have_no_more_digits_than_thei
     assert report.ceilings_note(tmp_path / "none") == ""
 
 
+@pytest.mark.parametrize(
+    ("median", "quarter", "text"),
+    [
+        (3.0, 0.01, "1.50 x library |"),
+        (2.005, 0.01, "1.00 x library (same) |"),
+        (2.03, 0.025, "1.01 x library (ambiguous) |"),  # the quartiles overlap; our median is not between the peer's
+        (3.0, 0.09, "1.5 x library |"),
+    ],
+)
+def test_ratios_say_whether_the_times_decide_and_noisy_ones_have_two_digits(median, quarter, text):
+    """Our rung takes 2 us, with quartiles 0.5 % around it."""
+
+    def peer(one):
+        p25, p75 = (median * (1 + sign * quarter / 2) * 1e-6 for sign in (-1, 1))
+        return msgspec.structs.replace(one, median_s=median * 1e-6, p25_s=p25, p75_s=p75)
+
+    points = tuple(peer(one) if one.name == "library" else one for one in made.record().points)
+    first, _ = report.rows_of(scale.ladder, msgspec.structs.replace(made.record(), points=points))
+    assert text in report.table([first]) and "2.00 µs" in report.table([first])
+
+
+def test_a_noisy_time_has_two_digits():
+    points = tuple(
+        msgspec.structs.replace(one, p75_s=1.1 * one.median_s) if one.name == "vector" else one
+        for one in made.record().points
+    )
+    first, _ = report.rows_of(scale.ladder, msgspec.structs.replace(made.record(), points=points))
+    assert "| 2.0 µs | 1.5 x library |" in report.table([first])
+
+
+def test_a_linkers_message_becomes_the_library_that_is_missing():
+    said = "/usr/lib/x: ImportError: libcublas.so.13: version `libcublas.so.12' not found (required by a.so)"
+    assert report._in_one_line(said) == "x: it loads libcublas.so.12, which the lock does not bring"
+
+
 def test_a_stale_record_is_called_stale():
     changed = dataclasses.replace(scale.ladder, rungs=(dataclasses.replace(scale.vector, options=("-DX",)),))
     (row, _) = report.rows_of(changed, made.record())

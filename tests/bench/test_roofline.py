@@ -9,6 +9,7 @@ from tiny_ladder import made, product, scale
 
 from climb.bench import roofline
 from climb.bench.problem import Argument
+from climb.bench.records import Ceilings
 from climb.bench.roofline import MissingCeiling, arithmetic_intensity, bandwidth_ceiling, limit, limit_of, limit_s
 from climb.bench.work import Work, ceiling_of, pipe_name
 
@@ -112,19 +113,32 @@ def test_a_rung_may_have_work_of_its_own():
 
 
 @pytest.mark.parametrize(
-    ("median", "spread", "share"),
+    ("median", "spreads", "share"),
     [
-        (2e-6, 0.0, 0.5),
-        (0.999e-6, 0.0, 1.0),  # its upper quartile, 0.5 % above, is not below the limit
-        (0.99e-6, 0.0, 1 / 0.99),
-        (0.99e-6, 0.01, 1.0),
-        (0.9e-6, 0.01, 1 / 0.9),
+        (2e-6, {}, 0.5),
+        (0.999e-6, {}, 1.0),  # its upper quartile, 0.5 % above, is not below the limit
+        (0.99e-6, {}, 1 / 0.99),
+        (0.99e-6, {"read_gb_s": 0.01}, 1.0),
+        (0.99e-6, {"copy_gb_s": 0.05, "fma_tflop_s": 0.05}, 1 / 0.99),  # rates that this limit has no part of
+        (0.9e-6, {"read_gb_s": 0.01}, 1 / 0.9),
     ],
 )
-def test_a_share_is_above_one_only_beyond_what_times_scatter(median, spread, share):
-    found = limit_of(Work(read=5 * 10**6), CEILINGS)  # 1 us
+def test_a_share_is_above_one_only_beyond_what_times_and_the_ceilings_of_its_limit_scatter(median, spreads, share):
+    found = limit_of(Work(read=5 * 10**6), Ceilings(CEILINGS, spreads))  # 1 us
     point = made.point("plain", "rung", {"n": 1024}, "cold", seconds=median)
-    assert found.share(point, spread) == pytest.approx(share)
+    assert found.share(point) == pytest.approx(share)
+
+
+def test_the_least_limit_has_each_of_its_ceilings_at_the_fast_end_of_its_spread():
+    values = {"copy_gb_s": 4000.0, "read_gb_s": 4000.0, "write_gb_s": 4000.0, "kept_mb": 10.0, "floor_us": 4.0}
+    spreads = {"write_gb_s": 0.25, "kept_mb": 0.5, "floor_us": 0.1, "fma_tflop_s": 0.9}
+    work = Work(read=0, written=40 * 10**6)
+    # 30 MB at 4 TB/s, then 25 MB at 5 TB/s; what reads nothing starts as a launch does, which is not measured here.
+    found = limit_of(work, Ceilings(values, spreads))
+    assert found.seconds == pytest.approx(7.5e-6) and found.least_s == pytest.approx(5e-6)
+    reads = limit_of(Work(read=4000), Ceilings(values, spreads))
+    assert reads.floor_s == 4e-6 and reads.least_s == pytest.approx(3.6e-6 + 1e-9)
+    assert limit_of(work, values).least_s is None
 
 
 @pytest.mark.parametrize(("outputs", "ceiling"), [(99, "read_gb_s"), (100, "copy_gb_s"), (101, "copy_gb_s")])

@@ -44,6 +44,16 @@ def test_a_lower_precision_that_is_an_fp32_kernel_is_not_shown_twice():
     assert names(peer("fp32", 4e-6, "cuDNN"), peer("TF32", 3.99e-6, "cuDNN", "TF32")) == ["fp32"]
 
 
+def test_a_form_named_after_a_precision_that_it_did_not_use_is_shown_as_what_it_is():
+    """It may use TF32, and chose the same fp32 kernel: the form that is named fp32 stands for both, unless it is slower
+    by more than noise."""
+    full, allowed = peer("cuDNN", 4.05e-6, "cuDNN"), peer("cuDNN TF32", 4e-6, "cuDNN")
+    assert names(full, allowed) == names(allowed, full) == ["cuDNN"]
+    assert names(peer("cuDNN", 5e-6, "cuDNN"), allowed) == ["cuDNN TF32"]
+    assert names(allowed) == ["cuDNN TF32"]
+    assert names(peer("cuFFT", 4e-6, "cuFFT"), allowed) == ["cuFFT", "cuDNN TF32"]
+
+
 def test_three_tf32_products_count_as_full_precision():
     assert names(peer("fp32", 4e-6, "CUTLASS"), peer("three", 2e-6, "CUTLASS", "3xTF32")) == ["three"]
 

@@ -102,6 +102,29 @@ def test_an_older_record_and_counts_of_another_compiler_are_named_in_the_report(
     (tmp_path / "hardware" / "same.json").write_bytes(msgspec.json.encode({"device": {**older, "nvrtc": "12.9"}}))
     said = report.report(["tiny_ladder.scale"], folder=tmp_path)
     assert "Not as locked: nvrtc 13.0 (locked: 12.9.86): scale, counts of other." in said and "same" not in said
+    # So are all other files beside the times; one without a device has its compiler's version alone.
+    for kind, text in (("search", {"device": older}), ("emulator", {"nvrtc": "13.0"})):
+        (tmp_path / kind).mkdir()
+        (tmp_path / kind / "some.json").write_bytes(msgspec.json.encode(text))
+    said = report.report(["tiny_ladder.scale"], folder=tmp_path)
+    assert "scale, counts of other, searches of some, comparisons with the emulator: some." in said
+
+
+@pytest.mark.parametrize(
+    ("name", "version", "differs"),
+    [
+        ("NPP", "13.0.1", {"nvidia-npp": "13.0.1 (locked: 13.2.0.93)"}),
+        ("NPP", "13.2.0", {}),  # it reports three numbers of four
+        ("PyTorch", "2.11.0+cu130", {}),
+        ("PyTorch", "2.10.0+cu130", {"torch": "2.10.0+cu130 (locked: 2.11.0)"}),
+        ("some other library", "1", {}),
+    ],
+)
+def test_a_library_that_reports_another_version_than_the_locked_one_is_named(tmp_path, name, version, differs):
+    (tmp_path / "requirements-gpu.txt").write_text("nvidia-npp==13.2.0.93\ntorch==2.11.0\n", encoding="utf-8")
+    point = made.point("peer", "peer", {"n": 1024}, "cold", seconds=1e-6)
+    point = msgspec.structs.replace(point, library={"name": name, "version": version})
+    assert versions.of_libraries([point], tmp_path) == differs
 
 
 def test_the_compiler_of_the_bindings_is_loaded_where_two_are_installed(tmp_path, monkeypatch):

@@ -214,3 +214,14 @@ def test_a_program_that_is_not_installed_is_named(monkeypatch, capsys):
     monkeypatch.setattr(common.shutil, "which", lambda name: None)
     assert main(["profile", "copy"]) == 1
     assert "it needs Nsight Compute (ncu), which comes with the CUDA toolkit" in capsys.readouterr().err
+
+
+def test_a_ladder_that_needs_an_extra_says_what_to_install():
+    body = (
+        "from climb import load_ladder\n"
+        "assert load_ladder('matmul').name == 'matmul'\n"
+        "try: load_ladder('conv1d')\n"
+        "except ModuleNotFoundError as error: print(error)"
+    )
+    done = bare("--help", body=body)
+    assert "ladder 'conv1d': it needs msgspec, which is not installed: pip install '.[book]'" in done.stdout

@@ -2,27 +2,42 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from climb import ladder_names, limit, load_ladder, load_record
-from climb.bench.records import DEFAULT_GPU, RECORDS, recorded, spread_of
+from climb.bench.records import RECORDS, recorded
+
+FOLDERS = sorted(path.parent for path in RECORDS.glob("*/ceilings.json") if "-x" not in path.parent.name)
 
 
-@pytest.mark.parametrize("ladder", recorded(RECORDS / DEFAULT_GPU))
-def test_no_rung_passes_its_limit(ladder: str) -> None:
-    """The limit is that of its own work where it has some.
+#: Ladders with a point that passes its limit. The H100 ran two of them at 1995 MHz; its ceilings, of the same session,
+#: have the times of 1980 MHz. Why saxpy's `float2` is half a per cent faster than its limit is not known.
+PASSING = {"nvidia-h100-80gb-hbm3": {"fma", "integer", "saxpy"}}
+#: By so much at most.
+MOST = 1.01
 
-    A point may lie below its limit by what samples and ceilings scatter, and no further.
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_no_rung_passes_its_limit(folder: Path) -> None:
+    """No cold point does, but for those in PASSING. The limit is that of its own work where it has some.
+
+    A point may lie below its limit by what samples and the ceilings of that limit scatter, and no further.
     """
-    record, problem = load_record(ladder), load_ladder(ladder).problem
-    rungs = {rung.name: rung for rung in load_ladder(ladder).rungs}
-    faster = []
-    for point in record.points:
-        if point.regime == "cold" and point.kind == "rung":
-            found = limit(problem, point.size, record.ceilings, rung=rungs[point.name])
-            if found.share(point, spread_of(record.ceilings)) > 1:
-                faster.append((point.name, point.size, found.seconds, point.median_s))
-    assert not faster
+    faster, checked = {}, 0
+    for name in recorded(folder):
+        ladder, record = load_ladder(name), load_record(name, gpu=folder.name)
+        rungs = {rung.name: rung for rung in ladder.rungs}
+        for point in record.points:
+            if point.regime == "cold" and point.kind == "rung":
+                checked += 1
+                found = limit(ladder.problem, point.size, record.ceilings, rung=rungs[point.name])
+                if (share := found.share(point)) > 1:
+                    faster[name, point.name, *point.size.values()] = share
+    assert checked > 500
+    assert {name for name, *_ in faster} == PASSING.get(folder.name, set()), faster
+    assert max(faster.values(), default=1) < MOST
 
 
 def test_a_shortcut_has_work_of_its_own_and_less_than_its_problem() -> None:

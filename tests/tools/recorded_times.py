@@ -7,7 +7,6 @@ from math import prod
 
 from climb import Record, limit, load_ladder, occupancy_of
 from climb.bench.problem import Size
-from climb.bench.records import spread_of
 from kernels.conv1d.conv1d import UNET_COUNTS
 from kernels.conv_layers.convlayer.layer import VGG
 
@@ -52,7 +51,7 @@ def share(record: Record, name: str | None = None, size: Size | None = None) -> 
     size = ladder.problem.headline[0] if size is None else size
     points = [record.find(n, size, "cold") for n in ([name] if name else ladder.names)]
     found = limit(ladder.problem, size, record.ceilings)
-    return max(found.share(point, spread_of(record.ceilings)) for point in points if point is not None)
+    return max(found.share(point) for point in points if point is not None)
 
 
 def histograms(record: Record) -> list[tuple[float, float, float]]:

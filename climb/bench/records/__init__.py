@@ -1,4 +1,4 @@
-"""Records: what was measured on a GPU, committed as JSON, and whether it still belongs to the kernels of today.
+"""Records: measurements on a GPU, committed as JSON, and the check that they still belong to today's kernels.
 
 ``records/<gpu>/<ladder>.json`` holds a ladder's times; other kinds of records are in folders beside it. ``load`` reads
 any of them, checked against its schema.
@@ -24,7 +24,6 @@ from climb.bench.records.ceilings import (
     load_ceilings,
     load_sessions,
     save_ceilings,
-    spread_of,
 )
 from climb.bench.records.choice import (
     BOOK_GPU,
@@ -118,7 +117,6 @@ __all__ = [
     "save_ceilings",
     "save_record",
     "shown_folder",
-    "spread_of",
     "stale_points",
     "stands_in",
     "todays_names",
@@ -129,7 +127,7 @@ __all__ = [
 
 
 class MissingRecord(LookupError):
-    """There is no record of this ladder on this GPU; the message says what makes one."""
+    """There is no record of this ladder on this GPU; the message says how to make one."""
 
 
 def record_path(ladder: str, gpu: str = DEFAULT_GPU, folder: Path | None = None) -> Path:
@@ -142,8 +140,8 @@ def load_record(ladder: str, gpu: str = DEFAULT_GPU, folder: Path | None = None)
 
     A rung that was renamed since has today's name.
 
-    Where ``gpu`` is the reader's choice, and its record lacks a point that the book's has, this is the book's record: a
-    chapter asks for all of them, and takes every ratio from one record. Raises :class:`MissingRecord` and
+    If ``gpu`` is the reader's choice, and its record lacks a point that the book's has, return the book's record: a
+    chapter uses all points, and takes every ratio from one record. Raises :class:`MissingRecord` and
     :class:`RecordError`.
     """
     if folder is None and stands_in(gpu):
@@ -161,7 +159,7 @@ def load_record(ladder: str, gpu: str = DEFAULT_GPU, folder: Path | None = None)
 
 @functools.lru_cache(maxsize=256)
 def _checked(path: Path, *_: int) -> Record:
-    """A record that was read and checked once for each state of its file: a chapter asks for the same ones often."""
+    """Return a record that was read and checked once for each state of its file: chapters load the same ones often."""
     record = load(path, Record)
     try:
         check_record(record)
@@ -171,7 +169,7 @@ def _checked(path: Path, *_: int) -> Record:
 
 
 def _chosen_or_book(ladder: str, gpu: str) -> Record:
-    """The chosen GPU's record if it has every point of the book's, else the book's."""
+    """Return the chosen GPU's record if it has every point of the book's, else the book's."""
     chosen, book = (find_record(ladder, folder=RECORDS / one) for one in (gpu, BOOK_GPU))
     if chosen is None or (book is not None and not chosen.keys >= book.keys):
         STOOD_IN[ladder] = None
@@ -180,12 +178,13 @@ def _chosen_or_book(ladder: str, gpu: str) -> Record:
 
 
 def shown_folder() -> Path:
-    """The folder whose ceilings chapters show: that of the reader's choice, or the book's where it has none."""
+    """Return the folder whose ceilings chapters show: that of the reader's choice, or the book's if the choice has
+    none."""
     return RECORDS / gpu_with(CEILINGS_FILE, DEFAULT_GPU)
 
 
 def flushes_subnormals(record: Record) -> bool:
-    """Whether a record's rungs turn subnormal float32 numbers into zeros, as the options of their points say.
+    """Return whether a record's rungs flush subnormal float32 numbers to zero, according to their points' options.
 
     Records older than 2026-11-22 do not list the options that CuPy adds; it has added ``-ftz=true`` in all versions.
     """
@@ -195,21 +194,21 @@ def flushes_subnormals(record: Record) -> bool:
 
 
 def ceilings_of(folder: Path, session: str | None = None) -> Ceilings:
-    """The ceilings of a session, by default of the newest in the folder; none where none were measured.
+    """Return the ceilings of a session, by default of the newest in the folder; empty if none were measured.
 
-    What the session has not measured is that of the newest session that has.
+    Ceilings that the session has not measured come from the newest session that has.
     """
     found = load_sessions(folder)
     return found.values_for(session) if found else Ceilings()
 
 
 def recorded(folder: Path) -> list[str]:
-    """The ladders that have a record in a folder, in alphabetical order."""
+    """List the ladders that have a record in a folder, in alphabetical order."""
     return sorted(path.stem for path in folder.glob("*.json") if path.name != CEILINGS_FILE)
 
 
 def find_record(ladder: str, gpu: str = DEFAULT_GPU, folder: Path | None = None) -> Record | None:
-    """The record, or None where there is none. Raises :class:`RecordError`."""
+    """Return the record, or None if there is none. Raises :class:`RecordError`."""
     try:
         return load_record(ladder, gpu, folder)
     except MissingRecord:
@@ -217,7 +216,7 @@ def find_record(ladder: str, gpu: str = DEFAULT_GPU, folder: Path | None = None)
 
 
 def empty_record(ladder: str, gpu: str = DEFAULT_GPU) -> Record:
-    """A record without points, in place of one that has not been made yet: every rung is pending."""
+    """Return a record without points, in place of one that has not been made yet: every rung is pending."""
     device = Device(
         name=gpu, compute_capability="", sm_count=0, l2_bytes=0, driver=None, cuda="", nvrtc="", cupy="", clocks={}
     )
@@ -225,15 +224,15 @@ def empty_record(ladder: str, gpu: str = DEFAULT_GPU) -> Record:
 
 
 def pending(ladder: str | Ladder, gpu: str = DEFAULT_GPU, folder: Path | None = None) -> tuple[str, ...]:
-    """The rungs of a ladder that no record on this GPU has measured yet, in the ladder's order."""
+    """List the rungs of a ladder that no record on this GPU has measured yet, in the ladder's order."""
     ladder = load_ladder(ladder) if isinstance(ladder, str) else ladder
     return pending_rungs(find_record(ladder.name, gpu, folder), ladder)
 
 
 def save_record(record: Record, path: Path) -> None:
-    """Write a record, whole or not at all.
+    """Write a record, completely or not at all.
 
-    Raises :class:`RecordError` rather than write what could not be read again.
+    Raises :class:`RecordError` instead of writing a record that could not be read again.
     """
     data = msgspec.to_builtins(record)
     del data["ceilings"]
@@ -244,7 +243,7 @@ def save_record(record: Record, path: Path) -> None:
 
 
 def _dump(data: Mapping[str, Any]) -> str:
-    """JSON with one line a field and one field a line, so that a diff shows what was measured anew."""
+    """Format JSON with one line a field and one field a line, so that a diff shows what was measured anew."""
     head = [f" {_field(name, value)}" for name, value in data.items() if name != "points" and value != ""]
     points = [
         "  {\n" + ",\n".join(f"   {_field(name, value)}" for name, value in _known(point).items()) + "\n  }"
@@ -254,7 +253,7 @@ def _dump(data: Mapping[str, Any]) -> str:
 
 
 def _known(point: Mapping[str, Any]) -> dict[str, Any]:
-    """A point without what most points lack: a componentwise error, and more than one GPU."""
+    """Return a point without the fields that most points lack: a componentwise error, and more than one GPU."""
     lacks = {"max_component_error": None, "gpus": 1}
     return {name: value for name, value in point.items() if name not in lacks or value != lacks[name]}
 

@@ -22,7 +22,7 @@ from climb.bench.units import significant
 from climb.bench.work import PIPE_NAMES, ceiling_of, pipe_name
 
 FILE = "ceilings.json"
-#: Every ceiling that the book's ladders measure, with what it is in words.
+#: Every ceiling that the book's ladders measure, with its meaning in words.
 MEANING = {
     "floor_us": "floor",
     "launch_us": "floor without reading",
@@ -61,7 +61,7 @@ class Ceiling(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class CeilingPoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A measured point, the ceiling that it serves, and its work: bytes, or operations of the ceiling's pipe.
 
-    ``date`` and ``commit`` are given where they are not the record's.
+    ``date`` and ``commit`` are given if they differ from the record's.
     """
 
     ceiling: str
@@ -75,7 +75,7 @@ class CeilingPoint(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class EarlierSession(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Ceilings of an earlier session, by the names of that time, and the records that were made in it.
 
-    Where they have no ``floor_us``, rates are bytes or operations over the whole time.
+    Without ``floor_us``, rates are bytes or operations over the whole time.
     """
 
     date: str
@@ -87,7 +87,7 @@ class EarlierSession(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class CeilingsRecord(Measured, frozen=True, kw_only=True):
     """The ceilings of one session: values by name, and the points that they are derived from.
 
-    ``session`` identifies it: the time of its start, "" for what was converted from records older than sessions.
+    ``session`` identifies it: the time of its start, "" for ceilings converted from records older than sessions.
     ``board`` tells GPUs of one model apart: the start of a hash, "" where it is unknown.
     """
 
@@ -107,18 +107,18 @@ class CeilingsRecord(Measured, frozen=True, kw_only=True):
 class CeilingsFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """``ceilings.json``: the sessions that records refer to, oldest first.
 
-    ``earlier`` keeps what sessions measured before they had files, for comparison alone.
+    ``earlier`` keeps the measurements of sessions before they had files, only for comparison.
     """
 
     sessions: tuple[CeilingsRecord, ...]
     earlier: tuple[EarlierSession, ...] = ()
 
     def named(self, session: str | None) -> CeilingsRecord:
-        """The session of that name, or the newest where none is named or it is not here."""
+        """Return the session of that name, or the newest if none is named or the named one is missing."""
         return next((one for one in self.sessions if one.session == session), self.sessions[-1])
 
     def values_for(self, session: str | None) -> Ceilings:
-        """The ceilings of a session, and of the newest other session those that it has not measured.
+        """Return the ceilings of a session; those that it has not measured come from the newest other session.
 
         A session lacks the ceiling of a pipe whose ladder did not exist yet.
         """
@@ -146,26 +146,24 @@ class Ceilings(dict[str, float]):
 
     @property
     def pending(self) -> tuple[str, ...]:
-        """The ceilings that the book's ladders define and nobody has measured on this GPU yet."""
+        """The ceilings that the book's ladders define and that have not been measured on this GPU yet."""
         return tuple(name for name in MEANING if name not in self)
 
     @property
-    def spread(self) -> float:
-        """The largest spread of any rate among them; 0 where none is known."""
-        return max((s for name, s in self.spreads.items() if name.endswith("_s")), default=0.0)
+    def fastest(self) -> Ceilings:
+        """The same ceilings, each at the fast end of its spread: rates and the bytes kept in L2 higher, starts
+        shorter."""
+        signs = {name: -1 if name.endswith("_us") else 1 for name in self}
+        return Ceilings({name: value * (1 + signs[name] * self.spreads.get(name, 0.0)) for name, value in self.items()})
 
     def text(self, name: str) -> str:
-        """A ceiling with its unit, and no more digits than its spread carries: ``4290 GB/s``."""
+        """Format a ceiling with its unit, and only as many digits as its spread supports: ``4290 GB/s``."""
         return ceiling_text(name, self[name], self.spreads.get(name, 0.0))
 
 
-def spread_of(ceilings: Mapping[str, float]) -> float:
-    """The largest spread of any rate among ceilings; 0 where they are a plain mapping, without spreads."""
-    return ceilings.spread if isinstance(ceilings, Ceilings) else 0.0
-
-
 def ceiling_text(name: str, value: float, spread: float = 0.0) -> str:
-    """A ceiling with its unit, to three digits or fewer: a unit of the last one is at least a fifth of the spread."""
+    """Format a ceiling with its unit, to three digits or fewer: a unit of the last one is at least a fifth of the
+    spread."""
     magnitude = math.floor(math.log10(value))
     digits = 3
     while digits > 1 and 5 * 10.0 ** (magnitude - digits + 1) < spread * value:
@@ -175,16 +173,16 @@ def ceiling_text(name: str, value: float, spread: float = 0.0) -> str:
 
 
 def load_ceilings(folder: Path, session: str | None = None) -> CeilingsRecord | None:
-    """The ceilings of a session, or of the newest where none is named or the one named is not in the folder.
+    """Load the ceilings of a session, or of the newest if none is named or the named one is not in the folder.
 
-    None where the folder has no ceilings. Raises :class:`RecordError`.
+    None if the folder has no ceilings. Raises :class:`RecordError`.
     """
     found = load_sessions(folder)
     return found.named(session) if found else None
 
 
 def load_sessions(folder: Path) -> CeilingsFile | None:
-    """All sessions of a folder of records, or None where there are none. Raises :class:`RecordError`."""
+    """Load all sessions of a folder of records, or None if there are none. Raises :class:`RecordError`."""
     path = folder / FILE
     try:
         changed = path.stat().st_mtime_ns
@@ -196,8 +194,8 @@ def load_sessions(folder: Path) -> CeilingsFile | None:
 def save_ceilings(record: CeilingsRecord, folder: Path, known: Iterable[Path] = ()) -> Path:
     """Add a session to ``ceilings.json``, or replace the one of its name.
 
-    Where the folder has no such file, the sessions of the first of the ``known`` folders that has one are taken over,
-    since records there refer to them. Raises RecordError rather than write what cannot be read again.
+    If the folder has no such file, the sessions of the first of the ``known`` folders that has one are copied, since
+    records there refer to them. Raises RecordError instead of writing a file that cannot be read again.
     """
     before = next((found for at in (folder, *known) if (found := load_sessions(at)) is not None), CeilingsFile(()))
     kept = tuple(one for one in before.sessions if one.session != record.session)
@@ -205,7 +203,8 @@ def save_ceilings(record: CeilingsRecord, folder: Path, known: Iterable[Path] = 
 
 
 def save_sessions(sessions: CeilingsFile, folder: Path) -> Path:
-    """Write ``ceilings.json``, whole or not at all, a line for each ceiling and point. Raises :class:`RecordError`."""
+    """Write ``ceilings.json``, completely or not at all, a line for each ceiling and point. Raises
+    :class:`RecordError`."""
     path = folder / FILE
     data = msgspec.to_builtins(sessions)
     _checked(parse(data, CeilingsFile), path)

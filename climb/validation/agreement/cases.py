@@ -19,7 +19,7 @@ TYPES = {1: "unsigned char", 2: "unsigned short", 4: "float", 8: "float2", 16: "
 THREADS = 64
 GRID, BLOCK = (2,), (THREADS,)
 #: Number of elements that the widest pattern reaches.
-ROOM = THREADS * 2 * 33 + 64
+ELEMENTS = THREADS * 2 * 33 + 64
 #: Bytes of static shared memory that every GPU has; patterns that need more are left out.
 SHARED_LIMIT = 48 * 1024
 
@@ -86,11 +86,11 @@ CONTENDED = (
 )  # fmt: skip
 
 
-def _data(width: int, elements: int = ROOM) -> np.ndarray:
+def _data(width: int, elements: int = ELEMENTS) -> np.ndarray:
     return np.random.default_rng(width).integers(0, 256, elements * width, dtype=np.uint8)
 
 
-def _zeros(width: int, elements: int = ROOM) -> np.ndarray:
+def _zeros(width: int, elements: int = ELEMENTS) -> np.ndarray:
     return np.zeros(elements * width, np.uint8)
 
 
@@ -189,7 +189,8 @@ def _other_copies() -> Iterator[Case]:
 
 
 def crowd(number: int, words: int) -> np.ndarray:
-    """int32 (2 * THREADS,): a random word below `words` for each lane of two blocks, more often one of the first."""
+    """Return int32 (2 * THREADS,): a random word below `words` for each lane of two blocks, more often one of the
+    first."""
     lane = np.arange(2 * THREADS, dtype=np.uint64)
     mixed = (lane + np.uint64(1 + 1000 * number)) * np.uint64(0x9E3779B97F4A7C15)
     mixed = (mixed ^ mixed >> np.uint64(29)) * np.uint64(0xBF58476D1CE4E5B9)
@@ -198,7 +199,7 @@ def crowd(number: int, words: int) -> np.ndarray:
 
 
 def _crowds() -> Iterator[Case]:
-    """Atomics at random places: the turn in which a lane is served depends on all the other lanes."""
+    """Yield atomics at random places: the turn in which a lane is served depends on all the other lanes."""
     for words in (16, 64, 256, 1024, 16384):
         for number in range(6):
             table = crowd(number, words)
@@ -212,5 +213,5 @@ def _crowds() -> Iterator[Case]:
 
 
 def cases() -> tuple[Case, ...]:
-    """All launches, in order."""
+    """Return all launches, in order."""
     return (*_moves(), *_atomics(), *_locals(), *_counts(), *_copies(), *_crowds(), *_other_copies())

@@ -54,7 +54,9 @@ PEERS = (
         cufft.cufft,
         tolerance=lambda size: 2.0**-18,
     ),
-    # As a user's code has it: PyTorch's defaults, or with torch.backends.cudnn.benchmark. Both allow TF32.
+    # As a user's code has it: PyTorch's defaults, or with torch.backends.cudnn.benchmark. Both allow TF32. In a process
+    # that has searched for this convolution before, the default takes what the search found (see the chapter): it has
+    # to be measured in a process of its own.
     Peer(
         "nn.Conv3d",
         _module(benchmark=False),

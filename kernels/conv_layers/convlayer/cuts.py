@@ -101,7 +101,7 @@ TABLE: dict[tuple[int, int, int], tuple[Cut, int]] = {
     (14, 512, 512): (_SMALL, 8),
 }
 #: Blocks that a GPU of 132 SMs has room for, two on each, and the fewest input maps that are worth a part.
-ROOM, FEWEST = 264, 16
+RESIDENT_BLOCKS, FEWEST = 264, 16
 
 
 def choose(size: Size) -> tuple[Cut, int]:
@@ -113,4 +113,4 @@ def choose(size: Size) -> tuple[Cut, int]:
     if cut.reads_past(size["k"]):
         cut = _NARROW
     beside, maps = cut.tiles(size)
-    return cut, max(1, min(ROOM // (beside * maps), size["c_in"] // FEWEST))
+    return cut, max(1, min(RESIDENT_BLOCKS // (beside * maps), size["c_in"] // FEWEST))

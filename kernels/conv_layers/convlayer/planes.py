@@ -58,7 +58,7 @@ _SMALL = Plane(outs=32, tiles=32, quads_out=2, quads_tile=1, warps=8, blocks=2, 
 #: The cut and the parts by (n, c_in, c_out), where of those tried on an H200 another was the fastest than the rule has.
 TABLE: dict[tuple[int, int, int], tuple[Plane, int]] = {(112, 64, 128): (_SMALL, 1), (112, 128, 128): (_SMALL, 1)}
 #: SMs of the GPU that the parts are to fill, and the fewest input maps that are worth a part.
-ROOM, FEWEST = 132, 16
+RESIDENT_BLOCKS, FEWEST = 132, 16
 
 
 def choose_plane(size: Size) -> tuple[Plane, int]:
@@ -67,6 +67,6 @@ def choose_plane(size: Size) -> tuple[Plane, int]:
     if known is not None:
         return known
     beside, maps, _ = WIDE.grid(size, 1)
-    parts = max(1, min(ROOM // (beside * maps), size["c_in"] // FEWEST))
+    parts = max(1, min(RESIDENT_BLOCKS // (beside * maps), size["c_in"] // FEWEST))
     # Parts are whole stages: where those come out even, fewer parts do.
     return WIDE, max(1, ceil_div(size["c_in"], maps_of_part(size, parts)))

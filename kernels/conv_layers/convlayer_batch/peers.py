@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from climb.bench.libraries import Prepared, cudnn
+from climb.bench.libraries import Prepared, cudnn, cudnn_graph
 from climb.bench.problem import Peer, Size
 
 
@@ -49,9 +49,26 @@ def by_layout(precision: str, layout: str) -> Peer:
     )
 
 
+def by_plan(precision: str) -> Peer:
+    """The fastest of all plans of cuDNN's graph API in ``"fp32"`` or ``"TF32"``, in either layout."""
+
+    def prepare(arrays: dict[str, Any], size: Size) -> Callable[[], None]:
+        images, halo = (arrays[name] for name in ("input", "weights", "output")), (size["k"] // 2,) * 2
+        return cudnn_graph.convolution(*images, halo, tf32=precision == "TF32")
+
+    return Peer(
+        f"cuDNN {precision} best plan",
+        prepare,
+        cudnn_graph.cudnn_graph("convolution as a graph, every plan timed", precision),
+        tolerance=(lambda size: 2.0**-10) if precision == "TF32" else None,
+    )
+
+
 PEERS = (
     by_layout("fp32", "NCHW"),
     by_layout("fp32", "NHWC"),
     by_layout("TF32", "NHWC"),
     by_layout("fp16", "NHWC"),
+    by_plan("fp32"),
+    by_plan("TF32"),
 )

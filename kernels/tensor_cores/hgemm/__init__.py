@@ -36,7 +36,17 @@ problem = product_problem(
 )
 
 #: Rungs that are recorded at the sizes of the sweep too.
-SWEPT = ("pipelined", "two_consumers", "multicast", "persistent", "fast_cu", "overlapped", "small_tiles", "balanced")
+SWEPT = (
+    "pipelined",
+    "two_consumers",
+    "multicast",
+    "persistent",
+    "fast_cu",
+    "overlapped",
+    "small_tiles",
+    "balanced",
+    "split_k",
+)
 
 
 def _warps(name: str, idea: str) -> Rung:
@@ -76,6 +86,7 @@ ladder = Ladder(
         _warpgroups("overlapped", "half of the stores while the next tile is multiplied"),
         _warpgroups("small_tiles", "smaller tiles for products that would leave SMs idle"),
         _warpgroups("balanced", "no more blocks than the rounds of tiles need"),
+        _warpgroups("split_k", "pairs of blocks split k, and exchange halves of their sums"),
     ),
     peers=peers.of_halves(),
 )

@@ -132,6 +132,30 @@ def _with_small_tiles(large: Plan) -> Plan:
     return plan
 
 
+#: Rows and columns of a tile that two blocks share, stages of their rings, threads of a block.
+SPLIT, SPLIT_STAGES, SPLIT_THREADS = 128, 6, 288
+
+
+def _with_split_k(other: Plan) -> Plan:
+    """Tiles of 128 x 128 that pairs of blocks share where all blocks fit onto the GPU at once, and ``other`` elsewhere.
+
+    A block of ``other`` brings 64 + 128 rows of all of k into its SM. A block of a pair brings 128 + 128 rows of half
+    of k, and half of the tile's sums: less, if k is above 256.
+    """
+
+    def plan(size: Size) -> tuple[Launch, ...]:
+        blocks = 2 * ceil_div(size["m"], SPLIT) * ceil_div(size["n"], SPLIT)
+        if blocks > SMS or size["k"] <= 256:
+            return other(size)
+        shared = SPLIT_STAGES * 2 * SPLIT * DEPTH * HALF + SPLIT // 2 * SPLIT * FLOAT
+        arguments = (*maps(size, SPLIT), results(size), *_extents(size))
+        return (Launch("hgemm_split", (blocks,), (SPLIT_THREADS,), arguments, shared),)
+
+    return plan
+
+
+_BALANCED = _with_small_tiles(_through_shared_memory("overlapped", balanced=True))
+
 PLANS: dict[str, Plan] = {
     "fragments": _nothing_to_write(_fragments),
     "ldmatrix": _nothing_to_write(_warps("ldmatrix", 64, 64, 2, 2, 1)),
@@ -144,5 +168,6 @@ PLANS: dict[str, Plan] = {
     "fast_cu": _through_shared_memory("fast_cu"),
     "overlapped": _through_shared_memory("overlapped"),
     "small_tiles": _with_small_tiles(_through_shared_memory("overlapped")),
-    "balanced": _with_small_tiles(_through_shared_memory("overlapped", balanced=True)),
+    "balanced": _BALANCED,
+    "split_k": _with_split_k(_BALANCED),
 }

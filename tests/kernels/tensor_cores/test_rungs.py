@@ -100,6 +100,14 @@ CORNERS = [
     ),
     Corner(
         "hgemm",
+        "rings of pairs that go round",
+        {"m": 136, "n": 8, "k": 584},
+        {"kernels.tensor_cores.hgemm.launches.SPLIT_STAGES": 2},
+        {"kStages = 6": "kStages = 2"},
+        only="hgemm_split",
+    ),
+    Corner(
+        "hgemm",
         "tiles of a curve that lie outside",
         {"m": 264, "n": 520, "k": 8},
         {"kernels.tensor_cores.hgemm.launches.SMS": 2},
@@ -137,6 +145,9 @@ PLANTED = [
     ("hgemm", "overlapped", "output.x = first.y;", "output.x = first.y + 32;", WrongResult),
     ("hgemm", "small_tiles", "mbarrier_wait(&full[slot], i / kStages % 2);", "", EmulatorError),
     ("hgemm", "balanced", "first.y + p, first.x, piece", "first.y, first.x, piece", AsyncRace),
+    ("hgemm", "split_k", "mbarrier_wait_cluster(&received, 0);", "", EmulatorError),
+    ("hgemm", "split_k", "cluster_wait();\n        send_sums", "send_sums", EmulatorError),
+    ("hgemm", "split_k", "sync_warpgroup(1);  // nobody reads", "// nobody reads", Race),
     ("hgemm", "fast_cu", "bulk_wait_read<1>();", "", EmulatorError),
     ("tf32gemm", "pipelined", "b[4 * kPitch]", "b[3 * kPitch]", WrongResult),
     ("tf32gemm", "transposed", "tile[x][y]", "tile[y][x]", WrongResult),
@@ -173,5 +184,7 @@ HIDDEN = [
     ("hgemm", "persistent", "<0>();\n            if (thread <", "<0>();\n            if (thread < -", EmulatorError),
     ("hgemm", "overlapped", "while (waiting > 0) store_one();  // there were few", "// there were few", WrongResult),
     ("hgemm", "small_tiles", "mbarrier_wait(&empty[i % kStages], i / kStages % 2 ^ 1);", "", EmulatorError),
+    ("hgemm", "split_k", "thread == 0) mbarrier_arrive(&empty", "thread < 2) mbarrier_arrive(&empty", EmulatorError),
+    ("hgemm", "split_k", "k + i * kDepth, first.x, barrier", "i * kDepth, first.x, barrier", WrongResult),
     ("tensor_f16", "wgmma", "step % kChain + s > 0", "step + s > 0", WrongResult),
 ]  # fmt: skip
