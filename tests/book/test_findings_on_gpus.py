@@ -1,4 +1,4 @@
-"""Findings that were seen by measuring: what each says of the times of a GPU, asked of both GPUs of the book."""
+"""Findings that were seen by measuring: what each says of a GPU's times or counters, asked of both GPUs of the book."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 
 from climb.bench import records
 from climb.bench.hardware import gpu_slug
+from climb.bench.profiling import hardware_counters
 from climb.bench.same_sms import SECOND_GPU
 from climb.bench.timings import Timings, timings
 from climb.display.where_it_holds import Finding, read_findings
@@ -79,12 +80,39 @@ def _errors_of_winograd(of: Of) -> bool:
     return known.point("winograd_2d").max_rel_error <= known.point("direct").max_rel_error
 
 
-#: What a finding says of times, by the finding; those that rest on counters or machine code are not here.
+def _waits_for_l1(of: Of) -> bool:
+    """Whether the naive product finds its sectors in L1, leaves DRAM idle, and is far faster with rows of 4097."""
+    counted = hardware_counters("matmul", gpu=gpu_slug(of("matmul").reference.gpu))
+    even, odd = (counted.at("naive", {"m": 4096, "n": 4096, "k": k}) for k in (4096, 4097))
+    in_l1 = even["load_sectors_hit_l1"] > 0.9 * even["load_sectors"] and even["dram_busy"] < 10
+    return in_l1 and even["nanoseconds"] > 2.5 * odd["nanoseconds"]
+
+
+def _dram_delivers_two_sectors(of: Of) -> bool:
+    """Whether SMs ask for one sector per float of a copy with stride 16, and DRAM delivers two."""
+    n = 1 << 24
+    counted = hardware_counters("strided", gpu=gpu_slug(of("strided").reference.gpu))
+    seen = counted.at("strided", {"n": n, "stride": 16})
+    return seen["l2_sectors_asked"] == n and abs(seen["dram_bytes_read"] / (64 * n) - 1) < 0.01
+
+
+def _small_blocks_start_alike(of: Of) -> bool:
+    """Whether blocks of 32 threads start at the rate of blocks of 128."""
+    known, size = of("occupancy"), of("occupancy").ladder.problem.headline[0] | {"shared": 0}
+    pace = [1 / threads / known.seconds("one_float", size | {"threads": threads}) for threads in (32, 128)]
+    return abs(pace[0] / pace[1] - 1) < 0.05
+
+
+#: What a finding says of times or counters, by the finding; those that rest on the H200's counters alone, or on machine
+#: code, are not here.
 SHOWN: dict[str, Callable[[Of], bool]] = {
     "With one 4-byte load in flight per thread, a full GPU does not reach its copy rate.":
         lambda of: of("copy").of_limit("scalar") < 0.95 < of("copy").of_limit("vectorised"),
     "In a stencil of small radius the L1 cache is the tile already, and one in shared memory is slower.":
         lambda of: _order(of, "stencil1d", "naive", "tiled") and _order(of, "stencil2d", "naive", "tiled"),
+    "The naive product waits for its L1 cache, not for memory: tags first, then banks.": _waits_for_l1,
+    "DRAM is read in pieces of 64 bytes where SMs ask for 32.": _dram_delivers_two_sectors,
+    "Small blocks start at a fixed rate, whatever their size.": _small_blocks_start_alike,
     "The best factor belongs to a kernel and a size.": _best_factors_differ,
     "Loads that are evicted first spare a dirty L2 its writing back, and gain nothing in a clean one.":
         _eviction_pays_in_a_dirty_cache_alone,
@@ -130,13 +158,13 @@ SEEN = [finding for several in read_findings().values() for finding in several i
 
 
 @pytest.mark.parametrize("finding", [f for f in SEEN if f.finding in SHOWN], ids=lambda f: f.finding[:40])
-def test_finding_names_the_gpus_whose_times_show_it(finding: Finding) -> None:
+def test_finding_names_the_gpus_whose_records_show_it(finding: Finding) -> None:
     gpus = (records.BOOK_GPU, SECOND_GPU)
     showing = {gpu for gpu in gpus if SHOWN[finding.finding](partial(timings, gpu=gpu))}
     assert {gpu_slug(gpu) for gpu in finding.seen_on} == showing
 
 
-def test_finding_that_names_a_second_gpu_rests_on_times() -> None:
-    """Counters and machine code were looked at on the book's GPU alone, so they show nothing of another."""
+def test_finding_that_names_a_second_gpu_rests_on_its_records() -> None:
+    """A GPU without its own times or counters of a finding shows nothing of it."""
     second = {f.finding for f in SEEN if {gpu_slug(gpu) for gpu in f.seen_on} - {records.BOOK_GPU}}
     assert second <= set(SHOWN) <= {f.finding for f in SEEN}
